@@ -1,0 +1,58 @@
+# How targets are declared here: one library a folder, one test a file, one binary folder.
+include(GNUInstallDirs)
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
+# -O2 without -DNDEBUG: an assertion that holds costs nothing next to a scan.
+set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1")
+set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g1")
+
+add_library(softlookup_build_flags INTERFACE)
+target_compile_options(softlookup_build_flags INTERFACE -Wall -Wextra -Wno-unused-parameter
+  -Wno-missing-field-initializers)
+# Results must not depend on which products the compiler happens to fuse.
+target_compile_options(softlookup_build_flags INTERFACE -ffp-contract=off)
+
+if(SOFTLOOKUP_SANITIZE)
+  add_compile_options(-fsanitize=${SOFTLOOKUP_SANITIZE} -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${SOFTLOOKUP_SANITIZE})
+endif()
+find_program(SOFTLOOKUP_LLD NAMES ld.lld)
+if(SOFTLOOKUP_LLD)
+  add_link_options(-fuse-ld=lld)
+endif()
+
+# softlookup_library(NAME SOURCES ... [PUBLIC targets ...] [PRIVATE targets ...])
+# Declares softlookup_NAME with the alias softlookup::NAME. Headers are included as seen from the
+# root of the tree.
+function(softlookup_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+  add_library(softlookup_${name} STATIC ${ARG_SOURCES})
+  add_library(softlookup::${name} ALIAS softlookup_${name})
+  set_target_properties(softlookup_${name} PROPERTIES LINKER_LANGUAGE CXX)
+  target_include_directories(softlookup_${name} PUBLIC "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>")
+  target_link_libraries(softlookup_${name} PUBLIC ${ARG_PUBLIC}
+    PRIVATE ${ARG_PRIVATE} $<BUILD_INTERFACE:softlookup_build_flags>)
+endfunction()
+
+# softlookup_test(NAME SOURCES ... DEPENDS targets ... [LABELS ...] [TIMEOUT seconds] [ENVIRONMENT ...])
+# Every TEST becomes a ctest of its own, found on the machine that runs it. ENVIRONMENT entries reach
+# the test as NAME=VALUE.
+function(softlookup_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPENDS;LABELS;ENVIRONMENT" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  if(SOFTLOOKUP_SANITIZE MATCHES "thread")
+    target_sources(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests/testing/tsan_absl_mutex.cc")
+  endif()
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
+  target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} GTest::gmock GTest::gtest_main
+    softlookup_build_flags)
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
+    PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}" ENVIRONMENT "${ARG_ENVIRONMENT}")
+endfunction()
