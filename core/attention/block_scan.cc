@@ -1,0 +1,257 @@
+#include "core/attention/block_scan.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "core/kernels/score_rows.h"
+#include "core/kernels/sum_values.h"
+
+namespace softlookup {
+namespace {
+
+using kernels::kPanelRows;
+using kernels::kScratchStride;
+using kernels::kTileQueries;
+using kernels::PanelRange;
+using kernels::RowRange;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// Sums up to this size leave float32 room for a run of any length, and factors from this size keep
+// products with small weights out of its subnormals.
+constexpr double kFloat32SumMax = 0x1p120;
+constexpr double kFloat32FactorMin = 0x1p-60;
+
+// Heads this small are scored in float64: it costs little beside the rest, and keys that are
+// parallel in few dimensions then tie exactly.
+constexpr std::int64_t kFloat64KeyDimMax = 16;
+
+struct Scratch {
+  std::array<double, kTileQueries * kScratchStride> scores;
+  std::array<double, kScratchStride> logits;
+  std::array<double, kScratchStride> key_norms;
+  std::array<float, kTileQueries * kScratchStride> weights;
+  std::vector<CountedRow> rows;
+};
+
+Scratch& ThreadScratch() {
+  thread_local const std::unique_ptr<Scratch> scratch = std::make_unique<Scratch>();
+  return *scratch;
+}
+
+kernels::ScoreForm FormOf(Score score) {
+  switch (score) {
+    case Score::kCosine:
+      return kernels::ScoreForm::kCosine;
+    case Score::kEuclidean:
+      return kernels::ScoreForm::kNegativeRoot;
+    case Score::kSquaredEuclidean:
+      return kernels::ScoreForm::kNegative;
+    default:
+      return kernels::ScoreForm::kScaled;
+  }
+}
+
+kernels::Term TermOf(Score score) {
+  return score == Score::kEuclidean || score == Score::kSquaredEuclidean
+             ? kernels::Term::kSquaredDifference
+             : kernels::Term::kProduct;
+}
+
+// A float32 sum of products is off by up to about 2^-27 |q| |k|. In a logit that may be 1e-5, which
+// this size of |q| |k|, brought to logits, keeps.
+constexpr double kFloat32LogitMax = 1024;
+
+double ScaleOf(const ScanPlan& plan) {
+  return plan.options.score == Score::kScaledDot
+             ? 1 / std::sqrt(static_cast<double>(plan.key_dims.count))
+             : 1;
+}
+
+// Depends on the query and the block alone, never on the query's neighbours.
+kernels::SumIn SumInFor(const ScanPlan& plan, const kernels::BlockView& block,
+                        const HeadQuery& query) {
+  // Cosines do not change with the size of a key, so no row may be lost to float32's range.
+  if (plan.options.score == Score::kCosine) return kernels::SumIn::kFloat64;
+  if (plan.key_dims.count <= kFloat64KeyDimMax) return kernels::SumIn::kFloat64;
+  const double q = query.magnitude;
+  const double k = block.key_magnitude;
+  const bool product = TermOf(plan.options.score) == kernels::Term::kProduct;
+  const double term = product ? q * k : (q + k) * (q + k);
+  bool fits = term == 0 || (term >= kFloat32FactorMin && term <= kFloat32SumMax);
+  if (product) {
+    // Terms that cancel: keys far from the origin have small logits with large errors.
+    const double norms = query.norm * block.key_norms_max[plan.head];
+    fits = fits && norms * ScaleOf(plan) / plan.options.temperature <= kFloat32LogitMax;
+  }
+  return fits ? kernels::SumIn::kFloat32Runs : kernels::SumIn::kFloat64;
+}
+
+RowRange RowsOf(const PositionedBlock& block, const HeadQuery& query) {
+  const std::uint64_t begin = std::max(query.begin, block.first_position);
+  const std::uint64_t end = std::min(query.end, block.end_position());
+  if (begin >= end) return {};
+  return {.begin = static_cast<std::int64_t>(begin - block.first_position),
+          .end = static_cast<std::int64_t>(end - block.first_position)};
+}
+
+PanelRange PanelsOf(RowRange rows) {
+  return {.begin = rows.begin / kPanelRows, .end = (rows.end + kPanelRows - 1) / kPanelRows};
+}
+
+// Scores the queries in as few passes as their kinds allow.
+void ScoreTile(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
+               const HeadQuery* queries, int query_count, double* scores) {
+  int q = 0;
+  while (q < query_count) {
+    const kernels::SumIn sum_in = SumInFor(plan, block, queries[q]);
+    std::array<const float*, kTileQueries> components;
+    int count = 0;
+    while (q + count < query_count && SumInFor(plan, block, queries[q + count]) == sum_in) {
+      components[count] = queries[q + count].components;
+      ++count;
+    }
+    kernels::ScoreRows(TermOf(plan.options.score), sum_in, block, panels, plan.key_dims,
+                       components.data(), count, scores + q * kScratchStride);
+    q += count;
+  }
+}
+
+// Hands the rows that `collector` may want to it. `max_logit` is that of `rows`.
+void CollectRows(const ScanPlan& plan, const PositionedBlock& block, RowRange rows,
+                 double max_logit, const double* scores, const double* logits,
+                 std::vector<CountedRow>& buffer, TopRows& collector) {
+  const std::uint64_t first = block.first_position;
+  const CountedRow best{.position = first + static_cast<std::uint64_t>(rows.begin),
+                        .logit = max_logit};
+  if (!collector.Wants(best)) return;
+  buffer.clear();
+  for (std::int64_t r = rows.begin; r < rows.end; ++r) {
+    if (logits[r] == -kInfinity) continue;
+    const CountedRow row{
+        .position = first + static_cast<std::uint64_t>(r), .logit = logits[r], .score = scores[r]};
+    if (collector.Wants(row)) buffer.push_back(row);
+  }
+  if (buffer.empty()) return;
+  if (plan.collected_rows_left != nullptr &&
+      plan.collected_rows_left->fetch_sub(static_cast<std::int64_t>(buffer.size())) <= 0) {
+    return;
+  }
+  collector.Add(buffer);
+}
+
+std::uint64_t PositionOf(double logit, const double* logits, RowRange rows,
+                         std::uint64_t first_position) {
+  std::int64_t r = rows.begin;
+  while (logits[r] != logit) ++r;
+  return first_position + static_cast<std::uint64_t>(r);
+}
+
+// True if float32 holds the sums of a block's values, given the largest weight and component.
+bool FitsFloat32(double weight, double value) {
+  const auto fits = [](double factor) { return factor == 0 || factor >= kFloat32FactorMin; };
+  return fits(weight) && fits(value) &&
+         weight * std::max(value, 1.0) * kernels::kBlockRowsMax <= kFloat32SumMax;
+}
+
+// The weights exp(logit - max), or the logits, of one query in `weights`; their sums in `state`.
+void MakeWeights(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
+                 const double* logits, float* weights, PartialState& state, double* sums) {
+  const double value_magnitude = block.value_magnitude;
+  if (plan.options.mode == Mode::kSoft) {
+    const kernels::SoftmaxSums softmax =
+        kernels::MakeSoftmaxWeights(logits, state.max_logit, panels, weights);
+    state.weight = softmax.weight;
+    state.weighted = softmax.weighted;
+    if (FitsFloat32(1, value_magnitude)) return;
+    std::array<double, kScratchStride> wide;
+    std::copy(weights + panels.begin * kPanelRows, weights + panels.end * kPanelRows,
+              wide.begin() + panels.begin * kPanelRows);
+    kernels::SumValuesFloat64(block, panels, plan.value_dims, wide.data(), sums);
+  } else {
+    state.weight = kernels::MakeLinearWeights(logits, panels, weights);
+    double largest = 0;
+    for (std::int64_t r = panels.begin * kPanelRows; r < panels.end * kPanelRows; ++r) {
+      if (logits[r] > -kInfinity) largest = std::max(largest, std::abs(logits[r]));
+    }
+    if (FitsFloat32(largest, value_magnitude)) return;
+    kernels::SumValuesFloat64(block, panels, plan.value_dims, logits, sums);
+  }
+  std::fill(weights + panels.begin * kPanelRows, weights + panels.end * kPanelRows, 0.0f);
+}
+
+}  // namespace
+
+void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const HeadQuery* queries,
+               int query_count, PartialState* states, double* sums) {
+  const kernels::BlockView& view = block.view;
+  const std::int64_t sums_stride = kernels::PaddedValueDim(plan.value_dims.count);
+  std::fill_n(states, query_count, PartialState{});
+  if (plan.sum_values) std::fill_n(sums, query_count * sums_stride, 0.0);
+
+  std::array<RowRange, kTileQueries> rows;
+  PanelRange panels{.begin = view.panel_count(), .end = 0};
+  for (int q = 0; q < query_count; ++q) {
+    rows[q] = RowsOf(block, queries[q]);
+    if (rows[q].begin == rows[q].end) continue;
+    panels.begin = std::min(panels.begin, PanelsOf(rows[q]).begin);
+    panels.end = std::max(panels.end, PanelsOf(rows[q]).end);
+  }
+  if (panels.begin >= panels.end) return;
+
+  Scratch& scratch = ThreadScratch();
+  ScoreTile(plan, view, panels, queries, query_count, scratch.scores.data());
+  const ResolvedOptions& options = plan.options;
+  if (options.score == Score::kCosine) {
+    kernels::KeyNorms(view, panels, plan.key_dims, scratch.key_norms.data());
+  }
+  const double* logits = scratch.logits.data();
+  for (int q = 0; q < query_count; ++q) {
+    const HeadQuery& query = queries[q];
+    double* scores = scratch.scores.data() + q * kScratchStride;
+    float* weights = scratch.weights.data() + q * kScratchStride;
+    const kernels::LogitParams params{.form = FormOf(options.score),
+                                      .scale = ScaleOf(plan),
+                                      .query_norm = query.norm,
+                                      .key_norms = scratch.key_norms.data(),
+                                      .inverse_temperature = 1 / options.temperature,
+                                      .min_score = options.min_score,
+                                      .row_mask = block.row_mask,
+                                      .ln_decay = options.ln_decay,
+                                      .age_of_row_0 = static_cast<double>(plan.age_end) - 1 -
+                                                      static_cast<double>(block.first_position)};
+    const kernels::LogitSummary summary =
+        kernels::MakeLogits(params, panels, rows[q], scores, scratch.logits.data());
+    PartialState& state = states[q];
+    state.counted_rows = static_cast<std::uint64_t>(summary.counted_rows);
+    state.max_logit = summary.max;
+    if (state.counted_rows > 0) {
+      if (query.top_rows != nullptr) {
+        CollectRows(plan, block, rows[q], summary.max, scores, logits, scratch.rows,
+                    *query.top_rows);
+      }
+      if (query.first_rows != nullptr) {
+        CollectRows(plan, block, rows[q], summary.max, scores, logits, scratch.rows,
+                    *query.first_rows);
+      }
+      if (options.mode == Mode::kHard) {
+        state.max_position = PositionOf(summary.max, logits, rows[q], block.first_position);
+      }
+    }
+    if (!plan.sum_values) continue;
+    if (state.counted_rows > 0) {
+      MakeWeights(plan, view, panels, logits, weights, state, sums + q * sums_stride);
+    } else {
+      std::fill(weights + panels.begin * kPanelRows, weights + panels.end * kPanelRows, 0.0f);
+    }
+  }
+  if (plan.sum_values) {
+    kernels::SumValues(view, panels, plan.value_dims, scratch.weights.data(), query_count, sums);
+  }
+}
+
+}  // namespace softlookup

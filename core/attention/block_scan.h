@@ -1,0 +1,61 @@
+#ifndef SOFTLOOKUP_CORE_ATTENTION_BLOCK_SCAN_H_
+#define SOFTLOOKUP_CORE_ATTENTION_BLOCK_SCAN_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "core/attention/options.h"
+#include "core/attention/partial_state.h"
+#include "core/attention/top_rows.h"
+#include "core/kernels/logits.h"
+#include "core/kernels/panel.h"
+
+namespace softlookup {
+
+// A block and the position of its first row.
+struct PositionedBlock {
+  kernels::BlockView view;
+  std::uint64_t first_position = 0;
+  // Which rows may count, as in kernels::LogitParams. Null: all.
+  const std::uint64_t* row_mask = nullptr;
+
+  std::uint64_t end_position() const {
+    return first_position + static_cast<std::uint64_t>(view.row_count);
+  }
+};
+
+// One query of one head.
+struct HeadQuery {
+  const float* components = nullptr;  // The head's part of the query.
+  float magnitude = 0;                // Largest |component|.
+  double norm = 0;                    // |query|, this head's part.
+  std::uint64_t begin = 0;            // Positions that count: [begin, end).
+  std::uint64_t end = 0;
+
+  // Where the best rows go, if anybody asked: by logit, and the first ones by position.
+  TopRows* top_rows = nullptr;
+  TopRows* first_rows = nullptr;
+};
+
+// What a scan needs to know besides the query and the block.
+struct ScanPlan {
+  ResolvedOptions options;
+  std::int64_t head = 0;
+  kernels::DimRange key_dims;    // The head's part of a key.
+  kernels::DimRange value_dims;  // The head's part of a value.
+  std::uint64_t age_end = 0;     // A row's age is age_end - 1 - position.
+  // Bounds the rows that all queries together collect, if set: what comes after is left out.
+  std::atomic<std::int64_t>* collected_rows_left = nullptr;
+  // False if only the best rows are wanted: the sums of values are then left alone.
+  bool sum_values = true;
+};
+
+// Runs `query_count` <= kTileQueries queries of one head over one block: states[q] is the state
+// over this block alone, and sums[q * PaddedValueDim(value_dims.count) + i] its weighted sum of
+// values. Both are overwritten. A query's results do not depend on the others.
+void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const HeadQuery* queries,
+               int query_count, PartialState* states, double* sums);
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_ATTENTION_BLOCK_SCAN_H_

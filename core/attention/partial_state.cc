@@ -1,0 +1,62 @@
+#include "core/attention/partial_state.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace softlookup {
+namespace {
+
+// Moves a softmax state to another reference: `weighted` is about logit - max_logit.
+void Rebase(double max_logit, PartialState& state) {
+  const double shift = state.max_logit - max_logit;
+  const double factor = std::exp(shift);
+  state.weighted = factor == 0 ? 0 : factor * (state.weighted + state.weight * shift);
+  state.weight *= factor;
+  state.max_logit = max_logit;
+}
+
+}  // namespace
+
+void Merge(Mode mode, const PartialState& later, const double* later_sum, std::int64_t value_dim,
+           PartialState& state, double* sum) {
+  if (later.counted_rows == 0) return;
+  if (state.counted_rows == 0) {
+    state = later;
+    if (mode != Mode::kHard) std::copy_n(later_sum, value_dim, sum);
+    return;
+  }
+  if (mode == Mode::kSoft) {
+    const double max_logit = std::max(state.max_logit, later.max_logit);
+    const double factor = std::exp(state.max_logit - max_logit);
+    const double later_factor = std::exp(later.max_logit - max_logit);
+    for (std::int64_t i = 0; i < value_dim; ++i) {
+      sum[i] = sum[i] * factor + later_sum[i] * later_factor;
+    }
+    PartialState rebased = later;
+    Rebase(max_logit, rebased);
+    Rebase(max_logit, state);
+    state.weight += rebased.weight;
+    state.weighted += rebased.weighted;
+  } else if (mode == Mode::kLinear) {
+    for (std::int64_t i = 0; i < value_dim; ++i) sum[i] += later_sum[i];
+    state.weight += later.weight;
+  }
+  if (later.max_logit > state.max_logit) state.max_position = later.max_position;
+  state.max_logit = std::max(state.max_logit, later.max_logit);
+  state.counted_rows += later.counted_rows;
+}
+
+QueryStats StatsOf(Mode mode, const PartialState& state) {
+  QueryStats stats{.log_sum_exp = -std::numeric_limits<double>::infinity(),
+                   .max_logit = state.max_logit,
+                   .counted_rows = state.counted_rows,
+                   .entropy = 0};
+  if (mode == Mode::kSoft && state.counted_rows > 0) {
+    const double ln_weight = std::log(state.weight);
+    stats.log_sum_exp = state.max_logit + ln_weight;
+    stats.entropy = std::max(0.0, ln_weight - state.weighted / state.weight);
+  }
+  return stats;
+}
+
+}  // namespace softlookup

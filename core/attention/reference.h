@@ -1,0 +1,35 @@
+#ifndef SOFTLOOKUP_CORE_ATTENTION_REFERENCE_H_
+#define SOFTLOOKUP_CORE_ATTENTION_REFERENCE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "core/attention/options.h"
+#include "core/base/matrix_view.h"
+
+namespace softlookup {
+
+// Plain float64 attention: the definition that everything faster is tested against.
+struct ReferenceTask {
+  ResolvedOptions options;
+  MatrixView queries;  // [T, key_dim]
+  MatrixView keys;     // [N, key_dim]; row j has position j.
+  MatrixView values;   // [N, value_dim]
+  std::int64_t num_heads = 1;
+  // The filter: rows that may count. Empty: all.
+  std::vector<bool> allowed;
+  std::uint64_t age_end = 0;
+};
+
+struct ReferenceAnswer {
+  std::vector<double> values;                // [T, value_dim]
+  std::vector<QueryStats> stats;             // T * num_heads, query-major
+  std::vector<std::vector<double>> weights;  // Likewise, N each; 0 where a row does not count.
+  std::vector<std::vector<double>> scores;   // Likewise.
+};
+
+ReferenceAnswer ReferenceAttend(const ReferenceTask& task);
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_ATTENTION_REFERENCE_H_

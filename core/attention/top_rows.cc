@@ -1,0 +1,34 @@
+#include "core/attention/top_rows.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace softlookup {
+
+void TopRows::Add(absl::Span<const CountedRow> rows) {
+  absl::MutexLock lock(&mutex_);
+  rows_.insert(rows_.end(), rows.begin(), rows.end());
+  // Half as much again keeps the cost of a row constant and the memory bounded.
+  if (capacity_ != kUnlimited &&
+      static_cast<std::int64_t>(rows_.size()) > capacity_ + capacity_ / 2 + 64) {
+    Prune();
+  }
+}
+
+void TopRows::Prune() {
+  if (static_cast<std::int64_t>(rows_.size()) <= capacity_) return;
+  std::nth_element(rows_.begin(), rows_.begin() + (capacity_ - 1), rows_.end(),
+                   [this](const auto& a, const auto& b) { return ComesBefore(a, b); });
+  threshold_.store(Rank(rows_[capacity_ - 1]), std::memory_order_relaxed);
+  rows_.resize(capacity_);
+}
+
+std::vector<CountedRow> TopRows::Take() {
+  absl::MutexLock lock(&mutex_);
+  if (capacity_ != kUnlimited) Prune();
+  std::vector<CountedRow> rows = std::move(rows_);
+  rows_.clear();
+  return rows;
+}
+
+}  // namespace softlookup

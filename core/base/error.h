@@ -1,0 +1,71 @@
+#ifndef SOFTLOOKUP_CORE_BASE_ERROR_H_
+#define SOFTLOOKUP_CORE_BASE_ERROR_H_
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+
+namespace softlookup {
+
+// Why a call failed, for programs: a stable UPPER_SNAKE word and the status code that goes with it.
+// docs/errors.md says what to do about each.
+struct ErrorReason {
+  absl::StatusCode code;
+  absl::string_view name;
+};
+
+namespace reasons {
+inline constexpr ErrorReason kInvalidName{absl::StatusCode::kInvalidArgument, "INVALID_NAME"};
+inline constexpr ErrorReason kInvalidMatrix{absl::StatusCode::kInvalidArgument, "INVALID_MATRIX"};
+inline constexpr ErrorReason kShapeMismatch{absl::StatusCode::kInvalidArgument, "SHAPE_MISMATCH"};
+inline constexpr ErrorReason kNonFiniteValue{absl::StatusCode::kInvalidArgument,
+                                             "NON_FINITE_VALUE"};
+inline constexpr ErrorReason kInvalidOption{absl::StatusCode::kInvalidArgument, "INVALID_OPTION"};
+inline constexpr ErrorReason kLimitExceeded{absl::StatusCode::kInvalidArgument, "LIMIT_EXCEEDED"};
+inline constexpr ErrorReason kPositionOutOfRange{absl::StatusCode::kInvalidArgument,
+                                                 "POSITION_OUT_OF_RANGE"};
+inline constexpr ErrorReason kStoreNotFound{absl::StatusCode::kNotFound, "STORE_NOT_FOUND"};
+inline constexpr ErrorReason kMemoryNotFound{absl::StatusCode::kNotFound, "MEMORY_NOT_FOUND"};
+inline constexpr ErrorReason kStoreExists{absl::StatusCode::kAlreadyExists, "STORE_EXISTS"};
+inline constexpr ErrorReason kRowExists{absl::StatusCode::kAlreadyExists, "ROW_EXISTS"};
+inline constexpr ErrorReason kNoProjection{absl::StatusCode::kFailedPrecondition, "NO_PROJECTION"};
+inline constexpr ErrorReason kMessageTooLarge{absl::StatusCode::kResourceExhausted,
+                                              "MESSAGE_TOO_LARGE"};
+inline constexpr ErrorReason kAnswerTooLarge{absl::StatusCode::kResourceExhausted,
+                                             "ANSWER_TOO_LARGE"};
+inline constexpr ErrorReason kTooManyStores{absl::StatusCode::kResourceExhausted,
+                                            "TOO_MANY_STORES"};
+inline constexpr ErrorReason kQueueFull{absl::StatusCode::kResourceExhausted, "QUEUE_FULL"};
+inline constexpr ErrorReason kCancelled{absl::StatusCode::kCancelled, "CANCELLED"};
+inline constexpr ErrorReason kDeadlineExceeded{absl::StatusCode::kDeadlineExceeded,
+                                               "DEADLINE_EXCEEDED"};
+inline constexpr ErrorReason kShuttingDown{absl::StatusCode::kUnavailable, "SHUTTING_DOWN"};
+}  // namespace reasons
+
+// What an error is about: keys such as `store`, `field`, `row`, `limit`.
+using ErrorMetadata = std::vector<std::pair<std::string, std::string>>;
+
+// A status that carries its reason and metadata. `message` is one sentence for people, without a
+// full stop, that names the field and the row.
+absl::Status MakeError(const ErrorReason& reason, absl::string_view message,
+                       ErrorMetadata metadata = {});
+
+// INVALID_ARGUMENT / INVALID_OPTION about one field: "FIELD: MESSAGE".
+absl::Status InvalidOption(absl::string_view field, absl::string_view message);
+
+// `status` with the advice to try again after `delay`.
+absl::Status WithRetryAfter(absl::Status status, absl::Duration delay);
+
+// The parts of a status made above. Other statuses have the reason "" and no metadata.
+std::string ReasonOf(const absl::Status& status);
+ErrorMetadata MetadataOf(const absl::Status& status);
+std::optional<absl::Duration> RetryAfterOf(const absl::Status& status);
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_BASE_ERROR_H_

@@ -1,0 +1,41 @@
+#ifndef SOFTLOOKUP_CORE_BASE_LIMITS_H_
+#define SOFTLOOKUP_CORE_BASE_LIMITS_H_
+
+#include <cstdint>
+
+namespace softlookup {
+
+// Limits that the contract fixes.
+inline constexpr std::int64_t kDimMax = 65536;       // Of keys and of values, all heads.
+inline constexpr std::int64_t kNameLengthMax = 128;  // Bytes, of stores and memories.
+inline constexpr double kTemperatureMin = 1e-6;
+inline constexpr double kTemperatureMax = 1e6;
+inline constexpr std::int64_t kTopWeightsDefault = 10;
+inline constexpr std::int64_t kRowLabelCountMax = 16;      // On a row.
+inline constexpr std::int64_t kRowLabelBytesMax = 64;
+inline constexpr std::int64_t kMemoryCountMax = 64;  // In a store, beside `average`.
+inline constexpr std::int64_t kStoreLabelCountMax = 64;
+inline constexpr std::int64_t kStoreLabelKeyBytesMax = 128;
+inline constexpr std::int64_t kStoreLabelValueBytesMax = 1024;
+inline constexpr std::int64_t kListPageSizeDefault = 100;
+inline constexpr std::int64_t kListPageSizeMax = 1000;
+
+// Limits that an operator may move. Beyond one, a call fails at once and changes nothing.
+struct Limits {
+  // Queries in one lookup. Beyond: INVALID_ARGUMENT.
+  std::int64_t queries_per_lookup_max = 4096;
+  // Rows in one append. Beyond: INVALID_ARGUMENT.
+  std::int64_t rows_per_append_max = 65536;
+  // `top_weights` of a lookup. Beyond: INVALID_ARGUMENT.
+  std::int64_t top_weights_max = 1024;
+  // Bytes of one request or answer. Beyond: RESOURCE_EXHAUSTED.
+  std::int64_t message_bytes_max = std::int64_t{64} << 20;
+  // Stores in the server. Beyond: RESOURCE_EXHAUSTED.
+  std::int64_t store_count_max = 1'000'000;
+  // Lookups that wait for a thread. Beyond: RESOURCE_EXHAUSTED, with a hint when to come back.
+  std::int64_t waiting_lookups_max = 1024;
+};
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_BASE_LIMITS_H_

@@ -1,0 +1,51 @@
+#ifndef SOFTLOOKUP_CORE_ENGINE_LOOKUP_H_
+#define SOFTLOOKUP_CORE_ENGINE_LOOKUP_H_
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/attention/attend.h"
+#include "core/base/cancellation.h"
+#include "core/base/limits.h"
+#include "core/parallel/fork_join_pool.h"
+#include "core/store/row_selection.h"
+#include "core/store/snapshot.h"
+#include "softlookup/engine.h"
+
+namespace softlookup {
+
+// A lookup that is checked and whose snapshot is chosen: all that is left is work.
+class PreparedLookup {
+ public:
+  // `request` must live as long as this.
+  static absl::StatusOr<std::unique_ptr<PreparedLookup>> Make(
+      const LookupRequest& request, std::shared_ptr<const Snapshot> snapshot, const Limits& limits);
+
+  // As AttentionTask::cost().
+  double cost() const;
+  absl::StatusOr<LookupResult> Run(ForkJoinPool& pool, const CancelToken& cancel);
+
+ private:
+  PreparedLookup() = default;
+
+  std::shared_ptr<const Snapshot> snapshot_;
+  RowSelection selection_;
+  MemoryValue memory_;                // That task_.memory points to.
+  std::optional<MatrixView> inputs_;  // To be projected to queries first.
+  std::vector<float> queries_;        // That were.
+  AttentionTask task_;
+};
+
+// Attention over what a checked request carries.
+absl::StatusOr<LookupResult> AttendToRequest(const AttendRequest& request, const Limits& limits,
+                                             ForkJoinPool& pool, const CancelToken& cancel);
+
+// Which of a store's memories has this name (empty: average), as Snapshot::MemoryAsOf numbers them.
+// MEMORY_NOT_FOUND.
+absl::StatusOr<std::size_t> FindMemory(const StoreConfig& config, absl::string_view name);
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_ENGINE_LOOKUP_H_

@@ -1,0 +1,30 @@
+#ifndef SOFTLOOKUP_CORE_ENGINE_PROJECT_H_
+#define SOFTLOOKUP_CORE_ENGINE_PROJECT_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/base/cancellation.h"
+#include "core/base/matrix_view.h"
+
+namespace softlookup {
+
+// [N, output_dim]: weights [output_dim, inputs.cols] times each of the N inputs, summed in float64
+// and rounded once. NON_FINITE_VALUE, about `field` and the row, if a component leaves float32's
+// range; LIMIT_EXCEEDED if it would take more than some seconds; the token's status if that is
+// cancelled.
+absl::StatusOr<std::vector<float>> Project(absl::string_view field,
+                                           const std::vector<float>& weights,
+                                           std::int64_t output_dim, const MatrixView& inputs,
+                                           const CancelToken& cancel);
+
+// What it costs, as AttentionTask::cost().
+inline double ProjectionCost(std::int64_t weight_count, std::int64_t input_count) {
+  return 4 * static_cast<double>(weight_count) * static_cast<double>(input_count);
+}
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_ENGINE_PROJECT_H_

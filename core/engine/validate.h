@@ -1,0 +1,40 @@
+#ifndef SOFTLOOKUP_CORE_ENGINE_VALIDATE_H_
+#define SOFTLOOKUP_CORE_ENGINE_VALIDATE_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/base/limits.h"
+#include "core/base/matrix_view.h"
+#include "softlookup/engine.h"
+#include "softlookup/store_config.h"
+
+namespace softlookup {
+
+// The checks that stand before every change and every scan. Each returns OK, or INVALID_ARGUMENT
+// with the field and the row.
+
+// 1-128 characters, [A-Za-z0-9][A-Za-z0-9._/-]*, without "..".
+absl::Status CheckStoreName(absl::string_view field, absl::string_view name);
+absl::Status CheckStoreConfig(const StoreConfig& config);
+// `config` is the store's.
+absl::Status CheckStoreUpdate(const StoreUpdate& update, const StoreConfig& config);
+
+// No NaN and no infinity.
+absl::Status CheckFinite(absl::string_view field, const MatrixView& matrix);
+
+// All of an append that does not depend on the store's rows.
+absl::Status CheckAppend(const AppendRequest& request, const StoreConfig& config,
+                         const Limits& limits);
+// All of a lookup that does not depend on the store's rows.
+absl::Status CheckLookup(const LookupRequest& request, const StoreConfig& config,
+                         const Limits& limits);
+
+// All of an Attend. Returns what it costs, as AttentionTask::cost().
+absl::StatusOr<double> CheckAttend(const AttendRequest& request, const Limits& limits);
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_ENGINE_VALIDATE_H_

@@ -1,0 +1,62 @@
+#ifndef SOFTLOOKUP_CORE_INCLUDE_SOFTLOOKUP_ATTENTION_H_
+#define SOFTLOOKUP_CORE_INCLUDE_SOFTLOOKUP_ATTENTION_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace softlookup {
+
+// The enumerators have the numbers of the wire contract, whose comments define them.
+enum class Score {
+  kUnspecified = 0,
+  kDot = 1,
+  kScaledDot = 2,
+  kCosine = 3,
+  kEuclidean = 4,
+  kSquaredEuclidean = 5,
+};
+
+enum class Mode { kUnspecified = 0, kSoft = 1, kHard = 2, kLinear = 3 };
+
+enum class WeightsMode { kUnspecified = 0, kNone = 1, kTop = 2, kAll = 3 };
+
+// How keys are scored and scores become weights. Rows count in this order: position filter, causal,
+// min_score, top_k; what is left is weighed.
+struct AttentionOptions {
+  Score score = Score::kUnspecified;    // Unspecified: the store's.
+  std::optional<double> temperature;    // In [1e-6, 1e6]. Unset: the store's.
+  Mode mode = Mode::kUnspecified;       // Unspecified: soft.
+  std::uint32_t top_k = 0;              // 0: all rows.
+  std::optional<double> min_score;      // Finite.
+  std::optional<double> recency_decay;  // In (0, 1].
+  bool causal = false;                  // Query t sees positions <= causal_offset + t.
+  std::uint64_t causal_offset = 0;
+  WeightsMode weights = WeightsMode::kUnspecified;  // Unspecified: none.
+  std::uint32_t top_weights = 0;                    // 0: 10.
+};
+
+// One a query and head.
+struct QueryStats {
+  double log_sum_exp = 0;  // -inf if no row counts, or if the mode is not soft.
+  double max_logit = 0;    // -inf if no row counts.
+  std::uint64_t counted_rows = 0;
+  double entropy = 0;  // Nats; 0 if the mode is not soft.
+};
+
+struct WeightedRow {
+  std::uint64_t position = 0;
+  std::optional<std::uint64_t> id;  // If the row has one.
+  double weight = 0;
+  double score = 0;  // Before temperature.
+};
+
+// One a query and head. Rows are sorted by weight, descending, then by position.
+struct QueryWeights {
+  std::vector<WeightedRow> rows;
+  double remaining_weight = 0;  // The counted rows' weights that are not listed, summed.
+};
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_INCLUDE_SOFTLOOKUP_ATTENTION_H_

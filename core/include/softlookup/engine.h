@@ -1,0 +1,182 @@
+#ifndef SOFTLOOKUP_CORE_INCLUDE_SOFTLOOKUP_ENGINE_H_
+#define SOFTLOOKUP_CORE_INCLUDE_SOFTLOOKUP_ENGINE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "core/base/cancellation.h"
+#include "core/base/limits.h"
+#include "core/base/matrix_view.h"
+#include "softlookup/attention.h"
+#include "softlookup/memory.h"
+#include "softlookup/row.h"
+#include "softlookup/store_config.h"
+
+namespace softlookup {
+
+struct EngineOptions {
+  // Changes behaviour.
+  Limits limits;
+  // Changes speed: threads that scan. At least 1.
+  int thread_count = 1;
+};
+
+// The name of the memory that every store keeps.
+inline constexpr absl::string_view kAverageMemory = "average";
+
+struct AppendRequest {
+  absl::string_view store;
+  MatrixView keys;    // [N, key_dim], finite, N in [1, rows_per_append_max].
+  MatrixView values;  // [N, value_dim]
+  // Instead of both, where the store has a projection: [N, input_dim].
+  std::optional<MatrixView> inputs;
+  absl::Span<const std::uint64_t> ids;                    // None, or one a row, all different.
+  OnConflict on_conflict = OnConflict::kUnspecified;      // Unspecified: fail.
+  absl::Span<const std::vector<std::string>> row_labels;  // None, or one a row.
+  std::vector<std::string> return_memories;
+};
+
+struct AppendResult {
+  std::uint64_t first_position = 0;
+  std::uint64_t appended_count = 0;
+  std::uint64_t row_count = 0;  // After this append, as is the revision.
+  std::uint64_t revision = 0;
+  std::vector<MemoryState> memories;  // As of this append, in the order asked for.
+};
+
+// What a lookup attends to. Numbered as in the wire contract.
+enum class Source { kUnspecified = 0, kRows = 1, kMemory = 2, kRowsAndMemory = 3 };
+
+struct LookupRequest {
+  std::string store;
+  MatrixView queries;  // [T, key_dim], finite, T in [0, queries_per_lookup_max].
+  // Instead, where the store has a projection: [T, input_dim].
+  std::optional<MatrixView> inputs;
+  AttentionOptions options;
+  RowFilter filter;
+  Source source = Source::kUnspecified;  // Unspecified: rows.
+  std::string memory;                    // For kMemory. Empty: average.
+  std::uint64_t min_revision = 0;        // Waits until the store has it.
+};
+
+// Attention over what the request carries.
+struct AttendRequest {
+  MatrixView queries;  // [T, key_dim]
+  MatrixView keys;     // [N, key_dim]
+  MatrixView values;   // [N, value_dim]
+  // [N, input_dim]: keys and values, and with `self` queries, are made of them.
+  std::optional<MatrixView> inputs;
+  std::shared_ptr<const Projection> projection;  // Null: with `self`, inputs stand for themselves.
+  bool self = false;
+  std::int64_t num_heads = 1;
+  AttentionOptions options;  // Defaults: SCALED_DOT, temperature 1.
+};
+
+struct LookupResult {
+  std::vector<float> values;  // [T, value_dim]
+  std::int64_t query_count = 0;  // T
+  std::int64_t value_dim = 0;
+  std::vector<QueryStats> stats;      // T * num_heads, query-major.
+  std::vector<QueryWeights> weights;  // Likewise, if asked for.
+  std::uint64_t revision = 0;         // The snapshot that answered.
+  std::uint64_t row_count = 0;
+};
+
+struct DeleteRowsResult {
+  std::uint64_t deleted_count = 0;
+  std::uint64_t revision = 0;
+};
+
+// The rows of one snapshot, in position order. Not thread-safe.
+class RowReader {
+ public:
+  virtual ~RowReader() = default;
+  // The next rows, at most `count_max` of them; none at the end.
+  virtual std::vector<Row> Next(std::int64_t count_max) = 0;
+  virtual std::uint64_t revision() const = 0;
+  // Bytes of a row's key and value.
+  virtual std::int64_t row_bytes() const = 0;
+};
+
+struct ListResult {
+  std::vector<StoreInfo> stores;  // By name, ascending.
+  bool more = false;              // Stores with this prefix follow.
+};
+
+// Stores of rows and soft lookups over them. Thread-safe: appends never wait for lookups, nor
+// lookups for appends, and a lookup sees one snapshot.
+//
+// Errors carry a reason (core/base/error.h) and name the field of the wire contract, and the row,
+// that is wrong. A refused call changes nothing.
+class Engine {
+ public:
+  using AppendCallback = absl::AnyInvocable<void(absl::StatusOr<AppendResult>)>;
+  using LookupCallback = absl::AnyInvocable<void(absl::StatusOr<LookupResult>)>;
+
+  // An engine that keeps everything in memory.
+  static std::unique_ptr<Engine> Create(const EngineOptions& options);
+
+  // Waits for lookups in progress. Nothing may be called any more.
+  virtual ~Engine() = default;
+
+  virtual const Limits& limits() const = 0;
+
+  virtual absl::StatusOr<StoreInfo> CreateStore(const StoreConfig& config) = 0;
+  virtual absl::StatusOr<StoreInfo> GetStore(absl::string_view name) = 0;
+  // At most `count_max` stores whose name starts with `prefix` and comes after `after`.
+  virtual ListResult ListStores(absl::string_view prefix, absl::string_view after,
+                                std::int64_t count_max) = 0;
+  virtual absl::StatusOr<StoreInfo> UpdateStore(absl::string_view name,
+                                                const StoreUpdate& update) = 0;
+  virtual absl::Status DeleteStore(absl::string_view name) = 0;
+
+  // Appends the batch whole or not at all. `request` is not needed once this returns. `callback`
+  // runs once, here or later on another thread, when the rows are acknowledged; appends of one
+  // thread to one store are acknowledged in order.
+  virtual void Append(const AppendRequest& request, AppendCallback callback) = 0;
+
+  // The rows that `filter` leaves of the newest snapshot.
+  virtual absl::StatusOr<std::unique_ptr<RowReader>> ReadRows(absl::string_view store,
+                                                              const RowFilter& filter) = 0;
+
+  // Deletes the rows that `filter`, which must not be empty, leaves. Positions and memories stay.
+  virtual absl::StatusOr<DeleteRowsResult> DeleteRows(absl::string_view store,
+                                                      const RowFilter& filter) = 0;
+
+  // Answers a batch of queries from one snapshot. What `request.queries` points to must live until
+  // `callback`, which runs once: here, if that is quicker than handing the work over, or later on
+  // another thread, even one that appends: it must not call the engine. `cancel` stops the work;
+  // where the store has not reached min_revision its owner must see to the deadline (see
+  // CancelToken).
+  virtual void Lookup(const LookupRequest& request, std::shared_ptr<CancelToken> cancel,
+                      LookupCallback callback) = 0;
+
+  // The memory `name` (empty: average) as of the append index `end` (default: all rows) and, for
+  // the AVERAGE kind, from `begin` (default 0). Costs the reading of at most one block at either
+  // end.
+  virtual absl::StatusOr<MemoryState> GetMemory(absl::string_view store, absl::string_view name,
+                                                std::optional<std::uint64_t> begin,
+                                                std::optional<std::uint64_t> end) = 0;
+
+  // Runs `callback` once, as Lookup does with min_revision: with OK once the store has `revision`,
+  // or with what came before it. It must be quick: it may run on the thread of an append.
+  virtual void WhenRevision(absl::string_view store, std::uint64_t revision,
+                            std::shared_ptr<CancelToken> cancel,
+                            absl::AnyInvocable<void(absl::Status)> callback) = 0;
+
+  // Attention over the request's own keys and values; nothing is stored. What the request points to
+  // must live until `callback`, which runs as Lookup's does.
+  virtual void Attend(const AttendRequest& request, std::shared_ptr<CancelToken> cancel,
+                      LookupCallback callback) = 0;
+};
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_INCLUDE_SOFTLOOKUP_ENGINE_H_

@@ -1,0 +1,58 @@
+#ifndef SOFTLOOKUP_CORE_INCLUDE_SOFTLOOKUP_STORE_CONFIG_H_
+#define SOFTLOOKUP_CORE_INCLUDE_SOFTLOOKUP_STORE_CONFIG_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "softlookup/attention.h"
+#include "softlookup/memory.h"
+
+namespace softlookup {
+
+// Learned linear maps, row-major: q = query x, k = key x, v = value x.
+struct Projection {
+  std::int64_t input_dim = 0;
+  std::vector<float> query;  // [key_dim, input_dim]
+  std::vector<float> key;    // [key_dim, input_dim]
+  std::vector<float> value;  // [value_dim, input_dim]
+};
+
+// What a store is created with.
+struct StoreConfig {
+  std::string name;
+  std::int64_t key_dim = 0;    // Total over heads, in [1, 65536], divisible by num_heads.
+  std::int64_t value_dim = 0;  // Likewise.
+  std::int64_t num_heads = 1;  // At least 1.
+  Score score = Score::kScaledDot;
+  double temperature = 1;
+  std::vector<MemorySpec> memories;              // Beside the built-in `average`.
+  std::shared_ptr<const Projection> projection;  // Null: none.
+  std::map<std::string, std::string> labels;
+};
+
+// What an update sets; the rest stays.
+struct StoreUpdate {
+  std::optional<Score> score;  // Unspecified: SCALED_DOT.
+  std::optional<double> temperature;
+  std::optional<std::shared_ptr<const Projection>> projection;
+  std::optional<std::map<std::string, std::string>> labels;
+};
+
+// A store as of one revision.
+struct StoreInfo {
+  StoreConfig config;
+  std::uint64_t revision = 0;
+  std::uint64_t row_count = 0;       // Every row ever appended.
+  std::uint64_t live_row_count = 0;  // Those not deleted.
+  std::uint64_t byte_size = 0;
+  absl::Time create_time;
+};
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_INCLUDE_SOFTLOOKUP_STORE_CONFIG_H_

@@ -1,0 +1,189 @@
+#include "core/kernels/logits.h"
+
+#include <cstdint>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "core/kernels/logits.cc"
+// clang-format off
+#include "hwy/foreach_target.h"  // Comes first.
+#include "core/kernels/vectors-inl.h"
+// clang-format on
+
+HWY_BEFORE_NAMESPACE();
+namespace softlookup::kernels {
+namespace HWY_NAMESPACE {
+
+template <ScoreForm kForm>
+HWY_INLINE DoubleVec Score(const LogitParams& params, DoubleVec sum, std::int64_t row) {
+  const DoubleTag d;
+  if constexpr (kForm == ScoreForm::kScaled) {
+    return hn::Mul(sum, hn::Set(d, params.scale));
+  } else if constexpr (kForm == ScoreForm::kCosine) {
+    const DoubleVec norms =
+        hn::Mul(hn::Set(d, params.query_norm), hn::LoadU(d, params.key_norms + row));
+    return hn::IfThenElseZero(hn::Gt(norms, hn::Zero(d)), hn::Div(sum, norms));
+  } else if constexpr (kForm == ScoreForm::kNegativeRoot) {
+    return hn::Neg(hn::Sqrt(sum));
+  } else {
+    return hn::Neg(sum);
+  }
+}
+
+template <ScoreForm kForm>
+LogitSummary MakeLogitsOfForm(const LogitParams& params, PanelRange panels, RowRange rows,
+                              double* HWY_RESTRICT sums, double* HWY_RESTRICT logits) {
+  const DoubleTag d;
+  const DoubleVec excluded = hn::Set(d, -std::numeric_limits<double>::infinity());
+  const DoubleVec begin = hn::Set(d, static_cast<double>(rows.begin));
+  const DoubleVec end = hn::Set(d, static_cast<double>(rows.end));
+  const DoubleVec min_score = hn::Set(d, params.min_score);
+  const DoubleVec inverse_temperature = hn::Set(d, params.inverse_temperature);
+  const DoubleVec ln_decay = hn::Set(d, params.ln_decay);
+  const DoubleVec age_of_row_0 = hn::Set(d, params.age_of_row_0);
+  DoubleVec max = excluded;
+  std::int64_t counted = 0;
+  const std::int64_t end_row = panels.end * kPanelRows;
+  for (std::int64_t r = panels.begin * kPanelRows; r < end_row; r += kHalfLanes) {
+    const DoubleVec score = Score<kForm>(params, hn::LoadU(d, sums + r), r);
+    hn::StoreU(score, d, sums + r);
+    const DoubleVec row = hn::Iota(d, static_cast<double>(r));
+    const DoubleVec decay = hn::Mul(hn::Sub(age_of_row_0, row), ln_decay);
+    auto counts = hn::And(hn::And(hn::Ge(row, begin), hn::Lt(row, end)), hn::Ge(score, min_score));
+    if (params.row_mask != nullptr) {
+      // LoadMaskBits may look at a whole word.
+      const std::uint64_t bits =
+          params.row_mask[r / 64] >> (r % 64) & ((std::uint64_t{1} << kHalfLanes) - 1);
+      counts = hn::And(counts, hn::LoadMaskBits(d, reinterpret_cast<const std::uint8_t*>(&bits)));
+    }
+    const DoubleVec logit =
+        hn::IfThenElse(counts, hn::Add(hn::Mul(score, inverse_temperature), decay), excluded);
+    hn::StoreU(logit, d, logits + r);
+    max = hn::Max(max, logit);
+    counted += static_cast<std::int64_t>(hn::CountTrue(d, counts));
+  }
+  return {.max = hn::GetLane(hn::MaxOfLanes(d, max)), .counted_rows = counted};
+}
+
+LogitSummary MakeLogitsOneTarget(const LogitParams& params, PanelRange panels, RowRange rows,
+                                 double* sums, double* logits) {
+  switch (params.form) {
+    case ScoreForm::kScaled:
+      return MakeLogitsOfForm<ScoreForm::kScaled>(params, panels, rows, sums, logits);
+    case ScoreForm::kCosine:
+      return MakeLogitsOfForm<ScoreForm::kCosine>(params, panels, rows, sums, logits);
+    case ScoreForm::kNegativeRoot:
+      return MakeLogitsOfForm<ScoreForm::kNegativeRoot>(params, panels, rows, sums, logits);
+    case ScoreForm::kNegative:
+      break;
+  }
+  return MakeLogitsOfForm<ScoreForm::kNegative>(params, panels, rows, sums, logits);
+}
+
+// exp(x) for x in [-87, 0]: x = n ln 2 + r with |r| <= ln 2 / 2, then the Taylor series of exp(r)
+// to r^7, whose remainder is below 6e-9 of the result.
+HWY_INLINE FloatVec Exp(FloatVec x) {
+  const FloatTag d;
+  const hn::RebindToSigned<FloatTag> di;
+  const FloatVec n = hn::Round(hn::Mul(x, hn::Set(d, 1.44269504088896341f)));
+  // ln 2 in two parts, the first with few enough bits that n times it is exact.
+  FloatVec r = hn::NegMulAdd(n, hn::Set(d, 0.693359375f), x);
+  r = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4f), r);
+  FloatVec p = hn::Set(d, 1.0f / 5040);
+  p = hn::MulAdd(p, r, hn::Set(d, 1.0f / 720));
+  p = hn::MulAdd(p, r, hn::Set(d, 1.0f / 120));
+  p = hn::MulAdd(p, r, hn::Set(d, 1.0f / 24));
+  p = hn::MulAdd(p, r, hn::Set(d, 1.0f / 6));
+  p = hn::MulAdd(p, r, hn::Set(d, 0.5f));
+  p = hn::MulAdd(p, r, hn::Set(d, 1.0f));
+  p = hn::MulAdd(p, r, hn::Set(d, 1.0f));
+  const auto exponent = hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(di, n), hn::Set(di, 127)));
+  return hn::Mul(p, hn::BitCast(d, exponent));
+}
+
+HWY_INLINE FloatVec LoadDemoted(const double* logits, DoubleVec subtract) {
+  const DoubleTag dd;
+  const FloatTag d;
+  const HalfFloatTag dh;
+  const auto low = hn::DemoteTo(dh, hn::Sub(hn::LoadU(dd, logits), subtract));
+  const auto high = hn::DemoteTo(dh, hn::Sub(hn::LoadU(dd, logits + kHalfLanes), subtract));
+  return hn::Combine(d, high, low);
+}
+
+// Adds up the 16 sums of a panel's rows in the order of the rows, as every vector width does.
+double SumOfRows(const FloatVec* sums) {
+  const FloatTag d;
+  float rows[kPanelRows];
+  for (std::size_t v = 0; v < kPanelRows / kLanes; ++v) hn::StoreU(sums[v], d, rows + v * kLanes);
+  double total = 0;
+  for (const float row : rows) total += row;
+  return total;
+}
+
+SoftmaxSums MakeSoftmaxWeightsOneTarget(const double* HWY_RESTRICT logits, double max,
+                                        PanelRange panels, float* HWY_RESTRICT weights) {
+  const FloatTag d;
+  const DoubleTag dd;
+  constexpr int kVecs = kVecsPerPanel;
+  const DoubleVec max_logit = hn::Set(dd, max);
+  const FloatVec lowest = hn::Set(d, -87.0f);
+  FloatVec weight_sums[kVecs];
+  FloatVec weighted_sums[kVecs];
+  for (int v = 0; v < kVecs; ++v) weight_sums[v] = weighted_sums[v] = hn::Zero(d);
+  for (std::int64_t panel = panels.begin; panel < panels.end; ++panel) {
+    HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
+      const std::int64_t r = panel * kPanelRows + v * static_cast<std::int64_t>(kLanes);
+      const FloatVec x = LoadDemoted(logits + r, max_logit);
+      const FloatVec clamped = hn::Max(x, lowest);
+      const FloatVec weight = hn::IfThenElseZero(hn::Ge(x, lowest), Exp(clamped));
+      hn::StoreU(weight, d, weights + r);
+      weight_sums[v] = hn::Add(weight_sums[v], weight);
+      weighted_sums[v] = hn::MulAdd(weight, clamped, weighted_sums[v]);
+    }
+  }
+  return {.weight = SumOfRows(weight_sums), .weighted = SumOfRows(weighted_sums)};
+}
+
+double MakeLinearWeightsOneTarget(const double* HWY_RESTRICT logits, PanelRange panels,
+                                  float* HWY_RESTRICT weights) {
+  const FloatTag d;
+  const DoubleTag dd;
+  const FloatVec excluded = hn::Set(d, -std::numeric_limits<float>::infinity());
+  double sum = 0;
+  const std::int64_t end_row = panels.end * kPanelRows;
+  for (std::int64_t r = panels.begin * kPanelRows; r < end_row; r += kLanes) {
+    const FloatVec logit = LoadDemoted(logits + r, hn::Zero(dd));
+    hn::StoreU(hn::IfThenZeroElse(hn::Eq(logit, excluded), logit), d, weights + r);
+  }
+  for (std::int64_t r = panels.begin * kPanelRows; r < end_row; ++r) {
+    if (logits[r] != -std::numeric_limits<double>::infinity()) sum += logits[r];
+  }
+  return sum;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace softlookup::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace softlookup::kernels {
+
+HWY_EXPORT(MakeLogitsOneTarget);
+HWY_EXPORT(MakeSoftmaxWeightsOneTarget);
+HWY_EXPORT(MakeLinearWeightsOneTarget);
+
+LogitSummary MakeLogits(const LogitParams& params, PanelRange panels, RowRange rows, double* sums,
+                        double* logits) {
+  return HWY_DYNAMIC_DISPATCH(MakeLogitsOneTarget)(params, panels, rows, sums, logits);
+}
+
+SoftmaxSums MakeSoftmaxWeights(const double* logits, double max, PanelRange panels,
+                               float* weights) {
+  return HWY_DYNAMIC_DISPATCH(MakeSoftmaxWeightsOneTarget)(logits, max, panels, weights);
+}
+
+double MakeLinearWeights(const double* logits, PanelRange panels, float* weights) {
+  return HWY_DYNAMIC_DISPATCH(MakeLinearWeightsOneTarget)(logits, panels, weights);
+}
+
+}  // namespace softlookup::kernels
+#endif  // HWY_ONCE

@@ -1,0 +1,64 @@
+#ifndef SOFTLOOKUP_CORE_KERNELS_LOGITS_H_
+#define SOFTLOOKUP_CORE_KERNELS_LOGITS_H_
+
+#include <limits>
+
+#include "core/kernels/panel.h"
+
+namespace softlookup::kernels {
+
+// How a sum from ScoreRows becomes a score.
+enum class ScoreForm {
+  kScaled,        // scale * sum
+  kCosine,        // sum / (query_norm * key_norm), 0 where that product is 0
+  kNegativeRoot,  // -sqrt(sum)
+  kNegative,      // -sum
+};
+
+// How one query's sums over one block become logits.
+struct LogitParams {
+  ScoreForm form = ScoreForm::kScaled;
+  double scale = 1;
+  double query_norm = 0;              // kCosine only.
+  const double* key_norms = nullptr;  // kCosine only: as KeyNorms gives them.
+  double inverse_temperature = 1;
+  double min_score = -std::numeric_limits<double>::infinity();
+  // Bit r % 64 of word r / 64: may row r count? Null: all may.
+  const std::uint64_t* row_mask = nullptr;
+  // Added to row r's logit: (age_of_row_0 - r) * ln_decay.
+  double ln_decay = 0;
+  double age_of_row_0 = 0;
+};
+
+struct LogitSummary {
+  double max = -std::numeric_limits<double>::infinity();
+  std::int64_t counted_rows = 0;
+};
+
+// A half-open range of rows of one block.
+struct RowRange {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+
+// Turns sums[r] into scores in place, and into logits, for every row r of `panels`. A row outside
+// `rows`, outside row_mask or below min_score does not count: its logit is -inf.
+LogitSummary MakeLogits(const LogitParams& params, PanelRange panels, RowRange rows, double* sums,
+                        double* logits);
+
+struct SoftmaxSums {
+  double weight = 0;    // sum of exp(logit - max)
+  double weighted = 0;  // sum of exp(logit - max) * (logit - max)
+};
+
+// weights[r] = exp(logits[r] - max) for every row r of `panels`, in float32 to 2 ulp; 0 below
+// exp(-87). `max` is finite and not below any logit. The sums do not depend on the vector width.
+SoftmaxSums MakeSoftmaxWeights(const double* logits, double max, PanelRange panels, float* weights);
+
+// weights[r] = logits[r] rounded to float32, 0 where it is -inf. Returns the sum of the logits that
+// are finite.
+double MakeLinearWeights(const double* logits, PanelRange panels, float* weights);
+
+}  // namespace softlookup::kernels
+
+#endif  // SOFTLOOKUP_CORE_KERNELS_LOGITS_H_

@@ -1,0 +1,82 @@
+#ifndef SOFTLOOKUP_CORE_KERNELS_PANEL_H_
+#define SOFTLOOKUP_CORE_KERNELS_PANEL_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace softlookup::kernels {
+
+// Rows are kept in panels of 16, in the layout that the kernels read:
+//
+//   values  [16 rows][value_dim]   row after row
+//   keys    [key_dim][16 rows]     transposed: one vector load gives one component of 16 keys
+//
+// both float32, the keys right after the values. Scoring runs over the components of 16 keys at
+// once, so the order in which one key's products are added is the same for every vector width,
+// every number of queries and every neighbour. Summing values runs along a row; a vector load at
+// the end of a row may read into the next one, or into the keys, and never leaves the panel.
+//
+// Rows that a panel does not hold yet are zero.
+inline constexpr std::int64_t kPanelRows = 16;
+
+struct PanelShape {
+  std::int64_t key_dim = 0;
+  std::int64_t value_dim = 0;
+
+  std::int64_t floats() const { return kPanelRows * (key_dim + value_dim); }
+  std::int64_t keys_offset() const { return kPanelRows * value_dim; }
+  std::int64_t key_offset(std::int64_t row, std::int64_t dim) const {
+    return keys_offset() + dim * kPanelRows + row;
+  }
+  std::int64_t value_offset(std::int64_t row) const { return row * value_dim; }
+};
+
+// A block of up to kBlockRowsMax rows, not owned: `full_panel_count` panels back to back, then at
+// most one panel that is still filling, which may lie anywhere.
+struct BlockView {
+  PanelShape shape;
+  const float* full_panels = nullptr;
+  std::int64_t full_panel_count = 0;
+  const float* partial_panel = nullptr;  // Set if row_count is not a multiple of kPanelRows.
+  std::int64_t row_count = 0;
+  // Bounds over the rows of this block (or more): on |component| of the keys and of the values, and
+  // on the norm of each head of a key.
+  float key_magnitude = 0;
+  float value_magnitude = 0;
+  const float* key_norms_max = nullptr;  // One a head.
+
+  std::int64_t panel_count() const { return (row_count + kPanelRows - 1) / kPanelRows; }
+  const float* panel(std::int64_t index) const {
+    return index < full_panel_count ? full_panels + index * shape.floats() : partial_panel;
+  }
+  // Row `index`'s value, `shape.value_dim` floats.
+  const float* value(std::int64_t index) const {
+    return panel(index / kPanelRows) + shape.value_offset(index % kPanelRows);
+  }
+};
+
+// The most rows in a block; scratch space is sized for it.
+inline constexpr std::int64_t kBlockRowsMax = 1024;
+
+// Distance between the rows of per-query scratch arrays. Not a power of two, so that the same
+// column of several queries falls into different cache sets.
+inline constexpr std::size_t kScratchStride = kBlockRowsMax + kPanelRows;
+
+// The most queries that go through a block together.
+inline constexpr int kTileQueries = 8;
+
+// A half-open range of the panels of one block.
+struct PanelRange {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+
+// A half-open range of components: one head of a key or of a value.
+struct DimRange {
+  std::int64_t begin = 0;
+  std::int64_t count = 0;
+};
+
+}  // namespace softlookup::kernels
+
+#endif  // SOFTLOOKUP_CORE_KERNELS_PANEL_H_

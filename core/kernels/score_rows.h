@@ -1,0 +1,38 @@
+#ifndef SOFTLOOKUP_CORE_KERNELS_SCORE_ROWS_H_
+#define SOFTLOOKUP_CORE_KERNELS_SCORE_ROWS_H_
+
+#include "core/kernels/panel.h"
+
+namespace softlookup::kernels {
+
+// What is summed over the components of a query q and a key k.
+enum class Term {
+  kProduct,            // q_i k_i
+  kSquaredDifference,  // (q_i - k_i)^2, without cancellation
+};
+
+// How the sum is formed. The choice must depend on nothing but the query, the block and the shape,
+// or bits would depend on a query's neighbours.
+enum class SumIn {
+  // float32 over runs of kFloat32RunDims components, float64 across runs. For terms whose run sums
+  // stay in float32's range.
+  kFloat32Runs,
+  // float64 throughout: products of float32 are exact in it, and nothing overflows.
+  kFloat64,
+};
+inline constexpr std::int64_t kFloat32RunDims = 32;
+
+// sums[q * kScratchStride + r] = sum over `dims` of term(queries[q], key of row r), for every row r
+// of `panels`. queries[q] points to dims.count floats; query_count is in [1, kTileQueries]. Rows
+// past block.row_count get sums against zero keys.
+//
+// Each sum is formed in the order of the components, whatever the vector width and query_count.
+void ScoreRows(Term term, SumIn sum_in, const BlockView& block, PanelRange panels, DimRange dims,
+               const float* const* queries, int query_count, double* sums);
+
+// norms[r] = |key of row r| over `dims`, in float64.
+void KeyNorms(const BlockView& block, PanelRange panels, DimRange dims, double* norms);
+
+}  // namespace softlookup::kernels
+
+#endif  // SOFTLOOKUP_CORE_KERNELS_SCORE_ROWS_H_

@@ -1,0 +1,138 @@
+#include "core/kernels/sum_values.h"
+
+#include <algorithm>
+#include <limits>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "core/kernels/sum_values.cc"
+// clang-format off
+#include "hwy/foreach_target.h"  // Comes first.
+#include "core/kernels/vectors-inl.h"
+// clang-format on
+
+HWY_BEFORE_NAMESPACE();
+namespace softlookup::kernels {
+namespace HWY_NAMESPACE {
+
+// The shape of the register tile: queries by vectors of value components.
+#if HWY_TARGET <= HWY_AVX3
+constexpr int kRegisterQueries = 8;
+constexpr int kRegisterVecs = 3;
+constexpr int kLoneVecs = 8;  // For one query.
+#else
+constexpr int kRegisterQueries = 4;
+constexpr int kRegisterVecs = 2;
+constexpr int kLoneVecs = 8;
+#endif
+
+// kQueries queries, kVecs vectors of components, all rows of `panels`; the sums of a run stay in
+// registers.
+template <int kQueries, int kVecs>
+void Strip(const BlockView& block, PanelRange panels, std::int64_t dim,
+           const float* HWY_RESTRICT weights, std::int64_t sums_stride, double* HWY_RESTRICT sums) {
+  const FloatTag d;
+  const DoubleTag dd;
+  constexpr std::int64_t kRunPanels = kFloat32RunRows / kPanelRows;
+  const std::int64_t value_dim = block.shape.value_dim;
+  std::int64_t panel = panels.begin;
+  while (panel < panels.end) {
+    const std::int64_t run_end = std::min((panel / kRunPanels + 1) * kRunPanels, panels.end);
+    FloatVec acc[kQueries][kVecs];
+    HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) {
+      HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) acc[q][v] = hn::Zero(d);
+    }
+    for (; panel < run_end; ++panel) {
+      const float* HWY_RESTRICT value = block.panel(panel) + dim;
+      const float* HWY_RESTRICT weight = weights + panel * kPanelRows;
+      for (std::int64_t row = 0; row < kPanelRows; ++row, value += value_dim, ++weight) {
+        FloatVec component[kVecs];
+        HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
+          component[v] = hn::LoadU(d, value + v * kLanes);
+        }
+        HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) {
+          const FloatVec w = hn::Set(d, weight[q * kScratchStride]);
+          HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
+            acc[q][v] = hn::MulAdd(w, component[v], acc[q][v]);
+          }
+        }
+      }
+    }
+    for (int q = 0; q < kQueries; ++q) {
+      for (int v = 0; v < kVecs; ++v) {
+        double* out = sums + q * sums_stride + v * kLanes;
+        const auto low = hn::PromoteTo(dd, hn::LowerHalf(acc[q][v]));
+        const auto high = hn::PromoteTo(dd, hn::UpperHalf(HalfFloatTag(), acc[q][v]));
+        hn::StoreU(hn::Add(hn::LoadU(dd, out), low), dd, out);
+        hn::StoreU(hn::Add(hn::LoadU(dd, out + kHalfLanes), high), dd, out + kHalfLanes);
+      }
+    }
+  }
+}
+
+template <int kQueries, int kVecs>
+HWY_INLINE std::int64_t Strips(const BlockView& block, PanelRange panels, DimRange dims,
+                               std::int64_t vec, const float* weights, double* sums) {
+  const std::int64_t vec_count = (dims.count + kLanes - 1) / kLanes;
+  for (; vec + kVecs <= vec_count; vec += kVecs) {
+    Strip<kQueries, kVecs>(block, panels, dims.begin + vec * kLanes, weights,
+                           PaddedValueDim(dims.count), sums + vec * kLanes);
+  }
+  return vec;
+}
+
+template <int kQueries>
+void SumForQueries(const BlockView& block, PanelRange panels, DimRange dims, const float* weights,
+                   double* sums) {
+  constexpr int kVecs = kQueries == 1 ? kLoneVecs : kRegisterVecs;
+  std::int64_t vec = Strips<kQueries, kVecs>(block, panels, dims, 0, weights, sums);
+  if constexpr (kVecs > 4) vec = Strips<kQueries, 4>(block, panels, dims, vec, weights, sums);
+  if constexpr (kVecs > 2) vec = Strips<kQueries, 2>(block, panels, dims, vec, weights, sums);
+  Strips<kQueries, 1>(block, panels, dims, vec, weights, sums);
+}
+
+void SumValuesOneTarget(const BlockView& block, PanelRange panels, DimRange dims,
+                        const float* weights, int query_count, double* sums) {
+  const std::int64_t stride = PaddedValueDim(dims.count);
+  int q = 0;
+  for (; q + kRegisterQueries <= query_count; q += kRegisterQueries) {
+    SumForQueries<kRegisterQueries>(block, panels, dims, weights + q * kScratchStride,
+                                    sums + q * stride);
+  }
+  if constexpr (kRegisterQueries > 4) {
+    for (; q + 4 <= query_count; q += 4) {
+      SumForQueries<4>(block, panels, dims, weights + q * kScratchStride, sums + q * stride);
+    }
+  }
+  for (; q + 2 <= query_count; q += 2) {
+    SumForQueries<2>(block, panels, dims, weights + q * kScratchStride, sums + q * stride);
+  }
+  for (; q < query_count; ++q) {
+    SumForQueries<1>(block, panels, dims, weights + q * kScratchStride, sums + q * stride);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace softlookup::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace softlookup::kernels {
+
+HWY_EXPORT(SumValuesOneTarget);
+
+void SumValues(const BlockView& block, PanelRange panels, DimRange dims, const float* weights,
+               int query_count, double* sums) {
+  HWY_DYNAMIC_DISPATCH(SumValuesOneTarget)(block, panels, dims, weights, query_count, sums);
+}
+
+void SumValuesFloat64(const BlockView& block, PanelRange panels, DimRange dims,
+                      const double* weights, double* sums) {
+  for (std::int64_t r = panels.begin * kPanelRows; r < panels.end * kPanelRows; ++r) {
+    if (weights[r] == -std::numeric_limits<double>::infinity()) continue;
+    const float* value = block.value(r) + dims.begin;
+    for (std::int64_t i = 0; i < dims.count; ++i) sums[i] += weights[r] * value[i];
+  }
+}
+
+}  // namespace softlookup::kernels
+#endif  // HWY_ONCE

@@ -1,0 +1,39 @@
+#ifndef SOFTLOOKUP_CORE_MEMORY_AVERAGE_H_
+#define SOFTLOOKUP_CORE_MEMORY_AVERAGE_H_
+
+#include <cstdint>
+
+#include "core/memory/compensated_sum.h"
+#include "core/memory/running_memory.h"
+
+namespace softlookup {
+
+// AVERAGE: m = (x_i + i m) / (i + 1). Kept as sums, so that the average of any window follows from
+// the states at its ends.
+class AverageMemory final : public RunningMemory {
+ public:
+  AverageMemory(std::int64_t key_dim, std::int64_t value_dim)
+      : keys_(key_dim), values_(value_dim) {}
+
+  std::unique_ptr<RunningMemory> Clone() const override {
+    return std::make_unique<AverageMemory>(*this);
+  }
+  void Add(const float* key, std::int64_t key_stride, const float* value) override {
+    keys_.Add(key, key_stride);
+    values_.Add(value);
+    ++row_count_;
+  }
+  MemoryValue Read() const override;
+  bool has_windows() const override { return true; }
+  MemoryValue ReadSince(const RunningMemory& earlier) const override;
+  std::int64_t bytes() const override { return 16 * (keys_.dim() + values_.dim()); }
+
+ private:
+  CompensatedSum keys_;
+  CompensatedSum values_;
+  std::uint64_t row_count_ = 0;
+};
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_MEMORY_AVERAGE_H_

@@ -1,0 +1,32 @@
+#ifndef SOFTLOOKUP_CORE_MEMORY_COMPENSATED_SUM_H_
+#define SOFTLOOKUP_CORE_MEMORY_COMPENSATED_SUM_H_
+
+#include <cstdint>
+#include <vector>
+
+namespace softlookup {
+
+// A sum of float32 vectors to about twice float64's precision, so that the difference of two long
+// sums is still good to float64's. Each component is kept as high + low; what is lost by adding to
+// high is exactly known (Knuth, The Art of Computer Programming 2, 4.2.2, theorem B) and goes to
+// low.
+class CompensatedSum {
+ public:
+  explicit CompensatedSum(std::int64_t dim) : high_(dim, 0.0), low_(dim, 0.0) {}
+
+  std::int64_t dim() const { return static_cast<std::int64_t>(high_.size()); }
+
+  // Adds the vector whose component i is vector[i * stride].
+  void Add(const float* vector, std::int64_t stride = 1);
+
+  // The sum minus an earlier state of it.
+  std::vector<double> Minus(const CompensatedSum& earlier) const;
+
+ private:
+  std::vector<double> high_;
+  std::vector<double> low_;
+};
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_MEMORY_COMPENSATED_SUM_H_

@@ -1,0 +1,53 @@
+#include "core/memory/running_memory.h"
+
+#include <cstdlib>
+
+#include "core/memory/average.h"
+#include "core/memory/decayed.h"
+#include "core/memory/gated.h"
+
+namespace softlookup {
+
+MemoryValue RunningMemory::ReadSince(const RunningMemory&) const { std::abort(); }
+
+std::unique_ptr<RunningMemory> MakeRunningMemory(const MemorySpec& spec, std::int64_t key_dim,
+                                                 std::int64_t value_dim) {
+  switch (spec.kind) {
+    case MemoryKind::kAverage:
+      return std::make_unique<AverageMemory>(key_dim, value_dim);
+    case MemoryKind::kDecayedSum:
+      return std::make_unique<DecayedMemory>(spec.decay, Normalise::kNo, key_dim, value_dim);
+    case MemoryKind::kDecayedAverage:
+      return std::make_unique<DecayedMemory>(spec.decay, Normalise::kYes, key_dim, value_dim);
+    case MemoryKind::kGated:
+      return std::make_unique<GatedMemory>(spec.gate, Normalise::kNo, key_dim, value_dim);
+    case MemoryKind::kGatedAverage:
+      return std::make_unique<GatedMemory>(spec.gate, Normalise::kYes, key_dim, value_dim);
+    case MemoryKind::kUnspecified:
+      break;
+  }
+  std::abort();  // The engine checks the kind.
+}
+
+MemorySet::MemorySet(const std::vector<MemorySpec>& specs, std::int64_t key_dim,
+                     std::int64_t value_dim) {
+  for (const MemorySpec& spec : specs) {
+    memories_.push_back(MakeRunningMemory(spec, key_dim, value_dim));
+  }
+}
+
+MemorySet::MemorySet(const MemorySet& other) {
+  for (const auto& memory : other.memories_) memories_.push_back(memory->Clone());
+}
+
+void MemorySet::Add(const float* key, std::int64_t key_stride, const float* value) {
+  for (const auto& memory : memories_) memory->Add(key, key_stride, value);
+}
+
+std::int64_t MemorySet::bytes() const {
+  std::int64_t bytes = 0;
+  for (const auto& memory : memories_) bytes += memory->bytes();
+  return bytes;
+}
+
+}  // namespace softlookup

@@ -1,0 +1,81 @@
+#include "core/parallel/fork_join_pool.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace softlookup {
+
+ForkJoinPool::ForkJoinPool(int thread_count, std::int64_t waiting_tasks_max)
+    : waiting_tasks_max_(waiting_tasks_max) {
+  threads_.reserve(thread_count);
+  for (int i = 0; i < thread_count; ++i) threads_.emplace_back([this] { ThreadMain(); });
+}
+
+ForkJoinPool::~ForkJoinPool() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void ForkJoinPool::Loop::Work() {
+  for (;;) {
+    const std::int64_t i = next.fetch_add(1, std::memory_order_relaxed);
+    if (i >= count) return;
+    body(i);
+  }
+}
+
+void ForkJoinPool::ForkJoin(std::int64_t count, absl::FunctionRef<void(std::int64_t)> body) {
+  Loop loop{.body = body, .count = count};
+  if (count <= 1) {
+    loop.Work();
+    return;
+  }
+  {
+    absl::MutexLock lock(&mutex_);
+    loops_.push_back(&loop);
+  }
+  loop.Work();
+  absl::MutexLock lock(&mutex_);
+  // After this no thread joins in; those that did are waited for.
+  loops_.erase(std::remove(loops_.begin(), loops_.end(), &loop), loops_.end());
+  const auto no_helper = [&loop] { return loop.helper_count == 0; };
+  mutex_.Await(absl::Condition(&no_helper));
+}
+
+bool ForkJoinPool::Post(absl::AnyInvocable<void()> task) {
+  absl::MutexLock lock(&mutex_);
+  if (static_cast<std::int64_t>(tasks_.size()) >= waiting_tasks_max_) return false;
+  tasks_.push_back(std::move(task));
+  return true;
+}
+
+void ForkJoinPool::ThreadMain() {
+  mutex_.Lock();
+  for (;;) {
+    mutex_.Await(absl::Condition(this, &ForkJoinPool::HasWork));
+    if (!loops_.empty()) {
+      Loop* loop = loops_.front();
+      ++loop->helper_count;
+      mutex_.Unlock();
+      loop->Work();
+      mutex_.Lock();
+      --loop->helper_count;
+      loops_.erase(std::remove(loops_.begin(), loops_.end(), loop), loops_.end());
+    } else if (!tasks_.empty()) {
+      absl::AnyInvocable<void()> task = std::move(tasks_.front());
+      tasks_.pop_front();
+      mutex_.Unlock();
+      task();
+      task = nullptr;
+      mutex_.Lock();
+    } else {
+      break;  // Stopping, and nothing is left.
+    }
+  }
+  mutex_.Unlock();
+}
+
+}  // namespace softlookup

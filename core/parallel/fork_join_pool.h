@@ -1,0 +1,70 @@
+#ifndef SOFTLOOKUP_CORE_PARALLEL_FORK_JOIN_POOL_H_
+#define SOFTLOOKUP_CORE_PARALLEL_FORK_JOIN_POOL_H_
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/any_invocable.h"
+#include "absl/functional/function_ref.h"
+#include "absl/synchronization/mutex.h"
+
+namespace softlookup {
+
+// A fixed set of threads for two patterns, both thread-safe:
+//
+//   ForkJoin  one loop whose iterations are independent. The caller takes part, idle threads help,
+//             and it returns when all iterations are done.
+//   Post      one task, later. Tasks start in order, each when a thread has no loop to help with:
+//             what was started is finished before something new begins.
+//
+// A task may call ForkJoin. It does not steal, nest loops inside iterations, or grow.
+class ForkJoinPool {
+ public:
+  // Starts `thread_count` >= 1 threads. At most `waiting_tasks_max` posted tasks wait at a time.
+  ForkJoinPool(int thread_count, std::int64_t waiting_tasks_max);
+
+  // Runs the tasks that still wait, then stops the threads.
+  ~ForkJoinPool();
+
+  ForkJoinPool(const ForkJoinPool&) = delete;
+  ForkJoinPool& operator=(const ForkJoinPool&) = delete;
+
+  // Calls body(i) once for every i in [0, count), each on some thread.
+  void ForkJoin(std::int64_t count, absl::FunctionRef<void(std::int64_t)> body);
+
+  // Queues `task` and returns true, or returns false if the queue is full.
+  bool Post(absl::AnyInvocable<void()> task);
+
+  int thread_count() const { return static_cast<int>(threads_.size()); }
+
+ private:
+  struct Loop {
+    absl::FunctionRef<void(std::int64_t)> body;
+    const std::int64_t count;
+    std::atomic<std::int64_t> next{0};
+    int helper_count = 0;  // Guarded by mutex_.
+
+    // Takes iterations until none is left.
+    void Work();
+  };
+
+  void ThreadMain();
+  bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return stopping_ || !loops_.empty() || !tasks_.empty();
+  }
+
+  const std::int64_t waiting_tasks_max_;
+  absl::Mutex mutex_;
+  std::deque<Loop*> loops_ ABSL_GUARDED_BY(mutex_);  // Those that may have iterations left.
+  std::deque<absl::AnyInvocable<void()>> tasks_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_PARALLEL_FORK_JOIN_POOL_H_

@@ -1,0 +1,115 @@
+#include "core/store/snapshot.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace softlookup {
+
+MemorySet MemorySetOf(const StoreConfig& config) {
+  std::vector<MemorySpec> specs = {{.name = "average", .kind = MemoryKind::kAverage}};
+  specs.insert(specs.end(), config.memories.begin(), config.memories.end());
+  return MemorySet(specs, config.key_dim, config.value_dim);
+}
+
+void RowBounds::Add(const float* key, const float* value, const StoreConfig& config) {
+  const auto raise = [](float& bound, float by) { bound = std::max(bound, by); };
+  for (std::int64_t i = 0; i < config.value_dim; ++i) raise(value_magnitude, std::abs(value[i]));
+  key_norms_max.resize(config.num_heads);
+  const std::int64_t head_dim = config.key_dim / config.num_heads;
+  for (std::int64_t head = 0; head < config.num_heads; ++head) {
+    double square = 0;
+    for (std::int64_t i = head * head_dim; i < (head + 1) * head_dim; ++i) {
+      raise(key_magnitude, std::abs(key[i]));
+      square += static_cast<double>(key[i]) * key[i];
+    }
+    // Infinite beyond float32, which is a bound as well.
+    raise(key_norms_max[head], static_cast<float>(std::sqrt(square)));
+  }
+}
+
+PositionedBlock Snapshot::BlockAt(std::int64_t index) const {
+  PositionedBlock block;
+  block.first_position = static_cast<std::uint64_t>(index * block_rows_);
+  kernels::BlockView& view = block.view;
+  view.shape = shape_;
+  const bool sealed = index < sealed_.size();
+  if (sealed) {
+    view.full_panels = sealed_[index].panels->panel(0);
+    view.full_panel_count = block_rows_ / kernels::kPanelRows;
+    view.row_count = block_rows_;
+  } else {
+    if (tail_.full_panels != nullptr) view.full_panels = tail_.full_panels->panel(0);
+    view.full_panel_count = tail_.full_panel_count;
+    if (tail_.partial_panel != nullptr) view.partial_panel = tail_.partial_panel->panel(0);
+    view.row_count = tail_.row_count;
+  }
+  const RowBounds& bounds = sealed ? *sealed_[index].bounds : *tail_.bounds;
+  view.key_magnitude = bounds.key_magnitude;
+  view.value_magnitude = bounds.value_magnitude;
+  view.key_norms_max = bounds.key_norms_max.data();
+  const auto& live = sealed ? sealed_[index].live : tail_.live;
+  if (live != nullptr) block.row_mask = live->words();
+  return block;
+}
+
+Snapshot::Blocks Snapshot::BlocksOf(std::uint64_t begin, std::uint64_t end) const {
+  Blocks blocks;
+  if (begin >= end) return blocks;
+  const std::int64_t first = static_cast<std::int64_t>(begin) / block_rows_;
+  const std::int64_t last = static_cast<std::int64_t>(end - 1) / block_rows_;
+  blocks.reserve(last - first + 1);
+  for (std::int64_t index = first; index <= last; ++index) blocks.push_back(BlockAt(index));
+  return blocks;
+}
+
+std::unique_ptr<RunningMemory> Snapshot::MemoryAsOf(std::uint64_t position,
+                                                    std::size_t index) const {
+  if (position == 0) return MemorySetOf(*config_)[index].Clone();
+  // From the block of the last row before it, so that there is always one.
+  const std::int64_t block_index = static_cast<std::int64_t>(position - 1) / block_rows_;
+  const MemorySet& checkpoint =
+      block_index < sealed_.size() ? *sealed_[block_index].memories_before : *tail_.memories_before;
+  std::unique_ptr<RunningMemory> memory = checkpoint[index].Clone();
+  const PositionedBlock block = BlockAt(block_index);
+  const std::int64_t end = static_cast<std::int64_t>(position - block.first_position);
+  for (std::int64_t row = 0; row < end; ++row) {
+    const float* panel = block.view.panel(row / kernels::kPanelRows);
+    const std::int64_t lane = row % kernels::kPanelRows;
+    memory->Add(panel + shape_.key_offset(lane, 0), kernels::kPanelRows,
+                panel + shape_.value_offset(lane));
+  }
+  return memory;
+}
+
+const RowTags* Snapshot::TagsAt(std::uint64_t position) const {
+  const std::int64_t index = static_cast<std::int64_t>(position) / block_rows_;
+  return index < sealed_.size() ? sealed_[index].tags.get() : tail_.tags.get();
+}
+
+std::optional<std::uint64_t> Snapshot::IdAt(std::uint64_t position) const {
+  if (position >= row_count()) return std::nullopt;
+  const RowTags* tags = TagsAt(position);
+  if (tags == nullptr) return std::nullopt;
+  return tags->id(static_cast<std::int64_t>(position) % block_rows_);
+}
+
+Row Snapshot::RowAt(const PositionedBlock& block, std::uint64_t position) const {
+  const std::int64_t index = static_cast<std::int64_t>(position - block.first_position);
+  const float* key = block.view.panel(index / kernels::kPanelRows) +
+                     shape_.key_offset(index % kernels::kPanelRows, 0);
+  const float* value = block.view.value(index);
+  Row row{.position = position};
+  row.key.resize(shape_.key_dim);
+  for (std::int64_t i = 0; i < shape_.key_dim; ++i) row.key[i] = key[i * kernels::kPanelRows];
+  row.value.assign(value, value + shape_.value_dim);
+  if (const RowTags* tags = TagsAt(position)) {
+    row.id = tags->id(index);
+    for (const std::uint32_t label : tags->labels(index)) {
+      row.labels.emplace_back(labels_->NameOf(label));
+    }
+  }
+  return row;
+}
+
+}  // namespace softlookup

@@ -1,0 +1,103 @@
+#ifndef SOFTLOOKUP_CORE_STORE_SNAPSHOT_H_
+#define SOFTLOOKUP_CORE_STORE_SNAPSHOT_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "core/attention/block_scan.h"
+#include "core/kernels/panel.h"
+#include "core/memory/running_memory.h"
+#include "core/store/panel_buffer.h"
+#include "core/store/row_tags.h"
+#include "core/store/shared_list.h"
+#include "softlookup/row.h"
+#include "softlookup/store_config.h"
+
+namespace softlookup {
+
+// Bounds over some rows, as in kernels::BlockView.
+struct RowBounds {
+  float key_magnitude = 0;
+  float value_magnitude = 0;
+  std::vector<float> key_norms_max;  // One a head; none before the first row.
+
+  void Add(const float* key, const float* value, const StoreConfig& config);
+};
+
+// A block that is full: immutable, shared by every snapshot since.
+struct SealedBlock {
+  std::shared_ptr<const PanelBuffer> panels;
+  std::shared_ptr<const RowBounds> bounds;
+  std::shared_ptr<const MemorySet> memories_before;  // As of this block's first row.
+  std::shared_ptr<const RowTags> tags;               // Null: no row has any.
+  std::shared_ptr<const RowMask> live;               // Rows not deleted. Null: all.
+};
+
+// The block that still grows, as one snapshot sees it. Its full panels are shared with the writer,
+// who only writes panels behind those; the panel that is still filling is a copy.
+struct TailView {
+  std::shared_ptr<const PanelBuffer> full_panels;
+  std::int64_t full_panel_count = 0;
+  std::shared_ptr<const PanelBuffer> partial_panel;
+  std::int64_t row_count = 0;
+  std::shared_ptr<const RowBounds> bounds;
+  std::shared_ptr<const MemorySet> memories_before;
+  std::shared_ptr<const RowTags> tags;
+  std::shared_ptr<const RowMask> live;
+};
+
+// A store's memories before its first row: `average`, then those of the configuration.
+MemorySet MemorySetOf(const StoreConfig& config);
+
+// A store as of one revision: immutable, cheap to make, safe to read on any thread for as long as
+// it is held.
+class Snapshot {
+ public:
+  const StoreConfig& config() const { return *config_; }
+  std::uint64_t revision() const { return revision_; }
+  std::uint64_t row_count() const {
+    return static_cast<std::uint64_t>(sealed_.size() * block_rows_ + tail_.row_count);
+  }
+  std::uint64_t live_row_count() const { return row_count() - deleted_count_; }
+  std::uint64_t byte_size() const { return byte_size_; }
+
+  using Blocks = absl::InlinedVector<PositionedBlock, 1>;
+  // The blocks that hold positions [begin, end), end <= row_count(), with their live rows as masks.
+  Blocks BlocksOf(std::uint64_t begin, std::uint64_t end) const;
+
+  // Memory `index` (0: average; then config().memories) as of the append index `position` <=
+  // row_count(). Reads at most one block.
+  std::unique_ptr<RunningMemory> MemoryAsOf(std::uint64_t position, std::size_t index) const;
+
+  // The id of the row at `position`, if there is such a row and it has one.
+  std::optional<std::uint64_t> IdAt(std::uint64_t position) const;
+  // The tags of the block that holds `position` < row_count(); null if none of its rows has any.
+  const RowTags* TagsAt(std::uint64_t position) const;
+  // The labels of the store's rows; null if no row has ever had one.
+  const LabelDictionary* labels() const { return labels_.get(); }
+
+  // The row at `position` < row_count(), in block `block`. Exact bits.
+  Row RowAt(const PositionedBlock& block, std::uint64_t position) const;
+
+ private:
+  friend class Store;
+
+  PositionedBlock BlockAt(std::int64_t index) const;
+
+  std::shared_ptr<const StoreConfig> config_;
+  kernels::PanelShape shape_;
+  std::int64_t block_rows_ = 0;
+  std::uint64_t revision_ = 0;
+  std::uint64_t byte_size_ = 0;
+  std::uint64_t deleted_count_ = 0;
+  std::shared_ptr<const LabelDictionary> labels_;
+  SharedList<SealedBlock> sealed_;
+  TailView tail_;
+};
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_STORE_SNAPSHOT_H_
