@@ -1,0 +1,69 @@
+#ifndef SOFTLOOKUP_SERVER_APPEND_STREAM_H_
+#define SOFTLOOKUP_SERVER_APPEND_STREAM_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "server/call.h"
+#include "softlookup/engine.h"
+#include "softlookup/v1/row.pb.h"
+
+namespace softlookup::server {
+
+// One StreamAppend call. Requests are applied in the order in which they come; the next is read
+// while earlier ones wait for their acknowledgement, up to a limit.
+//
+// It owns itself until the call is over; a callback of the engine that is still running then shares
+// it.
+class AppendStream final : public grpc::ServerBidiReactor<v1::AppendRequest, v1::AppendResponse>,
+                           public Stream,
+                           public std::enable_shared_from_this<AppendStream> {
+ public:
+  static AppendStream* Start(CallTracker& calls, Engine& engine);
+
+  void OnReadDone(bool ok) override;
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override {}
+  void OnDone() override { self_.reset(); }
+  void Drain() override;
+
+ private:
+  AppendStream(CallTracker& calls, Engine& engine) : call_(calls), engine_(engine) {}
+
+  // Hands request_ to the engine, or says what is wrong with it.
+  absl::Status Apply();
+  void Acknowledge(std::uint64_t sequence, absl::StatusOr<AppendResult> result);
+  // Starts whatever can go on. Takes the lock; operations are started without it.
+  void Proceed();
+
+  std::shared_ptr<AppendStream> self_;
+  const CallTracker::Call call_;
+  Engine& engine_;
+  std::string store_;            // Of the first message. Reader only.
+  v1::AppendRequest request_;    // Reader only.
+  v1::AppendResponse response_;  // Writer only.
+
+  absl::Mutex mutex_;
+  std::deque<v1::AppendResponse> responses_ ABSL_GUARDED_BY(mutex_);
+  int unacknowledged_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool reading_ ABSL_GUARDED_BY(mutex_) = true;
+  bool reads_over_ ABSL_GUARDED_BY(mutex_) = false;
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool broken_ ABSL_GUARDED_BY(mutex_) = false;    // Nobody reads the responses.
+  bool draining_ ABSL_GUARDED_BY(mutex_) = false;  // The server stops.
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+  // Of the first request that failed; it ends the stream.
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+  bool append_failed_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace softlookup::server
+
+#endif  // SOFTLOOKUP_SERVER_APPEND_STREAM_H_

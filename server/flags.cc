@@ -1,0 +1,148 @@
+#include "server/flags.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <iostream>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "server/version.h"
+
+namespace softlookup::server {
+namespace {
+
+constexpr char kDescription[] =
+    "softlookup-server keeps stores of vector keys and values and answers soft lookups over gRPC.\n"
+    "This version keeps everything in memory: what it holds is gone when it stops.";
+
+constexpr char kFooter[] =
+    "Every flag can also stand in the environment, as SOFTLOOKUP_ and its name in capitals with _\n"
+    "for - (SOFTLOOKUP_HTTP_LISTEN), or in the --config file, as name=\"value\" a line. A flag "
+    "goes "
+    "over\n"
+    "the environment, that over the file, that over the default.\n\n"
+    "Once it serves, it prints one line:  softlookup-server ready grpc=HOST:PORT http=HOST:PORT\n"
+    "SIGTERM and SIGINT let running calls end, then stop it with exit code 0. Bad usage: 2.";
+
+std::string VariableOf(const std::string& flag) {
+  return absl::StrCat("SOFTLOOKUP_",
+                      absl::AsciiStrToUpper(absl::StrReplaceAll(flag, {{"-", "_"}})));
+}
+
+void ValidateAddress(const std::string& address) {
+  if (SplitHostPort(address)) return;
+  throw CLI::ValidationError(absl::StrCat(
+      "\"", address, "\" is not HOST:PORT, such as 127.0.0.1:7471, 0.0.0.0:7471 or [::1]:0"));
+}
+
+// CLI11 would let the file go over the environment, so variables are turned into flags that stand
+// before the real ones; the last one counts.
+std::vector<std::string> WithEnvironment(const CLI::App& app, int argc, const char* const* argv) {
+  std::vector<std::string> arguments;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_lnames().empty()) continue;
+    const std::string flag = option->get_lnames()[0];
+    if (flag == "help" || flag == "version") continue;
+    const char* value = std::getenv(VariableOf(flag).c_str());
+    if (value != nullptr && *value != '\0')
+      arguments.push_back(absl::StrCat("--", flag, "=", value));
+  }
+  arguments.insert(arguments.end(), argv + std::min(argc, 1), argv + argc);
+  std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back.
+  return arguments;
+}
+
+}  // namespace
+
+std::optional<HostPort> SplitHostPort(const std::string& address) {
+  const std::size_t colon = address.rfind(':');
+  if (colon == std::string::npos || colon == 0) return std::nullopt;
+  HostPort result{.host = address.substr(0, colon)};
+  if (result.host.front() == '[') {
+    if (result.host.size() < 3 || result.host.back() != ']') return std::nullopt;
+    result.host = result.host.substr(1, result.host.size() - 2);
+  } else if (result.host.find(':') != std::string::npos) {
+    return std::nullopt;
+  }
+  const std::string port = address.substr(colon + 1);
+  if (port.empty() || !std::all_of(port.begin(), port.end(), absl::ascii_isdigit) ||
+      !absl::SimpleAtoi(port, &result.port) || result.port > 65535) {
+    return std::nullopt;
+  }
+  return result;
+}
+
+std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
+  CLI::App app(kDescription, "softlookup-server");
+  app.footer(kFooter);
+  app.set_version_flag("--version", absl::StrCat("softlookup-server ", kVersion));
+  app.set_config("--config", "", "File of name=\"value\" lines")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  app.allow_config_extras(CLI::config_extras_mode::error);
+  app.option_defaults()
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+      ->always_capture_default();
+
+  const CLI::Validator address(
+      [](std::string& value) {
+        ValidateAddress(value);
+        return std::string();
+      },
+      "HOST:PORT");
+  app.add_option("--listen", flags.listen, "Where gRPC is served; port 0 picks a free one")
+      ->transform(address);
+  app.add_option("--http-listen", flags.http_listen,
+                 "Where /healthz and /readyz are served; port 0 picks a free one")
+      ->transform(address);
+  bool ephemeral = true;
+  app.add_flag("--ephemeral", ephemeral, "Keep everything in memory (the only mode so far)");
+  app.add_option("--threads", flags.threads, "Threads that scan; 0 is one a core")
+      ->check(CLI::Range(0, 1024));
+  app.add_option("--shutdown-grace", flags.shutdown_grace_seconds,
+                 "Seconds that running calls get after SIGTERM")
+      ->check(CLI::Range(0.0, 3600.0));
+  app.add_option("--log-level", flags.log_level, "What is logged to standard error")
+      ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}));
+
+  Limits& limits = flags.limits;
+  const auto limit = [&app](const char* flag, std::int64_t& value, const char* what,
+                            std::int64_t max) {
+    app.add_option(flag, value, what)->group("Limits")->check(CLI::Range(std::int64_t{1}, max));
+  };
+  limit("--max-queries", limits.queries_per_lookup_max, "Queries in one lookup", 1 << 20);
+  limit("--max-append-rows", limits.rows_per_append_max, "Rows in one append", 1 << 24);
+  limit("--max-top-weights", limits.top_weights_max, "top_weights of a lookup", 1 << 20);
+  limit("--max-message-bytes", limits.message_bytes_max, "Bytes of one message, in or out",
+        std::int64_t{1} << 30);
+  limit("--max-stores", limits.store_count_max, "Stores in the server", std::int64_t{1} << 32);
+  limit("--max-waiting-lookups", limits.waiting_lookups_max,
+        "Lookups that wait for a thread; more are refused at once", 1 << 24);
+
+  try {
+    app.parse(WithEnvironment(app, argc, argv));
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);
+    std::cerr << "softlookup-server: " << error.what() << "\nRun with --help for the flags.\n";
+    return 2;
+  }
+  if (!std::isfinite(flags.shutdown_grace_seconds)) {
+    std::cerr << "softlookup-server: --shutdown-grace: not a number of seconds\n";
+    return 2;
+  }
+  if (!ephemeral) {
+    std::cerr << "softlookup-server: --ephemeral=false: this version keeps everything in memory\n";
+    return 2;
+  }
+  if (flags.threads == 0) {
+    flags.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  }
+  return std::nullopt;
+}
+
+}  // namespace softlookup::server

@@ -1,0 +1,36 @@
+#ifndef SOFTLOOKUP_SERVER_FLAGS_H_
+#define SOFTLOOKUP_SERVER_FLAGS_H_
+
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "core/base/limits.h"
+
+namespace softlookup::server {
+
+// What the operator chose: a flag over its SOFTLOOKUP_… variable over the --config file over the
+// default.
+struct Flags {
+  std::string listen = "127.0.0.1:7471";
+  std::string http_listen = "127.0.0.1:7472";
+  int threads = 0;  // 0: one a core.
+  double shutdown_grace_seconds = 10;
+  std::string log_level = "info";
+  Limits limits;
+};
+
+// Reads the command line and the environment. Prints help, the version or what is wrong and returns
+// the process's exit code where that ends it: 0, or 2 for bad usage.
+std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags);
+
+// "HOST:PORT" or "[IPV6]:PORT" in its parts; nullopt if it is not that.
+struct HostPort {
+  std::string host;
+  int port = 0;
+};
+std::optional<HostPort> SplitHostPort(const std::string& address);
+
+}  // namespace softlookup::server
+
+#endif  // SOFTLOOKUP_SERVER_FLAGS_H_

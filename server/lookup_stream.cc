@@ -1,0 +1,136 @@
+#include "server/lookup_stream.h"
+
+#include <utility>
+#include <vector>
+
+#include "server/status.h"
+
+namespace softlookup::server {
+namespace {
+
+// Lookups that are read, running or waiting to be written. Beyond it the next request stays unread,
+// and HTTP/2 flow control slows the sender down.
+constexpr std::size_t kPipelineMax = 16;
+constexpr std::size_t kPipelineBytesMax = std::size_t{16} << 20;
+
+}  // namespace
+
+LookupStream* LookupStream::Start(CallTracker& calls, Engine& engine, absl::Time deadline) {
+  const std::shared_ptr<LookupStream> stream(new LookupStream(calls, engine, deadline));
+  stream->self_ = stream;
+  stream->Proceed();
+  calls.AddStream(stream);
+  return stream.get();
+}
+
+void LookupStream::OnReadDone(bool ok) {
+  Slot* slot = nullptr;
+  {
+    absl::MutexLock lock(&mutex_);
+    reading_ = false;
+    if (ok && !finished_) {
+      slot = slots_.back().get();
+      slot->request_bytes = slot->request.ByteSizeLong();
+      pipeline_bytes_ += slot->request_bytes;
+    } else {
+      slots_.pop_back();
+      reads_over_ = true;
+    }
+  }
+  if (slot != nullptr) Look(*slot);
+  Proceed();
+}
+
+void LookupStream::Look(Slot& slot) {
+  absl::Status status = CheckMessageBytes(slot.request, engine_.limits().message_bytes_max);
+  if (status.ok()) status = DecodeLookup(slot.request, store_, slot.decoded);
+  if (store_.empty()) store_ = slot.request.store();
+  if (!status.ok()) return Answer(slot, status);
+  engine_.Lookup(
+      slot.decoded.request, slot.cancel,
+      [self = shared_from_this(), &slot](auto result) { self->Answer(slot, std::move(result)); });
+}
+
+void LookupStream::Answer(Slot& slot, absl::StatusOr<LookupResult> result) {
+  absl::Status status = result.status();
+  if (status.ok()) {
+    status = EncodeLookup(slot.request, *result, engine_.limits().message_bytes_max, slot.response);
+  }
+  if (!status.ok()) {
+    slot.response.Clear();
+    slot.response.set_tag(slot.request.tag());
+    *slot.response.mutable_error() = ToLookupError(status);
+  }
+  {
+    absl::MutexLock lock(&mutex_);
+    slot.answered = true;
+  }
+  Proceed();
+}
+
+void LookupStream::Proceed() {
+  Slot *read = nullptr, *write = nullptr;
+  bool finish = false;
+  grpc::Status status;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (finished_) return;
+    while (broken_ && !writing_ && !slots_.empty() && slots_.front()->answered) PopFront();
+    if (!reading_ && !reads_over_ && !broken_ && slots_.size() < kPipelineMax &&
+        pipeline_bytes_ < kPipelineBytesMax) {
+      reading_ = true;
+      read = slots_.emplace_back(std::make_unique<Slot>()).get();
+      read->cancel = std::make_shared<CancelToken>(deadline_);
+    }
+    if (!writing_ && !slots_.empty() && slots_.front()->answered) {
+      writing_ = true;
+      write = slots_.front().get();
+    }
+    const bool idle = slots_.size() == (reading_ ? 1 : 0);
+    if (idle && !reading_ && (reads_over_ || broken_)) {
+      finish = finished_ = true;
+    } else if (idle && reading_ && draining_) {
+      finish = finished_ = true;
+      status = ToGrpcStatus(ShuttingDown());
+    }
+  }
+  if (read != nullptr) StartRead(&read->request);
+  if (write != nullptr) StartWrite(&write->response);
+  if (finish) Finish(status);
+}
+
+void LookupStream::PopFront() {
+  pipeline_bytes_ -= slots_.front()->request_bytes;
+  slots_.pop_front();
+}
+
+void LookupStream::Drain() {
+  {
+    absl::MutexLock lock(&mutex_);
+    draining_ = true;
+  }
+  Proceed();
+}
+
+void LookupStream::OnWriteDone(bool ok) {
+  {
+    absl::MutexLock lock(&mutex_);
+    writing_ = false;
+    PopFront();
+    if (!ok) broken_ = true;
+  }
+  Proceed();
+}
+
+void LookupStream::OnCancel() {
+  std::vector<std::shared_ptr<CancelToken>> cancels;
+  {
+    absl::MutexLock lock(&mutex_);
+    broken_ = true;
+    for (const auto& slot : slots_) cancels.push_back(slot->cancel);
+  }
+  for (const auto& cancel : cancels) cancel->Cancel();
+  Proceed();
+}
+
+}  // namespace softlookup::server

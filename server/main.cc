@@ -1,0 +1,62 @@
+#include <google/protobuf/stubs/logging.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include "server/flags.h"
+#include "server/server.h"
+#include "server/version.h"
+
+namespace {
+
+// Blocks the signals that stop the server, in this thread and in all that it starts, so that only
+// sigwait() sees them.
+sigset_t BlockStopSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  return signals;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using namespace softlookup::server;
+  google::protobuf::SetLogHandler(nullptr);  // What is wrong with a message, its sender hears.
+  const sigset_t stop_signals = BlockStopSignals();
+  Flags flags;
+  if (const std::optional<int> exit_code = ParseFlags(argc, argv, flags)) return *exit_code;
+  spdlog::set_default_logger(spdlog::stderr_logger_mt("softlookup"));
+  spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %l %v", spdlog::pattern_time_type::utc);
+  spdlog::set_level(spdlog::level::from_str(flags.log_level));
+
+  auto server = Server::Start(flags);
+  if (!server.ok()) {
+    std::cerr << "softlookup-server: " << server.status().message() << "\n";
+    return 1;
+  }
+  spdlog::info(
+      "softlookup-server {} serves gRPC on {}, HTTP on {}, scans with {} threads, keeps "
+      "everything in memory",
+      kVersion, (*server)->grpc_address(), (*server)->http_address(), flags.threads);
+  std::printf("softlookup-server ready grpc=%s http=%s\n", (*server)->grpc_address().c_str(),
+              (*server)->http_address().c_str());
+  std::fflush(stdout);
+
+  int signal = 0;
+  sigwait(&stop_signals, &signal);
+  spdlog::info("signal {}: takes no new calls, lets running ones end", signal);
+  (*server)->Stop(absl::Seconds(flags.shutdown_grace_seconds));
+  server->reset();
+  spdlog::info("stopped");
+  return 0;
+}

@@ -1,0 +1,80 @@
+#include "server/server.h"
+
+#include <grpc/grpc.h>
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/health_check_service_interface.h>
+
+#include <algorithm>
+#include <limits>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "core/base/status_macros.h"
+
+namespace softlookup::server {
+namespace {
+
+// Long enough for a client that is listening to learn that it must go elsewhere.
+constexpr absl::Duration kQuietBeforeCut = absl::Milliseconds(250);
+
+std::string JoinHostPort(const std::string& host, int port) {
+  return host.find(':') == std::string::npos ? absl::StrCat(host, ":", port)
+                                             : absl::StrCat("[", host, "]:", port);
+}
+
+}  // namespace
+
+Server::Server(const Flags& flags)
+    : engine_(Engine::Create({.limits = flags.limits, .thread_count = flags.threads})),
+      service_(calls_, *engine_) {}
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Flags& flags) {
+  std::unique_ptr<Server> server(new Server(flags));
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort(flags.listen, grpc::InsecureServerCredentials(), &port);
+  // Two processes on one port would share its calls between two sets of stores.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  // Above the limit, so that a message somewhat over it still gets an error that says so; the
+  // handlers keep the limit itself.
+  constexpr std::int64_t kGrpcMax = std::numeric_limits<int>::max();
+  builder.SetMaxReceiveMessageSize(
+      static_cast<int>(std::min(2 * flags.limits.message_bytes_max, kGrpcMax)));
+  builder.SetMaxSendMessageSize(static_cast<int>(kGrpcMax));
+  builder.RegisterService(&server->service_);
+  server->grpc_ = builder.BuildAndStart();
+  if (server->grpc_ == nullptr || port == 0) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot listen on ", flags.listen, " for gRPC; is the port taken?"));
+  }
+  server->grpc_address_ = JoinHostPort(SplitHostPort(flags.listen)->host, port);
+
+  const HostPort http = *SplitHostPort(flags.http_listen);
+  SOFTLOOKUP_RETURN_IF_ERROR(server->http_.Start(http.host, http.port));
+  server->http_address_ = JoinHostPort(http.host, server->http_.port());
+
+  server->grpc_->GetHealthCheckService()->SetServingStatus("", true);
+  server->grpc_->GetHealthCheckService()->SetServingStatus("softlookup.v1.SoftLookup", true);
+  server->http_.set_ready(true);
+  return server;
+}
+
+void Server::Stop(absl::Duration grace) {
+  http_.set_ready(false);
+  grpc_->GetHealthCheckService()->Shutdown();
+  const absl::Time deadline = absl::Now() + grace;
+  std::thread shutdown([&] { grpc_->Shutdown(absl::ToChronoTime(deadline)); });
+  calls_.DrainStreams();
+  // gRPC waits for every connection to say goodbye, and a client that is idle may not be listening.
+  // Once no call is in progress, the connections that are left are cut.
+  calls_.WaitUntilQuiet(kQuietBeforeCut, deadline);
+  grpc_server_cancel_all_calls(grpc_->c_server());
+  shutdown.join();
+  grpc_->Wait();
+}
+
+}  // namespace softlookup::server

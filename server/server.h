@@ -1,0 +1,46 @@
+#ifndef SOFTLOOKUP_SERVER_SERVER_H_
+#define SOFTLOOKUP_SERVER_SERVER_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/admin_http.h"
+#include "server/call.h"
+#include "server/flags.h"
+#include "server/service.h"
+#include "softlookup/engine.h"
+
+namespace softlookup::server {
+
+// A running server: the engine, gRPC with health and reflection, and the operator's HTTP port.
+class Server {
+ public:
+  // Serves once it returns. UNAVAILABLE if an address cannot be listened on.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(const Flags& flags);
+
+  // Where it listens, as HOST:PORT with the real ports.
+  const std::string& grpc_address() const { return grpc_address_; }
+  const std::string& http_address() const { return http_address_; }
+
+  // Takes no new calls, lets running ones end for up to `grace`, then cancels them. Blocks.
+  void Stop(absl::Duration grace);
+
+ private:
+  explicit Server(const Flags& flags);
+
+  CallTracker calls_;  // Before the engine, whose last callbacks may still use it.
+  const std::unique_ptr<Engine> engine_;
+  SoftLookupService service_;
+  AdminHttp http_;
+  std::unique_ptr<grpc::Server> grpc_;  // Before the rest in destruction: calls use it.
+  std::string grpc_address_;
+  std::string http_address_;
+};
+
+}  // namespace softlookup::server
+
+#endif  // SOFTLOOKUP_SERVER_SERVER_H_

@@ -1,0 +1,69 @@
+#include "server/status.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "core/base/error.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+
+namespace softlookup::server {
+namespace {
+
+// Messages quote what clients sent, and trailers hold a few kilobytes.
+constexpr std::size_t kMessageBytesMax = 1024;
+constexpr std::size_t kMetadataBytesMax = 256;
+
+std::string Shortened(absl::string_view text, std::size_t bytes_max) {
+  return text.size() <= bytes_max ? std::string(text)
+                                  : absl::StrCat(text.substr(0, bytes_max), "...");
+}
+
+google::rpc::Status ToRpcStatus(const absl::Status& status) {
+  google::rpc::Status result;
+  // The codes of absl::Status are those of gRPC.
+  result.set_code(static_cast<int>(status.code()));
+  result.set_message(Shortened(status.message(), kMessageBytesMax));
+  google::rpc::ErrorInfo info;
+  const std::string reason = ReasonOf(status);
+  info.set_reason(reason.empty() ? absl::StatusCodeToString(status.code()) : reason);
+  info.set_domain("softlookup");
+  for (const auto& [key, value] : MetadataOf(status)) {
+    (*info.mutable_metadata())[key] = Shortened(value, kMetadataBytesMax);
+  }
+  result.add_details()->PackFrom(info);
+  if (const auto delay = RetryAfterOf(status)) {
+    google::rpc::RetryInfo retry;
+    retry.mutable_retry_delay()->set_seconds(absl::ToInt64Seconds(*delay));
+    retry.mutable_retry_delay()->set_nanos(
+        static_cast<std::int32_t>(absl::ToInt64Nanoseconds(*delay) % 1'000'000'000));
+    result.add_details()->PackFrom(retry);
+  }
+  return result;
+}
+
+}  // namespace
+
+grpc::Status ToGrpcStatus(const absl::Status& status) {
+  if (status.ok()) return grpc::Status::OK;
+  const google::rpc::Status rpc_status = ToRpcStatus(status);
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), rpc_status.message(),
+                      rpc_status.SerializeAsString());
+}
+
+v1::LookupError ToLookupError(const absl::Status& status) {
+  google::rpc::Status rpc_status = ToRpcStatus(status);
+  v1::LookupError error;
+  error.set_code(rpc_status.code());
+  error.set_message(rpc_status.message());
+  *error.mutable_details() = std::move(*rpc_status.mutable_details());
+  return error;
+}
+
+absl::Status ShuttingDown() {
+  return WithRetryAfter(MakeError(reasons::kShuttingDown, "The server is stopping"),
+                        absl::Milliseconds(500));
+}
+
+}  // namespace softlookup::server

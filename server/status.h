@@ -1,0 +1,23 @@
+#ifndef SOFTLOOKUP_SERVER_STATUS_H_
+#define SOFTLOOKUP_SERVER_STATUS_H_
+
+#include <grpcpp/support/status.h>
+
+#include "absl/status/status.h"
+#include "softlookup/v1/lookup.pb.h"
+
+namespace softlookup::server {
+
+// The status of a call, with `grpc-status-details-bin`: a google.rpc.Status that holds an ErrorInfo
+// and, where waiting helps, a RetryInfo.
+grpc::Status ToGrpcStatus(const absl::Status& status);
+
+// The same inside a stream's answer.
+v1::LookupError ToLookupError(const absl::Status& status);
+
+// What a stream hears that the server ends because it stops.
+absl::Status ShuttingDown();
+
+}  // namespace softlookup::server
+
+#endif  // SOFTLOOKUP_SERVER_STATUS_H_

@@ -1,0 +1,100 @@
+#include "server/watch_stream.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "core/base/error.h"
+#include "server/codec.h"
+#include "server/status.h"
+
+namespace softlookup::server {
+
+WatchStream* WatchStream::Start(CallTracker& calls, Engine& engine,
+                                const v1::WatchMemoryRequest& request) {
+  const std::shared_ptr<WatchStream> stream(new WatchStream(calls, engine, request));
+  stream->self_ = stream;
+  stream->Send();
+  calls.AddStream(stream);
+  return stream.get();
+}
+
+WatchStream::WatchStream(CallTracker& calls, Engine& engine, const v1::WatchMemoryRequest& request)
+    : call_(calls),
+      engine_(engine),
+      store_(request.store()),
+      name_(request.name()),
+      interval_(absl::Milliseconds(request.min_interval_ms())) {}
+
+void WatchStream::Send() {
+  const absl::StatusOr<MemoryState> memory =
+      engine_.GetMemory(store_, name_, std::nullopt, std::nullopt);
+  if (!memory.ok()) {
+    Finish(ToGrpcStatus(memory.status()));
+    return;
+  }
+  if (incarnation_.value_or(memory->incarnation) != memory->incarnation) {
+    // Deleted, and made anew under the same name.
+    Finish(ToGrpcStatus(MakeError(reasons::kStoreNotFound,
+                                  absl::StrCat("The store \"", store_, "\" was deleted"),
+                                  {{"store", store_}})));
+    return;
+  }
+  incarnation_ = memory->incarnation;
+  revision_ = memory->revision;
+  // Not every revision adds rows.
+  if (end_ == memory->end) return WaitForChange();
+  end_ = memory->end;
+  sent_ = absl::Now();
+  EncodeMemory(*memory, message_);
+  StartWrite(&message_);
+}
+
+void WatchStream::OnWriteDone(bool ok) {
+  if (!ok) End(absl::CancelledError("The caller is gone"));
+  WaitForChange();
+}
+
+void WatchStream::WaitForChange() {
+  // Ends at once if the token is cancelled.
+  engine_.WhenRevision(store_, revision_ + 1, cancel_,
+                       [self = shared_from_this()](const absl::Status& status) {
+                         if (status.ok()) return self->WaitForInterval();
+                         absl::Status end_status;
+                         {
+                           absl::MutexLock lock(&self->mutex_);
+                           end_status = self->end_status_;
+                         }
+                         self->Finish(ToGrpcStatus(end_status.ok() ? status : end_status));
+                       });
+}
+
+void WatchStream::WaitForInterval() {
+  absl::Status end_status;
+  {
+    absl::MutexLock lock(&mutex_);
+    end_status = end_status_;
+    if (end_status.ok()) {
+      alarm_.Set(absl::ToChronoTime(std::max(absl::Now(), sent_ + interval_)),
+                 [self = shared_from_this()](bool expired) {
+                   if (expired) return self->Send();
+                   self->WaitForChange();  // Cancelled: it ends there.
+                 });
+    }
+  }
+  if (!end_status.ok()) Finish(ToGrpcStatus(end_status));
+}
+
+void WatchStream::End(const absl::Status& status) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (end_status_.ok()) end_status_ = status;
+    alarm_.Cancel();
+  }
+  cancel_->Cancel();
+}
+
+void WatchStream::Drain() { End(ShuttingDown()); }
+
+}  // namespace softlookup::server

@@ -1,0 +1,72 @@
+#ifndef SOFTLOOKUP_SERVER_WATCH_STREAM_H_
+#define SOFTLOOKUP_SERVER_WATCH_STREAM_H_
+
+#include <grpcpp/alarm.h>
+#include <grpcpp/grpcpp.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "core/base/cancellation.h"
+#include "server/call.h"
+#include "softlookup/engine.h"
+#include "softlookup/v1/memory.pb.h"
+
+namespace softlookup::server {
+
+// One WatchMemory call: write, wait for a change, wait for the interval, write again. One of the
+// three is under way at a time.
+//
+// It owns itself until the call is over; a callback that is still running then shares it.
+class WatchStream final : public grpc::ServerWriteReactor<v1::Memory>,
+                          public Stream,
+                          public std::enable_shared_from_this<WatchStream> {
+ public:
+  static WatchStream* Start(CallTracker& calls, Engine& engine,
+                            const v1::WatchMemoryRequest& request);
+
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override { End(absl::CancelledError("The caller cancelled the call")); }
+  void OnDone() override { self_.reset(); }
+  void Drain() override;
+
+ private:
+  WatchStream(CallTracker& calls, Engine& engine, const v1::WatchMemoryRequest& request);
+
+  // Writes the memory if it has changed, else waits for a change.
+  void Send();
+  void WaitForChange();
+  // Sends when the interval since the last message is over, on a thread of gRPC's.
+  void WaitForInterval();
+  // Has whatever is under way end, and the call with `status`.
+  void End(const absl::Status& status);
+
+  std::shared_ptr<WatchStream> self_;
+  const CallTracker::Call call_;
+  Engine& engine_;
+  const std::string store_;
+  const std::string name_;
+  const absl::Duration interval_;
+  const std::shared_ptr<CancelToken> cancel_ = std::make_shared<CancelToken>();
+
+  // Of the step under way.
+  v1::Memory message_;
+  std::optional<std::uint64_t> incarnation_;  // Of the store that is watched.
+  std::uint64_t revision_ = 0;                // Last seen.
+  std::optional<std::uint64_t> end_;          // Of the memory last sent.
+  absl::Time sent_ = absl::InfinitePast();
+
+  absl::Mutex mutex_;
+  grpc::Alarm alarm_ ABSL_GUARDED_BY(mutex_);
+  absl::Status end_status_ ABSL_GUARDED_BY(mutex_);  // Not OK: the call is to end.
+};
+
+}  // namespace softlookup::server
+
+#endif  // SOFTLOOKUP_SERVER_WATCH_STREAM_H_
