@@ -1,0 +1,53 @@
+#ifndef SOFTLOOKUP_FLOAT_MATRIX_H_
+#define SOFTLOOKUP_FLOAT_MATRIX_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "softlookup/v1/matrix.pb.h"
+
+namespace softlookup {
+
+// A row-major matrix of float32 that owns its elements.
+struct FloatMatrix {
+  std::uint32_t rows = 0;
+  std::uint32_t cols = 0;
+  std::vector<float> data;  // [rows x cols].
+
+  // r < rows. Valid until `data` changes.
+  absl::Span<const float> Row(std::uint32_t r) const {
+    return absl::MakeConstSpan(data).subspan(std::size_t{r} * cols, cols);
+  }
+
+  // Takes FLOAT32 and FLOAT64 `data` (rounded to nearest) and `values`. InvalidArgument if their
+  // size is not rows * cols or the element type is another one.
+  static absl::StatusOr<FloatMatrix> FromProto(const v1::Matrix& matrix);
+};
+
+// The same, borrowed: `data` must outlive the view.
+struct FloatMatrixView {
+  absl::Span<const float> data;  // [rows x cols].
+  std::uint32_t rows = 0;
+  std::uint32_t cols = 0;
+
+  FloatMatrixView() = default;
+  FloatMatrixView(absl::Span<const float> data, std::uint32_t rows, std::uint32_t cols)
+      : data(data), rows(rows), cols(cols) {}
+  FloatMatrixView(const FloatMatrix& matrix)  // NOLINT(google-explicit-constructor)
+      : FloatMatrixView(matrix.data, matrix.rows, matrix.cols) {}
+
+  // Fills `matrix` with FLOAT32 `data`, in one copy. InvalidArgument if `data` does not hold
+  // rows * cols elements.
+  absl::Status ToProto(v1::Matrix* matrix) const;
+};
+
+// The elements of a matrix as doubles, exactly; what a Memory carries is FLOAT64. Errors as in
+// FloatMatrix::FromProto.
+absl::StatusOr<std::vector<double>> DoublesFromProto(const v1::Matrix& matrix);
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_FLOAT_MATRIX_H_

@@ -1,0 +1,34 @@
+#ifndef SOFTLOOKUP_SIMILARITY_H_
+#define SOFTLOOKUP_SIMILARITY_H_
+
+#include "absl/types/span.h"
+#include "softlookup/v1/attention.pb.h"
+
+namespace softlookup {
+
+// How alike a query and a key are; larger is more alike. The server's scores of the same names,
+// computed here in float64:
+//   Cosine      <q, k> / (|q| |k|), in [-1, 1]; 0 if either norm is 0.
+//   Euclidean   -|q - k|, at most 0.
+//
+// Immutable, so thread-safe.
+class Similarity {
+ public:
+  static constexpr Similarity Cosine() { return Similarity(v1::SCORE_COSINE); }
+  static constexpr Similarity Euclidean() { return Similarity(v1::SCORE_EUCLIDEAN); }
+
+  // What makes a store or a lookup use it.
+  constexpr v1::Score score() const { return score_; }
+
+  // Finite vectors of one size; aborts if the sizes differ.
+  double operator()(absl::Span<const float> query, absl::Span<const float> key) const;
+
+ private:
+  explicit constexpr Similarity(v1::Score score) : score_(score) {}
+
+  v1::Score score_;
+};
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_SIMILARITY_H_

@@ -1,0 +1,41 @@
+#include "softlookup/similarity.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+namespace softlookup {
+namespace {
+
+double CosineOf(absl::Span<const float> query, absl::Span<const float> key) {
+  double product = 0;
+  double query_square = 0;
+  double key_square = 0;
+  for (std::size_t i = 0; i < query.size(); ++i) {
+    product += double{query[i]} * key[i];
+    query_square += double{query[i]} * query[i];
+    key_square += double{key[i]} * key[i];
+  }
+  // One root of the product: a vector's cosine with itself is exactly 1. Squares of float32 stay
+  // far from the ends of float64's range. Rounding alone could leave [-1, 1].
+  const double norms = std::sqrt(query_square * key_square);
+  return norms > 0 ? std::clamp(product / norms, -1.0, 1.0) : 0;
+}
+
+double EuclideanOf(absl::Span<const float> query, absl::Span<const float> key) {
+  double square = 0;
+  for (std::size_t i = 0; i < query.size(); ++i) {
+    const double difference = double{query[i]} - key[i];
+    square += difference * difference;
+  }
+  return -std::sqrt(square);
+}
+
+}  // namespace
+
+double Similarity::operator()(absl::Span<const float> query, absl::Span<const float> key) const {
+  if (query.size() != key.size()) std::abort();
+  return score_ == v1::SCORE_COSINE ? CosineOf(query, key) : EuclideanOf(query, key);
+}
+
+}  // namespace softlookup

@@ -1,0 +1,102 @@
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <string>
+
+#include "client/lib/status_macros.h"
+#include "client/tool/attention_flags.h"
+#include "client/tool/command.h"
+#include "client/tool/exit_code.h"
+#include "client/tool/lookup_printer.h"
+#include "client/tool/npy_writer.h"
+#include "client/tool/row_reader.h"
+
+namespace softlookup::tool {
+namespace {
+
+struct AttendFlags {
+  // FILE each.
+  std::string queries;
+  std::string keys;
+  std::string values;
+  std::string inputs;
+  std::string format = "csv";
+
+  bool self = false;
+  std::uint32_t heads = 1;
+  AttentionFlags attention;
+  std::string values_out;
+};
+
+absl::Status CheckFlags(const AttendFlags& flags) {
+  const int files = !flags.queries.empty() + !flags.keys.empty() + !flags.values.empty();
+  const bool self = flags.self && !flags.inputs.empty();
+  if (self ? files != 0 : files != 3 || flags.self || !flags.inputs.empty()) {
+    return UsageError("attend needs --queries, --keys and --values, or --self with --inputs");
+  }
+  if ((flags.queries == "-") + (flags.keys == "-") + (flags.values == "-") > 1) {
+    return UsageError("only one file can be standard input");
+  }
+  return absl::OkStatus();
+}
+
+// Leaves `matrix` unset if there is no file.
+absl::Status Read(const std::string& path, const AttendFlags& flags,
+                  v1::Matrix* (v1::AttendRequest::*matrix)(), v1::AttendRequest* request) {
+  if (path.empty()) return absl::OkStatus();
+  CLIENT_ASSIGN_OR_RETURN(const FloatMatrix read,
+                          ReadMatrix(path, flags.format, {0, ""}));
+  return FloatMatrixView(read).ToProto((request->*matrix)());
+}
+
+absl::Status Attend(const AttendFlags& flags, const Session& session) {
+  CLIENT_RETURN_IF_ERROR(CheckFlags(flags));
+  v1::AttendRequest request;
+  CLIENT_RETURN_IF_ERROR(Read(flags.queries, flags, &v1::AttendRequest::mutable_queries, &request));
+  CLIENT_RETURN_IF_ERROR(Read(flags.keys, flags, &v1::AttendRequest::mutable_keys, &request));
+  CLIENT_RETURN_IF_ERROR(Read(flags.values, flags, &v1::AttendRequest::mutable_values, &request));
+  CLIENT_RETURN_IF_ERROR(Read(flags.inputs, flags, &v1::AttendRequest::mutable_inputs, &request));
+  request.set_self(flags.self);
+  request.set_num_heads(flags.heads);
+  *request.mutable_options() = flags.attention.ToProto();
+
+  CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
+  CLIENT_ASSIGN_OR_RETURN(v1::AttendResponse response, client.Attend(request));
+  LookupAnswer answer;
+  CLIENT_ASSIGN_OR_RETURN(answer.values, FloatMatrix::FromProto(response.values()));
+  answer.stats.assign(response.stats().begin(), response.stats().end());
+  answer.weights.assign(response.weights().begin(), response.weights().end());
+  if (!flags.values_out.empty()) CLIENT_RETURN_IF_ERROR(WriteNpy(flags.values_out, answer.values));
+  PrintAttention(answer, session);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddAttendCommand(CLI::App* app, Session* session) {
+  auto flags = std::make_shared<AttendFlags>();
+  CLI::App* attend = app->add_subcommand("attend", "Answer queries from files; nothing is stored");
+  attend->footer(
+      "FILE ends in .npy (float32 or float64), .csv (commas or white space) or .fvecs, or is - "
+      "for\n"
+      "standard input. One request takes them whole.");
+  const auto add_file = [&](const char* flag, std::string* path, const char* description) {
+    attend->add_option(flag, *path, description)->type_name("FILE");
+  };
+  add_file("--queries", &flags->queries, "Queries, as wide as the keys");
+  add_file("--keys", &flags->keys, "Keys");
+  add_file("--values", &flags->values, "Values, one a key");
+  attend->add_flag("--self", flags->self, "Queries, keys and values are all the --inputs");
+  add_file("--inputs", &flags->inputs, "With --self");
+  attend->add_option("--format", flags->format, "What standard input holds")
+      ->check(CLI::IsMember(RowFormats()))
+      ->capture_default_str();
+  attend->add_option("--heads", flags->heads, "Heads that keys and values are split into")
+      ->capture_default_str();
+  AddAttentionFlags(attend, &flags->attention);
+  attend->add_option("--values-out", flags->values_out, "Also write the answers there")
+      ->type_name("FILE.npy");
+  attend->callback([=] { session->run = [=] { return Attend(*flags, *session); }; });
+}
+
+}  // namespace softlookup::tool

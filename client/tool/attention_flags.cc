@@ -1,0 +1,41 @@
+#include "client/tool/attention_flags.h"
+
+#include "client/tool/vocabulary.h"
+
+namespace softlookup::tool {
+
+v1::AttentionOptions AttentionFlags::ToProto() const {
+  v1::AttentionOptions attention;
+  attention.set_score(FromWord<v1::Score>(score));
+  attention.set_mode(FromWord<v1::Mode>(mode));
+  attention.set_weights(FromWord<v1::WeightsMode>(weights));
+  if (temperature.has_value()) attention.set_temperature(*temperature);
+  if (min_score.has_value()) attention.set_min_score(*min_score);
+  if (recency_decay.has_value()) attention.set_recency_decay(*recency_decay);
+  attention.set_top_k(top_k);
+  attention.set_top_weights(top);
+  attention.set_causal(causal);
+  attention.set_causal_offset(causal_offset);
+  return attention;
+}
+
+void AddAttentionFlags(CLI::App* command, AttentionFlags* flags) {
+  command->add_option("--score", flags->score, "How a query is held against a key")
+      ->check(CLI::IsMember(Words<v1::Score>()));
+  command->add_option("--temperature", flags->temperature, "Logits are score / temperature");
+  command->add_option("--mode", flags->mode, "What logits become (default soft)")
+      ->check(CLI::IsMember(Words<v1::Mode>()));
+  command->add_option("--top-k", flags->top_k, "Only the K largest logits count");
+  command->add_option("--min-score", flags->min_score, "Only rows with at least this score count");
+  command->add_option("--recency-decay", flags->recency_decay,
+                      "In (0, 1]: the factor on a weight for each row appended since");
+  auto* causal = command->add_flag("--causal", flags->causal,
+                                   "Query t sees only positions up to --causal-offset + t");
+  command->add_option("--causal-offset", flags->causal_offset, "See --causal")->needs(causal);
+  command->add_option("--weights", flags->weights, "Which weights to show")
+      ->check(CLI::IsMember(Words<v1::WeightsMode>()))
+      ->capture_default_str();
+  command->add_option("--top", flags->top, "How many, with --weights top")->capture_default_str();
+}
+
+}  // namespace softlookup::tool

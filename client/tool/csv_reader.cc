@@ -1,0 +1,108 @@
+#include "client/tool/csv_reader.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/lib/status_macros.h"
+#include "client/tool/exit_code.h"
+
+namespace softlookup::tool {
+namespace {
+
+constexpr std::string_view kSeparators = ", \t\v\f\r";
+constexpr std::string_view kSpace = " \t\v\f\r";
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
+// The next field of `line`, which loses it and the separator after it. `line` is not empty and does
+// not begin with white space. `more` says whether a field must follow.
+std::string_view TakeField(std::string_view* line, bool* more) {
+  const std::size_t end = std::min(line->find_first_of(kSeparators), line->size());
+  const std::string_view field = line->substr(0, end);
+  std::size_t next = std::min(line->find_first_not_of(kSpace, end), line->size());
+  *more = next < line->size();
+  if (*more && (*line)[next] == ',') {
+    next = std::min(line->find_first_not_of(kSpace, next + 1), line->size());
+  }
+  line->remove_prefix(next);
+  return field;
+}
+
+std::optional<double> ParseNumber(std::string_view field) {
+  if (field.starts_with('+')) field.remove_prefix(1);
+  double number;
+  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), number);
+  if (error != std::errc() || end != field.data() + field.size()) return std::nullopt;
+  return number;
+}
+
+class CsvReader : public RowReader {
+ public:
+  using RowReader::RowReader;
+
+ private:
+  absl::StatusOr<std::uint32_t> ReadRows(std::uint32_t rows_max,
+                                         std::vector<float>* rows) override {
+    std::uint32_t count = 0;
+    while (count < rows_max) {
+      CLIENT_ASSIGN_OR_RETURN(const bool read, source_.ReadLine(&line_));
+      if (!read) break;
+      std::string_view line = line_;
+      if (source_.line_number() == 1 && line.starts_with(kByteOrderMark)) {
+        line.remove_prefix(kByteOrderMark.size());
+      }
+      line = line.substr(0, line.find('#'));
+      line.remove_prefix(std::min(line.find_first_not_of(kSpace), line.size()));
+      if (line.empty() || (std::exchange(may_be_header_, false) && IsHeader(line))) continue;
+      CLIENT_RETURN_IF_ERROR(ParseRow(line, rows));
+      ++count;
+    }
+    return count;
+  }
+
+  static bool IsHeader(std::string_view line) {
+    bool more = true;
+    while (more) {
+      if (ParseNumber(TakeField(&line, &more)).has_value()) return false;
+    }
+    return true;
+  }
+
+  absl::Status ParseRow(std::string_view line, std::vector<float>* rows) {
+    std::uint64_t column = 0;
+    bool more = true;
+    while (more) {
+      ++column;
+      const std::string field(TakeField(&line, &more));
+      const auto number = ParseNumber(field);
+      if (!number.has_value() || !std::isfinite(static_cast<float>(*number))) {
+        return InputError(name(),
+                          absl::StrCat("line ", source_.line_number(), ", column ", column, ": ",
+                                       field.empty() ? "empty" : absl::StrCat("\"", field, "\""),
+                                       field.empty()        ? ""
+                                       : number.has_value() ? " is not a finite float32"
+                                                            : " is not a number"));
+      }
+      if (columns_.count == 0 || column <= columns_.count)
+        rows->push_back(static_cast<float>(*number));
+    }
+    return CheckColumns(absl::StrCat("line ", source_.line_number()), column);
+  }
+
+  std::string line_;
+  bool may_be_header_ = true;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RowReader>> OpenCsv(ByteSource source, Columns columns) {
+  return std::make_unique<CsvReader>(std::move(source), std::move(columns));
+}
+
+}  // namespace softlookup::tool

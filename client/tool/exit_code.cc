@@ -1,0 +1,84 @@
+#include "client/tool/exit_code.h"
+
+#include "absl/strings/cord.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "softlookup/error_details.h"
+
+namespace softlookup::tool {
+namespace {
+
+constexpr char kUsageMark[] = "softlookup/usage";
+constexpr char kInputMark[] = "softlookup/input";
+
+absl::Status Marked(const std::string& message, const char* mark) {
+  absl::Status status = absl::InvalidArgumentError(message);
+  status.SetPayload(mark, absl::Cord());
+  return status;
+}
+
+bool HasMark(const absl::Status& status, const char* mark) {
+  return status.GetPayload(mark).has_value();
+}
+
+}  // namespace
+
+const char kExitCodeHelp[] =
+    "Exit codes:\n"
+    "  0  ok\n"
+    "  1  any other failure\n"
+    "  2  wrong usage\n"
+    "  3  a file that cannot be read or written, is malformed or does not fit the store\n"
+    "  4  refused by the server as invalid or over a limit\n"
+    "  5  not found\n"
+    "  6  already exists\n"
+    "  7  server unavailable, overloaded or out of time\n";
+
+absl::Status UsageError(const std::string& message) { return Marked(message, kUsageMark); }
+
+absl::Status InputError(const std::string& file, const std::string& message) {
+  return Marked(absl::StrCat(file, ": ", message), kInputMark);
+}
+
+ExitCode ExitCodeOf(const absl::Status& status) {
+  if (HasMark(status, kUsageMark)) return ExitCode::kUsage;
+  if (HasMark(status, kInputMark)) return ExitCode::kInput;
+  switch (status.code()) {
+    case absl::StatusCode::kOk:
+      return ExitCode::kOk;
+    case absl::StatusCode::kResourceExhausted:
+      return RetryDelay(status).has_value() ? ExitCode::kUnavailable : ExitCode::kRefused;
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kOutOfRange:
+      return ExitCode::kRefused;
+    case absl::StatusCode::kNotFound:
+      return ExitCode::kNotFound;
+    case absl::StatusCode::kAlreadyExists:
+      return ExitCode::kAlreadyExists;
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kDeadlineExceeded:
+      return ExitCode::kUnavailable;
+    default:
+      return ExitCode::kOther;
+  }
+}
+
+std::string ErrorLine(const absl::Status& status, const std::string& server) {
+  const std::string message =
+      absl::StrReplaceAll(status.message(), {{"\r", " "}, {"\n", " "}, {"\t", " "}});
+  const std::string reason = ErrorReason(status);
+  if (!reason.empty()) return absl::StrCat(reason, ": ", message);
+  if (HasMark(status, kUsageMark) || HasMark(status, kInputMark)) return message;
+  if (absl::IsUnavailable(status)) {
+    return absl::StrCat("UNAVAILABLE: no answer from ", server,
+                        " (name another server with --server or SOFTLOOKUP_SERVER): ", message);
+  }
+  if (absl::IsDeadlineExceeded(status)) {
+    return absl::StrCat("DEADLINE_EXCEEDED: no answer from ", server,
+                        " in time (--timeout gives it longer): ", message);
+  }
+  return absl::StrCat(absl::StatusCodeToString(status.code()), ": ", message);
+}
+
+}  // namespace softlookup::tool

@@ -1,0 +1,37 @@
+#ifndef SOFTLOOKUP_CLIENT_TOOL_EXIT_CODE_H_
+#define SOFTLOOKUP_CLIENT_TOOL_EXIT_CODE_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace softlookup::tool {
+
+// Scripts rely on these numbers: they never change.
+enum class ExitCode {
+  kOk = 0,
+  kOther = 1,
+  kUsage = 2,          // The command line.
+  kInput = 3,          // A file: not to be read or written, malformed, or unfit for the store.
+  kRefused = 4,        // INVALID_ARGUMENT, FAILED_PRECONDITION, OUT_OF_RANGE, RESOURCE_EXHAUSTED.
+  kNotFound = 5,       // NOT_FOUND.
+  kAlreadyExists = 6,  // ALREADY_EXISTS.
+  kUnavailable = 7,    // UNAVAILABLE, DEADLINE_EXCEEDED, or a server that says to come back later.
+};
+
+// The same, for --help.
+extern const char kExitCodeHelp[];
+
+// Errors that the tool finds itself. They carry a mark that ExitCodeOf() knows them by.
+absl::Status UsageError(const std::string& message);
+absl::Status InputError(const std::string& file, const std::string& message);
+
+ExitCode ExitCodeOf(const absl::Status& status);
+
+// One line that says what went wrong, for people: the stable reason, or else the code, then the
+// message. `server` is named if it cannot be reached.
+std::string ErrorLine(const absl::Status& status, const std::string& server);
+
+}  // namespace softlookup::tool
+
+#endif  // SOFTLOOKUP_CLIENT_TOOL_EXIT_CODE_H_

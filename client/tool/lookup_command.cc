@@ -1,0 +1,170 @@
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "client/lib/status_macros.h"
+#include "client/tool/attention_flags.h"
+#include "client/tool/command.h"
+#include "client/tool/exit_code.h"
+#include "client/tool/filter_flags.h"
+#include "client/tool/lookup_printer.h"
+#include "client/tool/npy_writer.h"
+#include "client/tool/row_reader.h"
+#include "client/tool/vocabulary.h"
+#include "client/tool/word_list.h"
+#include "softlookup/word_encoder.h"
+
+namespace softlookup::tool {
+namespace {
+
+struct LookupFlags {
+  std::string store;
+  std::string queries;                // FILE.
+  std::string inputs;                 // FILE.
+  std::vector<std::string> literals;  // "1,2,3" each.
+  std::vector<std::string> words;
+  std::string format = "csv";
+  std::string names;
+  std::string values_out;
+
+  AttentionFlags attention;
+  FilterFlags filter;
+  std::string source;
+  std::string memory;
+  std::uint64_t min_revision = 0;
+};
+
+LookupOptions OptionsFrom(const LookupFlags& flags) {
+  LookupOptions options;
+  options.attention = flags.attention.ToProto();
+  options.filter = flags.filter.ToProto();
+  options.source = FromWord<v1::Source>(flags.source);
+  options.memory = flags.memory;
+  options.min_revision = flags.min_revision;
+  options.queries_are_inputs = !flags.inputs.empty();
+  return options;
+}
+
+absl::Status AddLiteral(const std::string& literal, FloatMatrix* queries) {
+  std::uint32_t count = 0;
+  for (const absl::string_view field : absl::StrSplit(literal, ',')) {
+    float number;
+    if (!absl::SimpleAtof(field, &number) || !std::isfinite(number)) {
+      return UsageError(absl::StrCat("--query ", literal, ": \"", field, "\" is not a number"));
+    }
+    queries->data.push_back(number);
+    ++count;
+  }
+  if (count != queries->cols) {
+    return UsageError(absl::StrCat("--query ", literal, " has ", count,
+                                   count == 1 ? " number" : " numbers", ", but key_dim is ",
+                                   queries->cols));
+  }
+  ++queries->rows;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<FloatMatrix> QueriesFrom(const LookupFlags& flags, const v1::Store& store) {
+  const std::uint32_t key_dim = store.key_dim();
+  if (!flags.queries.empty()) {
+    return ReadMatrix(flags.queries, flags.format, {key_dim, "key_dim"});
+  }
+  if (!flags.inputs.empty()) {
+    CLIENT_ASSIGN_OR_RETURN(const Columns columns, InputColumns(store));
+    return ReadMatrix(flags.inputs, flags.format, columns);
+  }
+  FloatMatrix queries{.rows = 0, .cols = key_dim, .data = {}};
+  for (const std::string& literal : flags.literals) {
+    CLIENT_RETURN_IF_ERROR(AddLiteral(literal, &queries));
+  }
+  const WordEncoder encoder(key_dim);
+  for (const std::string& word : flags.words) {
+    const std::vector<float> encoding = encoder.Encode(word);
+    queries.data.insert(queries.data.end(), encoding.begin(), encoding.end());
+    ++queries.rows;
+  }
+  return queries;
+}
+
+absl::Status Lookup(const LookupFlags& flags, const Session& session) {
+  if (!flags.queries.empty() + !flags.literals.empty() + !flags.words.empty() +
+          !flags.inputs.empty() !=
+      1) {
+    return UsageError("lookup needs one of --queries, --query, --words and --inputs");
+  }
+  if (!flags.memory.empty() && FromWord<v1::Source>(flags.source) != v1::SOURCE_MEMORY) {
+    return UsageError("--memory goes with --source memory");
+  }
+  LookupLabels labels{.store = flags.store, .queries = flags.words, .positions = {}};
+  if (!flags.names.empty()) {
+    CLIENT_ASSIGN_OR_RETURN(labels.positions, ReadNames(flags.names));
+  }
+  CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
+  CLIENT_ASSIGN_OR_RETURN(const v1::Store store, client.GetStore(flags.store));
+  CLIENT_ASSIGN_OR_RETURN(const FloatMatrix queries, QueriesFrom(flags, store));
+  CLIENT_ASSIGN_OR_RETURN(const LookupAnswer answer,
+                          client.Lookup(flags.store, queries, OptionsFrom(flags)));
+  if (!flags.values_out.empty()) CLIENT_RETURN_IF_ERROR(WriteNpy(flags.values_out, answer.values));
+  PrintLookup(answer, labels, session);
+  return absl::OkStatus();
+}
+
+void AddQueryFlags(CLI::App* lookup, LookupFlags* flags) {
+  lookup
+      ->add_option("--queries", flags->queries,
+                   "Queries: .npy, .csv, .fvecs, or - for standard input")
+      ->type_name("FILE");
+  lookup
+      ->add_option("--inputs", flags->inputs,
+                   "What the store's projection makes queries of: files as above")
+      ->type_name("FILE");
+  lookup->add_option("--query", flags->literals, "A query; may be repeated")
+      ->type_name("X,Y,...")
+      ->allow_extra_args(false);
+  lookup->add_option("--words", flags->words, "Queries as words, by their encodings")
+      ->type_name("WORD,...")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  lookup->add_option("--format", flags->format, "What standard input holds")
+      ->check(CLI::IsMember(RowFormats()))
+      ->capture_default_str();
+}
+
+void AddSourceFlags(CLI::App* lookup, LookupFlags* flags) {
+  lookup
+      ->add_option("--source", flags->source,
+                   "What to attend to (default rows); rows-and-memory adds the rows before the "
+                   "filter's as one")
+      ->check(CLI::IsMember(Words<v1::Source>()));
+  lookup->add_option("--memory", flags->memory, "With --source memory: its name (default average)");
+  lookup->add_option("--min-revision", flags->min_revision,
+                     "Answer from this revision of the store or a later one");
+}
+
+void AddOutputFlags(CLI::App* lookup, LookupFlags* flags) {
+  lookup->add_option("--names", flags->names, "Line j names position j")->type_name("FILE");
+  lookup->add_option("--values-out", flags->values_out, "Also write the answers there")
+      ->type_name("FILE.npy");
+}
+
+}  // namespace
+
+void AddLookupCommand(CLI::App* app, Session* session) {
+  auto flags = std::make_shared<LookupFlags>();
+  CLI::App* lookup = app->add_subcommand("lookup", "Answer queries by the weighted sum of values");
+  lookup->add_option("STORE", flags->store, "Name of the store")->required();
+  AddQueryFlags(lookup, flags.get());
+  AddAttentionFlags(lookup, &flags->attention);
+  AddSourceFlags(lookup, flags.get());
+  AddFilterFlags(lookup, &flags->filter);
+  AddOutputFlags(lookup, flags.get());
+  lookup->callback([=] { session->run = [=] { return Lookup(*flags, *session); }; });
+}
+
+}  // namespace softlookup::tool

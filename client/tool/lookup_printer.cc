@@ -1,0 +1,151 @@
+#include "client/tool/lookup_printer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/tool/json.h"
+#include "client/tool/table.h"
+
+namespace softlookup::tool {
+namespace {
+
+constexpr int kBarWidth = 30;
+
+// Answers come for every query and head, query-major.
+std::size_t HeadsOf(const LookupAnswer& answer) {
+  return answer.values.rows == 0 ? 1 : answer.stats.size() / answer.values.rows;
+}
+
+// The name of a position, or null.
+const std::string* NameOf(const LookupLabels& labels, std::uint64_t position) {
+  return position < labels.positions.size() ? &labels.positions[position] : nullptr;
+}
+
+Json HeadJson(const LookupAnswer& answer, const LookupLabels& labels, std::size_t index) {
+  const v1::QueryStats& stats = answer.stats[index];
+  Json head = {{"counted_rows", stats.counted_rows()},
+               {"empty", stats.empty()},
+               {"log_sum_exp", stats.log_sum_exp()},
+               {"max_logit", stats.max_logit()},
+               {"entropy", stats.entropy()}};
+  if (index >= answer.weights.size()) return head;
+  const v1::QueryWeights& weights = answer.weights[index];
+  Json list = Json::array();
+  for (int i = 0; i < weights.positions_size(); ++i) {
+    Json row = {{"position", weights.positions(i)}};
+    if (weights.ids_size() > 0) row["id"] = weights.ids(i);
+    if (const std::string* name = NameOf(labels, weights.positions(i))) row["name"] = *name;
+    row["score"] = weights.scores(i);
+    row["weight"] = weights.weights(i);
+    list.push_back(std::move(row));
+  }
+  head["remaining_weight"] = weights.remaining_weight();
+  head["weights"] = std::move(list);
+  return head;
+}
+
+Json AnswersJson(const LookupAnswer& answer, const LookupLabels& labels) {
+  const std::size_t heads = HeadsOf(answer);
+  Json answers = Json::array();
+  for (std::uint32_t query = 0; query < answer.values.rows; ++query) {
+    Json one = {{"query", query}};
+    if (!labels.queries.empty()) one["word"] = labels.queries[query];
+    one["values"] = ToJson(answer.values.Row(query));
+    Json parts = Json::array();
+    for (std::size_t head = 0; head < heads; ++head) {
+      parts.push_back(HeadJson(answer, labels, query * heads + head));
+    }
+    one["heads"] = std::move(parts);
+    answers.push_back(std::move(one));
+  }
+  return answers;
+}
+
+// Weights of at most 1 are drawn as what they are; larger ones (LINEAR) relative to the largest.
+std::string Bar(double weight, double scale) {
+  const auto length = static_cast<std::size_t>(std::lround(std::abs(weight) / scale * kBarWidth));
+  return std::string(length, weight < 0 ? '-' : '#');
+}
+
+void PrintWeights(const v1::QueryWeights& weights, const LookupLabels& labels, std::ostream* out) {
+  double scale = 1;
+  for (const double weight : weights.weights()) scale = std::max(scale, std::abs(weight));
+  const bool named = !labels.positions.empty();
+  std::vector<Table::Column> columns = {{"position", Align::kRight}};
+  const bool identified = weights.ids_size() > 0;
+  if (identified) columns.push_back({"id", Align::kRight});
+  if (named) columns.push_back({"name"});
+  columns.insert(columns.end(), {{"score", Align::kRight}, {"weight", Align::kRight}, {""}});
+  Table table(std::move(columns));
+  for (int i = 0; i < weights.positions_size(); ++i) {
+    const std::uint64_t position = weights.positions(i);
+    std::vector<std::string> cells = {absl::StrCat(position)};
+    if (identified) cells.push_back(absl::StrCat(weights.ids(i)));
+    if (named) {
+      const std::string* name = NameOf(labels, position);
+      cells.push_back(name == nullptr ? "" : *name);
+    }
+    cells.push_back(absl::StrFormat("%.6g", weights.scores(i)));
+    cells.push_back(absl::StrFormat("%.4f", weights.weights(i)));
+    cells.push_back(Bar(weights.weights(i), scale));
+    table.AddRow(std::move(cells));
+  }
+  table.Print(out, "  ");
+}
+
+void PrintHead(const LookupAnswer& answer, const LookupLabels& labels, std::size_t index,
+               std::ostream* out) {
+  const v1::QueryStats& stats = answer.stats[index];
+  const bool weighed = index < answer.weights.size();
+  if (weighed && answer.weights[index].positions_size() > 0) {
+    PrintWeights(answer.weights[index], labels, out);
+  }
+  *out << absl::StreamFormat("  %d rows counted, entropy %.4g nats, log-sum-exp %.6g",
+                             stats.counted_rows(), stats.entropy(), stats.log_sum_exp());
+  if (weighed) {
+    *out << absl::StreamFormat(", weight of the others %.4g",
+                               answer.weights[index].remaining_weight());
+  }
+  *out << "\n";
+}
+
+void PrintAnswers(const LookupAnswer& answer, const LookupLabels& labels, std::ostream* out) {
+  const std::size_t heads = HeadsOf(answer);
+  for (std::uint32_t query = 0; query < answer.values.rows; ++query) {
+    for (std::size_t head = 0; head < heads; ++head) {
+      *out << "query " << query;
+      if (!labels.queries.empty()) *out << ", " << labels.queries[query];
+      if (heads > 1) *out << ", head " << head;
+      *out << "\n";
+      PrintHead(answer, labels, query * heads + head, out);
+    }
+    const auto values = answer.values.Row(query);
+    *out << "  answer " << VectorText(std::vector<double>(values.begin(), values.end())) << "\n";
+  }
+}
+
+}  // namespace
+
+void PrintLookup(const LookupAnswer& answer, const LookupLabels& labels, const Session& session) {
+  if (session.json) {
+    return PrintJson({{"store", labels.store},
+                      {"revision", answer.revision},
+                      {"row_count", answer.row_count},
+                      {"answers", AnswersJson(answer, labels)}},
+                     session.out);
+  }
+  *session.out << absl::StreamFormat("%s at revision %d, %d rows\n", labels.store, answer.revision,
+                                     answer.row_count);
+  PrintAnswers(answer, labels, session.out);
+}
+
+void PrintAttention(const LookupAnswer& answer, const Session& session) {
+  if (session.json) return PrintJson({{"answers", AnswersJson(answer, {})}}, session.out);
+  PrintAnswers(answer, {}, session.out);
+}
+
+}  // namespace softlookup::tool

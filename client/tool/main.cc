@@ -1,0 +1,27 @@
+// `softlookup`: stores, appends, lookups and memories from the command line.
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "client/tool/command.h"
+#include "client/tool/exit_code.h"
+
+int main(int argc, char** argv) {
+  using softlookup::tool::ExitCode;
+  CLI::App app("Soft lookups over a softlookup server", "softlookup");
+  app.set_version_flag("--version", SOFTLOOKUP_VERSION);
+  softlookup::tool::Session session;
+  softlookup::tool::AddEverything(&app, &session);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return static_cast<int>(app.exit(error) == 0 ? ExitCode::kOk : ExitCode::kUsage);
+  }
+  absl::Status status = session.run();
+  if (!std::cout.flush() && status.ok()) {
+    status = absl::DataLossError("standard output cannot be written");
+  }
+  if (!status.ok()) {
+    std::cerr << "softlookup: " << softlookup::tool::ErrorLine(status, session.server) << "\n";
+  }
+  return static_cast<int>(softlookup::tool::ExitCodeOf(status));
+}

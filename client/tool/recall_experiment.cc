@@ -1,0 +1,130 @@
+#include "client/tool/recall_experiment.h"
+
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/lib/status_macros.h"
+#include "client/tool/scratch_store.h"
+#include "client/tool/svg_plot.h"
+#include "client/tool/vocabulary.h"
+#include "softlookup/word_encoder.h"
+
+namespace softlookup::tool {
+namespace {
+
+void AddRow(absl::Span<const float> row, FloatMatrix* matrix) {
+  matrix->data.insert(matrix->data.end(), row.begin(), row.end());
+  ++matrix->rows;
+}
+
+// Its rows are one-hot, so an answer is the weights themselves, by position.
+FloatMatrix Identity(std::uint32_t size) {
+  FloatMatrix identity{.rows = size, .cols = size, .data = {}};
+  identity.data.resize(std::size_t{size} * size);
+  for (std::size_t i = 0; i < size; ++i) identity.data[i * size + i] = 1;
+  return identity;
+}
+
+CueOutcome Mean(const LookupAnswer& answer, absl::Span<const std::uint32_t> targets) {
+  CueOutcome sum;
+  for (std::uint32_t trial = 0; trial < targets.size(); ++trial) {
+    sum.accuracy += answer.values.Row(trial)[targets[trial]];
+    sum.entropy += answer.stats[trial].entropy();
+  }
+  const auto count = static_cast<double>(targets.size());
+  return {.accuracy = sum.accuracy / count, .entropy = sum.entropy / count};
+}
+
+}  // namespace
+
+std::vector<float> Blend(absl::Span<const float> a, double weight, absl::Span<const float> b) {
+  std::vector<double> sum(a.size());
+  double square = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    sum[i] = a[i] + weight * b[i];
+    square += sum[i] * sum[i];
+  }
+  if (square == 0) return std::vector<float>(a.begin(), a.end());
+  const double norm = std::sqrt(square);
+  std::vector<float> blend(a.size());
+  for (std::size_t i = 0; i < a.size(); ++i) blend[i] = static_cast<float>(sum[i] / norm);
+  return blend;
+}
+
+PosnerTrials MakePosnerTrials(const PosnerDesign& design) {
+  const std::uint32_t n = design.memory_count;
+  const WordEncoder encoder(design.dim);
+  const std::string prefix = absl::StrCat("posner/", design.seed, "/");
+  const FloatMatrix empty{.rows = 0, .cols = design.dim, .data = {}};
+  PosnerTrials trials{.memories = empty, .valid_queries = empty, .invalid_queries = empty};
+  for (std::uint32_t i = 0; i < n; ++i) {
+    AddRow(encoder.Encode(absl::StrCat(prefix, "memory/", i)), &trials.memories);
+  }
+  for (std::uint32_t trial = 0; trial < design.trial_count; ++trial) {
+    const std::uint32_t target = trial % n;
+    const std::uint32_t lure = (target + 1 + trial / n % (n - 1)) % n;
+    const std::vector<float> probe = Blend(trials.memories.Row(target), design.noise,
+                                           encoder.Encode(absl::StrCat(prefix, "noise/", trial)));
+    trials.targets.push_back(target);
+    trials.lures.push_back(lure);
+    AddRow(Blend(probe, design.cue_strength, trials.memories.Row(target)), &trials.valid_queries);
+    AddRow(Blend(probe, design.cue_strength, trials.memories.Row(lure)), &trials.invalid_queries);
+  }
+  return trials;
+}
+
+absl::StatusOr<std::vector<PosnerPoint>> RunPosner(const PosnerDesign& design,
+                                                   absl::Span<const double> temperatures,
+                                                   Client* client) {
+  const PosnerTrials trials = MakePosnerTrials(design);
+  v1::Store config;
+  config.set_key_dim(design.dim);
+  config.set_value_dim(design.memory_count);
+  config.set_score(design.similarity.score());
+  CLIENT_ASSIGN_OR_RETURN(const auto store, ScratchStore::Create(client, "recall", config));
+  CLIENT_RETURN_IF_ERROR(store->Append(trials.memories, Identity(design.memory_count)));
+
+  const auto outcome = [&](const FloatMatrix& queries,
+                           double temperature) -> absl::StatusOr<CueOutcome> {
+    LookupOptions options;
+    options.attention.set_temperature(temperature);
+    CLIENT_ASSIGN_OR_RETURN(const LookupAnswer answer, store->Lookup(queries, options));
+    return Mean(answer, trials.targets);
+  };
+  std::vector<PosnerPoint> points;
+  for (const double temperature : temperatures) {
+    PosnerPoint& point = points.emplace_back();
+    point.temperature = temperature;
+    CLIENT_ASSIGN_OR_RETURN(point.valid, outcome(trials.valid_queries, temperature));
+    CLIENT_ASSIGN_OR_RETURN(point.invalid, outcome(trials.invalid_queries, temperature));
+  }
+  CLIENT_RETURN_IF_ERROR(store->Delete());
+  return points;
+}
+
+std::string PosnerSvg(const PosnerDesign& design, absl::Span<const PosnerPoint> points) {
+  const double chance = 1.0 / design.memory_count;
+  SvgSeries valid{.label = "valid cue", .color = "#0072b2", .marker = SvgMarker::kCircle};
+  SvgSeries invalid{.label = "invalid cue", .color = "#d55e00", .marker = SvgMarker::kSquare};
+  SvgSeries level{
+      .label = absl::StrCat("chance, 1/", design.memory_count), .color = "#555555", .dashed = true};
+  for (const PosnerPoint& point : points) {
+    valid.points.push_back({point.temperature, point.valid.accuracy});
+    invalid.points.push_back({point.temperature, point.invalid.accuracy});
+    level.points.push_back({point.temperature, chance});
+  }
+  return RenderSvg(
+      {.title = "Recall after a valid and after an invalid cue",
+       .subtitle = absl::StrFormat(
+           "%d memories in %d dimensions, %s, %d trials a cue kind, noise %g, cue strength %g",
+           design.memory_count, design.dim, Word(design.similarity.score()), design.trial_count,
+           design.noise, design.cue_strength),
+       .x = {.label = "temperature (log scale)", .log = true},
+       .y = {.label = "accuracy: mean weight on the target", .min = 0, .max = 1},
+       .series = {std::move(valid), std::move(invalid), std::move(level)}});
+}
+
+}  // namespace softlookup::tool

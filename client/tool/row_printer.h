@@ -1,0 +1,34 @@
+#ifndef SOFTLOOKUP_CLIENT_TOOL_ROW_PRINTER_H_
+#define SOFTLOOKUP_CLIENT_TOOL_ROW_PRINTER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "client/tool/command.h"
+#include "softlookup/v1/row.pb.h"
+
+namespace softlookup::tool {
+
+// The fields of a row in the order of printing: "position", "id", "labels", "key", "value".
+const std::vector<std::string>& RowFieldNames();
+
+// Rows as they were read.
+struct RowListing {
+  std::string store;
+  std::vector<std::string> fields;  // Of RowFieldNames(), those to print.
+  std::uint64_t revision = 0;
+  std::vector<v1::Row> rows;
+  bool more = false;  // The store has further rows.
+};
+
+// A table with a column a field; or
+// {"store", "revision", "rows": [{"position", "id"?, "labels": [...], "key": [...],
+//  "value": [...]}], "more"}
+// with those fields that were asked for. Fails if a matrix is malformed.
+absl::Status PrintRows(const RowListing& listing, const Session& session);
+
+}  // namespace softlookup::tool
+
+#endif  // SOFTLOOKUP_CLIENT_TOOL_ROW_PRINTER_H_

@@ -1,0 +1,175 @@
+// `rows`, `export` and `delete-rows`: the commands about the rows that a filter keeps.
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "client/lib/status_macros.h"
+#include "client/tool/command.h"
+#include "client/tool/exit_code.h"
+#include "client/tool/filter_flags.h"
+#include "client/tool/json.h"
+#include "client/tool/npy_writer.h"
+#include "client/tool/row_printer.h"
+
+namespace softlookup::tool {
+namespace {
+
+struct RowsFlags {
+  std::string store;
+  FilterFlags filter;
+  std::vector<std::string> fields;
+  std::uint32_t limit = 100;
+};
+
+struct ExportFlags {
+  std::string store;
+  FilterFlags filter;
+  std::string keys;    // FILE.
+  std::string values;  // FILE.
+};
+
+struct DeleteFlags {
+  std::string store;
+  FilterFlags filter;
+};
+
+ReadRowsOptions OptionsFrom(const Session& session) {
+  ReadRowsOptions options;
+  if (session.timeout_s.has_value()) options.deadline = absl::Seconds(*session.timeout_s);
+  return options;
+}
+
+absl::Status Rows(const RowsFlags& flags, const Session& session) {
+  RowListing listing{.store = flags.store, .fields = {}, .revision = 0, .rows = {}, .more = false};
+  for (const std::string& field : RowFieldNames()) {
+    const bool asked =
+        std::find(flags.fields.begin(), flags.fields.end(), field) != flags.fields.end();
+    if (asked || flags.fields.empty()) listing.fields.push_back(field);
+  }
+  ReadRowsOptions options = OptionsFrom(session);
+  options.read_mask = listing.fields;
+  options.page_rows = flags.limit;
+  CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
+  CLIENT_RETURN_IF_ERROR(client.ReadRows(
+      flags.store, flags.filter.ToProto(),
+      [&](const v1::ReadRowsResponse& page) {
+        listing.revision = page.revision();
+        for (const v1::Row& row : page.rows()) {
+          listing.more = listing.rows.size() == flags.limit;
+          if (listing.more) return false;
+          listing.rows.push_back(row);
+        }
+        return true;
+      },
+      options));
+  return PrintRows(listing, session);
+}
+
+// Appends one of a row's matrices to a file.
+absl::Status Write(const v1::Matrix& matrix, std::uint32_t dim, NpyWriter* file) {
+  CLIENT_ASSIGN_OR_RETURN(const FloatMatrix vector, FloatMatrix::FromProto(matrix));
+  if (vector.data.size() != dim) {
+    return absl::InternalError("the server sent a row that does not fit the store");
+  }
+  return file->Write(vector.data);
+}
+
+absl::Status Export(const ExportFlags& flags, const Session& session) {
+  if (flags.keys == flags.values) return UsageError("--keys and --values name the same file");
+  CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
+  CLIENT_ASSIGN_OR_RETURN(const v1::Store store, client.GetStore(flags.store));
+  CLIENT_ASSIGN_OR_RETURN(NpyWriter keys, NpyWriter::Create(flags.keys, store.key_dim()));
+  CLIENT_ASSIGN_OR_RETURN(NpyWriter values, NpyWriter::Create(flags.values, store.value_dim()));
+  ReadRowsOptions options = OptionsFrom(session);
+  options.read_mask = {"key", "value"};
+  std::uint64_t row_count = 0;
+  std::uint64_t revision = 0;
+  absl::Status written;
+  CLIENT_RETURN_IF_ERROR(client.ReadRows(
+      flags.store, flags.filter.ToProto(),
+      [&](const v1::ReadRowsResponse& page) {
+        revision = page.revision();
+        for (const v1::Row& row : page.rows()) {
+          written.Update(Write(row.key(), store.key_dim(), &keys));
+          written.Update(Write(row.value(), store.value_dim(), &values));
+          if (!written.ok()) return false;
+          ++row_count;
+        }
+        return true;
+      },
+      options));
+  CLIENT_RETURN_IF_ERROR(written);
+  CLIENT_RETURN_IF_ERROR(keys.Finish());
+  CLIENT_RETURN_IF_ERROR(values.Finish());
+  if (session.json) {
+    PrintJson({{"store", flags.store}, {"rows", row_count}, {"revision", revision}}, session.out);
+  } else {
+    *session.out << absl::StreamFormat("exported %d rows of %s at revision %d\n", row_count,
+                                       flags.store, revision);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DeleteRows(const DeleteFlags& flags, const Session& session) {
+  const v1::RowFilter filter = flags.filter.ToProto();
+  if (filter.ByteSizeLong() == 0) {
+    return UsageError("delete-rows needs to be told which rows; --begin 0 deletes all");
+  }
+  CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
+  CLIENT_ASSIGN_OR_RETURN(const v1::DeleteRowsResponse deleted,
+                          client.DeleteRows(flags.store, filter));
+  if (session.json) {
+    PrintJson({{"store", flags.store},
+               {"deleted_rows", deleted.deleted_count()},
+               {"revision", deleted.revision()}},
+              session.out);
+  } else {
+    *session.out << absl::StreamFormat("deleted %d rows of %s, now at revision %d\n",
+                                       deleted.deleted_count(), flags.store, deleted.revision());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddRowsCommands(CLI::App* app, Session* session) {
+  auto rows_flags = std::make_shared<RowsFlags>();
+  CLI::App* rows = app->add_subcommand("rows", "Show the rows of a store");
+  rows->add_option("STORE", rows_flags->store, "Name of the store")->required();
+  AddFilterFlags(rows, &rows_flags->filter);
+  rows->add_option("--fields", rows_flags->fields, "What to show of a row (default all)")
+      ->type_name("FIELD,...")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::IsMember(RowFieldNames()));
+  rows->add_option("--limit", rows_flags->limit, "Show at most so many rows")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  rows->callback([=] { session->run = [=] { return Rows(*rows_flags, *session); }; });
+
+  auto export_flags = std::make_shared<ExportFlags>();
+  CLI::App* exporter = app->add_subcommand("export", "Write the rows of a store to files");
+  exporter->footer(
+      "Rows come in position order and of one snapshot, with the bits that the store keeps. `append"
+      "\n--keys --values` takes the files. Until the last row is there, they are no .npy files.");
+  exporter->add_option("STORE", export_flags->store, "Name of the store")->required();
+  exporter->add_option("--keys", export_flags->keys, "Where keys go")
+      ->type_name("FILE.npy")
+      ->required();
+  exporter->add_option("--values", export_flags->values, "Where values go")
+      ->type_name("FILE.npy")
+      ->required();
+  AddFilterFlags(exporter, &export_flags->filter);
+  exporter->callback([=] { session->run = [=] { return Export(*export_flags, *session); }; });
+
+  auto delete_flags = std::make_shared<DeleteFlags>();
+  CLI::App* remove = app->add_subcommand("delete-rows", "Delete some rows of a store");
+  remove->add_option("STORE", delete_flags->store, "Name of the store")->required();
+  AddFilterFlags(remove, &delete_flags->filter);
+  remove->callback([=] { session->run = [=] { return DeleteRows(*delete_flags, *session); }; });
+}
+
+}  // namespace softlookup::tool

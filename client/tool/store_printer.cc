@@ -1,0 +1,127 @@
+#include "client/tool/store_printer.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+#include "client/tool/json.h"
+#include "client/tool/table.h"
+#include "client/tool/vocabulary.h"
+
+namespace softlookup::tool {
+namespace {
+
+// The contract's defaults for what a server left unset.
+std::uint32_t Heads(const v1::Store& store) { return std::max(store.num_heads(), 1u); }
+double Temperature(const v1::Store& store) {
+  return store.has_temperature() ? store.temperature() : 1;
+}
+std::string ScoreWord(const v1::Store& store) {
+  return Word(store.score() == v1::SCORE_UNSPECIFIED ? v1::SCORE_SCALED_DOT : store.score());
+}
+std::string StorageWord(const v1::Store& store) {
+  return Word(store.storage_type() == v1::ELEMENT_TYPE_UNSPECIFIED ? v1::ELEMENT_TYPE_FLOAT32
+                                                                   : store.storage_type());
+}
+
+std::string CreateTime(const v1::Store& store) {
+  const absl::Time time = absl::FromUnixSeconds(store.create_time().seconds()) +
+                          absl::Nanoseconds(store.create_time().nanos());
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone());
+}
+
+std::map<std::string, std::string> Labels(const v1::Store& store) {
+  return {store.labels().begin(), store.labels().end()};
+}
+
+bool IsDecayed(const v1::MemorySpec& memory) {
+  return memory.kind() == v1::MEMORY_KIND_DECAYED_SUM ||
+         memory.kind() == v1::MEMORY_KIND_DECAYED_AVERAGE;
+}
+
+Json MemoriesJson(const v1::Store& store) {
+  Json list = Json::array();
+  for (const v1::MemorySpec& memory : store.memories()) {
+    Json json = {{"name", memory.name()}, {"kind", Word(memory.kind())}};
+    if (IsDecayed(memory)) json["decay"] = memory.decay();
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+// As `store create --memory` takes it.
+std::string MemoryText(const v1::MemorySpec& memory) {
+  std::string text = absl::StrCat(memory.name(), "=", Word(memory.kind()));
+  if (IsDecayed(memory)) absl::StrAppend(&text, ":", memory.decay());
+  return text;
+}
+
+Json StoreJson(const v1::Store& store) {
+  return {{"name", store.name()},
+          {"key_dim", store.key_dim()},
+          {"value_dim", store.value_dim()},
+          {"num_heads", Heads(store)},
+          {"score", ScoreWord(store)},
+          {"temperature", Temperature(store)},
+          {"storage_type", StorageWord(store)},
+          {"labels", Labels(store)},
+          {"memories", MemoriesJson(store)},
+          {"revision", store.revision()},
+          {"row_count", store.row_count()},
+          {"live_row_count", store.live_row_count()},
+          {"byte_size", store.byte_size()},
+          {"create_time", CreateTime(store)}};
+}
+
+}  // namespace
+
+void PrintStore(const v1::Store& store, const Session& session) {
+  if (session.json) return PrintJson(StoreJson(store), session.out);
+  const auto line = [&](const char* title, const std::string& text) {
+    *session.out << absl::StreamFormat("%-12s %s\n", title, text);
+  };
+  line("name", store.name());
+  line("key_dim", absl::StrCat(store.key_dim()));
+  line("value_dim", absl::StrCat(store.value_dim()));
+  line("heads", absl::StrCat(Heads(store)));
+  line("score", ScoreWord(store));
+  line("temperature", absl::StrCat(Temperature(store)));
+  line("storage", StorageWord(store));
+  line("rows", absl::StrCat(store.row_count(), ", live ", store.live_row_count()));
+  line("revision", absl::StrCat(store.revision()));
+  line("bytes", absl::StrCat(store.byte_size()));
+  line("created", CreateTime(store));
+  for (const v1::MemorySpec& memory : store.memories()) line("memory", MemoryText(memory));
+  for (const auto& [key, value] : Labels(store)) line("label", absl::StrCat(key, "=", value));
+}
+
+void PrintStores(const std::vector<v1::Store>& stores, const Session& session) {
+  if (session.json) {
+    Json list = Json::array();
+    for (const v1::Store& store : stores) list.push_back(StoreJson(store));
+    return PrintJson({{"stores", std::move(list)}}, session.out);
+  }
+  Table table({{"name"},
+               {"key_dim", Align::kRight},
+               {"value_dim", Align::kRight},
+               {"heads", Align::kRight},
+               {"score"},
+               {"temperature", Align::kRight},
+               {"storage"},
+               {"rows", Align::kRight},
+               {"revision", Align::kRight},
+               {"bytes", Align::kRight}});
+  for (const v1::Store& store : stores) {
+    table.AddRow({store.name(), absl::StrCat(store.key_dim()), absl::StrCat(store.value_dim()),
+                  absl::StrCat(Heads(store)), ScoreWord(store), absl::StrCat(Temperature(store)),
+                  StorageWord(store), absl::StrCat(store.row_count()),
+                  absl::StrCat(store.revision()), absl::StrCat(store.byte_size())});
+  }
+  table.Print(session.out);
+}
+
+}  // namespace softlookup::tool

@@ -1,0 +1,21 @@
+#ifndef SOFTLOOKUP_CLIENT_TOOL_STORE_PRINTER_H_
+#define SOFTLOOKUP_CLIENT_TOOL_STORE_PRINTER_H_
+
+#include <vector>
+
+#include "client/tool/command.h"
+#include "softlookup/v1/store.pb.h"
+
+namespace softlookup::tool {
+
+// {"name", "key_dim", "value_dim", "num_heads", "score", "temperature", "storage_type", "labels",
+//  "memories": [{"name", "kind", "decay"?}], "revision", "row_count", "live_row_count",
+//  "byte_size", "create_time"}
+void PrintStore(const v1::Store& store, const Session& session);
+
+// {"stores": [as above, ...]}
+void PrintStores(const std::vector<v1::Store>& stores, const Session& session);
+
+}  // namespace softlookup::tool
+
+#endif  // SOFTLOOKUP_CLIENT_TOOL_STORE_PRINTER_H_

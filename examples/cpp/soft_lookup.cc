@@ -1,0 +1,24 @@
+// Five people at a party, each with a key and a value: what is near query 1?
+#include <iostream>
+
+#include "softlookup/client.h"
+
+int main(int argc, char** argv) {
+  const auto fail = [](const absl::Status& status) { return std::cerr << status << "\n", 1; };
+  auto client = softlookup::Client::Connect(argc > 1 ? argv[1] : "127.0.0.1:7471");
+  if (!client.ok()) return fail(client.status());
+
+  softlookup::v1::Store store;
+  store.set_name("party");
+  store.set_key_dim(1);
+  store.set_value_dim(1);
+  if (auto made = client->CreateStore(store); !made.ok()) return fail(made.status());
+
+  const softlookup::FloatMatrix keys{5, 1, {-1.71f, 0.60f, -1.01f, -0.61f, 2.73f}};
+  const softlookup::FloatMatrix values{5, 1, {1, 2, 3, 4, 5}};
+  if (auto done = client->Append("party", keys, values); !done.ok()) return fail(done.status());
+
+  auto answer = client->Lookup("party", softlookup::FloatMatrix{1, 1, {1}});
+  if (!answer.ok()) return fail(answer.status());
+  std::cout << answer->values.data[0] << "\n";  // 4.59: mostly the fifth.
+}
