@@ -1,0 +1,239 @@
+#include "client/tool/row_reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "client/tool/exit_code.h"
+#include "client/tool/npy_writer.h"
+#include "tests/client/tool/temporary_file.h"
+
+namespace softlookup::tool {
+namespace {
+
+using ::softlookup::testing::TemporaryFile;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+template <typename T>
+std::string Bytes(const std::vector<T>& elements) {
+  return {reinterpret_cast<const char*>(elements.data()), elements.size() * sizeof(T)};
+}
+
+std::string Npy(const std::string& type, const std::string& order, const std::string& shape,
+                const std::string& data, int version = 1) {
+  const std::string header =
+      "{'descr': " + type + ", 'fortran_order': " + order + ", 'shape': " + shape + ", }\n";
+  std::string bytes = "\x93NUMPY";
+  bytes += {static_cast<char>(version), '\0', static_cast<char>(header.size()), '\0'};
+  if (version > 1) bytes += std::string(2, '\0');
+  return bytes + header + data;
+}
+
+absl::StatusOr<std::vector<float>> ReadAll(const std::string& path, std::uint32_t cols,
+                                           std::uint32_t batch_rows = 1000) {
+  auto reader = OpenRows(path, "csv", {cols, "key_dim"});
+  if (!reader.ok()) return reader.status();
+  std::vector<float> all;
+  std::vector<float> batch;
+  for (;;) {
+    const auto count = (*reader)->Read(batch_rows, &batch);
+    if (!count.ok()) return count.status();
+    EXPECT_EQ(batch.size(), std::size_t{*count} * cols);
+    if (*count == 0) return all;
+    all.insert(all.end(), batch.begin(), batch.end());
+  }
+}
+
+std::vector<float> Read(const std::string& name, const std::string& bytes, std::uint32_t cols,
+                        std::uint32_t batch_rows = 1000) {
+  const TemporaryFile file(name, bytes);
+  const auto rows = ReadAll(file.path(), cols, batch_rows);
+  EXPECT_TRUE(rows.ok()) << rows.status();
+  return rows.value_or(std::vector<float>());
+}
+
+TEST(CsvTest, ReadsCommasAndWhiteSpaceAlike) {
+  EXPECT_THAT(Read("a.csv", "1,-2\n 3.5 , +4e-1 \n5 6\r\n7\t.5", 2),
+              ElementsAre(1, -2, 3.5, 0.4f, 5, 6, 7, 0.5));
+}
+
+TEST(CsvTest, SkipsHeaderBlankLinesCommentsAndByteOrderMark) {
+  EXPECT_THAT(Read("a.csv", "\xef\xbb\xbf\n# people\nkey, value\n\n1,2 # one\n   \n3,4\n", 2),
+              ElementsAre(1, 2, 3, 4));
+}
+
+TEST(CsvTest, RoundsToTheNearestFloat) {
+  EXPECT_THAT(Read("a.csv", "0.1 1e-60 16777217 3.4028235e38", 4),
+              ElementsAre(0.1f, 0, 16777216, std::numeric_limits<float>::max()));
+}
+
+TEST(CsvTest, LinesMayBeLongerThanTheBufferAndFilesMayEndInOne) {
+  const std::string wide = "1" + std::string(100000, ' ') + "2";
+  EXPECT_THAT(Read("a.csv", wide + "\n" + wide, 2), ElementsAre(1, 2, 1, 2));
+}
+
+TEST(CsvTest, EmptyFileHasNoRows) { EXPECT_THAT(Read("a.csv", "# nothing\n", 3), IsEmpty()); }
+
+TEST(RowReaderTest, BatchesAreTheSameRows) {
+  std::string text;
+  std::vector<float> expected;
+  for (int i = 0; i < 14; ++i) {
+    text += std::to_string(i) + (i % 2 == 0 ? "," : "\n");
+    expected.push_back(static_cast<float>(i));
+  }
+  for (const std::uint32_t batch_rows : {1, 2, 3, 7, 8}) {
+    EXPECT_EQ(Read("a.csv", text, 2, batch_rows), expected);
+    EXPECT_EQ(Read("a.npy", Npy("'<f4'", "False", "(7, 2)", Bytes(expected)), 2, batch_rows),
+              expected);
+  }
+}
+
+TEST(NpyTest, ReadsFloat32AndFloat64OfEveryVersion) {
+  const std::string floats = Bytes<float>({1, 2, 3, 4});
+  const std::string doubles = Bytes<double>({1, 2, 3, 0.1});
+  EXPECT_THAT(Read("a.npy", Npy("'<f4'", "False", "(2, 2)", floats), 2), ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(Read("a.NPY", Npy("'<f8'", "False", "(2, 2)", doubles, 2), 2),
+              ElementsAre(1, 2, 3, 0.1f));
+  EXPECT_THAT(Read("a.npy", Npy("'<f8'", "False", "(1, 4)", doubles, 3), 4),
+              ElementsAre(1, 2, 3, 0.1f));
+}
+
+TEST(NpyTest, OneDimensionIsAColumnWhereOneIsAskedForAndElseARow) {
+  const std::string array = Npy("'<f4'", "False", "(3,)", Bytes<float>({1, 2, 3}));
+  EXPECT_THAT(Read("a.npy", array, 1, 2), ElementsAre(1, 2, 3));
+  EXPECT_THAT(Read("a.npy", array, 3), ElementsAre(1, 2, 3));
+}
+
+TEST(NpyTest, NoRowsIsNoError) {
+  EXPECT_THAT(Read("a.npy", Npy("'<f4'", "False", "(0, 2)", ""), 2), IsEmpty());
+}
+
+TEST(NpyTest, ReadsWhatTheWriterWrote) {
+  const TemporaryFile file("a.npy");
+  const FloatMatrix matrix{.rows = 3, .cols = 2, .data = {1, 2, 3, 4, 5, 0.1f}};
+  ASSERT_TRUE(WriteNpy(file.path(), matrix).ok());
+  EXPECT_EQ(*ReadAll(file.path(), 2), matrix.data);
+}
+
+TEST(NpyTest, WriterSaysWhereItCannotWrite) {
+  const absl::Status status = WriteNpy("/no/such/directory/a.npy", FloatMatrix());
+  EXPECT_EQ(ExitCodeOf(status), ExitCode::kInput);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("/no/such/directory/a.npy"));
+}
+
+TEST(FvecsTest, ReadsRows) {
+  const std::string bytes = Bytes<std::int32_t>({2}) + Bytes<float>({1, 2}) +
+                            Bytes<std::int32_t>({2}) + Bytes<float>({3, 4});
+  EXPECT_THAT(Read("a.fvecs", bytes, 2, 1), ElementsAre(1, 2, 3, 4));
+}
+
+struct BadFile {
+  std::string title;
+  std::string name;
+  std::string bytes;
+  std::string message;  // What the error says after the path.
+};
+
+class BadFileTest : public ::testing::TestWithParam<BadFile> {};
+
+TEST_P(BadFileTest, IsAnInputErrorThatNamesThePlace) {
+  const TemporaryFile file(GetParam().name, GetParam().bytes);
+  const absl::Status status = ReadAll(file.path(), 2).status();
+  EXPECT_EQ(ExitCodeOf(status), ExitCode::kInput) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr(file.path() + ": " + GetParam().message));
+}
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+INSTANTIATE_TEST_SUITE_P(
+    Files, BadFileTest,
+    ::testing::Values(
+        BadFile{"CsvWord", "a.csv", "1,2\n3,x\n", "line 2, column 2: \"x\" is not a number"},
+        BadFile{"CsvHalfHeader", "a.csv", "1,x\n", "line 1, column 2: \"x\" is not a number"},
+        BadFile{"CsvSecondHeader", "a.csv", "a,b\nc,d\n", "line 2, column 1: \"c\""},
+        BadFile{"CsvTrailingText", "a.csv", "1,2x\n", "line 1, column 2: \"2x\""},
+        BadFile{"CsvEmptyField", "a.csv", "1,2\n1,,2\n", "line 2, column 2: empty"},
+        BadFile{"CsvTrailingComma", "a.csv", "1,2,\n", "line 1, column 3: empty"},
+        BadFile{"CsvNan", "a.csv", "1,2\n\nnan,1\n", "line 3, column 1: \"nan\" is not a finite"},
+        BadFile{"CsvTooLarge", "a.csv", "1,1e39\n", "line 1, column 2: \"1e39\" is not a finite"},
+        BadFile{"CsvFewColumns", "a.csv", "1,2\n3\n", "line 2: 1 column a row, but key_dim is 2"},
+        BadFile{"CsvManyColumns", "a.csv", "1,2,3\n", "line 1: 3 columns a row, but key_dim is 2"},
+        BadFile{"CsvZeroBytes", "a.csv", std::string("1,2\n\0\0\n3,4\n", 11), "line 2, column 1"},
+        BadFile{"CsvEndlessLine", "a.csv", "1,2\n" + std::string((16 << 20) + 1, '1'),
+                "line 2 is longer than 16777216 bytes"},
+        BadFile{"NpyEmpty", "a.npy", "", "not a .npy file"},
+        BadFile{"NpyOtherFile", "a.npy", std::string(100, 'x'), "not a .npy file"},
+        BadFile{"NpyVersion", "a.npy", Npy("'<f4'", "False", "(1, 2)", "", 4),
+                "unknown .npy version 4"},
+        BadFile{"NpyHeaderCut", "a.npy", Npy("'<f4'", "False", "(1, 2)", "").substr(0, 30),
+                "not a .npy file"},
+        BadFile{"NpyIntegers", "a.npy", Npy("'<i8'", "False", "(1, 2)", ""),
+                "holds elements of type <i8"},
+        BadFile{"NpyBigEndian", "a.npy", Npy("'>f4'", "False", "(1, 2)", ""),
+                "holds elements of type >f4"},
+        BadFile{"NpyRecords", "a.npy", Npy("[('x', '<f4')]", "False", "(1,)", ""),
+                "an array of records"},
+        BadFile{"NpyFortran", "a.npy", Npy("'<f4'", "True", "(1, 2)", ""), "is in Fortran order"},
+        BadFile{"NpyScalar", "a.npy", Npy("'<f4'", "False", "()", ""), "has 0 dimensions"},
+        BadFile{"NpyCube", "a.npy", Npy("'<f4'", "False", "(1, 1, 2)", ""), "has 3 dimensions"},
+        BadFile{"NpyNegativeShape", "a.npy", Npy("'<f4'", "False", "(-1, 2)", ""),
+                "its header has the shape (-1, 2)"},
+        BadFile{"NpyColumns", "a.npy", Npy("'<f4'", "False", "(1, 3)", ""),
+                "3 columns a row, but key_dim is 2"},
+        BadFile{"NpyCut", "a.npy", Npy("'<f4'", "False", "(3, 2)", Bytes<float>({1, 2, 3})),
+                "ends in row 1 (from 0) of 3"},
+        BadFile{"NpySurplus", "a.npy", Npy("'<f4'", "False", "(1, 2)", Bytes<float>({1, 2, 3})),
+                "goes on after its 1 rows"},
+        BadFile{"NpyNan", "a.npy", Npy("'<f4'", "False", "(2, 2)", Bytes<float>({1, 2, 3, kNan})),
+                "row 1, column 1 (from 0): not a finite float32"},
+        BadFile{"NpyDoubleTooLarge", "a.npy",
+                Npy("'<f8'", "False", "(1, 2)", Bytes<double>({1e300, 0})),
+                "row 0, column 0 (from 0): not a finite float32"},
+        BadFile{"FvecsColumns", "a.fvecs", Bytes<std::int32_t>({3, 0, 0, 0}),
+                "row 0 (from 0): 3 columns a row, but key_dim is 2"},
+        BadFile{"FvecsCutInSize", "a.fvecs", Bytes<std::int32_t>({2, 0, 0}) + "xx",
+                "ends inside row 1 (from 0)"},
+        BadFile{"FvecsCutInRow", "a.fvecs", Bytes<std::int32_t>({2, 0}),
+                "ends inside row 0 (from 0)"},
+        BadFile{"FvecsNan", "a.fvecs", Bytes<std::int32_t>({2}) + Bytes<float>({kNan, 1}),
+                "row 0, column 0 (from 0): not a finite float32"},
+        BadFile{"UnknownEnding", "a.txt", "1,2\n", "unknown kind of file"}),
+    [](const auto& info) { return info.param.title; });
+
+TEST(ReadMatrixTest, FileSaysHowManyColumnsItHasWhereNothingElseDoes) {
+  const TemporaryFile csv("m.csv", "1,2,3\n4,5,6\n");
+  const TemporaryFile npy("m.npy", Npy("'<f4'", "False", "(1, 2)", Bytes<float>({7, 8})));
+  const TemporaryFile fvecs("m.fvecs", Bytes<std::uint32_t>({1}) + Bytes<float>({9}));
+  const auto from_csv = ReadMatrix(csv.path(), "", {0, ""});
+  ASSERT_TRUE(from_csv.ok()) << from_csv.status();
+  EXPECT_EQ(from_csv->rows, 2u);
+  EXPECT_EQ(from_csv->cols, 3u);
+  EXPECT_THAT(from_csv->data, ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_EQ(ReadMatrix(npy.path(), "", {0, ""})->cols, 2u);
+  EXPECT_EQ(ReadMatrix(fvecs.path(), "", {0, ""})->cols, 1u);
+}
+
+TEST(ReadMatrixTest, RowsAsWideAsTheFirstAreNeededThen) {
+  const TemporaryFile csv("m.csv", "1,2,3\n4,5\n");
+  const absl::Status status = ReadMatrix(csv.path(), "", {0, ""}).status();
+  EXPECT_EQ(ExitCodeOf(status), ExitCode::kInput);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("line 2: 2 columns a row, but the first row's number is 3"));
+  const TemporaryFile huge("m.fvecs", Bytes<std::uint32_t>({1u << 31}));
+  EXPECT_EQ(ExitCodeOf(ReadMatrix(huge.path(), "", {0, ""}).status()), ExitCode::kInput);
+}
+
+TEST(OpenRowsTest, MissingFileIsAnInputError) {
+  const TemporaryFile file("a.csv");
+  const absl::Status missing = ReadAll(file.path() + ".missing.csv", 2).status();
+  EXPECT_EQ(ExitCodeOf(missing), ExitCode::kInput);
+  EXPECT_THAT(std::string(missing.message()), HasSubstr("No such file"));
+}
+
+}  // namespace
+}  // namespace softlookup::tool

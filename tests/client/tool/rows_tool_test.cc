@@ -1,0 +1,327 @@
+// The tool's commands about rows and memories from the command line to the output, against a server
+// that streams.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "client/tool/command.h"
+#include "client/tool/exit_code.h"
+#include "client/tool/row_reader.h"
+#include "tests/client/streaming_service.h"
+#include "tests/client/tool/temporary_file.h"
+
+namespace softlookup::tool {
+namespace {
+
+using ::softlookup::testing::StreamingService;
+using ::softlookup::testing::TemporaryFile;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+struct Outcome {
+  ExitCode exit_code;
+  std::string out;
+  std::string error;
+};
+
+class RowsToolTest : public ::testing::Test {
+ protected:
+  RowsToolTest() {
+    service_.store.set_name("people");
+    service_.store.set_key_dim(2);
+    service_.store.set_value_dim(1);
+  }
+
+  Outcome Run(std::vector<std::string> arguments) {
+    std::ostringstream out;
+    Session session;
+    session.out = &out;
+    CLI::App app;
+    AddEverything(&app, &session);
+    arguments.insert(arguments.begin(), {"--server", service_.address()});
+    std::reverse(arguments.begin(), arguments.end());  // As CLI11 wants them.
+    try {
+      app.parse(arguments);
+    } catch (const CLI::ParseError& error) {
+      return {ExitCode::kUsage, "", error.what()};
+    }
+    const absl::Status status = session.run();
+    return {ExitCodeOf(status), out.str(), status.ok() ? "" : ErrorLine(status, session.server)};
+  }
+
+  nlohmann::json RunJson(std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"-o", "json"});
+    const Outcome outcome = Run(arguments);
+    EXPECT_EQ(outcome.error, "");
+    return nlohmann::json::parse(outcome.out);
+  }
+
+  // Three rows on two pages; row p has the key [p, 0.1] and the value [-p]. The last has an id and
+  // labels.
+  void FillPages() {
+    for (std::uint64_t position = 0; position < 3; ++position) {
+      if (position != 1) service_.pages.emplace_back().set_revision(7);
+      v1::Row* row = service_.pages.back().add_rows();
+      const auto number = static_cast<float>(position);
+      const std::vector<float> key = {number, 0.1f};
+      const std::vector<float> value = {-number};
+      row->set_position(position);
+      EXPECT_TRUE(FloatMatrixView(key, 1, 2).ToProto(row->mutable_key()).ok());
+      EXPECT_TRUE(FloatMatrixView(value, 1, 1).ToProto(row->mutable_value()).ok());
+    }
+    v1::Row* last = service_.pages.back().mutable_rows(0);
+    last->set_id(42);
+    last->add_labels("red");
+    last->add_labels("big");
+  }
+
+  StreamingService service_;
+};
+
+TEST_F(RowsToolTest, FilterFlagsMakeTheWholeFilter) {
+  EXPECT_EQ(Run({"rows", "people", "--begin", "1", "--end", "9", "--last", "4", "--label", "a,b",
+                 "--no-label", "c", "--id", "1,2", "--exclude-id", "3"})
+                .error,
+            "");
+  const v1::RowFilter& filter = service_.read_rows.filter();
+  EXPECT_EQ(filter.begin(), 1u);
+  EXPECT_EQ(filter.end(), 9u);
+  EXPECT_EQ(filter.last(), 4u);
+  EXPECT_THAT(filter.any_labels(), ElementsAre("a", "b"));
+  EXPECT_THAT(filter.no_labels(), ElementsAre("c"));
+  EXPECT_THAT(filter.ids(), ElementsAre(1, 2));
+  EXPECT_THAT(filter.exclude_ids(), ElementsAre(3));
+}
+
+TEST_F(RowsToolTest, RowsPrintsATable) {
+  FillPages();
+  EXPECT_EQ(Run({"rows", "people"}).out,
+            "position  id  labels   key      value\n"
+            "       0               [0 0.1]  [-0]\n"
+            "       1               [1 0.1]  [-1]\n"
+            "       2  42  red,big  [2 0.1]  [-2]\n"
+            "3 rows of people at revision 7\n");
+}
+
+TEST_F(RowsToolTest, RowsAsksForAndShowsOnlyTheNamedFields) {
+  FillPages();
+  EXPECT_EQ(Run({"rows", "people", "--fields", "id,position"}).out,
+            "position  id\n"
+            "       0\n"
+            "       1\n"
+            "       2  42\n"
+            "3 rows of people at revision 7\n");
+  EXPECT_THAT(service_.read_rows.read_mask().paths(), ElementsAre("position", "id"));
+  EXPECT_EQ(Run({"rows", "people", "--fields", "colour"}).exit_code, ExitCode::kUsage);
+}
+
+TEST_F(RowsToolTest, RowsStopsAtItsLimitAndSaysThatThereIsMore) {
+  FillPages();
+  const auto json = RunJson({"rows", "people", "--limit", "2"});
+  EXPECT_EQ(json["rows"].size(), 2u);
+  EXPECT_EQ(json["more"], true);
+  EXPECT_EQ(json["revision"], 7);
+  EXPECT_EQ(json["rows"][1]["key"], nlohmann::json({1.0, 0.1}));
+  EXPECT_FALSE(json["rows"][1].contains("id"));
+  EXPECT_EQ(RunJson({"rows", "people", "--limit", "3"})["more"], false);
+}
+
+TEST_F(RowsToolTest, ExportWritesEveryRowAndNothingIsLostOnTheWay) {
+  FillPages();
+  const TemporaryFile keys("k.npy");
+  const TemporaryFile values("v.npy");
+  const auto json = RunJson(
+      {"export", "people", "--keys", keys.path(), "--values", values.path(), "--last", "3"});
+  EXPECT_EQ(json["rows"], 3);
+  EXPECT_EQ(json["revision"], 7);
+  EXPECT_EQ(service_.read_rows.filter().last(), 3u);
+  EXPECT_THAT(ReadMatrix(keys.path(), "", {2, "key_dim"})->data,
+              ElementsAre(0, 0.1f, 1, 0.1f, 2, 0.1f));
+  EXPECT_THAT(ReadMatrix(values.path(), "", {1, "value_dim"})->data, ElementsAre(-0.0f, -1, -2));
+}
+
+TEST_F(RowsToolTest, ExportThatFailsLeavesNoArray) {
+  FillPages();
+  service_.results = {{grpc::StatusCode::DATA_LOSS, "cut"}};
+  const TemporaryFile keys("k.npy");
+  const TemporaryFile values("v.npy");
+  EXPECT_EQ(Run({"export", "people", "--keys", keys.path(), "--values", values.path()}).exit_code,
+            ExitCode::kOther);
+  EXPECT_FALSE(ReadMatrix(keys.path(), "", {2, "key_dim"}).ok());
+  EXPECT_EQ(Run({"export", "people", "--keys", "a.npy", "--values", "a.npy"}).exit_code,
+            ExitCode::kUsage);
+}
+
+TEST_F(RowsToolTest, DeleteRowsRefusesToDeleteWithoutAFilter) {
+  const Outcome outcome = Run({"delete-rows", "people"});
+  EXPECT_EQ(outcome.exit_code, ExitCode::kUsage);
+  EXPECT_EQ(service_.calls, 0u);
+
+  service_.deleted.set_deleted_count(2);
+  service_.deleted.set_revision(8);
+  EXPECT_EQ(Run({"delete-rows", "people", "--begin", "0"}).out,
+            "deleted 2 rows of people, now at revision 8\n");
+  EXPECT_TRUE(service_.delete_rows.filter().has_begin());
+  EXPECT_EQ(RunJson({"delete-rows", "people", "--id", "1"})["deleted_rows"], 2);
+}
+
+TEST_F(RowsToolTest, WatchPrintsEachMemoryUntilItsCount) {
+  service_.memories.resize(3);
+  for (int i = 0; i < 3; ++i) service_.memories[i].set_end(i);
+  const Outcome outcome =
+      Run({"watch", "people", "slow", "--interval-ms", "5", "--count", "2", "-o", "json"});
+  EXPECT_EQ(outcome.error, "");
+  std::istringstream lines(outcome.out);
+  std::string line;
+  std::vector<int> ends;
+  while (std::getline(lines, line)) ends.push_back(nlohmann::json::parse(line)["end"]);
+  EXPECT_THAT(ends, ElementsAre(0, 1));
+  EXPECT_EQ(service_.watch_memory.name(), "slow");
+  EXPECT_EQ(service_.watch_memory.min_interval_ms(), 5u);
+}
+
+TEST_F(RowsToolTest, AttendSendsItsFilesAndPrintsTheAnswer) {
+  service_.attended.mutable_values()->set_rows(1);
+  service_.attended.mutable_values()->set_cols(1);
+  service_.attended.mutable_values()->add_values(2.5f);
+  service_.attended.add_stats()->set_counted_rows(2);
+  const TemporaryFile queries("q.csv", "1,2,3\n");
+  const TemporaryFile keys("k.csv", "1,2,3\n4,5,6\n");
+  const TemporaryFile values("v.csv", "7\n8\n");
+  EXPECT_EQ(Run({"attend", "--queries", queries.path(), "--keys", keys.path(), "--values",
+                 values.path(), "--mode", "hard"})
+                .out,
+            "query 0\n"
+            "  2 rows counted, entropy 0 nats, log-sum-exp 0\n"
+            "  answer [2.5]\n");
+  EXPECT_EQ(service_.attend.keys().rows(), 2u);
+  EXPECT_EQ(service_.attend.keys().cols(), 3u);
+  EXPECT_EQ(service_.attend.values().cols(), 1u);
+  EXPECT_EQ(service_.attend.options().mode(), v1::MODE_HARD);
+  EXPECT_FALSE(service_.attend.has_inputs());
+
+  const auto json = RunJson({"attend", "--self", "--inputs", queries.path()});
+  EXPECT_EQ(json["answers"][0]["values"][0], 2.5);
+  EXPECT_TRUE(service_.attend.self());
+  EXPECT_FALSE(service_.attend.has_queries());
+  EXPECT_EQ(service_.attend.inputs().rows(), 1u);
+}
+
+TEST_F(RowsToolTest, AttendNeedsThreeFilesOrSelf) {
+  for (const std::vector<std::string>& input : std::vector<std::vector<std::string>>{
+           {},
+           {"--queries", "q.csv", "--keys", "k.csv"},
+           {"--self"},
+           {"--inputs", "x.csv"},
+           {"--self", "--inputs", "x.csv", "--keys", "k.csv"},
+           {"--queries", "-", "--keys", "-", "--values", "v.csv"}}) {
+    std::vector<std::string> arguments = {"attend"};
+    arguments.insert(arguments.end(), input.begin(), input.end());
+    EXPECT_EQ(Run(arguments).exit_code, ExitCode::kUsage) << ::testing::PrintToString(input);
+  }
+}
+
+TEST_F(RowsToolTest, AppendSendsIdsAndLabelsInStepWithTheRows) {
+  const TemporaryFile rows("r.csv", "1,0,0\n2,0,0\n3,0,0\n");
+  const TemporaryFile ids("ids.txt", "7\n8\n18446744073709551615\n");
+  const TemporaryFile labels("labels.txt", "red, big\n\nblue\n");
+  EXPECT_EQ(Run({"append", "people", "--rows", rows.path(), "--ids", ids.path(), "--labels",
+                 labels.path(), "--on-conflict", "replace", "--batch-rows", "2"})
+                .error,
+            "");
+  ASSERT_EQ(service_.appends.size(), 2u);
+  EXPECT_THAT(service_.appends[0].ids(), ElementsAre(7, 8));
+  EXPECT_THAT(service_.appends[1].ids(), ElementsAre(18446744073709551615u));
+  EXPECT_THAT(service_.appends[0].row_labels(0).labels(), ElementsAre("red", "big"));
+  EXPECT_EQ(service_.appends[0].row_labels(1).labels_size(), 0);
+  EXPECT_THAT(service_.appends[1].row_labels(0).labels(), ElementsAre("blue"));
+  EXPECT_EQ(service_.appends[1].on_conflict(), v1::ON_CONFLICT_REPLACE);
+}
+
+TEST_F(RowsToolTest, AppendRefusesIdsAndLabelsThatDoNotFitTheRows) {
+  const TemporaryFile rows("r.csv", "1,0,0\n2,0,0\n");
+  const TemporaryFile one("one.txt", "7\n");
+  const TemporaryFile three("three.txt", "7\n8\n9\n");
+  const TemporaryFile words("words.txt", "7\n-8\n");
+  const auto error = [&](const char* flag, const TemporaryFile& file) {
+    const Outcome outcome = Run({"append", "people", "--rows", rows.path(), flag, file.path()});
+    EXPECT_EQ(outcome.exit_code, ExitCode::kInput);
+    return outcome.error;
+  };
+  EXPECT_THAT(error("--ids", one), HasSubstr("ends after 1 rows"));
+  EXPECT_THAT(error("--labels", one), HasSubstr("ends after 1 rows"));
+  EXPECT_THAT(error("--ids", three), HasSubstr("line 3: goes on after the last of 2 rows"));
+  EXPECT_THAT(error("--ids", words), HasSubstr("line 2: \"-8\" is not an id"));
+  EXPECT_EQ(Run({"append", "people", "--rows", rows.path(), "--on-conflict", "skip"}).exit_code,
+            ExitCode::kUsage);
+}
+
+TEST_F(RowsToolTest, InputsGoToAStoreThatHasAProjection) {
+  const TemporaryFile inputs("x.csv", "1,2,3\n4,5,6\n");
+  EXPECT_EQ(Run({"append", "people", "--inputs", inputs.path()}).exit_code, ExitCode::kUsage);
+  EXPECT_EQ(Run({"lookup", "people", "--inputs", inputs.path()}).exit_code, ExitCode::kUsage);
+
+  service_.store.mutable_projection()->mutable_key()->set_cols(3);
+  EXPECT_EQ(Run({"append", "people", "--inputs", inputs.path()}).error, "");
+  ASSERT_EQ(service_.appends.size(), 1u);
+  EXPECT_EQ(service_.appends[0].inputs().rows(), 2u);
+  EXPECT_FALSE(service_.appends[0].has_keys());
+
+  service_.answer.mutable_values()->set_rows(2);
+  EXPECT_EQ(Run({"lookup", "people", "--inputs", inputs.path()}).error, "");
+  EXPECT_EQ(service_.lookup.inputs().cols(), 3u);
+  EXPECT_FALSE(service_.lookup.has_queries());
+}
+
+TEST_F(RowsToolTest, LookupNamesItsSourceAndShowsIds) {
+  service_.answer.mutable_values()->set_rows(1);
+  service_.answer.add_stats();
+  v1::QueryWeights* weights = service_.answer.add_weights();
+  weights->add_positions(3);
+  weights->add_ids(42);
+  weights->add_scores(1);
+  weights->add_weights(1);
+  const Outcome outcome = Run({"lookup", "people", "--query", "1,2", "--source", "memory",
+                               "--memory", "slow", "--id", "4"});
+  EXPECT_THAT(outcome.out,
+              HasSubstr("  position  id  score  weight\n         3  42      1  1.0000"));
+  EXPECT_EQ(service_.lookup.source(), v1::SOURCE_MEMORY);
+  EXPECT_EQ(service_.lookup.memory(), "slow");
+  EXPECT_THAT(service_.lookup.filter().ids(), ElementsAre(4));
+  const auto json = RunJson({"lookup", "people", "--query", "1,2", "--source", "rows-and-memory"});
+  EXPECT_EQ(json["answers"][0]["heads"][0]["weights"][0]["id"], 42);
+  EXPECT_EQ(service_.lookup.source(), v1::SOURCE_ROWS_AND_MEMORY);
+  EXPECT_EQ(Run({"lookup", "people", "--query", "1,2", "--memory", "slow"}).exit_code,
+            ExitCode::kUsage);
+}
+
+TEST_F(RowsToolTest, StoreCreateSendsItsMemories) {
+  const auto json = RunJson({"store", "create", "people", "--key-dim", "1", "--value-dim", "1",
+                             "--memory", "mean=average", "--memory", "slow=decayed-sum:0.9",
+                             "--memory", "fast=decayed-average:0.5"});
+  const auto& memories = service_.create_store.store().memories();
+  ASSERT_EQ(memories.size(), 3);
+  EXPECT_EQ(memories[0].kind(), v1::MEMORY_KIND_AVERAGE);
+  EXPECT_EQ(memories[1].name(), "slow");
+  EXPECT_EQ(memories[1].kind(), v1::MEMORY_KIND_DECAYED_SUM);
+  EXPECT_EQ(memories[1].decay(), 0.9);
+  EXPECT_EQ(memories[2].kind(), v1::MEMORY_KIND_DECAYED_AVERAGE);
+  EXPECT_EQ(json["memories"][1]["kind"], "decayed-sum");
+  EXPECT_FALSE(json["memories"][0].contains("decay"));
+  for (const char* wrong : {"slow", "=average", "a=average:1", "a=decayed-sum", "a=decayed-sum:x",
+                            "a=decayed-sum:0.5:1", "a=gated:0.5", "a=other"}) {
+    EXPECT_EQ(
+        Run({"store", "create", "people", "--key-dim", "1", "--value-dim", "1", "--memory", wrong})
+            .exit_code,
+        ExitCode::kUsage)
+        << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace softlookup::tool

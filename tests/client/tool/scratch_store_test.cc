@@ -1,0 +1,129 @@
+#include "client/tool/scratch_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/testing/scripted_service.h"
+
+namespace softlookup::tool {
+namespace {
+
+using ::softlookup::testing::DetailedStatus;
+using ::softlookup::testing::ScriptedService;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+class ScratchStoreTest : public ::testing::Test {
+ protected:
+  ScratchStoreTest() : client_(*Client::Connect(service_.address())) {
+    service_.create_store = [this](grpc::ServerContext*, const v1::CreateStoreRequest& request,
+                                   v1::Store* store) {
+      created_.push_back(request.store().name());
+      *store = request.store();
+      return create_status_;
+    };
+    service_.delete_store = [this](grpc::ServerContext*, const v1::DeleteStoreRequest& request,
+                                   v1::DeleteStoreResponse*) {
+      deleted_.push_back(request.name());
+      return delete_status_;
+    };
+    service_.lookup = [this](grpc::ServerContext*, const v1::LookupRequest&, v1::LookupResponse*) {
+      if (signal_.has_value()) raise(*signal_);
+      return grpc::Status::OK;
+    };
+  }
+
+  absl::StatusOr<std::unique_ptr<ScratchStore>> Create() {
+    return ScratchStore::Create(&client_, "recall", {});
+  }
+
+  std::vector<std::string> created_;
+  std::vector<std::string> deleted_;
+  grpc::Status create_status_;
+  grpc::Status delete_status_;
+  std::optional<int> signal_;
+  ScriptedService service_;
+  Client client_;
+};
+
+TEST_F(ScratchStoreTest, IsDeletedWithTheObject) {
+  {
+    const auto store = Create();
+    ASSERT_TRUE(store.ok()) << store.status();
+    EXPECT_THAT(created_, ElementsAre((*store)->name()));
+    EXPECT_THAT(created_[0], StartsWith(absl::StrCat("recall/", getpid(), "-")));
+    EXPECT_THAT(deleted_, IsEmpty());
+  }
+  EXPECT_EQ(deleted_, created_);
+}
+
+TEST_F(ScratchStoreTest, IsDeletedOnceAndSaysIfThatFailed) {
+  delete_status_ = grpc::Status(grpc::StatusCode::INTERNAL, "no");
+  EXPECT_EQ((*Create())->Delete().code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(deleted_, created_);
+}
+
+TEST_F(ScratchStoreTest, HasANameOfItsOwn) {
+  Create().IgnoreError();
+  Create().IgnoreError();
+  ASSERT_EQ(created_.size(), 2u);
+  EXPECT_NE(created_[0], created_[1]);
+}
+
+TEST_F(ScratchStoreTest, IsDeletedIfTheAnswerToItsCreationWasLost) {
+  create_status_ = grpc::Status(grpc::StatusCode::UNAVAILABLE, "cut");
+  EXPECT_EQ(Create().status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(deleted_, created_);
+}
+
+TEST_F(ScratchStoreTest, NeverDeletesAStoreThatIsNotItsOwn) {
+  create_status_ = DetailedStatus(grpc::StatusCode::ALREADY_EXISTS, "taken", "STORE_EXISTS");
+  EXPECT_EQ(Create().status().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(deleted_, IsEmpty());
+}
+
+TEST_F(ScratchStoreTest, ASignalFailsLaterCallsSoThatItIsDeleted) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    signal_ = signal;
+    created_.clear();
+    deleted_.clear();
+    {
+      const auto store = *Create();
+      EXPECT_TRUE(store->Lookup({}, {}).ok());  // It comes during this call.
+      EXPECT_TRUE(absl::IsCancelled(store->Lookup({}, {}).status()));
+      EXPECT_TRUE(absl::IsCancelled(store->Append({}, {})));
+    }
+    EXPECT_EQ(deleted_, created_);
+    signal_.reset();
+    EXPECT_TRUE((*Create())->Lookup({}, {}).ok());  // The next one starts anew.
+  }
+}
+
+TEST_F(ScratchStoreTest, LeavesSignalsAsTheyWere) {
+  const auto action_of = [](int signal) {
+    struct sigaction action = {};
+    sigaction(signal, nullptr, &action);
+    return action;
+  };
+  signal(SIGINT, SIG_IGN);
+  {
+    const auto store = *Create();
+    EXPECT_EQ(action_of(SIGINT).sa_handler, SIG_IGN);
+    EXPECT_NE(action_of(SIGTERM).sa_handler, SIG_DFL);
+    EXPECT_TRUE(action_of(SIGTERM).sa_flags & SA_RESETHAND);  // The second one ends the process.
+  }
+  EXPECT_EQ(action_of(SIGINT).sa_handler, SIG_IGN);
+  EXPECT_EQ(action_of(SIGTERM).sa_handler, SIG_DFL);
+  signal(SIGINT, SIG_DFL);
+}
+
+}  // namespace
+}  // namespace softlookup::tool

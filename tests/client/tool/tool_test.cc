@@ -1,0 +1,396 @@
+// The tool from its command line to its output, against a scripted server.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "client/tool/command.h"
+#include "client/tool/exit_code.h"
+#include "tests/client/tool/temporary_file.h"
+#include "tests/testing/scripted_service.h"
+
+namespace softlookup::tool {
+namespace {
+
+using ::softlookup::testing::DetailedStatus;
+using ::softlookup::testing::ScriptedService;
+using ::softlookup::testing::TemporaryFile;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+struct Outcome {
+  ExitCode exit_code;
+  std::string out;
+  std::string error;
+};
+
+class ToolTest : public ::testing::Test {
+ protected:
+  ToolTest() {
+    service_.get_store = [this](grpc::ServerContext*, const v1::GetStoreRequest& request,
+                                v1::Store* store) {
+      if (request.name() != store_.name()) {
+        return DetailedStatus(grpc::StatusCode::NOT_FOUND, "no store", "STORE_NOT_FOUND");
+      }
+      *store = store_;
+      return grpc::Status::OK;
+    };
+    store_.set_name("people");
+    store_.set_key_dim(1);
+    store_.set_value_dim(2);
+  }
+
+  Outcome Run(std::vector<std::string> arguments) {
+    std::ostringstream out;
+    Session session;
+    session.out = &out;
+    CLI::App app;
+    AddEverything(&app, &session);
+    arguments.insert(arguments.begin(), {"--server", service_.address()});
+    std::reverse(arguments.begin(), arguments.end());  // As CLI11 wants them.
+    try {
+      app.parse(arguments);
+    } catch (const CLI::ParseError& error) {
+      return {ExitCode::kUsage, "", error.what()};
+    }
+    const absl::Status status = session.run();
+    return {ExitCodeOf(status), out.str(), status.ok() ? "" : ErrorLine(status, session.server)};
+  }
+
+  nlohmann::json RunJson(std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"-o", "json"});
+    const Outcome outcome = Run(arguments);
+    EXPECT_EQ(outcome.error, "");
+    return nlohmann::json::parse(outcome.out);
+  }
+
+  v1::Store store_;
+  ScriptedService service_;
+};
+
+TEST_F(ToolTest, StoreCreateSendsItsFlagsAndShowsTheStore) {
+  v1::Store sent;
+  service_.create_store = [&](grpc::ServerContext*, const v1::CreateStoreRequest& request,
+                              v1::Store* store) {
+    sent = request.store();
+    *store = sent;
+    store->set_revision(1);
+    return grpc::Status::OK;
+  };
+  const auto json = RunJson({"store", "create", "a/b", "--key-dim", "8", "--value-dim", "4",
+                             "--heads", "2", "--score", "squared-euclidean", "--temperature", "0.5",
+                             "--storage", "bfloat16", "--label", "team=x", "--label", "note=a=b"});
+  EXPECT_EQ(sent.score(), v1::SCORE_SQUARED_EUCLIDEAN);
+  EXPECT_EQ(sent.storage_type(), v1::ELEMENT_TYPE_BFLOAT16);
+  EXPECT_EQ(sent.labels().at("note"), "a=b");
+  EXPECT_EQ(json["name"], "a/b");
+  EXPECT_EQ(json["num_heads"], 2);
+  EXPECT_EQ(json["score"], "squared-euclidean");
+  EXPECT_EQ(json["temperature"], 0.5);
+  EXPECT_EQ(json["labels"]["team"], "x");
+  EXPECT_EQ(json["revision"], 1);
+}
+
+TEST_F(ToolTest, StoreUpdateSendsOnlyWhatIsNamed) {
+  std::vector<std::string> mask;
+  service_.update_store = [&](grpc::ServerContext*, const v1::UpdateStoreRequest& request,
+                              v1::Store*) {
+    mask.assign(request.update_mask().paths().begin(), request.update_mask().paths().end());
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(Run({"store", "update", "people", "--temperature", "2"}).exit_code, ExitCode::kOk);
+  EXPECT_THAT(mask, ElementsAre("temperature"));
+  EXPECT_EQ(Run({"store", "update", "people"}).exit_code, ExitCode::kUsage);
+}
+
+TEST_F(ToolTest, StoreListPrintsATable) {
+  service_.list_stores = [&](grpc::ServerContext*, const v1::ListStoresRequest&,
+                             v1::ListStoresResponse* page) {
+    *page->add_stores() = store_;
+    return grpc::Status::OK;
+  };
+  const Outcome outcome = Run({"store", "list"});
+  EXPECT_THAT(outcome.out, StartsWith("name    key_dim  value_dim"));
+  EXPECT_THAT(outcome.out, HasSubstr("\npeople        1          2      1  scaled-dot"));
+}
+
+TEST_F(ToolTest, AppendStreamsEveryRowInBatches) {
+  std::vector<float> keys;
+  int requests = 0;
+  service_.stream_append = [&](grpc::ServerContext*, ScriptedService::AppendServerStream* stream) {
+    v1::AppendRequest request;
+    while (stream->Read(&request)) {
+      ++requests;
+      const auto batch = *FloatMatrix::FromProto(request.keys());
+      keys.insert(keys.end(), batch.data.begin(), batch.data.end());
+      v1::AppendResponse response;
+      response.set_appended_count(batch.rows);
+      response.set_row_count(keys.size());
+      response.set_revision(requests + 1);
+      stream->Write(response);
+    }
+    return grpc::Status::OK;
+  };
+  const TemporaryFile rows("r.csv", "1,0,0\n2,0,0\n3,0,0\n4,0,0\n5,0,0\n");
+  const auto json = RunJson({"append", "people", "--rows", rows.path(), "--batch-rows", "2"});
+  EXPECT_THAT(keys, ElementsAre(1, 2, 3, 4, 5));
+  EXPECT_EQ(requests, 3);
+  EXPECT_EQ(json["rows"], 5);
+  EXPECT_EQ(json["row_count"], 5);
+  EXPECT_EQ(json["revision"], 4);
+  EXPECT_TRUE(json["rows_per_second"].is_number());
+
+  keys.clear();
+  const TemporaryFile bad("r.csv", "1,0,0\n2,0,0\n3,0,x\n");
+  const Outcome outcome = Run({"append", "people", "--rows", bad.path(), "--batch-rows", "1"});
+  EXPECT_EQ(outcome.exit_code, ExitCode::kInput);
+  EXPECT_THAT(outcome.error, HasSubstr("line 3, column 3: \"x\" is not a number"));
+  EXPECT_THAT(outcome.error, HasSubstr("(rows appended before: 2)"));
+  EXPECT_THAT(keys, ElementsAre(1, 2));
+}
+
+TEST_F(ToolTest, AppendNeedsExactlyOneKindOfInput) {
+  for (const std::vector<std::string>& input : std::vector<std::vector<std::string>>{
+           {},
+           {"--keys", "k.csv"},
+           {"--values", "v.csv"},
+           {"--keys", "k.csv", "--values", "v.csv", "--rows", "r.csv"},
+           {"--rows", "r.csv", "--words", "w.txt"},
+           {"--rows", "r.csv", "--values", "v.csv"},
+           {"--keys", "-", "--values", "-"}}) {
+    std::vector<std::string> arguments = {"append", "people"};
+    arguments.insert(arguments.end(), input.begin(), input.end());
+    EXPECT_EQ(Run(arguments).exit_code, ExitCode::kUsage) << ::testing::PrintToString(input);
+  }
+}
+
+class ToolLookupTest : public ToolTest {
+ protected:
+  ToolLookupTest() {
+    service_.lookup = [this](grpc::ServerContext*, const v1::LookupRequest& request,
+                             v1::LookupResponse* response) {
+      request_ = request;
+      const auto queries = *FloatMatrix::FromProto(request.queries());
+      FloatMatrix values{.rows = queries.rows, .cols = 2, .data = {}};
+      for (const float query : queries.data) {
+        values.data.insert(values.data.end(), {query, 0.1f});
+        auto* stats = response->add_stats();
+        stats->set_counted_rows(5);
+        stats->set_entropy(0.6047);
+        stats->set_log_sum_exp(-std::numeric_limits<double>::infinity());
+        auto* weights = response->add_weights();
+        for (const std::uint64_t position : {4, 1}) {
+          weights->add_positions(position);
+          weights->add_scores(position);
+          weights->add_weights(position == 4 ? 0.75 : 0.2);
+        }
+        weights->set_remaining_weight(0.05);
+      }
+      EXPECT_TRUE(FloatMatrixView(values).ToProto(response->mutable_values()).ok());
+      response->set_revision(2);
+      response->set_row_count(5);
+      return grpc::Status::OK;
+    };
+  }
+
+  v1::LookupRequest request_;
+};
+
+TEST_F(ToolLookupTest, SendsEveryOption) {
+  const Outcome outcome = Run({"lookup",
+                               "people",
+                               "--query",
+                               "-1.5",
+                               "--query",
+                               "2",
+                               "--score",
+                               "cosine",
+                               "--temperature",
+                               "0.1",
+                               "--mode",
+                               "hard",
+                               "--top-k",
+                               "3",
+                               "--min-score",
+                               "-0.5",
+                               "--recency-decay",
+                               "0.9",
+                               "--causal",
+                               "--causal-offset",
+                               "7",
+                               "--weights",
+                               "all",
+                               "--begin",
+                               "0",
+                               "--end",
+                               "5",
+                               "--last",
+                               "4",
+                               "--min-revision",
+                               "2"});
+  ASSERT_EQ(outcome.error, "");
+  const v1::AttentionOptions& options = request_.options();
+  EXPECT_THAT(FloatMatrix::FromProto(request_.queries())->data, ElementsAre(-1.5, 2));
+  EXPECT_EQ(options.score(), v1::SCORE_COSINE);
+  EXPECT_EQ(options.temperature(), 0.1);
+  EXPECT_EQ(options.mode(), v1::MODE_HARD);
+  EXPECT_EQ(options.top_k(), 3u);
+  EXPECT_EQ(options.min_score(), -0.5);
+  EXPECT_EQ(options.recency_decay(), 0.9);
+  EXPECT_TRUE(options.causal());
+  EXPECT_EQ(options.causal_offset(), 7u);
+  EXPECT_EQ(options.weights(), v1::WEIGHTS_MODE_ALL);
+  EXPECT_TRUE(request_.filter().has_begin());
+  EXPECT_EQ(request_.filter().end(), 5u);
+  EXPECT_EQ(request_.filter().last(), 4u);
+  EXPECT_EQ(request_.min_revision(), 2u);
+}
+
+TEST_F(ToolLookupTest, LeavesToTheStoreWhatIsNotNamed) {
+  EXPECT_EQ(Run({"lookup", "people", "--query", "1"}).exit_code, ExitCode::kOk);
+  EXPECT_EQ(request_.options().score(), v1::SCORE_UNSPECIFIED);
+  EXPECT_FALSE(request_.options().has_temperature());
+  EXPECT_FALSE(request_.options().has_min_score());
+  EXPECT_FALSE(request_.filter().has_begin());
+  EXPECT_EQ(request_.options().weights(), v1::WEIGHTS_MODE_TOP);
+  EXPECT_EQ(request_.options().top_weights(), 10u);
+}
+
+TEST_F(ToolLookupTest, PrintsWeightsStatsAndAnswer) {
+  const TemporaryFile names("names.txt", "Ann\nBob\nCleo\nDan\nEve\n");
+  EXPECT_EQ(Run({"lookup", "people", "--query", "1", "--names", names.path()}).out,
+            "people at revision 2, 5 rows\n"
+            "query 0\n"
+            "  position  name  score  weight\n"
+            "         4  Eve       4  0.7500  #######################\n"
+            "         1  Bob       1  0.2000  ######\n"
+            "  5 rows counted, entropy 0.6047 nats, log-sum-exp -inf, weight of the others 0.05\n"
+            "  answer [1 0.1]\n");
+}
+
+TEST_F(ToolLookupTest, JsonHasNumbersNamesAndNullForInfinity) {
+  const TemporaryFile names("names.txt", "Ann\nBob\n");
+  const auto json = RunJson({"lookup", "people", "--words", "x,y", "--names", names.path()});
+  EXPECT_EQ(json["store"], "people");
+  EXPECT_EQ(json["row_count"], 5);
+  ASSERT_EQ(json["answers"].size(), 2u);
+  const auto& answer = json["answers"][1];
+  EXPECT_EQ(answer["query"], 1);
+  EXPECT_EQ(answer["word"], "y");
+  EXPECT_EQ(answer["values"][1], 0.1);
+  const auto& head = answer["heads"][0];
+  EXPECT_TRUE(head["log_sum_exp"].is_null());
+  EXPECT_EQ(head["counted_rows"], 5);
+  EXPECT_EQ(head["weights"][0]["position"], 4);
+  EXPECT_FALSE(head["weights"][0].contains("name"));
+  EXPECT_EQ(head["weights"][1]["name"], "Bob");
+  EXPECT_EQ(head["weights"][1]["weight"], 0.2);
+}
+
+TEST_F(ToolLookupTest, WritesTheAnswersToAFile) {
+  const TemporaryFile queries("q.csv", "1\n2\n");
+  const TemporaryFile values("v.npy");
+  EXPECT_EQ(
+      Run({"lookup", "people", "--queries", queries.path(), "--values-out", values.path()}).error,
+      "");
+  std::ifstream file(values.path(), std::ios::binary);
+  std::ostringstream bytes;
+  bytes << file.rdbuf();
+  EXPECT_THAT(bytes.str(), HasSubstr("'shape': (2, 2)"));
+  EXPECT_EQ(bytes.str().size(), 128u + 4 * sizeof(float));
+}
+
+TEST_F(ToolLookupTest, WrongQueriesAreUsageErrors) {
+  EXPECT_EQ(Run({"lookup", "people"}).exit_code, ExitCode::kUsage);
+  EXPECT_EQ(Run({"lookup", "people", "--query", "1", "--words", "a"}).exit_code, ExitCode::kUsage);
+  EXPECT_EQ(Run({"lookup", "people", "--query", "1,x"}).exit_code, ExitCode::kUsage);
+  EXPECT_EQ(Run({"lookup", "people", "--query", "1", "--mode", "loud"}).exit_code,
+            ExitCode::kUsage);
+  const Outcome outcome = Run({"lookup", "people", "--query", "1,2,3"});
+  EXPECT_EQ(outcome.exit_code, ExitCode::kUsage);
+  EXPECT_EQ(outcome.error, "--query 1,2,3 has 3 numbers, but key_dim is 1");
+}
+
+TEST_F(ToolTest, MemoryPrintsDoubles) {
+  service_.get_memory = [](grpc::ServerContext*, const v1::GetMemoryRequest& request,
+                           v1::Memory* memory) {
+    EXPECT_EQ(request.name(), "average");
+    EXPECT_FALSE(request.has_begin());
+    EXPECT_EQ(request.end(), 3u);
+    const double mean = 1.0 / 3;
+    memory->set_name("average");
+    memory->mutable_key()->set_rows(1);
+    memory->mutable_key()->set_cols(1);
+    memory->mutable_key()->set_element_type(v1::ELEMENT_TYPE_FLOAT64);
+    memory->mutable_key()->set_data(&mean, sizeof(mean));
+    memory->set_end(3);
+    memory->set_weight(3);
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(RunJson({"memory", "people", "--end", "3"})["key"][0], 1.0 / 3);
+  EXPECT_EQ(Run({"memory", "people", "--end", "3"}).out,
+            "average of positions [0, 3), weight 3, revision 0\nkey    [0.333333]\nvalue  []\n");
+}
+
+TEST_F(ToolTest, HealthFailsUnlessTheServerTakesCalls) {
+  EXPECT_EQ(Run({"health"}).out, "SERVING\n");
+  service_.SetServing(false);
+  const Outcome outcome = Run({"health"});
+  EXPECT_EQ(outcome.out, "NOT_SERVING\n");
+  EXPECT_EQ(outcome.exit_code, ExitCode::kUnavailable);
+}
+
+TEST_F(ToolTest, ServerErrorIsOneLineThatBeginsWithItsReason) {
+  const Outcome outcome = Run({"store", "get", "nobody"});
+  EXPECT_EQ(outcome.exit_code, ExitCode::kNotFound);
+  EXPECT_EQ(outcome.error, "STORE_NOT_FOUND: no store");
+  service_.delete_store = [](grpc::ServerContext*, const auto&, auto*) {
+    return DetailedStatus(grpc::StatusCode::INTERNAL, "two\nlines", "BUG");
+  };
+  EXPECT_EQ(Run({"store", "delete", "people"}).error, "BUG: two lines");
+}
+
+TEST_F(ToolTest, UnreachableServerNamesItsAddressAndHowToSetIt) {
+  Session session;
+  session.server = ScriptedService().address();
+  const absl::Status status = session.Connect()->GetStore("people").status();
+  EXPECT_EQ(ExitCodeOf(status), ExitCode::kUnavailable);
+  const std::string line = ErrorLine(status, session.server);
+  EXPECT_THAT(line, StartsWith("UNAVAILABLE: no answer from " + session.server));
+  EXPECT_THAT(line, HasSubstr("--server or SOFTLOOKUP_SERVER"));
+}
+
+TEST_F(ToolTest, LateAnswerNamesTheTimeout) {
+  service_.get_memory = [](grpc::ServerContext*, const auto&, auto*) {
+    return grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED, "late");
+  };
+  const Outcome outcome = Run({"memory", "people", "--timeout", "5"});
+  EXPECT_EQ(outcome.exit_code, ExitCode::kUnavailable);
+  EXPECT_EQ(outcome.error, "DEADLINE_EXCEEDED: no answer from " + service_.address() +
+                               " in time (--timeout gives it longer): late");
+}
+
+TEST(ExitCodeTest, FollowsTheStatusCode) {
+  const auto code_of = [](absl::StatusCode code) { return ExitCodeOf(absl::Status(code, "")); };
+  EXPECT_EQ(ExitCodeOf(absl::OkStatus()), ExitCode::kOk);
+  EXPECT_EQ(code_of(absl::StatusCode::kInvalidArgument), ExitCode::kRefused);
+  EXPECT_EQ(code_of(absl::StatusCode::kFailedPrecondition), ExitCode::kRefused);
+  EXPECT_EQ(code_of(absl::StatusCode::kResourceExhausted), ExitCode::kRefused);
+  EXPECT_EQ(code_of(absl::StatusCode::kNotFound), ExitCode::kNotFound);
+  EXPECT_EQ(code_of(absl::StatusCode::kAlreadyExists), ExitCode::kAlreadyExists);
+  EXPECT_EQ(code_of(absl::StatusCode::kUnavailable), ExitCode::kUnavailable);
+  EXPECT_EQ(code_of(absl::StatusCode::kDeadlineExceeded), ExitCode::kUnavailable);
+  EXPECT_EQ(code_of(absl::StatusCode::kInternal), ExitCode::kOther);
+  EXPECT_EQ(ExitCodeOf(UsageError("")), ExitCode::kUsage);
+  EXPECT_EQ(ExitCodeOf(InputError("", "")), ExitCode::kInput);
+}
+
+}  // namespace
+}  // namespace softlookup::tool

@@ -1,0 +1,435 @@
+#include "core/attention/attend.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "core/attention/reference.h"
+#include "core/store/store.h"
+#include "tests/testing/golden.h"
+#include "tests/testing/random.h"
+#include "tests/testing/status_matchers.h"
+
+namespace softlookup {
+namespace {
+
+using ::softlookup::testing::GoldenLookup;
+using ::softlookup::testing::IsOk;
+using ::softlookup::testing::NormalFloats;
+using ::softlookup::testing::RelativeError;
+using ::softlookup::testing::StatusIs;
+
+// Rows in a real store's blocks, and a task over them.
+class Rows {
+ public:
+  Rows(std::int64_t row_count, std::int64_t key_dim, std::int64_t value_dim,
+       std::vector<float> keys, std::vector<float> values)
+      : keys_(std::move(keys)),
+        values_(std::move(values)),
+        // Bounds for as many heads as a task may ask for.
+        store_({.name = "s",
+                .key_dim = key_dim,
+                .value_dim = value_dim,
+                .num_heads = key_dim % 4 == 0 ? 4 : 1},
+               absl::UnixEpoch()),
+        snapshot_(store_
+                      .Append({.keys = this->keys(row_count, key_dim),
+                               .values = this->values(row_count, value_dim)})
+                      ->snapshot),
+        blocks_(snapshot_->BlocksOf(0, row_count)) {}
+  Rows(std::int64_t row_count, std::int64_t key_dim, std::int64_t value_dim, std::uint64_t seed,
+       double deviation = 1)
+      : Rows(row_count, key_dim, value_dim, NormalFloats(row_count * key_dim, seed, deviation),
+             NormalFloats(row_count * value_dim, seed + 1, deviation)) {}
+
+  // Only rows with allowed[j] count.
+  void Allow(const std::vector<bool>& allowed) {
+    for (PositionedBlock& block : blocks_) {
+      std::vector<std::uint64_t>& mask = masks_.emplace_back(kernels::kBlockRowsMax / 64);
+      for (std::int64_t r = 0; r < block.view.row_count; ++r) {
+        if (allowed[block.first_position + r]) mask[r / 64] |= std::uint64_t{1} << (r % 64);
+      }
+    }
+    for (std::size_t i = 0; i < blocks_.size(); ++i) blocks_[i].row_mask = masks_[i].data();
+  }
+
+  // The task refers to `queries`.
+  AttentionTask Task(std::vector<float>&& queries, const ResolvedOptions& options,
+                     std::int64_t num_heads = 1) const = delete;
+  AttentionTask Task(const std::vector<float>& queries, const ResolvedOptions& options,
+                     std::int64_t num_heads = 1) const {
+    const StoreConfig& config = snapshot_->config();
+    const std::int64_t query_count = static_cast<std::int64_t>(queries.size()) / config.key_dim;
+    return {.options = options,
+            .queries = {.data = queries.data(), .rows = query_count, .cols = config.key_dim},
+            .key_dim = config.key_dim,
+            .value_dim = config.value_dim,
+            .num_heads = num_heads,
+            .blocks = blocks_,
+            .begin = 0,
+            .end = snapshot_->row_count(),
+            .age_end = snapshot_->row_count(),
+            .answer_bytes_max = std::int64_t{64} << 20};
+  }
+
+  ReferenceAnswer Reference(const AttentionTask& task) const {
+    return ReferenceAttend({.options = task.options,
+                            .queries = task.queries,
+                            .keys = keys(snapshot_->row_count(), task.key_dim),
+                            .values = values(snapshot_->row_count(), task.value_dim),
+                            .num_heads = task.num_heads,
+                            .age_end = task.end});
+  }
+
+ private:
+  MatrixView keys(std::int64_t rows, std::int64_t cols) const {
+    return {.data = keys_.data(), .rows = rows, .cols = cols};
+  }
+  MatrixView values(std::int64_t rows, std::int64_t cols) const {
+    return {.data = values_.data(), .rows = rows, .cols = cols};
+  }
+
+  std::vector<float> keys_;
+  std::vector<float> values_;
+  Store store_;
+  std::shared_ptr<const Snapshot> snapshot_;
+  Snapshot::Blocks blocks_;
+  std::vector<std::vector<std::uint64_t>> masks_;
+};
+
+ForkJoinPool& Pool() {
+  static ForkJoinPool& pool = *new ForkJoinPool(2, 16);
+  return pool;
+}
+
+AttentionAnswer MustAttend(const AttentionTask& task, ForkJoinPool& pool = Pool()) {
+  const CancelToken cancel;
+  absl::StatusOr<AttentionAnswer> answer = Attend(task, pool, cancel);
+  EXPECT_THAT(answer, IsOk());
+  return *std::move(answer);
+}
+
+// Weights listed with ALL, one a row.
+std::vector<double> Dense(const QueryWeights& weights, std::int64_t row_count) {
+  std::vector<double> dense(row_count);
+  for (const WeightedRow& row : weights.rows) dense[row.position] = row.weight;
+  return dense;
+}
+
+class GoldenTest : public ::testing::TestWithParam<GoldenLookup> {};
+
+TEST_P(GoldenTest, HoldsInTheCore) {
+  const GoldenLookup& golden = GetParam();
+  Rows rows(golden.row_count, golden.key_dim, golden.value_dim, golden.keys, golden.values);
+  if (!golden.allowed.empty()) rows.Allow(golden.allowed);
+  auto options = ResolveOptions(golden.options, Score::kScaledDot, 1, Limits());
+  ASSERT_THAT(options, IsOk());
+  options->weights = WeightsMode::kAll;
+  const AttentionAnswer answer = MustAttend(rows.Task(golden.queries, *options, golden.num_heads));
+  EXPECT_LE(RelativeError(answer.values, golden.expected_values), 1e-5);
+  ASSERT_EQ(answer.stats.size(), golden.expected_stats.size());
+  for (std::size_t i = 0; i < answer.stats.size(); ++i) {
+    const QueryStats& expected = golden.expected_stats[i];
+    EXPECT_EQ(answer.stats[i].counted_rows, expected.counted_rows);
+    if (std::isinf(expected.max_logit)) {
+      EXPECT_EQ(answer.stats[i].max_logit, expected.max_logit);
+    } else {
+      EXPECT_NEAR(answer.stats[i].max_logit, expected.max_logit, 1e-5);
+    }
+    if (std::isinf(expected.log_sum_exp)) {
+      EXPECT_EQ(answer.stats[i].log_sum_exp, expected.log_sum_exp);
+    } else {
+      EXPECT_NEAR(answer.stats[i].log_sum_exp, expected.log_sum_exp, 1e-5);
+    }
+    EXPECT_NEAR(answer.stats[i].entropy, expected.entropy, 1e-5);
+    EXPECT_EQ(answer.weights[i].rows.size(), expected.counted_rows);
+    EXPECT_EQ(answer.weights[i].remaining_weight, 0);
+    EXPECT_LE(RelativeError(Dense(answer.weights[i], golden.row_count), golden.expected_weights[i]),
+              1e-5);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Lookups, GoldenTest,
+                         ::testing::ValuesIn(softlookup::testing::ReadGoldenLookups()),
+                         [](const auto& info) { return "Case" + std::to_string(info.index); });
+
+// Options in every combination that changes the path through the code.
+std::vector<ResolvedOptions> ManyOptions() {
+  std::vector<ResolvedOptions> all;
+  for (const Score score : {Score::kDot, Score::kScaledDot, Score::kCosine, Score::kEuclidean,
+                            Score::kSquaredEuclidean}) {
+    for (const Mode mode : {Mode::kSoft, Mode::kHard, Mode::kLinear}) {
+      for (const std::uint64_t top_k : {0, 7}) {
+        all.push_back({.score = score,
+                       .temperature = 0.5,
+                       .mode = mode,
+                       .top_k = top_k,
+                       .ln_decay = top_k == 0 ? 0 : -0.001,
+                       .causal = top_k != 0,
+                       .causal_offset = 2000,
+                       .weights = WeightsMode::kTop,
+                       .top_weights = 5});
+      }
+    }
+  }
+  return all;
+}
+
+TEST(AttendTest, MatchesTheReferenceOverManyBlocks) {
+  constexpr std::int64_t kRows = 2500, kKeyDim = 48, kValueDim = 20;
+  const Rows rows(kRows, kKeyDim, kValueDim, 1);
+  const std::vector<float> queries = NormalFloats(13 * kKeyDim, 2);
+  for (const ResolvedOptions& options : ManyOptions()) {
+    for (const std::int64_t num_heads : {1, 4}) {
+      const AttentionTask task = rows.Task(queries, options, num_heads);
+      const AttentionAnswer answer = MustAttend(task);
+      const ReferenceAnswer expected = rows.Reference(task);
+      ASSERT_LE(RelativeError(answer.values, expected.values), 1e-5)
+          << "score " << static_cast<int>(options.score) << " mode "
+          << static_cast<int>(options.mode) << " top_k " << options.top_k;
+      for (std::size_t i = 0; i < expected.stats.size(); ++i) {
+        ASSERT_EQ(answer.stats[i].counted_rows, expected.stats[i].counted_rows);
+        ASSERT_NEAR(answer.stats[i].entropy, expected.stats[i].entropy, 1e-5);
+      }
+    }
+  }
+}
+
+TEST(AttendTest, ListsTheLargestWeightsThenTheLowestPositions) {
+  constexpr std::int64_t kRows = 700, kKeyDim = 20;
+  const Rows rows(kRows, kKeyDim, 3, 5);
+  const std::vector<float> queries = NormalFloats(3 * kKeyDim, 6);
+  for (const Mode mode : {Mode::kSoft, Mode::kHard, Mode::kLinear}) {
+    for (const double temperature : {1.0, 1e-4}) {  // At 1e-4 nearly all weights are 0.
+      const ResolvedOptions options{.temperature = temperature,
+                                    .mode = mode,
+                                    .weights = WeightsMode::kTop,
+                                    .top_weights = 20};
+      const AttentionTask task = rows.Task(queries, options);
+      const AttentionAnswer answer = MustAttend(task);
+      const ReferenceAnswer expected = rows.Reference(task);
+      for (std::size_t i = 0; i < 3; ++i) {
+        std::vector<std::uint64_t> order(kRows);
+        for (std::int64_t j = 0; j < kRows; ++j) order[j] = j;
+        std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) {
+          return expected.weights[i][a] > expected.weights[i][b];
+        });
+        double listed = 0, all = 0;
+        for (const double weight : expected.weights[i]) all += weight;
+        for (int j = 0; j < 20; ++j) {
+          const WeightedRow& row = answer.weights[i].rows.at(j);
+          ASSERT_EQ(row.position, order[j]) << "mode " << static_cast<int>(mode) << " rank " << j;
+          ASSERT_NEAR(row.weight, expected.weights[i][order[j]],
+                      1e-5 * std::max(1.0, std::abs(expected.weights[i][order[j]])));
+          ASSERT_NEAR(row.score, expected.scores[i][order[j]], 1e-5);
+          listed += row.weight;
+        }
+        ASSERT_NEAR(answer.weights[i].remaining_weight, all - listed,
+                    1e-5 * std::max(1.0, std::abs(all)));
+      }
+    }
+  }
+}
+
+bool SameBits(const float* a, const float* b, std::int64_t count) {
+  return std::memcmp(a, b, count * sizeof(float)) == 0;
+}
+
+TEST(AttendTest, AQuerysBitsAreTheSameAloneInABatchAndOnAnyNumberOfThreads) {
+  constexpr std::int64_t kRows = 5000, kKeyDim = 40, kValueDim = 36, kQueries = 256;
+  const Rows rows(kRows, kKeyDim, kValueDim, 8);
+  const std::vector<float> queries = NormalFloats(kQueries * kKeyDim, 9);
+  ForkJoinPool one_thread(1, 16);
+  for (const ResolvedOptions& base : ManyOptions()) {
+    ResolvedOptions options = base;
+    options.causal = false;  // Query t of a batch is query 0 when alone.
+    const AttentionAnswer batch = MustAttend(rows.Task(queries, options, 2));
+    const AttentionAnswer batch_on_one = MustAttend(rows.Task(queries, options, 2), one_thread);
+    ASSERT_TRUE(SameBits(batch.values.data(), batch_on_one.values.data(), kQueries * kValueDim));
+    for (const std::int64_t t : {0, 1, 100, 255}) {
+      const std::vector<float> query(queries.begin() + t * kKeyDim,
+                                     queries.begin() + (t + 1) * kKeyDim);
+      const AttentionAnswer alone = MustAttend(rows.Task(query, options, 2));
+      ASSERT_TRUE(SameBits(alone.values.data(), &batch.values[t * kValueDim], kValueDim));
+      for (int head = 0; head < 2; ++head) {
+        ASSERT_EQ(alone.stats[head].log_sum_exp, batch.stats[t * 2 + head].log_sum_exp);
+        ASSERT_EQ(alone.stats[head].entropy, batch.stats[t * 2 + head].entropy);
+      }
+    }
+  }
+}
+
+// Rule 1: 1e-5 of the largest component while logits stay under 128.
+TEST(AttendTest, StaysWithinItsBoundAtLogitsOfAHundred) {
+  constexpr std::int64_t kRows = 20000, kDim = 128, kQueries = 64;
+  const Rows rows(kRows, kDim, kDim, 21);
+  const std::vector<float> queries = NormalFloats(kQueries * kDim, 22);
+  for (const double temperature : {1.0, 0.035}) {
+    const AttentionTask task = rows.Task(queries, {.temperature = temperature});
+    const ReferenceAnswer expected = rows.Reference(task);
+    EXPECT_LE(RelativeError(MustAttend(task).values, expected.values), 1e-5)
+        << "temperature " << temperature;
+  }
+}
+
+TEST(AttendTest, EqualRowsAverageExactlyOverManyBlocks) {
+  constexpr std::int64_t kRows = 100'000;
+  const Rows rows(kRows, 1, 1, std::vector<float>(kRows, 0.3f), std::vector<float>(kRows, 0.1f));
+  const std::vector<float> query = {0.7f};
+  const AttentionAnswer answer = MustAttend(rows.Task(query, {}));
+  EXPECT_NEAR(answer.values[0] / 0.1f, 1, 5e-6);
+  EXPECT_NEAR(answer.stats[0].entropy, std::log(kRows), 1e-5);
+}
+
+TEST(AttendTest, HugeAndTinyComponentsNeitherOverflowNorVanish) {
+  for (const double size : {3e37, 1e25, 1e-30}) {
+    const Rows rows(40, 20, 5, 31, size);
+    const std::vector<float> queries = NormalFloats(2 * 20, 32, size);
+    for (const Score score : {Score::kDot, Score::kCosine, Score::kEuclidean}) {
+      for (const Mode mode : {Mode::kSoft, Mode::kHard}) {
+        const AttentionTask task = rows.Task(queries, {.score = score, .mode = mode});
+        const AttentionAnswer answer = MustAttend(task);
+        for (const float value : answer.values) ASSERT_TRUE(std::isfinite(value));
+        ASSERT_LE(
+            RelativeError(answer.values, rows.Reference(task).values) * std::max(1.0, 1e-30 / size),
+            1e-5)
+            << size << " score " << static_cast<int>(score);
+      }
+    }
+  }
+}
+
+TEST(AttendTest, ALinearAnswerBeyondFloat32SaturatesToItsLargestNumber) {
+  const Rows rows(4, 20, 3, std::vector<float>(80, 1e30f), std::vector<float>(12, 1e30f));
+  const std::vector<float> query(20, -1e30f);
+  const AttentionAnswer answer =
+      MustAttend(rows.Task(query, {.score = Score::kDot, .mode = Mode::kLinear}));
+  for (const float value : answer.values) {
+    EXPECT_EQ(value, -std::numeric_limits<float>::max());
+  }
+}
+
+TEST(AttendTest, DistancesDoNotCancelFarFromTheOrigin) {
+  // Keys that differ by 1e-3 at 1000: |q|^2 - 2 q.k + |k|^2 would have nothing left of it.
+  std::vector<float> keys(20 * 32, 1000.0f), values(20);
+  for (int row = 0; row < 20; ++row) {
+    keys[row * 32] += static_cast<float>(row) * 0.5f;
+    values[row] = static_cast<float>(row);
+  }
+  const Rows rows(20, 32, 1, keys, values);
+  const std::vector<float> query(32, 1000.0f);
+  const AttentionTask task = rows.Task(query, {.score = Score::kSquaredEuclidean});
+  EXPECT_LE(RelativeError(MustAttend(task).values, rows.Reference(task).values), 1e-6);
+}
+
+TEST(AttendTest, NoRowsAreAnAnswer) {
+  const Rows rows(10, 4, 2, 1);
+  const std::vector<float> queries = NormalFloats(3 * 4, 2);
+  AttentionTask task = rows.Task(queries, {.weights = WeightsMode::kAll});
+  task.end = 0;
+  task.blocks = {};
+  const AttentionAnswer answer = MustAttend(task);
+  EXPECT_THAT(answer.values, ::testing::Each(0.0f));
+  EXPECT_THAT(answer.values, ::testing::SizeIs(6));
+  EXPECT_EQ(answer.stats[0].counted_rows, 0u);
+  EXPECT_EQ(answer.stats[0].log_sum_exp, -std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(answer.weights[2].rows.empty());
+}
+
+TEST(AttendTest, SplitRangesMergeByLogSumExp) {
+  const Rows rows(3000, 24, 6, 41);
+  const std::vector<float> queries = NormalFloats(4 * 24, 42);
+  const AttentionAnswer whole = MustAttend(rows.Task(queries, {}));
+  AttentionTask left = rows.Task(queries, {}), right = left;
+  left.end = right.begin = 1234;
+  const AttentionAnswer a = MustAttend(left), b = MustAttend(right);
+  for (int t = 0; t < 4; ++t) {
+    const double la = a.stats[t].log_sum_exp, lb = b.stats[t].log_sum_exp;
+    const double lse = std::max(la, lb) + std::log1p(std::exp(-std::abs(la - lb)));
+    EXPECT_NEAR(lse, whole.stats[t].log_sum_exp, 1e-6);
+    for (int i = 0; i < 6; ++i) {
+      EXPECT_NEAR(
+          std::exp(la - lse) * a.values[t * 6 + i] + std::exp(lb - lse) * b.values[t * 6 + i],
+          whole.values[t * 6 + i], 1e-6);
+    }
+  }
+}
+
+TEST(AttendTest, AnAnswerOverTheLimitSaysHowManyBytesItNeeds) {
+  const Rows rows(1000, 4, 2, 1);
+  const std::vector<float> queries = NormalFloats(3 * 4, 2);
+  AttentionTask task = rows.Task(queries, {.weights = WeightsMode::kAll});
+  task.answer_bytes_max = 10'000;
+  const CancelToken cancel;
+  // 3 * 1000 weights of at least 8 + 8 + 1 bytes, 3 * 2 floats, 3 statistics and lists.
+  EXPECT_THAT(Attend(task, Pool(), cancel).status(),
+              StatusIs(absl::StatusCode::kResourceExhausted, "at least 51090 bytes"));
+  task.options.weights = WeightsMode::kNone;
+  EXPECT_THAT(Attend(task, Pool(), cancel).status(), IsOk());
+}
+
+TEST(AttendTest, ListingAllWeightsChangesNoAnswer) {
+  // 80 queries offer more rows than an answer may list; top_k leaves few of them.
+  constexpr std::int64_t kRows = 100'000;
+  std::vector<float> numbers(kRows);
+  for (std::int64_t i = 0; i < kRows; ++i) numbers[i] = static_cast<float>(i);
+  const Rows rows(kRows, 1, 1, numbers, numbers);
+  const std::vector<float> queries(80, 1.0f);
+  const ResolvedOptions options{.score = Score::kDot, .top_k = 10};
+  ResolvedOptions all = options;
+  all.weights = WeightsMode::kAll;
+  const AttentionAnswer expected = MustAttend(rows.Task(queries, options));
+  const AttentionAnswer answer = MustAttend(rows.Task(queries, all));
+  EXPECT_EQ(answer.values, expected.values);
+  EXPECT_NEAR(answer.values[0], 99999 - 0.58, 0.01);
+  EXPECT_EQ(answer.weights[79].rows.size(), 10u);
+}
+
+TEST(AttendTest, KeysFarFromTheOriginKeepTheirLogits) {
+  // Scores that cancel: the queries are orthogonal to the keys' common offset.
+  constexpr std::int64_t kRows = 2000, kDim = 128, kQueries = 8;
+  std::vector<float> queries = NormalFloats(kQueries * kDim, 52);
+  for (std::int64_t t = 0; t < kQueries; ++t) {
+    float mean = 0;
+    for (std::int64_t i = 0; i < kDim; ++i) mean += queries[t * kDim + i] / kDim;
+    for (std::int64_t i = 0; i < kDim; ++i) queries[t * kDim + i] -= mean;
+  }
+  for (const float offset : {100.0f, 10000.0f}) {
+    std::vector<float> keys = NormalFloats(kRows * kDim, 51);
+    for (float& component : keys) component += offset;
+    const Rows rows(kRows, kDim, 8, keys, NormalFloats(kRows * 8, 53));
+    const AttentionTask task = rows.Task(queries, {.score = Score::kDot});
+    EXPECT_LE(RelativeError(MustAttend(task).values, rows.Reference(task).values), 1e-5) << offset;
+  }
+}
+
+TEST(AttendTest, ManyHeadsOfAnEmptyStoreAreBoundedByTheAnswer) {
+  Rows rows(1, 4096, 4096, 1);
+  const std::vector<float> queries(4000 * 4096);
+  AttentionTask task =
+      rows.Task(queries, {.weights = WeightsMode::kTop, .top_weights = 10}, /*num_heads=*/4096);
+  task.end = 0;
+  task.blocks = {};
+  const CancelToken cancel;
+  EXPECT_THAT(Attend(task, Pool(), cancel).status(),
+              StatusIs(absl::StatusCode::kResourceExhausted, "at least"));
+}
+
+TEST(AttendTest, StopsWhenItIsCancelledOrLate) {
+  const Rows rows(5000, 64, 64, 1);
+  const std::vector<float> queries = NormalFloats(256 * 64, 2);
+  const AttentionTask task = rows.Task(queries, {});
+  CancelToken cancelled;
+  cancelled.Cancel();
+  EXPECT_THAT(Attend(task, Pool(), cancelled).status(), StatusIs(absl::StatusCode::kCancelled, ""));
+  const CancelToken late(absl::Now() - absl::Milliseconds(1));
+  EXPECT_THAT(Attend(task, Pool(), late).status(),
+              StatusIs(absl::StatusCode::kDeadlineExceeded, ""));
+}
+
+}  // namespace
+}  // namespace softlookup

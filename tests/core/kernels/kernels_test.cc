@@ -1,0 +1,282 @@
+// Every kernel on every instruction set of this machine, against plain loops in float64, at sizes
+// around the vector widths.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "core/kernels/logits.h"
+#include "core/kernels/score_rows.h"
+#include "core/kernels/sum_values.h"
+#include "hwy/targets.h"
+#include "tests/testing/random.h"
+
+namespace softlookup::kernels {
+namespace {
+
+using softlookup::testing::NormalFloats;
+
+// Rows in panels; memory ends right behind the last panel, so that asan sees every overrun.
+class PanelRows {
+ public:
+  PanelRows(PanelShape shape, std::int64_t row_count, std::uint64_t seed, double deviation = 1)
+      : shape_(shape),
+        keys_(NormalFloats(row_count * shape.key_dim, seed, deviation)),
+        values_(NormalFloats(row_count * shape.value_dim, seed + 1, deviation)),
+        panels_((row_count + kPanelRows - 1) / kPanelRows * shape.floats()) {
+    for (std::int64_t row = 0; row < row_count; ++row) {
+      float* panel = panels_.data() + row / kPanelRows * shape.floats();
+      for (std::int64_t i = 0; i < shape.key_dim; ++i) {
+        panel[shape.key_offset(row % kPanelRows, i)] = key(row)[i];
+      }
+      for (std::int64_t i = 0; i < shape.value_dim; ++i) {
+        panel[shape.value_offset(row % kPanelRows) + i] = value(row)[i];
+      }
+    }
+    view_.shape = shape;
+    view_.full_panels = panels_.data();
+    view_.full_panel_count = row_count / kPanelRows;
+    view_.partial_panel = panels_.data() + view_.full_panel_count * shape.floats();
+    view_.row_count = row_count;
+  }
+
+  const BlockView& view() const { return view_; }
+  PanelRange panels() const { return {.begin = 0, .end = view_.panel_count()}; }
+  const float* key(std::int64_t row) const { return keys_.data() + row * shape_.key_dim; }
+  const float* value(std::int64_t row) const { return values_.data() + row * shape_.value_dim; }
+
+ private:
+  PanelShape shape_;
+  std::vector<float> keys_;
+  std::vector<float> values_;
+  std::vector<float> panels_;
+  BlockView view_;
+};
+
+class KernelTest : public ::testing::TestWithParam<std::int64_t> {  // Param: a Highway target.
+ protected:
+  void SetUp() override { hwy::SetSupportedTargetsForTest(GetParam()); }
+  void TearDown() override { hwy::SetSupportedTargetsForTest(0); }
+};
+
+double ReferenceSum(Term term, const float* query, const float* key, std::int64_t dim) {
+  double sum = 0;
+  for (std::int64_t i = 0; i < dim; ++i) {
+    const double q = query[i], k = key[i];
+    sum += term == Term::kProduct ? q * k : (q - k) * (q - k);
+  }
+  return sum;
+}
+
+TEST_P(KernelTest, ScoresMatchTheReferenceAroundEveryWidth) {
+  for (const Term term : {Term::kProduct, Term::kSquaredDifference}) {
+    for (const SumIn sum_in : {SumIn::kFloat32Runs, SumIn::kFloat64}) {
+      for (const std::int64_t dim : {1, 2, 31, 32, 33, 64, 100}) {
+        for (const std::int64_t row_count : {1, 15, 16, 17, 47, 48, 49, 130}) {
+          const PanelRows rows({.key_dim = dim, .value_dim = 3}, row_count, 7);
+          for (int query_count = 1; query_count <= kTileQueries; ++query_count) {
+            const std::vector<float> queries = NormalFloats(query_count * dim, 11);
+            std::vector<const float*> pointers;
+            for (int q = 0; q < query_count; ++q) pointers.push_back(&queries[q * dim]);
+            std::vector<double> sums(kTileQueries * kScratchStride);
+            ScoreRows(term, sum_in, rows.view(), rows.panels(), {.begin = 0, .count = dim},
+                      pointers.data(), query_count, sums.data());
+            for (int q = 0; q < query_count; ++q) {
+              for (std::int64_t r = 0; r < row_count; ++r) {
+                const double expected = ReferenceSum(term, pointers[q], rows.key(r), dim);
+                ASSERT_NEAR(sums[q * kScratchStride + r], expected,
+                            1e-6 * (std::abs(expected) + std::sqrt(dim)))
+                    << "dim " << dim << " row " << r << " of " << row_count << " query " << q;
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(KernelTest, ScoreBitsDoNotDependOnTheNumberOfQueries) {
+  constexpr std::int64_t kDim = 67, kRows = 100;
+  const PanelRows rows({.key_dim = kDim, .value_dim = 1}, kRows, 3);
+  const std::vector<float> queries = NormalFloats(kTileQueries * kDim, 5);
+  std::vector<const float*> pointers;
+  for (int q = 0; q < kTileQueries; ++q) pointers.push_back(&queries[q * kDim]);
+  const DimRange dims{.begin = 0, .count = kDim};
+  std::vector<double> together(kTileQueries * kScratchStride);
+  ScoreRows(Term::kProduct, SumIn::kFloat32Runs, rows.view(), rows.panels(), dims, pointers.data(),
+            kTileQueries, together.data());
+  for (int q = 0; q < kTileQueries; ++q) {
+    std::vector<double> alone(kScratchStride);
+    // A panel at a time, too.
+    for (std::int64_t panel = 0; panel < rows.panels().end; ++panel) {
+      ScoreRows(Term::kProduct, SumIn::kFloat32Runs, rows.view(),
+                {.begin = panel, .end = panel + 1}, dims, &pointers[q], 1, alone.data());
+    }
+    for (std::int64_t r = 0; r < kRows; ++r) {
+      ASSERT_EQ(std::bit_cast<std::uint64_t>(alone[r]),
+                std::bit_cast<std::uint64_t>(together[q * kScratchStride + r]));
+    }
+  }
+}
+
+TEST_P(KernelTest, ScoresOneHeadOfTheKey) {
+  const PanelRows rows({.key_dim = 12, .value_dim = 1}, 20, 3);
+  const std::vector<float> query = NormalFloats(4, 5);
+  const float* pointer = query.data();
+  std::vector<double> sums(kScratchStride);
+  ScoreRows(Term::kProduct, SumIn::kFloat32Runs, rows.view(), rows.panels(),
+            {.begin = 8, .count = 4}, &pointer, 1, sums.data());
+  for (std::int64_t r = 0; r < 20; ++r) {
+    ASSERT_NEAR(sums[r], ReferenceSum(Term::kProduct, pointer, rows.key(r) + 8, 4), 1e-6);
+  }
+}
+
+TEST_P(KernelTest, Float64SumsHoldWhatFloat32CannotReach) {
+  PanelRows rows({.key_dim = 40, .value_dim = 1}, 5, 3, 1e30);
+  const std::vector<float> query = NormalFloats(40, 5, 1e30);
+  const float* pointer = query.data();
+  std::vector<double> sums(kScratchStride);
+  ScoreRows(Term::kSquaredDifference, SumIn::kFloat64, rows.view(), rows.panels(),
+            {.begin = 0, .count = 40}, &pointer, 1, sums.data());
+  for (std::int64_t r = 0; r < 5; ++r) {
+    const double expected = ReferenceSum(Term::kSquaredDifference, pointer, rows.key(r), 40);
+    ASSERT_NEAR(sums[r] / expected, 1, 1e-12);
+  }
+}
+
+TEST_P(KernelTest, KeyNormsMatchTheReference) {
+  const PanelRows rows({.key_dim = 33, .value_dim = 1}, 21, 3);
+  std::vector<double> norms(kScratchStride);
+  KeyNorms(rows.view(), rows.panels(), {.begin = 1, .count = 32}, norms.data());
+  for (std::int64_t r = 0; r < 21; ++r) {
+    const float* key = rows.key(r) + 1;
+    ASSERT_NEAR(norms[r], std::sqrt(ReferenceSum(Term::kProduct, key, key, 32)), 1e-13);
+  }
+}
+
+TEST_P(KernelTest, LogitsLeaveOutRowsByRangeMaskAndScore) {
+  constexpr std::int64_t kRows = 96;
+  std::vector<double> sums(kScratchStride), logits(kScratchStride);
+  for (std::int64_t r = 0; r < kRows; ++r) sums[r] = static_cast<double>(r % 10);
+  std::vector<std::uint64_t> mask = {~std::uint64_t{0}, ~std::uint64_t{0}};
+  mask[0] &= ~(std::uint64_t{1} << 20);
+  mask[1] &= ~(std::uint64_t{1} << 3);  // Row 67.
+  const LogitParams params{.form = ScoreForm::kScaled,
+                           .scale = 2,
+                           .inverse_temperature = 0.5,
+                           .min_score = 4,
+                           .row_mask = mask.data(),
+                           .ln_decay = -0.25,
+                           .age_of_row_0 = 100};
+  const LogitSummary summary = MakeLogits(params, {.begin = 0, .end = kRows / kPanelRows},
+                                          {.begin = 5, .end = 77}, sums.data(), logits.data());
+  double max = -std::numeric_limits<double>::infinity();
+  std::int64_t counted = 0;
+  for (std::int64_t r = 0; r < kRows; ++r) {
+    const double score = 2 * static_cast<double>(r % 10);
+    ASSERT_EQ(sums[r], score);
+    if (r < 5 || r >= 77 || r == 20 || r == 67 || score < 4) {
+      ASSERT_EQ(logits[r], -std::numeric_limits<double>::infinity()) << r;
+      continue;
+    }
+    ASSERT_DOUBLE_EQ(logits[r], score * 0.5 - 0.25 * static_cast<double>(100 - r)) << r;
+    max = std::max(max, logits[r]);
+    ++counted;
+  }
+  EXPECT_EQ(summary.counted_rows, counted);
+  EXPECT_EQ(summary.max, max);
+}
+
+TEST_P(KernelTest, CosineOfAZeroNormIsZero) {
+  std::vector<double> sums(kScratchStride, 1.0), logits(kScratchStride), norms(kScratchStride, 2.0);
+  norms[3] = 0;
+  const LogitParams params{.form = ScoreForm::kCosine, .query_norm = 4, .key_norms = norms.data()};
+  MakeLogits(params, {.begin = 0, .end = 1}, {.begin = 0, .end = 16}, sums.data(), logits.data());
+  EXPECT_EQ(logits[2], 0.125);
+  EXPECT_EQ(logits[3], 0);
+}
+
+TEST_P(KernelTest, SoftmaxWeightsMatchExpToTwoUlp) {
+  std::vector<double> logits(kScratchStride, -std::numeric_limits<double>::infinity());
+  std::vector<float> weights(kScratchStride);
+  for (std::int64_t r = 0; r < 1000; ++r) logits[r] = 5 - 0.0871 * static_cast<double>(r);
+  const PanelRange panels{.begin = 0, .end = kBlockRowsMax / kPanelRows};
+  const SoftmaxSums sums = MakeSoftmaxWeights(logits.data(), 5, panels, weights.data());
+  double weight = 0, weighted = 0;
+  for (std::int64_t r = 0; r < kBlockRowsMax; ++r) {
+    const double x = static_cast<float>(logits[r] - 5);
+    const double expected = x < -87 ? 0 : std::exp(x);
+    ASSERT_NEAR(weights[r], expected, expected * 2.4e-7) << x;
+    weight += expected;
+    if (expected > 0) weighted += expected * x;
+  }
+  EXPECT_NEAR(sums.weight, weight, weight * 1e-6);
+  EXPECT_NEAR(sums.weighted, weighted, std::abs(weighted) * 1e-6);
+}
+
+TEST_P(KernelTest, LinearWeightsAreTheLogits) {
+  std::vector<double> logits(kScratchStride, -std::numeric_limits<double>::infinity());
+  std::vector<float> weights(kScratchStride);
+  logits[0] = 1.5;
+  logits[17] = -2.25;
+  EXPECT_EQ(MakeLinearWeights(logits.data(), {.begin = 0, .end = 2}, weights.data()), -0.75);
+  EXPECT_EQ(weights[0], 1.5f);
+  EXPECT_EQ(weights[1], 0.0f);
+  EXPECT_EQ(weights[17], -2.25f);
+}
+
+TEST_P(KernelTest, ValueSumsMatchTheReferenceAroundEveryWidth) {
+  for (const std::int64_t dim : {1, 3, 15, 16, 17, 48, 63, 130}) {
+    for (const std::int64_t row_count : {1, 16, 17, 127, 128, 129, 300}) {
+      const PanelRows rows({.key_dim = 1, .value_dim = dim}, row_count, 7);
+      for (int query_count = 1; query_count <= kTileQueries; ++query_count) {
+        std::vector<float> weights(kTileQueries * kScratchStride);
+        for (int q = 0; q < query_count; ++q) {
+          const std::vector<float> some = NormalFloats(row_count, 90 + q);
+          std::copy(some.begin(), some.end(), weights.begin() + q * kScratchStride);
+        }
+        const std::int64_t stride = PaddedValueDim(dim);
+        std::vector<double> sums(query_count * stride);
+        SumValues(rows.view(), rows.panels(), {.begin = 0, .count = dim}, weights.data(),
+                  query_count, sums.data());
+        for (int q = 0; q < query_count; ++q) {
+          for (std::int64_t i = 0; i < dim; ++i) {
+            double expected = 0;
+            for (std::int64_t r = 0; r < row_count; ++r) {
+              expected += static_cast<double>(weights[q * kScratchStride + r]) * rows.value(r)[i];
+            }
+            ASSERT_NEAR(sums[q * stride + i], expected, 2e-6 * std::sqrt(row_count) + 1e-6)
+                << "dim " << dim << " rows " << row_count << " query " << q;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(KernelTest, EqualWeightsOfEqualValuesDoNotDrift) {
+  constexpr std::int64_t kRows = 1024;
+  PanelRows rows({.key_dim = 1, .value_dim = 1}, kRows, 1);
+  std::vector<float> panels(kRows / kPanelRows * rows.view().shape.floats(), 0.1f);
+  BlockView view = rows.view();
+  view.full_panels = panels.data();
+  std::vector<float> weights(kScratchStride, 0.7f);
+  std::vector<double> sums(PaddedValueDim(1));
+  SumValues(view, rows.panels(), {.begin = 0, .count = 1}, weights.data(), 1, sums.data());
+  const double expected = kRows * static_cast<double>(0.7f) * 0.1f;
+  EXPECT_NEAR(sums[0] / expected, 1, 5e-6);
+}
+
+std::string TargetName(const ::testing::TestParamInfo<std::int64_t>& info) {
+  return hwy::TargetName(info.param);
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryTarget, KernelTest,
+                         ::testing::ValuesIn(hwy::SupportedAndGeneratedTargets()), TargetName);
+
+}  // namespace
+}  // namespace softlookup::kernels

@@ -1,0 +1,78 @@
+#include "core/parallel/fork_join_pool.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "absl/synchronization/barrier.h"
+#include "absl/synchronization/notification.h"
+
+namespace softlookup {
+namespace {
+
+TEST(ForkJoinPoolTest, RunsEveryIterationOnce) {
+  ForkJoinPool pool(3, 8);
+  for (const std::int64_t count : {0, 1, 2, 1000}) {
+    std::vector<std::atomic<int>> runs(count);
+    pool.ForkJoin(count, [&](std::int64_t i) { ++runs[i]; });
+    for (const auto& run : runs) ASSERT_EQ(run, 1);
+  }
+}
+
+TEST(ForkJoinPoolTest, ServesManyCallersAtOnce) {
+  ForkJoinPool pool(2, 8);
+  std::atomic<std::int64_t> sum{0};
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < 8; ++caller) {
+    callers.emplace_back([&] {
+      for (int round = 0; round < 50; ++round) {
+        pool.ForkJoin(20, [&](std::int64_t i) { sum += i; });
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(sum, 8 * 50 * 190);
+}
+
+TEST(ForkJoinPoolTest, IdleThreadsHelpALoop) {
+  ForkJoinPool pool(2, 8);
+  // Ends only if two threads are in it at the same time.
+  auto* both = new absl::Barrier(2);
+  pool.ForkJoin(2, [&](std::int64_t) {
+    if (both->Block()) delete both;
+  });
+}
+
+TEST(ForkJoinPoolTest, ATaskMayForkEvenOnOneThread) {
+  ForkJoinPool pool(1, 8);
+  absl::Notification done;
+  std::atomic<int> runs{0};
+  ASSERT_TRUE(pool.Post([&] {
+    pool.ForkJoin(10, [&](std::int64_t) { ++runs; });
+    done.Notify();
+  }));
+  done.WaitForNotification();
+  EXPECT_EQ(runs, 10);
+}
+
+TEST(ForkJoinPoolTest, RefusesWhatItsQueueCannotHoldAndKeepsTheRest) {
+  absl::Notification go, started;
+  std::atomic<int> runs{0};
+  {
+    ForkJoinPool pool(1, 2);
+    ASSERT_TRUE(pool.Post([&] {
+      started.Notify();
+      go.WaitForNotification();
+    }));
+    started.WaitForNotification();
+    EXPECT_TRUE(pool.Post([&] { ++runs; }));
+    EXPECT_TRUE(pool.Post([&] { ++runs; }));
+    EXPECT_FALSE(pool.Post([&] { ++runs; }));
+    go.Notify();
+  }  // Its destructor runs what waits.
+  EXPECT_EQ(runs, 2);
+}
+
+}  // namespace
+}  // namespace softlookup

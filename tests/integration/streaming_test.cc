@@ -1,0 +1,135 @@
+// Many rows through the tool and the client's stream, beside lookups.
+#include <stdlib.h>
+
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <random>
+#include <thread>
+
+#include "absl/time/clock.h"
+#include "tests/integration/integration_test.h"
+#include "tests/testing/golden.h"
+#include "tests/testing/random.h"
+#include "tests/testing/status_matchers.h"
+
+namespace softlookup::testing {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
+void WriteNpy(const std::string& path, const std::vector<float>& floats, std::int64_t cols) {
+  std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (" +
+                       std::to_string(static_cast<std::int64_t>(floats.size()) / cols) + ", " +
+                       std::to_string(cols) + "), }";
+  header.resize((10 + header.size() + 1 + 63) / 64 * 64 - 10 - 1, ' ');
+  header.push_back('\n');
+  std::ofstream file(path, std::ios::binary);
+  file << std::string("\x93NUMPY\x01\x00", 8) << static_cast<char>(header.size() & 0xff)
+       << static_cast<char>(header.size() >> 8) << header;
+  file.write(reinterpret_cast<const char*>(floats.data()),
+             static_cast<std::streamsize>(floats.size() * sizeof(float)));
+}
+
+class StreamingTest : public IntegrationTest {};
+
+TEST_F(StreamingTest, AHundredThousandRowsStreamInFastAndAreRememberedExactly) {
+  constexpr std::int64_t kRows = 100'000, kDim = 128;
+  const std::vector<float> keys = NormalFloats(kRows * kDim, 1);
+  const std::vector<float> values = NormalFloats(kRows * kDim, 2);
+  std::string directory = ::testing::TempDir() + "/softlookup-XXXXXX";
+  ASSERT_NE(mkdtemp(directory.data()), nullptr);
+  WriteNpy(directory + "/keys.npy", keys, kDim);
+  WriteNpy(directory + "/values.npy", values, kDim);
+  Create("s", kDim, kDim);
+  const absl::Time start = absl::Now();
+  const CommandResult append =
+      RunCommand({ToolBinary(), "--server", server_.grpc_address(), "append", "s", "--keys",
+                  directory + "/keys.npy", "--values", directory + "/values.npy"});
+  const absl::Duration took = absl::Now() - start;
+  std::remove((directory + "/keys.npy").c_str());
+  std::remove((directory + "/values.npy").c_str());
+  std::remove(directory.c_str());
+  ASSERT_EQ(append.exit_code, 0) << append.err;
+  std::printf("appended %d rows of dimension %d in %.2f s\n", static_cast<int>(kRows),
+              static_cast<int>(kDim), absl::ToDoubleSeconds(took));
+  if (!kSanitized) {
+    EXPECT_LT(took, absl::Seconds(5));
+  }
+  ASSERT_EQ(client_.GetStore("s")->row_count(), static_cast<std::uint64_t>(kRows));
+
+  std::mt19937_64 generator(3);
+  for (int i = 0; i < 10; ++i) {
+    const std::int64_t end = 1 + static_cast<std::int64_t>(generator() % kRows);
+    v1::GetMemoryRequest request;
+    request.set_store("s");
+    request.set_end(end);
+    const auto memory = client_.GetMemory(request);
+    ASSERT_THAT(memory, IsOk());
+    // long double: the mean itself, next to 1e-12.
+    std::vector<long double> key_sums(kDim), value_sums(kDim);
+    for (std::int64_t j = 0; j < end; ++j) {
+      for (std::int64_t c = 0; c < kDim; ++c) {
+        key_sums[c] += keys[j * kDim + c];
+        value_sums[c] += values[j * kDim + c];
+      }
+    }
+    const std::vector<double> key = *DoublesFromProto(memory->key());
+    const std::vector<double> value = *DoublesFromProto(memory->value());
+    for (std::int64_t c = 0; c < kDim; ++c) {
+      const double key_mean = static_cast<double>(key_sums[c] / end);
+      const double value_mean = static_cast<double>(value_sums[c] / end);
+      ASSERT_NEAR(key[c], key_mean, 1e-12 * std::abs(key_mean)) << "end " << end;
+      ASSERT_NEAR(value[c], value_mean, 1e-12 * std::abs(value_mean)) << "end " << end;
+    }
+  }
+}
+
+// Row j has value j and all keys are equal, so the answer over the n rows that the response names
+// is (n - 1) / 2: each answer is checked against its own prefix.
+TEST_F(StreamingTest, LookupsBesideAStreamNeverFailAndAlwaysSeeAPrefix) {
+  constexpr std::int64_t kBatches = 2000, kBatchRows = 50, kKeyDim = 16;
+  Create("s", kKeyDim, 1);
+  std::atomic<bool> done{false};
+  std::thread writer([&] {
+    auto stream = client_.OpenAppendStream("s");
+    ASSERT_THAT(stream, IsOk());
+    const std::vector<float> keys(kBatchRows * kKeyDim, 0.25f);
+    for (std::int64_t batch = 0; batch < kBatches; ++batch) {
+      std::vector<float> values(kBatchRows);
+      for (std::int64_t i = 0; i < kBatchRows; ++i) {
+        values[i] = static_cast<float>(batch * kBatchRows + i);
+      }
+      ASSERT_THAT(stream->Append(View(keys, kKeyDim), View(values, 1)), IsOk());
+    }
+    const auto summary = stream->Finish();
+    ASSERT_THAT(summary, IsOk());
+    EXPECT_EQ(summary->acknowledged_rows, static_cast<std::uint64_t>(kBatches * kBatchRows));
+    done = true;
+  });
+  std::uint64_t seen = 0;
+  std::int64_t lookups = 0;
+  const std::vector<float> queries(3 * kKeyDim, 1.0f);
+  while (!done || seen < kBatches * kBatchRows) {
+    const auto answer = client_.Lookup("s", View(queries, kKeyDim));
+    ASSERT_THAT(answer, IsOk());
+    ++lookups;
+    ASSERT_GE(answer->row_count, seen);
+    ASSERT_EQ(answer->row_count % kBatchRows, 0u);
+    seen = answer->row_count;
+    const double expected = seen == 0 ? 0 : (static_cast<double>(seen) - 1) / 2;
+    for (const float value : answer->values.data) {
+      ASSERT_NEAR(value, expected, 1e-5 * static_cast<double>(seen));
+    }
+    ASSERT_EQ(answer->stats[0].counted_rows(), seen);
+  }
+  writer.join();
+  EXPECT_GE(lookups, 10);
+}
+
+}  // namespace
+}  // namespace softlookup::testing

@@ -1,0 +1,300 @@
+#include "server/flags.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <iostream>
+#include <sstream>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "tests/client/tool/temporary_file.h"
+
+namespace softlookup::server {
+namespace {
+
+using ::softlookup::testing::TemporaryFile;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// Holds back what is printed to `stream`.
+class Printed {
+ public:
+  explicit Printed(std::ostream& stream) : stream_(stream), target_(stream.rdbuf(text_.rdbuf())) {}
+  ~Printed() { stream_.rdbuf(target_); }
+  std::string text() const { return text_.str(); }
+
+ private:
+  std::ostream& stream_;
+  std::ostringstream text_;
+  std::streambuf* const target_;
+};
+
+struct Parsed {
+  Flags flags;
+  std::optional<int> exit_code;
+  std::string out;
+  std::string err;
+};
+
+Parsed Parse(const std::vector<std::string>& arguments) {
+  std::vector<const char*> argv = {"softlookup-server"};
+  for (const std::string& argument : arguments) argv.push_back(argument.c_str());
+  Parsed parsed;
+  const Printed out(std::cout), err(std::cerr);
+  parsed.exit_code = ParseFlags(static_cast<int>(argv.size()), argv.data(), parsed.flags);
+  parsed.out = out.text();
+  parsed.err = err.text();
+  return parsed;
+}
+
+// Starts and ends without a SOFTLOOKUP_ variable.
+class FlagsTest : public ::testing::Test {
+ protected:
+  FlagsTest() { ClearEnvironment(); }
+  ~FlagsTest() override { ClearEnvironment(); }
+
+ private:
+  static void ClearEnvironment() {
+    std::vector<std::string> names;
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+      if (absl::StartsWith(*entry, "SOFTLOOKUP_")) {
+        names.push_back(std::vector<std::string>(absl::StrSplit(*entry, '='))[0]);
+      }
+    }
+    for (const std::string& name : names) ::unsetenv(name.c_str());
+  }
+};
+
+TEST_F(FlagsTest, WithoutAnyItServesTheLoopbackInterfaceWithTheContractsLimits) {
+  const Parsed parsed = Parse({});
+  ASSERT_EQ(parsed.exit_code, std::nullopt) << parsed.err;
+  EXPECT_EQ(parsed.flags.listen, "127.0.0.1:7471");
+  EXPECT_EQ(parsed.flags.http_listen, "127.0.0.1:7472");
+  EXPECT_EQ(parsed.flags.threads, std::max(1u, std::thread::hardware_concurrency()));
+  EXPECT_EQ(parsed.flags.limits.queries_per_lookup_max, 4096);
+  EXPECT_EQ(parsed.flags.limits.rows_per_append_max, 65536);
+  EXPECT_EQ(parsed.flags.limits.top_weights_max, 1024);
+  EXPECT_EQ(parsed.flags.limits.message_bytes_max, 64 << 20);
+  EXPECT_THAT(parsed.out + parsed.err, IsEmpty());
+}
+
+// A flag with what it is by default, in the file, in the environment and on the command line.
+struct Setting {
+  const char* flag;
+  const char* variable;
+  std::string values[4];
+  std::string (*get)(const Flags&);
+};
+
+void PrintTo(const Setting& setting, std::ostream* out) { *out << setting.flag; }
+
+const Setting kSettings[] = {
+    {"listen",
+     "SOFTLOOKUP_LISTEN",
+     {"127.0.0.1:7471", "10.0.0.1:1", "host.example:2", "[::1]:0"},
+     [](const Flags& flags) { return flags.listen; }},
+    {"http-listen",
+     "SOFTLOOKUP_HTTP_LISTEN",
+     {"127.0.0.1:7472", "10.0.0.1:1", "host.example:2", "[::1]:0"},
+     [](const Flags& flags) { return flags.http_listen; }},
+    {"threads",
+     "SOFTLOOKUP_THREADS",
+     {absl::StrCat(std::max(1u, std::thread::hardware_concurrency())), "301", "302", "303"},
+     [](const Flags& flags) { return absl::StrCat(flags.threads); }},
+    {"shutdown-grace",
+     "SOFTLOOKUP_SHUTDOWN_GRACE",
+     {"10", "0", "0.5", "3600"},
+     [](const Flags& flags) { return absl::StrCat(flags.shutdown_grace_seconds); }},
+    {"log-level",
+     "SOFTLOOKUP_LOG_LEVEL",
+     {"info", "debug", "warning", "off"},
+     [](const Flags& flags) { return flags.log_level; }},
+    {"max-queries",
+     "SOFTLOOKUP_MAX_QUERIES",
+     {"4096", "1", "2", "1048576"},
+     [](const Flags& flags) { return absl::StrCat(flags.limits.queries_per_lookup_max); }},
+    {"max-append-rows",
+     "SOFTLOOKUP_MAX_APPEND_ROWS",
+     {"65536", "1", "2", "3"},
+     [](const Flags& flags) { return absl::StrCat(flags.limits.rows_per_append_max); }},
+    {"max-top-weights",
+     "SOFTLOOKUP_MAX_TOP_WEIGHTS",
+     {"1024", "1", "2", "3"},
+     [](const Flags& flags) { return absl::StrCat(flags.limits.top_weights_max); }},
+    {"max-message-bytes",
+     "SOFTLOOKUP_MAX_MESSAGE_BYTES",
+     {"67108864", "1", "2", "1073741824"},
+     [](const Flags& flags) { return absl::StrCat(flags.limits.message_bytes_max); }},
+    {"max-stores",
+     "SOFTLOOKUP_MAX_STORES",
+     {"1000000", "1", "2", "4294967296"},
+     [](const Flags& flags) { return absl::StrCat(flags.limits.store_count_max); }},
+    {"max-waiting-lookups",
+     "SOFTLOOKUP_MAX_WAITING_LOOKUPS",
+     {"1024", "1", "2", "3"},
+     [](const Flags& flags) { return absl::StrCat(flags.limits.waiting_lookups_max); }},
+};
+
+class SettingTest : public FlagsTest, public ::testing::WithParamInterface<Setting> {};
+
+TEST_P(SettingTest, FlagGoesOverEnvironmentOverFileOverDefault) {
+  const Setting& setting = GetParam();
+  const TemporaryFile file("server.conf", absl::StrCat(setting.flag, "=", setting.values[1], "\n"));
+  for (int places = 0; places < 8; ++places) {
+    const bool in_file = places & 1, in_environment = places & 2, on_command_line = places & 4;
+    ::unsetenv(setting.variable);
+    if (in_environment) ::setenv(setting.variable, setting.values[2].c_str(), 1);
+    std::vector<std::string> arguments;
+    if (on_command_line) {
+      arguments = {absl::StrCat("--", setting.flag), setting.values[3]};
+    }
+    if (in_file) arguments.push_back(absl::StrCat("--config=", file.path()));
+    const Parsed parsed = Parse(arguments);
+    ASSERT_EQ(parsed.exit_code, std::nullopt) << parsed.err;
+    const int expected = on_command_line ? 3 : in_environment ? 2 : in_file ? 1 : 0;
+    EXPECT_EQ(setting.get(parsed.flags), setting.values[expected]) << "places: " << places;
+  }
+}
+
+TEST_P(SettingTest, HelpNamesIt) {
+  EXPECT_THAT(Parse({"--help"}).out, HasSubstr(absl::StrCat("--", GetParam().flag)));
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryFlag, SettingTest, ::testing::ValuesIn(kSettings));
+
+TEST_F(FlagsTest, TheLastOfARepeatedFlagCounts) {
+  EXPECT_EQ(Parse({"--threads=3", "--threads", "5"}).flags.threads, 5);
+}
+
+TEST_F(FlagsTest, TheEnvironmentCanNameTheFile) {
+  const TemporaryFile file("server.conf", "# Two of them\nthreads=7\nmax-queries = 9\n");
+  ::setenv("SOFTLOOKUP_CONFIG", file.path().c_str(), 1);
+  const Parsed parsed = Parse({"--max-queries=8"});
+  ASSERT_EQ(parsed.exit_code, std::nullopt) << parsed.err;
+  EXPECT_EQ(parsed.flags.threads, 7);
+  EXPECT_EQ(parsed.flags.limits.queries_per_lookup_max, 8);
+}
+
+TEST_F(FlagsTest, VariablesOfOtherProgramsAreIgnored) {
+  ::setenv("SOFTLOOKUP_SERVER", "127.0.0.1:1", 1);
+  ::setenv("SOFTLOOKUP_HELP", "1", 1);
+  ::setenv("SOFTLOOKUP_VERSION", "1", 1);
+  EXPECT_EQ(Parse({}).exit_code, std::nullopt);
+}
+
+TEST_F(FlagsTest, HelpAndVersionEndWithZero) {
+  const Parsed help = Parse({"--help"});
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_THAT(help.out, HasSubstr("SOFTLOOKUP_HTTP_LISTEN"));
+  EXPECT_THAT(help.err, IsEmpty());
+  const Parsed version = Parse({"--version"});
+  EXPECT_EQ(version.exit_code, 0);
+  EXPECT_THAT(version.out, ::testing::MatchesRegex("softlookup-server [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+}
+
+struct BadUsage {
+  std::vector<std::string> arguments;
+  const char* named;  // In what is printed.
+};
+
+TEST_F(FlagsTest, BadUsageEndsWithTwoAndNamesTheFlag) {
+  const BadUsage kBadUsages[] = {
+      {{"--listen=7471"}, "7471"},
+      {{"--listen=127.0.0.1:"}, "127.0.0.1:"},
+      {{"--listen=:7471"}, ":7471"},
+      {{"--http-listen=::1:7472"}, "::1:7472"},
+      {{"--http-listen=127.0.0.1:65536"}, "65536"},
+      {{"--listen"}, "--listen"},
+      {{"--threads=-1"}, "--threads"},
+      {{"--threads=1025"}, "--threads"},
+      {{"--threads=two"}, "--threads"},
+      {{"--threads=1.5"}, "--threads"},
+      {{"--threads=99999999999999999999"}, "--threads"},
+      {{"--shutdown-grace=-0.1"}, "--shutdown-grace"},
+      {{"--shutdown-grace=3601"}, "--shutdown-grace"},
+      {{"--log-level=loud"}, "--log-level"},
+      {{"--max-queries=0"}, "--max-queries"},
+      {{"--max-queries=1048577"}, "--max-queries"},
+      {{"--max-append-rows=0"}, "--max-append-rows"},
+      {{"--max-top-weights=-5"}, "--max-top-weights"},
+      {{"--max-message-bytes=1073741825"}, "--max-message-bytes"},
+      {{"--max-stores=0"}, "--max-stores"},
+      {{"--max-waiting-lookups=0"}, "--max-waiting-lookups"},
+      {{"--ephemeral=false"}, "--ephemeral"},
+      {{"--no-such-flag=1"}, "--no-such-flag"},
+      {{"stray"}, "stray"},
+      {{"--config=no/such/file"}, "no/such/file"},
+  };
+  for (const BadUsage& usage : kBadUsages) {
+    const Parsed parsed = Parse(usage.arguments);
+    EXPECT_EQ(parsed.exit_code, 2) << usage.arguments[0];
+    EXPECT_THAT(parsed.err, HasSubstr(usage.named));
+    EXPECT_THAT(parsed.out, IsEmpty());
+  }
+}
+
+TEST_F(FlagsTest, ABadVariableEndsWithTwoAndNamesTheFlag) {
+  ::setenv("SOFTLOOKUP_MAX_QUERIES", "many", 1);
+  const Parsed parsed = Parse({});
+  EXPECT_EQ(parsed.exit_code, 2);
+  EXPECT_THAT(parsed.err, HasSubstr("--max-queries"));
+}
+
+TEST_F(FlagsTest, ABadFileEndsWithTwoAndNamesTheLine) {
+  for (const char* line : {"max-queries=0", "max-querys=5", "threads=many"}) {
+    const TemporaryFile file("server.conf", absl::StrCat("listen=127.0.0.1:0\n", line, "\n"));
+    const Parsed parsed = Parse({"--config", file.path()});
+    EXPECT_EQ(parsed.exit_code, 2) << line;
+    const std::string name = std::vector<std::string>(absl::StrSplit(line, '='))[0];
+    EXPECT_THAT(parsed.err, HasSubstr(name));
+  }
+}
+
+TEST(SplitHostPortTest, TakesHostAndPortApart) {
+  const struct {
+    const char* address;
+    const char* host;
+    int port;
+  } kCases[] = {
+      {"127.0.0.1:7471", "127.0.0.1", 7471},
+      {"0.0.0.0:0", "0.0.0.0", 0},
+      {"localhost:65535", "localhost", 65535},
+      {"host.example:1", "host.example", 1},
+      {"[::1]:7471", "::1", 7471},
+      {"[::]:0", "::", 0},
+      {"[fe80::1%eth0]:80", "fe80::1%eth0", 80},
+      {"h:007", "h", 7},
+  };
+  for (const auto& expected : kCases) {
+    const auto split = SplitHostPort(expected.address);
+    ASSERT_TRUE(split) << expected.address;
+    EXPECT_EQ(split->host, expected.host);
+    EXPECT_EQ(split->port, expected.port);
+  }
+}
+
+TEST(SplitHostPortTest, RefusesAnythingElse) {
+  for (const char* address : {"",           ":",
+                              "7471",       "localhost",
+                              "localhost:", ":7471",
+                              "::1:7471",   "::1",
+                              "[::1]",      "[::1]:",
+                              "[]:1",       "[:1",
+                              "[::1:1",     "[::1]7471",
+                              "h:-1",       "h:+1",
+                              "h: 1",       "h:1 ",
+                              "h:0x1",      "h:http",
+                              "h:65536",    "h:99999999999999999999",
+                              "a:b:1"}) {
+    EXPECT_FALSE(SplitHostPort(address)) << address;
+  }
+}
+
+}  // namespace
+}  // namespace softlookup::server

@@ -1,0 +1,140 @@
+#include "tests/testing/server_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <regex>
+
+extern char** environ;
+
+namespace softlookup::testing {
+namespace {
+
+struct Pipe {
+  Pipe() {
+    if (pipe2(ends.data(), O_CLOEXEC) != 0) std::abort();
+  }
+  std::array<int, 2> ends;
+  int read_end() const { return ends[0]; }
+  int write_end() const { return ends[1]; }
+};
+
+// Starts a program whose standard streams are the given descriptors; -1 leaves one as it is.
+pid_t Spawn(const std::vector<std::string>& command, int in, int out, int err) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  if (in >= 0) posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
+  if (out >= 0) posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+  if (err >= 0) posix_spawn_file_actions_adddup2(&actions, err, STDERR_FILENO);
+  std::vector<char*> arguments;
+  for (const std::string& argument : command) {
+    arguments.push_back(const_cast<char*>(argument.c_str()));
+  }
+  arguments.push_back(nullptr);
+  pid_t pid = -1;
+  const int error = posix_spawn(&pid, arguments[0], &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) {
+    std::perror(arguments[0]);
+    std::abort();
+  }
+  return pid;
+}
+
+int WaitFor(pid_t pid) {
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0) {
+    if (errno != EINTR) std::abort();
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+std::string ReadLine(int fd) {
+  std::string line;
+  char c = 0;
+  while (read(fd, &c, 1) == 1 && c != '\n') line.push_back(c);
+  return line;
+}
+
+}  // namespace
+
+ServerProcess::ServerProcess(const std::vector<std::string>& flags) {
+  std::vector<std::string> command = {ServerBinary(),  "--ephemeral", "--listen",    "127.0.0.1:0",
+                                      "--http-listen", "127.0.0.1:0", "--log-level", "error"};
+  command.insert(command.end(), flags.begin(), flags.end());
+  const Pipe out;
+  pid_ = Spawn(command, -1, out.write_end(), -1);
+  close(out.write_end());
+  const std::string line = ReadLine(out.read_end());
+  close(out.read_end());
+  std::smatch match;
+  if (!std::regex_match(line, match,
+                        std::regex("softlookup-server ready grpc=(\\S+:\\d+) http=(\\S+:\\d+)"))) {
+    std::fprintf(stderr, "the server said \"%s\" instead of its ready line\n", line.c_str());
+    std::abort();
+  }
+  grpc_address_ = match[1];
+  http_address_ = match[2];
+}
+
+ServerProcess::~ServerProcess() {
+  if (pid_ > 0) Stop(SIGKILL);
+}
+
+int ServerProcess::Stop(int signal) {
+  if (signal != 0) kill(pid_, signal);
+  const int exit_code = WaitFor(pid_);
+  pid_ = -1;
+  return exit_code;
+}
+
+CommandResult RunCommand(const std::vector<std::string>& command, const std::string& input) {
+  const Pipe in, out, err;
+  const pid_t pid = Spawn(command, in.read_end(), out.write_end(), err.write_end());
+  close(in.read_end());
+  close(out.write_end());
+  close(err.write_end());
+  // All three at once: a program that fills one pipe must not wait for another to be emptied.
+  fcntl(in.write_end(), F_SETFL, O_NONBLOCK);
+  CommandResult result;
+  std::size_t written = 0;
+  std::array<pollfd, 3> fds = {
+      {{in.write_end(), POLLOUT, 0}, {out.read_end(), POLLIN, 0}, {err.read_end(), POLLIN, 0}}};
+  const auto finish = [](pollfd& fd) {
+    close(fd.fd);
+    fd.fd = -1;
+  };
+  signal(SIGPIPE, SIG_IGN);
+  while (fds[0].fd >= 0 || fds[1].fd >= 0 || fds[2].fd >= 0) {
+    if (poll(fds.data(), fds.size(), -1) < 0) continue;
+    if (fds[0].fd >= 0 && fds[0].revents != 0) {
+      const ssize_t count = write(fds[0].fd, input.data() + written, input.size() - written);
+      if (count > 0) written += static_cast<std::size_t>(count);
+      if (written == input.size() || (count < 0 && errno != EAGAIN)) finish(fds[0]);
+    }
+    for (int i = 1; i <= 2; ++i) {
+      if (fds[i].fd < 0 || fds[i].revents == 0) continue;
+      std::array<char, 65536> buffer;
+      const ssize_t count = read(fds[i].fd, buffer.data(), buffer.size());
+      if (count > 0) {
+        (i == 1 ? result.out : result.err).append(buffer.data(), static_cast<std::size_t>(count));
+      } else {
+        finish(fds[i]);
+      }
+    }
+  }
+  result.exit_code = WaitFor(pid);
+  return result;
+}
+
+std::string ServerBinary() { return SOFTLOOKUP_SERVER_BINARY; }
+std::string ToolBinary() { return SOFTLOOKUP_TOOL_BINARY; }
+
+}  // namespace softlookup::testing

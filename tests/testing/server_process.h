@@ -1,0 +1,49 @@
+#ifndef SOFTLOOKUP_TESTS_TESTING_SERVER_PROCESS_H_
+#define SOFTLOOKUP_TESTS_TESTING_SERVER_PROCESS_H_
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+namespace softlookup::testing {
+
+// The real server binary on free ports of the loopback interface. Killed when the object goes.
+class ServerProcess {
+ public:
+  // Starts it with `flags` beside --ephemeral and the ports, and waits for its ready line. Aborts
+  // the test program if that does not come.
+  explicit ServerProcess(const std::vector<std::string>& flags = {});
+  ~ServerProcess();
+  ServerProcess(const ServerProcess&) = delete;
+  ServerProcess& operator=(const ServerProcess&) = delete;
+
+  const std::string& grpc_address() const { return grpc_address_; }
+  const std::string& http_address() const { return http_address_; }
+
+  // Sends `signal`, unless it is 0, and waits for the end: the exit code, or 128 + the signal that
+  // ended it.
+  int Stop(int signal);
+
+ private:
+  pid_t pid_ = -1;
+  std::string grpc_address_;
+  std::string http_address_;
+};
+
+struct CommandResult {
+  int exit_code = 0;
+  std::string out;
+  std::string err;
+};
+
+// Runs `command` with `input` on standard input and waits for it. command[0] is a path.
+CommandResult RunCommand(const std::vector<std::string>& command, const std::string& input = "");
+
+// Paths of the binaries under test.
+std::string ServerBinary();
+std::string ToolBinary();
+
+}  // namespace softlookup::testing
+
+#endif  // SOFTLOOKUP_TESTS_TESTING_SERVER_PROCESS_H_

@@ -1,0 +1,276 @@
+#!/usr/bin/python3
+"""Rules of this tree that no compiler keeps.  tidy_test.py [ROOT]
+
+A rule is a function from a tree, {path: text}, to a line for everything that is wrong in it. Each
+is declared with trees that break it and trees that only come near, so a rule that stops working
+fails as well. Needs the standard library only.
+"""
+import graphlib
+import os
+import re
+import sys
+import unittest
+
+FOLDERS = (".ci", "client", "cmake", "core", "docker", "docs", "examples", "proto", "scripts",
+           "server", "tests")
+THIS_FILE = "tests/tidy/tidy_test.py"  # It quotes what it forbids.
+
+# What a folder of core/ may include beside itself: a folder, or one header of it. `include` are the
+# public headers, included as "softlookup/...".
+CORE_EDGES = {
+    "base": (),
+    "include": ("base",),
+    "kernels": ("base",),
+    "parallel": ("base",),
+    "memory": ("include", "base"),
+    "batch": ("base",),
+    "storage": ("base",),
+    "attention": ("include", "kernels", "parallel", "base"),
+    "store": ("include", "attention/block_scan.h", "memory", "kernels", "base"),
+    "engine": ("include", "attention", "memory", "batch", "store", "storage", "kernels", "parallel",
+               "base"),
+}
+
+# Libraries that one folder, and its tests, keep to themselves.
+FENCED = {"hwy/": "core/kernels/", "rocksdb/": "core/storage/"}
+
+RULES = []
+
+
+def rule(bad, near=()):
+    def register(check):
+        RULES.append((check, bad, near))
+        return check
+    return register
+
+
+def includes(tree, *folders):
+    for path, text in tree.items():
+        if path.endswith((".cc", ".h")) and path.startswith(folders):
+            for number, line in enumerate(text.splitlines(), 1):
+                found = re.match(r'\s*#\s*include\s*[<"]([^>"]+)[>"]', line)
+                if found:
+                    yield path, f"{path}:{number}: includes {found[1]}", found[1]
+
+
+@rule(bad=[{"core/base/a.h": "#include <grpcpp/grpcpp.h>"},
+           {"core/base/a.h": '#include "softlookup/v1/row.pb.h"'},
+           {"core/engine/a.cc": "# include <google/protobuf/message.h>"}],
+      near=[{"server/a.cc": "#include <grpcpp/grpcpp.h>"},
+            {"core/base/a.cc": "// not #include <grpcpp/grpcpp.h>"}])
+def core_knows_no_wire(tree):
+    for _, where, header in includes(tree, "core/"):
+        if re.match(r"(grpc|grpcpp|google)/|.*\.pb\.h$", header):
+            yield f"{where}; core/ knows no gRPC and no protobuf"
+
+
+@rule(bad=[{"core/engine/a.cc": "#include <rocksdb/db.h>"},
+           {"server/a.cc": '#include "rocksdb/db.h"'},
+           {"tests/core/engine/a_test.cc": "#include <rocksdb/env.h>"},
+           {"core/attention/a.cc": '#include "hwy/highway.h"'}],
+      near=[{"core/storage/a.cc": "#include <rocksdb/db.h>",
+             "tests/core/storage/a_test.cc": "#include <rocksdb/env.h>",
+             "core/engine/a.cc": '#include "core/storage/rocksdb_log.h"'}])
+def fenced_libraries_stay_in_their_folder(tree):
+    for path, where, header in includes(tree, ""):
+        for library, folder in FENCED.items():
+            if header.startswith(library) and not path.removeprefix("tests/").startswith(folder):
+                yield f"{where}; only {folder} does"
+
+
+@rule(bad=[{"core/kernels/a.cc": '#include "core/store/b.h"'},
+           {"core/base/a.h": '#include "softlookup/engine.h"'},
+           {"core/store/a.cc": '#include "core/attention/attend.h"'},
+           {"core/memory/a.cc": '#include "core/attention/b.h"'},
+           {"core/engine/a.cc": '#include "server/codec.h"'},
+           {"core/engine/a.cc": '#include "tests/testing/random.h"'},
+           {"core/new/a.cc": '#include "core/base/b.h"'}],
+      near=[{"core/store/a.h": '#include "core/attention/block_scan.h"\n#include "core/store/b.h"',
+             "core/engine/a.cc": '#include "core/store/b.h"\n#include "softlookup/engine.h"'}])
+def core_includes_point_downwards(tree):
+    for path, where, header in includes(tree, "core/"):
+        folder = path.split("/")[1]
+        if folder not in CORE_EDGES:
+            yield f"{path}: core/{folder} has no line in CORE_EDGES"
+        elif header.startswith(("server/", "client/", "tests/")):
+            yield f"{where}; core/ knows none of these"
+        elif header.startswith(("core/", "softlookup/")):
+            target = re.sub("^softlookup/", "core/include/", header).removeprefix("core/")
+            allowed = (folder, *CORE_EDGES[folder])
+            if target not in allowed and target.split("/")[0] not in allowed:
+                yield f"{where}; core/{folder} may not"
+
+
+@rule(bad=[{"server/a.cc": '#include "core/engine/validate.h"'},
+           {"server/a.cc": '#include "core/include/softlookup/engine.h"'},
+           {"server/a.cc": '#include "client/lib/retry.h"'}],
+      near=[{"server/a.cc": '#include "core/base/error.h"\n#include "softlookup/engine.h"',
+             "tests/server/a_test.cc": '#include "core/engine/validate.h"'}])
+def server_sees_core_by_its_public_headers(tree):
+    for _, where, header in includes(tree, "server/"):
+        if re.match("core/(?!base/)|client/|tests/", header):
+            yield f'{where}; server/ sees "softlookup/..." and "core/base/..." only'
+
+
+@rule(bad=[{"client/lib/a.cc": '#include "core/base/error.h"'},
+           {"client/tool/a.cc": '#include "server/flags.h"'},
+           {"client/lib/a.cc": '#include "softlookup/engine.h"',
+            "core/include/softlookup/engine.h": ""}],
+      near=[{"client/lib/a.cc": '#include "softlookup/client.h"\n#include "softlookup/v1/row.pb.h"',
+             "client/include/softlookup/client.h": ""}])
+def client_stands_alone(tree):
+    for _, where, header in includes(tree, "client/"):
+        if header.startswith(("core/", "server/", "tests/")) or f"core/include/{header}" in tree:
+            yield f"{where}; client/ builds without core/ and server/"
+
+
+@rule(bad=[{"core/base/a.h": "#pragma once\n"},
+           {"core/base/a.h": "#ifndef SOFTLOOKUP_CORE_A_H_\n#define SOFTLOOKUP_CORE_A_H_\n"
+                             "#endif  // SOFTLOOKUP_CORE_A_H_\n"},
+           {"server/a.h": "#ifndef SOFTLOOKUP_SERVER_A_H_\n#define SOFTLOOKUP_SERVER_B_H_\n"
+                          "#endif  // SOFTLOOKUP_SERVER_A_H_\n"},
+           {"server/a.h": "#ifndef SOFTLOOKUP_SERVER_A_H_\n#define SOFTLOOKUP_SERVER_A_H_\n"}],
+      near=[{"client/include/softlookup/a.h": "// Free.\n#ifndef SOFTLOOKUP_A_H_\n"
+                                              "#define SOFTLOOKUP_A_H_\n"
+                                              "#endif  // SOFTLOOKUP_A_H_\n"}])
+def headers_are_guarded_by_their_path(tree):
+    for path, text in tree.items():
+        if not path.endswith(".h"):
+            continue
+        # An installed header is named as others include it.
+        name = path.removeprefix("client/include/softlookup/")
+        guard = "SOFTLOOKUP_" + re.sub(r"\W", "_", name).upper() + "_"
+        opening = f"#ifndef {guard}\n#define {guard}\n"
+        if path.endswith("-inl.h"):  # Compiled once a target; see hwy/foreach_target.h.
+            opening = f"#if defined({guard}) == defined(HWY_TARGET_TOGGLE)\n"
+        code = re.sub(r"\A(//.*\n|\s)*", "", text)
+        if not code.startswith(opening) or not text.endswith(f"#endif  // {guard}\n"):
+            yield f"{path}: stands outside of the guard {guard}"
+
+
+@rule(bad=[{"tests/a_test.cc": "absl::SleepFor(absl::Seconds(1));"},
+           {"tests/a_test.cc": "std::this_thread::sleep_for(1s);"},
+           {"tests/a_test.cc": "usleep (10);"},
+           {"tests/a_test.py": "time.sleep(1)"},
+           {"tests/a_test.sh": "start &\n  sleep 1\n"}],
+      near=[{"tests/a_test.cc": "// It would sleep.", "client/a.cc": "absl::SleepFor(delay);"}])
+def tests_do_not_sleep(tree):
+    calls = re.compile(r"\b(?:u|nano)?sleep\s*\(|\bsleep_(?:for|until)\b|\bSleepFor\b"
+                       r"|^\s*sleep\s+\d", re.MULTILINE)
+    for path, text in tree.items():
+        if path.startswith("tests/") and path != THIS_FILE:
+            for call in calls.findall(text):
+                yield f"{path}: {call.strip()}; wait for what is awaited"
+
+
+@rule(bad=[{"core/base/a.cc": "", "core/base/CMakeLists.txt": "add_library(x b.cc)"},
+           {"core/base/a.h": "", "core/base/CMakeLists.txt": ""},
+           {"core/base/a.cc": "", "server/CMakeLists.txt": "add_library(x a.cc)"},
+           {"tests/testing/a.h": "", "tests/core/a_test.cc": "", "tests/CMakeLists.txt":
+            "softlookup_test(a_test SOURCES core/a_test.cc)"}],
+      near=[{"core/base/a.cc": "", "core/CMakeLists.txt": "add_library(x base/a.cc base/a.h)",
+             "core/base/a.h": ""},
+            {"tests/testing/a.h": "", "tests/core/CMakeLists.txt":
+             "softlookup_test(a_test SOURCES a_test.cc ../testing/b.cc)", "tests/testing/b.cc": "",
+             "tests/core/a_test.cc": '#include "tests/testing/a.h"'},
+            {"tests/a_test.cc": "", "tests/CMakeLists.txt": "add(x ${name}.cc)\nx(a_test)"},
+            {"tests/a.cc": "", "cmake/A.cmake": "sources(\"${PROJECT_SOURCE_DIR}/tests/a.cc\")"}])
+def every_source_has_a_target(tree):
+    owned = set()
+    for path, text in tree.items():
+        if path.endswith(("CMakeLists.txt", ".cmake")):
+            # Where a function or a loop appends the ending, any word may be a source's stem.
+            endings = ("", ".cc") if "}.cc" in text else ("",)
+            for word in re.findall(r"[\w./-]+", text):
+                # After a variable such as ${PROJECT_SOURCE_DIR} it starts with a slash.
+                folder = "" if word.startswith("/") else os.path.dirname(path)
+                for ending in endings:
+                    owned.add(os.path.normpath(os.path.join(folder, word.lstrip("/") + ending)))
+    # Headers without a source belong to who includes them: those of the tests, and the public ones
+    # of core.
+    for _, _, header in includes(tree, ""):
+        owned.add(header if header.startswith("tests/") else f"core/include/{header}")
+    for path in tree:
+        if path.endswith((".cc", ".h")) and path not in owned:
+            yield f"{path}: belongs to no target"
+
+
+@rule(bad=[{"core/base/utils.h": ""}, {"scripts/util.py": ""}],
+      near=[{"core/base/matrix_view.h": "", "core/base/utility_function.h": ""}])
+def files_are_named_for_what_they_hold(tree):
+    for path in tree:
+        if re.match(r"utils?\.", os.path.basename(path)):
+            yield f"{path}: says nothing about what it holds"
+
+
+@rule(bad=[{"docs/a.md": "cd /" + "home/me/src"}, {"scripts/test": "cmake -S /" + "work/main"},
+           {"docker/Dockerfile": "RUN curl https://deb.debian.org/debian"},
+           {"scripts/a": "npm --registry https://registry.npmjs.org"},
+           {"docs/a.md": "https://pypi.org/simple"}],
+      near=[{"docs/a.md": "the homework/network of /workers", "scripts/a": "apt-get install x"}])
+def no_machine_and_no_registry_is_named(tree):
+    for path, text in tree.items():
+        for found in re.findall(r"(?<!\w)/(?:work|home)/|deb\.debian\.org|registry\.npmjs\.org"
+                                r"|\bpypi\b|pythonhosted\.org", text):
+            if path != THIS_FILE:
+                yield f"{path}: names {found}"
+
+
+@rule(bad=[{"server/main.cc": "\n" * 100}], near=[{"server/main.cc": "\n" * 99}])
+def main_is_short(tree):
+    if tree.get("server/main.cc", "").count("\n") >= 100:
+        yield "server/main.cc: 100 lines or more"
+
+
+def check_no_cycle(edges):
+    """Raises graphlib.CycleError where folders include each other in a circle."""
+    graphlib.TopologicalSorter(
+        {folder: {target.split("/")[0] for target in targets} for folder, targets in edges.items()}
+    ).prepare()
+
+
+def read_tree(root):
+    paths = [name for name in os.listdir(root) if os.path.isfile(os.path.join(root, name))]
+    for folder in FOLDERS:
+        for base, folders, names in os.walk(os.path.join(root, folder)):
+            folders[:] = [name for name in folders if name not in ("build", "__pycache__")]
+            paths += [os.path.relpath(os.path.join(base, name), root) for name in names]
+    tree = {}
+    for path in sorted(paths):
+        with open(os.path.join(root, path), encoding="utf-8", errors="replace") as file:
+            tree[path] = file.read()
+    return tree
+
+
+class TidyTest(unittest.TestCase):
+    def test_this_tree_keeps_every_rule(self):
+        self.assertIn("core/engine/engine.cc", TREE, "not the root of softlookup")
+        for check, _, _ in RULES:
+            with self.subTest(check.__name__):
+                wrong = list(check(TREE))
+                if wrong:
+                    self.fail("\n" + "\n".join(wrong))
+
+    def test_every_rule_catches_what_breaks_it(self):
+        for check, bad, _ in RULES:
+            self.assertTrue(bad, check.__name__)
+            for tree in bad:
+                with self.subTest(check.__name__, tree=tree):
+                    self.assertTrue(list(check(tree)))
+
+    def test_no_rule_catches_what_only_comes_near(self):
+        for check, _, near in RULES:
+            for tree in near:
+                with self.subTest(check.__name__, tree=tree):
+                    self.assertFalse(list(check(tree)))
+
+    def test_core_has_no_include_cycle(self):
+        check_no_cycle(CORE_EDGES)
+        with self.assertRaises(graphlib.CycleError):
+            check_no_cycle({**CORE_EDGES, "base": ("store",)})
+
+
+if __name__ == "__main__":
+    TREE = read_tree(sys.argv.pop(1) if len(sys.argv) > 1
+                     else os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+    unittest.main()
