@@ -33,8 +33,8 @@ void CallTracker::DrainStreams() {
 }
 
 void CallTracker::WaitUntilQuiet(absl::Duration quiet, absl::Time deadline) {
-  const auto idle = [this] { return count_ == 0; };
-  const auto busy = [this] { return count_ != 0; };
+  const auto idle = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return count_ == 0; };
+  const auto busy = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return count_ != 0; };
   absl::MutexLock lock(&mutex_);
   while (mutex_.AwaitWithDeadline(absl::Condition(&idle), deadline) &&
          mutex_.AwaitWithTimeout(absl::Condition(&busy), quiet)) {

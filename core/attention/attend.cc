@@ -70,6 +70,7 @@ class Attention {
                       task.options.top_k <
                           task.end - task.begin + (task.memory.has_value() ? 1 : 0)),
         sum_values_(!selects_rows_ && task.options.mode != Mode::kHard),
+        is_large_(task.cost() > kInlineCostMax),
         listed_rows_left_(task.answer_bytes_max / kWeightBytesMin + 1) {}
 
   absl::StatusOr<AttentionAnswer> Run() {
@@ -139,7 +140,7 @@ class Attention {
   }
   // Runs body(i) for i in [0, count), here or on all threads.
   void ForEach(std::int64_t count, absl::FunctionRef<void(std::int64_t)> body) {
-    if (task_.cost() > kInlineCostMax) {
+    if (is_large_) {
       pool_.ForkJoin(count, body);
     } else {
       for (std::int64_t i = 0; i < count; ++i) body(i);
@@ -156,6 +157,7 @@ class Attention {
   // Only the top_k best rows count: they are found first and weighed at the end.
   const bool selects_rows_;
   const bool sum_values_;
+  const bool is_large_;
 
   AttentionAnswer answer_;
   std::int64_t answer_bytes_ = 0;  // So far, at least.
@@ -349,8 +351,7 @@ void Attention::AddValue(std::int64_t lane, std::uint64_t position, double weigh
       task_.blocks.begin(), task_.blocks.end(), position,
       [](std::uint64_t p, const PositionedBlock& block) { return p < block.first_position; });
   const PositionedBlock& block = *(after - 1);
-  const float* value =
-      block.view.value(static_cast<std::int64_t>(position - block.first_position)) + offset;
+  const float* value = block.view.value(block.FirstRowFrom(position)) + offset;
   for (std::int64_t i = 0; i < head_value_dim_; ++i) sums[i] += weight * value[i];
 }
 

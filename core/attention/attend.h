@@ -1,6 +1,7 @@
 #ifndef SOFTLOOKUP_CORE_ATTENTION_ATTEND_H_
 #define SOFTLOOKUP_CORE_ATTENTION_ATTEND_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -48,7 +49,11 @@ struct AttentionTask {
   // row takes that is looked at for its weight.
   double cost() const {
     const double lanes = static_cast<double>(query_count()) * static_cast<double>(num_heads);
-    const double rows = static_cast<double>(end - begin);
+    std::uint64_t present = 0;
+    for (const PositionedBlock& block : blocks) {
+      present += static_cast<std::uint64_t>(block.view.row_count);
+    }
+    const double rows = static_cast<double>(std::min(present, end - begin));
     const bool ranks = options.top_k > 0 || options.weights != WeightsMode::kNone;
     return static_cast<double>(query_count()) * rows * static_cast<double>(key_dim + value_dim) +
            lanes * 1000 + lanes * rows * (ranks ? 60 : 10);

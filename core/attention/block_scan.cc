@@ -34,6 +34,7 @@ struct Scratch {
   std::array<double, kTileQueries * kScratchStride> scores;
   std::array<double, kScratchStride> logits;
   std::array<double, kScratchStride> key_norms;
+  std::array<double, kScratchStride> ages = {};
   std::array<float, kTileQueries * kScratchStride> weights;
   std::vector<CountedRow> rows;
 };
@@ -92,11 +93,9 @@ kernels::SumIn SumInFor(const ScanPlan& plan, const kernels::BlockView& block,
 }
 
 RowRange RowsOf(const PositionedBlock& block, const HeadQuery& query) {
-  const std::uint64_t begin = std::max(query.begin, block.first_position);
-  const std::uint64_t end = std::min(query.end, block.end_position());
-  if (begin >= end) return {};
-  return {.begin = static_cast<std::int64_t>(begin - block.first_position),
-          .end = static_cast<std::int64_t>(end - block.first_position)};
+  const RowRange rows = {.begin = block.FirstRowFrom(query.begin),
+                         .end = block.FirstRowFrom(query.end)};
+  return rows.begin < rows.end ? rows : RowRange{};
 }
 
 PanelRange PanelsOf(RowRange rows) {
@@ -125,15 +124,12 @@ void ScoreTile(const ScanPlan& plan, const kernels::BlockView& block, PanelRange
 void CollectRows(const ScanPlan& plan, const PositionedBlock& block, RowRange rows,
                  double max_logit, const double* scores, const double* logits,
                  std::vector<CountedRow>& buffer, TopRows& collector) {
-  const std::uint64_t first = block.first_position;
-  const CountedRow best{.position = first + static_cast<std::uint64_t>(rows.begin),
-                        .logit = max_logit};
+  const CountedRow best{.position = block.PositionOf(rows.begin), .logit = max_logit};
   if (!collector.Wants(best)) return;
   buffer.clear();
   for (std::int64_t r = rows.begin; r < rows.end; ++r) {
     if (logits[r] == -kInfinity) continue;
-    const CountedRow row{
-        .position = first + static_cast<std::uint64_t>(r), .logit = logits[r], .score = scores[r]};
+    const CountedRow row{.position = block.PositionOf(r), .logit = logits[r], .score = scores[r]};
     if (collector.Wants(row)) buffer.push_back(row);
   }
   if (buffer.empty()) return;
@@ -144,11 +140,10 @@ void CollectRows(const ScanPlan& plan, const PositionedBlock& block, RowRange ro
   collector.Add(buffer);
 }
 
-std::uint64_t PositionOf(double logit, const double* logits, RowRange rows,
-                         std::uint64_t first_position) {
+std::int64_t FirstRowWith(double logit, const double* logits, RowRange rows) {
   std::int64_t r = rows.begin;
   while (logits[r] != logit) ++r;
-  return first_position + static_cast<std::uint64_t>(r);
+  return r;
 }
 
 // True if float32 holds the sums of a block's values, given the largest weight and component.
@@ -209,6 +204,14 @@ void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const HeadQue
   if (options.score == Score::kCosine) {
     kernels::KeyNorms(view, panels, plan.key_dims, scratch.key_norms.data());
   }
+  const double age_of_first =
+      static_cast<double>(plan.age_end) - 1 - static_cast<double>(block.first_position);
+  const bool ages_have_gaps = options.ln_decay != 0 && block.row_offsets != nullptr;
+  if (ages_have_gaps) {
+    for (std::int64_t r = panels.begin * kPanelRows; r < view.row_count; ++r) {
+      scratch.ages[r] = age_of_first - block.row_offsets[r];
+    }
+  }
   const double* logits = scratch.logits.data();
   for (int q = 0; q < query_count; ++q) {
     const HeadQuery& query = queries[q];
@@ -222,8 +225,8 @@ void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const HeadQue
                                       .min_score = options.min_score,
                                       .row_mask = block.row_mask,
                                       .ln_decay = options.ln_decay,
-                                      .age_of_row_0 = static_cast<double>(plan.age_end) - 1 -
-                                                      static_cast<double>(block.first_position)};
+                                      .age_of_row_0 = age_of_first,
+                                      .ages = ages_have_gaps ? scratch.ages.data() : nullptr};
     const kernels::LogitSummary summary =
         kernels::MakeLogits(params, panels, rows[q], scores, scratch.logits.data());
     PartialState& state = states[q];
@@ -239,7 +242,7 @@ void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const HeadQue
                     *query.first_rows);
       }
       if (options.mode == Mode::kHard) {
-        state.max_position = PositionOf(summary.max, logits, rows[q], block.first_position);
+        state.max_position = block.PositionOf(FirstRowWith(summary.max, logits, rows[q]));
       }
     }
     if (!plan.sum_values) continue;

@@ -1,6 +1,7 @@
 #ifndef SOFTLOOKUP_CORE_ATTENTION_BLOCK_SCAN_H_
 #define SOFTLOOKUP_CORE_ATTENTION_BLOCK_SCAN_H_
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -12,15 +13,37 @@
 
 namespace softlookup {
 
-// A block and the position of its first row.
+// The rows that may count of a stretch of positions. Row r of `view` is at the r-th of them, or at
+// none if rows between were left out: see row_offsets.
 struct PositionedBlock {
   kernels::BlockView view;
   std::uint64_t first_position = 0;
+  std::int64_t position_count = 0;  // At least view.row_count.
+  // Row r is at first_position + row_offsets[r], ascending. Null: at first_position + r.
+  const std::uint16_t* row_offsets = nullptr;
   // Which rows may count, as in kernels::LogitParams. Null: all.
   const std::uint64_t* row_mask = nullptr;
 
   std::uint64_t end_position() const {
-    return first_position + static_cast<std::uint64_t>(view.row_count);
+    return first_position + static_cast<std::uint64_t>(position_count);
+  }
+  std::int64_t OffsetOf(std::int64_t row) const {
+    return row_offsets == nullptr ? row : row_offsets[row];
+  }
+  std::uint64_t PositionOf(std::int64_t row) const {
+    return first_position + static_cast<std::uint64_t>(OffsetOf(row));
+  }
+  // The first row at `position` or behind it; view.row_count if there is none.
+  std::int64_t FirstRowFrom(std::uint64_t position) const {
+    if (position <= first_position) return 0;
+    const std::uint64_t offset = position - first_position;
+    const std::int64_t count = view.row_count;
+    if (offset >= static_cast<std::uint64_t>(position_count)) return count;
+    if (row_offsets == nullptr) return std::min(static_cast<std::int64_t>(offset), count);
+    return std::lower_bound(row_offsets, row_offsets + count, offset) - row_offsets;
+  }
+  bool MayCount(std::int64_t row) const {
+    return row_mask == nullptr || (row_mask[row / 64] >> (row % 64) & 1) != 0;
   }
 };
 

@@ -47,7 +47,9 @@ LogitSummary MakeLogitsOfForm(const LogitParams& params, PanelRange panels, RowR
     const DoubleVec score = Score<kForm>(params, hn::LoadU(d, sums + r), r);
     hn::StoreU(score, d, sums + r);
     const DoubleVec row = hn::Iota(d, static_cast<double>(r));
-    const DoubleVec decay = hn::Mul(hn::Sub(age_of_row_0, row), ln_decay);
+    const DoubleVec age =
+        params.ages == nullptr ? hn::Sub(age_of_row_0, row) : hn::LoadU(d, params.ages + r);
+    const DoubleVec decay = hn::Mul(age, ln_decay);
     auto counts = hn::And(hn::And(hn::Ge(row, begin), hn::Lt(row, end)), hn::Ge(score, min_score));
     if (params.row_mask != nullptr) {
       // LoadMaskBits may look at a whole word.

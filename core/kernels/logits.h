@@ -25,9 +25,10 @@ struct LogitParams {
   double min_score = -std::numeric_limits<double>::infinity();
   // Bit r % 64 of word r / 64: may row r count? Null: all may.
   const std::uint64_t* row_mask = nullptr;
-  // Added to row r's logit: (age_of_row_0 - r) * ln_decay.
+  // Added to row r's logit: its age times ln_decay.
   double ln_decay = 0;
-  double age_of_row_0 = 0;
+  double age_of_row_0 = 0;       // Row r's is age_of_row_0 - r ...
+  const double* ages = nullptr;  // ... or, if set, ages[r]: finite for every row of the panels.
 };
 
 struct LogitSummary {

@@ -85,9 +85,8 @@ absl::StatusOr<RowSelection> RowSelection::Make(const Snapshot& snapshot, const 
     const RowTags* tags = snapshot.TagsAt(block.first_position);
     RowMask& mask = selection.masks_.emplace_back();
     for (std::int64_t row = 0; row < block.view.row_count; ++row) {
-      const bool live =
-          block.row_mask == nullptr || (block.row_mask[row / 64] >> (row % 64) & 1) != 0;
-      if (live && tag_filter.Passes(tags == nullptr ? kNoTags : *tags, row)) mask.Set(row);
+      if (!block.MayCount(row)) continue;
+      if (tag_filter.Passes(tags == nullptr ? kNoTags : *tags, block.OffsetOf(row))) mask.Set(row);
     }
     block.row_mask = mask.words();
   }

@@ -24,11 +24,10 @@ class RowSelection {
   std::uint64_t begin() const { return begin_; }
   std::uint64_t end() const { return end_; }
 
-  // Whether the row at `position`, in block `block`, counts.
-  bool Contains(const PositionedBlock& block, std::uint64_t position) const {
-    if (position < begin_ || position >= end_) return false;
-    const std::uint64_t row = position - block.first_position;
-    return block.row_mask == nullptr || (block.row_mask[row / 64] >> (row % 64) & 1) != 0;
+  // Whether row `row` of `block`, one of blocks(), is one of them.
+  bool Contains(const PositionedBlock& block, std::int64_t row) const {
+    const std::uint64_t position = block.PositionOf(row);
+    return position >= begin_ && position < end_ && block.MayCount(row);
   }
 
  private:

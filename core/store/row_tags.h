@@ -28,6 +28,7 @@ class RowMask {
   bool operator[](std::int64_t row) const { return words_[row / 64] >> (row % 64) & 1; }
   void Set(std::int64_t row) { words_[row / 64] |= Bit(row); }
   void Clear(std::int64_t row) { words_[row / 64] &= ~Bit(row); }
+  std::int64_t CountFirst(std::int64_t row_count) const;  // Rows set of [0, row_count).
   const std::uint64_t* words() const { return words_.data(); }
 
  private:

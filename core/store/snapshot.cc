@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 namespace softlookup {
@@ -28,10 +29,39 @@ void RowBounds::Add(const float* key, const float* value, const StoreConfig& con
   }
 }
 
-PositionedBlock Snapshot::BlockAt(std::int64_t index) const {
-  PositionedBlock block;
-  block.first_position = static_cast<std::uint64_t>(index * block_rows_);
-  kernels::BlockView& view = block.view;
+std::int64_t PackedRows::bytes() const {
+  return static_cast<std::int64_t>(sizeof(PackedRows) + offsets.capacity() * 2) +
+         (panels == nullptr ? 0 : panels->bytes());
+}
+
+std::shared_ptr<const PackedRows> PackLiveRows(const PanelBuffer& panels,
+                                               const kernels::PanelShape& shape,
+                                               std::int64_t row_count, const RowMask& live) {
+  using kernels::kPanelRows;
+  auto packed = std::make_shared<PackedRows>();
+  for (std::int64_t row = 0; row < row_count; ++row) {
+    if (live[row]) packed->offsets.push_back(static_cast<std::uint16_t>(row));
+  }
+  if (packed->offsets.empty()) return packed;
+  auto buffer =
+      std::make_shared<PanelBuffer>(shape, (packed->row_count() + kPanelRows - 1) / kPanelRows);
+  for (std::int64_t to = 0; to < packed->row_count(); ++to) {
+    const std::int64_t from = packed->offsets[to];
+    const float* source = panels.panel(from / kPanelRows);
+    float* target = buffer->panel(to / kPanelRows);
+    std::copy_n(source + shape.value_offset(from % kPanelRows), shape.value_dim,
+                target + shape.value_offset(to % kPanelRows));
+    for (std::int64_t dim = 0; dim < shape.key_dim; ++dim) {
+      target[shape.key_offset(to % kPanelRows, dim)] =
+          source[shape.key_offset(from % kPanelRows, dim)];
+    }
+  }
+  packed->panels = std::move(buffer);
+  return packed;
+}
+
+kernels::BlockView Snapshot::HistoryAt(std::int64_t index) const {
+  kernels::BlockView view;
   view.shape = shape_;
   const bool sealed = index < sealed_.size();
   if (sealed) {
@@ -48,6 +78,26 @@ PositionedBlock Snapshot::BlockAt(std::int64_t index) const {
   view.key_magnitude = bounds.key_magnitude;
   view.value_magnitude = bounds.value_magnitude;
   view.key_norms_max = bounds.key_norms_max.data();
+  return view;
+}
+
+PositionedBlock Snapshot::BlockAt(std::int64_t index) const {
+  PositionedBlock block;
+  block.view = HistoryAt(index);
+  block.first_position = static_cast<std::uint64_t>(index * block_rows_);
+  block.position_count = block.view.row_count;
+  const bool sealed = index < sealed_.size();
+  if (sealed && sealed_[index].packed != nullptr) {
+    const PackedRows& packed = *sealed_[index].packed;
+    block.row_offsets = packed.offsets.data();
+    block.view.row_count = packed.row_count();
+    block.view.full_panel_count = packed.row_count() / kernels::kPanelRows;
+    if (packed.panels != nullptr) {
+      block.view.full_panels = packed.panels->panel(0);
+      block.view.partial_panel = packed.panels->panel(block.view.full_panel_count);
+    }
+    return block;
+  }
   const auto& live = sealed ? sealed_[index].live : tail_.live;
   if (live != nullptr) block.row_mask = live->words();
   return block;
@@ -71,10 +121,10 @@ std::unique_ptr<RunningMemory> Snapshot::MemoryAsOf(std::uint64_t position,
   const MemorySet& checkpoint =
       block_index < sealed_.size() ? *sealed_[block_index].memories_before : *tail_.memories_before;
   std::unique_ptr<RunningMemory> memory = checkpoint[index].Clone();
-  const PositionedBlock block = BlockAt(block_index);
-  const std::int64_t end = static_cast<std::int64_t>(position - block.first_position);
+  const kernels::BlockView block = HistoryAt(block_index);
+  const std::int64_t end = static_cast<std::int64_t>(position) - block_index * block_rows_;
   for (std::int64_t row = 0; row < end; ++row) {
-    const float* panel = block.view.panel(row / kernels::kPanelRows);
+    const float* panel = block.panel(row / kernels::kPanelRows);
     const std::int64_t lane = row % kernels::kPanelRows;
     memory->Add(panel + shape_.key_offset(lane, 0), kernels::kPanelRows,
                 panel + shape_.value_offset(lane));
@@ -94,18 +144,18 @@ std::optional<std::uint64_t> Snapshot::IdAt(std::uint64_t position) const {
   return tags->id(static_cast<std::int64_t>(position) % block_rows_);
 }
 
-Row Snapshot::RowAt(const PositionedBlock& block, std::uint64_t position) const {
-  const std::int64_t index = static_cast<std::int64_t>(position - block.first_position);
+Row Snapshot::RowOf(const PositionedBlock& block, std::int64_t index) const {
   const float* key = block.view.panel(index / kernels::kPanelRows) +
                      shape_.key_offset(index % kernels::kPanelRows, 0);
   const float* value = block.view.value(index);
-  Row row{.position = position};
+  Row row{.position = block.PositionOf(index)};
   row.key.resize(shape_.key_dim);
   for (std::int64_t i = 0; i < shape_.key_dim; ++i) row.key[i] = key[i * kernels::kPanelRows];
   row.value.assign(value, value + shape_.value_dim);
-  if (const RowTags* tags = TagsAt(position)) {
-    row.id = tags->id(index);
-    for (const std::uint32_t label : tags->labels(index)) {
+  if (const RowTags* tags = TagsAt(row.position)) {
+    const std::int64_t offset = block.OffsetOf(index);
+    row.id = tags->id(offset);
+    for (const std::uint32_t label : tags->labels(offset)) {
       row.labels.emplace_back(labels_->NameOf(label));
     }
   }

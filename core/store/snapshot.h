@@ -27,9 +27,25 @@ struct RowBounds {
   void Add(const float* key, const float* value, const StoreConfig& config);
 };
 
+// The live rows of a sealed block that has few: what lookups read instead of the block.
+struct PackedRows {
+  std::shared_ptr<const PanelBuffer> panels;  // Null: no row is live.
+  std::vector<std::uint16_t> offsets;         // Where in the block each row was, ascending.
+
+  std::int64_t row_count() const { return static_cast<std::int64_t>(offsets.size()); }
+  std::int64_t bytes() const;
+};
+
+// Rows `live` of a block of `row_count`, whose panels are `panels`, by themselves.
+std::shared_ptr<const PackedRows> PackLiveRows(const PanelBuffer& panels,
+                                               const kernels::PanelShape& shape,
+                                               std::int64_t row_count, const RowMask& live);
+
 // A block that is full: immutable, shared by every snapshot since.
 struct SealedBlock {
+  // All rows, the deleted ones too: memories are a function of them.
   std::shared_ptr<const PanelBuffer> panels;
+  std::shared_ptr<const PackedRows> packed;  // Null: most rows are live.
   std::shared_ptr<const RowBounds> bounds;
   std::shared_ptr<const MemorySet> memories_before;  // As of this block's first row.
   std::shared_ptr<const RowTags> tags;               // Null: no row has any.
@@ -65,7 +81,7 @@ class Snapshot {
   std::uint64_t byte_size() const { return byte_size_; }
 
   using Blocks = absl::InlinedVector<PositionedBlock, 1>;
-  // The blocks that hold positions [begin, end), end <= row_count(), with their live rows as masks.
+  // The blocks that hold positions [begin, end), end <= row_count(), with their live rows.
   Blocks BlocksOf(std::uint64_t begin, std::uint64_t end) const;
 
   // Memory `index` (0: average; then config().memories) as of the append index `position` <=
@@ -79,13 +95,15 @@ class Snapshot {
   // The labels of the store's rows; null if no row has ever had one.
   const LabelDictionary* labels() const { return labels_.get(); }
 
-  // The row at `position` < row_count(), in block `block`. Exact bits.
-  Row RowAt(const PositionedBlock& block, std::uint64_t position) const;
+  // Row `row` of `block`, which BlocksOf returned. Exact bits.
+  Row RowOf(const PositionedBlock& block, std::int64_t row) const;
 
  private:
   friend class Store;
 
+  // Block `index` with its live rows, and with all it ever had.
   PositionedBlock BlockAt(std::int64_t index) const;
+  kernels::BlockView HistoryAt(std::int64_t index) const;
 
   std::shared_ptr<const StoreConfig> config_;
   kernels::PanelShape shape_;

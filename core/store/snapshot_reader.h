@@ -16,9 +16,7 @@ namespace softlookup {
 class SnapshotReader final : public RowReader {
  public:
   SnapshotReader(std::shared_ptr<const Snapshot> snapshot, RowSelection selection)
-      : snapshot_(std::move(snapshot)),
-        selection_(std::move(selection)),
-        position_(selection_.begin()) {}
+      : snapshot_(std::move(snapshot)), selection_(std::move(selection)) {}
 
   std::vector<Row> Next(std::int64_t count_max) override;
   std::uint64_t revision() const override { return snapshot_->revision(); }
@@ -30,7 +28,7 @@ class SnapshotReader final : public RowReader {
   const std::shared_ptr<const Snapshot> snapshot_;
   const RowSelection selection_;
   std::size_t block_ = 0;  // In selection_.blocks().
-  std::uint64_t position_;
+  std::int64_t row_ = 0;   // In that block.
 };
 
 }  // namespace softlookup

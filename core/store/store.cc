@@ -17,6 +17,9 @@ using kernels::kPanelRows;
 
 constexpr std::int64_t kBlockBytesMax = std::int64_t{512} << 10;
 
+// A sealed block with at most this part of its rows live has them packed, too.
+constexpr std::int64_t kPackedPart = 4;
+
 std::uint64_t NextIncarnation() {
   static std::atomic<std::uint64_t> last{0};
   return ++last;
@@ -149,8 +152,8 @@ absl::StatusOr<DeleteOutcome> Store::Delete(const RowFilter& filter) {
     if (!status.ok()) return false;
     std::vector<std::uint64_t> positions;
     for (const PositionedBlock& block : selection->blocks()) {
-      for (std::uint64_t p = block.first_position; p < block.end_position(); ++p) {
-        if (selection->Contains(block, p)) positions.push_back(p);
+      for (std::int64_t row = 0; row < block.view.row_count; ++row) {
+        if (selection->Contains(block, row)) positions.push_back(block.PositionOf(row));
       }
     }
     DeletePositions(positions);
@@ -179,6 +182,11 @@ void Store::DeletePositions(absl::Span<const std::uint64_t> positions) {
     }
     live = std::make_shared<const RowMask>(mask);
   };
+  const auto clear_sealed = [&](std::uint64_t begin, SealedBlock& block)
+                                ABSL_NO_THREAD_SAFETY_ANALYSIS {
+                                  clear(begin, block.tags.get(), block.live);
+                                  PackIfFewAreLive(block);
+                                };
   // One block's list is copied in part, many blocks' at once.
   const auto block_of = [&](std::uint64_t position) {
     return static_cast<std::int64_t>(position) / block_rows_;
@@ -187,17 +195,25 @@ void Store::DeletePositions(absl::Span<const std::uint64_t> positions) {
     const std::int64_t index = block_of(positions.front());
     if (index < sealed_.size()) {
       SealedBlock block = sealed_[index];
-      clear(static_cast<std::uint64_t>(index * block_rows_), block.tags.get(), block.live);
+      clear_sealed(static_cast<std::uint64_t>(index * block_rows_), block);
       sealed_.Set(index, std::move(block));
     }
   } else {
     sealed_.Transform([&](std::int64_t index, SealedBlock& block) {
       if (next != positions.end() && block_of(*next) == index) {
-        clear(static_cast<std::uint64_t>(index * block_rows_), block.tags.get(), block.live);
+        clear_sealed(static_cast<std::uint64_t>(index * block_rows_), block);
       }
     });
   }
   if (next != positions.end()) clear(tail_begin, tail_tags_.get(), tail_live_);
+}
+
+void Store::PackIfFewAreLive(SealedBlock& block) {
+  if (block.live == nullptr) return;
+  if (block.live->CountFirst(block_rows_) > block_rows_ / kPackedPart) return;
+  if (block.packed != nullptr) packed_bytes_ -= block.packed->bytes();
+  block.packed = PackLiveRows(*block.panels, shape_, block_rows_, *block.live);
+  packed_bytes_ += block.packed->bytes();
 }
 
 std::shared_ptr<const Snapshot> Store::Update(absl::FunctionRef<void(StoreConfig&)> change) {
@@ -264,12 +280,13 @@ void Store::AppendRow(const float* key, const float* value) {
 void Store::SealTail() {
   if (growing_tags_ != nullptr) tail_tags_ = std::move(growing_tags_);
   if (tail_tags_ != nullptr) tag_bytes_ += tail_tags_->bytes();
-  sealed_.push_back(
-      SealedBlock{.panels = std::move(tail_panels_),
-                  .bounds = std::make_shared<const RowBounds>(std::move(tail_bounds_)),
-                  .memories_before = std::move(memories_before_tail_),
-                  .tags = std::move(tail_tags_),
-                  .live = std::move(tail_live_)});
+  SealedBlock block{.panels = std::move(tail_panels_),
+                    .bounds = std::make_shared<const RowBounds>(std::move(tail_bounds_)),
+                    .memories_before = std::move(memories_before_tail_),
+                    .tags = std::move(tail_tags_),
+                    .live = std::move(tail_live_)};
+  PackIfFewAreLive(block);
+  sealed_.push_back(std::move(block));
   tail_panels_ = nullptr;
   memories_before_tail_ = nullptr;
   tail_tags_ = nullptr;
@@ -320,7 +337,7 @@ std::int64_t Store::ByteSize() const {
                              bounds_bytes + static_cast<std::int64_t>(sizeof(SealedBlock)));
   if (tail_panels_ != nullptr) bytes += tail_panels_->bytes();
   if (partial_panel_ != nullptr) bytes += partial_panel_->bytes();
-  bytes += tag_bytes_ + static_cast<std::int64_t>(live_ids_.capacity() * 17);
+  bytes += packed_bytes_ + tag_bytes_ + static_cast<std::int64_t>(live_ids_.capacity() * 17);
   if (tail_tags_ != nullptr) bytes += tail_tags_->bytes();
   if (labels_ != nullptr) bytes += labels_->bytes();
   return bytes + (tail_rows_ > 0 ? 2 : 1) * memory_bytes;

@@ -92,6 +92,10 @@ class Store {
   // Marks live rows, given by position in ascending order, as deleted.
   void DeletePositions(absl::Span<const std::uint64_t> positions)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
+  // Packs the live rows of a sealed block that has few, so that the cost of a lookup follows them.
+  // Called whenever one of its rows goes: the bits of an answer depend on which rows are live, not
+  // on the order in which the others went.
+  void PackIfFewAreLive(SealedBlock& block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
   std::uint64_t RowCount() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_) {
     return static_cast<std::uint64_t>(sealed_.size() * block_rows_ + tail_rows_);
   }
@@ -124,8 +128,9 @@ class Store {
   std::unique_ptr<RowTags> growing_tags_ ABSL_GUARDED_BY(writer_mutex_);
   std::shared_ptr<LabelDictionary> labels_ ABSL_GUARDED_BY(writer_mutex_);
   absl::flat_hash_map<std::uint64_t, std::uint64_t> live_ids_
-      ABSL_GUARDED_BY(writer_mutex_);                          // Id to position.
-  std::int64_t tag_bytes_ ABSL_GUARDED_BY(writer_mutex_) = 0;  // Of sealed blocks.
+      ABSL_GUARDED_BY(writer_mutex_);                             // Id to position.
+  std::int64_t tag_bytes_ ABSL_GUARDED_BY(writer_mutex_) = 0;     // Of sealed blocks.
+  std::int64_t packed_bytes_ ABSL_GUARDED_BY(writer_mutex_) = 0;  // Likewise.
   std::uint64_t deleted_count_ ABSL_GUARDED_BY(writer_mutex_) = 0;
   std::shared_ptr<const MemorySet> memories_before_tail_ ABSL_GUARDED_BY(writer_mutex_);
   // The panel that is filling. Once a snapshot shows it, the next row goes into a copy. Copied

@@ -172,6 +172,73 @@ TEST(StoreTest, AMemoryAsOfAnyPositionHasTheBitsOfARescan) {
   }
 }
 
+// The rows that lookups read, bit for bit, and where they were.
+std::vector<float> LiveRows(const Snapshot& snapshot) {
+  std::vector<float> rows;
+  for (const PositionedBlock& block : snapshot.BlocksOf(0, snapshot.row_count())) {
+    for (std::int64_t r = 0; r < block.view.row_count; ++r) {
+      if (!block.MayCount(r)) continue;
+      const Row row = snapshot.RowOf(block, r);
+      rows.push_back(static_cast<float>(row.position));
+      rows.insert(rows.end(), row.key.begin(), row.key.end());
+      rows.insert(rows.end(), row.value.begin(), row.value.end());
+    }
+  }
+  return rows;
+}
+
+TEST(StoreTest, ABlockWithFewLiveRowsIsReadAsThoseWhateverTheOrderInWhichTheOthersWent) {
+  const StoreConfig config{.name = "s", .key_dim = 3, .value_dim = 2};
+  constexpr std::int64_t kRows = 3 * kernels::kBlockRowsMax + 100;
+  const auto stays = [](std::int64_t position) {
+    return position % 7 == 3 && position / kernels::kBlockRowsMax != 1;
+  };
+  // One store loses them when all are there, the other the last first, and some before their block
+  // is full.
+  Store late(config, absl::UnixEpoch());
+  const std::shared_ptr<const Snapshot> whole = AppendNumbered(late, 0, kRows);
+  Store early(config, absl::UnixEpoch());
+  AppendNumbered(early, 0, 1000);
+  const auto delete_one = [&](std::int64_t position) {
+    const std::uint64_t begin = static_cast<std::uint64_t>(position);
+    const auto deleted = early.Delete({.begin = begin, .end = begin + 1});
+    EXPECT_EQ(deleted->deleted_count, 1u);
+  };
+  for (std::int64_t p = 999; p >= 0; --p) {
+    if (!stays(p)) delete_one(p);
+  }
+  AppendNumbered(early, 1000, kRows - 1000);
+  std::vector<float> expected;
+  for (std::int64_t p = 0; p < kRows; ++p) {
+    const float x = static_cast<float>(p);
+    if (stays(p)) {
+      expected.insert(expected.end(), {x, x, x, x, -x, -x});
+    } else {
+      ASSERT_THAT(late.Delete({.begin = p, .end = p + 1}), IsOk());
+      if (p >= 1000) delete_one(p);
+    }
+  }
+
+  const std::shared_ptr<const Snapshot> a = late.snapshot(), b = early.snapshot();
+  EXPECT_EQ(LiveRows(*a), expected);
+  EXPECT_EQ(LiveRows(*b), expected);
+  std::int64_t read = 0;
+  const Snapshot::Blocks blocks_a = a->BlocksOf(0, kRows), blocks_b = b->BlocksOf(0, kRows);
+  ASSERT_EQ(blocks_a.size(), blocks_b.size());
+  for (std::size_t i = 0; i < blocks_a.size(); ++i) {
+    EXPECT_EQ(blocks_a[i].view.row_count, blocks_b[i].view.row_count);
+    read += blocks_a[i].view.row_count;
+  }
+  EXPECT_EQ(read, static_cast<std::int64_t>(a->live_row_count()) + 100 - 100 / 7);
+  // Memories do not forget, and a snapshot stays what it was.
+  for (const std::uint64_t position : {1, 500, 1024, 1500, 3171}) {
+    const MemoryValue then = whole->MemoryAsOf(position, 0)->Read();
+    EXPECT_EQ(a->MemoryAsOf(position, 0)->Read().value, then.value);
+    EXPECT_EQ(b->MemoryAsOf(position, 0)->Read().value, then.value);
+  }
+  ExpectNumbered(*whole);
+}
+
 TEST(StoreTest, AnEmptyStoreIsSmall) {
   const Store store({.name = "s", .key_dim = 1024, .value_dim = 1024}, absl::UnixEpoch());
   EXPECT_LT(store.info().byte_size, 4096u);
