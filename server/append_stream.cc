@@ -44,6 +44,7 @@ absl::Status AppendStream::Apply() {
   DecodedAppend decoded;
   SOFTLOOKUP_RETURN_IF_ERROR(DecodeAppend(request_, store_, decoded));
   if (store_.empty()) store_ = request_.store();
+  decoded.request.chain = chain_;
   {
     absl::MutexLock lock(&mutex_);
     ++unacknowledged_;

@@ -46,6 +46,7 @@ class AppendStream final : public grpc::ServerBidiReactor<v1::AppendRequest, v1:
   std::shared_ptr<AppendStream> self_;
   const CallTracker::Call call_;
   Engine& engine_;
+  const std::shared_ptr<AppendChain> chain_ = std::make_shared<AppendChain>();
   std::string store_;            // Of the first message. Reader only.
   v1::AppendRequest request_;    // Reader only.
   v1::AppendResponse response_;  // Writer only.

@@ -131,8 +131,9 @@ absl::Status SoftLookupService::StartAppend(const v1::AppendRequest& request,
   SOFTLOOKUP_RETURN_IF_ERROR(CheckMessageBytes(request, engine_.limits().message_bytes_max));
   DecodedAppend decoded;
   SOFTLOOKUP_RETURN_IF_ERROR(DecodeAppend(request, kNoStore, decoded));
-  engine_.Append(decoded.request, [&](absl::StatusOr<AppendResult> result) {
-    if (result.ok()) EncodeAppend(request.sequence(), *result, response);
+  engine_.Append(decoded.request, [sequence = request.sequence(), &response,
+                                   &reactor](absl::StatusOr<AppendResult> result) {
+    if (result.ok()) EncodeAppend(sequence, *result, response);
     reactor.Finish(ToGrpcStatus(result.status()));
   });
   return absl::OkStatus();

@@ -32,6 +32,8 @@ struct Limits {
   std::int64_t message_bytes_max = std::int64_t{64} << 20;
   // Stores in the server. Beyond: RESOURCE_EXHAUSTED.
   std::int64_t store_count_max = 1'000'000;
+  // Bytes of appends that wait to be written. Beyond: RESOURCE_EXHAUSTED, likewise.
+  std::int64_t waiting_append_bytes_max = std::int64_t{256} << 20;
   // Lookups that wait for a thread. Beyond: RESOURCE_EXHAUSTED, with a hint when to come back.
   std::int64_t waiting_lookups_max = 1024;
 };

@@ -3,16 +3,16 @@
 #include <memory>
 #include <utility>
 
-#include "absl/container/btree_map.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
+#include "absl/synchronization/notification.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
+#include "core/engine/committer.h"
 #include "core/engine/lookup.h"
 #include "core/engine/project.h"
+#include "core/engine/store_table.h"
 #include "core/engine/validate.h"
+#include "core/engine/writes.h"
 #include "core/parallel/fork_join_pool.h"
 #include "core/store/row_selection.h"
 #include "core/store/snapshot_reader.h"
@@ -24,20 +24,20 @@ namespace {
 // What a caller that was turned away should wait before the next attempt.
 constexpr absl::Duration kRetryDelay = absl::Milliseconds(50);
 
-absl::Status StoreNotFound(absl::string_view name) {
-  return MakeError(reasons::kStoreNotFound, absl::StrCat("There is no store \"", name, "\""),
-                   {{"store", std::string(name)}});
+absl::Status WriteQueueFull() {
+  return WithRetryAfter(MakeError(reasons::kQueueFull,
+                                  "More bytes of appends wait to be written than the server holds"),
+                        kRetryDelay);
 }
 
 // The memory over [begin, end), which are positions of the snapshot.
 absl::StatusOr<MemoryState> ReadMemory(const Snapshot& snapshot, std::size_t index,
                                        std::uint64_t begin, std::uint64_t end) {
   const std::unique_ptr<RunningMemory> memory = snapshot.MemoryAsOf(end, index);
-  MemoryState state{
-      .name = index == 0 ? std::string(kAverageMemory) : snapshot.config().memories[index - 1].name,
-      .begin = begin,
-      .end = end,
-      .revision = snapshot.revision()};
+  MemoryState state{.name = std::string(MemoryNameOf(snapshot.config(), index)),
+                    .begin = begin,
+                    .end = end,
+                    .revision = snapshot.revision()};
   if (begin == 0) {
     state.memory = memory->Read();
   } else if (memory->has_windows()) {
@@ -49,10 +49,12 @@ absl::StatusOr<MemoryState> ReadMemory(const Snapshot& snapshot, std::size_t ind
   return state;
 }
 
-class InMemoryEngine final : public Engine {
+class EngineOfStores final : public Engine {
  public:
-  explicit InMemoryEngine(const EngineOptions& options)
-      : limits_(options.limits), pool_(options.thread_count, options.limits.waiting_lookups_max) {}
+  explicit EngineOfStores(const EngineOptions& options)
+      : limits_(options.limits),
+        pool_(options.thread_count, options.limits.waiting_lookups_max),
+        committer_(nullptr, limits_.waiting_append_bytes_max) {}
 
   const Limits& limits() const override { return limits_; }
   absl::StatusOr<StoreInfo> CreateStore(const StoreConfig& config) override;
@@ -81,10 +83,11 @@ class InMemoryEngine final : public Engine {
   using Work = absl::AnyInvocable<absl::StatusOr<LookupResult>()>;
   enum class Where { kAnywhere, kOnThePool };
 
-  // `field` is where the name stands in the request.
-  absl::StatusOr<std::shared_ptr<Store>> FindStore(absl::string_view field,
-                                                   absl::string_view name) const;
-  absl::StatusOr<AppendResult> ApplyAppend(const AppendRequest& request);
+  // What of a checked append goes into `store`.
+  absl::StatusOr<RowsToAppend> TakeRows(const AppendRequest& request, const Store& store) const;
+  // Takes the write that make(callback) returns through, and waits for what it answers.
+  template <typename Result, typename Make>
+  Result Commit(const Make& make);
   // Looks up in the store's newest snapshot.
   void LookUpNow(const LookupRequest& request, const Store& store,
                  std::shared_ptr<CancelToken> cancel, LookupCallback callback, Where where);
@@ -93,154 +96,125 @@ class InMemoryEngine final : public Engine {
   void Schedule(double cost, Work work, LookupCallback callback, Where where);
 
   const Limits limits_;
-  mutable absl::Mutex mutex_;
-  absl::btree_map<std::string, std::shared_ptr<Store>> stores_ ABSL_GUARDED_BY(mutex_);
-  ForkJoinPool pool_;  // Last: its destructor ends the tasks that use the rest.
+  StoreTable stores_;
+  // These end what is in progress, which uses the rest; a write may wake a lookup.
+  ForkJoinPool pool_;
+  Committer committer_;
 };
 
-absl::StatusOr<std::shared_ptr<Store>> InMemoryEngine::FindStore(absl::string_view field,
-                                                                 absl::string_view name) const {
-  SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreName(field, name));
-  absl::ReaderMutexLock lock(&mutex_);
-  const auto found = stores_.find(name);
-  if (found == stores_.end()) return StoreNotFound(name);
-  return found->second;
+template <typename Result, typename Make>
+Result EngineOfStores::Commit(const Make& make) {
+  std::optional<Result> result;
+  absl::Notification answered;
+  const bool posted = committer_.Post(make([&](Result r) {
+    result = std::move(r);
+    answered.Notify();
+  }));
+  if (!posted) return WriteQueueFull();
+  answered.WaitForNotification();
+  return *std::move(result);
 }
 
-absl::StatusOr<StoreInfo> InMemoryEngine::CreateStore(const StoreConfig& config) {
+absl::StatusOr<StoreInfo> EngineOfStores::CreateStore(const StoreConfig& config) {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreConfig(config));
-  const auto store = std::make_shared<Store>(config, absl::Now());
-  absl::MutexLock lock(&mutex_);
-  if (static_cast<std::int64_t>(stores_.size()) >= limits_.store_count_max) {
-    return MakeError(
-        reasons::kTooManyStores,
-        absl::StrCat("The server holds its limit of ", limits_.store_count_max, " stores"),
-        {{"limit", absl::StrCat(limits_.store_count_max)}});
-  }
-  if (!stores_.emplace(config.name, store).second) {
-    return MakeError(reasons::kStoreExists,
-                     absl::StrCat("There already is a store \"", config.name, "\""),
-                     {{"store", config.name}});
-  }
-  return store->info();
-}
-
-absl::StatusOr<StoreInfo> InMemoryEngine::GetStore(absl::string_view name) {
-  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::shared_ptr<Store> store, FindStore("name", name));
-  return store->info();
-}
-
-ListResult InMemoryEngine::ListStores(absl::string_view prefix, absl::string_view after,
-                                      std::int64_t count_max) {
-  ListResult result;
-  absl::ReaderMutexLock lock(&mutex_);
-  auto it =
-      after >= prefix && !after.empty() ? stores_.upper_bound(after) : stores_.lower_bound(prefix);
-  for (; it != stores_.end() && absl::StartsWith(it->first, prefix); ++it) {
-    if (static_cast<std::int64_t>(result.stores.size()) == count_max) {
-      result.more = true;
-      break;
-    }
-    result.stores.push_back(it->second->info());
-  }
-  return result;
-}
-
-absl::StatusOr<StoreInfo> InMemoryEngine::UpdateStore(absl::string_view name,
-                                                      const StoreUpdate& update) {
-  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::shared_ptr<Store> store, FindStore("store.name", name));
-  SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreUpdate(update, store->snapshot()->config()));
-  const std::shared_ptr<const Snapshot> snapshot = store->Update([&](StoreConfig& config) {
-    if (update.score) {
-      config.score = *update.score == Score::kUnspecified ? Score::kScaledDot : *update.score;
-    }
-    if (update.temperature) config.temperature = *update.temperature;
-    if (update.projection) config.projection = *update.projection;
-    if (update.labels) config.labels = *update.labels;
+  return Commit<absl::StatusOr<StoreInfo>>([&](auto callback) {
+    return MakeCreateStore(stores_, config, limits_.store_count_max, std::move(callback));
   });
-  return store->InfoOf(*snapshot);
 }
 
-absl::Status InMemoryEngine::DeleteStore(absl::string_view name) {
+absl::StatusOr<StoreInfo> EngineOfStores::GetStore(absl::string_view name) {
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::shared_ptr<Store> store, stores_.Find("name", name));
+  return store->info();
+}
+
+ListResult EngineOfStores::ListStores(absl::string_view prefix, absl::string_view after,
+                                      std::int64_t count_max) {
+  return stores_.List(prefix, after, count_max);
+}
+
+absl::StatusOr<StoreInfo> EngineOfStores::UpdateStore(absl::string_view name,
+                                                      const StoreUpdate& update) {
+  SOFTLOOKUP_ASSIGN_OR_RETURN(std::shared_ptr<Store> store, stores_.Find("store.name", name));
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreUpdate(update, store->snapshot()->config()));
+  return Commit<absl::StatusOr<StoreInfo>>([&](auto callback) {
+    return MakeUpdate(stores_, std::move(store), update, std::move(callback));
+  });
+}
+
+absl::Status EngineOfStores::DeleteStore(absl::string_view name) {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreName("name", name));
-  std::shared_ptr<Store> store;
-  {
-    absl::MutexLock lock(&mutex_);
-    const auto found = stores_.find(name);
-    if (found == stores_.end()) return StoreNotFound(name);
-    store = found->second;
-    stores_.erase(found);
-  }
-  store->Close(StoreNotFound(name));
-  return absl::OkStatus();
+  return Commit<absl::Status>([&](auto callback) {
+    return MakeDeleteStore(stores_, std::string(name), std::move(callback));
+  });
 }
 
-void InMemoryEngine::Append(const AppendRequest& request, AppendCallback callback) {
-  callback(ApplyAppend(request));
+void EngineOfStores::Append(const AppendRequest& request, AppendCallback callback) {
+  // Whoever is turned away by a full queue still has to hear of it.
+  const auto shared_callback = std::make_shared<AppendCallback>(std::move(callback));
+  const auto answer = [shared_callback](absl::StatusOr<AppendResult> result) {
+    (*shared_callback)(std::move(result));
+  };
+  absl::StatusOr<std::shared_ptr<Store>> store = stores_.Find("store", request.store);
+  absl::StatusOr<RowsToAppend> rows =
+      store.ok() ? TakeRows(request, **store) : absl::StatusOr<RowsToAppend>(store.status());
+  std::unique_ptr<Write> write =
+      rows.ok() ? MakeAppend(stores_, *std::move(store), *std::move(rows), answer)
+                : MakeRefusedAppend(rows.status(), request.chain, answer);
+  if (committer_.Post(std::move(write))) return;
+  if (request.chain != nullptr) request.chain->failed = true;
+  answer(WriteQueueFull());
 }
 
-absl::StatusOr<AppendResult> InMemoryEngine::ApplyAppend(const AppendRequest& request) {
-  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::shared_ptr<Store> store,
-                              FindStore("store", request.store));
-  const std::shared_ptr<const Snapshot> before = store->snapshot();
-  const StoreConfig& config = before->config();
+absl::StatusOr<RowsToAppend> EngineOfStores::TakeRows(const AppendRequest& request,
+                                                      const Store& store) const {
+  const std::shared_ptr<const Snapshot> snapshot = store.snapshot();
+  const StoreConfig& config = snapshot->config();
   SOFTLOOKUP_RETURN_IF_ERROR(CheckAppend(request, config, limits_));
-  std::vector<std::size_t> memories;
+  RowsToAppend rows{.ids = {request.ids.begin(), request.ids.end()},
+                    .row_labels = {request.row_labels.begin(), request.row_labels.end()},
+                    .on_conflict = request.on_conflict,
+                    .chain = request.chain};
   for (const std::string& name : request.return_memories) {
-    SOFTLOOKUP_ASSIGN_OR_RETURN(memories.emplace_back(), FindMemory(config, name));
+    SOFTLOOKUP_ASSIGN_OR_RETURN(rows.memories.emplace_back(), FindMemory(config, name));
   }
-  RowBatch batch{.keys = request.keys,
-                 .values = request.values,
-                 .ids = request.ids,
-                 .row_labels = request.row_labels,
-                 .on_conflict = request.on_conflict};
-  std::vector<float> keys, values;
   if (request.inputs) {
     const CancelToken never;
-    const MatrixView& inputs = *request.inputs;
+    const Projection& projection = *config.projection;
     SOFTLOOKUP_ASSIGN_OR_RETURN(
-        keys, Project("inputs", config.projection->key, config.key_dim, inputs, never));
+        rows.keys, Project("inputs", projection.key, config.key_dim, *request.inputs, never));
     SOFTLOOKUP_ASSIGN_OR_RETURN(
-        values, Project("inputs", config.projection->value, config.value_dim, inputs, never));
-    batch.keys = {.data = keys.data(), .rows = inputs.rows, .cols = config.key_dim};
-    batch.values = {.data = values.data(), .rows = inputs.rows, .cols = config.value_dim};
+        rows.values, Project("inputs", projection.value, config.value_dim, *request.inputs, never));
+  } else {
+    rows.keys.assign(request.keys.data, request.keys.data + request.keys.rows * config.key_dim);
+    rows.values.assign(request.values.data,
+                       request.values.data + request.values.rows * config.value_dim);
   }
-  SOFTLOOKUP_ASSIGN_OR_RETURN(const AppendOutcome outcome, store->Append(batch));
-  const Snapshot& snapshot = *outcome.snapshot;
-  AppendResult result{.first_position = outcome.first_position,
-                      .appended_count = outcome.appended_count,
-                      .row_count = snapshot.row_count(),
-                      .revision = snapshot.revision()};
-  for (const std::size_t memory : memories) {
-    SOFTLOOKUP_ASSIGN_OR_RETURN(result.memories.emplace_back(),
-                                ReadMemory(snapshot, memory, 0, snapshot.row_count()));
-  }
-  return result;
+  return rows;
 }
 
-absl::StatusOr<std::unique_ptr<RowReader>> InMemoryEngine::ReadRows(absl::string_view store,
+absl::StatusOr<std::unique_ptr<RowReader>> EngineOfStores::ReadRows(absl::string_view store,
                                                                     const RowFilter& filter) {
-  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::shared_ptr<Store> found, FindStore("store", store));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::shared_ptr<Store> found, stores_.Find("store", store));
   std::shared_ptr<const Snapshot> snapshot = found->snapshot();
   SOFTLOOKUP_ASSIGN_OR_RETURN(RowSelection selection,
                               RowSelection::Make(*snapshot, filter, "filter."));
   return std::make_unique<SnapshotReader>(std::move(snapshot), std::move(selection));
 }
 
-absl::StatusOr<DeleteRowsResult> InMemoryEngine::DeleteRows(absl::string_view store,
+absl::StatusOr<DeleteRowsResult> EngineOfStores::DeleteRows(absl::string_view store,
                                                             const RowFilter& filter) {
-  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::shared_ptr<Store> found, FindStore("store", store));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(std::shared_ptr<Store> found, stores_.Find("store", store));
   if (filter.empty()) {
     return InvalidOption("filter", "must not be empty; to delete every row, set its begin to 0");
   }
-  SOFTLOOKUP_ASSIGN_OR_RETURN(const DeleteOutcome outcome, found->Delete(filter));
-  return DeleteRowsResult{.deleted_count = outcome.deleted_count,
-                          .revision = outcome.snapshot->revision()};
+  return Commit<absl::StatusOr<DeleteRowsResult>>([&](auto callback) {
+    return MakeDeleteRows(stores_, std::move(found), filter, std::move(callback));
+  });
 }
 
-void InMemoryEngine::Lookup(const LookupRequest& request, std::shared_ptr<CancelToken> cancel,
+void EngineOfStores::Lookup(const LookupRequest& request, std::shared_ptr<CancelToken> cancel,
                             LookupCallback callback) {
-  absl::StatusOr<std::shared_ptr<Store>> found = FindStore("store", request.store);
+  absl::StatusOr<std::shared_ptr<Store>> found = stores_.Find("store", request.store);
   if (!found.ok()) return callback(found.status());
   std::shared_ptr<Store> store = *std::move(found);
   const std::shared_ptr<const Snapshot> snapshot = store->snapshot();
@@ -260,7 +234,7 @@ void InMemoryEngine::Lookup(const LookupRequest& request, std::shared_ptr<Cancel
       });
 }
 
-void InMemoryEngine::LookUpNow(const LookupRequest& request, const Store& store,
+void EngineOfStores::LookUpNow(const LookupRequest& request, const Store& store,
                                std::shared_ptr<CancelToken> cancel, LookupCallback callback,
                                Where where) {
   auto lookup = PreparedLookup::Make(request, store.snapshot(), limits_);
@@ -274,7 +248,7 @@ void InMemoryEngine::LookUpNow(const LookupRequest& request, const Store& store,
       std::move(callback), where);
 }
 
-void InMemoryEngine::Attend(const AttendRequest& request, std::shared_ptr<CancelToken> cancel,
+void EngineOfStores::Attend(const AttendRequest& request, std::shared_ptr<CancelToken> cancel,
                             LookupCallback callback) {
   const absl::StatusOr<double> cost = CheckAttend(request, limits_);
   if (!cost.ok()) return callback(cost.status());
@@ -286,7 +260,7 @@ void InMemoryEngine::Attend(const AttendRequest& request, std::shared_ptr<Cancel
       std::move(callback), Where::kAnywhere);
 }
 
-void InMemoryEngine::Schedule(double cost, Work work, LookupCallback callback, Where where) {
+void EngineOfStores::Schedule(double cost, Work work, LookupCallback callback, Where where) {
   if (where == Where::kAnywhere && cost <= kInlineCostMax) return callback(work());
   // Shared, because a queue that is full does not give the task back.
   const auto shared_callback = std::make_shared<LookupCallback>(std::move(callback));
@@ -301,11 +275,11 @@ void InMemoryEngine::Schedule(double cost, Work work, LookupCallback callback, W
       kRetryDelay));
 }
 
-absl::StatusOr<MemoryState> InMemoryEngine::GetMemory(absl::string_view store,
+absl::StatusOr<MemoryState> EngineOfStores::GetMemory(absl::string_view store,
                                                       absl::string_view name,
                                                       std::optional<std::uint64_t> begin,
                                                       std::optional<std::uint64_t> end) {
-  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::shared_ptr<Store> found, FindStore("store", store));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::shared_ptr<Store> found, stores_.Find("store", store));
   const std::shared_ptr<const Snapshot> snapshot = found->snapshot();
   SOFTLOOKUP_ASSIGN_OR_RETURN(const std::size_t index, FindMemory(snapshot->config(), name));
   SOFTLOOKUP_ASSIGN_OR_RETURN(
@@ -317,10 +291,10 @@ absl::StatusOr<MemoryState> InMemoryEngine::GetMemory(absl::string_view store,
   return state;
 }
 
-void InMemoryEngine::WhenRevision(absl::string_view store, std::uint64_t revision,
+void EngineOfStores::WhenRevision(absl::string_view store, std::uint64_t revision,
                                   std::shared_ptr<CancelToken> cancel,
                                   absl::AnyInvocable<void(absl::Status)> callback) {
-  const absl::StatusOr<std::shared_ptr<Store>> found = FindStore("store", store);
+  const absl::StatusOr<std::shared_ptr<Store>> found = stores_.Find("store", store);
   if (!found.ok()) return callback(found.status());
   (*found)->WhenRevision(revision, std::move(cancel), std::move(callback));
 }
@@ -328,7 +302,7 @@ void InMemoryEngine::WhenRevision(absl::string_view store, std::uint64_t revisio
 }  // namespace
 
 std::unique_ptr<Engine> Engine::Create(const EngineOptions& options) {
-  return std::make_unique<InMemoryEngine>(options);
+  return std::make_unique<EngineOfStores>(options);
 }
 
 }  // namespace softlookup

@@ -8,7 +8,7 @@
 #include "core/base/status_macros.h"
 #include "core/engine/project.h"
 #include "core/engine/validate.h"
-#include "core/store/store.h"
+#include "core/store/store_writer.h"
 
 namespace softlookup {
 namespace {
@@ -56,6 +56,10 @@ absl::StatusOr<std::size_t> FindMemory(const StoreConfig& config, absl::string_v
   return MakeError(reasons::kMemoryNotFound,
                    absl::StrCat("The store keeps no memory \"", name, "\""),
                    {{"memory", std::string(name)}});
+}
+
+absl::string_view MemoryNameOf(const StoreConfig& config, std::size_t index) {
+  return index == 0 ? kAverageMemory : absl::string_view(config.memories[index - 1].name);
 }
 
 absl::StatusOr<std::unique_ptr<PreparedLookup>> PreparedLookup::Make(
@@ -146,11 +150,10 @@ absl::StatusOr<LookupResult> AttendToRequest(const AttendRequest& request, const
   SOFTLOOKUP_ASSIGN_OR_RETURN(const ResolvedOptions options,
                               ResolveOptions(request.options, Score::kScaledDot, 1, limits));
   // A store that lives as long as the call.
-  Store store({.name = "attend",
-               .key_dim = keys.cols,
-               .value_dim = values.cols,
-               .num_heads = request.num_heads},
-              absl::UnixEpoch());
+  StoreWriter store({.name = "attend",
+                     .key_dim = keys.cols,
+                     .value_dim = values.cols,
+                     .num_heads = request.num_heads});
   SOFTLOOKUP_ASSIGN_OR_RETURN(const AppendOutcome rows,
                               store.Append({.keys = keys, .values = values}));
   const std::uint64_t row_count = rows.snapshot->row_count();

@@ -45,6 +45,8 @@ absl::StatusOr<LookupResult> AttendToRequest(const AttendRequest& request, const
 // Which of a store's memories has this name (empty: average), as Snapshot::MemoryAsOf numbers them.
 // MEMORY_NOT_FOUND.
 absl::StatusOr<std::size_t> FindMemory(const StoreConfig& config, absl::string_view name);
+// The other way round.
+absl::string_view MemoryNameOf(const StoreConfig& config, std::size_t index);
 
 }  // namespace softlookup
 

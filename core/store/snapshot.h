@@ -99,7 +99,7 @@ class Snapshot {
   Row RowOf(const PositionedBlock& block, std::int64_t row) const;
 
  private:
-  friend class Store;
+  friend class StoreWriter;
 
   // Block `index` with its live rows, and with all it ever had.
   PositionedBlock BlockAt(std::int64_t index) const;

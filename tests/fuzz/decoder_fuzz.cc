@@ -17,6 +17,7 @@
 #include "server/codec.h"
 #include "server/status.h"
 #include "softlookup/engine.h"
+#include "tests/testing/engine_calls.h"
 
 namespace softlookup::fuzz {
 namespace {
@@ -143,20 +144,15 @@ class Fuzzer {
     }
     ++input_.decoded;
     const auto before = engine_->GetStore(decoded.request.store);
-    std::optional<absl::StatusOr<AppendResult>> result;
-    engine_->Append(decoded.request, [&](auto r) {
-      REQUIRE(!result.has_value());
-      result = std::move(r);
-    });
-    REQUIRE(result.has_value());
+    const absl::StatusOr<AppendResult> result = testing::AppendAndWait(*engine_, decoded.request);
     const auto after = engine_->GetStore(decoded.request.store);
     REQUIRE(before.ok() == after.ok());
-    if (!(*result).ok()) {
+    if (!result.ok()) {
       REQUIRE(!after.ok() || after->revision == before->revision);
       REQUIRE(!after.ok() || after->row_count == before->row_count);
-      return result->status();
+      return result.status();
     }
-    const AppendResult& appended = **result;
+    const AppendResult& appended = *result;
     REQUIRE(appended.first_position == before->row_count);
     REQUIRE(appended.row_count == appended.first_position + appended.appended_count);
     REQUIRE(appended.row_count == after->row_count && appended.revision == after->revision);
@@ -271,10 +267,11 @@ class Fuzzer {
   void MakeStore(const StoreConfig& config) {
     const std::vector<float> numbers = {1, -2, 0, 3e38f, 0.5f, -7, 1e-40f, 8, 9, 10, 11, 12};
     REQUIRE(engine_->CreateStore(config).ok());
-    engine_->Append({.store = config.name,
-                     .keys = {numbers.data(), kRowCount, config.key_dim},
-                     .values = {numbers.data(), kRowCount, config.value_dim}},
-                    [](auto result) { REQUIRE(result.ok()); });
+    REQUIRE(
+        testing::AppendAndWait(*engine_, {.store = config.name,
+                                          .keys = {numbers.data(), kRowCount, config.key_dim},
+                                          .values = {numbers.data(), kRowCount, config.value_dim}})
+            .ok());
   }
 
   const std::unique_ptr<Engine> engine_;

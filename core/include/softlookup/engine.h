@@ -1,6 +1,7 @@
 #ifndef SOFTLOOKUP_CORE_INCLUDE_SOFTLOOKUP_ENGINE_H_
 #define SOFTLOOKUP_CORE_INCLUDE_SOFTLOOKUP_ENGINE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -31,6 +32,12 @@ struct EngineOptions {
 // The name of the memory that every store keeps.
 inline constexpr absl::string_view kAverageMemory = "average";
 
+// Appends that must not outlive each other, such as those of a stream: once one fails, those after
+// it are refused.
+struct AppendChain {
+  std::atomic<bool> failed{false};
+};
+
 struct AppendRequest {
   absl::string_view store;
   MatrixView keys;    // [N, key_dim], finite, N in [1, rows_per_append_max].
@@ -41,6 +48,7 @@ struct AppendRequest {
   OnConflict on_conflict = OnConflict::kUnspecified;      // Unspecified: fail.
   absl::Span<const std::vector<std::string>> row_labels;  // None, or one a row.
   std::vector<std::string> return_memories;
+  std::shared_ptr<AppendChain> chain;  // May be null.
 };
 
 struct AppendResult {
@@ -80,7 +88,7 @@ struct AttendRequest {
 };
 
 struct LookupResult {
-  std::vector<float> values;  // [T, value_dim]
+  std::vector<float> values;     // [T, value_dim]
   std::int64_t query_count = 0;  // T
   std::int64_t value_dim = 0;
   std::vector<QueryStats> stats;      // T * num_heads, query-major.
@@ -138,8 +146,9 @@ class Engine {
   virtual absl::Status DeleteStore(absl::string_view name) = 0;
 
   // Appends the batch whole or not at all. `request` is not needed once this returns. `callback`
-  // runs once, here or later on another thread, when the rows are acknowledged; appends of one
-  // thread to one store are acknowledged in order.
+  // runs once, when the rows are acknowledged or refused: in the order of the calls, on a thread
+  // that all writes share, so it must be quick and must not wait for another write. If too much
+  // waits already, it runs here, with QUEUE_FULL.
   virtual void Append(const AppendRequest& request, AppendCallback callback) = 0;
 
   // The rows that `filter` leaves of the newest snapshot.

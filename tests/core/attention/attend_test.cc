@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "core/attention/reference.h"
-#include "core/store/store.h"
+#include "core/store/store_writer.h"
 #include "tests/testing/golden.h"
 #include "tests/testing/random.h"
 #include "tests/testing/status_matchers.h"
@@ -34,8 +34,7 @@ class Rows {
         store_({.name = "s",
                 .key_dim = key_dim,
                 .value_dim = value_dim,
-                .num_heads = key_dim % 4 == 0 ? 4 : 1},
-               absl::UnixEpoch()),
+                .num_heads = key_dim % 4 == 0 ? 4 : 1}),
         snapshot_(store_
                       .Append({.keys = this->keys(row_count, key_dim),
                                .values = this->values(row_count, value_dim)})
@@ -95,7 +94,7 @@ class Rows {
 
   std::vector<float> keys_;
   std::vector<float> values_;
-  Store store_;
+  StoreWriter store_;
   std::shared_ptr<const Snapshot> snapshot_;
   Snapshot::Blocks blocks_;
   std::vector<std::vector<std::uint64_t>> masks_;

@@ -9,6 +9,7 @@
 
 #include "absl/synchronization/notification.h"
 #include "core/base/error.h"
+#include "tests/testing/engine_calls.h"
 #include "tests/testing/random.h"
 #include "tests/testing/status_matchers.h"
 
@@ -31,13 +32,11 @@ class EngineTest : public ::testing::Test {
   absl::StatusOr<AppendResult> Append(const std::string& store, const std::vector<float>& keys,
                                       const std::vector<float>& values, std::int64_t key_dim = 2,
                                       std::int64_t value_dim = 1) {
-    absl::StatusOr<AppendResult> result;
     const AppendRequest request{
         .store = store,
         .keys = {keys.data(), static_cast<std::int64_t>(keys.size()) / key_dim, key_dim},
         .values = {values.data(), static_cast<std::int64_t>(values.size()) / value_dim, value_dim}};
-    engine_->Append(request, [&](absl::StatusOr<AppendResult> r) { result = std::move(r); });
-    return result;
+    return softlookup::testing::AppendAndWait(*engine_, request);
   }
 
   absl::StatusOr<LookupResult> Lookup(LookupRequest request, const std::vector<float>& queries,
@@ -243,7 +242,9 @@ TEST_F(EngineTest, TurnsAwayWhatItsQueueCannotHold) {
   ASSERT_THAT(engine->CreateStore({.name = "s", .key_dim = 64, .value_dim = 64}), IsOk());
   const std::vector<float> rows = NormalFloats(60'000 * 64, 1);
   const MatrixView view{rows.data(), 60'000, 64};
-  engine->Append({.store = "s", .keys = view, .values = view}, [](auto) {});
+  ASSERT_THAT(
+      softlookup::testing::AppendAndWait(*engine, {.store = "s", .keys = view, .values = view}),
+      IsOk());
   // 40 lookups of a few milliseconds each, sent at once to one thread and one place to wait.
   std::atomic<int> answered{0}, refused{0};
   absl::Mutex mutex;

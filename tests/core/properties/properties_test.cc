@@ -15,6 +15,7 @@
 
 #include "absl/synchronization/notification.h"
 #include "softlookup/engine.h"
+#include "tests/testing/engine_calls.h"
 #include "tests/testing/status_matchers.h"
 
 namespace softlookup {
@@ -200,9 +201,7 @@ class PropertyTest : public ::testing::Test {
       if (!tags.labels.empty()) {
         request.row_labels = absl::MakeConstSpan(tags.labels).subspan(begin, count);
       }
-      absl::Status status;
-      engine_->Append(request, [&](const auto& result) { status = result.status(); });
-      ASSERT_THAT(status, IsOk());
+      ASSERT_THAT(softlookup::testing::AppendAndWait(*engine_, request), IsOk());
       begin += count;
     }
   }

@@ -1,0 +1,76 @@
+#ifndef SOFTLOOKUP_CORE_ENGINE_COMMITTER_H_
+#define SOFTLOOKUP_CORE_ENGINE_COMMITTER_H_
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "core/storage/commit_log.h"
+
+namespace softlookup {
+
+// One write, as the committer takes it through. All but Stage and Answer is left out of a write
+// that Stage refuses. Runs on the committer's thread.
+class Write {
+ public:
+  virtual ~Write() = default;
+
+  // Makes the write where no reader sees it, and adds what the log keeps of it to `batch`, if there
+  // is a log. An error refuses it, and has changed nothing.
+  virtual absl::Status Stage(LogBatch* batch) = 0;
+  // The log has it: lets readers see it.
+  virtual void Publish() = 0;
+  // The log does not have it: takes it back, and every write staged to the same place since the
+  // last Publish.
+  virtual void Undo() = 0;
+  // Says how it ended. Called once, last.
+  virtual void Answer(absl::Status status) = 0;
+
+  // Whether the answer waits for the disk.
+  virtual Sync sync() const { return Sync::kYes; }
+  // Whether nothing may be staged between its Stage and its Publish.
+  virtual bool alone() const { return false; }
+  // The memory that it holds while it waits, about.
+  virtual std::int64_t bytes() const { return 0; }
+};
+
+// Takes writes through the log, one after another in the order of Post: those that wait together
+// share one batch and one sync. Thread-safe.
+class Committer {
+ public:
+  // `log` may be null: then nothing outlives the process. Writes that would wait beyond
+  // `waiting_bytes_max` are turned away.
+  Committer(CommitLog* log, std::int64_t waiting_bytes_max);
+  // Ends what was posted first.
+  ~Committer();
+
+  // False, and `write` will not be run, if too much waits already.
+  bool Post(std::unique_ptr<Write> write);
+
+ private:
+  using Writes = std::vector<std::unique_ptr<Write>>;
+
+  void Run();
+  // Takes the writes that go through together from the queue; none once it is closed and empty.
+  Writes TakeGroup();
+  void CommitGroup(Writes group);
+
+  CommitLog* const log_;
+  const std::int64_t waiting_bytes_max_;
+
+  absl::Mutex mutex_;
+  std::deque<std::unique_ptr<Write>> queue_ ABSL_GUARDED_BY(mutex_);
+  std::int64_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+
+  std::thread thread_;  // Last: it uses the rest.
+};
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_ENGINE_COMMITTER_H_

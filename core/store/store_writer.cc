@@ -1,0 +1,323 @@
+#include "core/store/store_writer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/error.h"
+#include "core/base/status_macros.h"
+#include "core/store/row_selection.h"
+
+namespace softlookup {
+namespace {
+
+using kernels::kPanelRows;
+
+constexpr std::int64_t kBlockBytesMax = std::int64_t{512} << 10;
+
+// A sealed block with at most this part of its rows live has them packed, too.
+constexpr std::int64_t kPackedPart = 4;
+
+}  // namespace
+
+std::int64_t BlockRows(const kernels::PanelShape& shape) {
+  std::int64_t rows = kernels::kBlockRowsMax;
+  while (rows > kPanelRows && rows / kPanelRows * shape.floats() * 4 > kBlockBytesMax) rows /= 2;
+  return rows;
+}
+
+StoreWriter::StoreWriter(StoreConfig config)
+    : shape_{.key_dim = config.key_dim, .value_dim = config.value_dim},
+      block_rows_(BlockRows(shape_)) {
+  state_.config = std::make_shared<const StoreConfig>(std::move(config));
+  MakeSnapshot();
+  Keep();
+}
+
+void StoreWriter::Keep() {
+  kept_ = state_;
+  id_changes_.clear();
+  memories_kept_ = true;
+  partial_panel_shown_ = true;
+}
+
+void StoreWriter::Undo() {
+  state_ = kept_;
+  growing_tags_ = nullptr;
+  memories_kept_ = true;
+  partial_panel_shown_ = true;
+  for (auto change = id_changes_.rbegin(); change != id_changes_.rend(); ++change) {
+    if (change->position_before) {
+      live_ids_[change->id] = *change->position_before;
+    } else {
+      live_ids_.erase(change->id);
+    }
+  }
+  id_changes_.clear();
+}
+
+MemoryValue StoreWriter::ReadMemory(std::size_t index) const {
+  return state_.memories == nullptr ? MemorySetOf(*state_.config)[index].Read()
+                                    : (*state_.memories)[index].Read();
+}
+
+void StoreWriter::SetId(std::uint64_t id, std::optional<std::uint64_t> position) {
+  const auto found = live_ids_.find(id);
+  id_changes_.push_back({.id = id,
+                         .position_before = found == live_ids_.end()
+                                                ? std::nullopt
+                                                : std::optional<std::uint64_t>(found->second)});
+  if (position) {
+    live_ids_[id] = *position;
+  } else if (found != live_ids_.end()) {
+    live_ids_.erase(found);
+  }
+}
+
+absl::StatusOr<AppendOutcome> StoreWriter::Append(const RowBatch& batch) {
+  AppendOutcome outcome;
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const Admission admission, Admit(batch));
+  outcome.masked_blocks = DeletePositions(admission.replaced);
+  outcome.first_position = RowCount();
+  for (std::int64_t row = 0; row < batch.keys.rows; ++row) {
+    if (!admission.admitted[row]) continue;
+    TagRow(batch, row);
+    AppendRow(batch.keys.row(row), batch.values.row(row));
+    ++outcome.appended_count;
+  }
+  if (outcome.appended_count > 0) MakeSnapshot();
+  outcome.snapshot = state_.newest;
+  return outcome;
+}
+
+absl::StatusOr<StoreWriter::Admission> StoreWriter::Admit(const RowBatch& batch) const {
+  Admission admission{.admitted = std::vector<bool>(batch.keys.rows, true)};
+  for (std::size_t row = 0; row < batch.ids.size(); ++row) {
+    const auto found = live_ids_.find(batch.ids[row]);
+    if (found == live_ids_.end()) continue;
+    if (batch.on_conflict == OnConflict::kSkip) {
+      admission.admitted[row] = false;
+    } else if (batch.on_conflict == OnConflict::kReplace) {
+      admission.replaced.push_back(found->second);
+    } else {
+      return MakeError(reasons::kRowExists,
+                       absl::StrCat("ids: row ", row, ": a live row has the id ", batch.ids[row],
+                                    ", at position ", found->second),
+                       {{"field", "ids"},
+                        {"row", absl::StrCat(row)},
+                        {"id", absl::StrCat(batch.ids[row])},
+                        {"position", absl::StrCat(found->second)}});
+    }
+  }
+  std::sort(admission.replaced.begin(), admission.replaced.end());
+  return admission;
+}
+
+void StoreWriter::TagRow(const RowBatch& batch, std::int64_t row) {
+  const bool has_id = !batch.ids.empty();
+  const bool has_labels = !batch.row_labels.empty() && !batch.row_labels[row].empty();
+  if (!has_id && !has_labels) return;
+  if (growing_tags_ == nullptr) {
+    growing_tags_ = state_.tail_tags == nullptr ? std::make_unique<RowTags>()
+                                                : std::make_unique<RowTags>(*state_.tail_tags);
+  }
+  std::vector<std::uint32_t> labels;
+  if (has_labels) {
+    if (state_.labels == nullptr) state_.labels = std::make_shared<LabelDictionary>();
+    for (const std::string& label : batch.row_labels[row])
+      labels.push_back(state_.labels->Intern(label));
+  }
+  std::optional<std::uint64_t> id;
+  if (has_id) {
+    id = batch.ids[row];
+    SetId(*id, RowCount());
+  }
+  growing_tags_->Add(state_.tail_rows, id, std::move(labels));
+}
+
+absl::StatusOr<DeleteOutcome> StoreWriter::Delete(const RowFilter& filter) {
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const RowSelection selection,
+                              RowSelection::Make(*newest(), filter, "filter."));
+  std::vector<std::uint64_t> positions;
+  for (const PositionedBlock& block : selection.blocks()) {
+    for (std::int64_t row = 0; row < block.view.row_count; ++row) {
+      if (selection.Contains(block, row)) positions.push_back(block.PositionOf(row));
+    }
+  }
+  DeleteOutcome outcome{.deleted_count = positions.size(),
+                        .masked_blocks = DeletePositions(positions)};
+  if (!positions.empty()) MakeSnapshot();
+  outcome.snapshot = newest();
+  return outcome;
+}
+
+std::vector<std::int64_t> StoreWriter::DeletePositions(absl::Span<const std::uint64_t> positions) {
+  std::vector<std::int64_t> masked_blocks;
+  if (positions.empty()) return masked_blocks;
+  state_.deleted_count += positions.size();
+  auto next = positions.begin();
+  const auto block_of = [&](std::uint64_t position) {
+    return static_cast<std::int64_t>(position) / block_rows_;
+  };
+  // Takes the positions of block `index` out of a copy of `live`.
+  const auto clear = [&](std::int64_t index, const RowTags* tags,
+                         std::shared_ptr<const RowMask>& live) {
+    masked_blocks.push_back(index);
+    RowMask mask = live == nullptr ? RowMask::All() : *live;
+    for (; next != positions.end() && block_of(*next) == index; ++next) {
+      const std::int64_t row = static_cast<std::int64_t>(*next) - index * block_rows_;
+      mask.Clear(row);
+      const auto id = tags == nullptr ? std::nullopt : tags->id(row);
+      if (id) SetId(*id, std::nullopt);
+    }
+    live = std::make_shared<const RowMask>(mask);
+  };
+  const auto clear_sealed = [&](std::int64_t index, SealedBlock& block) {
+    clear(index, block.tags.get(), block.live);
+    PackIfFewAreLive(block);
+  };
+  // One block's list is copied in part, many blocks' at once.
+  if (block_of(positions.front()) == block_of(positions.back())) {
+    const std::int64_t index = block_of(positions.front());
+    if (index < state_.sealed.size()) {
+      SealedBlock block = state_.sealed[index];
+      clear_sealed(index, block);
+      state_.sealed.Set(index, std::move(block));
+    }
+  } else {
+    state_.sealed.Transform([&](std::int64_t index, SealedBlock& block) {
+      if (next != positions.end() && block_of(*next) == index) {
+        clear_sealed(index, block);
+      }
+    });
+  }
+  if (next != positions.end()) {
+    clear(state_.sealed.size(), state_.tail_tags.get(), state_.tail_live);
+  }
+  return masked_blocks;
+}
+
+void StoreWriter::PackIfFewAreLive(SealedBlock& block) {
+  if (block.live == nullptr) return;
+  if (block.live->CountFirst(block_rows_) > block_rows_ / kPackedPart) return;
+  if (block.packed != nullptr) state_.packed_bytes -= block.packed->bytes();
+  block.packed = PackLiveRows(*block.panels, shape_, block_rows_, *block.live);
+  state_.packed_bytes += block.packed->bytes();
+}
+
+std::shared_ptr<const Snapshot> StoreWriter::Update(absl::FunctionRef<void(StoreConfig&)> change) {
+  StoreConfig config = *state_.config;
+  change(config);
+  state_.config = std::make_shared<const StoreConfig>(std::move(config));
+  MakeSnapshot();
+  return newest();
+}
+
+// Makes room for one more panel in the tail. Its old memory stays with the snapshots that show it.
+void StoreWriter::StartTail() {
+  const std::int64_t panels = state_.tail_rows / kPanelRows;
+  if (state_.tail_panels != nullptr && panels < state_.tail_panels->panel_count()) return;
+  const std::int64_t capacity = std::clamp<std::int64_t>(2 * panels, 1, block_rows_ / kPanelRows);
+  auto larger = std::make_shared<PanelBuffer>(shape_, capacity);
+  if (panels > 0) {
+    std::memcpy(larger->panel(0), state_.tail_panels->panel(0), panels * shape_.floats() * 4);
+  }
+  state_.tail_panels = std::move(larger);
+}
+
+void StoreWriter::AppendRow(const float* key, const float* value) {
+  if (state_.memories == nullptr) {
+    state_.memories = std::make_shared<MemorySet>(MemorySetOf(*state_.config));
+  } else if (memories_kept_) {
+    state_.memories = std::make_shared<MemorySet>(*state_.memories);
+  }
+  memories_kept_ = false;
+  if (state_.tail_rows == 0) {
+    state_.memories_before_tail = std::make_shared<const MemorySet>(*state_.memories);
+  }
+  if (state_.partial_panel == nullptr) {
+    state_.partial_panel = std::make_shared<PanelBuffer>(shape_, 1);
+  } else if (partial_panel_shown_) {
+    state_.partial_panel = std::make_shared<PanelBuffer>(*state_.partial_panel);
+    partial_panel_shown_ = false;
+  }
+
+  float* panel = state_.partial_panel->panel(0);
+  const std::int64_t lane = state_.tail_rows % kPanelRows;
+  std::memcpy(panel + shape_.value_offset(lane), value, shape_.value_dim * 4);
+  float* keys = panel + shape_.key_offset(lane, 0);
+  for (std::int64_t dim = 0; dim < shape_.key_dim; ++dim) keys[dim * kPanelRows] = key[dim];
+  state_.tail_bounds.Add(key, value, *state_.config);
+  state_.memories->Add(key, 1, value);
+  if (lane == kPanelRows - 1) {
+    StartTail();
+    std::memcpy(state_.tail_panels->panel(state_.tail_rows / kPanelRows), panel,
+                shape_.floats() * 4);
+    // This copy is the writer's alone: see above.
+    std::memset(panel, 0, shape_.floats() * 4);
+  }
+  ++state_.tail_rows;
+  if (state_.tail_rows == block_rows_) SealTail();
+}
+
+void StoreWriter::SealTail() {
+  if (growing_tags_ != nullptr) state_.tail_tags = std::move(growing_tags_);
+  if (state_.tail_tags != nullptr) state_.tag_bytes += state_.tail_tags->bytes();
+  SealedBlock block{.panels = std::move(state_.tail_panels),
+                    .bounds = std::make_shared<const RowBounds>(std::move(state_.tail_bounds)),
+                    .memories_before = std::move(state_.memories_before_tail),
+                    .tags = std::move(state_.tail_tags),
+                    .live = std::move(state_.tail_live)};
+  PackIfFewAreLive(block);
+  state_.sealed.push_back(std::move(block));
+  state_.tail_panels = nullptr;
+  state_.memories_before_tail = nullptr;
+  state_.tail_tags = nullptr;
+  state_.tail_live = nullptr;
+  state_.tail_bounds = {};
+  state_.tail_rows = 0;
+}
+
+void StoreWriter::MakeSnapshot() {
+  if (growing_tags_ != nullptr) state_.tail_tags = std::move(growing_tags_);
+  auto snapshot = std::make_shared<Snapshot>();
+  snapshot->config_ = state_.config;
+  snapshot->shape_ = shape_;
+  snapshot->block_rows_ = block_rows_;
+  snapshot->revision_ = ++state_.revision;
+  snapshot->sealed_ = state_.sealed;
+  TailView& tail = snapshot->tail_;
+  tail.full_panels = state_.tail_panels;
+  tail.full_panel_count = state_.tail_rows / kPanelRows;
+  tail.row_count = state_.tail_rows;
+  if (state_.tail_rows > 0) tail.bounds = std::make_shared<const RowBounds>(state_.tail_bounds);
+  tail.memories_before = state_.memories_before_tail;
+  tail.tags = state_.tail_tags;
+  tail.live = state_.tail_live;
+  snapshot->labels_ = state_.labels;
+  snapshot->deleted_count_ = state_.deleted_count;
+  if (state_.tail_rows % kPanelRows != 0) {
+    tail.partial_panel = state_.partial_panel;
+    partial_panel_shown_ = true;
+  }
+  snapshot->byte_size_ = static_cast<std::uint64_t>(ByteSize());
+  state_.newest = std::move(snapshot);
+}
+
+std::int64_t StoreWriter::ByteSize() const {
+  const std::int64_t memory_bytes = state_.memories == nullptr ? 0 : state_.memories->bytes();
+  const std::int64_t bounds_bytes = state_.config->num_heads * 4;
+  std::int64_t bytes = static_cast<std::int64_t>(sizeof(StoreWriter) + sizeof(Snapshot));
+  bytes += state_.sealed.size() * (block_rows_ / kPanelRows * shape_.floats() * 4 + memory_bytes +
+                                   bounds_bytes + static_cast<std::int64_t>(sizeof(SealedBlock)));
+  if (state_.tail_panels != nullptr) bytes += state_.tail_panels->bytes();
+  if (state_.partial_panel != nullptr) bytes += state_.partial_panel->bytes();
+  bytes +=
+      state_.packed_bytes + state_.tag_bytes + static_cast<std::int64_t>(live_ids_.capacity() * 17);
+  if (state_.tail_tags != nullptr) bytes += state_.tail_tags->bytes();
+  if (state_.labels != nullptr) bytes += state_.labels->bytes();
+  return bytes + (state_.tail_rows > 0 ? 2 : 1) * memory_bytes;
+}
+
+}  // namespace softlookup

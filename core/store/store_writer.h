@@ -1,0 +1,149 @@
+#ifndef SOFTLOOKUP_CORE_STORE_STORE_WRITER_H_
+#define SOFTLOOKUP_CORE_STORE_STORE_WRITER_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "core/base/matrix_view.h"
+#include "core/store/snapshot.h"
+
+namespace softlookup {
+
+// The rows of a block: a power of two, as many as keep it in a core's second-level cache, so that a
+// batch of queries reads it from main memory once. Fixed by the dimensions, because the bits of an
+// answer depend on it.
+std::int64_t BlockRows(const kernels::PanelShape& shape);
+
+// Rows to append: checked, and whole.
+struct RowBatch {
+  MatrixView keys;
+  MatrixView values;
+  absl::Span<const std::uint64_t> ids;                    // None, or one a row, all different.
+  absl::Span<const std::vector<std::string>> row_labels;  // None, or one a row.
+  OnConflict on_conflict = OnConflict::kFail;
+};
+
+struct AppendOutcome {
+  std::shared_ptr<const Snapshot> snapshot;  // The first that shows the rows.
+  std::uint64_t first_position = 0;
+  std::uint64_t appended_count = 0;         // Less than the batch's where rows were skipped.
+  std::vector<std::int64_t> masked_blocks;  // Those that lost rows, by index, ascending.
+};
+
+struct DeleteOutcome {
+  std::shared_ptr<const Snapshot> snapshot;
+  std::uint64_t deleted_count = 0;
+  std::vector<std::int64_t> masked_blocks;  // As above.
+};
+
+// Makes one store's snapshots, each from the one before. A write is made whole or not at all, and
+// can be taken back as long as it is not kept: what it made may have to reach a disk first. Not
+// thread-safe; its snapshots are. Arguments are checked by the caller.
+class StoreWriter {
+ public:
+  // With revision 1.
+  explicit StoreWriter(StoreConfig config);
+
+  // What the next write builds on.
+  const std::shared_ptr<const Snapshot>& newest() const { return state_.newest; }
+
+  // Appends the rows as one revision; if all are skipped, there is none. ROW_EXISTS, and nothing
+  // changed, if a live row has one of the ids and on_conflict says so.
+  absl::StatusOr<AppendOutcome> Append(const RowBatch& batch);
+
+  // Deletes the live rows that `filter` leaves as one revision; if there are none, there is none.
+  // Positions stay, and so do the memories. POSITION_OUT_OF_RANGE as in RowSelection.
+  absl::StatusOr<DeleteOutcome> Delete(const RowFilter& filter);
+
+  // Changes the configuration as one revision. Name and dimensions stay.
+  std::shared_ptr<const Snapshot> Update(absl::FunctionRef<void(StoreConfig&)> change);
+
+  // Memory `index`, as Snapshot numbers them, as of all rows.
+  MemoryValue ReadMemory(std::size_t index) const;
+
+  // The writes so far stay.
+  void Keep();
+  // Takes back the writes since the last Keep. Their snapshots must not be read any more.
+  void Undo();
+
+ private:
+  // All that a write changes but for live_ids_. Copying it costs a few pointers.
+  struct State {
+    std::shared_ptr<const Snapshot> newest;
+    std::shared_ptr<const StoreConfig> config;
+    std::uint64_t revision = 0;
+    SharedList<SealedBlock> sealed;
+    std::shared_ptr<PanelBuffer> tail_panels;
+    std::int64_t tail_rows = 0;
+    RowBounds tail_bounds;
+    // Null while no row of the tail has tags, or is deleted.
+    std::shared_ptr<const RowTags> tail_tags;
+    std::shared_ptr<const RowMask> tail_live;
+    std::shared_ptr<LabelDictionary> labels;
+    std::int64_t tag_bytes = 0;     // Of sealed blocks.
+    std::int64_t packed_bytes = 0;  // Likewise.
+    std::uint64_t deleted_count = 0;
+    std::shared_ptr<const MemorySet> memories_before_tail;
+    // The panel that is filling; copied behind the full ones when it is full.
+    std::shared_ptr<PanelBuffer> partial_panel;
+    // As of all rows. Like the two above, there is none before the first row: an empty store is
+    // small.
+    std::shared_ptr<MemorySet> memories;
+  };
+
+  // Which rows of a batch are to be appended, and which positions go for them, ascending.
+  struct Admission {
+    std::vector<bool> admitted;
+    std::vector<std::uint64_t> replaced;
+  };
+
+  struct IdChange {
+    std::uint64_t id = 0;
+    std::optional<std::uint64_t> position_before;
+  };
+
+  absl::StatusOr<Admission> Admit(const RowBatch& batch) const;
+  void TagRow(const RowBatch& batch, std::int64_t row);
+  void AppendRow(const float* key, const float* value);
+  void StartTail();
+  void SealTail();
+  // Marks live rows, given by position in ascending order, as deleted. Returns their blocks.
+  std::vector<std::int64_t> DeletePositions(absl::Span<const std::uint64_t> positions);
+  // Packs the live rows of a sealed block that has few, so that the cost of a lookup follows them.
+  // Called whenever one of its rows goes: the bits of an answer depend on which rows are live, not
+  // on the order in which the others went.
+  void PackIfFewAreLive(SealedBlock& block);
+  // The live row of `id` is at `position`, or gone.
+  void SetId(std::uint64_t id, std::optional<std::uint64_t> position);
+  // Makes the state's snapshot, as the next revision.
+  void MakeSnapshot();
+  std::uint64_t RowCount() const {
+    return static_cast<std::uint64_t>(state_.sealed.size() * block_rows_ + state_.tail_rows);
+  }
+  std::int64_t ByteSize() const;
+
+  const kernels::PanelShape shape_;
+  const std::int64_t block_rows_;
+
+  State state_;
+  State kept_;
+  absl::flat_hash_map<std::uint64_t, std::uint64_t> live_ids_;  // Id to position.
+  std::vector<IdChange> id_changes_;                            // Since the last Keep.
+  // Of the batch in progress; moved to tail_tags when its snapshot is made or the tail sealed.
+  std::unique_ptr<RowTags> growing_tags_;
+  // Once a snapshot or the kept state has the partial panel, or the memories, the next row goes
+  // into a copy.
+  bool partial_panel_shown_ = false;
+  bool memories_kept_ = false;
+};
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_STORE_STORE_WRITER_H_

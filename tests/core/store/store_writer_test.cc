@@ -1,0 +1,301 @@
+#include "core/store/store_writer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/base/error.h"
+#include "tests/testing/golden.h"
+#include "tests/testing/random.h"
+#include "tests/testing/status_matchers.h"
+
+namespace softlookup {
+namespace {
+
+using ::softlookup::testing::IsOk;
+using ::softlookup::testing::NormalFloats;
+using ::softlookup::testing::StatusIs;
+
+// Row j's components are all j.
+std::shared_ptr<const Snapshot> AppendNumbered(StoreWriter& store, std::int64_t first,
+                                               std::int64_t count) {
+  const StoreConfig config = store.newest()->config();
+  std::vector<float> keys, values;
+  for (std::int64_t j = first; j < first + count; ++j) {
+    keys.insert(keys.end(), config.key_dim, static_cast<float>(j));
+    values.insert(values.end(), config.value_dim, static_cast<float>(-j));
+  }
+  return store
+      .Append({.keys = {.data = keys.data(), .rows = count, .cols = config.key_dim},
+               .values = {.data = values.data(), .rows = count, .cols = config.value_dim}})
+      ->snapshot;
+}
+
+void ExpectNumbered(const Snapshot& snapshot) {
+  std::uint64_t position = 0;
+  for (const PositionedBlock& block : snapshot.BlocksOf(0, snapshot.row_count())) {
+    ASSERT_EQ(block.first_position, position);
+    for (std::int64_t r = 0; r < block.view.row_count; ++r, ++position) {
+      const float* panel = block.view.panel(r / kernels::kPanelRows);
+      const float* key = panel + block.view.shape.key_offset(r % kernels::kPanelRows, 0);
+      for (std::int64_t i = 0; i < block.view.shape.key_dim; ++i) {
+        ASSERT_EQ(key[i * kernels::kPanelRows], static_cast<float>(position));
+      }
+      for (std::int64_t i = 0; i < block.view.shape.value_dim; ++i) {
+        ASSERT_EQ(block.view.value(r)[i], -static_cast<float>(position));
+      }
+    }
+  }
+  ASSERT_EQ(position, snapshot.row_count());
+}
+
+TEST(StoreWriterTest, EveryBatchSizeEndsInTheSameRows) {
+  for (const std::int64_t batch : {1, 3, 16, 17, 1000, 5000}) {
+    StoreWriter store({.name = "s", .key_dim = 3, .value_dim = 2});
+    std::shared_ptr<const Snapshot> snapshot = store.newest();
+    for (std::int64_t first = 0; first < 5000; first += batch) {
+      snapshot = AppendNumbered(store, first, std::min(batch, 5000 - first));
+    }
+    EXPECT_EQ(snapshot->row_count(), 5000u);
+    ExpectNumbered(*snapshot);
+  }
+}
+
+TEST(StoreWriterTest, ASnapshotStaysWhatItWas) {
+  StoreWriter store({.name = "s", .key_dim = 2, .value_dim = 5});
+  std::vector<std::shared_ptr<const Snapshot>> snapshots;
+  std::int64_t first = 0;
+  for (std::int64_t count = 1; first < 4000; ++count) {
+    snapshots.push_back(AppendNumbered(store, first, count));
+    first += count;
+  }
+  std::uint64_t revision = 1;
+  for (const auto& snapshot : snapshots) {
+    EXPECT_EQ(snapshot->revision(), ++revision);
+    ExpectNumbered(*snapshot);
+  }
+}
+
+TEST(StoreWriterTest, BlocksFitASecondLevelCacheAndScratch) {
+  EXPECT_EQ(BlockRows({.key_dim = 1, .value_dim = 1}), kernels::kBlockRowsMax);
+  EXPECT_EQ(BlockRows({.key_dim = 128, .value_dim = 128}), 512);
+  EXPECT_EQ(BlockRows({.key_dim = 65536, .value_dim = 65536}), kernels::kPanelRows);
+}
+
+MemoryKind KindOf(const std::string& name) {
+  static const std::map<std::string, MemoryKind> kKinds = {
+      {"AVERAGE", MemoryKind::kAverage},
+      {"DECAYED_SUM", MemoryKind::kDecayedSum},
+      {"DECAYED_AVERAGE", MemoryKind::kDecayedAverage},
+      {"GATED", MemoryKind::kGated},
+      {"GATED_AVERAGE", MemoryKind::kGatedAverage}};
+  return kKinds.at(name);
+}
+
+TEST(StoreWriterTest, GoldenMemoriesHoldForEveryKindAndWindow) {
+  int cases = 0;
+  for (const auto& golden : softlookup::testing::ReadGoldenMemories()) {
+    SCOPED_TRACE(golden.kind + " of " + std::to_string(golden.row_count));
+    ++cases;
+    StoreWriter store({.name = "s",
+                       .key_dim = golden.key_dim,
+                       .value_dim = golden.value_dim,
+                       .memories = {{.name = "m",
+                                     .kind = KindOf(golden.kind),
+                                     .decay = golden.decay,
+                                     .gate = golden.gate}}});
+    const auto snapshot = store
+                              .Append({.keys = {.data = golden.keys.data(),
+                                                .rows = golden.row_count,
+                                                .cols = golden.key_dim},
+                                       .values = {.data = golden.values.data(),
+                                                  .rows = golden.row_count,
+                                                  .cols = golden.value_dim}})
+                              ->snapshot;
+    const auto memory = snapshot->MemoryAsOf(golden.row_count, 1);
+    const MemoryValue value = golden.begin == 0
+                                  ? memory->Read()
+                                  : memory->ReadSince(*snapshot->MemoryAsOf(golden.begin, 1));
+    EXPECT_LE(softlookup::testing::RelativeError(value.key, golden.expected_key), 1e-12);
+    EXPECT_LE(softlookup::testing::RelativeError(value.value, golden.expected_value), 1e-12);
+    EXPECT_NEAR(value.weight, golden.expected_weight, 1e-12 * golden.expected_weight);
+  }
+  EXPECT_EQ(cases, 30);
+}
+
+TEST(StoreWriterTest, AMemoryAsOfAnyPositionHasTheBitsOfARescan) {
+  constexpr std::int64_t kRows = 2600;
+  const StoreConfig config{
+      .name = "s",
+      .key_dim = 3,
+      .value_dim = 2,
+      .memories = {{.name = "d", .kind = MemoryKind::kDecayedAverage, .decay = 0.99},
+                   {.name = "g", .kind = MemoryKind::kGated, .gate = {0.5f, 1, -1, 0.25f}}}};
+  StoreWriter store(config);
+  const std::vector<float> keys = NormalFloats(kRows * 3, 1), values = NormalFloats(kRows * 2, 2);
+  const auto snapshot = store
+                            .Append({.keys = {.data = keys.data(), .rows = kRows, .cols = 3},
+                                     .values = {.data = values.data(), .rows = kRows, .cols = 2}})
+                            ->snapshot;
+  MemorySet scanned = MemorySetOf(config);
+  for (std::int64_t position = 0; position <= kRows; ++position) {
+    if (position % 97 == 0 || position % 1024 < 2 || position == kRows) {
+      for (std::size_t index = 0; index < 3; ++index) {
+        const MemoryValue expected = scanned[index].Read();
+        const MemoryValue memory = snapshot->MemoryAsOf(position, index)->Read();
+        ASSERT_EQ(memory.weight, expected.weight);
+        ASSERT_EQ(memory.key, expected.key);
+        ASSERT_EQ(memory.value, expected.value);
+      }
+    }
+    if (position < kRows) scanned.Add(&keys[position * 3], 1, &values[position * 2]);
+  }
+}
+
+// The rows that lookups read, bit for bit, and where they were.
+std::vector<float> LiveRows(const Snapshot& snapshot) {
+  std::vector<float> rows;
+  for (const PositionedBlock& block : snapshot.BlocksOf(0, snapshot.row_count())) {
+    for (std::int64_t r = 0; r < block.view.row_count; ++r) {
+      if (!block.MayCount(r)) continue;
+      const Row row = snapshot.RowOf(block, r);
+      rows.push_back(static_cast<float>(row.position));
+      rows.insert(rows.end(), row.key.begin(), row.key.end());
+      rows.insert(rows.end(), row.value.begin(), row.value.end());
+    }
+  }
+  return rows;
+}
+
+TEST(StoreWriterTest, ABlockWithFewLiveRowsIsReadAsThoseWhateverTheOrderInWhichTheOthersWent) {
+  const StoreConfig config{.name = "s", .key_dim = 3, .value_dim = 2};
+  constexpr std::int64_t kRows = 3 * kernels::kBlockRowsMax + 100;
+  const auto stays = [](std::int64_t position) {
+    return position % 7 == 3 && position / kernels::kBlockRowsMax != 1;
+  };
+  // One store loses them when all are there, the other the last first, and some before their block
+  // is full.
+  StoreWriter late(config);
+  const std::shared_ptr<const Snapshot> whole = AppendNumbered(late, 0, kRows);
+  StoreWriter early(config);
+  AppendNumbered(early, 0, 1000);
+  const auto delete_one = [&](std::int64_t position) {
+    const std::uint64_t begin = static_cast<std::uint64_t>(position);
+    const auto deleted = early.Delete({.begin = begin, .end = begin + 1});
+    EXPECT_EQ(deleted->deleted_count, 1u);
+  };
+  for (std::int64_t p = 999; p >= 0; --p) {
+    if (!stays(p)) delete_one(p);
+  }
+  AppendNumbered(early, 1000, kRows - 1000);
+  std::vector<float> expected;
+  for (std::int64_t p = 0; p < kRows; ++p) {
+    const float x = static_cast<float>(p);
+    if (stays(p)) {
+      expected.insert(expected.end(), {x, x, x, x, -x, -x});
+    } else {
+      ASSERT_THAT(late.Delete({.begin = p, .end = p + 1}), IsOk());
+      if (p >= 1000) delete_one(p);
+    }
+  }
+
+  const std::shared_ptr<const Snapshot> a = late.newest(), b = early.newest();
+  EXPECT_EQ(LiveRows(*a), expected);
+  EXPECT_EQ(LiveRows(*b), expected);
+  std::int64_t read = 0;
+  const Snapshot::Blocks blocks_a = a->BlocksOf(0, kRows), blocks_b = b->BlocksOf(0, kRows);
+  ASSERT_EQ(blocks_a.size(), blocks_b.size());
+  for (std::size_t i = 0; i < blocks_a.size(); ++i) {
+    EXPECT_EQ(blocks_a[i].view.row_count, blocks_b[i].view.row_count);
+    read += blocks_a[i].view.row_count;
+  }
+  EXPECT_EQ(read, static_cast<std::int64_t>(a->live_row_count()) + 100 - 100 / 7);
+  // Memories do not forget, and a snapshot stays what it was.
+  for (const std::uint64_t position : {1, 500, 1024, 1500, 3171}) {
+    const MemoryValue then = whole->MemoryAsOf(position, 0)->Read();
+    EXPECT_EQ(a->MemoryAsOf(position, 0)->Read().value, then.value);
+    EXPECT_EQ(b->MemoryAsOf(position, 0)->Read().value, then.value);
+  }
+  ExpectNumbered(*whole);
+}
+
+// A write that is taken back leaves nothing: what is written next is as if it had never been.
+TEST(StoreWriterTest, WhatIsUndoneLeavesNothing) {
+  const StoreConfig config{
+      .name = "s",
+      .key_dim = 3,
+      .value_dim = 2,
+      .memories = {{.name = "d", .kind = MemoryKind::kDecayedSum, .decay = 0.99}}};
+  constexpr std::int64_t kBatches = 60;
+  StoreWriter plain(config), undoing(config);
+  std::mt19937_64 generator(7);
+  const auto number = [&](std::uint64_t count) { return generator() % count; };
+  for (std::int64_t batch = 0; batch < kBatches; ++batch) {
+    const std::int64_t rows = 1 + static_cast<std::int64_t>(number(batch % 10 == 9 ? 2000 : 40));
+    const std::vector<float> keys = NormalFloats(rows * 3, batch), values(rows * 2, 1.0f * batch);
+    std::vector<std::uint64_t> ids(rows);
+    for (std::int64_t i = 0; i < rows; ++i) ids[i] = number(300) * 2048 + i;
+    const std::vector<std::vector<std::string>> labels(rows, {"label" + std::to_string(batch % 5)});
+    const RowBatch good{.keys = {.data = keys.data(), .rows = rows, .cols = 3},
+                        .values = {.data = values.data(), .rows = rows, .cols = 2},
+                        .ids = ids,
+                        .row_labels = labels,
+                        .on_conflict = OnConflict::kReplace};
+    // Taken back: other rows, deletions, a new configuration, in any number and order.
+    for (std::uint64_t i = number(4); i > 0; --i) {
+      const std::int64_t other_rows = 1 + static_cast<std::int64_t>(number(1500));
+      const std::vector<float> other(other_rows * 3, -1.5f);
+      std::vector<std::uint64_t> other_ids(other_rows);
+      for (std::int64_t k = 0; k < other_rows; ++k) other_ids[k] = number(300) * 2048 + k;
+      ASSERT_THAT(undoing.Append({.keys = {.data = other.data(), .rows = other_rows, .cols = 3},
+                                  .values = {.data = other.data(), .rows = other_rows, .cols = 2},
+                                  .ids = other_ids,
+                                  .on_conflict = OnConflict::kReplace}),
+                  IsOk());
+      const std::uint64_t begin = number(undoing.newest()->row_count());
+      ASSERT_THAT(undoing.Delete({.begin = begin}), IsOk());
+      undoing.Update([](StoreConfig& changed) { changed.temperature = 2; });
+    }
+    undoing.Undo();
+    for (StoreWriter* writer : {&plain, &undoing}) {
+      ASSERT_THAT(writer->Append(good), IsOk());
+      if (batch % 3 == 0) {
+        ASSERT_THAT(writer->Delete({.any_labels = {"label4"}}), IsOk());
+      }
+      writer->Keep();
+    }
+    const Snapshot &expected = *plain.newest(), &actual = *undoing.newest();
+    ASSERT_EQ(actual.revision(), expected.revision());
+    ASSERT_EQ(actual.row_count(), expected.row_count());
+    ASSERT_EQ(actual.live_row_count(), expected.live_row_count());
+    ASSERT_EQ(actual.config().temperature, 1);
+    ASSERT_EQ(LiveRows(actual), LiveRows(expected));
+    for (std::size_t memory = 0; memory < 2; ++memory) {
+      const std::uint64_t position = number(actual.row_count() + 1);
+      ASSERT_EQ(actual.MemoryAsOf(position, memory)->Read().value,
+                expected.MemoryAsOf(position, memory)->Read().value);
+      ASSERT_EQ(undoing.ReadMemory(memory).value, plain.ReadMemory(memory).value);
+      ASSERT_EQ(undoing.ReadMemory(memory).value,
+                actual.MemoryAsOf(actual.row_count(), memory)->Read().value);
+    }
+  }
+}
+
+TEST(StoreWriterTest, AnEmptyStoreIsSmall) {
+  const StoreWriter store({.name = "s", .key_dim = 1024, .value_dim = 1024});
+  EXPECT_LT(store.newest()->byte_size(), 4096u);
+}
+
+TEST(StoreWriterTest, RowsCostLittleMoreThanTheirBytes) {
+  StoreWriter store({.name = "s", .key_dim = 128, .value_dim = 128});
+  const auto snapshot = AppendNumbered(store, 0, 20'000);
+  EXPECT_LT(static_cast<double>(snapshot->byte_size()), 1.05 * 20'000 * 256 * 4);
+  EXPECT_GT(static_cast<double>(snapshot->byte_size()), 20'000 * 256 * 4);
+}
+
+}  // namespace
+}  // namespace softlookup
