@@ -9,6 +9,7 @@ include(SoftlookupGrpc)
 
 if(SOFTLOOKUP_BUILD_SERVER)
   find_package(hwy REQUIRED)
+  find_package(RocksDB REQUIRED)
   find_package(spdlog REQUIRED)
   find_package(httplib CONFIG QUIET)
   if(NOT TARGET httplib::httplib)

@@ -397,9 +397,6 @@ void EncodeRow(const Row& row, const RowFields& fields, v1::Row& message) {
 
 absl::Status DecodeAppend(const v1::AppendRequest& request, const std::string& store,
                           DecodedAppend& decoded) {
-  if (!request.writer().empty() || request.sequence() != 0) {
-    return UnservedField("writer, sequence", "keeps no writers");
-  }
   SOFTLOOKUP_RETURN_IF_ERROR(
       DecodeEnum("acknowledge", request.acknowledge(), v1::ACKNOWLEDGE_APPLIED).status());
   SOFTLOOKUP_RETURN_IF_ERROR(CheckNotBoth(
@@ -422,6 +419,9 @@ absl::Status DecodeAppend(const v1::AppendRequest& request, const std::string& s
     decoded.row_labels.emplace_back(labels.labels().begin(), labels.labels().end());
   }
   append.row_labels = decoded.row_labels;
+  append.writer = request.writer();
+  append.sequence = request.sequence();
+  append.durable = request.acknowledge() != v1::ACKNOWLEDGE_APPLIED;
   append.return_memories.assign(request.return_memories().begin(), request.return_memories().end());
   return absl::OkStatus();
 }
@@ -433,6 +433,7 @@ void EncodeAppend(std::uint64_t sequence, const AppendResult& result,
   response.set_row_count(result.row_count);
   response.set_revision(result.revision);
   response.set_sequence(sequence);
+  response.set_duplicate(result.duplicate);
   for (const MemoryState& memory : result.memories) {
     EncodeMemory(memory, *response.add_memories());
   }

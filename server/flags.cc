@@ -100,8 +100,11 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
   app.add_option("--http-listen", flags.http_listen,
                  "Where /healthz and /readyz are served; port 0 picks a free one")
       ->transform(address);
-  bool ephemeral = true;
-  app.add_flag("--ephemeral", ephemeral, "Keep everything in memory (the only mode so far)");
+  CLI::Option* data_dir =
+      app.add_option("--data-dir", flags.data_dir, "Directory where everything is kept");
+  bool ephemeral = false;
+  app.add_flag("--ephemeral", ephemeral,
+               "Keep everything in memory instead: it is gone when the server stops");
   app.add_option("--threads", flags.threads, "Threads that scan; 0 is one a core")
       ->check(CLI::Range(0, 1024));
   app.add_option("--shutdown-grace", flags.shutdown_grace_seconds,
@@ -135,8 +138,14 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
     std::cerr << "softlookup-server: --shutdown-grace: not a number of seconds\n";
     return 2;
   }
-  if (!ephemeral) {
-    std::cerr << "softlookup-server: --ephemeral=false: this version keeps everything in memory\n";
+  if (ephemeral && !data_dir->empty()) {
+    std::cerr << "softlookup-server: --ephemeral and --data-dir exclude each other\n";
+    return 2;
+  }
+  if (ephemeral) {
+    flags.data_dir.clear();
+  } else if (flags.data_dir.empty()) {
+    std::cerr << "softlookup-server: --data-dir: must not be empty; without it, use --ephemeral\n";
     return 2;
   }
   if (flags.threads == 0) {

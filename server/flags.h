@@ -14,6 +14,8 @@ namespace softlookup::server {
 struct Flags {
   std::string listen = "127.0.0.1:7471";
   std::string http_listen = "127.0.0.1:7472";
+  // Where everything is kept; empty: in memory only.
+  std::string data_dir = "./softlookup-data";
   int threads = 0;  // 0: one a core.
   double shutdown_grace_seconds = 10;
   std::string log_level = "info";

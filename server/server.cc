@@ -3,10 +3,13 @@
 #include <grpc/grpc.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <limits>
+#include <string>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -23,14 +26,22 @@ std::string JoinHostPort(const std::string& host, int port) {
                                              : absl::StrCat("[", host, "]:", port);
 }
 
+absl::StatusOr<std::unique_ptr<Engine>> MakeEngine(const Flags& flags) {
+  const EngineOptions options{.limits = flags.limits, .thread_count = flags.threads};
+  if (flags.data_dir.empty()) return Engine::Create(options);
+  return Engine::Open(options, flags.data_dir, [](const absl::Status& damage) {
+    spdlog::error("{}", std::string(damage.message()));
+  });
+}
+
 }  // namespace
 
-Server::Server(const Flags& flags)
-    : engine_(Engine::Create({.limits = flags.limits, .thread_count = flags.threads})),
-      service_(calls_, *engine_) {}
+Server::Server(std::unique_ptr<Engine> engine)
+    : engine_(std::move(engine)), service_(calls_, *engine_) {}
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Flags& flags) {
-  std::unique_ptr<Server> server(new Server(flags));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, MakeEngine(flags));
+  std::unique_ptr<Server> server(new Server(std::move(engine)));
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
 

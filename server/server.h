@@ -19,7 +19,8 @@ namespace softlookup::server {
 // A running server: the engine, gRPC with health and reflection, and the operator's HTTP port.
 class Server {
  public:
-  // Serves once it returns. UNAVAILABLE if an address cannot be listened on.
+  // Serves, with all stores loaded, once it returns. UNAVAILABLE if an address cannot be listened
+  // on, and Engine::Open's errors.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const Flags& flags);
 
   // Where it listens, as HOST:PORT with the real ports.
@@ -30,7 +31,7 @@ class Server {
   void Stop(absl::Duration grace);
 
  private:
-  explicit Server(const Flags& flags);
+  explicit Server(std::unique_ptr<Engine> engine);
 
   CallTracker calls_;  // Before the engine, whose last callbacks may still use it.
   const std::unique_ptr<Engine> engine_;

@@ -139,6 +139,18 @@ absl::Status SoftLookupService::StartAppend(const v1::AppendRequest& request,
   return absl::OkStatus();
 }
 
+grpc::ServerUnaryReactor* SoftLookupService::GetWriter(grpc::CallbackServerContext*,
+                                                       const v1::GetWriterRequest* request,
+                                                       v1::Writer* response) {
+  const absl::StatusOr<WriterInfo> writer = engine_.GetWriter(request->store(), request->writer());
+  if (writer.ok()) {
+    response->set_writer(request->writer());
+    response->set_last_sequence(writer->last_sequence);
+    response->set_last_position(writer->last_position);
+  }
+  return Answer(calls_, writer.status());
+}
+
 grpc::ServerBidiReactor<v1::AppendRequest, v1::AppendResponse>* SoftLookupService::StreamAppend(
     grpc::CallbackServerContext*) {
   return AppendStream::Start(calls_, engine_);

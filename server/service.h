@@ -32,6 +32,9 @@ class SoftLookupService final : public v1::SoftLookup::CallbackService {
   grpc::ServerUnaryReactor* Append(grpc::CallbackServerContext* context,
                                    const v1::AppendRequest* request,
                                    v1::AppendResponse* response) override;
+  grpc::ServerUnaryReactor* GetWriter(grpc::CallbackServerContext* context,
+                                      const v1::GetWriterRequest* request,
+                                      v1::Writer* response) override;
   grpc::ServerBidiReactor<v1::AppendRequest, v1::AppendResponse>* StreamAppend(
       grpc::CallbackServerContext* context) override;
   grpc::ServerWriteReactor<v1::ReadRowsResponse>* ReadRows(

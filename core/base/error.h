@@ -31,6 +31,7 @@ inline constexpr ErrorReason kPositionOutOfRange{absl::StatusCode::kInvalidArgum
                                                  "POSITION_OUT_OF_RANGE"};
 inline constexpr ErrorReason kStoreNotFound{absl::StatusCode::kNotFound, "STORE_NOT_FOUND"};
 inline constexpr ErrorReason kMemoryNotFound{absl::StatusCode::kNotFound, "MEMORY_NOT_FOUND"};
+inline constexpr ErrorReason kWriterNotFound{absl::StatusCode::kNotFound, "WRITER_NOT_FOUND"};
 inline constexpr ErrorReason kStoreExists{absl::StatusCode::kAlreadyExists, "STORE_EXISTS"};
 inline constexpr ErrorReason kRowExists{absl::StatusCode::kAlreadyExists, "ROW_EXISTS"};
 inline constexpr ErrorReason kNoProjection{absl::StatusCode::kFailedPrecondition, "NO_PROJECTION"};
@@ -44,6 +45,12 @@ inline constexpr ErrorReason kQueueFull{absl::StatusCode::kResourceExhausted, "Q
 inline constexpr ErrorReason kCancelled{absl::StatusCode::kCancelled, "CANCELLED"};
 inline constexpr ErrorReason kDeadlineExceeded{absl::StatusCode::kDeadlineExceeded,
                                                "DEADLINE_EXCEEDED"};
+inline constexpr ErrorReason kStorageFailed{absl::StatusCode::kUnavailable, "STORAGE_FAILED"};
+inline constexpr ErrorReason kDirectoryInUse{absl::StatusCode::kFailedPrecondition,
+                                             "DIRECTORY_IN_USE"};
+inline constexpr ErrorReason kDataLoss{absl::StatusCode::kDataLoss, "DATA_LOSS"};
+inline constexpr ErrorReason kTooManyWriters{absl::StatusCode::kResourceExhausted,
+                                             "TOO_MANY_WRITERS"};
 inline constexpr ErrorReason kShuttingDown{absl::StatusCode::kUnavailable, "SHUTTING_DOWN"};
 }  // namespace reasons
 

@@ -11,12 +11,14 @@ inline constexpr std::int64_t kNameLengthMax = 128;  // Bytes, of stores and mem
 inline constexpr double kTemperatureMin = 1e-6;
 inline constexpr double kTemperatureMax = 1e6;
 inline constexpr std::int64_t kTopWeightsDefault = 10;
-inline constexpr std::int64_t kRowLabelCountMax = 16;      // On a row.
+inline constexpr std::int64_t kRowLabelCountMax = 16;  // On a row.
 inline constexpr std::int64_t kRowLabelBytesMax = 64;
 inline constexpr std::int64_t kMemoryCountMax = 64;  // In a store, beside `average`.
 inline constexpr std::int64_t kStoreLabelCountMax = 64;
 inline constexpr std::int64_t kStoreLabelKeyBytesMax = 128;
 inline constexpr std::int64_t kStoreLabelValueBytesMax = 1024;
+inline constexpr std::int64_t kWriterCountMax = 65536;  // Of a store.
+inline constexpr std::int64_t kWriterBytesMax = 128;    // Of a writer's name.
 inline constexpr std::int64_t kListPageSizeDefault = 100;
 inline constexpr std::int64_t kListPageSizeMax = 1000;
 

@@ -1,19 +1,24 @@
 #include "softlookup/engine.h"
 
+#include <atomic>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
 #include "core/engine/committer.h"
 #include "core/engine/lookup.h"
 #include "core/engine/project.h"
+#include "core/engine/store_records.h"
 #include "core/engine/store_table.h"
 #include "core/engine/validate.h"
 #include "core/engine/writes.h"
 #include "core/parallel/fork_join_pool.h"
+#include "core/storage/commit_log.h"
 #include "core/store/row_selection.h"
 #include "core/store/snapshot_reader.h"
 #include "core/store/store.h"
@@ -51,10 +56,15 @@ absl::StatusOr<MemoryState> ReadMemory(const Snapshot& snapshot, std::size_t ind
 
 class EngineOfStores final : public Engine {
  public:
-  explicit EngineOfStores(const EngineOptions& options)
+  // `log` may be null: then nothing outlives the process.
+  EngineOfStores(const EngineOptions& options, std::unique_ptr<CommitLog> log)
       : limits_(options.limits),
+        log_(std::move(log)),
         pool_(options.thread_count, options.limits.waiting_lookups_max),
-        committer_(nullptr, limits_.waiting_append_bytes_max) {}
+        committer_(log_.get(), limits_.waiting_append_bytes_max) {}
+
+  // Brings back the stores that the log has. Before anything else.
+  absl::Status Load(absl::FunctionRef<void(const absl::Status&)> on_damage);
 
   const Limits& limits() const override { return limits_; }
   absl::StatusOr<StoreInfo> CreateStore(const StoreConfig& config) override;
@@ -64,6 +74,7 @@ class EngineOfStores final : public Engine {
   absl::StatusOr<StoreInfo> UpdateStore(absl::string_view name, const StoreUpdate& update) override;
   absl::Status DeleteStore(absl::string_view name) override;
   void Append(const AppendRequest& request, AppendCallback callback) override;
+  absl::StatusOr<WriterInfo> GetWriter(absl::string_view store, absl::string_view writer) override;
   absl::StatusOr<std::unique_ptr<RowReader>> ReadRows(absl::string_view store,
                                                       const RowFilter& filter) override;
   absl::StatusOr<DeleteRowsResult> DeleteRows(absl::string_view store,
@@ -96,11 +107,26 @@ class EngineOfStores final : public Engine {
   void Schedule(double cost, Work work, LookupCallback callback, Where where);
 
   const Limits limits_;
+  const std::unique_ptr<CommitLog> log_;
   StoreTable stores_;
+  std::atomic<std::uint64_t> last_store_number_{0};
   // These end what is in progress, which uses the rest; a write may wake a lookup.
   ForkJoinPool pool_;
   Committer committer_;
 };
+
+absl::Status EngineOfStores::Load(absl::FunctionRef<void(const absl::Status&)> on_damage) {
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::vector<std::uint64_t> numbers, StoresIn(*log_));
+  if (!numbers.empty()) last_store_number_ = numbers.back();
+  absl::Mutex mutex;
+  pool_.ForkJoin(static_cast<std::int64_t>(numbers.size()), [&](std::int64_t i) {
+    LoadedStore loaded = LoadStore(numbers[i], *log_);
+    absl::MutexLock lock(&mutex);
+    if (!loaded.store.ok()) on_damage(loaded.store.status());
+    if (!loaded.name.empty()) stores_.Add(loaded.name, std::move(loaded.store));
+  });
+  return absl::OkStatus();
+}
 
 template <typename Result, typename Make>
 Result EngineOfStores::Commit(const Make& make) {
@@ -118,7 +144,8 @@ Result EngineOfStores::Commit(const Make& make) {
 absl::StatusOr<StoreInfo> EngineOfStores::CreateStore(const StoreConfig& config) {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreConfig(config));
   return Commit<absl::StatusOr<StoreInfo>>([&](auto callback) {
-    return MakeCreateStore(stores_, config, limits_.store_count_max, std::move(callback));
+    return MakeCreateStore(stores_, ++last_store_number_, config, limits_.store_count_max,
+                           std::move(callback));
   });
 }
 
@@ -173,6 +200,9 @@ absl::StatusOr<RowsToAppend> EngineOfStores::TakeRows(const AppendRequest& reque
   RowsToAppend rows{.ids = {request.ids.begin(), request.ids.end()},
                     .row_labels = {request.row_labels.begin(), request.row_labels.end()},
                     .on_conflict = request.on_conflict,
+                    .writer = request.writer,
+                    .sequence = request.sequence,
+                    .sync = request.durable ? Sync::kYes : Sync::kNo,
                     .chain = request.chain};
   for (const std::string& name : request.return_memories) {
     SOFTLOOKUP_ASSIGN_OR_RETURN(rows.memories.emplace_back(), FindMemory(config, name));
@@ -190,6 +220,15 @@ absl::StatusOr<RowsToAppend> EngineOfStores::TakeRows(const AppendRequest& reque
                        request.values.data + request.values.rows * config.value_dim);
   }
   return rows;
+}
+
+absl::StatusOr<WriterInfo> EngineOfStores::GetWriter(absl::string_view store,
+                                                     absl::string_view writer) {
+  SOFTLOOKUP_ASSIGN_OR_RETURN(std::shared_ptr<Store> found, stores_.Find("store", store));
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckWriterName(writer));
+  return Commit<absl::StatusOr<WriterInfo>>([&](auto callback) {
+    return MakeGetWriter(stores_, std::move(found), std::string(writer), std::move(callback));
+  });
 }
 
 absl::StatusOr<std::unique_ptr<RowReader>> EngineOfStores::ReadRows(absl::string_view store,
@@ -287,7 +326,7 @@ absl::StatusOr<MemoryState> EngineOfStores::GetMemory(absl::string_view store,
       RowSelection::Make(*snapshot, {.begin = begin, .end = end}, /*prefix=*/""));
   SOFTLOOKUP_ASSIGN_OR_RETURN(MemoryState state,
                               ReadMemory(*snapshot, index, range.begin(), range.end()));
-  state.incarnation = found->incarnation();
+  state.incarnation = found->number();
   return state;
 }
 
@@ -302,7 +341,16 @@ void EngineOfStores::WhenRevision(absl::string_view store, std::uint64_t revisio
 }  // namespace
 
 std::unique_ptr<Engine> Engine::Create(const EngineOptions& options) {
-  return std::make_unique<EngineOfStores>(options);
+  return std::make_unique<EngineOfStores>(options, nullptr);
+}
+
+absl::StatusOr<std::unique_ptr<Engine>> Engine::Open(
+    const EngineOptions& options, const std::string& directory,
+    absl::FunctionRef<void(const absl::Status&)> on_damage) {
+  SOFTLOOKUP_ASSIGN_OR_RETURN(std::unique_ptr<CommitLog> log, OpenCommitLog(directory));
+  auto engine = std::make_unique<EngineOfStores>(options, std::move(log));
+  SOFTLOOKUP_RETURN_IF_ERROR(engine->Load(on_damage));
+  return engine;
 }
 
 }  // namespace softlookup

@@ -35,7 +35,7 @@ ListResult StoreTable::List(absl::string_view prefix, absl::string_view after,
       result.more = true;
       break;
     }
-    result.stores.push_back(it->second->info());
+    if (it->second.ok()) result.stores.push_back((*it->second)->info());
   }
   return result;
 }
@@ -54,7 +54,7 @@ absl::Status StoreTable::CheckFree(absl::string_view name, std::int64_t count_ma
   return absl::OkStatus();
 }
 
-void StoreTable::Add(const std::string& name, std::shared_ptr<Store> store) {
+void StoreTable::Add(const std::string& name, absl::StatusOr<std::shared_ptr<Store>> store) {
   absl::MutexLock lock(&mutex_);
   stores_.emplace(name, std::move(store));
 }

@@ -19,22 +19,25 @@ namespace softlookup {
 // The stores of an engine by name. Thread-safe.
 class StoreTable {
  public:
-  // STORE_NOT_FOUND, or INVALID_NAME about `field`, where the name stands in the request.
+  // STORE_NOT_FOUND, INVALID_NAME about `field`, where the name stands in the request, or what is
+  // wrong with the store.
   absl::StatusOr<std::shared_ptr<Store>> Find(absl::string_view field,
                                               absl::string_view name) const;
-  // At most `count_max` stores whose name starts with `prefix` and comes after `after`.
+  // At most `count_max` stores that are served and whose name starts with `prefix` and comes after
+  // `after`.
   ListResult List(absl::string_view prefix, absl::string_view after, std::int64_t count_max) const;
 
   // STORE_EXISTS if the name is taken, TOO_MANY_STORES if there are `count_max` already.
   absl::Status CheckFree(absl::string_view name, std::int64_t count_max) const;
-  // There is no store of this name yet.
-  void Add(const std::string& name, std::shared_ptr<Store> store);
+  // There is no store of this name yet. One that cannot be served is its error.
+  void Add(const std::string& name, absl::StatusOr<std::shared_ptr<Store>> store);
   // There is a store of this name.
   void Remove(absl::string_view name);
 
  private:
   mutable absl::Mutex mutex_;
-  absl::btree_map<std::string, std::shared_ptr<Store>> stores_ ABSL_GUARDED_BY(mutex_);
+  absl::btree_map<std::string, absl::StatusOr<std::shared_ptr<Store>>> stores_
+      ABSL_GUARDED_BY(mutex_);
 };
 
 absl::Status StoreNotFound(absl::string_view name);

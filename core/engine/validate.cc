@@ -275,6 +275,13 @@ absl::Status CheckFinite(absl::string_view field, const MatrixView& matrix) {
   return absl::OkStatus();
 }
 
+absl::Status CheckWriterName(absl::string_view writer) {
+  if (writer.empty() || static_cast<std::int64_t>(writer.size()) > kWriterBytesMax) {
+    return InvalidOption("writer", absl::StrCat("must have 1 to ", kWriterBytesMax, " bytes"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckAppend(const AppendRequest& request, const StoreConfig& config,
                          const Limits& limits) {
   const char* field = request.inputs ? "inputs" : "keys";
@@ -290,6 +297,12 @@ absl::Status CheckAppend(const AppendRequest& request, const StoreConfig& config
     SOFTLOOKUP_RETURN_IF_ERROR(CheckCols("values", request.values, "value_dim", config.value_dim));
     SOFTLOOKUP_RETURN_IF_ERROR(CheckFinite("keys", request.keys));
     SOFTLOOKUP_RETURN_IF_ERROR(CheckFinite("values", request.values));
+  }
+  if (!request.writer.empty() || request.sequence != 0) {
+    SOFTLOOKUP_RETURN_IF_ERROR(CheckWriterName(request.writer));
+    if (request.sequence == 0) {
+      return InvalidOption("sequence", "must be at least 1 where there is a writer");
+    }
   }
   SOFTLOOKUP_RETURN_IF_ERROR(CheckIds(request.ids, rows.rows));
   SOFTLOOKUP_RETURN_IF_ERROR(CheckRowLabels(request.row_labels, rows.rows));

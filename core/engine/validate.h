@@ -22,6 +22,9 @@ absl::Status CheckStoreConfig(const StoreConfig& config);
 // `config` is the store's.
 absl::Status CheckStoreUpdate(const StoreUpdate& update, const StoreConfig& config);
 
+// 1-128 bytes.
+absl::Status CheckWriterName(absl::string_view writer);
+
 // No NaN and no infinity.
 absl::Status CheckFinite(absl::string_view field, const MatrixView& matrix);
 

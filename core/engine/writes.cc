@@ -3,10 +3,12 @@
 #include <utility>
 
 #include "absl/functional/function_ref.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
 #include "core/engine/lookup.h"
+#include "core/engine/store_records.h"
 
 namespace softlookup {
 namespace {
@@ -94,22 +96,31 @@ class AppendWrite final : public StoreWrite<AppendResult> {
     return StageInChain(rows_.chain.get(), [&] { return StoreWrite::Stage(batch); });
   }
 
+  Sync sync() const override { return rows_.sync; }
   std::int64_t bytes() const override {
     return static_cast<std::int64_t>(4 * (rows_.keys.size() + rows_.values.size()));
   }
 
  protected:
-  absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreWriter& writer, LogBatch*) override {
+  absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreWriter& writer,
+                                                          LogBatch* batch) override {
     const StoreConfig& config = writer.newest()->config();
-    SOFTLOOKUP_ASSIGN_OR_RETURN(AppendOutcome outcome,
-                                writer.Append({.keys = View(rows_.keys, config.key_dim),
-                                               .values = View(rows_.values, config.value_dim),
-                                               .ids = rows_.ids,
-                                               .row_labels = rows_.row_labels,
-                                               .on_conflict = rows_.on_conflict}));
+    const RowBatch rows{.keys = View(rows_.keys, config.key_dim),
+                        .values = View(rows_.values, config.value_dim),
+                        .ids = rows_.ids,
+                        .row_labels = rows_.row_labels,
+                        .on_conflict = rows_.on_conflict,
+                        .writer = rows_.writer,
+                        .sequence = rows_.sequence};
+    const std::uint64_t revision = writer.newest()->revision();
+    SOFTLOOKUP_ASSIGN_OR_RETURN(AppendOutcome outcome, writer.Append(rows));
     const Snapshot& snapshot = *outcome.snapshot;
+    if (batch != nullptr && snapshot.revision() != revision) {
+      LogAppend(store().number(), outcome, rows, writer.FindWriter(rows.writer), *batch);
+    }
     result_ = {.first_position = outcome.first_position,
                .appended_count = outcome.appended_count,
+               .duplicate = outcome.duplicate,
                .row_count = snapshot.row_count(),
                .revision = snapshot.revision()};
     for (const std::size_t index : rows_.memories) {
@@ -134,8 +145,12 @@ class DeleteRowsWrite final : public StoreWrite<DeleteRowsResult> {
       : StoreWrite(table, std::move(store), std::move(callback)), filter_(std::move(filter)) {}
 
  protected:
-  absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreWriter& writer, LogBatch*) override {
+  absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreWriter& writer,
+                                                          LogBatch* batch) override {
     SOFTLOOKUP_ASSIGN_OR_RETURN(DeleteOutcome outcome, writer.Delete(filter_));
+    if (batch != nullptr && outcome.deleted_count > 0) {
+      LogDelete(store().number(), outcome, *batch);
+    }
     result_ = {.deleted_count = outcome.deleted_count, .revision = outcome.snapshot->revision()};
     return std::move(outcome.snapshot);
   }
@@ -153,8 +168,9 @@ class UpdateWrite final : public StoreWrite<StoreInfo> {
       : StoreWrite(table, std::move(store), std::move(callback)), update_(std::move(update)) {}
 
  protected:
-  absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreWriter& writer, LogBatch*) override {
-    return writer.Update([this](StoreConfig& config) {
+  absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreWriter& writer,
+                                                          LogBatch* batch) override {
+    std::shared_ptr<const Snapshot> updated = writer.Update([this](StoreConfig& config) {
       if (update_.score) {
         config.score = *update_.score == Score::kUnspecified ? Score::kScaledDot : *update_.score;
       }
@@ -162,6 +178,8 @@ class UpdateWrite final : public StoreWrite<StoreInfo> {
       if (update_.projection) config.projection = *update_.projection;
       if (update_.labels) config.labels = *update_.labels;
     });
+    if (batch != nullptr) LogConfig(store().number(), *updated, store().create_time(), *batch);
+    return updated;
   }
   StoreInfo MakeResult() override { return store().InfoOf(snapshot()); }
 
@@ -169,20 +187,46 @@ class UpdateWrite final : public StoreWrite<StoreInfo> {
   const StoreUpdate update_;
 };
 
+class GetWriterWrite final : public StoreWrite<WriterInfo> {
+ public:
+  GetWriterWrite(const StoreTable& table, std::shared_ptr<Store> store, std::string writer,
+                 WriteCallback<WriterInfo> callback)
+      : StoreWrite(table, std::move(store), std::move(callback)), writer_(std::move(writer)) {}
+
+ protected:
+  absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreWriter& writer, LogBatch*) override {
+    const WriterState* state = writer.FindWriter(writer_);
+    if (state == nullptr) {
+      return MakeError(reasons::kWriterNotFound,
+                       absl::StrCat("Writer \"", writer_, "\" has not appended to the store"),
+                       {{"writer", writer_}});
+    }
+    result_ = {.last_sequence = state->last_sequence, .last_position = state->last_position};
+    return writer.newest();
+  }
+  WriterInfo MakeResult() override { return result_; }
+
+ private:
+  const std::string writer_;
+  WriterInfo result_;
+};
+
 class CreateStoreWrite final : public Write {
  public:
-  CreateStoreWrite(StoreTable& table, StoreConfig config, std::int64_t store_count_max,
-                   WriteCallback<StoreInfo> callback)
+  CreateStoreWrite(StoreTable& table, std::uint64_t number, StoreConfig config,
+                   std::int64_t store_count_max, WriteCallback<StoreInfo> callback)
       : table_(table),
+        number_(number),
         config_(std::move(config)),
         store_count_max_(store_count_max),
         callback_(std::move(callback)) {}
 
   bool alone() const override { return true; }
 
-  absl::Status Stage(LogBatch*) override {
+  absl::Status Stage(LogBatch* batch) override {
     SOFTLOOKUP_RETURN_IF_ERROR(table_.CheckFree(config_.name, store_count_max_));
-    store_ = std::make_shared<Store>(config_, absl::Now());
+    store_ = std::make_shared<Store>(number_, std::make_unique<StoreWriter>(config_), absl::Now());
+    if (batch != nullptr) LogConfig(number_, *store_->snapshot(), store_->create_time(), *batch);
     return absl::OkStatus();
   }
   void Publish() override { table_.Add(config_.name, store_); }
@@ -194,6 +238,7 @@ class CreateStoreWrite final : public Write {
 
  private:
   StoreTable& table_;
+  const std::uint64_t number_;
   const StoreConfig config_;
   const std::int64_t store_count_max_;
   WriteCallback<StoreInfo> callback_;
@@ -208,8 +253,9 @@ class DeleteStoreWrite final : public Write {
 
   bool alone() const override { return true; }
 
-  absl::Status Stage(LogBatch*) override {
+  absl::Status Stage(LogBatch* batch) override {
     SOFTLOOKUP_ASSIGN_OR_RETURN(store_, table_.Find("name", name_));
+    if (batch != nullptr) LogNoStore(store_->number(), *batch);
     return absl::OkStatus();
   }
   void Publish() override {
@@ -251,10 +297,16 @@ std::unique_ptr<Write> MakeUpdate(const StoreTable& table, std::shared_ptr<Store
                                        std::move(callback));
 }
 
-std::unique_ptr<Write> MakeCreateStore(StoreTable& table, StoreConfig config,
+std::unique_ptr<Write> MakeGetWriter(const StoreTable& table, std::shared_ptr<Store> store,
+                                     std::string writer, WriteCallback<WriterInfo> callback) {
+  return std::make_unique<GetWriterWrite>(table, std::move(store), std::move(writer),
+                                          std::move(callback));
+}
+
+std::unique_ptr<Write> MakeCreateStore(StoreTable& table, std::uint64_t number, StoreConfig config,
                                        std::int64_t store_count_max,
                                        WriteCallback<StoreInfo> callback) {
-  return std::make_unique<CreateStoreWrite>(table, std::move(config), store_count_max,
+  return std::make_unique<CreateStoreWrite>(table, number, std::move(config), store_count_max,
                                             std::move(callback));
 }
 

@@ -29,6 +29,9 @@ struct RowsToAppend {
   std::vector<std::uint64_t> ids;
   std::vector<std::vector<std::string>> row_labels;
   OnConflict on_conflict = OnConflict::kUnspecified;
+  std::string writer;  // May be empty.
+  std::uint64_t sequence = 0;
+  Sync sync = Sync::kYes;
   std::vector<std::size_t> memories;   // To return, by index.
   std::shared_ptr<AppendChain> chain;  // May be null.
 };
@@ -46,7 +49,12 @@ std::unique_ptr<Write> MakeDeleteRows(const StoreTable& table, std::shared_ptr<S
 std::unique_ptr<Write> MakeUpdate(const StoreTable& table, std::shared_ptr<Store> store,
                                   StoreUpdate update, WriteCallback<StoreInfo> callback);
 
-std::unique_ptr<Write> MakeCreateStore(StoreTable& table, StoreConfig config,
+// What GetWriter answers, in its turn: whatever was posted before counts. Changes nothing.
+std::unique_ptr<Write> MakeGetWriter(const StoreTable& table, std::shared_ptr<Store> store,
+                                     std::string writer, WriteCallback<WriterInfo> callback);
+
+// `number` is the store's, if it is made.
+std::unique_ptr<Write> MakeCreateStore(StoreTable& table, std::uint64_t number, StoreConfig config,
                                        std::int64_t store_count_max,
                                        WriteCallback<StoreInfo> callback);
 

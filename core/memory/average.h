@@ -1,8 +1,6 @@
 #ifndef SOFTLOOKUP_CORE_MEMORY_AVERAGE_H_
 #define SOFTLOOKUP_CORE_MEMORY_AVERAGE_H_
 
-#include <cstdint>
-
 #include "core/memory/compensated_sum.h"
 #include "core/memory/running_memory.h"
 
@@ -21,17 +19,22 @@ class AverageMemory final : public RunningMemory {
   void Add(const float* key, std::int64_t key_stride, const float* value) override {
     keys_.Add(key, key_stride);
     values_.Add(value);
-    ++row_count_;
+    row_count_ += 1;
   }
   MemoryValue Read() const override;
   bool has_windows() const override { return true; }
   MemoryValue ReadSince(const RunningMemory& earlier) const override;
   std::int64_t bytes() const override { return 16 * (keys_.dim() + values_.dim()); }
 
+ protected:
+  Parts parts() override {
+    return {keys_.high(), keys_.low(), values_.high(), values_.low(), {&row_count_, 1}};
+  }
+
  private:
   CompensatedSum keys_;
   CompensatedSum values_;
-  std::uint64_t row_count_ = 0;
+  double row_count_ = 0;
 };
 
 }  // namespace softlookup

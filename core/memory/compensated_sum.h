@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/types/span.h"
+
 namespace softlookup {
 
 // A sum of float32 vectors to about twice float64's precision, so that the difference of two long
@@ -21,6 +23,9 @@ class CompensatedSum {
 
   // The sum minus an earlier state of it.
   std::vector<double> Minus(const CompensatedSum& earlier) const;
+
+  absl::Span<double> high() { return absl::MakeSpan(high_); }
+  absl::Span<double> low() { return absl::MakeSpan(low_); }
 
  private:
   std::vector<double> high_;

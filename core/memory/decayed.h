@@ -21,6 +21,9 @@ class DecayedMemory final : public RunningMemory {
   MemoryValue Read() const override { return sum_.Read(normalise_); }
   std::int64_t bytes() const override { return sum_.bytes(); }
 
+ protected:
+  Parts parts() override { return sum_.parts(); }
+
  private:
   double decay_;
   Normalise normalise_;

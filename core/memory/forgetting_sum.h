@@ -2,7 +2,9 @@
 #define SOFTLOOKUP_CORE_MEMORY_FORGETTING_SUM_H_
 
 #include <cstdint>
+#include <vector>
 
+#include "absl/types/span.h"
 #include "softlookup/memory.h"
 
 namespace softlookup {
@@ -34,6 +36,10 @@ class ForgettingSum {
       for (double& component : memory.value) component /= memory.weight;
     }
     return memory;
+  }
+
+  std::vector<absl::Span<double>> parts() {
+    return {absl::MakeSpan(sum_.key), absl::MakeSpan(sum_.value), {&sum_.weight, 1}};
   }
 
   std::int64_t bytes() const {

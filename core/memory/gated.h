@@ -25,6 +25,9 @@ class GatedMemory final : public RunningMemory {
   MemoryValue Read() const override { return sum_.Read(normalise_); }
   std::int64_t bytes() const override { return sum_.bytes(); }
 
+ protected:
+  Parts parts() override { return sum_.parts(); }
+
  private:
   std::shared_ptr<const std::vector<float>> gate_;  // Shared by all copies.
   Normalise normalise_;

@@ -1,5 +1,6 @@
 #include "core/memory/running_memory.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "core/memory/average.h"
@@ -9,6 +10,22 @@
 namespace softlookup {
 
 MemoryValue RunningMemory::ReadSince(const RunningMemory&) const { std::abort(); }
+
+void RunningMemory::Save(std::vector<double>& state) const {
+  // parts() changes nothing; that its result could is what Restore needs.
+  for (const absl::Span<double> part : const_cast<RunningMemory*>(this)->parts()) {
+    state.insert(state.end(), part.begin(), part.end());
+  }
+}
+
+bool RunningMemory::Restore(absl::Span<const double>& state) {
+  for (const absl::Span<double> part : parts()) {
+    if (state.size() < part.size()) return false;
+    std::copy_n(state.begin(), part.size(), part.begin());
+    state.remove_prefix(part.size());
+  }
+  return true;
+}
 
 std::unique_ptr<RunningMemory> MakeRunningMemory(const MemorySpec& spec, std::int64_t key_dim,
                                                  std::int64_t value_dim) {
@@ -42,6 +59,19 @@ MemorySet::MemorySet(const MemorySet& other) {
 
 void MemorySet::Add(const float* key, std::int64_t key_stride, const float* value) {
   for (const auto& memory : memories_) memory->Add(key, key_stride, value);
+}
+
+std::vector<double> MemorySet::Save() const {
+  std::vector<double> state;
+  for (const auto& memory : memories_) memory->Save(state);
+  return state;
+}
+
+bool MemorySet::Restore(absl::Span<const double> state) {
+  for (const auto& memory : memories_) {
+    if (!memory->Restore(state)) return false;
+  }
+  return state.empty();
 }
 
 std::int64_t MemorySet::bytes() const {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "softlookup/memory.h"
 
 namespace softlookup {
@@ -32,6 +33,16 @@ class RunningMemory {
 
   // Memory that it takes.
   virtual std::int64_t bytes() const = 0;
+
+  // Appends all that it holds to `state`, and takes it from the front of what was saved. Restore
+  // returns false if that is too short.
+  void Save(std::vector<double>& state) const;
+  bool Restore(absl::Span<const double>& state);
+
+ protected:
+  // All the numbers that it holds. Their order is part of the storage format.
+  using Parts = std::vector<absl::Span<double>>;
+  virtual Parts parts() = 0;
 };
 
 // A memory that has seen no row. `spec` is valid.
@@ -48,6 +59,10 @@ class MemorySet {
   void Add(const float* key, std::int64_t key_stride, const float* value);
   const RunningMemory& operator[](std::size_t index) const { return *memories_[index]; }
   std::int64_t bytes() const;
+
+  // As those of each memory, in order. Restore wants all of `state` and no more.
+  std::vector<double> Save() const;
+  bool Restore(absl::Span<const double> state);
 
  private:
   std::vector<std::unique_ptr<RunningMemory>> memories_;

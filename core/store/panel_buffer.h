@@ -11,11 +11,14 @@
 
 namespace softlookup {
 
-// Memory for some panels, on a cache line boundary, zero at first.
+// Memory for some panels, on a cache line boundary.
 class PanelBuffer {
  public:
+  // Zero at first.
   PanelBuffer(const kernels::PanelShape& shape, std::int64_t panel_count)
-      : PanelBuffer(panel_count, shape.floats()) {}
+      : PanelBuffer(panel_count, shape.floats()) {
+    std::memset(floats_.get(), 0, static_cast<std::size_t>(bytes()));
+  }
 
   PanelBuffer(const PanelBuffer& other) : PanelBuffer(other.panel_count_, other.panel_floats_) {
     std::memcpy(floats_.get(), other.floats_.get(), static_cast<std::size_t>(bytes()));
@@ -34,7 +37,6 @@ class PanelBuffer {
     const std::size_t size = static_cast<std::size_t>(bytes());
     floats_.reset(static_cast<float*>(std::aligned_alloc(kAlignment, size)));
     if (floats_ == nullptr) throw std::bad_alloc();
-    std::memset(floats_.get(), 0, size);
   }
 
   static constexpr std::size_t kAlignment = 64;

@@ -25,6 +25,12 @@ class RowMask {
     return mask;
   }
 
+  static RowMask Of(const std::array<std::uint64_t, kernels::kBlockRowsMax / 64>& words) {
+    RowMask mask;
+    mask.words_ = words;
+    return mask;
+  }
+
   bool operator[](std::int64_t row) const { return words_[row / 64] >> (row % 64) & 1; }
   void Set(std::int64_t row) { words_[row / 64] |= Bit(row); }
   void Clear(std::int64_t row) { words_[row / 64] &= ~Bit(row); }

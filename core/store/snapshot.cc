@@ -63,8 +63,7 @@ std::shared_ptr<const PackedRows> PackLiveRows(const PanelBuffer& panels,
 kernels::BlockView Snapshot::HistoryAt(std::int64_t index) const {
   kernels::BlockView view;
   view.shape = shape_;
-  const bool sealed = index < sealed_.size();
-  if (sealed) {
+  if (index < sealed_.size()) {
     view.full_panels = sealed_[index].panels->panel(0);
     view.full_panel_count = block_rows_ / kernels::kPanelRows;
     view.row_count = block_rows_;
@@ -74,7 +73,7 @@ kernels::BlockView Snapshot::HistoryAt(std::int64_t index) const {
     if (tail_.partial_panel != nullptr) view.partial_panel = tail_.partial_panel->panel(0);
     view.row_count = tail_.row_count;
   }
-  const RowBounds& bounds = sealed ? *sealed_[index].bounds : *tail_.bounds;
+  const RowBounds& bounds = BoundsOf(index);
   view.key_magnitude = bounds.key_magnitude;
   view.value_magnitude = bounds.value_magnitude;
   view.key_norms_max = bounds.key_norms_max.data();
@@ -86,8 +85,7 @@ PositionedBlock Snapshot::BlockAt(std::int64_t index) const {
   block.view = HistoryAt(index);
   block.first_position = static_cast<std::uint64_t>(index * block_rows_);
   block.position_count = block.view.row_count;
-  const bool sealed = index < sealed_.size();
-  if (sealed && sealed_[index].packed != nullptr) {
+  if (index < sealed_.size() && sealed_[index].packed != nullptr) {
     const PackedRows& packed = *sealed_[index].packed;
     block.row_offsets = packed.offsets.data();
     block.view.row_count = packed.row_count();
@@ -98,9 +96,20 @@ PositionedBlock Snapshot::BlockAt(std::int64_t index) const {
     }
     return block;
   }
-  const auto& live = sealed ? sealed_[index].live : tail_.live;
-  if (live != nullptr) block.row_mask = live->words();
+  if (const RowMask* live = LiveRowsOf(index)) block.row_mask = live->words();
   return block;
+}
+
+const MemorySet& Snapshot::MemoriesBefore(std::int64_t index) const {
+  return index < sealed_.size() ? *sealed_[index].memories_before : *tail_.memories_before;
+}
+
+const RowBounds& Snapshot::BoundsOf(std::int64_t index) const {
+  return index < sealed_.size() ? *sealed_[index].bounds : *tail_.bounds;
+}
+
+const RowMask* Snapshot::LiveRowsOf(std::int64_t index) const {
+  return index < sealed_.size() ? sealed_[index].live.get() : tail_.live.get();
 }
 
 Snapshot::Blocks Snapshot::BlocksOf(std::uint64_t begin, std::uint64_t end) const {
@@ -118,9 +127,7 @@ std::unique_ptr<RunningMemory> Snapshot::MemoryAsOf(std::uint64_t position,
   if (position == 0) return MemorySetOf(*config_)[index].Clone();
   // From the block of the last row before it, so that there is always one.
   const std::int64_t block_index = static_cast<std::int64_t>(position - 1) / block_rows_;
-  const MemorySet& checkpoint =
-      block_index < sealed_.size() ? *sealed_[block_index].memories_before : *tail_.memories_before;
-  std::unique_ptr<RunningMemory> memory = checkpoint[index].Clone();
+  std::unique_ptr<RunningMemory> memory = MemoriesBefore(block_index)[index].Clone();
   const kernels::BlockView block = HistoryAt(block_index);
   const std::int64_t end = static_cast<std::int64_t>(position) - block_index * block_rows_;
   for (std::int64_t row = 0; row < end; ++row) {
@@ -135,6 +142,18 @@ std::unique_ptr<RunningMemory> Snapshot::MemoryAsOf(std::uint64_t position,
 const RowTags* Snapshot::TagsAt(std::uint64_t position) const {
   const std::int64_t index = static_cast<std::int64_t>(position) / block_rows_;
   return index < sealed_.size() ? sealed_[index].tags.get() : tail_.tags.get();
+}
+
+Snapshot::TagsOfRow Snapshot::TagsOf(std::uint64_t position) const {
+  TagsOfRow result;
+  if (const RowTags* tags = TagsAt(position)) {
+    const std::int64_t offset = static_cast<std::int64_t>(position) % block_rows_;
+    result.id = tags->id(offset);
+    for (const std::uint32_t label : tags->labels(offset)) {
+      result.labels.emplace_back(labels_->NameOf(label));
+    }
+  }
+  return result;
 }
 
 std::optional<std::uint64_t> Snapshot::IdAt(std::uint64_t position) const {
@@ -152,13 +171,9 @@ Row Snapshot::RowOf(const PositionedBlock& block, std::int64_t index) const {
   row.key.resize(shape_.key_dim);
   for (std::int64_t i = 0; i < shape_.key_dim; ++i) row.key[i] = key[i * kernels::kPanelRows];
   row.value.assign(value, value + shape_.value_dim);
-  if (const RowTags* tags = TagsAt(row.position)) {
-    const std::int64_t offset = block.OffsetOf(index);
-    row.id = tags->id(offset);
-    for (const std::uint32_t label : tags->labels(offset)) {
-      row.labels.emplace_back(labels_->NameOf(label));
-    }
-  }
+  TagsOfRow tags = TagsOf(row.position);
+  row.id = tags.id;
+  row.labels = std::move(tags.labels);
   return row;
 }
 

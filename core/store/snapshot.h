@@ -88,6 +88,12 @@ class Snapshot {
   // row_count(). Reads at most one block.
   std::unique_ptr<RunningMemory> MemoryAsOf(std::uint64_t position, std::size_t index) const;
 
+  struct TagsOfRow {
+    std::optional<std::uint64_t> id;
+    std::vector<std::string> labels;
+  };
+  // Of the row at `position` < row_count(), deleted or not.
+  TagsOfRow TagsOf(std::uint64_t position) const;
   // The id of the row at `position`, if there is such a row and it has one.
   std::optional<std::uint64_t> IdAt(std::uint64_t position) const;
   // The tags of the block that holds `position` < row_count(); null if none of its rows has any.
@@ -95,15 +101,23 @@ class Snapshot {
   // The labels of the store's rows; null if no row has ever had one.
   const LabelDictionary* labels() const { return labels_.get(); }
 
+  // The rows of a block, and all that block `index` ever had.
+  std::int64_t block_rows() const { return block_rows_; }
+  kernels::BlockView HistoryAt(std::int64_t index) const;
+  // The memories as of the first row of block `index`, which has one.
+  const MemorySet& MemoriesBefore(std::int64_t index) const;
+  const RowBounds& BoundsOf(std::int64_t index) const;
+  // The rows of block `index` that are not deleted. Null: all.
+  const RowMask* LiveRowsOf(std::int64_t index) const;
+
   // Row `row` of `block`, which BlocksOf returned. Exact bits.
   Row RowOf(const PositionedBlock& block, std::int64_t row) const;
 
  private:
   friend class StoreWriter;
 
-  // Block `index` with its live rows, and with all it ever had.
+  // Block `index` with its live rows.
   PositionedBlock BlockAt(std::int64_t index) const;
-  kernels::BlockView HistoryAt(std::int64_t index) const;
 
   std::shared_ptr<const StoreConfig> config_;
   kernels::PanelShape shape_;

@@ -5,15 +5,6 @@
 #include <utility>
 
 namespace softlookup {
-namespace {
-
-std::uint64_t NextIncarnation() {
-  static std::atomic<std::uint64_t> last{0};
-  return ++last;
-}
-
-}  // namespace
-
 class Store::Waiter {
  public:
   Waiter(std::uint64_t revision, absl::AnyInvocable<void(absl::Status)> callback)
@@ -32,8 +23,8 @@ class Store::Waiter {
   absl::AnyInvocable<void(absl::Status)> callback_;  // Belongs to whoever sets done_.
 };
 
-Store::Store(std::unique_ptr<StoreWriter> writer, absl::Time create_time)
-    : incarnation_(NextIncarnation()), create_time_(create_time), writer_(std::move(writer)) {
+Store::Store(std::uint64_t number, std::unique_ptr<StoreWriter> writer, absl::Time create_time)
+    : number_(number), create_time_(create_time), writer_(std::move(writer)) {
   absl::MutexLock lock(&mutex_);
   snapshot_ = writer_->newest();
 }

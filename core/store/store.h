@@ -20,13 +20,12 @@ namespace softlookup {
 // the writer, which belongs to the one thread that writes.
 class Store {
  public:
-  Store(std::unique_ptr<StoreWriter> writer, absl::Time create_time);
-  Store(StoreConfig config, absl::Time create_time)
-      : Store(std::make_unique<StoreWriter>(std::move(config)), create_time) {}
+  // `number` tells the store from all others that the engine has had, of the same name or not.
+  Store(std::uint64_t number, std::unique_ptr<StoreWriter> writer, absl::Time create_time);
 
   std::shared_ptr<const Snapshot> snapshot() const;
-  // Different for every store of the process.
-  std::uint64_t incarnation() const { return incarnation_; }
+  std::uint64_t number() const { return number_; }
+  absl::Time create_time() const { return create_time_; }
   StoreInfo InfoOf(const Snapshot& snapshot) const;
   StoreInfo info() const { return InfoOf(*snapshot()); }
 
@@ -47,7 +46,7 @@ class Store {
   // Someone who waits for a revision; whoever takes the callback runs it.
   class Waiter;
 
-  const std::uint64_t incarnation_;
+  const std::uint64_t number_;
   const absl::Time create_time_;
   const std::unique_ptr<StoreWriter> writer_;
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/error.h"
+#include "core/base/limits.h"
 #include "core/base/status_macros.h"
 #include "core/store/row_selection.h"
 
@@ -38,6 +39,7 @@ StoreWriter::StoreWriter(StoreConfig config)
 void StoreWriter::Keep() {
   kept_ = state_;
   id_changes_.clear();
+  writer_changes_.clear();
   memories_kept_ = true;
   partial_panel_shown_ = true;
 }
@@ -55,6 +57,28 @@ void StoreWriter::Undo() {
     }
   }
   id_changes_.clear();
+  for (auto change = writer_changes_.rbegin(); change != writer_changes_.rend(); ++change) {
+    if (change->before) {
+      writers_[change->writer] = *change->before;
+    } else {
+      writers_.erase(change->writer);
+    }
+  }
+  writer_changes_.clear();
+}
+
+const WriterState* StoreWriter::FindWriter(absl::string_view writer) const {
+  const auto found = writers_.find(writer);
+  return found == writers_.end() ? nullptr : &found->second;
+}
+
+void StoreWriter::SetWriter(const std::string& writer, WriterState state) {
+  const auto found = writers_.find(writer);
+  writer_changes_.push_back({.writer = writer,
+                             .before = found == writers_.end()
+                                           ? std::nullopt
+                                           : std::optional<WriterState>(found->second)});
+  writers_[writer] = state;
 }
 
 MemoryValue StoreWriter::ReadMemory(std::size_t index) const {
@@ -76,7 +100,20 @@ void StoreWriter::SetId(std::uint64_t id, std::optional<std::uint64_t> position)
 }
 
 absl::StatusOr<AppendOutcome> StoreWriter::Append(const RowBatch& batch) {
-  AppendOutcome outcome;
+  AppendOutcome outcome{.snapshot = newest()};
+  const bool has_writer = !batch.writer.empty();
+  const WriterState* known = FindWriter(batch.writer);
+  WriterState writer = known == nullptr ? WriterState{} : *known;
+  if (known != nullptr && batch.sequence <= known->last_sequence) {
+    outcome.duplicate = true;
+    return outcome;
+  }
+  if (has_writer && known == nullptr &&
+      static_cast<std::int64_t>(writers_.size()) >= kWriterCountMax) {
+    return MakeError(reasons::kTooManyWriters,
+                     absl::StrCat("The store knows its limit of ", kWriterCountMax, " writers"),
+                     {{"limit", absl::StrCat(kWriterCountMax)}});
+  }
   SOFTLOOKUP_ASSIGN_OR_RETURN(const Admission admission, Admit(batch));
   outcome.masked_blocks = DeletePositions(admission.replaced);
   outcome.first_position = RowCount();
@@ -86,8 +123,13 @@ absl::StatusOr<AppendOutcome> StoreWriter::Append(const RowBatch& batch) {
     AppendRow(batch.keys.row(row), batch.values.row(row));
     ++outcome.appended_count;
   }
-  if (outcome.appended_count > 0) MakeSnapshot();
-  outcome.snapshot = state_.newest;
+  if (has_writer) {
+    writer.last_sequence = batch.sequence;
+    if (outcome.appended_count > 0) writer.last_position = RowCount() - 1;
+    SetWriter(std::string(batch.writer), writer);
+  }
+  if (outcome.appended_count > 0 || has_writer) MakeSnapshot();
+  outcome.snapshot = newest();
   return outcome;
 }
 
@@ -317,6 +359,7 @@ std::int64_t StoreWriter::ByteSize() const {
       state_.packed_bytes + state_.tag_bytes + static_cast<std::int64_t>(live_ids_.capacity() * 17);
   if (state_.tail_tags != nullptr) bytes += state_.tail_tags->bytes();
   if (state_.labels != nullptr) bytes += state_.labels->bytes();
+  bytes += static_cast<std::int64_t>(writers_.capacity() * (sizeof(std::string) + 17));
   return bytes + (state_.tail_rows > 0 ? 2 : 1) * memory_bytes;
 }
 

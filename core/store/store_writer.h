@@ -28,12 +28,23 @@ struct RowBatch {
   absl::Span<const std::uint64_t> ids;                    // None, or one a row, all different.
   absl::Span<const std::vector<std::string>> row_labels;  // None, or one a row.
   OnConflict on_conflict = OnConflict::kFail;
+  // Who appends, and which of their appends this is: a sequence not above the writer's last one is
+  // a duplicate. No writer: never.
+  absl::string_view writer;
+  std::uint64_t sequence = 0;
+};
+
+// Where a writer stands.
+struct WriterState {
+  std::uint64_t last_sequence = 0;
+  std::uint64_t last_position = 0;  // Of the last row it appended; 0 if all its rows were skipped.
 };
 
 struct AppendOutcome {
   std::shared_ptr<const Snapshot> snapshot;  // The first that shows the rows.
   std::uint64_t first_position = 0;
   std::uint64_t appended_count = 0;         // Less than the batch's where rows were skipped.
+  bool duplicate = false;                   // Then nothing else was done.
   std::vector<std::int64_t> masked_blocks;  // Those that lost rows, by index, ascending.
 };
 
@@ -54,8 +65,9 @@ class StoreWriter {
   // What the next write builds on.
   const std::shared_ptr<const Snapshot>& newest() const { return state_.newest; }
 
-  // Appends the rows as one revision; if all are skipped, there is none. ROW_EXISTS, and nothing
-  // changed, if a live row has one of the ids and on_conflict says so.
+  // Appends the rows as one revision; if all are skipped and there is no writer to remember, there
+  // is none. ROW_EXISTS, and nothing changed, if a live row has one of the ids and on_conflict says
+  // so; TOO_MANY_WRITERS likewise.
   absl::StatusOr<AppendOutcome> Append(const RowBatch& batch);
 
   // Deletes the live rows that `filter` leaves as one revision; if there are none, there is none.
@@ -64,6 +76,9 @@ class StoreWriter {
 
   // Changes the configuration as one revision. Name and dimensions stay.
   std::shared_ptr<const Snapshot> Update(absl::FunctionRef<void(StoreConfig&)> change);
+
+  // Where `writer` stands; null if it never appended.
+  const WriterState* FindWriter(absl::string_view writer) const;
 
   // Memory `index`, as Snapshot numbers them, as of all rows.
   MemoryValue ReadMemory(std::size_t index) const;
@@ -74,7 +89,9 @@ class StoreWriter {
   void Undo();
 
  private:
-  // All that a write changes but for live_ids_. Copying it costs a few pointers.
+  friend class StoreLoader;
+
+  // All that a write changes but for live_ids_ and writers_. Copying it costs a few pointers.
   struct State {
     std::shared_ptr<const Snapshot> newest;
     std::shared_ptr<const StoreConfig> config;
@@ -104,6 +121,10 @@ class StoreWriter {
     std::vector<std::uint64_t> replaced;
   };
 
+  struct WriterChange {
+    std::string writer;
+    std::optional<WriterState> before;
+  };
   struct IdChange {
     std::uint64_t id = 0;
     std::optional<std::uint64_t> position_before;
@@ -120,6 +141,7 @@ class StoreWriter {
   // Called whenever one of its rows goes: the bits of an answer depend on which rows are live, not
   // on the order in which the others went.
   void PackIfFewAreLive(SealedBlock& block);
+  void SetWriter(const std::string& writer, WriterState state);
   // The live row of `id` is at `position`, or gone.
   void SetId(std::uint64_t id, std::optional<std::uint64_t> position);
   // Makes the state's snapshot, as the next revision.
@@ -136,6 +158,8 @@ class StoreWriter {
   State kept_;
   absl::flat_hash_map<std::uint64_t, std::uint64_t> live_ids_;  // Id to position.
   std::vector<IdChange> id_changes_;                            // Since the last Keep.
+  absl::flat_hash_map<std::string, WriterState> writers_;
+  std::vector<WriterChange> writer_changes_;  // Likewise.
   // Of the batch in progress; moved to tail_tags when its snapshot is made or the tail sealed.
   std::unique_ptr<RowTags> growing_tags_;
   // Once a snapshot or the kept state has the partial panel, or the memories, the next row goes

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -48,12 +49,18 @@ struct AppendRequest {
   OnConflict on_conflict = OnConflict::kUnspecified;      // Unspecified: fail.
   absl::Span<const std::vector<std::string>> row_labels;  // None, or one a row.
   std::vector<std::string> return_memories;
+  // Who appends, and which of their appends this is: one that is not above their last is a
+  // duplicate. Both or neither; a sequence is at least 1.
+  std::string writer;
+  std::uint64_t sequence = 0;
+  bool durable = true;                 // Acknowledged when it is on disk, or when it is visible.
   std::shared_ptr<AppendChain> chain;  // May be null.
 };
 
 struct AppendResult {
   std::uint64_t first_position = 0;
   std::uint64_t appended_count = 0;
+  bool duplicate = false;       // It had been applied before; nothing was done.
   std::uint64_t row_count = 0;  // After this append, as is the revision.
   std::uint64_t revision = 0;
   std::vector<MemoryState> memories;  // As of this append, in the order asked for.
@@ -113,6 +120,12 @@ class RowReader {
   virtual std::int64_t row_bytes() const = 0;
 };
 
+// Where a writer resumes.
+struct WriterInfo {
+  std::uint64_t last_sequence = 0;
+  std::uint64_t last_position = 0;  // Of the last row it wrote.
+};
+
 struct ListResult {
   std::vector<StoreInfo> stores;  // By name, ascending.
   bool more = false;              // Stores with this prefix follow.
@@ -130,6 +143,16 @@ class Engine {
 
   // An engine that keeps everything in memory.
   static std::unique_ptr<Engine> Create(const EngineOptions& options);
+
+  // An engine that keeps everything in `directory` as well, which is made if there is none, and
+  // that begins with what is there: returns when all of it is loaded. A store that is damaged
+  // answers DATA_LOSS to everything; on_damage hears of it.
+  //
+  // DIRECTORY_IN_USE if another process has it open, DATA_LOSS if it is damaged as a whole,
+  // STORAGE_FAILED for what else the file system refuses.
+  static absl::StatusOr<std::unique_ptr<Engine>> Open(
+      const EngineOptions& options, const std::string& directory,
+      absl::FunctionRef<void(const absl::Status&)> on_damage);
 
   // Waits for lookups in progress. Nothing may be called any more.
   virtual ~Engine() = default;
@@ -150,6 +173,11 @@ class Engine {
   // that all writes share, so it must be quick and must not wait for another write. If too much
   // waits already, it runs here, with QUEUE_FULL.
   virtual void Append(const AppendRequest& request, AppendCallback callback) = 0;
+
+  // Where `writer` stands, all appends called before counted. WRITER_NOT_FOUND if it never
+  // appended to the store.
+  virtual absl::StatusOr<WriterInfo> GetWriter(absl::string_view store,
+                                               absl::string_view writer) = 0;
 
   // The rows that `filter` leaves of the newest snapshot.
   virtual absl::StatusOr<std::unique_ptr<RowReader>> ReadRows(absl::string_view store,

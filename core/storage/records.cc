@@ -1,0 +1,297 @@
+#include "core/storage/records.h"
+
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/error.h"
+#include "core/base/status_macros.h"
+#include "core/storage/coding.h"
+
+namespace softlookup {
+namespace {
+
+constexpr std::uint32_t kFormatVersion = 1;
+constexpr std::uint8_t kRecordVersion = 1;
+constexpr std::uint8_t kHasIds = 1;
+constexpr std::uint8_t kHasLabels = 2;
+
+absl::Status Damaged(absl::string_view what) {
+  return MakeError(reasons::kDataLoss, absl::StrCat("a record of ", what, " cannot be read"));
+}
+
+Encoder Begin() {
+  Encoder encoder;
+  encoder.Put(kRecordVersion);
+  return encoder;
+}
+
+// A decoder behind the version. `what` is what the record is of.
+absl::StatusOr<Decoder> Open(absl::string_view value, absl::string_view what) {
+  Decoder decoder(value);
+  const std::uint8_t version = decoder.Get<std::uint8_t>();
+  if (!decoder.ok()) return Damaged(what);
+  if (version != kRecordVersion) {
+    return MakeError(reasons::kDataLoss,
+                     absl::StrCat("a record of ", what, " has version ", int{version},
+                                  "; this server reads up to ", int{kRecordVersion}));
+  }
+  return decoder;
+}
+
+// Numbers in keys: the bytes that sort as the numbers do.
+void PutKeyNumber(std::uint64_t number, std::string& key) {
+  for (int shift = 56; shift >= 0; shift -= 8) key.push_back(static_cast<char>(number >> shift));
+}
+
+std::uint64_t KeyNumber(absl::string_view bytes) {
+  std::uint64_t number = 0;
+  for (int i = 0; i < 8; ++i) number = number << 8 | static_cast<std::uint8_t>(bytes[i]);
+  return number;
+}
+
+bool HasNumber(RecordKind kind) {
+  return kind == RecordKind::kBlockStart || kind == RecordKind::kLiveRows ||
+         kind == RecordKind::kRows;
+}
+
+void PutFloats(const std::vector<float>& floats, Encoder& encoder) {
+  encoder.PutAll(absl::MakeConstSpan(floats));
+}
+
+std::string KeyOfNumber(std::uint64_t store) {
+  std::string key;
+  PutKeyNumber(store, key);
+  return key;
+}
+
+}  // namespace
+
+std::string EncodeKey(const RecordKey& key) {
+  std::string bytes = KeyOfNumber(key.store);
+  bytes.push_back(static_cast<char>(key.kind));
+  if (HasNumber(key.kind)) PutKeyNumber(key.number, bytes);
+  bytes += key.writer;
+  return bytes;
+}
+
+absl::StatusOr<RecordKey> ParseKey(absl::string_view bytes) {
+  if (bytes.size() < 9) return Damaged("unknown kind");
+  RecordKey key{.store = KeyNumber(bytes), .kind = static_cast<RecordKind>(bytes[8])};
+  if (key.kind < RecordKind::kConfig || key.kind > RecordKind::kWriter) {
+    return Damaged("unknown kind");
+  }
+  bytes.remove_prefix(9);
+  if (HasNumber(key.kind)) {
+    if (bytes.size() != 8) return Damaged("unknown kind");
+    key.number = KeyNumber(bytes);
+  } else if (key.kind == RecordKind::kWriter) {
+    key.writer = std::string(bytes);
+  } else if (!bytes.empty()) {
+    return Damaged("unknown kind");
+  }
+  return key;
+}
+
+KeyRange KeysOfStore(std::uint64_t store) {
+  return {.begin = KeyOfNumber(store), .end = KeyOfNumber(store + 1)};
+}
+
+KeyRange KeysOfAllStores() {
+  return {.begin = KeyOfNumber(1), .end = KeyOfNumber(~std::uint64_t{0})};
+}
+
+std::string FormatKey() { return KeyOfNumber(0) + '\0'; }
+
+std::string EncodeFormat() {
+  Encoder encoder;
+  encoder.Put(kFormatVersion);
+  return encoder.Take();
+}
+
+absl::Status CheckFormat(absl::string_view value) {
+  Decoder decoder(value);
+  const std::uint32_t version = decoder.Get<std::uint32_t>();
+  if (!decoder.at_end()) return Damaged("the format");
+  if (version != kFormatVersion) {
+    return MakeError(reasons::kDataLoss,
+                     absl::StrCat("the data directory has format ", version,
+                                  "; this server reads up to ", kFormatVersion));
+  }
+  return absl::OkStatus();
+}
+
+std::string EncodeConfig(const ConfigRecord& record) {
+  const StoreConfig& config = record.config;
+  Encoder encoder = Begin();
+  encoder.PutString(config.name);
+  encoder.Put(config.key_dim);
+  encoder.Put(config.value_dim);
+  encoder.Put(config.num_heads);
+  encoder.Put(static_cast<std::uint8_t>(config.score));
+  encoder.Put(config.temperature);
+  encoder.Put(static_cast<std::int64_t>(absl::ToUnixNanos(record.create_time)));
+  encoder.Put(static_cast<std::uint32_t>(config.memories.size()));
+  for (const MemorySpec& memory : config.memories) {
+    encoder.PutString(memory.name);
+    encoder.Put(static_cast<std::uint8_t>(memory.kind));
+    encoder.Put(memory.decay);
+    encoder.Put(static_cast<std::uint32_t>(memory.gate.size()));
+    PutFloats(memory.gate, encoder);
+  }
+  encoder.Put(static_cast<std::uint8_t>(config.projection != nullptr));
+  if (config.projection != nullptr) {
+    encoder.Put(config.projection->input_dim);
+    PutFloats(config.projection->query, encoder);
+    PutFloats(config.projection->key, encoder);
+    PutFloats(config.projection->value, encoder);
+  }
+  encoder.Put(static_cast<std::uint32_t>(config.labels.size()));
+  for (const auto& [key, value] : config.labels) {
+    encoder.PutString(key);
+    encoder.PutString(value);
+  }
+  return encoder.Take();
+}
+
+absl::StatusOr<ConfigRecord> ParseConfig(absl::string_view value) {
+  constexpr absl::string_view kWhat = "a configuration";
+  SOFTLOOKUP_ASSIGN_OR_RETURN(Decoder decoder, Open(value, kWhat));
+  ConfigRecord record;
+  StoreConfig& config = record.config;
+  config.name = std::string(decoder.GetString());
+  config.key_dim = decoder.Get<std::int64_t>();
+  config.value_dim = decoder.Get<std::int64_t>();
+  config.num_heads = decoder.Get<std::int64_t>();
+  config.score = static_cast<Score>(decoder.Get<std::uint8_t>());
+  config.temperature = decoder.Get<double>();
+  record.create_time = absl::FromUnixNanos(decoder.Get<std::int64_t>());
+  for (std::uint32_t left = decoder.Get<std::uint32_t>(); left > 0 && decoder.ok(); --left) {
+    MemorySpec& memory = config.memories.emplace_back();
+    memory.name = std::string(decoder.GetString());
+    memory.kind = static_cast<MemoryKind>(decoder.Get<std::uint8_t>());
+    memory.decay = decoder.Get<double>();
+    memory.gate = decoder.GetAll<float>(decoder.Get<std::uint32_t>());
+  }
+  if (decoder.Get<std::uint8_t>() != 0) {
+    auto projection = std::make_shared<Projection>();
+    projection->input_dim = decoder.Get<std::int64_t>();
+    const auto input_dim = static_cast<std::uint64_t>(projection->input_dim);
+    const auto key_dim = static_cast<std::uint64_t>(config.key_dim);
+    projection->query = decoder.GetAll<float>(key_dim * input_dim);
+    projection->key = decoder.GetAll<float>(key_dim * input_dim);
+    projection->value =
+        decoder.GetAll<float>(static_cast<std::uint64_t>(config.value_dim) * input_dim);
+    config.projection = std::move(projection);
+  }
+  for (std::uint32_t left = decoder.Get<std::uint32_t>(); left > 0 && decoder.ok(); --left) {
+    std::string key(decoder.GetString());
+    config.labels[std::move(key)] = std::string(decoder.GetString());
+  }
+  if (!decoder.at_end()) return Damaged(kWhat);
+  return record;
+}
+
+std::string EncodeHead(const HeadRecord& record) {
+  Encoder encoder = Begin();
+  encoder.Put(record.revision);
+  encoder.Put(record.row_count);
+  return encoder.Take();
+}
+
+absl::StatusOr<HeadRecord> ParseHead(absl::string_view value) {
+  SOFTLOOKUP_ASSIGN_OR_RETURN(Decoder decoder, Open(value, "a head"));
+  HeadRecord record;
+  record.revision = decoder.Get<std::uint64_t>();
+  record.row_count = decoder.Get<std::uint64_t>();
+  if (!decoder.at_end()) return Damaged("a head");
+  return record;
+}
+
+std::string EncodeBlockStart(const BlockStartRecord& record) {
+  Encoder encoder = Begin();
+  encoder.Put(static_cast<std::uint32_t>(record.memories.size()));
+  encoder.PutAll(absl::MakeConstSpan(record.memories));
+  encoder.Put(static_cast<std::uint32_t>(record.bounds.size()));
+  PutFloats(record.bounds, encoder);
+  return encoder.Take();
+}
+
+absl::StatusOr<BlockStartRecord> ParseBlockStart(absl::string_view value) {
+  SOFTLOOKUP_ASSIGN_OR_RETURN(Decoder decoder, Open(value, "a block's start"));
+  BlockStartRecord record;
+  record.memories = decoder.GetAll<double>(decoder.Get<std::uint32_t>());
+  record.bounds = decoder.GetAll<float>(decoder.Get<std::uint32_t>());
+  if (!decoder.at_end()) return Damaged("a block's start");
+  return record;
+}
+
+std::string EncodeLiveRows(const LiveRowsRecord& record) {
+  Encoder encoder = Begin();
+  encoder.PutAll(absl::MakeConstSpan(record));
+  return encoder.Take();
+}
+
+absl::StatusOr<LiveRowsRecord> ParseLiveRows(absl::string_view value) {
+  SOFTLOOKUP_ASSIGN_OR_RETURN(Decoder decoder, Open(value, "live rows"));
+  LiveRowsRecord record;
+  for (std::uint64_t& word : record) word = decoder.Get<std::uint64_t>();
+  if (!decoder.at_end()) return Damaged("live rows");
+  return record;
+}
+
+std::string EncodeRows(const RowsRecord& record) {
+  Encoder encoder = Begin();
+  encoder.Put(static_cast<std::uint8_t>((record.ids.empty() ? 0 : kHasIds) |
+                                        (record.row_labels.empty() ? 0 : kHasLabels)));
+  encoder.Put(record.row_count);
+  encoder.PutBytes(record.components);
+  encoder.PutAll(absl::MakeConstSpan(record.ids));
+  for (const std::vector<std::string>& labels : record.row_labels) {
+    encoder.Put(static_cast<std::uint8_t>(labels.size()));
+    for (const std::string& label : labels) {
+      encoder.Put(static_cast<std::uint8_t>(label.size()));
+      encoder.PutBytes(label);
+    }
+  }
+  return encoder.Take();
+}
+
+absl::StatusOr<RowsRecord> ParseRows(absl::string_view value, std::int64_t row_bytes) {
+  SOFTLOOKUP_ASSIGN_OR_RETURN(Decoder decoder, Open(value, "rows"));
+  RowsRecord record;
+  const std::uint8_t flags = decoder.Get<std::uint8_t>();
+  record.row_count = decoder.Get<std::uint32_t>();
+  record.components =
+      decoder.GetBytes(std::uint64_t{record.row_count} * static_cast<std::uint64_t>(row_bytes));
+  if (!decoder.ok()) return Damaged("rows");
+  if ((flags & kHasIds) != 0) record.ids = decoder.GetAll<std::uint64_t>(record.row_count);
+  if ((flags & kHasLabels) != 0) {
+    record.row_labels.resize(record.row_count);
+    for (std::vector<std::string>& labels : record.row_labels) {
+      for (int left = decoder.Get<std::uint8_t>(); left > 0; --left) {
+        labels.emplace_back(decoder.GetBytes(decoder.Get<std::uint8_t>()));
+      }
+    }
+  }
+  if (!decoder.at_end()) return Damaged("rows");
+  return record;
+}
+
+std::string EncodeWriter(const WriterRecord& record) {
+  Encoder encoder = Begin();
+  encoder.Put(record.last_sequence);
+  encoder.Put(record.last_position);
+  return encoder.Take();
+}
+
+absl::StatusOr<WriterRecord> ParseWriter(absl::string_view value) {
+  SOFTLOOKUP_ASSIGN_OR_RETURN(Decoder decoder, Open(value, "a writer"));
+  WriterRecord record;
+  record.last_sequence = decoder.Get<std::uint64_t>();
+  record.last_position = decoder.Get<std::uint64_t>();
+  if (!decoder.at_end()) return Damaged("a writer");
+  return record;
+}
+
+}  // namespace softlookup

@@ -1,0 +1,191 @@
+#include "core/store/store_loader.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/error.h"
+#include "core/base/status_macros.h"
+#include "core/store/row_codec.h"
+
+namespace softlookup {
+namespace {
+
+using kernels::kPanelRows;
+
+absl::Status Incomplete(absl::string_view what, std::uint64_t position) {
+  return MakeError(reasons::kDataLoss, absl::StrCat(what, " at position ", position),
+                   {{"position", absl::StrCat(position)}});
+}
+
+}  // namespace
+
+std::vector<float> SaveBounds(const RowBounds& bounds) {
+  std::vector<float> floats = {bounds.key_magnitude, bounds.value_magnitude};
+  floats.insert(floats.end(), bounds.key_norms_max.begin(), bounds.key_norms_max.end());
+  return floats;
+}
+
+StoreLoader::StoreLoader(StoreConfig config, std::uint64_t revision, std::uint64_t row_count)
+    : writer_(std::make_unique<StoreWriter>(std::move(config))), row_count_(row_count) {
+  writer_->state_.revision = revision - 1;  // The snapshot at the end is the next.
+}
+
+absl::Status StoreLoader::AddBlockStart(std::uint64_t index, absl::Span<const double> memories,
+                                        absl::Span<const float> bounds_before) {
+  const StoreConfig& config = *writer_->state_.config;
+  const std::uint64_t position = index * static_cast<std::uint64_t>(writer_->block_rows_);
+  BlockStart start{.memories = std::make_shared<MemorySet>(MemorySetOf(config))};
+  if (!start.memories->Restore(memories)) return Incomplete("memories of another shape", position);
+  if (index > 0) {
+    if (bounds_before.size() != 2 + static_cast<std::size_t>(config.num_heads)) {
+      return Incomplete("bounds of another shape", position);
+    }
+    start.bounds_before = {.key_magnitude = bounds_before[0],
+                           .value_magnitude = bounds_before[1],
+                           .key_norms_max = {bounds_before.begin() + 2, bounds_before.end()}};
+  }
+  starts_[index] = std::move(start);
+  return absl::OkStatus();
+}
+
+void StoreLoader::AddLiveRows(std::uint64_t index, const RowMask& live) {
+  live_[index] = std::make_shared<const RowMask>(live);
+}
+
+void StoreLoader::AddWriter(const std::string& writer, WriterState state) {
+  writer_->writers_[writer] = state;
+}
+
+absl::Status StoreLoader::AddRows(std::uint64_t first_position, std::uint64_t count,
+                                  absl::string_view components, absl::Span<const std::uint64_t> ids,
+                                  absl::Span<const std::vector<std::string>> row_labels) {
+  if (first_position >= row_count_) return absl::OkStatus();  // Of a write that was not finished.
+  if (first_position != loaded_) return Incomplete("rows are missing", loaded_);
+  const std::uint64_t row_bytes =
+      static_cast<std::uint64_t>(writer_->shape_.floats() / kPanelRows * 4);
+  if (count == 0 || count > row_count_ - loaded_ || components.size() != count * row_bytes) {
+    return Incomplete("rows of another shape", loaded_);
+  }
+  const std::uint64_t end = loaded_ + count;
+  while (loaded_ < end) {
+    if (loaded_ % block_rows() == 0) StartBlock();
+    const std::uint64_t block = loaded_ / block_rows();
+    const std::uint64_t stop = std::min(end, (block + 1) * block_rows());
+    const std::int64_t first_panel = static_cast<std::int64_t>(block * block_rows()) / kPanelRows;
+    DecodeComponents(components, writer_->shape_, loaded_, stop,
+                     [&](std::int64_t panel) { return panels_->panel(panel - first_panel); });
+    components.remove_prefix((stop - loaded_) * row_bytes);
+    for (; loaded_ < stop; ++loaded_) {
+      const std::uint64_t row = loaded_ - first_position;
+      TagRow(loaded_, ids.empty() ? std::nullopt : std::optional<std::uint64_t>(ids[row]),
+             row_labels.empty() ? absl::Span<const std::string>() : row_labels[row]);
+    }
+    if (loaded_ % block_rows() == 0 && loaded_ < row_count_) {
+      const auto next = starts_.find(block + 1);
+      if (next == starts_.end() || !starts_.contains(block)) {
+        return Incomplete("the start of a block is missing", loaded_);
+      }
+      Seal(TakeBlock(block, std::move(next->second.bounds_before)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+void StoreLoader::StartBlock() {
+  // The last block gets room for the rows that it has.
+  const std::int64_t rows = static_cast<std::int64_t>(std::min(block_rows(), row_count_ - loaded_));
+  panels_ = std::make_shared<PanelBuffer>(writer_->shape_, (rows + kPanelRows - 1) / kPanelRows);
+}
+
+void StoreLoader::TagRow(std::uint64_t position, std::optional<std::uint64_t> id,
+                         absl::Span<const std::string> labels) {
+  if (!id && labels.empty()) return;
+  if (tags_ == nullptr) tags_ = std::make_unique<RowTags>();
+  auto& dictionary = writer_->state_.labels;
+  std::vector<std::uint32_t> numbers;
+  for (const std::string& label : labels) {
+    if (dictionary == nullptr) dictionary = std::make_shared<LabelDictionary>();
+    numbers.push_back(dictionary->Intern(label));
+  }
+  tags_->Add(static_cast<std::int64_t>(position % block_rows()), id, std::move(numbers));
+}
+
+SealedBlock StoreLoader::TakeBlock(std::uint64_t index, RowBounds bounds) {
+  SealedBlock block{.panels = std::move(panels_),
+                    .bounds = std::make_shared<const RowBounds>(std::move(bounds)),
+                    .memories_before = starts_[index].memories,
+                    .tags = std::move(tags_)};
+  const std::uint64_t begin = index * block_rows();
+  const std::int64_t rows = static_cast<std::int64_t>(loaded_ - begin);
+  if (const auto live = live_.find(index); live != live_.end()) {
+    block.live = live->second;
+    writer_->state_.deleted_count +=
+        static_cast<std::uint64_t>(rows - block.live->CountFirst(rows));
+  }
+  for (std::int64_t row = 0; block.tags != nullptr && row < rows; ++row) {
+    const std::optional<std::uint64_t> id = block.tags->id(row);
+    if (id && (block.live == nullptr || (*block.live)[row])) {
+      writer_->live_ids_[*id] = begin + static_cast<std::uint64_t>(row);
+    }
+  }
+  return block;
+}
+
+void StoreLoader::Seal(SealedBlock block) {
+  StoreWriter::State& state = writer_->state_;
+  if (block.tags != nullptr) state.tag_bytes += block.tags->bytes();
+  writer_->PackIfFewAreLive(block);
+  state.sealed.push_back(std::move(block));
+}
+
+absl::StatusOr<std::unique_ptr<StoreWriter>> StoreLoader::Finish() {
+  if (loaded_ != row_count_) return Incomplete("rows are missing", loaded_);
+  StoreWriter::State& state = writer_->state_;
+  if (row_count_ > 0) {
+    const std::uint64_t last = (row_count_ - 1) / block_rows();
+    const auto start = starts_.find(last);
+    if (start == starts_.end()) {
+      return Incomplete("the start of a block is missing", last * block_rows());
+    }
+    // What no record has of the last block follows from its rows.
+    auto memories = std::make_shared<MemorySet>(*start->second.memories);
+    RowBounds bounds;
+    const kernels::PanelShape& shape = writer_->shape_;
+    const std::int64_t rows = static_cast<std::int64_t>(row_count_ - last * block_rows());
+    std::vector<float> key(shape.key_dim);
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const float* panel = panels_->panel(row / kPanelRows);
+      const float* value = panel + shape.value_offset(row % kPanelRows);
+      for (std::int64_t dim = 0; dim < shape.key_dim; ++dim) {
+        key[dim] = panel[shape.key_offset(row % kPanelRows, dim)];
+      }
+      memories->Add(key.data(), 1, value);
+      bounds.Add(key.data(), value, *state.config);
+    }
+    state.memories = std::move(memories);
+    const std::shared_ptr<PanelBuffer> panels = panels_;
+    SealedBlock block = TakeBlock(last, std::move(bounds));
+    if (rows == writer_->block_rows_) {
+      Seal(std::move(block));
+    } else {
+      state.tail_rows = rows;
+      state.tail_panels = panels;
+      state.tail_bounds = *block.bounds;
+      state.tail_tags = block.tags;
+      state.tail_live = block.live;
+      state.memories_before_tail = block.memories_before;
+      if (rows % kPanelRows != 0) {
+        state.partial_panel = std::make_shared<PanelBuffer>(shape, 1);
+        std::memcpy(state.partial_panel->panel(0), panels->panel(rows / kPanelRows),
+                    shape.floats() * sizeof(float));
+      }
+    }
+  }
+  writer_->MakeSnapshot();
+  writer_->Keep();
+  return std::move(writer_);
+}
+
+}  // namespace softlookup

@@ -1,0 +1,68 @@
+#ifndef SOFTLOOKUP_CORE_STORE_STORE_LOADER_H_
+#define SOFTLOOKUP_CORE_STORE_STORE_LOADER_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "core/store/store_writer.h"
+
+namespace softlookup {
+
+// Makes the writer of a store out of what was kept of it, so that everything goes on, bit for bit,
+// as if it had never stopped. First come the starts of the blocks and the live rows, in any order,
+// then the rows in the order of their positions. DATA_LOSS if they do not make a whole. Not
+// thread-safe.
+class StoreLoader {
+ public:
+  StoreLoader(StoreConfig config, std::uint64_t revision, std::uint64_t row_count);
+
+  // The memories before the first row of block `index`, as MemorySet::Save gave them, and the
+  // bounds of the block before, as SaveBounds did; none for block 0.
+  absl::Status AddBlockStart(std::uint64_t index, absl::Span<const double> memories,
+                             absl::Span<const float> bounds_before);
+  void AddLiveRows(std::uint64_t index, const RowMask& live);
+  void AddWriter(const std::string& writer, WriterState state);
+  // `components` is of EncodeComponents.
+  absl::Status AddRows(std::uint64_t first_position, std::uint64_t count,
+                       absl::string_view components, absl::Span<const std::uint64_t> ids,
+                       absl::Span<const std::vector<std::string>> row_labels);
+  // Once, last.
+  absl::StatusOr<std::unique_ptr<StoreWriter>> Finish();
+
+ private:
+  struct BlockStart {
+    std::shared_ptr<MemorySet> memories;
+    RowBounds bounds_before;
+  };
+
+  std::uint64_t block_rows() const { return static_cast<std::uint64_t>(writer_->block_rows_); }
+  void StartBlock();
+  void TagRow(std::uint64_t position, std::optional<std::uint64_t> id,
+              absl::Span<const std::string> labels);
+  // The block in progress, which ends before loaded_, with its live rows counted and found by id.
+  SealedBlock TakeBlock(std::uint64_t index, RowBounds bounds);
+  void Seal(SealedBlock block);
+
+  std::unique_ptr<StoreWriter> writer_;
+  const std::uint64_t row_count_;
+  std::uint64_t loaded_ = 0;  // Rows so far.
+  std::map<std::uint64_t, BlockStart> starts_;
+  std::map<std::uint64_t, std::shared_ptr<const RowMask>> live_;
+  // Of the block in progress.
+  std::shared_ptr<PanelBuffer> panels_;
+  std::unique_ptr<RowTags> tags_;
+};
+
+// The bounds as numbers, for AddBlockStart.
+std::vector<float> SaveBounds(const RowBounds& bounds);
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_STORE_STORE_LOADER_H_
