@@ -7,16 +7,9 @@
 #include "server/status.h"
 
 namespace softlookup::server {
-namespace {
 
-// Appends in progress and responses not yet written. Beyond it the next request stays unread, and
-// HTTP/2 flow control slows the sender down.
-constexpr std::size_t kPipelineMax = 64;
-
-}  // namespace
-
-AppendStream* AppendStream::Start(CallTracker& calls, Engine& engine) {
-  const std::shared_ptr<AppendStream> stream(new AppendStream(calls, engine));
+AppendStream* AppendStream::Start(CallTracker& calls, Engine& engine, absl::Time deadline) {
+  const std::shared_ptr<AppendStream> stream(new AppendStream(calls, engine, deadline));
   stream->self_ = stream;
   stream->StartRead(&stream->request_);
   calls.AddStream(stream);
@@ -45,23 +38,44 @@ absl::Status AppendStream::Apply() {
   SOFTLOOKUP_RETURN_IF_ERROR(DecodeAppend(request_, store_, decoded));
   if (store_.empty()) store_ = request_.store();
   decoded.request.chain = chain_;
+  decoded.request.deadline = deadline_;
+  const std::size_t request_bytes = request_.ByteSizeLong();
   {
     absl::MutexLock lock(&mutex_);
+    budget_.OnRead(request_bytes);
+    awaits_turn_ = true;
     ++unacknowledged_;
   }
-  engine_.Append(decoded.request,
-                 [self = shared_from_this(), sequence = request_.sequence()](auto result) {
-                   self->Acknowledge(sequence, std::move(result));
-                 });
+  engine_.Append(
+      decoded.request,
+      [self = shared_from_this(), sequence = request_.sequence(), request_bytes](auto result) {
+        self->Acknowledge(sequence, request_bytes, std::move(result));
+      },
+      [self = shared_from_this()] { self->OnTurn(); });
   return absl::OkStatus();
 }
 
-void AppendStream::Acknowledge(std::uint64_t sequence, absl::StatusOr<AppendResult> result) {
+void AppendStream::OnTurn() {
+  {
+    absl::MutexLock lock(&mutex_);
+    awaits_turn_ = false;
+  }
+  Proceed();
+}
+
+void AppendStream::Acknowledge(std::uint64_t sequence, std::size_t request_bytes,
+                               absl::StatusOr<AppendResult> result) {
+  Acknowledgement acknowledgement;
+  if (result.ok()) {
+    EncodeAppend(sequence, *result, acknowledgement.response);
+    acknowledgement.bytes = acknowledgement.response.ByteSizeLong();
+  }
   {
     absl::MutexLock lock(&mutex_);
     --unacknowledged_;
+    budget_.OnAnswer(request_bytes, acknowledgement.bytes);
     if (result.ok()) {
-      EncodeAppend(sequence, *result, responses_.emplace_back());
+      responses_.push_back(std::move(acknowledgement));
     } else {
       // Acknowledgements come in order, and a request that could not be read comes after them all.
       if (!append_failed_) failure_ = result.status();
@@ -78,8 +92,7 @@ void AppendStream::Proceed() {
     absl::MutexLock lock(&mutex_);
     if (finished_) return;
     if (broken_) responses_.clear();
-    if (!reading_ && !reads_over_ && !broken_ &&
-        responses_.size() + static_cast<std::size_t>(unacknowledged_) < kPipelineMax) {
+    if (!reading_ && !awaits_turn_ && !reads_over_ && !broken_ && budget_.HasRoom()) {
       read = reading_ = true;
     }
     if (!writing_ && !responses_.empty()) {
@@ -97,7 +110,7 @@ void AppendStream::Proceed() {
     }
   }
   if (read) StartRead(&request_);
-  if (write) StartWrite(&response_);
+  if (write) StartWrite(&response_.response);
   if (finish) Finish(status);
 }
 
@@ -113,6 +126,7 @@ void AppendStream::OnWriteDone(bool ok) {
   {
     absl::MutexLock lock(&mutex_);
     writing_ = false;
+    budget_.OnWritten(response_.bytes);
     if (!ok) broken_ = true;
   }
   Proceed();

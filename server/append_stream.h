@@ -11,7 +11,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "server/call.h"
+#include "server/pipeline_budget.h"
 #include "softlookup/engine.h"
 #include "softlookup/v1/row.pb.h"
 
@@ -26,7 +28,7 @@ class AppendStream final : public grpc::ServerBidiReactor<v1::AppendRequest, v1:
                            public Stream,
                            public std::enable_shared_from_this<AppendStream> {
  public:
-  static AppendStream* Start(CallTracker& calls, Engine& engine);
+  static AppendStream* Start(CallTracker& calls, Engine& engine, absl::Time deadline);
 
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
@@ -35,24 +37,43 @@ class AppendStream final : public grpc::ServerBidiReactor<v1::AppendRequest, v1:
   void Drain() override;
 
  private:
-  AppendStream(CallTracker& calls, Engine& engine) : call_(calls), engine_(engine) {}
+  // Appends in progress and responses not yet written.
+  static constexpr std::size_t kPipelineMax = 64;
+  static constexpr std::size_t kPipelineBytesMax = std::size_t{64} << 20;
+
+  struct Acknowledgement {
+    v1::AppendResponse response;
+    std::size_t bytes = 0;
+  };
+
+  AppendStream(CallTracker& calls, Engine& engine, absl::Time deadline)
+      : call_(calls),
+        engine_(engine),
+        deadline_(deadline),
+        budget_(kPipelineMax, kPipelineBytesMax) {}
 
   // Hands request_ to the engine, or says what is wrong with it.
   absl::Status Apply();
-  void Acknowledge(std::uint64_t sequence, absl::StatusOr<AppendResult> result);
+  // The append has its turn: the next request may be read.
+  void OnTurn();
+  void Acknowledge(std::uint64_t sequence, std::size_t request_bytes,
+                   absl::StatusOr<AppendResult> result);
   // Starts whatever can go on. Takes the lock; operations are started without it.
   void Proceed();
 
   std::shared_ptr<AppendStream> self_;
   const CallTracker::Call call_;
   Engine& engine_;
+  const absl::Time deadline_;
   const std::shared_ptr<AppendChain> chain_ = std::make_shared<AppendChain>();
-  std::string store_;            // Of the first message. Reader only.
-  v1::AppendRequest request_;    // Reader only.
-  v1::AppendResponse response_;  // Writer only.
+  std::string store_;          // Of the first message. Reader only.
+  v1::AppendRequest request_;  // Reader only.
+  Acknowledgement response_;   // Writer only.
 
   absl::Mutex mutex_;
-  std::deque<v1::AppendResponse> responses_ ABSL_GUARDED_BY(mutex_);
+  PipelineBudget budget_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Acknowledgement> responses_ ABSL_GUARDED_BY(mutex_);
+  bool awaits_turn_ ABSL_GUARDED_BY(mutex_) = false;  // The append that was read last.
   int unacknowledged_ ABSL_GUARDED_BY(mutex_) = 0;
   bool reading_ ABSL_GUARDED_BY(mutex_) = true;
   bool reads_over_ ABSL_GUARDED_BY(mutex_) = false;

@@ -9,11 +9,12 @@ void CallTracker::AddStream(const std::shared_ptr<Stream>& stream) {
   {
     absl::MutexLock lock(&mutex_);
     drain = draining_;
-    // Those that have ended go when there is no more room, so that the list stays short.
-    if (streams_.size() == streams_.capacity()) {
+    // Those that have ended go whenever the list has doubled.
+    if (streams_.size() >= streams_before_sweep_) {
       streams_.erase(std::remove_if(streams_.begin(), streams_.end(),
                                     [](const auto& other) { return other.expired(); }),
                      streams_.end());
+      streams_before_sweep_ = 2 * streams_.size() + 16;
     }
     streams_.push_back(stream);
   }

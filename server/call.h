@@ -16,7 +16,7 @@ namespace softlookup::server {
 class Stream {
  public:
   virtual ~Stream() = default;
-  // Ends the call as soon as nothing of it is in progress.
+  // Ends the call as soon as nothing of it is in progress. Waiting is not progress.
   virtual void Drain() = 0;
 };
 
@@ -52,6 +52,7 @@ class CallTracker {
   int count_ ABSL_GUARDED_BY(mutex_) = 0;
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::weak_ptr<Stream>> streams_ ABSL_GUARDED_BY(mutex_);
+  std::size_t streams_before_sweep_ ABSL_GUARDED_BY(mutex_) = 16;
 };
 
 // When the caller stops waiting.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -135,8 +136,10 @@ absl::StatusOr<std::shared_ptr<const Projection>> DecodeProjection(
 
 void EncodeProjection(const Projection& projection, v1::Projection& message) {
   const auto encode = [&](const std::vector<float>& weights, v1::Matrix& matrix) {
-    SetFloat32(weights, static_cast<std::int64_t>(weights.size()) / projection.input_dim,
-               projection.input_dim, /*as_numbers=*/false, matrix);
+    // A store that is about to be refused may have no inputs.
+    const auto count = static_cast<std::int64_t>(weights.size());
+    SetFloat32(weights, count == 0 ? 0 : count / projection.input_dim, projection.input_dim,
+               /*as_numbers=*/false, matrix);
   };
   encode(projection.query, *message.mutable_query());
   encode(projection.key, *message.mutable_key());
@@ -149,11 +152,12 @@ absl::Status CheckNotBoth(bool has_inputs, bool has_other, const std::string& ot
   return InvalidMatrix("inputs", absl::StrCat("and ", other, " are both set; set one of them"));
 }
 
-absl::Status AnswerTooLarge(std::size_t bytes, std::int64_t bytes_max) {
-  return MakeError(
-      reasons::kAnswerTooLarge,
-      absl::StrCat("The answer would need ", bytes, " bytes; the limit is ", bytes_max),
-      {{"bytes", absl::StrCat(bytes)}, {"limit", absl::StrCat(bytes_max)}});
+absl::Status CheckBytes(const google::protobuf::MessageLite& message, std::int64_t bytes_max,
+                        const ErrorReason& reason, absl::string_view what) {
+  const std::size_t bytes = message.ByteSizeLong();
+  if (bytes <= static_cast<std::size_t>(bytes_max)) return absl::OkStatus();
+  return MakeError(reason, absl::StrCat(what, " ", bytes, " bytes; the limit is ", bytes_max),
+                   {{"bytes", absl::StrCat(bytes)}, {"limit", absl::StrCat(bytes_max)}});
 }
 
 // What the responses of Lookup and Attend share.
@@ -254,7 +258,9 @@ absl::StatusOr<DecodedMatrix> DecodeMatrix(const std::string& field, const v1::M
           reasons::kNonFiniteValue,
           absl::StrCat(field, ": row ", i / matrix.cols(), ", column ", i % matrix.cols(), " is ",
                        element, ", beyond the range of float32"),
-          {{"field", field}, {"row", absl::StrCat(i / matrix.cols())}});
+          {{"field", field},
+           {"row", absl::StrCat(i / matrix.cols())},
+           {"column", absl::StrCat(i % matrix.cols())}});
     }
   }
   return decoded;
@@ -467,9 +473,7 @@ absl::Status EncodeLookup(const v1::LookupRequest& request, const LookupResult& 
   response.set_revision(result.revision);
   response.set_row_count(result.row_count);
   response.set_tag(request.tag());
-  const std::size_t bytes = response.ByteSizeLong();
-  return bytes <= static_cast<std::size_t>(bytes_max) ? absl::OkStatus()
-                                                      : AnswerTooLarge(bytes, bytes_max);
+  return CheckAnswerBytes(response, bytes_max);
 }
 
 absl::Status DecodeAttend(const v1::AttendRequest& request, DecodedAttend& decoded) {
@@ -505,9 +509,7 @@ absl::Status EncodeAttend(const v1::AttendRequest& request, const LookupResult& 
                           std::int64_t bytes_max, v1::AttendResponse& response) {
   const v1::Matrix& asked = request.self() ? request.inputs() : request.queries();
   EncodeAnswer(result, asked.values_size() > 0, response);
-  const std::size_t bytes = response.ByteSizeLong();
-  return bytes <= static_cast<std::size_t>(bytes_max) ? absl::OkStatus()
-                                                      : AnswerTooLarge(bytes, bytes_max);
+  return CheckAnswerBytes(response, bytes_max);
 }
 
 void EncodeMemory(const MemoryState& memory, v1::Memory& message) {
@@ -520,13 +522,27 @@ void EncodeMemory(const MemoryState& memory, v1::Memory& message) {
   message.set_revision(memory.revision);
 }
 
-absl::Status CheckMessageBytes(const google::protobuf::MessageLite& message,
+absl::Status CheckMessageBytes(const google::protobuf::MessageLite& request,
                                std::int64_t bytes_max) {
-  const std::size_t bytes = message.ByteSizeLong();
-  if (bytes <= static_cast<std::size_t>(bytes_max)) return absl::OkStatus();
-  return MakeError(reasons::kMessageTooLarge,
-                   absl::StrCat("The message has ", bytes, " bytes; the limit is ", bytes_max),
-                   {{"bytes", absl::StrCat(bytes)}, {"limit", absl::StrCat(bytes_max)}});
+  return CheckBytes(request, bytes_max, reasons::kMessageTooLarge, "The message has");
+}
+
+absl::Status CheckAnswerBytes(const google::protobuf::MessageLite& answer, std::int64_t bytes_max) {
+  return CheckBytes(answer, bytes_max, reasons::kAnswerTooLarge, "The answer would need");
+}
+
+absl::Status CheckStoreBytes(const StoreConfig& config, std::int64_t bytes_max) {
+  constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
+  v1::ListStoresResponse list;
+  *list.add_stores() =
+      EncodeStore({.config = config,
+                   .revision = kMax,
+                   .row_count = kMax,
+                   .live_row_count = kMax,
+                   .byte_size = kMax,
+                   .create_time = absl::FromUnixNanos(std::numeric_limits<std::int64_t>::max())});
+  list.set_next_page_token(config.name);
+  return CheckBytes(list, bytes_max, reasons::kAnswerTooLarge, "store: to tell what it is takes");
 }
 
 }  // namespace softlookup::server

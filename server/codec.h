@@ -95,9 +95,14 @@ void EncodeRow(const Row& row, const RowFields& fields, v1::Row& message);
 
 void EncodeMemory(const MemoryState& memory, v1::Memory& message);
 
-// RESOURCE_EXHAUSTED if the message is larger than `bytes_max`.
-absl::Status CheckMessageBytes(const google::protobuf::MessageLite& message,
+// RESOURCE_EXHAUSTED if the request, or the answer, is larger than `bytes_max`.
+absl::Status CheckMessageBytes(const google::protobuf::MessageLite& request,
                                std::int64_t bytes_max);
+absl::Status CheckAnswerBytes(const google::protobuf::MessageLite& answer, std::int64_t bytes_max);
+
+// RESOURCE_EXHAUSTED if what says all of a store of this config would be larger than `bytes_max`,
+// now or ever, alone in a list.
+absl::Status CheckStoreBytes(const StoreConfig& config, std::int64_t bytes_max);
 
 }  // namespace softlookup::server
 

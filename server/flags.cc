@@ -18,8 +18,7 @@ namespace softlookup::server {
 namespace {
 
 constexpr char kDescription[] =
-    "softlookup-server keeps stores of vector keys and values and answers soft lookups over gRPC.\n"
-    "This version keeps everything in memory: what it holds is gone when it stops.";
+    "softlookup-server keeps stores of vector keys and values and answers soft lookups over gRPC.";
 
 constexpr char kFooter[] =
     "Every flag can also stand in the environment, as SOFTLOOKUP_ and its name in capitals with _\n"

@@ -6,14 +6,6 @@
 #include "server/status.h"
 
 namespace softlookup::server {
-namespace {
-
-// Lookups that are read, running or waiting to be written. Beyond it the next request stays unread,
-// and HTTP/2 flow control slows the sender down.
-constexpr std::size_t kPipelineMax = 16;
-constexpr std::size_t kPipelineBytesMax = std::size_t{16} << 20;
-
-}  // namespace
 
 LookupStream* LookupStream::Start(CallTracker& calls, Engine& engine, absl::Time deadline) {
   const std::shared_ptr<LookupStream> stream(new LookupStream(calls, engine, deadline));
@@ -31,7 +23,7 @@ void LookupStream::OnReadDone(bool ok) {
     if (ok && !finished_) {
       slot = slots_.back().get();
       slot->request_bytes = slot->request.ByteSizeLong();
-      pipeline_bytes_ += slot->request_bytes;
+      budget_.OnRead(slot->request_bytes);
     } else {
       slots_.pop_back();
       reads_over_ = true;
@@ -47,7 +39,7 @@ void LookupStream::Look(Slot& slot) {
   if (store_.empty()) store_ = slot.request.store();
   if (!status.ok()) return Answer(slot, status);
   engine_.Lookup(
-      slot.decoded.request, slot.cancel,
+      std::move(slot.decoded.request), slot.cancel,
       [self = shared_from_this(), &slot](auto result) { self->Answer(slot, std::move(result)); });
 }
 
@@ -61,8 +53,13 @@ void LookupStream::Answer(Slot& slot, absl::StatusOr<LookupResult> result) {
     slot.response.set_tag(slot.request.tag());
     *slot.response.mutable_error() = ToLookupError(status);
   }
+  // A response may wait for long; nothing looks at its request any more.
+  slot.request = {};
+  slot.decoded = {};
+  slot.response_bytes = slot.response.ByteSizeLong();
   {
     absl::MutexLock lock(&mutex_);
+    budget_.OnAnswer(slot.request_bytes, slot.response_bytes);
     slot.answered = true;
   }
   Proceed();
@@ -76,11 +73,11 @@ void LookupStream::Proceed() {
     absl::MutexLock lock(&mutex_);
     if (finished_) return;
     while (broken_ && !writing_ && !slots_.empty() && slots_.front()->answered) PopFront();
-    if (!reading_ && !reads_over_ && !broken_ && slots_.size() < kPipelineMax &&
-        pipeline_bytes_ < kPipelineBytesMax) {
+    if (!reading_ && !reads_over_ && !broken_ && budget_.HasRoom()) {
       reading_ = true;
       read = slots_.emplace_back(std::make_unique<Slot>()).get();
       read->cancel = std::make_shared<CancelToken>(deadline_);
+      if (draining_) read->cancel->EndSleep(ShuttingDown());
     }
     if (!writing_ && !slots_.empty() && slots_.front()->answered) {
       writing_ = true;
@@ -100,15 +97,18 @@ void LookupStream::Proceed() {
 }
 
 void LookupStream::PopFront() {
-  pipeline_bytes_ -= slots_.front()->request_bytes;
+  budget_.OnWritten(slots_.front()->response_bytes);
   slots_.pop_front();
 }
 
 void LookupStream::Drain() {
+  std::vector<std::shared_ptr<CancelToken>> cancels;
   {
     absl::MutexLock lock(&mutex_);
     draining_ = true;
+    for (const auto& slot : slots_) cancels.push_back(slot->cancel);
   }
+  for (const auto& cancel : cancels) cancel->EndSleep(ShuttingDown());
   Proceed();
 }
 

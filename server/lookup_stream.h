@@ -13,6 +13,7 @@
 #include "core/base/cancellation.h"
 #include "server/call.h"
 #include "server/codec.h"
+#include "server/pipeline_budget.h"
 #include "softlookup/engine.h"
 #include "softlookup/v1/lookup.pb.h"
 
@@ -36,8 +37,15 @@ class LookupStream final : public grpc::ServerBidiReactor<v1::LookupRequest, v1:
   void Drain() override;
 
  private:
+  // Lookups that are read, running or waiting to be written.
+  static constexpr std::size_t kPipelineMax = 16;
+  static constexpr std::size_t kPipelineBytesMax = std::size_t{16} << 20;
+
   LookupStream(CallTracker& calls, Engine& engine, absl::Time deadline)
-      : call_(calls), engine_(engine), deadline_(deadline) {}
+      : call_(calls),
+        engine_(engine),
+        deadline_(deadline),
+        budget_(kPipelineMax, kPipelineBytesMax) {}
 
   // A lookup from its request to its response.
   struct Slot {
@@ -45,7 +53,8 @@ class LookupStream final : public grpc::ServerBidiReactor<v1::LookupRequest, v1:
     DecodedLookup decoded;
     v1::LookupResponse response;
     std::shared_ptr<CancelToken> cancel;
-    std::size_t request_bytes = 0;  // Once it is read.
+    std::size_t request_bytes = 0;   // Once it is read.
+    std::size_t response_bytes = 0;  // Once it is answered.
     bool answered = false;
   };
 
@@ -64,7 +73,7 @@ class LookupStream final : public grpc::ServerBidiReactor<v1::LookupRequest, v1:
   // In request order. The last is being read into while reading_; the first is being written while
   // writing_.
   std::deque<std::unique_ptr<Slot>> slots_ ABSL_GUARDED_BY(mutex_);
-  std::size_t pipeline_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // Of the requests in slots_.
+  PipelineBudget budget_ ABSL_GUARDED_BY(mutex_);  // Of what is read in slots_.
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;
   bool reads_over_ ABSL_GUARDED_BY(mutex_) = false;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;

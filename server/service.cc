@@ -1,5 +1,7 @@
 #include "server/service.h"
 
+#include <google/protobuf/io/coded_stream.h>
+
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -33,17 +35,71 @@ class UnaryCall final : public grpc::ServerUnaryReactor {
   const CallTracker::Call call_;
 };
 
-// A call that is answered at once.
-grpc::ServerUnaryReactor* Answer(CallTracker& calls, const absl::Status& status) {
+// A call that `work`, which returns a Status, answers here and now.
+template <typename Work>
+grpc::ServerUnaryReactor* AnswerNow(CallTracker& calls, const Engine& engine,
+                                    const google::protobuf::MessageLite& request,
+                                    const Work& work) {
   auto* reactor = new UnaryCall(calls);
+  absl::Status status = CheckMessageBytes(request, engine.limits().message_bytes_max);
+  if (status.ok()) status = work();
   reactor->Finish(ToGrpcStatus(status));
   return reactor;
 }
 
-grpc::ServerUnaryReactor* AnswerStore(CallTracker& calls, const absl::StatusOr<StoreInfo>& info,
-                                      v1::Store* response) {
-  if (info.ok()) *response = EncodeStore(*info);
-  return Answer(calls, info.status());
+// A stream of answers that ends before the first. Deletes itself when the call is over.
+template <typename Response>
+class RefusedStream final : public grpc::ServerWriteReactor<Response> {
+ public:
+  RefusedStream(CallTracker& calls, const absl::Status& status) : call_(calls) {
+    this->Finish(ToGrpcStatus(status));
+  }
+  void OnDone() override { delete this; }
+
+ private:
+  const CallTracker::Call call_;
+};
+
+absl::Status CreateStoreOf(Engine& engine, const v1::Store& store, v1::Store& response) {
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const StoreConfig config, DecodeStore(store));
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreBytes(config, engine.limits().message_bytes_max));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const StoreInfo info, engine.CreateStore(config));
+  response = EncodeStore(info);
+  return absl::OkStatus();
+}
+
+absl::Status Update(Engine& engine, const v1::UpdateStoreRequest& request, v1::Store& response) {
+  const std::string& name = request.store().name();
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const StoreUpdate update, DecodeUpdate(request));
+  if (update.projection || update.labels) {
+    // If there is no such store, the update says so.
+    if (absl::StatusOr<StoreInfo> info = engine.GetStore(name); info.ok()) {
+      if (update.projection) info->config.projection = *update.projection;
+      if (update.labels) info->config.labels = *update.labels;
+      SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreBytes(info->config, engine.limits().message_bytes_max));
+    }
+  }
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const StoreInfo info, engine.UpdateStore(name, update));
+  response = EncodeStore(info);
+  return absl::OkStatus();
+}
+
+// Leaves the numbers of its matrices out; their shapes stay.
+void LeaveNumbersOut(v1::Store& store) {
+  for (v1::MemorySpec& memory : *store.mutable_memories()) {
+    if (memory.has_gate()) memory.mutable_gate()->clear_data();
+  }
+  if (!store.has_projection()) return;
+  v1::Projection& projection = *store.mutable_projection();
+  for (v1::Matrix* matrix :
+       {projection.mutable_query(), projection.mutable_key(), projection.mutable_value()}) {
+    matrix->clear_data();
+  }
+}
+
+// The bytes in a message of a string or message of `bytes`: a tag, its length and itself.
+std::size_t FieldBytes(std::size_t bytes) {
+  return 1 + google::protobuf::io::CodedOutputStream::VarintSize64(bytes) + bytes;
 }
 
 absl::Status ListPage(Engine& engine, const v1::ListStoresRequest& request,
@@ -52,16 +108,34 @@ absl::Status ListPage(Engine& engine, const v1::ListStoresRequest& request,
     return InvalidOption("page_size", "must not be negative");
   }
   // A token is the last name of the page before.
-  const std::string& token = request.page_token();
-  if (!token.empty() && !absl::StartsWith(token, request.prefix())) {
+  std::string last = request.page_token();
+  if (!last.empty() && !absl::StartsWith(last, request.prefix())) {
     return InvalidOption("page_token", "is not one that this prefix's listing returned");
   }
-  const std::int64_t page_size =
-      request.page_size() == 0 ? kListPageSizeDefault
-                               : std::min<std::int64_t>(request.page_size(), kListPageSizeMax);
-  const ListResult result = engine.ListStores(request.prefix(), token, page_size);
-  for (const StoreInfo& info : result.stores) *response.add_stores() = EncodeStore(info);
-  if (result.more) response.set_next_page_token(result.stores.back().config.name);
+  const int page_size =
+      request.page_size() == 0
+          ? static_cast<int>(kListPageSizeDefault)
+          : static_cast<int>(std::min<std::int64_t>(request.page_size(), kListPageSizeMax));
+  const auto bytes_max = static_cast<std::size_t>(engine.limits().message_bytes_max);
+  std::size_t bytes = 0;  // Of the stores in the answer.
+  while (response.stores_size() < page_size) {
+    // One by one, since a store may be nearly as large as a page.
+    const ListResult next = engine.ListStores(request.prefix(), last, 1);
+    if (next.stores.empty()) return absl::OkStatus();
+    v1::Store store = EncodeStore(next.stores.front());
+    // If the page ends here, the name is its token.
+    const std::size_t token_bytes = FieldBytes(store.name().size());
+    if (FieldBytes(store.ByteSizeLong()) + token_bytes > bytes_max) {
+      // From when the limit was higher. It must not hide those behind it.
+      LeaveNumbersOut(store);
+    }
+    bytes += FieldBytes(store.ByteSizeLong());
+    if (bytes + token_bytes > bytes_max && response.stores_size() > 0) break;
+    last = store.name();
+    *response.add_stores() = std::move(store);
+    if (!next.more) return absl::OkStatus();
+  }
+  response.set_next_page_token(last);
   return absl::OkStatus();
 }
 
@@ -72,12 +146,29 @@ class ScanCall final : public grpc::ServerUnaryReactor {
       : call_(calls), cancel_(std::make_shared<CancelToken>(DeadlineOf(context))) {}
 
   const std::shared_ptr<CancelToken>& cancel() const { return cancel_; }
+
+  // Has the call end, if it waits for a revision, when the server stops.
+  void EndWaitAtDrain(CallTracker& calls) {
+    wait_ = std::make_shared<Wait>(cancel_);
+    calls.AddStream(wait_);
+  }
+
   void OnCancel() override { cancel_->Cancel(); }
   void OnDone() override { delete this; }
 
  private:
+  class Wait final : public Stream {
+   public:
+    explicit Wait(std::shared_ptr<CancelToken> cancel) : cancel_(std::move(cancel)) {}
+    void Drain() override { cancel_->EndSleep(ShuttingDown()); }
+
+   private:
+    const std::shared_ptr<CancelToken> cancel_;
+  };
+
   const CallTracker::Call call_;
   const std::shared_ptr<CancelToken> cancel_;
+  std::shared_ptr<Wait> wait_;
 };
 
 }  // namespace
@@ -85,52 +176,56 @@ class ScanCall final : public grpc::ServerUnaryReactor {
 grpc::ServerUnaryReactor* SoftLookupService::CreateStore(grpc::CallbackServerContext*,
                                                          const v1::CreateStoreRequest* request,
                                                          v1::Store* response) {
-  const absl::StatusOr<StoreConfig> config = DecodeStore(request->store());
-  if (!config.ok()) return Answer(calls_, config.status());
-  return AnswerStore(calls_, engine_.CreateStore(*config), response);
+  return AnswerNow(calls_, engine_, *request,
+                   [&] { return CreateStoreOf(engine_, request->store(), *response); });
 }
 
 grpc::ServerUnaryReactor* SoftLookupService::GetStore(grpc::CallbackServerContext*,
                                                       const v1::GetStoreRequest* request,
                                                       v1::Store* response) {
-  return AnswerStore(calls_, engine_.GetStore(request->name()), response);
+  return AnswerNow(calls_, engine_, *request, [&]() -> absl::Status {
+    SOFTLOOKUP_ASSIGN_OR_RETURN(const StoreInfo info, engine_.GetStore(request->name()));
+    *response = EncodeStore(info);
+    return CheckAnswerBytes(*response, engine_.limits().message_bytes_max);
+  });
 }
 
 grpc::ServerUnaryReactor* SoftLookupService::ListStores(grpc::CallbackServerContext*,
                                                         const v1::ListStoresRequest* request,
                                                         v1::ListStoresResponse* response) {
-  return Answer(calls_, ListPage(engine_, *request, *response));
+  return AnswerNow(calls_, engine_, *request,
+                   [&] { return ListPage(engine_, *request, *response); });
 }
 
 grpc::ServerUnaryReactor* SoftLookupService::UpdateStore(grpc::CallbackServerContext*,
                                                          const v1::UpdateStoreRequest* request,
                                                          v1::Store* response) {
-  const absl::StatusOr<StoreUpdate> update = DecodeUpdate(*request);
-  if (!update.ok()) return Answer(calls_, update.status());
-  return AnswerStore(calls_, engine_.UpdateStore(request->store().name(), *update), response);
+  return AnswerNow(calls_, engine_, *request, [&] { return Update(engine_, *request, *response); });
 }
 
 grpc::ServerUnaryReactor* SoftLookupService::DeleteStore(grpc::CallbackServerContext*,
                                                          const v1::DeleteStoreRequest* request,
                                                          v1::DeleteStoreResponse*) {
-  return Answer(calls_, engine_.DeleteStore(request->name()));
+  return AnswerNow(calls_, engine_, *request, [&] { return engine_.DeleteStore(request->name()); });
 }
 
-grpc::ServerUnaryReactor* SoftLookupService::Append(grpc::CallbackServerContext*,
+grpc::ServerUnaryReactor* SoftLookupService::Append(grpc::CallbackServerContext* context,
                                                     const v1::AppendRequest* request,
                                                     v1::AppendResponse* response) {
   auto* reactor = new UnaryCall(calls_);
-  const absl::Status status = StartAppend(*request, *response, *reactor);
+  const absl::Status status = StartAppend(*context, *request, *response, *reactor);
   if (!status.ok()) reactor->Finish(ToGrpcStatus(status));
   return reactor;
 }
 
-absl::Status SoftLookupService::StartAppend(const v1::AppendRequest& request,
+absl::Status SoftLookupService::StartAppend(const grpc::CallbackServerContext& context,
+                                            const v1::AppendRequest& request,
                                             v1::AppendResponse& response,
                                             grpc::ServerUnaryReactor& reactor) {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckMessageBytes(request, engine_.limits().message_bytes_max));
   DecodedAppend decoded;
   SOFTLOOKUP_RETURN_IF_ERROR(DecodeAppend(request, kNoStore, decoded));
+  decoded.request.deadline = DeadlineOf(context);
   engine_.Append(decoded.request, [sequence = request.sequence(), &response,
                                    &reactor](absl::StatusOr<AppendResult> result) {
     if (result.ok()) EncodeAppend(sequence, *result, response);
@@ -142,36 +237,39 @@ absl::Status SoftLookupService::StartAppend(const v1::AppendRequest& request,
 grpc::ServerUnaryReactor* SoftLookupService::GetWriter(grpc::CallbackServerContext*,
                                                        const v1::GetWriterRequest* request,
                                                        v1::Writer* response) {
-  const absl::StatusOr<WriterInfo> writer = engine_.GetWriter(request->store(), request->writer());
-  if (writer.ok()) {
+  return AnswerNow(calls_, engine_, *request, [&]() -> absl::Status {
+    SOFTLOOKUP_ASSIGN_OR_RETURN(const WriterInfo writer,
+                                engine_.GetWriter(request->store(), request->writer()));
     response->set_writer(request->writer());
-    response->set_last_sequence(writer->last_sequence);
-    response->set_last_position(writer->last_position);
-  }
-  return Answer(calls_, writer.status());
+    response->set_last_sequence(writer.last_sequence);
+    response->set_last_position(writer.last_position);
+    return absl::OkStatus();
+  });
 }
 
 grpc::ServerBidiReactor<v1::AppendRequest, v1::AppendResponse>* SoftLookupService::StreamAppend(
-    grpc::CallbackServerContext*) {
-  return AppendStream::Start(calls_, engine_);
+    grpc::CallbackServerContext* context) {
+  return AppendStream::Start(calls_, engine_, DeadlineOf(*context));
 }
 
 grpc::ServerWriteReactor<v1::ReadRowsResponse>* SoftLookupService::ReadRows(
     grpc::CallbackServerContext*, const v1::ReadRowsRequest* request) {
+  const absl::Status status = CheckMessageBytes(*request, engine_.limits().message_bytes_max);
+  if (!status.ok()) return new RefusedStream<v1::ReadRowsResponse>(calls_, status);
   return RowStream::Start(calls_, engine_, *request);
 }
 
 grpc::ServerUnaryReactor* SoftLookupService::DeleteRows(grpc::CallbackServerContext*,
                                                         const v1::DeleteRowsRequest* request,
                                                         v1::DeleteRowsResponse* response) {
-  const absl::StatusOr<RowFilter> filter = DecodeFilter(request->filter());
-  if (!filter.ok()) return Answer(calls_, filter.status());
-  const absl::StatusOr<DeleteRowsResult> result = engine_.DeleteRows(request->store(), *filter);
-  if (result.ok()) {
-    response->set_deleted_count(result->deleted_count);
-    response->set_revision(result->revision);
-  }
-  return Answer(calls_, result.status());
+  return AnswerNow(calls_, engine_, *request, [&]() -> absl::Status {
+    SOFTLOOKUP_ASSIGN_OR_RETURN(const RowFilter filter, DecodeFilter(request->filter()));
+    SOFTLOOKUP_ASSIGN_OR_RETURN(const DeleteRowsResult result,
+                                engine_.DeleteRows(request->store(), filter));
+    response->set_deleted_count(result.deleted_count);
+    response->set_revision(result.revision);
+    return absl::OkStatus();
+  });
 }
 
 grpc::ServerUnaryReactor* SoftLookupService::Lookup(grpc::CallbackServerContext* context,
@@ -186,12 +284,14 @@ grpc::ServerUnaryReactor* SoftLookupService::Lookup(grpc::CallbackServerContext*
     call->Finish(ToGrpcStatus(status));
     return call;
   }
-  engine_.Lookup(decoded->request, call->cancel(), [=](absl::StatusOr<LookupResult> result) {
-    absl::Status status = result.status();
-    if (status.ok()) status = EncodeLookup(*request, *result, bytes_max, *response);
-    decoded->request = {};  // It lives at least as long as this.
-    call->Finish(ToGrpcStatus(status));
-  });
+  if (request->min_revision() > 0) call->EndWaitAtDrain(calls_);
+  // The callback keeps `decoded`, which the request has views of.
+  engine_.Lookup(std::move(decoded->request), call->cancel(),
+                 [=, decoded = decoded](absl::StatusOr<LookupResult> result) {
+                   absl::Status status = result.status();
+                   if (status.ok()) status = EncodeLookup(*request, *result, bytes_max, *response);
+                   call->Finish(ToGrpcStatus(status));
+                 });
   return call;
 }
 
@@ -224,16 +324,21 @@ grpc::ServerBidiReactor<v1::LookupRequest, v1::LookupResponse>* SoftLookupServic
 grpc::ServerUnaryReactor* SoftLookupService::GetMemory(grpc::CallbackServerContext*,
                                                        const v1::GetMemoryRequest* request,
                                                        v1::Memory* response) {
-  const absl::StatusOr<MemoryState> memory =
-      engine_.GetMemory(request->store(), request->name(),
-                        request->has_begin() ? std::optional(request->begin()) : std::nullopt,
-                        request->has_end() ? std::optional(request->end()) : std::nullopt);
-  if (memory.ok()) EncodeMemory(*memory, *response);
-  return Answer(calls_, memory.status());
+  return AnswerNow(calls_, engine_, *request, [&]() -> absl::Status {
+    SOFTLOOKUP_ASSIGN_OR_RETURN(
+        const MemoryState memory,
+        engine_.GetMemory(request->store(), request->name(),
+                          request->has_begin() ? std::optional(request->begin()) : std::nullopt,
+                          request->has_end() ? std::optional(request->end()) : std::nullopt));
+    EncodeMemory(memory, *response);
+    return CheckAnswerBytes(*response, engine_.limits().message_bytes_max);
+  });
 }
 
 grpc::ServerWriteReactor<v1::Memory>* SoftLookupService::WatchMemory(
     grpc::CallbackServerContext*, const v1::WatchMemoryRequest* request) {
+  const absl::Status status = CheckMessageBytes(*request, engine_.limits().message_bytes_max);
+  if (!status.ok()) return new RefusedStream<v1::Memory>(calls_, status);
   return WatchStream::Start(calls_, engine_, *request);
 }
 

@@ -58,7 +58,8 @@ class SoftLookupService final : public v1::SoftLookup::CallbackService {
                                                     const v1::WatchMemoryRequest* request) override;
 
  private:
-  absl::Status StartAppend(const v1::AppendRequest& request, v1::AppendResponse& response,
+  absl::Status StartAppend(const grpc::CallbackServerContext& context,
+                           const v1::AppendRequest& request, v1::AppendResponse& response,
                            grpc::ServerUnaryReactor& reactor);
 
   CallTracker& calls_;

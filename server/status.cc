@@ -1,5 +1,6 @@
 #include "server/status.h"
 
+#include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -15,9 +16,40 @@ namespace {
 constexpr std::size_t kMessageBytesMax = 1024;
 constexpr std::size_t kMetadataBytesMax = 256;
 
+// The bytes of the character that `text` begins with, or 0 if that is not UTF-8.
+std::size_t CharacterBytes(absl::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(0);
+  const std::size_t bytes = lead < 0x80                   ? 1
+                            : lead >= 0xc2 && lead < 0xe0 ? 2
+                            : lead >= 0xe0 && lead < 0xf0 ? 3
+                            : lead >= 0xf0 && lead < 0xf5 ? 4
+                                                          : 0;
+  if (text.size() < bytes) return 0;
+  for (std::size_t i = 1; i < bytes; ++i) {
+    if (byte(i) < 0x80 || byte(i) >= 0xc0) return 0;
+  }
+  // Longer than need be, half of a UTF-16 pair, beyond Unicode.
+  if ((lead == 0xe0 && byte(1) < 0xa0) || (lead == 0xed && byte(1) >= 0xa0) ||
+      (lead == 0xf0 && byte(1) < 0x90) || (lead == 0xf4 && byte(1) >= 0x90)) {
+    return 0;
+  }
+  return bytes;
+}
+
+// At most about `bytes_max` of `text`, in whole characters. A byte that is not UTF-8, such as one
+// of a file's name, becomes "?": clients cannot parse a message that holds one.
 std::string Shortened(absl::string_view text, std::size_t bytes_max) {
-  return text.size() <= bytes_max ? std::string(text)
-                                  : absl::StrCat(text.substr(0, bytes_max), "...");
+  std::string result;
+  while (!text.empty()) {
+    const std::size_t bytes = CharacterBytes(text);
+    if (result.size() + std::max<std::size_t>(bytes, 1) > bytes_max) {
+      return absl::StrCat(result, "...");
+    }
+    absl::StrAppend(&result, bytes == 0 ? "?" : text.substr(0, bytes));
+    text.remove_prefix(std::max<std::size_t>(bytes, 1));
+  }
+  return result;
 }
 
 google::rpc::Status ToRpcStatus(const absl::Status& status) {

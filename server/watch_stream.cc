@@ -58,7 +58,7 @@ void WatchStream::OnWriteDone(bool ok) {
 
 void WatchStream::WaitForChange() {
   // Ends at once if the token is cancelled.
-  engine_.WhenRevision(store_, revision_ + 1, cancel_,
+  engine_.WhenRevision(store_, *incarnation_, revision_ + 1, cancel_,
                        [self = shared_from_this()](const absl::Status& status) {
                          if (status.ok()) return self->WaitForInterval();
                          absl::Status end_status;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <deque>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -104,7 +105,7 @@ class Attention {
   bool FinishLane(std::int64_t chunk_lane);
   bool FinishSelected(std::int64_t lane, std::vector<CountedRow> rows);
   bool ListWeights(std::int64_t lane, const PartialState& state, std::vector<CountedRow> rows,
-                   const std::vector<CountedRow>& first_rows);
+                   const std::vector<CountedRow>& others);
 
   HeadQuery MakeQuery(std::int64_t lane);
   std::int64_t ChunkLanes() const;
@@ -168,6 +169,8 @@ class Attention {
   std::int64_t chunk_begin_ = 0;
   std::vector<HeadQuery> queries_;
   std::deque<TopRows> collectors_;
+  // Lane by lane, where the memory is listed beside the collector's rows.
+  std::vector<std::optional<CountedRow>> unranked_memories_;
   std::vector<PartialState> states_;
   std::vector<double> sums_;
   // Of the wave in progress: [block][lane of the chunk].
@@ -222,6 +225,7 @@ absl::Status Attention::RunChunk(std::int64_t begin, std::int64_t end) {
   const std::int64_t lanes = end - begin;
   chunk_begin_ = begin;
   collectors_.clear();
+  unranked_memories_.assign(lanes, std::nullopt);
   queries_.clear();
   for (std::int64_t lane = begin; lane < end; ++lane) queries_.push_back(MakeQuery(lane));
   states_.assign(lanes, PartialState{});
@@ -323,6 +327,11 @@ void Attention::CountMemory(std::int64_t chunk_lane) {
   Merge(sum_values_ ? options.mode : Mode::kHard, state, sum.data(), head_value_dim_,
         states_[chunk_lane], sums_.data() + chunk_lane * SumsPerLane());
   const CountedRow row{.position = memory.position, .logit = logit, .score = score};
+  if (options.mode == Mode::kLinear && !selects_rows_) {
+    // Its weight is not its logit, by which the collector ranks.
+    unranked_memories_[chunk_lane] = row;
+    return;
+  }
   if (query.top_rows != nullptr) query.top_rows->Add({&row, 1});
   if (query.first_rows != nullptr) query.first_rows->Add({&row, 1});
 }
@@ -382,9 +391,10 @@ bool Attention::FinishLane(std::int64_t chunk_lane) {
   }
   answer_.stats[ResultOf(lane)] = StatsOf(mode, state);
   if (task_.options.weights == WeightsMode::kNone) return true;
-  return ListWeights(
-      lane, state, query.top_rows->Take(),
-      query.first_rows == nullptr ? std::vector<CountedRow>() : query.first_rows->Take());
+  std::vector<CountedRow> others;
+  if (query.first_rows != nullptr) others = query.first_rows->Take();
+  if (unranked_memories_[chunk_lane]) others.push_back(*unranked_memories_[chunk_lane]);
+  return ListWeights(lane, state, query.top_rows->Take(), others);
 }
 
 // Weighs the rows that top_k left, in float64 and in the order of their logits.
@@ -419,11 +429,10 @@ bool Attention::FinishSelected(std::int64_t lane, std::vector<CountedRow> rows) 
   return ListWeights(lane, state, std::move(rows), {});
 }
 
-// Lists the weights of the best rows, `rows`, and of the first ones, which stand in for rows of
-// weight 0.
+// Lists the weights of the best rows, `rows`, and of others that may be among them: the first ones,
+// which stand in for rows of weight 0, and a memory.
 bool Attention::ListWeights(std::int64_t lane, const PartialState& state,
-                            std::vector<CountedRow> rows,
-                            const std::vector<CountedRow>& first_rows) {
+                            std::vector<CountedRow> rows, const std::vector<CountedRow>& others) {
   const Mode mode = task_.options.mode;
   const double log_sum_exp = answer_.stats[ResultOf(lane)].log_sum_exp;
   const auto weigh = [&](const CountedRow& row) {
@@ -433,9 +442,9 @@ bool Attention::ListWeights(std::int64_t lane, const PartialState& state,
     return WeightedRow{.position = row.position, .weight = weight, .score = row.score};
   };
   QueryWeights& weights = answer_.weights[ResultOf(lane)];
-  weights.rows.reserve(rows.size() + first_rows.size());
+  weights.rows.reserve(rows.size() + others.size());
   for (const CountedRow& row : rows) weights.rows.push_back(weigh(row));
-  for (const CountedRow& row : first_rows) weights.rows.push_back(weigh(row));
+  for (const CountedRow& row : others) weights.rows.push_back(weigh(row));
   const auto comes_first = [](const WeightedRow& a, const WeightedRow& b) {
     return a.weight != b.weight ? a.weight > b.weight : a.position < b.position;
   };

@@ -63,9 +63,11 @@ kernels::Term TermOf(Score score) {
              : kernels::Term::kProduct;
 }
 
-// A float32 sum of products is off by up to about 2^-27 |q| |k|. In a logit that may be 1e-5, which
-// this size of |q| |k|, brought to logits, keeps.
-constexpr double kFloat32LogitMax = 1024;
+// What a logit may be off by: an answer is then off by as much of the largest value component.
+constexpr double kLogitErrorMax = 1e-5;
+// Relative to the sum of the terms' magnitudes, in the worst case; two more for a difference.
+constexpr double kFloat32Error = kernels::kFloat32Roundings * 0x1p-24;
+constexpr double kFloat32SquareError = (kernels::kFloat32Roundings + 2) * 0x1p-24;
 
 double ScaleOf(const ScanPlan& plan) {
   return plan.options.score == Score::kScaledDot
@@ -76,20 +78,34 @@ double ScaleOf(const ScanPlan& plan) {
 // Depends on the query and the block alone, never on the query's neighbours.
 kernels::SumIn SumInFor(const ScanPlan& plan, const kernels::BlockView& block,
                         const HeadQuery& query) {
+  const ResolvedOptions& options = plan.options;
+  // Where a score decides which rows count, a rounding would decide it.
+  if (options.mode == Mode::kHard || options.top_k > 0 || options.min_score > -kInfinity) {
+    return kernels::SumIn::kFloat64;
+  }
   // Cosines do not change with the size of a key, so no row may be lost to float32's range.
-  if (plan.options.score == Score::kCosine) return kernels::SumIn::kFloat64;
+  if (options.score == Score::kCosine) return kernels::SumIn::kFloat64;
   if (plan.key_dims.count <= kFloat64KeyDimMax) return kernels::SumIn::kFloat64;
   const double q = query.magnitude;
   const double k = block.key_magnitude;
-  const bool product = TermOf(plan.options.score) == kernels::Term::kProduct;
+  const bool product = TermOf(options.score) == kernels::Term::kProduct;
   const double term = product ? q * k : (q + k) * (q + k);
-  bool fits = term == 0 || (term >= kFloat32FactorMin && term <= kFloat32SumMax);
-  if (product) {
-    // Terms that cancel: keys far from the origin have small logits with large errors.
-    const double norms = query.norm * block.key_norms_max[plan.head];
-    fits = fits && norms * ScaleOf(plan) / plan.options.temperature <= kFloat32LogitMax;
+  if (term != 0 && (term < kFloat32FactorMin || term > kFloat32SumMax)) {
+    return kernels::SumIn::kFloat64;
   }
-  return fits ? kernels::SumIn::kFloat32Runs : kernels::SumIn::kFloat64;
+  // Bounds on the terms' sum; Cauchy and Schwarz for products.
+  const double key_norm = block.key_norms_max[plan.head];
+  const double distance = query.norm + key_norm;
+  double error = 0;  // Of a score.
+  if (product) {
+    error = kFloat32Error * query.norm * key_norm * ScaleOf(plan);
+  } else if (options.score == Score::kSquaredEuclidean) {
+    error = kFloat32SquareError * distance * distance;
+  } else {
+    error = kFloat32SquareError / 2 * distance;
+  }
+  return error / options.temperature <= kLogitErrorMax ? kernels::SumIn::kFloat32Runs
+                                                       : kernels::SumIn::kFloat64;
 }
 
 RowRange RowsOf(const PositionedBlock& block, const HeadQuery& query) {

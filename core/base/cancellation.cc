@@ -8,13 +8,18 @@
 namespace softlookup {
 
 void CancelToken::Cancel() {
-  absl::AnyInvocable<void()> callback;
+  cancelled_.store(true, std::memory_order_release);
+  EndSleep(Check());
+}
+
+void CancelToken::EndSleep(absl::Status status) {
+  absl::AnyInvocable<void(absl::Status)> callback;
   {
     absl::MutexLock lock(&mutex_);
-    cancelled_.store(true, std::memory_order_release);
+    if (sleep_end_.ok()) sleep_end_ = status;
     callback = std::exchange(callback_, nullptr);
   }
-  if (callback) callback();
+  if (callback) callback(std::move(status));
 }
 
 absl::Status CancelToken::Check() const {
@@ -27,15 +32,17 @@ absl::Status CancelToken::Check() const {
   return absl::OkStatus();
 }
 
-void CancelToken::OnCancel(absl::AnyInvocable<void()> callback) {
+void CancelToken::OnSleepEnd(absl::AnyInvocable<void(absl::Status)> callback) {
+  absl::Status status;
   {
     absl::MutexLock lock(&mutex_);
-    if (!cancelled_.load(std::memory_order_relaxed)) {
+    if (sleep_end_.ok()) {
       callback_ = std::move(callback);
       return;
     }
+    status = sleep_end_;
   }
-  callback();
+  callback(std::move(status));
 }
 
 }  // namespace softlookup

@@ -30,13 +30,16 @@ struct Limits {
   std::int64_t rows_per_append_max = 65536;
   // `top_weights` of a lookup. Beyond: INVALID_ARGUMENT.
   std::int64_t top_weights_max = 1024;
-  // Bytes of one request or answer. Beyond: RESOURCE_EXHAUSTED.
+  // Bytes of one request or answer. Beyond: RESOURCE_EXHAUSTED. Also of what `inputs` are projected
+  // to. Beyond: INVALID_ARGUMENT.
   std::int64_t message_bytes_max = std::int64_t{64} << 20;
   // Stores in the server. Beyond: RESOURCE_EXHAUSTED.
   std::int64_t store_count_max = 1'000'000;
-  // Bytes of appends that wait to be written. Beyond: RESOURCE_EXHAUSTED, likewise.
+  // Bytes of appends that wait to be written, and of inputs that wait to be projected for one.
+  // Beyond: RESOURCE_EXHAUSTED, likewise.
   std::int64_t waiting_append_bytes_max = std::int64_t{256} << 20;
-  // Lookups that wait for a thread. Beyond: RESOURCE_EXHAUSTED, with a hint when to come back.
+  // Lookups and long projections that wait for a thread. Beyond: RESOURCE_EXHAUSTED, with a hint
+  // when to come back. Those that waited for a revision before are not turned away.
   std::int64_t waiting_lookups_max = 1024;
 };
 

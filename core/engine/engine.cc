@@ -1,6 +1,8 @@
 #include "softlookup/engine.h"
 
 #include <atomic>
+#include <functional>
+#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -29,6 +31,14 @@ namespace {
 // What a caller that was turned away should wait before the next attempt.
 constexpr absl::Duration kRetryDelay = absl::Milliseconds(50);
 
+absl::Status LookupQueueFull(std::int64_t waiting_lookups_max) {
+  return WithRetryAfter(
+      MakeError(reasons::kQueueFull,
+                absl::StrCat("The server's queue of ", waiting_lookups_max, " lookups is full"),
+                {{"limit", absl::StrCat(waiting_lookups_max)}}),
+      kRetryDelay);
+}
+
 absl::Status WriteQueueFull() {
   return WithRetryAfter(MakeError(reasons::kQueueFull,
                                   "More bytes of appends wait to be written than the server holds"),
@@ -54,14 +64,49 @@ absl::StatusOr<MemoryState> ReadMemory(const Snapshot& snapshot, std::size_t ind
   return state;
 }
 
+// An append whose keys and values are still to be made.
+struct InputsToAppend {
+  std::shared_ptr<Store> store;
+  RowsToAppend rows;
+  std::shared_ptr<const Projection> projection;
+  std::int64_t key_dim = 0;
+  std::int64_t value_dim = 0;
+  MatrixView inputs;  // The caller's, until OwnInputs.
+  absl::Time deadline;
+  std::vector<float> owned_inputs;
+
+  void OwnInputs() {
+    owned_inputs.assign(inputs.data, inputs.data + inputs.rows * inputs.cols);
+    inputs.data = owned_inputs.data();
+  }
+  // As AttentionTask::cost().
+  double cost() const { return ProjectionCost(inputs.cols * (key_dim + value_dim), inputs.rows); }
+  // What it takes while it waits and is projected.
+  std::int64_t bytes() const { return 4 * inputs.rows * (inputs.cols + key_dim + value_dim); }
+  // The rows, whole.
+  absl::StatusOr<RowsToAppend> Project();
+};
+
+absl::StatusOr<RowsToAppend> InputsToAppend::Project() {
+  const CancelToken cancel(deadline);
+  const auto project = [&](const std::vector<float>& weights, std::int64_t dim) {
+    return softlookup::Project("inputs", weights, dim, inputs, cancel);
+  };
+  SOFTLOOKUP_ASSIGN_OR_RETURN(rows.keys, project(projection->key, key_dim));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(rows.values, project(projection->value, value_dim));
+  return std::move(rows);
+}
+
 class EngineOfStores final : public Engine {
  public:
   // `log` may be null: then nothing outlives the process.
   EngineOfStores(const EngineOptions& options, std::unique_ptr<CommitLog> log)
       : limits_(options.limits),
         log_(std::move(log)),
-        pool_(options.thread_count, options.limits.waiting_lookups_max),
+        pool_(options.thread_count, kUnlimited),
+        waker_(1, kUnlimited),
         committer_(log_.get(), limits_.waiting_append_bytes_max) {}
+  ~EngineOfStores() override;
 
   // Brings back the stores that the log has. Before anything else.
   absl::Status Load(absl::FunctionRef<void(const absl::Status&)> on_damage);
@@ -73,54 +118,93 @@ class EngineOfStores final : public Engine {
                         std::int64_t count_max) override;
   absl::StatusOr<StoreInfo> UpdateStore(absl::string_view name, const StoreUpdate& update) override;
   absl::Status DeleteStore(absl::string_view name) override;
-  void Append(const AppendRequest& request, AppendCallback callback) override;
+  void Append(const AppendRequest& request, AppendCallback callback,
+              absl::AnyInvocable<void()> on_turn) override;
   absl::StatusOr<WriterInfo> GetWriter(absl::string_view store, absl::string_view writer) override;
   absl::StatusOr<std::unique_ptr<RowReader>> ReadRows(absl::string_view store,
                                                       const RowFilter& filter) override;
   absl::StatusOr<DeleteRowsResult> DeleteRows(absl::string_view store,
                                               const RowFilter& filter) override;
-  void Lookup(const LookupRequest& request, std::shared_ptr<CancelToken> cancel,
+  void Lookup(LookupRequest request, std::shared_ptr<CancelToken> cancel,
               LookupCallback callback) override;
   void Attend(const AttendRequest& request, std::shared_ptr<CancelToken> cancel,
               LookupCallback callback) override;
   absl::StatusOr<MemoryState> GetMemory(absl::string_view store, absl::string_view name,
                                         std::optional<std::uint64_t> begin,
                                         std::optional<std::uint64_t> end) override;
-  void WhenRevision(absl::string_view store, std::uint64_t revision,
+  void WhenRevision(absl::string_view store, std::uint64_t incarnation, std::uint64_t revision,
                     std::shared_ptr<CancelToken> cancel,
                     absl::AnyInvocable<void(absl::Status)> callback) override;
 
  private:
+  using Task = absl::AnyInvocable<void()>;
   using Work = absl::AnyInvocable<absl::StatusOr<LookupResult>()>;
-  enum class Where { kAnywhere, kOnThePool };
+  // Can be copied: whoever is turned away by a full queue still has to hear of it.
+  using AppendAnswer = std::function<void(absl::StatusOr<AppendResult>)>;
 
-  // What of a checked append goes into `store`.
-  absl::StatusOr<RowsToAppend> TakeRows(const AppendRequest& request, const Store& store) const;
+  static constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
+
+  Store::Executor WakeUps() {
+    return [this](Task task) { waker_.Post(std::move(task)); };
+  }
+  // What of an append goes into a store of this configuration; keys and values that are to be
+  // projected are still missing.
+  absl::StatusOr<RowsToAppend> TakeRows(const AppendRequest& request,
+                                        const StoreConfig& config) const;
+  // Projects what takes long on the pool, then posts it.
+  void ProjectLater(InputsToAppend append, AppendAnswer answer, Task on_turn);
+  // Gives the append, or what refuses it, its turn.
+  void PostAppend(std::shared_ptr<Store> store, absl::StatusOr<RowsToAppend> rows,
+                  std::shared_ptr<AppendChain> chain, const AppendAnswer& answer);
   // Takes the write that make(callback) returns through, and waits for what it answers.
   template <typename Result, typename Make>
   Result Commit(const Make& make);
-  // Looks up in the store's newest snapshot.
-  void LookUpNow(const LookupRequest& request, const Store& store,
-                 std::shared_ptr<CancelToken> cancel, LookupCallback callback, Where where);
+  // The whole of a lookup in the store's newest snapshot.
+  absl::StatusOr<LookupResult> LookUp(const LookupRequest& request, const Store& store,
+                                      const CancelToken& cancel);
+  // Waits for the revision, then looks up on the pool.
+  void LookUpLater(LookupRequest request, std::shared_ptr<Store> store,
+                   std::shared_ptr<CancelToken> cancel, LookupCallback callback);
   // Answers with the result of `work`: here if it costs less than handing it over, else on the
   // pool, whose queue may be full.
-  void Schedule(double cost, Work work, LookupCallback callback, Where where);
+  void Schedule(double cost, Work work, LookupCallback callback);
+  // False if as many as may already wait for a thread of the pool. Who takes a place posts.
+  bool TakePlace();
+  void PostToPool(Task task);
 
   const Limits limits_;
   const std::unique_ptr<CommitLog> log_;
   StoreTable stores_;
   std::atomic<std::uint64_t> last_store_number_{0};
-  // These end what is in progress, which uses the rest; a write may wake a lookup.
+  std::atomic<std::int64_t> waiting_count_{0};  // For a thread of the pool.
+
+  absl::Mutex mutex_;
+  // Of appends whose inputs are projected on the pool.
+  std::int64_t projecting_count_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::int64_t projecting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+
+  // These end what is in progress, which uses the rest. A write hands those who waited for it to
+  // the waker, whose one thread hands lookups to the pool.
   ForkJoinPool pool_;
+  ForkJoinPool waker_;
   Committer committer_;
 };
+
+EngineOfStores::~EngineOfStores() {
+  // They are still to be written.
+  const auto none_projects = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return projecting_count_ == 0;
+  };
+  absl::MutexLock lock(&mutex_);
+  mutex_.Await(absl::Condition(&none_projects));
+}
 
 absl::Status EngineOfStores::Load(absl::FunctionRef<void(const absl::Status&)> on_damage) {
   SOFTLOOKUP_ASSIGN_OR_RETURN(const std::vector<std::uint64_t> numbers, StoresIn(*log_));
   if (!numbers.empty()) last_store_number_ = numbers.back();
   absl::Mutex mutex;
   pool_.ForkJoin(static_cast<std::int64_t>(numbers.size()), [&](std::int64_t i) {
-    LoadedStore loaded = LoadStore(numbers[i], *log_);
+    LoadedStore loaded = LoadStore(numbers[i], *log_, WakeUps());
     absl::MutexLock lock(&mutex);
     if (!loaded.store.ok()) on_damage(loaded.store.status());
     if (!loaded.name.empty()) stores_.Add(loaded.name, std::move(loaded.store));
@@ -144,8 +228,8 @@ Result EngineOfStores::Commit(const Make& make) {
 absl::StatusOr<StoreInfo> EngineOfStores::CreateStore(const StoreConfig& config) {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreConfig(config));
   return Commit<absl::StatusOr<StoreInfo>>([&](auto callback) {
-    return MakeCreateStore(stores_, ++last_store_number_, config, limits_.store_count_max,
-                           std::move(callback));
+    return MakeCreateStore(stores_, ++last_store_number_, config, WakeUps(),
+                           limits_.store_count_max, std::move(callback));
   });
 }
 
@@ -175,27 +259,80 @@ absl::Status EngineOfStores::DeleteStore(absl::string_view name) {
   });
 }
 
-void EngineOfStores::Append(const AppendRequest& request, AppendCallback callback) {
-  // Whoever is turned away by a full queue still has to hear of it.
+void EngineOfStores::Append(const AppendRequest& request, AppendCallback callback, Task on_turn) {
   const auto shared_callback = std::make_shared<AppendCallback>(std::move(callback));
-  const auto answer = [shared_callback](absl::StatusOr<AppendResult> result) {
+  const AppendAnswer answer = [shared_callback](absl::StatusOr<AppendResult> result) {
     (*shared_callback)(std::move(result));
   };
   absl::StatusOr<std::shared_ptr<Store>> store = stores_.Find("store", request.store);
-  absl::StatusOr<RowsToAppend> rows =
-      store.ok() ? TakeRows(request, **store) : absl::StatusOr<RowsToAppend>(store.status());
+  if (!store.ok()) {
+    PostAppend(nullptr, store.status(), request.chain, answer);
+    return on_turn();
+  }
+  const std::shared_ptr<const Snapshot> snapshot = (*store)->snapshot();
+  const StoreConfig& config = snapshot->config();
+  absl::StatusOr<RowsToAppend> rows = TakeRows(request, config);
+  if (rows.ok() && request.inputs) {
+    InputsToAppend append{.store = *store,
+                          .rows = *std::move(rows),
+                          .projection = config.projection,
+                          .key_dim = config.key_dim,
+                          .value_dim = config.value_dim,
+                          .inputs = *request.inputs,
+                          .deadline = request.deadline};
+    if (append.cost() > kInlineCostMax) {
+      return ProjectLater(std::move(append), answer, std::move(on_turn));
+    }
+    rows = append.Project();
+  }
+  PostAppend(*std::move(store), std::move(rows), request.chain, answer);
+  on_turn();
+}
+
+void EngineOfStores::PostAppend(std::shared_ptr<Store> store, absl::StatusOr<RowsToAppend> rows,
+                                std::shared_ptr<AppendChain> chain, const AppendAnswer& answer) {
   std::unique_ptr<Write> write =
-      rows.ok() ? MakeAppend(stores_, *std::move(store), *std::move(rows), answer)
-                : MakeRefusedAppend(rows.status(), request.chain, answer);
+      rows.ok() ? MakeAppend(stores_, std::move(store), *std::move(rows), answer)
+                : MakeRefusedAppend(rows.status(), chain, answer);
   if (committer_.Post(std::move(write))) return;
-  if (request.chain != nullptr) request.chain->failed = true;
+  if (chain != nullptr) chain->failed = true;
   answer(WriteQueueFull());
 }
 
+void EngineOfStores::ProjectLater(InputsToAppend append, AppendAnswer answer, Task on_turn) {
+  const std::int64_t bytes = append.bytes();
+  absl::Status full;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (projecting_count_ > 0 && projecting_bytes_ + bytes > limits_.waiting_append_bytes_max) {
+      full = WriteQueueFull();
+    } else if (!TakePlace()) {
+      full = LookupQueueFull(limits_.waiting_lookups_max);
+    } else {
+      ++projecting_count_;
+      projecting_bytes_ += bytes;
+    }
+  }
+  if (!full.ok()) {
+    if (append.rows.chain != nullptr) append.rows.chain->failed = true;
+    answer(full);
+    return on_turn();
+  }
+  append.OwnInputs();
+  PostToPool([this, bytes, append = std::move(append), answer = std::move(answer),
+              on_turn = std::move(on_turn)]() mutable {
+    const std::shared_ptr<AppendChain> chain = append.rows.chain;
+    absl::StatusOr<RowsToAppend> rows = append.Project();
+    PostAppend(std::move(append.store), std::move(rows), chain, answer);
+    on_turn();
+    absl::MutexLock lock(&mutex_);
+    --projecting_count_;
+    projecting_bytes_ -= bytes;
+  });
+}
+
 absl::StatusOr<RowsToAppend> EngineOfStores::TakeRows(const AppendRequest& request,
-                                                      const Store& store) const {
-  const std::shared_ptr<const Snapshot> snapshot = store.snapshot();
-  const StoreConfig& config = snapshot->config();
+                                                      const StoreConfig& config) const {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckAppend(request, config, limits_));
   RowsToAppend rows{.ids = {request.ids.begin(), request.ids.end()},
                     .row_labels = {request.row_labels.begin(), request.row_labels.end()},
@@ -207,14 +344,7 @@ absl::StatusOr<RowsToAppend> EngineOfStores::TakeRows(const AppendRequest& reque
   for (const std::string& name : request.return_memories) {
     SOFTLOOKUP_ASSIGN_OR_RETURN(rows.memories.emplace_back(), FindMemory(config, name));
   }
-  if (request.inputs) {
-    const CancelToken never;
-    const Projection& projection = *config.projection;
-    SOFTLOOKUP_ASSIGN_OR_RETURN(
-        rows.keys, Project("inputs", projection.key, config.key_dim, *request.inputs, never));
-    SOFTLOOKUP_ASSIGN_OR_RETURN(
-        rows.values, Project("inputs", projection.value, config.value_dim, *request.inputs, never));
-  } else {
+  if (!request.inputs) {
     rows.keys.assign(request.keys.data, request.keys.data + request.keys.rows * config.key_dim);
     rows.values.assign(request.values.data,
                        request.values.data + request.values.rows * config.value_dim);
@@ -251,32 +381,25 @@ absl::StatusOr<DeleteRowsResult> EngineOfStores::DeleteRows(absl::string_view st
   });
 }
 
-void EngineOfStores::Lookup(const LookupRequest& request, std::shared_ptr<CancelToken> cancel,
+void EngineOfStores::Lookup(LookupRequest request, std::shared_ptr<CancelToken> cancel,
                             LookupCallback callback) {
   absl::StatusOr<std::shared_ptr<Store>> found = stores_.Find("store", request.store);
   if (!found.ok()) return callback(found.status());
   std::shared_ptr<Store> store = *std::move(found);
-  const std::shared_ptr<const Snapshot> snapshot = store->snapshot();
-  if (snapshot->revision() >= request.min_revision) {
-    return LookUpNow(request, *store, std::move(cancel), std::move(callback), Where::kAnywhere);
+  std::shared_ptr<const Snapshot> snapshot = store->snapshot();
+  if (snapshot->revision() < request.min_revision) {
+    return LookUpLater(std::move(request), std::move(store), std::move(cancel),
+                       std::move(callback));
   }
-  // What is wrong now stays wrong, whatever is appended meanwhile.
-  if (const absl::Status status = CheckLookup(request, snapshot->config(), limits_); !status.ok()) {
-    return callback(status);
+  if (const double cost = PreparationCost(request, *snapshot); cost > kInlineCostMax) {
+    return Schedule(
+        cost,
+        [this, request = std::move(request), store = std::move(store), cancel = std::move(cancel)] {
+          return LookUp(request, *store, *cancel);
+        },
+        std::move(callback));
   }
-  store->WhenRevision(
-      request.min_revision, cancel,
-      [this, request, store, cancel, callback = std::move(callback)](absl::Status status) mutable {
-        if (!status.ok()) return callback(status);
-        // This may be the thread of an append, which must not wait for lookups.
-        LookUpNow(request, *store, std::move(cancel), std::move(callback), Where::kOnThePool);
-      });
-}
-
-void EngineOfStores::LookUpNow(const LookupRequest& request, const Store& store,
-                               std::shared_ptr<CancelToken> cancel, LookupCallback callback,
-                               Where where) {
-  auto lookup = PreparedLookup::Make(request, store.snapshot(), limits_);
+  auto lookup = PreparedLookup::Make(request, std::move(snapshot), limits_);
   if (!lookup.ok()) return callback(lookup.status());
   const double cost = (*lookup)->cost();
   Schedule(
@@ -284,7 +407,41 @@ void EngineOfStores::LookUpNow(const LookupRequest& request, const Store& store,
       [this, lookup = *std::move(lookup), cancel = std::move(cancel)] {
         return lookup->Run(pool_, *cancel);
       },
-      std::move(callback), where);
+      std::move(callback));
+}
+
+void EngineOfStores::LookUpLater(LookupRequest request, std::shared_ptr<Store> store,
+                                 std::shared_ptr<CancelToken> cancel, LookupCallback callback) {
+  // What is wrong for good is wrong at once.
+  const std::shared_ptr<const Snapshot> snapshot = store->snapshot();
+  absl::Status status = CheckLookupForGood(request, snapshot->config(), limits_);
+  if (status.ok() && request.source == Source::kMemory) {
+    status = FindMemory(snapshot->config(), request.memory).status();
+  }
+  if (!status.ok()) return callback(status);
+  Store& waited_for = *store;
+  const std::uint64_t revision = request.min_revision;
+  std::shared_ptr<CancelToken> sleep = cancel;
+  waited_for.WhenRevision(
+      revision, std::move(sleep),
+      [this, request = std::move(request), store = std::move(store), cancel = std::move(cancel),
+       callback = std::move(callback)](const absl::Status& status) mutable {
+        if (!status.ok()) return callback(status);
+        // It was let in when it began to wait.
+        ++waiting_count_;
+        PostToPool([this, request = std::move(request), store = std::move(store),
+                    cancel = std::move(cancel), callback = std::move(callback)]() mutable {
+          callback(LookUp(request, *store, *cancel));
+        });
+      });
+}
+
+absl::StatusOr<LookupResult> EngineOfStores::LookUp(const LookupRequest& request,
+                                                    const Store& store, const CancelToken& cancel) {
+  SOFTLOOKUP_RETURN_IF_ERROR(cancel.Check());
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::unique_ptr<PreparedLookup> lookup,
+                              PreparedLookup::Make(request, store.snapshot(), limits_));
+  return lookup->Run(pool_, cancel);
 }
 
 void EngineOfStores::Attend(const AttendRequest& request, std::shared_ptr<CancelToken> cancel,
@@ -296,22 +453,27 @@ void EngineOfStores::Attend(const AttendRequest& request, std::shared_ptr<Cancel
       [this, request, cancel = std::move(cancel)] {
         return AttendToRequest(request, limits_, pool_, *cancel);
       },
-      std::move(callback), Where::kAnywhere);
+      std::move(callback));
 }
 
-void EngineOfStores::Schedule(double cost, Work work, LookupCallback callback, Where where) {
-  if (where == Where::kAnywhere && cost <= kInlineCostMax) return callback(work());
-  // Shared, because a queue that is full does not give the task back.
-  const auto shared_callback = std::make_shared<LookupCallback>(std::move(callback));
-  const bool queued = pool_.Post(
-      [work = std::move(work), shared_callback]() mutable { (*shared_callback)(work()); });
-  if (queued) return;
-  (*shared_callback)(WithRetryAfter(
-      MakeError(
-          reasons::kQueueFull,
-          absl::StrCat("The server's queue of ", limits_.waiting_lookups_max, " lookups is full"),
-          {{"limit", absl::StrCat(limits_.waiting_lookups_max)}}),
-      kRetryDelay));
+void EngineOfStores::Schedule(double cost, Work work, LookupCallback callback) {
+  if (cost <= kInlineCostMax) return callback(work());
+  if (!TakePlace()) return callback(LookupQueueFull(limits_.waiting_lookups_max));
+  PostToPool(
+      [work = std::move(work), callback = std::move(callback)]() mutable { callback(work()); });
+}
+
+bool EngineOfStores::TakePlace() {
+  if (waiting_count_.fetch_add(1) < limits_.waiting_lookups_max) return true;
+  --waiting_count_;
+  return false;
+}
+
+void EngineOfStores::PostToPool(Task task) {
+  pool_.Post([this, task = std::move(task)]() mutable {
+    --waiting_count_;
+    task();
+  });
 }
 
 absl::StatusOr<MemoryState> EngineOfStores::GetMemory(absl::string_view store,
@@ -330,11 +492,12 @@ absl::StatusOr<MemoryState> EngineOfStores::GetMemory(absl::string_view store,
   return state;
 }
 
-void EngineOfStores::WhenRevision(absl::string_view store, std::uint64_t revision,
-                                  std::shared_ptr<CancelToken> cancel,
+void EngineOfStores::WhenRevision(absl::string_view store, std::uint64_t incarnation,
+                                  std::uint64_t revision, std::shared_ptr<CancelToken> cancel,
                                   absl::AnyInvocable<void(absl::Status)> callback) {
   const absl::StatusOr<std::shared_ptr<Store>> found = stores_.Find("store", store);
   if (!found.ok()) return callback(found.status());
+  if ((*found)->number() != incarnation) return callback(StoreNotFound(store));
   (*found)->WhenRevision(revision, std::move(cancel), std::move(callback));
 }
 

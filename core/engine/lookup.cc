@@ -1,5 +1,6 @@
 #include "core/engine/lookup.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -108,6 +109,27 @@ absl::StatusOr<std::unique_ptr<PreparedLookup>> PreparedLookup::Make(
   return lookup;
 }
 
+double PreparationCost(const LookupRequest& request, const Snapshot& snapshot) {
+  const RowFilter& filter = request.filter;
+  const std::uint64_t row_count = snapshot.row_count();
+  double cost = 0;
+  const std::size_t tags = filter.ids.size() + filter.exclude_ids.size() +
+                           filter.any_labels.size() + filter.no_labels.size();
+  if (tags > 0) {
+    const std::uint64_t end = std::min(filter.end.value_or(row_count), row_count);
+    const std::uint64_t begin = std::min(filter.begin.value_or(0), end);
+    const std::uint64_t rows = std::min(end - begin, filter.last.value_or(row_count));
+    cost += 200 * (static_cast<double>(tags) + static_cast<double>(rows));
+  }
+  if (request.source == Source::kMemory || request.source == Source::kRowsAndMemory) {
+    const StoreConfig& config = snapshot.config();
+    const std::uint64_t rows =
+        std::min(row_count, static_cast<std::uint64_t>(snapshot.block_rows()));
+    cost += 20 * static_cast<double>(rows) * static_cast<double>(config.key_dim + config.value_dim);
+  }
+  return cost;
+}
+
 double PreparedLookup::cost() const {
   if (!inputs_) return task_.cost();
   // Its queries are still to come.
@@ -153,7 +175,8 @@ absl::StatusOr<LookupResult> AttendToRequest(const AttendRequest& request, const
   StoreWriter store({.name = "attend",
                      .key_dim = keys.cols,
                      .value_dim = values.cols,
-                     .num_heads = request.num_heads});
+                     .num_heads = request.num_heads},
+                    StoreWriter::Memories::kNone);
   SOFTLOOKUP_ASSIGN_OR_RETURN(const AppendOutcome rows,
                               store.Append({.keys = keys, .values = values}));
   const std::uint64_t row_count = rows.snapshot->row_count();

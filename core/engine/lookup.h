@@ -19,7 +19,7 @@ namespace softlookup {
 // A lookup that is checked and whose snapshot is chosen: all that is left is work.
 class PreparedLookup {
  public:
-  // `request` must live as long as this.
+  // What `request` points to must live as long as this.
   static absl::StatusOr<std::unique_ptr<PreparedLookup>> Make(
       const LookupRequest& request, std::shared_ptr<const Snapshot> snapshot, const Limits& limits);
 
@@ -37,6 +37,10 @@ class PreparedLookup {
   std::vector<float> queries_;        // That were.
   AttentionTask task_;
 };
+
+// What Make costs beside the checks of the request, as AttentionTask::cost(): what looking at the
+// labels and ids of rows takes, or reading a memory, at most about.
+double PreparationCost(const LookupRequest& request, const Snapshot& snapshot);
 
 // Attention over what a checked request carries.
 absl::StatusOr<LookupResult> AttendToRequest(const AttendRequest& request, const Limits& limits,

@@ -91,10 +91,11 @@ class Loading {
     }
   }
 
-  absl::StatusOr<std::shared_ptr<Store>> Finish() {
+  absl::StatusOr<std::shared_ptr<Store>> Finish(Store::Executor executor) {
     if (!loader_) return Missing("head");
     SOFTLOOKUP_ASSIGN_OR_RETURN(std::unique_ptr<StoreWriter> writer, loader_->Finish());
-    return std::make_shared<Store>(store_, std::move(writer), config_.create_time);
+    return std::make_shared<Store>(store_, std::move(writer), config_.create_time,
+                                   std::move(executor));
   }
 
  private:
@@ -172,7 +173,7 @@ absl::StatusOr<std::vector<std::uint64_t>> StoresIn(const CommitLog& log) {
   }
 }
 
-LoadedStore LoadStore(std::uint64_t store, const CommitLog& log) {
+LoadedStore LoadStore(std::uint64_t store, const CommitLog& log, Store::Executor executor) {
   Loading loading(store);
   const KeyRange keys = KeysOfStore(store);
   const absl::Status status =
@@ -181,7 +182,7 @@ LoadedStore LoadStore(std::uint64_t store, const CommitLog& log) {
       });
   LoadedStore loaded{.name = loading.name(), .store = nullptr};
   if (status.ok()) {
-    loaded.store = loading.Finish();
+    loaded.store = loading.Finish(std::move(executor));
   } else {
     loaded.store = status;
   }

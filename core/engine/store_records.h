@@ -33,9 +33,9 @@ struct LoadedStore {
   absl::StatusOr<std::shared_ptr<Store>> store;
 };
 
-// Brings the store back as it was, bit for bit. DATA_LOSS, naming the position as far as it is
-// known, if a record is damaged or missing.
-LoadedStore LoadStore(std::uint64_t store, const CommitLog& log);
+// Brings the store back as it was, bit for bit; `executor` is for it. DATA_LOSS, naming the
+// position as far as it is known, if a record is damaged or missing.
+LoadedStore LoadStore(std::uint64_t store, const CommitLog& log, Store::Executor executor);
 
 }  // namespace softlookup
 

@@ -120,8 +120,10 @@ absl::Status CheckSameRows(const MatrixView& keys, const MatrixView& values) {
   return ShapeMismatch("values", absl::StrCat(values.rows, " rows, but keys has ", keys.rows));
 }
 
-// OK if there is a projection that takes these inputs.
-absl::Status CheckInputs(const MatrixView& inputs, const Projection* projection) {
+// OK if there is a projection that takes these inputs, finite ones, and makes at most `bytes_max`
+// of them: few inputs may become many rows. Each becomes `output_dim` components.
+absl::Status CheckInputs(const MatrixView& inputs, const Projection* projection,
+                         std::int64_t output_dim, std::int64_t bytes_max) {
   if (projection == nullptr) {
     return MakeError(reasons::kNoProjection, "inputs: the store has no projection",
                      {{"field", "inputs"}});
@@ -130,7 +132,13 @@ absl::Status CheckInputs(const MatrixView& inputs, const Projection* projection)
     return ShapeMismatch("inputs", absl::StrCat(inputs.cols, " columns, but the projection takes ",
                                                 projection->input_dim));
   }
-  return CheckFinite("inputs", inputs);
+  const std::int64_t bytes = inputs.rows * output_dim * static_cast<std::int64_t>(sizeof(float));
+  if (bytes <= bytes_max) return absl::OkStatus();
+  return MakeError(
+      reasons::kLimitExceeded,
+      absl::StrCat("inputs: the projections of ", inputs.rows, " rows have ", bytes,
+                   " bytes; the limit is ", bytes_max),
+      {{"field", "inputs"}, {"bytes", absl::StrCat(bytes)}, {"limit", absl::StrCat(bytes_max)}});
 }
 
 // W_q and W_k are [key_dim, input_dim], W_v is [value_dim, input_dim]. `field` is the projection's.
@@ -289,7 +297,10 @@ absl::Status CheckAppend(const AppendRequest& request, const StoreConfig& config
   if (rows.rows < 1) return ShapeMismatch(field, "an append has at least one row");
   if (request.inputs) {
     SOFTLOOKUP_RETURN_IF_ERROR(CheckRowsMax(field, rows.rows, limits.rows_per_append_max));
-    SOFTLOOKUP_RETURN_IF_ERROR(CheckInputs(rows, config.projection.get()));
+    SOFTLOOKUP_RETURN_IF_ERROR(CheckInputs(rows, config.projection.get(),
+                                           config.key_dim + config.value_dim,
+                                           limits.message_bytes_max));
+    SOFTLOOKUP_RETURN_IF_ERROR(CheckFinite(field, rows));
   } else {
     SOFTLOOKUP_RETURN_IF_ERROR(CheckSameRows(request.keys, request.values));
     SOFTLOOKUP_RETURN_IF_ERROR(CheckRowsMax(field, rows.rows, limits.rows_per_append_max));
@@ -309,18 +320,27 @@ absl::Status CheckAppend(const AppendRequest& request, const StoreConfig& config
   return CheckReturnedMemories(request, config, limits.message_bytes_max);
 }
 
-absl::Status CheckLookup(const LookupRequest& request, const StoreConfig& config,
-                         const Limits& limits) {
+absl::Status CheckLookupForGood(const LookupRequest& request, const StoreConfig& config,
+                                const Limits& limits) {
   const char* field = request.inputs ? "inputs" : "queries";
   const MatrixView& queries = request.inputs ? *request.inputs : request.queries;
   SOFTLOOKUP_RETURN_IF_ERROR(CheckRowsMax(field, queries.rows, limits.queries_per_lookup_max));
-  if (request.inputs) {
-    SOFTLOOKUP_RETURN_IF_ERROR(CheckInputs(queries, config.projection.get()));
-  } else {
+  if (!request.inputs) {
     SOFTLOOKUP_RETURN_IF_ERROR(CheckCols(field, queries, "key_dim", config.key_dim));
-    SOFTLOOKUP_RETURN_IF_ERROR(CheckFinite(field, queries));
   }
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckFinite(field, queries));
   return ResolveOptions(request.options, config.score, config.temperature, limits).status();
+}
+
+absl::Status CheckLookup(const LookupRequest& request, const StoreConfig& config,
+                         const Limits& limits) {
+  if (request.inputs) {
+    SOFTLOOKUP_RETURN_IF_ERROR(
+        CheckRowsMax("inputs", request.inputs->rows, limits.queries_per_lookup_max));
+    SOFTLOOKUP_RETURN_IF_ERROR(CheckInputs(*request.inputs, config.projection.get(), config.key_dim,
+                                           limits.message_bytes_max));
+  }
+  return CheckLookupForGood(request, config, limits);
 }
 
 absl::StatusOr<double> CheckAttend(const AttendRequest& request, const Limits& limits) {
@@ -342,7 +362,8 @@ absl::StatusOr<double> CheckAttend(const AttendRequest& request, const Limits& l
     key_dim = static_cast<std::int64_t>(projection->key.size()) / projection->input_dim;
     value_dim = static_cast<std::int64_t>(projection->value.size()) / projection->input_dim;
     SOFTLOOKUP_RETURN_IF_ERROR(CheckProjection("projection", *projection, key_dim, value_dim));
-    SOFTLOOKUP_RETURN_IF_ERROR(CheckInputs(rows, projection));
+    SOFTLOOKUP_RETURN_IF_ERROR(CheckInputs(
+        rows, projection, key_dim * (request.self ? 2 : 1) + value_dim, limits.message_bytes_max));
     cost += ProjectionCost(
         static_cast<std::int64_t>(2 * projection->key.size() + projection->value.size()),
         rows.rows);

@@ -31,6 +31,10 @@ absl::Status CheckFinite(absl::string_view field, const MatrixView& matrix);
 // All of an append that does not depend on the store's rows.
 absl::Status CheckAppend(const AppendRequest& request, const StoreConfig& config,
                          const Limits& limits);
+// The part of CheckLookup that holds for as long as the store lives: all but what depends on its
+// projection.
+absl::Status CheckLookupForGood(const LookupRequest& request, const StoreConfig& config,
+                                const Limits& limits);
 // All of a lookup that does not depend on the store's rows.
 absl::Status CheckLookup(const LookupRequest& request, const StoreConfig& config,
                          const Limits& limits);

@@ -90,16 +90,22 @@ class AppendWrite final : public StoreWrite<AppendResult> {
  public:
   AppendWrite(const StoreTable& table, std::shared_ptr<Store> store, RowsToAppend rows,
               WriteCallback<AppendResult> callback)
-      : StoreWrite(table, std::move(store), std::move(callback)), rows_(std::move(rows)) {}
+      : StoreWrite(table, std::move(store), std::move(callback)), rows_(std::move(rows)) {
+    // Its memories are part of it from Stage to Answer.
+    const std::shared_ptr<const Snapshot> snapshot = this->store().snapshot();
+    const StoreConfig& config = snapshot->config();
+    const auto floats = rows_.keys.size() + rows_.values.size();
+    bytes_ =
+        4 * static_cast<std::int64_t>(floats) +
+        8 * static_cast<std::int64_t>(rows_.memories.size()) * (config.key_dim + config.value_dim);
+  }
 
   absl::Status Stage(LogBatch* batch) override {
     return StageInChain(rows_.chain.get(), [&] { return StoreWrite::Stage(batch); });
   }
 
   Sync sync() const override { return rows_.sync; }
-  std::int64_t bytes() const override {
-    return static_cast<std::int64_t>(4 * (rows_.keys.size() + rows_.values.size()));
-  }
+  std::int64_t bytes() const override { return bytes_; }
 
  protected:
   absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreWriter& writer,
@@ -135,6 +141,7 @@ class AppendWrite final : public StoreWrite<AppendResult> {
 
  private:
   const RowsToAppend rows_;
+  std::int64_t bytes_ = 0;
   AppendResult result_;
 };
 
@@ -214,10 +221,12 @@ class GetWriterWrite final : public StoreWrite<WriterInfo> {
 class CreateStoreWrite final : public Write {
  public:
   CreateStoreWrite(StoreTable& table, std::uint64_t number, StoreConfig config,
-                   std::int64_t store_count_max, WriteCallback<StoreInfo> callback)
+                   Store::Executor executor, std::int64_t store_count_max,
+                   WriteCallback<StoreInfo> callback)
       : table_(table),
         number_(number),
         config_(std::move(config)),
+        executor_(std::move(executor)),
         store_count_max_(store_count_max),
         callback_(std::move(callback)) {}
 
@@ -225,7 +234,8 @@ class CreateStoreWrite final : public Write {
 
   absl::Status Stage(LogBatch* batch) override {
     SOFTLOOKUP_RETURN_IF_ERROR(table_.CheckFree(config_.name, store_count_max_));
-    store_ = std::make_shared<Store>(number_, std::make_unique<StoreWriter>(config_), absl::Now());
+    store_ = std::make_shared<Store>(number_, std::make_unique<StoreWriter>(config_), absl::Now(),
+                                     executor_);
     if (batch != nullptr) LogConfig(number_, *store_->snapshot(), store_->create_time(), *batch);
     return absl::OkStatus();
   }
@@ -240,6 +250,7 @@ class CreateStoreWrite final : public Write {
   StoreTable& table_;
   const std::uint64_t number_;
   const StoreConfig config_;
+  const Store::Executor executor_;
   const std::int64_t store_count_max_;
   WriteCallback<StoreInfo> callback_;
   std::shared_ptr<Store> store_;
@@ -304,10 +315,10 @@ std::unique_ptr<Write> MakeGetWriter(const StoreTable& table, std::shared_ptr<St
 }
 
 std::unique_ptr<Write> MakeCreateStore(StoreTable& table, std::uint64_t number, StoreConfig config,
-                                       std::int64_t store_count_max,
+                                       Store::Executor executor, std::int64_t store_count_max,
                                        WriteCallback<StoreInfo> callback) {
-  return std::make_unique<CreateStoreWrite>(table, number, std::move(config), store_count_max,
-                                            std::move(callback));
+  return std::make_unique<CreateStoreWrite>(table, number, std::move(config), std::move(executor),
+                                            store_count_max, std::move(callback));
 }
 
 std::unique_ptr<Write> MakeDeleteStore(StoreTable& table, std::string name,

@@ -53,9 +53,9 @@ std::unique_ptr<Write> MakeUpdate(const StoreTable& table, std::shared_ptr<Store
 std::unique_ptr<Write> MakeGetWriter(const StoreTable& table, std::shared_ptr<Store> store,
                                      std::string writer, WriteCallback<WriterInfo> callback);
 
-// `number` is the store's, if it is made.
+// `number` and `executor` are the store's, if it is made.
 std::unique_ptr<Write> MakeCreateStore(StoreTable& table, std::uint64_t number, StoreConfig config,
-                                       std::int64_t store_count_max,
+                                       Store::Executor executor, std::int64_t store_count_max,
                                        WriteCallback<StoreInfo> callback);
 
 std::unique_ptr<Write> MakeDeleteStore(StoreTable& table, std::string name,

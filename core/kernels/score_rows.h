@@ -14,13 +14,19 @@ enum class Term {
 // How the sum is formed. The choice must depend on nothing but the query, the block and the shape,
 // or bits would depend on a query's neighbours.
 enum class SumIn {
-  // float32 over runs of kFloat32RunDims components, float64 across runs. For terms whose run sums
-  // stay in float32's range.
+  // float32 over runs of kFloat32RunDims components, each the sum of chains of kFloat32ChainDims;
+  // float64 across runs. For terms whose run sums stay in float32's range. Off by at most
+  // kFloat32Roundings * 2^-24 times the sum of the terms' magnitudes.
   kFloat32Runs,
   // float64 throughout: products of float32 are exact in it, and nothing overflows.
   kFloat64,
 };
-inline constexpr std::int64_t kFloat32RunDims = 32;
+inline constexpr std::int64_t kFloat32ChainDims = 6;
+inline constexpr std::int64_t kFloat32RunDims = 4 * kFloat32ChainDims;
+// What a term goes through at most: a rounding for each one behind it in its chain and its own, and
+// for each chain of the run.
+inline constexpr std::int64_t kFloat32Roundings =
+    kFloat32ChainDims + kFloat32RunDims / kFloat32ChainDims;
 
 // sums[q * kScratchStride + r] = sum over `dims` of term(queries[q], key of row r), for every row r
 // of `panels`. queries[q] points to dims.count floats; query_count is in [1, kTileQueries]. Rows

@@ -5,6 +5,7 @@
 #include <utility>
 
 namespace softlookup {
+
 class Store::Waiter {
  public:
   Waiter(std::uint64_t revision, absl::AnyInvocable<void(absl::Status)> callback)
@@ -23,8 +24,12 @@ class Store::Waiter {
   absl::AnyInvocable<void(absl::Status)> callback_;  // Belongs to whoever sets done_.
 };
 
-Store::Store(std::uint64_t number, std::unique_ptr<StoreWriter> writer, absl::Time create_time)
-    : number_(number), create_time_(create_time), writer_(std::move(writer)) {
+Store::Store(std::uint64_t number, std::unique_ptr<StoreWriter> writer, absl::Time create_time,
+             Executor executor)
+    : number_(number),
+      create_time_(create_time),
+      writer_(std::move(writer)),
+      executor_(std::move(executor)) {
   absl::MutexLock lock(&mutex_);
   snapshot_ = writer_->newest();
 }
@@ -45,7 +50,7 @@ StoreInfo Store::InfoOf(const Snapshot& snapshot) const {
 
 void Store::Publish(std::shared_ptr<const Snapshot> snapshot) {
   writer_->Keep();
-  std::vector<std::shared_ptr<Waiter>> reached;
+  Waiters reached;
   {
     absl::MutexLock lock(&mutex_);
     const auto waits = std::partition(waiters_.begin(), waiters_.end(), [&](const auto& waiter) {
@@ -55,7 +60,14 @@ void Store::Publish(std::shared_ptr<const Snapshot> snapshot) {
     waiters_.erase(waits, waiters_.end());
     snapshot_ = std::move(snapshot);
   }
-  for (const auto& waiter : reached) waiter->Finish(absl::OkStatus());
+  FinishLater(std::move(reached), absl::OkStatus());
+}
+
+void Store::FinishLater(Waiters waiters, absl::Status status) {
+  if (waiters.empty()) return;
+  executor_([waiters = std::move(waiters), status = std::move(status)] {
+    for (const auto& waiter : waiters) waiter->Finish(status);
+  });
 }
 
 void Store::WhenRevision(std::uint64_t revision, std::shared_ptr<CancelToken> cancel,
@@ -79,17 +91,17 @@ void Store::WhenRevision(std::uint64_t revision, std::shared_ptr<CancelToken> ca
     }
   }
   if (!waits) return waiter->Finish(status);
-  cancel->OnCancel([waiter, cancel = cancel.get()] { waiter->Finish(cancel->Check()); });
+  cancel->OnSleepEnd([waiter](const absl::Status& end) { waiter->Finish(end); });
 }
 
 void Store::Close(absl::Status status) {
-  std::vector<std::shared_ptr<Waiter>> waiters;
+  Waiters waiters;
   {
     absl::MutexLock lock(&mutex_);
     closed_ = status;
     waiters.swap(waiters_);
   }
-  for (const auto& waiter : waiters) waiter->Finish(status);
+  FinishLater(std::move(waiters), std::move(status));
 }
 
 }  // namespace softlookup

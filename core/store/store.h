@@ -2,6 +2,7 @@
 #define SOFTLOOKUP_CORE_STORE_STORE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -20,8 +21,13 @@ namespace softlookup {
 // the writer, which belongs to the one thread that writes.
 class Store {
  public:
-  // `number` tells the store from all others that the engine has had, of the same name or not.
-  Store(std::uint64_t number, std::unique_ptr<StoreWriter> writer, absl::Time create_time);
+  // Runs a task soon, on another thread.
+  using Executor = std::function<void(absl::AnyInvocable<void()>)>;
+
+  // `number` tells the store from all others that the engine has had, of the same name or not. A
+  // write only hands those who waited for it to `executor`, so that it does not wait for them.
+  Store(std::uint64_t number, std::unique_ptr<StoreWriter> writer, absl::Time create_time,
+        Executor executor);
 
   std::shared_ptr<const Snapshot> snapshot() const;
   std::uint64_t number() const { return number_; }
@@ -34,8 +40,8 @@ class Store {
   void Publish(std::shared_ptr<const Snapshot> snapshot);
 
   // Runs `callback` once: with OK when the store reaches `revision`, with the status of `cancel` if
-  // that is cancelled before, with `status` if the store is closed before. On the thread where that
-  // happens, which may be this one.
+  // that is cancelled before, with `status` if the store is closed before. Here if that is so now,
+  // on the thread that cancels, or by the executor.
   void WhenRevision(std::uint64_t revision, std::shared_ptr<CancelToken> cancel,
                     absl::AnyInvocable<void(absl::Status)> callback);
 
@@ -45,14 +51,19 @@ class Store {
  private:
   // Someone who waits for a revision; whoever takes the callback runs it.
   class Waiter;
+  using Waiters = std::vector<std::shared_ptr<Waiter>>;
+
+  // Ends their wait in one task.
+  void FinishLater(Waiters waiters, absl::Status status);
 
   const std::uint64_t number_;
   const absl::Time create_time_;
   const std::unique_ptr<StoreWriter> writer_;
+  const Executor executor_;
 
   mutable absl::Mutex mutex_;
   std::shared_ptr<const Snapshot> snapshot_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::shared_ptr<Waiter>> waiters_ ABSL_GUARDED_BY(mutex_);
+  Waiters waiters_ ABSL_GUARDED_BY(mutex_);
   std::size_t waiters_before_sweep_ ABSL_GUARDED_BY(mutex_) = 16;
   absl::Status closed_ ABSL_GUARDED_BY(mutex_);
 };

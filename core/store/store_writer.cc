@@ -28,9 +28,10 @@ std::int64_t BlockRows(const kernels::PanelShape& shape) {
   return rows;
 }
 
-StoreWriter::StoreWriter(StoreConfig config)
+StoreWriter::StoreWriter(StoreConfig config, Memories memories)
     : shape_{.key_dim = config.key_dim, .value_dim = config.value_dim},
-      block_rows_(BlockRows(shape_)) {
+      block_rows_(BlockRows(shape_)),
+      keeps_memories_(memories == Memories::kKept) {
   state_.config = std::make_shared<const StoreConfig>(std::move(config));
   MakeSnapshot();
   Keep();
@@ -268,7 +269,8 @@ void StoreWriter::StartTail() {
   state_.tail_panels = std::move(larger);
 }
 
-void StoreWriter::AppendRow(const float* key, const float* value) {
+// Before it is part of the tail.
+void StoreWriter::AddToMemories(const float* key, const float* value) {
   if (state_.memories == nullptr) {
     state_.memories = std::make_shared<MemorySet>(MemorySetOf(*state_.config));
   } else if (memories_kept_) {
@@ -278,6 +280,11 @@ void StoreWriter::AppendRow(const float* key, const float* value) {
   if (state_.tail_rows == 0) {
     state_.memories_before_tail = std::make_shared<const MemorySet>(*state_.memories);
   }
+  state_.memories->Add(key, 1, value);
+}
+
+void StoreWriter::AppendRow(const float* key, const float* value) {
+  if (keeps_memories_) AddToMemories(key, value);
   if (state_.partial_panel == nullptr) {
     state_.partial_panel = std::make_shared<PanelBuffer>(shape_, 1);
   } else if (partial_panel_shown_) {
@@ -291,7 +298,6 @@ void StoreWriter::AppendRow(const float* key, const float* value) {
   float* keys = panel + shape_.key_offset(lane, 0);
   for (std::int64_t dim = 0; dim < shape_.key_dim; ++dim) keys[dim * kPanelRows] = key[dim];
   state_.tail_bounds.Add(key, value, *state_.config);
-  state_.memories->Add(key, 1, value);
   if (lane == kPanelRows - 1) {
     StartTail();
     std::memcpy(state_.tail_panels->panel(state_.tail_rows / kPanelRows), panel,

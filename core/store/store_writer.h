@@ -59,8 +59,11 @@ struct DeleteOutcome {
 // thread-safe; its snapshots are. Arguments are checked by the caller.
 class StoreWriter {
  public:
+  // Whether it feeds running memories. Without them, no memory may be read.
+  enum class Memories { kKept, kNone };
+
   // With revision 1.
-  explicit StoreWriter(StoreConfig config);
+  explicit StoreWriter(StoreConfig config, Memories memories = Memories::kKept);
 
   // What the next write builds on.
   const std::shared_ptr<const Snapshot>& newest() const { return state_.newest; }
@@ -133,6 +136,7 @@ class StoreWriter {
   absl::StatusOr<Admission> Admit(const RowBatch& batch) const;
   void TagRow(const RowBatch& batch, std::int64_t row);
   void AppendRow(const float* key, const float* value);
+  void AddToMemories(const float* key, const float* value);
   void StartTail();
   void SealTail();
   // Marks live rows, given by position in ascending order, as deleted. Returns their blocks.
@@ -153,6 +157,7 @@ class StoreWriter {
 
   const kernels::PanelShape shape_;
   const std::int64_t block_rows_;
+  const bool keeps_memories_;
 
   State state_;
   State kept_;

@@ -131,5 +131,52 @@ TEST_F(StreamingTest, LookupsBesideAStreamNeverFailAndAlwaysSeeAPrefix) {
   EXPECT_GE(lookups, 10);
 }
 
+// A store whose inputs take long to project where there are many of them.
+v1::Store StoreWithInputs() {
+  constexpr std::int64_t kInputDim = 64, kDim = 256;
+  v1::Store store;
+  store.set_name("s");
+  store.set_key_dim(kDim);
+  store.set_value_dim(kDim);
+  const v1::Matrix map = Message(std::vector<float>(kDim * kInputDim, 1), kInputDim);
+  for (v1::Matrix* part :
+       {store.mutable_projection()->mutable_query(), store.mutable_projection()->mutable_key(),
+        store.mutable_projection()->mutable_value()}) {
+    *part = map;
+  }
+  return store;
+}
+
+TEST_F(StreamingTest, AppendsOfInputsKeepTheirOrderHoweverLongTheirProjectionsTake) {
+  ASSERT_THAT(client_.CreateStore(StoreWithInputs()), IsOk());
+  constexpr std::uint32_t kAppends = 60, kFailing = 50;
+  const auto rows_of = [](std::uint32_t append) { return append % 3 == 0 ? 256u : 1u; };
+  grpc::ClientContext context;
+  context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Seconds(60)));
+  const auto stream = stub_->StreamAppend(&context);
+  for (std::uint32_t append = 0; append < kAppends; ++append) {
+    v1::AppendRequest request;
+    request.set_store("s");
+    request.set_writer("w");
+    request.set_sequence(append + 1);
+    std::vector<float> inputs(rows_of(append) * 64, 1);
+    if (append == kFailing) inputs[0] = inputs[1] = 3e38f;  // Finite, but not its projection.
+    *request.mutable_inputs() = Message(inputs, 64);
+    if (!stream->Write(request)) break;
+  }
+  stream->WritesDone();
+  v1::AppendResponse response;
+  std::uint32_t responses = 0;
+  std::uint64_t row_count = 0;
+  while (stream->Read(&response)) {
+    EXPECT_EQ(response.sequence(), responses + 1);
+    EXPECT_EQ(response.first_position(), row_count);
+    row_count += rows_of(responses++);
+  }
+  EXPECT_EQ(responses, kFailing);
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(client_.GetStore("s")->row_count(), row_count);
+}
+
 }  // namespace
 }  // namespace softlookup::testing

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "absl/time/clock.h"
 #include "core/base/error.h"
 #include "tests/testing/status_matchers.h"
 
@@ -130,7 +131,8 @@ TEST(DecodeMatrixTest, Float64BeyondFloat32NamesFieldAndRow) {
   for (const double element : {kTooLarge, -kTooLarge, std::numeric_limits<double>::max()}) {
     EXPECT_THAT(refusal(element), IsAbout(reasons::kNonFiniteValue, "keys"));
     EXPECT_THAT(refusal(element), StatusIs(kInvalid, "keys: row 2, column 1"));
-    EXPECT_THAT(MetadataOf(refusal(element)), Contains(Pair("row", "2")));
+    EXPECT_THAT(MetadataOf(refusal(element)),
+                ElementsAre(Pair("column", "1"), Pair("field", "keys"), Pair("row", "2")));
   }
   EXPECT_THAT(refusal(std::nextafter(kTooLarge, 0)), IsOk());
   EXPECT_THAT(refusal(-std::nextafter(kTooLarge, 0)), IsOk());
@@ -375,8 +377,36 @@ TEST(DecodeAppendTest, RefusesWhatItDoesNotServe) {
   EXPECT_THAT(refusal("inputs {} keys {}"), IsAbout(reasons::kInvalidMatrix, "inputs"));
   EXPECT_THAT(refusal("on_conflict: 4"), IsAbout(reasons::kInvalidOption, "on_conflict"));
   EXPECT_THAT(refusal("acknowledge: 3"), IsAbout(reasons::kInvalidOption, "acknowledge"));
-  EXPECT_THAT(refusal("writer: 'w'"), IsAbout(reasons::kInvalidOption, "writer, sequence"));
-  EXPECT_THAT(refusal("sequence: 1"), IsAbout(reasons::kInvalidOption, "writer, sequence"));
+  EXPECT_THAT(refusal("acknowledge: -1"), IsAbout(reasons::kInvalidOption, "acknowledge"));
+}
+
+TEST(DecodeAppendTest, TakesWriterAndSequenceAsTheyAre) {
+  const auto decode = [](const char* text) {
+    DecodedAppend decoded;
+    EXPECT_THAT(DecodeAppend(FromText<v1::AppendRequest>(text), "s", decoded), IsOk()) << text;
+    return decoded.request;
+  };
+  const AppendRequest both = decode("writer: 'loader 7' sequence: 18446744073709551615");
+  EXPECT_EQ(both.writer, "loader 7");
+  EXPECT_EQ(both.sequence, 18446744073709551615u);
+  // One without the other is for the engine to refuse.
+  EXPECT_EQ(decode("writer: 'w'").sequence, 0u);
+  EXPECT_EQ(decode("sequence: 1").writer, "");
+  EXPECT_EQ(decode("").writer, "");
+  EXPECT_EQ(decode("").sequence, 0u);
+}
+
+TEST(DecodeAppendTest, IsDurableUnlessAppliedIsEnough) {
+  const auto durable = [](v1::Acknowledge acknowledge) {
+    v1::AppendRequest request;
+    request.set_acknowledge(acknowledge);
+    DecodedAppend decoded;
+    EXPECT_THAT(DecodeAppend(request, "s", decoded), IsOk());
+    return decoded.request.durable;
+  };
+  EXPECT_TRUE(durable(v1::ACKNOWLEDGE_UNSPECIFIED));
+  EXPECT_TRUE(durable(v1::ACKNOWLEDGE_DURABLE));
+  EXPECT_FALSE(durable(v1::ACKNOWLEDGE_APPLIED));
 }
 
 TEST(DecodeAppendTest, NamesTheMatrixThatIsWrong) {
@@ -604,6 +634,43 @@ TEST(CheckMessageBytesTest, TheLimitItselfIsAllowed) {
   EXPECT_THAT(MetadataOf(refusal), Contains(Key("limit")));
 }
 
+StoreConfig ConfigWithProjection() {
+  return {.name = "s",
+          .key_dim = 2,
+          .value_dim = 1,
+          .projection = std::make_shared<Projection>(Projection{.input_dim = 3,
+                                                                .query = {1, 2, 3, 4, 5, 6},
+                                                                .key = {1, 2, 3, 4, 5, 6},
+                                                                .value = {7, 8, 9}})};
+}
+
+TEST(CheckStoreBytesTest, AStoreWithinTheLimitFitsAListWhateverItGrowsTo) {
+  constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
+  const StoreConfig config = ConfigWithProjection();
+  std::int64_t least = 1;
+  while (!CheckStoreBytes(config, least).ok()) ++least;
+  v1::ListStoresResponse list;
+  *list.add_stores() = EncodeStore({.config = config,
+                                    .revision = kMax,
+                                    .row_count = kMax,
+                                    .live_row_count = kMax,
+                                    .byte_size = kMax,
+                                    .create_time = absl::Now()});
+  list.set_next_page_token(config.name);
+  EXPECT_GE(least, static_cast<std::int64_t>(list.ByteSizeLong()));
+  EXPECT_LE(least, static_cast<std::int64_t>(list.ByteSizeLong()) + 16);
+  const absl::Status refusal = CheckStoreBytes(config, least - 1);
+  EXPECT_THAT(refusal, StatusIs(absl::StatusCode::kResourceExhausted, "store: "));
+  EXPECT_EQ(ReasonOf(refusal), "ANSWER_TOO_LARGE");
+  EXPECT_THAT(MetadataOf(refusal), ElementsAre(Pair("bytes", std::to_string(least)),
+                                               Pair("limit", std::to_string(least - 1))));
+}
+
+// It is asked before the engine sees the config.
+TEST(CheckStoreBytesTest, TakesWhatTheEngineRefuses) {
+  EXPECT_THAT(CheckStoreBytes({.projection = std::make_shared<Projection>()}, kNoLimit), IsOk());
+}
+
 TEST(EncodeStoreTest, FillsInEveryField) {
   const StoreInfo info{.config = {.name = "s",
                                   .key_dim = 65536,
@@ -707,6 +774,14 @@ TEST(EncodeAppendTest, FillsInEveryFieldAndTheMemoriesInOrder) {
   EXPECT_EQ(response.memories(0).name(), "average");
   EXPECT_EQ(response.memories(0).end(), 6u);
   EXPECT_EQ(response.memories(1).name(), "b");
+}
+
+TEST(EncodeAppendTest, SaysThatItWasADuplicate) {
+  v1::AppendResponse response;
+  EncodeAppend(9, {.first_position = 4, .appended_count = 2, .duplicate = true}, response);
+  EXPECT_TRUE(response.duplicate());
+  EXPECT_EQ(response.sequence(), 9u);
+  EXPECT_EQ(response.first_position(), 4u);
 }
 
 }  // namespace

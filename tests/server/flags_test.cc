@@ -76,6 +76,7 @@ TEST_F(FlagsTest, WithoutAnyItServesTheLoopbackInterfaceWithTheContractsLimits) 
   ASSERT_EQ(parsed.exit_code, std::nullopt) << parsed.err;
   EXPECT_EQ(parsed.flags.listen, "127.0.0.1:7471");
   EXPECT_EQ(parsed.flags.http_listen, "127.0.0.1:7472");
+  EXPECT_EQ(parsed.flags.data_dir, "./softlookup-data");
   EXPECT_EQ(parsed.flags.threads, std::max(1u, std::thread::hardware_concurrency()));
   EXPECT_EQ(parsed.flags.limits.queries_per_lookup_max, 4096);
   EXPECT_EQ(parsed.flags.limits.rows_per_append_max, 65536);
@@ -103,6 +104,10 @@ const Setting kSettings[] = {
      "SOFTLOOKUP_HTTP_LISTEN",
      {"127.0.0.1:7472", "10.0.0.1:1", "host.example:2", "[::1]:0"},
      [](const Flags& flags) { return flags.http_listen; }},
+    {"data-dir",
+     "SOFTLOOKUP_DATA_DIR",
+     {"./softlookup-data", "a", "/b", "c/d"},
+     [](const Flags& flags) { return flags.data_dir; }},
     {"threads",
      "SOFTLOOKUP_THREADS",
      {absl::StrCat(std::max(1u, std::thread::hardware_concurrency())), "301", "302", "303"},
@@ -168,6 +173,17 @@ TEST_P(SettingTest, HelpNamesIt) {
 
 INSTANTIATE_TEST_SUITE_P(EveryFlag, SettingTest, ::testing::ValuesIn(kSettings));
 
+TEST_F(FlagsTest, EphemeralKeepsEverythingInMemory) {
+  EXPECT_EQ(Parse({"--ephemeral"}).flags.data_dir, "");
+  EXPECT_EQ(Parse({"--ephemeral=false"}).flags.data_dir, "./softlookup-data");
+  EXPECT_EQ(Parse({"--ephemeral=false", "--data-dir=d"}).flags.data_dir, "d");
+  EXPECT_THAT(Parse({"--help"}).out, HasSubstr("--ephemeral"));
+  ::setenv("SOFTLOOKUP_EPHEMERAL", "true", 1);
+  const Parsed parsed = Parse({});
+  EXPECT_EQ(parsed.exit_code, std::nullopt) << parsed.err;
+  EXPECT_EQ(parsed.flags.data_dir, "");
+}
+
 TEST_F(FlagsTest, TheLastOfARepeatedFlagCounts) {
   EXPECT_EQ(Parse({"--threads=3", "--threads", "5"}).flags.threads, 5);
 }
@@ -226,7 +242,10 @@ TEST_F(FlagsTest, BadUsageEndsWithTwoAndNamesTheFlag) {
       {{"--max-message-bytes=1073741825"}, "--max-message-bytes"},
       {{"--max-stores=0"}, "--max-stores"},
       {{"--max-waiting-lookups=0"}, "--max-waiting-lookups"},
-      {{"--ephemeral=false"}, "--ephemeral"},
+      {{"--ephemeral=maybe"}, "--ephemeral"},
+      {{"--ephemeral", "--data-dir=d"}, "--ephemeral and --data-dir"},
+      {{"--data-dir="}, "--data-dir"},
+      {{"--data-dir"}, "--data-dir"},
       {{"--no-such-flag=1"}, "--no-such-flag"},
       {{"stray"}, "stray"},
       {{"--config=no/such/file"}, "no/such/file"},

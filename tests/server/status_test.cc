@@ -102,6 +102,61 @@ TEST(ToLookupErrorTest, SaysTheSameAsTheStatusOfACall) {
   EXPECT_EQ(as_status.DebugString(), DetailsOf(ToGrpcStatus(status)).DebugString());
 }
 
+// Clients cannot parse a message with half a character in a string.
+TEST(ToGrpcStatusTest, CutsLongTextBetweenCharacters) {
+  for (const std::string character : {"a", "\u00e4", "\u20ac", "\U0001f600"}) {
+    for (int offset = 0; offset < 4; ++offset) {
+      std::string text(offset, 'x');
+      while (text.size() < 3000) text += character;
+      const google::rpc::Status details =
+          DetailsOf(ToGrpcStatus(MakeError(reasons::kStoreNotFound, text, {{"store", text}})));
+      const auto expect_cut = [&](const std::string& cut, std::size_t bytes_max) {
+        ASSERT_GE(cut.size(), 3u);
+        EXPECT_EQ(cut.substr(cut.size() - 3), "...");
+        const std::string kept = cut.substr(0, cut.size() - 3);
+        EXPECT_LE(kept.size(), bytes_max);
+        EXPECT_GT(kept.size() + character.size(), bytes_max);
+        EXPECT_EQ(kept, text.substr(0, kept.size()));
+        EXPECT_EQ((kept.size() - offset) % character.size(), 0u);
+      };
+      expect_cut(details.message(), 1024);
+      expect_cut(ErrorInfoOf(details).metadata().at("store"), 256);
+    }
+  }
+}
+
+TEST(ToGrpcStatusTest, WhatFitsStaysWhole) {
+  const std::string text(1024, 'x'), store(256, 's');
+  const google::rpc::Status details =
+      DetailsOf(ToGrpcStatus(MakeError(reasons::kStoreNotFound, text, {{"store", store}})));
+  EXPECT_EQ(details.message(), text);
+  EXPECT_EQ(ErrorInfoOf(details).metadata().at("store"), store);
+}
+
+TEST(ToGrpcStatusTest, BytesThatAreNotTextBecomeQuestionMarks) {
+  const struct {
+    std::string text;
+    std::string expected;
+  } kCases[] = {
+      {"disk/\xff\xfe", "disk/??"},
+      {"\xc3", "?"},  // Half a character.
+      {"\xc3(", "?("},
+      {"\xe2\x82", "??"},
+      {"\xc0\x80", "??"},  // Longer than need be.
+      {"\xe0\x9f\xbf", "???"},
+      {"\xf0\x8f\xbf\xbf", "????"},
+      {"\xed\xa0\x80", "???"},       // Half of a UTF-16 pair.
+      {"\xf4\x90\x80\x80", "????"},  // Beyond Unicode.
+      {"\xed\x9f\xbf\xf4\x8f\xbf\xbf", "\xed\x9f\xbf\xf4\x8f\xbf\xbf"},
+      {"\xe0\xa0\x80\xf0\x90\x80\x80", "\xe0\xa0\x80\xf0\x90\x80\x80"},
+  };
+  for (const auto& expected : kCases) {
+    const google::rpc::Status details = DetailsOf(ToGrpcStatus(absl::DataLossError(expected.text)));
+    EXPECT_EQ(details.message(), expected.expected);
+    EXPECT_EQ(ToLookupError(absl::DataLossError(expected.text)).message(), expected.expected);
+  }
+}
+
 struct ExpectedReason {
   ErrorReason reason;
   const char* name;

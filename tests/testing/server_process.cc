@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -66,8 +67,12 @@ std::string ReadLine(int fd) {
 }  // namespace
 
 ServerProcess::ServerProcess(const std::vector<std::string>& flags) {
-  std::vector<std::string> command = {ServerBinary(),  "--ephemeral", "--listen",    "127.0.0.1:0",
-                                      "--http-listen", "127.0.0.1:0", "--log-level", "error"};
+  std::vector<std::string> command = {ServerBinary(), "--listen",    "127.0.0.1:0", "--http-listen",
+                                      "127.0.0.1:0",  "--log-level", "error"};
+  const bool keeps = std::any_of(flags.begin(), flags.end(), [](const std::string& flag) {
+    return flag.rfind("--data-dir", 0) == 0;
+  });
+  if (!keeps) command.push_back("--ephemeral");
   command.insert(command.end(), flags.begin(), flags.end());
   const Pipe out;
   pid_ = Spawn(command, -1, out.write_end(), -1);

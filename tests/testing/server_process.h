@@ -11,8 +11,8 @@ namespace softlookup::testing {
 // The real server binary on free ports of the loopback interface. Killed when the object goes.
 class ServerProcess {
  public:
-  // Starts it with `flags` beside --ephemeral and the ports, and waits for its ready line. Aborts
-  // the test program if that does not come.
+  // Starts it with `flags` beside the ports, and --ephemeral unless they have a --data-dir, and
+  // waits for its ready line. Aborts the test program if that does not come.
   explicit ServerProcess(const std::vector<std::string>& flags = {});
   ~ServerProcess();
   ServerProcess(const ServerProcess&) = delete;
@@ -22,7 +22,7 @@ class ServerProcess {
   const std::string& http_address() const { return http_address_; }
 
   // Sends `signal`, unless it is 0, and waits for the end: the exit code, or 128 + the signal that
-  // ended it.
+  // ended it. SIGKILL is a crash.
   int Stop(int signal);
 
  private:

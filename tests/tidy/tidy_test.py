@@ -24,7 +24,7 @@ CORE_EDGES = {
     "parallel": ("base",),
     "memory": ("include", "base"),
     "batch": ("base",),
-    "storage": ("base",),
+    "storage": ("include", "base"),
     "attention": ("include", "kernels", "parallel", "base"),
     "store": ("include", "attention/block_scan.h", "memory", "kernels", "base"),
     "engine": ("include", "attention", "memory", "batch", "store", "storage", "kernels", "parallel",

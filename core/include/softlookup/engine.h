@@ -6,12 +6,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "core/base/cancellation.h"
 #include "core/base/limits.h"
@@ -55,6 +57,8 @@ struct AppendRequest {
   std::uint64_t sequence = 0;
   bool durable = true;                 // Acknowledged when it is on disk, or when it is visible.
   std::shared_ptr<AppendChain> chain;  // May be null.
+  // Inputs that are not projected by then are refused. What is ready to be written is written.
+  absl::Time deadline = absl::InfiniteFuture();
 };
 
 struct AppendResult {
@@ -168,11 +172,18 @@ class Engine {
                                                 const StoreUpdate& update) = 0;
   virtual absl::Status DeleteStore(absl::string_view name) = 0;
 
-  // Appends the batch whole or not at all. `request` is not needed once this returns. `callback`
-  // runs once, when the rows are acknowledged or refused: in the order of the calls, on a thread
-  // that all writes share, so it must be quick and must not wait for another write. If too much
-  // waits already, it runs here, with QUEUE_FULL.
-  virtual void Append(const AppendRequest& request, AppendCallback callback) = 0;
+  // Appends the batch whole or not at all. `request` is not needed once this returns.
+  //
+  // `on_turn` runs once, here or on another thread, when the append has its turn: those that are
+  // called after it come after this one. That is at once but for inputs that take long to project.
+  // `callback` runs once, when the rows are acknowledged or refused: in the order of the turns, on
+  // a thread that all writes share, so it must be quick and must not wait for another write. If too
+  // much waits already, it runs here, with QUEUE_FULL.
+  virtual void Append(const AppendRequest& request, AppendCallback callback,
+                      absl::AnyInvocable<void()> on_turn) = 0;
+  void Append(const AppendRequest& request, AppendCallback callback) {
+    Append(request, std::move(callback), [] {});
+  }
 
   // Where `writer` stands, all appends called before counted. WRITER_NOT_FOUND if it never
   // appended to the store.
@@ -189,10 +200,9 @@ class Engine {
 
   // Answers a batch of queries from one snapshot. What `request.queries` points to must live until
   // `callback`, which runs once: here, if that is quicker than handing the work over, or later on
-  // another thread, even one that appends: it must not call the engine. `cancel` stops the work;
-  // where the store has not reached min_revision its owner must see to the deadline (see
-  // CancelToken).
-  virtual void Lookup(const LookupRequest& request, std::shared_ptr<CancelToken> cancel,
+  // another thread. It must not wait for another call. `cancel` stops the work; where the store has
+  // not reached min_revision its owner must see to the deadline (see CancelToken).
+  virtual void Lookup(LookupRequest request, std::shared_ptr<CancelToken> cancel,
                       LookupCallback callback) = 0;
 
   // The memory `name` (empty: average) as of the append index `end` (default: all rows) and, for
@@ -203,9 +213,11 @@ class Engine {
                                                 std::optional<std::uint64_t> end) = 0;
 
   // Runs `callback` once, as Lookup does with min_revision: with OK once the store has `revision`,
-  // or with what came before it. It must be quick: it may run on the thread of an append.
-  virtual void WhenRevision(absl::string_view store, std::uint64_t revision,
-                            std::shared_ptr<CancelToken> cancel,
+  // or with what came before it, such as STORE_NOT_FOUND if the store of that name is not, or no
+  // longer, the one whose MemoryState has this `incarnation`. It must be quick: all that wait share
+  // a thread.
+  virtual void WhenRevision(absl::string_view store, std::uint64_t incarnation,
+                            std::uint64_t revision, std::shared_ptr<CancelToken> cancel,
                             absl::AnyInvocable<void(absl::Status)> callback) = 0;
 
   // Attention over the request's own keys and values; nothing is stored. What the request points to

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <random>
 
 #include "core/attention/reference.h"
 #include "core/store/store_writer.h"
@@ -403,6 +404,63 @@ TEST(AttendTest, KeysFarFromTheOriginKeepTheirLogits) {
     const Rows rows(kRows, kDim, 8, keys, NormalFloats(kRows * 8, 53));
     const AttentionTask task = rows.Task(queries, {.score = Score::kDot});
     EXPECT_LE(RelativeError(MustAttend(task).values, rows.Reference(task).values), 1e-5) << offset;
+  }
+}
+
+// Equal components round the same way every time: the worst case of a sum in float32. Half of the
+// rows have one key, half another one near it, and values that show the difference.
+TEST(AttendTest, ComponentsThatRoundAlikeKeepTheirLogits) {
+  struct Case {
+    Score score;
+    double temperature;
+    std::int64_t dim;
+    float query;  // All components. The keys' are around 1.
+    bool halves_cancel;
+  };
+  constexpr Case kCases[] = {
+      {Score::kDot, 0.27, 32, 1, false},
+      {Score::kDot, 1, 128, 1, false},
+      {Score::kDot, 0.5, 128, 4, true},
+      {Score::kScaledDot, 0.2, 512, 1, false},
+      {Score::kSquaredEuclidean, 1, 128, 0, false},
+      {Score::kEuclidean, 0.1, 128, 0, false},
+  };
+  constexpr std::int64_t kRows = 40;
+  std::mt19937_64 generator(61);
+  std::uniform_real_distribution<float> around_1(0.75f, 1.25f);
+  for (const Case& c : kCases) {
+    for (int trial = 0; trial < 100; ++trial) {
+      const float key = around_1(generator), other_key = key * (1 + 3e-4f * around_1(generator));
+      std::vector<float> keys, values;
+      for (std::int64_t row = 0; row < kRows; ++row) {
+        for (std::int64_t i = 0; i < c.dim; ++i) {
+          const float component = row % 2 == 0 ? key : other_key;
+          keys.push_back(c.halves_cancel && i >= c.dim / 2 ? -component : component);
+        }
+        values.push_back(row % 2 == 0 ? 1 : -1);
+      }
+      const Rows rows(kRows, c.dim, 1, keys, values);
+      const std::vector<float> query(c.dim, c.query);
+      const AttentionTask task = rows.Task(query, {.score = c.score, .temperature = c.temperature});
+      // The answers may cancel: an error is relative to the values, which are 1.
+      ASSERT_NEAR(MustAttend(task).values[0], rows.Reference(task).values[0], 1e-5)
+          << "score " << static_cast<int>(c.score) << ", " << c.dim << " dimensions";
+    }
+  }
+}
+
+// Where a score decides which rows count there is no tolerance.
+TEST(AttendTest, RowsThatDifferInTheirLastBitAreToldApart) {
+  constexpr std::int64_t kDim = 32;
+  std::vector<float> keys(2 * kDim, 1);
+  keys.back() += 0x1p-23f;
+  const Rows rows(2, kDim, 1, keys, {10, 20});
+  const std::vector<float> query(kDim, 1);
+  for (const ResolvedOptions& options :
+       {ResolvedOptions{.score = Score::kDot, .mode = Mode::kHard},
+        ResolvedOptions{.score = Score::kDot, .top_k = 1},
+        ResolvedOptions{.score = Score::kDot, .min_score = kDim + 0x1p-23}}) {
+    EXPECT_EQ(MustAttend(rows.Task(query, options)).values[0], 20);
   }
 }
 

@@ -3,11 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <thread>
 
+#include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include "core/base/error.h"
 #include "tests/testing/engine_calls.h"
 #include "tests/testing/random.h"
@@ -292,6 +295,304 @@ TEST_F(EngineTest, LookupsBesideAppendsSeePrefixes) {
     }
   }
   writer.join();
+}
+
+// Blocks the engine's only thread for as long as it lives.
+class BusyPool {
+ public:
+  // The store "busy" is its own.
+  explicit BusyPool(Engine& engine) : rows_(NormalFloats(20'000 * 64, 1)) {
+    const MatrixView rows{rows_.data(), 20'000, 64};
+    EXPECT_THAT(engine.CreateStore({.name = "busy", .key_dim = 64, .value_dim = 64}), IsOk());
+    EXPECT_THAT(
+        softlookup::testing::AppendAndWait(engine, {.store = "busy", .keys = rows, .values = rows}),
+        IsOk());
+    engine.Lookup({.store = "busy", .queries = {rows_.data(), 64, 64}},
+                  std::make_shared<CancelToken>(), [this](auto) {
+                    busy_.Notify();
+                    free_.WaitForNotification();
+                    ended_.Notify();
+                  });
+    busy_.WaitForNotification();
+  }
+  ~BusyPool() {
+    free_.Notify();
+    ended_.WaitForNotification();
+  }
+
+ private:
+  const std::vector<float> rows_;
+  absl::Notification busy_, free_, ended_;
+};
+
+constexpr absl::Duration kLongEnough = absl::Seconds(20);
+
+TEST_F(EngineTest, AnAppendDoesNotWaitForThoseWhoWaitedForIt) {
+  Create("s");
+  const std::uint64_t incarnation =
+      engine_->GetMemory("s", "", std::nullopt, std::nullopt)->incarnation;
+  absl::Notification woken, go, acknowledged;
+  engine_->WhenRevision("s", incarnation, 2, std::make_shared<CancelToken>(), [&](const auto&) {
+    go.WaitForNotificationWithTimeout(kLongEnough);
+    woken.Notify();
+  });
+  const std::vector<float> row = {1, 2};
+  engine_->Append({.store = "s", .keys = {row.data(), 1, 2}, .values = {row.data(), 1, 1}},
+                  [&](auto) { acknowledged.Notify(); });
+  EXPECT_TRUE(acknowledged.WaitForNotificationWithTimeout(kLongEnough / 2));
+  go.Notify();
+  woken.WaitForNotification();
+}
+
+TEST_F(EngineTest, AWokenLookupIsPreparedOnThePool) {
+  const auto engine = Engine::Create({.thread_count = 1});
+  ASSERT_THAT(engine->CreateStore({.name = "s", .key_dim = 1, .value_dim = 1}), IsOk());
+  const float one = 1;
+  const AppendRequest append{.store = "s", .keys = {&one, 1, 1}, .values = {&one, 1, 1}};
+  absl::Notification answered;
+  absl::Status status;
+  {
+    const BusyPool busy(*engine);
+    // Only preparing it finds out what is wrong with it.
+    engine->Lookup({.store = "s", .queries = {&one, 1, 1}, .filter = {.end = 9}, .min_revision = 2},
+                   std::make_shared<CancelToken>(), [&](auto result) {
+                     status = result.status();
+                     answered.Notify();
+                   });
+    ASSERT_THAT(softlookup::testing::AppendAndWait(*engine, append), IsOk());
+    EXPECT_FALSE(answered.WaitForNotificationWithTimeout(absl::Milliseconds(50)));
+  }
+  answered.WaitForNotification();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, "filter.end: 9 is past"));
+}
+
+TEST_F(EngineTest, ManyLookupsWokenAtOnceAreAllAnswered) {
+  const auto engine = Engine::Create({.limits = {.waiting_lookups_max = 4}, .thread_count = 1});
+  ASSERT_THAT(engine->CreateStore({.name = "s", .key_dim = 1, .value_dim = 1}), IsOk());
+  const float one = 1;
+  constexpr int kLookups = 1000;
+  absl::Mutex mutex;
+  int answered = 0, refused = 0;
+  const BusyPool* busy = new BusyPool(*engine);
+  for (int i = 0; i < kLookups; ++i) {
+    engine->Lookup({.store = "s", .queries = {&one, 1, 1}, .min_revision = 2},
+                   std::make_shared<CancelToken>(), [&](auto result) {
+                     absl::MutexLock lock(&mutex);
+                     ++(result.ok() ? answered : refused);
+                   });
+  }
+  ASSERT_THAT(softlookup::testing::AppendAndWait(
+                  *engine, {.store = "s", .keys = {&one, 1, 1}, .values = {&one, 1, 1}}),
+              IsOk());
+  delete busy;
+  const auto all = [&] { return answered + refused == kLookups; };
+  absl::MutexLock lock(&mutex);
+  mutex.Await(absl::Condition(&all));
+  EXPECT_EQ(refused, 0);
+}
+
+TEST_F(EngineTest, AWaitForAStoreThatWasMadeAnewEndsAtOnce) {
+  Create("s");
+  const std::uint64_t incarnation =
+      engine_->GetMemory("s", "", std::nullopt, std::nullopt)->incarnation;
+  ASSERT_THAT(engine_->DeleteStore("s"), IsOk());
+  Create("s");
+  absl::Status status;
+  engine_->WhenRevision("s", incarnation, 2, std::make_shared<CancelToken>(),
+                        [&](const auto& end) { status = end; });
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kNotFound, "\"s\""));
+}
+
+class InputsTest : public EngineTest {
+ protected:
+  static std::shared_ptr<const Projection> ProjectionOf(std::int64_t input_dim,
+                                                        std::int64_t key_dim,
+                                                        std::int64_t value_dim) {
+    return std::make_shared<const Projection>(
+        Projection{.input_dim = input_dim,
+                   .query = std::vector<float>(key_dim * input_dim, 1),
+                   .key = std::vector<float>(key_dim * input_dim, 1),
+                   .value = std::vector<float>(value_dim * input_dim, 1)});
+  }
+};
+
+TEST_F(InputsTest, AWaitingLookupTakesTheProjectionThatComesMeanwhile) {
+  Create("s", 2, 1);
+  ASSERT_THAT(Append("s", {1, 0, 0, 1}, {10, 20}), IsOk());
+  const std::vector<float> input = {1, 2, 3};
+  absl::StatusOr<LookupResult> result;
+  absl::Notification done;
+  engine_->Lookup({.store = "s", .inputs = MatrixView{input.data(), 1, 3}, .min_revision = 3},
+                  std::make_shared<CancelToken>(), [&](auto r) {
+                    result = std::move(r);
+                    done.Notify();
+                  });
+  ASSERT_FALSE(done.HasBeenNotified());
+  ASSERT_THAT(engine_->UpdateStore("s", {.projection = ProjectionOf(3, 2, 1)}), IsOk());
+  done.WaitForNotification();
+  ASSERT_THAT(result, IsOk());
+  EXPECT_NEAR(result->values[0], 15, 1e-4);
+}
+
+TEST_F(InputsTest, ALookupThatCanNeverBeRightDoesNotWait) {
+  Create("s");
+  const std::vector<float> query = {1, NAN, 3};
+  const auto refusal = [&](LookupRequest request) {
+    request.store = "s";
+    request.min_revision = 1000;
+    const auto cancel = std::make_shared<CancelToken>();
+    absl::Status status;
+    engine_->Lookup(request, cancel, [&](auto result) { status = result.status(); });
+    cancel->Cancel();
+    return status;
+  };
+  EXPECT_THAT(refusal({.queries = {query.data(), 1, 1}}),
+              StatusIs(absl::StatusCode::kInvalidArgument, "queries: 1 columns"));
+  EXPECT_THAT(refusal({.inputs = MatrixView{query.data(), 1, 3}}),
+              StatusIs(absl::StatusCode::kInvalidArgument, "inputs: row 0, column 1 is NaN"));
+  EXPECT_THAT(refusal({.queries = {query.data(), 0, 2}, .source = Source::kMemory, .memory = "m"}),
+              StatusIs(absl::StatusCode::kNotFound, "no memory \"m\""));
+}
+
+TEST_F(InputsTest, FewInputsMustNotBecomeManyBytes) {
+  const auto engine = Engine::Create({.limits = {.message_bytes_max = 1 << 20}, .thread_count = 1});
+  const auto projection = ProjectionOf(1, 1024, 1024);
+  ASSERT_THAT(engine->CreateStore(
+                  {.name = "s", .key_dim = 1024, .value_dim = 1024, .projection = projection}),
+              IsOk());
+  const std::vector<float> inputs(512, 1);
+  const auto rows = [&](std::int64_t count) { return MatrixView{inputs.data(), count, 1}; };
+  const auto append = [&](std::int64_t count) {
+    return softlookup::testing::AppendAndWait(*engine, {.store = "s", .inputs = rows(count)});
+  };
+  const auto lookup = [&](std::int64_t count) {
+    absl::Status status;
+    absl::Notification done;
+    engine->Lookup({.store = "s", .inputs = rows(count)}, std::make_shared<CancelToken>(),
+                   [&](auto result) {
+                     status = result.status();
+                     done.Notify();
+                   });
+    done.WaitForNotification();
+    return status;
+  };
+  const auto attend = [&](std::int64_t count) {
+    absl::Status status;
+    absl::Notification done;
+    engine->Attend({.inputs = rows(count), .projection = projection, .self = true},
+                   std::make_shared<CancelToken>(), [&](auto result) {
+                     status = result.status();
+                     done.Notify();
+                   });
+    done.WaitForNotification();
+    return status;
+  };
+  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+  EXPECT_THAT(append(128), IsOk());
+  EXPECT_THAT(append(129), StatusIs(kInvalid, "inputs: the projections of 129 rows"));
+  EXPECT_EQ(ReasonOf(append(129).status()), "LIMIT_EXCEEDED");
+  EXPECT_THAT(lookup(200), IsOk());
+  EXPECT_THAT(lookup(257), StatusIs(kInvalid, "inputs: the projections of 257 rows"));
+  EXPECT_THAT(attend(80), IsOk());
+  EXPECT_THAT(attend(86), StatusIs(kInvalid, "inputs: the projections of 86 rows"));
+}
+
+TEST_F(InputsTest, AProjectionThatTakesLongRunsOnThePoolAndKeepsItsTurn) {
+  const auto engine = Engine::Create({.thread_count = 1});
+  ASSERT_THAT(engine->CreateStore({.name = "s",
+                                   .key_dim = 256,
+                                   .value_dim = 256,
+                                   .projection = ProjectionOf(64, 256, 256)}),
+              IsOk());
+  std::vector<float> inputs(64 * 64, 1);
+  const MatrixView many{inputs.data(), 64, 64}, few{inputs.data(), 1, 64};
+  absl::Notification turn, first, second;
+  AppendResult results[2];
+  {
+    const BusyPool busy(*engine);
+    engine->Append(
+        {.store = "s", .inputs = many},
+        [&](auto result) {
+          ASSERT_THAT(result, IsOk());
+          results[0] = *result;
+          first.Notify();
+        },
+        [&] { turn.Notify(); });
+    // Nobody needs the request any more.
+    std::fill(inputs.begin(), inputs.end(), NAN);
+    EXPECT_FALSE(turn.HasBeenNotified());
+    EXPECT_FALSE(first.HasBeenNotified());
+  }
+  turn.WaitForNotification();
+  std::fill(inputs.begin(), inputs.end(), 1);
+  engine->Append({.store = "s", .inputs = few}, [&](auto result) {
+    ASSERT_THAT(result, IsOk());
+    results[1] = *result;
+    second.Notify();
+  });
+  second.WaitForNotification();
+  EXPECT_TRUE(first.HasBeenNotified()) << "answered in the order of the turns";
+  EXPECT_EQ(results[0].first_position, 0u);
+  EXPECT_EQ(results[1].first_position, 64u);
+}
+
+TEST_F(InputsTest, AProjectionEndsAtItsDeadline) {
+  const auto engine = Engine::Create({.thread_count = 1});
+  ASSERT_THAT(engine->CreateStore({.name = "s",
+                                   .key_dim = 256,
+                                   .value_dim = 256,
+                                   .projection = ProjectionOf(64, 256, 256)}),
+              IsOk());
+  const std::vector<float> inputs(64 * 64, 1);
+  const auto chain = std::make_shared<AppendChain>();
+  EXPECT_THAT(
+      softlookup::testing::AppendAndWait(*engine, {.store = "s",
+                                                   .inputs = MatrixView{inputs.data(), 64, 64},
+                                                   .chain = chain,
+                                                   .deadline = absl::Now()}),
+      StatusIs(absl::StatusCode::kDeadlineExceeded, ""));
+  EXPECT_TRUE(chain->failed);
+  EXPECT_EQ(engine->GetStore("s")->row_count, 0u);
+}
+
+TEST_F(InputsTest, AnEngineThatEndsStillWritesWhatItProjects) {
+  absl::StatusOr<AppendResult> result = absl::UnknownError("never answered");
+  {
+    const auto engine = Engine::Create({.thread_count = 1});
+    ASSERT_THAT(engine->CreateStore({.name = "s",
+                                     .key_dim = 256,
+                                     .value_dim = 256,
+                                     .projection = ProjectionOf(64, 256, 256)}),
+                IsOk());
+    const std::vector<float> inputs(512 * 64, 1);
+    engine->Append({.store = "s", .inputs = MatrixView{inputs.data(), 512, 64}},
+                   [&](auto r) { result = std::move(r); });
+  }
+  EXPECT_THAT(result, IsOk());
+}
+
+TEST_F(EngineTest, ALinearMemoryIsListedByItsWeightNotItsLogit) {
+  Create("s", 1, 1);
+  // The average of the first four is 1, and counts four times; then rows of weight 3, 2 and 2.5.
+  ASSERT_THAT(Append("s", {1, 1, 1, 1, 3, 2, 2.5}, {1, 1, 1, 1, 1, 1, 1}, 1), IsOk());
+  const auto listed = [&](float query, std::uint32_t count) {
+    const auto result = Lookup({.store = "s",
+                                .options = {.score = Score::kDot,
+                                            .mode = Mode::kLinear,
+                                            .weights = WeightsMode::kTop,
+                                            .top_weights = count},
+                                .filter = {.begin = 4},
+                                .source = Source::kRowsAndMemory},
+                               {query}, 1);
+    std::vector<double> weights;
+    for (const WeightedRow& row : result->weights[0].rows) weights.push_back(row.weight);
+    return weights;
+  };
+  EXPECT_THAT(listed(1, 2), ::testing::ElementsAre(4, 3));
+  EXPECT_THAT(listed(1, 3), ::testing::ElementsAre(4, 3, 2.5));
+  // The other way round, it has the largest logit and the smallest weight.
+  EXPECT_THAT(listed(-1, 2), ::testing::ElementsAre(-2, -2.5));
+  EXPECT_THAT(listed(-1, 10), ::testing::ElementsAre(-2, -2.5, -3, -4));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/testing/status_matchers.h"
@@ -14,6 +15,13 @@ namespace {
 
 using ::softlookup::testing::IsOk;
 using ::softlookup::testing::StatusIs;
+
+// A new store, which wakes those who wait on the thread that writes, or as `executor` says.
+Store NewStore(
+    StoreConfig config, Store::Executor executor = [](auto task) { task(); }) {
+  return Store(1, std::make_unique<StoreWriter>(std::move(config)), absl::UnixEpoch(),
+               std::move(executor));
+}
 
 // Appends `count` rows whose components are their positions, and shows them.
 void AppendNumbered(Store& store, std::int64_t count) {
@@ -32,7 +40,7 @@ void AppendNumbered(Store& store, std::int64_t count) {
 }
 
 TEST(StoreTest, ReadersBesideAWriterSeePrefixes) {
-  Store store({.name = "s", .key_dim = 4, .value_dim = 3}, absl::UnixEpoch());
+  Store store = NewStore({.name = "s", .key_dim = 4, .value_dim = 3});
   std::atomic<bool> done{false};
   std::thread reader([&] {
     std::uint64_t seen = 0;
@@ -56,7 +64,7 @@ TEST(StoreTest, ReadersBesideAWriterSeePrefixes) {
 }
 
 TEST(StoreTest, AWriteIsNotSeenBeforeItIsPublished) {
-  Store store({.name = "s", .key_dim = 1, .value_dim = 1}, absl::UnixEpoch());
+  Store store = NewStore({.name = "s", .key_dim = 1, .value_dim = 1});
   const float number = 1;
   const MatrixView one{.data = &number, .rows = 1, .cols = 1};
   const auto appended = store.writer().Append({.keys = one, .values = one});
@@ -67,7 +75,7 @@ TEST(StoreTest, AWriteIsNotSeenBeforeItIsPublished) {
 }
 
 TEST(StoreTest, WhoeverWaitsForARevisionHearsOfItOnce) {
-  Store store({.name = "s", .key_dim = 1, .value_dim = 1}, absl::UnixEpoch());
+  Store store = NewStore({.name = "s", .key_dim = 1, .value_dim = 1});
   std::vector<absl::Status> heard;
   const auto hear = [&heard](absl::Status status) { heard.push_back(status); };
   const auto cancel = std::make_shared<CancelToken>();
@@ -83,8 +91,29 @@ TEST(StoreTest, WhoeverWaitsForARevisionHearsOfItOnce) {
   EXPECT_THAT(heard, ::testing::SizeIs(2));
 }
 
+TEST(StoreTest, AWriteHandsAllWhoWaitedForItOverInOneTask) {
+  std::vector<absl::AnyInvocable<void()>> tasks;
+  Store store = NewStore({.name = "s", .key_dim = 1, .value_dim = 1},
+                         [&](auto task) { tasks.push_back(std::move(task)); });
+  int heard = 0;
+  for (int i = 0; i < 100; ++i) {
+    store.WhenRevision(2, std::make_shared<CancelToken>(), [&](const auto&) { ++heard; });
+    store.WhenRevision(9, std::make_shared<CancelToken>(), [&](const auto&) { ++heard; });
+  }
+  AppendNumbered(store, 1);
+  EXPECT_EQ(heard, 0);
+  ASSERT_THAT(tasks, ::testing::SizeIs(1));
+  tasks.front()();
+  EXPECT_EQ(heard, 100);
+  store.Close(absl::NotFoundError("gone"));
+  EXPECT_EQ(heard, 100);
+  ASSERT_THAT(tasks, ::testing::SizeIs(2));
+  tasks.back()();
+  EXPECT_EQ(heard, 200);
+}
+
 TEST(StoreTest, WaitingEndsWithCancellationAndWithTheStore) {
-  Store store({.name = "s", .key_dim = 1, .value_dim = 1}, absl::UnixEpoch());
+  Store store = NewStore({.name = "s", .key_dim = 1, .value_dim = 1});
   std::vector<absl::Status> heard;
   const auto hear = [&heard](absl::Status status) { heard.push_back(status); };
   const auto cancelled = std::make_shared<CancelToken>(), patient = std::make_shared<CancelToken>();

@@ -297,5 +297,26 @@ TEST(StoreWriterTest, RowsCostLittleMoreThanTheirBytes) {
   EXPECT_GT(static_cast<double>(snapshot->byte_size()), 20'000 * 256 * 4);
 }
 
+TEST(StoreWriterTest, WithoutMemoriesItKeepsTheSameRowsInLessMemory) {
+  const StoreConfig config{.name = "s", .key_dim = 64, .value_dim = 64};
+  StoreWriter with(config), without(config, StoreWriter::Memories::kNone);
+  const std::vector<float> components = softlookup::testing::NormalFloats(3000 * 64, 1);
+  const MatrixView rows{.data = components.data(), .rows = 3000, .cols = 64};
+  for (StoreWriter* writer : {&with, &without}) {
+    ASSERT_THAT(writer->Append({.keys = rows, .values = rows}), IsOk());
+  }
+  // At least two memories of key and value, each in float64.
+  EXPECT_LE(without.newest()->byte_size() + 2 * 128 * 8, with.newest()->byte_size());
+  for (const std::uint64_t position : {0, 1500, 2999}) {
+    const auto row = [&](const StoreWriter& writer) {
+      const auto blocks = writer.newest()->BlocksOf(position, position + 1);
+      return writer.newest()->RowOf(
+          blocks.front(), static_cast<std::int64_t>(position - blocks.front().first_position));
+    };
+    EXPECT_EQ(row(with).key, row(without).key);
+    EXPECT_EQ(row(with).value, row(without).value);
+  }
+}
+
 }  // namespace
 }  // namespace softlookup

@@ -1,0 +1,172 @@
+#include "core/storage/records.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/strings/escaping.h"
+#include "tests/testing/status_matchers.h"
+
+namespace softlookup {
+namespace {
+
+using ::softlookup::testing::IsOk;
+using ::softlookup::testing::StatusIs;
+
+constexpr absl::StatusCode kDataLoss = absl::StatusCode::kDataLoss;
+
+std::string Hex(absl::string_view bytes) { return absl::BytesToHexString(bytes); }
+
+// The bytes of docs/storage_format.md, which directories out there have.
+TEST(RecordsTest, KeysHaveTheBytesOfTheFormat) {
+  EXPECT_EQ(Hex(FormatKey()), "000000000000000000");
+  EXPECT_EQ(Hex(EncodeFormat()), "01000000");
+  EXPECT_EQ(Hex(EncodeKey({.store = 0x0102, .kind = RecordKind::kConfig})), "000000000000010201");
+  EXPECT_EQ(Hex(EncodeKey({.store = 1, .kind = RecordKind::kRows, .number = 0x0a0b})),
+            "0000000000000001050000000000000a0b");
+  EXPECT_EQ(Hex(EncodeKey({.store = 1, .kind = RecordKind::kWriter, .writer = "w"})),
+            "00000000000000010677");
+}
+
+TEST(RecordsTest, ValuesHaveTheBytesOfTheFormat) {
+  EXPECT_EQ(Hex(EncodeHead({.revision = 2, .row_count = 3})),
+            "01"
+            "0200000000000000"
+            "0300000000000000");
+  EXPECT_EQ(Hex(EncodeWriter({.last_sequence = 7, .last_position = 9})),
+            "01"
+            "0700000000000000"
+            "0900000000000000");
+  EXPECT_EQ(Hex(EncodeBlockStart({.memories = {1}, .bounds = {2, 0.5f}})),
+            "01"
+            "01000000"
+            "000000000000f03f"
+            "02000000"
+            "00000040"
+            "0000003f");
+  EXPECT_EQ(Hex(EncodeRows({.row_count = 2,
+                            .components = "abcdefgh",
+                            .ids = {5, 6},
+                            .row_labels = {{"x", "yz"}, {}}})),
+            "01"
+            "03"
+            "02000000"
+            "6162636465666768"
+            "0500000000000000"
+            "0600000000000000"
+            "02"
+            "0178"
+            "02797a"
+            "00");
+  EXPECT_EQ(Hex(EncodeConfig({.config = {.name = "s", .key_dim = 2, .value_dim = 1},
+                              .create_time = absl::FromUnixNanos(1)})),
+            "01"
+            "0100000073"
+            "0200000000000000"
+            "0100000000000000"
+            "0100000000000000"
+            "02"
+            "000000000000f03f"
+            "0100000000000000"
+            "00000000"
+            "00"
+            "00000000");
+}
+
+TEST(RecordsTest, KeysOfAStoreAreARangeInTheOrderThatLoadingNeeds) {
+  const KeyRange range = KeysOfStore(7);
+  std::string last = range.begin;
+  for (const RecordKey& key :
+       {RecordKey{7, RecordKind::kConfig}, RecordKey{7, RecordKind::kHead},
+        RecordKey{7, RecordKind::kBlockStart, 0}, RecordKey{7, RecordKind::kBlockStart, 300},
+        RecordKey{7, RecordKind::kLiveRows, 1}, RecordKey{7, RecordKind::kRows, 255},
+        RecordKey{7, RecordKind::kRows, 256}, RecordKey{7, RecordKind::kWriter, 0, "\xff"}}) {
+    const std::string bytes = EncodeKey(key);
+    EXPECT_LT(last, bytes);
+    EXPECT_LT(bytes, range.end);
+    last = bytes;
+    const auto parsed = ParseKey(bytes);
+    ASSERT_THAT(parsed, IsOk());
+    EXPECT_EQ(parsed->store, key.store);
+    EXPECT_EQ(parsed->kind, key.kind);
+    EXPECT_EQ(parsed->number, key.number);
+    EXPECT_EQ(parsed->writer, key.writer);
+  }
+}
+
+TEST(RecordsTest, AConfigurationComesBackWhole) {
+  auto projection = std::make_shared<Projection>();
+  *projection = {.input_dim = 3,
+                 .query = {1, 2, 3, 4, 5, 6},
+                 .key = {7, 8, 9, 10, 11, 12},
+                 .value = {13, 14, 15}};
+  const ConfigRecord record{
+      .config = {.name = "acme/users",
+                 .key_dim = 2,
+                 .value_dim = 1,
+                 .num_heads = 1,
+                 .score = Score::kCosine,
+                 .temperature = 0.25,
+                 .memories = {{.name = "d", .kind = MemoryKind::kDecayedSum, .decay = 0.5},
+                              {.name = "g", .kind = MemoryKind::kGated, .gate = {1, 2, 3}}},
+                 .projection = projection,
+                 .labels = {{"a", "b"}, {"", "x"}}},
+      .create_time = absl::FromUnixNanos(1'700'000'000'123'456'789)};
+  const auto parsed = ParseConfig(EncodeConfig(record));
+  ASSERT_THAT(parsed, IsOk());
+  EXPECT_EQ(EncodeConfig(*parsed), EncodeConfig(record));
+  EXPECT_EQ(parsed->create_time, record.create_time);
+  EXPECT_EQ(parsed->config.name, "acme/users");
+  EXPECT_EQ(parsed->config.score, Score::kCosine);
+  EXPECT_EQ(parsed->config.temperature, 0.25);
+  ASSERT_EQ(parsed->config.memories.size(), 2u);
+  EXPECT_EQ(parsed->config.memories[1].gate, record.config.memories[1].gate);
+  EXPECT_EQ(parsed->config.projection->value, projection->value);
+  EXPECT_EQ(parsed->config.labels, record.config.labels);
+}
+
+TEST(RecordsTest, WhatIsCutShortOrTooLongOrOfALaterVersionIsDataLoss) {
+  const std::string values[] = {
+      EncodeConfig({.config = {.name = "s", .key_dim = 2, .value_dim = 1, .labels = {{"a", "b"}}}}),
+      EncodeHead({}),
+      EncodeBlockStart({.memories = {1, 2}, .bounds = {3}}),
+      EncodeLiveRows({}),
+      EncodeRows({.row_count = 1, .components = "abcd", .ids = {1}, .row_labels = {{"x"}}}),
+      EncodeWriter({}),
+  };
+  const auto parse = [](std::size_t kind, absl::string_view value) {
+    switch (kind) {
+      case 0:
+        return ParseConfig(value).status();
+      case 1:
+        return ParseHead(value).status();
+      case 2:
+        return ParseBlockStart(value).status();
+      case 3:
+        return ParseLiveRows(value).status();
+      case 4:
+        return ParseRows(value, 4).status();
+      default:
+        return ParseWriter(value).status();
+    }
+  };
+  for (std::size_t kind = 0; kind < 6; ++kind) {
+    const std::string& value = values[kind];
+    EXPECT_THAT(parse(kind, value), IsOk());
+    for (std::size_t size = 0; size < value.size(); ++size) {
+      EXPECT_THAT(parse(kind, absl::string_view(value).substr(0, size)), StatusIs(kDataLoss, ""))
+          << kind << " cut to " << size;
+    }
+    EXPECT_THAT(parse(kind, value + "x"), StatusIs(kDataLoss, "")) << kind;
+    std::string later = value;
+    later[0] = 2;
+    EXPECT_THAT(parse(kind, later), StatusIs(kDataLoss, "version 2")) << kind;
+  }
+  EXPECT_THAT(ParseKey("short"), StatusIs(kDataLoss, ""));
+  EXPECT_THAT(CheckFormat(std::string("\2\0\0\0", 4)), StatusIs(kDataLoss, "format 2"));
+}
+
+}  // namespace
+}  // namespace softlookup
