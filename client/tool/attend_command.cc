@@ -9,7 +9,9 @@
 #include "client/tool/exit_code.h"
 #include "client/tool/lookup_printer.h"
 #include "client/tool/npy_writer.h"
+#include "client/tool/projection_flags.h"
 #include "client/tool/row_reader.h"
+#include "client/tool/validators.h"
 
 namespace softlookup::tool {
 namespace {
@@ -22,6 +24,7 @@ struct AttendFlags {
   std::string inputs;
   std::string format = "csv";
 
+  ProjectionFlags projection;
   bool self = false;
   std::uint32_t heads = 1;
   AttentionFlags attention;
@@ -29,12 +32,21 @@ struct AttendFlags {
 };
 
 absl::Status CheckFlags(const AttendFlags& flags) {
-  const int files = !flags.queries.empty() + !flags.keys.empty() + !flags.values.empty();
-  const bool self = flags.self && !flags.inputs.empty();
-  if (self ? files != 0 : files != 3 || flags.self || !flags.inputs.empty()) {
-    return UsageError("attend needs --queries, --keys and --values, or --self with --inputs");
+  const bool queries = !flags.queries.empty();
+  const bool pairs = !flags.keys.empty() && !flags.values.empty();
+  const bool any_of_pair = !flags.keys.empty() || !flags.values.empty();
+  const bool inputs = !flags.inputs.empty();
+  const bool projection = flags.projection.any();
+  const bool separate = queries && pairs && !inputs && !flags.self && !projection;
+  const bool self = flags.self && inputs && !queries && !any_of_pair;
+  const bool projected = queries && inputs && projection && !flags.self && !any_of_pair;
+  if (!separate && !self && !projected) {
+    return UsageError(
+        "attend needs --queries, --keys and --values; or --self and --inputs, with a projection or "
+        "without; or --queries, --inputs and a projection");
   }
-  if ((flags.queries == "-") + (flags.keys == "-") + (flags.values == "-") > 1) {
+  if ((flags.queries == "-") + (flags.keys == "-") + (flags.values == "-") + (flags.inputs == "-") >
+      1) {
     return UsageError("only one file can be standard input");
   }
   return absl::OkStatus();
@@ -44,8 +56,7 @@ absl::Status CheckFlags(const AttendFlags& flags) {
 absl::Status Read(const std::string& path, const AttendFlags& flags,
                   v1::Matrix* (v1::AttendRequest::*matrix)(), v1::AttendRequest* request) {
   if (path.empty()) return absl::OkStatus();
-  CLIENT_ASSIGN_OR_RETURN(const FloatMatrix read,
-                          ReadMatrix(path, flags.format, {0, ""}));
+  CLIENT_ASSIGN_OR_RETURN(const FloatMatrix read, ReadMatrix(path, flags.format, {0, ""}));
   return FloatMatrixView(read).ToProto((request->*matrix)());
 }
 
@@ -56,6 +67,10 @@ absl::Status Attend(const AttendFlags& flags, const Session& session) {
   CLIENT_RETURN_IF_ERROR(Read(flags.keys, flags, &v1::AttendRequest::mutable_keys, &request));
   CLIENT_RETURN_IF_ERROR(Read(flags.values, flags, &v1::AttendRequest::mutable_values, &request));
   CLIENT_RETURN_IF_ERROR(Read(flags.inputs, flags, &v1::AttendRequest::mutable_inputs, &request));
+  if (flags.projection.any()) {
+    CLIENT_ASSIGN_OR_RETURN(*request.mutable_projection(),
+                            ReadProjection(flags.projection, v1::Store()));
+  }
   request.set_self(flags.self);
   request.set_num_heads(flags.heads);
   *request.mutable_options() = flags.attention.ToProto();
@@ -86,16 +101,20 @@ void AddAttendCommand(CLI::App* app, Session* session) {
   add_file("--queries", &flags->queries, "Queries, as wide as the keys");
   add_file("--keys", &flags->keys, "Keys");
   add_file("--values", &flags->values, "Values, one a key");
-  attend->add_flag("--self", flags->self, "Queries, keys and values are all the --inputs");
-  add_file("--inputs", &flags->inputs, "With --self");
+  attend->add_flag("--self", flags->self, "Queries, keys and values all come from the --inputs");
+  add_file("--inputs", &flags->inputs,
+           "Inputs of the projection; without one, with --self, queries, keys and values");
   attend->add_option("--format", flags->format, "What standard input holds")
       ->check(CLI::IsMember(RowFormats()))
       ->capture_default_str();
   attend->add_option("--heads", flags->heads, "Heads that keys and values are split into")
+      ->check(Positive())
       ->capture_default_str();
+  AddProjectionFlags(attend, &flags->projection);
   AddAttentionFlags(attend, &flags->attention);
   attend->add_option("--values-out", flags->values_out, "Also write the answers there")
-      ->type_name("FILE.npy");
+      ->type_name("FILE.npy")
+      ->check(NpyName());
   attend->callback([=] { session->run = [=] { return Attend(*flags, *session); }; });
 }
 

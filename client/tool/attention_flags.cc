@@ -1,5 +1,6 @@
 #include "client/tool/attention_flags.h"
 
+#include "client/tool/validators.h"
 #include "client/tool/vocabulary.h"
 
 namespace softlookup::tool {
@@ -20,12 +21,15 @@ v1::AttentionOptions AttentionFlags::ToProto() const {
 }
 
 void AddAttentionFlags(CLI::App* command, AttentionFlags* flags) {
-  command->add_option("--score", flags->score, "How a query is held against a key")
+  command
+      ->add_option("--score", flags->score,
+                   "How a query is held against a key (default: the store's, else scaled-dot)")
       ->check(CLI::IsMember(Words<v1::Score>()));
-  command->add_option("--temperature", flags->temperature, "Logits are score / temperature");
+  command->add_option("--temperature", flags->temperature,
+                      "Logits are score / temperature (default: the store's, else 1)");
   command->add_option("--mode", flags->mode, "What logits become (default soft)")
       ->check(CLI::IsMember(Words<v1::Mode>()));
-  command->add_option("--top-k", flags->top_k, "Only the K largest logits count");
+  command->add_option("--top-k", flags->top_k, "Only the K largest logits count (default: all)");
   command->add_option("--min-score", flags->min_score, "Only rows with at least this score count");
   command->add_option("--recency-decay", flags->recency_decay,
                       "In (0, 1]: the factor on a weight for each row appended since");
@@ -35,7 +39,9 @@ void AddAttentionFlags(CLI::App* command, AttentionFlags* flags) {
   command->add_option("--weights", flags->weights, "Which weights to show")
       ->check(CLI::IsMember(Words<v1::WeightsMode>()))
       ->capture_default_str();
-  command->add_option("--top", flags->top, "How many, with --weights top")->capture_default_str();
+  command->add_option("--top", flags->top, "How many, with --weights top")
+      ->check(Positive())
+      ->capture_default_str();
 }
 
 }  // namespace softlookup::tool

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/lib/status_macros.h"
 #include "client/tool/exit_code.h"
@@ -51,7 +52,9 @@ absl::StatusOr<bool> ByteSource::ReadLine(std::string* line) {
     }
   }
   if (!ended && line->empty()) return false;
-  ++line_number_;
+  if (++line_number_ == 1 && absl::StartsWith(*line, kByteOrderMark)) {
+    line->erase(0, std::strlen(kByteOrderMark));
+  }
   if (!line->empty() && line->back() == '\r') line->pop_back();
   return true;
 }

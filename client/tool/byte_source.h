@@ -11,6 +11,9 @@
 
 namespace softlookup::tool {
 
+// What some editors begin a file of text with.
+inline constexpr char kByteOrderMark[] = "\xef\xbb\xbf";
+
 // A file or standard input, read once from front to back, either by bytes or by lines. Errors are
 // InputErrors.
 class ByteSource {
@@ -24,7 +27,8 @@ class ByteSource {
   // Reads `size` bytes; fewer only at the end.
   absl::StatusOr<std::size_t> Read(void* out, std::size_t size);
 
-  // Reads a line, of at most 16 MiB, without its end ("\n" or "\r\n"); false at the end.
+  // Reads a line, of at most 16 MiB, without its end ("\n" or "\r\n") and, the first, without a
+  // byte order mark; false at the end.
   absl::StatusOr<bool> ReadLine(std::string* line);
 
   // Of the last line read; the first is 1.

@@ -1,12 +1,44 @@
 #include "client/tool/command.h"
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "client/lib/status_macros.h"
 #include "client/tool/exit_code.h"
+#include "client/tool/validators.h"
 
 namespace softlookup::tool {
+namespace {
+
+// gRPC takes much more for an address, and answers what it cannot use with riddles.
+absl::Status CheckServer(const std::string& server) {
+  const char* wrong = "";
+  if (server.empty()) {
+    wrong = "it is empty";
+  } else if (absl::StartsWith(server, "http") && absl::StrContains(server, "://")) {
+    wrong = "leave out http://";
+  } else if (!absl::StrContains(server, ':')) {
+    wrong = "the port is missing";
+  } else {
+    return absl::OkStatus();
+  }
+  return UsageError(absl::StrCat("--server or SOFTLOOKUP_SERVER must be HOST:PORT, not \"", server,
+                                 "\": ", wrong));
+}
+
+// Says in the help of every command where the options are that all commands share.
+void AddSharedFooter(CLI::App* command) {
+  std::string footer = command->get_footer();
+  if (!footer.empty()) footer += "\n";
+  command->footer(footer +
+                  "`softlookup --help` has the options of all commands, such as --server.");
+  for (CLI::App* subcommand : command->get_subcommands({})) AddSharedFooter(subcommand);
+}
+
+}  // namespace
 
 absl::StatusOr<Client> Session::Connect() const {
-  if (server.empty()) return UsageError("--server is empty");
+  CLIENT_RETURN_IF_ERROR(CheckServer(server));
   ClientOptions options;
   if (timeout_s.has_value()) options.deadline = absl::Seconds(*timeout_s);
   return Client::Connect(server, options);
@@ -18,22 +50,25 @@ void AddEverything(CLI::App* app, Session* session) {
       ->capture_default_str();
   app->add_option("--timeout", session->timeout_s,
                   "Seconds that a call may take (default 10; streams of rows and watches: no end)")
-      ->check(CLI::PositiveNumber);
+      ->check(Positive());
   app->add_option_function<std::string>(
          "-o,--output", [session](const std::string& format) { session->json = format == "json"; },
          "What to print on standard output (default table)")
       ->check(CLI::IsMember({"table", "json"}));
   app->require_subcommand(1);
   app->fallthrough();
-  app->footer(kExitCodeHelp);
   AddStoreCommands(app, session);
   AddAppendCommand(app, session);
+  AddImportCommand(app, session);
   AddLookupCommand(app, session);
   AddRowsCommands(app, session);
   AddAttendCommand(app, session);
   AddMemoryCommands(app, session);
   AddRecallCommand(app, session);
   AddHealthCommand(app, session);
+  for (CLI::App* command : app->get_subcommands({})) AddSharedFooter(command);
+  app->footer(
+      absl::StrCat("`softlookup COMMAND --help` has a command's options.\n\n", kExitCodeHelp));
 }
 
 }  // namespace softlookup::tool

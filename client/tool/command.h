@@ -29,6 +29,7 @@ struct Session {
 // Each adds one group of commands and their options to `app`. `session` must outlive it.
 void AddStoreCommands(CLI::App* app, Session* session);
 void AddAppendCommand(CLI::App* app, Session* session);
+void AddImportCommand(CLI::App* app, Session* session);
 void AddLookupCommand(CLI::App* app, Session* session);
 void AddRowsCommands(CLI::App* app, Session* session);
 void AddAttendCommand(CLI::App* app, Session* session);

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/lib/status_macros.h"
 #include "client/tool/exit_code.h"
@@ -18,7 +20,6 @@ namespace {
 
 constexpr std::string_view kSeparators = ", \t\v\f\r";
 constexpr std::string_view kSpace = " \t\v\f\r";
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 // The next field of `line`, which loses it and the separator after it. `line` is not empty and does
 // not begin with white space. `more` says whether a field must follow.
@@ -42,6 +43,14 @@ std::optional<double> ParseNumber(std::string_view field) {
   return number;
 }
 
+// What is wrong with a field that is no number, or none that a float32 can be.
+std::string Wrong(const std::string& field, bool is_number) {
+  if (field.empty()) return "empty";
+  return absl::StrCat(
+      "\"", field, "\" is not a ", is_number ? "finite float32" : "number",
+      absl::StrContains(field, ";") ? "; commas or white space separate numbers" : "");
+}
+
 class CsvReader : public RowReader {
  public:
   using RowReader::RowReader;
@@ -54,9 +63,6 @@ class CsvReader : public RowReader {
       CLIENT_ASSIGN_OR_RETURN(const bool read, source_.ReadLine(&line_));
       if (!read) break;
       std::string_view line = line_;
-      if (source_.line_number() == 1 && line.starts_with(kByteOrderMark)) {
-        line.remove_prefix(kByteOrderMark.size());
-      }
       line = line.substr(0, line.find('#'));
       line.remove_prefix(std::min(line.find_first_not_of(kSpace), line.size()));
       if (line.empty() || (std::exchange(may_be_header_, false) && IsHeader(line))) continue;
@@ -66,7 +72,9 @@ class CsvReader : public RowReader {
     return count;
   }
 
+  // Numbers between semicolons are a mistake, not names.
   static bool IsHeader(std::string_view line) {
+    if (std::none_of(line.begin(), line.end(), absl::ascii_isalpha)) return false;
     bool more = true;
     while (more) {
       if (ParseNumber(TakeField(&line, &more)).has_value()) return false;
@@ -82,12 +90,8 @@ class CsvReader : public RowReader {
       const std::string field(TakeField(&line, &more));
       const auto number = ParseNumber(field);
       if (!number.has_value() || !std::isfinite(static_cast<float>(*number))) {
-        return InputError(name(),
-                          absl::StrCat("line ", source_.line_number(), ", column ", column, ": ",
-                                       field.empty() ? "empty" : absl::StrCat("\"", field, "\""),
-                                       field.empty()        ? ""
-                                       : number.has_value() ? " is not a finite float32"
-                                                            : " is not a number"));
+        return InputError(name(), absl::StrCat("line ", source_.line_number(), ", column ", column,
+                                               ": ", Wrong(field, number.has_value())));
       }
       if (columns_.count == 0 || column <= columns_.count)
         rows->push_back(static_cast<float>(*number));

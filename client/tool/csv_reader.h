@@ -9,7 +9,7 @@
 namespace softlookup::tool {
 
 // Text: a row a line, numbers separated by commas or white space. Blank lines and what follows a
-// "#" are skipped, and so is a first line in which no field is a number.
+// "#" are skipped, and so is a first line of words, in which no field is a number.
 absl::StatusOr<std::unique_ptr<RowReader>> OpenCsv(ByteSource source, Columns columns);
 
 }  // namespace softlookup::tool

@@ -3,6 +3,7 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/string_view.h"
 #include "softlookup/error_details.h"
 
 namespace softlookup::tool {
@@ -19,6 +20,13 @@ absl::Status Marked(const std::string& message, const char* mark) {
 
 bool HasMark(const absl::Status& status, const char* mark) {
   return status.GetPayload(mark).has_value();
+}
+
+// What the tool's user can do about an error of the server's that does not say so.
+absl::string_view Hint(absl::string_view reason) {
+  if (reason == "STORE_NOT_FOUND") return " (`softlookup store list` shows those there are)";
+  if (reason == "MEMORY_NOT_FOUND") return " (`softlookup store get` shows those beside average)";
+  return "";
 }
 
 }  // namespace
@@ -38,6 +46,14 @@ absl::Status UsageError(const std::string& message) { return Marked(message, kUs
 
 absl::Status InputError(const std::string& file, const std::string& message) {
   return Marked(absl::StrCat(file, ": ", message), kInputMark);
+}
+
+absl::Status Annotate(const absl::Status& error, const std::string& note) {
+  absl::Status annotated(error.code(), absl::StrCat(error.message(), "; ", note));
+  error.ForEachPayload([&](absl::string_view type_url, const absl::Cord& payload) {
+    annotated.SetPayload(type_url, payload);
+  });
+  return annotated;
 }
 
 ExitCode ExitCodeOf(const absl::Status& status) {
@@ -68,11 +84,13 @@ std::string ErrorLine(const absl::Status& status, const std::string& server) {
   const std::string message =
       absl::StrReplaceAll(status.message(), {{"\r", " "}, {"\n", " "}, {"\t", " "}});
   const std::string reason = ErrorReason(status);
-  if (!reason.empty()) return absl::StrCat(reason, ": ", message);
+  if (!reason.empty()) return absl::StrCat(reason, ": ", message, Hint(reason));
   if (HasMark(status, kUsageMark) || HasMark(status, kInputMark)) return message;
   if (absl::IsUnavailable(status)) {
     return absl::StrCat("UNAVAILABLE: no answer from ", server,
-                        " (name another server with --server or SOFTLOOKUP_SERVER): ", message);
+                        "; does softlookup-server run there? (--server or SOFTLOOKUP_SERVER names "
+                        "another): ",
+                        message);
   }
   if (absl::IsDeadlineExceeded(status)) {
     return absl::StrCat("DEADLINE_EXCEEDED: no answer from ", server,

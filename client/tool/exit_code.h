@@ -26,6 +26,9 @@ extern const char kExitCodeHelp[];
 absl::Status UsageError(const std::string& message);
 absl::Status InputError(const std::string& file, const std::string& message);
 
+// The same error with `note` behind its message, after a semicolon.
+absl::Status Annotate(const absl::Status& error, const std::string& note);
+
 ExitCode ExitCodeOf(const absl::Status& status);
 
 // One line that says what went wrong, for people: the stable reason, or else the code, then the

@@ -1,12 +1,14 @@
 #include "client/tool/filter_flags.h"
 
+#include "client/tool/validators.h"
+
 namespace softlookup::tool {
 namespace {
 
 template <typename Element>
-void AddList(CLI::App* command, const std::string& flag, std::vector<Element>* list,
-             const std::string& description, const std::string& type_name) {
-  command->add_option(flag, *list, description)
+CLI::Option* AddList(CLI::App* command, const std::string& flag, std::vector<Element>* list,
+                     const std::string& description, const std::string& type_name) {
+  return command->add_option(flag, *list, description)
       ->type_name(type_name)
       ->delimiter(',')
       ->allow_extra_args(false)
@@ -32,10 +34,11 @@ void AddFilterFlags(CLI::App* command, FilterFlags* flags) {
   command->add_option("--end", flags->end, "One past the last position: as of that append")
       ->group("Rows");
   command->add_option("--last", flags->last, "Only the newest rows, this many")->group("Rows");
-  AddList(command, "--label", &flags->any_labels, "Only rows with one of these labels",
-          "LABEL,...");
+  AddList(command, "--label", &flags->any_labels, "Only rows with one of these labels", "LABEL,...")
+      ->check(Utf8());
   AddList(command, "--no-label", &flags->no_labels, "Only rows with none of these labels",
-          "LABEL,...");
+          "LABEL,...")
+      ->check(Utf8());
   AddList(command, "--id", &flags->ids, "Only rows with one of these ids", "ID,...");
   AddList(command, "--exclude-id", &flags->exclude_ids, "Only rows with none of these ids",
           "ID,...");

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <string>
 
 #include "absl/types/span.h"
 
@@ -27,6 +28,12 @@ inline Json ToJson(absl::Span<const float> vector) {
   Json json = Json::array();
   for (const float value : vector) json.push_back(Shortest(value));
   return json;
+}
+
+// Whether the contract can carry `text`.
+inline bool IsUtf8(const std::string& text) {
+  const std::string valid = Json(text).dump(-1, ' ', false, Json::error_handler_t::ignore);
+  return Json::parse(valid).get_ref<const std::string&>() == text;
 }
 
 // A command prints one object on one line. Text that is not UTF-8 is replaced, not refused.

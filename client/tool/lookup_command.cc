@@ -16,6 +16,7 @@
 #include "client/tool/lookup_printer.h"
 #include "client/tool/npy_writer.h"
 #include "client/tool/row_reader.h"
+#include "client/tool/validators.h"
 #include "client/tool/vocabulary.h"
 #include "client/tool/word_list.h"
 #include "softlookup/word_encoder.h"
@@ -56,7 +57,8 @@ absl::Status AddLiteral(const std::string& literal, FloatMatrix* queries) {
   for (const absl::string_view field : absl::StrSplit(literal, ',')) {
     float number;
     if (!absl::SimpleAtof(field, &number) || !std::isfinite(number)) {
-      return UsageError(absl::StrCat("--query ", literal, ": \"", field, "\" is not a number"));
+      return UsageError(absl::StrCat("--query ", literal, ": \"", field,
+                                     "\" is not a finite number; commas separate numbers"));
     }
     queries->data.push_back(number);
     ++count;
@@ -150,7 +152,8 @@ void AddSourceFlags(CLI::App* lookup, LookupFlags* flags) {
 void AddOutputFlags(CLI::App* lookup, LookupFlags* flags) {
   lookup->add_option("--names", flags->names, "Line j names position j")->type_name("FILE");
   lookup->add_option("--values-out", flags->values_out, "Also write the answers there")
-      ->type_name("FILE.npy");
+      ->type_name("FILE.npy")
+      ->check(NpyName());
 }
 
 }  // namespace

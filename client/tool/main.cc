@@ -4,6 +4,7 @@
 
 #include "client/tool/command.h"
 #include "client/tool/exit_code.h"
+#include "client/tool/parse_error.h"
 
 int main(int argc, char** argv) {
   using softlookup::tool::ExitCode;
@@ -13,8 +14,11 @@ int main(int argc, char** argv) {
   softlookup::tool::AddEverything(&app, &session);
   try {
     app.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    return static_cast<int>(app.exit(error) == 0 ? ExitCode::kOk : ExitCode::kUsage);
+    std::cerr << "softlookup: " << softlookup::tool::ParseErrorLine(app, error) << "\n";
+    return static_cast<int>(ExitCode::kUsage);
   }
   absl::Status status = session.run();
   if (!std::cout.flush() && status.ok()) {

@@ -9,6 +9,7 @@
 #include "client/tool/command.h"
 #include "client/tool/json.h"
 #include "client/tool/table.h"
+#include "client/tool/validators.h"
 
 namespace softlookup::tool {
 namespace {
@@ -97,7 +98,7 @@ void AddMemoryCommands(CLI::App* app, Session* session) {
   watch->add_option("--interval-ms", watch_flags->interval_ms,
                     "At most one an interval, the newest (default: as they come)");
   watch->add_option("--count", watch_flags->count, "End after so many (default: never)")
-      ->check(CLI::PositiveNumber);
+      ->check(Positive());
   watch->callback([=] { session->run = [=] { return Watch(*watch_flags, *session); }; });
 }
 

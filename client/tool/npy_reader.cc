@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,9 +46,12 @@ bool Between(absl::string_view text, char open, char close, absl::string_view* i
 }
 
 absl::StatusOr<std::string> ReadHeaderText(ByteSource* source) {
-  const auto not_npy = [source] { return InputError(source->name(), "not a .npy file"); };
+  const auto not_npy = [source] {
+    return InputError(source->name(), "not a .npy file, as numpy.save writes it");
+  };
   unsigned char start[kMagicSize + 2];
   CLIENT_ASSIGN_OR_RETURN(const std::size_t read, source->Read(start, sizeof(start)));
+  if (read == 0) return InputError(source->name(), "is empty");
   if (read < sizeof(start) || std::memcmp(start, kMagic, kMagicSize) != 0) return not_npy();
   const int version = start[kMagicSize];
   if (version < 1 || version > 3) {
@@ -93,6 +97,11 @@ class NpyReader : public RowReader {
         return InputError(name(), absl::StrCat("its header has the shape (", shape, ")"));
       }
     }
+    if (sizes.size() == 1 && columns_.count == 0) {
+      return InputError(name(),
+                        "has 1 dimension, which may be a row or a column; save it with 2, for "
+                        "example with array.reshape(-1, 1)");
+    }
     if (sizes.size() == 1) {
       sizes.insert(columns_.count == 1 ? sizes.end() : sizes.begin(), 1);
     }
@@ -103,6 +112,8 @@ class NpyReader : public RowReader {
     rows_ = sizes[0];
     return absl::OkStatus();
   }
+
+  std::optional<std::uint64_t> row_count() const override { return rows_; }
 
  private:
   absl::StatusOr<std::uint32_t> ReadRows(std::uint32_t rows_max,

@@ -9,7 +9,7 @@
 namespace softlookup::tool {
 
 // A NumPy array of little-endian float32 or float64 in C order, with two dimensions, or with one: a
-// column where one column is asked for, otherwise a single row.
+// column where one column is asked for, a single row where more are, and refused where any will do.
 absl::StatusOr<std::unique_ptr<RowReader>> OpenNpy(ByteSource source, Columns columns);
 
 }  // namespace softlookup::tool

@@ -22,12 +22,17 @@ void SetShape(std::uint32_t rows, std::uint32_t cols, FloatMatrix* matrix) {
 
 class TwoFiles : public PairReader {
  public:
-  TwoFiles(std::unique_ptr<RowReader> keys, std::unique_ptr<RowReader> values,
-           const v1::Store& store)
-      : keys_(std::move(keys)),
-        values_(std::move(values)),
-        key_dim_(store.key_dim()),
-        value_dim_(store.value_dim()) {}
+  TwoFiles(std::unique_ptr<RowReader> keys, std::unique_ptr<RowReader> values)
+      : keys_(std::move(keys)), values_(std::move(values)) {}
+
+  // Fails if the files' headers tell already that Read() will.
+  absl::Status CheckRowCounts() const {
+    const auto keys = keys_->row_count();
+    const auto values = values_->row_count();
+    if (!keys.has_value() || !values.has_value() || *keys == *values) return absl::OkStatus();
+    return InputError(values_->name(),
+                      absl::StrCat("has ", *values, " rows, but ", keys_->name(), " has ", *keys));
+  }
 
   absl::StatusOr<std::uint32_t> Read(std::uint32_t rows_max, FloatMatrix* keys,
                                      FloatMatrix* values) override {
@@ -40,8 +45,8 @@ class TwoFiles : public PairReader {
                         absl::StrCat("ends after ", rows_read_ + std::min(key_count, value_count),
                                      " rows, ", (keys_end ? values_ : keys_)->name(), " goes on"));
     }
-    SetShape(key_count, key_dim_, keys);
-    SetShape(key_count, value_dim_, values);
+    SetShape(key_count, keys_->cols(), keys);
+    SetShape(key_count, values_->cols(), values);
     rows_read_ += key_count;
     return key_count;
   }
@@ -49,8 +54,6 @@ class TwoFiles : public PairReader {
  private:
   const std::unique_ptr<RowReader> keys_;
   const std::unique_ptr<RowReader> values_;
-  const std::uint32_t key_dim_;
-  const std::uint32_t value_dim_;
   std::uint64_t rows_read_ = 0;
 };
 
@@ -125,17 +128,20 @@ absl::StatusOr<std::unique_ptr<PairReader>> OpenPairs(const PairInput& input,
     CLIENT_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(input.words));
     return std::make_unique<Words>(std::move(source), store);
   }
+  const auto dim_name = [&](const char* dim) { return absl::StrCat(dim, " of ", store.name()); };
   if (!input.rows.empty()) {
-    CLIENT_ASSIGN_OR_RETURN(auto rows,
-                            OpenRows(input.rows, input.format,
-                                     {store.key_dim() + store.value_dim(), "key_dim + value_dim"}));
+    CLIENT_ASSIGN_OR_RETURN(auto rows, OpenRows(input.rows, input.format,
+                                                {store.key_dim() + store.value_dim(),
+                                                 dim_name("key_dim + value_dim")}));
     return std::make_unique<OneFile>(std::move(rows), store);
   }
-  CLIENT_ASSIGN_OR_RETURN(auto keys,
-                          OpenRows(input.keys, input.format, {store.key_dim(), "key_dim"}));
-  CLIENT_ASSIGN_OR_RETURN(auto values,
-                          OpenRows(input.values, input.format, {store.value_dim(), "value_dim"}));
-  return std::make_unique<TwoFiles>(std::move(keys), std::move(values), store);
+  CLIENT_ASSIGN_OR_RETURN(
+      auto keys, OpenRows(input.keys, input.format, {store.key_dim(), dim_name("key_dim")}));
+  CLIENT_ASSIGN_OR_RETURN(auto values, OpenRows(input.values, input.format,
+                                                {store.value_dim(), dim_name("value_dim")}));
+  auto pairs = std::make_unique<TwoFiles>(std::move(keys), std::move(values));
+  CLIENT_RETURN_IF_ERROR(pairs->CheckRowCounts());
+  return pairs;
 }
 
 }  // namespace softlookup::tool

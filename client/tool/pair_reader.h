@@ -27,11 +27,13 @@ class PairReader {
  public:
   virtual ~PairReader() = default;
 
-  // Replaces the matrices by the next `rows_max` rows, fewer only at the end; returns how many.
+  // Replaces the matrices by the next `rows_max` rows, fewer only at the end; returns how many. At
+  // the end they still have their columns, where anything tells them.
   virtual absl::StatusOr<std::uint32_t> Read(std::uint32_t rows_max, FloatMatrix* keys,
                                              FloatMatrix* values) = 0;
 };
 
+// Keys and values must have the dimensions of `store`. Where those are 0 the two files say them.
 absl::StatusOr<std::unique_ptr<PairReader>> OpenPairs(const PairInput& input,
                                                       const v1::Store& store);
 

@@ -35,16 +35,17 @@ absl::StatusOr<std::uint32_t> RowReader::Read(std::uint32_t rows_max, std::vecto
 
 absl::Status RowReader::CheckColumns(const std::string& where, std::uint64_t count) {
   if (columns_.count == 0 && count > 0 && count <= kColumnsMax) {
-    columns_ = {static_cast<std::uint32_t>(count), "the first row's number"};
+    columns_ = {static_cast<std::uint32_t>(count), ""};
   }
   if (count == columns_.count) return absl::OkStatus();
-  if (columns_.count == 0) {
-    return InputError(name(), absl::StrCat(where, where.empty() ? "" : ": ", count,
-                                           " columns a row, not in [1, ", kColumnsMax, "]"));
+  std::string needed = absl::StrCat("not in [1, ", kColumnsMax, "]");
+  if (columns_.count > 0) {
+    needed = absl::StrCat("but ",
+                          columns_.meaning.empty() ? "the first row has" : columns_.meaning + " is",
+                          " ", columns_.count);
   }
-  return InputError(name(), absl::StrCat(where, where.empty() ? "" : ": ", count,
-                                         count == 1 ? " column" : " columns", " a row, but ",
-                                         columns_.meaning, " is ", columns_.count));
+  return InputError(name(), absl::StrCat(where.empty() ? "has" : where + ":", " ", count,
+                                         count == 1 ? " column, " : " columns, ", needed));
 }
 
 const std::vector<std::string>& RowFormats() {

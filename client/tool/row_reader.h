@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,7 +35,10 @@ class RowReader {
 
   const std::string& name() const { return source_.name(); }
 
-  // Columns of a row; 0 until a row is read if the caller set none.
+  // How many rows there are, where a header tells before they are read.
+  virtual std::optional<std::uint64_t> row_count() const { return std::nullopt; }
+
+  // Columns of a row; 0 until a header or a row tells them if the caller set none.
   std::uint32_t cols() const { return columns_.count; }
 
  protected:

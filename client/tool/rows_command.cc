@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/lib/status_macros.h"
 #include "client/tool/command.h"
@@ -13,6 +15,8 @@
 #include "client/tool/json.h"
 #include "client/tool/npy_writer.h"
 #include "client/tool/row_printer.h"
+#include "client/tool/row_tags.h"
+#include "client/tool/validators.h"
 
 namespace softlookup::tool {
 namespace {
@@ -27,8 +31,11 @@ struct RowsFlags {
 struct ExportFlags {
   std::string store;
   FilterFlags filter;
-  std::string keys;    // FILE.
-  std::string values;  // FILE.
+  // FILE each.
+  std::string keys;
+  std::string values;
+  std::string ids;
+  std::string labels;
 };
 
 struct DeleteFlags {
@@ -77,14 +84,28 @@ absl::Status Write(const v1::Matrix& matrix, std::uint32_t dim, NpyWriter* file)
   return file->Write(vector.data);
 }
 
+absl::Status CheckFiles(const ExportFlags& flags) {
+  std::set<std::string> files;
+  for (const std::string& file : {flags.keys, flags.values, flags.ids, flags.labels}) {
+    if (file == "-") return UsageError("export writes to files, not to standard output");
+    if (!file.empty() && !files.insert(file).second) {
+      return UsageError(absl::StrCat("two of the options name the same file, ", file));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Export(const ExportFlags& flags, const Session& session) {
-  if (flags.keys == flags.values) return UsageError("--keys and --values name the same file");
+  CLIENT_RETURN_IF_ERROR(CheckFiles(flags));
   CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
   CLIENT_ASSIGN_OR_RETURN(const v1::Store store, client.GetStore(flags.store));
   CLIENT_ASSIGN_OR_RETURN(NpyWriter keys, NpyWriter::Create(flags.keys, store.key_dim()));
   CLIENT_ASSIGN_OR_RETURN(NpyWriter values, NpyWriter::Create(flags.values, store.value_dim()));
+  CLIENT_ASSIGN_OR_RETURN(RowTagsWriter tags, RowTagsWriter::Create(flags.ids, flags.labels));
   ReadRowsOptions options = OptionsFrom(session);
   options.read_mask = {"key", "value"};
+  if (!flags.ids.empty()) options.read_mask.push_back("id");
+  if (!flags.labels.empty()) options.read_mask.push_back("labels");
   std::uint64_t row_count = 0;
   std::uint64_t revision = 0;
   absl::Status written;
@@ -95,6 +116,7 @@ absl::Status Export(const ExportFlags& flags, const Session& session) {
         for (const v1::Row& row : page.rows()) {
           written.Update(Write(row.key(), store.key_dim(), &keys));
           written.Update(Write(row.value(), store.value_dim(), &values));
+          written.Update(tags.Write(row));
           if (!written.ok()) return false;
           ++row_count;
         }
@@ -102,6 +124,7 @@ absl::Status Export(const ExportFlags& flags, const Session& session) {
       },
       options));
   CLIENT_RETURN_IF_ERROR(written);
+  CLIENT_RETURN_IF_ERROR(tags.Finish());
   CLIENT_RETURN_IF_ERROR(keys.Finish());
   CLIENT_RETURN_IF_ERROR(values.Finish());
   if (session.json) {
@@ -146,22 +169,31 @@ void AddRowsCommands(CLI::App* app, Session* session) {
       ->allow_extra_args(false)
       ->check(CLI::IsMember(RowFieldNames()));
   rows->add_option("--limit", rows_flags->limit, "Show at most so many rows")
-      ->check(CLI::PositiveNumber)
+      ->check(Positive())
       ->capture_default_str();
   rows->callback([=] { session->run = [=] { return Rows(*rows_flags, *session); }; });
 
   auto export_flags = std::make_shared<ExportFlags>();
   CLI::App* exporter = app->add_subcommand("export", "Write the rows of a store to files");
   exporter->footer(
-      "Rows come in position order and of one snapshot, with the bits that the store keeps. `append"
-      "\n--keys --values` takes the files. Until the last row is there, they are no .npy files.");
+      "Rows come in position order and of one snapshot, with the bits that the store keeps. "
+      "`import`\n"
+      "and `append` take the files. Until the last row is there, those of keys and values are no\n"
+      ".npy files.");
   exporter->add_option("STORE", export_flags->store, "Name of the store")->required();
   exporter->add_option("--keys", export_flags->keys, "Where keys go")
       ->type_name("FILE.npy")
+      ->check(NpyName())
       ->required();
   exporter->add_option("--values", export_flags->values, "Where values go")
       ->type_name("FILE.npy")
+      ->check(NpyName())
       ->required();
+  exporter
+      ->add_option("--ids", export_flags->ids, "Where ids go, a line a row; - for a row without")
+      ->type_name("FILE");
+  exporter->add_option("--labels", export_flags->labels, "Where labels go, a line a row")
+      ->type_name("FILE");
   AddFilterFlags(exporter, &export_flags->filter);
   exporter->callback([=] { session->run = [=] { return Export(*export_flags, *session); }; });
 

@@ -38,6 +38,9 @@ std::map<std::string, std::string> Labels(const v1::Store& store) {
   return {store.labels().begin(), store.labels().end()};
 }
 
+// Components of an input of a store with a projection.
+std::uint32_t InputDim(const v1::Store& store) { return store.projection().key().cols(); }
+
 bool IsDecayed(const v1::MemorySpec& memory) {
   return memory.kind() == v1::MEMORY_KIND_DECAYED_SUM ||
          memory.kind() == v1::MEMORY_KIND_DECAYED_AVERAGE;
@@ -61,20 +64,22 @@ std::string MemoryText(const v1::MemorySpec& memory) {
 }
 
 Json StoreJson(const v1::Store& store) {
-  return {{"name", store.name()},
-          {"key_dim", store.key_dim()},
-          {"value_dim", store.value_dim()},
-          {"num_heads", Heads(store)},
-          {"score", ScoreWord(store)},
-          {"temperature", Temperature(store)},
-          {"storage_type", StorageWord(store)},
-          {"labels", Labels(store)},
-          {"memories", MemoriesJson(store)},
-          {"revision", store.revision()},
-          {"row_count", store.row_count()},
-          {"live_row_count", store.live_row_count()},
-          {"byte_size", store.byte_size()},
-          {"create_time", CreateTime(store)}};
+  Json json = {{"name", store.name()},
+               {"key_dim", store.key_dim()},
+               {"value_dim", store.value_dim()},
+               {"num_heads", Heads(store)},
+               {"score", ScoreWord(store)},
+               {"temperature", Temperature(store)},
+               {"storage_type", StorageWord(store)},
+               {"labels", Labels(store)},
+               {"memories", MemoriesJson(store)},
+               {"revision", store.revision()},
+               {"row_count", store.row_count()},
+               {"live_row_count", store.live_row_count()},
+               {"byte_size", store.byte_size()},
+               {"create_time", CreateTime(store)}};
+  if (store.has_projection()) json["projection"] = {{"input_dim", InputDim(store)}};
+  return json;
 }
 
 }  // namespace
@@ -92,6 +97,7 @@ void PrintStore(const v1::Store& store, const Session& session) {
   line("temperature", absl::StrCat(Temperature(store)));
   line("storage", StorageWord(store));
   line("rows", absl::StrCat(store.row_count(), ", live ", store.live_row_count()));
+  if (store.has_projection()) line("projection", absl::StrCat("input_dim ", InputDim(store)));
   line("revision", absl::StrCat(store.revision()));
   line("bytes", absl::StrCat(store.byte_size()));
   line("created", CreateTime(store));

@@ -10,7 +10,7 @@ namespace softlookup::tool {
 
 // {"name", "key_dim", "value_dim", "num_heads", "score", "temperature", "storage_type", "labels",
 //  "memories": [{"name", "kind", "decay"?}], "revision", "row_count", "live_row_count",
-//  "byte_size", "create_time"}
+//  "byte_size", "create_time", "projection"?: {"input_dim"}}
 void PrintStore(const v1::Store& store, const Session& session);
 
 // {"stores": [as above, ...]}

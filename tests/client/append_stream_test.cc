@@ -8,7 +8,7 @@
 
 #include "absl/synchronization/notification.h"
 #include "softlookup/client.h"
-#include "tests/testing/scripted_service.h"
+#include "tests/client/scripted_service.h"
 
 namespace softlookup {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/synchronization/notification.h"
-#include "tests/testing/scripted_service.h"
+#include "tests/client/scripted_service.h"
 
 namespace softlookup {
 namespace {

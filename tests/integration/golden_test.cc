@@ -1,7 +1,8 @@
 // The golden cases over a real socket, against the real server.
 #include "tests/testing/golden.h"
 
-#include <cmath>
+#include <cstring>
+#include <map>
 
 #include "tests/integration/integration_test.h"
 #include "tests/testing/random.h"
@@ -10,26 +11,22 @@
 namespace softlookup::testing {
 namespace {
 
-v1::AttentionOptions ToMessage(const AttentionOptions& options) {
-  v1::AttentionOptions message;
-  message.set_score(static_cast<v1::Score>(options.score));
-  message.set_mode(static_cast<v1::Mode>(options.mode));
-  if (options.temperature) message.set_temperature(*options.temperature);
-  if (options.min_score) message.set_min_score(*options.min_score);
-  if (options.recency_decay) message.set_recency_decay(*options.recency_decay);
-  message.set_top_k(options.top_k);
-  message.set_causal(options.causal);
-  message.set_causal_offset(options.causal_offset);
-  message.set_weights(v1::WEIGHTS_MODE_ALL);
-  return message;
+v1::AttentionOptions OptionsOf(const GoldenLookup& golden) {
+  v1::AttentionOptions options = Message(golden.options);
+  options.set_weights(v1::WEIGHTS_MODE_ALL);
+  return options;
 }
 
-void ExpectNearOrBothInfinite(double actual, double expected, const std::string& what) {
-  if (std::isinf(expected)) {
-    EXPECT_EQ(actual, expected) << what;
-  } else {
-    EXPECT_NEAR(actual, expected, 1e-5) << what;
-  }
+// What is known of one query and head.
+void ExpectLane(const v1::QueryStats& stats, const v1::QueryWeights& weights,
+                const GoldenLookup& golden, int lane) {
+  const QueryStats& expected = golden.expected_stats[lane];
+  EXPECT_EQ(stats.counted_rows(), expected.counted_rows);
+  EXPECT_EQ(stats.empty(), expected.counted_rows == 0);
+  ExpectClose(stats.log_sum_exp(), expected.log_sum_exp, "log_sum_exp");
+  ExpectClose(stats.max_logit(), expected.max_logit, "max_logit");
+  ExpectClose(stats.entropy(), expected.entropy, "entropy");
+  EXPECT_LE(RelativeError(Dense(weights, golden.row_count), golden.expected_weights[lane]), 1e-5);
 }
 
 class GoldenWireTest : public IntegrationTest {};
@@ -37,7 +34,7 @@ class GoldenWireTest : public IntegrationTest {};
 TEST_F(GoldenWireTest, LookupsHold) {
   int cases = 0;
   for (const GoldenLookup& golden : ReadGoldenLookups()) {
-    if (!golden.allowed.empty()) continue;  // Needs row ids; tests/core/attention covers them.
+    if (!golden.allowed.empty()) continue;  // Needs row ids: below.
     const std::string store = "golden-" + std::to_string(cases++);
     SCOPED_TRACE(golden.name);
     Create(store, golden.key_dim, golden.value_dim, golden.num_heads);
@@ -45,27 +42,65 @@ TEST_F(GoldenWireTest, LookupsHold) {
                                View(golden.values, golden.value_dim)),
                 IsOk());
     const auto answer = client_.Lookup(store, View(golden.queries, golden.key_dim),
-                                       {.attention = ToMessage(golden.options)});
+                                       {.attention = OptionsOf(golden)});
     ASSERT_THAT(answer, IsOk());
     EXPECT_LE(RelativeError(answer->values.data, golden.expected_values), 1e-5);
     ASSERT_EQ(answer->stats.size(), golden.expected_stats.size());
+    ASSERT_EQ(answer->weights.size(), golden.expected_stats.size());
     for (std::size_t i = 0; i < answer->stats.size(); ++i) {
-      const v1::QueryStats& stats = answer->stats[i];
-      const QueryStats& expected = golden.expected_stats[i];
-      EXPECT_EQ(stats.counted_rows(), expected.counted_rows);
-      EXPECT_EQ(stats.empty(), expected.counted_rows == 0);
-      ExpectNearOrBothInfinite(stats.log_sum_exp(), expected.log_sum_exp, "log_sum_exp");
-      ExpectNearOrBothInfinite(stats.max_logit(), expected.max_logit, "max_logit");
-      EXPECT_NEAR(stats.entropy(), expected.entropy, 1e-5);
-      const v1::QueryWeights& weights = answer->weights[i];
-      std::vector<double> dense(golden.row_count);
-      for (int j = 0; j < weights.positions_size(); ++j) {
-        dense[weights.positions(j)] = weights.weights(j);
-      }
-      EXPECT_LE(RelativeError(dense, golden.expected_weights[i]), 1e-5);
+      ExpectLane(answer->stats[i], answer->weights[i], golden, static_cast<int>(i));
     }
   }
   EXPECT_EQ(cases, 47);
+}
+
+TEST_F(GoldenWireTest, AllGoldenLookupsHoldWithTheirRowsFilteredById) {
+  int cases = 0, filtered = 0;
+  for (const GoldenLookup& golden : ReadGoldenLookups()) {
+    SCOPED_TRACE(golden.name);
+    const std::string name = "golden-" + std::to_string(cases++);
+    Create(name, golden.key_dim, golden.value_dim, golden.num_heads);
+    v1::AppendRequest append;
+    append.set_store(name);
+    *append.mutable_keys() = Message(golden.keys, golden.key_dim);
+    *append.mutable_values() = Message(golden.values, golden.value_dim);
+    for (std::int64_t j = 0; j < golden.row_count; ++j) append.add_ids(1000 + 7 * j);
+    ASSERT_THAT(Append(append), IsGrpcOk());
+    v1::LookupRequest lookup;
+    lookup.set_store(name);
+    *lookup.mutable_queries() = Message(golden.queries, golden.key_dim);
+    *lookup.mutable_options() = OptionsOf(golden);
+    v1::RowFilter allow, exclude;
+    allow.add_ids(1);  // Nobody's, so that the list is never empty.
+    for (std::size_t j = 0; j < golden.allowed.size(); ++j) {
+      (golden.allowed[j] ? allow.mutable_ids() : exclude.mutable_exclude_ids())->Add(1000 + 7 * j);
+    }
+    std::vector<v1::RowFilter> filters;
+    if (golden.allowed.empty()) {
+      filters = {v1::RowFilter()};
+    } else {
+      filters = {allow, exclude};
+      ++filtered;
+    }
+    for (const v1::RowFilter& filter : filters) {
+      *lookup.mutable_filter() = filter;
+      v1::LookupResponse answer;
+      ASSERT_THAT(Lookup(lookup, &answer), IsGrpcOk());
+      EXPECT_LE(RelativeError(Floats(answer.values()), golden.expected_values), 1e-5);
+      ASSERT_EQ(answer.stats_size(), static_cast<int>(golden.expected_stats.size()));
+      ASSERT_EQ(answer.weights_size(), answer.stats_size());
+      for (int i = 0; i < answer.stats_size(); ++i) {
+        const v1::QueryWeights& weights = answer.weights(i);
+        ExpectLane(answer.stats(i), weights, golden, i);
+        ASSERT_EQ(weights.ids_size(), weights.positions_size());
+        for (int j = 0; j < weights.ids_size(); ++j) {
+          EXPECT_EQ(weights.ids(j), 1000 + 7 * weights.positions(j));
+        }
+      }
+    }
+  }
+  EXPECT_EQ(cases, 59);
+  EXPECT_EQ(filtered, 12);
 }
 
 TEST_F(GoldenWireTest, AverageMemoriesHoldWindowsIncluded) {
@@ -91,6 +126,76 @@ TEST_F(GoldenWireTest, AverageMemoriesHoldWindowsIncluded) {
   EXPECT_EQ(cases, 10);
 }
 
+TEST_F(GoldenWireTest, AllGoldenMemoriesHoldAlsoAsOfAnEarlierRowAndAsReturnedByTheAppend) {
+  const std::map<std::string, v1::MemoryKind> kinds = {
+      {"AVERAGE", v1::MEMORY_KIND_AVERAGE},
+      {"DECAYED_SUM", v1::MEMORY_KIND_DECAYED_SUM},
+      {"DECAYED_AVERAGE", v1::MEMORY_KIND_DECAYED_AVERAGE},
+      {"GATED", v1::MEMORY_KIND_GATED},
+      {"GATED_AVERAGE", v1::MEMORY_KIND_GATED_AVERAGE}};
+  int cases = 0;
+  for (const GoldenMemory& golden : ReadGoldenMemories()) {
+    SCOPED_TRACE(golden.kind + " of " + std::to_string(golden.row_count) + " rows");
+    v1::Store store =
+        StoreMessage("memory-" + std::to_string(cases++), golden.key_dim, golden.value_dim);
+    v1::MemorySpec* spec = store.add_memories();
+    spec->set_name("m");
+    spec->set_kind(kinds.at(golden.kind));
+    spec->set_decay(golden.decay);
+    if (!golden.gate.empty()) *spec->mutable_gate() = Message(golden.gate, golden.key_dim + 1);
+    ASSERT_THAT(CreateStore(store), IsGrpcOk());
+    const v1::Store created = GetStore(store.name());
+    ASSERT_EQ(created.memories_size(), 1);
+    EXPECT_EQ(created.memories(0).name(), "m");
+    EXPECT_EQ(created.memories(0).kind(), spec->kind());
+    EXPECT_EQ(created.memories(0).decay(), golden.decay);
+    EXPECT_EQ(Floats(created.memories(0).gate()), golden.gate);
+
+    v1::AppendRequest append;
+    append.set_store(store.name());
+    *append.mutable_keys() = Message(golden.keys, golden.key_dim);
+    *append.mutable_values() = Message(golden.values, golden.value_dim);
+    append.add_return_memories("m");
+    append.add_return_memories("average");
+    v1::AppendResponse appended;
+    ASSERT_THAT(Append(append, &appended), IsGrpcOk());
+    ASSERT_EQ(appended.memories_size(), 2);
+    EXPECT_EQ(appended.memories(1).name(), "average");
+    EXPECT_EQ(appended.memories(1).weight(), golden.row_count);
+    // Later rows do not change the past.
+    *append.mutable_keys() = Message(std::vector<float>(3 * golden.key_dim, 5.0f), golden.key_dim);
+    *append.mutable_values() =
+        Message(std::vector<float>(3 * golden.value_dim, 5.0f), golden.value_dim);
+    ASSERT_THAT(Append(append), IsGrpcOk());
+
+    const auto check = [&](const v1::Memory& memory) {
+      EXPECT_LE(RelativeError(Doubles(memory.key()), golden.expected_key), 1e-12);
+      EXPECT_LE(RelativeError(Doubles(memory.value()), golden.expected_value), 1e-12);
+      EXPECT_NEAR(memory.weight(), golden.expected_weight, 1e-12 * golden.expected_weight);
+      EXPECT_EQ(memory.begin(), golden.begin);
+      EXPECT_EQ(memory.end(), static_cast<std::uint64_t>(golden.row_count));
+      EXPECT_EQ(memory.key().element_type(), v1::ELEMENT_TYPE_FLOAT64);
+      EXPECT_EQ(memory.key().rows(), 1u);
+      EXPECT_EQ(memory.value().cols(), static_cast<std::uint32_t>(golden.value_dim));
+    };
+    v1::Memory memory;
+    ASSERT_THAT(GetMemory(store.name(), "m", golden.begin, golden.row_count, &memory), IsGrpcOk());
+    EXPECT_EQ(memory.name(), "m");
+    EXPECT_EQ(memory.revision(), 3u);
+    check(memory);
+    if (golden.begin == 0) check(appended.memories(0));
+    if (golden.kind == "AVERAGE") {
+      ASSERT_THAT(GetMemory(store.name(), "", golden.begin, golden.row_count, &memory), IsGrpcOk());
+      EXPECT_EQ(memory.name(), "average");
+      check(memory);
+    } else {
+      EXPECT_THAT(GetMemory(store.name(), "m", 1, golden.row_count, &memory),
+                  IsGrpcError(grpc::StatusCode::INVALID_ARGUMENT, "begin"));
+    }
+  }
+  EXPECT_EQ(cases, 30);
+}
+
 // One query alone, inside a batch of 256, pipelined beside others, on one thread and on two.
 TEST(BatchInvarianceTest, AQuerysBitsAreTheSameEverywhere) {
   constexpr std::int64_t kRows = 20'000, kDim = 64, kQueries = 256;
@@ -101,12 +206,7 @@ TEST(BatchInvarianceTest, AQuerysBitsAreTheSameEverywhere) {
   for (const char* threads : {"1", "2"}) {
     const ServerProcess server({"--threads", threads});
     Client client = *Client::Connect(server.grpc_address());
-    v1::Store store;
-    store.set_name("s");
-    store.set_key_dim(kDim);
-    store.set_value_dim(kDim);
-    store.set_num_heads(2);
-    ASSERT_THAT(client.CreateStore(store), IsOk());
+    ASSERT_THAT(client.CreateStore(StoreMessage("s", kDim, kDim, 2)), IsOk());
     ASSERT_THAT(client.Append("s", View(keys, kDim), View(values, kDim)), IsOk());
     const auto batch = client.Lookup("s", View(queries, kDim));
     ASSERT_THAT(batch, IsOk());

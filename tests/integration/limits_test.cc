@@ -16,15 +16,6 @@ namespace {
 
 constexpr std::size_t kMessageBytesMax = 100'000;
 
-google::rpc::ErrorInfo InfoOf(const grpc::Status& status) {
-  google::rpc::Status details;
-  google::rpc::ErrorInfo info;
-  if (details.ParseFromString(status.error_details()) && details.details_size() > 0) {
-    details.details(0).UnpackTo(&info);
-  }
-  return info;
-}
-
 // A store with maps of [4 x input_dim] each.
 v1::Store StoreWithProjection(const std::string& name, std::uint32_t input_dim) {
   v1::Store store;

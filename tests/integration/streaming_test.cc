@@ -9,18 +9,12 @@
 
 #include "absl/time/clock.h"
 #include "tests/integration/integration_test.h"
-#include "tests/testing/golden.h"
 #include "tests/testing/random.h"
+#include "tests/testing/sanitized.h"
 #include "tests/testing/status_matchers.h"
 
 namespace softlookup::testing {
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
 
 void WriteNpy(const std::string& path, const std::vector<float>& floats, std::int64_t cols) {
   std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (" +
@@ -95,7 +89,7 @@ TEST_F(StreamingTest, LookupsBesideAStreamNeverFailAndAlwaysSeeAPrefix) {
   constexpr std::int64_t kBatches = 2000, kBatchRows = 50, kKeyDim = 16;
   Create("s", kKeyDim, 1);
   std::atomic<bool> done{false};
-  std::thread writer([&] {
+  std::jthread writer([&] {
     auto stream = client_.OpenAppendStream("s");
     ASSERT_THAT(stream, IsOk());
     const std::vector<float> keys(kBatchRows * kKeyDim, 0.25f);

@@ -2,6 +2,7 @@
 #define SOFTLOOKUP_TESTS_TESTING_RANDOM_H_
 
 #include <cstdint>
+#include <cstdlib>
 #include <random>
 #include <vector>
 
@@ -16,6 +17,29 @@ inline std::vector<float> NormalFloats(std::int64_t count, std::uint64_t seed,
   for (float& component : floats) component = static_cast<float>(normal(generator));
   return floats;
 }
+
+// Where random cases start: SOFTLOOKUP_TEST_SEED, which a failing case prints, or always the same.
+inline std::uint64_t FirstSeed() {
+  const char* seed = std::getenv("SOFTLOOKUP_TEST_SEED");
+  return seed == nullptr ? 20'260'101 : std::strtoull(seed, nullptr, 10);
+}
+
+// Random numbers of one case.
+class Draw {
+ public:
+  explicit Draw(std::uint64_t seed) : generator_(seed) {}
+
+  std::int64_t Int(std::int64_t low, std::int64_t high) {
+    return std::uniform_int_distribution<std::int64_t>(low, high)(generator_);
+  }
+  bool Coin() { return Int(0, 1) == 1; }
+  std::vector<float> Normal(std::int64_t count, double deviation = 1) {
+    return NormalFloats(count, generator_(), deviation);
+  }
+
+ private:
+  std::mt19937_64 generator_;
+};
 
 }  // namespace softlookup::testing
 

@@ -154,6 +154,9 @@ INSTANTIATE_TEST_SUITE_P(
     Files, BadFileTest,
     ::testing::Values(
         BadFile{"CsvWord", "a.csv", "1,2\n3,x\n", "line 2, column 2: \"x\" is not a number"},
+        BadFile{
+            "CsvSemicolons", "a.csv", "1;2\n3;4\n",
+            "line 1, column 1: \"1;2\" is not a number; commas or white space separate numbers"},
         BadFile{"CsvHalfHeader", "a.csv", "1,x\n", "line 1, column 2: \"x\" is not a number"},
         BadFile{"CsvSecondHeader", "a.csv", "a,b\nc,d\n", "line 2, column 1: \"c\""},
         BadFile{"CsvTrailingText", "a.csv", "1,2x\n", "line 1, column 2: \"2x\""},
@@ -161,12 +164,12 @@ INSTANTIATE_TEST_SUITE_P(
         BadFile{"CsvTrailingComma", "a.csv", "1,2,\n", "line 1, column 3: empty"},
         BadFile{"CsvNan", "a.csv", "1,2\n\nnan,1\n", "line 3, column 1: \"nan\" is not a finite"},
         BadFile{"CsvTooLarge", "a.csv", "1,1e39\n", "line 1, column 2: \"1e39\" is not a finite"},
-        BadFile{"CsvFewColumns", "a.csv", "1,2\n3\n", "line 2: 1 column a row, but key_dim is 2"},
-        BadFile{"CsvManyColumns", "a.csv", "1,2,3\n", "line 1: 3 columns a row, but key_dim is 2"},
+        BadFile{"CsvFewColumns", "a.csv", "1,2\n3\n", "line 2: 1 column, but key_dim is 2"},
+        BadFile{"CsvManyColumns", "a.csv", "1,2,3\n", "line 1: 3 columns, but key_dim is 2"},
         BadFile{"CsvZeroBytes", "a.csv", std::string("1,2\n\0\0\n3,4\n", 11), "line 2, column 1"},
         BadFile{"CsvEndlessLine", "a.csv", "1,2\n" + std::string((16 << 20) + 1, '1'),
                 "line 2 is longer than 16777216 bytes"},
-        BadFile{"NpyEmpty", "a.npy", "", "not a .npy file"},
+        BadFile{"NpyEmpty", "a.npy", "", "is empty"},
         BadFile{"NpyOtherFile", "a.npy", std::string(100, 'x'), "not a .npy file"},
         BadFile{"NpyVersion", "a.npy", Npy("'<f4'", "False", "(1, 2)", "", 4),
                 "unknown .npy version 4"},
@@ -184,7 +187,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadFile{"NpyNegativeShape", "a.npy", Npy("'<f4'", "False", "(-1, 2)", ""),
                 "its header has the shape (-1, 2)"},
         BadFile{"NpyColumns", "a.npy", Npy("'<f4'", "False", "(1, 3)", ""),
-                "3 columns a row, but key_dim is 2"},
+                "has 3 columns, but key_dim is 2"},
         BadFile{"NpyCut", "a.npy", Npy("'<f4'", "False", "(3, 2)", Bytes<float>({1, 2, 3})),
                 "ends in row 1 (from 0) of 3"},
         BadFile{"NpySurplus", "a.npy", Npy("'<f4'", "False", "(1, 2)", Bytes<float>({1, 2, 3})),
@@ -195,7 +198,7 @@ INSTANTIATE_TEST_SUITE_P(
                 Npy("'<f8'", "False", "(1, 2)", Bytes<double>({1e300, 0})),
                 "row 0, column 0 (from 0): not a finite float32"},
         BadFile{"FvecsColumns", "a.fvecs", Bytes<std::int32_t>({3, 0, 0, 0}),
-                "row 0 (from 0): 3 columns a row, but key_dim is 2"},
+                "row 0 (from 0): 3 columns, but key_dim is 2"},
         BadFile{"FvecsCutInSize", "a.fvecs", Bytes<std::int32_t>({2, 0, 0}) + "xx",
                 "ends inside row 1 (from 0)"},
         BadFile{"FvecsCutInRow", "a.fvecs", Bytes<std::int32_t>({2, 0}),
@@ -218,12 +221,18 @@ TEST(ReadMatrixTest, FileSaysHowManyColumnsItHasWhereNothingElseDoes) {
   EXPECT_EQ(ReadMatrix(fvecs.path(), "", {0, ""})->cols, 1u);
 }
 
+TEST(ReadMatrixTest, OneDimensionIsRefusedWhereItMayBeARowOrAColumn) {
+  const TemporaryFile npy("m.npy", Npy("'<f4'", "False", "(2,)", Bytes<float>({7, 8})));
+  EXPECT_THAT(std::string(ReadMatrix(npy.path(), "", {0, ""}).status().message()),
+              HasSubstr("has 1 dimension, which may be a row or a column"));
+}
+
 TEST(ReadMatrixTest, RowsAsWideAsTheFirstAreNeededThen) {
   const TemporaryFile csv("m.csv", "1,2,3\n4,5\n");
   const absl::Status status = ReadMatrix(csv.path(), "", {0, ""}).status();
   EXPECT_EQ(ExitCodeOf(status), ExitCode::kInput);
   EXPECT_THAT(std::string(status.message()),
-              HasSubstr("line 2: 2 columns a row, but the first row's number is 3"));
+              HasSubstr("line 2: 2 columns, but the first row has 3"));
   const TemporaryFile huge("m.fvecs", Bytes<std::uint32_t>({1u << 31}));
   EXPECT_EQ(ExitCodeOf(ReadMatrix(huge.path(), "", {0, ""}).status()), ExitCode::kInput);
 }

@@ -1,72 +1,37 @@
-// The tool's commands about rows and memories from the command line to the output, against a server
-// that streams.
+// The tool's commands about rows and memories, against a scripted server.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
 
-#include "client/tool/command.h"
-#include "client/tool/exit_code.h"
 #include "client/tool/row_reader.h"
-#include "tests/client/streaming_service.h"
+#include "tests/client/tool/scripted_tool_test.h"
 #include "tests/client/tool/temporary_file.h"
 
 namespace softlookup::tool {
 namespace {
 
-using ::softlookup::testing::StreamingService;
 using ::softlookup::testing::TemporaryFile;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-struct Outcome {
-  ExitCode exit_code;
-  std::string out;
-  std::string error;
-};
-
-class RowsToolTest : public ::testing::Test {
+class RowsToolTest : public ScriptedToolTest {
  protected:
   RowsToolTest() {
-    service_.store.set_name("people");
-    service_.store.set_key_dim(2);
-    service_.store.set_value_dim(1);
-  }
-
-  Outcome Run(std::vector<std::string> arguments) {
-    std::ostringstream out;
-    Session session;
-    session.out = &out;
-    CLI::App app;
-    AddEverything(&app, &session);
-    arguments.insert(arguments.begin(), {"--server", service_.address()});
-    std::reverse(arguments.begin(), arguments.end());  // As CLI11 wants them.
-    try {
-      app.parse(arguments);
-    } catch (const CLI::ParseError& error) {
-      return {ExitCode::kUsage, "", error.what()};
-    }
-    const absl::Status status = session.run();
-    return {ExitCodeOf(status), out.str(), status.ok() ? "" : ErrorLine(status, session.server)};
-  }
-
-  nlohmann::json RunJson(std::vector<std::string> arguments) {
-    arguments.insert(arguments.end(), {"-o", "json"});
-    const Outcome outcome = Run(arguments);
-    EXPECT_EQ(outcome.error, "");
-    return nlohmann::json::parse(outcome.out);
+    store_.set_key_dim(2);
+    store_.set_value_dim(1);
+    canned_.Serve(&service_);
   }
 
   // Three rows on two pages; row p has the key [p, 0.1] and the value [-p]. The last has an id and
   // labels.
   void FillPages() {
     for (std::uint64_t position = 0; position < 3; ++position) {
-      if (position != 1) service_.pages.emplace_back().set_revision(7);
-      v1::Row* row = service_.pages.back().add_rows();
+      if (position != 1) canned_.pages.emplace_back().set_revision(7);
+      v1::Row* row = canned_.pages.back().add_rows();
       const auto number = static_cast<float>(position);
       const std::vector<float> key = {number, 0.1f};
       const std::vector<float> value = {-number};
@@ -74,13 +39,11 @@ class RowsToolTest : public ::testing::Test {
       EXPECT_TRUE(FloatMatrixView(key, 1, 2).ToProto(row->mutable_key()).ok());
       EXPECT_TRUE(FloatMatrixView(value, 1, 1).ToProto(row->mutable_value()).ok());
     }
-    v1::Row* last = service_.pages.back().mutable_rows(0);
+    v1::Row* last = canned_.pages.back().mutable_rows(0);
     last->set_id(42);
     last->add_labels("red");
     last->add_labels("big");
   }
-
-  StreamingService service_;
 };
 
 TEST_F(RowsToolTest, FilterFlagsMakeTheWholeFilter) {
@@ -88,7 +51,7 @@ TEST_F(RowsToolTest, FilterFlagsMakeTheWholeFilter) {
                  "--no-label", "c", "--id", "1,2", "--exclude-id", "3"})
                 .error,
             "");
-  const v1::RowFilter& filter = service_.read_rows.filter();
+  const v1::RowFilter& filter = canned_.read_rows.filter();
   EXPECT_EQ(filter.begin(), 1u);
   EXPECT_EQ(filter.end(), 9u);
   EXPECT_EQ(filter.last(), 4u);
@@ -116,7 +79,7 @@ TEST_F(RowsToolTest, RowsAsksForAndShowsOnlyTheNamedFields) {
             "       1\n"
             "       2  42\n"
             "3 rows of people at revision 7\n");
-  EXPECT_THAT(service_.read_rows.read_mask().paths(), ElementsAre("position", "id"));
+  EXPECT_THAT(canned_.read_rows.read_mask().paths(), ElementsAre("position", "id"));
   EXPECT_EQ(Run({"rows", "people", "--fields", "colour"}).exit_code, ExitCode::kUsage);
 }
 
@@ -139,7 +102,7 @@ TEST_F(RowsToolTest, ExportWritesEveryRowAndNothingIsLostOnTheWay) {
       {"export", "people", "--keys", keys.path(), "--values", values.path(), "--last", "3"});
   EXPECT_EQ(json["rows"], 3);
   EXPECT_EQ(json["revision"], 7);
-  EXPECT_EQ(service_.read_rows.filter().last(), 3u);
+  EXPECT_EQ(canned_.read_rows.filter().last(), 3u);
   EXPECT_THAT(ReadMatrix(keys.path(), "", {2, "key_dim"})->data,
               ElementsAre(0, 0.1f, 1, 0.1f, 2, 0.1f));
   EXPECT_THAT(ReadMatrix(values.path(), "", {1, "value_dim"})->data, ElementsAre(-0.0f, -1, -2));
@@ -147,7 +110,7 @@ TEST_F(RowsToolTest, ExportWritesEveryRowAndNothingIsLostOnTheWay) {
 
 TEST_F(RowsToolTest, ExportThatFailsLeavesNoArray) {
   FillPages();
-  service_.results = {{grpc::StatusCode::DATA_LOSS, "cut"}};
+  canned_.results = {{grpc::StatusCode::DATA_LOSS, "cut"}};
   const TemporaryFile keys("k.npy");
   const TemporaryFile values("v.npy");
   EXPECT_EQ(Run({"export", "people", "--keys", keys.path(), "--values", values.path()}).exit_code,
@@ -160,19 +123,19 @@ TEST_F(RowsToolTest, ExportThatFailsLeavesNoArray) {
 TEST_F(RowsToolTest, DeleteRowsRefusesToDeleteWithoutAFilter) {
   const Outcome outcome = Run({"delete-rows", "people"});
   EXPECT_EQ(outcome.exit_code, ExitCode::kUsage);
-  EXPECT_EQ(service_.calls, 0u);
+  EXPECT_EQ(canned_.calls, 0u);
 
-  service_.deleted.set_deleted_count(2);
-  service_.deleted.set_revision(8);
+  canned_.deleted.set_deleted_count(2);
+  canned_.deleted.set_revision(8);
   EXPECT_EQ(Run({"delete-rows", "people", "--begin", "0"}).out,
             "deleted 2 rows of people, now at revision 8\n");
-  EXPECT_TRUE(service_.delete_rows.filter().has_begin());
+  EXPECT_TRUE(canned_.delete_rows.filter().has_begin());
   EXPECT_EQ(RunJson({"delete-rows", "people", "--id", "1"})["deleted_rows"], 2);
 }
 
 TEST_F(RowsToolTest, WatchPrintsEachMemoryUntilItsCount) {
-  service_.memories.resize(3);
-  for (int i = 0; i < 3; ++i) service_.memories[i].set_end(i);
+  canned_.memories.resize(3);
+  for (int i = 0; i < 3; ++i) canned_.memories[i].set_end(i);
   const Outcome outcome =
       Run({"watch", "people", "slow", "--interval-ms", "5", "--count", "2", "-o", "json"});
   EXPECT_EQ(outcome.error, "");
@@ -181,15 +144,15 @@ TEST_F(RowsToolTest, WatchPrintsEachMemoryUntilItsCount) {
   std::vector<int> ends;
   while (std::getline(lines, line)) ends.push_back(nlohmann::json::parse(line)["end"]);
   EXPECT_THAT(ends, ElementsAre(0, 1));
-  EXPECT_EQ(service_.watch_memory.name(), "slow");
-  EXPECT_EQ(service_.watch_memory.min_interval_ms(), 5u);
+  EXPECT_EQ(canned_.watch_memory.name(), "slow");
+  EXPECT_EQ(canned_.watch_memory.min_interval_ms(), 5u);
 }
 
 TEST_F(RowsToolTest, AttendSendsItsFilesAndPrintsTheAnswer) {
-  service_.attended.mutable_values()->set_rows(1);
-  service_.attended.mutable_values()->set_cols(1);
-  service_.attended.mutable_values()->add_values(2.5f);
-  service_.attended.add_stats()->set_counted_rows(2);
+  canned_.attended.mutable_values()->set_rows(1);
+  canned_.attended.mutable_values()->set_cols(1);
+  canned_.attended.mutable_values()->add_values(2.5f);
+  canned_.attended.add_stats()->set_counted_rows(2);
   const TemporaryFile queries("q.csv", "1,2,3\n");
   const TemporaryFile keys("k.csv", "1,2,3\n4,5,6\n");
   const TemporaryFile values("v.csv", "7\n8\n");
@@ -199,17 +162,17 @@ TEST_F(RowsToolTest, AttendSendsItsFilesAndPrintsTheAnswer) {
             "query 0\n"
             "  2 rows counted, entropy 0 nats, log-sum-exp 0\n"
             "  answer [2.5]\n");
-  EXPECT_EQ(service_.attend.keys().rows(), 2u);
-  EXPECT_EQ(service_.attend.keys().cols(), 3u);
-  EXPECT_EQ(service_.attend.values().cols(), 1u);
-  EXPECT_EQ(service_.attend.options().mode(), v1::MODE_HARD);
-  EXPECT_FALSE(service_.attend.has_inputs());
+  EXPECT_EQ(canned_.attend.keys().rows(), 2u);
+  EXPECT_EQ(canned_.attend.keys().cols(), 3u);
+  EXPECT_EQ(canned_.attend.values().cols(), 1u);
+  EXPECT_EQ(canned_.attend.options().mode(), v1::MODE_HARD);
+  EXPECT_FALSE(canned_.attend.has_inputs());
 
   const auto json = RunJson({"attend", "--self", "--inputs", queries.path()});
   EXPECT_EQ(json["answers"][0]["values"][0], 2.5);
-  EXPECT_TRUE(service_.attend.self());
-  EXPECT_FALSE(service_.attend.has_queries());
-  EXPECT_EQ(service_.attend.inputs().rows(), 1u);
+  EXPECT_TRUE(canned_.attend.self());
+  EXPECT_FALSE(canned_.attend.has_queries());
+  EXPECT_EQ(canned_.attend.inputs().rows(), 1u);
 }
 
 TEST_F(RowsToolTest, AttendNeedsThreeFilesOrSelf) {
@@ -234,13 +197,13 @@ TEST_F(RowsToolTest, AppendSendsIdsAndLabelsInStepWithTheRows) {
                  labels.path(), "--on-conflict", "replace", "--batch-rows", "2"})
                 .error,
             "");
-  ASSERT_EQ(service_.appends.size(), 2u);
-  EXPECT_THAT(service_.appends[0].ids(), ElementsAre(7, 8));
-  EXPECT_THAT(service_.appends[1].ids(), ElementsAre(18446744073709551615u));
-  EXPECT_THAT(service_.appends[0].row_labels(0).labels(), ElementsAre("red", "big"));
-  EXPECT_EQ(service_.appends[0].row_labels(1).labels_size(), 0);
-  EXPECT_THAT(service_.appends[1].row_labels(0).labels(), ElementsAre("blue"));
-  EXPECT_EQ(service_.appends[1].on_conflict(), v1::ON_CONFLICT_REPLACE);
+  ASSERT_EQ(canned_.appends.size(), 2u);
+  EXPECT_THAT(canned_.appends[0].ids(), ElementsAre(7, 8));
+  EXPECT_THAT(canned_.appends[1].ids(), ElementsAre(18446744073709551615u));
+  EXPECT_THAT(canned_.appends[0].row_labels(0).labels(), ElementsAre("red", "big"));
+  EXPECT_EQ(canned_.appends[0].row_labels(1).labels_size(), 0);
+  EXPECT_THAT(canned_.appends[1].row_labels(0).labels(), ElementsAre("blue"));
+  EXPECT_EQ(canned_.appends[1].on_conflict(), v1::ON_CONFLICT_REPLACE);
 }
 
 TEST_F(RowsToolTest, AppendRefusesIdsAndLabelsThatDoNotFitTheRows) {
@@ -266,22 +229,22 @@ TEST_F(RowsToolTest, InputsGoToAStoreThatHasAProjection) {
   EXPECT_EQ(Run({"append", "people", "--inputs", inputs.path()}).exit_code, ExitCode::kUsage);
   EXPECT_EQ(Run({"lookup", "people", "--inputs", inputs.path()}).exit_code, ExitCode::kUsage);
 
-  service_.store.mutable_projection()->mutable_key()->set_cols(3);
+  store_.mutable_projection()->mutable_key()->set_cols(3);
   EXPECT_EQ(Run({"append", "people", "--inputs", inputs.path()}).error, "");
-  ASSERT_EQ(service_.appends.size(), 1u);
-  EXPECT_EQ(service_.appends[0].inputs().rows(), 2u);
-  EXPECT_FALSE(service_.appends[0].has_keys());
+  ASSERT_EQ(canned_.appends.size(), 1u);
+  EXPECT_EQ(canned_.appends[0].inputs().rows(), 2u);
+  EXPECT_FALSE(canned_.appends[0].has_keys());
 
-  service_.answer.mutable_values()->set_rows(2);
+  canned_.answer.mutable_values()->set_rows(2);
   EXPECT_EQ(Run({"lookup", "people", "--inputs", inputs.path()}).error, "");
-  EXPECT_EQ(service_.lookup.inputs().cols(), 3u);
-  EXPECT_FALSE(service_.lookup.has_queries());
+  EXPECT_EQ(canned_.lookup.inputs().cols(), 3u);
+  EXPECT_FALSE(canned_.lookup.has_queries());
 }
 
 TEST_F(RowsToolTest, LookupNamesItsSourceAndShowsIds) {
-  service_.answer.mutable_values()->set_rows(1);
-  service_.answer.add_stats();
-  v1::QueryWeights* weights = service_.answer.add_weights();
+  canned_.answer.mutable_values()->set_rows(1);
+  canned_.answer.add_stats();
+  v1::QueryWeights* weights = canned_.answer.add_weights();
   weights->add_positions(3);
   weights->add_ids(42);
   weights->add_scores(1);
@@ -290,12 +253,12 @@ TEST_F(RowsToolTest, LookupNamesItsSourceAndShowsIds) {
                                "--memory", "slow", "--id", "4"});
   EXPECT_THAT(outcome.out,
               HasSubstr("  position  id  score  weight\n         3  42      1  1.0000"));
-  EXPECT_EQ(service_.lookup.source(), v1::SOURCE_MEMORY);
-  EXPECT_EQ(service_.lookup.memory(), "slow");
-  EXPECT_THAT(service_.lookup.filter().ids(), ElementsAre(4));
+  EXPECT_EQ(canned_.lookup.source(), v1::SOURCE_MEMORY);
+  EXPECT_EQ(canned_.lookup.memory(), "slow");
+  EXPECT_THAT(canned_.lookup.filter().ids(), ElementsAre(4));
   const auto json = RunJson({"lookup", "people", "--query", "1,2", "--source", "rows-and-memory"});
   EXPECT_EQ(json["answers"][0]["heads"][0]["weights"][0]["id"], 42);
-  EXPECT_EQ(service_.lookup.source(), v1::SOURCE_ROWS_AND_MEMORY);
+  EXPECT_EQ(canned_.lookup.source(), v1::SOURCE_ROWS_AND_MEMORY);
   EXPECT_EQ(Run({"lookup", "people", "--query", "1,2", "--memory", "slow"}).exit_code,
             ExitCode::kUsage);
 }
@@ -304,7 +267,7 @@ TEST_F(RowsToolTest, StoreCreateSendsItsMemories) {
   const auto json = RunJson({"store", "create", "people", "--key-dim", "1", "--value-dim", "1",
                              "--memory", "mean=average", "--memory", "slow=decayed-sum:0.9",
                              "--memory", "fast=decayed-average:0.5"});
-  const auto& memories = service_.create_store.store().memories();
+  const auto& memories = canned_.create_store.store().memories();
   ASSERT_EQ(memories.size(), 3);
   EXPECT_EQ(memories[0].kind(), v1::MEMORY_KIND_AVERAGE);
   EXPECT_EQ(memories[1].name(), "slow");

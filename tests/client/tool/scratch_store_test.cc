@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "tests/testing/scripted_service.h"
+#include "tests/client/scripted_service.h"
 
 namespace softlookup::tool {
 namespace {

@@ -2,18 +2,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <fstream>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "client/tool/command.h"
-#include "client/tool/exit_code.h"
+#include "tests/client/tool/scripted_tool_test.h"
 #include "tests/client/tool/temporary_file.h"
-#include "tests/testing/scripted_service.h"
 
 namespace softlookup::tool {
 namespace {
@@ -25,55 +22,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-struct Outcome {
-  ExitCode exit_code;
-  std::string out;
-  std::string error;
-};
-
-class ToolTest : public ::testing::Test {
- protected:
-  ToolTest() {
-    service_.get_store = [this](grpc::ServerContext*, const v1::GetStoreRequest& request,
-                                v1::Store* store) {
-      if (request.name() != store_.name()) {
-        return DetailedStatus(grpc::StatusCode::NOT_FOUND, "no store", "STORE_NOT_FOUND");
-      }
-      *store = store_;
-      return grpc::Status::OK;
-    };
-    store_.set_name("people");
-    store_.set_key_dim(1);
-    store_.set_value_dim(2);
-  }
-
-  Outcome Run(std::vector<std::string> arguments) {
-    std::ostringstream out;
-    Session session;
-    session.out = &out;
-    CLI::App app;
-    AddEverything(&app, &session);
-    arguments.insert(arguments.begin(), {"--server", service_.address()});
-    std::reverse(arguments.begin(), arguments.end());  // As CLI11 wants them.
-    try {
-      app.parse(arguments);
-    } catch (const CLI::ParseError& error) {
-      return {ExitCode::kUsage, "", error.what()};
-    }
-    const absl::Status status = session.run();
-    return {ExitCodeOf(status), out.str(), status.ok() ? "" : ErrorLine(status, session.server)};
-  }
-
-  nlohmann::json RunJson(std::vector<std::string> arguments) {
-    arguments.insert(arguments.end(), {"-o", "json"});
-    const Outcome outcome = Run(arguments);
-    EXPECT_EQ(outcome.error, "");
-    return nlohmann::json::parse(outcome.out);
-  }
-
-  v1::Store store_;
-  ScriptedService service_;
-};
+using ToolTest = ScriptedToolTest;
 
 TEST_F(ToolTest, StoreCreateSendsItsFlagsAndShowsTheStore) {
   v1::Store sent;
@@ -152,7 +101,7 @@ TEST_F(ToolTest, AppendStreamsEveryRowInBatches) {
   const Outcome outcome = Run({"append", "people", "--rows", bad.path(), "--batch-rows", "1"});
   EXPECT_EQ(outcome.exit_code, ExitCode::kInput);
   EXPECT_THAT(outcome.error, HasSubstr("line 3, column 3: \"x\" is not a number"));
-  EXPECT_THAT(outcome.error, HasSubstr("(rows appended before: 2)"));
+  EXPECT_THAT(outcome.error, HasSubstr("; rows appended before: 2"));
   EXPECT_THAT(keys, ElementsAre(1, 2));
 }
 
@@ -350,7 +299,13 @@ TEST_F(ToolTest, HealthFailsUnlessTheServerTakesCalls) {
 TEST_F(ToolTest, ServerErrorIsOneLineThatBeginsWithItsReason) {
   const Outcome outcome = Run({"store", "get", "nobody"});
   EXPECT_EQ(outcome.exit_code, ExitCode::kNotFound);
-  EXPECT_EQ(outcome.error, "STORE_NOT_FOUND: no store");
+  EXPECT_EQ(outcome.error,
+            "STORE_NOT_FOUND: no store (`softlookup store list` shows those there are)");
+  service_.get_memory = [](grpc::ServerContext*, const auto&, auto*) {
+    return DetailedStatus(grpc::StatusCode::NOT_FOUND, "no memory", "MEMORY_NOT_FOUND");
+  };
+  EXPECT_EQ(Run({"memory", "people"}).error,
+            "MEMORY_NOT_FOUND: no memory (`softlookup store get` shows those beside average)");
   service_.delete_store = [](grpc::ServerContext*, const auto&, auto*) {
     return DetailedStatus(grpc::StatusCode::INTERNAL, "two\nlines", "BUG");
   };
@@ -365,6 +320,18 @@ TEST_F(ToolTest, UnreachableServerNamesItsAddressAndHowToSetIt) {
   const std::string line = ErrorLine(status, session.server);
   EXPECT_THAT(line, StartsWith("UNAVAILABLE: no answer from " + session.server));
   EXPECT_THAT(line, HasSubstr("--server or SOFTLOOKUP_SERVER"));
+}
+
+TEST_F(ToolTest, AddressThatIsNoHostAndPortIsAUsageError) {
+  for (const auto& [address, wrong] : std::vector<std::pair<std::string, std::string>>{
+           {"", "it is empty"},
+           {"localhost", "the port is missing"},
+           {"http://localhost:7471", "leave out http://"}}) {
+    const Outcome outcome = RunTool(address, {"store", "list"});
+    EXPECT_EQ(outcome.exit_code, ExitCode::kUsage);
+    EXPECT_EQ(outcome.error,
+              "--server or SOFTLOOKUP_SERVER must be HOST:PORT, not \"" + address + "\": " + wrong);
+  }
 }
 
 TEST_F(ToolTest, LateAnswerNamesTheTimeout) {

@@ -1,4 +1,4 @@
-#include "tests/testing/scripted_service.h"
+#include "tests/client/scripted_service.h"
 
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/security/server_credentials.h>
@@ -73,14 +73,37 @@ grpc::Status ScriptedService::Append(grpc::ServerContext* context, const v1::App
   return Run(append, context, *request, response);
 }
 
+grpc::Status ScriptedService::ReadRows(grpc::ServerContext* context,
+                                       const v1::ReadRowsRequest* request,
+                                       grpc::ServerWriter<v1::ReadRowsResponse>* stream) {
+  return Run(read_rows, context, *request, stream);
+}
+
+grpc::Status ScriptedService::DeleteRows(grpc::ServerContext* context,
+                                         const v1::DeleteRowsRequest* request,
+                                         v1::DeleteRowsResponse* response) {
+  return Run(delete_rows, context, *request, response);
+}
+
 grpc::Status ScriptedService::Lookup(grpc::ServerContext* context, const v1::LookupRequest* request,
                                      v1::LookupResponse* response) {
   return Run(lookup, context, *request, response);
 }
 
+grpc::Status ScriptedService::Attend(grpc::ServerContext* context, const v1::AttendRequest* request,
+                                     v1::AttendResponse* response) {
+  return Run(attend, context, *request, response);
+}
+
 grpc::Status ScriptedService::GetMemory(grpc::ServerContext* context,
                                         const v1::GetMemoryRequest* request, v1::Memory* response) {
   return Run(get_memory, context, *request, response);
+}
+
+grpc::Status ScriptedService::WatchMemory(grpc::ServerContext* context,
+                                          const v1::WatchMemoryRequest* request,
+                                          grpc::ServerWriter<v1::Memory>* stream) {
+  return Run(watch_memory, context, *request, stream);
 }
 
 grpc::Status ScriptedService::StreamAppend(grpc::ServerContext* context,

@@ -1,5 +1,5 @@
-#ifndef SOFTLOOKUP_TESTS_TESTING_SCRIPTED_SERVICE_H_
-#define SOFTLOOKUP_TESTS_TESTING_SCRIPTED_SERVICE_H_
+#ifndef SOFTLOOKUP_TESTS_CLIENT_SCRIPTED_SERVICE_H_
+#define SOFTLOOKUP_TESTS_CLIENT_SCRIPTED_SERVICE_H_
 
 #include <grpcpp/server.h>
 #include <grpcpp/server_context.h>
@@ -22,6 +22,9 @@ class ScriptedService final : public v1::SoftLookup::Service {
  public:
   template <typename Request, typename Response>
   using Handler = std::function<grpc::Status(grpc::ServerContext*, const Request&, Response*)>;
+  template <typename Request, typename Response>
+  using StreamHandler = std::function<grpc::Status(grpc::ServerContext*, const Request&,
+                                                   grpc::ServerWriter<Response>*)>;
   using AppendServerStream = grpc::ServerReaderWriter<v1::AppendResponse, v1::AppendRequest>;
 
   ScriptedService();
@@ -40,8 +43,12 @@ class ScriptedService final : public v1::SoftLookup::Service {
   Handler<v1::UpdateStoreRequest, v1::Store> update_store;
   Handler<v1::DeleteStoreRequest, v1::DeleteStoreResponse> delete_store;
   Handler<v1::AppendRequest, v1::AppendResponse> append;
+  StreamHandler<v1::ReadRowsRequest, v1::ReadRowsResponse> read_rows;
+  Handler<v1::DeleteRowsRequest, v1::DeleteRowsResponse> delete_rows;
   Handler<v1::LookupRequest, v1::LookupResponse> lookup;
+  Handler<v1::AttendRequest, v1::AttendResponse> attend;
   Handler<v1::GetMemoryRequest, v1::Memory> get_memory;
+  StreamHandler<v1::WatchMemoryRequest, v1::Memory> watch_memory;
   std::function<grpc::Status(grpc::ServerContext*, AppendServerStream*)> stream_append;
 
  private:
@@ -55,8 +62,15 @@ class ScriptedService final : public v1::SoftLookup::Service {
   grpc::Status DeleteStore(grpc::ServerContext*, const v1::DeleteStoreRequest*,
                            v1::DeleteStoreResponse*) override;
   grpc::Status Append(grpc::ServerContext*, const v1::AppendRequest*, v1::AppendResponse*) override;
+  grpc::Status ReadRows(grpc::ServerContext*, const v1::ReadRowsRequest*,
+                        grpc::ServerWriter<v1::ReadRowsResponse>*) override;
+  grpc::Status DeleteRows(grpc::ServerContext*, const v1::DeleteRowsRequest*,
+                          v1::DeleteRowsResponse*) override;
   grpc::Status Lookup(grpc::ServerContext*, const v1::LookupRequest*, v1::LookupResponse*) override;
+  grpc::Status Attend(grpc::ServerContext*, const v1::AttendRequest*, v1::AttendResponse*) override;
   grpc::Status GetMemory(grpc::ServerContext*, const v1::GetMemoryRequest*, v1::Memory*) override;
+  grpc::Status WatchMemory(grpc::ServerContext*, const v1::WatchMemoryRequest*,
+                           grpc::ServerWriter<v1::Memory>*) override;
   grpc::Status StreamAppend(grpc::ServerContext*, AppendServerStream*) override;
 
   std::string address_;
@@ -71,4 +85,4 @@ grpc::Status DetailedStatus(grpc::StatusCode code, const std::string& message,
 
 }  // namespace softlookup::testing
 
-#endif  // SOFTLOOKUP_TESTS_TESTING_SCRIPTED_SERVICE_H_
+#endif  // SOFTLOOKUP_TESTS_CLIENT_SCRIPTED_SERVICE_H_

@@ -1,0 +1,183 @@
+#include "client/tool/append_rows.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "client/lib/status_macros.h"
+#include "client/tool/exit_code.h"
+#include "client/tool/json.h"
+#include "client/tool/vocabulary.h"
+
+namespace softlookup::tool {
+namespace {
+
+constexpr std::uint32_t kBatchRowsMax = 65536;         // The server's limit.
+constexpr std::uint64_t kBatchBytesMax = 16ull << 20;  // Well under a message's limit.
+
+// Rows acknowledged so far, on a terminal only, a few times a second.
+class Progress {
+ public:
+  void Update(std::uint64_t rows) {
+    const absl::Time now = absl::Now();
+    if (!terminal_ || now < next_) return;
+    next_ = now + absl::Milliseconds(200);
+    std::cerr << "\r" << rows << " rows" << std::flush;
+    shown_ = true;
+  }
+  ~Progress() {
+    if (shown_) std::cerr << "\r\x1b[K";
+  }
+
+ private:
+  const bool terminal_ = isatty(STDERR_FILENO) != 0;
+  absl::Time next_ = absl::InfinitePast();
+  bool shown_ = false;
+};
+
+class Sender {
+ public:
+  Sender(const AppendFlags& flags, AppendStream stream)
+      : flags_(flags), stream_(std::move(stream)) {}
+
+  // Sends everything and waits until it is acknowledged.
+  absl::StatusOr<AppendSummary> Run(const RowBatches& rows, RowTags tags) {
+    const absl::Status sent = Send(rows, std::move(tags));
+    absl::StatusOr<AppendSummary> summary = stream_.Finish();
+    if (!summary.ok()) return NameRow(summary.status());
+    if (!sent.ok()) {  // The input's fault: what came before it is written.
+      return Annotate(sent, absl::StrCat("rows appended before: ", summary->acknowledged_rows));
+    }
+    return summary;
+  }
+
+ private:
+  absl::Status Send(const RowBatches& rows, RowTags tags) {
+    const auto batch_rows = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
+        kBatchBytesMax / (rows.row_dim * sizeof(float)), 1, flags_.batch_rows));
+    Progress progress;
+    for (;;) {
+      v1::AppendRequest batch;
+      CLIENT_ASSIGN_OR_RETURN(const std::uint32_t count, rows.read(batch_rows, &batch));
+      if (count == 0) return tags.CheckAtEnd();
+      CLIENT_ASSIGN_OR_RETURN(std::vector<v1::AppendRequest> requests,
+                              tags.Tag(count, std::move(batch)));
+      for (v1::AppendRequest& request : requests) {
+        request.set_acknowledge(FromWord<v1::Acknowledge>(flags_.acknowledge));
+        request.set_on_conflict(FromWord<v1::OnConflict>(flags_.on_conflict));
+        first_rows_.push_back(rows_sent_);
+        rows_sent_ += std::max(request.keys().rows(), request.inputs().rows());
+        CLIENT_RETURN_IF_ERROR(stream_.Append(std::move(request)));
+      }
+      progress.Update(stream_.acknowledged().acknowledged_rows);
+    }
+  }
+
+  // The server counts rows from the start of a request; people count them from the start of a file.
+  absl::Status NameRow(const absl::Status& error) const {
+    const std::map<std::string, std::string> metadata = ErrorMetadata(error);
+    const auto row = metadata.find("row");
+    const std::uint64_t request = stream_.acknowledged().acknowledged_requests;
+    std::uint64_t offset;
+    if (row == metadata.end() || !absl::SimpleAtoi(row->second, &offset) ||
+        request >= first_rows_.size()) {
+      return error;
+    }
+    return Annotate(error, absl::StrCat("that is row ", first_rows_[request] + offset,
+                                        " (from 0) of the input"));
+  }
+
+  const AppendFlags& flags_;
+  AppendStream stream_;
+  std::vector<std::uint64_t> first_rows_;  // Of every request, in the input.
+  std::uint64_t rows_sent_ = 0;
+};
+
+}  // namespace
+
+void AddAppendFlags(CLI::App* command, AppendFlags* flags) {
+  CLI::Option* ids =
+      command->add_option("--ids", flags->ids, "A line a row: its id, or - for a row without")
+          ->type_name("FILE");
+  command
+      ->add_option("--on-conflict", flags->on_conflict,
+                   "What to do where the store has a row of that id (default fail)")
+      ->check(CLI::IsMember(Words<v1::OnConflict>()))
+      ->needs(ids);
+  command
+      ->add_option("--labels", flags->labels,
+                   "A line a row: its labels between commas; one in quotes is a JSON string")
+      ->type_name("FILE");
+  command->add_option("--batch-rows", flags->batch_rows, "Rows a request, fewer if they are large")
+      ->check(CLI::Range(1u, kBatchRowsMax))
+      ->capture_default_str();
+  command
+      ->add_option("--acknowledge", flags->acknowledge,
+                   "What a row counts as written from (default durable)")
+      ->check(CLI::IsMember(Words<v1::Acknowledge>()));
+}
+
+RowBatches PairBatches(std::unique_ptr<PairReader> reader, const v1::Store& store) {
+  // std::function copies what it holds.
+  const std::shared_ptr<PairReader> shared = std::move(reader);
+  return {std::uint64_t{store.key_dim()} + store.value_dim(),
+          [shared, keys = FloatMatrix(), values = FloatMatrix()](
+              std::uint32_t rows_max,
+              v1::AppendRequest* request) mutable -> absl::StatusOr<std::uint32_t> {
+            CLIENT_ASSIGN_OR_RETURN(const std::uint32_t count,
+                                    shared->Read(rows_max, &keys, &values));
+            CLIENT_RETURN_IF_ERROR(FloatMatrixView(keys).ToProto(request->mutable_keys()));
+            CLIENT_RETURN_IF_ERROR(FloatMatrixView(values).ToProto(request->mutable_values()));
+            return count;
+          }};
+}
+
+absl::StatusOr<AppendReport> AppendRows(const RowBatches& rows, RowTags tags,
+                                        const AppendFlags& flags, const v1::Store& store,
+                                        Client* client, const Session& session) {
+  AppendStreamOptions options;
+  if (session.timeout_s.has_value()) options.deadline = absl::Seconds(*session.timeout_s);
+  CLIENT_ASSIGN_OR_RETURN(AppendStream stream, client->OpenAppendStream(store.name(), options));
+  const absl::Time start = absl::Now();
+  AppendReport report;
+  CLIENT_ASSIGN_OR_RETURN(report.summary,
+                          Sender(flags, std::move(stream)).Run(rows, std::move(tags)));
+  report.elapsed = absl::Now() - start;
+  return report;
+}
+
+void PrintAppend(const AppendReport& report, const v1::Store& store, const Session& session) {
+  const AppendSummary& summary = report.summary;
+  const double seconds = absl::ToDoubleSeconds(report.elapsed);
+  const double rows_per_second = static_cast<double>(summary.acknowledged_rows) / seconds;
+  // Where nothing was appended, the store is as it was.
+  const bool wrote = summary.acknowledged_requests > 0;
+  const std::uint64_t row_count = wrote ? summary.row_count : store.row_count();
+  const std::uint64_t revision = wrote ? summary.revision : store.revision();
+  if (session.json) {
+    Json json = {{"store", store.name()}};
+    if (report.created.has_value()) json["created"] = *report.created;
+    json.update({{"rows", summary.acknowledged_rows},
+                 {"seconds", seconds},
+                 {"rows_per_second", rows_per_second},
+                 {"row_count", row_count},
+                 {"revision", revision}});
+    return PrintJson(json, session.out);
+  }
+  if (report.created.value_or(false)) {
+    *session.out << absl::StreamFormat("created %s with key_dim %d and value_dim %d\n",
+                                       store.name(), store.key_dim(), store.value_dim());
+  }
+  *session.out << absl::StreamFormat(
+      "appended %d rows in %.3f s, %.0f rows/s; %s has %d rows at revision %d\n",
+      summary.acknowledged_rows, seconds, rows_per_second, store.name(), row_count, revision);
+}
+
+}  // namespace softlookup::tool

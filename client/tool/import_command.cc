@@ -1,0 +1,133 @@
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/lib/status_macros.h"
+#include "client/tool/append_rows.h"
+#include "client/tool/command.h"
+#include "client/tool/exit_code.h"
+#include "client/tool/pair_reader.h"
+#include "client/tool/row_reader.h"
+#include "client/tool/row_tags.h"
+#include "client/tool/store_flags.h"
+
+namespace softlookup::tool {
+namespace {
+
+struct ImportFlags {
+  std::string store;
+  PairInput input;
+  StoreFlags settings;
+  AppendFlags append;
+  bool into_rows = false;
+};
+
+absl::Status CheckFiles(const ImportFlags& flags) {
+  if ((flags.input.keys == "-") + (flags.input.values == "-") + (flags.append.ids == "-") +
+          (flags.append.labels == "-") >
+      1) {
+    return UsageError("only one file can be standard input");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckExisting(const ImportFlags& flags, const v1::Store& store) {
+  if (store.row_count() > 0 && !flags.into_rows) {
+    return UsageError(absl::StrCat(store.name(), " has ", store.row_count(),
+                                   " rows already; --append adds to them"));
+  }
+  if (flags.settings.any()) {
+    return UsageError(absl::StrCat(store.name(),
+                                   " exists, so import makes no store and takes no settings of "
+                                   "one, such as --score; `softlookup store update` changes them"));
+  }
+  return absl::OkStatus();
+}
+
+// Makes the store that the first row fits.
+absl::StatusOr<v1::Store> Create(const ImportFlags& flags, const v1::AppendRequest& first,
+                                 Client* client) {
+  v1::Store store;
+  store.set_name(flags.store);
+  store.set_key_dim(first.keys().cols());
+  store.set_value_dim(first.values().cols());
+  for (const auto& [path, dim] : {std::pair(&flags.input.keys, store.key_dim()),
+                                  std::pair(&flags.input.values, store.value_dim())}) {
+    if (dim == 0) return InputError(*path, "has no row to take the store's dimensions from");
+  }
+  CLIENT_RETURN_IF_ERROR(SetStore(flags.settings, &store));
+  return client->CreateStore(store);
+}
+
+// Puts the row of `first` back in front of `rows`.
+void Unread(v1::AppendRequest first, RowBatches* rows) {
+  rows->read = [first = std::optional(std::move(first)), rest = std::move(rows->read)](
+                   std::uint32_t rows_max,
+                   v1::AppendRequest* request) mutable -> absl::StatusOr<std::uint32_t> {
+    if (!first.has_value()) return rest(rows_max, request);
+    *request = *std::exchange(first, std::nullopt);
+    return 1;
+  };
+}
+
+// `error`, once the store that import made and could not fill is out of the way of another try.
+absl::Status Undo(const absl::Status& error, const std::string& store, Client* client) {
+  return Annotate(error, client->DeleteStore(store).ok()
+                             ? absl::StrCat(store, ", which import had made, is deleted again")
+                             : absl::StrCat(store, ", which import had made, may still be there"));
+}
+
+absl::Status Import(const ImportFlags& flags, const Session& session) {
+  CLIENT_RETURN_IF_ERROR(CheckFiles(flags));
+  CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
+  const absl::StatusOr<v1::Store> existing = client.GetStore(flags.store);
+  v1::Store store;
+  if (existing.ok()) {
+    CLIENT_RETURN_IF_ERROR(CheckExisting(flags, *existing));
+    store = *existing;
+  } else if (!absl::IsNotFound(existing.status())) {
+    return existing.status();
+  }
+  CLIENT_ASSIGN_OR_RETURN(RowTags tags, RowTags::Open(flags.append.ids, flags.append.labels));
+  CLIENT_ASSIGN_OR_RETURN(auto pairs, OpenPairs(flags.input, store));
+  RowBatches rows = PairBatches(std::move(pairs), store);
+  if (!existing.ok()) {
+    v1::AppendRequest first;
+    CLIENT_ASSIGN_OR_RETURN(const std::uint32_t count, rows.read(1, &first));
+    CLIENT_ASSIGN_OR_RETURN(store, Create(flags, first, &client));
+    rows.row_dim = std::uint64_t{store.key_dim()} + store.value_dim();
+    if (count > 0) Unread(std::move(first), &rows);
+  }
+  absl::StatusOr<AppendReport> report =
+      AppendRows(rows, std::move(tags), flags.append, store, &client, session);
+  if (!report.ok() && !existing.ok()) return Undo(report.status(), store.name(), &client);
+  CLIENT_RETURN_IF_ERROR(report.status());
+  report->created = !existing.ok();
+  PrintAppend(*report, store, session);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddImportCommand(CLI::App* app, Session* session) {
+  auto flags = std::make_shared<ImportFlags>();
+  CLI::App* command = app->add_subcommand("import", "Make a store of files, as export writes them");
+  command->footer(
+      "FILE is as `append --help` says. A store that is not there yet is made: the files say its\n"
+      "dimensions, options the rest. If not all rows get into it, it is deleted again.");
+  command->add_option("STORE", flags->store, "Name of the store")->required();
+  command->add_option("--keys", flags->input.keys, "Keys")->type_name("FILE")->required();
+  command->add_option("--values", flags->input.values, "Values")->type_name("FILE")->required();
+  AddAppendFlags(command, &flags->append);
+  command->add_option("--format", flags->input.format, "What standard input holds")
+      ->check(CLI::IsMember(RowFormats()))
+      ->capture_default_str();
+  command->add_flag("--append", flags->into_rows, "Also where the store has rows already");
+  AddStoreFlags(command, &flags->settings);
+  command->callback([=] { session->run = [=] { return Import(*flags, *session); }; });
+}
+
+}  // namespace softlookup::tool

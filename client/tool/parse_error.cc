@@ -1,0 +1,103 @@
+#include "client/tool/parse_error.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+
+namespace softlookup::tool {
+namespace {
+
+// Letters to insert, delete or replace to make `b` of `a`.
+std::size_t EditDistance(absl::string_view a, absl::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);  // Distances of a's first i letters from b's first j.
+  std::iota(row.begin(), row.end(), 0);
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+// "; did you mean ...?", or nothing if no known word is near.
+std::string Suggestion(absl::string_view word, const std::vector<std::string>& known) {
+  std::string nearest;
+  std::size_t distance = std::min<std::size_t>(3, word.size() / 2 + 1);  // Less than this is near.
+  for (const std::string& candidate : known) {
+    const std::size_t candidate_distance = EditDistance(word, candidate);
+    if (candidate_distance >= distance) continue;
+    nearest = candidate;
+    distance = candidate_distance;
+  }
+  return nearest.empty() ? nearest : absl::StrCat("; did you mean ", nearest, "?");
+}
+
+std::vector<std::string> CommandNames(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  return names;
+}
+
+void AddOptionNames(const CLI::App& app, std::vector<std::string>* names) {
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names->push_back("--" + name);
+  }
+}
+
+// CLI11 says "Could not convert: --top-k = -1".
+std::string ConversionText(const CLI::App& command, absl::string_view message) {
+  constexpr absl::string_view kEquals = " = ";
+  absl::string_view rest = message;
+  const bool known = absl::ConsumePrefix(&rest, "Could not convert: ");
+  const std::size_t equals = rest.find(kEquals);
+  if (!known || equals == rest.npos) return std::string(message);
+  const std::string name(rest.substr(0, equals));
+  const CLI::Option* option = command.get_option_no_throw(name);
+  const bool real = option != nullptr && absl::StrContains(option->get_type_name(), "FLOAT");
+  return absl::StrCat(name, " takes ", real ? "a number" : "a whole number, 0 or more", ", not ",
+                      rest.substr(equals + kEquals.size()));
+}
+
+}  // namespace
+
+std::string ParseErrorLine(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App* command = &app;
+  std::string path = app.get_name();
+  std::vector<std::string> options;
+  AddOptionNames(app, &options);
+  while (!command->get_subcommands().empty()) {
+    command = command->get_subcommands().front();
+    absl::StrAppend(&path, " ", command->get_name());
+    AddOptionNames(*command, &options);
+  }
+  const std::vector<std::string> commands = CommandNames(*command);
+  const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
+  std::string text;
+  if (!unknown.empty() && absl::StartsWith(unknown[0], "-")) {
+    const std::string option = unknown[0].substr(0, unknown[0].find('='));
+    text = absl::StrCat("unknown option ", option, Suggestion(option, options));
+  } else if (!unknown.empty() && !commands.empty()) {
+    text = absl::StrCat("unknown command ", unknown[0], Suggestion(unknown[0], commands));
+  } else if (!unknown.empty()) {
+    text = absl::StrCat("unexpected argument ", unknown[0], " without an option before it");
+  } else if (!commands.empty() && dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+    text = absl::StrCat("a command is missing: ", absl::StrJoin(commands, ", "));
+  } else if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr) {
+    text = ConversionText(*command, error.what());
+  } else {
+    text = error.what();
+  }
+  return absl::StrCat(text, " (see ", path, " --help)");
+}
+
+}  // namespace softlookup::tool

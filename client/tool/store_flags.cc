@@ -1,0 +1,109 @@
+#include "client/tool/store_flags.h"
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "client/lib/status_macros.h"
+#include "client/tool/exit_code.h"
+#include "client/tool/validators.h"
+#include "client/tool/vocabulary.h"
+
+namespace softlookup::tool {
+namespace {
+
+// The kinds that a line can say: the gated ones take a matrix.
+absl::StatusOr<v1::MemorySpec> ParseMemory(const std::string& text) {
+  const auto refuse = [&] {
+    return UsageError(
+        absl::StrCat("--memory takes NAME=average, NAME=decayed-sum:DECAY or "
+                     "NAME=decayed-average:DECAY, not \"",
+                     text, "\""));
+  };
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) return refuse();
+  const std::vector<std::string> kind = absl::StrSplit(text.substr(equals + 1), ':');
+  v1::MemorySpec spec;
+  spec.set_name(text.substr(0, equals));
+  spec.set_kind(FromWord<v1::MemoryKind>(kind.front()));
+  if (spec.kind() == v1::MEMORY_KIND_AVERAGE) {
+    if (kind.size() != 1) return refuse();
+    return spec;
+  }
+  double decay;
+  if ((spec.kind() != v1::MEMORY_KIND_DECAYED_SUM &&
+       spec.kind() != v1::MEMORY_KIND_DECAYED_AVERAGE) ||
+      kind.size() != 2 || !absl::SimpleAtod(kind[1], &decay)) {
+    return refuse();
+  }
+  spec.set_decay(decay);
+  return spec;
+}
+
+}  // namespace
+
+bool StoreFlags::any() const {
+  return !UpdateMask(*this).empty() || heads > 0 || !storage.empty() || !memories.empty();
+}
+
+void AddStoreUpdateFlags(CLI::App* command, StoreFlags* flags) {
+  command->option_defaults()->group("Store");
+  command
+      ->add_option("--score", flags->score,
+                   "How a query is held against a key (at first scaled-dot)")
+      ->check(CLI::IsMember(Words<v1::Score>()));
+  command->add_option("--temperature", flags->temperature,
+                      "Logits are score / temperature (at first 1)");
+  command->add_option("--label", flags->labels, "A label of the store; may be repeated")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  command->option_defaults()->group("Options");
+  AddProjectionFlags(command, &flags->projection);
+}
+
+void AddStoreFlags(CLI::App* command, StoreFlags* flags) {
+  command->option_defaults()->group("Store");
+  command
+      ->add_option("--heads", flags->heads, "Heads that keys and values are split into (default 1)")
+      ->check(Positive());
+  command->add_option("--storage", flags->storage, "How rows are kept (default float32)")
+      ->check(CLI::IsMember({"float32", "bfloat16", "int8"}));
+  command
+      ->add_option("--memory", flags->memories,
+                   "A running memory beside the average; may be repeated. KIND is average, "
+                   "decayed-sum or decayed-average, the latter two with DECAY in (0, 1)")
+      ->type_name("NAME=KIND[:DECAY]")
+      ->allow_extra_args(false);
+  AddStoreUpdateFlags(command, flags);
+}
+
+absl::Status SetStore(const StoreFlags& flags, v1::Store* store) {
+  store->set_score(FromWord<v1::Score>(flags.score));
+  if (flags.temperature.has_value()) store->set_temperature(*flags.temperature);
+  for (const std::string& label : flags.labels) {
+    const std::size_t equals = label.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return UsageError(absl::StrCat("--label takes KEY=VALUE, not \"", label, "\""));
+    }
+    (*store->mutable_labels())[label.substr(0, equals)] = label.substr(equals + 1);
+  }
+  if (flags.projection.any()) {
+    CLIENT_ASSIGN_OR_RETURN(*store->mutable_projection(), ReadProjection(flags.projection, *store));
+  }
+  store->set_num_heads(flags.heads);
+  store->set_storage_type(FromWord<v1::ElementType>(flags.storage));
+  for (const std::string& memory : flags.memories) {
+    CLIENT_ASSIGN_OR_RETURN(*store->add_memories(), ParseMemory(memory));
+  }
+  return absl::OkStatus();
+}
+
+std::vector<std::string> UpdateMask(const StoreFlags& flags) {
+  std::vector<std::string> mask;
+  if (!flags.score.empty()) mask.push_back("score");
+  if (flags.temperature.has_value()) mask.push_back("temperature");
+  if (!flags.labels.empty()) mask.push_back("labels");
+  if (flags.projection.any()) mask.push_back("projection");
+  return mask;
+}
+
+}  // namespace softlookup::tool

@@ -1,0 +1,37 @@
+#include "client/tool/validators.h"
+
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "client/tool/json.h"
+
+namespace softlookup::tool {
+
+CLI::Validator Positive() {
+  return CLI::Validator(
+      [](std::string& text) {
+        double number;
+        const bool positive = absl::SimpleAtod(text, &number) && number > 0;
+        return positive ? std::string() : absl::StrCat("must be a number over 0, not ", text);
+      },
+      "POSITIVE");
+}
+
+CLI::Validator Utf8() {
+  return CLI::Validator(
+      [](std::string& text) { return IsUtf8(text) ? std::string() : "must be UTF-8"; }, "");
+}
+
+CLI::Validator NpyName() {
+  return CLI::Validator(
+      [](std::string& path) {
+        return absl::EndsWithIgnoreCase(path, ".npy")
+                   ? std::string()
+                   : absl::StrCat("must end in .npy, unlike ", path);
+      },
+      "");
+}
+
+}  // namespace softlookup::tool

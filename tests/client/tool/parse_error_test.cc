@@ -1,0 +1,89 @@
+// What a command line that is wrong is answered.
+#include "client/tool/parse_error.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/client/tool/run_tool.h"
+
+namespace softlookup::tool {
+namespace {
+
+struct Mistake {
+  std::string title;
+  std::vector<std::string> arguments;
+  std::string message;
+};
+
+class ParseErrorTest : public ::testing::TestWithParam<Mistake> {};
+
+TEST_P(ParseErrorTest, SaysWhatIsWrongAndWhereHelpIs) {
+  const Outcome outcome = RunTool("127.0.0.1:1", GetParam().arguments);
+  EXPECT_EQ(outcome.exit_code, ExitCode::kUsage);
+  EXPECT_EQ(outcome.error, GetParam().message);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    CommandLines, ParseErrorTest,
+    ::testing::Values(
+        Mistake{"MisspeltCommand",
+                {"lokup", "people"},
+                "unknown command lokup; did you mean lookup? (see softlookup --help)"},
+        Mistake{
+            "StrangeCommand", {"frobnicate"}, "unknown command frobnicate (see softlookup --help)"},
+        Mistake{"MisspeltSubcommand",
+                {"store", "creat", "people"},
+                "unknown command creat; did you mean create? (see softlookup store --help)"},
+        Mistake{"MissingSubcommand",
+                {"store"},
+                "a command is missing: create, get, list, update, delete (see softlookup store "
+                "--help)"},
+        Mistake{"MisspeltOption",
+                {"lookup", "people", "--query", "1", "--topk", "3"},
+                "unknown option --topk; did you mean --top-k? (see softlookup lookup --help)"},
+        Mistake{"MisspeltOptionWithItsValue",
+                {"lookup", "people", "--temprature=1", "--query", "1"},
+                "unknown option --temprature; did you mean --temperature? (see softlookup lookup "
+                "--help)"},
+        Mistake{"MisspeltOptionBeforeMissingArgument",
+                {"lookup", "--qurey", "1"},
+                "unknown option --qurey; did you mean --query? (see softlookup lookup --help)"},
+        Mistake{
+            "MisspeltSharedOption",
+            {"store", "list", "--sever", "x:1"},
+            "unknown option --sever; did you mean --server? (see softlookup store list --help)"},
+        Mistake{"StrangeOption",
+                {"health", "--loud"},
+                "unknown option --loud (see softlookup health --help)"},
+        Mistake{"SurplusArgument",
+                {"append", "people", "people.csv"},
+                "unexpected argument people.csv without an option before it (see softlookup append "
+                "--help)"},
+        Mistake{"MissingArgument", {"rows"}, "STORE is required (see softlookup rows --help)"},
+        Mistake{"NegativeCount",
+                {"lookup", "people", "--query", "1", "--top-k", "-1"},
+                "--top-k takes a whole number, 0 or more, not -1 (see softlookup lookup --help)"},
+        Mistake{"WordForANumber",
+                {"lookup", "people", "--query", "1", "--temperature", "cold"},
+                "--temperature takes a number, not cold (see softlookup lookup --help)"},
+        Mistake{"WordForAnId",
+                {"rows", "people", "--id", "1,x"},
+                "--id takes a whole number, 0 or more, not 1,x (see softlookup rows --help)"},
+        Mistake{"ZeroTimeout",
+                {"--timeout", "0", "health"},
+                "--timeout: must be a number over 0, not 0 (see softlookup health --help)"},
+        Mistake{"WrongOutputAndNoCommand",
+                {"-o", "yaml"},
+                "--output: yaml not in {table,json} (see softlookup --help)"},
+        Mistake{"WrongEnding",
+                {"export", "people", "--keys", "k", "--values", "v.npy"},
+                "--keys: must end in .npy, unlike k (see softlookup export --help)"},
+        Mistake{"LabelInLatin1",
+                {"rows", "people", "--label", "caf\xe9"},
+                "--label: must be UTF-8 (see softlookup rows --help)"}),
+    [](const auto& info) { return info.param.title; });
+
+}  // namespace
+}  // namespace softlookup::tool

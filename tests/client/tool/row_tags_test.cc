@@ -1,0 +1,196 @@
+#include "client/tool/row_tags.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <optional>
+#include <random>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "client/tool/exit_code.h"
+#include "softlookup/float_matrix.h"
+#include "tests/client/tool/temporary_file.h"
+
+namespace softlookup::tool {
+namespace {
+
+using ::softlookup::testing::TemporaryFile;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+using Labels = std::vector<std::string>;
+
+std::string BytesOf(const TemporaryFile& file) {
+  std::ostringstream bytes;
+  bytes << std::ifstream(file.path(), std::ios::binary).rdbuf();
+  return bytes.str();
+}
+
+// Rows with the keys [0], [1], ... and no values.
+v1::AppendRequest Rows(std::uint32_t count) {
+  FloatMatrix keys{.rows = count, .cols = 1, .data = {}};
+  for (std::uint32_t i = 0; i < count; ++i) keys.data.push_back(static_cast<float>(i));
+  v1::AppendRequest rows;
+  EXPECT_TRUE(FloatMatrixView(keys).ToProto(rows.mutable_keys()).ok());
+  return rows;
+}
+
+Labels LabelsOf(const v1::AppendRequest& request, int row) {
+  const auto& labels = request.row_labels(row).labels();
+  return {labels.begin(), labels.end()};
+}
+
+// What the file gives `count` rows as labels.
+absl::StatusOr<std::vector<Labels>> ReadLabels(const std::string& path, std::uint32_t count) {
+  auto tags = RowTags::Open("", path);
+  if (!tags.ok()) return tags.status();
+  auto requests = tags->Tag(count, Rows(count));
+  if (!requests.ok()) return requests.status();
+  if (const absl::Status end = tags->CheckAtEnd(); !end.ok()) return end;
+  std::vector<Labels> labels;
+  for (std::uint32_t row = 0; row < count; ++row) {
+    labels.push_back(LabelsOf(requests->at(0), static_cast<int>(row)));
+  }
+  return labels;
+}
+
+TEST(RowTagsWriterTest, WritesALineARow) {
+  const TemporaryFile ids("ids.txt");
+  const TemporaryFile labels("labels.txt");
+  auto writer = RowTagsWriter::Create(ids.path(), labels.path());
+  ASSERT_TRUE(writer.ok()) << writer.status();
+  v1::Row row;
+  row.set_id(7);
+  row.add_labels("red");
+  row.add_labels("very big");
+  EXPECT_TRUE(writer->Write(row).ok());
+  EXPECT_TRUE(writer->Write(v1::Row()).ok());
+  row.set_id(0);
+  row.mutable_labels()->Clear();
+  row.add_labels("a,b");
+  EXPECT_TRUE(writer->Write(row).ok());
+  EXPECT_TRUE(writer->Finish().ok());
+  EXPECT_EQ(BytesOf(ids), "7\n-\n0\n");
+  EXPECT_EQ(BytesOf(labels), "red,very big\n\n\"a,b\"\n");
+}
+
+TEST(RowTagsWriterTest, FileThatCannotBeMadeIsAnInputError) {
+  const absl::Status status = RowTagsWriter::Create("", "/no/such/folder/labels.txt").status();
+  EXPECT_EQ(ExitCodeOf(status), ExitCode::kInput);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("/no/such/folder/labels.txt: cannot be written"));
+}
+
+TEST(RowTagsTest, EveryLabelIsReadBackAsItWasWritten) {
+  std::vector<Labels> rows = {{"\xef\xbb\xbfmark"},
+                              {"a", "b"},
+                              {},
+                              {"a,b", "\"", "\"a\"", "a\"b", "\\", "\\n", "-", "#"},
+                              {" lead", "trail ", " ", "\t", "in ner"},
+                              {"two\nlines", "return\r", "\r\n", std::string("nul\0in", 6)},
+                              {"\xc3\xa9", "\xf0\x9f\x8d\x8e", "\x7f"},
+                              {},
+                              {"same", "same"}};
+  // Also what nobody thought of.
+  std::mt19937 random(1);
+  const std::vector<std::string> pieces = {",", "\"", "\\", "\n", "\r",
+                                           " ", "\t", "a",  "u",  "\xc3\xa9"};
+  for (int i = 0; i < 1000; ++i) {
+    Labels& labels = rows.emplace_back(random() % 5);
+    for (std::string& label : labels) {
+      for (std::size_t n = 1 + random() % 6; n > 0; --n) label += pieces[random() % pieces.size()];
+    }
+  }
+  const TemporaryFile file("labels.txt");
+  auto writer = RowTagsWriter::Create("", file.path());
+  ASSERT_TRUE(writer.ok()) << writer.status();
+  for (const Labels& labels : rows) {
+    v1::Row row;
+    row.mutable_labels()->Assign(labels.begin(), labels.end());
+    EXPECT_TRUE(writer->Write(row).ok());
+  }
+  EXPECT_TRUE(writer->Finish().ok());
+  const auto read = ReadLabels(file.path(), static_cast<std::uint32_t>(rows.size()));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*read, rows);
+}
+
+TEST(RowTagsTest, LabelsMayBeTypedLoosely) {
+  const TemporaryFile file("labels.txt",
+                           "\xef\xbb\xbf red , \"big\" ,,blue\r\n\n\"\"\n  \nsay \"hi\", ok\n\n\n");
+  const auto read = ReadLabels(file.path(), 5);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_THAT(*read, ElementsAre(ElementsAre("red", "big", "blue"), IsEmpty(), IsEmpty(), IsEmpty(),
+                                 ElementsAre("say \"hi\"", "ok")));
+}
+
+TEST(RowTagsTest, MalformedLabelNamesItsLine) {
+  for (const char* line : {"\"a", "\"a\\\"", "\"a\"b", "\"\\x\"", "\"a\"\"b\"", "b,\""}) {
+    const TemporaryFile file("labels.txt", std::string("fine\n") + line + "\n");
+    const absl::Status status = ReadLabels(file.path(), 2).status();
+    EXPECT_EQ(ExitCodeOf(status), ExitCode::kInput) << line;
+    EXPECT_EQ(status.message(), file.path() +
+                                    ": line 2: a label that starts with a quote must be a "
+                                    "JSON string");
+  }
+  const TemporaryFile latin1("labels.txt", "fine\ncaf\xe9\n");
+  EXPECT_THAT(std::string(ReadLabels(latin1.path(), 2).status().message()),
+              HasSubstr("line 2: is not UTF-8"));
+}
+
+TEST(RowTagsTest, RowsWithAndWithoutAnIdGoIntoRequestsOfTheirOwn) {
+  const TemporaryFile ids("ids.txt",
+                          "\xef\xbb\xbf"
+                          "5\n6\n\n-\n7\n-\n -\n");
+  const TemporaryFile labels("labels.txt", "a\nb\nc\nd\ne\nf\n");
+  auto tags = RowTags::Open(ids.path(), labels.path());
+  ASSERT_TRUE(tags.ok()) << tags.status();
+  const auto requests = tags->Tag(6, Rows(6));
+  ASSERT_TRUE(requests.ok()) << requests.status();
+  EXPECT_TRUE(tags->CheckAtEnd().ok());
+  ASSERT_THAT(*requests, SizeIs(4));
+  const auto expect = [&](int request, const std::vector<float>& keys,
+                          const std::vector<std::uint64_t>& request_ids, const Labels& first) {
+    const v1::AppendRequest& sent = requests->at(request);
+    EXPECT_EQ(FloatMatrix::FromProto(sent.keys())->data, keys);
+    EXPECT_THAT(sent.ids(), ::testing::ElementsAreArray(request_ids));
+    EXPECT_EQ(sent.row_labels_size(), static_cast<int>(keys.size()));
+    EXPECT_EQ(LabelsOf(sent, 0), first);
+    EXPECT_FALSE(sent.has_values());
+  };
+  expect(0, {0, 1}, {5, 6}, {"a"});
+  expect(1, {2}, {}, {"c"});
+  expect(2, {3}, {7}, {"d"});
+  expect(3, {4, 5}, {}, {"e"});
+}
+
+TEST(RowTagsTest, RowsThatAreAlikeStayTogether) {
+  const TemporaryFile ids("ids.txt", "-\n-\n3\n4\n");
+  auto tags = RowTags::Open(ids.path(), "");
+  ASSERT_TRUE(tags.ok()) << tags.status();
+  EXPECT_THAT(*tags->Tag(2, Rows(2)), SizeIs(1));
+  const auto requests = tags->Tag(2, Rows(2));
+  ASSERT_THAT(*requests, SizeIs(1));
+  EXPECT_THAT(requests->at(0).ids(), ElementsAre(3, 4));
+  EXPECT_EQ(requests->at(0).row_labels_size(), 0);
+}
+
+TEST(RowTagsTest, WhatIsNoIdNamesItsLine) {
+  for (const char* line : {"-8", "x", "1.5", "18446744073709551616", "1 2", "--"}) {
+    const TemporaryFile ids("ids.txt", std::string("1\n") + line + "\n");
+    auto tags = RowTags::Open(ids.path(), "");
+    const absl::Status status = tags->Tag(2, Rows(2)).status();
+    EXPECT_EQ(ExitCodeOf(status), ExitCode::kInput);
+    EXPECT_EQ(status.message(), ids.path() + ": line 2: \"" + line +
+                                    "\" is not an id: a whole number below 2^64, or - for a row "
+                                    "without");
+  }
+}
+
+}  // namespace
+}  // namespace softlookup::tool

@@ -1,0 +1,52 @@
+#ifndef SOFTLOOKUP_TESTS_CLIENT_TOOL_RUN_TOOL_H_
+#define SOFTLOOKUP_TESTS_CLIENT_TOOL_RUN_TOOL_H_
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "client/tool/command.h"
+#include "client/tool/exit_code.h"
+#include "client/tool/parse_error.h"
+
+namespace softlookup::tool {
+
+struct Outcome {
+  ExitCode exit_code;
+  std::string out;
+  std::string error;  // Empty if all went well.
+};
+
+// The tool from its command line to its output, in this process.
+inline Outcome RunTool(const std::string& server, std::vector<std::string> arguments) {
+  std::ostringstream out;
+  Session session;
+  session.out = &out;
+  CLI::App app("", "softlookup");
+  AddEverything(&app, &session);
+  arguments.insert(arguments.begin(), {"--server", server});
+  std::reverse(arguments.begin(), arguments.end());  // As CLI11 wants them.
+  try {
+    app.parse(arguments);
+  } catch (const CLI::ParseError& error) {
+    return {ExitCode::kUsage, "", ParseErrorLine(app, error)};
+  }
+  const absl::Status status = session.run();
+  return {ExitCodeOf(status), out.str(), status.ok() ? "" : ErrorLine(status, session.server)};
+}
+
+// The same for a run that succeeds and prints JSON.
+inline nlohmann::json RunToolJson(const std::string& server, std::vector<std::string> arguments) {
+  arguments.insert(arguments.end(), {"-o", "json"});
+  const Outcome outcome = RunTool(server, std::move(arguments));
+  EXPECT_EQ(outcome.error, "");
+  return nlohmann::json::parse(outcome.out);
+}
+
+}  // namespace softlookup::tool
+
+#endif  // SOFTLOOKUP_TESTS_CLIENT_TOOL_RUN_TOOL_H_
