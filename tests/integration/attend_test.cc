@@ -14,9 +14,9 @@ MatrixView CoreView(const std::vector<float>& floats, std::int64_t cols) {
       .data = floats.data(), .rows = static_cast<std::int64_t>(floats.size()) / cols, .cols = cols};
 }
 
-class AttendTest : public IntegrationTest {};
+class AttendWireTest : public IntegrationTest {};
 
-TEST_F(AttendTest, AttendMatchesTheReference) {
+TEST_F(AttendWireTest, AttendMatchesTheReference) {
   const std::uint64_t first_seed = FirstSeed();
   for (int i = 0; i < 150 && !HasFailure(); ++i) {
     SCOPED_TRACE("SOFTLOOKUP_TEST_SEED=" + std::to_string(first_seed + i));
@@ -114,7 +114,7 @@ TEST_F(AttendTest, AttendMatchesTheReference) {
   }
 }
 
-TEST_F(AttendTest, AttendKeepsNothingAndAnswersInNumbersWhenAskedInNumbers) {
+TEST_F(AttendWireTest, AttendKeepsNothingAndAnswersInNumbersWhenAskedInNumbers) {
   v1::AttendRequest request;
   request.set_self(true);
   request.mutable_inputs()->set_rows(2);
@@ -133,7 +133,7 @@ TEST_F(AttendTest, AttendKeepsNothingAndAnswersInNumbersWhenAskedInNumbers) {
   EXPECT_EQ(stores.stores_size(), 0);
 }
 
-TEST_F(AttendTest, BadAttendsAreRefusedByField) {
+TEST_F(AttendWireTest, BadAttendsAreRefusedByField) {
   struct Bad {
     std::string what;
     std::string message;
