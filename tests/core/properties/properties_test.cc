@@ -16,53 +16,22 @@
 #include "absl/synchronization/notification.h"
 #include "softlookup/engine.h"
 #include "tests/testing/engine_calls.h"
+#include "tests/testing/random.h"
 #include "tests/testing/status_matchers.h"
 
 namespace softlookup {
 namespace {
 
+using ::softlookup::testing::Draw;
+using ::softlookup::testing::FirstSeed;
 using ::softlookup::testing::IsOk;
 
 constexpr int kCases = 200;
 
-std::uint64_t FirstSeed() {
-  const char* seed = std::getenv("SOFTLOOKUP_TEST_SEED");
-  return seed == nullptr ? 20'260'101 : std::strtoull(seed, nullptr, 10);
+// Mostly a few rows, now and then more than a block of them.
+std::int64_t RowCount(Draw& draw) {
+  return draw.Chance(0.05) ? draw.Int(1000, 2300) : draw.Int(1, 61);
 }
-
-// Random numbers of one case.
-class Draw {
- public:
-  explicit Draw(std::uint64_t seed) : generator_(seed) {}
-
-  std::int64_t Int(std::int64_t low, std::int64_t high) {
-    return std::uniform_int_distribution<std::int64_t>(low, high)(generator_);
-  }
-  double Real(double low, double high) {
-    return std::uniform_real_distribution<double>(low, high)(generator_);
-  }
-  bool Chance(double probability) { return Real(0, 1) < probability; }
-  std::vector<float> Normal(std::int64_t count, double deviation = 1) {
-    std::normal_distribution<double> normal(0, deviation);
-    std::vector<float> floats(count);
-    for (float& component : floats) component = static_cast<float>(normal(generator_));
-    return floats;
-  }
-  std::vector<std::int64_t> Permutation(std::int64_t count) {
-    std::vector<std::int64_t> order(count);
-    std::iota(order.begin(), order.end(), 0);
-    std::shuffle(order.begin(), order.end(), generator_);
-    return order;
-  }
-  std::mt19937_64& generator() { return generator_; }
-  // Mostly a few rows, now and then more than a block of them.
-  std::int64_t RowCount(std::int64_t low = 1) {
-    return Chance(0.05) ? Int(1000, 2300) : Int(low, low + 60);
-  }
-
- private:
-  std::mt19937_64 generator_;
-};
 
 struct Shape {
   std::int64_t num_heads = 1;
@@ -327,7 +296,7 @@ std::vector<bool> RowsOf(const RowFilter& filter, const TaggedRows& tags) {
 TEST_F(PropertyTest, AFilterCountsTheRowsThatItsDefinitionCounts) {
   ForRandomCases([&](Draw& draw) {
     const Shape shape = RandomShape(draw);
-    const std::int64_t row_count = draw.RowCount();
+    const std::int64_t row_count = RowCount(draw);
     const TaggedRows tags = RandomTags(draw, row_count);
     Create(shape);
     Append(draw, shape, Vectors(draw, row_count, shape), draw.Normal(row_count * shape.value_dim),
@@ -349,7 +318,7 @@ TEST_F(PropertyTest, AFilterCountsTheRowsThatItsDefinitionCounts) {
 TEST_F(PropertyTest, AddingOneScoreToAllRowsLeavesTheirWeightsUnchanged) {
   ForRandomCases([&](Draw& draw) {
     Shape shape = RandomShape(draw);
-    const std::int64_t row_count = draw.RowCount(), query_count = draw.Int(1, 5);
+    const std::int64_t row_count = RowCount(draw), query_count = draw.Int(1, 5);
     const float shift = static_cast<float>(draw.Real(-8, 8));
     AttentionOptions options = RandomOptions(draw);
     options.score = Score::kDot;
@@ -396,7 +365,7 @@ TEST_F(PropertyTest, AddingOneScoreToAllRowsLeavesTheirWeightsUnchanged) {
 TEST_F(PropertyTest, DisjointLookupsMergeByLogSumExpToOneOverTheirUnion) {
   ForRandomCases([&](Draw& draw) {
     const Shape shape = RandomShape(draw);
-    const std::int64_t row_count = draw.RowCount(), query_count = draw.Int(1, 4);
+    const std::int64_t row_count = RowCount(draw), query_count = draw.Int(1, 4);
     const TaggedRows tags = RandomTags(draw, row_count);
     const std::vector<float> values = draw.Normal(row_count * shape.value_dim);
     Create(shape);
@@ -453,7 +422,7 @@ TEST_F(PropertyTest, DisjointLookupsMergeByLogSumExpToOneOverTheirUnion) {
 TEST_F(PropertyTest, TheAverageOfAWindowIsTheDifferenceOfPrefixes) {
   ForRandomCases([&](Draw& draw) {
     const Shape shape = RandomShape(draw);
-    const std::int64_t row_count = draw.RowCount();
+    const std::int64_t row_count = RowCount(draw);
     const double size = std::pow(10.0, draw.Real(-3, 3));
     const std::vector<float> keys = draw.Normal(row_count * shape.key_dim, size);
     const std::vector<float> values = draw.Normal(row_count * shape.value_dim, size);
@@ -490,7 +459,7 @@ TEST_F(PropertyTest, TheAverageOfAWindowIsTheDifferenceOfPrefixes) {
 TEST_F(PropertyTest, ADecayedMemoryTendsToTheSumAsItsDecayTendsToOne) {
   ForRandomCases([&](Draw& draw) {
     const Shape shape = RandomShape(draw);
-    const std::int64_t row_count = draw.RowCount();
+    const std::int64_t row_count = RowCount(draw);
     const std::vector<float> keys = Vectors(draw, row_count, shape);
     const std::vector<float> values = draw.Normal(row_count * shape.value_dim);
     std::vector<MemorySpec> memories;
@@ -538,7 +507,7 @@ TEST_F(PropertyTest, ADecayedMemoryTendsToTheSumAsItsDecayTendsToOne) {
 TEST_F(PropertyTest, PermutingTheRowsPermutesTheirWeights) {
   ForRandomCases([&](Draw& draw) {
     const Shape shape = RandomShape(draw);
-    const std::int64_t row_count = draw.RowCount(), query_count = draw.Int(1, 4);
+    const std::int64_t row_count = RowCount(draw), query_count = draw.Int(1, 4);
     const std::vector<float> keys = Vectors(draw, row_count, shape);
     const std::vector<float> values = draw.Normal(row_count * shape.value_dim);
     const std::vector<float> queries = Vectors(draw, query_count, shape);
@@ -619,7 +588,7 @@ TEST_F(PropertyTest, DeletingRowsEqualsExcludingThem) {
     const Shape shape = RandomShape(draw);
     // Now and then few rows of a whole block stay.
     const bool most_go = draw.Chance(0.3);
-    const std::int64_t row_count = most_go ? draw.Int(1024, 2300) : draw.RowCount();
+    const std::int64_t row_count = most_go ? draw.Int(1024, 2300) : RowCount(draw);
     const TaggedRows tags = RandomTags(draw, row_count);
     const std::vector<float> values = draw.Normal(row_count * shape.value_dim);
     Create(shape);
@@ -636,8 +605,9 @@ TEST_F(PropertyTest, DeletingRowsEqualsExcludingThem) {
     }
     RowFilter gone = RandomFilter(draw, tags);
     if (most_go) {
-      gone = {.exclude_ids = tags.ids};
-      std::shuffle(gone.exclude_ids.begin(), gone.exclude_ids.end(), draw.generator());
+      for (const std::int64_t row : draw.Permutation(row_count)) {
+        gone.exclude_ids.push_back(tags.ids[row]);
+      }
       gone.exclude_ids.resize(draw.Int(0, 400));
       if (gone.exclude_ids.empty()) gone.begin = 0;
     }
@@ -674,7 +644,7 @@ TEST_F(PropertyTest, DeletingRowsEqualsExcludingThem) {
 TEST_F(PropertyTest, ASnapshotFromBeforeADeleteOrReplaceStillShowsTheRows) {
   ForRandomCases([&](Draw& draw) {
     const Shape shape = RandomShape(draw);
-    const std::int64_t row_count = draw.RowCount();
+    const std::int64_t row_count = RowCount(draw);
     const TaggedRows tags = RandomTags(draw, row_count);
     const std::vector<float> keys = Vectors(draw, row_count, shape);
     const std::vector<float> values = draw.Normal(row_count * shape.value_dim);
@@ -752,7 +722,7 @@ TEST_F(PropertyTest, ASnapshotFromBeforeADeleteOrReplaceStillShowsTheRows) {
 TEST_F(PropertyTest, RowsAndMemoryWithNoOlderRowsIsRows) {
   ForRandomCases([&](Draw& draw) {
     const Shape shape = RandomShape(draw);
-    const std::int64_t row_count = draw.RowCount();
+    const std::int64_t row_count = RowCount(draw);
     Create(shape);
     Append(draw, shape, Vectors(draw, row_count, shape), draw.Normal(row_count * shape.value_dim));
     AttentionOptions options = RandomOptions(draw);
@@ -780,7 +750,7 @@ TEST_F(PropertyTest, RowsAndMemoryWithNoOlderRowsIsRows) {
 TEST_F(PropertyTest, RowsAndMemoryOverIdenticalOldRowsIsTheExactAnswer) {
   ForRandomCases([&](Draw& draw) {
     const Shape shape = RandomShape(draw);
-    const std::int64_t old_count = draw.RowCount(), new_count = draw.Int(0, 40);
+    const std::int64_t old_count = RowCount(draw), new_count = draw.Int(0, 40);
     const std::int64_t row_count = old_count + new_count;
     std::vector<float> keys = Vectors(draw, 1, shape), values = draw.Normal(shape.value_dim);
     keys = Take(keys, shape.key_dim, std::vector<std::int64_t>(old_count));
