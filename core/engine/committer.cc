@@ -77,7 +77,7 @@ void Committer::CommitGroup(Writes group) {
       statuses[i] = committed;
     }
   }
-  for (std::size_t i = 0; i < group.size(); ++i) group[i]->Answer(statuses[i]);
+  for (std::size_t i = 0; i < group.size(); ++i) group[i]->Answer(std::move(statuses[i]));
 }
 
 }  // namespace softlookup

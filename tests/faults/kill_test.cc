@@ -289,7 +289,9 @@ TEST_F(KillTest, NothingAcknowledgedIsLostAndNothingIsThereTwice) {
   Start();
   std::uint64_t acknowledged = 0;
   for (std::uint64_t cycle = 0; cycle < cycles && !HasFatalFailure(); ++cycle) {
-    if (cycle % kCyclesOfAStore == 0) ASSERT_NO_FATAL_FAILURE(MakeStoresAnew());
+    if (cycle % kCyclesOfAStore == 0) {
+      ASSERT_NO_FATAL_FAILURE(MakeStoresAnew());
+    }
     std::vector<std::thread> threads;
     for (std::uint64_t index = 0; index < kWriters; ++index) {
       const std::uint64_t next = LastSequence(index) + 1;

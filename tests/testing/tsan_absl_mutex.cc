@@ -1,7 +1,7 @@
 // Part of every test that is built for tsan. Debian's Abseil is not built for it, so tsan sees
-// neither what absl::Mutex orders nor that the conditions of Await, which any thread that unlocks may
-// evaluate, are read under the mutex. These definitions stand before the library's, tell tsan, and
-// call the library's.
+// neither what absl::Mutex and Notification order nor that the conditions of Await, which any
+// thread that unlocks may evaluate, are read under the mutex. These definitions stand before the
+// library's, tell tsan, and call the library's.
 #include <dlfcn.h>
 #include <sanitizer/tsan_interface.h>
 
@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
 
 extern "C" {
 void AnnotateIgnoreReadsBegin(const char* file, int line);
@@ -17,12 +18,10 @@ void AnnotateIgnoreReadsEnd(const char* file, int line);
 
 namespace {
 
-// A member of absl::Mutex as the library has it. `suffix` is its mangled name after the class.
+// A function as the library has it, by its mangled name. "debian3" in it is the inline namespace of
+// Debian 12's Abseil.
 template <typename Function>
-Function LibraryMember(const char* suffix) {
-  char name[256];
-  // "debian3" is the inline namespace of Debian 12's Abseil.
-  std::snprintf(name, sizeof(name), "_ZN4absl7debian35Mutex%s", suffix);
+Function LibraryFunction(const char* name) {
   void* const symbol = dlsym(RTLD_NEXT, name);
   if (symbol == nullptr) {
     std::fprintf(stderr, "tsan_absl_mutex: no %s in the library\n", name);
@@ -61,45 +60,61 @@ namespace absl {
 ABSL_NAMESPACE_BEGIN
 
 void Mutex::Lock() {
-  static const auto member = LibraryMember<Plain>("4LockEv");
+  static const auto member = LibraryFunction<Plain>("_ZN4absl7debian35Mutex4LockEv");
   Call<false, true>(member, this);
 }
 
 void Mutex::Unlock() {
-  static const auto member = LibraryMember<Plain>("6UnlockEv");
+  static const auto member = LibraryFunction<Plain>("_ZN4absl7debian35Mutex6UnlockEv");
   Call<true, false>(member, this);
 }
 
 void Mutex::ReaderLock() {
-  static const auto member = LibraryMember<Plain>("10ReaderLockEv");
+  static const auto member = LibraryFunction<Plain>("_ZN4absl7debian35Mutex10ReaderLockEv");
   Call<false, true>(member, this);
 }
 
 void Mutex::ReaderUnlock() {
-  static const auto member = LibraryMember<Plain>("12ReaderUnlockEv");
+  static const auto member = LibraryFunction<Plain>("_ZN4absl7debian35Mutex12ReaderUnlockEv");
   Call<true, false>(member, this);
 }
 
 void Mutex::LockWhen(const Condition& condition) {
-  static const auto member = LibraryMember<When>("8LockWhenERKNS0_9ConditionE");
+  static const auto member =
+      LibraryFunction<When>("_ZN4absl7debian35Mutex8LockWhenERKNS0_9ConditionE");
   Call<false, true, void, const Condition&>(member, this, condition);
 }
 
 void Mutex::Await(const Condition& condition) {
-  static const auto member = LibraryMember<When>("5AwaitERKNS0_9ConditionE");
+  static const auto member =
+      LibraryFunction<When>("_ZN4absl7debian35Mutex5AwaitERKNS0_9ConditionE");
   Call<true, true, void, const Condition&>(member, this, condition);
 }
 
 bool Mutex::AwaitWithTimeout(const Condition& condition, Duration timeout) {
-  static const auto member = LibraryMember<bool (*)(Mutex*, const Condition&, Duration)>(
-      "16AwaitWithTimeoutERKNS0_9ConditionENS0_8DurationE");
+  static const auto member = LibraryFunction<bool (*)(Mutex*, const Condition&, Duration)>(
+      "_ZN4absl7debian35Mutex16AwaitWithTimeoutERKNS0_9ConditionENS0_8DurationE");
   return Call<true, true, bool, const Condition&, Duration>(member, this, condition, timeout);
 }
 
 bool Mutex::AwaitWithDeadline(const Condition& condition, Time deadline) {
-  static const auto member = LibraryMember<bool (*)(Mutex*, const Condition&, Time)>(
-      "17AwaitWithDeadlineERKNS0_9ConditionENS0_4TimeE");
+  static const auto member = LibraryFunction<bool (*)(Mutex*, const Condition&, Time)>(
+      "_ZN4absl7debian35Mutex17AwaitWithDeadlineERKNS0_9ConditionENS0_4TimeE");
   return Call<true, true, bool, const Condition&, Time>(member, this, condition, deadline);
+}
+
+void Notification::Notify() {
+  static const auto member =
+      LibraryFunction<void (*)(Notification*)>("_ZN4absl7debian312Notification6NotifyEv");
+  __tsan_release(this);
+  member(this);
+}
+
+void Notification::WaitForNotification() const {
+  static const auto member = LibraryFunction<void (*)(const Notification*)>(
+      "_ZNK4absl7debian312Notification19WaitForNotificationEv");
+  member(this);
+  __tsan_acquire(const_cast<Notification*>(this));
 }
 
 ABSL_NAMESPACE_END
