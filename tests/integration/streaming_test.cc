@@ -1,6 +1,4 @@
 // Many rows through the tool and the client's stream, beside lookups.
-#include <stdlib.h>
-
 #include <cmath>
 #include <cstdio>
 #include <fstream>
@@ -12,6 +10,7 @@
 #include "tests/testing/random.h"
 #include "tests/testing/sanitized.h"
 #include "tests/testing/status_matchers.h"
+#include "tests/testing/temporary_directory.h"
 
 namespace softlookup::testing {
 namespace {
@@ -35,19 +34,17 @@ TEST_F(StreamingTest, AHundredThousandRowsStreamInFastAndAreRememberedExactly) {
   constexpr std::int64_t kRows = 100'000, kDim = 128;
   const std::vector<float> keys = NormalFloats(kRows * kDim, 1);
   const std::vector<float> values = NormalFloats(kRows * kDim, 2);
-  std::string directory = ::testing::TempDir() + "/softlookup-XXXXXX";
-  ASSERT_NE(mkdtemp(directory.data()), nullptr);
-  WriteNpy(directory + "/keys.npy", keys, kDim);
-  WriteNpy(directory + "/values.npy", values, kDim);
+  const TemporaryDirectory directory;
+  const std::string keys_file = directory.path() + "/keys.npy";
+  const std::string values_file = directory.path() + "/values.npy";
+  WriteNpy(keys_file, keys, kDim);
+  WriteNpy(values_file, values, kDim);
   Create("s", kDim, kDim);
   const absl::Time start = absl::Now();
   const CommandResult append =
       RunCommand({ToolBinary(), "--server", server_.grpc_address(), "append", "s", "--keys",
-                  directory + "/keys.npy", "--values", directory + "/values.npy"});
+                  keys_file, "--values", values_file});
   const absl::Duration took = absl::Now() - start;
-  std::remove((directory + "/keys.npy").c_str());
-  std::remove((directory + "/values.npy").c_str());
-  std::remove(directory.c_str());
   ASSERT_EQ(append.exit_code, 0) << append.err;
   std::printf("appended %d rows of dimension %d in %.2f s\n", static_cast<int>(kRows),
               static_cast<int>(kDim), absl::ToDoubleSeconds(took));

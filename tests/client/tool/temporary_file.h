@@ -1,32 +1,26 @@
 #ifndef SOFTLOOKUP_TESTS_CLIENT_TOOL_TEMPORARY_FILE_H_
 #define SOFTLOOKUP_TESTS_CLIENT_TOOL_TEMPORARY_FILE_H_
 
-#include <stdlib.h>
-
-#include <filesystem>
 #include <fstream>
 #include <string>
+
+#include "tests/testing/temporary_directory.h"
 
 namespace softlookup::testing {
 
 // A file that is gone when the test is. `name` ends as its format asks.
 class TemporaryFile {
  public:
-  explicit TemporaryFile(const std::string& name, const std::string& bytes = "") {
-    std::string directory = std::filesystem::temp_directory_path() / "softlookup-XXXXXX";
-    directory_ = ::mkdtemp(directory.data());
-    path_ = directory_ / name;
+  explicit TemporaryFile(const std::string& name, const std::string& bytes = "")
+      : path_(directory_.path() + "/" + name) {
     std::ofstream(path_, std::ios::binary) << bytes;
   }
-  ~TemporaryFile() { std::filesystem::remove_all(directory_); }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
 
-  std::string path() const { return path_; }
+  const std::string& path() const { return path_; }
 
  private:
-  std::filesystem::path directory_;
-  std::filesystem::path path_;
+  const TemporaryDirectory directory_;
+  const std::string path_;
 };
 
 }  // namespace softlookup::testing

@@ -414,6 +414,16 @@ class InputsTest : public EngineTest {
                    .key = std::vector<float>(key_dim * input_dim, 1),
                    .value = std::vector<float>(value_dim * input_dim, 1)});
   }
+  // With one thread, and a store "s" that projects 64 dimensions to 256 and 256.
+  static std::unique_ptr<Engine> EngineThatProjects() {
+    std::unique_ptr<Engine> engine = Engine::Create({.thread_count = 1});
+    EXPECT_THAT(engine->CreateStore({.name = "s",
+                                     .key_dim = 256,
+                                     .value_dim = 256,
+                                     .projection = ProjectionOf(64, 256, 256)}),
+                IsOk());
+    return engine;
+  }
 };
 
 TEST_F(InputsTest, AWaitingLookupTakesTheProjectionThatComesMeanwhile) {
@@ -498,12 +508,7 @@ TEST_F(InputsTest, FewInputsMustNotBecomeManyBytes) {
 }
 
 TEST_F(InputsTest, AProjectionThatTakesLongRunsOnThePoolAndKeepsItsTurn) {
-  const auto engine = Engine::Create({.thread_count = 1});
-  ASSERT_THAT(engine->CreateStore({.name = "s",
-                                   .key_dim = 256,
-                                   .value_dim = 256,
-                                   .projection = ProjectionOf(64, 256, 256)}),
-              IsOk());
+  const std::unique_ptr<Engine> engine = EngineThatProjects();
   std::vector<float> inputs(64 * 64, 1);
   const MatrixView many{inputs.data(), 64, 64}, few{inputs.data(), 1, 64};
   absl::Notification turn, first, second;
@@ -537,12 +542,7 @@ TEST_F(InputsTest, AProjectionThatTakesLongRunsOnThePoolAndKeepsItsTurn) {
 }
 
 TEST_F(InputsTest, AProjectionEndsAtItsDeadline) {
-  const auto engine = Engine::Create({.thread_count = 1});
-  ASSERT_THAT(engine->CreateStore({.name = "s",
-                                   .key_dim = 256,
-                                   .value_dim = 256,
-                                   .projection = ProjectionOf(64, 256, 256)}),
-              IsOk());
+  const std::unique_ptr<Engine> engine = EngineThatProjects();
   const std::vector<float> inputs(64 * 64, 1);
   const auto chain = std::make_shared<AppendChain>();
   EXPECT_THAT(
@@ -558,12 +558,7 @@ TEST_F(InputsTest, AProjectionEndsAtItsDeadline) {
 TEST_F(InputsTest, AnEngineThatEndsStillWritesWhatItProjects) {
   absl::StatusOr<AppendResult> result = absl::UnknownError("never answered");
   {
-    const auto engine = Engine::Create({.thread_count = 1});
-    ASSERT_THAT(engine->CreateStore({.name = "s",
-                                     .key_dim = 256,
-                                     .value_dim = 256,
-                                     .projection = ProjectionOf(64, 256, 256)}),
-                IsOk());
+    const std::unique_ptr<Engine> engine = EngineThatProjects();
     const std::vector<float> inputs(512 * 64, 1);
     engine->Append({.store = "s", .inputs = MatrixView{inputs.data(), 512, 64}},
                    [&](auto r) { result = std::move(r); });
