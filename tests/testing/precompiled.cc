@@ -1,0 +1,1 @@
+// The object that CMake compiles the tests' common headers for.
