@@ -12,9 +12,10 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/time/clock.h"
-#include "client/lib/append_stream_impl.h"
 #include "client/lib/grpc_status.h"
 #include "client/lib/health.h"
+#include "client/lib/one_connection_pipeline.h"
+#include "client/lib/resuming_pipeline.h"
 #include "client/lib/retry.h"
 #include "client/lib/status_macros.h"
 #include "softlookup/v1/soft_lookup.grpc.pb.h"
@@ -132,6 +133,16 @@ class Client::Impl {
     return response;
   }
 
+  // What a stream with a writer needs for its calls.
+  client_internal::ResumingPipeline::Peer PeerOf(std::string_view store,
+                                                 absl::Time deadline) const {
+    return {.stub = stub_,
+            .store = std::string(store),
+            .retry = options_.retry,
+            .call_deadline = options_.deadline,
+            .deadline = deadline};
+  }
+
  private:
   const ClientOptions options_;
   const std::shared_ptr<grpc::Channel> channel_;
@@ -209,12 +220,30 @@ absl::StatusOr<v1::AppendResponse> Client::Append(const v1::AppendRequest& reque
 
 absl::StatusOr<AppendStream> Client::OpenAppendStream(std::string_view store,
                                                       const AppendStreamOptions& options) {
-  if (options.deadline <= absl::ZeroDuration() || options.unacknowledged_requests_max < 1 ||
-      options.unacknowledged_bytes_max < 1) {
+  if (options.deadline <= absl::ZeroDuration() || options.outage_max <= absl::ZeroDuration() ||
+      options.unacknowledged_requests_max < 1 || options.unacknowledged_bytes_max < 1) {
     return absl::InvalidArgumentError("an AppendStreamOptions field is out of its range");
   }
-  return AppendStream(
-      std::make_unique<AppendStream::Impl>(impl_->stub(), std::string(store), options));
+  if (options.writer.empty()) {
+    return AppendStream(std::make_unique<client_internal::OneConnectionPipeline>(
+        impl_->stub(), std::string(store), options));
+  }
+  const absl::Time deadline = absl::Now() + options.deadline;
+  CallOptions call;
+  if (options.deadline < absl::InfiniteDuration()) call.deadline = options.deadline;
+  CLIENT_ASSIGN_OR_RETURN(
+      v1::Writer writer,
+      client_internal::KnownOrNewWriter(options.writer, GetWriter(store, options.writer, call)));
+  return AppendStream(std::make_unique<client_internal::ResumingPipeline>(
+      impl_->PeerOf(store, deadline), options, std::move(writer)));
+}
+
+absl::StatusOr<v1::Writer> Client::GetWriter(std::string_view store, std::string_view writer,
+                                             const CallOptions& call) {
+  v1::GetWriterRequest request;
+  request.set_store(std::string(store));
+  request.set_writer(std::string(writer));
+  return impl_->Call(&Stub::GetWriter, request, Repeat::kSafe, call);
 }
 
 absl::Status Client::ReadRows(std::string_view store, const v1::RowFilter& filter,

@@ -39,18 +39,24 @@ std::optional<absl::Duration> DelayBeforeRetry(const RetryOptions& options, int 
          server_delay.value_or(absl::ZeroDuration());
 }
 
+std::optional<absl::Duration> DelayBeforeRetry(const RetryOptions& options, int attempts_made,
+                                               const absl::Status& status,
+                                               const grpc::ClientContext& context) {
+  thread_local absl::InsecureBitGen random;
+  std::optional<absl::Duration> server_delay = Pushback(context);
+  if (!server_delay.has_value()) server_delay = RetryDelay(status);
+  return DelayBeforeRetry(options, attempts_made, status, server_delay,
+                          absl::Uniform(random, 0.0, 1.0));
+}
+
 absl::Status CallWithRetries(const RetryOptions& options, Repeat repeat, absl::Time deadline,
                              absl::FunctionRef<grpc::Status(grpc::ClientContext*)> attempt) {
-  thread_local absl::InsecureBitGen random;
   for (int attempts_made = 1;; ++attempts_made) {
     grpc::ClientContext context;
     context.set_deadline(absl::ToChronoTime(deadline));
     const absl::Status status = FromGrpcStatus(attempt(&context));
     if (status.ok() || repeat == Repeat::kUnsafe) return status;
-    std::optional<absl::Duration> server_delay = Pushback(context);
-    if (!server_delay.has_value()) server_delay = RetryDelay(status);
-    const auto delay = DelayBeforeRetry(options, attempts_made, status, server_delay,
-                                        absl::Uniform(random, 0.0, 1.0));
+    const auto delay = DelayBeforeRetry(options, attempts_made, status, context);
     if (!delay.has_value() || absl::Now() + *delay >= deadline) return status;
     absl::SleepFor(*delay);
   }

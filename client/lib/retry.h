@@ -31,6 +31,11 @@ std::optional<absl::Duration> DelayBeforeRetry(const RetryOptions& options, int 
                                                std::optional<absl::Duration> server_delay,
                                                double jitter);
 
+// The same, as `context`, that of the failed call, and `status` tell it, and at random.
+std::optional<absl::Duration> DelayBeforeRetry(const RetryOptions& options, int attempts_made,
+                                               const absl::Status& status,
+                                               const grpc::ClientContext& context);
+
 // Runs `attempt`, a blocking unary call, with fresh contexts until it succeeds, may not be retried,
 // or `deadline` leaves no time.
 absl::Status CallWithRetries(const RetryOptions& options, Repeat repeat, absl::Time deadline,

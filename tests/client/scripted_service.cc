@@ -73,6 +73,11 @@ grpc::Status ScriptedService::Append(grpc::ServerContext* context, const v1::App
   return Run(append, context, *request, response);
 }
 
+grpc::Status ScriptedService::GetWriter(grpc::ServerContext* context,
+                                        const v1::GetWriterRequest* request, v1::Writer* response) {
+  return Run(get_writer, context, *request, response);
+}
+
 grpc::Status ScriptedService::ReadRows(grpc::ServerContext* context,
                                        const v1::ReadRowsRequest* request,
                                        grpc::ServerWriter<v1::ReadRowsResponse>* stream) {

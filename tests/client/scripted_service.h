@@ -43,6 +43,7 @@ class ScriptedService final : public v1::SoftLookup::Service {
   Handler<v1::UpdateStoreRequest, v1::Store> update_store;
   Handler<v1::DeleteStoreRequest, v1::DeleteStoreResponse> delete_store;
   Handler<v1::AppendRequest, v1::AppendResponse> append;
+  Handler<v1::GetWriterRequest, v1::Writer> get_writer;
   StreamHandler<v1::ReadRowsRequest, v1::ReadRowsResponse> read_rows;
   Handler<v1::DeleteRowsRequest, v1::DeleteRowsResponse> delete_rows;
   Handler<v1::LookupRequest, v1::LookupResponse> lookup;
@@ -62,6 +63,7 @@ class ScriptedService final : public v1::SoftLookup::Service {
   grpc::Status DeleteStore(grpc::ServerContext*, const v1::DeleteStoreRequest*,
                            v1::DeleteStoreResponse*) override;
   grpc::Status Append(grpc::ServerContext*, const v1::AppendRequest*, v1::AppendResponse*) override;
+  grpc::Status GetWriter(grpc::ServerContext*, const v1::GetWriterRequest*, v1::Writer*) override;
   grpc::Status ReadRows(grpc::ServerContext*, const v1::ReadRowsRequest*,
                         grpc::ServerWriter<v1::ReadRowsResponse>*) override;
   grpc::Status DeleteRows(grpc::ServerContext*, const v1::DeleteRowsRequest*,

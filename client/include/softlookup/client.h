@@ -26,10 +26,11 @@ namespace softlookup {
 // When a failed call is tried again.
 //
 // Only calls that are safe to repeat are: reads that have one answer (GetStore, ListStores, Lookup,
-// Attend, GetMemory, Health), and Append if the request carries `writer` and `sequence`, so that
-// the server applies it exactly once. CreateStore, UpdateStore, DeleteStore, DeleteRows and any
-// other Append are sent once, because a lost answer does not tell whether they took effect; so are
-// ReadRows and WatchMemory, whose caller knows where to go on.
+// Attend, GetMemory, GetWriter, Health), and Append if the request carries `writer` and `sequence`,
+// so that the server applies it exactly once. CreateStore, UpdateStore, DeleteStore, DeleteRows and
+// any other Append are sent once, because a lost answer does not tell whether they took effect; so
+// are ReadRows and WatchMemory, whose caller knows where to go on. An AppendStream with a writer
+// has its own limit instead of attempts_max.
 //
 // Of failures, only these are: UNAVAILABLE, and RESOURCE_EXHAUSTED if the server says when to come
 // back (RetryInfo). The wait before try n + 1 is random in [backoff_min, backoff_min * 2^n], at
@@ -141,10 +142,16 @@ class Client {
   absl::StatusOr<v1::AppendResponse> Append(const v1::AppendRequest& request,
                                             const CallOptions& call = {});
 
-  // For many rows. Does not wait for the server: an unknown store shows in the stream's first
-  // calls. InvalidArgument for an option out of its range.
+  // For many rows. InvalidArgument for an option out of its range. Without a writer it does not
+  // wait for the server: an unknown store shows in the stream's first calls. With one it asks how
+  // far the writer got, and fails as GetWriter does, but that an unknown writer is a new one.
   absl::StatusOr<AppendStream> OpenAppendStream(std::string_view store,
                                                 const AppendStreamOptions& options = {});
+
+  // How far a writer got with its appends to a store. NotFound, of the reason WRITER_NOT_FOUND if
+  // the store is there and has nothing of it.
+  absl::StatusOr<v1::Writer> GetWriter(std::string_view store, std::string_view writer,
+                                       const CallOptions& call = {});
 
   // Calls `page` with the rows that `filter` keeps, in position order and of one snapshot; at least
   // one page comes, for its revision. `page` runs on the caller's thread, and no more rows are read

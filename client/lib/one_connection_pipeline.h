@@ -1,10 +1,9 @@
-#ifndef SOFTLOOKUP_CLIENT_LIB_APPEND_STREAM_IMPL_H_
-#define SOFTLOOKUP_CLIENT_LIB_APPEND_STREAM_IMPL_H_
+#ifndef SOFTLOOKUP_CLIENT_LIB_ONE_CONNECTION_PIPELINE_H_
+#define SOFTLOOKUP_CLIENT_LIB_ONE_CONNECTION_PIPELINE_H_
 
 #include <grpcpp/client_context.h>
 #include <grpcpp/support/sync_stream.h>
 
-#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -13,36 +12,36 @@
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "softlookup/append_stream.h"
+#include "client/lib/append_pipeline.h"
 #include "softlookup/v1/soft_lookup.grpc.pb.h"
 
-namespace softlookup {
+namespace softlookup::client_internal {
 
+// Lives and dies with one call of StreamAppend.
+//
 // The caller's thread writes requests and, once reading has ended, takes the final status. A reader
 // thread takes acknowledgements and nothing else, so no two threads ever use the stream for the
 // same purpose.
-class AppendStream::Impl {
+class OneConnectionPipeline final : public AppendPipeline {
  public:
-  Impl(std::shared_ptr<v1::SoftLookup::Stub> stub, std::string store,
-       const AppendStreamOptions& options);
-  ~Impl();
+  OneConnectionPipeline(std::shared_ptr<v1::SoftLookup::Stub> stub, std::string store,
+                        const AppendStreamOptions& options);
+  ~OneConnectionPipeline() override;
 
-  absl::Status Append(v1::AppendRequest request);
-  absl::StatusOr<AppendSummary> Finish();
-  AppendSummary acknowledged() const;
-  v1::Acknowledge acknowledge() const { return options_.acknowledge; }
+  absl::Status Append(v1::AppendRequest request) override;
+  absl::StatusOr<AppendSummary> Finish() override;
+  AppendSummary acknowledged() const override;
 
  private:
   void ReadAcknowledgements();
+  // Counts an acknowledgement; false if nothing was there to acknowledge.
+  bool Acknowledge(const v1::AppendResponse& response);
   // Room for a request of `bytes` more, or no hope of any.
   bool MayProceed(std::int64_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes the final status of a stream that has ended or been told to; sets result_.
   void End();
 
-  const AppendStreamOptions options_;
   const std::shared_ptr<v1::SoftLookup::Stub> stub_;
   grpc::ClientContext context_;
   const std::unique_ptr<grpc::ClientReaderWriter<v1::AppendRequest, v1::AppendResponse>> stream_;
@@ -61,6 +60,6 @@ class AppendStream::Impl {
   std::thread reader_;  // Last: it uses all of the above.
 };
 
-}  // namespace softlookup
+}  // namespace softlookup::client_internal
 
-#endif  // SOFTLOOKUP_CLIENT_LIB_APPEND_STREAM_IMPL_H_
+#endif  // SOFTLOOKUP_CLIENT_LIB_ONE_CONNECTION_PIPELINE_H_
