@@ -14,6 +14,7 @@
 #include "core/base/status_macros.h"
 #include "core/engine/committer.h"
 #include "core/engine/lookup.h"
+#include "core/engine/open_on_log.h"
 #include "core/engine/project.h"
 #include "core/engine/store_records.h"
 #include "core/engine/store_table.h"
@@ -511,6 +512,12 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Open(
     const EngineOptions& options, const std::string& directory,
     absl::FunctionRef<void(const absl::Status&)> on_damage) {
   SOFTLOOKUP_ASSIGN_OR_RETURN(std::unique_ptr<CommitLog> log, OpenCommitLog(directory));
+  return OpenOnLog(options, std::move(log), on_damage);
+}
+
+absl::StatusOr<std::unique_ptr<Engine>> OpenOnLog(
+    const EngineOptions& options, std::unique_ptr<CommitLog> log,
+    absl::FunctionRef<void(const absl::Status&)> on_damage) {
   auto engine = std::make_unique<EngineOfStores>(options, std::move(log));
   SOFTLOOKUP_RETURN_IF_ERROR(engine->Load(on_damage));
   return engine;

@@ -200,6 +200,8 @@ class GetWriterWrite final : public StoreWrite<WriterInfo> {
                  WriteCallback<WriterInfo> callback)
       : StoreWrite(table, std::move(store), std::move(callback)), writer_(std::move(writer)) {}
 
+  Sync sync() const override { return Sync::kNo; }
+
  protected:
   absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreWriter& writer, LogBatch*) override {
     const WriterState* state = writer.FindWriter(writer_);

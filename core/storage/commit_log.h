@@ -35,8 +35,9 @@ class CommitLog {
   virtual std::unique_ptr<LogBatch> NewBatch() = 0;
 
   // Makes the changes of `batch`, which this log made, and everything committed before, as safe as
-  // asked for. An error, which says what the operator should know, means that they may or may not
-  // be there when the log is opened again; until then every Commit fails.
+  // asked for. An error says what the operator should know: the log does not have the changes, but
+  // if it was closed and opened again before another Commit succeeds, it may. After a full disk
+  // that is as soon as there is room; after any other error, not before it is opened again.
   virtual absl::Status Commit(LogBatch& batch, Sync sync) = 0;
 
   // Calls visit(key, value) for every record with a key in [begin, end), in order, until that
@@ -44,13 +45,25 @@ class CommitLog {
   virtual absl::Status Scan(
       absl::string_view begin, absl::string_view end,
       absl::FunctionRef<absl::Status(absl::string_view, absl::string_view)> visit) const = 0;
+
+  // Reads everything that is kept, also what no Scan comes by. DATA_LOSS if a checksum is wrong.
+  virtual absl::Status VerifyChecksums() const = 0;
+
+  // Makes `directory`, which must not exist, a log of what this one has at one moment during the
+  // call, safe on disk once it returns. May be called beside Commit and Scan.
+  virtual absl::Status CopyTo(const std::string& directory) = 0;
 };
 
 // The log in `directory`, made if there is none.
 //
-// FAILED_PRECONDITION if another process has it open, DATA_LOSS if it is damaged beyond opening,
-// UNAVAILABLE for what else the file system refuses.
+// A torn end, as a crash leaves it, is cut off if nothing of it was acknowledged as synced.
+// FAILED_PRECONDITION if another process has it open, DATA_LOSS if it is damaged beyond opening or
+// has lost what was synced, UNAVAILABLE for what else the file system refuses. Refused, it is left
+// as it was found.
 absl::StatusOr<std::unique_ptr<CommitLog>> OpenCommitLog(const std::string& directory);
+
+// The same, but nothing in `directory`, which must exist, is changed, and every Commit fails.
+absl::StatusOr<std::unique_ptr<const CommitLog>> OpenCommitLogToRead(const std::string& directory);
 
 }  // namespace softlookup
 

@@ -1,6 +1,7 @@
 #ifndef SOFTLOOKUP_TESTS_TESTING_ENGINE_CALLS_H_
 #define SOFTLOOKUP_TESTS_TESTING_ENGINE_CALLS_H_
 
+#include <memory>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -14,6 +15,17 @@ inline absl::StatusOr<AppendResult> AppendAndWait(Engine& engine, const AppendRe
   absl::StatusOr<AppendResult> result;
   absl::Notification done;
   engine.Append(request, [&](absl::StatusOr<AppendResult> r) {
+    result = std::move(r);
+    done.Notify();
+  });
+  done.WaitForNotification();
+  return result;
+}
+
+inline absl::StatusOr<LookupResult> LookupAndWait(Engine& engine, const LookupRequest& request) {
+  absl::StatusOr<LookupResult> result;
+  absl::Notification done;
+  engine.Lookup(request, std::make_shared<CancelToken>(), [&](absl::StatusOr<LookupResult> r) {
     result = std::move(r);
     done.Notify();
   });

@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/synchronization/notification.h"
 #include "core/base/error.h"
 #include "softlookup/engine.h"
 #include "tests/testing/engine_calls.h"
@@ -23,6 +22,7 @@ namespace {
 
 using ::softlookup::testing::AppendAndWait;
 using ::softlookup::testing::IsOk;
+using ::softlookup::testing::LookupAndWait;
 using ::softlookup::testing::NormalFloats;
 using ::softlookup::testing::StatusIs;
 using ::softlookup::testing::TemporaryDirectory;
@@ -32,17 +32,6 @@ std::unique_ptr<Engine> OpenOrDie(const std::string& directory) {
                              [](const absl::Status& damage) { ADD_FAILURE() << damage.message(); });
   EXPECT_THAT(engine, IsOk());
   return engine.ok() ? *std::move(engine) : nullptr;
-}
-
-absl::StatusOr<LookupResult> LookUp(Engine& engine, const LookupRequest& request) {
-  absl::StatusOr<LookupResult> result;
-  absl::Notification done;
-  engine.Lookup(request, std::make_shared<CancelToken>(), [&](auto r) {
-    result = std::move(r);
-    done.Notify();
-  });
-  done.WaitForNotification();
-  return result;
 }
 
 class Twins {
@@ -216,7 +205,7 @@ class Twins {
     if (Number(2) == 0) request.filter.no_labels = {"l1"};
     if (Number(3) == 0) request.source = Source::kRowsAndMemory;
     if (Number(3) == 0) request.filter.last = Number(50);
-    const auto a = LookUp(*kept_, request), b = LookUp(*plain_, request);
+    const auto a = LookupAndWait(*kept_, request), b = LookupAndWait(*plain_, request);
     ASSERT_THAT(a, IsOk());
     ASSERT_EQ(a->values, b->values);
     for (std::size_t i = 0; i < b->weights.size(); ++i) {

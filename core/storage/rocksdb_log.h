@@ -1,0 +1,23 @@
+#ifndef SOFTLOOKUP_CORE_STORAGE_ROCKSDB_LOG_H_
+#define SOFTLOOKUP_CORE_STORAGE_ROCKSDB_LOG_H_
+
+#include <rocksdb/env.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "core/storage/commit_log.h"
+
+namespace softlookup {
+
+enum class RocksdbAccess { kWrite, kRead };
+
+// OpenCommitLog and OpenCommitLogToRead with the file system that `env` stands for, which must
+// outlive the log.
+absl::StatusOr<std::unique_ptr<CommitLog>> OpenRocksdbLog(const std::string& directory,
+                                                          RocksdbAccess access, rocksdb::Env* env);
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_STORAGE_ROCKSDB_LOG_H_

@@ -1,0 +1,129 @@
+// Bits that flip in files, and files that are cut short, while no server runs. A failure prints
+// SOFTLOOKUP_TEST_SEED=N; with that in the environment the run begins with it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "core/base/error.h"
+#include "softlookup/engine.h"
+#include "tests/faults/cycles.h"
+#include "tests/faults/journal.h"
+#include "tests/testing/random.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temporary_directory.h"
+
+namespace softlookup::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kStores[] = {"first", "second"};
+
+// WAL, table, manifest and so on.
+std::string KindOf(const fs::path& file) {
+  const std::string extension = file.extension().string();
+  if (!extension.empty()) return extension;
+  const std::string name = file.filename().string();
+  return name.substr(0, name.find('-'));
+}
+
+class DamageTest : public ::testing::Test {
+ protected:
+  // Stores in tables, and in the write-ahead log what came after.
+  void SetUp() override {
+    for (int start = 0; start < 3; ++start) {
+      auto engine = Engine::Open({}, whole_, [](const absl::Status&) { FAIL(); });
+      ASSERT_THAT(engine, IsOk());
+      for (Journal& journal : journals_) {
+        if (start == 0) {
+          ASSERT_THAT(journal.CreateStore(**engine), IsOk());
+        }
+        for (int i = 0; i < 40; ++i) journal.Submit(**engine, /*durable=*/true);
+        ASSERT_THAT(journal.AwaitAll(), IsOk());
+      }
+    }
+    for (const auto& entry : fs::directory_iterator(whole_)) {
+      if (entry.is_regular_file() && entry.file_size() > 0) {
+        files_[KindOf(entry.path())].push_back(entry.path().filename().string());
+      }
+    }
+  }
+
+  // Of a kind first, so that small files have their turn.
+  std::string DrawFile(std::mt19937_64& random) const {
+    const auto& [kind, files] = *std::next(files_.begin(), random() % files_.size());
+    return files[random() % files.size()];
+  }
+
+  TemporaryDirectory directory_;
+  const std::string whole_ = directory_.path() + "/whole";
+  const std::string damaged_ = directory_.path() + "/damaged";
+  Journal journals_[2] = {Journal(kStores[0]), Journal(kStores[1])};
+  std::map<std::string, std::vector<std::string>> files_;  // By kind.
+};
+
+std::string FlipBit(const fs::path& file, std::mt19937_64& random) {
+  const std::uint64_t at = random() % fs::file_size(file);
+  std::fstream stream(file, std::ios::binary | std::ios::in | std::ios::out);
+  stream.seekg(static_cast<std::streamoff>(at));
+  const int byte = stream.get();
+  const int bit = static_cast<int>(random() % 8);
+  stream.seekp(static_cast<std::streamoff>(at));
+  stream.put(static_cast<char>(byte ^ (1 << bit)));
+  return absl::StrCat("bit ", bit, " of byte ", at, " of ", file.filename().string());
+}
+
+std::string CutShort(const fs::path& file, std::mt19937_64& random) {
+  const std::uint64_t size = fs::file_size(file);
+  const std::uint64_t left = random() % size;
+  fs::resize_file(file, left);
+  return absl::StrCat(file.filename().string(), " cut from ", size, " to ", left, " bytes");
+}
+
+TEST_F(DamageTest, DamageIsToldAndNeverAWrongAnswer) {
+  const int cycles = Cycles(200, 2000);
+  int refused = 0, damaged_stores = 0, harmless = 0;
+  for (int cycle = 0; cycle < cycles && !HasFailure(); ++cycle) {
+    std::mt19937_64 random(FirstSeed() + cycle);
+    fs::remove_all(damaged_);
+    fs::copy(whole_, damaged_, fs::copy_options::recursive);
+    const fs::path file = damaged_ + "/" + DrawFile(random);
+    const std::string what = random() % 3 == 0 ? CutShort(file, random) : FlipBit(file, random);
+    SCOPED_TRACE(absl::StrCat("SOFTLOOKUP_TEST_SEED=", FirstSeed() + cycle, ": ", what));
+    std::map<std::string, absl::Status> damage;
+    auto engine = Engine::Open({}, damaged_, [&](const absl::Status& status) {
+      for (const auto& [key, value] : MetadataOf(status)) {
+        if (key == "store") damage[value] = status;
+      }
+    });
+    if (!engine.ok()) {
+      ++refused;
+      EXPECT_FALSE(engine.status().message().empty());
+      continue;
+    }
+    damage.empty() ? ++harmless : ++damaged_stores;
+    for (int i = 0; i < 2; ++i) {
+      if (damage.contains(kStores[i])) {
+        EXPECT_EQ((*engine)->GetStore(kStores[i]).status().code(), absl::StatusCode::kDataLoss);
+      } else {
+        journals_[i].Check(**engine, Journal::MayLack::kNothing);
+      }
+    }
+  }
+  std::cout << cycles << " damaged directories: " << refused << " not opened, " << damaged_stores
+            << " with a damaged store, " << harmless << " whole\n";
+  EXPECT_GT(refused + damaged_stores, cycles / 10);
+}
+
+}  // namespace
+}  // namespace softlookup::testing

@@ -1,0 +1,184 @@
+// A disk that fails under the log, and one that loses power. A failure prints
+// SOFTLOOKUP_TEST_SEED=N; with that in the environment the run begins with it, as far as threads
+// take the same turns.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <iostream>
+#include <memory>
+#include <random>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/error.h"
+#include "core/engine/open_on_log.h"
+#include "core/storage/rocksdb_log.h"
+#include "tests/faults/cycles.h"
+#include "tests/faults/faulty_env.h"
+#include "tests/faults/journal.h"
+#include "tests/testing/engine_calls.h"
+#include "tests/testing/random.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temporary_directory.h"
+
+namespace softlookup::testing {
+namespace {
+
+using Fault = FaultyFileSystem::Fault;
+
+MATCHER_P(HasReason, reason, "") {
+  *result_listener << arg.ToString();
+  return ReasonOf(arg) == reason;
+}
+
+class FileSystemTest : public ::testing::Test {
+ protected:
+  absl::StatusOr<std::unique_ptr<Engine>> Open() {
+    absl::Status damage;
+    auto log = OpenRocksdbLog(directory_.path() + "/data", RocksdbAccess::kWrite, env_.get());
+    if (!log.ok()) return log.status();
+    auto engine = OpenOnLog({.thread_count = 1}, *std::move(log),
+                            [&](const absl::Status& status) { damage = status; });
+    if (!damage.ok()) return damage;
+    return engine;
+  }
+
+  // A store that has not grown large, so that every cycle costs the same.
+  void BeginStore(Engine& engine, int number) {
+    if (journal_ != nullptr) {
+      EXPECT_THAT(engine.DeleteStore(store_), IsOk());
+    }
+    store_ = absl::StrCat("store", number);
+    journal_ = std::make_unique<Journal>(store_);
+    EXPECT_THAT(journal_->CreateStore(engine), IsOk());
+  }
+
+  std::int64_t Draw(std::int64_t count) { return static_cast<std::int64_t>(random_() % count); }
+
+  TemporaryDirectory directory_;
+  const std::shared_ptr<FaultyFileSystem> files_ = std::make_shared<FaultyFileSystem>();
+  const std::unique_ptr<rocksdb::Env> env_ = MakeEnv(files_);
+  std::mt19937_64 random_;
+  std::string store_;
+  std::unique_ptr<Journal> journal_;
+};
+
+constexpr int kCyclesOfAStore = 10;
+
+TEST_F(FileSystemTest, PowerCutsTakeNothingThatWasAcknowledgedAsDurable) {
+  const int cycles = Cycles(60, 500);
+  std::uint64_t acknowledged = 0;
+  for (int cycle = 0; cycle < cycles && !HasFailure(); ++cycle) {
+    SCOPED_TRACE(absl::StrCat("SOFTLOOKUP_TEST_SEED=", FirstSeed() + cycle));
+    random_.seed(FirstSeed() + cycle);
+    files_->Heal();
+    auto engine = Open();
+    ASSERT_THAT(engine, IsOk());
+    if (journal_ != nullptr) journal_->Check(**engine, Journal::MayLack::kAppliedSuffix);
+    if (cycle % kCyclesOfAStore == 0) BeginStore(**engine, cycle);
+    const bool all_durable = cycle % 3 == 0;
+    files_->FailAt(Fault::kPowerCut, 1 + Draw(60), /*stays=*/true);
+    while (!files_->has_failed()) {
+      journal_->Submit(**engine, all_durable || Draw(4) == 0);
+      if (Draw(3) == 0) journal_->AwaitAll().IgnoreError();
+    }
+    journal_->AwaitAll().IgnoreError();
+    acknowledged += journal_->acknowledged_count();
+    *engine = nullptr;
+    files_->LosePower(random_);
+  }
+  std::cout << cycles << " power cuts, " << acknowledged << " acknowledged appends\n";
+  EXPECT_GT(acknowledged, static_cast<std::uint64_t>(cycles));
+}
+
+TEST_F(FileSystemTest, FailedCallsAreNeverAcknowledgedAndLookupsGoOn) {
+  const int cycles = Cycles(150, 2000);
+  int failed = 0;
+  for (int cycle = 0; cycle < cycles && !HasFailure(); ++cycle) {
+    SCOPED_TRACE(absl::StrCat("SOFTLOOKUP_TEST_SEED=", FirstSeed() + cycle));
+    random_.seed(FirstSeed() + cycle);
+    files_->Heal();
+    auto engine = Open();
+    ASSERT_THAT(engine, IsOk());
+    if (journal_ != nullptr) journal_->Check(**engine, Journal::MayLack::kNothing);
+    if (cycle % kCyclesOfAStore == 0) BeginStore(**engine, cycle);
+    const Fault fault = Draw(2) == 0 ? Fault::kWriteFails : Fault::kSyncFails;
+    files_->FailAt(fault, 1 + Draw(6), /*stays=*/Draw(2) == 0);
+    for (int i = 0; i < 30; ++i) journal_->Submit(**engine, Draw(2) == 0);
+    journal_->AwaitAll().IgnoreError();
+    if (files_->has_failed()) {
+      ++failed;
+      // Healed or not, what failed once is not trusted until it is opened again.
+      files_->Heal();
+      journal_->Submit(**engine, /*durable=*/true);
+      EXPECT_THAT(journal_->AwaitAll(), HasReason("STORAGE_FAILED"));
+      journal_->CheckRefusedAreMissing(**engine);
+    }
+  }
+  std::cout << cycles << " cycles, " << failed << " in which a call failed\n";
+  EXPECT_GT(failed, cycles / 10);
+}
+
+TEST_F(FileSystemTest, AFullDiskRefusesAppendsUntilThereIsRoom) {
+  const int cycles = Cycles(60, 500);
+  int failed = 0;
+  auto engine = Open();
+  ASSERT_THAT(engine, IsOk());
+  for (int cycle = 0; cycle < cycles && !HasFailure(); ++cycle) {
+    SCOPED_TRACE(absl::StrCat("SOFTLOOKUP_TEST_SEED=", FirstSeed() + cycle));
+    random_.seed(FirstSeed() + cycle);
+    if (cycle % kCyclesOfAStore == 0) BeginStore(**engine, cycle);
+    files_->FailAt(Fault::kDiskFull, 1 + Draw(6), /*stays=*/true);
+    for (int i = 0; i < 30; ++i) journal_->Submit(**engine, Draw(2) == 0);
+    if (absl::Status last = journal_->AwaitAll(); !last.ok()) {
+      ++failed;
+      EXPECT_THAT(last, HasReason("STORAGE_FAILED"));
+      EXPECT_TRUE(RetryAfterOf(last).has_value());
+    }
+    files_->Heal();
+    journal_->Submit(**engine, /*durable=*/true);
+    EXPECT_THAT(journal_->AwaitAll(), IsOk());
+    journal_->CheckRefusedAreMissing(**engine);
+    if (Draw(4) == 0) {
+      *engine = nullptr;
+      engine = Open();
+      ASSERT_THAT(engine, IsOk());
+      journal_->CheckRefusedAreMissing(**engine);
+      journal_->Check(**engine, Journal::MayLack::kNothing);
+    }
+  }
+  std::cout << cycles << " cycles, " << failed << " in which the disk was full\n";
+  EXPECT_GT(failed, cycles / 10);
+}
+
+TEST_F(FileSystemTest, FailedReadsAreErrorsAndPass) {
+  const int cycles = Cycles(60, 500);
+  {
+    auto engine = Open();
+    ASSERT_THAT(engine, IsOk());
+    BeginStore(**engine, 0);
+    for (int i = 0; i < 100; ++i) journal_->Submit(**engine, /*durable=*/true);
+    EXPECT_THAT(journal_->AwaitAll(), IsOk());
+  }
+  int failed = 0;
+  for (int cycle = 0; cycle < cycles && !HasFailure(); ++cycle) {
+    SCOPED_TRACE(absl::StrCat("SOFTLOOKUP_TEST_SEED=", FirstSeed() + cycle));
+    random_.seed(FirstSeed() + cycle);
+    files_->FailAt(Fault::kReadFails, 1 + Draw(40), /*stays=*/Draw(2) == 0);
+    auto engine = Open();
+    files_->Heal();
+    if (engine.ok()) {
+      journal_->Check(**engine, Journal::MayLack::kNothing);
+    } else {
+      ++failed;
+    }
+    engine = nullptr;
+    engine = Open();
+    ASSERT_THAT(engine, IsOk());
+    journal_->Check(**engine, Journal::MayLack::kNothing);
+  }
+  EXPECT_GT(failed, cycles / 10);
+}
+
+}  // namespace
+}  // namespace softlookup::testing
