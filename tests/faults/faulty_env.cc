@@ -41,7 +41,7 @@ class FaultyWritableFile final : public rocksdb::FSWritableFileOwnerWrapper {
       : FSWritableFileOwnerWrapper(std::move(file)), name_(std::move(name)), files_(files) {}
 
   IOStatus Append(const Slice& data, const IOOptions& options, IODebugContext* debug) override {
-    IOStatus status = files_.Befall(Call::kWrite);
+    IOStatus status = files_.Befall(Call::kWrite, name_);
     if (!status.ok()) {
       // As much as there was room for.
       target()->Append(Slice(data.data(), data.size() / 2), options, debug);
@@ -64,7 +64,7 @@ class FaultyWritableFile final : public rocksdb::FSWritableFileOwnerWrapper {
   IOStatus Synced(const IOOptions& options, IODebugContext* debug) {
     // What is added meanwhile is not part of it.
     const std::uint64_t size = target()->GetFileSize(options, debug);
-    IOStatus status = files_.Befall(Call::kSync);
+    IOStatus status = files_.Befall(Call::kSync, name_);
     if (status.ok()) status = target()->Flush(options, debug);  // The machine keeps its power.
     if (status.ok()) files_.OnSynced(name_, size);
     return status;
@@ -76,34 +76,38 @@ class FaultyWritableFile final : public rocksdb::FSWritableFileOwnerWrapper {
 
 class FaultySequentialFile final : public rocksdb::FSSequentialFileOwnerWrapper {
  public:
-  FaultySequentialFile(std::unique_ptr<rocksdb::FSSequentialFile> file, FaultyFileSystem& files)
-      : FSSequentialFileOwnerWrapper(std::move(file)), files_(files) {}
+  FaultySequentialFile(std::string name, std::unique_ptr<rocksdb::FSSequentialFile> file,
+                       FaultyFileSystem& files)
+      : FSSequentialFileOwnerWrapper(std::move(file)), name_(std::move(name)), files_(files) {}
   IOStatus Read(std::size_t count, const IOOptions& options, Slice* result, char* scratch,
                 IODebugContext* debug) override {
-    IOStatus status = files_.Befall(Call::kRead);
+    IOStatus status = files_.Befall(Call::kRead, name_);
     return status.ok() ? target()->Read(count, options, result, scratch, debug) : status;
   }
 
  private:
+  const std::string name_;
   FaultyFileSystem& files_;
 };
 
 class FaultyRandomAccessFile final : public rocksdb::FSRandomAccessFileOwnerWrapper {
  public:
-  FaultyRandomAccessFile(std::unique_ptr<rocksdb::FSRandomAccessFile> file, FaultyFileSystem& files)
-      : FSRandomAccessFileOwnerWrapper(std::move(file)), files_(files) {}
+  FaultyRandomAccessFile(std::string name, std::unique_ptr<rocksdb::FSRandomAccessFile> file,
+                         FaultyFileSystem& files)
+      : FSRandomAccessFileOwnerWrapper(std::move(file)), name_(std::move(name)), files_(files) {}
   IOStatus Read(std::uint64_t offset, std::size_t count, const IOOptions& options, Slice* result,
                 char* scratch, IODebugContext* debug) const override {
-    IOStatus status = files_.Befall(Call::kRead);
+    IOStatus status = files_.Befall(Call::kRead, name_);
     return status.ok() ? target()->Read(offset, count, options, result, scratch, debug) : status;
   }
   IOStatus MultiRead(rocksdb::FSReadRequest* requests, std::size_t count, const IOOptions& options,
                      IODebugContext* debug) override {
-    IOStatus status = files_.Befall(Call::kRead);
+    IOStatus status = files_.Befall(Call::kRead, name_);
     return status.ok() ? target()->MultiRead(requests, count, options, debug) : status;
   }
 
  private:
+  const std::string name_;
   FaultyFileSystem& files_;
 };
 
@@ -133,12 +137,18 @@ bool FaultyFileSystem::has_failed() const {
   return has_failed_;
 }
 
-IOStatus FaultyFileSystem::Befall(Call call) {
+std::string FaultyFileSystem::failed_file() const {
+  absl::MutexLock lock(&mutex_);
+  return failed_file_;
+}
+
+IOStatus FaultyFileSystem::Befall(Call call, const std::string& name) {
   absl::MutexLock lock(&mutex_);
   if (!Befalls(fault_, call)) return IOStatus::OK();
   if (calls_left_ > 0) --calls_left_;
   if (calls_left_ > 0 || (has_failed_ && !stays_)) return IOStatus::OK();
   has_failed_ = true;
+  failed_file_ = name;
   return fault_ == Fault::kDiskFull ? IOStatus::NoSpace("no space left, as the test has it")
                                     : IOStatus::IOError("input/output error, as the test has it");
 }
@@ -170,7 +180,7 @@ IOStatus FaultyFileSystem::NewWritableFile(const std::string& name,
                                            const rocksdb::FileOptions& options,
                                            std::unique_ptr<rocksdb::FSWritableFile>* result,
                                            IODebugContext* debug) {
-  IOStatus status = Befall(Call::kWrite);
+  IOStatus status = Befall(Call::kWrite, name);
   if (status.ok()) status = target()->NewWritableFile(name, options, result, debug);
   if (!status.ok()) return status;
   OnMade(name);
@@ -193,7 +203,8 @@ IOStatus FaultyFileSystem::NewSequentialFile(const std::string& name,
                                              std::unique_ptr<rocksdb::FSSequentialFile>* result,
                                              IODebugContext* debug) {
   IOStatus status = target()->NewSequentialFile(name, options, result, debug);
-  if (status.ok()) *result = std::make_unique<FaultySequentialFile>(std::move(*result), *this);
+  if (status.ok())
+    *result = std::make_unique<FaultySequentialFile>(name, std::move(*result), *this);
   return status;
 }
 
@@ -202,13 +213,14 @@ IOStatus FaultyFileSystem::NewRandomAccessFile(const std::string& name,
                                                std::unique_ptr<rocksdb::FSRandomAccessFile>* result,
                                                IODebugContext* debug) {
   IOStatus status = target()->NewRandomAccessFile(name, options, result, debug);
-  if (status.ok()) *result = std::make_unique<FaultyRandomAccessFile>(std::move(*result), *this);
+  if (status.ok())
+    *result = std::make_unique<FaultyRandomAccessFile>(name, std::move(*result), *this);
   return status;
 }
 
 IOStatus FaultyFileSystem::DeleteFile(const std::string& name, const IOOptions& options,
                                       IODebugContext* debug) {
-  IOStatus status = Befall(Call::kDelete);
+  IOStatus status = Befall(Call::kDelete, name);
   if (status.ok()) status = target()->DeleteFile(name, options, debug);
   if (!status.ok()) return status;
   absl::MutexLock lock(&mutex_);
@@ -218,7 +230,7 @@ IOStatus FaultyFileSystem::DeleteFile(const std::string& name, const IOOptions& 
 
 IOStatus FaultyFileSystem::RenameFile(const std::string& from, const std::string& to,
                                       const IOOptions& options, IODebugContext* debug) {
-  IOStatus status = Befall(Call::kWrite);
+  IOStatus status = Befall(Call::kWrite, from);
   if (status.ok()) status = target()->RenameFile(from, to, options, debug);
   if (!status.ok()) return status;
   absl::MutexLock lock(&mutex_);

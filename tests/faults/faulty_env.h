@@ -27,8 +27,9 @@ class FaultyFileSystem : public rocksdb::FileSystemWrapper {
   // is one that stays, all after it until the next FailAt.
   void FailAt(Fault fault, std::int64_t call, bool stays);
   void Heal() { FailAt(Fault::kNone, 0, false); }
-  // Whether the fault of the last FailAt has come to pass.
+  // Whether the fault of the last FailAt has come to pass, and in which file.
   bool has_failed() const;
+  std::string failed_file() const;
 
   // What a power cut leaves of the files written so far: what was synced, and of what came after
   // it, in each file, a prefix of random length, the end of which may be torn. Nothing may have
@@ -56,7 +57,7 @@ class FaultyFileSystem : public rocksdb::FileSystemWrapper {
 
   // For the files: what befalls a call of this kind, and how much of a file is safe.
   enum class Call { kWrite, kSync, kRead, kDelete };
-  rocksdb::IOStatus Befall(Call call);
+  rocksdb::IOStatus Befall(Call call, const std::string& name);
   void OnSynced(const std::string& name, std::uint64_t size);
   void OnMade(const std::string& name);
 
@@ -66,6 +67,7 @@ class FaultyFileSystem : public rocksdb::FileSystemWrapper {
   std::int64_t calls_left_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stays_ ABSL_GUARDED_BY(mutex_) = false;
   bool has_failed_ ABSL_GUARDED_BY(mutex_) = false;
+  std::string failed_file_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::uint64_t> synced_bytes_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -9,6 +9,7 @@
 #include <random>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/error.h"
 #include "core/engine/open_on_log.h"
@@ -108,10 +109,14 @@ TEST_F(FileSystemTest, FailedCallsAreNeverAcknowledgedAndLookupsGoOn) {
     journal_->AwaitAll().IgnoreError();
     if (files_->has_failed()) {
       ++failed;
-      // Healed or not, what failed once is not trusted until it is opened again.
       files_->Heal();
       journal_->Submit(**engine, /*durable=*/true);
-      EXPECT_THAT(journal_->AwaitAll(), HasReason("STORAGE_FAILED"));
+      const absl::Status last = journal_->AwaitAll();
+      // Healed or not, a write-ahead log that failed once is not trusted until it is opened again.
+      // RocksDB repeats what it does in the background.
+      if (absl::EndsWith(files_->failed_file(), ".log")) {
+        EXPECT_THAT(last, HasReason("STORAGE_FAILED"));
+      }
       journal_->CheckRefusedAreMissing(**engine);
     }
   }
