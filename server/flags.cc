@@ -104,6 +104,9 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
   bool ephemeral = false;
   app.add_flag("--ephemeral", ephemeral,
                "Keep everything in memory instead: it is gone when the server stops");
+  app.add_flag("--verify", flags.verify,
+               "Check all of --data-dir, print what it holds, and exit: 0 if it is whole, else 1")
+      ->configurable(false);
   app.add_option("--threads", flags.threads, "Threads that scan; 0 is one a core")
       ->check(CLI::Range(0, 1024));
   app.add_option("--shutdown-grace", flags.shutdown_grace_seconds,
@@ -139,6 +142,10 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
   }
   if (ephemeral && !data_dir->empty()) {
     std::cerr << "softlookup-server: --ephemeral and --data-dir exclude each other\n";
+    return 2;
+  }
+  if (ephemeral && flags.verify) {
+    std::cerr << "softlookup-server: --verify checks a --data-dir, which --ephemeral has not\n";
     return 2;
   }
   if (ephemeral) {

@@ -11,6 +11,7 @@
 
 #include "server/flags.h"
 #include "server/server.h"
+#include "server/verify.h"
 #include "server/version.h"
 
 namespace {
@@ -35,6 +36,7 @@ int main(int argc, char** argv) {
   const sigset_t stop_signals = BlockStopSignals();
   Flags flags;
   if (const std::optional<int> exit_code = ParseFlags(argc, argv, flags)) return *exit_code;
+  if (flags.verify) return VerifyDataDirectory(flags.data_dir, std::cout) ? 0 : 1;
   spdlog::set_default_logger(spdlog::stderr_logger_mt("softlookup"));
   spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %l %v", spdlog::pattern_time_type::utc);
   spdlog::set_level(spdlog::level::from_str(flags.log_level));

@@ -29,9 +29,42 @@ std::string JoinHostPort(const std::string& host, int port) {
 absl::StatusOr<std::unique_ptr<Engine>> MakeEngine(const Flags& flags) {
   const EngineOptions options{.limits = flags.limits, .thread_count = flags.threads};
   if (flags.data_dir.empty()) return Engine::Create(options);
-  return Engine::Open(options, flags.data_dir, [](const absl::Status& damage) {
+  return Engine::Open(options, flags.data_dir);
+}
+
+class LoadLog final : public LoadObserver {
+ public:
+  void OnProgress(std::int64_t loaded, std::int64_t count) override {
+    const absl::Time now = absl::Now();
+    if (now - last_line_ < kInterval) return;
+    last_line_ = now;
+    spdlog::info("loaded {} of {} stores", loaded, count);
+  }
+  void OnStore(const StoreInfo& info) override {
+    ++store_count_;
+    row_count_ += info.row_count;
+  }
+  void OnDamage(const absl::Status& damage) override {
     spdlog::error("{}", std::string(damage.message()));
-  });
+  }
+  std::int64_t store_count() const { return store_count_; }
+  std::uint64_t row_count() const { return row_count_; }
+
+ private:
+  static constexpr absl::Duration kInterval = absl::Seconds(1);
+
+  absl::Time last_line_ = absl::Now();
+  std::int64_t store_count_ = 0;
+  std::uint64_t row_count_ = 0;
+};
+
+absl::Status Load(Engine& engine) {
+  const absl::Time begin = absl::Now();
+  LoadLog log;
+  SOFTLOOKUP_RETURN_IF_ERROR(engine.Load(log));
+  spdlog::info("loaded {} stores with {} rows in {:.3f} s", log.store_count(), log.row_count(),
+               absl::ToDoubleSeconds(absl::Now() - begin));
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -62,16 +95,23 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Flags& flags) {
     return absl::UnavailableError(
         absl::StrCat("cannot listen on ", flags.listen, " for gRPC; is the port taken?"));
   }
+  server->SetServing(false);
   server->grpc_address_ = JoinHostPort(SplitHostPort(flags.listen)->host, port);
 
   const HostPort http = *SplitHostPort(flags.http_listen);
   SOFTLOOKUP_RETURN_IF_ERROR(server->http_.Start(http.host, http.port));
   server->http_address_ = JoinHostPort(http.host, server->http_.port());
 
-  server->grpc_->GetHealthCheckService()->SetServingStatus("", true);
-  server->grpc_->GetHealthCheckService()->SetServingStatus("softlookup.v1.SoftLookup", true);
-  server->http_.set_ready(true);
+  if (!flags.data_dir.empty()) SOFTLOOKUP_RETURN_IF_ERROR(Load(*server->engine_));
+  server->SetServing(true);
   return server;
+}
+
+void Server::SetServing(bool serving) {
+  grpc::HealthCheckServiceInterface& health = *grpc_->GetHealthCheckService();
+  health.SetServingStatus("", serving);
+  health.SetServingStatus("softlookup.v1.SoftLookup", serving);
+  http_.set_ready(serving);
 }
 
 void Server::Stop(absl::Duration grace) {

@@ -19,8 +19,9 @@ namespace softlookup::server {
 // A running server: the engine, gRPC with health and reflection, and the operator's HTTP port.
 class Server {
  public:
-  // Serves, with all stores loaded, once it returns. UNAVAILABLE if an address cannot be listened
-  // on, and Engine::Open's errors.
+  // Listens, then loads the stores: until it returns, the health service says NOT_SERVING, /readyz
+  // 503, and calls about stores are answered LOADING. UNAVAILABLE if an address cannot be listened
+  // on, and the errors of Engine::Open and Load.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const Flags& flags);
 
   // Where it listens, as HOST:PORT with the real ports.
@@ -32,6 +33,8 @@ class Server {
 
  private:
   explicit Server(std::unique_ptr<Engine> engine);
+  // What the health service and /readyz say.
+  void SetServing(bool serving);
 
   CallTracker calls_;  // Before the engine, whose last callbacks may still use it.
   const std::unique_ptr<Engine> engine_;

@@ -120,7 +120,8 @@ absl::Status ListPage(Engine& engine, const v1::ListStoresRequest& request,
   std::size_t bytes = 0;  // Of the stores in the answer.
   while (response.stores_size() < page_size) {
     // One by one, since a store may be nearly as large as a page.
-    const ListResult next = engine.ListStores(request.prefix(), last, 1);
+    SOFTLOOKUP_ASSIGN_OR_RETURN(const ListResult next,
+                                engine.ListStores(request.prefix(), last, 1));
     if (next.stores.empty()) return absl::OkStatus();
     v1::Store store = EncodeStore(next.stores.front());
     // If the page ends here, the name is its token.

@@ -104,19 +104,18 @@ class EngineOfStores final : public Engine {
   EngineOfStores(const EngineOptions& options, std::unique_ptr<CommitLog> log)
       : limits_(options.limits),
         log_(std::move(log)),
+        loaded_(log_ == nullptr),
         pool_(options.thread_count, kUnlimited),
         waker_(1, kUnlimited),
         committer_(log_.get(), limits_.waiting_append_bytes_max) {}
   ~EngineOfStores() override;
 
-  // Brings back the stores that the log has. Before anything else.
-  absl::Status Load(absl::FunctionRef<void(const absl::Status&)> on_damage);
-
   const Limits& limits() const override { return limits_; }
+  absl::Status Load(LoadObserver& observer) override;
   absl::StatusOr<StoreInfo> CreateStore(const StoreConfig& config) override;
   absl::StatusOr<StoreInfo> GetStore(absl::string_view name) override;
-  ListResult ListStores(absl::string_view prefix, absl::string_view after,
-                        std::int64_t count_max) override;
+  absl::StatusOr<ListResult> ListStores(absl::string_view prefix, absl::string_view after,
+                                        std::int64_t count_max) override;
   absl::StatusOr<StoreInfo> UpdateStore(absl::string_view name, const StoreUpdate& update) override;
   absl::Status DeleteStore(absl::string_view name) override;
   void Append(const AppendRequest& request, AppendCallback callback,
@@ -145,6 +144,10 @@ class EngineOfStores final : public Engine {
 
   static constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
 
+  // LOADING until Load has returned.
+  absl::Status CheckLoaded() const;
+  absl::StatusOr<std::shared_ptr<Store>> Find(absl::string_view field,
+                                              absl::string_view name) const;
   Store::Executor WakeUps() {
     return [this](Task task) { waker_.Post(std::move(task)); };
   }
@@ -175,6 +178,7 @@ class EngineOfStores final : public Engine {
 
   const Limits limits_;
   const std::unique_ptr<CommitLog> log_;
+  std::atomic<bool> loaded_;
   StoreTable stores_;
   std::atomic<std::uint64_t> last_store_number_{0};
   std::atomic<std::int64_t> waiting_count_{0};  // For a thread of the pool.
@@ -200,17 +204,25 @@ EngineOfStores::~EngineOfStores() {
   mutex_.Await(absl::Condition(&none_projects));
 }
 
-absl::Status EngineOfStores::Load(absl::FunctionRef<void(const absl::Status&)> on_damage) {
+absl::Status EngineOfStores::Load(LoadObserver& observer) {
   SOFTLOOKUP_ASSIGN_OR_RETURN(const std::vector<std::uint64_t> numbers, StoresIn(*log_));
   if (!numbers.empty()) last_store_number_ = numbers.back();
-  absl::Mutex mutex;
-  pool_.ForkJoin(static_cast<std::int64_t>(numbers.size()), [&](std::int64_t i) {
-    LoadedStore loaded = LoadStore(numbers[i], *log_, WakeUps());
-    absl::MutexLock lock(&mutex);
-    if (!loaded.store.ok()) on_damage(loaded.store.status());
-    if (!loaded.name.empty()) stores_.Add(loaded.name, std::move(loaded.store));
-  });
+  LoadStores(numbers, *log_, pool_, WakeUps(), observer,
+             [this](LoadedStore loaded) { stores_.Add(loaded.name, std::move(loaded.store)); });
+  loaded_ = true;
   return absl::OkStatus();
+}
+
+absl::Status EngineOfStores::CheckLoaded() const {
+  if (loaded_) return absl::OkStatus();
+  return WithRetryAfter(MakeError(reasons::kLoading, "The server is still loading its stores"),
+                        absl::Seconds(1));
+}
+
+absl::StatusOr<std::shared_ptr<Store>> EngineOfStores::Find(absl::string_view field,
+                                                            absl::string_view name) const {
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckLoaded());
+  return stores_.Find(field, name);
 }
 
 template <typename Result, typename Make>
@@ -227,6 +239,7 @@ Result EngineOfStores::Commit(const Make& make) {
 }
 
 absl::StatusOr<StoreInfo> EngineOfStores::CreateStore(const StoreConfig& config) {
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckLoaded());
   SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreConfig(config));
   return Commit<absl::StatusOr<StoreInfo>>([&](auto callback) {
     return MakeCreateStore(stores_, ++last_store_number_, config, WakeUps(),
@@ -235,18 +248,20 @@ absl::StatusOr<StoreInfo> EngineOfStores::CreateStore(const StoreConfig& config)
 }
 
 absl::StatusOr<StoreInfo> EngineOfStores::GetStore(absl::string_view name) {
-  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::shared_ptr<Store> store, stores_.Find("name", name));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::shared_ptr<Store> store, Find("name", name));
   return store->info();
 }
 
-ListResult EngineOfStores::ListStores(absl::string_view prefix, absl::string_view after,
-                                      std::int64_t count_max) {
+absl::StatusOr<ListResult> EngineOfStores::ListStores(absl::string_view prefix,
+                                                      absl::string_view after,
+                                                      std::int64_t count_max) {
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckLoaded());
   return stores_.List(prefix, after, count_max);
 }
 
 absl::StatusOr<StoreInfo> EngineOfStores::UpdateStore(absl::string_view name,
                                                       const StoreUpdate& update) {
-  SOFTLOOKUP_ASSIGN_OR_RETURN(std::shared_ptr<Store> store, stores_.Find("store.name", name));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(std::shared_ptr<Store> store, Find("store.name", name));
   SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreUpdate(update, store->snapshot()->config()));
   return Commit<absl::StatusOr<StoreInfo>>([&](auto callback) {
     return MakeUpdate(stores_, std::move(store), update, std::move(callback));
@@ -254,6 +269,7 @@ absl::StatusOr<StoreInfo> EngineOfStores::UpdateStore(absl::string_view name,
 }
 
 absl::Status EngineOfStores::DeleteStore(absl::string_view name) {
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckLoaded());
   SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreName("name", name));
   return Commit<absl::Status>([&](auto callback) {
     return MakeDeleteStore(stores_, std::string(name), std::move(callback));
@@ -265,7 +281,7 @@ void EngineOfStores::Append(const AppendRequest& request, AppendCallback callbac
   const AppendAnswer answer = [shared_callback](absl::StatusOr<AppendResult> result) {
     (*shared_callback)(std::move(result));
   };
-  absl::StatusOr<std::shared_ptr<Store>> store = stores_.Find("store", request.store);
+  absl::StatusOr<std::shared_ptr<Store>> store = Find("store", request.store);
   if (!store.ok()) {
     PostAppend(nullptr, store.status(), request.chain, answer);
     return on_turn();
@@ -355,7 +371,7 @@ absl::StatusOr<RowsToAppend> EngineOfStores::TakeRows(const AppendRequest& reque
 
 absl::StatusOr<WriterInfo> EngineOfStores::GetWriter(absl::string_view store,
                                                      absl::string_view writer) {
-  SOFTLOOKUP_ASSIGN_OR_RETURN(std::shared_ptr<Store> found, stores_.Find("store", store));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(std::shared_ptr<Store> found, Find("store", store));
   SOFTLOOKUP_RETURN_IF_ERROR(CheckWriterName(writer));
   return Commit<absl::StatusOr<WriterInfo>>([&](auto callback) {
     return MakeGetWriter(stores_, std::move(found), std::string(writer), std::move(callback));
@@ -364,7 +380,7 @@ absl::StatusOr<WriterInfo> EngineOfStores::GetWriter(absl::string_view store,
 
 absl::StatusOr<std::unique_ptr<RowReader>> EngineOfStores::ReadRows(absl::string_view store,
                                                                     const RowFilter& filter) {
-  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::shared_ptr<Store> found, stores_.Find("store", store));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::shared_ptr<Store> found, Find("store", store));
   std::shared_ptr<const Snapshot> snapshot = found->snapshot();
   SOFTLOOKUP_ASSIGN_OR_RETURN(RowSelection selection,
                               RowSelection::Make(*snapshot, filter, "filter."));
@@ -373,7 +389,7 @@ absl::StatusOr<std::unique_ptr<RowReader>> EngineOfStores::ReadRows(absl::string
 
 absl::StatusOr<DeleteRowsResult> EngineOfStores::DeleteRows(absl::string_view store,
                                                             const RowFilter& filter) {
-  SOFTLOOKUP_ASSIGN_OR_RETURN(std::shared_ptr<Store> found, stores_.Find("store", store));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(std::shared_ptr<Store> found, Find("store", store));
   if (filter.empty()) {
     return InvalidOption("filter", "must not be empty; to delete every row, set its begin to 0");
   }
@@ -384,7 +400,7 @@ absl::StatusOr<DeleteRowsResult> EngineOfStores::DeleteRows(absl::string_view st
 
 void EngineOfStores::Lookup(LookupRequest request, std::shared_ptr<CancelToken> cancel,
                             LookupCallback callback) {
-  absl::StatusOr<std::shared_ptr<Store>> found = stores_.Find("store", request.store);
+  absl::StatusOr<std::shared_ptr<Store>> found = Find("store", request.store);
   if (!found.ok()) return callback(found.status());
   std::shared_ptr<Store> store = *std::move(found);
   std::shared_ptr<const Snapshot> snapshot = store->snapshot();
@@ -481,7 +497,7 @@ absl::StatusOr<MemoryState> EngineOfStores::GetMemory(absl::string_view store,
                                                       absl::string_view name,
                                                       std::optional<std::uint64_t> begin,
                                                       std::optional<std::uint64_t> end) {
-  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::shared_ptr<Store> found, stores_.Find("store", store));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::shared_ptr<Store> found, Find("store", store));
   const std::shared_ptr<const Snapshot> snapshot = found->snapshot();
   SOFTLOOKUP_ASSIGN_OR_RETURN(const std::size_t index, FindMemory(snapshot->config(), name));
   SOFTLOOKUP_ASSIGN_OR_RETURN(
@@ -496,7 +512,7 @@ absl::StatusOr<MemoryState> EngineOfStores::GetMemory(absl::string_view store,
 void EngineOfStores::WhenRevision(absl::string_view store, std::uint64_t incarnation,
                                   std::uint64_t revision, std::shared_ptr<CancelToken> cancel,
                                   absl::AnyInvocable<void(absl::Status)> callback) {
-  const absl::StatusOr<std::shared_ptr<Store>> found = stores_.Find("store", store);
+  const absl::StatusOr<std::shared_ptr<Store>> found = Find("store", store);
   if (!found.ok()) return callback(found.status());
   if ((*found)->number() != incarnation) return callback(StoreNotFound(store));
   (*found)->WhenRevision(revision, std::move(cancel), std::move(callback));
@@ -506,6 +522,12 @@ void EngineOfStores::WhenRevision(absl::string_view store, std::uint64_t incarna
 
 std::unique_ptr<Engine> Engine::Create(const EngineOptions& options) {
   return std::make_unique<EngineOfStores>(options, nullptr);
+}
+
+absl::StatusOr<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options,
+                                                     const std::string& directory) {
+  SOFTLOOKUP_ASSIGN_OR_RETURN(std::unique_ptr<CommitLog> log, OpenCommitLog(directory));
+  return std::make_unique<EngineOfStores>(options, std::move(log));
 }
 
 absl::StatusOr<std::unique_ptr<Engine>> Engine::Open(
@@ -518,9 +540,37 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Open(
 absl::StatusOr<std::unique_ptr<Engine>> OpenOnLog(
     const EngineOptions& options, std::unique_ptr<CommitLog> log,
     absl::FunctionRef<void(const absl::Status&)> on_damage) {
+  class DamageObserver final : public LoadObserver {
+   public:
+    explicit DamageObserver(absl::FunctionRef<void(const absl::Status&)> on_damage)
+        : on_damage_(on_damage) {}
+    void OnDamage(const absl::Status& damage) override { on_damage_(damage); }
+
+   private:
+    const absl::FunctionRef<void(const absl::Status&)> on_damage_;
+  } observer(on_damage);
   auto engine = std::make_unique<EngineOfStores>(options, std::move(log));
-  SOFTLOOKUP_RETURN_IF_ERROR(engine->Load(on_damage));
+  SOFTLOOKUP_RETURN_IF_ERROR(engine->Load(observer));
   return engine;
+}
+
+absl::Status Engine::Verify(const std::string& directory, LoadObserver& observer) {
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::unique_ptr<const CommitLog> log,
+                              OpenCommitLogToRead(directory));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::vector<std::uint64_t> numbers, StoresIn(*log));
+  absl::Status damage;
+  for (const std::uint64_t number : numbers) {
+    // One by one: a directory may hold more than this machine's memory.
+    const LoadedStore loaded = LoadStore(number, *log, /*executor=*/nullptr);
+    if (loaded.store.ok()) {
+      observer.OnStore((*loaded.store)->info());
+    } else {
+      observer.OnDamage(loaded.store.status());
+      damage.Update(loaded.store.status());
+    }
+  }
+  damage.Update(log->VerifyChecksums());
+  return damage;
 }
 
 }  // namespace softlookup

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
 #include "core/storage/records.h"
@@ -193,6 +194,25 @@ LoadedStore LoadStore(std::uint64_t store, const CommitLog& log, Store::Executor
         {{"store", loaded.name}});
   }
   return loaded;
+}
+
+void LoadStores(const std::vector<std::uint64_t>& stores, const CommitLog& log, ForkJoinPool& pool,
+                const Store::Executor& executor, LoadObserver& observer,
+                absl::FunctionRef<void(LoadedStore)> on_loaded) {
+  const auto count = static_cast<std::int64_t>(stores.size());
+  absl::Mutex mutex;
+  std::int64_t done = 0;
+  pool.ForkJoin(count, [&](std::int64_t i) {
+    LoadedStore loaded = LoadStore(stores[i], log, executor);
+    absl::MutexLock lock(&mutex);
+    if (loaded.store.ok()) {
+      observer.OnStore((*loaded.store)->info());
+    } else {
+      observer.OnDamage(loaded.store.status());
+    }
+    if (!loaded.name.empty()) on_loaded(std::move(loaded));
+    observer.OnProgress(++done, count);
+  });
 }
 
 }  // namespace softlookup

@@ -6,10 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/parallel/fork_join_pool.h"
 #include "core/storage/commit_log.h"
 #include "core/store/store.h"
+#include "softlookup/engine.h"
 
 namespace softlookup {
 
@@ -36,6 +39,12 @@ struct LoadedStore {
 // Brings the store back as it was, bit for bit; `executor` is for it. DATA_LOSS, naming the
 // position as far as it is known, if a record is damaged or missing.
 LoadedStore LoadStore(std::uint64_t store, const CommitLog& log, Store::Executor executor);
+
+// Loads them all on the threads of `pool`. on_loaded(), which is called by one of them at a time,
+// gets those whose names can be told; the observer hears of all.
+void LoadStores(const std::vector<std::uint64_t>& stores, const CommitLog& log, ForkJoinPool& pool,
+                const Store::Executor& executor, LoadObserver& observer,
+                absl::FunctionRef<void(LoadedStore)> on_loaded);
 
 }  // namespace softlookup
 

@@ -130,6 +130,7 @@ class RocksdbLog final : public CommitLog {
         env_(env),
         synced_(directory_ + "/SYNCED") {}
   ~RocksdbLog() override {
+    if (lock_ != nullptr) env_->UnlockFile(lock_);
     // A server that is stopped leaves nothing to chance; whoever needed more has asked for it.
     if (has_unsynced_ && state_ == State::kWorks && db_->SyncWAL().ok()) MarkSynced();
   }
@@ -137,6 +138,11 @@ class RocksdbLog final : public CommitLog {
   // Before anything else.
   absl::Status Open() {
     absl::MutexLock lock(&mutex_);
+    if (access_ == RocksdbAccess::kRead) {
+      // RocksDB keeps others away only from who writes.
+      const rocksdb::Status status = env_->LockFile(directory_ + "/LOCK", &lock_);
+      if (!status.ok()) return OpenError(directory_, status);
+    }
     SOFTLOOKUP_ASSIGN_OR_RETURN(db_, OpenDatabase(directory_, access_, env_, synced_));
     SOFTLOOKUP_RETURN_IF_ERROR(CheckOrWriteFormat());
     last_sequence_ = db_->GetLatestSequenceNumber();
@@ -273,6 +279,7 @@ class RocksdbLog final : public CommitLog {
   const std::string directory_;
   const RocksdbAccess access_;
   rocksdb::Env* const env_;
+  rocksdb::FileLock* lock_ = nullptr;  // While it only reads.
   SyncedMark synced_;
   // Held to change db_, which is null only after a full disk, and failure_; shared to use them
   // outside Commit, which alone changes them once the log is open.
@@ -304,6 +311,10 @@ absl::StatusOr<std::unique_ptr<CommitLog>> OpenCommitLog(const std::string& dire
 }
 
 absl::StatusOr<std::unique_ptr<const CommitLog>> OpenCommitLogToRead(const std::string& directory) {
+  if (!std::filesystem::exists(directory + "/CURRENT")) {
+    return MakeError(reasons::kStorageFailed,
+                     absl::StrCat("there is no data directory ", directory));
+  }
   return OpenRocksdbLog(directory, RocksdbAccess::kRead, rocksdb::Env::Default());
 }
 

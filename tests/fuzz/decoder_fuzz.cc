@@ -248,7 +248,7 @@ class Fuzzer {
   }
 
   void ResetStores() {
-    for (const StoreInfo& info : engine_->ListStores("", "", kLimits.store_count_max).stores) {
+    for (const StoreInfo& info : engine_->ListStores("", "", kLimits.store_count_max)->stores) {
       REQUIRE(engine_->DeleteStore(info.config.name).ok());
     }
     MakeStore({.name = kStore, .key_dim = 2, .value_dim = 1});

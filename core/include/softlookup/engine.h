@@ -135,6 +135,17 @@ struct ListResult {
   bool more = false;              // Stores with this prefix follow.
 };
 
+// Hears of what is loaded, one call at a time, from any thread.
+class LoadObserver {
+ public:
+  virtual ~LoadObserver() = default;
+  // `loaded` of `count` stores are done, damaged ones included.
+  virtual void OnProgress(std::int64_t loaded, std::int64_t count) {}
+  virtual void OnStore(const StoreInfo& info) {}
+  // DATA_LOSS, which names the store.
+  virtual void OnDamage(const absl::Status& damage) {}
+};
+
 // Stores of rows and soft lookups over them. Thread-safe: appends never wait for lookups, nor
 // lookups for appends, and a lookup sees one snapshot.
 //
@@ -148,26 +159,36 @@ class Engine {
   // An engine that keeps everything in memory.
   static std::unique_ptr<Engine> Create(const EngineOptions& options);
 
-  // An engine that keeps everything in `directory` as well, which is made if there is none, and
-  // that begins with what is there: returns when all of it is loaded. A store that is damaged
-  // answers DATA_LOSS to everything; on_damage hears of it.
+  // An engine that keeps everything in `directory` as well, which is made if there is none. Until
+  // Load has returned, whatever is asked of its stores is answered LOADING.
   //
   // DIRECTORY_IN_USE if another process has it open, DATA_LOSS if it is damaged as a whole,
   // STORAGE_FAILED for what else the file system refuses.
+  static absl::StatusOr<std::unique_ptr<Engine>> Open(const EngineOptions& options,
+                                                      const std::string& directory);
+  // The same, loaded.
   static absl::StatusOr<std::unique_ptr<Engine>> Open(
       const EngineOptions& options, const std::string& directory,
       absl::FunctionRef<void(const absl::Status&)> on_damage);
+
+  // Reads all of `directory`, which must exist, as Open and Load do, and checks besides what they
+  // have no use for; changes nothing.
+  static absl::Status Verify(const std::string& directory, LoadObserver& observer);
 
   // Waits for lookups in progress. Nothing may be called any more.
   virtual ~Engine() = default;
 
   virtual const Limits& limits() const = 0;
 
+  // Brings back the stores of the directory, once; blocks. Everything else may be called meanwhile.
+  // A store that is damaged answers DATA_LOSS to everything.
+  virtual absl::Status Load(LoadObserver& observer) = 0;
+
   virtual absl::StatusOr<StoreInfo> CreateStore(const StoreConfig& config) = 0;
   virtual absl::StatusOr<StoreInfo> GetStore(absl::string_view name) = 0;
   // At most `count_max` stores whose name starts with `prefix` and comes after `after`.
-  virtual ListResult ListStores(absl::string_view prefix, absl::string_view after,
-                                std::int64_t count_max) = 0;
+  virtual absl::StatusOr<ListResult> ListStores(absl::string_view prefix, absl::string_view after,
+                                                std::int64_t count_max) = 0;
   virtual absl::StatusOr<StoreInfo> UpdateStore(absl::string_view name,
                                                 const StoreUpdate& update) = 0;
   virtual absl::Status DeleteStore(absl::string_view name) = 0;

@@ -156,13 +156,13 @@ TEST_F(EngineTest, ListsByPrefixInOrderAndInPages) {
     for (const StoreInfo& info : result.stores) names.push_back(info.config.name);
     return names;
   };
-  const ListResult page = engine_->ListStores("b/", "", 2);
+  const ListResult page = *engine_->ListStores("b/", "", 2);
   EXPECT_THAT(names(page), ::testing::ElementsAre("b/1", "b/2"));
   EXPECT_TRUE(page.more);
-  const ListResult next = engine_->ListStores("b/", "b/2", 2);
+  const ListResult next = *engine_->ListStores("b/", "b/2", 2);
   EXPECT_THAT(names(next), ::testing::ElementsAre("b/3"));
   EXPECT_FALSE(next.more);
-  EXPECT_THAT(names(engine_->ListStores("", "", 100)), ::testing::SizeIs(6));
+  EXPECT_THAT(names(*engine_->ListStores("", "", 100)), ::testing::SizeIs(6));
 }
 
 TEST_F(EngineTest, AnUpdateIsARevisionAndChangesTheDefaults) {
