@@ -103,6 +103,7 @@ class EngineOfStores final : public Engine {
   EngineOfStores(const EngineOptions& options, std::unique_ptr<CommitLog> log)
       : limits_(options.limits),
         log_(std::move(log)),
+        stores_(limits_.memory_bytes_max),
         pool_(options.thread_count, kUnlimited),
         waker_(1, kUnlimited),
         committer_(log_.get(), limits_.waiting_append_bytes_max) {}
@@ -207,7 +208,7 @@ absl::Status EngineOfStores::Load(absl::FunctionRef<void(const absl::Status&)> o
     LoadedStore loaded = LoadStore(numbers[i], *log_, WakeUps());
     absl::MutexLock lock(&mutex);
     if (!loaded.store.ok()) on_damage(loaded.store.status());
-    if (!loaded.name.empty()) stores_.Add(loaded.name, std::move(loaded.store));
+    if (!loaded.name.empty()) stores_.AddLoaded(loaded.name, std::move(loaded.store));
   });
   return absl::OkStatus();
 }
@@ -319,7 +320,8 @@ void EngineOfStores::ProjectLater(InputsToAppend append, AppendAnswer answer, Ta
     return on_turn();
   }
   append.OwnInputs();
-  PostToPool([this, bytes, append = std::move(append), answer = std::move(answer),
+  PostToPool([this, bytes, waiting = MemoryBudget::Waiting(stores_.budget(), bytes),
+              append = std::move(append), answer = std::move(answer),
               on_turn = std::move(on_turn)]() mutable {
     const std::shared_ptr<AppendChain> chain = append.rows.chain;
     absl::StatusOr<RowsToAppend> rows = append.Project();
