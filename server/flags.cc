@@ -5,10 +5,12 @@
 #include <cmath>
 #include <cstdlib>
 #include <iostream>
+#include <limits>
 #include <thread>
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -40,6 +42,16 @@ void ValidateAddress(const std::string& address) {
       "\"", address, "\" is not HOST:PORT, such as 127.0.0.1:7471, 0.0.0.0:7471 or [::1]:0"));
 }
 
+// Turns "4GiB" into its number of bytes.
+std::string ByteSizeToNumber(std::string& text) {
+  const std::optional<std::int64_t> bytes = ParseByteSize(text);
+  if (!bytes) {
+    return absl::StrCat("\"", text, "\" is not a number of bytes, such as 4GiB, 512MiB or 1000000");
+  }
+  text = absl::StrCat(*bytes);
+  return "";
+}
+
 // CLI11 would let the file go over the environment, so variables are turned into flags that stand
 // before the real ones; the last one counts.
 std::vector<std::string> WithEnvironment(const CLI::App& app, int argc, const char* const* argv) {
@@ -58,6 +70,23 @@ std::vector<std::string> WithEnvironment(const CLI::App& app, int argc, const ch
 }
 
 }  // namespace
+
+std::optional<std::int64_t> ParseByteSize(absl::string_view text) {
+  const auto digits_end = std::find_if_not(text.begin(), text.end(), absl::ascii_isdigit);
+  const std::size_t digit_count = static_cast<std::size_t>(digits_end - text.begin());
+  std::int64_t count = 0;
+  if (!absl::SimpleAtoi(text.substr(0, digit_count), &count)) return std::nullopt;
+  const absl::string_view unit = absl::StripLeadingAsciiWhitespace(text.substr(digit_count));
+  int shift = 0;
+  for (const char* name : {"", "KiB", "MiB", "GiB", "TiB"}) {
+    if (absl::EqualsIgnoreCase(unit, name)) {
+      if (count > std::numeric_limits<std::int64_t>::max() >> shift) return std::nullopt;
+      return count << shift;
+    }
+    shift += 10;
+  }
+  return std::nullopt;
+}
 
 std::optional<HostPort> SplitHostPort(const std::string& address) {
   const std::size_t colon = address.rfind(':');
@@ -128,6 +157,13 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
   limit("--max-stores", limits.store_count_max, "Stores in the server", std::int64_t{1} << 32);
   limit("--max-waiting-lookups", limits.waiting_lookups_max,
         "Lookups that wait for a thread; more are refused at once", 1 << 24);
+
+  app.add_option("--memory-limit", limits.memory_bytes_max,
+                 "Bytes of memory that all stores may take, with the appends that wait, such as "
+                 "4GiB, 512MiB or 1000000; what would take more is refused, and 0 is no limit. The "
+                 "server itself, its buffers and its log come on top: some 100 to 300 MiB")
+      ->group("Limits")
+      ->transform(CLI::Validator(ByteSizeToNumber, "SIZE"));
 
   try {
     app.parse(WithEnvironment(app, argc, argv));

@@ -1,9 +1,11 @@
 #ifndef SOFTLOOKUP_SERVER_FLAGS_H_
 #define SOFTLOOKUP_SERVER_FLAGS_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "core/base/limits.h"
 
@@ -26,6 +28,10 @@ struct Flags {
 // Reads the command line and the environment. Prints help, the version or what is wrong and returns
 // the process's exit code where that ends it: 0, or 2 for bad usage.
 std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags);
+
+// A number of bytes, such as "4GiB", "512 MiB" or "1000000", with KiB, MiB, GiB or TiB in any case;
+// nullopt if it is not that, or more than an int64.
+std::optional<std::int64_t> ParseByteSize(absl::string_view text);
 
 // "HOST:PORT" or "[IPV6]:PORT" in its parts; nullopt if it is not that.
 struct HostPort {

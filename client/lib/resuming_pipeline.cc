@@ -150,15 +150,18 @@ void ResumingPipeline::Receive(grpc::ClientContext* context, ServerStream* strea
 }
 
 absl::Status ResumingPipeline::Reposition(grpc::ClientContext* context) {
-  const absl::Time deadline = std::min(peer_.deadline, absl::Now() + peer_.call_deadline);
+  const absl::Time deadline =
+      std::min({peer_.deadline, OutageEnd(), absl::Now() + peer_.call_deadline});
   context->set_deadline(absl::ToChronoTime(deadline));
+  // A channel connects anew only while a call waits for it, or every few seconds.
+  context->set_wait_for_ready(true);
   v1::GetWriterRequest request;
   request.set_store(peer_.store);
   request.set_writer(options().writer);
   v1::Writer answer;
   const absl::Status status = FromGrpcStatus(peer_.stub->GetWriter(context, request, &answer));
   if (absl::IsDeadlineExceeded(status) && deadline < peer_.deadline) {
-    return absl::UnavailableError(status.message());  // This call was too slow; another may do.
+    return absl::UnavailableError("the server cannot be reached or does not answer");
   }
   CLIENT_ASSIGN_OR_RETURN(
       const v1::Writer writer,
@@ -176,7 +179,7 @@ bool ResumingPipeline::AwaitRetry(const absl::Status& failure, const grpc::Clien
   RetryOptions retry = peer_.retry;
   retry.attempts_max = std::numeric_limits<int>::max();
   const auto delay = DelayBeforeRetry(retry, ++outage_.failures, failure, context);
-  const absl::Time end = std::min(peer_.deadline, outage_.begin + options().outage_max);
+  const absl::Time end = std::min(peer_.deadline, OutageEnd());
   if (!delay.has_value() || absl::Now() + *delay >= end) return false;
   {
     absl::MutexLock lock(&mutex_);
@@ -187,6 +190,10 @@ bool ResumingPipeline::AwaitRetry(const absl::Status& failure, const grpc::Clien
   absl::MutexLock lock(&mutex_);
   mutex_.AwaitWithTimeout(absl::Condition(&cancelled_), *delay);
   return !cancelled_;
+}
+
+absl::Time ResumingPipeline::OutageEnd() const {
+  return outage_.failures == 0 ? absl::InfiniteFuture() : outage_.begin + options().outage_max;
 }
 
 void ResumingPipeline::SetCall(grpc::ClientContext* context) {

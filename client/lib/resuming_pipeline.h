@@ -68,6 +68,8 @@ class ResumingPipeline final : public AppendPipeline {
   // After `failure` of the call of `context`: waits until the time has come to try again. False if
   // it never will.
   bool AwaitRetry(const absl::Status& failure, const grpc::ClientContext& context);
+  // When the outage, if there is one, has lasted too long.
+  absl::Time OutageEnd() const;
   // Ends the call of `context` when the stream is cancelled; null: there is no call.
   void SetCall(grpc::ClientContext* context);
 

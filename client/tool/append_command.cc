@@ -69,7 +69,7 @@ absl::Status Append(const AppendCommandFlags& flags, const Session& session) {
   CLIENT_ASSIGN_OR_RETURN(RowTags tags, RowTags::Open(flags.append.ids, flags.append.labels));
   CLIENT_ASSIGN_OR_RETURN(const AppendReport report,
                           AppendRows(rows, std::move(tags), flags.append, store, &client, session));
-  PrintAppend(report, store, session);
+  PrintAppend(report, flags.append, store, session);
   return absl::OkStatus();
 }
 
@@ -81,7 +81,13 @@ void AddAppendCommand(CLI::App* app, Session* session) {
   append->footer(
       "FILE ends in .npy (float32 or float64), .csv (commas or white space) or .fvecs, or is - "
       "for\n"
-      "standard input. Files are streamed, so they may be of any length.");
+      "standard input. Files are streamed, so they may be of any length.\n"
+      "\n"
+      "With --writer NAME each row is written once, whatever breaks, as long as NAME stands for "
+      "this\n"
+      "input in this store and one command uses it at a time. Rows may be added behind those that "
+      "were\n"
+      "sent. After a run that was killed, keep its --batch-rows, --ids and --labels.");
   append->add_option("STORE", flags->store, "Name of the store")->required();
   append->add_option("--keys", flags->input.keys, "Keys, with --values")->type_name("FILE");
   append->add_option("--values", flags->input.values, "Values, with --keys")->type_name("FILE");

@@ -25,11 +25,14 @@ constexpr std::uint64_t kBatchBytesMax = 16ull << 20;  // Well under a message's
 // Rows acknowledged so far, on a terminal only, a few times a second.
 class Progress {
  public:
-  void Update(std::uint64_t rows) {
+  void Update(const AppendSummary& summary) {
     const absl::Time now = absl::Now();
-    if (!terminal_ || now < next_) return;
+    if (!terminal_ || (now < next_ && summary.reconnections == reconnections_)) return;
     next_ = now + absl::Milliseconds(200);
-    std::cerr << "\r" << rows << " rows" << std::flush;
+    reconnections_ = summary.reconnections;
+    std::cerr << "\r" << summary.acknowledged_rows << " rows";
+    if (reconnections_ > 0) std::cerr << ", reconnections: " << reconnections_;
+    std::cerr << std::flush;
     shown_ = true;
   }
   ~Progress() {
@@ -39,13 +42,20 @@ class Progress {
  private:
   const bool terminal_ = isatty(STDERR_FILENO) != 0;
   absl::Time next_ = absl::InfinitePast();
+  std::uint64_t reconnections_ = 0;
   bool shown_ = false;
 };
+
+std::uint32_t RowsOf(const v1::AppendRequest& request) {
+  return std::max(request.keys().rows(), request.inputs().rows());
+}
 
 class Sender {
  public:
   Sender(const AppendFlags& flags, AppendStream stream)
-      : flags_(flags), stream_(std::move(stream)) {}
+      : flags_(flags),
+        stream_(std::move(stream)),
+        rows_sent_before_(stream_.resumed_from().last_sequence()) {}
 
   // Sends everything and waits until it is acknowledged.
   absl::StatusOr<AppendSummary> Run(const RowBatches& rows, RowTags tags) {
@@ -62,22 +72,40 @@ class Sender {
   absl::Status Send(const RowBatches& rows, RowTags tags) {
     const auto batch_rows = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
         kBatchBytesMax / (rows.row_dim * sizeof(float)), 1, flags_.batch_rows));
-    Progress progress;
     for (;;) {
       v1::AppendRequest batch;
       CLIENT_ASSIGN_OR_RETURN(const std::uint32_t count, rows.read(batch_rows, &batch));
-      if (count == 0) return tags.CheckAtEnd();
+      if (count == 0) return CheckAtEnd(std::move(tags));
       CLIENT_ASSIGN_OR_RETURN(std::vector<v1::AppendRequest> requests,
                               tags.Tag(count, std::move(batch)));
       for (v1::AppendRequest& request : requests) {
-        request.set_acknowledge(FromWord<v1::Acknowledge>(flags_.acknowledge));
-        request.set_on_conflict(FromWord<v1::OnConflict>(flags_.on_conflict));
-        first_rows_.push_back(rows_sent_);
-        rows_sent_ += std::max(request.keys().rows(), request.inputs().rows());
-        CLIENT_RETURN_IF_ERROR(stream_.Append(std::move(request)));
+        CLIENT_RETURN_IF_ERROR(Send(std::move(request)));
       }
-      progress.Update(stream_.acknowledged().acknowledged_rows);
     }
+  }
+
+  // Sends the rows of a request that were not sent before.
+  absl::Status Send(v1::AppendRequest request) {
+    std::uint64_t first_row = rows_read_;
+    rows_read_ += RowsOf(request);
+    if (rows_read_ <= rows_sent_before_) return absl::OkStatus();
+    if (first_row < rows_sent_before_) {  // The run before had other requests.
+      request =
+          WithoutFirstRows(request, static_cast<std::uint32_t>(rows_sent_before_ - first_row));
+      first_row = rows_sent_before_;
+    }
+    request.set_acknowledge(FromWord<v1::Acknowledge>(flags_.acknowledge));
+    request.set_on_conflict(FromWord<v1::OnConflict>(flags_.on_conflict));
+    first_rows_.push_back(first_row);
+    return stream_.Append(std::move(request));
+  }
+
+  absl::Status CheckAtEnd(RowTags tags) const {
+    CLIENT_RETURN_IF_ERROR(tags.CheckAtEnd());
+    if (rows_read_ >= rows_sent_before_) return absl::OkStatus();
+    return UsageError(absl::StrCat("the writer ", flags_.writer, " has sent ", rows_sent_before_,
+                                   " rows before, but the input has ", rows_read_,
+                                   "; it takes a writer of its own"));
   }
 
   // The server counts rows from the start of a request; people count them from the start of a file.
@@ -96,8 +124,9 @@ class Sender {
 
   const AppendFlags& flags_;
   AppendStream stream_;
-  std::vector<std::uint64_t> first_rows_;  // Of every request, in the input.
-  std::uint64_t rows_sent_ = 0;
+  const std::uint64_t rows_sent_before_;
+  std::vector<std::uint64_t> first_rows_;  // Of every request that was sent, in the input.
+  std::uint64_t rows_read_ = 0;
 };
 
 }  // namespace
@@ -122,6 +151,12 @@ void AddAppendFlags(CLI::App* command, AppendFlags* flags) {
       ->add_option("--acknowledge", flags->acknowledge,
                    "What a row counts as written from (default durable)")
       ->check(CLI::IsMember(Words<v1::Acknowledge>()));
+  command
+      ->add_option(
+          "--writer", flags->writer,
+          "A name for this input that the store remembers: lost connections are made anew, "
+          "and the same command, given again after a failure, goes on where the last ended")
+      ->type_name("NAME");
 }
 
 RowBatches PairBatches(std::unique_ptr<PairReader> reader, const v1::Store& store) {
@@ -144,16 +179,20 @@ absl::StatusOr<AppendReport> AppendRows(const RowBatches& rows, RowTags tags,
                                         Client* client, const Session& session) {
   AppendStreamOptions options;
   if (session.timeout_s.has_value()) options.deadline = absl::Seconds(*session.timeout_s);
+  options.writer = flags.writer;
+  Progress progress;
+  options.on_progress = [&progress](const AppendSummary& summary) { progress.Update(summary); };
   CLIENT_ASSIGN_OR_RETURN(AppendStream stream, client->OpenAppendStream(store.name(), options));
   const absl::Time start = absl::Now();
-  AppendReport report;
+  AppendReport report{.skipped_rows = stream.resumed_from().last_sequence()};
   CLIENT_ASSIGN_OR_RETURN(report.summary,
                           Sender(flags, std::move(stream)).Run(rows, std::move(tags)));
   report.elapsed = absl::Now() - start;
   return report;
 }
 
-void PrintAppend(const AppendReport& report, const v1::Store& store, const Session& session) {
+void PrintAppend(const AppendReport& report, const AppendFlags& flags, const v1::Store& store,
+                 const Session& session) {
   const AppendSummary& summary = report.summary;
   const double seconds = absl::ToDoubleSeconds(report.elapsed);
   const double rows_per_second = static_cast<double>(summary.acknowledged_rows) / seconds;
@@ -164,6 +203,10 @@ void PrintAppend(const AppendReport& report, const v1::Store& store, const Sessi
   if (session.json) {
     Json json = {{"store", store.name()}};
     if (report.created.has_value()) json["created"] = *report.created;
+    if (!flags.writer.empty()) {
+      json["skipped_rows"] = report.skipped_rows;
+      json["reconnections"] = summary.reconnections;
+    }
     json.update({{"rows", summary.acknowledged_rows},
                  {"seconds", seconds},
                  {"rows_per_second", rows_per_second},
@@ -174,6 +217,10 @@ void PrintAppend(const AppendReport& report, const v1::Store& store, const Sessi
   if (report.created.value_or(false)) {
     *session.out << absl::StreamFormat("created %s with key_dim %d and value_dim %d\n",
                                        store.name(), store.key_dim(), store.value_dim());
+  }
+  if (report.skipped_rows > 0) {
+    *session.out << absl::StreamFormat("skipped %d rows, which %s had sent before\n",
+                                       report.skipped_rows, flags.writer);
   }
   *session.out << absl::StreamFormat(
       "appended %d rows in %.3f s, %.0f rows/s; %s has %d rows at revision %d\n",

@@ -24,6 +24,7 @@ struct AppendFlags {
   std::string on_conflict;
   std::uint32_t batch_rows = 4096;
   std::string acknowledge;
+  std::string writer;  // Empty: rows are sent once, and again if the command is.
 };
 
 // `flags` must outlive `command`.
@@ -42,19 +43,25 @@ RowBatches PairBatches(std::unique_ptr<PairReader> reader, const v1::Store& stor
 
 struct AppendReport {
   AppendSummary summary;
+  std::uint64_t skipped_rows = 0;  // Of the input: the writer had sent them before.
   absl::Duration elapsed;
   std::optional<bool> created;  // Of import: whether the store was.
 };
 
-// Streams all rows into `store`. An error says which row it is about, or how many were appended
-// before it.
+// Streams all rows into `store`, but those that the writer, if there is one, sent in an earlier
+// run: as many of the first as its last sequence says. An error says which row it is about, or how
+// many were appended before it.
+//
+// Requests end at the same rows of the input in every run with the same flags, wherever it starts:
+// a request that a killed run left on its way then is one of the next run's, too, and written once.
 absl::StatusOr<AppendReport> AppendRows(const RowBatches& rows, RowTags tags,
                                         const AppendFlags& flags, const v1::Store& store,
                                         Client* client, const Session& session);
 
-// {"store", "created"?, "rows", "seconds", "rows_per_second", "row_count", "revision"}. `store` is
-// as it was before.
-void PrintAppend(const AppendReport& report, const v1::Store& store, const Session& session);
+// {"store", "created"?, "skipped_rows"?, "reconnections"?, "rows", "seconds", "rows_per_second",
+// "row_count", "revision"}, two of them with a writer. `store` is as it was before.
+void PrintAppend(const AppendReport& report, const AppendFlags& flags, const v1::Store& store,
+                 const Session& session);
 
 }  // namespace softlookup::tool
 

@@ -34,12 +34,17 @@ absl::Status CheckFiles(const ImportFlags& flags) {
   return absl::OkStatus();
 }
 
-absl::Status CheckExisting(const ImportFlags& flags, const v1::Store& store) {
-  if (store.row_count() > 0 && !flags.into_rows) {
+absl::Status CheckExisting(const ImportFlags& flags, const v1::Store& store, Client* client) {
+  const std::string& writer = flags.append.writer;
+  absl::Status goes_on = absl::NotFoundError("");  // OK: a run before began to fill the store.
+  if (!writer.empty()) goes_on = client->GetWriter(store.name(), writer).status();
+  if (!goes_on.ok() && !absl::IsNotFound(goes_on)) return goes_on;
+  if (store.row_count() > 0 && !flags.into_rows && !goes_on.ok()) {
     return UsageError(absl::StrCat(store.name(), " has ", store.row_count(),
                                    " rows already; --append adds to them"));
   }
-  if (flags.settings.any()) {
+  // With a writer the store may be one that a run before made, with the same settings.
+  if (flags.settings.any() && writer.empty()) {
     return UsageError(absl::StrCat(store.name(),
                                    " exists, so import makes no store and takes no settings of "
                                    "one, such as --score; `softlookup store update` changes them"));
@@ -62,14 +67,28 @@ absl::StatusOr<v1::Store> Create(const ImportFlags& flags, const v1::AppendReque
   return client->CreateStore(store);
 }
 
-// Puts the row of `first` back in front of `rows`.
+// The rows of `second` behind those of `first`.
+v1::Matrix Join(v1::Matrix first, const v1::Matrix& second) {
+  first.set_rows(first.rows() + second.rows());
+  first.mutable_data()->append(second.data());
+  return first;
+}
+
+// Puts the row of `first` back in front of `rows`, whose batches are then as if it had not been
+// read.
 void Unread(v1::AppendRequest first, RowBatches* rows) {
   rows->read = [first = std::optional(std::move(first)), rest = std::move(rows->read)](
                    std::uint32_t rows_max,
                    v1::AppendRequest* request) mutable -> absl::StatusOr<std::uint32_t> {
     if (!first.has_value()) return rest(rows_max, request);
-    *request = *std::exchange(first, std::nullopt);
-    return 1;
+    std::uint32_t count = 0;
+    if (rows_max > 1) {
+      CLIENT_ASSIGN_OR_RETURN(count, rest(rows_max - 1, request));
+    }
+    const v1::AppendRequest row = *std::exchange(first, std::nullopt);
+    *request->mutable_keys() = Join(row.keys(), request->keys());
+    *request->mutable_values() = Join(row.values(), request->values());
+    return count + 1;
   };
 }
 
@@ -86,7 +105,7 @@ absl::Status Import(const ImportFlags& flags, const Session& session) {
   const absl::StatusOr<v1::Store> existing = client.GetStore(flags.store);
   v1::Store store;
   if (existing.ok()) {
-    CLIENT_RETURN_IF_ERROR(CheckExisting(flags, *existing));
+    CLIENT_RETURN_IF_ERROR(CheckExisting(flags, *existing, &client));
     store = *existing;
   } else if (!absl::IsNotFound(existing.status())) {
     return existing.status();
@@ -103,10 +122,13 @@ absl::Status Import(const ImportFlags& flags, const Session& session) {
   }
   absl::StatusOr<AppendReport> report =
       AppendRows(rows, std::move(tags), flags.append, store, &client, session);
-  if (!report.ok() && !existing.ok()) return Undo(report.status(), store.name(), &client);
+  // With a writer, the same command goes on with what there is.
+  if (!report.ok() && !existing.ok() && flags.append.writer.empty()) {
+    return Undo(report.status(), store.name(), &client);
+  }
   CLIENT_RETURN_IF_ERROR(report.status());
   report->created = !existing.ok();
-  PrintAppend(*report, store, session);
+  PrintAppend(*report, flags.append, store, session);
   return absl::OkStatus();
 }
 
@@ -117,7 +139,10 @@ void AddImportCommand(CLI::App* app, Session* session) {
   CLI::App* command = app->add_subcommand("import", "Make a store of files, as export writes them");
   command->footer(
       "FILE is as `append --help` says. A store that is not there yet is made: the files say its\n"
-      "dimensions, options the rest. If not all rows get into it, it is deleted again.");
+      "dimensions, options the rest. If not all rows get into it, it is deleted again.\n"
+      "\n"
+      "With --writer NAME it is kept, and the same command goes on with it, as `append --help` "
+      "says.");
   command->add_option("STORE", flags->store, "Name of the store")->required();
   command->add_option("--keys", flags->input.keys, "Keys")->type_name("FILE")->required();
   command->add_option("--values", flags->input.values, "Values")->type_name("FILE")->required();

@@ -68,7 +68,7 @@ void CopyRows(const v1::Matrix& from, std::uint32_t begin, std::uint32_t end, v1
   to->set_data(from.data().substr(begin * row_bytes, (end - begin) * row_bytes));
 }
 
-// Rows [begin, end) of `rows`, which have no ids yet.
+// Rows [begin, end) of `rows`.
 v1::AppendRequest Slice(const v1::AppendRequest& rows, std::uint32_t begin, std::uint32_t end) {
   v1::AppendRequest slice;
   if (rows.has_keys()) CopyRows(rows.keys(), begin, end, slice.mutable_keys());
@@ -78,10 +78,17 @@ v1::AppendRequest Slice(const v1::AppendRequest& rows, std::uint32_t begin, std:
     slice.mutable_row_labels()->Assign(rows.row_labels().begin() + begin,
                                        rows.row_labels().begin() + end);
   }
+  if (rows.ids_size() > 0) {
+    slice.mutable_ids()->Assign(rows.ids().begin() + begin, rows.ids().begin() + end);
+  }
   return slice;
 }
 
 }  // namespace
+
+v1::AppendRequest WithoutFirstRows(const v1::AppendRequest& rows, std::uint32_t count) {
+  return Slice(rows, count, std::max(rows.keys().rows(), rows.inputs().rows()));
+}
 
 absl::StatusOr<RowTags> RowTags::Open(const std::string& ids_path, const std::string& labels_path) {
   RowTags tags;

@@ -48,6 +48,9 @@ class RowTags {
   std::string line_;
 };
 
+// `rows` but its first `count`, of which it has more.
+v1::AppendRequest WithoutFirstRows(const v1::AppendRequest& rows, std::uint32_t count);
+
 // Writes ids and labels of rows for RowTags to read back the same. Errors are InputErrors.
 class RowTagsWriter {
  public:

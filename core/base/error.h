@@ -52,6 +52,7 @@ inline constexpr ErrorReason kDataLoss{absl::StatusCode::kDataLoss, "DATA_LOSS"}
 inline constexpr ErrorReason kTooManyWriters{absl::StatusCode::kResourceExhausted,
                                              "TOO_MANY_WRITERS"};
 inline constexpr ErrorReason kLoading{absl::StatusCode::kUnavailable, "LOADING"};
+inline constexpr ErrorReason kMemoryLimit{absl::StatusCode::kResourceExhausted, "MEMORY_LIMIT"};
 inline constexpr ErrorReason kShuttingDown{absl::StatusCode::kUnavailable, "SHUTTING_DOWN"};
 }  // namespace reasons
 

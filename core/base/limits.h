@@ -41,6 +41,9 @@ struct Limits {
   // Lookups and long projections that wait for a thread. Beyond: RESOURCE_EXHAUSTED, with a hint
   // when to come back. Those that waited for a revision before are not turned away.
   std::int64_t waiting_lookups_max = 1024;
+  // Bytes of memory that all stores may take, with the appends that wait. Beyond: what would make a
+  // store grow is refused with RESOURCE_EXHAUSTED; what takes rows away is not. 0: no limit.
+  std::int64_t memory_bytes_max = 0;
 };
 
 }  // namespace softlookup

@@ -105,6 +105,7 @@ class EngineOfStores final : public Engine {
       : limits_(options.limits),
         log_(std::move(log)),
         loaded_(log_ == nullptr),
+        stores_(limits_.memory_bytes_max),
         pool_(options.thread_count, kUnlimited),
         waker_(1, kUnlimited),
         committer_(log_.get(), limits_.waiting_append_bytes_max) {}
@@ -207,8 +208,9 @@ EngineOfStores::~EngineOfStores() {
 absl::Status EngineOfStores::Load(LoadObserver& observer) {
   SOFTLOOKUP_ASSIGN_OR_RETURN(const std::vector<std::uint64_t> numbers, StoresIn(*log_));
   if (!numbers.empty()) last_store_number_ = numbers.back();
-  LoadStores(numbers, *log_, pool_, WakeUps(), observer,
-             [this](LoadedStore loaded) { stores_.Add(loaded.name, std::move(loaded.store)); });
+  LoadStores(numbers, *log_, pool_, WakeUps(), observer, [this](LoadedStore loaded) {
+    stores_.AddLoaded(loaded.name, std::move(loaded.store));
+  });
   loaded_ = true;
   return absl::OkStatus();
 }
@@ -336,7 +338,8 @@ void EngineOfStores::ProjectLater(InputsToAppend append, AppendAnswer answer, Ta
     return on_turn();
   }
   append.OwnInputs();
-  PostToPool([this, bytes, append = std::move(append), answer = std::move(answer),
+  PostToPool([this, bytes, waiting = MemoryBudget::Waiting(stores_.budget(), bytes),
+              append = std::move(append), answer = std::move(answer),
               on_turn = std::move(on_turn)]() mutable {
     const std::shared_ptr<AppendChain> chain = append.rows.chain;
     absl::StatusOr<RowsToAppend> rows = append.Project();

@@ -40,22 +40,35 @@ ListResult StoreTable::List(absl::string_view prefix, absl::string_view after,
   return result;
 }
 
-absl::Status StoreTable::CheckFree(absl::string_view name, std::int64_t count_max) const {
-  absl::ReaderMutexLock lock(&mutex_);
-  if (static_cast<std::int64_t>(stores_.size()) >= count_max) {
+absl::Status StoreTable::Reserve(const std::string& name, std::int64_t count_max) {
+  absl::MutexLock lock(&mutex_);
+  if (static_cast<std::int64_t>(stores_.size() + reserved_.size()) >= count_max) {
     return MakeError(reasons::kTooManyStores,
                      absl::StrCat("The server holds its limit of ", count_max, " stores"),
                      {{"limit", absl::StrCat(count_max)}});
   }
-  if (stores_.contains(name)) {
+  if (stores_.contains(name) || reserved_.contains(name)) {
     return MakeError(reasons::kStoreExists, absl::StrCat("There already is a store \"", name, "\""),
-                     {{"store", std::string(name)}});
+                     {{"store", name}});
   }
+  reserved_.insert(name);
   return absl::OkStatus();
 }
 
-void StoreTable::Add(const std::string& name, absl::StatusOr<std::shared_ptr<Store>> store) {
+void StoreTable::Release(const std::string& name) {
   absl::MutexLock lock(&mutex_);
+  reserved_.erase(name);
+}
+
+void StoreTable::Add(const std::string& name, std::shared_ptr<Store> store) {
+  absl::MutexLock lock(&mutex_);
+  reserved_.erase(name);
+  stores_.emplace(name, std::move(store));
+}
+
+void StoreTable::AddLoaded(const std::string& name, absl::StatusOr<std::shared_ptr<Store>> store) {
+  absl::MutexLock lock(&mutex_);
+  if (store.ok()) budget_.Add(static_cast<std::int64_t>((*store)->snapshot()->byte_size()));
   stores_.emplace(name, std::move(store));
 }
 

@@ -7,18 +7,26 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/btree_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "core/engine/memory_budget.h"
 #include "core/store/store.h"
 #include "softlookup/engine.h"
 
 namespace softlookup {
 
-// The stores of an engine by name. Thread-safe.
+// The stores of an engine by name, and the memory that they may take. Thread-safe, but for what the
+// budget says of itself.
 class StoreTable {
  public:
+  // As in Limits.
+  explicit StoreTable(std::int64_t memory_bytes_max) : budget_(memory_bytes_max) {}
+
+  MemoryBudget& budget() { return budget_; }
+
   // STORE_NOT_FOUND, INVALID_NAME about `field`, where the name stands in the request, or what is
   // wrong with the store.
   absl::StatusOr<std::shared_ptr<Store>> Find(absl::string_view field,
@@ -27,10 +35,16 @@ class StoreTable {
   // `after`.
   ListResult List(absl::string_view prefix, absl::string_view after, std::int64_t count_max) const;
 
-  // STORE_EXISTS if the name is taken, TOO_MANY_STORES if there are `count_max` already.
-  absl::Status CheckFree(absl::string_view name, std::int64_t count_max) const;
-  // There is no store of this name yet. One that cannot be served is its error.
-  void Add(const std::string& name, absl::StatusOr<std::shared_ptr<Store>> store);
+  // Keeps the name for a store to come: until Add or Release it is taken, but there is no such
+  // store. STORE_EXISTS if it is taken already, TOO_MANY_STORES if `count_max` names are.
+  absl::Status Reserve(const std::string& name, std::int64_t count_max);
+  void Release(const std::string& name);
+  // There is no store of this name yet.
+  void Add(const std::string& name, std::shared_ptr<Store> store);
+  // One that was kept, before anything else. If it cannot be served, it is its error. It stays also
+  // where that takes more memory than the stores may: what was acknowledged is not lost, but no
+  // store grows until there is room.
+  void AddLoaded(const std::string& name, absl::StatusOr<std::shared_ptr<Store>> store);
   // There is a store of this name.
   void Remove(absl::string_view name);
 
@@ -38,6 +52,8 @@ class StoreTable {
   mutable absl::Mutex mutex_;
   absl::btree_map<std::string, absl::StatusOr<std::shared_ptr<Store>>> stores_
       ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_set<std::string> reserved_ ABSL_GUARDED_BY(mutex_);
+  MemoryBudget budget_;
 };
 
 absl::Status StoreNotFound(absl::string_view name);

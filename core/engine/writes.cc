@@ -1,5 +1,6 @@
 #include "core/engine/writes.h"
 
+#include <optional>
 #include <utility>
 
 #include "absl/functional/function_ref.h"
@@ -17,7 +18,7 @@ namespace {
 template <typename Result>
 class StoreWrite : public Write {
  public:
-  StoreWrite(const StoreTable& table, std::shared_ptr<Store> store, WriteCallback<Result> callback)
+  StoreWrite(StoreTable& table, std::shared_ptr<Store> store, WriteCallback<Result> callback)
       : table_(table), store_(std::move(store)), callback_(std::move(callback)) {}
 
   absl::Status Stage(LogBatch* batch) override {
@@ -25,11 +26,15 @@ class StoreWrite : public Write {
     const std::string& name = store_->writer().newest()->config().name;
     SOFTLOOKUP_ASSIGN_OR_RETURN(const std::shared_ptr<Store> current, table_.Find("store", name));
     if (current != store_) return StoreNotFound(name);
-    SOFTLOOKUP_ASSIGN_OR_RETURN(snapshot_, WriteTo(store_->writer(), batch));
+    SOFTLOOKUP_RETURN_IF_ERROR(WriteWithinBudget());
+    if (batch != nullptr) Log(store_->writer(), *batch);
     return absl::OkStatus();
   }
   void Publish() final { store_->Publish(snapshot_); }
-  void Undo() final { store_->writer().Undo(); }
+  void Undo() final {
+    store_->writer().Undo();
+    table_.budget().Add(-growth_);
+  }
   void Answer(absl::Status status) final {
     if (!status.ok()) return callback_(std::move(status));
     callback_(MakeResult());
@@ -37,18 +42,47 @@ class StoreWrite : public Write {
 
  protected:
   // Returns the snapshot that shows the write.
-  virtual absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreWriter& writer,
-                                                                  LogBatch* batch) = 0;
+  virtual absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreWriter& writer) = 0;
+  // Adds what the log keeps of it, once it is written and within the budget.
+  virtual void Log(const StoreWriter& writer, LogBatch& batch) = 0;
+  // Whether a write that made `after` of `before` may be refused for the memory that it takes.
+  virtual bool IsBounded(const Snapshot& before, const Snapshot& after) const {
+    return after.byte_size() > before.byte_size();
+  }
   virtual Result MakeResult() = 0;
 
   const Store& store() const { return *store_; }
   const Snapshot& snapshot() const { return *snapshot_; }
 
  private:
-  const StoreTable& table_;
+  // What a write takes is known when it is made, so one that takes too much is made and taken back,
+  // by itself: those staged before it stay.
+  absl::Status WriteWithinBudget() {
+    StoreWriter& writer = store_->writer();
+    MemoryBudget& budget = table_.budget();
+    const std::shared_ptr<const Snapshot> before = writer.newest();
+    std::optional<StoreWriter::Mark> mark;
+    if (budget.has_limit()) mark = writer.MakeMark();
+    SOFTLOOKUP_ASSIGN_OR_RETURN(snapshot_, WriteTo(writer));
+    const std::int64_t growth = static_cast<std::int64_t>(snapshot_->byte_size()) -
+                                static_cast<std::int64_t>(before->byte_size());
+    if (mark && IsBounded(*before, *snapshot_)) {
+      absl::Status room = budget.Check(growth, bytes());
+      if (!room.ok()) {
+        writer.UndoTo(*mark);
+        return room;
+      }
+    }
+    growth_ = growth;
+    budget.Add(growth_);
+    return absl::OkStatus();
+  }
+
+  StoreTable& table_;
   const std::shared_ptr<Store> store_;
   WriteCallback<Result> callback_;
   std::shared_ptr<const Snapshot> snapshot_;
+  std::int64_t growth_ = 0;  // Of the store, in bytes.
 };
 
 MatrixView View(const std::vector<float>& floats, std::int64_t cols) {
@@ -86,19 +120,26 @@ class RefusedAppend final : public Write {
   WriteCallback<AppendResult> callback_;
 };
 
+// The memory that an append holds until it is answered, about. Memories are part of it from Stage
+// on.
+std::int64_t BytesOf(const RowsToAppend& rows, const StoreConfig& config) {
+  std::size_t bytes = 4 * (rows.keys.size() + rows.values.size()) + 8 * rows.ids.size();
+  for (const std::vector<std::string>& labels : rows.row_labels) {
+    bytes += sizeof(labels) + labels.size() * sizeof(labels[0]);
+    for (const std::string& label : labels) bytes += label.size();
+  }
+  return static_cast<std::int64_t>(bytes) +
+         8 * static_cast<std::int64_t>(rows.memories.size()) * (config.key_dim + config.value_dim);
+}
+
 class AppendWrite final : public StoreWrite<AppendResult> {
  public:
-  AppendWrite(const StoreTable& table, std::shared_ptr<Store> store, RowsToAppend rows,
+  AppendWrite(StoreTable& table, std::shared_ptr<Store> store, RowsToAppend rows,
               WriteCallback<AppendResult> callback)
-      : StoreWrite(table, std::move(store), std::move(callback)), rows_(std::move(rows)) {
-    // Its memories are part of it from Stage to Answer.
-    const std::shared_ptr<const Snapshot> snapshot = this->store().snapshot();
-    const StoreConfig& config = snapshot->config();
-    const auto floats = rows_.keys.size() + rows_.values.size();
-    bytes_ =
-        4 * static_cast<std::int64_t>(floats) +
-        8 * static_cast<std::int64_t>(rows_.memories.size()) * (config.key_dim + config.value_dim);
-  }
+      : StoreWrite(table, std::move(store), std::move(callback)),
+        rows_(std::move(rows)),
+        bytes_(BytesOf(rows_, this->store().snapshot()->config())),
+        waiting_(table.budget(), bytes_) {}
 
   absl::Status Stage(LogBatch* batch) override {
     return StageInChain(rows_.chain.get(), [&] { return StoreWrite::Stage(batch); });
@@ -108,25 +149,14 @@ class AppendWrite final : public StoreWrite<AppendResult> {
   std::int64_t bytes() const override { return bytes_; }
 
  protected:
-  absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreWriter& writer,
-                                                          LogBatch* batch) override {
-    const StoreConfig& config = writer.newest()->config();
-    const RowBatch rows{.keys = View(rows_.keys, config.key_dim),
-                        .values = View(rows_.values, config.value_dim),
-                        .ids = rows_.ids,
-                        .row_labels = rows_.row_labels,
-                        .on_conflict = rows_.on_conflict,
-                        .writer = rows_.writer,
-                        .sequence = rows_.sequence};
+  absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreWriter& writer) override {
     const std::uint64_t revision = writer.newest()->revision();
-    SOFTLOOKUP_ASSIGN_OR_RETURN(AppendOutcome outcome, writer.Append(rows));
-    const Snapshot& snapshot = *outcome.snapshot;
-    if (batch != nullptr && snapshot.revision() != revision) {
-      LogAppend(store().number(), outcome, rows, writer.FindWriter(rows.writer), *batch);
-    }
-    result_ = {.first_position = outcome.first_position,
-               .appended_count = outcome.appended_count,
-               .duplicate = outcome.duplicate,
+    SOFTLOOKUP_ASSIGN_OR_RETURN(outcome_, writer.Append(Batch(writer.newest()->config())));
+    const Snapshot& snapshot = *outcome_.snapshot;
+    changed_ = snapshot.revision() != revision;
+    result_ = {.first_position = outcome_.first_position,
+               .appended_count = outcome_.appended_count,
+               .duplicate = outcome_.duplicate,
                .row_count = snapshot.row_count(),
                .revision = snapshot.revision()};
     for (const std::size_t index : rows_.memories) {
@@ -135,49 +165,71 @@ class AppendWrite final : public StoreWrite<AppendResult> {
                                   .end = snapshot.row_count(),
                                   .revision = snapshot.revision()});
     }
-    return std::move(outcome.snapshot);
+    return outcome_.snapshot;
   }
+  void Log(const StoreWriter& writer, LogBatch& batch) override {
+    if (!changed_) return;
+    LogAppend(store().number(), outcome_, Batch(writer.newest()->config()),
+              writer.FindWriter(rows_.writer), batch);
+  }
+  // Also where the rows fit into the room that the store has already: beyond the limit none of them
+  // takes more. A duplicate takes nothing.
+  bool IsBounded(const Snapshot&, const Snapshot&) const override { return changed_; }
   AppendResult MakeResult() override { return std::move(result_); }
 
  private:
+  RowBatch Batch(const StoreConfig& config) const {
+    return {.keys = View(rows_.keys, config.key_dim),
+            .values = View(rows_.values, config.value_dim),
+            .ids = rows_.ids,
+            .row_labels = rows_.row_labels,
+            .on_conflict = rows_.on_conflict,
+            .writer = rows_.writer,
+            .sequence = rows_.sequence};
+  }
+
   const RowsToAppend rows_;
-  std::int64_t bytes_ = 0;
+  const std::int64_t bytes_;
+  const MemoryBudget::Waiting waiting_;
+  AppendOutcome outcome_;
+  bool changed_ = false;
   AppendResult result_;
 };
 
 class DeleteRowsWrite final : public StoreWrite<DeleteRowsResult> {
  public:
-  DeleteRowsWrite(const StoreTable& table, std::shared_ptr<Store> store, RowFilter filter,
+  DeleteRowsWrite(StoreTable& table, std::shared_ptr<Store> store, RowFilter filter,
                   WriteCallback<DeleteRowsResult> callback)
       : StoreWrite(table, std::move(store), std::move(callback)), filter_(std::move(filter)) {}
 
  protected:
-  absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreWriter& writer,
-                                                          LogBatch* batch) override {
-    SOFTLOOKUP_ASSIGN_OR_RETURN(DeleteOutcome outcome, writer.Delete(filter_));
-    if (batch != nullptr && outcome.deleted_count > 0) {
-      LogDelete(store().number(), outcome, *batch);
-    }
-    result_ = {.deleted_count = outcome.deleted_count, .revision = outcome.snapshot->revision()};
-    return std::move(outcome.snapshot);
+  absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreWriter& writer) override {
+    SOFTLOOKUP_ASSIGN_OR_RETURN(outcome_, writer.Delete(filter_));
+    result_ = {.deleted_count = outcome_.deleted_count, .revision = outcome_.snapshot->revision()};
+    return outcome_.snapshot;
   }
+  void Log(const StoreWriter&, LogBatch& batch) override {
+    if (outcome_.deleted_count > 0) LogDelete(store().number(), outcome_, batch);
+  }
+  // What takes rows away is how an operator comes back under the limit.
+  bool IsBounded(const Snapshot&, const Snapshot&) const override { return false; }
   DeleteRowsResult MakeResult() override { return result_; }
 
  private:
   const RowFilter filter_;
+  DeleteOutcome outcome_;
   DeleteRowsResult result_;
 };
 
 class UpdateWrite final : public StoreWrite<StoreInfo> {
  public:
-  UpdateWrite(const StoreTable& table, std::shared_ptr<Store> store, StoreUpdate update,
+  UpdateWrite(StoreTable& table, std::shared_ptr<Store> store, StoreUpdate update,
               WriteCallback<StoreInfo> callback)
       : StoreWrite(table, std::move(store), std::move(callback)), update_(std::move(update)) {}
 
  protected:
-  absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreWriter& writer,
-                                                          LogBatch* batch) override {
-    std::shared_ptr<const Snapshot> updated = writer.Update([this](StoreConfig& config) {
+  absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreWriter& writer) override {
+    return writer.Update([this](StoreConfig& config) {
       if (update_.score) {
         config.score = *update_.score == Score::kUnspecified ? Score::kScaledDot : *update_.score;
       }
@@ -185,8 +237,9 @@ class UpdateWrite final : public StoreWrite<StoreInfo> {
       if (update_.projection) config.projection = *update_.projection;
       if (update_.labels) config.labels = *update_.labels;
     });
-    if (batch != nullptr) LogConfig(store().number(), *updated, store().create_time(), *batch);
-    return updated;
+  }
+  void Log(const StoreWriter&, LogBatch& batch) override {
+    LogConfig(store().number(), snapshot(), store().create_time(), batch);
   }
   StoreInfo MakeResult() override { return store().InfoOf(snapshot()); }
 
@@ -196,14 +249,14 @@ class UpdateWrite final : public StoreWrite<StoreInfo> {
 
 class GetWriterWrite final : public StoreWrite<WriterInfo> {
  public:
-  GetWriterWrite(const StoreTable& table, std::shared_ptr<Store> store, std::string writer,
+  GetWriterWrite(StoreTable& table, std::shared_ptr<Store> store, std::string writer,
                  WriteCallback<WriterInfo> callback)
       : StoreWrite(table, std::move(store), std::move(callback)), writer_(std::move(writer)) {}
 
   Sync sync() const override { return Sync::kNo; }
 
  protected:
-  absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreWriter& writer, LogBatch*) override {
+  absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreWriter& writer) override {
     const WriterState* state = writer.FindWriter(writer_);
     if (state == nullptr) {
       return MakeError(reasons::kWriterNotFound,
@@ -213,6 +266,7 @@ class GetWriterWrite final : public StoreWrite<WriterInfo> {
     result_ = {.last_sequence = state->last_sequence, .last_position = state->last_position};
     return writer.newest();
   }
+  void Log(const StoreWriter&, LogBatch&) override {}
   WriterInfo MakeResult() override { return result_; }
 
  private:
@@ -232,23 +286,36 @@ class CreateStoreWrite final : public Write {
         store_count_max_(store_count_max),
         callback_(std::move(callback)) {}
 
-  bool alone() const override { return true; }
-
+  // Not alone: nothing else is staged to a store that nobody finds yet, and its name is reserved.
   absl::Status Stage(LogBatch* batch) override {
-    SOFTLOOKUP_RETURN_IF_ERROR(table_.CheckFree(config_.name, store_count_max_));
+    SOFTLOOKUP_RETURN_IF_ERROR(table_.Reserve(config_.name, store_count_max_));
     store_ = std::make_shared<Store>(number_, std::make_unique<StoreWriter>(config_), absl::Now(),
                                      executor_);
+    absl::Status room = table_.budget().Check(StoreBytes(), /*own_waiting_bytes=*/0);
+    if (!room.ok()) {
+      table_.Release(config_.name);
+      return room;
+    }
+    table_.budget().Add(StoreBytes());
     if (batch != nullptr) LogConfig(number_, *store_->snapshot(), store_->create_time(), *batch);
     return absl::OkStatus();
   }
   void Publish() override { table_.Add(config_.name, store_); }
-  void Undo() override {}
+  void Undo() override {
+    table_.Release(config_.name);
+    table_.budget().Add(-StoreBytes());
+  }
   void Answer(absl::Status status) override {
     if (!status.ok()) return callback_(std::move(status));
     callback_(store_->info());
   }
 
  private:
+  // Of the store without rows, as it is until it is published.
+  std::int64_t StoreBytes() const {
+    return static_cast<std::int64_t>(store_->snapshot()->byte_size());
+  }
+
   StoreTable& table_;
   const std::uint64_t number_;
   const StoreConfig config_;
@@ -273,6 +340,7 @@ class DeleteStoreWrite final : public Write {
   }
   void Publish() override {
     table_.Remove(name_);
+    table_.budget().Add(-static_cast<std::int64_t>(store_->snapshot()->byte_size()));
     store_->Close(StoreNotFound(name_));
   }
   void Undo() override {}
@@ -287,7 +355,7 @@ class DeleteStoreWrite final : public Write {
 
 }  // namespace
 
-std::unique_ptr<Write> MakeAppend(const StoreTable& table, std::shared_ptr<Store> store,
+std::unique_ptr<Write> MakeAppend(StoreTable& table, std::shared_ptr<Store> store,
                                   RowsToAppend rows, WriteCallback<AppendResult> callback) {
   return std::make_unique<AppendWrite>(table, std::move(store), std::move(rows),
                                        std::move(callback));
@@ -298,19 +366,19 @@ std::unique_ptr<Write> MakeRefusedAppend(absl::Status status, std::shared_ptr<Ap
   return std::make_unique<RefusedAppend>(std::move(status), std::move(chain), std::move(callback));
 }
 
-std::unique_ptr<Write> MakeDeleteRows(const StoreTable& table, std::shared_ptr<Store> store,
+std::unique_ptr<Write> MakeDeleteRows(StoreTable& table, std::shared_ptr<Store> store,
                                       RowFilter filter, WriteCallback<DeleteRowsResult> callback) {
   return std::make_unique<DeleteRowsWrite>(table, std::move(store), std::move(filter),
                                            std::move(callback));
 }
 
-std::unique_ptr<Write> MakeUpdate(const StoreTable& table, std::shared_ptr<Store> store,
+std::unique_ptr<Write> MakeUpdate(StoreTable& table, std::shared_ptr<Store> store,
                                   StoreUpdate update, WriteCallback<StoreInfo> callback) {
   return std::make_unique<UpdateWrite>(table, std::move(store), std::move(update),
                                        std::move(callback));
 }
 
-std::unique_ptr<Write> MakeGetWriter(const StoreTable& table, std::shared_ptr<Store> store,
+std::unique_ptr<Write> MakeGetWriter(StoreTable& table, std::shared_ptr<Store> store,
                                      std::string writer, WriteCallback<WriterInfo> callback) {
   return std::make_unique<GetWriterWrite>(table, std::move(store), std::move(writer),
                                           std::move(callback));

@@ -36,21 +36,21 @@ struct RowsToAppend {
   std::shared_ptr<AppendChain> chain;  // May be null.
 };
 
-std::unique_ptr<Write> MakeAppend(const StoreTable& table, std::shared_ptr<Store> store,
+std::unique_ptr<Write> MakeAppend(StoreTable& table, std::shared_ptr<Store> store,
                                   RowsToAppend rows, WriteCallback<AppendResult> callback);
 
 // An append that is refused with `status`, in its turn.
 std::unique_ptr<Write> MakeRefusedAppend(absl::Status status, std::shared_ptr<AppendChain> chain,
                                          WriteCallback<AppendResult> callback);
 
-std::unique_ptr<Write> MakeDeleteRows(const StoreTable& table, std::shared_ptr<Store> store,
+std::unique_ptr<Write> MakeDeleteRows(StoreTable& table, std::shared_ptr<Store> store,
                                       RowFilter filter, WriteCallback<DeleteRowsResult> callback);
 
-std::unique_ptr<Write> MakeUpdate(const StoreTable& table, std::shared_ptr<Store> store,
+std::unique_ptr<Write> MakeUpdate(StoreTable& table, std::shared_ptr<Store> store,
                                   StoreUpdate update, WriteCallback<StoreInfo> callback);
 
 // What GetWriter answers, in its turn: whatever was posted before counts. Changes nothing.
-std::unique_ptr<Write> MakeGetWriter(const StoreTable& table, std::shared_ptr<Store> store,
+std::unique_ptr<Write> MakeGetWriter(StoreTable& table, std::shared_ptr<Store> store,
                                      std::string writer, WriteCallback<WriterInfo> callback);
 
 // `number` and `executor` are the store's, if it is made.

@@ -24,7 +24,9 @@ class AverageMemory final : public RunningMemory {
   MemoryValue Read() const override;
   bool has_windows() const override { return true; }
   MemoryValue ReadSince(const RunningMemory& earlier) const override;
-  std::int64_t bytes() const override { return 16 * (keys_.dim() + values_.dim()); }
+  std::int64_t bytes() const override {
+    return HeapBytes(sizeof(*this)) + keys_.heap_bytes() + values_.heap_bytes();
+  }
 
  protected:
   Parts parts() override {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "core/memory/heap_bytes.h"
 
 namespace softlookup {
 
@@ -26,6 +27,9 @@ class CompensatedSum {
 
   absl::Span<double> high() { return absl::MakeSpan(high_); }
   absl::Span<double> low() { return absl::MakeSpan(low_); }
+
+  // Memory that it takes beside the object itself.
+  std::int64_t heap_bytes() const { return HeapBytes(high_) + HeapBytes(low_); }
 
  private:
   std::vector<double> high_;

@@ -19,7 +19,7 @@ class DecayedMemory final : public RunningMemory {
     sum_.Add(decay_, key, key_stride, value);
   }
   MemoryValue Read() const override { return sum_.Read(normalise_); }
-  std::int64_t bytes() const override { return sum_.bytes(); }
+  std::int64_t bytes() const override { return HeapBytes(sizeof(*this)) + sum_.heap_bytes(); }
 
  protected:
   Parts parts() override { return sum_.parts(); }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "core/memory/heap_bytes.h"
 #include "softlookup/memory.h"
 
 namespace softlookup {
@@ -42,9 +43,8 @@ class ForgettingSum {
     return {absl::MakeSpan(sum_.key), absl::MakeSpan(sum_.value), {&sum_.weight, 1}};
   }
 
-  std::int64_t bytes() const {
-    return static_cast<std::int64_t>(sizeof(double) * (sum_.key.size() + sum_.value.size()));
-  }
+  // Memory that it takes beside the object itself.
+  std::int64_t heap_bytes() const { return HeapBytes(sum_.key) + HeapBytes(sum_.value); }
 
  private:
   MemoryValue sum_;

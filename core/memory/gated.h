@@ -23,7 +23,7 @@ class GatedMemory final : public RunningMemory {
   }
   void Add(const float* key, std::int64_t key_stride, const float* value) override;
   MemoryValue Read() const override { return sum_.Read(normalise_); }
-  std::int64_t bytes() const override { return sum_.bytes(); }
+  std::int64_t bytes() const override { return HeapBytes(sizeof(*this)) + sum_.heap_bytes(); }
 
  protected:
   Parts parts() override { return sum_.parts(); }

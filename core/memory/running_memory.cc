@@ -6,6 +6,7 @@
 #include "core/memory/average.h"
 #include "core/memory/decayed.h"
 #include "core/memory/gated.h"
+#include "core/memory/heap_bytes.h"
 
 namespace softlookup {
 
@@ -48,12 +49,14 @@ std::unique_ptr<RunningMemory> MakeRunningMemory(const MemorySpec& spec, std::in
 
 MemorySet::MemorySet(const std::vector<MemorySpec>& specs, std::int64_t key_dim,
                      std::int64_t value_dim) {
+  memories_.reserve(specs.size());
   for (const MemorySpec& spec : specs) {
     memories_.push_back(MakeRunningMemory(spec, key_dim, value_dim));
   }
 }
 
 MemorySet::MemorySet(const MemorySet& other) {
+  memories_.reserve(other.memories_.size());
   for (const auto& memory : other.memories_) memories_.push_back(memory->Clone());
 }
 
@@ -75,7 +78,7 @@ bool MemorySet::Restore(absl::Span<const double> state) {
 }
 
 std::int64_t MemorySet::bytes() const {
-  std::int64_t bytes = 0;
+  std::int64_t bytes = SharedBytes<MemorySet>() + HeapBytes(memories_);
   for (const auto& memory : memories_) bytes += memory->bytes();
   return bytes;
 }

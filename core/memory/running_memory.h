@@ -31,7 +31,7 @@ class RunningMemory {
   // What it would hold had it begun after `earlier`, a former state of this memory.
   virtual MemoryValue ReadSince(const RunningMemory& earlier) const;
 
-  // Memory that it takes.
+  // Memory that it takes, but for what all its copies share.
   virtual std::int64_t bytes() const = 0;
 
   // Appends all that it holds to `state`, and takes it from the front of what was saved. Restore
@@ -58,6 +58,7 @@ class MemorySet {
 
   void Add(const float* key, std::int64_t key_stride, const float* value);
   const RunningMemory& operator[](std::size_t index) const { return *memories_[index]; }
+  // Memory that it takes, itself included.
   std::int64_t bytes() const;
 
   // As those of each memory, in order. Restore wants all of `state` and no more.

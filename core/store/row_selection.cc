@@ -41,7 +41,7 @@ class TagFilter {
     const std::optional<std::uint64_t> id = tags.id(row);
     if (!ids_.empty() && !(id && ids_.contains(*id))) return false;
     if (id && exclude_ids_.contains(*id)) return false;
-    const std::vector<std::uint32_t>& labels = tags.labels(row);
+    const absl::Span<const std::uint32_t> labels = tags.labels(row);
     const auto any_in = [&labels](const auto& numbers) {
       return std::any_of(labels.begin(), labels.end(),
                          [&](std::uint32_t label) { return numbers.contains(label); });

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <utility>
+
+#include "core/memory/heap_bytes.h"
 
 namespace softlookup {
 
@@ -22,8 +23,7 @@ std::uint32_t LabelDictionary::Intern(absl::string_view label) {
   if (found != numbers_.end()) return found->second;
   const std::uint32_t number = static_cast<std::uint32_t>(names_.size());
   numbers_.emplace(names_.emplace_back(label), number);
-  bytes_ +=
-      static_cast<std::int64_t>(sizeof(std::string) + 2 * sizeof(absl::string_view) + label.size());
+  name_bytes_ += HeapBytes(names_.back());
   return number;
 }
 
@@ -39,29 +39,54 @@ absl::string_view LabelDictionary::NameOf(std::uint32_t number) const {
   return names_[number];
 }
 
-std::int64_t LabelDictionary::bytes() const {
+std::uint32_t LabelDictionary::size() const {
   absl::ReaderMutexLock lock(&mutex_);
-  return bytes_;
+  return static_cast<std::uint32_t>(names_.size());
+}
+
+void LabelDictionary::Truncate(std::uint32_t size) {
+  absl::MutexLock lock(&mutex_);
+  if (names_.size() <= size) return;
+  while (names_.size() > size) {
+    numbers_.erase(names_.back());
+    name_bytes_ -= HeapBytes(names_.back());
+    names_.pop_back();
+  }
+  numbers_.rehash(0);
+}
+
+std::int64_t LabelDictionary::bytes() const {
+  // Names lie in pieces of 512 bytes, which a table of at least 8 points to.
+  constexpr std::size_t kPieceBytes = 512;
+  absl::ReaderMutexLock lock(&mutex_);
+  const std::size_t pieces = names_.size() * sizeof(std::string) / kPieceBytes + 1;
+  return SharedBytes<LabelDictionary>() + name_bytes_ +
+         static_cast<std::int64_t>(pieces) * HeapBytes(kPieceBytes) +
+         HeapBytes(std::max<std::size_t>(8, pieces + 2) * sizeof(void*)) +
+         HashTableBytes(numbers_.capacity(), sizeof(*numbers_.begin()));
 }
 
 void RowTags::Add(std::int64_t row, std::optional<std::uint64_t> id,
-                  std::vector<std::uint32_t> labels) {
-  ids_.resize(row + 1);
-  labels_.resize(row + 1);
+                  absl::Span<const std::uint32_t> labels) {
   if (id) {
     has_id_.Set(row);
+    ids_.resize(row + 1);
     ids_[row] = *id;
   }
-  labels_[row] = std::move(labels);
+  if (labels.empty()) return;
+  label_ends_.resize(row + 1, static_cast<std::uint16_t>(labels_.size()));
+  labels_.insert(labels_.end(), labels.begin(), labels.end());
+  label_ends_[row] = static_cast<std::uint16_t>(labels_.size());
+}
+
+void RowTags::ShrinkToFit() {
+  ids_.shrink_to_fit();
+  labels_.shrink_to_fit();
+  label_ends_.shrink_to_fit();
 }
 
 std::int64_t RowTags::bytes() const {
-  std::int64_t bytes = static_cast<std::int64_t>(sizeof(*this) + ids_.capacity() * sizeof(ids_[0]) +
-                                                 labels_.capacity() * sizeof(labels_[0]));
-  for (const auto& labels : labels_) {
-    bytes += static_cast<std::int64_t>(labels.capacity() * sizeof(labels[0]));
-  }
-  return bytes;
+  return SharedBytes<RowTags>() + HeapBytes(ids_) + HeapBytes(labels_) + HeapBytes(label_ends_);
 }
 
 }  // namespace softlookup

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
+#include "core/base/limits.h"
 #include "core/kernels/panel.h"
 
 namespace softlookup {
@@ -42,46 +45,57 @@ class RowMask {
   std::array<std::uint64_t, kernels::kBlockRowsMax / 64> words_ = {};
 };
 
-// The labels of a store by number, so that a row holds numbers. Labels are added and never go, so a
-// snapshot may share the dictionary with the writer. Thread-safe.
+// The labels of a store by number, so that a row holds numbers. Labels that a snapshot shows never
+// go, so it may share the dictionary with the writer. Thread-safe.
 class LabelDictionary {
  public:
+  std::uint32_t size() const;
   std::uint32_t Intern(absl::string_view label);
   std::optional<std::uint32_t> Find(absl::string_view label) const;
   // A number that Intern or Find returned. The view lives as long as the dictionary.
   absl::string_view NameOf(std::uint32_t number) const;
+  // Forgets the labels from number `size` on, which nobody reads any more.
+  void Truncate(std::uint32_t size);
+  // Memory that it takes, itself included.
   std::int64_t bytes() const;
 
  private:
   mutable absl::Mutex mutex_;
   std::deque<std::string> names_ ABSL_GUARDED_BY(mutex_);  // Names stay where they are.
   absl::flat_hash_map<absl::string_view, std::uint32_t> numbers_ ABSL_GUARDED_BY(mutex_);
-  std::int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::int64_t name_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // That names have allocated.
 };
 
 // The ids and labels of a block's rows. A block whose rows have none has no RowTags.
 class RowTags {
  public:
   // Adds row `row`, not before the last one added; rows between have neither.
-  void Add(std::int64_t row, std::optional<std::uint64_t> id, std::vector<std::uint32_t> labels);
+  void Add(std::int64_t row, std::optional<std::uint64_t> id,
+           absl::Span<const std::uint32_t> labels);
+  // Gives back the room for further rows.
+  void ShrinkToFit();
 
   std::optional<std::uint64_t> id(std::int64_t row) const {
-    if (row >= row_count() || !has_id_[row]) return std::nullopt;
+    if (!has_id_[row]) return std::nullopt;
     return ids_[row];
   }
   // In the order in which they were given.
-  const std::vector<std::uint32_t>& labels(std::int64_t row) const {
-    static const std::vector<std::uint32_t> kNone;
-    return row < row_count() ? labels_[row] : kNone;
+  absl::Span<const std::uint32_t> labels(std::int64_t row) const {
+    if (row >= static_cast<std::int64_t>(label_ends_.size())) return {};
+    const std::size_t begin = row == 0 ? 0 : label_ends_[row - 1];
+    return absl::MakeConstSpan(labels_).subspan(begin, label_ends_[row] - begin);
   }
+  // Memory that they take, themselves included.
   std::int64_t bytes() const;
 
  private:
-  std::int64_t row_count() const { return static_cast<std::int64_t>(ids_.size()); }
+  static_assert(kernels::kBlockRowsMax * kRowLabelCountMax <=
+                std::numeric_limits<std::uint16_t>::max());
 
   RowMask has_id_;
-  std::vector<std::uint64_t> ids_;
-  std::vector<std::vector<std::uint32_t>> labels_;
+  std::vector<std::uint64_t> ids_;         // Up to the last row that has one.
+  std::vector<std::uint32_t> labels_;      // Of all rows, one after another.
+  std::vector<std::uint16_t> label_ends_;  // In labels_, up to the last row that has any.
 };
 
 }  // namespace softlookup

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/memory/heap_bytes.h"
+
 namespace softlookup {
 
 // A list that is cheap to copy: copies share their elements, and changing one leaves the others as
@@ -20,12 +22,22 @@ class SharedList {
   }
   const T& back() const { return (*this)[size_ - 1]; }
 
+  // Memory that it takes, but for the object itself and what its elements have allocated.
+  std::int64_t bytes() const {
+    if (size_ == 0) return 0;
+    const std::int64_t full = size_ / kChunkSize, rest = size_ % kChunkSize;
+    std::int64_t bytes = SharedBytes<Chunks>() + HeapBytes(*chunks_);
+    bytes += full * (SharedBytes<Chunk>() + HeapBytes(kChunkSize * sizeof(T)));
+    return rest == 0 ? bytes : bytes + SharedBytes<Chunk>() + HeapBytes(rest * sizeof(T));
+  }
+
   // Calls change(index, element) for every element of the copies that this list goes on with; other
   // lists keep theirs. Costs a copy of the list.
   template <typename Change>
   void Transform(const Change& change) {
     if (size_ == 0) return;
     auto chunks = std::make_shared<Chunks>();
+    chunks->reserve(chunks_->size());
     std::int64_t index = 0;
     for (const auto& old_chunk : *chunks_) {
       auto chunk = std::make_shared<Chunk>(*old_chunk);
@@ -45,10 +57,14 @@ class SharedList {
   }
 
   void push_back(T value) {
-    auto chunks =
-        chunks_ == nullptr ? std::make_shared<Chunks>() : std::make_shared<Chunks>(*chunks_);
+    const std::int64_t kept = size_ % kChunkSize;
+    // With room for what they get, and no more.
+    auto chunks = std::make_shared<Chunks>();
+    chunks->reserve(size_ / kChunkSize + 1);
+    if (chunks_ != nullptr) *chunks = *chunks_;
     auto chunk = std::make_shared<Chunk>();
-    if (size_ % kChunkSize == 0) {
+    chunk->reserve(kept + 1);
+    if (kept == 0) {
       chunks->emplace_back();
     } else {
       *chunk = *chunks->back();

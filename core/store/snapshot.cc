@@ -5,11 +5,23 @@
 #include <utility>
 #include <vector>
 
+#include "core/memory/heap_bytes.h"
+
 namespace softlookup {
 
+namespace {
+
+// Of memory `index`, as Snapshot numbers them.
+const MemorySpec& SpecOf(const StoreConfig& config, std::size_t index) {
+  static const auto& average = *new MemorySpec{.name = "average", .kind = MemoryKind::kAverage};
+  return index == 0 ? average : config.memories[index - 1];
+}
+
+}  // namespace
+
 MemorySet MemorySetOf(const StoreConfig& config) {
-  std::vector<MemorySpec> specs = {{.name = "average", .kind = MemoryKind::kAverage}};
-  specs.insert(specs.end(), config.memories.begin(), config.memories.end());
+  std::vector<MemorySpec> specs;
+  for (std::size_t i = 0; i <= config.memories.size(); ++i) specs.push_back(SpecOf(config, i));
   return MemorySet(specs, config.key_dim, config.value_dim);
 }
 
@@ -29,9 +41,18 @@ void RowBounds::Add(const float* key, const float* value, const StoreConfig& con
   }
 }
 
+std::int64_t RowBounds::bytes() const {
+  return SharedBytes<RowBounds>() + HeapBytes(key_norms_max);
+}
+
 std::int64_t PackedRows::bytes() const {
-  return static_cast<std::int64_t>(sizeof(PackedRows) + offsets.capacity() * 2) +
-         (panels == nullptr ? 0 : panels->bytes());
+  return SharedBytes<PackedRows>() + HeapBytes(offsets) + (panels == nullptr ? 0 : panels->bytes());
+}
+
+std::int64_t SealedBlock::bytes() const {
+  return panels->bytes() + (packed == nullptr ? 0 : packed->bytes()) + bounds->bytes() +
+         (memories_before == nullptr ? 0 : memories_before->bytes()) +
+         (tags == nullptr ? 0 : tags->bytes()) + (live == nullptr ? 0 : SharedBytes<RowMask>());
 }
 
 std::shared_ptr<const PackedRows> PackLiveRows(const PanelBuffer& panels,
@@ -42,6 +63,7 @@ std::shared_ptr<const PackedRows> PackLiveRows(const PanelBuffer& panels,
   for (std::int64_t row = 0; row < row_count; ++row) {
     if (live[row]) packed->offsets.push_back(static_cast<std::uint16_t>(row));
   }
+  packed->offsets.shrink_to_fit();
   if (packed->offsets.empty()) return packed;
   auto buffer =
       std::make_shared<PanelBuffer>(shape, (packed->row_count() + kPanelRows - 1) / kPanelRows);
@@ -100,8 +122,14 @@ PositionedBlock Snapshot::BlockAt(std::int64_t index) const {
   return block;
 }
 
-const MemorySet& Snapshot::MemoriesBefore(std::int64_t index) const {
-  return index < sealed_.size() ? *sealed_[index].memories_before : *tail_.memories_before;
+const MemorySet* Snapshot::KeptMemoriesBefore(std::int64_t index) const {
+  return index < sealed_.size() ? sealed_[index].memories_before.get()
+                                : tail_.memories_before.get();
+}
+
+MemorySet Snapshot::MemoriesBefore(std::int64_t index) const {
+  const MemorySet* kept = KeptMemoriesBefore(index);
+  return kept == nullptr ? MemorySetOf(*config_) : *kept;
 }
 
 const RowBounds& Snapshot::BoundsOf(std::int64_t index) const {
@@ -124,10 +152,15 @@ Snapshot::Blocks Snapshot::BlocksOf(std::uint64_t begin, std::uint64_t end) cons
 
 std::unique_ptr<RunningMemory> Snapshot::MemoryAsOf(std::uint64_t position,
                                                     std::size_t index) const {
-  if (position == 0) return MemorySetOf(*config_)[index].Clone();
   // From the block of the last row before it, so that there is always one.
-  const std::int64_t block_index = static_cast<std::int64_t>(position - 1) / block_rows_;
-  std::unique_ptr<RunningMemory> memory = MemoriesBefore(block_index)[index].Clone();
+  const std::int64_t block_index =
+      position == 0 ? 0 : static_cast<std::int64_t>(position - 1) / block_rows_;
+  const MemorySet* before = KeptMemoriesBefore(block_index);
+  std::unique_ptr<RunningMemory> memory =
+      before == nullptr
+          ? MakeRunningMemory(SpecOf(*config_, index), config_->key_dim, config_->value_dim)
+          : (*before)[index].Clone();
+  if (position == 0) return memory;
   const kernels::BlockView block = HistoryAt(block_index);
   const std::int64_t end = static_cast<std::int64_t>(position) - block_index * block_rows_;
   for (std::int64_t row = 0; row < end; ++row) {

@@ -25,6 +25,8 @@ struct RowBounds {
   std::vector<float> key_norms_max;  // One a head; none before the first row.
 
   void Add(const float* key, const float* value, const StoreConfig& config);
+  // Memory that they take, themselves included.
+  std::int64_t bytes() const;
 };
 
 // The live rows of a sealed block that has few: what lookups read instead of the block.
@@ -33,6 +35,7 @@ struct PackedRows {
   std::vector<std::uint16_t> offsets;         // Where in the block each row was, ascending.
 
   std::int64_t row_count() const { return static_cast<std::int64_t>(offsets.size()); }
+  // Memory that they take, themselves included.
   std::int64_t bytes() const;
 };
 
@@ -47,9 +50,13 @@ struct SealedBlock {
   std::shared_ptr<const PanelBuffer> panels;
   std::shared_ptr<const PackedRows> packed;  // Null: most rows are live.
   std::shared_ptr<const RowBounds> bounds;
-  std::shared_ptr<const MemorySet> memories_before;  // As of this block's first row.
-  std::shared_ptr<const RowTags> tags;               // Null: no row has any.
-  std::shared_ptr<const RowMask> live;               // Rows not deleted. Null: all.
+  // As of this block's first row. Null: no row was before it.
+  std::shared_ptr<const MemorySet> memories_before;
+  std::shared_ptr<const RowTags> tags;  // Null: no row has any.
+  std::shared_ptr<const RowMask> live;  // Rows not deleted. Null: all.
+
+  // Memory that all of this takes; the block itself lies in a SharedList.
+  std::int64_t bytes() const;
 };
 
 // The block that still grows, as one snapshot sees it. Its full panels are shared with the writer,
@@ -78,6 +85,11 @@ class Snapshot {
     return static_cast<std::uint64_t>(sealed_.size() * block_rows_ + tail_.row_count);
   }
   std::uint64_t live_row_count() const { return row_count() - deleted_count_; }
+  // Memory that the store takes as long as nobody reads an older snapshot of it, as the allocator
+  // counts it: rows, with the room that was made for more of them, in blocks and packed; their ids,
+  // labels and masks; the memories at the start of every block; the store's dictionaries of ids,
+  // labels and writers; its configuration; and what every store takes. What the log keeps in memory
+  // of it does not count.
   std::uint64_t byte_size() const { return byte_size_; }
 
   using Blocks = absl::InlinedVector<PositionedBlock, 1>;
@@ -105,7 +117,7 @@ class Snapshot {
   std::int64_t block_rows() const { return block_rows_; }
   kernels::BlockView HistoryAt(std::int64_t index) const;
   // The memories as of the first row of block `index`, which has one.
-  const MemorySet& MemoriesBefore(std::int64_t index) const;
+  MemorySet MemoriesBefore(std::int64_t index) const;
   const RowBounds& BoundsOf(std::int64_t index) const;
   // The rows of block `index` that are not deleted. Null: all.
   const RowMask* LiveRowsOf(std::int64_t index) const;
@@ -118,6 +130,8 @@ class Snapshot {
 
   // Block `index` with its live rows.
   PositionedBlock BlockAt(std::int64_t index) const;
+  // Null: no row is before that block.
+  const MemorySet* KeptMemoriesBefore(std::int64_t index) const;
 
   std::shared_ptr<const StoreConfig> config_;
   kernels::PanelShape shape_;

@@ -36,7 +36,9 @@ absl::Status StoreLoader::AddBlockStart(std::uint64_t index, absl::Span<const do
                                         absl::Span<const float> bounds_before) {
   const StoreConfig& config = *writer_->state_.config;
   const std::uint64_t position = index * static_cast<std::uint64_t>(writer_->block_rows_);
-  BlockStart start{.memories = std::make_shared<MemorySet>(MemorySetOf(config))};
+  // A copy, which shares what all memories of a store share.
+  if (no_rows_ == nullptr) no_rows_ = std::make_shared<const MemorySet>(MemorySetOf(config));
+  BlockStart start{.memories = std::make_shared<MemorySet>(*no_rows_)};
   if (!start.memories->Restore(memories)) return Incomplete("memories of another shape", position);
   if (index > 0) {
     if (bounds_before.size() != 2 + static_cast<std::size_t>(config.num_heads)) {
@@ -55,7 +57,7 @@ void StoreLoader::AddLiveRows(std::uint64_t index, const RowMask& live) {
 }
 
 void StoreLoader::AddWriter(const std::string& writer, WriterState state) {
-  writer_->writers_[writer] = state;
+  writer_->SetWriter(writer, state);
 }
 
 absl::Status StoreLoader::AddRows(std::uint64_t first_position, std::uint64_t count,
@@ -109,13 +111,14 @@ void StoreLoader::TagRow(std::uint64_t position, std::optional<std::uint64_t> id
     if (dictionary == nullptr) dictionary = std::make_shared<LabelDictionary>();
     numbers.push_back(dictionary->Intern(label));
   }
-  tags_->Add(static_cast<std::int64_t>(position % block_rows()), id, std::move(numbers));
+  tags_->Add(static_cast<std::int64_t>(position % block_rows()), id, numbers);
 }
 
 SealedBlock StoreLoader::TakeBlock(std::uint64_t index, RowBounds bounds) {
+  if (tags_ != nullptr) tags_->ShrinkToFit();
   SealedBlock block{.panels = std::move(panels_),
                     .bounds = std::make_shared<const RowBounds>(std::move(bounds)),
-                    .memories_before = starts_[index].memories,
+                    .memories_before = index == 0 ? nullptr : starts_[index].memories,
                     .tags = std::move(tags_)};
   const std::uint64_t begin = index * block_rows();
   const std::int64_t rows = static_cast<std::int64_t>(loaded_ - begin);
@@ -133,12 +136,7 @@ SealedBlock StoreLoader::TakeBlock(std::uint64_t index, RowBounds bounds) {
   return block;
 }
 
-void StoreLoader::Seal(SealedBlock block) {
-  StoreWriter::State& state = writer_->state_;
-  if (block.tags != nullptr) state.tag_bytes += block.tags->bytes();
-  writer_->PackIfFewAreLive(block);
-  state.sealed.push_back(std::move(block));
-}
+void StoreLoader::Seal(SealedBlock block) { writer_->AddSealed(std::move(block)); }
 
 absl::StatusOr<std::unique_ptr<StoreWriter>> StoreLoader::Finish() {
   if (loaded_ != row_count_) return Incomplete("rows are missing", loaded_);
@@ -171,7 +169,7 @@ absl::StatusOr<std::unique_ptr<StoreWriter>> StoreLoader::Finish() {
       Seal(std::move(block));
     } else {
       state.tail_rows = rows;
-      state.tail_panels = panels;
+      state.tail_panels = rows < kPanelRows ? nullptr : panels;
       state.tail_bounds = *block.bounds;
       state.tail_tags = block.tags;
       state.tail_live = block.live;

@@ -52,7 +52,8 @@ class StoreLoader {
 
   std::unique_ptr<StoreWriter> writer_;
   const std::uint64_t row_count_;
-  std::uint64_t loaded_ = 0;  // Rows so far.
+  std::uint64_t loaded_ = 0;                  // Rows so far.
+  std::shared_ptr<const MemorySet> no_rows_;  // The memories before any.
   std::map<std::uint64_t, BlockStart> starts_;
   std::map<std::uint64_t, std::shared_ptr<const RowMask>> live_;
   // Of the block in progress.

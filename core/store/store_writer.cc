@@ -8,7 +8,9 @@
 #include "core/base/error.h"
 #include "core/base/limits.h"
 #include "core/base/status_macros.h"
+#include "core/memory/heap_bytes.h"
 #include "core/store/row_selection.h"
+#include "core/store/store.h"
 
 namespace softlookup {
 namespace {
@@ -19,6 +21,33 @@ constexpr std::int64_t kBlockBytesMax = std::int64_t{512} << 10;
 
 // A sealed block with at most this part of its rows live has them packed, too.
 constexpr std::int64_t kPackedPart = 4;
+
+// What every store takes, the entry in its engine's table included.
+constexpr std::int64_t FixedBytes() {
+  constexpr std::int64_t kTableEntryBytes = 96;
+  return HeapBytes(sizeof(StoreWriter)) + SharedBytes<Snapshot>() + SharedBytes<Store>() +
+         kTableEntryBytes;
+}
+
+std::int64_t ConfigBytes(const StoreConfig& config) {
+  // The name is in the engine's table, too.
+  std::int64_t bytes = SharedBytes<StoreConfig>() + 2 * HeapBytes(config.name);
+  bytes += HeapBytes(config.memories);
+  for (const MemorySpec& memory : config.memories) {
+    // The gate is in the memory itself, too.
+    bytes += HeapBytes(memory.name) + 2 * HeapBytes(memory.gate);
+  }
+  constexpr std::size_t kTreeNodeBytes = 32;
+  for (const auto& [key, value] : config.labels) {
+    bytes +=
+        HeapBytes(kTreeNodeBytes + 2 * sizeof(std::string)) + HeapBytes(key) + HeapBytes(value);
+  }
+  if (const Projection* projection = config.projection.get()) {
+    bytes += SharedBytes<Projection>() + HeapBytes(projection->query) + HeapBytes(projection->key) +
+             HeapBytes(projection->value);
+  }
+  return bytes;
+}
 
 }  // namespace
 
@@ -32,40 +61,62 @@ StoreWriter::StoreWriter(StoreConfig config, Memories memories)
     : shape_{.key_dim = config.key_dim, .value_dim = config.value_dim},
       block_rows_(BlockRows(shape_)),
       keeps_memories_(memories == Memories::kKept) {
-  state_.config = std::make_shared<const StoreConfig>(std::move(config));
+  SetConfig(std::move(config));
   MakeSnapshot();
   Keep();
 }
 
 void StoreWriter::Keep() {
   kept_ = state_;
-  id_changes_.clear();
-  writer_changes_.clear();
+  // Their memory, too: most stores are small, and a large append may have been their last.
+  std::vector<IdChange>().swap(id_changes_);
+  std::vector<WriterChange>().swap(writer_changes_);
   memories_kept_ = true;
   partial_panel_shown_ = true;
 }
 
 void StoreWriter::Undo() {
-  state_ = kept_;
+  Mark kept;
+  kept.state_ = kept_;
+  UndoTo(kept);
+}
+
+StoreWriter::Mark StoreWriter::MakeMark() {
+  // The mark has these, too.
+  memories_kept_ = true;
+  partial_panel_shown_ = true;
+  Mark mark;
+  mark.state_ = state_;
+  mark.id_change_count_ = id_changes_.size();
+  mark.writer_change_count_ = writer_changes_.size();
+  return mark;
+}
+
+void StoreWriter::UndoTo(const Mark& mark) {
+  state_ = mark.state_;
   growing_tags_ = nullptr;
   memories_kept_ = true;
   partial_panel_shown_ = true;
-  for (auto change = id_changes_.rbegin(); change != id_changes_.rend(); ++change) {
-    if (change->position_before) {
-      live_ids_[change->id] = *change->position_before;
+  if (state_.labels != nullptr) state_.labels->Truncate(state_.label_count);
+  for (; id_changes_.size() > mark.id_change_count_; id_changes_.pop_back()) {
+    const IdChange& change = id_changes_.back();
+    if (change.position_before) {
+      live_ids_[change.id] = *change.position_before;
     } else {
-      live_ids_.erase(change->id);
+      live_ids_.erase(change.id);
     }
   }
-  id_changes_.clear();
-  for (auto change = writer_changes_.rbegin(); change != writer_changes_.rend(); ++change) {
-    if (change->before) {
-      writers_[change->writer] = *change->before;
+  if (live_ids_.capacity() > 64 && live_ids_.size() < live_ids_.capacity() / 4) live_ids_.rehash(0);
+  for (; writer_changes_.size() > mark.writer_change_count_; writer_changes_.pop_back()) {
+    const WriterChange& change = writer_changes_.back();
+    const auto found = writers_.find(change.writer);
+    if (change.before) {
+      found->second = *change.before;
     } else {
-      writers_.erase(change->writer);
+      writer_name_bytes_ -= HeapBytes(found->first);
+      writers_.erase(found);
     }
   }
-  writer_changes_.clear();
 }
 
 const WriterState* StoreWriter::FindWriter(absl::string_view writer) const {
@@ -79,7 +130,11 @@ void StoreWriter::SetWriter(const std::string& writer, WriterState state) {
                              .before = found == writers_.end()
                                            ? std::nullopt
                                            : std::optional<WriterState>(found->second)});
-  writers_[writer] = state;
+  if (found != writers_.end()) {
+    found->second = state;
+  } else {
+    writer_name_bytes_ += HeapBytes(writers_.emplace(writer, state).first->first);
+  }
 }
 
 MemoryValue StoreWriter::ReadMemory(std::size_t index) const {
@@ -176,7 +231,7 @@ void StoreWriter::TagRow(const RowBatch& batch, std::int64_t row) {
     id = batch.ids[row];
     SetId(*id, RowCount());
   }
-  growing_tags_->Add(state_.tail_rows, id, std::move(labels));
+  growing_tags_->Add(state_.tail_rows, id, labels);
 }
 
 absl::StatusOr<DeleteOutcome> StoreWriter::Delete(const RowFilter& filter) {
@@ -217,8 +272,10 @@ std::vector<std::int64_t> StoreWriter::DeletePositions(absl::Span<const std::uin
     live = std::make_shared<const RowMask>(mask);
   };
   const auto clear_sealed = [&](std::int64_t index, SealedBlock& block) {
+    state_.sealed_bytes -= block.bytes();
     clear(index, block.tags.get(), block.live);
     PackIfFewAreLive(block);
+    state_.sealed_bytes += block.bytes();
   };
   // One block's list is copied in part, many blocks' at once.
   if (block_of(positions.front()) == block_of(positions.back())) {
@@ -244,15 +301,24 @@ std::vector<std::int64_t> StoreWriter::DeletePositions(absl::Span<const std::uin
 void StoreWriter::PackIfFewAreLive(SealedBlock& block) {
   if (block.live == nullptr) return;
   if (block.live->CountFirst(block_rows_) > block_rows_ / kPackedPart) return;
-  if (block.packed != nullptr) state_.packed_bytes -= block.packed->bytes();
   block.packed = PackLiveRows(*block.panels, shape_, block_rows_, *block.live);
-  state_.packed_bytes += block.packed->bytes();
+}
+
+void StoreWriter::AddSealed(SealedBlock block) {
+  PackIfFewAreLive(block);
+  state_.sealed_bytes += block.bytes();
+  state_.sealed.push_back(std::move(block));
+}
+
+void StoreWriter::SetConfig(StoreConfig config) {
+  state_.config_bytes = ConfigBytes(config);
+  state_.config = std::make_shared<const StoreConfig>(std::move(config));
 }
 
 std::shared_ptr<const Snapshot> StoreWriter::Update(absl::FunctionRef<void(StoreConfig&)> change) {
   StoreConfig config = *state_.config;
   change(config);
-  state_.config = std::make_shared<const StoreConfig>(std::move(config));
+  SetConfig(std::move(config));
   MakeSnapshot();
   return newest();
 }
@@ -261,7 +327,13 @@ std::shared_ptr<const Snapshot> StoreWriter::Update(absl::FunctionRef<void(Store
 void StoreWriter::StartTail() {
   const std::int64_t panels = state_.tail_rows / kPanelRows;
   if (state_.tail_panels != nullptr && panels < state_.tail_panels->panel_count()) return;
-  const std::int64_t capacity = std::clamp<std::int64_t>(2 * panels, 1, block_rows_ / kPanelRows);
+  const std::int64_t block_panels = block_rows_ / kPanelRows;
+  std::int64_t capacity = std::clamp<std::int64_t>(2 * panels, 1, block_panels);
+  // A small store gets little room. A large one gets a whole block's, once and for all, and so does
+  // one for which that costs nothing in advance.
+  if (state_.sealed.size() > 0 || PanelBuffer::CommitsAsWritten(shape_, capacity)) {
+    capacity = block_panels;
+  }
   auto larger = std::make_shared<PanelBuffer>(shape_, capacity);
   if (panels > 0) {
     std::memcpy(larger->panel(0), state_.tail_panels->panel(0), panels * shape_.floats() * 4);
@@ -277,7 +349,7 @@ void StoreWriter::AddToMemories(const float* key, const float* value) {
     state_.memories = std::make_shared<MemorySet>(*state_.memories);
   }
   memories_kept_ = false;
-  if (state_.tail_rows == 0) {
+  if (state_.tail_rows == 0 && state_.sealed.size() > 0) {
     state_.memories_before_tail = std::make_shared<const MemorySet>(*state_.memories);
   }
   state_.memories->Add(key, 1, value);
@@ -310,15 +382,13 @@ void StoreWriter::AppendRow(const float* key, const float* value) {
 }
 
 void StoreWriter::SealTail() {
-  if (growing_tags_ != nullptr) state_.tail_tags = std::move(growing_tags_);
-  if (state_.tail_tags != nullptr) state_.tag_bytes += state_.tail_tags->bytes();
+  TakeGrowingTags();
   SealedBlock block{.panels = std::move(state_.tail_panels),
                     .bounds = std::make_shared<const RowBounds>(std::move(state_.tail_bounds)),
                     .memories_before = std::move(state_.memories_before_tail),
                     .tags = std::move(state_.tail_tags),
                     .live = std::move(state_.tail_live)};
-  PackIfFewAreLive(block);
-  state_.sealed.push_back(std::move(block));
+  AddSealed(std::move(block));
   state_.tail_panels = nullptr;
   state_.memories_before_tail = nullptr;
   state_.tail_tags = nullptr;
@@ -327,8 +397,15 @@ void StoreWriter::SealTail() {
   state_.tail_rows = 0;
 }
 
+void StoreWriter::TakeGrowingTags() {
+  if (growing_tags_ == nullptr) return;
+  growing_tags_->ShrinkToFit();
+  state_.tail_tags = std::move(growing_tags_);
+}
+
 void StoreWriter::MakeSnapshot() {
-  if (growing_tags_ != nullptr) state_.tail_tags = std::move(growing_tags_);
+  TakeGrowingTags();
+  if (state_.labels != nullptr) state_.label_count = state_.labels->size();
   auto snapshot = std::make_shared<Snapshot>();
   snapshot->config_ = state_.config;
   snapshot->shape_ = shape_;
@@ -354,19 +431,25 @@ void StoreWriter::MakeSnapshot() {
 }
 
 std::int64_t StoreWriter::ByteSize() const {
-  const std::int64_t memory_bytes = state_.memories == nullptr ? 0 : state_.memories->bytes();
-  const std::int64_t bounds_bytes = state_.config->num_heads * 4;
-  std::int64_t bytes = static_cast<std::int64_t>(sizeof(StoreWriter) + sizeof(Snapshot));
-  bytes += state_.sealed.size() * (block_rows_ / kPanelRows * shape_.floats() * 4 + memory_bytes +
-                                   bounds_bytes + static_cast<std::int64_t>(sizeof(SealedBlock)));
-  if (state_.tail_panels != nullptr) bytes += state_.tail_panels->bytes();
+  return FixedBytes() + state_.config_bytes + state_.sealed_bytes + state_.sealed.bytes() +
+         TailBytes() + HashTableBytes(live_ids_.capacity(), sizeof(*live_ids_.begin())) +
+         HashTableBytes(writers_.capacity(), sizeof(*writers_.begin())) + writer_name_bytes_ +
+         (state_.labels == nullptr ? 0 : state_.labels->bytes()) +
+         (state_.memories == nullptr ? 0 : state_.memories->bytes());
+}
+
+std::int64_t StoreWriter::TailBytes() const {
+  std::int64_t bytes = 0;
+  if (state_.tail_panels != nullptr)
+    bytes += state_.tail_panels->bytes(state_.tail_rows / kPanelRows);
   if (state_.partial_panel != nullptr) bytes += state_.partial_panel->bytes();
-  bytes +=
-      state_.packed_bytes + state_.tag_bytes + static_cast<std::int64_t>(live_ids_.capacity() * 17);
+  if (state_.tail_rows == 0) return bytes;
+  // The bounds are here, in the kept state and in the snapshot.
+  bytes += 3 * state_.tail_bounds.bytes();
+  if (state_.memories_before_tail != nullptr) bytes += state_.memories_before_tail->bytes();
   if (state_.tail_tags != nullptr) bytes += state_.tail_tags->bytes();
-  if (state_.labels != nullptr) bytes += state_.labels->bytes();
-  bytes += static_cast<std::int64_t>(writers_.capacity() * (sizeof(std::string) + 17));
-  return bytes + (state_.tail_rows > 0 ? 2 : 1) * memory_bytes;
+  if (state_.tail_live != nullptr) bytes += SharedBytes<RowMask>();
+  return bytes;
 }
 
 }  // namespace softlookup

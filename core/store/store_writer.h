@@ -91,6 +91,12 @@ class StoreWriter {
   // Takes back the writes since the last Keep. Their snapshots must not be read any more.
   void Undo();
 
+  class Mark;
+  // Where a write that follows can be taken back to, and no write before it.
+  Mark MakeMark();
+  // Takes back the writes since `mark`, which was made since the last Keep and Undo.
+  void UndoTo(const Mark& mark);
+
  private:
   friend class StoreLoader;
 
@@ -107,10 +113,11 @@ class StoreWriter {
     std::shared_ptr<const RowTags> tail_tags;
     std::shared_ptr<const RowMask> tail_live;
     std::shared_ptr<LabelDictionary> labels;
-    std::int64_t tag_bytes = 0;     // Of sealed blocks.
-    std::int64_t packed_bytes = 0;  // Likewise.
+    std::uint32_t label_count = 0;  // Of those, that a snapshot may show.
+    std::int64_t config_bytes = 0;
+    std::int64_t sealed_bytes = 0;  // Of sealed blocks.
     std::uint64_t deleted_count = 0;
-    std::shared_ptr<const MemorySet> memories_before_tail;
+    std::shared_ptr<const MemorySet> memories_before_tail;  // Null in block 0, as in SealedBlock.
     // The panel that is filling; copied behind the full ones when it is full.
     std::shared_ptr<PanelBuffer> partial_panel;
     // As of all rows. Like the two above, there is none before the first row: an empty store is
@@ -139,12 +146,15 @@ class StoreWriter {
   void AddToMemories(const float* key, const float* value);
   void StartTail();
   void SealTail();
+  void TakeGrowingTags();
   // Marks live rows, given by position in ascending order, as deleted. Returns their blocks.
   std::vector<std::int64_t> DeletePositions(absl::Span<const std::uint64_t> positions);
   // Packs the live rows of a sealed block that has few, so that the cost of a lookup follows them.
   // Called whenever one of its rows goes: the bits of an answer depend on which rows are live, not
   // on the order in which the others went.
   void PackIfFewAreLive(SealedBlock& block);
+  void AddSealed(SealedBlock block);
+  void SetConfig(StoreConfig config);
   void SetWriter(const std::string& writer, WriterState state);
   // The live row of `id` is at `position`, or gone.
   void SetId(std::uint64_t id, std::optional<std::uint64_t> position);
@@ -153,7 +163,9 @@ class StoreWriter {
   std::uint64_t RowCount() const {
     return static_cast<std::uint64_t>(state_.sealed.size() * block_rows_ + state_.tail_rows);
   }
+  // See Snapshot::byte_size. Costs the same for a store of any size.
   std::int64_t ByteSize() const;
+  std::int64_t TailBytes() const;
 
   const kernels::PanelShape shape_;
   const std::int64_t block_rows_;
@@ -164,13 +176,23 @@ class StoreWriter {
   absl::flat_hash_map<std::uint64_t, std::uint64_t> live_ids_;  // Id to position.
   std::vector<IdChange> id_changes_;                            // Since the last Keep.
   absl::flat_hash_map<std::string, WriterState> writers_;
+  std::int64_t writer_name_bytes_ = 0;        // That the names in writers_ have allocated.
   std::vector<WriterChange> writer_changes_;  // Likewise.
-  // Of the batch in progress; moved to tail_tags when its snapshot is made or the tail sealed.
+  // Of the batch in progress; tail_tags from when its snapshot is made or the tail sealed.
   std::unique_ptr<RowTags> growing_tags_;
   // Once a snapshot or the kept state has the partial panel, or the memories, the next row goes
   // into a copy.
   bool partial_panel_shown_ = false;
   bool memories_kept_ = false;
+};
+
+// Costs a few pointers; so does holding it.
+class StoreWriter::Mark {
+ private:
+  friend class StoreWriter;
+  State state_;
+  std::size_t id_change_count_ = 0;
+  std::size_t writer_change_count_ = 0;
 };
 
 }  // namespace softlookup

@@ -243,6 +243,58 @@ TEST(StopTest, ALookupThatWaitsForARevisionHearsThatTheServerStops) {
   EXPECT_EQ(InfoOf(status).reason(), "SHUTTING_DOWN");
 }
 
+// Appends 100 rows of 64 + 64 components at a time until that is refused. Returns with what.
+grpc::Status Fill(v1::SoftLookup::Stub& stub, const std::string& store) {
+  v1::AppendRequest request;
+  request.set_store(store);
+  *request.mutable_keys() = *request.mutable_values() =
+      Message(std::vector<float>(100 * 64, 0.5f), 64);
+  for (;;) {
+    grpc::ClientContext context;
+    v1::AppendResponse response;
+    const grpc::Status status = stub.Append(&context, request, &response);
+    if (!status.ok()) return status;
+  }
+}
+
+TEST(MemoryLimitTest, AnAppendOverItIsRefusedUntilThereIsRoomAlsoAfterARestart) {
+  const TemporaryFile file("file");
+  const std::string directory = file.path() + ".data";
+  {
+    ServerProcess server({"--data-dir", directory, "--memory-limit", "2MiB"});
+    Client client = *Client::Connect(server.grpc_address());
+    const auto stub = v1::SoftLookup::NewStub(
+        grpc::CreateChannel(server.grpc_address(), grpc::InsecureChannelCredentials()));
+    v1::Store store;
+    store.set_key_dim(64);
+    store.set_value_dim(64);
+    for (const char* name : {"a", "b"}) {
+      store.set_name(name);
+      ASSERT_THAT(client.CreateStore(store), IsOk());
+    }
+    const grpc::Status refused = Fill(*stub, "a");
+    EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_EQ(InfoOf(refused).reason(), "MEMORY_LIMIT");
+    EXPECT_EQ(InfoOf(refused).metadata().at("limit"), "2097152");
+    const v1::Store a = *client.GetStore("a");
+    EXPECT_LE(a.byte_size(), 2u << 20);
+    EXPECT_GT(a.byte_size(), 3u << 19);
+    EXPECT_EQ(a.row_count() % 100, 0u);
+    EXPECT_EQ(a.revision(), 1 + a.row_count() / 100);
+    EXPECT_EQ(server.Stop(SIGTERM), 0);
+  }
+  const ServerProcess server({"--data-dir", directory, "--memory-limit", "1MiB"});
+  Client client = *Client::Connect(server.grpc_address());
+  const auto stub = v1::SoftLookup::NewStub(
+      grpc::CreateChannel(server.grpc_address(), grpc::InsecureChannelCredentials()));
+  EXPECT_GT(client.GetStore("a")->row_count(), 3000u);
+  EXPECT_EQ(InfoOf(Fill(*stub, "b")).reason(), "MEMORY_LIMIT");
+  EXPECT_EQ(client.GetStore("b")->row_count(), 0u);
+  ASSERT_THAT(client.DeleteStore("a"), IsOk());
+  EXPECT_EQ(InfoOf(Fill(*stub, "b")).reason(), "MEMORY_LIMIT");
+  EXPECT_GT(client.GetStore("b")->row_count(), 1000u);
+}
+
 TEST(RestartTest, AStoreFromWhenTheLimitWasHigherHidesNoOther) {
   const TemporaryFile file("file");
   const std::string directory = file.path() + ".data";

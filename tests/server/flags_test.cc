@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <iostream>
+#include <limits>
 #include <sstream>
 #include <thread>
 #include <vector>
@@ -140,6 +141,10 @@ const Setting kSettings[] = {
      "SOFTLOOKUP_MAX_STORES",
      {"1000000", "1", "2", "4294967296"},
      [](const Flags& flags) { return absl::StrCat(flags.limits.store_count_max); }},
+    {"memory-limit",
+     "SOFTLOOKUP_MEMORY_LIMIT",
+     {"0", "1073741824", "4096", "1000000000000000"},
+     [](const Flags& flags) { return absl::StrCat(flags.limits.memory_bytes_max); }},
     {"max-waiting-lookups",
      "SOFTLOOKUP_MAX_WAITING_LOOKUPS",
      {"1024", "1", "2", "3"},
@@ -182,6 +187,17 @@ TEST_F(FlagsTest, EphemeralKeepsEverythingInMemory) {
   const Parsed parsed = Parse({});
   EXPECT_EQ(parsed.exit_code, std::nullopt) << parsed.err;
   EXPECT_EQ(parsed.flags.data_dir, "");
+}
+
+TEST_F(FlagsTest, TheMemoryLimitTakesUnitsWhereverItStands) {
+  EXPECT_EQ(Parse({"--memory-limit=4GiB"}).flags.limits.memory_bytes_max, std::int64_t{4} << 30);
+  const TemporaryFile file("server.conf", "memory-limit=\"512MiB\"\n");
+  const Parsed parsed = Parse({"--config", file.path()});
+  EXPECT_EQ(parsed.exit_code, std::nullopt) << parsed.err;
+  EXPECT_EQ(parsed.flags.limits.memory_bytes_max, std::int64_t{512} << 20);
+  ::setenv("SOFTLOOKUP_MEMORY_LIMIT", "2tib", 1);
+  EXPECT_EQ(Parse({}).flags.limits.memory_bytes_max, std::int64_t{2} << 40);
+  EXPECT_THAT(Parse({"--help"}).out, HasSubstr("0 is no limit"));
 }
 
 TEST_F(FlagsTest, TheLastOfARepeatedFlagCounts) {
@@ -242,6 +258,9 @@ TEST_F(FlagsTest, BadUsageEndsWithTwoAndNamesTheFlag) {
       {{"--max-message-bytes=1073741825"}, "--max-message-bytes"},
       {{"--max-stores=0"}, "--max-stores"},
       {{"--max-waiting-lookups=0"}, "--max-waiting-lookups"},
+      {{"--memory-limit=4GB"}, "4GB"},
+      {{"--memory-limit=-1"}, "--memory-limit"},
+      {{"--memory-limit="}, "--memory-limit"},
       {{"--ephemeral=maybe"}, "--ephemeral"},
       {{"--ephemeral", "--data-dir=d"}, "--ephemeral and --data-dir"},
       {{"--data-dir="}, "--data-dir"},
@@ -272,6 +291,25 @@ TEST_F(FlagsTest, ABadFileEndsWithTwoAndNamesTheLine) {
     EXPECT_EQ(parsed.exit_code, 2) << line;
     const std::string name = std::vector<std::string>(absl::StrSplit(line, '='))[0];
     EXPECT_THAT(parsed.err, HasSubstr(name));
+  }
+}
+
+TEST(ParseByteSizeTest, TakesBytesAndBinaryUnitsAndNothingElse) {
+  const std::pair<const char*, std::int64_t> kSizes[] = {
+      {"0", 0},
+      {"1", 1},
+      {"1000000", 1'000'000},
+      {"1KiB", 1024},
+      {"512MiB", 512 << 20},
+      {"512 MiB", 512 << 20},
+      {"3gib", std::int64_t{3} << 30},
+      {"9223372036854775807", std::numeric_limits<std::int64_t>::max()},
+      {"8388607TiB", std::int64_t{8388607} << 40}};
+  for (const auto& [text, bytes] : kSizes) EXPECT_EQ(ParseByteSize(text), bytes) << text;
+  for (const char* text :
+       {"", " ", "MiB", "-1", "+1", "1.5GiB", "1GB", "1K", "1B", "1GiB1", "GiB1", "1 0", "0x10",
+        "9223372036854775808", "8388608TiB", "99999999999999999999MiB", "4GiB ", " 4GiB"}) {
+    EXPECT_EQ(ParseByteSize(text), std::nullopt) << text;
   }
 }
 

@@ -181,6 +181,7 @@ constexpr ExpectedReason kReasons[] = {
     {reasons::kMessageTooLarge, "MESSAGE_TOO_LARGE", grpc::StatusCode::RESOURCE_EXHAUSTED},
     {reasons::kAnswerTooLarge, "ANSWER_TOO_LARGE", grpc::StatusCode::RESOURCE_EXHAUSTED},
     {reasons::kTooManyStores, "TOO_MANY_STORES", grpc::StatusCode::RESOURCE_EXHAUSTED},
+    {reasons::kMemoryLimit, "MEMORY_LIMIT", grpc::StatusCode::RESOURCE_EXHAUSTED},
     {reasons::kTooManyWriters, "TOO_MANY_WRITERS", grpc::StatusCode::RESOURCE_EXHAUSTED},
     {reasons::kQueueFull, "QUEUE_FULL", grpc::StatusCode::RESOURCE_EXHAUSTED},
     {reasons::kCancelled, "CANCELLED", grpc::StatusCode::CANCELLED},

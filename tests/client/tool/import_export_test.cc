@@ -136,7 +136,7 @@ TEST_F(ImportExportTest, ImportSaysWhatItMade) {
   const Outcome outcome = Import("a");
   EXPECT_THAT(outcome.out,
               HasSubstr("created a with key_dim 2 and value_dim 1\nappended 5 rows in"));
-  EXPECT_THAT(outcome.out, EndsWith("; a has 5 rows at revision 3\n"));
+  EXPECT_THAT(outcome.out, EndsWith("; a has 5 rows at revision 2\n"));
 }
 
 TEST_F(ImportExportTest, ImportTakesTheSettingsOfANewStore) {
@@ -270,7 +270,7 @@ TEST_F(ImportExportTest, ImportThatFailsLeavesNoStore) {
                      "example with array.reshape(-1, 1)"},
       {{"--values", four.path()}, four.path() + ": has 4 rows, but " + keys_.path() + " has 5"},
       {{"--keys", ragged.path()},
-       ragged.path() + ": line 2: 1 column, but the first row has 2; rows appended before: 1" +
+       ragged.path() + ": line 2: 1 column, but the first row has 2; rows appended before: 0" +
            undone},
       {{"--keys", empty.path(), "--values", empty.path()},
        empty.path() + ": has no row to take the store's dimensions from"},
@@ -278,11 +278,9 @@ TEST_F(ImportExportTest, ImportThatFailsLeavesNoStore) {
        nan_first.path() + ": row 0, column 0 (from 0): not a finite float32"},
       {{"--values", nan_last.path()},
        nan_last.path() +
-           ": row 4, column 0 (from 0): not a finite float32; rows appended before: "
-           "1" +
-           undone},
+           ": row 4, column 0 (from 0): not a finite float32; rows appended before: 0" + undone},
       {{"--ids", three.path()},
-       three.path() + ": ends after 3 rows, the rows themselves go on; rows appended before: 1" +
+       three.path() + ": ends after 3 rows, the rows themselves go on; rows appended before: 0" +
            undone},
       {{"--ids", six.path()},
        six.path() + ": line 6: goes on after the last of 5 rows; rows appended before: 5" + undone},
@@ -291,12 +289,12 @@ TEST_F(ImportExportTest, ImportThatFailsLeavesNoStore) {
       {{"--ids", words.path()},
        words.path() +
            ": line 2: \"two\" is not an id: a whole number below 2^64, or - for a row "
-           "without; rows appended before: 1" +
+           "without; rows appended before: 0" +
            undone},
       {{"--labels", quotes.path()},
        quotes.path() +
            ": line 3: a label that starts with a quote must be a JSON string; rows "
-           "appended before: 1" +
+           "appended before: 0" +
            undone},
       {{"--keys", "-", "--ids", "-"}, "only one file can be standard input"},
       {{"--heads", "2"}, "INVALID_OPTION: store.value_dim: 1 is not divisible by num_heads, 2"},

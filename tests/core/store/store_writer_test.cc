@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -224,7 +225,13 @@ TEST(StoreWriterTest, ABlockWithFewLiveRowsIsReadAsThoseWhateverTheOrderInWhichT
 }
 
 // A write that is taken back leaves nothing: what is written next is as if it had never been.
-TEST(StoreWriterTest, WhatIsUndoneLeavesNothing) {
+// Taken back is either all since the last Keep, or what came after a mark, while the writes before
+// that stay.
+enum class TakeBack { kAll, kToMark };
+
+class TakeBackTest : public ::testing::TestWithParam<TakeBack> {};
+
+TEST_P(TakeBackTest, WhatIsUndoneLeavesNothing) {
   const StoreConfig config{
       .name = "s",
       .key_dim = 3,
@@ -245,33 +252,54 @@ TEST(StoreWriterTest, WhatIsUndoneLeavesNothing) {
                         .ids = ids,
                         .row_labels = labels,
                         .on_conflict = OnConflict::kReplace};
+    const auto write = [&](StoreWriter& writer) {
+      ASSERT_THAT(writer.Append(good), IsOk());
+      if (batch % 3 == 0) {
+        ASSERT_THAT(writer.Delete({.any_labels = {"label4"}}), IsOk());
+      }
+    };
+    write(plain);
+    plain.Keep();
+    std::optional<StoreWriter::Mark> mark;
+    if (GetParam() == TakeBack::kToMark) {
+      write(undoing);
+      mark = undoing.MakeMark();
+    }
+    const std::uint64_t byte_size = undoing.newest()->byte_size();
     // Taken back: other rows, deletions, a new configuration, in any number and order.
     for (std::uint64_t i = number(4); i > 0; --i) {
       const std::int64_t other_rows = 1 + static_cast<std::int64_t>(number(1500));
       const std::vector<float> other(other_rows * 3, -1.5f);
       std::vector<std::uint64_t> other_ids(other_rows);
+      const std::vector<std::vector<std::string>> other_labels(
+          other_rows, {"other" + std::to_string(batch), "label4"});
       for (std::int64_t k = 0; k < other_rows; ++k) other_ids[k] = number(300) * 2048 + k;
       ASSERT_THAT(undoing.Append({.keys = {.data = other.data(), .rows = other_rows, .cols = 3},
                                   .values = {.data = other.data(), .rows = other_rows, .cols = 2},
                                   .ids = other_ids,
-                                  .on_conflict = OnConflict::kReplace}),
+                                  .row_labels = other_labels,
+                                  .on_conflict = OnConflict::kReplace,
+                                  .writer = "a writer whose name is long",
+                                  .sequence = i}),
                   IsOk());
       const std::uint64_t begin = number(undoing.newest()->row_count());
       ASSERT_THAT(undoing.Delete({.begin = begin}), IsOk());
       undoing.Update([](StoreConfig& changed) { changed.temperature = 2; });
     }
-    undoing.Undo();
-    for (StoreWriter* writer : {&plain, &undoing}) {
-      ASSERT_THAT(writer->Append(good), IsOk());
-      if (batch % 3 == 0) {
-        ASSERT_THAT(writer->Delete({.any_labels = {"label4"}}), IsOk());
-      }
-      writer->Keep();
+    if (mark) {
+      undoing.UndoTo(*mark);
+    } else {
+      undoing.Undo();
     }
+    ASSERT_EQ(undoing.newest()->byte_size(), byte_size);
+    ASSERT_EQ(undoing.FindWriter("a writer whose name is long"), nullptr);
+    if (!mark) write(undoing);
+    undoing.Keep();
     const Snapshot &expected = *plain.newest(), &actual = *undoing.newest();
     ASSERT_EQ(actual.revision(), expected.revision());
     ASSERT_EQ(actual.row_count(), expected.row_count());
     ASSERT_EQ(actual.live_row_count(), expected.live_row_count());
+    ASSERT_EQ(actual.labels()->size(), expected.labels()->size());
     ASSERT_EQ(actual.config().temperature, 1);
     ASSERT_EQ(LiveRows(actual), LiveRows(expected));
     for (std::size_t memory = 0; memory < 2; ++memory) {
@@ -285,9 +313,74 @@ TEST(StoreWriterTest, WhatIsUndoneLeavesNothing) {
   }
 }
 
+INSTANTIATE_TEST_SUITE_P(Either, TakeBackTest,
+                         ::testing::Values(TakeBack::kAll, TakeBack::kToMark));
+
+// While one is staged, the next write in the group may be refused, and one after it not.
+TEST(StoreWriterTest, WhatIsWrittenAfterAMarkWasTakenBackToGoesOnFromThere) {
+  StoreWriter store({.name = "s", .key_dim = 3, .value_dim = 2});
+  AppendNumbered(store, 0, 1000);
+  store.Keep();
+  const auto shown = AppendNumbered(store, 1000, 10);
+  const StoreWriter::Mark mark = store.MakeMark();
+  AppendNumbered(store, 5'000'000, 3000);
+  store.UndoTo(mark);
+  EXPECT_EQ(store.newest(), shown);
+  const auto after = AppendNumbered(store, 1010, 2000);
+  ExpectNumbered(*shown);
+  ExpectNumbered(*after);
+  EXPECT_EQ(store.ReadMemory(0).key, after->MemoryAsOf(3010, 0)->Read().key);
+  store.Undo();
+  EXPECT_EQ(store.newest()->row_count(), 1000u);
+  ExpectNumbered(*AppendNumbered(store, 1000, 500));
+}
+
 TEST(StoreWriterTest, AnEmptyStoreIsSmall) {
   const StoreWriter store({.name = "s", .key_dim = 1024, .value_dim = 1024});
   EXPECT_LT(store.newest()->byte_size(), 4096u);
+}
+
+TEST(StoreWriterTest, ByteSizeCountsWhatTheConfigurationAndWritersTake) {
+  const auto projection = std::make_shared<Projection>();
+  projection->query.resize(1000);
+  projection->key.resize(1000);
+  projection->value.resize(1000);
+  StoreWriter store({.name = "s", .key_dim = 1, .value_dim = 1});
+  std::uint64_t before = store.newest()->byte_size();
+  const auto expect_growth = [&](std::uint64_t least, std::uint64_t most) {
+    EXPECT_GE(store.newest()->byte_size(), before + least);
+    EXPECT_LE(store.newest()->byte_size(), before + most);
+    before = store.newest()->byte_size();
+  };
+  store.Update([&](StoreConfig& config) { config.projection = projection; });
+  expect_growth(12'000, 12'200);
+  store.Update([](StoreConfig& config) { config.labels["a"] = std::string(1000, 'x'); });
+  expect_growth(1000, 1200);
+  store.Update([](StoreConfig& config) {
+    config.projection = nullptr;
+    config.labels.clear();
+  });
+  EXPECT_LT(store.newest()->byte_size(), before - 13'000);
+  before = store.newest()->byte_size();
+  const std::vector<float> one = {1};
+  const MatrixView row{.data = one.data(), .rows = 1, .cols = 1};
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_THAT(store.Append({.keys = row,
+                              .values = row,
+                              .writer = std::string(100, 'w') + std::to_string(i),
+                              .sequence = 1}),
+                IsOk());
+    store.Keep();
+  }
+  expect_growth(1000 * 150, 1000 * 260);
+}
+
+TEST(StoreWriterTest, AWholeBlocksRoomCountsOnlyAsFarAsItIsWritten) {
+  StoreWriter store({.name = "s", .key_dim = 64, .value_dim = 64});
+  AppendNumbered(store, 0, 1024);
+  const std::uint64_t block = store.newest()->byte_size();
+  AppendNumbered(store, 1024, 17);
+  EXPECT_LT(store.newest()->byte_size() - block, 3u * 16 * 128 * 4);
 }
 
 TEST(StoreWriterTest, RowsCostLittleMoreThanTheirBytes) {

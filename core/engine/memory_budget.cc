@@ -1,0 +1,31 @@
+#include "core/engine/memory_budget.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "core/base/error.h"
+
+namespace softlookup {
+namespace {
+
+// What a caller should wait before the next attempt, while others' writes end.
+constexpr absl::Duration kRetryDelay = absl::Milliseconds(50);
+
+}  // namespace
+
+absl::Status MemoryBudget::Check(std::int64_t growth, std::int64_t own_waiting_bytes) const {
+  if (!has_limit()) return absl::OkStatus();
+  const std::int64_t grown = store_bytes_ + growth;
+  const std::int64_t needed = grown + waiting_bytes_.load();
+  if (needed <= limit_) return absl::OkStatus();
+  absl::Status status =
+      MakeError(reasons::kMemoryLimit,
+                absl::StrCat("The stores, and what waits to be written to them, would take ",
+                             needed, " bytes of memory; the limit is ", limit_),
+                {{"limit", absl::StrCat(limit_)}, {"bytes", absl::StrCat(needed)}});
+  return grown + own_waiting_bytes <= limit_ ? WithRetryAfter(std::move(status), kRetryDelay)
+                                             : status;
+}
+
+}  // namespace softlookup

@@ -1,0 +1,58 @@
+#ifndef SOFTLOOKUP_CORE_ENGINE_MEMORY_BUDGET_H_
+#define SOFTLOOKUP_CORE_ENGINE_MEMORY_BUDGET_H_
+
+#include <atomic>
+#include <cstdint>
+
+#include "absl/status/status.h"
+
+namespace softlookup {
+
+// What all stores take, and what waits to become part of one, against Limits::memory_bytes_max.
+//
+// What stores take belongs to the one thread that writes, which asks Check() before it makes a
+// store grow, and tells Add() how it went. What waits is added up by any thread.
+class MemoryBudget {
+ public:
+  // 0: no limit.
+  explicit MemoryBudget(std::int64_t limit) : limit_(limit) {}
+
+  // Bytes that count for as long as this lives, which must be shorter than the budget. Thread-safe.
+  class Waiting {
+   public:
+    Waiting(MemoryBudget& budget, std::int64_t bytes) : budget_(&budget), bytes_(bytes) {
+      budget_->waiting_bytes_ += bytes_;
+    }
+    Waiting(Waiting&& other) noexcept : budget_(other.budget_), bytes_(other.bytes_) {
+      other.bytes_ = 0;
+    }
+    Waiting& operator=(Waiting&&) = delete;
+    ~Waiting() { budget_->waiting_bytes_ -= bytes_; }
+
+   private:
+    MemoryBudget* budget_;
+    std::int64_t bytes_;
+  };
+
+  bool has_limit() const { return limit_ > 0; }
+
+  // MEMORY_LIMIT if the stores may not take `growth` bytes more. `own_waiting_bytes` are those of
+  // what waits for that; if there would be room but for all the others that wait, the error says
+  // when to come back.
+  absl::Status Check(std::int64_t growth, std::int64_t own_waiting_bytes) const;
+
+  // The stores take so much more, or less. Not refused: whoever adds without having asked, such as
+  // for stores that are loaded, only leaves the less for others.
+  void Add(std::int64_t growth) { store_bytes_ += growth; }
+
+  std::int64_t store_bytes() const { return store_bytes_; }
+
+ private:
+  const std::int64_t limit_;
+  std::int64_t store_bytes_ = 0;
+  std::atomic<std::int64_t> waiting_bytes_{0};
+};
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_ENGINE_MEMORY_BUDGET_H_

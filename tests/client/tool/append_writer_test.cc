@@ -1,0 +1,142 @@
+// `append` and `import` with --writer: commands that are given again after a failure.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/client/tool/server_tool_test.h"
+
+namespace softlookup::tool {
+namespace {
+
+using ::softlookup::testing::TemporaryFile;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+using Arguments = std::vector<std::string>;
+
+class AppendWriterTest : public ServerToolTest {
+ protected:
+  AppendWriterTest() {
+    EXPECT_EQ(Run({"store", "create", "s", "--key-dim", "1", "--value-dim", "1"}).error, "");
+  }
+
+  // Row i is (i, 10 i).
+  static std::string Rows(int count) {
+    std::string csv;
+    for (int row = 0; row < count; ++row) {
+      csv += std::to_string(row) + "," + std::to_string(10 * row) + "\n";
+    }
+    return csv;
+  }
+  // Appends the first `count` rows of the input, whatever of them is there already.
+  Outcome Append(int count, const Arguments& more = {}) {
+    const TemporaryFile rows("rows.csv", Rows(count));
+    Arguments arguments = {"append", "s", "--rows", rows.path(), "--writer", "w"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return Run(arguments);
+  }
+  // The values of a store's rows, in order.
+  std::vector<float> Values(const std::string& store) {
+    std::vector<float> values;
+    const auto answer = RunJson({"rows", store});
+    for (const auto& row : answer["rows"]) {
+      values.push_back(row["value"][0].get<float>());
+    }
+    return values;
+  }
+  static std::vector<float> ValuesOf(int count) {
+    std::vector<float> values;
+    for (int row = 0; row < count; ++row) values.push_back(10 * static_cast<float>(row));
+    return values;
+  }
+};
+
+TEST_F(AppendWriterTest, RowsThatTheWriterHasSentAreSkipped) {
+  EXPECT_THAT(Append(5).out, StartsWith("appended 5 rows in"));
+  EXPECT_THAT(Append(5).out,
+              StartsWith("skipped 5 rows, which w had sent before\nappended 0 rows in"));
+  EXPECT_THAT(Append(8).out, HasSubstr("appended 3 rows in"));
+  EXPECT_EQ(Values("s"), ValuesOf(8));
+
+  const TemporaryFile rows("rows.csv", Rows(9));
+  const auto json = RunJson({"append", "s", "--rows", rows.path(), "--writer", "w"});
+  EXPECT_EQ(json["skipped_rows"], 8);
+  EXPECT_EQ(json["reconnections"], 0);
+  EXPECT_EQ(json["rows"], 1);
+  EXPECT_EQ(json["row_count"], 9);
+}
+
+TEST_F(AppendWriterTest, RequestsOfAnotherSizeGoOnWhereTheRowsEnded) {
+  EXPECT_EQ(Append(3, {"--batch-rows", "2"}).error, "");
+  EXPECT_EQ(Append(7, {"--batch-rows", "4"}).error, "");
+  EXPECT_EQ(Append(12, {"--batch-rows", "5"}).error, "");
+  EXPECT_EQ(Values("s"), ValuesOf(12));
+}
+
+TEST_F(AppendWriterTest, IdsAndLabelsStayWithTheirRows) {
+  const TemporaryFile first_ids("ids.txt", "100\n101\n102\n");
+  const TemporaryFile ids("ids.txt", "100\n101\n102\n103\n-\n105\n");
+  const TemporaryFile first_labels("labels.txt", "a\nb\nc\n");
+  const TemporaryFile labels("labels.txt", "a\nb\nc\nd\ne\nf\n");
+  EXPECT_EQ(Append(3, {"--ids", first_ids.path(), "--labels", first_labels.path()}).error, "");
+  EXPECT_EQ(Append(6, {"--ids", ids.path(), "--labels", labels.path()}).error, "");
+  const nlohmann::json rows = RunJson({"rows", "s"})["rows"];
+  ASSERT_EQ(rows.size(), 6u);
+  EXPECT_EQ(Values("s"), ValuesOf(6));
+  for (const int row : {0, 1, 2, 3, 5}) EXPECT_EQ(rows[row]["id"], 100 + row);
+  for (int row = 0; row < 6; ++row) {
+    EXPECT_EQ(rows[row]["labels"][0], std::string(1, static_cast<char>('a' + row)));
+  }
+}
+
+TEST_F(AppendWriterTest, EveryWriterHasAnInputOfItsOwn) {
+  EXPECT_EQ(Append(5).error, "");
+  const Outcome shorter = Append(3);
+  EXPECT_EQ(shorter.exit_code, ExitCode::kUsage);
+  EXPECT_EQ(
+      shorter.error,
+      "the writer w has sent 5 rows before, but the input has 3; it takes a writer of its own;"
+      " rows appended before: 0");
+  const TemporaryFile rows("rows.csv", Rows(3));
+  EXPECT_EQ(Run({"append", "s", "--rows", rows.path(), "--writer", "v"}).error, "");
+  EXPECT_EQ(Values("s").size(), 8u);
+}
+
+TEST_F(AppendWriterTest, RowsBehindAFaultComeWithTheNextRun) {
+  const TemporaryFile bad("rows.csv", Rows(4) + "4,x\n");
+  EXPECT_THAT(
+      Run({"append", "s", "--rows", bad.path(), "--writer", "w", "--batch-rows", "1"}).error,
+      HasSubstr("rows appended before: 4"));
+  EXPECT_EQ(Append(6, {"--batch-rows", "1"}).error, "");
+  EXPECT_EQ(Values("s"), ValuesOf(6));
+}
+
+TEST_F(AppendWriterTest, ServersErrorIsGivenTheRowOfTheWholeInput) {
+  EXPECT_EQ(Append(3, {"--batch-rows", "2"}).error, "");
+  const TemporaryFile labels("labels.txt", "\n\n\n\n" + std::string(65, 'x') + "\n");
+  EXPECT_THAT(Append(5, {"--batch-rows", "2", "--labels", labels.path()}).error,
+              HasSubstr("; that is row 4 (from 0) of the input"));
+}
+
+TEST_F(AppendWriterTest, ImportThatFailedIsTakenUpByTheSameCommand) {
+  const NpyFile keys(1, {0, 1, 2, 3, 4});
+  const TemporaryFile bad("values.csv", "0\n10\n20\nx\n40\n");
+  const TemporaryFile good("values.csv", "0\n10\n20\n30\n40\n");
+  const auto import = [&](const TemporaryFile& values, const Arguments& more) {
+    Arguments arguments = {"import",      "t",       "--keys", keys.path(),    "--values",
+                           values.path(), "--score", "dot",    "--batch-rows", "2"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return Run(arguments);
+  };
+  EXPECT_THAT(import(bad, {"--writer", "w"}).error, HasSubstr("rows appended before: 2"));
+  EXPECT_EQ(Values("t"), ValuesOf(2));
+  EXPECT_THAT(import(good, {}).error, HasSubstr("--append adds to them"));
+  EXPECT_THAT(import(good, {"--writer", "v"}).error, HasSubstr("--append adds to them"));
+  EXPECT_THAT(import(good, {"--writer", "w"}).out, HasSubstr("skipped 2 rows, which w had sent"));
+  EXPECT_EQ(Values("t"), ValuesOf(5));
+}
+
+}  // namespace
+}  // namespace softlookup::tool
