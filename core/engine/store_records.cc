@@ -1,6 +1,7 @@
 #include "core/engine/store_records.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -47,12 +48,87 @@ void LogBlockStarts(std::uint64_t store, const Snapshot& snapshot, std::uint64_t
   }
 }
 
-// Reads the records of one store in their order.
+// What a store's record of rows has besides their components.
+struct RowsHead {
+  std::uint64_t first_position = 0;
+  RowsRecord record;  // Without components.
+};
+
+// Brings one store back from its records.
 class Loading {
  public:
-  explicit Loading(std::uint64_t store) : store_(store) {}
+  Loading(std::uint64_t store, const CommitLog& log) : store_(store), log_(log) {}
 
   const std::string& name() const { return config_.config.name; }
+  // Of all components.
+  std::int64_t bytes() const { return static_cast<std::int64_t>(row_count_) * row_bytes(); }
+
+  // Everything but the rows. First.
+  absl::Status ReadStore() {
+    SOFTLOOKUP_RETURN_IF_ERROR(Scan(KeysOfStore(store_).begin, KeyOfRows(0)));
+    if (!loader_) return Missing("head");
+    SOFTLOOKUP_RETURN_IF_ERROR(Scan(KeyOf(store_, RecordKind::kWriter), KeysOfStore(store_).end));
+    loader_->MakeRoom();
+    return absl::OkStatus();
+  }
+
+  // Part `index` of `count` about equal ones of the rows. Threads may read different parts at the
+  // same time.
+  absl::Status ReadPart(std::uint64_t index, std::uint64_t count, std::vector<RowsHead>& heads) {
+    const auto position_of = [&](std::uint64_t i) {
+      return i == count ? row_count_ : row_count_ / count * i;
+    };
+    // Rows behind the last are of a write that was not finished.
+    return log_.Scan(KeyOfRows(position_of(index)), KeyOfRows(position_of(index + 1)),
+                     [&](absl::string_view key, absl::string_view value) {
+                       return ReadRows(key, value, heads);
+                     });
+  }
+
+  // What ReadPart found, in the order of the parts.
+  absl::Status AddRows(const std::vector<RowsHead>& heads) {
+    for (const auto& [first_position, record] : heads) {
+      SOFTLOOKUP_RETURN_IF_ERROR(
+          loader_->AddRows(first_position, record.row_count, record.ids, record.row_labels));
+    }
+    return absl::OkStatus();
+  }
+
+  // `status` is what has come of the reading.
+  LoadedStore Finish(absl::Status status, Store::Executor executor) {
+    absl::StatusOr<std::unique_ptr<StoreWriter>> writer = nullptr;
+    if (status.ok()) {
+      writer = loader_->Finish();
+    } else {
+      writer = std::move(status);
+    }
+    if (writer.ok()) {
+      return {.name = name(),
+              .store = std::make_shared<Store>(store_, *std::move(writer), config_.create_time,
+                                               std::move(executor))};
+    }
+    return {.name = name(),
+            .store = MakeError(
+                reasons::kDataLoss,
+                absl::StrCat("Store \"", name(), "\" is damaged: ", writer.status().message()),
+                {{"store", name()}})};
+  }
+
+ private:
+  static absl::Status Missing(absl::string_view what) {
+    return MakeError(reasons::kDataLoss, absl::StrCat("its ", what, " is missing"));
+  }
+
+  std::int64_t row_bytes() const { return 4 * (config_.config.key_dim + config_.config.value_dim); }
+  std::string KeyOfRows(std::uint64_t position) const {
+    return KeyOf(store_, RecordKind::kRows, position);
+  }
+
+  absl::Status Scan(const std::string& begin, const std::string& end) {
+    return log_.Scan(begin, end, [this](absl::string_view key, absl::string_view value) {
+      return Add(key, value);
+    });
+  }
 
   absl::Status Add(absl::string_view key, absl::string_view value) {
     SOFTLOOKUP_ASSIGN_OR_RETURN(const RecordKey record, ParseKey(key));
@@ -63,6 +139,7 @@ class Loading {
     if (record.kind == RecordKind::kHead) {
       if (name().empty()) return Missing("configuration");
       SOFTLOOKUP_ASSIGN_OR_RETURN(const HeadRecord head, ParseHead(value));
+      row_count_ = head.row_count;
       loader_.emplace(config_.config, head.revision, head.row_count);
       return absl::OkStatus();
     }
@@ -77,12 +154,6 @@ class Loading {
         loader_->AddLiveRows(record.number, RowMask::Of(live));
         return absl::OkStatus();
       }
-      case RecordKind::kRows: {
-        const std::int64_t row_bytes = 4 * (config_.config.key_dim + config_.config.value_dim);
-        SOFTLOOKUP_ASSIGN_OR_RETURN(const RowsRecord rows, ParseRows(value, row_bytes));
-        return loader_->AddRows(record.number, rows.row_count, rows.components, rows.ids,
-                                rows.row_labels);
-      }
       default: {
         SOFTLOOKUP_ASSIGN_OR_RETURN(const WriterRecord writer, ParseWriter(value));
         loader_->AddWriter(record.writer, {.last_sequence = writer.last_sequence,
@@ -92,22 +163,49 @@ class Loading {
     }
   }
 
-  absl::StatusOr<std::shared_ptr<Store>> Finish(Store::Executor executor) {
-    if (!loader_) return Missing("head");
-    SOFTLOOKUP_ASSIGN_OR_RETURN(std::unique_ptr<StoreWriter> writer, loader_->Finish());
-    return std::make_shared<Store>(store_, std::move(writer), config_.create_time,
-                                   std::move(executor));
-  }
-
- private:
-  static absl::Status Missing(absl::string_view what) {
-    return MakeError(reasons::kDataLoss, absl::StrCat("its ", what, " is missing"));
+  absl::Status ReadRows(absl::string_view key, absl::string_view value,
+                        std::vector<RowsHead>& heads) {
+    SOFTLOOKUP_ASSIGN_OR_RETURN(const RecordKey rows, ParseKey(key));
+    SOFTLOOKUP_ASSIGN_OR_RETURN(RowsRecord record, ParseRows(value, row_bytes()));
+    SOFTLOOKUP_RETURN_IF_ERROR(
+        loader_->PutComponents(rows.number, record.row_count, record.components));
+    record.components = {};
+    heads.push_back({.first_position = rows.number, .record = std::move(record)});
+    return absl::OkStatus();
   }
 
   const std::uint64_t store_;
+  const CommitLog& log_;
   ConfigRecord config_;
+  std::uint64_t row_count_ = 0;
   std::optional<StoreLoader> loader_;
 };
+
+// After ReadStore.
+absl::Status ReadRowsWhole(Loading& loading) {
+  std::vector<RowsHead> heads;
+  SOFTLOOKUP_RETURN_IF_ERROR(loading.ReadPart(0, 1, heads));
+  return loading.AddRows(heads);
+}
+
+// After ReadStore.
+absl::Status ReadInParts(Loading& loading, ForkJoinPool& pool) {
+  // More than there are threads, so that a slow part does not hold up the end.
+  const std::int64_t count = 4 * pool.thread_count();
+  std::vector<std::vector<RowsHead>> heads(static_cast<std::size_t>(count));
+  std::vector<absl::Status> statuses(heads.size());
+  pool.ForkJoin(count, [&](std::int64_t i) {
+    statuses[i] = loading.ReadPart(static_cast<std::uint64_t>(i), heads.size(), heads[i]);
+  });
+  for (std::size_t i = 0; i < heads.size(); ++i) {
+    SOFTLOOKUP_RETURN_IF_ERROR(statuses[i]);
+    SOFTLOOKUP_RETURN_IF_ERROR(loading.AddRows(heads[i]));
+  }
+  return absl::OkStatus();
+}
+
+// Stores of more bytes are read by several threads.
+constexpr std::int64_t kBytesOfOnePart = std::int64_t{16} << 20;
 
 }  // namespace
 
@@ -175,25 +273,10 @@ absl::StatusOr<std::vector<std::uint64_t>> StoresIn(const CommitLog& log) {
 }
 
 LoadedStore LoadStore(std::uint64_t store, const CommitLog& log, Store::Executor executor) {
-  Loading loading(store);
-  const KeyRange keys = KeysOfStore(store);
-  const absl::Status status =
-      log.Scan(keys.begin, keys.end, [&loading](absl::string_view key, absl::string_view value) {
-        return loading.Add(key, value);
-      });
-  LoadedStore loaded{.name = loading.name(), .store = nullptr};
-  if (status.ok()) {
-    loaded.store = loading.Finish(std::move(executor));
-  } else {
-    loaded.store = status;
-  }
-  if (!loaded.store.ok()) {
-    loaded.store = MakeError(
-        reasons::kDataLoss,
-        absl::StrCat("Store \"", loaded.name, "\" is damaged: ", loaded.store.status().message()),
-        {{"store", loaded.name}});
-  }
-  return loaded;
+  Loading loading(store, log);
+  absl::Status status = loading.ReadStore();
+  if (status.ok()) status = ReadRowsWhole(loading);
+  return loading.Finish(std::move(status), std::move(executor));
 }
 
 void LoadStores(const std::vector<std::uint64_t>& stores, const CommitLog& log, ForkJoinPool& pool,
@@ -202,9 +285,8 @@ void LoadStores(const std::vector<std::uint64_t>& stores, const CommitLog& log, 
   const auto count = static_cast<std::int64_t>(stores.size());
   absl::Mutex mutex;
   std::int64_t done = 0;
-  pool.ForkJoin(count, [&](std::int64_t i) {
-    LoadedStore loaded = LoadStore(stores[i], log, executor);
-    absl::MutexLock lock(&mutex);
+  std::vector<std::unique_ptr<Loading>> large;  // With all but their rows.
+  const auto tell = [&](LoadedStore loaded) {
     if (loaded.store.ok()) {
       observer.OnStore((*loaded.store)->info());
     } else {
@@ -212,7 +294,22 @@ void LoadStores(const std::vector<std::uint64_t>& stores, const CommitLog& log, 
     }
     if (!loaded.name.empty()) on_loaded(std::move(loaded));
     observer.OnProgress(++done, count);
+  };
+  pool.ForkJoin(count, [&](std::int64_t i) {
+    auto loading = std::make_unique<Loading>(stores[i], log);
+    absl::Status status = loading->ReadStore();
+    const bool is_large = status.ok() && loading->bytes() > kBytesOfOnePart;
+    if (status.ok() && !is_large) status = ReadRowsWhole(*loading);
+    absl::MutexLock lock(&mutex);
+    if (is_large) {
+      large.push_back(std::move(loading));
+    } else {
+      tell(loading->Finish(std::move(status), executor));
+    }
   });
+  for (const std::unique_ptr<Loading>& loading : large) {
+    tell(loading->Finish(ReadInParts(*loading, pool), executor));
+  }
 }
 
 }  // namespace softlookup

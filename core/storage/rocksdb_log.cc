@@ -66,6 +66,9 @@ rocksdb::Options LogOptions(rocksdb::Env* env) {
   rocksdb::BlockBasedTableOptions table;
   // Rows are read once, when a store is loaded.
   table.no_block_cache = true;
+  // The kernel reads ahead, and a block is copied once less.
+  table.max_auto_readahead_size = 0;
+  options.advise_random_on_open = false;
   table.block_size = std::size_t{64} << 10;
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   return options;
@@ -183,7 +186,6 @@ class RocksdbLog final : public CommitLog {
     rocksdb::ReadOptions options;
     options.verify_checksums = true;
     options.fill_cache = false;
-    options.readahead_size = std::size_t{2} << 20;
     const rocksdb::Slice upper = ToSlice(end);
     options.iterate_upper_bound = &upper;
     const std::unique_ptr<rocksdb::Iterator> it(db_->NewIterator(options));

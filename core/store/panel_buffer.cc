@@ -69,6 +69,13 @@ PanelBuffer::PanelBuffer(const PanelBuffer& other)
   std::memcpy(floats_, other.floats_, static_cast<std::size_t>(panel_count_ * panel_floats_ * 4));
 }
 
+void PanelBuffer::UseLargePages() {
+  if (!is_mapped_) return;
+  // Buffers lie next to each other, so a large page may hold more than one. A kernel that has none
+  // refuses.
+  ::madvise(memory_, static_cast<std::size_t>(panel_count_ * panel_floats_ * 4), MADV_HUGEPAGE);
+}
+
 PanelBuffer::~PanelBuffer() {
   if (!is_mapped_) {
     std::free(memory_);

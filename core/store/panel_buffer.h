@@ -21,6 +21,10 @@ class PanelBuffer {
   const float* panel(std::int64_t index) const { return floats_ + index * panel_floats_; }
   std::int64_t panel_count() const { return panel_count_; }
 
+  // All of it is about to be written: has the kernel give large pages where it can, which costs a
+  // small part of the faults.
+  void UseLargePages();
+
   // Memory that it takes, itself included: with all panels written, or the first `written`.
   std::int64_t bytes() const { return bytes(panel_count_); }
   std::int64_t bytes(std::int64_t written) const;

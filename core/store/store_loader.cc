@@ -60,45 +60,49 @@ void StoreLoader::AddWriter(const std::string& writer, WriterState state) {
   writer_->SetWriter(writer, state);
 }
 
-absl::Status StoreLoader::AddRows(std::uint64_t first_position, std::uint64_t count,
-                                  absl::string_view components, absl::Span<const std::uint64_t> ids,
-                                  absl::Span<const std::vector<std::string>> row_labels) {
-  if (first_position >= row_count_) return absl::OkStatus();  // Of a write that was not finished.
-  if (first_position != loaded_) return Incomplete("rows are missing", loaded_);
-  const std::uint64_t row_bytes =
-      static_cast<std::uint64_t>(writer_->shape_.floats() / kPanelRows * 4);
-  if (count == 0 || count > row_count_ - loaded_ || components.size() != count * row_bytes) {
-    return Incomplete("rows of another shape", loaded_);
+void StoreLoader::MakeRoom() {
+  for (std::uint64_t begin = 0; begin < row_count_; begin += block_rows()) {
+    // The last block gets room for the rows that it has.
+    const auto rows = static_cast<std::int64_t>(std::min(block_rows(), row_count_ - begin));
+    panels_.push_back(
+        std::make_shared<PanelBuffer>(writer_->shape_, (rows + kPanelRows - 1) / kPanelRows));
+    if (rows == writer_->block_rows_) panels_.back()->UseLargePages();
   }
-  const std::uint64_t end = loaded_ + count;
-  while (loaded_ < end) {
-    if (loaded_ % block_rows() == 0) StartBlock();
-    const std::uint64_t block = loaded_ / block_rows();
-    const std::uint64_t stop = std::min(end, (block + 1) * block_rows());
-    const std::int64_t first_panel = static_cast<std::int64_t>(block * block_rows()) / kPanelRows;
-    DecodeComponents(components, writer_->shape_, loaded_, stop,
-                     [&](std::int64_t panel) { return panels_->panel(panel - first_panel); });
-    components.remove_prefix((stop - loaded_) * row_bytes);
-    for (; loaded_ < stop; ++loaded_) {
-      const std::uint64_t row = loaded_ - first_position;
-      TagRow(loaded_, ids.empty() ? std::nullopt : std::optional<std::uint64_t>(ids[row]),
-             row_labels.empty() ? absl::Span<const std::string>() : row_labels[row]);
-    }
-    if (loaded_ % block_rows() == 0 && loaded_ < row_count_) {
-      const auto next = starts_.find(block + 1);
-      if (next == starts_.end() || !starts_.contains(block)) {
-        return Incomplete("the start of a block is missing", loaded_);
-      }
-      Seal(TakeBlock(block, std::move(next->second.bounds_before)));
-    }
+}
+
+absl::Status StoreLoader::PutComponents(std::uint64_t first_position, std::uint64_t count,
+                                        absl::string_view components) {
+  const kernels::PanelShape& shape = writer_->shape_;
+  const auto row_bytes = static_cast<std::uint64_t>(shape.floats() / kPanelRows * 4);
+  if (!AreRows(first_position, count) || components.size() != count * row_bytes) {
+    return Incomplete("rows of another shape", first_position);
   }
+  const std::int64_t block_panels = writer_->block_rows_ / kPanelRows;
+  DecodeComponents(
+      components, shape, first_position, first_position + count, [&](std::int64_t panel) {
+        return panels_[static_cast<std::size_t>(panel / block_panels)]->panel(panel % block_panels);
+      });
   return absl::OkStatus();
 }
 
-void StoreLoader::StartBlock() {
-  // The last block gets room for the rows that it has.
-  const std::int64_t rows = static_cast<std::int64_t>(std::min(block_rows(), row_count_ - loaded_));
-  panels_ = std::make_shared<PanelBuffer>(writer_->shape_, (rows + kPanelRows - 1) / kPanelRows);
+absl::Status StoreLoader::AddRows(std::uint64_t first_position, std::uint64_t count,
+                                  absl::Span<const std::uint64_t> ids,
+                                  absl::Span<const std::vector<std::string>> row_labels) {
+  if (first_position != loaded_) return Incomplete("rows are missing", loaded_);
+  if (!AreRows(first_position, count)) return Incomplete("rows of another shape", loaded_);
+  for (std::uint64_t row = 0; row < count; ++row) {
+    TagRow(loaded_, ids.empty() ? std::nullopt : std::optional<std::uint64_t>(ids[row]),
+           row_labels.empty() ? absl::Span<const std::string>() : row_labels[row]);
+    ++loaded_;
+    if (loaded_ % block_rows() != 0 || loaded_ == row_count_) continue;
+    const std::uint64_t block = loaded_ / block_rows() - 1;
+    const auto next = starts_.find(block + 1);
+    if (next == starts_.end() || !starts_.contains(block)) {
+      return Incomplete("the start of a block is missing", loaded_);
+    }
+    Seal(TakeBlock(block, std::move(next->second.bounds_before)));
+  }
+  return absl::OkStatus();
 }
 
 void StoreLoader::TagRow(std::uint64_t position, std::optional<std::uint64_t> id,
@@ -116,7 +120,7 @@ void StoreLoader::TagRow(std::uint64_t position, std::optional<std::uint64_t> id
 
 SealedBlock StoreLoader::TakeBlock(std::uint64_t index, RowBounds bounds) {
   if (tags_ != nullptr) tags_->ShrinkToFit();
-  SealedBlock block{.panels = std::move(panels_),
+  SealedBlock block{.panels = std::move(panels_[index]),
                     .bounds = std::make_shared<const RowBounds>(std::move(bounds)),
                     .memories_before = index == 0 ? nullptr : starts_[index].memories,
                     .tags = std::move(tags_)};
@@ -152,9 +156,10 @@ absl::StatusOr<std::unique_ptr<StoreWriter>> StoreLoader::Finish() {
     RowBounds bounds;
     const kernels::PanelShape& shape = writer_->shape_;
     const std::int64_t rows = static_cast<std::int64_t>(row_count_ - last * block_rows());
+    const std::shared_ptr<PanelBuffer> panels = panels_[last];
     std::vector<float> key(shape.key_dim);
     for (std::int64_t row = 0; row < rows; ++row) {
-      const float* panel = panels_->panel(row / kPanelRows);
+      const float* panel = panels->panel(row / kPanelRows);
       const float* value = panel + shape.value_offset(row % kPanelRows);
       for (std::int64_t dim = 0; dim < shape.key_dim; ++dim) {
         key[dim] = panel[shape.key_offset(row % kPanelRows, dim)];
@@ -163,7 +168,6 @@ absl::StatusOr<std::unique_ptr<StoreWriter>> StoreLoader::Finish() {
       bounds.Add(key.data(), value, *state.config);
     }
     state.memories = std::move(memories);
-    const std::shared_ptr<PanelBuffer> panels = panels_;
     SealedBlock block = TakeBlock(last, std::move(bounds));
     if (rows == writer_->block_rows_) {
       Seal(std::move(block));

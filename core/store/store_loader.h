@@ -16,9 +16,9 @@
 namespace softlookup {
 
 // Makes the writer of a store out of what was kept of it, so that everything goes on, bit for bit,
-// as if it had never stopped. First come the starts of the blocks and the live rows, in any order,
-// then the rows in the order of their positions. DATA_LOSS if they do not make a whole. Not
-// thread-safe.
+// as if it had never stopped. First come the starts of the blocks, the live rows and the writers,
+// in any order, then the components of all rows, then the rows in the order of their positions.
+// DATA_LOSS if they do not make a whole. Not thread-safe but for PutComponents.
 class StoreLoader {
  public:
   StoreLoader(StoreConfig config, std::uint64_t revision, std::uint64_t row_count);
@@ -29,9 +29,14 @@ class StoreLoader {
                              absl::Span<const float> bounds_before);
   void AddLiveRows(std::uint64_t index, const RowMask& live);
   void AddWriter(const std::string& writer, WriterState state);
-  // `components` is of EncodeComponents.
+  // Before the components.
+  void MakeRoom();
+  // `components`, of EncodeComponents, are those of `count` rows. Threads may put different rows at
+  // the same time.
+  absl::Status PutComponents(std::uint64_t first_position, std::uint64_t count,
+                             absl::string_view components);
   absl::Status AddRows(std::uint64_t first_position, std::uint64_t count,
-                       absl::string_view components, absl::Span<const std::uint64_t> ids,
+                       absl::Span<const std::uint64_t> ids,
                        absl::Span<const std::vector<std::string>> row_labels);
   // Once, last.
   absl::StatusOr<std::unique_ptr<StoreWriter>> Finish();
@@ -43,7 +48,10 @@ class StoreLoader {
   };
 
   std::uint64_t block_rows() const { return static_cast<std::uint64_t>(writer_->block_rows_); }
-  void StartBlock();
+  // Whether `count` rows from there on are rows of the store.
+  bool AreRows(std::uint64_t first_position, std::uint64_t count) const {
+    return count > 0 && first_position < row_count_ && count <= row_count_ - first_position;
+  }
   void TagRow(std::uint64_t position, std::optional<std::uint64_t> id,
               absl::Span<const std::string> labels);
   // The block in progress, which ends before loaded_, with its live rows counted and found by id.
@@ -56,9 +64,8 @@ class StoreLoader {
   std::shared_ptr<const MemorySet> no_rows_;  // The memories before any.
   std::map<std::uint64_t, BlockStart> starts_;
   std::map<std::uint64_t, std::shared_ptr<const RowMask>> live_;
-  // Of the block in progress.
-  std::shared_ptr<PanelBuffer> panels_;
-  std::unique_ptr<RowTags> tags_;
+  std::vector<std::shared_ptr<PanelBuffer>> panels_;  // By block.
+  std::unique_ptr<RowTags> tags_;                     // Of the block in progress.
 };
 
 // The bounds as numbers, for AddBlockStart.

@@ -1,5 +1,5 @@
 // What keeping everything costs, as ratios to the same bytes without us, in one run:
-//   storage_benchmark [DIRECTORY]
+//   storage_benchmark appends|loading|all [DIRECTORY]
 // Writes up to 2 GB there, or to the system's temporary directory, and removes it.
 #include <fcntl.h>
 #include <rocksdb/db.h>
@@ -202,8 +202,11 @@ void Loading(const std::string& parent, std::int64_t row_count) {
 
 int main(int argc, char** argv) {
   using namespace softlookup::testing;
-  const std::string parent = argc > 1 ? argv[1] : std::filesystem::temp_directory_path().string();
-  DurableAppends(parent, kWriters, kRowsOfABatch);
-  DurableAppends(parent, 1, 1);
-  Loading(parent, 1'000'000);
+  const std::string what = argc > 1 ? argv[1] : "all";
+  const std::string parent = argc > 2 ? argv[2] : std::filesystem::temp_directory_path().string();
+  if (what != "loading") {
+    DurableAppends(parent, kWriters, kRowsOfABatch);
+    DurableAppends(parent, 1, 1);
+  }
+  if (what != "appends") Loading(parent, 1'000'000);
 }
