@@ -33,7 +33,9 @@ ScriptedService::ScriptedService() {
   address_ = absl::StrCat("127.0.0.1:", port);
 }
 
-ScriptedService::~ScriptedService() { server_->Shutdown(std::chrono::system_clock::now()); }
+ScriptedService::~ScriptedService() { Stop(); }
+
+void ScriptedService::Stop() { server_->Shutdown(std::chrono::system_clock::now()); }
 
 void ScriptedService::SetServing(bool serving) {
   server_->GetHealthCheckService()->SetServingStatus(serving);

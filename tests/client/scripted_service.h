@@ -28,8 +28,11 @@ class ScriptedService final : public v1::SoftLookup::Service {
   using AppendServerStream = grpc::ServerReaderWriter<v1::AppendResponse, v1::AppendRequest>;
 
   ScriptedService();
-  // Cancels what is still running.
+  // As Stop().
   ~ScriptedService() override;
+
+  // Cancels what is running and waits until no handler does; nothing is answered any more.
+  void Stop();
 
   // HOST:PORT.
   const std::string& address() const { return address_; }

@@ -267,7 +267,7 @@ class ToolProcess {
 };
 
 TEST_F(ResumeTest, AToolThatIsKilledAndStartedAgainLeavesEachRowOnce) {
-  constexpr std::uint32_t kRows = 30'000;
+  constexpr std::uint32_t kRows = 20'000;
   const std::string file = directory_.path() + "/rows.csv";
   {
     std::ofstream csv(file);
@@ -279,17 +279,17 @@ TEST_F(ResumeTest, AToolThatIsKilledAndStartedAgainLeavesEachRowOnce) {
   }
   ASSERT_NO_FATAL_FAILURE(MakeStore("s"));
   int killed = 0;
-  for (const std::uint64_t row : {1u, 4000u, 4001u, 12'000u, 21'000u}) {
+  for (const std::uint64_t row : {1u, 3000u, 3001u, 8000u, 14'000u}) {
     ToolProcess tool({ToolBinary(), "--server", server_->grpc_address(), "append", "s", "--rows",
-                      file, "--writer", "w", "--batch-rows", "10"});
+                      file, "--writer", "w", "--batch-rows", "25"});
     const absl::Time give_up = absl::Now() + absl::Seconds(60);
     while (direct_->GetStore("s")->row_count() < row) ASSERT_LT(absl::Now(), give_up);
     killed += WIFSIGNALED(tool.Kill());
-    if (row == 4000) CrashServer();
+    if (row == 3000) CrashServer();
   }
   const CommandResult last =
       RunCommand({ToolBinary(), "--server", server_->grpc_address(), "append", "s", "--rows", file,
-                  "--writer", "w", "--batch-rows", "10"});
+                  "--writer", "w", "--batch-rows", "25"});
   EXPECT_EQ(last.exit_code, 0) << last.err;
   std::printf("killed %d times; %s", killed, last.out.c_str());
   EXPECT_GT(killed, 0);
