@@ -22,6 +22,7 @@
 #include "absl/synchronization/mutex.h"
 #include "core/memory/running_memory.h"
 #include "softlookup/v1/soft_lookup.grpc.pb.h"
+#include "tests/faults/cycles.h"
 #include "tests/testing/server_process.h"
 #include "tests/testing/temporary_directory.h"
 
@@ -283,7 +284,7 @@ class KillTest : public ::testing::Test {
 
 TEST_F(KillTest, NothingAcknowledgedIsLostAndNothingIsThereTwice) {
   const std::uint64_t seed = FromEnvironment("SOFTLOOKUP_TEST_SEED", 20'261'121);
-  const std::uint64_t cycles = FromEnvironment("SOFTLOOKUP_KILL_CYCLES", 50);
+  const std::uint64_t cycles = static_cast<std::uint64_t>(Cycles(50, 1000));
   SCOPED_TRACE("SOFTLOOKUP_TEST_SEED=" + std::to_string(seed));
   std::mt19937_64 generator(seed);
   Start();

@@ -188,6 +188,7 @@ constexpr ExpectedReason kReasons[] = {
     {reasons::kDeadlineExceeded, "DEADLINE_EXCEEDED", grpc::StatusCode::DEADLINE_EXCEEDED},
     {reasons::kDataLoss, "DATA_LOSS", grpc::StatusCode::DATA_LOSS},
     {reasons::kStorageFailed, "STORAGE_FAILED", grpc::StatusCode::UNAVAILABLE},
+    {reasons::kLoading, "LOADING", grpc::StatusCode::UNAVAILABLE},
     {reasons::kDirectoryInUse, "DIRECTORY_IN_USE", grpc::StatusCode::FAILED_PRECONDITION},
     {reasons::kShuttingDown, "SHUTTING_DOWN", grpc::StatusCode::UNAVAILABLE},
 };

@@ -8,6 +8,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/error.h"
@@ -230,6 +231,90 @@ TEST(RecoveryTest, AnEngineOpenedAgainIsAsIfItHadNeverStopped) {
     SCOPED_TRACE("SOFTLOOKUP_TEST_SEED=" + std::to_string(seed));
     Twins(seed).Run(150);
   }
+}
+
+TEST(RecoveryTest, AnswersLoadingUntilItIsLoaded) {
+  const TemporaryDirectory directory;
+  StoreConfig config;
+  config.name = "s";
+  config.key_dim = config.value_dim = 1;
+  ASSERT_THAT(OpenOrDie(directory.path())->CreateStore(config), IsOk());
+  auto opened = Engine::Open({}, directory.path());
+  ASSERT_THAT(opened, IsOk());
+  Engine& engine = **opened;
+  const float one = 1;
+  const MatrixView row{.data = &one, .rows = 1, .cols = 1};
+  const AppendRequest append{.store = "s", .keys = row, .values = row};
+  for (const absl::Status& status :
+       {engine.GetStore("s").status(), engine.ListStores("", "", 1).status(),
+        engine.CreateStore(config).status(), engine.DeleteStore("s"),
+        AppendAndWait(engine, append).status(),
+        LookupAndWait(engine, {.store = "s", .queries = row}).status()}) {
+    EXPECT_EQ(ReasonOf(status), reasons::kLoading.name);
+    EXPECT_TRUE(RetryAfterOf(status).has_value());
+  }
+
+  struct Observer : LoadObserver {
+    void OnStore(const StoreInfo& info) override { stores.push_back(info.config.name); }
+    void OnProgress(std::int64_t loaded, std::int64_t count) override {
+      progress = {loaded, count};
+    }
+    std::vector<std::string> stores;
+    std::pair<std::int64_t, std::int64_t> progress;
+  } observer;
+  ASSERT_THAT(engine.Load(observer), IsOk());
+  EXPECT_THAT(observer.stores, ::testing::ElementsAre("s"));
+  EXPECT_THAT(observer.progress, ::testing::Pair(1, 1));
+  EXPECT_THAT(engine.GetStore("s"), IsOk());
+  EXPECT_THAT(AppendAndWait(engine, append), IsOk());
+}
+
+TEST(RecoveryTest, AStoreThatManyThreadsLoadIsTheSame) {
+  const TemporaryDirectory directory;
+  const auto plain = Engine::Create({});
+  std::unique_ptr<Engine> kept = OpenOrDie(directory.path());
+  StoreConfig config;
+  config.name = "large";
+  config.key_dim = 100;
+  config.value_dim = 60;
+  for (Engine* engine : {plain.get(), kept.get()}) ASSERT_THAT(engine->CreateStore(config), IsOk());
+  // 20 MB in appends of all sizes, so that parts begin anywhere in a block, a panel and an append.
+  constexpr std::int64_t kRowsMax = 700;
+  const std::vector<float> keys = NormalFloats(kRowsMax * 100, 1);
+  const std::vector<float> values = NormalFloats(kRowsMax * 60, 2);
+  std::vector<std::uint64_t> ids(kRowsMax);
+  for (std::int64_t count = 1, total = 0; total < 33'000; count = count * 7 % kRowsMax + 1) {
+    for (std::int64_t i = 0; i < count; ++i) ids[i] = static_cast<std::uint64_t>(total + i);
+    const AppendRequest request{
+        .store = "large",
+        .keys = {.data = keys.data(), .rows = count, .cols = 100},
+        .values = {.data = values.data(), .rows = count, .cols = 60},
+        .ids = absl::MakeConstSpan(ids).first(static_cast<std::size_t>(count)),
+        .durable = false};
+    for (Engine* engine : {plain.get(), kept.get()}) {
+      ASSERT_THAT(AppendAndWait(*engine, request), IsOk());
+    }
+    total += count;
+  }
+  kept = nullptr;
+  kept = OpenOrDie(directory.path());
+  const auto ours = kept->ReadRows("large", {}), theirs = plain->ReadRows("large", {});
+  ASSERT_THAT(ours, IsOk());
+  ASSERT_THAT(theirs, IsOk());
+  for (;;) {
+    const std::vector<Row> a = (*ours)->Next(1000), b = (*theirs)->Next(1000);
+    ASSERT_EQ(a.size(), b.size());
+    if (a.empty()) break;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      ASSERT_EQ(a[i].id, b[i].id);
+      ASSERT_EQ(a[i].key, b[i].key) << a[i].position;
+      ASSERT_EQ(a[i].value, b[i].value) << a[i].position;
+    }
+  }
+  const std::vector<float> query = NormalFloats(100, 3);
+  const LookupRequest lookup{.store = "large",
+                             .queries = {.data = query.data(), .rows = 1, .cols = 100}};
+  EXPECT_EQ(LookupAndWait(*kept, lookup)->values, LookupAndWait(*plain, lookup)->values);
 }
 
 TEST(RecoveryTest, ASecondEngineIsRefused) {

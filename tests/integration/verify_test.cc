@@ -1,0 +1,63 @@
+// `softlookup-server --verify`, as an operator runs it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <filesystem>
+#include <string>
+
+#include "tests/integration/integration_test.h"
+#include "tests/testing/server_process.h"
+#include "tests/testing/temporary_directory.h"
+
+namespace softlookup::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class VerifyTest : public ::testing::Test {
+ protected:
+  CommandResult Verify(const std::string& directory) const {
+    return RunCommand({ServerBinary(), "--verify", "--data-dir", directory});
+  }
+
+  TemporaryDirectory parent_;
+  const std::string directory_ = parent_.path() + "/data";
+};
+
+TEST_F(VerifyTest, TellsWhatADirectoryHoldsAndWhetherItIsWhole) {
+  {
+    ServerProcess server({"--data-dir", directory_});
+    const CommandResult created =
+        RunCommand({ToolBinary(), "--server", server.grpc_address(), "store", "create", "people",
+                    "--key-dim", "1", "--value-dim", "1"});
+    ASSERT_EQ(created.exit_code, 0) << created.err;
+    const CommandResult in_use = Verify(directory_);
+    EXPECT_EQ(in_use.exit_code, 1);
+    EXPECT_THAT(in_use.out, HasSubstr("another process"));
+    EXPECT_EQ(server.Stop(SIGTERM), 0);
+  }
+  const CommandResult whole = Verify(directory_);
+  EXPECT_EQ(whole.exit_code, 0);
+  EXPECT_THAT(whole.out, HasSubstr("store \"people\", 0 rows"));
+  EXPECT_THAT(whole.out, HasSubstr("is whole"));
+
+  // What was acknowledged is cut off the write-ahead log.
+  for (const auto& entry : std::filesystem::directory_iterator(directory_)) {
+    if (entry.path().extension() == ".log") std::filesystem::resize_file(entry.path(), 0);
+  }
+  const CommandResult damaged = Verify(directory_);
+  EXPECT_EQ(damaged.exit_code, 1);
+  EXPECT_THAT(damaged.out, HasSubstr("is damaged"));
+  EXPECT_EQ(Verify(directory_).out, damaged.out) << "it changes nothing";
+}
+
+TEST_F(VerifyTest, ADirectoryThatIsNotThereIsAnErrorAndIsNotMade) {
+  const CommandResult result = Verify(directory_);
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.out, HasSubstr("there is no data directory"));
+  EXPECT_FALSE(std::filesystem::exists(directory_));
+}
+
+}  // namespace
+}  // namespace softlookup::testing
