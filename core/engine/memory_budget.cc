@@ -10,7 +10,7 @@ namespace softlookup {
 namespace {
 
 // What a caller should wait before the next attempt, while others' writes end.
-constexpr absl::Duration kRetryDelay = absl::Milliseconds(50);
+constexpr absl::Duration kRoomRetryDelay = absl::Milliseconds(50);
 
 }  // namespace
 
@@ -24,7 +24,7 @@ absl::Status MemoryBudget::Check(std::int64_t growth, std::int64_t own_waiting_b
                 absl::StrCat("The stores, and what waits to be written to them, would take ",
                              needed, " bytes of memory; the limit is ", limit_),
                 {{"limit", absl::StrCat(limit_)}, {"bytes", absl::StrCat(needed)}});
-  return grown + own_waiting_bytes <= limit_ ? WithRetryAfter(std::move(status), kRetryDelay)
+  return grown + own_waiting_bytes <= limit_ ? WithRetryAfter(std::move(status), kRoomRetryDelay)
                                              : status;
 }
 

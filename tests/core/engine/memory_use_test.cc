@@ -1,5 +1,6 @@
 // What stores take of the process's memory, as the kernel counts it.
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -105,6 +106,20 @@ TEST_F(MemoryUseTest, AStoreOfAFewRowsTakesLittleMoreThanAPanelAndItsMemory) {
   constexpr double kPanelBytes = 16 * 2 * kDim * 4, kMemoryBytes = 2 * kDim * 16;
   EXPECT_LT(ResidentGrowth() / kCount, kPanelBytes + kMemoryBytes + 4096);
   EXPECT_NEAR(ByteSizeOfAll(kCount) / ResidentGrowth(), 1, 0.15);
+}
+
+// What it takes to take a large append back once stayed with the store.
+TEST_F(MemoryUseTest, ALargeAppendLeavesNothingBehind) {
+  // On the heap, as blocks of so narrow rows are: the process keeps some for further requests.
+  const auto bytes_in_use = [] {
+    const auto heap = ::mallinfo2();
+    return static_cast<double>(heap.uordblks + heap.hblkhd);
+  };
+  const double before = bytes_in_use();
+  Create("s", 2);
+  Append("s", 2, 40'000, 40'000, Tags::kIdsAndLabels);
+  Create("t", 2);  // Once this is answered, the append is gone.
+  EXPECT_NEAR(ByteSizeOfAll(1) / (bytes_in_use() - before), 1, 0.1) << ByteSizeOfAll(1);
 }
 
 struct Shape {
