@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -38,6 +40,16 @@ void ValidateAddress(const std::string& address) {
   if (SplitHostPort(address)) return;
   throw CLI::ValidationError(absl::StrCat(
       "\"", address, "\" is not HOST:PORT, such as 127.0.0.1:7471, 0.0.0.0:7471 or [::1]:0"));
+}
+
+// With links followed; a path that does not exist yet counts as well.
+bool IsSamePlace(const std::string& a, const std::string& b) {
+  const auto resolved = [](const std::string& path) {
+    std::error_code error;
+    const std::filesystem::path absolute = std::filesystem::absolute(path + "/", error);
+    return std::filesystem::weakly_canonical(absolute, error);
+  };
+  return !a.empty() && !resolved(a).empty() && resolved(a) == resolved(b);
 }
 
 // CLI11 would let the file go over the environment, so variables are turned into flags that stand
@@ -101,6 +113,9 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
       ->transform(address);
   CLI::Option* data_dir =
       app.add_option("--data-dir", flags.data_dir, "Directory where everything is kept");
+  app.add_option("--backup-dir", flags.backup_dir,
+                 "Directory where backups are made, each in one of its own; without it there are "
+                 "none");
   bool ephemeral = false;
   app.add_flag("--ephemeral", ephemeral,
                "Keep everything in memory instead: it is gone when the server stops");
@@ -141,10 +156,19 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
     std::cerr << "softlookup-server: --ephemeral and --data-dir exclude each other\n";
     return 2;
   }
+  if (ephemeral && !flags.backup_dir.empty()) {
+    std::cerr << "softlookup-server: --ephemeral and --backup-dir exclude each other: what is in "
+                 "memory only cannot be backed up\n";
+    return 2;
+  }
   if (ephemeral) {
     flags.data_dir.clear();
   } else if (flags.data_dir.empty()) {
     std::cerr << "softlookup-server: --data-dir: must not be empty; without it, use --ephemeral\n";
+    return 2;
+  }
+  if (!ephemeral && IsSamePlace(flags.backup_dir, flags.data_dir)) {
+    std::cerr << "softlookup-server: --backup-dir must not be the data directory itself\n";
     return 2;
   }
   if (flags.threads == 0) {
