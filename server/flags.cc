@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <limits>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -50,6 +52,16 @@ std::string ByteSizeToNumber(std::string& text) {
   }
   text = absl::StrCat(*bytes);
   return "";
+}
+
+// With links followed; a path that does not exist yet counts as well.
+bool IsSamePlace(const std::string& a, const std::string& b) {
+  const auto resolved = [](const std::string& path) {
+    std::error_code error;
+    const std::filesystem::path absolute = std::filesystem::absolute(path + "/", error);
+    return std::filesystem::weakly_canonical(absolute, error);
+  };
+  return !a.empty() && !resolved(a).empty() && resolved(a) == resolved(b);
 }
 
 // CLI11 would let the file go over the environment, so variables are turned into flags that stand
@@ -130,6 +142,9 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
       ->transform(address);
   CLI::Option* data_dir =
       app.add_option("--data-dir", flags.data_dir, "Directory where everything is kept");
+  app.add_option("--backup-dir", flags.backup_dir,
+                 "Directory where backups are made, each in one of its own; without it there are "
+                 "none");
   bool ephemeral = false;
   app.add_flag("--ephemeral", ephemeral,
                "Keep everything in memory instead: it is gone when the server stops");
@@ -184,10 +199,19 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
     std::cerr << "softlookup-server: --verify checks a --data-dir, which --ephemeral has not\n";
     return 2;
   }
+  if (ephemeral && !flags.backup_dir.empty()) {
+    std::cerr << "softlookup-server: --ephemeral and --backup-dir exclude each other: what is in "
+                 "memory only cannot be backed up\n";
+    return 2;
+  }
   if (ephemeral) {
     flags.data_dir.clear();
   } else if (flags.data_dir.empty()) {
     std::cerr << "softlookup-server: --data-dir: must not be empty; without it, use --ephemeral\n";
+    return 2;
+  }
+  if (!ephemeral && IsSamePlace(flags.backup_dir, flags.data_dir)) {
+    std::cerr << "softlookup-server: --backup-dir must not be the data directory itself\n";
     return 2;
   }
   if (flags.threads == 0) {

@@ -18,8 +18,9 @@ struct Flags {
   std::string http_listen = "127.0.0.1:7472";
   // Where everything is kept; empty: in memory only.
   std::string data_dir = "./softlookup-data";
-  bool verify = false;  // Checks data_dir instead of serving it.
-  int threads = 0;      // 0: one a core.
+  std::string backup_dir;  // Where backups are made; empty: nowhere.
+  bool verify = false;     // Checks data_dir instead of serving it.
+  int threads = 0;         // 0: one a core.
   double shutdown_grace_seconds = 10;
   std::string log_level = "info";
   Limits limits;

@@ -69,12 +69,15 @@ absl::Status Load(Engine& engine) {
 
 }  // namespace
 
-Server::Server(std::unique_ptr<Engine> engine)
-    : engine_(std::move(engine)), service_(calls_, *engine_) {}
+Server::Server(std::unique_ptr<Engine> engine, const std::string& backup_dir)
+    : engine_(std::move(engine)),
+      backups_(*engine_, backup_dir),
+      service_(calls_, *engine_),
+      admin_service_(calls_, *engine_, backups_) {}
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Flags& flags) {
   SOFTLOOKUP_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, MakeEngine(flags));
-  std::unique_ptr<Server> server(new Server(std::move(engine)));
+  std::unique_ptr<Server> server(new Server(std::move(engine), flags.backup_dir));
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
 
@@ -90,6 +93,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Flags& flags) {
       static_cast<int>(std::min(2 * flags.limits.message_bytes_max, kGrpcMax)));
   builder.SetMaxSendMessageSize(static_cast<int>(kGrpcMax));
   builder.RegisterService(&server->service_);
+  builder.RegisterService(&server->admin_service_);
   server->grpc_ = builder.BuildAndStart();
   if (server->grpc_ == nullptr || port == 0) {
     return absl::UnavailableError(

@@ -9,6 +9,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/admin_http.h"
+#include "server/admin_service.h"
+#include "server/backups.h"
 #include "server/call.h"
 #include "server/flags.h"
 #include "server/service.h"
@@ -28,17 +30,20 @@ class Server {
   const std::string& grpc_address() const { return grpc_address_; }
   const std::string& http_address() const { return http_address_; }
 
-  // Takes no new calls, lets running ones end for up to `grace`, then cancels them. Blocks.
+  // Takes no new calls, lets running ones end for up to `grace`, then cancels them. Blocks, also
+  // until a backup that is being made is whole.
   void Stop(absl::Duration grace);
 
  private:
-  explicit Server(std::unique_ptr<Engine> engine);
+  Server(std::unique_ptr<Engine> engine, const std::string& backup_dir);
   // What the health service and /readyz say.
   void SetServing(bool serving);
 
   CallTracker calls_;  // Before the engine, whose last callbacks may still use it.
   const std::unique_ptr<Engine> engine_;
+  Backups backups_;
   SoftLookupService service_;
+  AdminService admin_service_;
   AdminHttp http_;
   std::unique_ptr<grpc::Server> grpc_;  // Before the rest in destruction: calls use it.
   std::string grpc_address_;

@@ -17,6 +17,7 @@
 #include "server/lookup_stream.h"
 #include "server/row_stream.h"
 #include "server/status.h"
+#include "server/unary_call.h"
 #include "server/watch_stream.h"
 
 namespace softlookup::server {
@@ -24,28 +25,6 @@ namespace {
 
 // Only on a stream may a request leave its store out.
 const std::string kNoStore;
-
-// A call that needs nothing but to be finished. Deletes itself when the call is over.
-class UnaryCall final : public grpc::ServerUnaryReactor {
- public:
-  explicit UnaryCall(CallTracker& calls) : call_(calls) {}
-  void OnDone() override { delete this; }
-
- private:
-  const CallTracker::Call call_;
-};
-
-// A call that `work`, which returns a Status, answers here and now.
-template <typename Work>
-grpc::ServerUnaryReactor* AnswerNow(CallTracker& calls, const Engine& engine,
-                                    const google::protobuf::MessageLite& request,
-                                    const Work& work) {
-  auto* reactor = new UnaryCall(calls);
-  absl::Status status = CheckMessageBytes(request, engine.limits().message_bytes_max);
-  if (status.ok()) status = work();
-  reactor->Finish(ToGrpcStatus(status));
-  return reactor;
-}
 
 // A stream of answers that ends before the first. Deletes itself when the call is over.
 template <typename Response>

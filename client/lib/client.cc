@@ -18,6 +18,7 @@
 #include "client/lib/resuming_pipeline.h"
 #include "client/lib/retry.h"
 #include "client/lib/status_macros.h"
+#include "softlookup/admin/v1/admin.grpc.pb.h"
 #include "softlookup/v1/soft_lookup.grpc.pb.h"
 
 namespace softlookup {
@@ -110,10 +111,12 @@ class Client::Impl {
   Impl(std::string_view address, const ClientOptions& options)
       : options_(options),
         channel_(OpenChannel(address, options)),
-        stub_(v1::SoftLookup::NewStub(channel_)) {}
+        stub_(v1::SoftLookup::NewStub(channel_)),
+        admin_stub_(admin::v1::Admin::NewStub(channel_)) {}
 
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
   const std::shared_ptr<v1::SoftLookup::Stub>& stub() const { return stub_; }
+  admin::v1::Admin::Stub& admin_stub() const { return *admin_stub_; }
 
   absl::Status Call(Repeat repeat, const CallOptions& call,
                     absl::FunctionRef<grpc::Status(grpc::ClientContext*)> attempt) const {
@@ -147,6 +150,7 @@ class Client::Impl {
   const ClientOptions options_;
   const std::shared_ptr<grpc::Channel> channel_;
   const std::shared_ptr<v1::SoftLookup::Stub> stub_;
+  const std::unique_ptr<admin::v1::Admin::Stub> admin_stub_;
 };
 
 using Stub = v1::SoftLookup::Stub;
@@ -330,6 +334,27 @@ absl::Status Client::WatchMemory(std::string_view store, std::string_view name,
   SetDeadline(options.deadline, &context);
   const auto stream = impl_->stub()->WatchMemory(&context, request);
   return ReadStream(&context, stream.get(), changed);
+}
+
+absl::StatusOr<admin::v1::Backup> Client::CreateBackup(std::string_view name,
+                                                       const CallOptions& call) {
+  admin::v1::CreateBackupRequest request;
+  request.set_name(std::string(name));
+  admin::v1::Backup backup;
+  CLIENT_RETURN_IF_ERROR(impl_->Call(Repeat::kUnsafe, call, [&](grpc::ClientContext* context) {
+    return impl_->admin_stub().CreateBackup(context, request, &backup);
+  }));
+  return backup;
+}
+
+absl::StatusOr<std::vector<admin::v1::Backup>> Client::ListBackups(const CallOptions& call) {
+  admin::v1::ListBackupsResponse response;
+  CLIENT_RETURN_IF_ERROR(impl_->Call(Repeat::kSafe, call, [&](grpc::ClientContext* context) {
+    return impl_->admin_stub().ListBackups(context, {}, &response);
+  }));
+  return std::vector<admin::v1::Backup>(
+      std::make_move_iterator(response.mutable_backups()->begin()),
+      std::make_move_iterator(response.mutable_backups()->end()));
 }
 
 absl::StatusOr<ServingStatus> Client::Health(std::string_view service, const CallOptions& call) {

@@ -64,6 +64,7 @@ void AddEverything(CLI::App* app, Session* session) {
   AddRowsCommands(app, session);
   AddAttendCommand(app, session);
   AddMemoryCommands(app, session);
+  AddBackupCommands(app, session);
   AddRecallCommand(app, session);
   AddHealthCommand(app, session);
   for (CLI::App* command : app->get_subcommands({})) AddSharedFooter(command);

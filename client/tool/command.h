@@ -34,6 +34,7 @@ void AddLookupCommand(CLI::App* app, Session* session);
 void AddRowsCommands(CLI::App* app, Session* session);
 void AddAttendCommand(CLI::App* app, Session* session);
 void AddMemoryCommands(CLI::App* app, Session* session);
+void AddBackupCommands(CLI::App* app, Session* session);
 void AddRecallCommand(CLI::App* app, Session* session);
 void AddHealthCommand(CLI::App* app, Session* session);
 

@@ -34,6 +34,7 @@ inline constexpr ErrorReason kMemoryNotFound{absl::StatusCode::kNotFound, "MEMOR
 inline constexpr ErrorReason kWriterNotFound{absl::StatusCode::kNotFound, "WRITER_NOT_FOUND"};
 inline constexpr ErrorReason kStoreExists{absl::StatusCode::kAlreadyExists, "STORE_EXISTS"};
 inline constexpr ErrorReason kRowExists{absl::StatusCode::kAlreadyExists, "ROW_EXISTS"};
+inline constexpr ErrorReason kBackupExists{absl::StatusCode::kAlreadyExists, "BACKUP_EXISTS"};
 inline constexpr ErrorReason kNoProjection{absl::StatusCode::kFailedPrecondition, "NO_PROJECTION"};
 inline constexpr ErrorReason kMessageTooLarge{absl::StatusCode::kResourceExhausted,
                                               "MESSAGE_TOO_LARGE"};
@@ -48,6 +49,10 @@ inline constexpr ErrorReason kDeadlineExceeded{absl::StatusCode::kDeadlineExceed
 inline constexpr ErrorReason kStorageFailed{absl::StatusCode::kUnavailable, "STORAGE_FAILED"};
 inline constexpr ErrorReason kDirectoryInUse{absl::StatusCode::kFailedPrecondition,
                                              "DIRECTORY_IN_USE"};
+inline constexpr ErrorReason kBackupsDisabled{absl::StatusCode::kFailedPrecondition,
+                                              "BACKUPS_DISABLED"};
+inline constexpr ErrorReason kBackupInProgress{absl::StatusCode::kResourceExhausted,
+                                               "BACKUP_IN_PROGRESS"};
 inline constexpr ErrorReason kDataLoss{absl::StatusCode::kDataLoss, "DATA_LOSS"};
 inline constexpr ErrorReason kTooManyWriters{absl::StatusCode::kResourceExhausted,
                                              "TOO_MANY_WRITERS"};

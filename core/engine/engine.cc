@@ -136,6 +136,7 @@ class EngineOfStores final : public Engine {
   void WhenRevision(absl::string_view store, std::uint64_t incarnation, std::uint64_t revision,
                     std::shared_ptr<CancelToken> cancel,
                     absl::AnyInvocable<void(absl::Status)> callback) override;
+  absl::Status CopyTo(const std::string& directory) override;
 
  private:
   using Task = absl::AnyInvocable<void()>;
@@ -519,6 +520,12 @@ void EngineOfStores::WhenRevision(absl::string_view store, std::uint64_t incarna
   if (!found.ok()) return callback(found.status());
   if ((*found)->number() != incarnation) return callback(StoreNotFound(store));
   (*found)->WhenRevision(revision, std::move(cancel), std::move(callback));
+}
+
+absl::Status EngineOfStores::CopyTo(const std::string& directory) {
+  // A write is acknowledged once the log has it, so the log's copy has all that it takes.
+  if (log_ != nullptr) return log_->CopyTo(directory);
+  return MakeError(reasons::kBackupsDisabled, "What is kept in memory only cannot be backed up");
 }
 
 }  // namespace

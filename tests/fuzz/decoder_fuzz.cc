@@ -248,7 +248,8 @@ class Fuzzer {
   }
 
   void ResetStores() {
-    for (const StoreInfo& info : engine_->ListStores("", "", kLimits.store_count_max)->stores) {
+    const ListResult list = *engine_->ListStores("", "", kLimits.store_count_max);
+    for (const StoreInfo& info : list.stores) {
       REQUIRE(engine_->DeleteStore(info.config.name).ok());
     }
     MakeStore({.name = kStore, .key_dim = 2, .value_dim = 1});

@@ -177,6 +177,7 @@ constexpr ExpectedReason kReasons[] = {
     {reasons::kWriterNotFound, "WRITER_NOT_FOUND", grpc::StatusCode::NOT_FOUND},
     {reasons::kStoreExists, "STORE_EXISTS", grpc::StatusCode::ALREADY_EXISTS},
     {reasons::kRowExists, "ROW_EXISTS", grpc::StatusCode::ALREADY_EXISTS},
+    {reasons::kBackupExists, "BACKUP_EXISTS", grpc::StatusCode::ALREADY_EXISTS},
     {reasons::kNoProjection, "NO_PROJECTION", grpc::StatusCode::FAILED_PRECONDITION},
     {reasons::kMessageTooLarge, "MESSAGE_TOO_LARGE", grpc::StatusCode::RESOURCE_EXHAUSTED},
     {reasons::kAnswerTooLarge, "ANSWER_TOO_LARGE", grpc::StatusCode::RESOURCE_EXHAUSTED},
@@ -190,6 +191,8 @@ constexpr ExpectedReason kReasons[] = {
     {reasons::kStorageFailed, "STORAGE_FAILED", grpc::StatusCode::UNAVAILABLE},
     {reasons::kLoading, "LOADING", grpc::StatusCode::UNAVAILABLE},
     {reasons::kDirectoryInUse, "DIRECTORY_IN_USE", grpc::StatusCode::FAILED_PRECONDITION},
+    {reasons::kBackupsDisabled, "BACKUPS_DISABLED", grpc::StatusCode::FAILED_PRECONDITION},
+    {reasons::kBackupInProgress, "BACKUP_IN_PROGRESS", grpc::StatusCode::RESOURCE_EXHAUSTED},
     {reasons::kShuttingDown, "SHUTTING_DOWN", grpc::StatusCode::UNAVAILABLE},
 };
 

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "softlookup/admin/v1/admin.pb.h"
 #include "softlookup/append_stream.h"
 #include "softlookup/error_details.h"
 #include "softlookup/float_matrix.h"
@@ -26,11 +27,11 @@ namespace softlookup {
 // When a failed call is tried again.
 //
 // Only calls that are safe to repeat are: reads that have one answer (GetStore, ListStores, Lookup,
-// Attend, GetMemory, GetWriter, Health), and Append if the request carries `writer` and `sequence`,
-// so that the server applies it exactly once. CreateStore, UpdateStore, DeleteStore, DeleteRows and
-// any other Append are sent once, because a lost answer does not tell whether they took effect; so
-// are ReadRows and WatchMemory, whose caller knows where to go on. An AppendStream with a writer
-// has its own limit instead of attempts_max.
+// Attend, GetMemory, GetWriter, ListBackups, Health), and Append if the request carries `writer`
+// and `sequence`, so that the server applies it exactly once. CreateStore, UpdateStore,
+// DeleteStore, DeleteRows and any other Append are sent once, because a lost answer does not tell
+// whether they took effect; so are ReadRows and WatchMemory, whose caller knows where to go on. An
+// AppendStream with a writer has its own limit instead of attempts_max.
 //
 // Of failures, only these are: UNAVAILABLE, and RESOURCE_EXHAUSTED if the server says when to come
 // back (RetryInfo). The wait before try n + 1 is random in [backoff_min, backoff_min * 2^n], at
@@ -186,6 +187,15 @@ class Client {
   absl::Status WatchMemory(std::string_view store, std::string_view name,
                            const std::function<bool(const v1::Memory&)>& changed,
                            const WatchMemoryOptions& options = {});
+
+  // Makes a backup on the server, named by the time if `name` is empty. Takes as long as copying
+  // what is kept, so give it a deadline to match. Sent once, and not ended by the deadline: what
+  // became of it, ListBackups tells. AlreadyExists.
+  absl::StatusOr<admin::v1::Backup> CreateBackup(std::string_view name = {},
+                                                 const CallOptions& call = {});
+
+  // The server's backups, oldest first.
+  absl::StatusOr<std::vector<admin::v1::Backup>> ListBackups(const CallOptions& call = {});
 
   // Whether the server, or one service of it by its full name, takes calls.
   absl::StatusOr<ServingStatus> Health(std::string_view service = {}, const CallOptions& call = {});

@@ -245,6 +245,14 @@ class Engine {
   // must live until `callback`, which runs as Lookup's does.
   virtual void Attend(const AttendRequest& request, std::shared_ptr<CancelToken> cancel,
                       LookupCallback callback) = 0;
+
+  // Makes `directory`, which must not exist, a copy that Open takes: of what is here at one moment
+  // during the call, whole writes only, with all that was acknowledged before the call. It is safe
+  // on disk once this returns. Writes and lookups go on meanwhile; only the caller waits.
+  //
+  // BACKUPS_DISABLED if everything is in memory only, STORAGE_FAILED for what the file system
+  // refuses.
+  virtual absl::Status CopyTo(const std::string& directory) = 0;
 };
 
 }  // namespace softlookup

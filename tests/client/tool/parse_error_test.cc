@@ -40,6 +40,12 @@ INSTANTIATE_TEST_SUITE_P(
                 {"store"},
                 "a command is missing: create, get, list, update, delete (see softlookup store "
                 "--help)"},
+        Mistake{"MissingSubcommandOfBackup",
+                {"backup"},
+                "a command is missing: create, list, restore (see softlookup backup --help)"},
+        Mistake{"MissingDataDirectory",
+                {"backup", "restore", "b"},
+                "DATA_DIRECTORY is required (see softlookup backup restore --help)"},
         Mistake{"MisspeltOption",
                 {"lookup", "people", "--query", "1", "--topk", "3"},
                 "unknown option --topk; did you mean --top-k? (see softlookup lookup --help)"},

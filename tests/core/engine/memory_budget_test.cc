@@ -201,7 +201,8 @@ class MemoryLimitTest : public ::testing::Test {
   }
   static std::int64_t BytesOfAll(Engine& engine) {
     std::int64_t bytes = 0;
-    for (const StoreInfo& info : engine.ListStores("", "", 1000).stores) {
+    const ListResult list = *engine.ListStores("", "", 1000);
+    for (const StoreInfo& info : list.stores) {
       bytes += static_cast<std::int64_t>(info.byte_size);
     }
     return bytes;

@@ -78,7 +78,8 @@ class MemoryUseTest : public ::testing::Test {
   double ResidentGrowth() const { return static_cast<double>(ResidentBytes() - before_); }
   double ByteSizeOfAll(std::int64_t count_max) const {
     double bytes = 0;
-    for (const StoreInfo& info : engine_->ListStores("s", "", count_max).stores) {
+    const ListResult list = *engine_->ListStores("s", "", count_max);
+    for (const StoreInfo& info : list.stores) {
       bytes += static_cast<double>(info.byte_size);
     }
     return bytes;

@@ -1,0 +1,117 @@
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "client/lib/status_macros.h"
+#include "client/tool/command.h"
+#include "client/tool/json.h"
+#include "client/tool/restore.h"
+#include "client/tool/table.h"
+
+namespace softlookup::tool {
+namespace {
+
+using admin::v1::Backup;
+
+struct RestoreFlags {
+  std::string backup_directory;
+  std::string data_directory;
+};
+
+std::string CreateTime(const Backup& backup) {
+  const absl::Time time = absl::FromUnixSeconds(backup.create_time().seconds()) +
+                          absl::Nanoseconds(backup.create_time().nanos());
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone());
+}
+
+Json BackupJson(const Backup& backup) {
+  return {{"name", backup.name()},
+          {"create_time", CreateTime(backup)},
+          {"byte_size", backup.byte_size()}};
+}
+
+absl::Status Create(const std::string& name, const Session& session) {
+  // How long it takes depends on how much there is.
+  CallOptions call;
+  if (!session.timeout_s.has_value()) call.deadline = absl::InfiniteDuration();
+  CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
+  CLIENT_ASSIGN_OR_RETURN(const Backup backup, client.CreateBackup(name, call));
+  if (session.json) {
+    PrintJson(BackupJson(backup), session.out);
+  } else {
+    *session.out << "made backup " << backup.name() << " of " << backup.byte_size() << " bytes\n";
+  }
+  return absl::OkStatus();
+}
+
+absl::Status List(const Session& session) {
+  CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
+  CLIENT_ASSIGN_OR_RETURN(const std::vector<Backup> backups, client.ListBackups());
+  if (session.json) {
+    Json list = Json::array();
+    for (const Backup& backup : backups) list.push_back(BackupJson(backup));
+    PrintJson({{"backups", std::move(list)}}, session.out);
+    return absl::OkStatus();
+  }
+  Table table({{"name"}, {"created"}, {"bytes", Align::kRight}});
+  for (const Backup& backup : backups) {
+    table.AddRow({backup.name(), CreateTime(backup), absl::StrCat(backup.byte_size())});
+  }
+  table.Print(session.out);
+  return absl::OkStatus();
+}
+
+absl::Status Restore(const RestoreFlags& flags, const Session& session) {
+  CLIENT_ASSIGN_OR_RETURN(const Restored restored,
+                          RestoreBackup(flags.backup_directory, flags.data_directory));
+  if (session.json) {
+    PrintJson({{"data_directory", restored.data_directory},
+               {"files", restored.files},
+               {"byte_size", restored.bytes}},
+              session.out);
+  } else {
+    *session.out << "restored " << restored.files << " files of " << restored.bytes
+                 << " bytes; serve them with softlookup-server --data-dir "
+                 << restored.data_directory << "\n";
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddBackupCommands(CLI::App* app, Session* session) {
+  CLI::App* backup = app->add_subcommand("backup", "Make, list and restore backups");
+  backup->require_subcommand(1);
+
+  auto name = std::make_shared<std::string>();
+  CLI::App* create =
+      backup->add_subcommand("create", "Have the server make a backup of all stores");
+  create->footer(
+      "The backup becomes the directory NAME in the server's --backup-dir. Appends and lookups go\n"
+      "on; every append acknowledged before is in it. Waits without end unless --timeout is "
+      "given.");
+  create->add_option("NAME", *name,
+                     "Its name: 1 to 64 of A-Z a-z 0-9 . _ - (default: the time in UTC)");
+  create->callback([=] { session->run = [=] { return Create(*name, *session); }; });
+
+  CLI::App* list = backup->add_subcommand("list", "List the server's backups, oldest first");
+  list->callback([=] { session->run = [=] { return List(*session); }; });
+
+  auto flags = std::make_shared<RestoreFlags>();
+  CLI::App* restore =
+      backup->add_subcommand("restore", "Make a data directory of a backup; needs no server");
+  restore->footer(
+      "Copies files on this machine. Then: softlookup-server --data-dir DATA_DIRECTORY");
+  restore->add_option("BACKUP_DIRECTORY", flags->backup_directory, "The backup, which is only read")
+      ->required();
+  restore
+      ->add_option("DATA_DIRECTORY", flags->data_directory,
+                   "The directory to make; it must not exist or be empty")
+      ->required();
+  restore->callback([=] { session->run = [=] { return Restore(*flags, *session); }; });
+}
+
+}  // namespace softlookup::tool

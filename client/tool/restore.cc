@@ -1,0 +1,149 @@
+#include "client/tool/restore.h"
+
+#include <fcntl.h>
+#include <google/protobuf/util/json_util.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "client/lib/status_macros.h"
+#include "client/tool/exit_code.h"
+#include "softlookup/admin/v1/admin.pb.h"
+
+namespace softlookup::tool {
+namespace {
+
+namespace fs = std::filesystem;
+using admin::v1::BackupManifest;
+
+constexpr char kManifestName[] = "BACKUP.json";
+constexpr std::uint32_t kFormat = 1;  // The last that is known here.
+
+absl::Status FileError(const fs::path& path, const std::error_code& error) {
+  return InputError(path.string(), error.message());
+}
+
+// A file's contents or a directory's entries.
+absl::Status Sync(const fs::path& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  std::error_code error;
+  if (file < 0 || fsync(file) != 0) error = {errno, std::generic_category()};
+  if (file >= 0) close(file);
+  return error ? FileError(path, error) : absl::OkStatus();
+}
+
+absl::StatusOr<BackupManifest> ReadManifest(const fs::path& backup) {
+  const fs::path path = backup / kManifestName;
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream json;
+  json << file.rdbuf();
+  if (!file) {
+    return InputError(backup.string(), absl::StrCat("is not a backup: there is no ", kManifestName,
+                                                    " that can be read in it"));
+  }
+  google::protobuf::util::JsonParseOptions options;
+  options.ignore_unknown_fields = true;
+  BackupManifest manifest;
+  const auto parsed = google::protobuf::util::JsonStringToMessage(json.str(), &manifest, options);
+  if (!parsed.ok()) return InputError(path.string(), parsed.ToString());
+  if (manifest.format() < 1 || manifest.format() > kFormat) {
+    return InputError(path.string(), absl::StrCat("has format ", manifest.format(),
+                                                  ", which this version does not know"));
+  }
+  for (const BackupManifest::File& part : manifest.files()) {
+    if (part.name().empty() || absl::StrContains(part.name(), '/') || part.name() == "..") {
+      return InputError(path.string(),
+                        absl::StrCat("names \"", part.name(), "\", which is not a file in it"));
+    }
+  }
+  return manifest;
+}
+
+// Without a slash at its end, so that it has a name and a directory that it is in.
+fs::path Absolute(const std::string& directory) {
+  const fs::path path = fs::absolute(directory).lexically_normal();
+  return path.has_filename() ? path : path.parent_path();
+}
+
+absl::Status CheckTarget(const fs::path& target) {
+  std::error_code error;
+  const fs::file_status status = fs::status(target, error);
+  if (status.type() == fs::file_type::not_found) return absl::OkStatus();
+  if (error) return FileError(target, error);
+  if (!fs::is_directory(status)) return InputError(target.string(), "is not a directory");
+  const bool empty = fs::is_empty(target, error);
+  if (error) return FileError(target, error);
+  if (empty) return absl::OkStatus();
+  return absl::AlreadyExistsError(
+      absl::StrCat(target.string(), " is not empty; a backup is restored to a new directory"));
+}
+
+absl::Status CopyFile(const fs::path& from, const BackupManifest::File& file, const fs::path& to) {
+  const auto check_size = [&](const fs::path& path) -> absl::Status {
+    std::error_code error;
+    const std::uintmax_t bytes = fs::file_size(path, error);
+    if (error) return FileError(path, error);
+    if (bytes == file.byte_size()) return absl::OkStatus();
+    return InputError(path.string(), absl::StrCat("has ", bytes, " bytes instead of the backup's ",
+                                                  file.byte_size()));
+  };
+  CLIENT_RETURN_IF_ERROR(check_size(from / file.name()));
+  std::error_code error;
+  fs::copy_file(from / file.name(), to / file.name(), error);
+  if (error) return FileError(to / file.name(), error);
+  CLIENT_RETURN_IF_ERROR(check_size(to / file.name()));
+  return Sync(to / file.name());
+}
+
+absl::Status CopyFiles(const fs::path& from, const BackupManifest& manifest, const fs::path& to) {
+  std::error_code error;
+  fs::create_directories(to, error);
+  if (error) return FileError(to, error);
+  for (const BackupManifest::File& file : manifest.files()) {
+    CLIENT_RETURN_IF_ERROR(CopyFile(from, file, to));
+  }
+  return Sync(to);
+}
+
+// In one step, so that a server never finds half of it.
+absl::Status Rename(const fs::path& partial, const fs::path& target) {
+  std::error_code error;
+  fs::rename(partial, target, error);
+  if (error == std::errc::device_or_resource_busy) {
+    return InputError(target.string(),
+                      "cannot be replaced, as something is mounted there; name a new directory in "
+                      "it instead");
+  }
+  if (error) return FileError(target, error);
+  return Sync(target.parent_path());
+}
+
+}  // namespace
+
+absl::StatusOr<Restored> RestoreBackup(const std::string& backup_directory,
+                                       const std::string& data_directory) {
+  const fs::path backup = Absolute(backup_directory), target = Absolute(data_directory);
+  CLIENT_ASSIGN_OR_RETURN(const BackupManifest manifest, ReadManifest(backup));
+  CLIENT_RETURN_IF_ERROR(CheckTarget(target));
+  const fs::path partial =
+      target.parent_path() / absl::StrCat(".", target.filename().string(), ".partial");
+  std::error_code ignored;
+  fs::remove_all(partial, ignored);  // What an attempt before this one has left.
+  absl::Status status = CopyFiles(backup, manifest, partial);
+  if (status.ok()) status = Rename(partial, target);
+  if (!status.ok()) {
+    fs::remove_all(partial, ignored);
+    return status;
+  }
+  Restored restored{.data_directory = target.string(), .files = manifest.files_size()};
+  for (const BackupManifest::File& file : manifest.files()) restored.bytes += file.byte_size();
+  return restored;
+}
+
+}  // namespace softlookup::tool
