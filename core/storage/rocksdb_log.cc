@@ -138,9 +138,8 @@ class RocksdbLog final : public CommitLog {
     if (has_unsynced_ && state_ == State::kWorks && db_->SyncWAL().ok()) MarkSynced();
   }
 
-  // Before anything else.
+  // Before anything else, so nobody else uses it yet.
   absl::Status Open() {
-    absl::MutexLock lock(&mutex_);
     if (access_ == RocksdbAccess::kRead) {
       // RocksDB keeps others away only from who writes.
       const rocksdb::Status status = env_->LockFile(directory_ + "/LOCK", &lock_);
@@ -216,7 +215,7 @@ class RocksdbLog final : public CommitLog {
   enum class State { kWorks, kFull, kBroken };
 
   // Reads the record of the format, or writes it into a new log.
-  absl::Status CheckOrWriteFormat() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  absl::Status CheckOrWriteFormat() {
     std::string value;
     const rocksdb::Status status = db_->Get(rocksdb::ReadOptions(), ToSlice(FormatKey()), &value);
     if (status.ok()) return CheckFormat(value);

@@ -156,6 +156,17 @@ TEST_F(FileSystemTest, AFullDiskRefusesAppendsUntilThereIsRoom) {
   EXPECT_GT(failed, cycles / 10);
 }
 
+TEST_F(FileSystemTest, ADirectoryThatCannotBeBegunIsAnErrorAndCanBeBegunLater) {
+  for (const Fault fault : {Fault::kDiskFull, Fault::kWriteFails, Fault::kSyncFails}) {
+    for (int call = 1; call <= 20; ++call) {
+      files_->FailAt(fault, call, /*stays=*/true);
+      Open().status().IgnoreError();
+    }
+  }
+  files_->Heal();
+  EXPECT_THAT(Open(), IsOk());
+}
+
 TEST_F(FileSystemTest, FailedReadsAreErrorsAndPass) {
   const int cycles = Cycles(60, 500);
   {
