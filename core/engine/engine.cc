@@ -572,12 +572,8 @@ absl::Status Engine::Verify(const std::string& directory, LoadObserver& observer
   for (const std::uint64_t number : numbers) {
     // One by one: a directory may hold more than this machine's memory.
     const LoadedStore loaded = LoadStore(number, *log, /*executor=*/nullptr);
-    if (loaded.store.ok()) {
-      observer.OnStore((*loaded.store)->info());
-    } else {
-      observer.OnDamage(loaded.store.status());
-      damage.Update(loaded.store.status());
-    }
+    Tell(observer, loaded);
+    damage.Update(loaded.store.status());
   }
   damage.Update(log->VerifyChecksums());
   return damage;

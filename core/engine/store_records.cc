@@ -279,6 +279,14 @@ LoadedStore LoadStore(std::uint64_t store, const CommitLog& log, Store::Executor
   return loading.Finish(std::move(status), std::move(executor));
 }
 
+void Tell(LoadObserver& observer, const LoadedStore& loaded) {
+  if (loaded.store.ok()) {
+    observer.OnStore((*loaded.store)->info());
+  } else {
+    observer.OnDamage(loaded.store.status());
+  }
+}
+
 void LoadStores(const std::vector<std::uint64_t>& stores, const CommitLog& log, ForkJoinPool& pool,
                 const Store::Executor& executor, LoadObserver& observer,
                 absl::FunctionRef<void(LoadedStore)> on_loaded) {
@@ -286,12 +294,8 @@ void LoadStores(const std::vector<std::uint64_t>& stores, const CommitLog& log, 
   absl::Mutex mutex;
   std::int64_t done = 0;
   std::vector<std::unique_ptr<Loading>> large;  // With all but their rows.
-  const auto tell = [&](LoadedStore loaded) {
-    if (loaded.store.ok()) {
-      observer.OnStore((*loaded.store)->info());
-    } else {
-      observer.OnDamage(loaded.store.status());
-    }
+  const auto finish = [&](LoadedStore loaded) {
+    Tell(observer, loaded);
     if (!loaded.name.empty()) on_loaded(std::move(loaded));
     observer.OnProgress(++done, count);
   };
@@ -304,11 +308,11 @@ void LoadStores(const std::vector<std::uint64_t>& stores, const CommitLog& log, 
     if (is_large) {
       large.push_back(std::move(loading));
     } else {
-      tell(loading->Finish(std::move(status), executor));
+      finish(loading->Finish(std::move(status), executor));
     }
   });
   for (const std::unique_ptr<Loading>& loading : large) {
-    tell(loading->Finish(ReadInParts(*loading, pool), executor));
+    finish(loading->Finish(ReadInParts(*loading, pool), executor));
   }
 }
 

@@ -40,6 +40,8 @@ struct LoadedStore {
 // position as far as it is known, if a record is damaged or missing.
 LoadedStore LoadStore(std::uint64_t store, const CommitLog& log, Store::Executor executor);
 
+void Tell(LoadObserver& observer, const LoadedStore& loaded);
+
 // Loads them all on the threads of `pool`. on_loaded(), which is called by one of them at a time,
 // gets those whose names can be told; the observer hears of all.
 void LoadStores(const std::vector<std::uint64_t>& stores, const CommitLog& log, ForkJoinPool& pool,

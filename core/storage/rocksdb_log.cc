@@ -263,7 +263,8 @@ class RocksdbLog final : public CommitLog {
     absl::StatusOr<std::unique_ptr<rocksdb::DB>> db =
         OpenDatabase(directory_, access_, env_, synced_);
     if (!db.ok()) {
-      // The room may have gone again; what is wrong otherwise, the next attempt or start will say.
+      // The room may have gone again. What is wrong with the files does not pass.
+      if (!absl::IsUnavailable(db.status())) SetBroken(db.status().message());
       return;
     }
     db_ = *std::move(db);

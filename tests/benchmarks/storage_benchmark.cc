@@ -59,8 +59,8 @@ void CheckRocksdb(const rocksdb::Status& status) {
 
 class Directory {
  public:
-  explicit Directory(const std::string& parent)
-      : path_(absl::StrCat(parent, "/softlookup-benchmark-", getpid())) {
+  Directory(const std::string& parent, const char* name)
+      : path_(absl::StrCat(parent, "/softlookup-benchmark-", getpid(), "-", name)) {
     std::filesystem::remove_all(path_);
   }
   ~Directory() { std::filesystem::remove_all(path_); }
@@ -136,9 +136,7 @@ double RatioOfRates(int writers, const std::function<void(std::uint64_t)>& ours,
 }
 
 void DurableAppends(const std::string& parent, int writers, std::int64_t rows) {
-  const Directory our_directory(parent + "/ours"), their_directory(parent + "/theirs");
-  std::filesystem::create_directories(parent + "/ours");
-  std::filesystem::create_directories(parent + "/theirs");
+  const Directory our_directory(parent, "ours"), their_directory(parent, "theirs");
   const auto engine = OpenEngine(our_directory.path());
   MakeStore(*engine);
   const auto db = OpenRocksdb(their_directory.path());
@@ -171,7 +169,7 @@ double ReadFiles(const std::string& path, std::uint64_t& bytes) {
 }
 
 void Loading(const std::string& parent, std::int64_t row_count) {
-  const Directory directory(parent);
+  const Directory directory(parent, "loading");
   {
     const auto engine = OpenEngine(directory.path());
     MakeStore(*engine);

@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -19,17 +18,13 @@
 #include "absl/synchronization/mutex.h"
 #include "softlookup/client.h"
 #include "tests/faults/cycles.h"
+#include "tests/testing/random.h"
 #include "tests/testing/server_process.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temporary_directory.h"
 
 namespace softlookup::testing {
 namespace {
-
-std::uint64_t FromEnvironment(const char* name, std::uint64_t otherwise) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
-}
 
 class BackupKillTest : public ::testing::Test {
  protected:
@@ -132,7 +127,7 @@ class BackupKillTest : public ::testing::Test {
 };
 
 TEST_F(BackupKillTest, WhatIsCalledABackupIsWholeWheneverTheServerWasKilled) {
-  const std::uint64_t seed = FromEnvironment("SOFTLOOKUP_TEST_SEED", 20'261'121);
+  const std::uint64_t seed = FirstSeed();
   const std::uint64_t cycles = static_cast<std::uint64_t>(Cycles(10, 100));
   SCOPED_TRACE("SOFTLOOKUP_TEST_SEED=" + std::to_string(seed));
   std::mt19937_64 generator(seed);

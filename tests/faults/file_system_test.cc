@@ -32,6 +32,8 @@ MATCHER_P(HasReason, reason, "") {
   return ReasonOf(arg) == reason;
 }
 
+constexpr int kCyclesOfAStore = 10;
+
 class FileSystemTest : public ::testing::Test {
  protected:
   absl::StatusOr<std::unique_ptr<Engine>> Open() {
@@ -41,6 +43,17 @@ class FileSystemTest : public ::testing::Test {
     auto engine = OpenOnLog({.thread_count = 1}, *std::move(log),
                             [&](const absl::Status& status) { damage = status; });
     if (!damage.ok()) return damage;
+    return engine;
+  }
+
+  // Opens what the last cycle left on a healed disk, and checks it.
+  absl::StatusOr<std::unique_ptr<Engine>> BeginCycle(int cycle, Journal::MayLack may_lack) {
+    random_.seed(FirstSeed() + cycle);
+    files_->Heal();
+    auto engine = Open();
+    if (!engine.ok()) return engine;
+    if (journal_ != nullptr) journal_->Check(**engine, may_lack);
+    if (cycle % kCyclesOfAStore == 0) BeginStore(**engine, cycle);
     return engine;
   }
 
@@ -64,19 +77,13 @@ class FileSystemTest : public ::testing::Test {
   std::unique_ptr<Journal> journal_;
 };
 
-constexpr int kCyclesOfAStore = 10;
-
 TEST_F(FileSystemTest, PowerCutsTakeNothingThatWasAcknowledgedAsDurable) {
   const int cycles = Cycles(60, 500);
   std::uint64_t acknowledged = 0;
   for (int cycle = 0; cycle < cycles && !HasFailure(); ++cycle) {
     SCOPED_TRACE(absl::StrCat("SOFTLOOKUP_TEST_SEED=", FirstSeed() + cycle));
-    random_.seed(FirstSeed() + cycle);
-    files_->Heal();
-    auto engine = Open();
+    auto engine = BeginCycle(cycle, Journal::MayLack::kAppliedSuffix);
     ASSERT_THAT(engine, IsOk());
-    if (journal_ != nullptr) journal_->Check(**engine, Journal::MayLack::kAppliedSuffix);
-    if (cycle % kCyclesOfAStore == 0) BeginStore(**engine, cycle);
     const bool all_durable = cycle % 3 == 0;
     files_->FailAt(Fault::kPowerCut, 1 + Draw(60), /*stays=*/true);
     while (!files_->has_failed()) {
@@ -97,12 +104,8 @@ TEST_F(FileSystemTest, FailedCallsAreNeverAcknowledgedAndLookupsGoOn) {
   int failed = 0;
   for (int cycle = 0; cycle < cycles && !HasFailure(); ++cycle) {
     SCOPED_TRACE(absl::StrCat("SOFTLOOKUP_TEST_SEED=", FirstSeed() + cycle));
-    random_.seed(FirstSeed() + cycle);
-    files_->Heal();
-    auto engine = Open();
+    auto engine = BeginCycle(cycle, Journal::MayLack::kNothing);
     ASSERT_THAT(engine, IsOk());
-    if (journal_ != nullptr) journal_->Check(**engine, Journal::MayLack::kNothing);
-    if (cycle % kCyclesOfAStore == 0) BeginStore(**engine, cycle);
     const Fault fault = Draw(2) == 0 ? Fault::kWriteFails : Fault::kSyncFails;
     files_->FailAt(fault, 1 + Draw(6), /*stays=*/Draw(2) == 0);
     for (int i = 0; i < 30; ++i) journal_->Submit(**engine, Draw(2) == 0);

@@ -8,7 +8,6 @@
 #include <signal.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -23,6 +22,7 @@
 #include "core/memory/running_memory.h"
 #include "softlookup/v1/soft_lookup.grpc.pb.h"
 #include "tests/faults/cycles.h"
+#include "tests/testing/random.h"
 #include "tests/testing/server_process.h"
 #include "tests/testing/temporary_directory.h"
 
@@ -32,11 +32,6 @@ namespace {
 constexpr std::uint32_t kKeyDim = 24, kValueDim = 3;
 constexpr int kWriters = 3;
 constexpr std::uint64_t kCyclesOfAStore = 100;  // Then it is deleted, and a new one made.
-
-std::uint64_t FromEnvironment(const char* name, std::uint64_t otherwise) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
-}
 
 // The rows that writer `writer` sends as its append `sequence`: who looks at one can tell which.
 std::uint32_t RowsOf(std::uint64_t writer, std::uint64_t sequence) {
@@ -283,7 +278,7 @@ class KillTest : public ::testing::Test {
 };
 
 TEST_F(KillTest, NothingAcknowledgedIsLostAndNothingIsThereTwice) {
-  const std::uint64_t seed = FromEnvironment("SOFTLOOKUP_TEST_SEED", 20'261'121);
+  const std::uint64_t seed = FirstSeed();
   const std::uint64_t cycles = static_cast<std::uint64_t>(Cycles(50, 1000));
   SCOPED_TRACE("SOFTLOOKUP_TEST_SEED=" + std::to_string(seed));
   std::mt19937_64 generator(seed);

@@ -287,12 +287,12 @@ TEST(MemoryLimitTest, AnAppendOverItIsRefusedUntilThereIsRoomAlsoAfterARestart) 
   Client client = *Client::Connect(server.grpc_address());
   const auto stub = v1::SoftLookup::NewStub(
       grpc::CreateChannel(server.grpc_address(), grpc::InsecureChannelCredentials()));
-  EXPECT_GE(client.GetStore("a")->row_count(), 2000u);
+  EXPECT_GE(client.GetStore("a")->row_count(), 3000u);
   EXPECT_EQ(InfoOf(Fill(*stub, "b")).reason(), "MEMORY_LIMIT");
   EXPECT_EQ(client.GetStore("b")->row_count(), 0u);
   ASSERT_THAT(client.DeleteStore("a"), IsOk());
   EXPECT_EQ(InfoOf(Fill(*stub, "b")).reason(), "MEMORY_LIMIT");
-  EXPECT_GE(client.GetStore("b")->row_count(), 500u);
+  EXPECT_GE(client.GetStore("b")->row_count(), 1000u);
 }
 
 TEST(RestartTest, AStoreFromWhenTheLimitWasHigherHidesNoOther) {

@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <memory>
 #include <random>
 #include <string>
@@ -225,8 +224,7 @@ class Twins {
 };
 
 TEST(RecoveryTest, AnEngineOpenedAgainIsAsIfItHadNeverStopped) {
-  const char* given = std::getenv("SOFTLOOKUP_TEST_SEED");
-  const std::uint64_t first = given == nullptr ? 20'261'121 : std::strtoull(given, nullptr, 10);
+  const std::uint64_t first = testing::FirstSeed();
   for (std::uint64_t seed = first; seed < first + 6 && !HasFailure(); ++seed) {
     SCOPED_TRACE("SOFTLOOKUP_TEST_SEED=" + std::to_string(seed));
     Twins(seed).Run(150);
