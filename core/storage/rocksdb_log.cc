@@ -1,10 +1,12 @@
 #include "core/storage/rocksdb_log.h"
 
 #include <rocksdb/db.h>
+#include <rocksdb/listener.h>
 #include <rocksdb/table.h>
 #include <rocksdb/utilities/checkpoint.h>
 #include <rocksdb/write_batch.h>
 
+#include <cstdarg>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -50,19 +52,56 @@ class RocksdbBatch final : public LogBatch {
   rocksdb::WriteBatch batch_;
 };
 
+// RocksDB's own log file would lie on the disk that fails, and writing to it after an error fails
+// an assertion (7.8.3). What matters is in the errors that it returns.
+class NoLogger final : public rocksdb::Logger {
+ public:
+  using Logger::Logv;
+  void Logv(const char*, va_list) override {}
+};
+
+// Notes what fails in the background, and keeps RocksDB from mending it by itself, beside us.
+// Thread-safe.
+class ErrorListener final : public rocksdb::EventListener {
+ public:
+  void OnBackgroundError(rocksdb::BackgroundErrorReason, rocksdb::Status* error) override {
+    absl::MutexLock lock(&mutex_);
+    if (error_.ok()) error_ = *error;
+  }
+  void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason, rocksdb::Status,
+                            bool* auto_recovery) override {
+    *auto_recovery = false;
+  }
+
+  // The first error since the last Clear.
+  rocksdb::Status error() const {
+    absl::MutexLock lock(&mutex_);
+    return error_;
+  }
+  void Clear() {
+    absl::MutexLock lock(&mutex_);
+    error_ = rocksdb::Status::OK();
+  }
+
+ private:
+  mutable absl::Mutex mutex_;
+  rocksdb::Status error_ ABSL_GUARDED_BY(mutex_);
+};
+
 constexpr std::size_t kWriteBufferBytes = std::size_t{64} << 20;
 
-rocksdb::Options LogOptions(rocksdb::Env* env) {
+rocksdb::Options LogOptions(rocksdb::Env* env, const std::shared_ptr<ErrorListener>& listener) {
   rocksdb::Options options;
   options.env = env;
+  options.listeners.push_back(listener);
+  options.max_bgerror_resume_count = 0;
   options.create_if_missing = true;
   options.paranoid_checks = true;
   options.track_and_verify_wals_in_manifest = true;
   options.compression = rocksdb::kNoCompression;  // Float32 components hardly shrink.
   options.write_buffer_size = kWriteBufferBytes;
   options.max_background_jobs = 2;
-  options.info_log_level = rocksdb::WARN_LEVEL;
-  options.keep_log_file_num = 2;
+  options.info_log = std::make_shared<NoLogger>();
   rocksdb::BlockBasedTableOptions table;
   // Rows are read once, when a store is loaded.
   table.no_block_cache = true;
@@ -102,10 +141,10 @@ absl::Status OpenError(const std::string& directory, const rocksdb::Status& stat
 }
 
 // With all that `mark` says was synced, or not at all.
-absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenDatabase(const std::string& directory,
-                                                          RocksdbAccess access, rocksdb::Env* env,
-                                                          const SyncedMark& mark) {
-  rocksdb::Options options = LogOptions(env);
+absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenDatabase(
+    const std::string& directory, RocksdbAccess access, rocksdb::Env* env,
+    const std::shared_ptr<ErrorListener>& listener, const SyncedMark& mark) {
+  rocksdb::Options options = LogOptions(env, listener);
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kAbsoluteConsistency;
   std::unique_ptr<rocksdb::DB> db;
   rocksdb::Status status = OpenOnce(options, directory, access, db);
@@ -145,7 +184,7 @@ class RocksdbLog final : public CommitLog {
       const rocksdb::Status status = env_->LockFile(directory_ + "/LOCK", &lock_);
       if (!status.ok()) return OpenError(directory_, status);
     }
-    SOFTLOOKUP_ASSIGN_OR_RETURN(db_, OpenDatabase(directory_, access_, env_, synced_));
+    SOFTLOOKUP_ASSIGN_OR_RETURN(db_, OpenDatabase(directory_, access_, env_, errors_, synced_));
     SOFTLOOKUP_RETURN_IF_ERROR(CheckOrWriteFormat());
     last_sequence_ = db_->GetLatestSequenceNumber();
     return absl::OkStatus();
@@ -157,6 +196,13 @@ class RocksdbLog final : public CommitLog {
     rocksdb::WriteBatch& changes = static_cast<RocksdbBatch&>(batch).batch();
     if (changes.Count() == 0 && sync == Sync::kNo) return absl::OkStatus();
     if (state_ == State::kFull) ReopenIfThereIsRoom();
+    if (state_ == State::kWorks) {
+      // What was committed is in the write-ahead log, but RocksDB will not go on.
+      if (const rocksdb::Status error = errors_->error(); !error.ok()) {
+        absl::MutexLock lock(&mutex_);
+        SetFailure(error);
+      }
+    }
     if (state_ != State::kWorks) return failure_;
     rocksdb::WriteOptions options;
     options.sync = sync == Sync::kYes;
@@ -252,16 +298,16 @@ class RocksdbLog final : public CommitLog {
                                       why));
   }
 
-  // After a write that had no room, only what a new start would find can be relied on. (RocksDB's
-  // own Resume() may go on with the log file whose writing failed.)
+  // After a write that had no room, only what a new start would find can be relied on.
   void ReopenIfThereIsRoom() {
     std::error_code error;
     const std::filesystem::space_info space = std::filesystem::space(directory_, error);
     if (error || space.available < kRoomToReopen) return;
     absl::MutexLock lock(&mutex_);
     db_ = nullptr;
+    errors_->Clear();
     absl::StatusOr<std::unique_ptr<rocksdb::DB>> db =
-        OpenDatabase(directory_, access_, env_, synced_);
+        OpenDatabase(directory_, access_, env_, errors_, synced_);
     if (!db.ok()) {
       // The room may have gone again. What is wrong with the files does not pass.
       if (!absl::IsUnavailable(db.status())) SetBroken(db.status().message());
@@ -281,6 +327,7 @@ class RocksdbLog final : public CommitLog {
   const std::string directory_;
   const RocksdbAccess access_;
   rocksdb::Env* const env_;
+  const std::shared_ptr<ErrorListener> errors_ = std::make_shared<ErrorListener>();
   rocksdb::FileLock* lock_ = nullptr;  // While it only reads.
   SyncedMark synced_;
   // Held to change db_, which is null only after a full disk, and failure_; shared to use them
