@@ -206,6 +206,7 @@ absl::Status SoftLookupService::StartAppend(const grpc::CallbackServerContext& c
   DecodedAppend decoded;
   SOFTLOOKUP_RETURN_IF_ERROR(DecodeAppend(request, kNoStore, decoded));
   decoded.request.deadline = DeadlineOf(context);
+  decoded.request.may_block = true;
   engine_.Append(decoded.request, [sequence = request.sequence(), &response,
                                    &reactor](absl::StatusOr<AppendResult> result) {
     if (result.ok()) EncodeAppend(sequence, *result, response);

@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+
 namespace softlookup {
 namespace {
 
@@ -9,6 +12,9 @@ namespace {
 // its batch stays small beside the log's own buffers.
 constexpr std::int64_t kGroupBytesMax = std::int64_t{8} << 20;
 constexpr std::size_t kGroupCountMax = 512;
+
+// A log that takes longer has its own thread wait for it: callers have other calls to answer.
+constexpr absl::Duration kQuick = absl::Milliseconds(1);
 
 }  // namespace
 
@@ -23,12 +29,22 @@ Committer::~Committer() {
   thread_.join();
 }
 
-bool Committer::Post(std::unique_ptr<Write> write) {
+bool Committer::Post(std::unique_ptr<Write> write, MayBlock may_block) {
   const std::int64_t bytes = write->bytes();
-  absl::MutexLock lock(&mutex_);
-  if (!queue_.empty() && waiting_bytes_ + bytes > waiting_bytes_max_) return false;
-  waiting_bytes_ += bytes;
-  queue_.push_back(std::move(write));
+  {
+    absl::MutexLock lock(&mutex_);
+    const bool idle = !committing_ && queue_.empty();
+    if (may_block == MayBlock::kNo || !idle || !log_is_quick_) {
+      if (!queue_.empty() && waiting_bytes_ + bytes > waiting_bytes_max_) return false;
+      waiting_bytes_ += bytes;
+      queue_.push_back(std::move(write));
+      return true;
+    }
+    committing_ = true;
+  }
+  Writes group;
+  group.push_back(std::move(write));
+  CommitGroup(std::move(group));
   return true;
 }
 
@@ -42,7 +58,7 @@ void Committer::Run() {
 
 Committer::Writes Committer::TakeGroup() {
   const auto has_work = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return closed_ || !queue_.empty();
+    return !committing_ && (closed_ || !queue_.empty());
   };
   Writes group;
   absl::MutexLock lock(&mutex_);
@@ -56,6 +72,7 @@ Committer::Writes Committer::TakeGroup() {
     if (group.back()->alone()) break;
   }
   waiting_bytes_ -= bytes;
+  committing_ = true;
   return group;
 }
 
@@ -67,7 +84,9 @@ void Committer::CommitGroup(Writes group) {
     statuses.push_back(write->Stage(batch.get()));
     if (statuses.back().ok() && write->sync() == Sync::kYes) sync = Sync::kYes;
   }
+  const absl::Time begin = absl::Now();
   const absl::Status committed = log_ == nullptr ? absl::OkStatus() : log_->Commit(*batch, sync);
+  const bool log_is_quick = absl::Now() - begin < kQuick;
   for (std::size_t i = 0; i < group.size(); ++i) {
     if (!statuses[i].ok()) continue;
     if (committed.ok()) {
@@ -78,6 +97,10 @@ void Committer::CommitGroup(Writes group) {
     }
   }
   for (std::size_t i = 0; i < group.size(); ++i) group[i]->Answer(std::move(statuses[i]));
+  group.clear();  // Gives back what the writes hold before others begin.
+  absl::MutexLock lock(&mutex_);
+  committing_ = false;
+  log_is_quick_ = log_is_quick;
 }
 
 }  // namespace softlookup

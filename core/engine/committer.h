@@ -43,21 +43,28 @@ class Write {
 // share one batch and one sync. Thread-safe.
 class Committer {
  public:
+  // Whether the caller of Post may wait for the log.
+  enum class MayBlock : bool { kNo, kYes };
+
   // `log` may be null: then nothing outlives the process. Writes that would wait beyond
   // `waiting_bytes_max` are turned away.
   Committer(CommitLog* log, std::int64_t waiting_bytes_max);
   // Ends what was posted first.
   ~Committer();
 
-  // False, and `write` will not be run, if too much waits already.
-  bool Post(std::unique_ptr<Write> write);
+  // False, and `write` will not be run, if too much waits already. A caller that may block runs a
+  // write that has nothing before it itself, which saves the way to another thread, unless the log
+  // is slow.
+  bool Post(std::unique_ptr<Write> write, MayBlock may_block);
 
  private:
   using Writes = std::vector<std::unique_ptr<Write>>;
 
   void Run();
-  // Takes the writes that go through together from the queue; none once it is closed and empty.
+  // Takes the writes that go through together from the queue, once no other group is run; none once
+  // it is closed and empty.
   Writes TakeGroup();
+  // Runs the group that committing_ was set for.
   void CommitGroup(Writes group);
 
   CommitLog* const log_;
@@ -66,6 +73,8 @@ class Committer {
   absl::Mutex mutex_;
   std::deque<std::unique_ptr<Write>> queue_ ABSL_GUARDED_BY(mutex_);
   std::int64_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool committing_ ABSL_GUARDED_BY(mutex_) = false;   // Some thread runs a group.
+  bool log_is_quick_ ABSL_GUARDED_BY(mutex_) = true;  // By the last group.
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 
   std::thread thread_;  // Last: it uses the rest.

@@ -98,6 +98,9 @@ absl::StatusOr<RowsToAppend> InputsToAppend::Project() {
   return std::move(rows);
 }
 
+// Beyond it an append costs much more than what handing it to the committer's thread would.
+constexpr std::int64_t kBytesWrittenHereMax = 64 << 10;
+
 class EngineOfStores final : public Engine {
  public:
   // `log` may be null: then nothing outlives the process.
@@ -141,6 +144,7 @@ class EngineOfStores final : public Engine {
  private:
   using Task = absl::AnyInvocable<void()>;
   using Work = absl::AnyInvocable<absl::StatusOr<LookupResult>()>;
+  using MayBlock = Committer::MayBlock;
   // Can be copied: whoever is turned away by a full queue still has to hear of it.
   using AppendAnswer = std::function<void(absl::StatusOr<AppendResult>)>;
 
@@ -161,7 +165,8 @@ class EngineOfStores final : public Engine {
   void ProjectLater(InputsToAppend append, AppendAnswer answer, Task on_turn);
   // Gives the append, or what refuses it, its turn.
   void PostAppend(std::shared_ptr<Store> store, absl::StatusOr<RowsToAppend> rows,
-                  std::shared_ptr<AppendChain> chain, const AppendAnswer& answer);
+                  std::shared_ptr<AppendChain> chain, const AppendAnswer& answer,
+                  MayBlock may_block);
   // Takes the write that make(callback) returns through, and waits for what it answers.
   template <typename Result, typename Make>
   Result Commit(const Make& make);
@@ -233,9 +238,10 @@ Result EngineOfStores::Commit(const Make& make) {
   std::optional<Result> result;
   absl::Notification answered;
   const bool posted = committer_.Post(make([&](Result r) {
-    result = std::move(r);
-    answered.Notify();
-  }));
+                                        result = std::move(r);
+                                        answered.Notify();
+                                      }),
+                                      MayBlock::kYes);
   if (!posted) return WriteQueueFull();
   answered.WaitForNotification();
   return *std::move(result);
@@ -284,9 +290,10 @@ void EngineOfStores::Append(const AppendRequest& request, AppendCallback callbac
   const AppendAnswer answer = [shared_callback](absl::StatusOr<AppendResult> result) {
     (*shared_callback)(std::move(result));
   };
+  const MayBlock may_block = request.may_block ? MayBlock::kYes : MayBlock::kNo;
   absl::StatusOr<std::shared_ptr<Store>> store = Find("store", request.store);
   if (!store.ok()) {
-    PostAppend(nullptr, store.status(), request.chain, answer);
+    PostAppend(nullptr, store.status(), request.chain, answer, may_block);
     return on_turn();
   }
   const std::shared_ptr<const Snapshot> snapshot = (*store)->snapshot();
@@ -305,16 +312,18 @@ void EngineOfStores::Append(const AppendRequest& request, AppendCallback callbac
     }
     rows = append.Project();
   }
-  PostAppend(*std::move(store), std::move(rows), request.chain, answer);
+  PostAppend(*std::move(store), std::move(rows), request.chain, answer, may_block);
   on_turn();
 }
 
 void EngineOfStores::PostAppend(std::shared_ptr<Store> store, absl::StatusOr<RowsToAppend> rows,
-                                std::shared_ptr<AppendChain> chain, const AppendAnswer& answer) {
+                                std::shared_ptr<AppendChain> chain, const AppendAnswer& answer,
+                                MayBlock may_block) {
   std::unique_ptr<Write> write =
       rows.ok() ? MakeAppend(stores_, std::move(store), *std::move(rows), answer)
                 : MakeRefusedAppend(rows.status(), chain, answer);
-  if (committer_.Post(std::move(write))) return;
+  const bool is_small = write->bytes() <= kBytesWrittenHereMax;
+  if (committer_.Post(std::move(write), is_small ? may_block : MayBlock::kNo)) return;
   if (chain != nullptr) chain->failed = true;
   answer(WriteQueueFull());
 }
@@ -344,7 +353,7 @@ void EngineOfStores::ProjectLater(InputsToAppend append, AppendAnswer answer, Ta
               on_turn = std::move(on_turn)]() mutable {
     const std::shared_ptr<AppendChain> chain = append.rows.chain;
     absl::StatusOr<RowsToAppend> rows = append.Project();
-    PostAppend(std::move(append.store), std::move(rows), chain, answer);
+    PostAppend(std::move(append.store), std::move(rows), chain, answer, MayBlock::kNo);
     on_turn();
     absl::MutexLock lock(&mutex_);
     --projecting_count_;

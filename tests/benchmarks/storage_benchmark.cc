@@ -84,7 +84,8 @@ struct Batch {
   AppendRequest RowsForStore(std::int64_t rows) const {
     return {.store = "rows",
             .keys = {.data = keys.data(), .rows = rows, .cols = kDim},
-            .values = {.data = values.data(), .rows = rows, .cols = kDim}};
+            .values = {.data = values.data(), .rows = rows, .cols = kDim},
+            .may_block = true};
   }
 };
 

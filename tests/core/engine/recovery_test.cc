@@ -132,6 +132,7 @@ class Twins {
       request.sequence = 1 + Number(40);  // Often a duplicate.
     }
     request.durable = Number(2) == 0;
+    request.may_block = Number(2) == 0;
     const auto kept = AppendAndWait(*kept_, request), plain = AppendAndWait(*plain_, request);
     ASSERT_EQ(kept.status().code(), plain.status().code()) << kept.status();
     if (!kept.ok()) return;
