@@ -22,6 +22,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/base/error.h"
+#include "core/base/files.h"
 #include "core/base/status_macros.h"
 #include "server/file_descriptor.h"
 
@@ -67,11 +68,9 @@ absl::Status FileError(absl::string_view what, const fs::path& path, const std::
 
 std::error_code LastError() { return {errno, std::generic_category()}; }
 
-// A file's contents or a directory's entries.
 absl::Status Sync(const fs::path& path) {
-  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0 || fsync(file.get()) != 0) return FileError("sync", path, LastError());
-  return absl::OkStatus();
+  const std::error_code error = SyncPath(path);
+  return error ? FileError("sync", path, error) : absl::OkStatus();
 }
 
 std::vector<fs::path> EntriesOf(const fs::path& directory, std::error_code& error) {
@@ -84,9 +83,9 @@ std::vector<fs::path> EntriesOf(const fs::path& directory, std::error_code& erro
 
 // Makes `directory` if need be, and keeps all other processes from making backups there.
 absl::StatusOr<FileDescriptor> Lock(const fs::path& directory) {
-  std::error_code error;
-  fs::create_directories(directory, error);
-  if (error) return FileError("make the directory for backups", directory, error);
+  if (const std::error_code error = MakeDirectories(directory)) {
+    return FileError("make the directory for backups", directory, error);
+  }
   FileDescriptor lock(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (lock.get() < 0) return FileError("open the directory for backups", directory, LastError());
   if (flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return lock;

@@ -106,7 +106,13 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Flags& flags) {
   SOFTLOOKUP_RETURN_IF_ERROR(server->http_.Start(http.host, http.port));
   server->http_address_ = JoinHostPort(http.host, server->http_.port());
 
-  if (!flags.data_dir.empty()) SOFTLOOKUP_RETURN_IF_ERROR(Load(*server->engine_));
+  if (!flags.data_dir.empty()) {
+    const absl::Status status = Load(*server->engine_);
+    if (!status.ok()) {
+      server->Stop(absl::ZeroDuration());  // Whoever is connected already may stay for ever.
+      return status;
+    }
+  }
   server->SetServing(true);
   return server;
 }

@@ -132,7 +132,7 @@ absl::StatusOr<Restored> RestoreBackup(const std::string& backup_directory,
   CLIENT_ASSIGN_OR_RETURN(const BackupManifest manifest, ReadManifest(backup));
   CLIENT_RETURN_IF_ERROR(CheckTarget(target));
   const fs::path partial =
-      target.parent_path() / absl::StrCat(".", target.filename().string(), ".partial");
+      target.parent_path() / absl::StrCat(".", target.filename().string(), ".restoring");
   std::error_code ignored;
   fs::remove_all(partial, ignored);  // What an attempt before this one has left.
   absl::Status status = CopyFiles(backup, manifest, partial);

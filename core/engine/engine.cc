@@ -212,11 +212,27 @@ EngineOfStores::~EngineOfStores() {
 }
 
 absl::Status EngineOfStores::Load(LoadObserver& observer) {
-  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::vector<std::uint64_t> numbers, StoresIn(*log_));
-  if (!numbers.empty()) last_store_number_ = numbers.back();
-  LoadStores(numbers, *log_, pool_, WakeUps(), observer, [this](LoadedStore loaded) {
-    stores_.AddLoaded(loaded.name, std::move(loaded.store));
-  });
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::vector<NamedStore> stores, StoresIn(*log_));
+  if (!stores.empty()) last_store_number_ = stores.back().store;
+  const bool have_names = stores.empty() || !stores[0].name.empty();
+  const std::unique_ptr<LogBatch> names = log_->NewBatch();
+  std::size_t whole_count = 0;
+  SOFTLOOKUP_RETURN_IF_ERROR(
+      LoadStores(stores, *log_, pool_, WakeUps(), observer, [&](LoadedStore loaded) {
+        if (loaded.store.ok()) {
+          ++whole_count;
+          LogName((*loaded.store)->number(), loaded.name, *names);
+        }
+        stores_.AddLoaded(loaded.name, std::move(loaded.store));
+      }));
+  if (whole_count == stores.size()) {
+    if (have_names) {
+      // Where there is damage, it would come by it, and end the writes to all stores.
+      log_->BeginUpkeep();
+    } else {
+      SOFTLOOKUP_RETURN_IF_ERROR(log_->Commit(*names, Sync::kYes));
+    }
+  }
   loaded_ = true;
   return absl::OkStatus();
 }
@@ -576,15 +592,17 @@ absl::StatusOr<std::unique_ptr<Engine>> OpenOnLog(
 absl::Status Engine::Verify(const std::string& directory, LoadObserver& observer) {
   SOFTLOOKUP_ASSIGN_OR_RETURN(const std::unique_ptr<const CommitLog> log,
                               OpenCommitLogToRead(directory));
-  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::vector<std::uint64_t> numbers, StoresIn(*log));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::vector<NamedStore> stores, StoresIn(*log));
   absl::Status damage;
-  for (const std::uint64_t number : numbers) {
+  for (const NamedStore& store : stores) {
     // One by one: a directory may hold more than this machine's memory.
-    const LoadedStore loaded = LoadStore(number, *log, /*executor=*/nullptr);
+    const LoadedStore loaded = LoadStore(store, *log, /*executor=*/nullptr);
     Tell(observer, loaded);
     damage.Update(loaded.store.status());
   }
-  damage.Update(log->VerifyChecksums());
+  const absl::Status checksums = log->VerifyChecksums();
+  if (!checksums.ok()) observer.OnDamage(checksums);
+  damage.Update(checksums);
   return damage;
 }
 

@@ -9,7 +9,7 @@
 #include "absl/synchronization/mutex.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
-#include "core/storage/records.h"
+#include "core/engine/validate.h"
 #include "core/store/row_codec.h"
 #include "core/store/store_loader.h"
 
@@ -57,9 +57,9 @@ struct RowsHead {
 // Brings one store back from its records.
 class Loading {
  public:
-  Loading(std::uint64_t store, const CommitLog& log) : store_(store), log_(log) {}
+  Loading(NamedStore store, const CommitLog& log)
+      : store_(store.store), name_(std::move(store.name)), log_(log) {}
 
-  const std::string& name() const { return config_.config.name; }
   // Of all components.
   std::int64_t bytes() const { return static_cast<std::int64_t>(row_count_) * row_bytes(); }
 
@@ -68,8 +68,7 @@ class Loading {
     SOFTLOOKUP_RETURN_IF_ERROR(Scan(KeysOfStore(store_).begin, KeyOfRows(0)));
     if (!loader_) return Missing("head");
     SOFTLOOKUP_RETURN_IF_ERROR(Scan(KeyOf(store_, RecordKind::kWriter), KeysOfStore(store_).end));
-    loader_->MakeRoom();
-    return absl::OkStatus();
+    return loader_->MakeRoom();
   }
 
   // Part `index` of `count` about equal ones of the rows. Threads may read different parts at the
@@ -103,18 +102,22 @@ class Loading {
       writer = std::move(status);
     }
     if (writer.ok()) {
-      return {.name = name(),
+      return {.name = name_,
               .store = std::make_shared<Store>(store_, *std::move(writer), config_.create_time,
                                                std::move(executor))};
     }
-    return {.name = name(),
+    if (absl::IsUnavailable(writer.status())) return {.name = name_, .store = writer.status()};
+    return {.name = name_,
             .store = MakeError(
                 reasons::kDataLoss,
-                absl::StrCat("Store \"", name(), "\" is damaged: ", writer.status().message()),
-                {{"store", name()}})};
+                absl::StrCat("Store ", NameOrNumber(), " is damaged: ", writer.status().message()),
+                {{"store", name_}})};
   }
 
  private:
+  std::string NameOrNumber() const {
+    return name_.empty() ? absl::StrCat("number ", store_) : absl::StrCat("\"", name_, "\"");
+  }
   static absl::Status Missing(absl::string_view what) {
     return MakeError(reasons::kDataLoss, absl::StrCat("its ", what, " is missing"));
   }
@@ -134,10 +137,12 @@ class Loading {
     SOFTLOOKUP_ASSIGN_OR_RETURN(const RecordKey record, ParseKey(key));
     if (record.kind == RecordKind::kConfig) {
       SOFTLOOKUP_ASSIGN_OR_RETURN(config_, ParseConfig(value));
+      SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreConfig(config_.config));
+      name_ = config_.config.name;
       return absl::OkStatus();
     }
     if (record.kind == RecordKind::kHead) {
-      if (name().empty()) return Missing("configuration");
+      if (config_.config.name.empty()) return Missing("configuration");
       SOFTLOOKUP_ASSIGN_OR_RETURN(const HeadRecord head, ParseHead(value));
       row_count_ = head.row_count;
       loader_.emplace(config_.config, head.revision, head.row_count);
@@ -175,6 +180,7 @@ class Loading {
   }
 
   const std::uint64_t store_;
+  std::string name_;  // Empty until the configuration is read, if it was not known before.
   const CommitLog& log_;
   ConfigRecord config_;
   std::uint64_t row_count_ = 0;
@@ -207,7 +213,36 @@ absl::Status ReadInParts(Loading& loading, ForkJoinPool& pool) {
 // Stores of more bytes are read by several threads.
 constexpr std::int64_t kBytesOfOnePart = std::int64_t{16} << 20;
 
+// The stores, without their names, by the records that they have: a slower way.
+absl::StatusOr<std::vector<NamedStore>> FindStores(const CommitLog& log) {
+  std::vector<NamedStore> stores;
+  KeyRange keys = KeysOfAllStores();
+  for (;;) {
+    // The first record from there on is the next store's.
+    std::optional<std::uint64_t> found;
+    const absl::Status status =
+        log.Scan(keys.begin, keys.end, [&](absl::string_view key, absl::string_view) {
+          SOFTLOOKUP_ASSIGN_OR_RETURN(const RecordKey record, ParseKey(key));
+          found = record.store;
+          return absl::CancelledError();
+        });
+    if (!found) return status.ok() ? absl::StatusOr<std::vector<NamedStore>>(stores) : status;
+    stores.push_back({.store = *found});
+    keys.begin = KeysOfStore(*found).end;
+  }
+}
+
 }  // namespace
+
+void LogName(std::uint64_t store, absl::string_view name, LogBatch& batch) {
+  batch.Put(KeyOfName(store), EncodeName(name));
+}
+
+void LogNewStore(std::uint64_t store, const Snapshot& snapshot, absl::Time create_time,
+                 LogBatch& batch) {
+  LogName(store, snapshot.config().name, batch);
+  LogConfig(store, snapshot, create_time, batch);
+}
 
 void LogConfig(std::uint64_t store, const Snapshot& snapshot, absl::Time create_time,
                LogBatch& batch) {
@@ -252,27 +287,23 @@ void LogDelete(std::uint64_t store, const DeleteOutcome& outcome, LogBatch& batc
 void LogNoStore(std::uint64_t store, LogBatch& batch) {
   const KeyRange keys = KeysOfStore(store);
   batch.DeleteRange(keys.begin, keys.end);
+  batch.DeleteRange(KeyOfName(store), KeyOfName(store + 1));
 }
 
-absl::StatusOr<std::vector<std::uint64_t>> StoresIn(const CommitLog& log) {
-  std::vector<std::uint64_t> stores;
-  KeyRange keys = KeysOfAllStores();
-  for (;;) {
-    // The first record from there on is the next store's.
-    std::optional<std::uint64_t> found;
-    const absl::Status status =
-        log.Scan(keys.begin, keys.end, [&](absl::string_view key, absl::string_view) {
-          SOFTLOOKUP_ASSIGN_OR_RETURN(const RecordKey record, ParseKey(key));
-          found = record.store;
-          return absl::CancelledError();
-        });
-    if (!found) return status.ok() ? absl::StatusOr<std::vector<std::uint64_t>>(stores) : status;
-    stores.push_back(*found);
-    keys.begin = KeysOfStore(*found).end;
-  }
+absl::StatusOr<std::vector<NamedStore>> StoresIn(const CommitLog& log) {
+  std::vector<NamedStore> stores;
+  const KeyRange names = KeysOfNames();
+  const absl::Status status =
+      log.Scan(names.begin, names.end, [&](absl::string_view key, absl::string_view value) {
+        SOFTLOOKUP_ASSIGN_OR_RETURN(stores.emplace_back(), ParseName(key, value));
+        return absl::OkStatus();
+      });
+  if (status.ok() && !stores.empty()) return stores;
+  if (!status.ok() && !absl::IsDataLoss(status)) return status;
+  return FindStores(log);
 }
 
-LoadedStore LoadStore(std::uint64_t store, const CommitLog& log, Store::Executor executor) {
+LoadedStore LoadStore(const NamedStore& store, const CommitLog& log, Store::Executor executor) {
   Loading loading(store, log);
   absl::Status status = loading.ReadStore();
   if (status.ok()) status = ReadRowsWhole(loading);
@@ -287,14 +318,19 @@ void Tell(LoadObserver& observer, const LoadedStore& loaded) {
   }
 }
 
-void LoadStores(const std::vector<std::uint64_t>& stores, const CommitLog& log, ForkJoinPool& pool,
-                const Store::Executor& executor, LoadObserver& observer,
-                absl::FunctionRef<void(LoadedStore)> on_loaded) {
+absl::Status LoadStores(const std::vector<NamedStore>& stores, const CommitLog& log,
+                        ForkJoinPool& pool, const Store::Executor& executor, LoadObserver& observer,
+                        absl::FunctionRef<void(LoadedStore)> on_loaded) {
   const auto count = static_cast<std::int64_t>(stores.size());
   absl::Mutex mutex;
   std::int64_t done = 0;
   std::vector<std::unique_ptr<Loading>> large;  // With all but their rows.
+  absl::Status unavailable;
   const auto finish = [&](LoadedStore loaded) {
+    if (absl::IsUnavailable(loaded.store.status())) {
+      unavailable.Update(loaded.store.status());
+      return;
+    }
     Tell(observer, loaded);
     if (!loaded.name.empty()) on_loaded(std::move(loaded));
     observer.OnProgress(++done, count);
@@ -314,6 +350,7 @@ void LoadStores(const std::vector<std::uint64_t>& stores, const CommitLog& log, 
   for (const std::unique_ptr<Loading>& loading : large) {
     finish(loading->Finish(ReadInParts(*loading, pool), executor));
   }
+  return unavailable;
 }
 
 }  // namespace softlookup

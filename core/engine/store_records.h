@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "core/parallel/fork_join_pool.h"
 #include "core/storage/commit_log.h"
+#include "core/storage/records.h"
 #include "core/store/store.h"
 #include "softlookup/engine.h"
 
@@ -18,7 +19,10 @@ namespace softlookup {
 
 // Between a store and what the log keeps of it (docs/storage_format.md). `store` is its number.
 
-// A new store, or a new configuration.
+// A store's name, a new store with its name, and a new configuration.
+void LogName(std::uint64_t store, absl::string_view name, LogBatch& batch);
+void LogNewStore(std::uint64_t store, const Snapshot& snapshot, absl::Time create_time,
+                 LogBatch& batch);
 void LogConfig(std::uint64_t store, const Snapshot& snapshot, absl::Time create_time,
                LogBatch& batch);
 // `writer` is where the batch's writer stands now, if it has one. `rows` is what was asked for:
@@ -28,8 +32,9 @@ void LogAppend(std::uint64_t store, const AppendOutcome& outcome, const RowBatch
 void LogDelete(std::uint64_t store, const DeleteOutcome& outcome, LogBatch& batch);
 void LogNoStore(std::uint64_t store, LogBatch& batch);
 
-// The numbers of all stores in the log, ascending.
-absl::StatusOr<std::vector<std::uint64_t>> StoresIn(const CommitLog& log);
+// All stores in the log, by number. Their names are empty if those are damaged, or missing, as
+// versions before the first release left them.
+absl::StatusOr<std::vector<NamedStore>> StoresIn(const CommitLog& log);
 
 struct LoadedStore {
   std::string name;  // Empty if not even that could be read.
@@ -37,16 +42,18 @@ struct LoadedStore {
 };
 
 // Brings the store back as it was, bit for bit; `executor` is for it. DATA_LOSS, naming the
-// position as far as it is known, if a record is damaged or missing.
-LoadedStore LoadStore(std::uint64_t store, const CommitLog& log, Store::Executor executor);
+// position as far as it is known, if a record is damaged or missing; UNAVAILABLE if one could not
+// be read, which may pass.
+LoadedStore LoadStore(const NamedStore& store, const CommitLog& log, Store::Executor executor);
 
 void Tell(LoadObserver& observer, const LoadedStore& loaded);
 
 // Loads them all on the threads of `pool`. on_loaded(), which is called by one of them at a time,
-// gets those whose names can be told; the observer hears of all.
-void LoadStores(const std::vector<std::uint64_t>& stores, const CommitLog& log, ForkJoinPool& pool,
-                const Store::Executor& executor, LoadObserver& observer,
-                absl::FunctionRef<void(LoadedStore)> on_loaded);
+// gets those whose names can be told; the observer hears of all. UNAVAILABLE if some could not be
+// read.
+absl::Status LoadStores(const std::vector<NamedStore>& stores, const CommitLog& log,
+                        ForkJoinPool& pool, const Store::Executor& executor, LoadObserver& observer,
+                        absl::FunctionRef<void(LoadedStore)> on_loaded);
 
 }  // namespace softlookup
 

@@ -31,7 +31,7 @@ class StoreWrite : public Write {
     return absl::OkStatus();
   }
   void Publish() final { store_->Publish(snapshot_); }
-  void Undo() final {
+  void Undo() override {
     store_->writer().Undo();
     table_.budget().Add(-growth_);
   }
@@ -142,7 +142,20 @@ class AppendWrite final : public StoreWrite<AppendResult> {
         waiting_(table.budget(), bytes_) {}
 
   absl::Status Stage(LogBatch* batch) override {
-    return StageInChain(rows_.chain.get(), [&] { return StoreWrite::Stage(batch); });
+    AppendChain* chain = rows_.chain.get();
+    return StageInChain(chain, [&]() -> absl::Status {
+      if (chain != nullptr) {
+        const std::uint64_t first = std::exchange(chain->store_number, store().number());
+        if (first != 0 && first != store().number()) {
+          return StoreNotFound(store().snapshot()->config().name);
+        }
+      }
+      return StoreWrite::Stage(batch);
+    });
+  }
+  void Undo() override {
+    if (rows_.chain != nullptr) rows_.chain->failed = true;
+    StoreWrite::Undo();
   }
 
   Sync sync() const override { return rows_.sync; }
@@ -297,7 +310,7 @@ class CreateStoreWrite final : public Write {
       return room;
     }
     table_.budget().Add(StoreBytes());
-    if (batch != nullptr) LogConfig(number_, *store_->snapshot(), store_->create_time(), *batch);
+    if (batch != nullptr) LogNewStore(number_, *store_->snapshot(), store_->create_time(), *batch);
     return absl::OkStatus();
   }
   void Publish() override { table_.Add(config_.name, store_); }

@@ -46,6 +46,10 @@ class CommitLog {
       absl::string_view begin, absl::string_view end,
       absl::FunctionRef<absl::Status(absl::string_view, absl::string_view)> visit) const = 0;
 
+  // Lets the log put in order what it keeps, in the background, for as long as it is open. Where it
+  // comes by what is damaged, every Commit fails from then on.
+  virtual void BeginUpkeep() = 0;
+
   // Reads everything that is kept, also what no Scan comes by. DATA_LOSS if a checksum is wrong.
   virtual absl::Status VerifyChecksums() const = 0;
 

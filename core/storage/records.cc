@@ -121,6 +121,27 @@ absl::Status CheckFormat(absl::string_view value) {
   return absl::OkStatus();
 }
 
+std::string KeyOfName(std::uint64_t store) {
+  return absl::StrCat(KeyOfNumber(0), "\1", KeyOfNumber(store));
+}
+
+KeyRange KeysOfNames() { return {.begin = KeyOfName(1), .end = KeyOfName(~std::uint64_t{0})}; }
+
+std::string EncodeName(absl::string_view name) {
+  Encoder encoder = Begin();
+  encoder.PutString(name);
+  return encoder.Take();
+}
+
+absl::StatusOr<NamedStore> ParseName(absl::string_view key, absl::string_view value) {
+  constexpr absl::string_view kWhat = "a store's name";
+  SOFTLOOKUP_ASSIGN_OR_RETURN(Decoder decoder, Open(value, kWhat));
+  NamedStore store{.name = std::string(decoder.GetString())};
+  if (!decoder.at_end() || key.size() != KeyOfName(1).size()) return Damaged(kWhat);
+  store.store = KeyNumber(key.substr(key.size() - 8));
+  return store;
+}
+
 std::string EncodeConfig(const ConfigRecord& record) {
   const StoreConfig& config = record.config;
   Encoder encoder = Begin();

@@ -48,6 +48,17 @@ std::string FormatKey();
 std::string EncodeFormat();
 absl::Status CheckFormat(absl::string_view value);
 
+// The record that names a store, apart from the store's others: where those are damaged, it tells
+// what they were.
+struct NamedStore {
+  std::uint64_t store = 0;
+  std::string name;
+};
+std::string KeyOfName(std::uint64_t store);
+KeyRange KeysOfNames();
+std::string EncodeName(absl::string_view name);
+absl::StatusOr<NamedStore> ParseName(absl::string_view key, absl::string_view value);
+
 struct ConfigRecord {
   StoreConfig config;
   absl::Time create_time;

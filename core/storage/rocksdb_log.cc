@@ -6,6 +6,7 @@
 #include <rocksdb/utilities/checkpoint.h>
 #include <rocksdb/write_batch.h>
 
+#include <atomic>
 #include <cstdarg>
 #include <filesystem>
 #include <system_error>
@@ -15,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "core/base/error.h"
+#include "core/base/files.h"
 #include "core/base/status_macros.h"
 #include "core/storage/records.h"
 #include "core/storage/synced_mark.h"
@@ -88,6 +90,7 @@ class ErrorListener final : public rocksdb::EventListener {
   rocksdb::Status error_ ABSL_GUARDED_BY(mutex_);
 };
 
+constexpr char kSyncedName[] = "SYNCED";
 constexpr std::size_t kWriteBufferBytes = std::size_t{64} << 20;
 
 rocksdb::Options LogOptions(rocksdb::Env* env, const std::shared_ptr<ErrorListener>& listener) {
@@ -95,12 +98,14 @@ rocksdb::Options LogOptions(rocksdb::Env* env, const std::shared_ptr<ErrorListen
   options.env = env;
   options.listeners.push_back(listener);
   options.max_bgerror_resume_count = 0;
-  options.create_if_missing = true;
   options.paranoid_checks = true;
   options.track_and_verify_wals_in_manifest = true;
   options.compression = rocksdb::kNoCompression;  // Float32 components hardly shrink.
   options.write_buffer_size = kWriteBufferBytes;
   options.max_background_jobs = 2;
+  options.disable_auto_compactions = true;  // Until BeginUpkeep.
+  // What comes before a write-ahead log's torn end is whole.
+  options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   options.info_log = std::make_shared<NoLogger>();
   rocksdb::BlockBasedTableOptions table;
   // Rows are read once, when a store is loaded.
@@ -132,7 +137,9 @@ absl::Status CheckMark(const rocksdb::DB& db, const SyncedMark& mark) {
 
 absl::Status OpenError(const std::string& directory, const rocksdb::Status& status) {
   // RocksDB has no code of its own for this.
-  if (status.IsIOError() && absl::StrContains(status.ToString(), "LOCK")) {
+  const std::string text = status.ToString();
+  if (absl::StrContains(text, "While lock file: ") ||
+      absl::StrContains(text, "lock hold by current process")) {
     return MakeError(reasons::kDirectoryInUse,
                      absl::StrCat("another process has the data directory ", directory, " open"));
   }
@@ -140,27 +147,62 @@ absl::Status OpenError(const std::string& directory, const rocksdb::Status& stat
   return UnavailableError(absl::StrCat("cannot open the data directory ", directory), status);
 }
 
-// With all that `mark` says was synced, or not at all.
-absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenDatabase(
-    const std::string& directory, RocksdbAccess access, rocksdb::Env* env,
-    const std::shared_ptr<ErrorListener>& listener, const SyncedMark& mark) {
-  rocksdb::Options options = LogOptions(env, listener);
-  options.wal_recovery_mode = rocksdb::WALRecoveryMode::kAbsoluteConsistency;
-  std::unique_ptr<rocksdb::DB> db;
-  rocksdb::Status status = OpenOnce(options, directory, access, db);
-  if (status.IsCorruption()) {
-    // The write-ahead log does not end well. What comes before is whole, and enough if it has all
-    // that was synced; looked at first, as opening it to write throws the rest away.
-    options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
-    status = OpenOnce(options, directory, RocksdbAccess::kRead, db);
-    if (status.ok()) SOFTLOOKUP_RETURN_IF_ERROR(CheckMark(*db, mark));
-    if (status.ok() && access == RocksdbAccess::kWrite) {
-      db = nullptr;
-      status = OpenOnce(options, directory, access, db);
+// Whether there is a record of the format. DATA_LOSS for a format that is not known.
+absl::StatusOr<bool> ReadFormat(rocksdb::DB& db) {
+  std::string value;
+  const rocksdb::Status status = db.Get(rocksdb::ReadOptions(), ToSlice(FormatKey()), &value);
+  if (status.IsNotFound()) return false;
+  if (!status.ok()) return ReadError(status);
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckFormat(value));
+  return true;
+}
+
+// True if RocksDB has begun a database there; `damage` is set if it has lost its root since then.
+bool HasDatabase(const std::string& directory, absl::Status& damage) {
+  std::error_code error;
+  if (std::filesystem::exists(directory + "/CURRENT", error)) return true;
+  for (std::filesystem::directory_iterator it(directory, error), end; !error && it != end;
+       it.increment(error)) {
+    const std::filesystem::path& file = it->path();
+    if (file.filename() == kSyncedName || file.extension() == ".sst" ||
+        file.extension() == ".log") {
+      damage = DamagedError(absl::StrCat("CURRENT is missing beside ", file.filename().string()));
     }
   }
+  return false;
+}
+
+// Whether what is there is whole and of a format that is known, as far as can be told without
+// changing it. `options` are those to read it with.
+absl::Status CheckDatabase(const rocksdb::Options& options, const std::string& directory,
+                           const SyncedMark& mark) {
+  std::unique_ptr<rocksdb::DB> db;
+  const rocksdb::Status status = OpenOnce(options, directory, RocksdbAccess::kRead, db);
   if (!status.ok()) return OpenError(directory, status);
   SOFTLOOKUP_RETURN_IF_ERROR(CheckMark(*db, mark));
+  return ReadFormat(*db).status();
+}
+
+// With all that `mark` says was synced, or not at all.
+absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenDatabase(rocksdb::Options options,
+                                                          const std::string& directory,
+                                                          const SyncedMark& mark) {
+  absl::Status damage;
+  options.create_if_missing = !HasDatabase(directory, damage);
+  SOFTLOOKUP_RETURN_IF_ERROR(damage);
+  // Opening it to write throws away what is not referred to. So what has been lost is found out
+  // before, while nobody else writes, at the cost of replaying the write-ahead log twice.
+  if (!options.create_if_missing && mark.Read() > 0) {
+    rocksdb::FileLock* lock = nullptr;
+    const rocksdb::Status locked = options.env->LockFile(directory + "/LOCK", &lock);
+    if (!locked.ok()) return OpenError(directory, locked);
+    const absl::Status status = CheckDatabase(options, directory, mark);
+    options.env->UnlockFile(lock).PermitUncheckedError();
+    SOFTLOOKUP_RETURN_IF_ERROR(status);
+  }
+  std::unique_ptr<rocksdb::DB> db;
+  const rocksdb::Status status = OpenOnce(options, directory, RocksdbAccess::kWrite, db);
+  if (!status.ok()) return OpenError(directory, status);
   return db;
 }
 
@@ -170,24 +212,34 @@ class RocksdbLog final : public CommitLog {
       : directory_(std::move(directory)),
         access_(access),
         env_(env),
-        synced_(directory_ + "/SYNCED") {}
+        synced_(absl::StrCat(directory_, "/", kSyncedName)) {}
   ~RocksdbLog() override {
     if (lock_ != nullptr) env_->UnlockFile(lock_);
+    if (access_ == RocksdbAccess::kRead || db_ == nullptr || state_ != State::kWorks) return;
     // A server that is stopped leaves nothing to chance; whoever needed more has asked for it.
-    if (has_unsynced_ && state_ == State::kWorks && db_->SyncWAL().ok()) MarkSynced();
+    if (has_unsynced_ && db_->SyncWAL().ok()) MarkSynced();
+    // Nor anything to replay. If there is no room for that, it is replayed.
+    db_->Flush(rocksdb::FlushOptions()).PermitUncheckedError();
   }
 
   // Before anything else, so nobody else uses it yet.
   absl::Status Open() {
-    if (access_ == RocksdbAccess::kRead) {
+    if (access_ == RocksdbAccess::kWrite) {
+      SOFTLOOKUP_ASSIGN_OR_RETURN(db_, OpenDatabase(Options(), directory_, synced_));
+    } else {
       // RocksDB keeps others away only from who writes.
-      const rocksdb::Status status = env_->LockFile(directory_ + "/LOCK", &lock_);
+      rocksdb::Status status = env_->LockFile(directory_ + "/LOCK", &lock_);
+      if (status.ok()) status = OpenOnce(Options(), directory_, access_, db_);
       if (!status.ok()) return OpenError(directory_, status);
+      SOFTLOOKUP_RETURN_IF_ERROR(CheckMark(*db_, synced_));
     }
-    SOFTLOOKUP_ASSIGN_OR_RETURN(db_, OpenDatabase(directory_, access_, env_, errors_, synced_));
-    SOFTLOOKUP_RETURN_IF_ERROR(CheckOrWriteFormat());
+    SOFTLOOKUP_ASSIGN_OR_RETURN(const bool has_format, ReadFormat(*db_));
     last_sequence_ = db_->GetLatestSequenceNumber();
-    return absl::OkStatus();
+    if (has_format) return absl::OkStatus();
+    if (access_ == RocksdbAccess::kRead) return DamagedError("it does not say what format it has");
+    RocksdbBatch batch;
+    batch.Put(FormatKey(), EncodeFormat());
+    return Commit(batch, Sync::kYes);
   }
 
   std::unique_ptr<LogBatch> NewBatch() override { return std::make_unique<RocksdbBatch>(); }
@@ -198,12 +250,9 @@ class RocksdbLog final : public CommitLog {
     if (state_ == State::kFull) ReopenIfThereIsRoom();
     if (state_ == State::kWorks) {
       // What was committed is in the write-ahead log, but RocksDB will not go on.
-      if (const rocksdb::Status error = errors_->error(); !error.ok()) {
-        absl::MutexLock lock(&mutex_);
-        SetFailure(error);
-      }
+      if (const rocksdb::Status error = errors_->error(); !error.ok()) SetFailure(error);
     }
-    if (state_ != State::kWorks) return failure_;
+    if (state_ != State::kWorks) return failure();
     rocksdb::WriteOptions options;
     options.sync = sync == Sync::kYes;
     rocksdb::Status status;
@@ -214,9 +263,8 @@ class RocksdbLog final : public CommitLog {
       status = db_->SyncWAL();
     }
     if (!status.ok()) {
-      absl::MutexLock lock(&mutex_);
       SetFailure(status);
-      return failure_;
+      return failure();
     }
     last_sequence_ = db_->GetLatestSequenceNumber();
     if (options.sync && has_unsynced_) MarkSynced();
@@ -227,7 +275,7 @@ class RocksdbLog final : public CommitLog {
       absl::string_view begin, absl::string_view end,
       absl::FunctionRef<absl::Status(absl::string_view, absl::string_view)> visit) const override {
     absl::ReaderMutexLock lock(&mutex_);
-    if (db_ == nullptr) return failure_;
+    if (db_ == nullptr) return failure();
     rocksdb::ReadOptions options;
     options.verify_checksums = true;
     options.fill_cache = false;
@@ -240,6 +288,13 @@ class RocksdbLog final : public CommitLog {
     return it->status().ok() ? absl::OkStatus() : ReadError(it->status());
   }
 
+  void BeginUpkeep() override {
+    absl::ReaderMutexLock lock(&mutex_);
+    has_upkeep_ = true;
+    // If it fails, it begins with the next start.
+    db_->EnableAutoCompaction({db_->DefaultColumnFamily()}).PermitUncheckedError();
+  }
+
   absl::Status VerifyChecksums() const override {
     absl::ReaderMutexLock lock(&mutex_);
     const rocksdb::Status status = db_->VerifyChecksum();
@@ -248,7 +303,7 @@ class RocksdbLog final : public CommitLog {
 
   absl::Status CopyTo(const std::string& directory) override {
     absl::ReaderMutexLock lock(&mutex_);
-    if (db_ == nullptr) return failure_;
+    if (db_ == nullptr) return failure();
     rocksdb::Checkpoint* made = nullptr;
     rocksdb::Status status = rocksdb::Checkpoint::Create(db_.get(), &made);
     const std::unique_ptr<rocksdb::Checkpoint> checkpoint(made);
@@ -260,42 +315,49 @@ class RocksdbLog final : public CommitLog {
  private:
   enum class State { kWorks, kFull, kBroken };
 
-  // Reads the record of the format, or writes it into a new log.
-  absl::Status CheckOrWriteFormat() {
-    std::string value;
-    const rocksdb::Status status = db_->Get(rocksdb::ReadOptions(), ToSlice(FormatKey()), &value);
-    if (status.ok()) return CheckFormat(value);
-    if (!status.IsNotFound()) return ReadError(status);
-    if (access_ == RocksdbAccess::kRead) return DamagedError("it does not say what format it has");
-    RocksdbBatch batch;
-    batch.Put(FormatKey(), EncodeFormat());
-    return Commit(batch, Sync::kYes);
-  }
-
   void MarkSynced() {
     synced_.Set(last_sequence_);
     has_unsynced_ = false;
   }
 
-  void SetFailure(const rocksdb::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  rocksdb::Options Options() const {
+    rocksdb::Options options = LogOptions(env_, errors_);
+    if (has_upkeep_) options.disable_auto_compactions = false;
+    return options;
+  }
+
+  absl::Status failure() const {
+    absl::MutexLock lock(&failure_mutex_);
+    return failure_;
+  }
+
+  void Fail(State state, absl::Status failure) {
+    state_ = state;
+    absl::MutexLock lock(&failure_mutex_);
+    failure_ = std::move(failure);
+  }
+
+  void SetFailure(const rocksdb::Status& status) {
     if (status.IsNoSpace()) {
-      state_ = State::kFull;
-      failure_ = WithRetryAfter(
-          UnavailableError("the disk of the data directory is full; writes are taken again as soon "
-                           "as there is room",
-                           status),
-          absl::Seconds(1));
+      Fail(State::kFull,
+           WithRetryAfter(UnavailableError("the disk of the data directory is full; writes are "
+                                           "taken again as soon as there is room",
+                                           status),
+                          absl::Seconds(1)));
+    } else if (status.IsCorruption()) {
+      Fail(State::kBroken,
+           DamagedError(absl::StrCat(status.ToString(), "; it takes no more writes")));
     } else {
       SetBroken(status.ToString());
     }
   }
 
-  void SetBroken(absl::string_view why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    state_ = State::kBroken;
-    failure_ = MakeError(reasons::kStorageFailed,
-                         absl::StrCat("the data directory could not be written, and takes no more "
-                                      "writes until the server is started again: ",
-                                      why));
+  void SetBroken(absl::string_view why) {
+    Fail(State::kBroken,
+         MakeError(reasons::kStorageFailed,
+                   absl::StrCat("the data directory could not be written, and takes no more "
+                                "writes until the server is started again: ",
+                                why)));
   }
 
   // After a write that had no room, only what a new start would find can be relied on.
@@ -303,26 +365,34 @@ class RocksdbLog final : public CommitLog {
     std::error_code error;
     const std::filesystem::space_info space = std::filesystem::space(directory_, error);
     if (error || space.available < kRoomToReopen) return;
-    absl::MutexLock lock(&mutex_);
+    if (!mutex_.TryLock()) return;  // A copy of it is being made, or it is read.
+    Reopen();
+    mutex_.Unlock();
+  }
+
+  void Reopen() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     db_ = nullptr;
     errors_->Clear();
-    absl::StatusOr<std::unique_ptr<rocksdb::DB>> db =
-        OpenDatabase(directory_, access_, env_, errors_, synced_);
+    absl::StatusOr<std::unique_ptr<rocksdb::DB>> db = OpenDatabase(Options(), directory_, synced_);
     if (!db.ok()) {
       // The room may have gone again. What is wrong with the files does not pass.
       if (!absl::IsUnavailable(db.status())) SetBroken(db.status().message());
       return;
     }
     db_ = *std::move(db);
-    if (db_->GetLatestSequenceNumber() == last_sequence_) {
+    const std::uint64_t found = db_->GetLatestSequenceNumber();
+    if (found == last_sequence_) {
       state_ = State::kWorks;
-    } else {
+    } else if (found > last_sequence_) {
       SetBroken("what could not be synced for want of room was written");
+    } else {
+      SetBroken("what had been written is gone");
     }
   }
 
-  // What is in memory, at most, and a new write-ahead log and manifest.
-  static constexpr std::uint64_t kRoomToReopen = kWriteBufferBytes + (std::uint64_t{4} << 20);
+  // For what is in memory, at most: what is being written to a table and what came after. And for a
+  // new write-ahead log and manifest.
+  static constexpr std::uint64_t kRoomToReopen = 2 * kWriteBufferBytes + (std::uint64_t{4} << 20);
 
   const std::string directory_;
   const RocksdbAccess access_;
@@ -330,14 +400,17 @@ class RocksdbLog final : public CommitLog {
   const std::shared_ptr<ErrorListener> errors_ = std::make_shared<ErrorListener>();
   rocksdb::FileLock* lock_ = nullptr;  // While it only reads.
   SyncedMark synced_;
-  // Held to change db_, which is null only after a full disk, and failure_; shared to use them
-  // outside Commit, which alone changes them once the log is open.
+  // Held to change db_, which is null only after a full disk; shared to use it outside Commit,
+  // which alone changes it once the log is open.
   mutable absl::Mutex mutex_;
   std::unique_ptr<rocksdb::DB> db_;
+  mutable absl::Mutex failure_mutex_;
+  absl::Status failure_ ABSL_GUARDED_BY(failure_mutex_);  // Unless it works.
+  // Of Commit alone.
   State state_ = State::kWorks;
-  absl::Status failure_;             // Unless it works.
   std::uint64_t last_sequence_ = 0;  // Of the records that Commit has written.
   bool has_unsynced_ = false;
+  std::atomic<bool> has_upkeep_{false};
 };
 
 }  // namespace
@@ -350,9 +423,7 @@ absl::StatusOr<std::unique_ptr<CommitLog>> OpenRocksdbLog(const std::string& dir
 }
 
 absl::StatusOr<std::unique_ptr<CommitLog>> OpenCommitLog(const std::string& directory) {
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);
-  if (error) {
+  if (const std::error_code error = MakeDirectories(directory)) {
     return MakeError(reasons::kStorageFailed, absl::StrCat("cannot make the data directory ",
                                                            directory, ": ", error.message()));
   }

@@ -60,7 +60,11 @@ void StoreLoader::AddWriter(const std::string& writer, WriterState state) {
   writer_->SetWriter(writer, state);
 }
 
-void StoreLoader::MakeRoom() {
+absl::Status StoreLoader::MakeRoom() {
+  // The row count alone is not to be trusted with memory.
+  if (starts_.size() < (row_count_ + block_rows() - 1) / block_rows()) {
+    return Incomplete("the start of a block is missing", starts_.size() * block_rows());
+  }
   for (std::uint64_t begin = 0; begin < row_count_; begin += block_rows()) {
     // The last block gets room for the rows that it has.
     const auto rows = static_cast<std::int64_t>(std::min(block_rows(), row_count_ - begin));
@@ -68,6 +72,7 @@ void StoreLoader::MakeRoom() {
         std::make_shared<PanelBuffer>(writer_->shape_, (rows + kPanelRows - 1) / kPanelRows));
     if (rows == writer_->block_rows_) panels_.back()->UseLargePages();
   }
+  return absl::OkStatus();
 }
 
 absl::Status StoreLoader::PutComponents(std::uint64_t first_position, std::uint64_t count,

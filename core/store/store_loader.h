@@ -29,8 +29,8 @@ class StoreLoader {
                              absl::Span<const float> bounds_before);
   void AddLiveRows(std::uint64_t index, const RowMask& live);
   void AddWriter(const std::string& writer, WriterState state);
-  // Before the components.
-  void MakeRoom();
+  // After the starts of all blocks, before the components.
+  absl::Status MakeRoom();
   // `components`, of EncodeComponents, are those of `count` rows. Threads may put different rows at
   // the same time.
   absl::Status PutComponents(std::uint64_t first_position, std::uint64_t count,

@@ -33,7 +33,7 @@ TEST(FullDiskTest, RefusesWritesUntilThereIsRoomAndLosesNothing) {
   // The mount is seen, and lives, only here.
   if (unshare(CLONE_NEWNS) != 0 ||
       mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-      mount("tmpfs", directory.path().c_str(), "tmpfs", 0, "size=170m") != 0) {
+      mount("tmpfs", directory.path().c_str(), "tmpfs", 0, "size=300m") != 0) {
     GTEST_SKIP() << "this user may not mount a file system";
   }
   const std::string data = directory.path() + "/data", filler = directory.path() + "/filler";
@@ -46,7 +46,7 @@ TEST(FullDiskTest, RefusesWritesUntilThereIsRoomAndLosesNothing) {
     EXPECT_THAT(journal.AwaitAll(), IsOk());
 
     // 74 MB are left: enough for a whole write-ahead log, not for the table that is made of it.
-    std::ofstream(filler) << std::string(std::size_t{96} << 20, 'x');
+    std::ofstream(filler) << std::string(std::size_t{226} << 20, 'x');
     StoreConfig config;
     config.name = "large";
     config.key_dim = config.value_dim = 128;

@@ -290,10 +290,10 @@ TEST_F(BackupTest, OnlyAWholeBackupIsRestoredAndOnlyToANewDirectory) {
 TEST_F(BackupTest, AnEmptyDirectoryAndWhatAnAttemptLeftAreReplaced) {
   BackupJson({"create", "one"});
   fs::create_directory(Path("restored"));
-  fs::create_directory(Path(".restored.partial"));
-  std::ofstream(Path(".restored.partial/CURRENT")) << "half";
+  fs::create_directory(Path(".restored.restoring"));
+  std::ofstream(Path(".restored.restoring/CURRENT")) << "half";
   ASSERT_EQ(Restore("one", "restored/").exit_code, 0);
-  EXPECT_THAT(NamesIn("."), Not(::testing::Contains(".restored.partial")));
+  EXPECT_THAT(NamesIn("."), Not(::testing::Contains(".restored.restoring")));
   const ServerProcess second({"--data-dir", Path("restored")});
   EXPECT_THAT(Client::Connect(second.grpc_address())->ListStores(), IsOk());
 }

@@ -42,7 +42,15 @@ TEST_F(VerifyTest, TellsWhatADirectoryHoldsAndWhetherItIsWhole) {
   EXPECT_THAT(whole.out, HasSubstr("store \"people\", 0 rows"));
   EXPECT_THAT(whole.out, HasSubstr("is whole"));
 
-  // What was acknowledged is cut off the write-ahead log.
+  // What was acknowledged is cut off the write-ahead log of a server that was killed.
+  {
+    ServerProcess server({"--data-dir", directory_});
+    const CommandResult created =
+        RunCommand({ToolBinary(), "--server", server.grpc_address(), "store", "create", "more",
+                    "--key-dim", "1", "--value-dim", "1"});
+    ASSERT_EQ(created.exit_code, 0) << created.err;
+    server.Stop(SIGKILL);
+  }
   for (const auto& entry : std::filesystem::directory_iterator(directory_)) {
     if (entry.path().extension() == ".log") std::filesystem::resize_file(entry.path(), 0);
   }

@@ -36,9 +36,10 @@ struct EngineOptions {
 inline constexpr absl::string_view kAverageMemory = "average";
 
 // Appends that must not outlive each other, such as those of a stream: once one fails, those after
-// it are refused.
+// it are refused. All are to one store; another one of its name is not it.
 struct AppendChain {
   std::atomic<bool> failed{false};
+  std::uint64_t store_number = 0;  // Of the engine: the one that they go to.
 };
 
 struct AppendRequest {

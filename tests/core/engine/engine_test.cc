@@ -403,6 +403,23 @@ TEST_F(EngineTest, AWaitForAStoreThatWasMadeAnewEndsAtOnce) {
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kNotFound, "\"s\""));
 }
 
+TEST_F(EngineTest, AChainEndsWithItsStoreThoughAnotherTakesItsName) {
+  const auto chain = std::make_shared<AppendChain>();
+  const float one = 1;
+  const auto append = [&] {
+    return softlookup::testing::AppendAndWait(
+               *engine_,
+               {.store = "s", .keys = {&one, 1, 1}, .values = {&one, 1, 1}, .chain = chain})
+        .status();
+  };
+  Create("s", 1, 1);
+  EXPECT_THAT(append(), IsOk());
+  ASSERT_THAT(engine_->DeleteStore("s"), IsOk());
+  Create("s", 1, 1);
+  EXPECT_THAT(append(), StatusIs(absl::StatusCode::kNotFound, "\"s\""));
+  EXPECT_EQ(engine_->GetStore("s")->row_count, 0u);
+}
+
 class InputsTest : public EngineTest {
  protected:
   static std::shared_ptr<const Projection> ProjectionOf(std::int64_t input_dim,

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/storage/commit_log.h"
+#include "core/storage/records.h"
 #include "softlookup/engine.h"
 #include "tests/testing/engine_calls.h"
 #include "tests/testing/random.h"
@@ -314,6 +316,61 @@ TEST(RecoveryTest, AStoreThatManyThreadsLoadIsTheSame) {
   const LookupRequest lookup{.store = "large",
                              .queries = {.data = query.data(), .rows = 1, .cols = 100}};
   EXPECT_EQ(LookupAndWait(*kept, lookup)->values, LookupAndWait(*plain, lookup)->values);
+}
+
+void PutStore(std::uint64_t store, const StoreConfig& config, std::uint64_t row_count,
+              LogBatch& batch) {
+  batch.Put(EncodeKey({.store = store, .kind = RecordKind::kConfig}),
+            EncodeConfig({.config = config}));
+  batch.Put(EncodeKey({.store = store, .kind = RecordKind::kHead}),
+            EncodeHead({.revision = 1, .row_count = row_count}));
+}
+
+TEST(RecoveryTest, RecordsThatMakeNoSenseAreDamage) {
+  const TemporaryDirectory directory;
+  {
+    const auto log = OpenCommitLog(directory.path());
+    ASSERT_THAT(log, IsOk());
+    const std::unique_ptr<LogBatch> batch = (*log)->NewBatch();
+    PutStore(1, {.name = "no heads", .key_dim = 2, .value_dim = 2, .num_heads = 0}, 0, *batch);
+    PutStore(2, {.name = "no-rows", .key_dim = 2, .value_dim = 2}, std::uint64_t{1} << 60, *batch);
+    PutStore(3, {.name = "whole", .key_dim = 2, .value_dim = 2}, 0, *batch);
+    ASSERT_THAT((*log)->Commit(*batch, Sync::kYes), IsOk());
+  }
+  std::vector<std::string> damage;
+  const auto engine = Engine::Open({}, directory.path(), [&](const absl::Status& status) {
+    damage.emplace_back(status.message());
+  });
+  ASSERT_THAT(engine, IsOk());
+  EXPECT_THAT(damage, ::testing::UnorderedElementsAre(::testing::HasSubstr("no heads"),
+                                                      ::testing::HasSubstr("no-rows")));
+  EXPECT_THAT((*engine)->GetStore("whole"), IsOk());
+}
+
+TEST(RecoveryTest, StoresWithoutTheirNamesGetThem) {
+  const TemporaryDirectory directory;
+  {
+    const auto log = OpenCommitLog(directory.path());
+    ASSERT_THAT(log, IsOk());
+    const std::unique_ptr<LogBatch> batch = (*log)->NewBatch();
+    PutStore(7, {.name = "old", .key_dim = 2, .value_dim = 2}, 0, *batch);
+    ASSERT_THAT((*log)->Commit(*batch, Sync::kYes), IsOk());
+  }
+  EXPECT_THAT(OpenOrDie(directory.path())->GetStore("old"), IsOk());
+  const auto log = OpenCommitLogToRead(directory.path());
+  ASSERT_THAT(log, IsOk());
+  std::vector<std::string> names;
+  const KeyRange keys = KeysOfNames();
+  EXPECT_THAT((*log)->Scan(keys.begin, keys.end,
+                           [&](absl::string_view key, absl::string_view value) -> absl::Status {
+                             const auto named = ParseName(key, value);
+                             EXPECT_THAT(named, IsOk());
+                             EXPECT_EQ(named->store, 7u);
+                             names.push_back(named->name);
+                             return absl::OkStatus();
+                           }),
+              IsOk());
+  EXPECT_THAT(names, ::testing::ElementsAre("old"));
 }
 
 TEST(RecoveryTest, ASecondEngineIsRefused) {

@@ -23,6 +23,7 @@ std::string Hex(absl::string_view bytes) { return absl::BytesToHexString(bytes);
 TEST(RecordsTest, KeysHaveTheBytesOfTheFormat) {
   EXPECT_EQ(Hex(FormatKey()), "000000000000000000");
   EXPECT_EQ(Hex(EncodeFormat()), "01000000");
+  EXPECT_EQ(Hex(KeyOfName(0x0102)), "0000000000000000010000000000000102");
   EXPECT_EQ(Hex(EncodeKey({.store = 0x0102, .kind = RecordKind::kConfig})), "000000000000010201");
   EXPECT_EQ(Hex(EncodeKey({.store = 1, .kind = RecordKind::kRows, .number = 0x0a0b})),
             "0000000000000001050000000000000a0b");
@@ -31,6 +32,9 @@ TEST(RecordsTest, KeysHaveTheBytesOfTheFormat) {
 }
 
 TEST(RecordsTest, ValuesHaveTheBytesOfTheFormat) {
+  EXPECT_EQ(Hex(EncodeName("s")),
+            "01"
+            "0100000073");
   EXPECT_EQ(Hex(EncodeHead({.revision = 2, .row_count = 3})),
             "01"
             "0200000000000000"
