@@ -153,6 +153,15 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
       ->configurable(false);
   app.add_option("--threads", flags.threads, "Threads that scan; 0 is one a core")
       ->check(CLI::Range(0, 1024));
+  app.add_option(
+         "--share-queries", flags.share_queries,
+         "Queries that go over a store's rows together, at most; with 1, lookups do not share")
+      ->check(CLI::Range(1, 1 << 20));
+  app.add_option(
+         "--share-wait-us", flags.share_wait_us,
+         "Microseconds that a lookup may wait for others to share with; none while the server "
+         "is idle")
+      ->check(CLI::Range(0, 1'000'000));
   app.add_option("--shutdown-grace", flags.shutdown_grace_seconds,
                  "Seconds that running calls get after SIGTERM")
       ->check(CLI::Range(0.0, 3600.0));

@@ -21,6 +21,9 @@ struct Flags {
   std::string backup_dir;  // Where backups are made; empty: nowhere.
   bool verify = false;     // Checks data_dir instead of serving it.
   int threads = 0;         // 0: one a core.
+  // Lookups in one store that share a pass over its rows; 1: none do.
+  std::int64_t share_queries = 256;
+  std::int64_t share_wait_us = 200;
   double shutdown_grace_seconds = 10;
   std::string log_level = "info";
   Limits limits;

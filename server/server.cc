@@ -27,7 +27,10 @@ std::string JoinHostPort(const std::string& host, int port) {
 }
 
 absl::StatusOr<std::unique_ptr<Engine>> MakeEngine(const Flags& flags) {
-  const EngineOptions options{.limits = flags.limits, .thread_count = flags.threads};
+  const EngineOptions options{.limits = flags.limits,
+                              .thread_count = flags.threads,
+                              .queries_per_pass_max = flags.share_queries,
+                              .pass_wait_max = absl::Microseconds(flags.share_wait_us)};
   if (flags.data_dir.empty()) return Engine::Create(options);
   return Engine::Open(options, flags.data_dir);
 }

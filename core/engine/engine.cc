@@ -12,6 +12,7 @@
 #include "absl/synchronization/notification.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
+#include "core/batch/batcher.h"
 #include "core/engine/committer.h"
 #include "core/engine/lookup.h"
 #include "core/engine/open_on_log.h"
@@ -37,6 +38,12 @@ absl::Status LookupQueueFull(std::int64_t waiting_lookups_max) {
       MakeError(reasons::kQueueFull,
                 absl::StrCat("The server's queue of ", waiting_lookups_max, " lookups is full"),
                 {{"limit", absl::StrCat(waiting_lookups_max)}}),
+      kRetryDelay);
+}
+
+absl::Status LookupWorkFull() {
+  return WithRetryAfter(
+      MakeError(reasons::kQueueFull, "The lookups that wait are as much work as the server queues"),
       kRetryDelay);
 }
 
@@ -101,6 +108,13 @@ absl::StatusOr<RowsToAppend> InputsToAppend::Project() {
 // Beyond it an append costs much more than what handing it to the committer's thread would.
 constexpr std::int64_t kBytesWrittenHereMax = 64 << 10;
 
+// A lookup that waits for others to share a pass over their store's rows with.
+struct PendingLookup : Scan {
+  std::unique_ptr<PreparedLookup> lookup;
+  std::shared_ptr<CancelToken> cancel;
+  Engine::LookupCallback callback;
+};
+
 class EngineOfStores final : public Engine {
  public:
   // `log` may be null: then nothing outlives the process.
@@ -110,6 +124,11 @@ class EngineOfStores final : public Engine {
         loaded_(log_ == nullptr),
         stores_(limits_.memory_bytes_max),
         pool_(options.thread_count, kUnlimited),
+        batcher_(
+            BatchOptions{.queries_max = options.queries_per_pass_max,
+                         .wait_max = options.pass_wait_max},
+            options.thread_count, [this](Task task) { pool_.Post(std::move(task)); },
+            [this](Batch batch) { RunBatch(std::move(batch)); }),
         waker_(1, kUnlimited),
         committer_(log_.get(), limits_.waiting_append_bytes_max) {}
   ~EngineOfStores() override;
@@ -170,10 +189,16 @@ class EngineOfStores final : public Engine {
   // Takes the write that make(callback) returns through, and waits for what it answers.
   template <typename Result, typename Make>
   Result Commit(const Make& make);
-  // The whole of a lookup in the store's newest snapshot.
-  absl::StatusOr<LookupResult> LookUp(const LookupRequest& request, const Store& store,
-                                      const CancelToken& cancel);
-  // Waits for the revision, then looks up on the pool.
+  // A lookup in the store's newest snapshot, which was let in: here, as part of a task of the pool.
+  void LookUp(const LookupRequest& request, const Store& store, std::shared_ptr<CancelToken> cancel,
+              LookupCallback callback);
+  // Has it run with others in the same store. `admission` is into the queue for that.
+  void Share(std::unique_ptr<PendingLookup> pending, std::uint64_t store_number,
+             Batcher::Admission admission);
+  void RunBatch(Batch batch);
+  // Answers lookups in one store, here and on threads of the pool.
+  void RunLookups(absl::Span<PendingLookup* const> lookups);
+  // Waits for the revision, then looks up.
   void LookUpLater(LookupRequest request, std::shared_ptr<Store> store,
                    std::shared_ptr<CancelToken> cancel, LookupCallback callback);
   // Answers with the result of `work`: here if it costs less than handing it over, else on the
@@ -198,6 +223,7 @@ class EngineOfStores final : public Engine {
   // These end what is in progress, which uses the rest. A write hands those who waited for it to
   // the waker, whose one thread hands lookups to the pool.
   ForkJoinPool pool_;
+  Batcher batcher_;
   ForkJoinPool waker_;
   Committer committer_;
 };
@@ -438,22 +464,68 @@ void EngineOfStores::Lookup(LookupRequest request, std::shared_ptr<CancelToken> 
                        std::move(callback));
   }
   if (const double cost = PreparationCost(request, *snapshot); cost > kInlineCostMax) {
-    return Schedule(
-        cost,
-        [this, request = std::move(request), store = std::move(store), cancel = std::move(cancel)] {
-          return LookUp(request, *store, *cancel);
-        },
-        std::move(callback));
+    if (!TakePlace()) return callback(LookupQueueFull(limits_.waiting_lookups_max));
+    return PostToPool([this, request = std::move(request), store = std::move(store),
+                       cancel = std::move(cancel), callback = std::move(callback)]() mutable {
+      LookUp(request, *store, std::move(cancel), std::move(callback));
+    });
   }
   auto lookup = PreparedLookup::Make(request, std::move(snapshot), limits_);
   if (!lookup.ok()) return callback(lookup.status());
-  const double cost = (*lookup)->cost();
-  Schedule(
-      cost,
-      [this, lookup = *std::move(lookup), cancel = std::move(cancel)] {
-        return lookup->Run(pool_, *cancel);
-      },
-      std::move(callback));
+  auto pending = std::make_unique<PendingLookup>();
+  pending->lookup = *std::move(lookup);
+  pending->cancel = std::move(cancel);
+  pending->callback = std::move(callback);
+  if (pending->lookup->cost() <= kInlineCostMax) {
+    PendingLookup* const alone = pending.get();
+    return RunLookups({&alone, 1});
+  }
+  Share(std::move(pending), store->number(), Batcher::Admission::kBounded);
+}
+
+void EngineOfStores::Share(std::unique_ptr<PendingLookup> pending, std::uint64_t store_number,
+                           Batcher::Admission admission) {
+  if (admission == Batcher::Admission::kAlways) {
+    ++waiting_count_;
+  } else if (!TakePlace()) {
+    return pending->callback(LookupQueueFull(limits_.waiting_lookups_max));
+  }
+  WaitingScan scan{.store = store_number,
+                   .query_count = pending->lookup->query_count(),
+                   .cost = pending->lookup->cost(),
+                   .scan = std::move(pending)};
+  if (batcher_.Post(scan, admission)) return;
+  --waiting_count_;
+  static_cast<PendingLookup&>(*scan.scan).callback(LookupWorkFull());
+}
+
+void EngineOfStores::RunBatch(Batch batch) {
+  waiting_count_ -= static_cast<std::int64_t>(batch.scans.size());
+  std::vector<PendingLookup*> lookups;
+  for (const std::unique_ptr<Scan>& scan : batch.scans) {
+    lookups.push_back(static_cast<PendingLookup*>(scan.get()));
+  }
+  RunLookups(lookups);
+}
+
+void EngineOfStores::RunLookups(absl::Span<PendingLookup* const> lookups) {
+  std::vector<PendingLookup*> begun;
+  std::vector<SharedTask> tasks;
+  for (PendingLookup* pending : lookups) {
+    if (absl::Status status = pending->lookup->Begin(*pending->cancel); !status.ok()) {
+      pending->callback(std::move(status));
+      continue;
+    }
+    begun.push_back(pending);
+    tasks.push_back({.task = &pending->lookup->task(), .cancel = pending->cancel.get()});
+  }
+  AttendTogether(absl::MakeSpan(tasks), pool_);
+  pool_.ForkJoin(static_cast<std::int64_t>(begun.size()), [&](std::int64_t i) {
+    PendingLookup& pending = *begun[static_cast<std::size_t>(i)];
+    absl::StatusOr<AttentionAnswer>& answer = tasks[static_cast<std::size_t>(i)].answer;
+    if (!answer.ok()) return pending.callback(answer.status());
+    pending.callback(pending.lookup->Finish(*std::move(answer)));
+  });
 }
 
 void EngineOfStores::LookUpLater(LookupRequest request, std::shared_ptr<Store> store,
@@ -477,17 +549,21 @@ void EngineOfStores::LookUpLater(LookupRequest request, std::shared_ptr<Store> s
         ++waiting_count_;
         PostToPool([this, request = std::move(request), store = std::move(store),
                     cancel = std::move(cancel), callback = std::move(callback)]() mutable {
-          callback(LookUp(request, *store, *cancel));
+          LookUp(request, *store, std::move(cancel), std::move(callback));
         });
       });
 }
 
-absl::StatusOr<LookupResult> EngineOfStores::LookUp(const LookupRequest& request,
-                                                    const Store& store, const CancelToken& cancel) {
-  SOFTLOOKUP_RETURN_IF_ERROR(cancel.Check());
-  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::unique_ptr<PreparedLookup> lookup,
-                              PreparedLookup::Make(request, store.snapshot(), limits_));
-  return lookup->Run(pool_, cancel);
+void EngineOfStores::LookUp(const LookupRequest& request, const Store& store,
+                            std::shared_ptr<CancelToken> cancel, LookupCallback callback) {
+  if (absl::Status status = cancel->Check(); !status.ok()) return callback(std::move(status));
+  auto lookup = PreparedLookup::Make(request, store.snapshot(), limits_);
+  if (!lookup.ok()) return callback(lookup.status());
+  auto pending = std::make_unique<PendingLookup>();
+  pending->lookup = *std::move(lookup);
+  pending->cancel = std::move(cancel);
+  pending->callback = std::move(callback);
+  Share(std::move(pending), store.number(), Batcher::Admission::kAlways);
 }
 
 void EngineOfStores::Attend(const AttendRequest& request, std::shared_ptr<CancelToken> cancel,

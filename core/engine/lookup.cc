@@ -140,14 +140,16 @@ double PreparedLookup::cost() const {
                         inputs_->rows);
 }
 
-absl::StatusOr<LookupResult> PreparedLookup::Run(ForkJoinPool& pool, const CancelToken& cancel) {
-  if (inputs_) {
-    const StoreConfig& config = snapshot_->config();
-    SOFTLOOKUP_ASSIGN_OR_RETURN(
-        queries_, Project("inputs", config.projection->query, config.key_dim, *inputs_, cancel));
-    task_.queries = {.data = queries_.data(), .rows = inputs_->rows, .cols = config.key_dim};
-  }
-  SOFTLOOKUP_ASSIGN_OR_RETURN(AttentionAnswer answer, Attend(task_, pool, cancel));
+absl::Status PreparedLookup::Begin(const CancelToken& cancel) {
+  if (!inputs_) return absl::OkStatus();
+  const StoreConfig& config = snapshot_->config();
+  SOFTLOOKUP_ASSIGN_OR_RETURN(
+      queries_, Project("inputs", config.projection->query, config.key_dim, *inputs_, cancel));
+  task_.queries = {.data = queries_.data(), .rows = inputs_->rows, .cols = config.key_dim};
+  return absl::OkStatus();
+}
+
+LookupResult PreparedLookup::Finish(AttentionAnswer answer) const {
   LookupResult result = ToResult(std::move(answer), task_);
   result.revision = snapshot_->revision();
   result.row_count = snapshot_->row_count();

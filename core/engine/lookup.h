@@ -23,9 +23,14 @@ class PreparedLookup {
   static absl::StatusOr<std::unique_ptr<PreparedLookup>> Make(
       const LookupRequest& request, std::shared_ptr<const Snapshot> snapshot, const Limits& limits);
 
+  std::int64_t query_count() const { return inputs_ ? inputs_->rows : task_.query_count(); }
   // As AttentionTask::cost().
   double cost() const;
-  absl::StatusOr<LookupResult> Run(ForkJoinPool& pool, const CancelToken& cancel);
+  // Makes the task whole: projects the queries, if they are given as inputs. First.
+  absl::Status Begin(const CancelToken& cancel);
+  const AttentionTask& task() const { return task_; }
+  // The result that answers the task with `answer`. Last.
+  LookupResult Finish(AttentionAnswer answer) const;
 
  private:
   PreparedLookup() = default;

@@ -19,25 +19,25 @@ ForkJoinPool::~ForkJoinPool() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void ForkJoinPool::Loop::Work() {
-  for (;;) {
-    const std::int64_t i = next.fetch_add(1, std::memory_order_relaxed);
-    if (i >= count) return;
-    body(i);
-  }
+bool ForkJoinPool::Loop::Step() {
+  const std::int64_t i = next.fetch_add(1, std::memory_order_relaxed);
+  if (i >= count) return false;
+  body(i);
+  return true;
 }
 
 void ForkJoinPool::ForkJoin(std::int64_t count, absl::FunctionRef<void(std::int64_t)> body) {
   Loop loop{.body = body, .count = count};
   if (count <= 1) {
-    loop.Work();
+    loop.Step();
     return;
   }
   {
     absl::MutexLock lock(&mutex_);
     loops_.push_back(&loop);
   }
-  loop.Work();
+  while (loop.Step()) {
+  }
   absl::MutexLock lock(&mutex_);
   // After this no thread joins in; those that did are waited for.
   loops_.erase(std::remove(loops_.begin(), loops_.end(), &loop), loops_.end());
@@ -49,6 +49,7 @@ bool ForkJoinPool::Post(absl::AnyInvocable<void()> task) {
   absl::MutexLock lock(&mutex_);
   if (static_cast<std::int64_t>(tasks_.size()) >= waiting_tasks_max_) return false;
   tasks_.push_back(std::move(task));
+  has_tasks_ = true;
   return true;
 }
 
@@ -56,21 +57,23 @@ void ForkJoinPool::ThreadMain() {
   mutex_.Lock();
   for (;;) {
     mutex_.Await(absl::Condition(this, &ForkJoinPool::HasWork));
-    if (!loops_.empty()) {
-      Loop* loop = loops_.front();
-      ++loop->helper_count;
-      mutex_.Unlock();
-      loop->Work();
-      mutex_.Lock();
-      --loop->helper_count;
-      loops_.erase(std::remove(loops_.begin(), loops_.end(), loop), loops_.end());
-    } else if (!tasks_.empty()) {
+    if (!tasks_.empty()) {
       absl::AnyInvocable<void()> task = std::move(tasks_.front());
       tasks_.pop_front();
+      has_tasks_ = !tasks_.empty();
       mutex_.Unlock();
       task();
       task = nullptr;
       mutex_.Lock();
+    } else if (!loops_.empty()) {
+      Loop* loop = loops_.front();
+      ++loop->helper_count;
+      mutex_.Unlock();
+      bool has_more = true;
+      while (has_more && !has_tasks_.load(std::memory_order_relaxed)) has_more = loop->Step();
+      mutex_.Lock();
+      --loop->helper_count;
+      if (!has_more) loops_.erase(std::remove(loops_.begin(), loops_.end(), loop), loops_.end());
     } else {
       break;  // Stopping, and nothing is left.
     }

@@ -18,8 +18,8 @@ namespace softlookup {
 //
 //   ForkJoin  one loop whose iterations are independent. The caller takes part, idle threads help,
 //             and it returns when all iterations are done.
-//   Post      one task, later. Tasks start in order, each when a thread has no loop to help with:
-//             what was started is finished before something new begins.
+//   Post      one task, later. Tasks start in order, each when a thread is free or has only a loop
+//             to help with: a long loop keeps its caller, and nobody waits for it.
 //
 // A task may call ForkJoin. It does not steal, nest loops inside iterations, or grow.
 class ForkJoinPool {
@@ -48,8 +48,8 @@ class ForkJoinPool {
     std::atomic<std::int64_t> next{0};
     int helper_count = 0;  // Guarded by mutex_.
 
-    // Takes iterations until none is left.
-    void Work();
+    // Takes an iteration; false if none is left.
+    bool Step();
   };
 
   void ThreadMain();
@@ -61,6 +61,7 @@ class ForkJoinPool {
   absl::Mutex mutex_;
   std::deque<Loop*> loops_ ABSL_GUARDED_BY(mutex_);  // Those that may have iterations left.
   std::deque<absl::AnyInvocable<void()>> tasks_ ABSL_GUARDED_BY(mutex_);
+  std::atomic<bool> has_tasks_{false};  // For helpers, between iterations.
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };

@@ -28,8 +28,13 @@ namespace softlookup {
 struct EngineOptions {
   // Changes behaviour.
   Limits limits;
-  // Changes speed: threads that scan. At least 1.
+  // What follows changes speed. Threads that scan. At least 1.
   int thread_count = 1;
+  // Lookups in the same store share a pass over its rows: of at most so many queries. At least 1,
+  // with which none are shared.
+  std::int64_t queries_per_pass_max = 256;
+  // How long a lookup that comes while others are run may wait for more to join it.
+  absl::Duration pass_wait_max = absl::Microseconds(200);
 };
 
 // The name of the memory that every store keeps.

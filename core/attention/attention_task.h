@@ -1,0 +1,71 @@
+#ifndef SOFTLOOKUP_CORE_ATTENTION_ATTENTION_TASK_H_
+#define SOFTLOOKUP_CORE_ATTENTION_ATTENTION_TASK_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "core/attention/block_scan.h"
+#include "core/attention/options.h"
+#include "core/base/matrix_view.h"
+
+namespace softlookup {
+
+// One more row to attend to, which stands for many: a running memory. Not owned.
+struct MemoryPair {
+  const double* key = nullptr;    // key_dim
+  const double* value = nullptr;  // value_dim
+  // Rows it stands for, at least 1: its softmax weight is multiplied by it, as its linear weight
+  // is.
+  double multiplicity = 1;
+  // The last position it stands for; not one of the blocks' rows that take part.
+  std::uint64_t position = 0;
+};
+
+// Attention of a batch of queries over the rows of some blocks.
+struct AttentionTask {
+  ResolvedOptions options;
+  MatrixView queries;          // [T, key_dim], finite.
+  std::int64_t key_dim = 0;    // Total over heads.
+  std::int64_t value_dim = 0;  // Total over heads.
+  std::int64_t num_heads = 1;
+  absl::Span<const PositionedBlock> blocks;  // In position order, without gaps. Not owned.
+  // Positions that take part: [begin, end), within the blocks.
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  // Ages count from here: age_end - 1 - position.
+  std::uint64_t age_end = 0;
+  std::optional<MemoryPair> memory;
+  // An answer that would take more bytes on the wire is refused.
+  std::int64_t answer_bytes_max = 0;
+
+  std::int64_t query_count() const { return queries.rows; }
+  // What it costs, in multiply-adds, about: the scan, then a query's fixed share, then what each
+  // row takes that is looked at for its weight.
+  double cost() const {
+    const double lanes = static_cast<double>(query_count()) * static_cast<double>(num_heads);
+    std::uint64_t present = 0;
+    for (const PositionedBlock& block : blocks) {
+      present += static_cast<std::uint64_t>(block.view.row_count);
+    }
+    const double rows = static_cast<double>(std::min(present, end - begin));
+    const bool ranks = options.top_k > 0 || options.weights != WeightsMode::kNone;
+    return static_cast<double>(query_count()) * rows * static_cast<double>(key_dim + value_dim) +
+           lanes * 1000 + lanes * rows * (ranks ? 60 : 10);
+  }
+};
+
+// A task below this takes about 50 microseconds: less than handing it to another thread.
+inline constexpr double kInlineCostMax = 1e6;
+
+struct AttentionAnswer {
+  std::vector<float> values;          // [T, value_dim].
+  std::vector<QueryStats> stats;      // T * num_heads, query-major.
+  std::vector<QueryWeights> weights;  // Likewise, unless the weights mode is NONE.
+};
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_ATTENTION_ATTENTION_TASK_H_

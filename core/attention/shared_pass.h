@@ -1,0 +1,88 @@
+#ifndef SOFTLOOKUP_CORE_ATTENTION_SHARED_PASS_H_
+#define SOFTLOOKUP_CORE_ATTENTION_SHARED_PASS_H_
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/types/span.h"
+#include "core/attention/block_scan.h"
+#include "core/attention/partial_state.h"
+#include "core/attention/task_answer.h"
+#include "core/attention/top_rows.h"
+#include "core/parallel/fork_join_pool.h"
+
+namespace softlookup {
+
+// Takes the lanes of some tasks through the rows of their store, block by block: a block is read
+// once for all of them, and lanes that ask the same of its rows are scanned together.
+class SharedPass {
+ public:
+  // The tasks have begun, and are over rows of one store. They must outlive the pass.
+  SharedPass(absl::Span<TaskAnswer* const> tasks, ForkJoinPool& pool);
+
+  // Finishes all lanes of all tasks, except of those that are cancelled.
+  void Run();
+
+ private:
+  // A lane, and which others ask the same of a row.
+  struct Lane {
+    TaskAnswer* task = nullptr;
+    std::size_t task_index = 0;
+    std::int64_t number = 0;  // In its task.
+    std::int64_t kind = 0;
+  };
+
+  // Numbers what the tasks ask of a row, and puts lanes that ask the same side by side.
+  void SortLanes();
+  // Finds the blocks that tasks have at the same positions.
+  void AlignBlocks();
+  // The end of the lanes from `begin` on that go through all blocks together.
+  std::int64_t ChunkEnd(std::int64_t begin) const;
+  void RunChunk(std::int64_t begin, std::int64_t end);
+  void ScanWave(std::int64_t block_begin, std::int64_t block_end);
+  // Scans one block for the lanes [begin, end) of the chunk.
+  void ScanUnit(std::int64_t block, std::int64_t block_in_wave, std::int64_t begin,
+                std::int64_t end);
+  // Merges the wave's states into the chunk's, block after block.
+  void MergeWave(std::int64_t block_count);
+
+  // Null if the lane's task has no rows there.
+  const PositionedBlock* BlockOf(std::int64_t block, const Lane& lane) const {
+    return blocks_[static_cast<std::size_t>(block)][lane.task_index];
+  }
+  const Lane& LaneOf(std::int64_t chunk_lane) const {
+    return lanes_[static_cast<std::size_t>(chunk_begin_ + chunk_lane)];
+  }
+  std::int64_t chunk_lanes() const { return static_cast<std::int64_t>(states_.size()); }
+  // Where the sums of the chunk's lane begin, or of a wave's that many lanes.
+  std::int64_t SumsOffset(std::int64_t lane) const { return lane * sums_stride_; }
+  std::int64_t StateBytes() const {
+    return static_cast<std::int64_t>(sizeof(PartialState)) + 8 * sums_stride_;
+  }
+  // Runs body(i) for i in [0, count), here or on all threads.
+  void ForEach(std::int64_t count, absl::FunctionRef<void(std::int64_t)> body);
+
+  const std::vector<TaskAnswer*> tasks_;
+  ForkJoinPool& pool_;
+  bool is_large_ = false;
+  std::int64_t sums_stride_ = 0;  // 0: no task wants sums.
+  std::vector<Lane> lanes_;
+  // In position order: of each task, the block that begins there.
+  std::vector<std::vector<const PositionedBlock*>> blocks_;
+
+  // Of the chunk in progress.
+  std::int64_t chunk_begin_ = 0;
+  std::deque<TopRows> collectors_;
+  std::vector<HeadQuery> queries_;
+  std::vector<LaneState> states_;
+  std::vector<double> sums_;
+  // Of the wave in progress: [block][lane of the chunk].
+  std::vector<PartialState> wave_states_;
+  std::vector<double> wave_sums_;
+};
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_ATTENTION_SHARED_PASS_H_

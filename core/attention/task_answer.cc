@@ -1,0 +1,306 @@
+#include "core/attention/task_answer.h"
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/attention/score_pair.h"
+#include "core/base/error.h"
+
+namespace softlookup {
+namespace {
+
+// A listed weight on the wire: weight, score, and the position as a varint of at least a byte.
+constexpr std::int64_t kWeightBytesMin = 16 + 1;
+// Rows that are weighed or sorted, at most a few milliseconds' work, between two looks at the
+// token.
+constexpr std::size_t kRowsBetweenChecks = 1 << 15;
+
+// Sorts, but stops and returns false once it is cancelled.
+template <typename T, typename Less>
+bool SortInSteps(std::vector<T>& items, const Less& less, const CancelToken& cancel) {
+  const auto at = [&](std::size_t index) {
+    return items.begin() + static_cast<std::ptrdiff_t>(std::min(index, items.size()));
+  };
+  for (std::size_t i = 0; i < items.size(); i += kRowsBetweenChecks) {
+    if (!cancel.Check().ok()) return false;
+    std::sort(at(i), at(i + kRowsBetweenChecks), less);
+  }
+  for (std::size_t run = kRowsBetweenChecks; run < items.size(); run *= 2) {
+    for (std::size_t i = 0; i < items.size(); i += 2 * run) {
+      if (!cancel.Check().ok()) return false;
+      std::inplace_merge(at(i), at(i + run), at(i + 2 * run), less);
+    }
+  }
+  return true;
+}
+
+float ToFloat32(double value) {
+  constexpr double kMax = std::numeric_limits<float>::max();
+  return static_cast<float>(std::clamp(value, -kMax, kMax));
+}
+
+}  // namespace
+
+TaskAnswer::TaskAnswer(const AttentionTask& task, const CancelToken& cancel)
+    : task_(task),
+      cancel_(cancel),
+      head_key_dim_(task.key_dim / task.num_heads),
+      head_value_dim_(task.value_dim / task.num_heads),
+      lane_count_(task.query_count() * task.num_heads),
+      selects_rows_(task.options.top_k > 0 &&
+                    task.options.top_k < task.end - task.begin + (task.memory.has_value() ? 1 : 0)),
+      sums_values_(!selects_rows_ && task.options.mode != Mode::kHard),
+      listed_rows_left_(task.answer_bytes_max / kWeightBytesMin + 1) {}
+
+absl::Status TaskAnswer::Begin() {
+  bytes_ = FixedBytes();
+  if (is_too_large()) return TooLarge();
+  answer_.values.resize(task_.query_count() * task_.value_dim);
+  answer_.stats.resize(lane_count_);
+  if (task_.options.weights != WeightsMode::kNone) answer_.weights.resize(lane_count_);
+  return absl::OkStatus();
+}
+
+std::int64_t TaskAnswer::CollectorBytes() const {
+  const std::int64_t rows = selects_rows_ ? static_cast<std::int64_t>(task_.options.top_k)
+                                          : 2 * task_.options.top_weights;
+  return 2 * rows * static_cast<std::int64_t>(sizeof(CountedRow));
+}
+
+ScanPlan TaskAnswer::PlanOf(std::int64_t lane) {
+  const std::int64_t head = HeadOf(lane);
+  return {.options = task_.options,
+          .head = head,
+          .key_dims = {.begin = head * head_key_dim_, .count = head_key_dim_},
+          .value_dims = {.begin = head * head_value_dim_, .count = head_value_dim_},
+          .age_end = task_.end,
+          .collected_rows_left = task_.options.weights == WeightsMode::kAll && !selects_rows_
+                                     ? &listed_rows_left_
+                                     : nullptr,
+          .sum_values = sums_values_};
+}
+
+LaneState TaskAnswer::BeginLane(std::int64_t lane, std::deque<TopRows>& collectors,
+                                double* sums) const {
+  LaneState begun;
+  const ResolvedOptions& options = task_.options;
+  const std::int64_t t = QueryOf(lane);
+  HeadQuery& query = begun.query;
+  query = {.components = task_.queries.row(t) + HeadOf(lane) * head_key_dim_,
+           .begin = task_.begin,
+           .end = task_.end};
+  double square = 0;
+  for (std::int64_t i = 0; i < head_key_dim_; ++i) {
+    const float component = query.components[i];
+    query.magnitude = std::max(query.magnitude, std::abs(component));
+    square += static_cast<double>(component) * component;
+  }
+  query.norm = std::sqrt(square);
+  if (options.causal) {
+    const std::uint64_t offset_max = std::numeric_limits<std::uint64_t>::max() - t - 1;
+    query.end = std::min(query.end, std::min(options.causal_offset, offset_max) + t + 1);
+    query.begin = std::min(query.begin, query.end);
+  }
+  const bool lists = options.weights != WeightsMode::kNone;
+  if (selects_rows_) {
+    query.top_rows =
+        &collectors.emplace_back(static_cast<std::int64_t>(options.top_k), RankBy::kLogit);
+  } else if (options.weights == WeightsMode::kAll) {
+    query.top_rows = &collectors.emplace_back(TopRows::kUnlimited, RankBy::kLogit);
+  } else if (lists) {
+    query.top_rows = &collectors.emplace_back(options.top_weights, RankBy::kLogit);
+    // Weights of 0 are listed by position, and any number of logits may give 0.
+    if (options.mode != Mode::kLinear) {
+      query.first_rows = &collectors.emplace_back(options.top_weights, RankBy::kPosition);
+    }
+  }
+  if (task_.memory) CountMemory(lane, begun, sums);
+  return begun;
+}
+
+void TaskAnswer::CountMemory(std::int64_t lane, LaneState& begun, double* sums) const {
+  const MemoryPair& memory = *task_.memory;
+  const ResolvedOptions& options = task_.options;
+  const HeadQuery& query = begun.query;
+  const std::uint64_t t = static_cast<std::uint64_t>(QueryOf(lane));
+  if (options.causal && memory.position > t && memory.position - t > options.causal_offset) return;
+  const double score = ScorePair(options.score, query.components,
+                                 memory.key + HeadOf(lane) * head_key_dim_, head_key_dim_);
+  if (!(score >= options.min_score)) return;
+  const double age = static_cast<double>(task_.age_end) - 1 - static_cast<double>(memory.position);
+  double logit = score / options.temperature + age * options.ln_decay;
+  if (options.mode != Mode::kLinear) logit += std::log(memory.multiplicity);
+  PartialState state{.max_logit = logit, .counted_rows = 1, .max_position = memory.position};
+  state.weight = options.mode == Mode::kLinear ? logit * memory.multiplicity : 1;
+  std::vector<double> sum(sums_values_ ? head_value_dim_ : 0);
+  if (sums_values_) {
+    const double* value = memory.value + HeadOf(lane) * head_value_dim_;
+    for (std::int64_t i = 0; i < head_value_dim_; ++i) sum[i] = state.weight * value[i];
+  }
+  Merge(sums_values_ ? options.mode : Mode::kHard, state, sum.data(), head_value_dim_, begun.state,
+        sums);
+  const CountedRow row{.position = memory.position, .logit = logit, .score = score};
+  if (options.mode == Mode::kLinear && !selects_rows_) {
+    // Its weight is not its logit, by which the collector ranks.
+    begun.unranked_memory = row;
+    return;
+  }
+  if (query.top_rows != nullptr) query.top_rows->Add({&row, 1});
+  if (query.first_rows != nullptr) query.first_rows->Add({&row, 1});
+}
+
+void TaskAnswer::AddValue(std::int64_t lane, std::uint64_t position, double weight,
+                          std::vector<double>& sums) const {
+  const std::int64_t offset = HeadOf(lane) * head_value_dim_;
+  if (IsMemory(position)) {
+    const double* value = task_.memory->value + offset;
+    for (std::int64_t i = 0; i < head_value_dim_; ++i) sums[i] += weight * value[i];
+    return;
+  }
+  const auto after = std::upper_bound(
+      task_.blocks.begin(), task_.blocks.end(), position,
+      [](std::uint64_t p, const PositionedBlock& block) { return p < block.first_position; });
+  const PositionedBlock& block = *(after - 1);
+  const float* value = block.view.value(block.FirstRowFrom(position)) + offset;
+  for (std::int64_t i = 0; i < head_value_dim_; ++i) sums[i] += weight * value[i];
+}
+
+void TaskAnswer::CountListed(const LaneState& lane) {
+  const ResolvedOptions& options = task_.options;
+  if (options.weights == WeightsMode::kNone) return;
+  std::uint64_t listed = lane.state.counted_rows;
+  if (options.weights == WeightsMode::kTop) {
+    listed = std::min(listed, static_cast<std::uint64_t>(options.top_weights));
+  }
+  if (selects_rows_) listed = std::min(listed, options.top_k);
+  bytes_ += static_cast<std::int64_t>(listed) * kWeightBytesMin;
+}
+
+void TaskAnswer::FinishLane(std::int64_t lane, const LaneState& found, const double* sums) {
+  // A refused answer goes on counting, to say what it would need.
+  if (is_too_large() || !Continues()) return;
+  const HeadQuery& query = found.query;
+  if (selects_rows_) {
+    if (!FinishSelected(lane, query.top_rows->Take())) stopped_ = true;
+    return;
+  }
+  const PartialState& state = found.state;
+  const Mode mode = task_.options.mode;
+  float* values = ValuesOf(lane);
+  if (state.counted_rows == 0) {
+    std::fill_n(values, head_value_dim_, 0.0f);
+  } else if (mode == Mode::kHard) {
+    std::vector<double> sums_scratch(head_value_dim_);
+    AddValue(lane, state.max_position, 1, sums_scratch);
+    for (std::int64_t i = 0; i < head_value_dim_; ++i) values[i] = ToFloat32(sums_scratch[i]);
+  } else {
+    const double divisor = mode == Mode::kSoft ? state.weight : 1;
+    for (std::int64_t i = 0; i < head_value_dim_; ++i) values[i] = ToFloat32(sums[i] / divisor);
+  }
+  answer_.stats[ResultOf(lane)] = StatsOf(mode, state);
+  if (task_.options.weights == WeightsMode::kNone) return;
+  std::vector<CountedRow> others;
+  if (query.first_rows != nullptr) others = query.first_rows->Take();
+  if (found.unranked_memory) others.push_back(*found.unranked_memory);
+  if (!ListWeights(lane, state, query.top_rows->Take(), others)) stopped_ = true;
+}
+
+bool TaskAnswer::Continues() {
+  if (stopped_.load(std::memory_order_relaxed)) return false;
+  if (cancel_.Check().ok()) return true;
+  stopped_.store(true, std::memory_order_relaxed);
+  return false;
+}
+
+absl::StatusOr<AttentionAnswer> TaskAnswer::Take() {
+  if (stopped_) return cancel_.Check();
+  if (is_too_large()) return TooLarge();
+  return std::move(answer_);
+}
+
+// Weighs the rows that top_k left, in float64 and in the order of their logits.
+bool TaskAnswer::FinishSelected(std::int64_t lane, std::vector<CountedRow> rows) {
+  const Mode mode = task_.options.mode;
+  const auto comes_first = [](const CountedRow& a, const CountedRow& b) {
+    return a.logit != b.logit ? a.logit > b.logit : a.position < b.position;
+  };
+  if (!SortInSteps(rows, comes_first, cancel_)) return false;
+  PartialState state{.counted_rows = rows.size()};
+  std::vector<double> sums(head_value_dim_, 0.0);
+  if (!rows.empty()) {
+    state.max_logit = rows.front().logit;
+    state.max_position = rows.front().position;
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (i % kRowsBetweenChecks == 0 && !cancel_.Check().ok()) return false;
+    const CountedRow& row = rows[i];
+    const double shifted = row.logit - state.max_logit;
+    const double weight = mode == Mode::kLinear ? LinearWeight(row)
+                          : mode == Mode::kHard ? (row.position == state.max_position ? 1.0 : 0.0)
+                                                : std::exp(shifted);
+    state.weight += weight;
+    if (mode == Mode::kSoft && weight > 0) state.weighted += weight * shifted;
+    AddValue(lane, row.position, weight, sums);
+  }
+  const double divisor = mode == Mode::kSoft && !rows.empty() ? state.weight : 1;
+  float* values = ValuesOf(lane);
+  for (std::int64_t i = 0; i < head_value_dim_; ++i) values[i] = ToFloat32(sums[i] / divisor);
+  answer_.stats[ResultOf(lane)] = StatsOf(mode, state);
+  if (task_.options.weights == WeightsMode::kNone) return true;
+  return ListWeights(lane, state, std::move(rows), {});
+}
+
+// Lists the weights of the best rows, `rows`, and of others that may be among them: the first ones,
+// which stand in for rows of weight 0, and a memory.
+bool TaskAnswer::ListWeights(std::int64_t lane, const PartialState& state,
+                             std::vector<CountedRow> rows, const std::vector<CountedRow>& others) {
+  const Mode mode = task_.options.mode;
+  const double log_sum_exp = answer_.stats[ResultOf(lane)].log_sum_exp;
+  const auto weigh = [&](const CountedRow& row) {
+    const double weight = mode == Mode::kLinear ? LinearWeight(row)
+                          : mode == Mode::kHard ? (row.position == state.max_position ? 1.0 : 0.0)
+                                                : std::min(1.0, std::exp(row.logit - log_sum_exp));
+    return WeightedRow{.position = row.position, .weight = weight, .score = row.score};
+  };
+  QueryWeights& weights = answer_.weights[ResultOf(lane)];
+  weights.rows.reserve(rows.size() + others.size());
+  for (const CountedRow& row : rows) weights.rows.push_back(weigh(row));
+  for (const CountedRow& row : others) weights.rows.push_back(weigh(row));
+  const auto comes_first = [](const WeightedRow& a, const WeightedRow& b) {
+    return a.weight != b.weight ? a.weight > b.weight : a.position < b.position;
+  };
+  if (!SortInSteps(weights.rows, comes_first, cancel_)) return false;
+  const auto same_row = [](const auto& a, const auto& b) { return a.position == b.position; };
+  weights.rows.erase(std::unique(weights.rows.begin(), weights.rows.end(), same_row),
+                     weights.rows.end());
+  if (task_.options.weights == WeightsMode::kTop) {
+    weights.rows.resize(std::min<std::size_t>(weights.rows.size(), task_.options.top_weights));
+  }
+  if (weights.rows.size() == state.counted_rows) return true;  // Nothing remains.
+  double listed = 0;
+  for (const WeightedRow& row : weights.rows) listed += row.weight;
+  const double total = mode == Mode::kLinear ? state.weight : 1;
+  weights.remaining_weight = mode == Mode::kLinear ? total - listed : std::max(0.0, total - listed);
+  return true;
+}
+
+std::int64_t TaskAnswer::FixedBytes() const {
+  // Two of the statistics' doubles, and a message's tag and length.
+  constexpr std::int64_t kStatsBytes = 2 + 2 * 9;
+  constexpr std::int64_t kListBytes = 2;
+  const bool lists = task_.options.weights != WeightsMode::kNone;
+  return task_.query_count() * task_.value_dim * 4 +
+         lane_count_ * (kStatsBytes + (lists ? kListBytes : 0));
+}
+
+absl::Status TaskAnswer::TooLarge() const {
+  return MakeError(
+      reasons::kAnswerTooLarge,
+      absl::StrCat("The answer would need at least ", bytes_, " bytes; the limit is ",
+                   task_.answer_bytes_max, ". Ask for fewer queries or fewer weights"),
+      {{"bytes", absl::StrCat(bytes_)}, {"limit", absl::StrCat(task_.answer_bytes_max)}});
+}
+
+}  // namespace softlookup

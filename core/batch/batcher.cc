@@ -1,0 +1,84 @@
+#include "core/batch/batcher.h"
+
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "absl/time/time.h"
+
+namespace softlookup {
+namespace {
+
+// Whatever is done to the machine's clock.
+absl::Time SteadyNow() {
+  return absl::UnixEpoch() + absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
+}
+
+}  // namespace
+
+Batcher::Batcher(const BatchOptions& options, int running_max, Executor executor, RunBatch run)
+    : running_max_(running_max),
+      executor_(std::move(executor)),
+      run_(std::move(run)),
+      queue_(options) {}
+
+Batcher::~Batcher() {
+  // What waits has a runner that comes to it.
+  const auto none_runs = [this]()
+                             ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return runner_count_ == 0; };
+  absl::MutexLock lock(&mutex_);
+  mutex_.Await(absl::Condition(&none_runs));
+}
+
+bool Batcher::Post(WaitingScan& scan, Admission admission) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!queue_.Add(scan, SteadyNow(), admission == Admission::kAlways)) return false;
+    ++change_count_;
+    // Who runs its store's batch comes back to it.
+    if (queue_.NextTime() == absl::InfiniteFuture() || runner_count_ == running_max_) return true;
+    ++runner_count_;
+  }
+  executor_([this] { RunNext(); });
+  return true;
+}
+
+void Batcher::RunNext() {
+  std::optional<Batch> batch;
+  {
+    absl::MutexLock lock(&mutex_);
+    batch = AwaitNext();
+    if (!batch) {
+      --runner_count_;
+      return;
+    }
+  }
+  const std::uint64_t store = batch->store;
+  run_(*std::move(batch));
+  {
+    absl::MutexLock lock(&mutex_);
+    queue_.Done(store);
+    ++change_count_;
+    if (queue_.NextTime() == absl::InfiniteFuture()) {
+      --runner_count_;
+      return;
+    }
+  }
+  // Behind the executor's other tasks.
+  executor_([this] { RunNext(); });
+}
+
+std::optional<Batch> Batcher::AwaitNext() {
+  for (;;) {
+    const absl::Time now = SteadyNow();
+    std::optional<Batch> batch = queue_.Take(now);
+    const absl::Time next = queue_.NextTime();
+    if (batch || next == absl::InfiniteFuture()) return batch;
+    const auto has_changed = [this, seen = change_count_]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return change_count_ != seen;
+    };
+    mutex_.AwaitWithTimeout(absl::Condition(&has_changed), next - now);
+  }
+}
+
+}  // namespace softlookup

@@ -1,0 +1,49 @@
+#ifndef SOFTLOOKUP_CORE_BATCH_BATCHER_H_
+#define SOFTLOOKUP_CORE_BATCH_BATCHER_H_
+
+#include <cstdint>
+#include <functional>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/any_invocable.h"
+#include "absl/synchronization/mutex.h"
+#include "core/batch/batch_queue.h"
+
+namespace softlookup {
+
+// Runs the scans that wait for the same store together. Thread-safe.
+class Batcher {
+ public:
+  // Runs a task on some thread, later.
+  using Executor = std::function<void(absl::AnyInvocable<void()>)>;
+  using RunBatch = std::function<void(Batch)>;
+  enum class Admission { kBounded, kAlways };
+
+  // At most `running_max` batches are run at a time, each by one call of `run` on `executor`.
+  Batcher(const BatchOptions& options, int running_max, Executor executor, RunBatch run);
+  // Ends what was posted first.
+  ~Batcher();
+  Batcher(const Batcher&) = delete;
+  Batcher& operator=(const Batcher&) = delete;
+
+  // False, and `scan` is left as it is, if too much waits already.
+  bool Post(WaitingScan& scan, Admission admission);
+
+ private:
+  // Runs the next batch, once there is one.
+  void RunNext();
+  std::optional<Batch> AwaitNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const int running_max_;
+  const Executor executor_;
+  const RunBatch run_;
+
+  absl::Mutex mutex_;
+  BatchQueue queue_ ABSL_GUARDED_BY(mutex_);
+  int runner_count_ ABSL_GUARDED_BY(mutex_) = 0;  // Calls of RunNext that are posted or run.
+  std::uint64_t change_count_ ABSL_GUARDED_BY(mutex_) = 0;  // Of the queue.
+};
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_BATCH_BATCHER_H_
