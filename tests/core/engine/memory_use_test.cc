@@ -21,12 +21,6 @@ using ::softlookup::testing::AppendAndWait;
 using ::softlookup::testing::IsOk;
 using ::softlookup::testing::NormalFloats;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kIsSanitized = true;  // The memory is the sanitizer's, too.
-#else
-constexpr bool kIsSanitized = false;
-#endif
-
 std::int64_t ResidentBytes() {
   std::ifstream statm("/proc/self/statm");
   std::int64_t total_pages = 0, resident_pages = 0;
@@ -37,7 +31,6 @@ std::int64_t ResidentBytes() {
 class MemoryUseTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (kIsSanitized) GTEST_SKIP() << "the memory is the sanitizer's, too";
     // All of them stay until the end: by what one gave back, the next would not make the process
     // grow.
     static auto& engines = *new std::vector<std::unique_ptr<Engine>>;
