@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/blocking_counter.h"
+#include "absl/synchronization/mutex.h"
 #include "softlookup/engine.h"
 #include "tests/testing/engine_calls.h"
 #include "tests/testing/random.h"
@@ -132,7 +132,8 @@ TEST_P(SharedLookupTest, AnswersAsIfAlone) {
   SCOPED_TRACE(absl::StrCat("SOFTLOOKUP_TEST_SEED=", seed));
   Draw draw(seed);
   constexpr int kLookups = 60;
-  absl::BlockingCounter left(kLookups);
+  absl::Mutex mutex;
+  int answered = 0;
   // Those of the second half see another snapshot.
   for (int i = 0; i < kLookups; ++i) {
     if (i == kLookups / 2) Append(*alone_, kLaterRows, 7);
@@ -147,10 +148,15 @@ TEST_P(SharedLookupTest, AnswersAsIfAlone) {
     if (i % 10 == 9) asked.cancel->Cancel();
     sharing_->Lookup(asked.request, asked.cancel, [&](absl::StatusOr<LookupResult> result) {
       asked.actual = std::move(result);
-      left.DecrementCount();
+      absl::MutexLock lock(&mutex);
+      ++answered;
     });
   }
-  left.Wait();
+  {
+    const auto all = [&] { return answered == kLookups; };
+    absl::MutexLock lock(&mutex);
+    mutex.Await(absl::Condition(&all));
+  }
   for (int i = 0; i < kLookups; ++i) {
     SCOPED_TRACE(i);
     const Asked& asked = asked_[static_cast<std::size_t>(i)];
