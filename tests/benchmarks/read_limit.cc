@@ -1,5 +1,6 @@
 #include "tests/benchmarks/read_limit.h"
 
+#include <sched.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -64,6 +65,21 @@ struct alignas(64) Share {
   std::int64_t end = 0;
 };
 
+// Keeps the calling thread on the `index`-th of the CPUs that it may use, counted round.
+void PinToCpu(int index) {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
+  int skip = index % CPU_COUNT(&allowed);
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &allowed) || skip-- > 0) continue;
+    cpu_set_t own;
+    CPU_ZERO(&own);
+    CPU_SET(cpu, &own);
+    sched_setaffinity(0, sizeof(own), &own);
+    return;
+  }
+}
+
 }  // namespace
 
 HWY_EXPORT(ReadOneTarget);
@@ -105,14 +121,15 @@ double ReadLimit::Pass() {
   std::atomic<int> missing{thread_count_};
   std::vector<Clock::time_point> begins(shares.size()), ends(shares.size());
   const auto run = [&](int self) {
+    // Left to itself, the kernel may have new threads share a core for longer than a pass takes.
+    PinToCpu(self);
     for (--missing; missing > 0;) std::this_thread::yield();
     begins[self] = Clock::now();
     read_all(self);
     ends[self] = Clock::now();
   };
   std::vector<std::thread> threads;
-  for (int t = 1; t < thread_count_; ++t) threads.emplace_back(run, t);
-  run(0);
+  for (int t = 0; t < thread_count_; ++t) threads.emplace_back(run, t);
   for (std::thread& thread : threads) thread.join();
   return std::chrono::duration<double>(*std::max_element(ends.begin(), ends.end()) -
                                        *std::min_element(begins.begin(), begins.end()))
