@@ -21,6 +21,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "softlookup/engine.h"
+#include "tests/benchmarks/measuring.h"
 #include "tests/testing/engine_calls.h"
 #include "tests/testing/random.h"
 
@@ -30,26 +31,6 @@ namespace {
 constexpr std::int64_t kDim = 128;
 constexpr int kWriters = 16;
 constexpr std::int64_t kRowsOfABatch = 64;
-
-double Seconds(const std::function<void()>& work) {
-  const absl::Time begin = absl::Now();
-  work();
-  return absl::ToDoubleSeconds(absl::Now() - begin);
-}
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
-template <typename T>
-T OrDie(absl::StatusOr<T> result) {
-  if (!result.ok()) {
-    std::cerr << result.status() << "\n";
-    std::exit(1);
-  }
-  return *std::move(result);
-}
 
 void CheckRocksdb(const rocksdb::Status& status) {
   if (status.ok()) return;

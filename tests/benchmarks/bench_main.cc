@@ -1,0 +1,14 @@
+// `softlookup-bench`: figures beside what bounds them. docs/performance.md says how to read them.
+#include <CLI/CLI.hpp>
+
+#include "tests/benchmarks/attend_bench.h"
+#include "tests/benchmarks/echo_bench.h"
+
+int main(int argc, char** argv) {
+  CLI::App app("Measures soft lookups", "softlookup-bench");
+  app.option_defaults()->always_capture_default();
+  app.require_subcommand(1);
+  softlookup::testing::AddAttendBench(app);
+  softlookup::testing::AddEchoBench(app);
+  CLI11_PARSE(app, argc, argv);
+}

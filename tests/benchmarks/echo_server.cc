@@ -1,0 +1,162 @@
+#include "tests/benchmarks/echo_server.h"
+
+#include <grpcpp/grpcpp.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "softlookup/v1/soft_lookup.grpc.pb.h"
+
+namespace softlookup::testing {
+namespace {
+
+// Calls that a completion queue has room for before it must ask for more.
+constexpr int kAcceptedCallsMax = 64;
+
+[[noreturn]] void Die(const char* what) {
+  std::perror(what);
+  std::exit(1);
+}
+
+// All that is ever sent there. Closing would not end it: children that are split off later have the
+// socket, too.
+void Send(int socket, const std::string& bytes) {
+  for (std::size_t sent = 0; sent < bytes.size();) {
+    const ssize_t count = send(socket, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+    if (count < 0) Die("send");
+    sent += static_cast<std::size_t>(count);
+  }
+  shutdown(socket, SHUT_WR);
+}
+
+std::string ReadToEnd(int fd) {
+  std::string bytes;
+  std::array<char, 4096> buffer;
+  for (ssize_t count; (count = read(fd, buffer.data(), buffer.size())) > 0;) {
+    bytes.append(buffer.data(), static_cast<std::size_t>(count));
+  }
+  return bytes;
+}
+
+class CallbackEcho final : public v1::SoftLookup::CallbackService {
+ public:
+  explicit CallbackEcho(const v1::LookupResponse& response) : response_(response) {}
+
+  grpc::ServerUnaryReactor* Lookup(grpc::CallbackServerContext* context, const v1::LookupRequest*,
+                                   v1::LookupResponse* response) override {
+    *response = response_;
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    reactor->Finish(grpc::Status::OK);
+    return reactor;
+  }
+
+ private:
+  const v1::LookupResponse& response_;
+};
+
+// One call of a completion queue: accepted, then answered. It is its own tag.
+struct QueuedCall {
+  grpc::ServerContext context;
+  v1::LookupRequest request;
+  grpc::ServerAsyncResponseWriter<v1::LookupResponse> responder{&context};
+  bool answered = false;
+};
+
+void Accept(v1::SoftLookup::AsyncService& service, grpc::ServerCompletionQueue& queue) {
+  auto* call = new QueuedCall;
+  service.RequestLookup(&call->context, &call->request, &call->responder, &queue, &queue, call);
+}
+
+// Until the process is killed.
+[[noreturn]] void ServeQueue(v1::SoftLookup::AsyncService& service,
+                             grpc::ServerCompletionQueue& queue,
+                             const v1::LookupResponse& response) {
+  for (int i = 0; i < kAcceptedCallsMax; ++i) Accept(service, queue);
+  void* tag = nullptr;
+  bool ok = false;
+  while (queue.Next(&tag, &ok)) {
+    auto* call = static_cast<QueuedCall*>(tag);
+    if (call->answered) {
+      delete call;
+      continue;
+    }
+    Accept(service, queue);
+    call->answered = true;
+    call->responder.Finish(response, grpc::Status::OK, call);
+  }
+  std::abort();  // Nobody shuts it down.
+}
+
+// What the child does for the rest of its life.
+[[noreturn]] void Serve(EchoApi api, int socket) {
+  v1::LookupResponse response;
+  if (!response.ParseFromString(ReadToEnd(socket))) _exit(1);
+  v1::SoftLookup::AsyncService queue_service;
+  CallbackEcho callback_service(response);
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  // One queue and one thread a core, as gRPC's guide to performance has it.
+  std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues;
+  if (api == EchoApi::kCallback) {
+    builder.RegisterService(&callback_service);
+  } else {
+    builder.RegisterService(&queue_service);
+    for (unsigned i = 0; i < std::thread::hardware_concurrency(); ++i) {
+      queues.push_back(builder.AddCompletionQueue());
+    }
+  }
+  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  if (server == nullptr) _exit(1);
+  std::vector<std::thread> threads;
+  for (const auto& queue : queues) {
+    threads.emplace_back([&] { ServeQueue(queue_service, *queue, response); });
+  }
+  Send(socket, absl::StrCat("127.0.0.1:", port));
+  server->Wait();
+  std::abort();  // Nobody shuts it down.
+}
+
+}  // namespace
+
+EchoServer::EchoServer(EchoApi api) {
+  std::array<int, 2> sockets;  // Ours, the child's.
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets.data()) != 0) Die("socketpair");
+  pid_ = fork();
+  if (pid_ < 0) Die("fork");
+  if (pid_ == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    close(sockets[0]);
+    Serve(api, sockets[1]);
+  }
+  close(sockets[1]);
+  socket_ = sockets[0];
+}
+
+EchoServer::~EchoServer() {
+  kill(pid_, SIGKILL);
+  waitpid(pid_, nullptr, 0);
+  close(socket_);
+}
+
+std::string EchoServer::Start(const v1::LookupResponse& response) {
+  Send(socket_, response.SerializeAsString());
+  std::string address = ReadToEnd(socket_);
+  if (address.empty()) {
+    std::fprintf(stderr, "the echo server did not start\n");
+    std::exit(1);
+  }
+  return address;
+}
+
+}  // namespace softlookup::testing

@@ -1,0 +1,35 @@
+#ifndef SOFTLOOKUP_TESTS_BENCHMARKS_ECHO_SERVER_H_
+#define SOFTLOOKUP_TESTS_BENCHMARKS_ECHO_SERVER_H_
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "softlookup/v1/lookup.pb.h"
+
+namespace softlookup::testing {
+
+// gRPC's two ways of serving without a thread a call.
+enum class EchoApi { kCompletionQueue, kCallback };
+
+// A process that answers every Lookup with the same response and does nothing else. It ends with
+// the object.
+class EchoServer {
+ public:
+  // Splits the process off. Must come before the first use of gRPC, which does not survive a fork.
+  explicit EchoServer(EchoApi api);
+  ~EchoServer();
+  EchoServer(const EchoServer&) = delete;
+  EchoServer& operator=(const EchoServer&) = delete;
+
+  // Serves `response` from now on; once. Returns the address.
+  std::string Start(const v1::LookupResponse& response);
+
+ private:
+  pid_t pid_ = -1;
+  int socket_ = -1;  // To the process.
+};
+
+}  // namespace softlookup::testing
+
+#endif  // SOFTLOOKUP_TESTS_BENCHMARKS_ECHO_SERVER_H_
