@@ -3,6 +3,7 @@
 
 #include "tests/benchmarks/attend_bench.h"
 #include "tests/benchmarks/echo_bench.h"
+#include "tests/benchmarks/share_bench.h"
 
 int main(int argc, char** argv) {
   CLI::App app("Measures soft lookups", "softlookup-bench");
@@ -10,5 +11,6 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   softlookup::testing::AddAttendBench(app);
   softlookup::testing::AddEchoBench(app);
+  softlookup::testing::AddShareBench(app);
   CLI11_PARSE(app, argc, argv);
 }

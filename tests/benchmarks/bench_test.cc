@@ -86,5 +86,17 @@ TEST(BenchTest, SmallLookupsAreMeasuredBesideBothEchoes) {
   EXPECT_THAT(result.out, HasSubstr("fastest_echo=c"));
 }
 
+TEST(BenchTest, SharingIsMeasuredAndAnswersWithTheSameBits) {
+  const CommandResult result =
+      RunBench({"share", "--rows", "20000", "--key-dim", "32", "--value-dim", "32", "--clients",
+                "8", "--seconds", "0.1", "--repetitions", "1"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto figures = FiguresOf(result.out);
+  for (const char* name : {"shared_per_s", "alone_per_s", "shared_p99_ms", "alone_p99_ms"}) {
+    EXPECT_THAT(figures, Contains(Pair(name, AllOf(Gt(1e-2), Lt(1e7)))));
+  }
+  EXPECT_THAT(figures, Contains(Pair("other_bits", 0)));
+}
+
 }  // namespace
 }  // namespace softlookup::testing
