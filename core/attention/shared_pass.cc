@@ -1,7 +1,8 @@
 #include "core/attention/shared_pass.h"
 
 #include <algorithm>
-#include <map>
+#include <iterator>
+#include <utility>
 
 #include "core/kernels/sum_values.h"
 
@@ -21,12 +22,12 @@ constexpr std::int64_t kUnitsPerThread = 4;
 
 std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-// Whether ScanBlock does the same to a row for both, up to the queries.
-bool AskTheSame(const ScanPlan& a, const ScanPlan& b) {
+// Whether ScanBlock does the same to a row for both tasks, up to the queries.
+bool AreOfOneKind(const ScanPlan& a, const ScanPlan& b) {
   const ResolvedOptions &x = a.options, &y = b.options;
   return x.score == y.score && x.temperature == y.temperature && x.mode == y.mode &&
          x.top_k == y.top_k && x.min_score == y.min_score && x.ln_decay == y.ln_decay &&
-         a.head == b.head && (x.ln_decay == 0 || a.age_end == b.age_end) &&
+         (x.ln_decay == 0 || a.age_end == b.age_end) &&
          a.collected_rows_left == b.collected_rows_left && a.sum_values == b.sum_values;
 }
 
@@ -49,75 +50,102 @@ SharedPass::SharedPass(absl::Span<TaskAnswer* const> tasks, ForkJoinPool& pool)
 }
 
 void SharedPass::Run() {
-  SortLanes();
+  SortTasks();
   AlignBlocks();
-  const std::int64_t lanes = static_cast<std::int64_t>(lanes_.size());
-  for (std::int64_t begin = 0; begin < lanes;) {
-    const std::int64_t end = ChunkEnd(begin);
-    RunChunk(begin, end);
-    begin = end;
+  for (TakeChunk(); !lanes_.empty() && AnyContinues(); TakeChunk()) RunChunk();
+}
+
+bool SharedPass::AnyContinues() const {
+  return std::any_of(tasks_.begin(), tasks_.end(), [](TaskAnswer* t) { return t->Continues(); });
+}
+
+void SharedPass::SortTasks() {
+  std::vector<ScanPlan> plans;  // Of each kind.
+  for (std::size_t i = 0; i < tasks_.size(); ++i) {
+    const ScanPlan plan = tasks_[i]->PlanOf(0);
+    const auto found = std::find_if(plans.begin(), plans.end(), [&](const ScanPlan& other) {
+      return AreOfOneKind(plan, other);
+    });
+    const auto kind = static_cast<std::size_t>(found - plans.begin());
+    if (found == plans.end()) {
+      plans.push_back(plan);
+      kinds_.emplace_back();
+    }
+    kinds_[kind].push_back(i);
+    kind_of_.push_back(kind);
   }
 }
 
-void SharedPass::SortLanes() {
-  std::vector<ScanPlan> kinds;
-  for (std::size_t i = 0; i < tasks_.size(); ++i) {
-    TaskAnswer& task = *tasks_[i];
-    const std::int64_t queries = task.task().query_count();
-    for (std::int64_t lane = 0; lane < task.lane_count(); lane += queries) {  // A head's.
-      const ScanPlan plan = task.PlanOf(lane);
-      const auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const ScanPlan& other) {
-        return AskTheSame(plan, other);
-      });
-      const std::int64_t number = kind - kinds.begin();
-      if (kind == kinds.end()) kinds.push_back(plan);
-      for (std::int64_t q = 0; q < queries; ++q) {
-        lanes_.push_back({.task = &task, .task_index = i, .number = lane + q, .kind = number});
-      }
-    }
-  }
-  std::stable_sort(lanes_.begin(), lanes_.end(),
-                   [](const Lane& a, const Lane& b) { return a.kind < b.kind; });
+bool SharedPass::AskTheSame(const Lane& a, const Lane& b) const {
+  return kind_of_[a.task_index] == kind_of_[b.task_index] &&
+         a.task->HeadOf(a.number) == b.task->HeadOf(b.number);
 }
 
 void SharedPass::AlignBlocks() {
-  std::map<std::uint64_t, std::size_t> order;  // By first position.
+  std::vector<std::uint64_t> positions;
   for (const TaskAnswer* task : tasks_) {
-    for (const PositionedBlock& block : task->task().blocks) order[block.first_position] = 0;
+    std::vector<std::uint64_t> own, all;
+    for (const PositionedBlock& block : task->task().blocks) own.push_back(block.first_position);
+    std::set_union(positions.begin(), positions.end(), own.begin(), own.end(),
+                   std::back_inserter(all));
+    positions = std::move(all);
   }
-  std::size_t next = 0;
-  for (auto& [position, index] : order) index = next++;
-  blocks_.assign(order.size(), std::vector<const PositionedBlock*>(tasks_.size()));
+  blocks_.assign(positions.size(), std::vector<const PositionedBlock*>(tasks_.size()));
   for (std::size_t i = 0; i < tasks_.size(); ++i) {
+    std::size_t at = 0;
     for (const PositionedBlock& block : tasks_[i]->task().blocks) {
-      blocks_[order[block.first_position]][i] = &block;
+      while (positions[at] != block.first_position) ++at;
+      blocks_[at][i] = &block;
     }
   }
 }
 
-std::int64_t SharedPass::ChunkEnd(std::int64_t begin) const {
-  const std::int64_t count = static_cast<std::int64_t>(lanes_.size());
-  const std::int64_t lanes_max = std::max<std::int64_t>(1, kChunkBytesMax / StateBytes());
-  std::int64_t collector_bytes = 0, end = begin;
-  while (end < count && end - begin < lanes_max) {
-    collector_bytes += lanes_[static_cast<std::size_t>(end)].task->CollectorBytes();
-    if (end > begin && collector_bytes > kCollectorBytesMax) break;
-    ++end;
-  }
-  // Whole tiles, but for the last.
-  const std::int64_t lanes = end - begin;
-  return end == count || lanes < kTileQueries ? end : begin + lanes / kTileQueries * kTileQueries;
+bool SharedPass::TakeLane() {
+  if (next_.kind == kinds_.size()) return false;
+  const std::vector<std::size_t>& tasks = kinds_[next_.kind];
+  const std::size_t task_index = tasks[next_.task];
+  TaskAnswer* const task = tasks_[task_index];
+  const std::int64_t query_count = task->task().query_count();
+  lanes_.push_back(
+      {.task = task, .task_index = task_index, .number = next_.head * query_count + next_.query});
+  if (++next_.query < query_count) return true;
+  next_.query = 0;
+  if (++next_.task < tasks.size()) return true;
+  next_.task = 0;
+  if (++next_.head < task->task().num_heads) return true;
+  next_.head = 0;
+  ++next_.kind;
+  return true;
 }
 
-void SharedPass::RunChunk(std::int64_t begin, std::int64_t end) {
-  const std::int64_t lanes = end - begin;
-  chunk_begin_ = begin;
+void SharedPass::TakeChunk() {
+  const std::int64_t lanes_max = std::max<std::int64_t>(1, kChunkBytesMax / StateBytes());
+  lanes_.clear();
+  std::int64_t collector_bytes = 0;
+  Cursor tile = next_;  // Where the last whole tile ends.
+  for (;;) {
+    if (lane_count() % kTileQueries == 0) tile = next_;
+    const bool is_full = lane_count() == lanes_max || collector_bytes >= kCollectorBytesMax;
+    if (!is_full && TakeLane()) {
+      collector_bytes += lanes_.back().task->CollectorBytes();
+      continue;
+    }
+    if (is_full && lane_count() > kTileQueries) {
+      lanes_.resize(lanes_.size() / kTileQueries * kTileQueries);
+      next_ = tile;
+    }
+    return;
+  }
+}
+
+void SharedPass::RunChunk() {
+  const std::int64_t lanes = lane_count();
   collectors_.clear();
   states_.clear();
   queries_.clear();
   sums_.assign(static_cast<std::size_t>(SumsOffset(lanes)), 0.0);
   for (std::int64_t i = 0; i < lanes; ++i) {
-    const Lane& lane = lanes_[static_cast<std::size_t>(begin + i)];
+    const Lane& lane = LaneOf(i);
     states_.push_back(lane.task->BeginLane(lane.number, collectors_, sums_.data() + SumsOffset(i)));
     queries_.push_back(states_.back().query);
   }
@@ -131,9 +159,7 @@ void SharedPass::RunChunk(std::int64_t begin, std::int64_t end) {
     const std::int64_t wave_end = std::min(block + wave_blocks, block_count);
     ScanWave(block, wave_end);
     MergeWave(wave_end - block);
-    if (std::none_of(tasks_.begin(), tasks_.end(), [](TaskAnswer* t) { return t->Continues(); })) {
-      return;
-    }
+    if (!AnyContinues()) return;
   }
   for (std::int64_t i = 0; i < lanes; ++i) LaneOf(i).task->CountListed(states_[i]);
   ForEach(lanes, [&](std::int64_t i) {
@@ -143,7 +169,7 @@ void SharedPass::RunChunk(std::int64_t begin, std::int64_t end) {
 }
 
 void SharedPass::ScanWave(std::int64_t block_begin, std::int64_t block_end) {
-  const std::int64_t lanes = chunk_lanes();
+  const std::int64_t lanes = lane_count();
   const std::int64_t block_count = block_end - block_begin;
   // Whole blocks if there are enough of them, else parts of the lanes too.
   const std::int64_t units_wanted = pool_.thread_count() * kUnitsPerThread;
@@ -161,7 +187,7 @@ void SharedPass::ScanWave(std::int64_t block_begin, std::int64_t block_end) {
 
 void SharedPass::ScanUnit(std::int64_t block, std::int64_t block_in_wave, std::int64_t begin,
                           std::int64_t end) {
-  const std::int64_t first_slot = block_in_wave * chunk_lanes();
+  const std::int64_t first_slot = block_in_wave * lane_count();
   for (std::int64_t lane = begin; lane < end;) {
     const Lane& first = LaneOf(lane);
     const PositionedBlock* rows = BlockOf(block, first);
@@ -176,7 +202,7 @@ void SharedPass::ScanUnit(std::int64_t block, std::int64_t block_in_wave, std::i
     for (; tile_end < std::min(lane + kTileQueries, end); ++tile_end) {
       const Lane& other = LaneOf(tile_end);
       const PositionedBlock* other_rows = BlockOf(block, other);
-      if (other.kind != first.kind || other_rows == nullptr || !AreSameRows(*rows, *other_rows)) {
+      if (!AskTheSame(first, other) || other_rows == nullptr || !AreSameRows(*rows, *other_rows)) {
         break;
       }
       if (other.task != asked) continues |= other.task->Continues();
@@ -194,7 +220,7 @@ void SharedPass::ScanUnit(std::int64_t block, std::int64_t block_in_wave, std::i
 }
 
 void SharedPass::MergeWave(std::int64_t block_count) {
-  const std::int64_t lanes = chunk_lanes();
+  const std::int64_t lanes = lane_count();
   ForEach(lanes, [&](std::int64_t i) {
     TaskAnswer& task = *LaneOf(i).task;
     if (!task.Continues()) return;

@@ -26,21 +26,29 @@ class SharedPass {
   void Run();
 
  private:
-  // A lane, and which others ask the same of a row.
   struct Lane {
     TaskAnswer* task = nullptr;
     std::size_t task_index = 0;
     std::int64_t number = 0;  // In its task.
-    std::int64_t kind = 0;
   };
 
-  // Numbers what the tasks ask of a row, and puts lanes that ask the same side by side.
-  void SortLanes();
+  // A place in the order of all lanes: those that ask the same of a row come one after another.
+  struct Cursor {
+    std::size_t kind = 0;
+    std::int64_t head = 0;
+    std::size_t task = 0;  // Of its kind.
+    std::int64_t query = 0;
+  };
+
+  // Puts tasks together that ask the same of a row.
+  void SortTasks();
   // Finds the blocks that tasks have at the same positions.
   void AlignBlocks();
-  // The end of the lanes from `begin` on that go through all blocks together.
-  std::int64_t ChunkEnd(std::int64_t begin) const;
-  void RunChunk(std::int64_t begin, std::int64_t end);
+  // Takes the lanes that go through all blocks next; none at the end.
+  void TakeChunk();
+  bool TakeLane();
+  void RunChunk();
+  bool AnyContinues() const;
   void ScanWave(std::int64_t block_begin, std::int64_t block_end);
   // Scans one block for the lanes [begin, end) of the chunk.
   void ScanUnit(std::int64_t block, std::int64_t block_in_wave, std::int64_t begin,
@@ -52,11 +60,11 @@ class SharedPass {
   const PositionedBlock* BlockOf(std::int64_t block, const Lane& lane) const {
     return blocks_[static_cast<std::size_t>(block)][lane.task_index];
   }
-  const Lane& LaneOf(std::int64_t chunk_lane) const {
-    return lanes_[static_cast<std::size_t>(chunk_begin_ + chunk_lane)];
-  }
-  std::int64_t chunk_lanes() const { return static_cast<std::int64_t>(states_.size()); }
-  // Where the sums of the chunk's lane begin, or of a wave's that many lanes.
+  const Lane& LaneOf(std::int64_t lane) const { return lanes_[static_cast<std::size_t>(lane)]; }
+  std::int64_t lane_count() const { return static_cast<std::int64_t>(lanes_.size()); }
+  // Whether two lanes of the chunk ask the same of a row.
+  bool AskTheSame(const Lane& a, const Lane& b) const;
+  // Where the sums of a lane begin, of the chunk or of a wave.
   std::int64_t SumsOffset(std::int64_t lane) const { return lane * sums_stride_; }
   std::int64_t StateBytes() const {
     return static_cast<std::int64_t>(sizeof(PartialState)) + 8 * sums_stride_;
@@ -67,13 +75,15 @@ class SharedPass {
   const std::vector<TaskAnswer*> tasks_;
   ForkJoinPool& pool_;
   bool is_large_ = false;
-  std::int64_t sums_stride_ = 0;  // 0: no task wants sums.
-  std::vector<Lane> lanes_;
+  std::int64_t sums_stride_ = 0;                 // 0: no task wants sums.
+  std::vector<std::vector<std::size_t>> kinds_;  // Of each kind, the tasks.
+  std::vector<std::size_t> kind_of_;             // Of each task.
   // In position order: of each task, the block that begins there.
   std::vector<std::vector<const PositionedBlock*>> blocks_;
+  Cursor next_;
 
   // Of the chunk in progress.
-  std::int64_t chunk_begin_ = 0;
+  std::vector<Lane> lanes_;
   std::deque<TopRows> collectors_;
   std::vector<HeadQuery> queries_;
   std::vector<LaneState> states_;

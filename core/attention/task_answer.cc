@@ -215,7 +215,11 @@ bool TaskAnswer::Continues() {
 }
 
 absl::StatusOr<AttentionAnswer> TaskAnswer::Take() {
-  if (stopped_) return cancel_.Check();
+  if (stopped_) {
+    const absl::Status status = cancel_.Check();
+    // The deadline has passed, though a clock that is set back says it has not.
+    return status.ok() ? MakeError(reasons::kDeadlineExceeded, "The deadline has passed") : status;
+  }
   if (is_too_large()) return TooLarge();
   return std::move(answer_);
 }

@@ -41,6 +41,7 @@ class TaskAnswer {
 
   const AttentionTask& task() const { return task_; }
   std::int64_t lane_count() const { return lane_count_; }
+  std::int64_t HeadOf(std::int64_t lane) const { return lane / task_.query_count(); }
   // False if only the best rows are wanted: they are found first and weighed at the end.
   bool sums_values() const { return sums_values_; }
   std::int64_t head_value_dim() const { return head_value_dim_; }
@@ -73,7 +74,6 @@ class TaskAnswer {
   absl::Status TooLarge() const;
   bool is_too_large() const { return bytes_ > task_.answer_bytes_max; }
 
-  std::int64_t HeadOf(std::int64_t lane) const { return lane / task_.query_count(); }
   std::int64_t QueryOf(std::int64_t lane) const { return lane % task_.query_count(); }
   // Where the lane's results stand: query-major.
   std::int64_t ResultOf(std::int64_t lane) const {

@@ -26,7 +26,9 @@ std::error_code MakeDirectories(const fs::path& directory) {
   if (error = MakeDirectories(path.parent_path()); error) return error;
   fs::create_directory(path, error);
   if (error) return error;
-  return SyncPath(path.has_parent_path() ? path.parent_path() : fs::path("."));
+  // One that may not be read cannot be synced, and serves all the same.
+  SyncPath(path.has_parent_path() ? path.parent_path() : fs::path("."));
+  return {};
 }
 
 }  // namespace softlookup

@@ -5,6 +5,12 @@
 #include <utility>
 
 namespace softlookup {
+namespace {
+
+// Idle stores whose service is remembered.
+constexpr int kRememberedMax = 64;
+
+}  // namespace
 
 bool BatchQueue::Add(WaitingScan& scan, absl::Time now, bool is_admitted) {
   const bool is_empty = waiting_cost_ == 0;
@@ -15,7 +21,7 @@ bool BatchQueue::Add(WaitingScan& scan, absl::Time now, bool is_admitted) {
   if (line.scans.empty()) line.served = std::max(line.served, served_);
   waiting_cost_ += scan.cost;
   line.query_count += scan.query_count;
-  const absl::Time ready = running_count_ == 0 ? now : now + options_.wait_max;
+  const absl::Time ready = line.is_running ? now + options_.wait_max : now;
   line.scans.push_back({.scan = std::move(scan), .ready = ready});
   return true;
 }
@@ -54,7 +60,6 @@ std::optional<Batch> BatchQueue::Take(absl::Time now) {
   }
   line.query_count -= query_count;
   line.is_running = true;
-  ++running_count_;
   const bool nothing_waits = std::all_of(
       lines_.begin(), lines_.end(), [](const auto& entry) { return entry.second.scans.empty(); });
   if (nothing_waits) waiting_cost_ = 0;  // Sums of floating point leave a rest.
@@ -63,12 +68,13 @@ std::optional<Batch> BatchQueue::Take(absl::Time now) {
 
 void BatchQueue::Done(std::uint64_t store) {
   lines_.find(store)->second.is_running = false;
-  --running_count_;
-  // A store is remembered until others have been served as much.
+  // A store is remembered until others have been served as much, if there are not too many.
+  int remembered = 0;
   for (auto it = lines_.begin(); it != lines_.end();) {
     const Line& line = it->second;
     const bool is_idle = line.scans.empty() && !line.is_running;
-    it = is_idle && line.served <= served_ ? lines_.erase(it) : std::next(it);
+    const bool is_forgotten = is_idle && (line.served <= served_ || ++remembered > kRememberedMax);
+    it = is_forgotten ? lines_.erase(it) : std::next(it);
   }
 }
 

@@ -35,7 +35,8 @@ struct Batch {
 struct BatchOptions {
   // Batches end before they have more queries, unless the first scan has.
   std::int64_t queries_max = 256;
-  // How long a scan may wait for others to join it, if it came while some batch was being run.
+  // How long a scan may wait for others to join it, if it came while its store's batch was run:
+  // whoever that answers may soon ask again.
   absl::Duration wait_max = absl::Microseconds(200);
   // Scans that would wait beyond this are turned away.
   double waiting_cost_max = 1e13;
@@ -74,7 +75,6 @@ class BatchQueue {
 
   const BatchOptions options_;
   std::map<std::uint64_t, Line> lines_;  // By store.
-  int running_count_ = 0;
   double waiting_cost_ = 0;
   double served_ = 0;  // What the store that was last chosen had been served.
 };

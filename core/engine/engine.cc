@@ -123,12 +123,12 @@ class EngineOfStores final : public Engine {
         log_(std::move(log)),
         loaded_(log_ == nullptr),
         stores_(limits_.memory_bytes_max),
-        pool_(options.thread_count, kUnlimited),
         batcher_(
             BatchOptions{.queries_max = options.queries_per_pass_max,
                          .wait_max = options.pass_wait_max},
             options.thread_count, [this](Task task) { pool_.Post(std::move(task)); },
             [this](Batch batch) { RunBatch(std::move(batch)); }),
+        pool_(options.thread_count, kUnlimited),
         waker_(1, kUnlimited),
         committer_(log_.get(), limits_.waiting_append_bytes_max) {}
   ~EngineOfStores() override;
@@ -189,9 +189,9 @@ class EngineOfStores final : public Engine {
   // Takes the write that make(callback) returns through, and waits for what it answers.
   template <typename Result, typename Make>
   Result Commit(const Make& make);
-  // A lookup in the store's newest snapshot, which was let in: here, as part of a task of the pool.
+  // Prepares a lookup in the store's newest snapshot: here, as part of a task of the pool.
   void LookUp(const LookupRequest& request, const Store& store, std::shared_ptr<CancelToken> cancel,
-              LookupCallback callback);
+              LookupCallback callback, Batcher::Admission admission);
   // Has it run with others in the same store. `admission` is into the queue for that.
   void Share(std::unique_ptr<PendingLookup> pending, std::uint64_t store_number,
              Batcher::Admission admission);
@@ -222,8 +222,8 @@ class EngineOfStores final : public Engine {
 
   // These end what is in progress, which uses the rest. A write hands those who waited for it to
   // the waker, whose one thread hands lookups to the pool.
+  Batcher batcher_;  // Before the pool, whose last tasks may still post to it.
   ForkJoinPool pool_;
-  Batcher batcher_;
   ForkJoinPool waker_;
   Committer committer_;
 };
@@ -242,23 +242,17 @@ absl::Status EngineOfStores::Load(LoadObserver& observer) {
   if (!stores.empty()) last_store_number_ = stores.back().store;
   const bool have_names = stores.empty() || !stores[0].name.empty();
   const std::unique_ptr<LogBatch> names = log_->NewBatch();
-  std::size_t whole_count = 0;
+  bool is_whole = have_names;
   SOFTLOOKUP_RETURN_IF_ERROR(
       LoadStores(stores, *log_, pool_, WakeUps(), observer, [&](LoadedStore loaded) {
-        if (loaded.store.ok()) {
-          ++whole_count;
-          LogName((*loaded.store)->number(), loaded.name, *names);
-        }
-        stores_.AddLoaded(loaded.name, std::move(loaded.store));
+        is_whole = is_whole && loaded.store.ok();
+        LogName(loaded.number, loaded.name, *names);
+        if (!loaded.name.empty()) stores_.AddLoaded(loaded.name, std::move(loaded.store));
       }));
-  if (whole_count == stores.size()) {
-    if (have_names) {
-      // Where there is damage, it would come by it, and end the writes to all stores.
-      log_->BeginUpkeep();
-    } else {
-      SOFTLOOKUP_RETURN_IF_ERROR(log_->Commit(*names, Sync::kYes));
-    }
-  }
+  // All of them, also one whose name is lost: what has no name is not looked for.
+  if (!have_names) SOFTLOOKUP_RETURN_IF_ERROR(log_->Commit(*names, Sync::kYes));
+  // Where there is damage, upkeep would come by it, and end the writes to all stores.
+  if (is_whole) log_->BeginUpkeep();
   loaded_ = true;
   return absl::OkStatus();
 }
@@ -467,7 +461,7 @@ void EngineOfStores::Lookup(LookupRequest request, std::shared_ptr<CancelToken> 
     if (!TakePlace()) return callback(LookupQueueFull(limits_.waiting_lookups_max));
     return PostToPool([this, request = std::move(request), store = std::move(store),
                        cancel = std::move(cancel), callback = std::move(callback)]() mutable {
-      LookUp(request, *store, std::move(cancel), std::move(callback));
+      LookUp(request, *store, std::move(cancel), std::move(callback), Batcher::Admission::kBounded);
     });
   }
   auto lookup = PreparedLookup::Make(request, std::move(snapshot), limits_);
@@ -490,8 +484,11 @@ void EngineOfStores::Share(std::unique_ptr<PendingLookup> pending, std::uint64_t
   } else if (!TakePlace()) {
     return pending->callback(LookupQueueFull(limits_.waiting_lookups_max));
   }
+  // One that lists all weights takes too much memory to wait for others with what it found.
+  const bool is_alone = pending->lookup->task().options.weights == WeightsMode::kAll;
   WaitingScan scan{.store = store_number,
-                   .query_count = pending->lookup->query_count(),
+                   .query_count = is_alone ? std::numeric_limits<std::int32_t>::max()
+                                           : pending->lookup->query_count(),
                    .cost = pending->lookup->cost(),
                    .scan = std::move(pending)};
   if (batcher_.Post(scan, admission)) return;
@@ -509,11 +506,17 @@ void EngineOfStores::RunBatch(Batch batch) {
 }
 
 void EngineOfStores::RunLookups(absl::Span<PendingLookup* const> lookups) {
+  std::vector<absl::Status> statuses(lookups.size());
+  pool_.ForkJoin(static_cast<std::int64_t>(lookups.size()), [&](std::int64_t i) {
+    PendingLookup& pending = *lookups[static_cast<std::size_t>(i)];
+    statuses[static_cast<std::size_t>(i)] = pending.lookup->Begin(*pending.cancel);
+  });
   std::vector<PendingLookup*> begun;
   std::vector<SharedTask> tasks;
-  for (PendingLookup* pending : lookups) {
-    if (absl::Status status = pending->lookup->Begin(*pending->cancel); !status.ok()) {
-      pending->callback(std::move(status));
+  for (std::size_t i = 0; i < lookups.size(); ++i) {
+    PendingLookup* const pending = lookups[i];
+    if (!statuses[i].ok()) {
+      pending->callback(std::move(statuses[i]));
       continue;
     }
     begun.push_back(pending);
@@ -549,13 +552,15 @@ void EngineOfStores::LookUpLater(LookupRequest request, std::shared_ptr<Store> s
         ++waiting_count_;
         PostToPool([this, request = std::move(request), store = std::move(store),
                     cancel = std::move(cancel), callback = std::move(callback)]() mutable {
-          LookUp(request, *store, std::move(cancel), std::move(callback));
+          LookUp(request, *store, std::move(cancel), std::move(callback),
+                 Batcher::Admission::kAlways);
         });
       });
 }
 
 void EngineOfStores::LookUp(const LookupRequest& request, const Store& store,
-                            std::shared_ptr<CancelToken> cancel, LookupCallback callback) {
+                            std::shared_ptr<CancelToken> cancel, LookupCallback callback,
+                            Batcher::Admission admission) {
   if (absl::Status status = cancel->Check(); !status.ok()) return callback(std::move(status));
   auto lookup = PreparedLookup::Make(request, store.snapshot(), limits_);
   if (!lookup.ok()) return callback(lookup.status());
@@ -563,7 +568,7 @@ void EngineOfStores::LookUp(const LookupRequest& request, const Store& store,
   pending->lookup = *std::move(lookup);
   pending->cancel = std::move(cancel);
   pending->callback = std::move(callback);
-  Share(std::move(pending), store.number(), Batcher::Admission::kAlways);
+  Share(std::move(pending), store.number(), admission);
 }
 
 void EngineOfStores::Attend(const AttendRequest& request, std::shared_ptr<CancelToken> cancel,

@@ -102,12 +102,15 @@ class Loading {
       writer = std::move(status);
     }
     if (writer.ok()) {
-      return {.name = name_,
+      return {.number = store_,
+              .name = name_,
               .store = std::make_shared<Store>(store_, *std::move(writer), config_.create_time,
                                                std::move(executor))};
     }
-    if (absl::IsUnavailable(writer.status())) return {.name = name_, .store = writer.status()};
-    return {.name = name_,
+    if (absl::IsUnavailable(writer.status()))
+      return {.number = store_, .name = name_, .store = writer.status()};
+    return {.number = store_,
+            .name = name_,
             .store = MakeError(
                 reasons::kDataLoss,
                 absl::StrCat("Store ", NameOrNumber(), " is damaged: ", writer.status().message()),
@@ -332,7 +335,7 @@ absl::Status LoadStores(const std::vector<NamedStore>& stores, const CommitLog& 
       return;
     }
     Tell(observer, loaded);
-    if (!loaded.name.empty()) on_loaded(std::move(loaded));
+    on_loaded(std::move(loaded));
     observer.OnProgress(++done, count);
   };
   pool.ForkJoin(count, [&](std::int64_t i) {

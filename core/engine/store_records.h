@@ -32,11 +32,12 @@ void LogAppend(std::uint64_t store, const AppendOutcome& outcome, const RowBatch
 void LogDelete(std::uint64_t store, const DeleteOutcome& outcome, LogBatch& batch);
 void LogNoStore(std::uint64_t store, LogBatch& batch);
 
-// All stores in the log, by number. Their names are empty if those are damaged, or missing, as
-// versions before the first release left them.
+// All stores in the log, by number. Their names are empty if those are damaged, lost, or missing,
+// as versions before the first release left them.
 absl::StatusOr<std::vector<NamedStore>> StoresIn(const CommitLog& log);
 
 struct LoadedStore {
+  std::uint64_t number = 0;
   std::string name;  // Empty if not even that could be read.
   absl::StatusOr<std::shared_ptr<Store>> store;
 };
@@ -48,9 +49,8 @@ LoadedStore LoadStore(const NamedStore& store, const CommitLog& log, Store::Exec
 
 void Tell(LoadObserver& observer, const LoadedStore& loaded);
 
-// Loads them all on the threads of `pool`. on_loaded(), which is called by one of them at a time,
-// gets those whose names can be told; the observer hears of all. UNAVAILABLE if some could not be
-// read.
+// Loads them all on the threads of `pool`. on_loaded() is called by one of them at a time.
+// UNAVAILABLE if some could not be read.
 absl::Status LoadStores(const std::vector<NamedStore>& stores, const CommitLog& log,
                         ForkJoinPool& pool, const Store::Executor& executor, LoadObserver& observer,
                         absl::FunctionRef<void(LoadedStore)> on_loaded);

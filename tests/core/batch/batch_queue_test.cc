@@ -74,24 +74,33 @@ TEST_F(BatchQueueTest, WhatComesWhileItsStoreIsScannedGoesTogether) {
   EXPECT_THAT(Take(), ElementsAre("b", "c"));
 }
 
-TEST_F(BatchQueueTest, WaitsForOthersWhileTheServerIsBusyButNotLong) {
+TEST_F(BatchQueueTest, WhatComesLateWaitsForThoseWhoAskAgainButNotLong) {
   Add(1, "a");
   EXPECT_THAT(Take(), ElementsAre("a"));
-  Add(2, "b");
+  Add(1, "late");
+  queue_.Done(1);
   EXPECT_EQ(queue_.NextTime(), now_ + kWait);
   now_ += kWait / 2;
   EXPECT_THAT(Take(), IsEmpty());
-  Add(2, "c");
+  Add(1, "again");
   now_ += kWait / 2;
-  EXPECT_THAT(Take(), ElementsAre("b", "c")) << "as long as the first waits";
+  EXPECT_THAT(Take(), ElementsAre("late", "again")) << "as long as the first waits";
+}
+
+TEST_F(BatchQueueTest, DoesNotWaitForAnotherStoresBatch) {
+  Add(1, "a");
+  EXPECT_THAT(Take(), ElementsAre("a"));
+  Add(2, "b");
+  EXPECT_THAT(Take(), ElementsAre("b"));
 }
 
 TEST_F(BatchQueueTest, AFullBatchDoesNotWait) {
   Add(1, "a");
   EXPECT_THAT(Take(), ElementsAre("a"));
-  for (const char* name : {"b", "c", "d", "e", "f"}) Add(2, name);
+  for (const char* name : {"b", "c", "d", "e", "f"}) Add(1, name);
+  queue_.Done(1);
   EXPECT_THAT(Take(), ElementsAre("b", "c", "d", "e"));
-  queue_.Done(2);
+  queue_.Done(1);
   EXPECT_THAT(Take(), IsEmpty());
   now_ += kWait;
   EXPECT_THAT(Take(), ElementsAre("f"));

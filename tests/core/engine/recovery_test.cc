@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "core/base/error.h"
 #include "core/storage/commit_log.h"
 #include "core/storage/records.h"
@@ -354,9 +355,19 @@ TEST(RecoveryTest, StoresWithoutTheirNamesGetThem) {
     ASSERT_THAT(log, IsOk());
     const std::unique_ptr<LogBatch> batch = (*log)->NewBatch();
     PutStore(7, {.name = "old", .key_dim = 2, .value_dim = 2}, 0, *batch);
+    batch->Put(EncodeKey({.store = 8, .kind = RecordKind::kConfig}), "damaged");
     ASSERT_THAT((*log)->Commit(*batch, Sync::kYes), IsOk());
   }
-  EXPECT_THAT(OpenOrDie(directory.path())->GetStore("old"), IsOk());
+  for (int start = 0; start < 2; ++start) {
+    int damaged = 0;
+    const auto engine = Engine::Open({}, directory.path(), [&](const absl::Status&) { ++damaged; });
+    ASSERT_THAT(engine, IsOk());
+    EXPECT_EQ(damaged, 1);
+    EXPECT_THAT((*engine)->GetStore("old"), IsOk());
+    EXPECT_THAT(
+        (*engine)->CreateStore({.name = absl::StrCat("new", start), .key_dim = 1, .value_dim = 1}),
+        IsOk());
+  }
   const auto log = OpenCommitLogToRead(directory.path());
   ASSERT_THAT(log, IsOk());
   std::vector<std::string> names;
@@ -365,12 +376,11 @@ TEST(RecoveryTest, StoresWithoutTheirNamesGetThem) {
                            [&](absl::string_view key, absl::string_view value) -> absl::Status {
                              const auto named = ParseName(key, value);
                              EXPECT_THAT(named, IsOk());
-                             EXPECT_EQ(named->store, 7u);
-                             names.push_back(named->name);
+                             names.push_back(absl::StrCat(named->store, named->name));
                              return absl::OkStatus();
                            }),
               IsOk());
-  EXPECT_THAT(names, ::testing::ElementsAre("old"));
+  EXPECT_THAT(names, ::testing::ElementsAre("7old", "8", "9new0", "10new1"));
 }
 
 TEST(RecoveryTest, ASecondEngineIsRefused) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <string>
@@ -168,6 +169,29 @@ TEST_P(SharedLookupTest, AnswersAsIfAlone) {
     const bool is_later = asked.actual->revision != asked.expected->revision;
     ExpectSameBits(*asked.actual, is_later ? *asked.expected_later : *asked.expected);
   }
+}
+
+TEST(SharedLookupEndTest, AnEngineAnswersWhatIsBeingPreparedBeforeItGoes) {
+  std::unique_ptr<Engine> engine = Engine::Create({.thread_count = 1});
+  ASSERT_THAT(engine->CreateStore({.name = "s", .key_dim = 64, .value_dim = 64}), IsOk());
+  constexpr std::int64_t kCount = 20'000;
+  const std::vector<float> floats = NormalFloats(kCount * 64, 1);
+  const MatrixView rows{.data = floats.data(), .rows = kCount, .cols = 64};
+  const std::vector<std::vector<std::string>> labels(kCount, {"l"});
+  ASSERT_THAT(
+      AppendAndWait(*engine, {.store = "s", .keys = rows, .values = rows, .row_labels = labels}),
+      IsOk());
+  std::atomic<int> answered{0};
+  LookupRequest request{.store = "s", .queries = {.data = floats.data(), .rows = 1, .cols = 64}};
+  request.filter.any_labels = {"l"};
+  for (int i = 0; i < 20; ++i) {
+    engine->Lookup(request, std::make_shared<CancelToken>(), [&](const auto& result) {
+      EXPECT_THAT(result, IsOk());
+      ++answered;
+    });
+  }
+  engine = nullptr;
+  EXPECT_EQ(answered, 20);
 }
 
 INSTANTIATE_TEST_SUITE_P(Heads, SharedLookupTest, ::testing::Values(1, 3));
