@@ -110,6 +110,10 @@ constexpr std::int64_t kBytesWrittenHereMax = 64 << 10;
 
 // A lookup that waits for others to share a pass over their store's rows with.
 struct PendingLookup : Scan {
+  PendingLookup(std::unique_ptr<PreparedLookup> lookup, std::shared_ptr<CancelToken> cancel,
+                Engine::LookupCallback callback)
+      : lookup(std::move(lookup)), cancel(std::move(cancel)), callback(std::move(callback)) {}
+
   std::unique_ptr<PreparedLookup> lookup;
   std::shared_ptr<CancelToken> cancel;
   Engine::LookupCallback callback;
@@ -466,10 +470,8 @@ void EngineOfStores::Lookup(LookupRequest request, std::shared_ptr<CancelToken> 
   }
   auto lookup = PreparedLookup::Make(request, std::move(snapshot), limits_);
   if (!lookup.ok()) return callback(lookup.status());
-  auto pending = std::make_unique<PendingLookup>();
-  pending->lookup = *std::move(lookup);
-  pending->cancel = std::move(cancel);
-  pending->callback = std::move(callback);
+  auto pending =
+      std::make_unique<PendingLookup>(*std::move(lookup), std::move(cancel), std::move(callback));
   if (pending->lookup->cost() <= kInlineCostMax) {
     PendingLookup* const alone = pending.get();
     return RunLookups({&alone, 1});
@@ -564,10 +566,8 @@ void EngineOfStores::LookUp(const LookupRequest& request, const Store& store,
   if (absl::Status status = cancel->Check(); !status.ok()) return callback(std::move(status));
   auto lookup = PreparedLookup::Make(request, store.snapshot(), limits_);
   if (!lookup.ok()) return callback(lookup.status());
-  auto pending = std::make_unique<PendingLookup>();
-  pending->lookup = *std::move(lookup);
-  pending->cancel = std::move(cancel);
-  pending->callback = std::move(callback);
+  auto pending =
+      std::make_unique<PendingLookup>(*std::move(lookup), std::move(cancel), std::move(callback));
   Share(std::move(pending), store.number(), admission);
 }
 

@@ -64,12 +64,7 @@ void AddEchoBench(CLI::App& app) {
       "echo", "Small lookups beside bare gRPC echoes of the same payloads, over loopback");
   command->add_option("--queries", flags->query_count, "Queries in a lookup")
       ->check(CLI::Range(std::int64_t{1}, Limits().queries_per_lookup_max));
-  command->add_option("--rows", flags->store.row_count, "Rows in the store")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--key-dim", flags->store.key_dim)
-      ->check(CLI::Range(std::int64_t{1}, kDimMax));
-  command->add_option("--value-dim", flags->store.value_dim)
-      ->check(CLI::Range(std::int64_t{1}, kDimMax));
+  AddStoreOptions(*command, flags->store);
   command->add_option("--concurrency", flags->concurrency, "Calls in flight")
       ->check(CLI::Range(1, 4096));
   command->add_option("--seconds", flags->seconds, "Of calls to each server, over all rounds")

@@ -28,6 +28,12 @@ void SetMatrix(std::int64_t rows, std::int64_t cols, const std::vector<float>& e
 
 }  // namespace
 
+void AddStoreOptions(CLI::App& command, FilledStore& store) {
+  command.add_option("--rows", store.row_count, "Rows in the store")->check(CLI::PositiveNumber);
+  command.add_option("--key-dim", store.key_dim)->check(CLI::Range(std::int64_t{1}, kDimMax));
+  command.add_option("--value-dim", store.value_dim)->check(CLI::Range(std::int64_t{1}, kDimMax));
+}
+
 struct Caller::Call {
   std::unique_ptr<grpc::ClientContext> context;
   std::unique_ptr<grpc::ClientAsyncResponseReader<v1::LookupResponse>> reader;

@@ -3,6 +3,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -21,6 +22,9 @@ struct FilledStore {
   std::int64_t key_dim = 0;
   std::int64_t value_dim = 0;
 };
+
+// The options of its shape.
+void AddStoreOptions(CLI::App& command, FilledStore& store);
 
 // What calls to a server came to.
 struct Load {

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "core/base/limits.h"
 #include "core/parallel/fork_join_pool.h"
 #include "tests/benchmarks/grpc_caller.h"
 #include "tests/benchmarks/measuring.h"
@@ -64,12 +63,7 @@ void AddShareBench(CLI::App& app) {
   const auto flags = std::make_shared<ShareFlags>();
   CLI::App* command = app.add_subcommand(
       "share", "Clients of one query each, of servers that share passes over the rows and do not");
-  command->add_option("--rows", flags->store.row_count, "Rows in the store")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--key-dim", flags->store.key_dim)
-      ->check(CLI::Range(std::int64_t{1}, kDimMax));
-  command->add_option("--value-dim", flags->store.value_dim)
-      ->check(CLI::Range(std::int64_t{1}, kDimMax));
+  AddStoreOptions(*command, flags->store);
   command->add_option("--clients", flags->client_count, "Lookups in flight")
       ->check(CLI::Range(1, 4096));
   command->add_option("--seconds", flags->seconds, "Of each server, in each repetition")
