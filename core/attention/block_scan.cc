@@ -32,6 +32,7 @@ constexpr std::int64_t kFloat64KeyDimMax = 16;
 
 struct Scratch {
   std::array<double, kTileQueries * kScratchStride> scores;
+  std::array<float, kTileQueries * kScratchStride> narrow_scores;
   std::array<double, kScratchStride> logits;
   std::array<double, kScratchStride> key_norms;
   std::array<double, kScratchStride> ages = {};
@@ -108,6 +109,29 @@ kernels::SumIn SumInFor(const ScanPlan& plan, const kernels::BlockView& block,
                                                        : kernels::SumIn::kFloat64;
 }
 
+// How a query is scored against a block, and its scores become weights.
+enum class Way {
+  kNarrow,   // In float32 throughout: sums of one run, whose weights nobody else wants to know.
+  kFloat32,  // Sums in SumIn::kFloat32Runs,
+  kFloat64,  // or in SumIn::kFloat64; logits in float64.
+};
+
+// Depends on the query and the block alone, as SumInFor does.
+Way WayFor(const ScanPlan& plan, const PositionedBlock& block, const HeadQuery& query,
+           RowRange rows) {
+  if (SumInFor(plan, block.view, query) == kernels::SumIn::kFloat64) return Way::kFloat64;
+  const ResolvedOptions& options = plan.options;
+  const bool all_rows_count = block.row_mask == nullptr && rows.begin == 0 &&
+                              rows.end == block.view.row_count && rows.end % kPanelRows == 0;
+  const bool logit_is_multiple = options.ln_decay == 0 && options.score != Score::kEuclidean;
+  const bool only_weights = options.mode == Mode::kSoft && plan.sum_values &&
+                            query.top_rows == nullptr && query.first_rows == nullptr;
+  return all_rows_count && logit_is_multiple && only_weights &&
+                 plan.key_dims.count <= kernels::kFloat32RunDims
+             ? Way::kNarrow
+             : Way::kFloat32;
+}
+
 RowRange RowsOf(const PositionedBlock& block, const HeadQuery& query) {
   const RowRange rows = {.begin = block.FirstRowFrom(query.begin),
                          .end = block.FirstRowFrom(query.end)};
@@ -118,20 +142,26 @@ PanelRange PanelsOf(RowRange rows) {
   return {.begin = rows.begin / kPanelRows, .end = (rows.end + kPanelRows - 1) / kPanelRows};
 }
 
-// Scores the queries in as few passes as their kinds allow.
+// Scores the queries in as few passes as their ways allow.
 void ScoreTile(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
-               const HeadQuery* queries, int query_count, double* scores) {
+               const HeadQuery* queries, const Way* ways, int query_count, Scratch& scratch) {
+  const kernels::Term term = TermOf(plan.options.score);
   int q = 0;
   while (q < query_count) {
-    const kernels::SumIn sum_in = SumInFor(plan, block, queries[q]);
     std::array<const float*, kTileQueries> components;
     int count = 0;
-    while (q + count < query_count && SumInFor(plan, block, queries[q + count]) == sum_in) {
+    for (; q + count < query_count && ways[q + count] == ways[q]; ++count) {
       components[count] = queries[q + count].components;
-      ++count;
     }
-    kernels::ScoreRows(TermOf(plan.options.score), sum_in, block, panels, plan.key_dims,
-                       components.data(), count, scores + q * kScratchStride);
+    if (ways[q] == Way::kNarrow) {
+      kernels::ScoreRowsNarrow(term, block, panels, plan.key_dims, components.data(), count,
+                               scratch.narrow_scores.data() + q * kScratchStride);
+    } else {
+      const kernels::SumIn sum_in =
+          ways[q] == Way::kFloat32 ? kernels::SumIn::kFloat32Runs : kernels::SumIn::kFloat64;
+      kernels::ScoreRows(term, sum_in, block, panels, plan.key_dims, components.data(), count,
+                         scratch.scores.data() + q * kScratchStride);
+    }
     q += count;
   }
 }
@@ -169,30 +199,57 @@ bool FitsFloat32(double weight, double value) {
          weight * std::max(value, 1.0) * kernels::kBlockRowsMax <= kFloat32SumMax;
 }
 
+// Where float32 does not hold the sums of a block's values with these weights, adds them up here,
+// and leaves weights of 0.
+void SumWideValues(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
+                   const double* wide_weights, float* weights, double* sums) {
+  kernels::SumValuesFloat64(block, panels, plan.value_dims, wide_weights, sums);
+  std::fill(weights + panels.begin * kPanelRows, weights + panels.end * kPanelRows, 0.0f);
+}
+
+// The same for weights exp(logit - max).
+void SumWideValuesIfNeeded(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
+                           float* weights, double* sums) {
+  if (FitsFloat32(1, block.value_magnitude)) return;
+  std::array<double, kScratchStride> wide;
+  std::copy(weights + panels.begin * kPanelRows, weights + panels.end * kPanelRows,
+            wide.begin() + panels.begin * kPanelRows);
+  SumWideValues(plan, block, panels, wide.data(), weights, sums);
+}
+
 // The weights exp(logit - max), or the logits, of one query in `weights`; their sums in `state`.
 void MakeWeights(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
                  const double* logits, float* weights, PartialState& state, double* sums) {
-  const double value_magnitude = block.value_magnitude;
   if (plan.options.mode == Mode::kSoft) {
     const kernels::SoftmaxSums softmax =
         kernels::MakeSoftmaxWeights(logits, state.max_logit, panels, weights);
     state.weight = softmax.weight;
     state.weighted = softmax.weighted;
-    if (FitsFloat32(1, value_magnitude)) return;
-    std::array<double, kScratchStride> wide;
-    std::copy(weights + panels.begin * kPanelRows, weights + panels.end * kPanelRows,
-              wide.begin() + panels.begin * kPanelRows);
-    kernels::SumValuesFloat64(block, panels, plan.value_dims, wide.data(), sums);
-  } else {
-    state.weight = kernels::MakeLinearWeights(logits, panels, weights);
-    double largest = 0;
-    for (std::int64_t r = panels.begin * kPanelRows; r < panels.end * kPanelRows; ++r) {
-      if (logits[r] > -kInfinity) largest = std::max(largest, std::abs(logits[r]));
-    }
-    if (FitsFloat32(largest, value_magnitude)) return;
-    kernels::SumValuesFloat64(block, panels, plan.value_dims, logits, sums);
+    SumWideValuesIfNeeded(plan, block, panels, weights, sums);
+    return;
   }
-  std::fill(weights + panels.begin * kPanelRows, weights + panels.end * kPanelRows, 0.0f);
+  state.weight = kernels::MakeLinearWeights(logits, panels, weights);
+  double largest = 0;
+  for (std::int64_t r = panels.begin * kPanelRows; r < panels.end * kPanelRows; ++r) {
+    if (logits[r] > -kInfinity) largest = std::max(largest, std::abs(logits[r]));
+  }
+  if (FitsFloat32(largest, block.value_magnitude)) return;
+  SumWideValues(plan, block, panels, logits, weights, sums);
+}
+
+// From the sums to the weights of a query of Way::kNarrow.
+void MakeNarrowWeights(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
+                       const float* scores, float* weights, PartialState& state, double* sums) {
+  const bool product = TermOf(plan.options.score) == kernels::Term::kProduct;
+  const double factor = (product ? ScaleOf(plan) : -1) / plan.options.temperature;
+  const kernels::SumRange range = kernels::RangeOfSums(panels, scores);
+  state.counted_rows = static_cast<std::uint64_t>(block.row_count);
+  state.max_logit = factor * (factor > 0 ? range.max : range.min);
+  const kernels::SoftmaxSums softmax =
+      kernels::MakeSoftmaxWeightsOfSums(scores, factor, state.max_logit, panels, weights);
+  state.weight = softmax.weight;
+  state.weighted = softmax.weighted;
+  SumWideValuesIfNeeded(plan, block, panels, weights, sums);
 }
 
 }  // namespace
@@ -215,7 +272,9 @@ void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const HeadQue
   if (panels.begin >= panels.end) return;
 
   Scratch& scratch = ThreadScratch();
-  ScoreTile(plan, view, panels, queries, query_count, scratch.scores.data());
+  std::array<Way, kTileQueries> ways;
+  for (int q = 0; q < query_count; ++q) ways[q] = WayFor(plan, block, queries[q], rows[q]);
+  ScoreTile(plan, view, panels, queries, ways.data(), query_count, scratch);
   const ResolvedOptions& options = plan.options;
   if (options.score == Score::kCosine) {
     kernels::KeyNorms(view, panels, plan.key_dims, scratch.key_norms.data());
@@ -231,8 +290,13 @@ void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const HeadQue
   const double* logits = scratch.logits.data();
   for (int q = 0; q < query_count; ++q) {
     const HeadQuery& query = queries[q];
-    double* scores = scratch.scores.data() + q * kScratchStride;
     float* weights = scratch.weights.data() + q * kScratchStride;
+    if (ways[q] == Way::kNarrow) {
+      MakeNarrowWeights(plan, view, panels, scratch.narrow_scores.data() + q * kScratchStride,
+                        weights, states[q], sums + q * sums_stride);
+      continue;
+    }
+    double* scores = scratch.scores.data() + q * kScratchStride;
     const kernels::LogitParams params{.form = FormOf(options.score),
                                       .scale = ScaleOf(plan),
                                       .query_norm = query.norm,

@@ -56,6 +56,18 @@ struct SoftmaxSums {
 // exp(-87). `max` is finite and not below any logit. The sums do not depend on the vector width.
 SoftmaxSums MakeSoftmaxWeights(const double* logits, double max, PanelRange panels, float* weights);
 
+// The least and the largest of sums[r] over every row r of `panels`.
+struct SumRange {
+  float min = 0;
+  float max = 0;
+};
+SumRange RangeOfSums(PanelRange panels, const float* sums);
+
+// The same weights, to 3 ulp, for logits that are `factor` * sums[r] and at most 64 in size:
+// without ever writing them down. `max` is the largest logit.
+SoftmaxSums MakeSoftmaxWeightsOfSums(const float* sums, double factor, double max,
+                                     PanelRange panels, float* weights);
+
 // weights[r] = logits[r] rounded to float32, 0 where it is -inf. Returns the sum of the logits that
 // are finite.
 double MakeLinearWeights(const double* logits, PanelRange panels, float* weights);

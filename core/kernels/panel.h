@@ -63,7 +63,7 @@ inline constexpr std::int64_t kBlockRowsMax = 1024;
 inline constexpr std::size_t kScratchStride = kBlockRowsMax + kPanelRows;
 
 // The most queries that go through a block together.
-inline constexpr int kTileQueries = 8;
+inline constexpr int kTileQueries = 16;
 
 // A half-open range of the panels of one block.
 struct PanelRange {

@@ -13,24 +13,34 @@ HWY_BEFORE_NAMESPACE();
 namespace softlookup::kernels {
 namespace HWY_NAMESPACE {
 
-// The shapes of the register tiles: as many independent sums as the registers hold, two a sum in
-// float32.
+// The shapes of the register tiles: as many independent sums as the registers hold.
 #if HWY_TARGET <= HWY_AVX3
 constexpr int kFloat32Queries = 4;
-constexpr int kFloat32Panels = 3;
+constexpr int kFloat32Panels = 4;
 constexpr int kFloat64Queries = 8;
-constexpr int kLonePanels = 4;  // For one query.
 #else
-constexpr int kFloat32Queries = 2;
+constexpr int kFloat32Queries = 4;
 constexpr int kFloat32Panels = 1;
 constexpr int kFloat64Queries = 2;
-constexpr int kLonePanels = 2;
 #endif
+
+// Trees of so many levels are straight-line code.
+constexpr int kInlineLevels = 2;
 
 // Queries are widened to float64 this many components at a time.
 constexpr std::int64_t kWideDims = 256;
 
 // Float32 or float64.
+template <Term kTerm, typename V>
+HWY_INLINE V FirstTerm(V query, V key) {
+  if constexpr (kTerm == Term::kProduct) {
+    return hn::Mul(query, key);
+  } else {
+    const V difference = hn::Sub(query, key);
+    return hn::Mul(difference, difference);
+  }
+}
+
 template <Term kTerm, typename V>
 HWY_INLINE V AddTerm(V query, V key, V sum) {
   if constexpr (kTerm == Term::kProduct) {
@@ -39,6 +49,10 @@ HWY_INLINE V AddTerm(V query, V key, V sum) {
     const V difference = hn::Sub(query, key);
     return hn::MulAdd(difference, difference, sum);
   }
+}
+
+HWY_INLINE void Flush(FloatVec run, bool, float* HWY_RESTRICT sums) {
+  hn::StoreU(run, FloatTag(), sums);
 }
 
 // Adds (or, for the first run, stores) float32 sums to float64 ones.
@@ -54,93 +68,176 @@ HWY_INLINE void Flush(FloatVec run, bool first_run, double* HWY_RESTRICT sums) {
   hn::StoreU(high, dd, sums + kHalfLanes);
 }
 
-// kQueries queries against kPanels panels, all sums in registers.
-template <Term kTerm, int kQueries, int kPanels>
-HWY_INLINE void Float32Tile(const float* const* HWY_RESTRICT keys, std::int64_t dim_count,
-                            const float* const* HWY_RESTRICT queries, double* HWY_RESTRICT sums) {
-  const FloatTag d;
-  constexpr int kVecs = kPanels * kVecsPerPanel;
-  for (std::int64_t run = 0; run < dim_count; run += kFloat32RunDims) {
-    const std::int64_t run_end = std::min(run + kFloat32RunDims, dim_count);
-    FloatVec total[kQueries][kVecs];
+// kQueries queries against kPanels panels: the sums of a chain are in registers.
+// The sums go to `Sum`s, which are doubles, or floats if there is one run.
+template <Term kTerm, typename Sum, int kQueries, int kPanels>
+class Float32Tile {
+ public:
+  // keys[p] and queries[q] are at the first of `dim_count` components.
+  static HWY_INLINE void Run(const float* const* HWY_RESTRICT keys, std::int64_t dim_count,
+                             const float* const* HWY_RESTRICT queries, Sum* HWY_RESTRICT sums) {
+    // Sums that wait for one of as many chains: at level i, of 2^i.
+    alignas(64) Pending pending;
+    for (std::int64_t run = 0; run < dim_count; run += kFloat32RunDims) {
+      const std::int64_t run_end = std::min(run + kFloat32RunDims, dim_count);
+      unsigned chains = 0;
+      std::int64_t dim = run;
+      for (; dim + (kFloat32ChainDims << kInlineLevels) <= run_end;
+           dim += kFloat32ChainDims << kInlineLevels) {
+        Sums sums_of_tree;
+        AddTree<kInlineLevels>(keys, queries, dim, pending, sums_of_tree);
+        Join(sums_of_tree, kInlineLevels, chains, pending);
+      }
+      for (; dim < run_end; dim += kFloat32ChainDims) {
+        Sums chain;
+        AddShortChain(keys, queries, dim, std::min(kFloat32ChainDims, run_end - dim), chain);
+        Join(chain, 0, chains, pending);
+      }
+      Sums total;
+      int level = 0;
+      while ((chains >> level & 1) == 0) ++level;
+      Load(pending[level], total);
+      while (chains >> ++level != 0) {
+        if ((chains >> level & 1) != 0) Add(pending[level], total);
+      }
+      HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) {
+        HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
+          Flush(total[q][v], run == 0, sums + q * kScratchStride + v * kLanes);
+        }
+      }
+    }
+  }
+
+ private:
+  static constexpr int kVecs = kPanels * kVecsPerPanel;
+  using Sums = FloatVec[kQueries][kVecs];
+
+  using Pending = float[kFloat32TreeLevels + 1][kQueries * kVecs * kLanes];
+
+  template <bool kFirst>
+  static HWY_INLINE void AddDim(const float* const* HWY_RESTRICT keys,
+                                const float* const* HWY_RESTRICT queries, std::int64_t dim,
+                                Sums& sums) {
+    const FloatTag d;
+    // Loads stay where they stand: a compiler that moves many of them up runs out of registers.
+    asm volatile("" ::: "memory");
+    FloatVec key[kVecs];
+    HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
+      key[v] =
+          hn::LoadU(d, keys[v / kVecsPerPanel] + dim * kPanelRows + (v % kVecsPerPanel) * kLanes);
+    }
     HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) {
-      HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) total[q][v] = hn::Zero(d);
+      const FloatVec query = hn::Set(d, queries[q][dim]);
+      HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
+        sums[q][v] =
+            kFirst ? FirstTerm<kTerm>(query, key[v]) : AddTerm<kTerm>(query, key[v], sums[q][v]);
+      }
     }
-    for (std::int64_t chain = run; chain < run_end; chain += kFloat32ChainDims) {
-      const std::int64_t chain_end = std::min(chain + kFloat32ChainDims, run_end);
-      FloatVec acc[kQueries][kVecs];
+  }
+
+  // The sum of 2^kLevel whole chains; those at lower levels wait in `pending`.
+  template <int kLevel>
+  static HWY_INLINE void AddTree(const float* const* HWY_RESTRICT keys,
+                                 const float* const* HWY_RESTRICT queries, std::int64_t dim,
+                                 Pending& pending, Sums& sums) {
+    if constexpr (kLevel == 0) {
+      AddDim<true>(keys, queries, dim, sums);
+      HWY_UNROLL(8) for (std::int64_t i = 1; i < kFloat32ChainDims; ++i) {
+        AddDim<false>(keys, queries, dim + i, sums);
+      }
+    } else if constexpr (kLevel == 1) {
+      AddTree<0>(keys, queries, dim, pending, sums);
+      Sums second;
+      AddTree<0>(keys, queries, dim + kFloat32ChainDims, pending, second);
       HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) {
-        HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) acc[q][v] = hn::Zero(d);
-      }
-      for (std::int64_t dim = chain; dim < chain_end; ++dim) {
-        FloatVec key[kVecs];
         HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
-          key[v] = hn::LoadU(
-              d, keys[v / kVecsPerPanel] + dim * kPanelRows + (v % kVecsPerPanel) * kLanes);
-        }
-        HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) {
-          const FloatVec query = hn::Set(d, queries[q][dim]);
-          HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
-            acc[q][v] = AddTerm<kTerm>(query, key[v], acc[q][v]);
-          }
+          sums[q][v] = hn::Add(sums[q][v], second[q][v]);
         }
       }
-      HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) {
-        HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
-          total[q][v] = hn::Add(total[q][v], acc[q][v]);
-        }
-      }
+    } else {
+      AddTree<kLevel - 1>(keys, queries, dim, pending, sums);
+      Store(sums, pending[kLevel - 1]);
+      AddTree<kLevel - 1>(keys, queries, dim + (kFloat32ChainDims << (kLevel - 1)), pending, sums);
+      Add(pending[kLevel - 1], sums);
     }
-    for (int q = 0; q < kQueries; ++q) {
-      for (int v = 0; v < kVecs; ++v) {
-        Flush(total[q][v], run == 0, sums + q * kScratchStride + v * kLanes);
+  }
+
+  // Puts the sum of the next 2^level chains to the `chains` before them.
+  static HWY_INLINE void Join(Sums& sums, int level, unsigned& chains, Pending& pending) {
+    const unsigned added = 1u << level;
+    for (; (chains >> level & 1) != 0; ++level) Add(pending[level], sums);
+    Store(sums, pending[level]);
+    chains += added;
+  }
+
+  static HWY_INLINE void AddShortChain(const float* const* HWY_RESTRICT keys,
+                                       const float* const* HWY_RESTRICT queries, std::int64_t dim,
+                                       std::int64_t dim_count, Sums& sums) {
+    AddDim<true>(keys, queries, dim, sums);
+    for (std::int64_t i = 1; i < dim_count; ++i) AddDim<false>(keys, queries, dim + i, sums);
+  }
+
+  static HWY_INLINE void Add(const float* HWY_RESTRICT pending, Sums& sums) {
+    const FloatTag d;
+    HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) {
+      HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
+        sums[q][v] = hn::Add(hn::Load(d, pending + (q * kVecs + v) * kLanes), sums[q][v]);
       }
     }
   }
-}
 
-template <Term kTerm, int kQueries, int kPanels>
-HWY_INLINE std::int64_t Float32Panels(const BlockView& block, std::int64_t panel, std::int64_t end,
-                                      DimRange dims, const float* const* queries, double* sums,
-                                      std::int64_t first) {
-  for (; panel + kPanels <= end; panel += kPanels) {
-    const float* keys[kPanels];
-    for (int p = 0; p < kPanels; ++p) {
-      keys[p] = block.panel(panel + p) + block.shape.key_offset(0, dims.begin);
+  static HWY_INLINE void Store(const Sums& sums, float* HWY_RESTRICT pending) {
+    const FloatTag d;
+    HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) {
+      HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
+        hn::Store(sums[q][v], d, pending + (q * kVecs + v) * kLanes);
+      }
     }
-    Float32Tile<kTerm, kQueries, kPanels>(keys, dims.count, queries,
-                                          sums + (panel - first) * kPanelRows);
   }
-  return panel;
-}
 
-template <Term kTerm, int kQueries>
-void Float32Queries(const BlockView& block, PanelRange panels, DimRange dims,
-                    const float* const* queries, double* sums) {
-  constexpr int kPanels = kQueries == 1 ? kLonePanels : kFloat32Panels;
-  double* first = sums + panels.begin * kPanelRows;
-  std::int64_t panel = Float32Panels<kTerm, kQueries, kPanels>(block, panels.begin, panels.end,
-                                                               dims, queries, first, panels.begin);
-  if constexpr (kPanels > 1) {
-    Float32Panels<kTerm, kQueries, 1>(block, panel, panels.end, dims, queries, first, panels.begin);
+  static HWY_INLINE void Load(const float* HWY_RESTRICT pending, Sums& sums) {
+    const FloatTag d;
+    HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) {
+      HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
+        sums[q][v] = hn::Load(d, pending + (q * kVecs + v) * kLanes);
+      }
+    }
   }
-}
+};
 
-template <Term kTerm>
-void ScoreFloat32(const BlockView& block, PanelRange panels, DimRange dims,
-                  const float* const* queries, int query_count, double* sums) {
+// All queries against kPanels panels from `panel` on: those stay in the nearest cache.
+template <Term kTerm, typename Sum, int kPanels>
+void Float32Panels(const BlockView& block, std::int64_t panel, DimRange dims,
+                   const float* const* queries, int query_count, Sum* sums) {
+  const float* keys[kPanels];
+  for (int p = 0; p < kPanels; ++p) {
+    keys[p] = block.panel(panel + p) + block.shape.key_offset(0, dims.begin);
+  }
+  sums += panel * kPanelRows;
   int q = 0;
   for (; q + kFloat32Queries <= query_count; q += kFloat32Queries) {
-    Float32Queries<kTerm, kFloat32Queries>(block, panels, dims, queries + q,
-                                           sums + q * kScratchStride);
+    Float32Tile<kTerm, Sum, kFloat32Queries, kPanels>::Run(keys, dims.count, queries + q,
+                                                           sums + q * kScratchStride);
   }
-  if constexpr (kFloat32Queries > 2) {
-    for (; q + 2 <= query_count; q += 2) {
-      Float32Queries<kTerm, 2>(block, panels, dims, queries + q, sums + q * kScratchStride);
-    }
+  for (; q + 2 <= query_count; q += 2) {
+    Float32Tile<kTerm, Sum, 2, kPanels>::Run(keys, dims.count, queries + q,
+                                             sums + q * kScratchStride);
   }
   for (; q < query_count; ++q) {
-    Float32Queries<kTerm, 1>(block, panels, dims, queries + q, sums + q * kScratchStride);
+    Float32Tile<kTerm, Sum, 1, kPanels>::Run(keys, dims.count, queries + q,
+                                             sums + q * kScratchStride);
+  }
+}
+
+template <Term kTerm, typename Sum>
+void ScoreFloat32(const BlockView& block, PanelRange panels, DimRange dims,
+                  const float* const* queries, int query_count, Sum* sums) {
+  std::int64_t panel = panels.begin;
+  for (; panel + kFloat32Panels <= panels.end; panel += kFloat32Panels) {
+    Float32Panels<kTerm, Sum, kFloat32Panels>(block, panel, dims, queries, query_count, sums);
+  }
+  for (; panel < panels.end; ++panel) {
+    Float32Panels<kTerm, Sum, 1>(block, panel, dims, queries, query_count, sums);
   }
 }
 
@@ -233,14 +330,22 @@ void ScoreRowsOneTarget(Term term, SumIn sum_in, const BlockView& block, PanelRa
                         DimRange dims, const float* const* queries, int query_count, double* sums) {
   const bool product = term == Term::kProduct;
   if (sum_in == SumIn::kFloat32Runs) {
-    (product
-         ? ScoreFloat32<Term::kProduct>
-         : ScoreFloat32<Term::kSquaredDifference>)(block, panels, dims, queries, query_count, sums);
+    (product ? ScoreFloat32<Term::kProduct, double>
+             : ScoreFloat32<Term::kSquaredDifference, double>)(block, panels, dims, queries,
+                                                               query_count, sums);
   } else {
     (product
          ? ScoreFloat64<Term::kProduct>
          : ScoreFloat64<Term::kSquaredDifference>)(block, panels, dims, queries, query_count, sums);
   }
+}
+
+void ScoreRowsNarrowOneTarget(Term term, const BlockView& block, PanelRange panels, DimRange dims,
+                              const float* const* queries, int query_count, float* sums) {
+  (term == Term::kProduct ? ScoreFloat32<Term::kProduct, float>
+                          : ScoreFloat32<Term::kSquaredDifference, float>)(block, panels, dims,
+                                                                           queries, query_count,
+                                                                           sums);
 }
 
 void KeyNormsOneTarget(const BlockView& block, PanelRange panels, DimRange dims, double* norms) {
@@ -262,12 +367,19 @@ HWY_AFTER_NAMESPACE();
 namespace softlookup::kernels {
 
 HWY_EXPORT(ScoreRowsOneTarget);
+HWY_EXPORT(ScoreRowsNarrowOneTarget);
 HWY_EXPORT(KeyNormsOneTarget);
 
 void ScoreRows(Term term, SumIn sum_in, const BlockView& block, PanelRange panels, DimRange dims,
                const float* const* queries, int query_count, double* sums) {
   HWY_DYNAMIC_DISPATCH(ScoreRowsOneTarget)
   (term, sum_in, block, panels, dims, queries, query_count, sums);
+}
+
+void ScoreRowsNarrow(Term term, const BlockView& block, PanelRange panels, DimRange dims,
+                     const float* const* queries, int query_count, float* sums) {
+  HWY_DYNAMIC_DISPATCH(ScoreRowsNarrowOneTarget)
+  (term, block, panels, dims, queries, query_count, sums);
 }
 
 void KeyNorms(const BlockView& block, PanelRange panels, DimRange dims, double* norms) {

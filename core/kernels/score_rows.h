@@ -14,19 +14,21 @@ enum class Term {
 // How the sum is formed. The choice must depend on nothing but the query, the block and the shape,
 // or bits would depend on a query's neighbours.
 enum class SumIn {
-  // float32 over runs of kFloat32RunDims components, each the sum of chains of kFloat32ChainDims;
-  // float64 across runs. For terms whose run sums stay in float32's range. Off by at most
-  // kFloat32Roundings * 2^-24 times the sum of the terms' magnitudes.
+  // float32 over runs of kFloat32RunDims components: chains of kFloat32ChainDims, whose sums are
+  // added up in pairs, those in pairs, and so on; float64 across runs. For terms whose run sums
+  // stay
+  // in float32's range. Off by at most kFloat32Roundings * 2^-24 times the sum of the terms'
+  // magnitudes.
   kFloat32Runs,
   // float64 throughout: products of float32 are exact in it, and nothing overflows.
   kFloat64,
 };
-inline constexpr std::int64_t kFloat32ChainDims = 6;
-inline constexpr std::int64_t kFloat32RunDims = 4 * kFloat32ChainDims;
-// What a term goes through at most: a rounding for each one behind it in its chain and its own, and
-// for each chain of the run.
-inline constexpr std::int64_t kFloat32Roundings =
-    kFloat32ChainDims + kFloat32RunDims / kFloat32ChainDims;
+inline constexpr std::int64_t kFloat32ChainDims = 5;
+inline constexpr int kFloat32TreeLevels = 5;
+inline constexpr std::int64_t kFloat32RunDims = kFloat32ChainDims << kFloat32TreeLevels;
+// What a term goes through at most: its own rounding, one for each term behind it in its chain, and
+// one for each level of the tree.
+inline constexpr std::int64_t kFloat32Roundings = kFloat32ChainDims + kFloat32TreeLevels;
 
 // sums[q * kScratchStride + r] = sum over `dims` of term(queries[q], key of row r), for every row r
 // of `panels`. queries[q] points to dims.count floats; query_count is in [1, kTileQueries]. Rows
@@ -35,6 +37,10 @@ inline constexpr std::int64_t kFloat32Roundings =
 // Each sum is formed in the order of the components, whatever the vector width and query_count.
 void ScoreRows(Term term, SumIn sum_in, const BlockView& block, PanelRange panels, DimRange dims,
                const float* const* queries, int query_count, double* sums);
+
+// The same in SumIn::kFloat32Runs for at most kFloat32RunDims components, which need no float64.
+void ScoreRowsNarrow(Term term, const BlockView& block, PanelRange panels, DimRange dims,
+                     const float* const* queries, int query_count, float* sums);
 
 // norms[r] = |key of row r| over `dims`, in float64.
 void KeyNorms(const BlockView& block, PanelRange panels, DimRange dims, double* norms);

@@ -44,6 +44,7 @@ void Strip(const BlockView& block, PanelRange panels, std::int64_t dim,
     for (; panel < run_end; ++panel) {
       const float* HWY_RESTRICT value = block.panel(panel) + dim;
       const float* HWY_RESTRICT weight = weights + panel * kPanelRows;
+      HWY_UNROLL(16)
       for (std::int64_t row = 0; row < kPanelRows; ++row, value += value_dim, ++weight) {
         FloatVec component[kVecs];
         HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
@@ -57,8 +58,8 @@ void Strip(const BlockView& block, PanelRange panels, std::int64_t dim,
         }
       }
     }
-    for (int q = 0; q < kQueries; ++q) {
-      for (int v = 0; v < kVecs; ++v) {
+    HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) {
+      HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
         double* out = sums + q * sums_stride + v * kLanes;
         const auto low = hn::PromoteTo(dd, hn::LowerHalf(acc[q][v]));
         const auto high = hn::PromoteTo(dd, hn::UpperHalf(HalfFloatTag(), acc[q][v]));

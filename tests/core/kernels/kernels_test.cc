@@ -74,7 +74,7 @@ double ReferenceSum(Term term, const float* query, const float* key, std::int64_
 TEST_P(KernelTest, ScoresMatchTheReferenceAroundEveryWidth) {
   for (const Term term : {Term::kProduct, Term::kSquaredDifference}) {
     for (const SumIn sum_in : {SumIn::kFloat32Runs, SumIn::kFloat64}) {
-      for (const std::int64_t dim : {1, 2, 31, 32, 33, 64, 100}) {
+      for (const std::int64_t dim : {1, 2, 31, 64, 100, 170}) {
         for (const std::int64_t row_count : {1, 15, 16, 17, 47, 48, 49, 130}) {
           const PanelRows rows({.key_dim = dim, .value_dim = 3}, row_count, 7);
           for (int query_count = 1; query_count <= kTileQueries; ++query_count) {
@@ -119,6 +119,49 @@ TEST_P(KernelTest, ScoreBitsDoNotDependOnTheNumberOfQueries) {
     for (std::int64_t r = 0; r < kRows; ++r) {
       ASSERT_EQ(std::bit_cast<std::uint64_t>(alone[r]),
                 std::bit_cast<std::uint64_t>(together[q * kScratchStride + r]));
+    }
+  }
+}
+
+TEST_P(KernelTest, NarrowScoresHaveTheBitsOfTheOthers) {
+  for (const std::int64_t dim : {1, 4, 5, 19, 20, 21, 40, 64, 99, 128, 159, 160}) {
+    const PanelRows rows({.key_dim = dim, .value_dim = 1}, 150, 3);
+    const std::vector<float> queries = NormalFloats(7 * dim, 5);
+    std::vector<const float*> pointers;
+    for (int q = 0; q < 7; ++q) pointers.push_back(&queries[q * dim]);
+    const DimRange dims{.begin = 0, .count = dim};
+    for (const Term term : {Term::kProduct, Term::kSquaredDifference}) {
+      std::vector<double> wide(7 * kScratchStride);
+      std::vector<float> narrow(7 * kScratchStride);
+      ScoreRows(term, SumIn::kFloat32Runs, rows.view(), rows.panels(), dims, pointers.data(), 7,
+                wide.data());
+      ScoreRowsNarrow(term, rows.view(), rows.panels(), dims, pointers.data(), 7, narrow.data());
+      for (int q = 0; q < 7; ++q) {
+        for (std::size_t r = 0; r < 150; ++r) {
+          ASSERT_EQ(wide[q * kScratchStride + r], narrow[q * kScratchStride + r]) << dim;
+        }
+      }
+    }
+  }
+}
+
+// Terms that are alike round alike: nothing cancels.
+TEST_P(KernelTest, Float32ScoresKeepTheirBound) {
+  for (const std::int64_t dim : {17, 100, 128, 160, 161, 320, 1000}) {
+    for (const float component : {0.1f, 0.3f, 1 / 3.0f, 0.7f, 1.1f}) {
+      const std::vector<float> key(dim, component), query(dim, 0.9f);
+      std::vector<float> panel(kPanelRows * (dim + 1), component);
+      const BlockView view{.shape = {.key_dim = dim, .value_dim = 1},
+                           .full_panels = panel.data(),
+                           .full_panel_count = 1,
+                           .row_count = kPanelRows};
+      const float* pointer = query.data();
+      std::vector<double> sums(kScratchStride);
+      ScoreRows(Term::kProduct, SumIn::kFloat32Runs, view, {.begin = 0, .end = 1},
+                {.begin = 0, .count = dim}, &pointer, 1, sums.data());
+      const double expected = ReferenceSum(Term::kProduct, query.data(), key.data(), dim);
+      ASSERT_NEAR(sums[0], expected, kFloat32Roundings * 0x1p-24 * expected)
+          << dim << " times " << component;
     }
   }
 }
@@ -216,6 +259,30 @@ TEST_P(KernelTest, SoftmaxWeightsMatchExpToTwoUlp) {
   }
   EXPECT_NEAR(sums.weight, weight, weight * 1e-6);
   EXPECT_NEAR(sums.weighted, weighted, std::abs(weighted) * 1e-6);
+}
+
+TEST_P(KernelTest, WeightsOfSumsAreThoseOfTheirLogits) {
+  constexpr PanelRange kPanels{.begin = 1, .end = 6};
+  std::vector<float> sums = NormalFloats(kScratchStride, 3, 40);
+  sums[2] = 1e6f;  // Outside.
+  for (const double factor : {1 / std::sqrt(3.0), -1 / 7.0}) {
+    const SumRange range = RangeOfSums(kPanels, sums.data());
+    EXPECT_EQ(range.min, *std::min_element(sums.begin() + 16, sums.begin() + 96));
+    EXPECT_EQ(range.max, *std::max_element(sums.begin() + 16, sums.begin() + 96));
+    const double max = factor * (factor > 0 ? range.max : range.min);
+    std::vector<double> logits(kScratchStride);
+    for (std::size_t r = 16; r < 96; ++r) logits[r] = factor * sums[r];
+    std::vector<float> expected(kScratchStride), weights(kScratchStride);
+    const SoftmaxSums of_logits = MakeSoftmaxWeights(logits.data(), max, kPanels, expected.data());
+    const SoftmaxSums of_sums =
+        MakeSoftmaxWeightsOfSums(sums.data(), factor, max, kPanels, weights.data());
+    for (std::size_t r = 16; r < 96; ++r) {
+      const double size = 2 + std::abs(max) + std::abs(logits[r]);
+      ASSERT_NEAR(weights[r], expected[r], expected[r] * 2e-7 * size) << r;
+    }
+    EXPECT_NEAR(of_sums.weight, of_logits.weight, of_logits.weight * 1e-6);
+    EXPECT_NEAR(of_sums.weighted, of_logits.weighted, std::abs(of_logits.weighted) * 1e-6);
+  }
 }
 
 TEST_P(KernelTest, LinearWeightsAreTheLogits) {
