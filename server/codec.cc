@@ -61,10 +61,6 @@ void SetFloat64Row(const std::vector<double>& row, v1::Matrix& matrix) {
   matrix.set_data(row.data(), row.size() * sizeof(double));
 }
 
-absl::Status UnservedField(const std::string& field, absl::string_view what) {
-  return InvalidOption(field, absl::StrCat("this server ", what));
-}
-
 // Unknown enum values arrive as numbers.
 template <typename Enum>
 absl::StatusOr<Enum> DecodeEnum(const std::string& field, int value, Enum largest) {
@@ -267,10 +263,6 @@ absl::StatusOr<DecodedMatrix> DecodeMatrix(const std::string& field, const v1::M
 }
 
 absl::StatusOr<StoreConfig> DecodeStore(const v1::Store& store) {
-  if (store.storage_type() != v1::ELEMENT_TYPE_UNSPECIFIED &&
-      store.storage_type() != v1::ELEMENT_TYPE_FLOAT32) {
-    return UnservedField("store.storage_type", "keeps rows as FLOAT32 only");
-  }
   StoreConfig config{.name = store.name(),
                      .key_dim = store.key_dim(),
                      .value_dim = store.value_dim(),
@@ -278,6 +270,14 @@ absl::StatusOr<StoreConfig> DecodeStore(const v1::Store& store) {
   SOFTLOOKUP_ASSIGN_OR_RETURN(const Score score,
                               DecodeEnum("store.score", store.score(), Score::kSquaredEuclidean));
   if (score != Score::kUnspecified) config.score = score;
+  if (store.storage_type() != v1::ELEMENT_TYPE_UNSPECIFIED) {
+    if (store.storage_type() < 0 || store.storage_type() > 255) {
+      return InvalidOption("store.storage_type",
+                           absl::StrCat("there is no value ", store.storage_type()));
+    }
+    // Whether rows can be kept so is checked with the rest.
+    config.storage_type = static_cast<StorageType>(store.storage_type());
+  }
   if (store.has_temperature()) config.temperature = store.temperature();
   for (int i = 0; i < store.memories_size(); ++i) {
     SOFTLOOKUP_ASSIGN_OR_RETURN(
@@ -331,7 +331,7 @@ v1::Store EncodeStore(const StoreInfo& info) {
   store.set_num_heads(static_cast<std::uint32_t>(config.num_heads));
   store.set_score(static_cast<v1::Score>(config.score));
   store.set_temperature(config.temperature);
-  store.set_storage_type(v1::ELEMENT_TYPE_FLOAT32);
+  store.set_storage_type(static_cast<v1::ElementType>(config.storage_type));
   for (const MemorySpec& spec : config.memories) {
     v1::MemorySpec* message = store.add_memories();
     message->set_name(spec.name);

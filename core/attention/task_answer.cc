@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/attention/score_pair.h"
 #include "core/base/error.h"
+#include "core/kernels/panel_rows.h"
 
 namespace softlookup {
 namespace {
@@ -163,7 +164,8 @@ void TaskAnswer::AddValue(std::int64_t lane, std::uint64_t position, double weig
       task_.blocks.begin(), task_.blocks.end(), position,
       [](std::uint64_t p, const PositionedBlock& block) { return p < block.first_position; });
   const PositionedBlock& block = *(after - 1);
-  const float* value = block.view.value(block.FirstRowFrom(position)) + offset;
+  kernels::PanelRowReader reader(block.view.shape);
+  const float* value = reader.Read(block.view, block.FirstRowFrom(position)).value + offset;
   for (std::int64_t i = 0; i < head_value_dim_; ++i) sums[i] += weight * value[i];
 }
 

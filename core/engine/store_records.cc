@@ -125,7 +125,7 @@ class Loading {
     return MakeError(reasons::kDataLoss, absl::StrCat("its ", what, " is missing"));
   }
 
-  std::int64_t row_bytes() const { return 4 * (config_.config.key_dim + config_.config.value_dim); }
+  std::int64_t row_bytes() const { return PanelShapeOf(config_.config).row_bytes(); }
   std::string KeyOfRows(std::uint64_t position) const {
     return KeyOf(store_, RecordKind::kRows, position);
   }

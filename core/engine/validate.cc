@@ -247,6 +247,14 @@ absl::Status CheckStoreConfig(const StoreConfig& config) {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckDim("store.key_dim", config.key_dim, config.num_heads));
   SOFTLOOKUP_RETURN_IF_ERROR(CheckDim("store.value_dim", config.value_dim, config.num_heads));
   SOFTLOOKUP_RETURN_IF_ERROR(CheckTemperature("store.temperature", config.temperature));
+  switch (config.storage_type) {
+    case StorageType::kFloat32:
+    case StorageType::kBfloat16:
+    case StorageType::kInt8:
+      break;
+    default:
+      return InvalidOption("store.storage_type", "must be FLOAT32, BFLOAT16 or INT8");
+  }
   SOFTLOOKUP_RETURN_IF_ERROR(CheckMemories(config));
   if (config.projection != nullptr) {
     SOFTLOOKUP_RETURN_IF_ERROR(

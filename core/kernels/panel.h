@@ -4,17 +4,22 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/base/storage_type.h"
+
 namespace softlookup::kernels {
 
 // Rows are kept in panels of 16, in the layout that the kernels read:
 //
-//   values  [16 rows][value_dim]   row after row
-//   keys    [key_dim][16 rows]     transposed: one vector load gives one component of 16 keys
+//   values        [16 rows][value_dim]   row after row
+//   keys          [key_dim][16 rows]     transposed: one vector load gives one component of 16 keys
+//   key scales    [16 rows]              float32, INT8 alone: a component is its number times this
+//   value scales  [16 rows]              likewise
 //
-// both float32, the keys right after the values. Scoring runs over the components of 16 keys at
-// once, so the order in which one key's products are added is the same for every vector width,
-// every number of queries and every neighbour. Summing values runs along a row; a vector load at
-// the end of a row may read into the next one, or into the keys, and never leaves the panel.
+// one right after the other, components in the storage type's elements. Scoring runs over the
+// components of 16 keys at once, so the order in which one key's products are added is the same for
+// every vector width, every number of queries and every neighbour. Summing values runs along a row;
+// a vector load at the end of a row may read into the next one, or into the keys, and never leaves
+// the panel.
 //
 // Rows that a panel does not hold yet are zero.
 inline constexpr std::int64_t kPanelRows = 16;
@@ -22,22 +27,37 @@ inline constexpr std::int64_t kPanelRows = 16;
 struct PanelShape {
   std::int64_t key_dim = 0;
   std::int64_t value_dim = 0;
+  StorageType storage = StorageType::kFloat32;
 
-  std::int64_t floats() const { return kPanelRows * (key_dim + value_dim); }
-  std::int64_t keys_offset() const { return kPanelRows * value_dim; }
-  std::int64_t key_offset(std::int64_t row, std::int64_t dim) const {
-    return keys_offset() + dim * kPanelRows + row;
+  constexpr std::int64_t element_bytes() const {
+    return storage == StorageType::kFloat32 ? 4 : storage == StorageType::kBfloat16 ? 2 : 1;
   }
-  std::int64_t value_offset(std::int64_t row) const { return row * value_dim; }
+  std::int64_t row_bytes() const {
+    const std::int64_t scales = storage == StorageType::kInt8 ? 2 : 0;
+    return (key_dim + value_dim) * element_bytes() + scales * 4;
+  }
+  // All offsets are in bytes from the start of a panel.
+  std::int64_t bytes() const { return kPanelRows * row_bytes(); }
+  std::int64_t value_offset(std::int64_t row) const { return row * value_dim * element_bytes(); }
+  std::int64_t key_offset(std::int64_t row, std::int64_t dim) const {
+    return (kPanelRows * (value_dim + dim) + row) * element_bytes();
+  }
+  std::int64_t key_scale_offset(std::int64_t row) const {
+    return kPanelRows * (value_dim + key_dim) + row * 4;
+  }
+  std::int64_t value_scale_offset(std::int64_t row) const {
+    return key_scale_offset(kPanelRows + row);
+  }
 };
 
 // A block of up to kBlockRowsMax rows, not owned: `full_panel_count` panels back to back, then at
-// most one panel that is still filling, which may lie anywhere.
+// most one panel that is still filling, which may lie anywhere. Panels begin at multiples of 4
+// bytes.
 struct BlockView {
   PanelShape shape;
-  const float* full_panels = nullptr;
+  const std::byte* full_panels = nullptr;
   std::int64_t full_panel_count = 0;
-  const float* partial_panel = nullptr;  // Set if row_count is not a multiple of kPanelRows.
+  const std::byte* partial_panel = nullptr;  // Set if row_count is not a multiple of kPanelRows.
   std::int64_t row_count = 0;
   // Bounds over the rows of this block (or more): on |component| of the keys and of the values, and
   // on the norm of each head of a key.
@@ -46,12 +66,8 @@ struct BlockView {
   const float* key_norms_max = nullptr;  // One a head.
 
   std::int64_t panel_count() const { return (row_count + kPanelRows - 1) / kPanelRows; }
-  const float* panel(std::int64_t index) const {
-    return index < full_panel_count ? full_panels + index * shape.floats() : partial_panel;
-  }
-  // Row `index`'s value, `shape.value_dim` floats.
-  const float* value(std::int64_t index) const {
-    return panel(index / kPanelRows) + shape.value_offset(index % kPanelRows);
+  const std::byte* panel(std::int64_t index) const {
+    return index < full_panel_count ? full_panels + index * shape.bytes() : partial_panel;
   }
 };
 

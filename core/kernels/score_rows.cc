@@ -6,6 +6,7 @@
 #define HWY_TARGET_INCLUDE "core/kernels/score_rows.cc"
 // clang-format off
 #include "hwy/foreach_target.h"  // Comes first.
+#include "core/kernels/decode-inl.h"
 #include "core/kernels/vectors-inl.h"
 // clang-format on
 
@@ -27,7 +28,7 @@ constexpr int kFloat64Queries = 2;
 // Trees of so many levels are straight-line code.
 constexpr int kInlineLevels = 2;
 
-// Queries are widened to float64 this many components at a time.
+// Queries are widened to float64, and keys decoded for it, this many components at a time.
 constexpr std::int64_t kWideDims = 256;
 
 // Float32 or float64.
@@ -68,42 +69,52 @@ HWY_INLINE void Flush(FloatVec run, bool first_run, double* HWY_RESTRICT sums) {
   hn::StoreU(high, dd, sums + kHalfLanes);
 }
 
+// Where the keys of some panels begin.
+template <int kPanels>
+struct KeyPanels {
+  const std::byte* first[kPanels];
+  const float* scales[kPanels];  // Where they are kept as INT8.
+};
+
 // kQueries queries against kPanels panels: the sums of a chain are in registers.
 // The sums go to `Sum`s, which are doubles, or floats if there is one run.
-template <Term kTerm, typename Sum, int kQueries, int kPanels>
+// Keys are kept as `kStorage`.
+template <Term kTerm, typename Sum, int kQueries, int kPanels,
+          StorageType kStorage = StorageType::kFloat32>
 class Float32Tile {
  public:
-  // keys[p] and queries[q] are at the first of `dim_count` components.
-  static HWY_INLINE void Run(const float* const* HWY_RESTRICT keys, std::int64_t dim_count,
-                             const float* const* HWY_RESTRICT queries, Sum* HWY_RESTRICT sums) {
+  // One run of `dim_count` components from `first_dim` on: queries[q] is at component 0, the keys
+  // are at the first one of the run.
+  static HWY_INLINE void Run(const KeyPanels<kPanels>& keys, std::int64_t dim_count,
+                             const float* const* HWY_RESTRICT queries, std::int64_t first_dim,
+                             Sum* HWY_RESTRICT sums) {
+    const float* run_queries[kQueries];
+    for (int q = 0; q < kQueries; ++q) run_queries[q] = queries[q] + first_dim;
     // Sums that wait for one of as many chains: at level i, of 2^i.
     alignas(64) Pending pending;
-    for (std::int64_t run = 0; run < dim_count; run += kFloat32RunDims) {
-      const std::int64_t run_end = std::min(run + kFloat32RunDims, dim_count);
-      unsigned chains = 0;
-      std::int64_t dim = run;
-      for (; dim + (kFloat32ChainDims << kInlineLevels) <= run_end;
-           dim += kFloat32ChainDims << kInlineLevels) {
-        Sums sums_of_tree;
-        AddTree<kInlineLevels>(keys, queries, dim, pending, sums_of_tree);
-        Join(sums_of_tree, kInlineLevels, chains, pending);
-      }
-      for (; dim < run_end; dim += kFloat32ChainDims) {
-        Sums chain;
-        AddShortChain(keys, queries, dim, std::min(kFloat32ChainDims, run_end - dim), chain);
-        Join(chain, 0, chains, pending);
-      }
-      Sums total;
-      int level = 0;
-      while ((chains >> level & 1) == 0) ++level;
-      Load(pending[level], total);
-      while (chains >> ++level != 0) {
-        if ((chains >> level & 1) != 0) Add(pending[level], total);
-      }
-      HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) {
-        HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
-          Flush(total[q][v], run == 0, sums + q * kScratchStride + v * kLanes);
-        }
+    unsigned chains = 0;
+    std::int64_t dim = 0;
+    for (; dim + (kFloat32ChainDims << kInlineLevels) <= dim_count;
+         dim += kFloat32ChainDims << kInlineLevels) {
+      Sums sums_of_tree;
+      AddTree<kInlineLevels>(keys, run_queries, dim, pending, sums_of_tree);
+      Join(sums_of_tree, kInlineLevels, chains, pending);
+    }
+    for (; dim < dim_count; dim += kFloat32ChainDims) {
+      Sums chain;
+      AddShortChain(keys, run_queries, dim, std::min(kFloat32ChainDims, dim_count - dim), chain);
+      Join(chain, 0, chains, pending);
+    }
+    Sums total;
+    int level = 0;
+    while ((chains >> level & 1) == 0) ++level;
+    Load(pending[level], total);
+    while (chains >> ++level != 0) {
+      if ((chains >> level & 1) != 0) Add(pending[level], total);
+    }
+    HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) {
+      HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
+        Flush(total[q][v], first_dim == 0, sums + q * kScratchStride + v * kLanes);
       }
     }
   }
@@ -115,7 +126,7 @@ class Float32Tile {
   using Pending = float[kFloat32TreeLevels + 1][kQueries * kVecs * kLanes];
 
   template <bool kFirst>
-  static HWY_INLINE void AddDim(const float* const* HWY_RESTRICT keys,
+  static HWY_INLINE void AddDim(const KeyPanels<kPanels>& keys,
                                 const float* const* HWY_RESTRICT queries, std::int64_t dim,
                                 Sums& sums) {
     const FloatTag d;
@@ -123,8 +134,12 @@ class Float32Tile {
     asm volatile("" ::: "memory");
     FloatVec key[kVecs];
     HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
-      key[v] =
-          hn::LoadU(d, keys[v / kVecsPerPanel] + dim * kPanelRows + (v % kVecsPerPanel) * kLanes);
+      const int p = v / kVecsPerPanel;
+      const std::int64_t lane = v % kVecsPerPanel * kLanes;
+      const FloatVec scale =
+          kStorage == StorageType::kInt8 ? hn::LoadU(d, keys.scales[p] + lane) : hn::Zero(d);
+      key[v] = Decode<kStorage>(keys.first[p] + (dim * kPanelRows + lane) * ElementBytes(kStorage),
+                                scale);
     }
     HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) {
       const FloatVec query = hn::Set(d, queries[q][dim]);
@@ -137,7 +152,7 @@ class Float32Tile {
 
   // The sum of 2^kLevel whole chains; those at lower levels wait in `pending`.
   template <int kLevel>
-  static HWY_INLINE void AddTree(const float* const* HWY_RESTRICT keys,
+  static HWY_INLINE void AddTree(const KeyPanels<kPanels>& keys,
                                  const float* const* HWY_RESTRICT queries, std::int64_t dim,
                                  Pending& pending, Sums& sums) {
     if constexpr (kLevel == 0) {
@@ -170,7 +185,7 @@ class Float32Tile {
     chains += added;
   }
 
-  static HWY_INLINE void AddShortChain(const float* const* HWY_RESTRICT keys,
+  static HWY_INLINE void AddShortChain(const KeyPanels<kPanels>& keys,
                                        const float* const* HWY_RESTRICT queries, std::int64_t dim,
                                        std::int64_t dim_count, Sums& sums) {
     AddDim<true>(keys, queries, dim, sums);
@@ -205,27 +220,65 @@ class Float32Tile {
   }
 };
 
+// One run of components, as Float32Tile has it, of all queries.
+template <Term kTerm, typename Sum, int kPanels>
+void RunOfQueries(const KeyPanels<kPanels>& keys, std::int64_t dim_count,
+                  const float* const* queries, int query_count, std::int64_t first_dim, Sum* sums) {
+  int q = 0;
+  for (; q + kFloat32Queries <= query_count; q += kFloat32Queries) {
+    Float32Tile<kTerm, Sum, kFloat32Queries, kPanels>::Run(keys, dim_count, queries + q, first_dim,
+                                                           sums + q * kScratchStride);
+  }
+  for (; q + 2 <= query_count; q += 2) {
+    Float32Tile<kTerm, Sum, 2, kPanels>::Run(keys, dim_count, queries + q, first_dim,
+                                             sums + q * kScratchStride);
+  }
+  for (; q < query_count; ++q) {
+    Float32Tile<kTerm, Sum, 1, kPanels>::Run(keys, dim_count, queries + q, first_dim,
+                                             sums + q * kScratchStride);
+  }
+}
+
+// The same of one query, decoding keys in registers.
+template <Term kTerm, typename Sum, int kPanels>
+void RunOfOneQuery(StorageType storage, const KeyPanels<kPanels>& keys, std::int64_t dim_count,
+                   const float* const* query, std::int64_t first_dim, Sum* sums) {
+  switch (storage) {
+    case StorageType::kFloat32:
+      return Float32Tile<kTerm, Sum, 1, kPanels>::Run(keys, dim_count, query, first_dim, sums);
+    case StorageType::kBfloat16:
+      return Float32Tile<kTerm, Sum, 1, kPanels, StorageType::kBfloat16>::Run(
+          keys, dim_count, query, first_dim, sums);
+    case StorageType::kInt8:
+      return Float32Tile<kTerm, Sum, 1, kPanels, StorageType::kInt8>::Run(keys, dim_count, query,
+                                                                          first_dim, sums);
+  }
+}
+
 // All queries against kPanels panels from `panel` on: those stay in the nearest cache.
 template <Term kTerm, typename Sum, int kPanels>
 void Float32Panels(const BlockView& block, std::int64_t panel, DimRange dims,
                    const float* const* queries, int query_count, Sum* sums) {
-  const float* keys[kPanels];
-  for (int p = 0; p < kPanels; ++p) {
-    keys[p] = block.panel(panel + p) + block.shape.key_offset(0, dims.begin);
-  }
+  alignas(64) float decoded[kPanels][kFloat32RunDims * kPanelRows];
   sums += panel * kPanelRows;
-  int q = 0;
-  for (; q + kFloat32Queries <= query_count; q += kFloat32Queries) {
-    Float32Tile<kTerm, Sum, kFloat32Queries, kPanels>::Run(keys, dims.count, queries + q,
-                                                           sums + q * kScratchStride);
-  }
-  for (; q + 2 <= query_count; q += 2) {
-    Float32Tile<kTerm, Sum, 2, kPanels>::Run(keys, dims.count, queries + q,
-                                             sums + q * kScratchStride);
-  }
-  for (; q < query_count; ++q) {
-    Float32Tile<kTerm, Sum, 1, kPanels>::Run(keys, dims.count, queries + q,
-                                             sums + q * kScratchStride);
+  for (std::int64_t run = 0; run < dims.count; run += kFloat32RunDims) {
+    const std::int64_t first = dims.begin + run;
+    const std::int64_t count = std::min(kFloat32RunDims, dims.count - run);
+    KeyPanels<kPanels> keys;
+    for (int p = 0; p < kPanels; ++p) {
+      const std::byte* at = block.panel(panel + p);
+      keys.first[p] = at + block.shape.key_offset(0, first);
+      keys.scales[p] = reinterpret_cast<const float*>(at + block.shape.key_scale_offset(0));
+    }
+    if (query_count == 1) {
+      RunOfOneQuery<kTerm, Sum>(block.shape.storage, keys, count, queries, run, sums);
+      continue;
+    }
+    for (int p = 0; p < kPanels; ++p) {
+      keys.first[p] = reinterpret_cast<const std::byte*>(KeysOf(
+          block.shape, block.panel(panel + p), {.begin = first, .count = count}, decoded[p]));
+    }
+    RunOfQueries<kTerm, Sum>(keys, count, queries, query_count, run, sums);
   }
 }
 
@@ -282,13 +335,14 @@ void Float64Queries(const BlockView& block, PanelRange panels, DimRange dims,
               sums + q * kScratchStride + panels.end * kPanelRows, 0.0);
   }
   double wide[kQueries][kWideDims];
+  alignas(64) float decoded[kWideDims * kPanelRows];
   for (std::int64_t begin = 0; begin < dims.count; begin += kWideDims) {
     const std::int64_t count = std::min(kWideDims, dims.count - begin);
     for (int q = 0; q < kQueries; ++q) std::copy_n(queries[q] + begin, count, wide[q]);
     for (std::int64_t panel = panels.begin; panel < panels.end; ++panel) {
-      Float64Tile<kTerm, kQueries>(
-          block.panel(panel) + block.shape.key_offset(0, dims.begin + begin), count, wide,
-          sums + panel * kPanelRows);
+      const float* keys = KeysOf(block.shape, block.panel(panel),
+                                 {.begin = dims.begin + begin, .count = count}, decoded);
+      Float64Tile<kTerm, kQueries>(keys, count, wide, sums + panel * kPanelRows);
     }
   }
 }
@@ -311,13 +365,13 @@ void ScoreFloat64(const BlockView& block, PanelRange panels, DimRange dims,
   }
 }
 
-// The squares of the components of 16 keys, summed in float64.
-HWY_INLINE void SquareNorms(const float* HWY_RESTRICT keys, std::int64_t dim_count,
-                            double* HWY_RESTRICT squares) {
+// Adds the squares of the components of 16 keys to `squares`.
+HWY_INLINE void AddSquares(const float* HWY_RESTRICT keys, std::int64_t dim_count,
+                           double* HWY_RESTRICT squares) {
   const DoubleTag dd;
   const HalfFloatTag dh;
   for (std::size_t r = 0; r < kPanelRows; r += kHalfLanes) {
-    DoubleVec sum = hn::Zero(dd);
+    DoubleVec sum = hn::LoadU(dd, squares + r);
     for (std::int64_t dim = 0; dim < dim_count; ++dim) {
       const DoubleVec key = hn::PromoteTo(dd, hn::LoadU(dh, keys + dim * kPanelRows + r));
       sum = hn::MulAdd(key, key, sum);
@@ -350,9 +404,16 @@ void ScoreRowsNarrowOneTarget(Term term, const BlockView& block, PanelRange pane
 
 void KeyNormsOneTarget(const BlockView& block, PanelRange panels, DimRange dims, double* norms) {
   const DoubleTag dd;
+  alignas(64) float decoded[kWideDims * kPanelRows];
   for (std::int64_t panel = panels.begin; panel < panels.end; ++panel) {
     double* out = norms + panel * kPanelRows;
-    SquareNorms(block.panel(panel) + block.shape.key_offset(0, dims.begin), dims.count, out);
+    std::fill_n(out, kPanelRows, 0.0);
+    for (std::int64_t begin = 0; begin < dims.count; begin += kWideDims) {
+      const std::int64_t count = std::min(kWideDims, dims.count - begin);
+      AddSquares(KeysOf(block.shape, block.panel(panel),
+                        {.begin = dims.begin + begin, .count = count}, decoded),
+                 count, out);
+    }
     for (std::size_t r = 0; r < kPanelRows; r += kHalfLanes) {
       hn::StoreU(hn::Sqrt(hn::LoadU(dd, out + r)), dd, out + r);
     }

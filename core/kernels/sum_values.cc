@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/kernels/panel_rows.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernels/sum_values.cc"
 // clang-format off
 #include "hwy/foreach_target.h"  // Comes first.
+#include "core/kernels/decode-inl.h"
 #include "core/kernels/vectors-inl.h"
 // clang-format on
 
@@ -25,15 +28,17 @@ constexpr int kRegisterVecs = 2;
 constexpr int kLoneVecs = 8;
 #endif
 
-// kQueries queries, kVecs vectors of components, all rows of `panels`; the sums of a run stay in
-// registers.
-template <int kQueries, int kVecs>
+constexpr std::int64_t kRunPanels = kFloat32RunRows / kPanelRows;
+
+// kQueries queries, kVecs vectors of components from `dim` of a value on, all rows of `panels`; the
+// sums of a run stay in registers.
+template <StorageType kStorage, int kQueries, int kVecs>
 void Strip(const BlockView& block, PanelRange panels, std::int64_t dim,
            const float* HWY_RESTRICT weights, std::int64_t sums_stride, double* HWY_RESTRICT sums) {
   const FloatTag d;
   const DoubleTag dd;
-  constexpr std::int64_t kRunPanels = kFloat32RunRows / kPanelRows;
-  const std::int64_t value_dim = block.shape.value_dim;
+  constexpr std::int64_t kBytes = ElementBytes(kStorage);
+  const std::int64_t value_bytes = block.shape.value_dim * kBytes;
   std::int64_t panel = panels.begin;
   while (panel < panels.end) {
     const std::int64_t run_end = std::min((panel / kRunPanels + 1) * kRunPanels, panels.end);
@@ -42,13 +47,17 @@ void Strip(const BlockView& block, PanelRange panels, std::int64_t dim,
       HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) acc[q][v] = hn::Zero(d);
     }
     for (; panel < run_end; ++panel) {
-      const float* HWY_RESTRICT value = block.panel(panel) + dim;
+      const std::byte* HWY_RESTRICT value = block.panel(panel) + dim * kBytes;
+      const auto* HWY_RESTRICT scales =
+          reinterpret_cast<const float*>(block.panel(panel) + block.shape.value_scale_offset(0));
       const float* HWY_RESTRICT weight = weights + panel * kPanelRows;
       HWY_UNROLL(16)
-      for (std::int64_t row = 0; row < kPanelRows; ++row, value += value_dim, ++weight) {
+      for (std::int64_t row = 0; row < kPanelRows; ++row, value += value_bytes, ++weight) {
+        const FloatVec scale =
+            kStorage == StorageType::kInt8 ? hn::Set(d, scales[row]) : hn::Zero(d);
         FloatVec component[kVecs];
         HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
-          component[v] = hn::LoadU(d, value + v * kLanes);
+          component[v] = Decode<kStorage>(value + v * kLanes * kBytes, scale);
         }
         HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) {
           const FloatVec w = hn::Set(d, weight[q * kScratchStride]);
@@ -70,45 +79,65 @@ void Strip(const BlockView& block, PanelRange panels, std::int64_t dim,
   }
 }
 
-template <int kQueries, int kVecs>
+template <StorageType kStorage, int kQueries, int kVecs>
 HWY_INLINE std::int64_t Strips(const BlockView& block, PanelRange panels, DimRange dims,
                                std::int64_t vec, const float* weights, double* sums) {
   const std::int64_t vec_count = (dims.count + kLanes - 1) / kLanes;
   for (; vec + kVecs <= vec_count; vec += kVecs) {
-    Strip<kQueries, kVecs>(block, panels, dims.begin + vec * kLanes, weights,
-                           PaddedValueDim(dims.count), sums + vec * kLanes);
+    Strip<kStorage, kQueries, kVecs>(block, panels, dims.begin + vec * kLanes, weights,
+                                     PaddedValueDim(dims.count), sums + vec * kLanes);
   }
   return vec;
 }
 
-template <int kQueries>
+template <StorageType kStorage, int kQueries>
 void SumForQueries(const BlockView& block, PanelRange panels, DimRange dims, const float* weights,
                    double* sums) {
   constexpr int kVecs = kQueries == 1 ? kLoneVecs : kRegisterVecs;
-  std::int64_t vec = Strips<kQueries, kVecs>(block, panels, dims, 0, weights, sums);
-  if constexpr (kVecs > 4) vec = Strips<kQueries, 4>(block, panels, dims, vec, weights, sums);
-  if constexpr (kVecs > 2) vec = Strips<kQueries, 2>(block, panels, dims, vec, weights, sums);
-  Strips<kQueries, 1>(block, panels, dims, vec, weights, sums);
+  std::int64_t vec = Strips<kStorage, kQueries, kVecs>(block, panels, dims, 0, weights, sums);
+  if constexpr (kVecs > 4) {
+    vec = Strips<kStorage, kQueries, 4>(block, panels, dims, vec, weights, sums);
+  }
+  if constexpr (kVecs > 2) {
+    vec = Strips<kStorage, kQueries, 2>(block, panels, dims, vec, weights, sums);
+  }
+  Strips<kStorage, kQueries, 1>(block, panels, dims, vec, weights, sums);
+}
+
+template <StorageType kStorage>
+void SumValuesAs(const BlockView& block, PanelRange panels, DimRange dims, const float* weights,
+                 int query_count, double* sums) {
+  const std::int64_t stride = PaddedValueDim(dims.count);
+  int q = 0;
+  for (; q + kRegisterQueries <= query_count; q += kRegisterQueries) {
+    SumForQueries<kStorage, kRegisterQueries>(block, panels, dims, weights + q * kScratchStride,
+                                              sums + q * stride);
+  }
+  if constexpr (kRegisterQueries > 4) {
+    for (; q + 4 <= query_count; q += 4) {
+      SumForQueries<kStorage, 4>(block, panels, dims, weights + q * kScratchStride,
+                                 sums + q * stride);
+    }
+  }
+  for (; q + 2 <= query_count; q += 2) {
+    SumForQueries<kStorage, 2>(block, panels, dims, weights + q * kScratchStride,
+                               sums + q * stride);
+  }
+  for (; q < query_count; ++q) {
+    SumForQueries<kStorage, 1>(block, panels, dims, weights + q * kScratchStride,
+                               sums + q * stride);
+  }
 }
 
 void SumValuesOneTarget(const BlockView& block, PanelRange panels, DimRange dims,
                         const float* weights, int query_count, double* sums) {
-  const std::int64_t stride = PaddedValueDim(dims.count);
-  int q = 0;
-  for (; q + kRegisterQueries <= query_count; q += kRegisterQueries) {
-    SumForQueries<kRegisterQueries>(block, panels, dims, weights + q * kScratchStride,
-                                    sums + q * stride);
-  }
-  if constexpr (kRegisterQueries > 4) {
-    for (; q + 4 <= query_count; q += 4) {
-      SumForQueries<4>(block, panels, dims, weights + q * kScratchStride, sums + q * stride);
-    }
-  }
-  for (; q + 2 <= query_count; q += 2) {
-    SumForQueries<2>(block, panels, dims, weights + q * kScratchStride, sums + q * stride);
-  }
-  for (; q < query_count; ++q) {
-    SumForQueries<1>(block, panels, dims, weights + q * kScratchStride, sums + q * stride);
+  switch (block.shape.storage) {
+    case StorageType::kFloat32:
+      return SumValuesAs<StorageType::kFloat32>(block, panels, dims, weights, query_count, sums);
+    case StorageType::kBfloat16:
+      return SumValuesAs<StorageType::kBfloat16>(block, panels, dims, weights, query_count, sums);
+    case StorageType::kInt8:
+      return SumValuesAs<StorageType::kInt8>(block, panels, dims, weights, query_count, sums);
   }
 }
 
@@ -128,9 +157,10 @@ void SumValues(const BlockView& block, PanelRange panels, DimRange dims, const f
 
 void SumValuesFloat64(const BlockView& block, PanelRange panels, DimRange dims,
                       const double* weights, double* sums) {
+  PanelRowReader reader(block.shape);
   for (std::int64_t r = panels.begin * kPanelRows; r < panels.end * kPanelRows; ++r) {
     if (weights[r] == -std::numeric_limits<double>::infinity()) continue;
-    const float* value = block.value(r) + dims.begin;
+    const float* value = reader.Read(block, r).value + dims.begin;
     for (std::int64_t i = 0; i < dims.count; ++i) sums[i] += weights[r] * value[i];
   }
 }

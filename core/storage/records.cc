@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::uint32_t kFormatVersion = 1;
 constexpr std::uint8_t kRecordVersion = 1;
+// Of a configuration that says how rows are kept; one of FLOAT32 stays as it was.
+constexpr std::uint8_t kStorageTypeVersion = 2;
 constexpr std::uint8_t kHasIds = 1;
 constexpr std::uint8_t kHasLabels = 2;
 
@@ -20,21 +22,22 @@ absl::Status Damaged(absl::string_view what) {
   return MakeError(reasons::kDataLoss, absl::StrCat("a record of ", what, " cannot be read"));
 }
 
-Encoder Begin() {
+Encoder Begin(std::uint8_t version = kRecordVersion) {
   Encoder encoder;
-  encoder.Put(kRecordVersion);
+  encoder.Put(version);
   return encoder;
 }
 
-// A decoder behind the version. `what` is what the record is of.
-absl::StatusOr<Decoder> Open(absl::string_view value, absl::string_view what) {
+// A decoder behind the version, which is at most `known`. `what` is what the record is of.
+absl::StatusOr<Decoder> Open(absl::string_view value, absl::string_view what,
+                             std::uint8_t known = kRecordVersion) {
   Decoder decoder(value);
   const std::uint8_t version = decoder.Get<std::uint8_t>();
   if (!decoder.ok()) return Damaged(what);
-  if (version != kRecordVersion) {
+  if (version < kRecordVersion || version > known) {
     return MakeError(reasons::kDataLoss,
                      absl::StrCat("a record of ", what, " has version ", int{version},
-                                  "; this server reads up to ", int{kRecordVersion}));
+                                  "; this server reads up to ", int{known}));
   }
   return decoder;
 }
@@ -144,7 +147,8 @@ absl::StatusOr<NamedStore> ParseName(absl::string_view key, absl::string_view va
 
 std::string EncodeConfig(const ConfigRecord& record) {
   const StoreConfig& config = record.config;
-  Encoder encoder = Begin();
+  const bool is_float32 = config.storage_type == StorageType::kFloat32;
+  Encoder encoder = Begin(is_float32 ? kRecordVersion : kStorageTypeVersion);
   encoder.PutString(config.name);
   encoder.Put(config.key_dim);
   encoder.Put(config.value_dim);
@@ -172,12 +176,13 @@ std::string EncodeConfig(const ConfigRecord& record) {
     encoder.PutString(key);
     encoder.PutString(value);
   }
+  if (!is_float32) encoder.Put(static_cast<std::uint8_t>(config.storage_type));
   return encoder.Take();
 }
 
 absl::StatusOr<ConfigRecord> ParseConfig(absl::string_view value) {
   constexpr absl::string_view kWhat = "a configuration";
-  SOFTLOOKUP_ASSIGN_OR_RETURN(Decoder decoder, Open(value, kWhat));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(Decoder decoder, Open(value, kWhat, kStorageTypeVersion));
   ConfigRecord record;
   StoreConfig& config = record.config;
   config.name = std::string(decoder.GetString());
@@ -208,6 +213,9 @@ absl::StatusOr<ConfigRecord> ParseConfig(absl::string_view value) {
   for (std::uint32_t left = decoder.Get<std::uint32_t>(); left > 0 && decoder.ok(); --left) {
     std::string key(decoder.GetString());
     config.labels[std::move(key)] = std::string(decoder.GetString());
+  }
+  if (value[0] == kStorageTypeVersion) {
+    config.storage_type = static_cast<StorageType>(decoder.Get<std::uint8_t>());
   }
   if (!decoder.at_end()) return Damaged(kWhat);
   return record;

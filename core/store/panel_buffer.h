@@ -1,6 +1,7 @@
 #ifndef SOFTLOOKUP_CORE_STORE_PANEL_BUFFER_H_
 #define SOFTLOOKUP_CORE_STORE_PANEL_BUFFER_H_
 
+#include <cstddef>
 #include <cstdint>
 
 #include "core/kernels/panel.h"
@@ -17,8 +18,8 @@ class PanelBuffer {
   PanelBuffer& operator=(const PanelBuffer&) = delete;
   ~PanelBuffer();
 
-  float* panel(std::int64_t index) { return floats_ + index * panel_floats_; }
-  const float* panel(std::int64_t index) const { return floats_ + index * panel_floats_; }
+  std::byte* panel(std::int64_t index) { return bytes_ + index * panel_bytes_; }
+  const std::byte* panel(std::int64_t index) const { return bytes_ + index * panel_bytes_; }
   std::int64_t panel_count() const { return panel_count_; }
 
   // All of it is about to be written: has the kernel give large pages where it can, which costs a
@@ -33,13 +34,15 @@ class PanelBuffer {
   static bool CommitsAsWritten(const kernels::PanelShape& shape, std::int64_t panel_count);
 
  private:
-  PanelBuffer(std::int64_t panel_count, std::int64_t panel_floats);
+  PanelBuffer(std::int64_t panel_count, std::int64_t panel_bytes);
+
+  std::size_t size() const { return static_cast<std::size_t>(panel_count_ * panel_bytes_); }
 
   std::int64_t panel_count_;
-  std::int64_t panel_floats_;
-  void* memory_ = nullptr;  // What was allocated; floats_ is in it.
+  std::int64_t panel_bytes_;
+  void* memory_ = nullptr;  // What was allocated; bytes_ is in it.
   bool is_mapped_ = false;
-  float* floats_ = nullptr;
+  std::byte* bytes_ = nullptr;
 };
 
 }  // namespace softlookup

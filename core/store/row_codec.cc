@@ -1,6 +1,9 @@
 #include "core/store/row_codec.h"
 
+#include <cstddef>
 #include <cstring>
+
+#include "core/kernels/panel_rows.h"
 
 namespace softlookup {
 namespace {
@@ -28,46 +31,39 @@ void ForEachRun(std::uint64_t begin, std::uint64_t end, const Whole& whole, cons
 
 std::string EncodeComponents(const Snapshot& snapshot, std::uint64_t begin, std::uint64_t end) {
   const std::int64_t block_panels = snapshot.block_rows() / kPanelRows;
-  const kernels::PanelShape shape{.key_dim = snapshot.config().key_dim,
-                                  .value_dim = snapshot.config().value_dim};
+  const kernels::PanelShape shape = PanelShapeOf(snapshot.config());
   std::string components;
-  components.resize((end - begin) * static_cast<std::uint64_t>(shape.floats() / kPanelRows * 4));
-  char* next = components.data();
-  const auto put = [&next](const float* floats, std::int64_t count) {
-    std::memcpy(next, floats, count * sizeof(float));
-    next += count * sizeof(float);
-  };
+  components.resize((end - begin) * static_cast<std::uint64_t>(shape.row_bytes()));
+  auto* next = reinterpret_cast<std::byte*>(components.data());
   const auto panel_at = [&](std::int64_t panel) {
     return snapshot.HistoryAt(panel / block_panels).panel(panel % block_panels);
   };
   ForEachRun(
-      begin, end, [&](std::int64_t panel) { put(panel_at(panel), shape.floats()); },
+      begin, end,
+      [&](std::int64_t panel) {
+        std::memcpy(next, panel_at(panel), static_cast<std::size_t>(shape.bytes()));
+        next += shape.bytes();
+      },
       [&](std::int64_t panel, std::int64_t lane) {
-        const float* floats = panel_at(panel);
-        for (std::int64_t dim = 0; dim < shape.key_dim; ++dim) {
-          put(floats + shape.key_offset(lane, dim), 1);
-        }
-        put(floats + shape.value_offset(lane), shape.value_dim);
+        kernels::PackRow(shape, panel_at(panel), lane, next);
+        next += shape.row_bytes();
       });
   return components;
 }
 
 void DecodeComponents(absl::string_view components, const kernels::PanelShape& shape,
                       std::uint64_t begin, std::uint64_t end,
-                      absl::FunctionRef<float*(std::int64_t)> panel_of) {
-  const char* next = components.data();
-  const auto get = [&next](float* floats, std::int64_t count) {
-    std::memcpy(floats, next, count * sizeof(float));
-    next += count * sizeof(float);
-  };
+                      absl::FunctionRef<std::byte*(std::int64_t)> panel_of) {
+  const auto* next = reinterpret_cast<const std::byte*>(components.data());
   ForEachRun(
-      begin, end, [&](std::int64_t panel) { get(panel_of(panel), shape.floats()); },
+      begin, end,
+      [&](std::int64_t panel) {
+        std::memcpy(panel_of(panel), next, static_cast<std::size_t>(shape.bytes()));
+        next += shape.bytes();
+      },
       [&](std::int64_t panel, std::int64_t lane) {
-        float* floats = panel_of(panel);
-        for (std::int64_t dim = 0; dim < shape.key_dim; ++dim) {
-          get(floats + shape.key_offset(lane, dim), 1);
-        }
-        get(floats + shape.value_offset(lane), shape.value_dim);
+        kernels::UnpackRow(shape, next, lane, panel_of(panel));
+        next += shape.row_bytes();
       });
 }
 

@@ -1,6 +1,7 @@
 #ifndef SOFTLOOKUP_CORE_STORE_ROW_CODEC_H_
 #define SOFTLOOKUP_CORE_STORE_ROW_CODEC_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -19,7 +20,7 @@ std::string EncodeComponents(const Snapshot& snapshot, std::uint64_t begin, std:
 // are divided into panels from 0 on; panel_of(i) is where panel i is.
 void DecodeComponents(absl::string_view components, const kernels::PanelShape& shape,
                       std::uint64_t begin, std::uint64_t end,
-                      absl::FunctionRef<float*(std::int64_t)> panel_of);
+                      absl::FunctionRef<std::byte*(std::int64_t)> panel_of);
 
 }  // namespace softlookup
 

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/kernels/panel_rows.h"
 #include "core/memory/heap_bytes.h"
 
 namespace softlookup {
@@ -25,16 +26,22 @@ MemorySet MemorySetOf(const StoreConfig& config) {
   return MemorySet(specs, config.key_dim, config.value_dim);
 }
 
-void RowBounds::Add(const float* key, const float* value, const StoreConfig& config) {
+kernels::PanelShape PanelShapeOf(const StoreConfig& config) {
+  return {.key_dim = config.key_dim, .value_dim = config.value_dim, .storage = config.storage_type};
+}
+
+void RowBounds::Add(const kernels::PanelRow& row, const StoreConfig& config) {
   const auto raise = [](float& bound, float by) { bound = std::max(bound, by); };
-  for (std::int64_t i = 0; i < config.value_dim; ++i) raise(value_magnitude, std::abs(value[i]));
+  for (std::int64_t i = 0; i < config.value_dim; ++i)
+    raise(value_magnitude, std::abs(row.value[i]));
   key_norms_max.resize(config.num_heads);
   const std::int64_t head_dim = config.key_dim / config.num_heads;
   for (std::int64_t head = 0; head < config.num_heads; ++head) {
     double square = 0;
     for (std::int64_t i = head * head_dim; i < (head + 1) * head_dim; ++i) {
-      raise(key_magnitude, std::abs(key[i]));
-      square += static_cast<double>(key[i]) * key[i];
+      const float component = row.key[i * row.key_stride];
+      raise(key_magnitude, std::abs(component));
+      square += static_cast<double>(component) * component;
     }
     // Infinite beyond float32, which is a bound as well.
     raise(key_norms_max[head], static_cast<float>(std::sqrt(square)));
@@ -67,16 +74,11 @@ std::shared_ptr<const PackedRows> PackLiveRows(const PanelBuffer& panels,
   if (packed->offsets.empty()) return packed;
   auto buffer =
       std::make_shared<PanelBuffer>(shape, (packed->row_count() + kPanelRows - 1) / kPanelRows);
+  std::vector<std::byte> row(static_cast<std::size_t>(shape.row_bytes()));
   for (std::int64_t to = 0; to < packed->row_count(); ++to) {
     const std::int64_t from = packed->offsets[to];
-    const float* source = panels.panel(from / kPanelRows);
-    float* target = buffer->panel(to / kPanelRows);
-    std::copy_n(source + shape.value_offset(from % kPanelRows), shape.value_dim,
-                target + shape.value_offset(to % kPanelRows));
-    for (std::int64_t dim = 0; dim < shape.key_dim; ++dim) {
-      target[shape.key_offset(to % kPanelRows, dim)] =
-          source[shape.key_offset(from % kPanelRows, dim)];
-    }
+    kernels::PackRow(shape, panels.panel(from / kPanelRows), from % kPanelRows, row.data());
+    kernels::UnpackRow(shape, row.data(), to % kPanelRows, buffer->panel(to / kPanelRows));
   }
   packed->panels = std::move(buffer);
   return packed;
@@ -163,11 +165,10 @@ std::unique_ptr<RunningMemory> Snapshot::MemoryAsOf(std::uint64_t position,
   if (position == 0) return memory;
   const kernels::BlockView block = HistoryAt(block_index);
   const std::int64_t end = static_cast<std::int64_t>(position) - block_index * block_rows_;
-  for (std::int64_t row = 0; row < end; ++row) {
-    const float* panel = block.panel(row / kernels::kPanelRows);
-    const std::int64_t lane = row % kernels::kPanelRows;
-    memory->Add(panel + shape_.key_offset(lane, 0), kernels::kPanelRows,
-                panel + shape_.value_offset(lane));
+  kernels::PanelRowReader reader(shape_);
+  for (std::int64_t i = 0; i < end; ++i) {
+    const kernels::PanelRow row = reader.Read(block, i);
+    memory->Add(row.key, row.key_stride, row.value);
   }
   return memory;
 }
@@ -197,13 +198,12 @@ std::optional<std::uint64_t> Snapshot::IdAt(std::uint64_t position) const {
 }
 
 Row Snapshot::RowOf(const PositionedBlock& block, std::int64_t index) const {
-  const float* key = block.view.panel(index / kernels::kPanelRows) +
-                     shape_.key_offset(index % kernels::kPanelRows, 0);
-  const float* value = block.view.value(index);
+  kernels::PanelRowReader reader(shape_);
+  const kernels::PanelRow kept = reader.Read(block.view, index);
   Row row{.position = block.PositionOf(index)};
   row.key.resize(shape_.key_dim);
-  for (std::int64_t i = 0; i < shape_.key_dim; ++i) row.key[i] = key[i * kernels::kPanelRows];
-  row.value.assign(value, value + shape_.value_dim);
+  for (std::int64_t i = 0; i < shape_.key_dim; ++i) row.key[i] = kept.key[i * kept.key_stride];
+  row.value.assign(kept.value, kept.value + shape_.value_dim);
   TagsOfRow tags = TagsOf(row.position);
   row.id = tags.id;
   row.labels = std::move(tags.labels);

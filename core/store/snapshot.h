@@ -9,6 +9,7 @@
 #include "absl/container/inlined_vector.h"
 #include "core/attention/block_scan.h"
 #include "core/kernels/panel.h"
+#include "core/kernels/panel_rows.h"
 #include "core/memory/running_memory.h"
 #include "core/store/panel_buffer.h"
 #include "core/store/row_tags.h"
@@ -24,7 +25,7 @@ struct RowBounds {
   float value_magnitude = 0;
   std::vector<float> key_norms_max;  // One a head; none before the first row.
 
-  void Add(const float* key, const float* value, const StoreConfig& config);
+  void Add(const kernels::PanelRow& row, const StoreConfig& config);
   // Memory that they take, themselves included.
   std::int64_t bytes() const;
 };
@@ -71,6 +72,9 @@ struct TailView {
   std::shared_ptr<const RowTags> tags;
   std::shared_ptr<const RowMask> live;
 };
+
+// How a store's rows lie.
+kernels::PanelShape PanelShapeOf(const StoreConfig& config);
 
 // A store's memories before its first row: `average`, then those of the configuration.
 MemorySet MemorySetOf(const StoreConfig& config);

@@ -78,7 +78,7 @@ absl::Status StoreLoader::MakeRoom() {
 absl::Status StoreLoader::PutComponents(std::uint64_t first_position, std::uint64_t count,
                                         absl::string_view components) {
   const kernels::PanelShape& shape = writer_->shape_;
-  const auto row_bytes = static_cast<std::uint64_t>(shape.floats() / kPanelRows * 4);
+  const auto row_bytes = static_cast<std::uint64_t>(shape.row_bytes());
   if (!AreRows(first_position, count) || components.size() != count * row_bytes) {
     return Incomplete("rows of another shape", first_position);
   }
@@ -162,15 +162,11 @@ absl::StatusOr<std::unique_ptr<StoreWriter>> StoreLoader::Finish() {
     const kernels::PanelShape& shape = writer_->shape_;
     const std::int64_t rows = static_cast<std::int64_t>(row_count_ - last * block_rows());
     const std::shared_ptr<PanelBuffer> panels = panels_[last];
-    std::vector<float> key(shape.key_dim);
-    for (std::int64_t row = 0; row < rows; ++row) {
-      const float* panel = panels->panel(row / kPanelRows);
-      const float* value = panel + shape.value_offset(row % kPanelRows);
-      for (std::int64_t dim = 0; dim < shape.key_dim; ++dim) {
-        key[dim] = panel[shape.key_offset(row % kPanelRows, dim)];
-      }
-      memories->Add(key.data(), 1, value);
-      bounds.Add(key.data(), value, *state.config);
+    kernels::PanelRowReader reader(shape);
+    for (std::int64_t i = 0; i < rows; ++i) {
+      const kernels::PanelRow row = reader.Read(panels->panel(i / kPanelRows), i % kPanelRows);
+      memories->Add(row.key, row.key_stride, row.value);
+      bounds.Add(row, *state.config);
     }
     state.memories = std::move(memories);
     SealedBlock block = TakeBlock(last, std::move(bounds));
@@ -185,8 +181,7 @@ absl::StatusOr<std::unique_ptr<StoreWriter>> StoreLoader::Finish() {
       state.memories_before_tail = block.memories_before;
       if (rows % kPanelRows != 0) {
         state.partial_panel = std::make_shared<PanelBuffer>(shape, 1);
-        std::memcpy(state.partial_panel->panel(0), panels->panel(rows / kPanelRows),
-                    shape.floats() * sizeof(float));
+        std::memcpy(state.partial_panel->panel(0), panels->panel(rows / kPanelRows), shape.bytes());
       }
     }
   }

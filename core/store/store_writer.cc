@@ -53,12 +53,12 @@ std::int64_t ConfigBytes(const StoreConfig& config) {
 
 std::int64_t BlockRows(const kernels::PanelShape& shape) {
   std::int64_t rows = kernels::kBlockRowsMax;
-  while (rows > kPanelRows && rows / kPanelRows * shape.floats() * 4 > kBlockBytesMax) rows /= 2;
+  while (rows > kPanelRows && rows / kPanelRows * shape.bytes() > kBlockBytesMax) rows /= 2;
   return rows;
 }
 
 StoreWriter::StoreWriter(StoreConfig config, Memories memories)
-    : shape_{.key_dim = config.key_dim, .value_dim = config.value_dim},
+    : shape_(PanelShapeOf(config)),
       block_rows_(BlockRows(shape_)),
       keeps_memories_(memories == Memories::kKept) {
   SetConfig(std::move(config));
@@ -336,13 +336,13 @@ void StoreWriter::StartTail() {
   }
   auto larger = std::make_shared<PanelBuffer>(shape_, capacity);
   if (panels > 0) {
-    std::memcpy(larger->panel(0), state_.tail_panels->panel(0), panels * shape_.floats() * 4);
+    std::memcpy(larger->panel(0), state_.tail_panels->panel(0), panels * shape_.bytes());
   }
   state_.tail_panels = std::move(larger);
 }
 
-// Before it is part of the tail.
-void StoreWriter::AddToMemories(const float* key, const float* value) {
+// Before it counts as part of the tail.
+void StoreWriter::AddToMemories(const kernels::PanelRow& row) {
   if (state_.memories == nullptr) {
     state_.memories = std::make_shared<MemorySet>(MemorySetOf(*state_.config));
   } else if (memories_kept_) {
@@ -352,11 +352,10 @@ void StoreWriter::AddToMemories(const float* key, const float* value) {
   if (state_.tail_rows == 0 && state_.sealed.size() > 0) {
     state_.memories_before_tail = std::make_shared<const MemorySet>(*state_.memories);
   }
-  state_.memories->Add(key, 1, value);
+  state_.memories->Add(row.key, row.key_stride, row.value);
 }
 
 void StoreWriter::AppendRow(const float* key, const float* value) {
-  if (keeps_memories_) AddToMemories(key, value);
   if (state_.partial_panel == nullptr) {
     state_.partial_panel = std::make_shared<PanelBuffer>(shape_, 1);
   } else if (partial_panel_shown_) {
@@ -364,18 +363,20 @@ void StoreWriter::AppendRow(const float* key, const float* value) {
     partial_panel_shown_ = false;
   }
 
-  float* panel = state_.partial_panel->panel(0);
+  std::byte* panel = state_.partial_panel->panel(0);
   const std::int64_t lane = state_.tail_rows % kPanelRows;
-  std::memcpy(panel + shape_.value_offset(lane), value, shape_.value_dim * 4);
-  float* keys = panel + shape_.key_offset(lane, 0);
-  for (std::int64_t dim = 0; dim < shape_.key_dim; ++dim) keys[dim * kPanelRows] = key[dim];
-  state_.tail_bounds.Add(key, value, *state_.config);
+  kernels::PutRow(shape_, key, value, lane, panel);
+  // As it is kept, or as it came, which are the same bits but read faster.
+  const kernels::PanelRow row = shape_.storage == StorageType::kFloat32
+                                    ? kernels::PanelRow{.key = key, .value = value}
+                                    : reader_.Read(panel, lane);
+  if (keeps_memories_) AddToMemories(row);
+  state_.tail_bounds.Add(row, *state_.config);
   if (lane == kPanelRows - 1) {
     StartTail();
-    std::memcpy(state_.tail_panels->panel(state_.tail_rows / kPanelRows), panel,
-                shape_.floats() * 4);
+    std::memcpy(state_.tail_panels->panel(state_.tail_rows / kPanelRows), panel, shape_.bytes());
     // This copy is the writer's alone: see above.
-    std::memset(panel, 0, shape_.floats() * 4);
+    std::memset(panel, 0, shape_.bytes());
   }
   ++state_.tail_rows;
   if (state_.tail_rows == block_rows_) SealTail();

@@ -12,12 +12,13 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "core/base/matrix_view.h"
+#include "core/kernels/panel_rows.h"
 #include "core/store/snapshot.h"
 
 namespace softlookup {
 
 // The rows of a block: a power of two, as many as keep it in a core's second-level cache, so that a
-// batch of queries reads it from main memory once. Fixed by the dimensions, because the bits of an
+// batch of queries reads it from main memory once. Fixed by the shape, because the bits of an
 // answer depend on it.
 std::int64_t BlockRows(const kernels::PanelShape& shape);
 
@@ -143,7 +144,7 @@ class StoreWriter {
   absl::StatusOr<Admission> Admit(const RowBatch& batch) const;
   void TagRow(const RowBatch& batch, std::int64_t row);
   void AppendRow(const float* key, const float* value);
-  void AddToMemories(const float* key, const float* value);
+  void AddToMemories(const kernels::PanelRow& row);
   void StartTail();
   void SealTail();
   void TakeGrowingTags();
@@ -169,6 +170,7 @@ class StoreWriter {
 
   const kernels::PanelShape shape_;
   const std::int64_t block_rows_;
+  kernels::PanelRowReader reader_{shape_};
   const bool keeps_memories_;
 
   State state_;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "core/kernels/panel.h"
 #include "core/parallel/fork_join_pool.h"
 #include "softlookup/engine.h"
 #include "tests/benchmarks/measuring.h"
@@ -36,6 +37,17 @@ struct AttendFlags {
   int thread_count = 2;
   int repetitions = 7;
 
+  StorageType storage_type() const {
+    return storage == "float32"    ? StorageType::kFloat32
+           : storage == "bfloat16" ? StorageType::kBfloat16
+                                   : StorageType::kInt8;
+  }
+  // Of all rows together, as they are kept.
+  double row_bytes() const {
+    const kernels::PanelShape shape{
+        .key_dim = key_dim, .value_dim = value_dim, .storage = storage_type()};
+    return static_cast<double>(row_count * shape.row_bytes());
+  }
   double row_floats() const { return static_cast<double>(row_count * (key_dim + value_dim)); }
 };
 
@@ -52,13 +64,15 @@ double Repetition(absl::FunctionRef<double()> call) {
   return Median(std::move(seconds));
 }
 
-// Fills the store with rows, which the reference sees as well.
+// Fills the store with rows, which `of_rows` sees as they came, and `of_kept_rows` as they are
+// kept.
 void AppendRows(const AttendFlags& flags, ForkJoinPool& pool, Engine& engine,
-                SampledReference& reference) {
+                SampledReference& of_rows, SampledReference& of_kept_rows) {
   StoreConfig config;
   config.name = kStoreName;
   config.key_dim = flags.key_dim;
   config.value_dim = flags.value_dim;
+  config.storage_type = flags.storage_type();
   OrDie(engine.CreateStore(config));
   const std::int64_t batch_rows = std::clamp<std::int64_t>(
       kBatchFloats / (flags.key_dim + flags.value_dim), 1, engine.limits().rows_per_append_max);
@@ -73,7 +87,20 @@ void AppendRows(const AttendFlags& flags, ForkJoinPool& pool, Engine& engine,
         .values = {.data = values.data(), .rows = rows, .cols = flags.value_dim},
         .may_block = true};
     OrDie(AppendAndWait(engine, request));
-    reference.AddRows(request.keys, request.values, pool);
+    of_rows.AddRows(request.keys, request.values, pool);
+  }
+  const auto reader = OrDie(engine.ReadRows(kStoreName, {}));
+  for (;;) {
+    const std::vector<Row> rows = reader->Next(batch_rows);
+    if (rows.empty()) return;
+    std::vector<float> keys, values;
+    for (const Row& row : rows) {
+      keys.insert(keys.end(), row.key.begin(), row.key.end());
+      values.insert(values.end(), row.value.begin(), row.value.end());
+    }
+    const auto count = static_cast<std::int64_t>(rows.size());
+    of_kept_rows.AddRows({.data = keys.data(), .rows = count, .cols = flags.key_dim},
+                         {.data = values.data(), .rows = count, .cols = flags.value_dim}, pool);
   }
 }
 
@@ -82,17 +109,19 @@ void RunAttend(const AttendFlags& flags) {
   std::vector<float> queries;
   LookupRequest request{.store = kStoreName,
                         .options = {.score = Score::kScaledDot, .temperature = flags.temperature}};
-  std::unique_ptr<SampledReference> reference;
+  std::unique_ptr<SampledReference> of_rows, of_kept_rows;
   {
     ForkJoinPool pool(flags.thread_count, 1);  // Gone before anything is measured.
     queries = NormalFloats(flags.query_count * flags.key_dim, 1, pool);
     request.queries = {.data = queries.data(), .rows = flags.query_count, .cols = flags.key_dim};
-    reference =
-        std::make_unique<SampledReference>(request.queries, flags.value_dim, flags.temperature);
-    AppendRows(flags, pool, *engine, *reference);
+    for (auto* reference : {&of_rows, &of_kept_rows}) {
+      *reference =
+          std::make_unique<SampledReference>(request.queries, flags.value_dim, flags.temperature);
+    }
+    AppendRows(flags, pool, *engine, *of_rows, *of_kept_rows);
   }
 
-  const double row_bytes = 4 * flags.row_floats();
+  const double row_bytes = flags.row_bytes();
   ReadLimit read_limit(static_cast<std::int64_t>(row_bytes), flags.thread_count);
   LookupResult result;
   std::vector<double> lookup_seconds, read_seconds;
@@ -107,10 +136,12 @@ void RunAttend(const AttendFlags& flags) {
   const double flop = 2 * static_cast<double>(flags.query_count) * flags.row_floats();
   std::printf(
       "median_ms=%.4f gflops=%.1f gb_per_s=%.2f read_limit_gb_per_s=%.2f "
-      "max_relative_error=%.2e\n",
+      "max_relative_error=%.2e error_to_appended_rows=%.2e bytes_per_row=%.1f\n",
       1e3 * seconds, 1e-9 * flop / seconds, 1e-9 * row_bytes / seconds,
       1e-9 * static_cast<double>(read_limit.bytes()) / Median(read_seconds),
-      reference->MaxRelativeError(result.values));
+      of_kept_rows->MaxRelativeError(result.values), of_rows->MaxRelativeError(result.values),
+      static_cast<double>(OrDie(engine->GetStore(kStoreName)).byte_size) /
+          static_cast<double>(flags.row_count));
 }
 
 }  // namespace
@@ -126,7 +157,7 @@ void AddAttendBench(CLI::App& app) {
   command->add_option("--key-dim", flags->key_dim)->check(CLI::Range(std::int64_t{1}, kDimMax));
   command->add_option("--value-dim", flags->value_dim)->check(CLI::Range(std::int64_t{1}, kDimMax));
   command->add_option("--storage", flags->storage, "How rows are kept")
-      ->check(CLI::IsMember({"float32"}));
+      ->check(CLI::IsMember({"float32", "bfloat16", "int8"}));
   command->add_option("--kernel", flags->kernel, "What scans: auto is the fastest that is there")
       ->check(CLI::IsMember({"auto", "simd"}));
   command->add_option("--temperature", flags->temperature)

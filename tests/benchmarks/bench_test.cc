@@ -46,7 +46,7 @@ TEST(BenchTest, ALookupIsMeasuredBesideTheReadLimitAndTheFloat64Answer) {
                 "float32", "--kernel", "simd"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const auto figures = FiguresOf(result.out);
-  EXPECT_EQ(figures.size(), 5) << result.out;
+  EXPECT_EQ(figures.size(), 7) << result.out;
   EXPECT_THAT(figures, Contains(Pair("median_ms", AllOf(Gt(1e-3), Lt(1e4)))));
   EXPECT_THAT(figures, Contains(Pair("max_relative_error", AllOf(Gt(0), Lt(1e-5)))));
   EXPECT_THAT(figures, Contains(Pair("read_limit_gb_per_s", AllOf(Gt(1e-2), Lt(1e5)))));
@@ -54,6 +54,20 @@ TEST(BenchTest, ALookupIsMeasuredBesideTheReadLimitAndTheFloat64Answer) {
   const double seconds = 1e-3 * figures.at("median_ms");
   EXPECT_NEAR(figures.at("gflops"), 2e-9 * 5 * 3001 * (24 + 40) / seconds, 0.1);
   EXPECT_NEAR(figures.at("gb_per_s"), 4e-9 * 3001 * (24 + 40) / seconds, 0.1);
+}
+
+TEST(BenchTest, NarrowRowsAreMeasuredAgainstThoseKeptAndThoseThatCame) {
+  for (const auto& [storage, row_bytes] : {std::pair("bfloat16", 128), std::pair("int8", 72)}) {
+    const CommandResult result =
+        RunBench({"attend", "--queries", "3", "--rows", "3001", "--key-dim", "24", "--value-dim",
+                  "40", "--storage", storage, "--repetitions", "1"});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const auto figures = FiguresOf(result.out);
+    EXPECT_THAT(figures, Contains(Pair("max_relative_error", Lt(1e-5))));
+    EXPECT_THAT(figures, Contains(Pair("error_to_appended_rows", AllOf(Gt(1e-4), Lt(0.05)))));
+    EXPECT_THAT(figures,
+                Contains(Pair("bytes_per_row", AllOf(Gt(row_bytes), Lt(row_bytes * 1.1)))));
+  }
 }
 
 TEST(BenchTest, OneQueryIsMeasuredToo) {
@@ -64,9 +78,10 @@ TEST(BenchTest, OneQueryIsMeasuredToo) {
 }
 
 TEST(BenchTest, WhatIsNotThereIsRefusedWithWhatIs) {
-  const CommandResult storage = RunBench({"attend", "--storage", "int8"});
+  const CommandResult storage = RunBench({"attend", "--storage", "float64"});
   EXPECT_NE(storage.exit_code, 0);
-  EXPECT_THAT(storage.err, AllOf(HasSubstr("--storage"), HasSubstr("int8"), HasSubstr("float32")));
+  EXPECT_THAT(storage.err,
+              AllOf(HasSubstr("--storage"), HasSubstr("float64"), HasSubstr("float32")));
   const CommandResult kernel = RunBench({"attend", "--kernel", "abacus"});
   EXPECT_NE(kernel.exit_code, 0);
   EXPECT_THAT(kernel.err, AllOf(HasSubstr("--kernel"), HasSubstr("abacus"), HasSubstr("simd")));

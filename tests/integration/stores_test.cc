@@ -155,10 +155,10 @@ TEST_F(StoresTest, UpdatesOnlyWhatTheMaskNames) {
               StatusIs(absl::StatusCode::kInvalidArgument, "update_mask"));
 }
 
-TEST_F(StoresTest, RowsAreKeptAsFloat32Only) {
+TEST_F(StoresTest, RowsAreKeptAsTheStoreSays) {
   v1::Store store = StoreMessage("s", 1, 1);
-  for (const auto type : {v1::ELEMENT_TYPE_FLOAT64, v1::ELEMENT_TYPE_BFLOAT16,
-                          v1::ELEMENT_TYPE_INT8, static_cast<v1::ElementType>(99)}) {
+  for (const auto type : {v1::ELEMENT_TYPE_FLOAT64, static_cast<v1::ElementType>(99),
+                          static_cast<v1::ElementType>(257), static_cast<v1::ElementType>(-1)}) {
     store.set_storage_type(type);
     EXPECT_THAT(CreateStore(store),
                 IsGrpcError(grpc::StatusCode::INVALID_ARGUMENT, "store.storage_type"))
@@ -169,6 +169,30 @@ TEST_F(StoresTest, RowsAreKeptAsFloat32Only) {
     store.set_storage_type(type);
     ASSERT_THAT(CreateStore(store), IsGrpcOk());
     EXPECT_EQ(GetStore(store.name()).storage_type(), v1::ELEMENT_TYPE_FLOAT32);
+  }
+  // 1.005 is between the bfloat16 numbers 1 and 1.0078125; 127 is the largest of its row.
+  const std::vector<std::pair<v1::ElementType, std::vector<float>>> kept = {
+      {v1::ELEMENT_TYPE_FLOAT32, {1.005f, -127}},
+      {v1::ELEMENT_TYPE_BFLOAT16, {1.0078125f, -127}},
+      {v1::ELEMENT_TYPE_INT8, {1, -127}}};
+  for (const auto& [type, components] : kept) {
+    const std::string name = "two-" + v1::ElementType_Name(type);
+    store = StoreMessage(name, 2, 2);
+    store.set_storage_type(type);
+    ASSERT_THAT(CreateStore(store), IsGrpcOk());
+    EXPECT_EQ(GetStore(name).storage_type(), type);
+    v1::AppendRequest append;
+    append.set_store(name);
+    *append.mutable_keys() = Message({1.005f, -127}, 2);
+    *append.mutable_values() = Message({1.005f, -127}, 2);
+    ASSERT_THAT(Append(append), IsGrpcOk());
+    v1::ReadRowsRequest read;
+    read.set_store(name);
+    std::vector<v1::ReadRowsResponse> pages;
+    ASSERT_THAT(ReadRows(read, &pages), IsGrpcOk());
+    ASSERT_EQ(pages.at(0).rows_size(), 1);
+    EXPECT_EQ(Floats(pages[0].rows(0).key()), components);
+    EXPECT_EQ(Floats(pages[0].rows(0).value()), components);
   }
 }
 

@@ -247,15 +247,20 @@ TEST(DecodeStoreTest, KeepsDimensionsThatASignedIntWouldNotHold) {
 
 TEST(DecodeStoreTest, RefusesWhatItDoesNotServe) {
   const auto refusal = [](const char* text) { return DecodeStore(FromText<v1::Store>(text)); };
-  for (const char* type : {"FLOAT64", "BFLOAT16", "INT8"}) {
-    EXPECT_THAT(refusal((std::string("storage_type: ELEMENT_TYPE_") + type).c_str()),
-                IsAbout(reasons::kInvalidOption, "store.storage_type"));
-  }
-  EXPECT_THAT(refusal("storage_type: 99"), IsAbout(reasons::kInvalidOption, "store.storage_type"));
   EXPECT_THAT(refusal("projection { query { cols: 2 } key { cols: 3 } value { cols: 2 } }"),
               IsAbout(reasons::kShapeMismatch, "store.projection.key"));
   EXPECT_THAT(refusal("score: 6"), IsAbout(reasons::kInvalidOption, "store.score"));
   EXPECT_THAT(refusal("score: -1"), IsAbout(reasons::kInvalidOption, "store.score"));
+}
+
+TEST(DecodeStoreTest, TakesTheStorageTypeThatIsAskedFor) {
+  const auto type_of = [](const char* text) {
+    return DecodeStore(FromText<v1::Store>(text))->storage_type;
+  };
+  EXPECT_EQ(type_of(""), StorageType::kFloat32);
+  EXPECT_EQ(type_of("storage_type: ELEMENT_TYPE_FLOAT32"), StorageType::kFloat32);
+  EXPECT_EQ(type_of("storage_type: ELEMENT_TYPE_BFLOAT16"), StorageType::kBfloat16);
+  EXPECT_EQ(type_of("storage_type: ELEMENT_TYPE_INT8"), StorageType::kInt8);
 }
 
 TEST(DecodeStoreTest, TakesEveryKindOfMemory) {

@@ -61,7 +61,7 @@ struct AppendRequest {
   // duplicate. Both or neither; a sequence is at least 1.
   std::string writer;
   std::uint64_t sequence = 0;
-  bool durable = true;                 // Acknowledged when it is on disk, or when it is visible.
+  bool durable = true;  // Acknowledged when it is on disk, or when it is visible.
   // The caller's thread may do the writing, if that is quicker than handing it over: it then waits
   // for the disk.
   bool may_block = false;
@@ -207,8 +207,8 @@ class Engine {
   // `on_turn` runs once, here or on another thread, when the append has its turn: those that are
   // called after it come after this one. That is at once but for inputs that take long to project.
   // `callback` runs once, when the rows are acknowledged or refused: in the order of the turns, and
-  // while other writes wait, so it must be quick and must not wait for one. It runs here if too much
-  // waits already, with QUEUE_FULL, or if the request may block; else on another thread.
+  // while other writes wait, so it must be quick and must not wait for one. It runs here if too
+  // much waits already, with QUEUE_FULL, or if the request may block; else on another thread.
   virtual void Append(const AppendRequest& request, AppendCallback callback,
                       absl::AnyInvocable<void()> on_turn) = 0;
   void Append(const AppendRequest& request, AppendCallback callback) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "core/base/storage_type.h"
 #include "softlookup/attention.h"
 #include "softlookup/memory.h"
 
@@ -30,6 +31,7 @@ struct StoreConfig {
   std::int64_t num_heads = 1;  // At least 1.
   Score score = Score::kScaledDot;
   double temperature = 1;
+  StorageType storage_type = StorageType::kFloat32;
   std::vector<MemorySpec> memories;              // Beside the built-in `average`.
   std::shared_ptr<const Projection> projection;  // Null: none.
   std::map<std::string, std::string> labels;

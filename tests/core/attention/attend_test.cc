@@ -28,23 +28,35 @@ using ::softlookup::testing::StatusIs;
 class Rows {
  public:
   Rows(std::int64_t row_count, std::int64_t key_dim, std::int64_t value_dim,
-       std::vector<float> keys, std::vector<float> values)
+       std::vector<float> keys, std::vector<float> values,
+       StorageType storage = StorageType::kFloat32)
       : keys_(std::move(keys)),
         values_(std::move(values)),
         // Bounds for as many heads as a task may ask for.
         store_({.name = "s",
                 .key_dim = key_dim,
                 .value_dim = value_dim,
-                .num_heads = key_dim % 4 == 0 ? 4 : 1}),
+                .num_heads = key_dim % 4 == 0 ? 4 : 1,
+                .storage_type = storage}),
         snapshot_(store_
                       .Append({.keys = this->keys(row_count, key_dim),
                                .values = this->values(row_count, value_dim)})
                       ->snapshot),
-        blocks_(snapshot_->BlocksOf(0, row_count)) {}
+        blocks_(snapshot_->BlocksOf(0, row_count)) {
+    // From here on, what counts is what is kept.
+    auto key = keys_.begin(), value = values_.begin();
+    for (const PositionedBlock& block : blocks_) {
+      for (std::int64_t r = 0; r < block.view.row_count; ++r) {
+        const Row row = snapshot_->RowOf(block, r);
+        key = std::copy(row.key.begin(), row.key.end(), key);
+        value = std::copy(row.value.begin(), row.value.end(), value);
+      }
+    }
+  }
   Rows(std::int64_t row_count, std::int64_t key_dim, std::int64_t value_dim, std::uint64_t seed,
-       double deviation = 1)
+       double deviation = 1, StorageType storage = StorageType::kFloat32)
       : Rows(row_count, key_dim, value_dim, NormalFloats(row_count * key_dim, seed, deviation),
-             NormalFloats(row_count * value_dim, seed + 1, deviation)) {}
+             NormalFloats(row_count * value_dim, seed + 1, deviation), storage) {}
 
   // Only rows with allowed[j] count.
   void Allow(const std::vector<bool>& allowed) {
@@ -76,12 +88,15 @@ class Rows {
             .answer_bytes_max = std::int64_t{64} << 20};
   }
 
-  ReferenceAnswer Reference(const AttentionTask& task) const {
+  // `allowed` as Allow has it.
+  ReferenceAnswer Reference(const AttentionTask& task,
+                            const std::vector<bool>& allowed = {}) const {
     return ReferenceAttend({.options = task.options,
                             .queries = task.queries,
                             .keys = keys(snapshot_->row_count(), task.key_dim),
                             .values = values(snapshot_->row_count(), task.value_dim),
                             .num_heads = task.num_heads,
+                            .allowed = allowed,
                             .age_end = task.end});
   }
 
@@ -153,6 +168,31 @@ TEST_P(GoldenTest, HoldsInTheCore) {
   }
 }
 
+// The float64 answer over the rows as they are kept.
+TEST_P(GoldenTest, HoldsInEveryStorageTypeForTheRowsThatItKeeps) {
+  const GoldenLookup& golden = GetParam();
+  auto options = ResolveOptions(golden.options, Score::kScaledDot, 1, Limits());
+  ASSERT_THAT(options, IsOk());
+  for (const StorageType storage : {StorageType::kBfloat16, StorageType::kInt8}) {
+    Rows rows(golden.row_count, golden.key_dim, golden.value_dim, golden.keys, golden.values,
+              storage);
+    if (!golden.allowed.empty()) rows.Allow(golden.allowed);
+    const AttentionTask task = rows.Task(golden.queries, *options, golden.num_heads);
+    const AttentionAnswer answer = MustAttend(task);
+    const ReferenceAnswer expected = rows.Reference(task, golden.allowed);
+    EXPECT_LE(RelativeError(answer.values, expected.values), 1e-5);
+    ASSERT_EQ(answer.stats.size(), expected.stats.size());
+    for (std::size_t i = 0; i < answer.stats.size(); ++i) {
+      EXPECT_EQ(answer.stats[i].counted_rows, expected.stats[i].counted_rows);
+      if (std::isinf(expected.stats[i].log_sum_exp)) {
+        EXPECT_EQ(answer.stats[i].log_sum_exp, expected.stats[i].log_sum_exp);
+      } else {
+        EXPECT_NEAR(answer.stats[i].log_sum_exp, expected.stats[i].log_sum_exp, 1e-5);
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Lookups, GoldenTest,
                          ::testing::ValuesIn(softlookup::testing::ReadGoldenLookups()),
                          [](const auto& info) { return "Case" + std::to_string(info.index); });
@@ -181,19 +221,22 @@ std::vector<ResolvedOptions> ManyOptions() {
 
 TEST(AttendTest, MatchesTheReferenceOverManyBlocks) {
   constexpr std::int64_t kRows = 2500, kKeyDim = 48, kValueDim = 20;
-  const Rows rows(kRows, kKeyDim, kValueDim, 1);
   const std::vector<float> queries = NormalFloats(13 * kKeyDim, 2);
-  for (const ResolvedOptions& options : ManyOptions()) {
-    for (const std::int64_t num_heads : {1, 4}) {
-      const AttentionTask task = rows.Task(queries, options, num_heads);
-      const AttentionAnswer answer = MustAttend(task);
-      const ReferenceAnswer expected = rows.Reference(task);
-      ASSERT_LE(RelativeError(answer.values, expected.values), 1e-5)
-          << "score " << static_cast<int>(options.score) << " mode "
-          << static_cast<int>(options.mode) << " top_k " << options.top_k;
-      for (std::size_t i = 0; i < expected.stats.size(); ++i) {
-        ASSERT_EQ(answer.stats[i].counted_rows, expected.stats[i].counted_rows);
-        ASSERT_NEAR(answer.stats[i].entropy, expected.stats[i].entropy, 1e-5);
+  for (const StorageType storage :
+       {StorageType::kFloat32, StorageType::kBfloat16, StorageType::kInt8}) {
+    const Rows rows(kRows, kKeyDim, kValueDim, 1, 1, storage);
+    for (const ResolvedOptions& options : ManyOptions()) {
+      for (const std::int64_t num_heads : {1, 4}) {
+        const AttentionTask task = rows.Task(queries, options, num_heads);
+        const AttentionAnswer answer = MustAttend(task);
+        const ReferenceAnswer expected = rows.Reference(task);
+        ASSERT_LE(RelativeError(answer.values, expected.values), 1e-5)
+            << "score " << static_cast<int>(options.score) << " mode "
+            << static_cast<int>(options.mode) << " top_k " << options.top_k;
+        for (std::size_t i = 0; i < expected.stats.size(); ++i) {
+          ASSERT_EQ(answer.stats[i].counted_rows, expected.stats[i].counted_rows);
+          ASSERT_NEAR(answer.stats[i].entropy, expected.stats[i].entropy, 1e-5);
+        }
       }
     }
   }

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -33,12 +34,15 @@ namespace fs = std::filesystem;
 // appends of 1 to 200 rows; the engine is closed halfway. Row p has id kFirstId + p, and every
 // tenth has labels, but the last replaces row kReplaced; in the end, rows [kDeletedBegin,
 // kDeletedEnd) are deleted. Store "settings" has all that a configuration can hold, and no rows.
-// Store "deleted" is.
+// Store "deleted" is. From v2 on, stores of kNarrow have their first kNarrowRows rows.
 constexpr std::uint64_t kRows = 2'100, kHalf = 1'050;
 constexpr std::int64_t kKeyDim = 4, kValueDim = 2;
 constexpr std::uint64_t kFirstId = 1'000'000'000'000;
 constexpr std::uint64_t kReplaced = 500, kDeletedBegin = 1'000, kDeletedEnd = 1'040;
 constexpr double kDecay = 0.75;
+constexpr std::uint64_t kNarrowRows = 39;
+const std::pair<const char*, StorageType> kNarrow[] = {{"bfloat16", StorageType::kBfloat16},
+                                                       {"int8", StorageType::kInt8}};
 
 // Multiples of 1/32 below 1, so that sums of them are exact, whatever adds them.
 float Component(std::uint64_t row, std::int64_t column) {
@@ -148,6 +152,16 @@ void WriteHistory(const std::string& directory, const std::string& killed) {
   AppendRequest replacing = last.Request(kRows);
   replacing.ids = absl::MakeConstSpan(&replaced_id, 1);
   ASSERT_THAT(AppendAndWait(*engine, replacing), IsOk());
+  for (const auto& [name, type] : kNarrow) {
+    StoreConfig config = RowsConfig();
+    config.name = name;
+    config.storage_type = type;
+    ASSERT_THAT(engine->CreateStore(config), IsOk());
+    const Rows rows(0, kNarrowRows);
+    AppendRequest request = rows.Request(kNarrowRows);
+    request.store = name;
+    ASSERT_THAT(AppendAndWait(*engine, request), IsOk());
+  }
   RowFilter filter;
   filter.begin = kDeletedBegin;
   filter.end = kDeletedEnd;
@@ -174,6 +188,26 @@ void CheckRows(Engine& engine) {
     for (std::int64_t i = 0; i < kValueDim; ++i) ASSERT_EQ(row.value[i], ValueOf(position, i));
   }
   EXPECT_TRUE((*reader)->Next(1).empty());
+}
+
+// BFLOAT16 keeps these rows as they are, INT8 to half of a scale.
+void CheckNarrowRows(Engine& engine) {
+  for (const auto& [name, type] : kNarrow) {
+    EXPECT_EQ(engine.GetStore(name)->config.storage_type, type);
+    const auto reader = engine.ReadRows(name, {});
+    ASSERT_THAT(reader, IsOk());
+    const std::vector<Row> rows = (*reader)->Next(kNarrowRows + 1);
+    ASSERT_EQ(rows.size(), kNarrowRows);
+    const double error = type == StorageType::kBfloat16 ? 0 : 1.0001 / 254;
+    for (std::uint64_t row = 0; row < kNarrowRows; ++row) {
+      for (std::int64_t i = 0; i < kKeyDim; ++i) {
+        ASSERT_NEAR(rows[row].key[i], KeyOf(row, i), error);
+      }
+      for (std::int64_t i = 0; i < kValueDim; ++i) {
+        ASSERT_NEAR(rows[row].value[i], ValueOf(row, i), error);
+      }
+    }
+  }
 }
 
 // A memory of the rows before `end` that keeps `keep` of itself at each.
@@ -227,21 +261,22 @@ void CheckSettings(const StoreConfig& config) {
   EXPECT_EQ(config.labels, expected.labels);
 }
 
-void CheckHistory(const std::string& directory) {
+void CheckHistory(const std::string& directory, bool has_narrow) {
   auto engine = Open(directory);
   ASSERT_NE(engine, nullptr);
   const auto stores = engine->ListStores("", "", 10);
   ASSERT_THAT(stores, IsOk());
-  ASSERT_EQ(stores->stores.size(), 2u);
-  const StoreInfo& rows = stores->stores[0];
-  EXPECT_EQ(rows.config.name, "rows");
-  EXPECT_EQ(rows.config.score, Score::kDot);
-  EXPECT_EQ(rows.row_count, kRows);
-  EXPECT_EQ(rows.live_row_count, kRows - 1 - (kDeletedEnd - kDeletedBegin));
-  EXPECT_EQ(stores->stores[1].config.name, "settings");
-  EXPECT_EQ(stores->stores[1].row_count, 0u);
-  CheckSettings(stores->stores[1].config);
+  ASSERT_EQ(stores->stores.size(), has_narrow ? 4u : 2u);
+  const auto rows = engine->GetStore("rows"), settings = engine->GetStore("settings");
+  ASSERT_THAT(rows, IsOk());
+  EXPECT_EQ(rows->config.score, Score::kDot);
+  EXPECT_EQ(rows->row_count, kRows);
+  EXPECT_EQ(rows->live_row_count, kRows - 1 - (kDeletedEnd - kDeletedBegin));
+  ASSERT_THAT(settings, IsOk());
+  EXPECT_EQ(settings->row_count, 0u);
+  CheckSettings(settings->config);
   CheckRows(*engine);
+  if (has_narrow) CheckNarrowRows(*engine);
   for (const std::uint64_t end : {kRows, kHalf, std::uint64_t{1'024}, std::uint64_t{7}}) {
     CheckMemory(*engine, "average", end, Divided(Forgetting(end, 1)));
     CheckMemory(*engine, "sum", end, Forgetting(end, kDecay));
@@ -272,9 +307,9 @@ TEST(FormatTest, OpensWhatEarlierVersionsWrote) {
     fs::copy(version.path(), copy, fs::copy_options::recursive);
     LoadObserver ignore;
     EXPECT_THAT(Engine::Verify(copy, ignore), IsOk());
-    CheckHistory(copy);
+    CheckHistory(copy, version.path().filename() != "v1");
   }
-  EXPECT_GE(count, 1);
+  EXPECT_GE(count, 2);
 }
 
 TEST(FormatTest, OpensWhatThisVersionWrites) {
@@ -283,8 +318,8 @@ TEST(FormatTest, OpensWhatThisVersionWrites) {
   const std::string data = directory.path() + "/data", killed = directory.path() + "/killed";
   WriteHistory(data, killed);
   if (golden != nullptr) fs::copy(killed, golden, fs::copy_options::recursive);
-  CheckHistory(data);
-  CheckHistory(killed);
+  CheckHistory(data, true);
+  CheckHistory(killed, true);
 }
 
 }  // namespace

@@ -72,10 +72,13 @@ class Twins {
   std::uint64_t Number(std::uint64_t count) { return generator_() % count; }
 
   void Create(const std::string& name) {
+    constexpr StorageType kTypes[] = {StorageType::kFloat32, StorageType::kBfloat16,
+                                      StorageType::kInt8};
     StoreConfig config{.name = name,
                        .key_dim = static_cast<std::int64_t>(1 + Number(20)),
                        .value_dim = static_cast<std::int64_t>(1 + Number(6)),
                        .temperature = 0.5,
+                       .storage_type = kTypes[Number(3)],
                        .labels = {{"made", std::to_string(Number(9))}}};
     if (config.key_dim % 2 == 0 && config.value_dim % 2 == 0) config.num_heads = 2;
     if (Number(2) == 0) {

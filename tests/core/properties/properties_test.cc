@@ -123,7 +123,8 @@ void ExpectSameValues(const LookupResult& actual, const LookupResult& expected, 
   }
 }
 
-class PropertyTest : public ::testing::Test {
+// The parameter is how the store keeps its rows.
+class PropertyTest : public ::testing::TestWithParam<StorageType> {
  protected:
   PropertyTest() : engine_(Engine::Create({.thread_count = 2})) {}
 
@@ -145,6 +146,7 @@ class PropertyTest : public ::testing::Test {
                                       .key_dim = shape.key_dim,
                                       .value_dim = shape.value_dim,
                                       .num_heads = shape.num_heads,
+                                      .storage_type = GetParam(),
                                       .memories = memories}),
                 IsOk());
   }
@@ -173,6 +175,23 @@ class PropertyTest : public ::testing::Test {
       ASSERT_THAT(softlookup::testing::AppendAndWait(*engine_, request), IsOk());
       begin += count;
     }
+  }
+
+  // The rows become what the store keeps of them.
+  void ReadBack(Draw& draw, std::vector<float>& keys, std::vector<float>& values) {
+    std::vector<float> kept_keys, kept_values;
+    const auto reader = engine_->ReadRows("s", {});
+    ASSERT_THAT(reader, IsOk());
+    for (const Row& row : ReadAll(**reader, draw)) {
+      kept_keys.insert(kept_keys.end(), row.key.begin(), row.key.end());
+      kept_values.insert(kept_values.end(), row.value.begin(), row.value.end());
+    }
+    if (GetParam() == StorageType::kFloat32) {
+      ASSERT_EQ(kept_keys, keys);
+      ASSERT_EQ(kept_values, values);
+    }
+    keys = std::move(kept_keys);
+    values = std::move(kept_values);
   }
 
   LookupResult Lookup(const std::vector<float>& queries, const Shape& shape,
@@ -293,7 +312,7 @@ std::vector<bool> RowsOf(const RowFilter& filter, const TaggedRows& tags) {
   return passes;
 }
 
-TEST_F(PropertyTest, AFilterCountsTheRowsThatItsDefinitionCounts) {
+TEST_P(PropertyTest, AFilterCountsTheRowsThatItsDefinitionCounts) {
   ForRandomCases([&](Draw& draw) {
     const Shape shape = RandomShape(draw);
     const std::int64_t row_count = RowCount(draw);
@@ -315,7 +334,7 @@ TEST_F(PropertyTest, AFilterCountsTheRowsThatItsDefinitionCounts) {
   });
 }
 
-TEST_F(PropertyTest, AddingOneScoreToAllRowsLeavesTheirWeightsUnchanged) {
+TEST_P(PropertyTest, AddingOneScoreToAllRowsLeavesTheirWeightsUnchanged) {
   ForRandomCases([&](Draw& draw) {
     Shape shape = RandomShape(draw);
     const std::int64_t row_count = RowCount(draw), query_count = draw.Int(1, 5);
@@ -362,7 +381,7 @@ TEST_F(PropertyTest, AddingOneScoreToAllRowsLeavesTheirWeightsUnchanged) {
   });
 }
 
-TEST_F(PropertyTest, DisjointLookupsMergeByLogSumExpToOneOverTheirUnion) {
+TEST_P(PropertyTest, DisjointLookupsMergeByLogSumExpToOneOverTheirUnion) {
   ForRandomCases([&](Draw& draw) {
     const Shape shape = RandomShape(draw);
     const std::int64_t row_count = RowCount(draw), query_count = draw.Int(1, 4);
@@ -419,15 +438,16 @@ TEST_F(PropertyTest, DisjointLookupsMergeByLogSumExpToOneOverTheirUnion) {
   });
 }
 
-TEST_F(PropertyTest, TheAverageOfAWindowIsTheDifferenceOfPrefixes) {
+TEST_P(PropertyTest, TheAverageOfAWindowIsTheDifferenceOfPrefixes) {
   ForRandomCases([&](Draw& draw) {
     const Shape shape = RandomShape(draw);
     const std::int64_t row_count = RowCount(draw);
     const double size = std::pow(10.0, draw.Real(-3, 3));
-    const std::vector<float> keys = draw.Normal(row_count * shape.key_dim, size);
-    const std::vector<float> values = draw.Normal(row_count * shape.value_dim, size);
+    std::vector<float> keys = draw.Normal(row_count * shape.key_dim, size);
+    std::vector<float> values = draw.Normal(row_count * shape.value_dim, size);
     Create(shape, {{.name = "mean", .kind = MemoryKind::kAverage}});
     Append(draw, shape, keys, values);
+    ReadBack(draw, keys, values);
     const std::int64_t begin = draw.Int(0, row_count), end = draw.Int(begin, row_count);
     const std::string name = draw.Chance(0.5) ? "mean" : "average";
     const MemoryState window = Memory(name, begin, end);
@@ -456,12 +476,12 @@ TEST_F(PropertyTest, TheAverageOfAWindowIsTheDifferenceOfPrefixes) {
   });
 }
 
-TEST_F(PropertyTest, ADecayedMemoryTendsToTheSumAsItsDecayTendsToOne) {
+TEST_P(PropertyTest, ADecayedMemoryTendsToTheSumAsItsDecayTendsToOne) {
   ForRandomCases([&](Draw& draw) {
     const Shape shape = RandomShape(draw);
     const std::int64_t row_count = RowCount(draw);
-    const std::vector<float> keys = Vectors(draw, row_count, shape);
-    const std::vector<float> values = draw.Normal(row_count * shape.value_dim);
+    std::vector<float> keys = Vectors(draw, row_count, shape);
+    std::vector<float> values = draw.Normal(row_count * shape.value_dim);
     std::vector<MemorySpec> memories;
     const std::vector<double> gaps = {1e-4, 1e-6, 1e-8, 1e-12};
     for (std::size_t i = 0; i < gaps.size(); ++i) {
@@ -474,6 +494,7 @@ TEST_F(PropertyTest, ADecayedMemoryTendsToTheSumAsItsDecayTendsToOne) {
     }
     Create(shape, memories);
     Append(draw, shape, keys, values);
+    ReadBack(draw, keys, values);
     const std::int64_t end = draw.Int(1, row_count);
     const double count = static_cast<double>(end);
     const MemoryState average = Memory("average", {}, end);
@@ -504,7 +525,7 @@ TEST_F(PropertyTest, ADecayedMemoryTendsToTheSumAsItsDecayTendsToOne) {
   });
 }
 
-TEST_F(PropertyTest, PermutingTheRowsPermutesTheirWeights) {
+TEST_P(PropertyTest, PermutingTheRowsPermutesTheirWeights) {
   ForRandomCases([&](Draw& draw) {
     const Shape shape = RandomShape(draw);
     const std::int64_t row_count = RowCount(draw), query_count = draw.Int(1, 4);
@@ -539,7 +560,7 @@ TEST_F(PropertyTest, PermutingTheRowsPermutesTheirWeights) {
   });
 }
 
-TEST_F(PropertyTest, SelfAttentionOfOneRowIsItsValue) {
+TEST_P(PropertyTest, SelfAttentionOfOneRowIsItsValue) {
   ForRandomCases([&](Draw& draw) {
     const Shape shape = RandomShape(draw);
     AttentionOptions options = RandomOptions(draw);
@@ -583,7 +604,7 @@ TEST_F(PropertyTest, SelfAttentionOfOneRowIsItsValue) {
   });
 }
 
-TEST_F(PropertyTest, DeletingRowsEqualsExcludingThem) {
+TEST_P(PropertyTest, DeletingRowsEqualsExcludingThem) {
   ForRandomCases([&](Draw& draw) {
     const Shape shape = RandomShape(draw);
     // Now and then few rows of a whole block stay.
@@ -641,15 +662,16 @@ TEST_F(PropertyTest, DeletingRowsEqualsExcludingThem) {
   });
 }
 
-TEST_F(PropertyTest, ASnapshotFromBeforeADeleteOrReplaceStillShowsTheRows) {
+TEST_P(PropertyTest, ASnapshotFromBeforeADeleteOrReplaceStillShowsTheRows) {
   ForRandomCases([&](Draw& draw) {
     const Shape shape = RandomShape(draw);
     const std::int64_t row_count = RowCount(draw);
     const TaggedRows tags = RandomTags(draw, row_count);
-    const std::vector<float> keys = Vectors(draw, row_count, shape);
-    const std::vector<float> values = draw.Normal(row_count * shape.value_dim);
+    std::vector<float> keys = Vectors(draw, row_count, shape);
+    std::vector<float> values = draw.Normal(row_count * shape.value_dim);
     Create(shape);
     Append(draw, shape, keys, values, {tags.ids, tags.labels});
+    ReadBack(draw, keys, values);
     // Some rows may be gone from it already.
     std::vector<std::int64_t> shown;
     RowFilter earlier;
@@ -719,7 +741,7 @@ TEST_F(PropertyTest, ASnapshotFromBeforeADeleteOrReplaceStillShowsTheRows) {
   });
 }
 
-TEST_F(PropertyTest, RowsAndMemoryWithNoOlderRowsIsRows) {
+TEST_P(PropertyTest, RowsAndMemoryWithNoOlderRowsIsRows) {
   ForRandomCases([&](Draw& draw) {
     const Shape shape = RandomShape(draw);
     const std::int64_t row_count = RowCount(draw);
@@ -747,7 +769,7 @@ TEST_F(PropertyTest, RowsAndMemoryWithNoOlderRowsIsRows) {
   });
 }
 
-TEST_F(PropertyTest, RowsAndMemoryOverIdenticalOldRowsIsTheExactAnswer) {
+TEST_P(PropertyTest, RowsAndMemoryOverIdenticalOldRowsIsTheExactAnswer) {
   ForRandomCases([&](Draw& draw) {
     const Shape shape = RandomShape(draw);
     const std::int64_t old_count = RowCount(draw), new_count = draw.Int(0, 40);
@@ -791,6 +813,15 @@ TEST_F(PropertyTest, RowsAndMemoryOverIdenticalOldRowsIsTheExactAnswer) {
     ASSERT_EQ(engine_->GetStore("s")->row_count, static_cast<std::uint64_t>(row_count));
   });
 }
+
+INSTANTIATE_TEST_SUITE_P(EveryStorageType, PropertyTest,
+                         ::testing::Values(StorageType::kFloat32, StorageType::kBfloat16,
+                                           StorageType::kInt8),
+                         [](const auto& info) {
+                           return info.param == StorageType::kFloat32    ? "Float32"
+                                  : info.param == StorageType::kBfloat16 ? "Bfloat16"
+                                                                         : "Int8";
+                         });
 
 }  // namespace
 }  // namespace softlookup

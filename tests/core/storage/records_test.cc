@@ -131,6 +131,21 @@ TEST(RecordsTest, AConfigurationComesBackWhole) {
   EXPECT_EQ(parsed->config.labels, record.config.labels);
 }
 
+TEST(RecordsTest, OnlyAConfigurationOfAnotherStorageTypeSaysSo) {
+  StoreConfig config{.name = "s", .key_dim = 2, .value_dim = 1, .labels = {{"a", "b"}}};
+  const std::string plain = EncodeConfig({.config = config});
+  EXPECT_EQ(plain[0], 1);
+  for (const StorageType type : {StorageType::kBfloat16, StorageType::kInt8}) {
+    config.storage_type = type;
+    const std::string encoded = EncodeConfig({.config = config});
+    EXPECT_EQ(encoded, "\2" + plain.substr(1) + static_cast<char>(type));
+    const auto parsed = ParseConfig(encoded);
+    ASSERT_THAT(parsed, IsOk());
+    EXPECT_EQ(parsed->config.storage_type, type);
+    EXPECT_EQ(parsed->config.labels, config.labels);
+  }
+}
+
 TEST(RecordsTest, WhatIsCutShortOrTooLongOrOfALaterVersionIsDataLoss) {
   const std::string values[] = {
       EncodeConfig({.config = {.name = "s", .key_dim = 2, .value_dim = 1, .labels = {{"a", "b"}}}}),
@@ -165,10 +180,11 @@ TEST(RecordsTest, WhatIsCutShortOrTooLongOrOfALaterVersionIsDataLoss) {
     }
     EXPECT_THAT(parse(kind, value + "x"), StatusIs(kDataLoss, "")) << kind;
     std::string later = value;
-    later[0] = 2;
-    EXPECT_THAT(parse(kind, later), StatusIs(kDataLoss, "version 2")) << kind;
+    later[0] = 3;
+    EXPECT_THAT(parse(kind, later), StatusIs(kDataLoss, "version 3")) << kind;
   }
   EXPECT_THAT(ParseKey("short"), StatusIs(kDataLoss, ""));
+  EXPECT_THAT(ParseHead("\2" + values[1].substr(1)), StatusIs(kDataLoss, "version 2"));
   EXPECT_THAT(CheckFormat(std::string("\2\0\0\0", 4)), StatusIs(kDataLoss, "format 2"));
 }
 

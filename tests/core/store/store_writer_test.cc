@@ -40,14 +40,14 @@ void ExpectNumbered(const Snapshot& snapshot) {
   std::uint64_t position = 0;
   for (const PositionedBlock& block : snapshot.BlocksOf(0, snapshot.row_count())) {
     ASSERT_EQ(block.first_position, position);
+    kernels::PanelRowReader reader(block.view.shape);
     for (std::int64_t r = 0; r < block.view.row_count; ++r, ++position) {
-      const float* panel = block.view.panel(r / kernels::kPanelRows);
-      const float* key = panel + block.view.shape.key_offset(r % kernels::kPanelRows, 0);
+      const kernels::PanelRow row = reader.Read(block.view, r);
       for (std::int64_t i = 0; i < block.view.shape.key_dim; ++i) {
-        ASSERT_EQ(key[i * kernels::kPanelRows], static_cast<float>(position));
+        ASSERT_EQ(row.key[i * row.key_stride], static_cast<float>(position));
       }
       for (std::int64_t i = 0; i < block.view.shape.value_dim; ++i) {
-        ASSERT_EQ(block.view.value(r)[i], -static_cast<float>(position));
+        ASSERT_EQ(row.value[i], -static_cast<float>(position));
       }
     }
   }

@@ -1,0 +1,75 @@
+// The components of panels as float32 vectors take them. Included once a target, after
+// core/kernels/vectors-inl.h.
+#if defined(SOFTLOOKUP_CORE_KERNELS_DECODE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SOFTLOOKUP_CORE_KERNELS_DECODE_INL_H_
+#undef SOFTLOOKUP_CORE_KERNELS_DECODE_INL_H_
+#else
+#define SOFTLOOKUP_CORE_KERNELS_DECODE_INL_H_
+#endif
+
+#include "core/kernels/vectors-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace softlookup::kernels {
+namespace HWY_NAMESPACE {
+
+// A vector of components from `elements` on. `scale`: INT8's.
+template <StorageType kStorage>
+HWY_INLINE FloatVec Decode(const std::byte* elements, FloatVec scale) {
+  const FloatTag d;
+  const hn::RebindToSigned<FloatTag> d32;
+  if constexpr (kStorage == StorageType::kFloat32) {
+    return hn::LoadU(d, reinterpret_cast<const float*>(elements));
+  } else if constexpr (kStorage == StorageType::kBfloat16) {
+    const hn::Rebind<std::uint16_t, FloatTag> d16;
+    const auto bits = hn::LoadU(d16, reinterpret_cast<const std::uint16_t*>(elements));
+    return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(d32, bits)));
+  } else {
+    const hn::Rebind<std::int8_t, FloatTag> d8;
+    const auto numbers = hn::LoadU(d8, reinterpret_cast<const std::int8_t*>(elements));
+    return hn::Mul(hn::ConvertTo(d, hn::PromoteTo(d32, numbers)), scale);
+  }
+}
+
+constexpr std::int64_t ElementBytes(StorageType storage) {
+  return PanelShape{.storage = storage}.element_bytes();
+}
+
+template <StorageType kStorage>
+HWY_INLINE void DecodeKeys(const std::byte* keys, const float* scales, std::int64_t dim_count,
+                           float* HWY_RESTRICT buffer) {
+  const FloatTag d;
+  constexpr std::int64_t kBytes = ElementBytes(kStorage);
+  for (std::int64_t lane = 0; lane < kPanelRows; lane += kLanes) {
+    const FloatVec scale =
+        kStorage == StorageType::kInt8 ? hn::LoadU(d, scales + lane) : hn::Zero(d);
+    for (std::int64_t i = lane; i < dim_count * kPanelRows; i += kPanelRows) {
+      hn::Store(Decode<kStorage>(keys + i * kBytes, scale), d, buffer + i);
+    }
+  }
+}
+
+// The components `dims` of a panel's keys, [dims.count][kPanelRows]: in place, or in `buffer`,
+// which is aligned to vectors.
+HWY_INLINE const float* KeysOf(const PanelShape& shape, const std::byte* panel, DimRange dims,
+                               float* HWY_RESTRICT buffer) {
+  const std::byte* keys = panel + shape.key_offset(0, dims.begin);
+  const auto* scales = reinterpret_cast<const float*>(panel + shape.key_scale_offset(0));
+  switch (shape.storage) {
+    case StorageType::kFloat32:
+      return reinterpret_cast<const float*>(keys);
+    case StorageType::kBfloat16:
+      DecodeKeys<StorageType::kBfloat16>(keys, scales, dims.count, buffer);
+      break;
+    case StorageType::kInt8:
+      DecodeKeys<StorageType::kInt8>(keys, scales, dims.count, buffer);
+      break;
+  }
+  return buffer;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace softlookup::kernels
+HWY_AFTER_NAMESPACE();
+
+#endif  // SOFTLOOKUP_CORE_KERNELS_DECODE_INL_H_

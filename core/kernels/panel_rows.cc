@@ -1,0 +1,135 @@
+#include "core/kernels/panel_rows.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+namespace softlookup::kernels {
+namespace {
+
+constexpr float kInt8Max = 127;
+
+float LoadFloat(const std::byte* at) {
+  float value;
+  std::memcpy(&value, at, sizeof(value));
+  return value;
+}
+
+// To nearest, ties to even. Finite numbers stay finite.
+std::uint16_t ToBfloat16(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t rounded = bits + 0x7fff + (bits >> 16 & 1);
+  const bool overflows = (rounded & 0x7f800000) == 0x7f800000;
+  return static_cast<std::uint16_t>((overflows ? bits : rounded) >> 16);
+}
+
+// The components that `at(i)` addresses, `count` of them.
+template <typename At>
+void Put(const PanelShape& shape, const float* components, std::int64_t count, std::byte* scale_at,
+         const At& at) {
+  switch (shape.storage) {
+    case StorageType::kFloat32:
+      for (std::int64_t i = 0; i < count; ++i) std::memcpy(at(i), components + i, 4);
+      return;
+    case StorageType::kBfloat16:
+      for (std::int64_t i = 0; i < count; ++i) {
+        const std::uint16_t element = ToBfloat16(components[i]);
+        std::memcpy(at(i), &element, sizeof(element));
+      }
+      return;
+    case StorageType::kInt8:
+      break;
+  }
+  float magnitude = 0;
+  for (std::int64_t i = 0; i < count; ++i) magnitude = std::max(magnitude, std::abs(components[i]));
+  const float scale = magnitude / kInt8Max;
+  std::memcpy(scale_at, &scale, sizeof(scale));
+  for (std::int64_t i = 0; i < count; ++i) {
+    // A scale that is a subnormal, or 0, may be too small for its largest component.
+    const float number = scale == 0 ? 0 : std::nearbyint(components[i] / scale);
+    *at(i) =
+        static_cast<std::byte>(static_cast<std::int8_t>(std::clamp(number, -kInt8Max, kInt8Max)));
+  }
+}
+
+template <typename At>
+void Get(const PanelShape& shape, const std::byte* scale_at, const At& at,
+         std::vector<float>& components) {
+  const float scale = shape.storage == StorageType::kInt8 ? LoadFloat(scale_at) : 0;
+  for (std::size_t i = 0; i < components.size(); ++i) {
+    const std::byte* element = at(static_cast<std::int64_t>(i));
+    if (shape.storage == StorageType::kInt8) {
+      components[i] = scale * static_cast<float>(static_cast<std::int8_t>(*element));
+    } else {
+      std::uint16_t bits;
+      std::memcpy(&bits, element, sizeof(bits));
+      components[i] = std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+    }
+  }
+}
+
+// Moves the row `lane` of `panel` to or from `row`: Move(where it is in the panel, where it is in
+// the row, bytes).
+template <typename Panel, typename Row, typename Move>
+void ForEachPart(const PanelShape& shape, Panel* panel, std::int64_t lane, Row* row,
+                 const Move& move) {
+  const std::int64_t element = shape.element_bytes();
+  for (std::int64_t dim = 0; dim < shape.key_dim; ++dim, row += element) {
+    move(panel + shape.key_offset(lane, dim), row, element);
+  }
+  move(panel + shape.value_offset(lane), row, shape.value_dim * element);
+  row += shape.value_dim * element;
+  if (shape.storage != StorageType::kInt8) return;
+  move(panel + shape.key_scale_offset(lane), row, 4);
+  move(panel + shape.value_scale_offset(lane), row + 4, 4);
+}
+
+}  // namespace
+
+PanelRowReader::PanelRowReader(const PanelShape& shape) : shape_(shape) {
+  if (shape.storage == StorageType::kFloat32) return;
+  key_.resize(static_cast<std::size_t>(shape.key_dim));
+  value_.resize(static_cast<std::size_t>(shape.value_dim));
+}
+
+PanelRow PanelRowReader::Read(const std::byte* panel, std::int64_t lane) {
+  const std::byte* value = panel + shape_.value_offset(lane);
+  if (shape_.storage == StorageType::kFloat32) {
+    return {.key = reinterpret_cast<const float*>(panel + shape_.key_offset(lane, 0)),
+            .key_stride = kPanelRows,
+            .value = reinterpret_cast<const float*>(value)};
+  }
+  Get(
+      shape_, panel + shape_.key_scale_offset(lane),
+      [&](std::int64_t i) { return panel + shape_.key_offset(lane, i); }, key_);
+  Get(
+      shape_, panel + shape_.value_scale_offset(lane),
+      [&](std::int64_t i) { return value + i * shape_.element_bytes(); }, value_);
+  return {.key = key_.data(), .value = value_.data()};
+}
+
+void PutRow(const PanelShape& shape, const float* key, const float* value, std::int64_t lane,
+            std::byte* panel) {
+  Put(shape, key, shape.key_dim, panel + shape.key_scale_offset(lane),
+      [&](std::int64_t i) { return panel + shape.key_offset(lane, i); });
+  std::byte* values = panel + shape.value_offset(lane);
+  Put(shape, value, shape.value_dim, panel + shape.value_scale_offset(lane),
+      [&](std::int64_t i) { return values + i * shape.element_bytes(); });
+}
+
+void PackRow(const PanelShape& shape, const std::byte* panel, std::int64_t lane, std::byte* row) {
+  ForEachPart(shape, panel, lane, row,
+              [](const std::byte* from, std::byte* to, std::int64_t bytes) {
+                std::memcpy(to, from, static_cast<std::size_t>(bytes));
+              });
+}
+
+void UnpackRow(const PanelShape& shape, const std::byte* row, std::int64_t lane, std::byte* panel) {
+  ForEachPart(shape, panel, lane, row,
+              [](std::byte* to, const std::byte* from, std::int64_t bytes) {
+                std::memcpy(to, from, static_cast<std::size_t>(bytes));
+              });
+}
+
+}  // namespace softlookup::kernels
