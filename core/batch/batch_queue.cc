@@ -21,7 +21,8 @@ bool BatchQueue::Add(WaitingScan& scan, absl::Time now, bool is_admitted) {
   if (line.scans.empty()) line.served = std::max(line.served, served_);
   waiting_cost_ += scan.cost;
   line.query_count += scan.query_count;
-  const absl::Time ready = line.is_running ? now + options_.wait_max : now;
+  const bool others_may_come = line.is_running && line.is_shared;
+  const absl::Time ready = others_may_come ? now + options_.wait_max : now;
   line.scans.push_back({.scan = std::move(scan), .ready = ready});
   return true;
 }
@@ -60,6 +61,7 @@ std::optional<Batch> BatchQueue::Take(absl::Time now) {
   }
   line.query_count -= query_count;
   line.is_running = true;
+  line.is_shared = batch.scans.size() > 1;
   const bool nothing_waits = std::all_of(
       lines_.begin(), lines_.end(), [](const auto& entry) { return entry.second.scans.empty(); });
   if (nothing_waits) waiting_cost_ = 0;  // Sums of floating point leave a rest.

@@ -35,8 +35,8 @@ struct Batch {
 struct BatchOptions {
   // Batches end before they have more queries, unless the first scan has.
   std::int64_t queries_max = 256;
-  // How long a scan may wait for others to join it, if it came while its store's batch was run:
-  // whoever that answers may soon ask again.
+  // How long a scan may wait for others to join it, if it came while its store's batch of several
+  // was run: whoever that answers may soon ask again. Who asks alone never waits.
   absl::Duration wait_max = absl::Microseconds(200);
   // Scans that would wait beyond this are turned away.
   double waiting_cost_max = 1e13;
@@ -68,6 +68,7 @@ class BatchQueue {
     std::deque<Waiting> scans;
     std::int64_t query_count = 0;
     bool is_running = false;
+    bool is_shared = false;  // The batch that is running has more than one scan.
     double served = 0;  // The cost of its batches; at least that of whom it found waiting.
   };
 

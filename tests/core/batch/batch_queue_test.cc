@@ -74,9 +74,20 @@ TEST_F(BatchQueueTest, WhatComesWhileItsStoreIsScannedGoesTogether) {
   EXPECT_THAT(Take(), ElementsAre("b", "c"));
 }
 
-TEST_F(BatchQueueTest, WhatComesLateWaitsForThoseWhoAskAgainButNotLong) {
+// It asks again as soon as it is answered, which is before its batch is done.
+TEST_F(BatchQueueTest, WhoAsksAloneNeverWaits) {
   Add(1, "a");
   EXPECT_THAT(Take(), ElementsAre("a"));
+  Add(1, "a again");
+  queue_.Done(1);
+  EXPECT_EQ(queue_.NextTime(), now_);
+  EXPECT_THAT(Take(), ElementsAre("a again"));
+}
+
+TEST_F(BatchQueueTest, WhatComesLateWaitsForThoseWhoAskAgainButNotLong) {
+  Add(1, "a");
+  Add(1, "b");
+  EXPECT_THAT(Take(), ElementsAre("a", "b"));
   Add(1, "late");
   queue_.Done(1);
   EXPECT_EQ(queue_.NextTime(), now_ + kWait);
@@ -97,13 +108,16 @@ TEST_F(BatchQueueTest, DoesNotWaitForAnotherStoresBatch) {
 TEST_F(BatchQueueTest, AFullBatchDoesNotWait) {
   Add(1, "a");
   EXPECT_THAT(Take(), ElementsAre("a"));
-  for (const char* name : {"b", "c", "d", "e", "f"}) Add(1, name);
+  for (const char* name : {"b", "c", "d", "e"}) Add(1, name);
   queue_.Done(1);
   EXPECT_THAT(Take(), ElementsAre("b", "c", "d", "e"));
+  for (const char* name : {"f", "g", "h", "i", "j"}) Add(1, name);
+  queue_.Done(1);
+  EXPECT_THAT(Take(), ElementsAre("f", "g", "h", "i"));
   queue_.Done(1);
   EXPECT_THAT(Take(), IsEmpty());
   now_ += kWait;
-  EXPECT_THAT(Take(), ElementsAre("f"));
+  EXPECT_THAT(Take(), ElementsAre("j"));
 }
 
 TEST_F(BatchQueueTest, ScansKeepTheirOrderAndOneLargerThanABatchGoesAlone) {
