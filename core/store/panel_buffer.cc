@@ -2,9 +2,11 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "core/memory/heap_bytes.h"
 
@@ -15,6 +17,8 @@ constexpr std::int64_t kAlignment = 64;
 // Of what malloc returns, so that many bytes are too many for the rest of a cache line.
 constexpr std::int64_t kAlignmentSlack = kAlignment - 16;
 constexpr std::int64_t kPageBytes = 4096;
+constexpr std::int64_t kLargePageBytes = std::int64_t{2} << 20;
+constexpr std::int64_t kRegionBytes = 2 * kLargePageBytes;
 
 // From here on, the kernel gives a buffer its pages. The heap would keep holes of this size, as
 // blocks come and go between small things that stay. A buffer of one panel is copied with almost
@@ -34,6 +38,30 @@ bool IsMapped(std::int64_t panel_count, std::int64_t panel_bytes) {
 }
 
 }  // namespace
+
+std::shared_ptr<PanelRegion> PanelRegion::Make(std::int64_t bytes_min) {
+  const std::int64_t size = RoundUp(std::max(bytes_min, kRegionBytes), kLargePageBytes);
+  // What lies before the first boundary of a large page, and as much behind, goes back.
+  const std::int64_t mapped = size + kLargePageBytes;
+  void* const memory = ::mmap(nullptr, static_cast<std::size_t>(mapped), PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  auto* const begin = static_cast<std::byte*>(memory);
+  const auto address = reinterpret_cast<std::intptr_t>(memory);
+  const std::int64_t before = RoundUp(address, kLargePageBytes) - address;
+  if (before > 0) ::munmap(begin, static_cast<std::size_t>(before));
+  if (before < kLargePageBytes) {
+    ::munmap(begin + before + size, static_cast<std::size_t>(kLargePageBytes - before));
+  }
+  ::madvise(begin + before, static_cast<std::size_t>(size), MADV_HUGEPAGE);
+  return std::shared_ptr<PanelRegion>(new PanelRegion(begin + before, size));
+}
+
+PanelRegion::~PanelRegion() { ::munmap(memory_, static_cast<std::size_t>(size_)); }
+
+std::int64_t PanelRegion::UnusedBytes(std::int64_t used) {
+  return RoundUp(used, kLargePageBytes) - used;
+}
 
 bool PanelBuffer::CommitsAsWritten(const kernels::PanelShape& shape, std::int64_t panel_count) {
   return IsMapped(panel_count, shape.bytes());
@@ -61,19 +89,28 @@ PanelBuffer::PanelBuffer(const kernels::PanelShape& shape, std::int64_t panel_co
   if (!is_mapped_) std::memset(bytes_, 0, size());
 }
 
+PanelBuffer::PanelBuffer(const kernels::PanelShape& shape, std::int64_t panel_count,
+                         std::shared_ptr<PanelRegion> region, std::int64_t offset)
+    : panel_count_(panel_count),
+      panel_bytes_(shape.bytes()),
+      is_mapped_(true),
+      region_(std::move(region)),
+      bytes_(region_->at(offset)) {}
+
 PanelBuffer::PanelBuffer(const PanelBuffer& other)
     : PanelBuffer(other.panel_count_, other.panel_bytes_) {
   std::memcpy(bytes_, other.bytes_, size());
 }
 
 void PanelBuffer::UseLargePages() {
-  if (!is_mapped_) return;
+  if (!is_mapped_ || region_ != nullptr) return;
   // Buffers lie next to each other, so a large page may hold more than one. A kernel that has none
   // refuses.
   ::madvise(memory_, size(), MADV_HUGEPAGE);
 }
 
 PanelBuffer::~PanelBuffer() {
+  if (region_ != nullptr) return;
   if (!is_mapped_) {
     std::free(memory_);
     return;

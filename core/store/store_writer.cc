@@ -19,6 +19,9 @@ using kernels::kPanelRows;
 
 constexpr std::int64_t kBlockBytesMax = std::int64_t{512} << 10;
 
+// A store of as many bytes of rows gets large pages for more.
+constexpr std::int64_t kLargePagesMin = std::int64_t{32} << 20;
+
 // A sealed block with at most this part of its rows live has them packed, too.
 constexpr std::int64_t kPackedPart = 4;
 
@@ -334,11 +337,30 @@ void StoreWriter::StartTail() {
   if (state_.sealed.size() > 0 || PanelBuffer::CommitsAsWritten(shape_, capacity)) {
     capacity = block_panels;
   }
-  auto larger = std::make_shared<PanelBuffer>(shape_, capacity);
+  auto larger =
+      capacity == block_panels ? NewBlock() : std::make_shared<PanelBuffer>(shape_, capacity);
   if (panels > 0) {
     std::memcpy(larger->panel(0), state_.tail_panels->panel(0), panels * shape_.bytes());
   }
   state_.tail_panels = std::move(larger);
+}
+
+std::shared_ptr<PanelBuffer> StoreWriter::NewBlock() {
+  const std::int64_t panels = block_rows_ / kPanelRows;
+  const std::int64_t bytes = panels * shape_.bytes();
+  // Large pages are taken whole, so they are for stores that are much larger.
+  if (state_.sealed.size() * bytes < kLargePagesMin ||
+      !PanelBuffer::CommitsAsWritten(shape_, panels)) {
+    return std::make_shared<PanelBuffer>(shape_, panels);
+  }
+  if (state_.region == nullptr || state_.region->size() - state_.region_used < bytes) {
+    state_.region = PanelRegion::Make(bytes);
+    state_.region_used = 0;
+    if (state_.region == nullptr) return std::make_shared<PanelBuffer>(shape_, panels);
+  }
+  auto block = std::make_shared<PanelBuffer>(shape_, panels, state_.region, state_.region_used);
+  state_.region_used += (bytes + 63) / 64 * 64;  // The next one begins on a cache line, too.
+  return block;
 }
 
 // Before it counts as part of the tail.
@@ -444,6 +466,7 @@ std::int64_t StoreWriter::TailBytes() const {
   if (state_.tail_panels != nullptr)
     bytes += state_.tail_panels->bytes(state_.tail_rows / kPanelRows);
   if (state_.partial_panel != nullptr) bytes += state_.partial_panel->bytes();
+  if (state_.region != nullptr) bytes += PanelRegion::UnusedBytes(state_.region_used);
   if (state_.tail_rows == 0) return bytes;
   // The bounds are here, in the kept state and in the snapshot.
   bytes += 3 * state_.tail_bounds.bytes();

@@ -108,6 +108,9 @@ class StoreWriter {
     std::uint64_t revision = 0;
     SharedList<SealedBlock> sealed;
     std::shared_ptr<PanelBuffer> tail_panels;
+    // Where the next blocks are put, behind what is used of it. Null: by themselves.
+    std::shared_ptr<PanelRegion> region;
+    std::int64_t region_used = 0;
     std::int64_t tail_rows = 0;
     RowBounds tail_bounds;
     // Null while no row of the tail has tags, or is deleted.
@@ -146,6 +149,8 @@ class StoreWriter {
   void AppendRow(const float* key, const float* value);
   void AddToMemories(const kernels::PanelRow& row);
   void StartTail();
+  // Room for a block of panels.
+  std::shared_ptr<PanelBuffer> NewBlock();
   void SealTail();
   void TakeGrowingTags();
   // Marks live rows, given by position in ascending order, as deleted. Returns their blocks.

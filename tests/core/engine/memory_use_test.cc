@@ -154,7 +154,9 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Shape{.name = "NarrowRowsOneByOne", .dim = 4, .rows = 40'000, .batch = 4},
                       Shape{.name = "NarrowRows", .dim = 8, .rows = 100'000, .batch = 500},
                       Shape{.name = "CommonRows", .dim = 64, .rows = 20'000, .batch = 100},
-                      Shape{.name = "WideRows", .dim = 1000, .rows = 2'000, .batch = 100}),
+                      Shape{.name = "WideRows", .dim = 1000, .rows = 2'000, .batch = 100},
+                      // Behind the first 32 MB on large pages.
+                      Shape{.name = "ManyRows", .dim = 64, .rows = 90'400, .batch = 1'000}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace
