@@ -32,7 +32,7 @@ constexpr std::int64_t kFloat64KeyDimMax = 16;
 
 struct Scratch {
   std::array<double, kTileQueries * kScratchStride> scores;
-  std::array<float, kTileQueries * kScratchStride> narrow_scores;
+  std::array<float, kTileQueries * kScratchStride> float_scores;
   std::array<double, kScratchStride> logits;
   std::array<double, kScratchStride> key_norms;
   std::array<double, kScratchStride> ages = {};
@@ -111,9 +111,9 @@ kernels::SumIn SumInFor(const ScanPlan& plan, const kernels::BlockView& block,
 
 // How a query is scored against a block, and its scores become weights.
 enum class Way {
-  kNarrow,   // In float32 throughout: sums of one run, whose weights nobody else wants to know.
-  kFloat32,  // Sums in SumIn::kFloat32Runs,
-  kFloat64,  // or in SumIn::kFloat64; logits in float64.
+  kFloat32Only,  // In float32 throughout: sums of one run, whose weights nobody else wants to know.
+  kFloat32,      // Sums in SumIn::kFloat32Runs,
+  kFloat64,      // or in SumIn::kFloat64; logits in float64.
 };
 
 // Depends on the query and the block alone, as SumInFor does.
@@ -128,7 +128,7 @@ Way WayFor(const ScanPlan& plan, const PositionedBlock& block, const HeadQuery& 
                             query.top_rows == nullptr && query.first_rows == nullptr;
   return all_rows_count && logit_is_multiple && only_weights &&
                  plan.key_dims.count <= kernels::kFloat32RunDims
-             ? Way::kNarrow
+             ? Way::kFloat32Only
              : Way::kFloat32;
 }
 
@@ -153,9 +153,9 @@ void ScoreTile(const ScanPlan& plan, const kernels::BlockView& block, PanelRange
     for (; q + count < query_count && ways[q + count] == ways[q]; ++count) {
       components[count] = queries[q + count].components;
     }
-    if (ways[q] == Way::kNarrow) {
-      kernels::ScoreRowsNarrow(term, block, panels, plan.key_dims, components.data(), count,
-                               scratch.narrow_scores.data() + q * kScratchStride);
+    if (ways[q] == Way::kFloat32Only) {
+      kernels::ScoreRowsFloat32(term, block, panels, plan.key_dims, components.data(), count,
+                                scratch.float_scores.data() + q * kScratchStride);
     } else {
       const kernels::SumIn sum_in =
           ways[q] == Way::kFloat32 ? kernels::SumIn::kFloat32Runs : kernels::SumIn::kFloat64;
@@ -237,9 +237,9 @@ void MakeWeights(const ScanPlan& plan, const kernels::BlockView& block, PanelRan
   SumWideValues(plan, block, panels, logits, weights, sums);
 }
 
-// From the sums to the weights of a query of Way::kNarrow.
-void MakeNarrowWeights(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
-                       const float* scores, float* weights, PartialState& state, double* sums) {
+// From the sums to the weights of a query of Way::kFloat32Only.
+void MakeWeightsOfFloats(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
+                         const float* scores, float* weights, PartialState& state, double* sums) {
   const bool product = TermOf(plan.options.score) == kernels::Term::kProduct;
   const double factor = (product ? ScaleOf(plan) : -1) / plan.options.temperature;
   const kernels::SumRange range = kernels::RangeOfSums(panels, scores);
@@ -291,9 +291,9 @@ void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const HeadQue
   for (int q = 0; q < query_count; ++q) {
     const HeadQuery& query = queries[q];
     float* weights = scratch.weights.data() + q * kScratchStride;
-    if (ways[q] == Way::kNarrow) {
-      MakeNarrowWeights(plan, view, panels, scratch.narrow_scores.data() + q * kScratchStride,
-                        weights, states[q], sums + q * sums_stride);
+    if (ways[q] == Way::kFloat32Only) {
+      MakeWeightsOfFloats(plan, view, panels, scratch.float_scores.data() + q * kScratchStride,
+                          weights, states[q], sums + q * sums_stride);
       continue;
     }
     double* scores = scratch.scores.data() + q * kScratchStride;

@@ -12,7 +12,7 @@ namespace {
 using kernels::kTileQueries;
 
 // The states that wait for their merge take about this much memory.
-constexpr std::int64_t kWaveBytesMax = std::int64_t{8} << 20;
+constexpr std::int64_t kWaveBytesMax = std::int64_t{32} << 20;
 // Lanes are taken in chunks whose merged states take at most this much.
 constexpr std::int64_t kChunkBytesMax = std::int64_t{4} << 20;
 // ... and whose best rows, before they are weighed, take at most this much (or one lane's).

@@ -153,7 +153,7 @@ void TaskAnswer::CountMemory(std::int64_t lane, LaneState& begun, double* sums) 
 }
 
 void TaskAnswer::AddValue(std::int64_t lane, std::uint64_t position, double weight,
-                          std::vector<double>& sums) const {
+                          std::vector<double>& sums, std::vector<float>& buffer) const {
   const std::int64_t offset = HeadOf(lane) * head_value_dim_;
   if (IsMemory(position)) {
     const double* value = task_.memory->value + offset;
@@ -164,8 +164,10 @@ void TaskAnswer::AddValue(std::int64_t lane, std::uint64_t position, double weig
       task_.blocks.begin(), task_.blocks.end(), position,
       [](std::uint64_t p, const PositionedBlock& block) { return p < block.first_position; });
   const PositionedBlock& block = *(after - 1);
-  kernels::PanelRowReader reader(block.view.shape);
-  const float* value = reader.Read(block.view, block.FirstRowFrom(position)).value + offset;
+  const std::int64_t row = block.FirstRowFrom(position);
+  const float* value = kernels::ReadValue(
+      block.view.shape, block.view.panel(row / kernels::kPanelRows), row % kernels::kPanelRows,
+      {.begin = offset, .count = head_value_dim_}, buffer.data());
   for (std::int64_t i = 0; i < head_value_dim_; ++i) sums[i] += weight * value[i];
 }
 
@@ -195,7 +197,8 @@ void TaskAnswer::FinishLane(std::int64_t lane, const LaneState& found, const dou
     std::fill_n(values, head_value_dim_, 0.0f);
   } else if (mode == Mode::kHard) {
     std::vector<double> sums_scratch(head_value_dim_);
-    AddValue(lane, state.max_position, 1, sums_scratch);
+    std::vector<float> buffer(head_value_dim_);
+    AddValue(lane, state.max_position, 1, sums_scratch, buffer);
     for (std::int64_t i = 0; i < head_value_dim_; ++i) values[i] = ToFloat32(sums_scratch[i]);
   } else {
     const double divisor = mode == Mode::kSoft ? state.weight : 1;
@@ -235,6 +238,7 @@ bool TaskAnswer::FinishSelected(std::int64_t lane, std::vector<CountedRow> rows)
   if (!SortInSteps(rows, comes_first, cancel_)) return false;
   PartialState state{.counted_rows = rows.size()};
   std::vector<double> sums(head_value_dim_, 0.0);
+  std::vector<float> buffer(head_value_dim_);
   if (!rows.empty()) {
     state.max_logit = rows.front().logit;
     state.max_position = rows.front().position;
@@ -248,7 +252,7 @@ bool TaskAnswer::FinishSelected(std::int64_t lane, std::vector<CountedRow> rows)
                                                 : std::exp(shifted);
     state.weight += weight;
     if (mode == Mode::kSoft && weight > 0) state.weighted += weight * shifted;
-    AddValue(lane, row.position, weight, sums);
+    AddValue(lane, row.position, weight, sums, buffer);
   }
   const double divisor = mode == Mode::kSoft && !rows.empty() ? state.weight : 1;
   float* values = ValuesOf(lane);

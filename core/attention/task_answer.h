@@ -90,9 +90,10 @@ class TaskAnswer {
   double LinearWeight(const CountedRow& row) const {
     return IsMemory(row.position) ? row.logit * task_.memory->multiplicity : row.logit;
   }
-  // Adds the weighted value of the row at `position`, this lane's head of it, to `sums`.
-  void AddValue(std::int64_t lane, std::uint64_t position, double weight,
-                std::vector<double>& sums) const;
+  // Adds the weighted value of the row at `position`, this lane's head of it, to `sums`. `buffer`
+  // has room for as many components.
+  void AddValue(std::int64_t lane, std::uint64_t position, double weight, std::vector<double>& sums,
+                std::vector<float>& buffer) const;
 
   const AttentionTask& task_;
   const CancelToken& cancel_;

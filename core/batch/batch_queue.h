@@ -69,7 +69,7 @@ class BatchQueue {
     std::int64_t query_count = 0;
     bool is_running = false;
     bool is_shared = false;  // The batch that is running has more than one scan.
-    double served = 0;  // The cost of its batches; at least that of whom it found waiting.
+    double served = 0;       // The cost of its batches; at least that of whom it found waiting.
   };
 
   absl::Time ReadyTime(const Line& line) const;

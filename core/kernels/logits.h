@@ -63,8 +63,9 @@ struct SumRange {
 };
 SumRange RangeOfSums(PanelRange panels, const float* sums);
 
-// The same weights, to 3 ulp, for logits that are `factor` * sums[r] and at most 64 in size:
-// without ever writing them down. `max` is the largest logit.
+// The same weights for logits that are factor * sums[r], which are nowhere written down. Besides, a
+// weight is off by 1.2e-7 of itself for each unit of logit - max, so by 5e-8 of the largest one at
+// most; without fused multiply-add, for each unit of the logit. `max` is the largest logit.
 SoftmaxSums MakeSoftmaxWeightsOfSums(const float* sums, double factor, double max,
                                      PanelRange panels, float* weights);
 

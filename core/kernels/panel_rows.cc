@@ -43,22 +43,23 @@ void Put(const PanelShape& shape, const float* components, std::int64_t count, s
   }
   float magnitude = 0;
   for (std::int64_t i = 0; i < count; ++i) magnitude = std::max(magnitude, std::abs(components[i]));
-  const float scale = magnitude / kInt8Max;
+  // The least that holds the largest component, subnormal or not, and of which 127 are finite.
+  float scale = magnitude / kInt8Max;
+  if (scale * kInt8Max < magnitude) scale = std::nextafter(scale, magnitude);
+  if (!std::isfinite(scale * kInt8Max)) scale = std::nextafter(scale, 0.0f);
   std::memcpy(scale_at, &scale, sizeof(scale));
   for (std::int64_t i = 0; i < count; ++i) {
-    // A scale that is a subnormal, or 0, may be too small for its largest component.
     const float number = scale == 0 ? 0 : std::nearbyint(components[i] / scale);
-    *at(i) =
-        static_cast<std::byte>(static_cast<std::int8_t>(std::clamp(number, -kInt8Max, kInt8Max)));
+    *at(i) = static_cast<std::byte>(static_cast<std::int8_t>(number));
   }
 }
 
 template <typename At>
-void Get(const PanelShape& shape, const std::byte* scale_at, const At& at,
-         std::vector<float>& components) {
+void Get(const PanelShape& shape, const std::byte* scale_at, const At& at, std::int64_t count,
+         float* components) {
   const float scale = shape.storage == StorageType::kInt8 ? LoadFloat(scale_at) : 0;
-  for (std::size_t i = 0; i < components.size(); ++i) {
-    const std::byte* element = at(static_cast<std::int64_t>(i));
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::byte* element = at(i);
     if (shape.storage == StorageType::kInt8) {
       components[i] = scale * static_cast<float>(static_cast<std::int8_t>(*element));
     } else {
@@ -94,19 +95,29 @@ PanelRowReader::PanelRowReader(const PanelShape& shape) : shape_(shape) {
 }
 
 PanelRow PanelRowReader::Read(const std::byte* panel, std::int64_t lane) {
-  const std::byte* value = panel + shape_.value_offset(lane);
   if (shape_.storage == StorageType::kFloat32) {
     return {.key = reinterpret_cast<const float*>(panel + shape_.key_offset(lane, 0)),
             .key_stride = kPanelRows,
-            .value = reinterpret_cast<const float*>(value)};
+            .value = reinterpret_cast<const float*>(panel + shape_.value_offset(lane))};
   }
   Get(
       shape_, panel + shape_.key_scale_offset(lane),
-      [&](std::int64_t i) { return panel + shape_.key_offset(lane, i); }, key_);
+      [&](std::int64_t i) { return panel + shape_.key_offset(lane, i); }, shape_.key_dim,
+      key_.data());
+  return {.key = key_.data(),
+          .value = ReadValue(shape_, panel, lane, {.begin = 0, .count = shape_.value_dim},
+                             value_.data())};
+}
+
+const float* ReadValue(const PanelShape& shape, const std::byte* panel, std::int64_t lane,
+                       DimRange dims, float* buffer) {
+  const std::int64_t bytes = shape.element_bytes();
+  const std::byte* value = panel + shape.value_offset(lane) + dims.begin * bytes;
+  if (shape.storage == StorageType::kFloat32) return reinterpret_cast<const float*>(value);
   Get(
-      shape_, panel + shape_.value_scale_offset(lane),
-      [&](std::int64_t i) { return value + i * shape_.element_bytes(); }, value_);
-  return {.key = key_.data(), .value = value_.data()};
+      shape, panel + shape.value_scale_offset(lane),
+      [&](std::int64_t i) { return value + i * bytes; }, dims.count, buffer);
+  return buffer;
 }
 
 void PutRow(const PanelShape& shape, const float* key, const float* value, std::int64_t lane,

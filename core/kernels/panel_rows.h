@@ -35,6 +35,10 @@ class PanelRowReader {
   std::vector<float> key_, value_;  // Empty for FLOAT32, whose rows are read in place.
 };
 
+// The components `dims` of a row's value: in place, or in `buffer`, of dims.count.
+const float* ReadValue(const PanelShape& shape, const std::byte* panel, std::int64_t lane,
+                       DimRange dims, float* buffer);
+
 // Keeps a row of finite components, rounded as the storage type has it.
 void PutRow(const PanelShape& shape, const float* key, const float* value, std::int64_t lane,
             std::byte* panel);

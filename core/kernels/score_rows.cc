@@ -394,8 +394,8 @@ void ScoreRowsOneTarget(Term term, SumIn sum_in, const BlockView& block, PanelRa
   }
 }
 
-void ScoreRowsNarrowOneTarget(Term term, const BlockView& block, PanelRange panels, DimRange dims,
-                              const float* const* queries, int query_count, float* sums) {
+void ScoreRowsFloat32OneTarget(Term term, const BlockView& block, PanelRange panels, DimRange dims,
+                               const float* const* queries, int query_count, float* sums) {
   (term == Term::kProduct ? ScoreFloat32<Term::kProduct, float>
                           : ScoreFloat32<Term::kSquaredDifference, float>)(block, panels, dims,
                                                                            queries, query_count,
@@ -428,7 +428,7 @@ HWY_AFTER_NAMESPACE();
 namespace softlookup::kernels {
 
 HWY_EXPORT(ScoreRowsOneTarget);
-HWY_EXPORT(ScoreRowsNarrowOneTarget);
+HWY_EXPORT(ScoreRowsFloat32OneTarget);
 HWY_EXPORT(KeyNormsOneTarget);
 
 void ScoreRows(Term term, SumIn sum_in, const BlockView& block, PanelRange panels, DimRange dims,
@@ -437,9 +437,9 @@ void ScoreRows(Term term, SumIn sum_in, const BlockView& block, PanelRange panel
   (term, sum_in, block, panels, dims, queries, query_count, sums);
 }
 
-void ScoreRowsNarrow(Term term, const BlockView& block, PanelRange panels, DimRange dims,
-                     const float* const* queries, int query_count, float* sums) {
-  HWY_DYNAMIC_DISPATCH(ScoreRowsNarrowOneTarget)
+void ScoreRowsFloat32(Term term, const BlockView& block, PanelRange panels, DimRange dims,
+                      const float* const* queries, int query_count, float* sums) {
+  HWY_DYNAMIC_DISPATCH(ScoreRowsFloat32OneTarget)
   (term, block, panels, dims, queries, query_count, sums);
 }
 

@@ -16,8 +16,7 @@ enum class Term {
 enum class SumIn {
   // float32 over runs of kFloat32RunDims components: chains of kFloat32ChainDims, whose sums are
   // added up in pairs, those in pairs, and so on; float64 across runs. For terms whose run sums
-  // stay
-  // in float32's range. Off by at most kFloat32Roundings * 2^-24 times the sum of the terms'
+  // stay in float32's range. Off by at most kFloat32Roundings * 2^-24 times the sum of the terms'
   // magnitudes.
   kFloat32Runs,
   // float64 throughout: products of float32 are exact in it, and nothing overflows.
@@ -39,8 +38,8 @@ void ScoreRows(Term term, SumIn sum_in, const BlockView& block, PanelRange panel
                const float* const* queries, int query_count, double* sums);
 
 // The same in SumIn::kFloat32Runs for at most kFloat32RunDims components, which need no float64.
-void ScoreRowsNarrow(Term term, const BlockView& block, PanelRange panels, DimRange dims,
-                     const float* const* queries, int query_count, float* sums);
+void ScoreRowsFloat32(Term term, const BlockView& block, PanelRange panels, DimRange dims,
+                      const float* const* queries, int query_count, float* sums);
 
 // norms[r] = |key of row r| over `dims`, in float64.
 void KeyNorms(const BlockView& block, PanelRange panels, DimRange dims, double* norms);

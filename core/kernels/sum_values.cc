@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "core/kernels/panel_rows.h"
 
@@ -157,10 +158,11 @@ void SumValues(const BlockView& block, PanelRange panels, DimRange dims, const f
 
 void SumValuesFloat64(const BlockView& block, PanelRange panels, DimRange dims,
                       const double* weights, double* sums) {
-  PanelRowReader reader(block.shape);
+  std::vector<float> buffer(static_cast<std::size_t>(dims.count));
   for (std::int64_t r = panels.begin * kPanelRows; r < panels.end * kPanelRows; ++r) {
     if (weights[r] == -std::numeric_limits<double>::infinity()) continue;
-    const float* value = reader.Read(block, r).value + dims.begin;
+    const float* value =
+        ReadValue(block.shape, block.panel(r / kPanelRows), r % kPanelRows, dims, buffer.data());
     for (std::int64_t i = 0; i < dims.count; ++i) sums[i] += weights[r] * value[i];
   }
 }

@@ -216,6 +216,10 @@ absl::StatusOr<ConfigRecord> ParseConfig(absl::string_view value) {
   }
   if (value[0] == kStorageTypeVersion) {
     config.storage_type = static_cast<StorageType>(decoder.Get<std::uint8_t>());
+    if (config.storage_type != StorageType::kBfloat16 &&
+        config.storage_type != StorageType::kInt8) {
+      return Damaged(kWhat);
+    }
   }
   if (!decoder.at_end()) return Damaged(kWhat);
   return record;

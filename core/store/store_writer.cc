@@ -176,10 +176,11 @@ absl::StatusOr<AppendOutcome> StoreWriter::Append(const RowBatch& batch) {
   SOFTLOOKUP_ASSIGN_OR_RETURN(const Admission admission, Admit(batch));
   outcome.masked_blocks = DeletePositions(admission.replaced);
   outcome.first_position = RowCount();
+  kernels::PanelRowReader reader(shape_);
   for (std::int64_t row = 0; row < batch.keys.rows; ++row) {
     if (!admission.admitted[row]) continue;
     TagRow(batch, row);
-    AppendRow(batch.keys.row(row), batch.values.row(row));
+    AppendRow(batch.keys.row(row), batch.values.row(row), reader);
     ++outcome.appended_count;
   }
   if (has_writer) {
@@ -377,7 +378,7 @@ void StoreWriter::AddToMemories(const kernels::PanelRow& row) {
   state_.memories->Add(row.key, row.key_stride, row.value);
 }
 
-void StoreWriter::AppendRow(const float* key, const float* value) {
+void StoreWriter::AppendRow(const float* key, const float* value, kernels::PanelRowReader& reader) {
   if (state_.partial_panel == nullptr) {
     state_.partial_panel = std::make_shared<PanelBuffer>(shape_, 1);
   } else if (partial_panel_shown_) {
@@ -391,7 +392,7 @@ void StoreWriter::AppendRow(const float* key, const float* value) {
   // As it is kept, or as it came, which are the same bits but read faster.
   const kernels::PanelRow row = shape_.storage == StorageType::kFloat32
                                     ? kernels::PanelRow{.key = key, .value = value}
-                                    : reader_.Read(panel, lane);
+                                    : reader.Read(panel, lane);
   if (keeps_memories_) AddToMemories(row);
   state_.tail_bounds.Add(row, *state_.config);
   if (lane == kPanelRows - 1) {

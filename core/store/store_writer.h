@@ -146,7 +146,8 @@ class StoreWriter {
 
   absl::StatusOr<Admission> Admit(const RowBatch& batch) const;
   void TagRow(const RowBatch& batch, std::int64_t row);
-  void AppendRow(const float* key, const float* value);
+  // `reader` is of panels of this shape.
+  void AppendRow(const float* key, const float* value, kernels::PanelRowReader& reader);
   void AddToMemories(const kernels::PanelRow& row);
   void StartTail();
   // Room for a block of panels.
@@ -175,7 +176,6 @@ class StoreWriter {
 
   const kernels::PanelShape shape_;
   const std::int64_t block_rows_;
-  kernels::PanelRowReader reader_{shape_};
   const bool keeps_memories_;
 
   State state_;

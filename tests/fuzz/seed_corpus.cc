@@ -32,6 +32,10 @@ Corpus SeedCorpus() {
             memories { name: "gate" kind: MEMORY_KIND_GATED
               gate { rows: 1 cols: 7 values: [1, 2, 3, 4, 5, 6, 7] } }
             labels { key: "team" value: "search" } labels { key: "b" value: "" } })");
+  Add<v1::CreateStoreRequest>(corpus, R"(
+          store { name: "half" key_dim: 3 value_dim: 5 storage_type: ELEMENT_TYPE_BFLOAT16 })");
+  Add<v1::CreateStoreRequest>(corpus, R"(
+          store { name: "quarter" key_dim: 17 value_dim: 1 storage_type: ELEMENT_TYPE_INT8 })");
   Add<v1::UpdateStoreRequest>(corpus, R"(
           store { name: "s" score: SCORE_EUCLIDEAN temperature: 1e-6
             labels { key: "a" value: "b" } }

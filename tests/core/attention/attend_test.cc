@@ -284,10 +284,18 @@ bool SameBits(const float* a, const float* b, std::int64_t count) {
 
 TEST(AttendTest, AQuerysBitsAreTheSameAloneInABatchAndOnAnyNumberOfThreads) {
   constexpr std::int64_t kRows = 5000, kKeyDim = 40, kValueDim = 36, kQueries = 256;
-  const Rows rows(kRows, kKeyDim, kValueDim, 8);
+  const Rows rows_of_types[] = {
+      Rows(kRows, kKeyDim, kValueDim, 8),
+      Rows(kRows, kKeyDim, kValueDim, 8, 1, StorageType::kBfloat16),
+      Rows(kRows, kKeyDim, kValueDim, 8, 1, StorageType::kInt8),
+  };
   const std::vector<float> queries = NormalFloats(kQueries * kKeyDim, 9);
   ForkJoinPool one_thread(1, 16);
+  std::size_t number = 0;
   for (const ResolvedOptions& base : ManyOptions()) {
+    // So that each score in each mode has its turn with another type.
+    const Rows& rows = rows_of_types[(number + number / 6) % 3];
+    ++number;
     ResolvedOptions options = base;
     options.causal = false;  // Query t of a batch is query 0 when alone.
     const AttentionAnswer batch = MustAttend(rows.Task(queries, options, 2));

@@ -193,7 +193,9 @@ void CheckRows(Engine& engine) {
 // BFLOAT16 keeps these rows as they are, INT8 to half of a scale.
 void CheckNarrowRows(Engine& engine) {
   for (const auto& [name, type] : kNarrow) {
-    EXPECT_EQ(engine.GetStore(name)->config.storage_type, type);
+    const auto store = engine.GetStore(name);
+    ASSERT_THAT(store, IsOk());
+    EXPECT_EQ(store->config.storage_type, type);
     const auto reader = engine.ReadRows(name, {});
     ASSERT_THAT(reader, IsOk());
     const std::vector<Row> rows = (*reader)->Next(kNarrowRows + 1);

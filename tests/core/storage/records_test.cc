@@ -154,10 +154,16 @@ TEST(RecordsTest, WhatIsCutShortOrTooLongOrOfALaterVersionIsDataLoss) {
       EncodeLiveRows({}),
       EncodeRows({.row_count = 1, .components = "abcd", .ids = {1}, .row_labels = {{"x"}}}),
       EncodeWriter({}),
+      EncodeConfig({.config = {.name = "s",
+                               .key_dim = 2,
+                               .value_dim = 1,
+                               .storage_type = StorageType::kInt8,
+                               .labels = {{"a", "b"}}}}),
   };
   const auto parse = [](std::size_t kind, absl::string_view value) {
     switch (kind) {
       case 0:
+      case 6:
         return ParseConfig(value).status();
       case 1:
         return ParseHead(value).status();
@@ -171,7 +177,7 @@ TEST(RecordsTest, WhatIsCutShortOrTooLongOrOfALaterVersionIsDataLoss) {
         return ParseWriter(value).status();
     }
   };
-  for (std::size_t kind = 0; kind < 6; ++kind) {
+  for (std::size_t kind = 0; kind < 7; ++kind) {
     const std::string& value = values[kind];
     EXPECT_THAT(parse(kind, value), IsOk());
     for (std::size_t size = 0; size < value.size(); ++size) {
@@ -184,6 +190,11 @@ TEST(RecordsTest, WhatIsCutShortOrTooLongOrOfALaterVersionIsDataLoss) {
     EXPECT_THAT(parse(kind, later), StatusIs(kDataLoss, "version 3")) << kind;
   }
   EXPECT_THAT(ParseKey("short"), StatusIs(kDataLoss, ""));
+  for (const int type : {0, 1, 2, 5, 255}) {  // A FLOAT32 store's configuration has version 1.
+    std::string unknown = values[6];
+    unknown.back() = static_cast<char>(type);
+    EXPECT_THAT(ParseConfig(unknown), StatusIs(kDataLoss, "")) << type;
+  }
   EXPECT_THAT(ParseHead("\2" + values[1].substr(1)), StatusIs(kDataLoss, "version 2"));
   EXPECT_THAT(CheckFormat(std::string("\2\0\0\0", 4)), StatusIs(kDataLoss, "format 2"));
 }
