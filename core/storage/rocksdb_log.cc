@@ -247,11 +247,11 @@ class RocksdbLog final : public CommitLog {
   absl::Status Commit(LogBatch& batch, Sync sync) override {
     rocksdb::WriteBatch& changes = static_cast<RocksdbBatch&>(batch).batch();
     if (changes.Count() == 0 && sync == Sync::kNo) return absl::OkStatus();
-    if (state_ == State::kFull) ReopenIfThereIsRoom();
     if (state_ == State::kWorks) {
       // What was committed is in the write-ahead log, but RocksDB will not go on.
       if (const rocksdb::Status error = errors_->error(); !error.ok()) SetFailure(error);
     }
+    if (state_ == State::kFull) ReopenIfThereIsRoom();
     if (state_ != State::kWorks) return failure();
     rocksdb::WriteOptions options;
     options.sync = sync == Sync::kYes;
