@@ -127,25 +127,31 @@ double SumOfRows(const FloatVec* sums) {
   return total;
 }
 
+// Writes exp(x), 0 below kLowestExponent, and adds it to the sums of its lanes.
+HWY_INLINE void AddWeights(FloatVec x, float* HWY_RESTRICT weights, FloatVec& weight_sum,
+                           FloatVec& weighted_sum) {
+  const FloatTag d;
+  const FloatVec lowest = hn::Set(d, kLowestExponent);
+  const FloatVec clamped = hn::Max(x, lowest);
+  const FloatVec weight = hn::IfThenElseZero(hn::Ge(x, lowest), Exp(clamped));
+  hn::StoreU(weight, d, weights);
+  weight_sum = hn::Add(weight_sum, weight);
+  weighted_sum = hn::MulAdd(weight, clamped, weighted_sum);
+}
+
 SoftmaxSums MakeSoftmaxWeightsOneTarget(const double* HWY_RESTRICT logits, double max,
                                         PanelRange panels, float* HWY_RESTRICT weights) {
   const FloatTag d;
   const DoubleTag dd;
   constexpr int kVecs = kVecsPerPanel;
   const DoubleVec max_logit = hn::Set(dd, max);
-  const FloatVec lowest = hn::Set(d, kLowestExponent);
   FloatVec weight_sums[kVecs];
   FloatVec weighted_sums[kVecs];
   for (int v = 0; v < kVecs; ++v) weight_sums[v] = weighted_sums[v] = hn::Zero(d);
   for (std::int64_t panel = panels.begin; panel < panels.end; ++panel) {
     HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
       const std::int64_t r = panel * kPanelRows + v * static_cast<std::int64_t>(kLanes);
-      const FloatVec x = LoadDemoted(logits + r, max_logit);
-      const FloatVec clamped = hn::Max(x, lowest);
-      const FloatVec weight = hn::IfThenElseZero(hn::Ge(x, lowest), Exp(clamped));
-      hn::StoreU(weight, d, weights + r);
-      weight_sums[v] = hn::Add(weight_sums[v], weight);
-      weighted_sums[v] = hn::MulAdd(weight, clamped, weighted_sums[v]);
+      AddWeights(LoadDemoted(logits + r, max_logit), weights + r, weight_sums[v], weighted_sums[v]);
     }
   }
   return {.weight = SumOfRows(weight_sums), .weighted = SumOfRows(weighted_sums)};
@@ -184,12 +190,7 @@ SoftmaxSums MakeSoftmaxWeightsOfSumsOneTarget(const float* HWY_RESTRICT sums, do
       const FloatVec sum = hn::LoadU(d, sums + r);
       const FloatVec x =
           hn::Add(hn::MulSub(sum, factor_1, max_1), hn::MulSub(sum, factor_2, max_2));
-      const FloatVec clamped = hn::Max(x, hn::Set(d, kLowestExponent));
-      const FloatVec weight =
-          hn::IfThenElseZero(hn::Ge(x, hn::Set(d, kLowestExponent)), Exp(clamped));
-      hn::StoreU(weight, d, weights + r);
-      weight_sums[v] = hn::Add(weight_sums[v], weight);
-      weighted_sums[v] = hn::MulAdd(weight, clamped, weighted_sums[v]);
+      AddWeights(x, weights + r, weight_sums[v], weighted_sums[v]);
     }
   }
   return {.weight = SumOfRows(weight_sums), .weighted = SumOfRows(weighted_sums)};
