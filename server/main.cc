@@ -34,10 +34,8 @@ sigset_t BlockStopSignals() {
 int main(int argc, char** argv) {
   using namespace softlookup::server;
   google::protobuf::SetLogHandler(nullptr);  // What is wrong with a message, its sender hears.
-#ifdef NDEBUG
   // Debian's Abseil has every lock of a mutex look for deadlocks, under one lock for all of them.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-#endif
   const sigset_t stop_signals = BlockStopSignals();
   Flags flags;
   if (const std::optional<int> exit_code = ParseFlags(argc, argv, flags)) return *exit_code;

@@ -2,12 +2,15 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 
+#include "absl/synchronization/mutex.h"
 #include "client/tool/command.h"
 #include "client/tool/exit_code.h"
 #include "client/tool/parse_error.h"
 
 int main(int argc, char** argv) {
   using softlookup::tool::ExitCode;
+  // Debian's Abseil has every lock of a mutex look for deadlocks, under one lock for all of them.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   CLI::App app("Soft lookups over a softlookup server", "softlookup");
   app.set_version_flag("--version", SOFTLOOKUP_VERSION);
   softlookup::tool::Session session;
