@@ -135,6 +135,7 @@ class ScanCall final : public grpc::ServerUnaryReactor {
 
   void OnCancel() override { cancel_->Cancel(); }
   void OnDone() override { delete this; }
+  bool InternalInlineable() override { return true; }  // As in UnaryCall.
 
  private:
   class Wait final : public Stream {

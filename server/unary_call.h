@@ -17,6 +17,9 @@ class UnaryCall final : public grpc::ServerUnaryReactor {
  public:
   explicit UnaryCall(CallTracker& calls) : call_(calls) {}
   void OnDone() override { delete this; }
+  // What ends the call is too little to be handed to another thread, as gRPC does by default: that
+  // costs a small lookup a fifth of its time.
+  bool InternalInlineable() override { return true; }
 
  private:
   const CallTracker::Call call_;
