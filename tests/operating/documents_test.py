@@ -22,7 +22,7 @@ def flags_of_help(text):
 
 def flags_of_table(text):
     """The same of the rows "| `--flag` | default | ..."."""
-    rows = re.findall(r"^\| `--([\w-]+)` \| ([^|]*) \|", text, re.MULTILINE)
+    rows = re.findall(r"^\| `--([\w-]+)` \|([^|]*)\|", text, re.MULTILINE)
     return {name: cell.strip().strip("`") for name, cell in rows}
 
 
