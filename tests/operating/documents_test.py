@@ -11,6 +11,8 @@ import subprocess
 import sys
 import unittest
 
+import yaml
+
 from monitoring_files import METRIC, alert_rules, dashboard, dashboard_queries, documented_metrics, read, series_of
 
 
@@ -90,6 +92,31 @@ class AlertsTest(unittest.TestCase):
                 self.assertIn(rule["alert"], headings)
                 self.assertRegex(tests, rf"alertname: {rule['alert']}\n +exp_alerts:")
         self.assertEqual([heading for heading in headings if heading.startswith("Softlookup")], names)
+
+
+class HardeningTest(unittest.TestCase):
+    """What nobody would miss on the day that it is lost."""
+
+    def test_no_container_may_more_than_it_needs(self):
+        services = yaml.safe_load(read(ROOT, "docker/compose.yaml"))["services"]
+        self.assertEqual(services.keys(), {"softlookup", "prometheus", "grafana", "loadtest"})
+        for name, service in services.items():
+            with self.subTest(name):
+                self.assertTrue(service["read_only"])
+                self.assertEqual(service["cap_drop"], ["ALL"])
+                self.assertEqual(service["security_opt"], ["no-new-privileges:true"])
+                self.assertTrue(service["mem_limit"] and service["pids_limit"])
+                for port in service.get("ports", ()):
+                    self.assertTrue(port.startswith("127.0.0.1:"), port)
+
+    def test_the_service_may_not_more_than_it_needs_and_has_time_to_stop(self):
+        unit = read(ROOT, "server/package/softlookup.service")
+        for line in ("User=softlookup", "NoNewPrivileges=yes", "CapabilityBoundingSet=", "ProtectSystem=strict",
+                     "MemoryDenyWriteExecute=yes", "PrivateUsers=yes", "Restart=on-failure"):
+            self.assertIn(f"\n{line}\n", unit)
+        minutes = int(re.search(r"\nTimeoutStopSec=(\d+)min\n", unit)[1])
+        grace = flags_of_table(read(ROOT, "docs/operating.md"))["shutdown-grace"]
+        self.assertGreater(60 * minutes, 2 * float(grace))
 
 
 class DashboardTest(unittest.TestCase):
