@@ -11,6 +11,7 @@ import re
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -106,6 +107,18 @@ class ServerTest(unittest.TestCase):
         self.assertEqual(status["NoNewPrivs"].strip(), "1")
         docker("stop", self.name)
         self.assertEqual(inspect(self.name)["State"]["ExitCode"], 0)
+
+    def test_the_load_tester_leaves_its_report_in_a_folder(self):
+        wait_until(self.healthy)
+        with tempfile.TemporaryDirectory() as reports:
+            done = docker("run", "--rm", *HARDENED, f"--user={os.getuid()}:{os.getgid()}", f"--volume={reports}:/reports",
+                          "--entrypoint=softlookup", IMAGE, "--server", self.address, "loadtest", "--concurrency", "4",
+                          "--duration", "2", "--verify", "--fail-if", "errors>0", "--report", "/reports/report.html",
+                          check=False)
+            # 9: whoever else uses this machine kept the client from measuring.
+            self.assertIn(done.returncode, (0, 9), done.stdout + done.stderr)
+            with open(os.path.join(reports, "report.html"), encoding="utf-8") as report:
+                self.assertIn("</html>", report.read())
 
     def test_it_is_loaded_from_a_second_container_and_keeps_its_data_when_it_is_killed(self):
         wait_until(self.healthy)
