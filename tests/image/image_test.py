@@ -111,8 +111,8 @@ class ServerTest(unittest.TestCase):
     def test_the_load_tester_leaves_its_report_in_a_folder(self):
         wait_until(self.healthy)
         with tempfile.TemporaryDirectory() as reports:
-            done = docker("run", "--rm", *HARDENED, f"--user={os.getuid()}:{os.getgid()}", f"--volume={reports}:/reports",
-                          "--entrypoint=softlookup", IMAGE, "--server", self.address, "loadtest", "--concurrency", "4",
+            done = docker("run", "--rm", *HARDENED, f"--user={os.getuid()}:{os.getgid()}",
+                          f"--volume={reports}:/reports", "--entrypoint=softlookup", IMAGE, "--server", self.address, "loadtest", "--concurrency", "4",
                           "--duration", "2", "--verify", "--fail-if", "errors>0", "--report", "/reports/report.html",
                           check=False)
             # 9: whoever else uses this machine kept the client from measuring.

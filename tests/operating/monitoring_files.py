@@ -36,7 +36,7 @@ def dashboard(root):
 def dashboard_queries(root):
     """(where, PromQL) of everything that the dashboard asks, its variables filled in."""
     board = dashboard(root)
-    asked = [(f"panel {panel['title']!r}", target["expr"])
+    asked = [(f"panel {panel['title']!r}, {target['refId']}", target["expr"])
              for panel in board["panels"] for target in panel.get("targets", ())]
     asked += [(f"annotation {one['name']!r}", one["expr"]) for one in board["annotations"]["list"]]
     for where, query in asked:
