@@ -225,6 +225,16 @@ def main_is_short(tree):
         yield "server/main.cc: 100 lines or more"
 
 
+@rule(bad=[{"CMakeLists.txt": "project(softlookup VERSION 1.2.3 D", "docker/Dockerfile": "ARG VERSION=1.2.4\n"},
+           {"CMakeLists.txt": "project(softlookup VERSION 1.2.3 D", "docker/Dockerfile": "ARG VERSION\n"}],
+      near=[{"CMakeLists.txt": "cmake_minimum_required(VERSION 3.22)\nproject(softlookup VERSION 1.2.3 D",
+             "docker/Dockerfile": "ARG VERSION=1.2.3\n"}])
+def the_image_has_the_version_of_the_project(tree):
+    version = re.search(r"^project\(softlookup VERSION (\S+)", tree.get("CMakeLists.txt", ""), re.MULTILINE)
+    if version and f"ARG VERSION={version[1]}\n" not in tree.get("docker/Dockerfile", ""):
+        yield f"docker/Dockerfile: VERSION is not {version[1]}"
+
+
 def check_no_cycle(edges):
     """Raises graphlib.CycleError where folders include each other in a circle."""
     graphlib.TopologicalSorter(
@@ -238,7 +248,7 @@ def read_tree(root):
              if os.path.isfile(os.path.join(root, name)) and name != ".git"]
     for folder in FOLDERS:
         for base, folders, names in os.walk(os.path.join(root, folder)):
-            folders[:] = [name for name in folders if name not in ("build", "__pycache__")]
+            folders[:] = [name for name in folders if name not in ("build", "node_modules", "__pycache__")]
             paths += [os.path.relpath(os.path.join(base, name), root) for name in names]
     tree = {}
     for path in sorted(paths):
