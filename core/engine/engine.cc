@@ -272,7 +272,7 @@ absl::Status EngineOfStores::Load(LoadObserver& observer) {
       LoadStores(stores, *log_, pool_, WakeUps(), observer, [&](LoadedStore loaded) {
         is_whole = is_whole && loaded.store.ok();
         LogName(loaded.number, loaded.name, *names);
-        if (!loaded.name.empty()) stores_.AddLoaded(loaded.name, std::move(loaded.store));
+        stores_.AddLoaded(loaded.name, std::move(loaded.store));
       }));
   // All of them, also one whose name is lost: what has no name is not looked for.
   if (!have_names) SOFTLOOKUP_RETURN_IF_ERROR(log_->Commit(*names, Sync::kYes));

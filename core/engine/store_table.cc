@@ -78,6 +78,7 @@ void StoreTable::AddLoaded(const std::string& name, absl::StatusOr<std::shared_p
   } else {
     ++totals_.damaged_stores;
   }
+  if (name.empty()) return;
   stores_.emplace(name, std::move(store));
 }
 

@@ -61,9 +61,9 @@ class StoreTable {
   void Release(const std::string& name);
   // There is no store of this name yet.
   void Add(const std::string& name, std::shared_ptr<Store> store);
-  // One that was kept, before anything else. If it cannot be served, it is its error. It stays also
-  // where that takes more memory than the stores may: what was acknowledged is not lost, but no
-  // store grows until there is room.
+  // One that was kept, before anything else. If it cannot be served, it is its error; if its name
+  // is lost as well, it is only counted. It stays also where that takes more memory than the stores
+  // may: what was acknowledged is not lost, but no store grows until there is room.
   void AddLoaded(const std::string& name, absl::StatusOr<std::shared_ptr<Store>> store);
   // There is a store of this name.
   void Remove(absl::string_view name);
