@@ -11,6 +11,7 @@ if(SOFTLOOKUP_BUILD_SERVER)
   find_package(hwy REQUIRED)
   find_package(RocksDB REQUIRED)
   find_package(spdlog REQUIRED)
+  find_package(prometheus-cpp REQUIRED)
 endif()
 
 if(SOFTLOOKUP_BUILD_TESTS)

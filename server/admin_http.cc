@@ -34,10 +34,14 @@ bool IsWhole(absl::string_view request) {
   return absl::StrContains(request, "\r\n\r\n") || absl::StrContains(request, "\n\n");
 }
 
-std::string Message(absl::string_view status, absl::string_view body, bool with_body = true) {
-  return absl::StrCat("HTTP/1.1 ", status,
-                      "\r\nContent-Type: text/plain\r\nContent-Length: ", body.size(),
-                      "\r\nConnection: close\r\n\r\n", with_body ? body : "");
+constexpr absl::string_view kText = "text/plain";
+constexpr absl::string_view kMetricsText = "text/plain; version=0.0.4; charset=utf-8";
+
+std::string Message(absl::string_view status, absl::string_view body, bool with_body = true,
+                    absl::string_view type = kText) {
+  return absl::StrCat("HTTP/1.1 ", status, "\r\nContent-Type: ", type,
+                      "\r\nContent-Length: ", body.size(), "\r\nConnection: close\r\n\r\n",
+                      with_body ? body : "");
 }
 
 FileDescriptor ListenOn(const addrinfo& address) {
@@ -189,7 +193,8 @@ std::string AdminHttp::Answer(const std::string& request) const {
     return ready_.load() ? Message("200 OK", "ready\n", get)
                          : Message("503 Service Unavailable", "not ready\n", get);
   }
-  return Message("404 Not Found", "there are /healthz and /readyz\n", get);
+  if (path == "/metrics") return Message("200 OK", metrics_(), get, kMetricsText);
+  return Message("404 Not Found", "there are /healthz, /readyz and /metrics\n", get);
 }
 
 }  // namespace softlookup::server

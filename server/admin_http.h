@@ -2,6 +2,7 @@
 #define SOFTLOOKUP_SERVER_ADMIN_HTTP_H_
 
 #include <atomic>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -12,8 +13,8 @@
 
 namespace softlookup::server {
 
-// The operator's HTTP port: /healthz (200 while the process runs) and /readyz (200 while it takes
-// calls, else 503). GET and HEAD only, one request a connection.
+// The operator's HTTP port: /healthz (200 while the process runs), /readyz (200 while it takes
+// calls, else 503) and /metrics. GET and HEAD only, one request a connection.
 //
 // One thread serves every connection and waits for none of them, so that no client, however slow,
 // keeps another from its answer or the server from stopping. A connection is cut when its time is
@@ -31,6 +32,10 @@ class AdminHttp {
   int port() const { return port_; }
 
   void set_ready(bool ready) { ready_.store(ready); }
+  bool ready() const { return ready_.load(); }
+  // What /metrics answers, in Prometheus' text format. It is made on the thread that serves all
+  // connections, so it must be quick. Before Start.
+  void set_metrics(std::function<std::string()> metrics) { metrics_ = std::move(metrics); }
 
  private:
   struct Connection {
@@ -49,6 +54,7 @@ class AdminHttp {
   std::string Answer(const std::string& request) const;
 
   std::atomic<bool> ready_{false};
+  std::function<std::string()> metrics_ = [] { return std::string(); };
   int port_ = 0;
   FileDescriptor listener_;
   FileDescriptor stop_;  // Readable once the thread must end.

@@ -8,8 +8,8 @@
 
 namespace softlookup::server {
 
-AppendStream* AppendStream::Start(CallTracker& calls, Engine& engine, absl::Time deadline) {
-  const std::shared_ptr<AppendStream> stream(new AppendStream(calls, engine, deadline));
+AppendStream* AppendStream::Start(CallTracker& calls, const CallInfo& info, Engine& engine) {
+  const std::shared_ptr<AppendStream> stream(new AppendStream(calls, info, engine));
   stream->self_ = stream;
   stream->StartRead(&stream->request_);
   calls.AddStream(stream);
@@ -17,18 +17,22 @@ AppendStream* AppendStream::Start(CallTracker& calls, Engine& engine, absl::Time
 }
 
 void AppendStream::OnReadDone(bool ok) {
+  const SteadyTime begin = std::chrono::steady_clock::now();
   absl::Status status;
-  if (ok) status = Apply();
+  if (ok) status = Apply(begin);
   {
     absl::MutexLock lock(&mutex_);
     reading_ = false;
     if (!ok || !status.ok()) reads_over_ = true;
-    if (failure_.ok()) failure_ = status;
+    if (failure_.ok()) {
+      failure_ = status;
+      failure_begin_ = begin;
+    }
   }
   Proceed();
 }
 
-absl::Status AppendStream::Apply() {
+absl::Status AppendStream::Apply(SteadyTime begin) {
   {
     absl::MutexLock lock(&mutex_);
     if (finished_ || !failure_.ok()) return absl::OkStatus();  // Later requests are not applied.
@@ -48,9 +52,8 @@ absl::Status AppendStream::Apply() {
   }
   engine_.Append(
       decoded.request,
-      [self = shared_from_this(), sequence = request_.sequence(), request_bytes](auto result) {
-        self->Acknowledge(sequence, request_bytes, std::move(result));
-      },
+      [self = shared_from_this(), begin, sequence = request_.sequence(), request_bytes](
+          auto result) { self->Acknowledge(begin, sequence, request_bytes, std::move(result)); },
       [self = shared_from_this()] { self->OnTurn(); });
   return absl::OkStatus();
 }
@@ -63,10 +66,11 @@ void AppendStream::OnTurn() {
   Proceed();
 }
 
-void AppendStream::Acknowledge(std::uint64_t sequence, std::size_t request_bytes,
+void AppendStream::Acknowledge(SteadyTime begin, std::uint64_t sequence, std::size_t request_bytes,
                                absl::StatusOr<AppendResult> result) {
   Acknowledgement acknowledgement;
   if (result.ok()) {
+    call_.observer().OnAnswer(call_.info(), begin, result.status());
     EncodeAppend(sequence, *result, acknowledgement.response);
     acknowledgement.bytes = acknowledgement.response.ByteSizeLong();
   }
@@ -78,7 +82,10 @@ void AppendStream::Acknowledge(std::uint64_t sequence, std::size_t request_bytes
       responses_.push_back(std::move(acknowledgement));
     } else {
       // Acknowledgements come in order, and a request that could not be read comes after them all.
-      if (!append_failed_) failure_ = result.status();
+      if (!append_failed_) {
+        failure_ = result.status();
+        failure_begin_ = begin;
+      }
       append_failed_ = reads_over_ = true;
     }
   }
@@ -103,10 +110,11 @@ void AppendStream::Proceed() {
     const bool idle = !writing_ && unacknowledged_ == 0 && responses_.empty();
     if (idle && !reading_ && (reads_over_ || broken_)) {
       finish = finished_ = true;
+      if (!failure_.ok()) call_.observer().OnAnswer(call_.info(), failure_begin_, failure_);
       status = ToGrpcStatus(failure_);
     } else if (idle && reading_ && draining_) {
       finish = finished_ = true;
-      status = ToGrpcStatus(ShuttingDown());
+      status = call_.CutStream(ShuttingDown());
     }
   }
   if (read) StartRead(&request_);

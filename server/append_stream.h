@@ -28,7 +28,7 @@ class AppendStream final : public grpc::ServerBidiReactor<v1::AppendRequest, v1:
                            public Stream,
                            public std::enable_shared_from_this<AppendStream> {
  public:
-  static AppendStream* Start(CallTracker& calls, Engine& engine, absl::Time deadline);
+  static AppendStream* Start(CallTracker& calls, const CallInfo& info, Engine& engine);
 
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
@@ -46,17 +46,17 @@ class AppendStream final : public grpc::ServerBidiReactor<v1::AppendRequest, v1:
     std::size_t bytes = 0;
   };
 
-  AppendStream(CallTracker& calls, Engine& engine, absl::Time deadline)
-      : call_(calls),
+  AppendStream(CallTracker& calls, const CallInfo& info, Engine& engine)
+      : call_(calls, info),
         engine_(engine),
-        deadline_(deadline),
+        deadline_(DeadlineOf(info.context)),
         budget_(kPipelineMax, kPipelineBytesMax) {}
 
-  // Hands request_ to the engine, or says what is wrong with it.
-  absl::Status Apply();
+  // Hands request_, which came at `begin`, to the engine, or says what is wrong with it.
+  absl::Status Apply(SteadyTime begin);
   // The append has its turn: the next request may be read.
   void OnTurn();
-  void Acknowledge(std::uint64_t sequence, std::size_t request_bytes,
+  void Acknowledge(SteadyTime begin, std::uint64_t sequence, std::size_t request_bytes,
                    absl::StatusOr<AppendResult> result);
   // Starts whatever can go on. Takes the lock; operations are started without it.
   void Proceed();
@@ -83,6 +83,7 @@ class AppendStream final : public grpc::ServerBidiReactor<v1::AppendRequest, v1:
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
   // Of the first request that failed; it ends the stream.
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+  SteadyTime failure_begin_ ABSL_GUARDED_BY(mutex_);  // When it came.
   bool append_failed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -3,12 +3,15 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <chrono>
 #include <memory>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "server/call_observer.h"
+#include "server/status.h"
 
 namespace softlookup::server {
 
@@ -23,17 +26,47 @@ class Stream {
 // Knows which calls are in progress. Thread-safe.
 class CallTracker {
  public:
-  // A call in progress, for as long as it lives.
+  // A call in progress, for as long as it lives. Whoever answers it says so here before gRPC hears
+  // of it.
   class Call {
    public:
-    explicit Call(CallTracker& tracker) : tracker_(tracker) { tracker_.Add(1); }
-    ~Call() { tracker_.Add(-1); }
+    Call(CallTracker& tracker, const CallInfo& info) : tracker_(tracker), info_(info) {
+      tracker_.Add(1);
+      tracker_.observer_.OnBegin(info_.method);
+    }
+    ~Call() {
+      tracker_.observer_.OnEnd(info_.method);
+      tracker_.Add(-1);
+    }
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
 
+    // The whole call is answered with `status`. Returns what its caller hears.
+    grpc::Status Answer(const absl::Status& status) const {
+      observer().OnAnswer(info_, begin_, status);
+      return ToGrpcStatus(status);
+    }
+    grpc::Status AnswerLookup(const absl::Status& status, const LookupFacts& facts) const {
+      observer().OnLookup(info_, begin_, status, facts);
+      return ToGrpcStatus(status);
+    }
+    // A stream ends with `status`, which is not an answer to one of its messages.
+    grpc::Status CutStream(const absl::Status& status) const {
+      observer().OnStreamCut(status);
+      return ToGrpcStatus(status);
+    }
+    // For what happens within the call, such as the messages of a stream.
+    CallObserver& observer() const { return tracker_.observer_; }
+    const CallInfo& info() const { return info_; }
+
    private:
     CallTracker& tracker_;
+    const CallInfo info_;
+    const SteadyTime begin_ = std::chrono::steady_clock::now();
   };
+
+  // `observer` hears of every call, and must outlive this.
+  explicit CallTracker(CallObserver& observer) : observer_(observer) {}
 
   // Streams are asked to end when the server stops; one that comes later, at once.
   void AddStream(const std::shared_ptr<Stream>& stream);
@@ -48,6 +81,7 @@ class CallTracker {
     count_ += calls;
   }
 
+  CallObserver& observer_;
   absl::Mutex mutex_;
   int count_ ABSL_GUARDED_BY(mutex_) = 0;
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;

@@ -138,7 +138,7 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
   app.add_option("--listen", flags.listen, "Where gRPC is served; port 0 picks a free one")
       ->transform(address);
   app.add_option("--http-listen", flags.http_listen,
-                 "Where /healthz and /readyz are served; port 0 picks a free one")
+                 "Where /healthz, /readyz and /metrics are served; port 0 picks a free one")
       ->transform(address);
   CLI::Option* data_dir =
       app.add_option("--data-dir", flags.data_dir, "Directory where everything is kept");
@@ -167,6 +167,12 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
       ->check(CLI::Range(0.0, 3600.0));
   app.add_option("--log-level", flags.log_level, "What is logged to standard error")
       ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}));
+  app.add_option("--log-format", flags.log_format,
+                 "How: text, or json for an object a line, with time, level, message and fields")
+      ->check(CLI::IsMember({"text", "json"}));
+  app.add_option("--slow-lookup-ms", flags.slow_lookup_ms,
+                 "Lookups that take as many milliseconds are logged, 10 a second at most; 0: none")
+      ->check(CLI::Range(0, 3'600'000));
 
   Limits& limits = flags.limits;
   const auto limit = [&app](const char* flag, std::int64_t& value, const char* what,

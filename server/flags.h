@@ -26,6 +26,8 @@ struct Flags {
   std::int64_t share_wait_us = 200;
   double shutdown_grace_seconds = 10;
   std::string log_level = "info";
+  std::string log_format = "text";     // Or json.
+  std::int64_t slow_lookup_ms = 1000;  // 0: none is logged as slow.
   Limits limits;
 };
 

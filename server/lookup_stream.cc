@@ -7,8 +7,8 @@
 
 namespace softlookup::server {
 
-LookupStream* LookupStream::Start(CallTracker& calls, Engine& engine, absl::Time deadline) {
-  const std::shared_ptr<LookupStream> stream(new LookupStream(calls, engine, deadline));
+LookupStream* LookupStream::Start(CallTracker& calls, const CallInfo& info, Engine& engine) {
+  const std::shared_ptr<LookupStream> stream(new LookupStream(calls, info, engine));
   stream->self_ = stream;
   stream->Proceed();
   calls.AddStream(stream);
@@ -34,10 +34,13 @@ void LookupStream::OnReadDone(bool ok) {
 }
 
 void LookupStream::Look(Slot& slot) {
+  slot.begin = std::chrono::steady_clock::now();
   absl::Status status = CheckMessageBytes(slot.request, engine_.limits().message_bytes_max);
   if (status.ok()) status = DecodeLookup(slot.request, store_, slot.decoded);
   if (store_.empty()) store_ = slot.request.store();
+  slot.store = slot.request.store().empty() ? store_ : slot.request.store();
   if (!status.ok()) return Answer(slot, status);
+  slot.decoded.request.report = &slot.report;
   engine_.Lookup(
       std::move(slot.decoded.request), slot.cancel,
       [self = shared_from_this(), &slot](auto result) { self->Answer(slot, std::move(result)); });
@@ -53,6 +56,11 @@ void LookupStream::Answer(Slot& slot, absl::StatusOr<LookupResult> result) {
     slot.response.set_tag(slot.request.tag());
     *slot.response.mutable_error() = ToLookupError(status);
   }
+  call_.observer().OnLookup(call_.info(), slot.begin, status,
+                            {.request = slot.request,
+                             .store = slot.store,
+                             .result = result.ok() ? &*result : nullptr,
+                             .report = slot.report});
   // A response may wait for long; nothing looks at its request any more.
   slot.request = {};
   slot.decoded = {};
@@ -88,7 +96,7 @@ void LookupStream::Proceed() {
       finish = finished_ = true;
     } else if (idle && reading_ && draining_) {
       finish = finished_ = true;
-      status = ToGrpcStatus(ShuttingDown());
+      status = call_.CutStream(ShuttingDown());
     }
   }
   if (read != nullptr) StartRead(&read->request);

@@ -28,7 +28,7 @@ class LookupStream final : public grpc::ServerBidiReactor<v1::LookupRequest, v1:
                            public Stream,
                            public std::enable_shared_from_this<LookupStream> {
  public:
-  static LookupStream* Start(CallTracker& calls, Engine& engine, absl::Time deadline);
+  static LookupStream* Start(CallTracker& calls, const CallInfo& info, Engine& engine);
 
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
@@ -41,16 +41,19 @@ class LookupStream final : public grpc::ServerBidiReactor<v1::LookupRequest, v1:
   static constexpr std::size_t kPipelineMax = 16;
   static constexpr std::size_t kPipelineBytesMax = std::size_t{16} << 20;
 
-  LookupStream(CallTracker& calls, Engine& engine, absl::Time deadline)
-      : call_(calls),
+  LookupStream(CallTracker& calls, const CallInfo& info, Engine& engine)
+      : call_(calls, info),
         engine_(engine),
-        deadline_(deadline),
+        deadline_(DeadlineOf(info.context)),
         budget_(kPipelineMax, kPipelineBytesMax) {}
 
   // A lookup from its request to its response.
   struct Slot {
     v1::LookupRequest request;
+    SteadyTime begin;   // When it came.
+    std::string store;  // The request's, or the stream's.
     DecodedLookup decoded;
+    LookupReport report;
     v1::LookupResponse response;
     std::shared_ptr<CancelToken> cancel;
     std::size_t request_bytes = 0;   // Once it is read.

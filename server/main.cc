@@ -1,7 +1,6 @@
 #include <google/protobuf/stubs/logging.h>
 #include <pthread.h>
 #include <signal.h>
-#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include <cstdio>
@@ -11,6 +10,7 @@
 
 #include "absl/synchronization/mutex.h"
 #include "server/flags.h"
+#include "server/log.h"
 #include "server/server.h"
 #include "server/verify.h"
 #include "server/version.h"
@@ -40,9 +40,7 @@ int main(int argc, char** argv) {
   Flags flags;
   if (const std::optional<int> exit_code = ParseFlags(argc, argv, flags)) return *exit_code;
   if (flags.verify) return VerifyDataDirectory(flags.data_dir, std::cout) ? 0 : 1;
-  spdlog::set_default_logger(spdlog::stderr_logger_mt("softlookup"));
-  spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %l %v", spdlog::pattern_time_type::utc);
-  spdlog::set_level(spdlog::level::from_str(flags.log_level));
+  SetUpLog(flags.log_format == "json" ? LogFormat::kJson : LogFormat::kText, flags.log_level);
 
   auto server = Server::Start(flags);
   if (!server.ok()) {

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "core/base/status_macros.h"
-#include "server/status.h"
 
 namespace softlookup::server {
 namespace {
@@ -18,12 +17,12 @@ constexpr std::int64_t kRowOverheadBytes = 16 * 66 + 64;
 
 }  // namespace
 
-RowStream* RowStream::Start(CallTracker& calls, Engine& engine,
+RowStream* RowStream::Start(CallTracker& calls, const CallInfo& info, Engine& engine,
                             const v1::ReadRowsRequest& request) {
-  auto* stream = new RowStream(calls);
+  auto* stream = new RowStream(calls, info);
   const absl::Status status = stream->Open(engine, request);
   if (!status.ok()) {
-    stream->Finish(ToGrpcStatus(status));
+    stream->Finish(stream->call_.Answer(status));
     return stream;
   }
   // The first page is sent even if it is empty, for its revision.
@@ -52,14 +51,14 @@ void RowStream::ReadPage() {
 
 void RowStream::OnWriteDone(bool ok) {
   if (!ok) {
-    Finish(grpc::Status::CANCELLED);
+    Finish(call_.Answer(absl::CancelledError("The caller is gone")));
     return;
   }
   ReadPage();
   if (page_.rows_size() > 0) {
     StartWrite(&page_);
   } else {
-    Finish(grpc::Status::OK);
+    Finish(call_.Answer(absl::OkStatus()));
   }
 }
 

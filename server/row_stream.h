@@ -17,13 +17,14 @@ namespace softlookup::server {
 // over.
 class RowStream final : public grpc::ServerWriteReactor<v1::ReadRowsResponse> {
  public:
-  static RowStream* Start(CallTracker& calls, Engine& engine, const v1::ReadRowsRequest& request);
+  static RowStream* Start(CallTracker& calls, const CallInfo& info, Engine& engine,
+                          const v1::ReadRowsRequest& request);
 
   void OnWriteDone(bool ok) override;
   void OnDone() override { delete this; }
 
  private:
-  explicit RowStream(CallTracker& calls) : call_(calls) {}
+  RowStream(CallTracker& calls, const CallInfo& info) : call_(calls, info) {}
 
   absl::Status Open(Engine& engine, const v1::ReadRowsRequest& request);
   // Reads the next page into page_; an empty one is the end.

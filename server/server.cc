@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/base/status_macros.h"
+#include "server/metrics_page.h"
 
 namespace softlookup::server {
 namespace {
@@ -72,15 +73,20 @@ absl::Status Load(Engine& engine) {
 
 }  // namespace
 
-Server::Server(std::unique_ptr<Engine> engine, const std::string& backup_dir)
-    : engine_(std::move(engine)),
-      backups_(*engine_, backup_dir),
+Server::Server(std::unique_ptr<Engine> engine, const Flags& flags)
+    : observer_(absl::Milliseconds(flags.slow_lookup_ms)),
+      calls_(observer_),
+      engine_(std::move(engine)),
+      backups_(*engine_, flags.backup_dir),
       service_(calls_, *engine_),
-      admin_service_(calls_, *engine_, backups_) {}
+      admin_service_(calls_, *engine_, backups_) {
+  http_.set_metrics(
+      [this] { return MetricsPage(*engine_, observer_, process_stats_, http_.ready()); });
+}
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Flags& flags) {
   SOFTLOOKUP_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, MakeEngine(flags));
-  std::unique_ptr<Server> server(new Server(std::move(engine), flags.backup_dir));
+  std::unique_ptr<Server> server(new Server(std::move(engine), flags));
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
 

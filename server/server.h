@@ -12,7 +12,9 @@
 #include "server/admin_service.h"
 #include "server/backups.h"
 #include "server/call.h"
+#include "server/call_observer.h"
 #include "server/flags.h"
+#include "server/process_stats.h"
 #include "server/service.h"
 #include "softlookup/engine.h"
 
@@ -35,15 +37,17 @@ class Server {
   void Stop(absl::Duration grace);
 
  private:
-  Server(std::unique_ptr<Engine> engine, const std::string& backup_dir);
+  Server(std::unique_ptr<Engine> engine, const Flags& flags);
   // What the health service and /readyz say.
   void SetServing(bool serving);
 
+  CallObserver observer_;
   CallTracker calls_;  // Before the engine, whose last callbacks may still use it.
   const std::unique_ptr<Engine> engine_;
   Backups backups_;
   SoftLookupService service_;
   AdminService admin_service_;
+  ProcessStats process_stats_;
   AdminHttp http_;
   std::unique_ptr<grpc::Server> grpc_;  // Before the rest in destruction: calls use it.
   std::string grpc_address_;

@@ -30,13 +30,20 @@ const std::string kNoStore;
 template <typename Response>
 class RefusedStream final : public grpc::ServerWriteReactor<Response> {
  public:
-  RefusedStream(CallTracker& calls, const absl::Status& status) : call_(calls) {
-    this->Finish(ToGrpcStatus(status));
+  RefusedStream(CallTracker& calls, const CallInfo& info, const absl::Status& status)
+      : call_(calls, info) {
+    this->Finish(call_.Answer(status));
   }
   void OnDone() override { delete this; }
 
  private:
   const CallTracker::Call call_;
+};
+
+// What a lookup needs until it is answered.
+struct UnaryLookup {
+  DecodedLookup decoded;
+  LookupReport report;
 };
 
 absl::Status CreateStoreOf(Engine& engine, const v1::Store& store, v1::Store& response) {
@@ -122,8 +129,8 @@ absl::Status ListPage(Engine& engine, const v1::ListStoresRequest& request,
 // A call that scans and may be cancelled. Deletes itself when the call is over.
 class ScanCall final : public grpc::ServerUnaryReactor {
  public:
-  ScanCall(CallTracker& calls, const grpc::CallbackServerContext& context)
-      : call_(calls), cancel_(std::make_shared<CancelToken>(DeadlineOf(context))) {}
+  ScanCall(CallTracker& calls, const CallInfo& info)
+      : call_(calls, info), cancel_(std::make_shared<CancelToken>(DeadlineOf(info.context))) {}
 
   const std::shared_ptr<CancelToken>& cancel() const { return cancel_; }
 
@@ -131,6 +138,12 @@ class ScanCall final : public grpc::ServerUnaryReactor {
   void EndWaitAtDrain(CallTracker& calls) {
     wait_ = std::make_shared<Wait>(cancel_);
     calls.AddStream(wait_);
+  }
+
+  // One of these once, last.
+  void Answer(const absl::Status& status) { Finish(call_.Answer(status)); }
+  void AnswerLookup(const absl::Status& status, const LookupFacts& facts) {
+    Finish(call_.AnswerLookup(status, facts));
   }
 
   void OnCancel() override { cancel_->Cancel(); }
@@ -154,55 +167,56 @@ class ScanCall final : public grpc::ServerUnaryReactor {
 
 }  // namespace
 
-grpc::ServerUnaryReactor* SoftLookupService::CreateStore(grpc::CallbackServerContext*,
+grpc::ServerUnaryReactor* SoftLookupService::CreateStore(grpc::CallbackServerContext* context,
                                                          const v1::CreateStoreRequest* request,
                                                          v1::Store* response) {
-  return AnswerNow(calls_, engine_, *request,
+  return AnswerNow(calls_, {Method::kCreateStore, *context}, engine_, *request,
                    [&] { return CreateStoreOf(engine_, request->store(), *response); });
 }
 
-grpc::ServerUnaryReactor* SoftLookupService::GetStore(grpc::CallbackServerContext*,
+grpc::ServerUnaryReactor* SoftLookupService::GetStore(grpc::CallbackServerContext* context,
                                                       const v1::GetStoreRequest* request,
                                                       v1::Store* response) {
-  return AnswerNow(calls_, engine_, *request, [&]() -> absl::Status {
+  return AnswerNow(calls_, {Method::kGetStore, *context}, engine_, *request, [&]() -> absl::Status {
     SOFTLOOKUP_ASSIGN_OR_RETURN(const StoreInfo info, engine_.GetStore(request->name()));
     *response = EncodeStore(info);
     return CheckAnswerBytes(*response, engine_.limits().message_bytes_max);
   });
 }
 
-grpc::ServerUnaryReactor* SoftLookupService::ListStores(grpc::CallbackServerContext*,
+grpc::ServerUnaryReactor* SoftLookupService::ListStores(grpc::CallbackServerContext* context,
                                                         const v1::ListStoresRequest* request,
                                                         v1::ListStoresResponse* response) {
-  return AnswerNow(calls_, engine_, *request,
+  return AnswerNow(calls_, {Method::kListStores, *context}, engine_, *request,
                    [&] { return ListPage(engine_, *request, *response); });
 }
 
-grpc::ServerUnaryReactor* SoftLookupService::UpdateStore(grpc::CallbackServerContext*,
+grpc::ServerUnaryReactor* SoftLookupService::UpdateStore(grpc::CallbackServerContext* context,
                                                          const v1::UpdateStoreRequest* request,
                                                          v1::Store* response) {
-  return AnswerNow(calls_, engine_, *request, [&] { return Update(engine_, *request, *response); });
+  return AnswerNow(calls_, {Method::kUpdateStore, *context}, engine_, *request,
+                   [&] { return Update(engine_, *request, *response); });
 }
 
-grpc::ServerUnaryReactor* SoftLookupService::DeleteStore(grpc::CallbackServerContext*,
+grpc::ServerUnaryReactor* SoftLookupService::DeleteStore(grpc::CallbackServerContext* context,
                                                          const v1::DeleteStoreRequest* request,
                                                          v1::DeleteStoreResponse*) {
-  return AnswerNow(calls_, engine_, *request, [&] { return engine_.DeleteStore(request->name()); });
+  return AnswerNow(calls_, {Method::kDeleteStore, *context}, engine_, *request,
+                   [&] { return engine_.DeleteStore(request->name()); });
 }
 
 grpc::ServerUnaryReactor* SoftLookupService::Append(grpc::CallbackServerContext* context,
                                                     const v1::AppendRequest* request,
                                                     v1::AppendResponse* response) {
-  auto* reactor = new UnaryCall(calls_);
+  auto* reactor = new UnaryCall(calls_, {Method::kAppend, *context});
   const absl::Status status = StartAppend(*context, *request, *response, *reactor);
-  if (!status.ok()) reactor->Finish(ToGrpcStatus(status));
+  if (!status.ok()) reactor->Answer(status);
   return reactor;
 }
 
 absl::Status SoftLookupService::StartAppend(const grpc::CallbackServerContext& context,
                                             const v1::AppendRequest& request,
-                                            v1::AppendResponse& response,
-                                            grpc::ServerUnaryReactor& reactor) {
+                                            v1::AppendResponse& response, UnaryCall& reactor) {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckMessageBytes(request, engine_.limits().message_bytes_max));
   DecodedAppend decoded;
   SOFTLOOKUP_RETURN_IF_ERROR(DecodeAppend(request, kNoStore, decoded));
@@ -211,68 +225,75 @@ absl::Status SoftLookupService::StartAppend(const grpc::CallbackServerContext& c
   engine_.Append(decoded.request, [sequence = request.sequence(), &response,
                                    &reactor](absl::StatusOr<AppendResult> result) {
     if (result.ok()) EncodeAppend(sequence, *result, response);
-    reactor.Finish(ToGrpcStatus(result.status()));
+    reactor.Answer(result.status());
   });
   return absl::OkStatus();
 }
 
-grpc::ServerUnaryReactor* SoftLookupService::GetWriter(grpc::CallbackServerContext*,
+grpc::ServerUnaryReactor* SoftLookupService::GetWriter(grpc::CallbackServerContext* context,
                                                        const v1::GetWriterRequest* request,
                                                        v1::Writer* response) {
-  return AnswerNow(calls_, engine_, *request, [&]() -> absl::Status {
-    SOFTLOOKUP_ASSIGN_OR_RETURN(const WriterInfo writer,
-                                engine_.GetWriter(request->store(), request->writer()));
-    response->set_writer(request->writer());
-    response->set_last_sequence(writer.last_sequence);
-    response->set_last_position(writer.last_position);
-    return absl::OkStatus();
-  });
+  return AnswerNow(
+      calls_, {Method::kGetWriter, *context}, engine_, *request, [&]() -> absl::Status {
+        SOFTLOOKUP_ASSIGN_OR_RETURN(const WriterInfo writer,
+                                    engine_.GetWriter(request->store(), request->writer()));
+        response->set_writer(request->writer());
+        response->set_last_sequence(writer.last_sequence);
+        response->set_last_position(writer.last_position);
+        return absl::OkStatus();
+      });
 }
 
 grpc::ServerBidiReactor<v1::AppendRequest, v1::AppendResponse>* SoftLookupService::StreamAppend(
     grpc::CallbackServerContext* context) {
-  return AppendStream::Start(calls_, engine_, DeadlineOf(*context));
+  return AppendStream::Start(calls_, {Method::kStreamAppend, *context}, engine_);
 }
 
 grpc::ServerWriteReactor<v1::ReadRowsResponse>* SoftLookupService::ReadRows(
-    grpc::CallbackServerContext*, const v1::ReadRowsRequest* request) {
+    grpc::CallbackServerContext* context, const v1::ReadRowsRequest* request) {
+  const CallInfo info{Method::kReadRows, *context};
   const absl::Status status = CheckMessageBytes(*request, engine_.limits().message_bytes_max);
-  if (!status.ok()) return new RefusedStream<v1::ReadRowsResponse>(calls_, status);
-  return RowStream::Start(calls_, engine_, *request);
+  if (!status.ok()) return new RefusedStream<v1::ReadRowsResponse>(calls_, info, status);
+  return RowStream::Start(calls_, info, engine_, *request);
 }
 
-grpc::ServerUnaryReactor* SoftLookupService::DeleteRows(grpc::CallbackServerContext*,
+grpc::ServerUnaryReactor* SoftLookupService::DeleteRows(grpc::CallbackServerContext* context,
                                                         const v1::DeleteRowsRequest* request,
                                                         v1::DeleteRowsResponse* response) {
-  return AnswerNow(calls_, engine_, *request, [&]() -> absl::Status {
-    SOFTLOOKUP_ASSIGN_OR_RETURN(const RowFilter filter, DecodeFilter(request->filter()));
-    SOFTLOOKUP_ASSIGN_OR_RETURN(const DeleteRowsResult result,
-                                engine_.DeleteRows(request->store(), filter));
-    response->set_deleted_count(result.deleted_count);
-    response->set_revision(result.revision);
-    return absl::OkStatus();
-  });
+  return AnswerNow(
+      calls_, {Method::kDeleteRows, *context}, engine_, *request, [&]() -> absl::Status {
+        SOFTLOOKUP_ASSIGN_OR_RETURN(const RowFilter filter, DecodeFilter(request->filter()));
+        SOFTLOOKUP_ASSIGN_OR_RETURN(const DeleteRowsResult result,
+                                    engine_.DeleteRows(request->store(), filter));
+        response->set_deleted_count(result.deleted_count);
+        response->set_revision(result.revision);
+        return absl::OkStatus();
+      });
 }
 
 grpc::ServerUnaryReactor* SoftLookupService::Lookup(grpc::CallbackServerContext* context,
                                                     const v1::LookupRequest* request,
                                                     v1::LookupResponse* response) {
-  auto* call = new ScanCall(calls_, *context);
+  auto* call = new ScanCall(calls_, {Method::kLookup, *context});
   const std::int64_t bytes_max = engine_.limits().message_bytes_max;
-  const auto decoded = std::make_shared<DecodedLookup>();
+  const auto lookup = std::make_shared<UnaryLookup>();
   absl::Status status = CheckMessageBytes(*request, bytes_max);
-  if (status.ok()) status = DecodeLookup(*request, kNoStore, *decoded);
+  if (status.ok()) status = DecodeLookup(*request, kNoStore, lookup->decoded);
   if (!status.ok()) {
-    call->Finish(ToGrpcStatus(status));
+    call->Answer(status);
     return call;
   }
   if (request->min_revision() > 0) call->EndWaitAtDrain(calls_);
-  // The callback keeps `decoded`, which the request has views of.
-  engine_.Lookup(std::move(decoded->request), call->cancel(),
-                 [=, decoded = decoded](absl::StatusOr<LookupResult> result) {
+  lookup->decoded.request.report = &lookup->report;
+  // The callback keeps `lookup`, which the request has views of.
+  engine_.Lookup(std::move(lookup->decoded.request), call->cancel(),
+                 [=, lookup = lookup](absl::StatusOr<LookupResult> result) {
                    absl::Status status = result.status();
                    if (status.ok()) status = EncodeLookup(*request, *result, bytes_max, *response);
-                   call->Finish(ToGrpcStatus(status));
+                   call->AnswerLookup(status, {.request = *request,
+                                               .store = request->store(),
+                                               .result = result.ok() ? &*result : nullptr,
+                                               .report = lookup->report});
                  });
   return call;
 }
@@ -280,48 +301,50 @@ grpc::ServerUnaryReactor* SoftLookupService::Lookup(grpc::CallbackServerContext*
 grpc::ServerUnaryReactor* SoftLookupService::Attend(grpc::CallbackServerContext* context,
                                                     const v1::AttendRequest* request,
                                                     v1::AttendResponse* response) {
-  auto* call = new ScanCall(calls_, *context);
+  auto* call = new ScanCall(calls_, {Method::kAttend, *context});
   const std::int64_t bytes_max = engine_.limits().message_bytes_max;
   const auto decoded = std::make_shared<DecodedAttend>();
   absl::Status status = CheckMessageBytes(*request, bytes_max);
   if (status.ok()) status = DecodeAttend(*request, *decoded);
   if (!status.ok()) {
-    call->Finish(ToGrpcStatus(status));
+    call->Answer(status);
     return call;
   }
   engine_.Attend(decoded->request, call->cancel(), [=](absl::StatusOr<LookupResult> result) {
     absl::Status status = result.status();
     if (status.ok()) status = EncodeAttend(*request, *result, bytes_max, *response);
     decoded->request = {};  // It lives at least as long as this.
-    call->Finish(ToGrpcStatus(status));
+    call->Answer(status);
   });
   return call;
 }
 
 grpc::ServerBidiReactor<v1::LookupRequest, v1::LookupResponse>* SoftLookupService::StreamLookup(
     grpc::CallbackServerContext* context) {
-  return LookupStream::Start(calls_, engine_, DeadlineOf(*context));
+  return LookupStream::Start(calls_, {Method::kStreamLookup, *context}, engine_);
 }
 
-grpc::ServerUnaryReactor* SoftLookupService::GetMemory(grpc::CallbackServerContext*,
+grpc::ServerUnaryReactor* SoftLookupService::GetMemory(grpc::CallbackServerContext* context,
                                                        const v1::GetMemoryRequest* request,
                                                        v1::Memory* response) {
-  return AnswerNow(calls_, engine_, *request, [&]() -> absl::Status {
-    SOFTLOOKUP_ASSIGN_OR_RETURN(
-        const MemoryState memory,
-        engine_.GetMemory(request->store(), request->name(),
-                          request->has_begin() ? std::optional(request->begin()) : std::nullopt,
-                          request->has_end() ? std::optional(request->end()) : std::nullopt));
-    EncodeMemory(memory, *response);
-    return CheckAnswerBytes(*response, engine_.limits().message_bytes_max);
-  });
+  return AnswerNow(
+      calls_, {Method::kGetMemory, *context}, engine_, *request, [&]() -> absl::Status {
+        SOFTLOOKUP_ASSIGN_OR_RETURN(
+            const MemoryState memory,
+            engine_.GetMemory(request->store(), request->name(),
+                              request->has_begin() ? std::optional(request->begin()) : std::nullopt,
+                              request->has_end() ? std::optional(request->end()) : std::nullopt));
+        EncodeMemory(memory, *response);
+        return CheckAnswerBytes(*response, engine_.limits().message_bytes_max);
+      });
 }
 
 grpc::ServerWriteReactor<v1::Memory>* SoftLookupService::WatchMemory(
-    grpc::CallbackServerContext*, const v1::WatchMemoryRequest* request) {
+    grpc::CallbackServerContext* context, const v1::WatchMemoryRequest* request) {
+  const CallInfo info{Method::kWatchMemory, *context};
   const absl::Status status = CheckMessageBytes(*request, engine_.limits().message_bytes_max);
-  if (!status.ok()) return new RefusedStream<v1::Memory>(calls_, status);
-  return WatchStream::Start(calls_, engine_, *request);
+  if (!status.ok()) return new RefusedStream<v1::Memory>(calls_, info, status);
+  return WatchStream::Start(calls_, info, engine_, *request);
 }
 
 }  // namespace softlookup::server

@@ -7,6 +7,8 @@
 
 namespace softlookup::server {
 
+class UnaryCall;
+
 // The methods of the wire contract: decode, call the engine, encode. Thread-safe.
 class SoftLookupService final : public v1::SoftLookup::CallbackService {
  public:
@@ -60,7 +62,7 @@ class SoftLookupService final : public v1::SoftLookup::CallbackService {
  private:
   absl::Status StartAppend(const grpc::CallbackServerContext& context,
                            const v1::AppendRequest& request, v1::AppendResponse& response,
-                           grpc::ServerUnaryReactor& reactor);
+                           UnaryCall& reactor);
 
   CallTracker& calls_;
   Engine& engine_;

@@ -11,17 +11,18 @@
 
 namespace softlookup::server {
 
-WatchStream* WatchStream::Start(CallTracker& calls, Engine& engine,
+WatchStream* WatchStream::Start(CallTracker& calls, const CallInfo& info, Engine& engine,
                                 const v1::WatchMemoryRequest& request) {
-  const std::shared_ptr<WatchStream> stream(new WatchStream(calls, engine, request));
+  const std::shared_ptr<WatchStream> stream(new WatchStream(calls, info, engine, request));
   stream->self_ = stream;
   stream->Send();
   calls.AddStream(stream);
   return stream.get();
 }
 
-WatchStream::WatchStream(CallTracker& calls, Engine& engine, const v1::WatchMemoryRequest& request)
-    : call_(calls),
+WatchStream::WatchStream(CallTracker& calls, const CallInfo& info, Engine& engine,
+                         const v1::WatchMemoryRequest& request)
+    : call_(calls, info),
       engine_(engine),
       store_(request.store()),
       name_(request.name()),
@@ -31,12 +32,12 @@ void WatchStream::Send() {
   const absl::StatusOr<MemoryState> memory =
       engine_.GetMemory(store_, name_, std::nullopt, std::nullopt);
   if (!memory.ok()) {
-    Finish(ToGrpcStatus(memory.status()));
+    Finish(call_.Answer(memory.status()));
     return;
   }
   if (incarnation_.value_or(memory->incarnation) != memory->incarnation) {
     // Deleted, and made anew under the same name.
-    Finish(ToGrpcStatus(MakeError(reasons::kStoreNotFound,
+    Finish(call_.Answer(MakeError(reasons::kStoreNotFound,
                                   absl::StrCat("The store \"", store_, "\" was deleted"),
                                   {{"store", store_}})));
     return;
@@ -66,7 +67,7 @@ void WatchStream::WaitForChange() {
                            absl::MutexLock lock(&self->mutex_);
                            end_status = self->end_status_;
                          }
-                         self->Finish(ToGrpcStatus(end_status.ok() ? status : end_status));
+                         self->Finish(self->call_.Answer(end_status.ok() ? status : end_status));
                        });
 }
 
@@ -83,7 +84,7 @@ void WatchStream::WaitForInterval() {
                  });
     }
   }
-  if (!end_status.ok()) Finish(ToGrpcStatus(end_status));
+  if (!end_status.ok()) Finish(call_.Answer(end_status));
 }
 
 void WatchStream::End(const absl::Status& status) {

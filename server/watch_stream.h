@@ -28,7 +28,7 @@ class WatchStream final : public grpc::ServerWriteReactor<v1::Memory>,
                           public Stream,
                           public std::enable_shared_from_this<WatchStream> {
  public:
-  static WatchStream* Start(CallTracker& calls, Engine& engine,
+  static WatchStream* Start(CallTracker& calls, const CallInfo& info, Engine& engine,
                             const v1::WatchMemoryRequest& request);
 
   void OnWriteDone(bool ok) override;
@@ -37,7 +37,8 @@ class WatchStream final : public grpc::ServerWriteReactor<v1::Memory>,
   void Drain() override;
 
  private:
-  WatchStream(CallTracker& calls, Engine& engine, const v1::WatchMemoryRequest& request);
+  WatchStream(CallTracker& calls, const CallInfo& info, Engine& engine,
+              const v1::WatchMemoryRequest& request);
 
   // Writes the memory if it has changed, else waits for a change.
   void Send();

@@ -9,7 +9,7 @@
 
 namespace softlookup {
 
-void AttendTogether(absl::Span<SharedTask> tasks, ForkJoinPool& pool) {
+ScannedRows AttendTogether(absl::Span<SharedTask> tasks, ForkJoinPool& pool) {
   std::deque<TaskAnswer> answers;
   std::vector<TaskAnswer*> begun;
   std::vector<SharedTask*> their_tasks;
@@ -27,9 +27,10 @@ void AttendTogether(absl::Span<SharedTask> tasks, ForkJoinPool& pool) {
     begun.push_back(&answers.back());
     their_tasks.push_back(&shared);
   }
-  if (begun.empty()) return;
-  SharedPass(begun, pool).Run();
+  if (begun.empty()) return {};
+  const ScannedRows scanned = SharedPass(begun, pool).Run();
   for (std::size_t i = 0; i < begun.size(); ++i) their_tasks[i]->answer = begun[i]->Take();
+  return scanned;
 }
 
 absl::StatusOr<AttentionAnswer> Attend(const AttentionTask& task, ForkJoinPool& pool,

@@ -28,7 +28,7 @@ struct SharedTask {
 // Answers tasks over rows of one store, of the same dimensions and heads, in one pass over those
 // rows, each as Attend does, to the bit. Tasks that ask the same of a row, such as one query each
 // with the same options, also share the arithmetic.
-void AttendTogether(absl::Span<SharedTask> tasks, ForkJoinPool& pool);
+ScannedRows AttendTogether(absl::Span<SharedTask> tasks, ForkJoinPool& pool);
 
 }  // namespace softlookup
 

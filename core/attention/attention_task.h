@@ -42,15 +42,19 @@ struct AttentionTask {
   std::int64_t answer_bytes_max = 0;
 
   std::int64_t query_count() const { return queries.rows; }
-  // What it costs, in multiply-adds, about: the scan, then a query's fixed share, then what each
-  // row takes that is looked at for its weight.
-  double cost() const {
-    const double lanes = static_cast<double>(query_count()) * static_cast<double>(num_heads);
+  // Rows that are looked at, about: at most those that take part.
+  std::uint64_t row_count() const {
     std::uint64_t present = 0;
     for (const PositionedBlock& block : blocks) {
       present += static_cast<std::uint64_t>(block.view.row_count);
     }
-    const double rows = static_cast<double>(std::min(present, end - begin));
+    return std::min(present, end - begin);
+  }
+  // What it costs, in multiply-adds, about: the scan, then a query's fixed share, then what each
+  // row takes that is looked at for its weight.
+  double cost() const {
+    const double lanes = static_cast<double>(query_count()) * static_cast<double>(num_heads);
+    const double rows = static_cast<double>(row_count());
     const bool ranks = options.top_k > 0 || options.weights != WeightsMode::kNone;
     return static_cast<double>(query_count()) * rows * static_cast<double>(key_dim + value_dim) +
            lanes * 1000 + lanes * rows * (ranks ? 60 : 10);
@@ -64,6 +68,12 @@ struct AttentionAnswer {
   std::vector<float> values;          // [T, value_dim].
   std::vector<QueryStats> stats;      // T * num_heads, query-major.
   std::vector<QueryWeights> weights;  // Likewise, unless the weights mode is NONE.
+};
+
+// The rows that a pass went over, once for all that shared it.
+struct ScannedRows {
+  std::uint64_t rows = 0;
+  std::uint64_t bytes = 0;  // Of their keys and values, as they are kept.
 };
 
 }  // namespace softlookup

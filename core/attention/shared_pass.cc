@@ -49,10 +49,11 @@ SharedPass::SharedPass(absl::Span<TaskAnswer* const> tasks, ForkJoinPool& pool)
   is_large_ = cost > kInlineCostMax;
 }
 
-void SharedPass::Run() {
+ScannedRows SharedPass::Run() {
   SortTasks();
   AlignBlocks();
   for (TakeChunk(); !lanes_.empty() && AnyContinues(); TakeChunk()) RunChunk();
+  return {.rows = scanned_row_count_, .bytes = scanned_row_count_ * row_bytes_};
 }
 
 bool SharedPass::AnyContinues() const {
@@ -91,11 +92,20 @@ void SharedPass::AlignBlocks() {
     positions = std::move(all);
   }
   blocks_.assign(positions.size(), std::vector<const PositionedBlock*>(tasks_.size()));
+  block_rows_.resize(positions.size());
   for (std::size_t i = 0; i < tasks_.size(); ++i) {
     std::size_t at = 0;
-    for (const PositionedBlock& block : tasks_[i]->task().blocks) {
+    const AttentionTask& task = tasks_[i]->task();
+    for (const PositionedBlock& block : task.blocks) {
       while (positions[at] != block.first_position) ++at;
       blocks_[at][i] = &block;
+      row_bytes_ = static_cast<std::uint64_t>(block.view.shape.row_bytes());
+      const RowRange rows = {.begin = block.FirstRowFrom(task.begin),
+                             .end = block.FirstRowFrom(task.end)};
+      RowRange& all = block_rows_[at];
+      const bool is_first = all.end == 0;
+      all = {.begin = is_first ? rows.begin : std::min(all.begin, rows.begin),
+             .end = std::max(all.end, rows.end)};
     }
   }
 }
@@ -159,6 +169,10 @@ void SharedPass::RunChunk() {
     const std::int64_t wave_end = std::min(block + wave_blocks, block_count);
     ScanWave(block, wave_end);
     MergeWave(wave_end - block);
+    for (std::int64_t i = block; i < wave_end; ++i) {
+      const RowRange rows = block_rows_[static_cast<std::size_t>(i)];
+      scanned_row_count_ += static_cast<std::uint64_t>(rows.end - rows.begin);
+    }
     if (!AnyContinues()) return;
   }
   for (std::int64_t i = 0; i < lanes; ++i) LaneOf(i).task->CountListed(states_[i]);

@@ -23,13 +23,19 @@ class SharedPass {
   SharedPass(absl::Span<TaskAnswer* const> tasks, ForkJoinPool& pool);
 
   // Finishes all lanes of all tasks, except of those that are cancelled.
-  void Run();
+  ScannedRows Run();
 
  private:
   struct Lane {
     TaskAnswer* task = nullptr;
     std::size_t task_index = 0;
     std::int64_t number = 0;  // In its task.
+  };
+
+  // Those of one block that any task wants.
+  struct RowRange {
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
   };
 
   // A place in the order of all lanes: those that ask the same of a row come one after another.
@@ -80,7 +86,10 @@ class SharedPass {
   std::vector<std::size_t> kind_of_;             // Of each task.
   // In position order: of each task, the block that begins there.
   std::vector<std::vector<const PositionedBlock*>> blocks_;
+  std::vector<RowRange> block_rows_;  // Of each of them.
   Cursor next_;
+  std::uint64_t scanned_row_count_ = 0;
+  std::uint64_t row_bytes_ = 0;  // As they are kept.
 
   // Of the chunk in progress.
   std::vector<Lane> lanes_;

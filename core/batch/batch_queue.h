@@ -59,6 +59,9 @@ class BatchQueue {
   // that have a batch running.
   absl::Time NextTime() const;
 
+  // Of all that waits.
+  double waiting_cost() const { return waiting_cost_; }
+
  private:
   struct Waiting {
     WaitingScan scan;

@@ -43,6 +43,11 @@ bool Batcher::Post(WaitingScan& scan, Admission admission) {
   return true;
 }
 
+double Batcher::waiting_cost() const {
+  absl::MutexLock lock(&mutex_);
+  return queue_.waiting_cost();
+}
+
 void Batcher::RunNext() {
   std::optional<Batch> batch;
   {

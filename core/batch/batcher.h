@@ -30,6 +30,9 @@ class Batcher {
   // False, and `scan` is left as it is, if too much waits already.
   bool Post(WaitingScan& scan, Admission admission);
 
+  // Of all that waits, in multiply-adds, about.
+  double waiting_cost() const;
+
  private:
   // Runs the next batch, once there is one.
   void RunNext();
@@ -39,7 +42,7 @@ class Batcher {
   const Executor executor_;
   const RunBatch run_;
 
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   BatchQueue queue_ ABSL_GUARDED_BY(mutex_);
   int runner_count_ ABSL_GUARDED_BY(mutex_) = 0;  // Calls of RunNext that are posted or run.
   std::uint64_t change_count_ ABSL_GUARDED_BY(mutex_) = 0;  // Of the queue.

@@ -1,9 +1,7 @@
 #include "core/engine/committer.h"
 
+#include <chrono>
 #include <utility>
-
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 
 namespace softlookup {
 namespace {
@@ -14,12 +12,15 @@ constexpr std::int64_t kGroupBytesMax = std::int64_t{8} << 20;
 constexpr std::size_t kGroupCountMax = 512;
 
 // A log that takes longer has its own thread wait for it: callers have other calls to answer.
-constexpr absl::Duration kQuick = absl::Milliseconds(1);
+constexpr std::chrono::milliseconds kQuick(1);
 
 }  // namespace
 
-Committer::Committer(CommitLog* log, std::int64_t waiting_bytes_max)
-    : log_(log), waiting_bytes_max_(waiting_bytes_max), thread_([this] { Run(); }) {}
+Committer::Committer(CommitLog* log, std::int64_t waiting_bytes_max, Histogram& sync_time)
+    : log_(log),
+      waiting_bytes_max_(waiting_bytes_max),
+      sync_time_(sync_time),
+      thread_([this] { Run(); }) {}
 
 Committer::~Committer() {
   {
@@ -84,9 +85,11 @@ void Committer::CommitGroup(Writes group) {
     statuses.push_back(write->Stage(batch.get()));
     if (statuses.back().ok() && write->sync() == Sync::kYes) sync = Sync::kYes;
   }
-  const absl::Time begin = absl::Now();
+  const auto begin = std::chrono::steady_clock::now();
   const absl::Status committed = log_ == nullptr ? absl::OkStatus() : log_->Commit(*batch, sync);
-  const bool log_is_quick = absl::Now() - begin < kQuick;
+  const auto log_time = std::chrono::steady_clock::now() - begin;
+  const bool log_is_quick = log_time < kQuick;
+  if (log_ != nullptr && sync == Sync::kYes) sync_time_.Observe(log_time);
   for (std::size_t i = 0; i < group.size(); ++i) {
     if (!statuses[i].ok()) continue;
     if (committed.ok()) {

@@ -10,6 +10,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "core/base/histogram.h"
 #include "core/storage/commit_log.h"
 
 namespace softlookup {
@@ -47,8 +48,9 @@ class Committer {
   enum class MayBlock : bool { kNo, kYes };
 
   // `log` may be null: then nothing outlives the process. Writes that would wait beyond
-  // `waiting_bytes_max` are turned away.
-  Committer(CommitLog* log, std::int64_t waiting_bytes_max);
+  // `waiting_bytes_max` are turned away. `sync_time` hears, in nanoseconds, of what the log takes
+  // to write and sync a group.
+  Committer(CommitLog* log, std::int64_t waiting_bytes_max, Histogram& sync_time);
   // Ends what was posted first.
   ~Committer();
 
@@ -69,6 +71,7 @@ class Committer {
 
   CommitLog* const log_;
   const std::int64_t waiting_bytes_max_;
+  Histogram& sync_time_;
 
   absl::Mutex mutex_;
   std::deque<std::unique_ptr<Write>> queue_ ABSL_GUARDED_BY(mutex_);

@@ -1,6 +1,7 @@
 #include "softlookup/engine.h"
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -14,6 +15,7 @@
 #include "core/base/status_macros.h"
 #include "core/batch/batcher.h"
 #include "core/engine/committer.h"
+#include "core/engine/engine_counters.h"
 #include "core/engine/lookup.h"
 #include "core/engine/open_on_log.h"
 #include "core/engine/project.h"
@@ -108,15 +110,27 @@ absl::StatusOr<RowsToAppend> InputsToAppend::Project() {
 // Beyond it an append costs much more than what handing it to the committer's thread would.
 constexpr std::int64_t kBytesWrittenHereMax = 64 << 10;
 
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+SteadyTime Now() { return std::chrono::steady_clock::now(); }
+
 // A lookup that waits for others to share a pass over their store's rows with.
 struct PendingLookup : Scan {
-  PendingLookup(std::unique_ptr<PreparedLookup> lookup, std::shared_ptr<CancelToken> cancel,
-                Engine::LookupCallback callback)
-      : lookup(std::move(lookup)), cancel(std::move(cancel)), callback(std::move(callback)) {}
+  PendingLookup(std::unique_ptr<PreparedLookup> lookup, LookupReport* report,
+                std::shared_ptr<CancelToken> cancel, Engine::LookupCallback callback)
+      : lookup(std::move(lookup)),
+        report(report),
+        cancel(std::move(cancel)),
+        callback(std::move(callback)) {}
 
   std::unique_ptr<PreparedLookup> lookup;
+  LookupReport* report;  // May be null.
   std::shared_ptr<CancelToken> cancel;
   Engine::LookupCallback callback;
+  SteadyTime waits_since;
+  // So far.
+  std::chrono::nanoseconds queue_time{0};
+  std::chrono::nanoseconds compute_time{0};
 };
 
 class EngineOfStores final : public Engine {
@@ -134,10 +148,11 @@ class EngineOfStores final : public Engine {
             [this](Batch batch) { RunBatch(std::move(batch)); }),
         pool_(options.thread_count, kUnlimited),
         waker_(1, kUnlimited),
-        committer_(log_.get(), limits_.waiting_append_bytes_max) {}
+        committer_(log_.get(), limits_.waiting_append_bytes_max, counters_.log_sync_time) {}
   ~EngineOfStores() override;
 
   const Limits& limits() const override { return limits_; }
+  EngineStats stats() const override;
   absl::Status Load(LoadObserver& observer) override;
   absl::StatusOr<StoreInfo> CreateStore(const StoreConfig& config) override;
   absl::StatusOr<StoreInfo> GetStore(absl::string_view name) override;
@@ -193,15 +208,20 @@ class EngineOfStores final : public Engine {
   // Takes the write that make(callback) returns through, and waits for what it answers.
   template <typename Result, typename Make>
   Result Commit(const Make& make);
-  // Prepares a lookup in the store's newest snapshot: here, as part of a task of the pool.
-  void LookUp(const LookupRequest& request, const Store& store, std::shared_ptr<CancelToken> cancel,
-              LookupCallback callback, Batcher::Admission admission);
+  // Prepares a lookup in the store's newest snapshot: here, as part of a task of the pool that was
+  // posted at `posted`.
+  void LookUp(const LookupRequest& request, const Store& store, SteadyTime posted,
+              std::shared_ptr<CancelToken> cancel, LookupCallback callback,
+              Batcher::Admission admission);
   // Has it run with others in the same store. `admission` is into the queue for that.
   void Share(std::unique_ptr<PendingLookup> pending, std::uint64_t store_number,
              Batcher::Admission admission);
   void RunBatch(Batch batch);
-  // Answers lookups in one store, here and on threads of the pool.
-  void RunLookups(absl::Span<PendingLookup* const> lookups);
+  // Answers lookups in one store, which take part in a pass since `begin`, here and on threads of
+  // the pool.
+  void RunLookups(absl::Span<PendingLookup* const> lookups, SteadyTime begin);
+  // Counts where the time of a lookup went, and reports it.
+  void Report(const PendingLookup& lookup);
   // Waits for the revision, then looks up.
   void LookUpLater(LookupRequest request, std::shared_ptr<Store> store,
                    std::shared_ptr<CancelToken> cancel, LookupCallback callback);
@@ -213,6 +233,7 @@ class EngineOfStores final : public Engine {
   void PostToPool(Task task);
 
   const Limits limits_;
+  EngineCounters counters_;
   const std::unique_ptr<CommitLog> log_;
   std::atomic<bool> loaded_;
   StoreTable stores_;
@@ -251,7 +272,7 @@ absl::Status EngineOfStores::Load(LoadObserver& observer) {
       LoadStores(stores, *log_, pool_, WakeUps(), observer, [&](LoadedStore loaded) {
         is_whole = is_whole && loaded.store.ok();
         LogName(loaded.number, loaded.name, *names);
-        if (!loaded.name.empty()) stores_.AddLoaded(loaded.name, std::move(loaded.store));
+        stores_.AddLoaded(loaded.name, std::move(loaded.store));
       }));
   // All of them, also one whose name is lost: what has no name is not looked for.
   if (!have_names) SOFTLOOKUP_RETURN_IF_ERROR(log_->Commit(*names, Sync::kYes));
@@ -259,6 +280,28 @@ absl::Status EngineOfStores::Load(LoadObserver& observer) {
   if (is_whole) log_->BeginUpkeep();
   loaded_ = true;
   return absl::OkStatus();
+}
+
+EngineStats EngineOfStores::stats() const {
+  const StoreTotals& totals = stores_.totals();
+  return {.lookup_queue_time = counters_.lookup_queue_time.counts(),
+          .lookup_compute_time = counters_.lookup_compute_time.counts(),
+          .pass_queries = counters_.pass_queries.counts(),
+          .pass_lookups = counters_.pass_lookups.counts(),
+          .scanned_rows = counters_.scanned_rows,
+          .scanned_bytes = counters_.scanned_bytes,
+          .appended_rows = static_cast<std::uint64_t>(totals.appended_rows),
+          .appended_bytes = static_cast<std::uint64_t>(totals.appended_bytes),
+          .log_sync_time = counters_.log_sync_time.counts(),
+          .log_failed = log_ != nullptr && log_->has_failed(),
+          .damaged_stores = totals.damaged_stores,
+          .stores = totals.stores,
+          .rows = static_cast<std::uint64_t>(totals.rows),
+          .live_rows = static_cast<std::uint64_t>(totals.live_rows),
+          .store_bytes = stores_.budget().store_bytes(),
+          .memory_used_bytes = stores_.budget().used_bytes(),
+          .waiting_lookups = waiting_count_,
+          .waiting_work = batcher_.waiting_cost()};
 }
 
 absl::Status EngineOfStores::CheckLoaded() const {
@@ -453,6 +496,7 @@ absl::StatusOr<DeleteRowsResult> EngineOfStores::DeleteRows(absl::string_view st
 
 void EngineOfStores::Lookup(LookupRequest request, std::shared_ptr<CancelToken> cancel,
                             LookupCallback callback) {
+  const SteadyTime begin = Now();
   absl::StatusOr<std::shared_ptr<Store>> found = Find("store", request.store);
   if (!found.ok()) return callback(found.status());
   std::shared_ptr<Store> store = *std::move(found);
@@ -463,19 +507,21 @@ void EngineOfStores::Lookup(LookupRequest request, std::shared_ptr<CancelToken> 
   }
   if (const double cost = PreparationCost(request, *snapshot); cost > kInlineCostMax) {
     if (!TakePlace()) return callback(LookupQueueFull(limits_.waiting_lookups_max));
-    return PostToPool([this, request = std::move(request), store = std::move(store),
+    return PostToPool([this, begin, request = std::move(request), store = std::move(store),
                        cancel = std::move(cancel), callback = std::move(callback)]() mutable {
-      LookUp(request, *store, std::move(cancel), std::move(callback), Batcher::Admission::kBounded);
+      LookUp(request, *store, begin, std::move(cancel), std::move(callback),
+             Batcher::Admission::kBounded);
     });
   }
   auto lookup = PreparedLookup::Make(request, std::move(snapshot), limits_);
   if (!lookup.ok()) return callback(lookup.status());
-  auto pending =
-      std::make_unique<PendingLookup>(*std::move(lookup), std::move(cancel), std::move(callback));
+  auto pending = std::make_unique<PendingLookup>(*std::move(lookup), request.report,
+                                                 std::move(cancel), std::move(callback));
   if (pending->lookup->cost() <= kInlineCostMax) {
     PendingLookup* const alone = pending.get();
-    return RunLookups({&alone, 1});
+    return RunLookups({&alone, 1}, begin);
   }
+  pending->waits_since = begin;
   Share(std::move(pending), store->number(), Batcher::Admission::kBounded);
 }
 
@@ -500,14 +546,16 @@ void EngineOfStores::Share(std::unique_ptr<PendingLookup> pending, std::uint64_t
 
 void EngineOfStores::RunBatch(Batch batch) {
   waiting_count_ -= static_cast<std::int64_t>(batch.scans.size());
+  const SteadyTime begin = Now();
   std::vector<PendingLookup*> lookups;
   for (const std::unique_ptr<Scan>& scan : batch.scans) {
     lookups.push_back(static_cast<PendingLookup*>(scan.get()));
+    lookups.back()->queue_time += begin - lookups.back()->waits_since;
   }
-  RunLookups(lookups);
+  RunLookups(lookups, begin);
 }
 
-void EngineOfStores::RunLookups(absl::Span<PendingLookup* const> lookups) {
+void EngineOfStores::RunLookups(absl::Span<PendingLookup* const> lookups, SteadyTime begin) {
   std::vector<absl::Status> statuses(lookups.size());
   pool_.ForkJoin(static_cast<std::int64_t>(lookups.size()), [&](std::int64_t i) {
     PendingLookup& pending = *lookups[static_cast<std::size_t>(i)];
@@ -518,19 +566,43 @@ void EngineOfStores::RunLookups(absl::Span<PendingLookup* const> lookups) {
   for (std::size_t i = 0; i < lookups.size(); ++i) {
     PendingLookup* const pending = lookups[i];
     if (!statuses[i].ok()) {
+      pending->compute_time += Now() - begin;
+      Report(*pending);
       pending->callback(std::move(statuses[i]));
       continue;
     }
     begun.push_back(pending);
     tasks.push_back({.task = &pending->lookup->task(), .cancel = pending->cancel.get()});
   }
-  AttendTogether(absl::MakeSpan(tasks), pool_);
+  const ScannedRows scanned = AttendTogether(absl::MakeSpan(tasks), pool_);
+  const SteadyTime end = Now();
+  std::int64_t query_count = 0;
+  for (PendingLookup* const pending : begun) {
+    pending->compute_time += end - begin;
+    query_count += pending->lookup->query_count();
+    Report(*pending);
+  }
+  if (!begun.empty()) {
+    counters_.pass_queries.Observe(query_count);
+    counters_.pass_lookups.Observe(static_cast<std::int64_t>(begun.size()));
+  }
+  counters_.scanned_rows += scanned.rows;
+  counters_.scanned_bytes += scanned.bytes;
   pool_.ForkJoin(static_cast<std::int64_t>(begun.size()), [&](std::int64_t i) {
     PendingLookup& pending = *begun[static_cast<std::size_t>(i)];
     absl::StatusOr<AttentionAnswer>& answer = tasks[static_cast<std::size_t>(i)].answer;
     if (!answer.ok()) return pending.callback(answer.status());
     pending.callback(pending.lookup->Finish(*std::move(answer)));
   });
+}
+
+void EngineOfStores::Report(const PendingLookup& lookup) {
+  counters_.lookup_queue_time.Observe(lookup.queue_time);
+  counters_.lookup_compute_time.Observe(lookup.compute_time);
+  if (lookup.report == nullptr) return;
+  lookup.report->queue_wait = absl::FromChrono(lookup.queue_time);
+  lookup.report->compute = absl::FromChrono(lookup.compute_time);
+  lookup.report->scanned_rows = lookup.lookup->task().row_count();
 }
 
 void EngineOfStores::LookUpLater(LookupRequest request, std::shared_ptr<Store> store,
@@ -547,27 +619,36 @@ void EngineOfStores::LookUpLater(LookupRequest request, std::shared_ptr<Store> s
   std::shared_ptr<CancelToken> sleep = cancel;
   waited_for.WhenRevision(
       revision, std::move(sleep),
-      [this, request = std::move(request), store = std::move(store), cancel = std::move(cancel),
+      [this, begin = Now(), request = std::move(request), store = std::move(store),
+       cancel = std::move(cancel),
        callback = std::move(callback)](const absl::Status& status) mutable {
+        const SteadyTime now = Now();
+        if (request.report != nullptr)
+          request.report->revision_wait = absl::FromChrono(now - begin);
         if (!status.ok()) return callback(status);
         // It was let in when it began to wait.
         ++waiting_count_;
-        PostToPool([this, request = std::move(request), store = std::move(store),
+        PostToPool([this, now, request = std::move(request), store = std::move(store),
                     cancel = std::move(cancel), callback = std::move(callback)]() mutable {
-          LookUp(request, *store, std::move(cancel), std::move(callback),
+          LookUp(request, *store, now, std::move(cancel), std::move(callback),
                  Batcher::Admission::kAlways);
         });
       });
 }
 
-void EngineOfStores::LookUp(const LookupRequest& request, const Store& store,
+void EngineOfStores::LookUp(const LookupRequest& request, const Store& store, SteadyTime posted,
                             std::shared_ptr<CancelToken> cancel, LookupCallback callback,
                             Batcher::Admission admission) {
+  const SteadyTime begin = Now();
+  if (request.report != nullptr) request.report->queue_wait = absl::FromChrono(begin - posted);
   if (absl::Status status = cancel->Check(); !status.ok()) return callback(std::move(status));
   auto lookup = PreparedLookup::Make(request, store.snapshot(), limits_);
   if (!lookup.ok()) return callback(lookup.status());
-  auto pending =
-      std::make_unique<PendingLookup>(*std::move(lookup), std::move(cancel), std::move(callback));
+  auto pending = std::make_unique<PendingLookup>(*std::move(lookup), request.report,
+                                                 std::move(cancel), std::move(callback));
+  pending->waits_since = Now();
+  pending->queue_time = begin - posted;
+  pending->compute_time = pending->waits_since - begin;
   Share(std::move(pending), store.number(), admission);
 }
 

@@ -10,8 +10,8 @@ namespace softlookup {
 
 // What all stores take, and what waits to become part of one, against Limits::memory_bytes_max.
 //
-// What stores take belongs to the one thread that writes, which asks Check() before it makes a
-// store grow, and tells Add() how it went. What waits is added up by any thread.
+// The one thread that writes asks Check() before it makes a store grow, and tells Add() how it
+// went. What waits is added up by any thread, and any thread may read the sums.
 class MemoryBudget {
  public:
   // 0: no limit.
@@ -46,10 +46,11 @@ class MemoryBudget {
   void Add(std::int64_t growth) { store_bytes_ += growth; }
 
   std::int64_t store_bytes() const { return store_bytes_; }
+  std::int64_t used_bytes() const { return store_bytes_ + waiting_bytes_; }
 
  private:
   const std::int64_t limit_;
-  std::int64_t store_bytes_ = 0;
+  std::atomic<std::int64_t> store_bytes_{0};
   std::atomic<std::int64_t> waiting_bytes_{0};
 };
 

@@ -1,6 +1,7 @@
 #ifndef SOFTLOOKUP_CORE_ENGINE_STORE_TABLE_H_
 #define SOFTLOOKUP_CORE_ENGINE_STORE_TABLE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -18,6 +19,23 @@
 
 namespace softlookup {
 
+// How much more there is in all stores after a write, or less.
+struct StoreChange {
+  std::int64_t rows = 0;
+  std::int64_t live_rows = 0;
+};
+
+// Sums over the stores that are served, kept as they change. Any thread may read them.
+struct StoreTotals {
+  std::atomic<std::int64_t> stores{0};
+  std::atomic<std::int64_t> damaged_stores{0};  // Not served.
+  std::atomic<std::int64_t> rows{0};
+  std::atomic<std::int64_t> live_rows{0};
+  // Ever appended, also to stores that are deleted since.
+  std::atomic<std::int64_t> appended_rows{0};
+  std::atomic<std::int64_t> appended_bytes{0};  // In float32.
+};
+
 // The stores of an engine by name, and the memory that they may take. Thread-safe, but for what the
 // budget says of itself.
 class StoreTable {
@@ -26,6 +44,8 @@ class StoreTable {
   explicit StoreTable(std::int64_t memory_bytes_max) : budget_(memory_bytes_max) {}
 
   MemoryBudget& budget() { return budget_; }
+  const MemoryBudget& budget() const { return budget_; }
+  const StoreTotals& totals() const { return totals_; }
 
   // STORE_NOT_FOUND, INVALID_NAME about `field`, where the name stands in the request, or what is
   // wrong with the store.
@@ -41,12 +61,14 @@ class StoreTable {
   void Release(const std::string& name);
   // There is no store of this name yet.
   void Add(const std::string& name, std::shared_ptr<Store> store);
-  // One that was kept, before anything else. If it cannot be served, it is its error. It stays also
-  // where that takes more memory than the stores may: what was acknowledged is not lost, but no
-  // store grows until there is room.
+  // One that was kept, before anything else. If it cannot be served, it is its error; if its name
+  // is lost as well, it is only counted. It stays also where that takes more memory than the stores
+  // may: what was acknowledged is not lost, but no store grows until there is room.
   void AddLoaded(const std::string& name, absl::StatusOr<std::shared_ptr<Store>> store);
   // There is a store of this name.
   void Remove(absl::string_view name);
+  // Readers see more, or less, in a store of this configuration.
+  void OnPublished(const StoreConfig& config, const StoreChange& change);
 
  private:
   mutable absl::Mutex mutex_;
@@ -54,6 +76,7 @@ class StoreTable {
       ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<std::string> reserved_ ABSL_GUARDED_BY(mutex_);
   MemoryBudget budget_;
+  StoreTotals totals_;
 };
 
 absl::Status StoreNotFound(absl::string_view name);

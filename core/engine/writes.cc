@@ -30,7 +30,10 @@ class StoreWrite : public Write {
     if (batch != nullptr) Log(store_->writer(), *batch);
     return absl::OkStatus();
   }
-  void Publish() final { store_->Publish(snapshot_); }
+  void Publish() final {
+    store_->Publish(snapshot_);
+    table_.OnPublished(snapshot_->config(), change_);
+  }
   void Undo() override {
     store_->writer().Undo();
     table_.budget().Add(-growth_);
@@ -73,6 +76,9 @@ class StoreWrite : public Write {
         return room;
       }
     }
+    change_ = {.rows = static_cast<std::int64_t>(snapshot_->row_count() - before->row_count()),
+               .live_rows = static_cast<std::int64_t>(snapshot_->live_row_count()) -
+                            static_cast<std::int64_t>(before->live_row_count())};
     growth_ = growth;
     budget.Add(growth_);
     return absl::OkStatus();
@@ -83,6 +89,7 @@ class StoreWrite : public Write {
   WriteCallback<Result> callback_;
   std::shared_ptr<const Snapshot> snapshot_;
   std::int64_t growth_ = 0;  // Of the store, in bytes.
+  StoreChange change_;
 };
 
 MatrixView View(const std::vector<float>& floats, std::int64_t cols) {

@@ -40,6 +40,10 @@ class CommitLog {
   // that is as soon as there is room; after any other error, not before it is opened again.
   virtual absl::Status Commit(LogBatch& batch, Sync sync) = 0;
 
+  // Whether Commit fails because an earlier one did, or something in the background. May be called
+  // beside anything.
+  virtual bool has_failed() const = 0;
+
   // Calls visit(key, value) for every record with a key in [begin, end), in order, until that
   // returns an error, which it returns. DATA_LOSS if a record cannot be read as it was written.
   virtual absl::Status Scan(

@@ -271,6 +271,8 @@ class RocksdbLog final : public CommitLog {
     return absl::OkStatus();
   }
 
+  bool has_failed() const override { return state_ != State::kWorks || !errors_->error().ok(); }
+
   absl::Status Scan(
       absl::string_view begin, absl::string_view end,
       absl::FunctionRef<absl::Status(absl::string_view, absl::string_view)> visit) const override {
@@ -406,8 +408,8 @@ class RocksdbLog final : public CommitLog {
   std::unique_ptr<rocksdb::DB> db_;
   mutable absl::Mutex failure_mutex_;
   absl::Status failure_ ABSL_GUARDED_BY(failure_mutex_);  // Unless it works.
+  std::atomic<State> state_{State::kWorks};               // Commit alone changes it.
   // Of Commit alone.
-  State state_ = State::kWorks;
   std::uint64_t last_sequence_ = 0;  // Of the records that Commit has written.
   bool has_unsynced_ = false;
   std::atomic<bool> has_upkeep_{false};

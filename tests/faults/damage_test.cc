@@ -115,7 +115,9 @@ TEST_F(DamageTest, DamageIsToldAndNeverAWrongAnswer) {
     SCOPED_TRACE(absl::StrCat("SOFTLOOKUP_TEST_SEED=", FirstSeed() + cycle, ": ", what));
     const std::map<std::string, std::uint64_t> before = FilesIn(damaged_);
     std::map<std::string, absl::Status> damage;
+    std::int64_t damage_count = 0;
     auto engine = Engine::Open({}, damaged_, [&](const absl::Status& status) {
+      ++damage_count;
       for (const auto& [key, value] : MetadataOf(status)) {
         if (key == "store") damage[value] = status;
       }
@@ -126,6 +128,7 @@ TEST_F(DamageTest, DamageIsToldAndNeverAWrongAnswer) {
       EXPECT_EQ(FilesIn(damaged_), before) << engine.status();
       continue;
     }
+    EXPECT_EQ((*engine)->stats().damaged_stores, damage_count);
     damage.empty() ? ++harmless : ++damaged_stores;
     for (int i = 0; i < 2; ++i) {
       if (damage.contains(kStores[i])) {

@@ -124,6 +124,9 @@ TEST_F(FileSystemTest, FailedCallsAreNeverAcknowledgedAndLookupsGoOn) {
       if (absl::EndsWith(files_->failed_file(), ".log")) {
         EXPECT_THAT(last, HasReason("STORAGE_FAILED"));
       }
+      if (!last.ok()) {
+        EXPECT_TRUE((*engine)->stats().log_failed);
+      }
       journal_->CheckRefusedAreMissing(**engine);
     }
   }
@@ -150,6 +153,7 @@ TEST_F(FileSystemTest, AFullDiskRefusesAppendsUntilThereIsRoom) {
     files_->Heal();
     journal_->Submit(**engine, /*durable=*/true);
     EXPECT_THAT(journal_->AwaitAll(), IsOk());
+    EXPECT_FALSE((*engine)->stats().log_failed);
     journal_->CheckRefusedAreMissing(**engine);
     if (Draw(4) == 0) {
       *engine = nullptr;

@@ -65,6 +65,7 @@ TEST(FullDiskTest, RefusesWritesUntilThereIsRoomAndLosesNothing) {
     EXPECT_GT(row_count, 60'000u);
     journal.Submit(*engine, /*durable=*/true);
     EXPECT_EQ(ReasonOf(journal.AwaitAll()), reasons::kStorageFailed.name);
+    EXPECT_TRUE(engine->stats().log_failed);
     EXPECT_THAT(
         LookupAndWait(*engine, {.store = "large",
                                 .queries = {.data = floats.data(), .rows = 1, .cols = 128}}),
@@ -73,6 +74,7 @@ TEST(FullDiskTest, RefusesWritesUntilThereIsRoomAndLosesNothing) {
     std::filesystem::remove(filler);
     journal.Submit(*engine, /*durable=*/true);
     EXPECT_THAT(journal.AwaitAll(), IsOk());
+    EXPECT_FALSE(engine->stats().log_failed);
     journal.CheckRefusedAreMissing(*engine);
     EXPECT_EQ(engine->GetStore("large")->row_count, row_count);
     engine = nullptr;

@@ -83,6 +83,34 @@ TEST_F(AdminHttpTest, SaysThatItLivesAndWhetherItIsReady) {
                                EndsWith("\r\n\r\n")));
 }
 
+// More than a socket takes at once.
+TEST_F(AdminHttpTest, ServesMetricsWhole) {
+  http_ = std::make_unique<AdminHttp>();
+  const std::string page(1'000'000, 'x');
+  http_->set_metrics([&] { return page; });
+  ASSERT_THAT(http_->Start("127.0.0.1", 0), IsOk());
+  const std::string answer = Ask("GET /metrics HTTP/1.1\r\n\r\n");
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4"));
+  EXPECT_EQ(answer.substr(answer.find("\r\n\r\n") + 4), page);
+  EXPECT_THAT(Ask("HEAD /metrics HTTP/1.1\r\n\r\n"),
+              ::testing::AllOf(HasSubstr("Content-Length: 1000000"), EndsWith("\r\n\r\n")));
+}
+
+// Who asks for it and does not read it keeps nobody from theirs.
+TEST_F(AdminHttpTest, ScrapersThatDoNotReadDelayNobody) {
+  http_ = std::make_unique<AdminHttp>();
+  http_->set_metrics([] { return std::string(1'000'000, 'x'); });
+  ASSERT_THAT(http_->Start("127.0.0.1", 0), IsOk());
+  std::vector<FileDescriptor> slow;
+  for (int i = 0; i < 30; ++i) {
+    slow.push_back(Connect());
+    Send(slow.back(), "GET /metrics HTTP/1.1\r\n\r\n");
+  }
+  const absl::Time start = absl::Now();
+  EXPECT_THAT(Ask("GET /healthz HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_LT(absl::Now() - start, absl::Seconds(1));
+}
+
 TEST_F(AdminHttpTest, RefusesEverythingElse) {
   EXPECT_THAT(Ask("GET / HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 404 "));
   EXPECT_THAT(Ask("GET /healthz/ HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 404 "));

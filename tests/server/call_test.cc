@@ -20,7 +20,8 @@ class CountingStream : public Stream {
 };
 
 TEST(CallTrackerTest, DrainsTheStreamsOfNowAndThoseThatCome) {
-  CallTracker calls;
+  CallObserver observer(absl::ZeroDuration());
+  CallTracker calls(observer);
   std::vector<std::shared_ptr<CountingStream>> streams;
   for (int i = 0; i < 1000; ++i) {
     streams.push_back(std::make_shared<CountingStream>());

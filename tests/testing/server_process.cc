@@ -66,7 +66,7 @@ std::string ReadLine(int fd) {
 
 }  // namespace
 
-ServerProcess::ServerProcess(const std::vector<std::string>& flags) {
+ServerProcess::ServerProcess(const std::vector<std::string>& flags, const std::string& log) {
   std::vector<std::string> command = {ServerBinary(), "--listen",    "127.0.0.1:0", "--http-listen",
                                       "127.0.0.1:0",  "--log-level", "error"};
   const bool keeps = std::any_of(flags.begin(), flags.end(), [](const std::string& flag) {
@@ -75,8 +75,11 @@ ServerProcess::ServerProcess(const std::vector<std::string>& flags) {
   if (!keeps) command.push_back("--ephemeral");
   command.insert(command.end(), flags.begin(), flags.end());
   const Pipe out;
-  pid_ = Spawn(command, -1, out.write_end(), -1);
+  const int err =
+      log.empty() ? -1 : open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  pid_ = Spawn(command, -1, out.write_end(), err);
   close(out.write_end());
+  if (err >= 0) close(err);
   const std::string line = ReadLine(out.read_end());
   close(out.read_end());
   std::smatch match;

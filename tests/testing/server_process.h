@@ -12,8 +12,9 @@ namespace softlookup::testing {
 class ServerProcess {
  public:
   // Starts it with `flags` beside the ports, and --ephemeral unless they have a --data-dir, and
-  // waits for its ready line. Aborts the test program if that does not come.
-  explicit ServerProcess(const std::vector<std::string>& flags = {});
+  // waits for its ready line. Aborts the test program if that does not come. What it writes to
+  // standard error goes to the file `log`, if it has a name.
+  explicit ServerProcess(const std::vector<std::string>& flags = {}, const std::string& log = "");
   ~ServerProcess();
   ServerProcess(const ServerProcess&) = delete;
   ServerProcess& operator=(const ServerProcess&) = delete;

@@ -19,6 +19,7 @@
 #include "core/base/limits.h"
 #include "core/base/matrix_view.h"
 #include "softlookup/attention.h"
+#include "softlookup/engine_stats.h"
 #include "softlookup/memory.h"
 #include "softlookup/row.h"
 #include "softlookup/store_config.h"
@@ -79,6 +80,14 @@ struct AppendResult {
   std::vector<MemoryState> memories;  // As of this append, in the order asked for.
 };
 
+// Where the time of a lookup went.
+struct LookupReport {
+  absl::Duration revision_wait;    // For min_revision.
+  absl::Duration queue_wait;       // For a thread, or for others to share a pass with.
+  absl::Duration compute;          // Its preparation, and the whole pass that it took part in.
+  std::uint64_t scanned_rows = 0;  // That were to be looked at for it.
+};
+
 // What a lookup attends to. Numbered as in the wire contract.
 enum class Source { kUnspecified = 0, kRows = 1, kMemory = 2, kRowsAndMemory = 3 };
 
@@ -92,6 +101,8 @@ struct LookupRequest {
   Source source = Source::kUnspecified;  // Unspecified: rows.
   std::string memory;                    // For kMemory. Empty: average.
   std::uint64_t min_revision = 0;        // Waits until the store has it.
+  // Filled in before the callback, also if the lookup fails. Not owned; may be null.
+  LookupReport* report = nullptr;
 };
 
 // Attention over what the request carries.
@@ -188,6 +199,9 @@ class Engine {
   virtual ~Engine() = default;
 
   virtual const Limits& limits() const = 0;
+
+  // Costs the same however much the engine holds, and waits for no call.
+  virtual EngineStats stats() const = 0;
 
   // Brings back the stores of the directory, once; blocks. Everything else may be called meanwhile.
   // A store that is damaged answers DATA_LOSS to everything.

@@ -1,0 +1,37 @@
+#ifndef SOFTLOOKUP_CORE_INCLUDE_SOFTLOOKUP_ENGINE_STATS_H_
+#define SOFTLOOKUP_CORE_INCLUDE_SOFTLOOKUP_ENGINE_STATS_H_
+
+#include <cstdint>
+
+#include "core/base/histogram.h"
+
+namespace softlookup {
+
+// What an engine has done, and what it holds. docs/metrics.md says what each figure means.
+struct EngineStats {
+  // Since the engine was made. Times are in nanoseconds.
+  HistogramCounts lookup_queue_time;
+  HistogramCounts lookup_compute_time;
+  HistogramCounts pass_queries;
+  HistogramCounts pass_lookups;
+  std::uint64_t scanned_rows = 0;
+  std::uint64_t scanned_bytes = 0;
+  std::uint64_t appended_rows = 0;
+  std::uint64_t appended_bytes = 0;
+  HistogramCounts log_sync_time;
+
+  // Now.
+  bool log_failed = false;
+  std::int64_t damaged_stores = 0;
+  std::int64_t stores = 0;
+  std::uint64_t rows = 0;
+  std::uint64_t live_rows = 0;
+  std::int64_t store_bytes = 0;
+  std::int64_t memory_used_bytes = 0;
+  std::int64_t waiting_lookups = 0;
+  double waiting_work = 0;  // In multiply-adds.
+};
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_INCLUDE_SOFTLOOKUP_ENGINE_STATS_H_
