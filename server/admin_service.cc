@@ -10,26 +10,27 @@
 
 namespace softlookup::server {
 
-grpc::ServerUnaryReactor* AdminService::CreateBackup(grpc::CallbackServerContext*,
+grpc::ServerUnaryReactor* AdminService::CreateBackup(grpc::CallbackServerContext* context,
                                                      const admin::v1::CreateBackupRequest* request,
                                                      admin::v1::Backup* response) {
   auto* call = new UnaryCall(calls_);
   const absl::Status status = CheckMessageBytes(*request, engine_.limits().message_bytes_max);
   if (!status.ok()) {
-    call->Finish(ToGrpcStatus(status));
+    call->Finish(ToGrpcStatus(status, *context));
     return call;
   }
-  backups_.Create(request->name(), [call, response](absl::StatusOr<admin::v1::Backup> backup) {
-    if (backup.ok()) *response = *std::move(backup);
-    call->Finish(ToGrpcStatus(backup.status()));
-  });
+  backups_.Create(request->name(),
+                  [call, context, response](absl::StatusOr<admin::v1::Backup> backup) {
+                    if (backup.ok()) *response = *std::move(backup);
+                    call->Finish(ToGrpcStatus(backup.status(), *context));
+                  });
   return call;
 }
 
-grpc::ServerUnaryReactor* AdminService::ListBackups(grpc::CallbackServerContext*,
+grpc::ServerUnaryReactor* AdminService::ListBackups(grpc::CallbackServerContext* context,
                                                     const admin::v1::ListBackupsRequest* request,
                                                     admin::v1::ListBackupsResponse* response) {
-  return AnswerNow(calls_, engine_, *request, [&]() -> absl::Status {
+  return AnswerNow(calls_, engine_, *context, *request, [&]() -> absl::Status {
     SOFTLOOKUP_ASSIGN_OR_RETURN(std::vector<admin::v1::Backup> backups, backups_.List());
     for (admin::v1::Backup& backup : backups) *response->add_backups() = std::move(backup);
     return CheckAnswerBytes(*response, engine_.limits().message_bytes_max);

@@ -3,13 +3,15 @@
 #include <utility>
 
 #include "core/base/status_macros.h"
+#include "server/admission.h"
 #include "server/codec.h"
 #include "server/status.h"
 
 namespace softlookup::server {
 
-AppendStream* AppendStream::Start(CallTracker& calls, Engine& engine, absl::Time deadline) {
-  const std::shared_ptr<AppendStream> stream(new AppendStream(calls, engine, deadline));
+AppendStream* AppendStream::Start(CallTracker& calls, Engine& engine,
+                                  grpc::CallbackServerContext& context) {
+  const std::shared_ptr<AppendStream> stream(new AppendStream(calls, engine, context));
   stream->self_ = stream;
   stream->StartRead(&stream->request_);
   calls.AddStream(stream);
@@ -34,6 +36,8 @@ absl::Status AppendStream::Apply() {
     if (finished_ || !failure_.ok()) return absl::OkStatus();  // Later requests are not applied.
   }
   SOFTLOOKUP_RETURN_IF_ERROR(CheckMessageBytes(request_, engine_.limits().message_bytes_max));
+  const std::string& store = request_.store().empty() ? store_ : request_.store();
+  SOFTLOOKUP_RETURN_IF_ERROR(tenants_.Admit(store, RowsOf(request_)));
   DecodedAppend decoded;
   SOFTLOOKUP_RETURN_IF_ERROR(DecodeAppend(request_, store_, decoded));
   if (store_.empty()) store_ = request_.store();
@@ -103,14 +107,17 @@ void AppendStream::Proceed() {
     const bool idle = !writing_ && unacknowledged_ == 0 && responses_.empty();
     if (idle && !reading_ && (reads_over_ || broken_)) {
       finish = finished_ = true;
-      status = ToGrpcStatus(failure_);
+      status = ToGrpcStatus(failure_, context_);
     } else if (idle && reading_ && draining_) {
       finish = finished_ = true;
-      status = ToGrpcStatus(ShuttingDown());
+      status = ToGrpcStatus(ShuttingDown(), context_);
     }
   }
   if (read) StartRead(&request_);
-  if (write) StartWrite(&response_.response);
+  if (write) {
+    writes_.OnStart();
+    StartWrite(&response_.response);
+  }
   if (finish) Finish(status);
 }
 
@@ -123,6 +130,7 @@ void AppendStream::Drain() {
 }
 
 void AppendStream::OnWriteDone(bool ok) {
+  writes_.OnDone();
   {
     absl::MutexLock lock(&mutex_);
     writing_ = false;

@@ -28,12 +28,16 @@ class AppendStream final : public grpc::ServerBidiReactor<v1::AppendRequest, v1:
                            public Stream,
                            public std::enable_shared_from_this<AppendStream> {
  public:
-  static AppendStream* Start(CallTracker& calls, Engine& engine, absl::Time deadline);
+  static AppendStream* Start(CallTracker& calls, Engine& engine,
+                             grpc::CallbackServerContext& context);
 
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
   void OnCancel() override {}
-  void OnDone() override { self_.reset(); }
+  void OnDone() override {
+    writes_.End();
+    self_.reset();
+  }
   void Drain() override;
 
  private:
@@ -46,10 +50,13 @@ class AppendStream final : public grpc::ServerBidiReactor<v1::AppendRequest, v1:
     std::size_t bytes = 0;
   };
 
-  AppendStream(CallTracker& calls, Engine& engine, absl::Time deadline)
+  AppendStream(CallTracker& calls, Engine& engine, grpc::CallbackServerContext& context)
       : call_(calls),
+        tenants_(calls.tenants()),
         engine_(engine),
-        deadline_(deadline),
+        context_(context),
+        deadline_(DeadlineOf(context)),
+        writes_(calls.stalls(), context),
         budget_(kPipelineMax, kPipelineBytesMax) {}
 
   // Hands request_ to the engine, or says what is wrong with it.
@@ -63,8 +70,11 @@ class AppendStream final : public grpc::ServerBidiReactor<v1::AppendRequest, v1:
 
   std::shared_ptr<AppendStream> self_;
   const CallTracker::Call call_;
+  TenantLimits& tenants_;
   Engine& engine_;
+  grpc::CallbackServerContext& context_;
   const absl::Time deadline_;
+  StallWatch::Writes writes_;
   const std::shared_ptr<AppendChain> chain_ = std::make_shared<AppendChain>();
   std::string store_;          // Of the first message. Reader only.
   v1::AppendRequest request_;  // Reader only.

@@ -9,6 +9,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "server/stall_watch.h"
+#include "server/tenant_limits.h"
 
 namespace softlookup::server {
 
@@ -20,9 +22,21 @@ class Stream {
   virtual void Drain() = 0;
 };
 
-// Knows which calls are in progress. Thread-safe.
+// What bounds all calls.
+struct CallLimits {
+  absl::Duration stall_timeout = absl::InfiniteDuration();
+  TenantRates tenant_rates;
+};
+
+// Knows which calls are in progress, and what bounds them. Thread-safe.
 class CallTracker {
  public:
+  explicit CallTracker(const CallLimits& limits = {})
+      : stalls_(limits.stall_timeout), tenants_(limits.tenant_rates) {}
+
+  StallWatch& stalls() { return stalls_; }
+  TenantLimits& tenants() { return tenants_; }
+
   // A call in progress, for as long as it lives.
   class Call {
    public:
@@ -47,6 +61,9 @@ class CallTracker {
     absl::MutexLock lock(&mutex_);
     count_ += calls;
   }
+
+  StallWatch stalls_;
+  TenantLimits tenants_;
 
   absl::Mutex mutex_;
   int count_ ABSL_GUARDED_BY(mutex_) = 0;

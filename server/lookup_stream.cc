@@ -3,12 +3,14 @@
 #include <utility>
 #include <vector>
 
+#include "server/admission.h"
 #include "server/status.h"
 
 namespace softlookup::server {
 
-LookupStream* LookupStream::Start(CallTracker& calls, Engine& engine, absl::Time deadline) {
-  const std::shared_ptr<LookupStream> stream(new LookupStream(calls, engine, deadline));
+LookupStream* LookupStream::Start(CallTracker& calls, Engine& engine,
+                                  grpc::CallbackServerContext& context) {
+  const std::shared_ptr<LookupStream> stream(new LookupStream(calls, engine, context));
   stream->self_ = stream;
   stream->Proceed();
   calls.AddStream(stream);
@@ -35,6 +37,9 @@ void LookupStream::OnReadDone(bool ok) {
 
 void LookupStream::Look(Slot& slot) {
   absl::Status status = CheckMessageBytes(slot.request, engine_.limits().message_bytes_max);
+  const std::string& store = slot.request.store().empty() ? store_ : slot.request.store();
+  if (status.ok()) status = tenants_.Admit(store, QueriesOf(slot.request));
+  if (status.ok()) status = CheckRoom(engine_, store, slot.request);
   if (status.ok()) status = DecodeLookup(slot.request, store_, slot.decoded);
   if (store_.empty()) store_ = slot.request.store();
   if (!status.ok()) return Answer(slot, status);
@@ -88,11 +93,14 @@ void LookupStream::Proceed() {
       finish = finished_ = true;
     } else if (idle && reading_ && draining_) {
       finish = finished_ = true;
-      status = ToGrpcStatus(ShuttingDown());
+      status = ToGrpcStatus(ShuttingDown(), context_);
     }
   }
   if (read != nullptr) StartRead(&read->request);
-  if (write != nullptr) StartWrite(&write->response);
+  if (write != nullptr) {
+    writes_.OnStart();
+    StartWrite(&write->response);
+  }
   if (finish) Finish(status);
 }
 
@@ -113,6 +121,7 @@ void LookupStream::Drain() {
 }
 
 void LookupStream::OnWriteDone(bool ok) {
+  writes_.OnDone();
   {
     absl::MutexLock lock(&mutex_);
     writing_ = false;

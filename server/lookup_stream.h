@@ -28,23 +28,31 @@ class LookupStream final : public grpc::ServerBidiReactor<v1::LookupRequest, v1:
                            public Stream,
                            public std::enable_shared_from_this<LookupStream> {
  public:
-  static LookupStream* Start(CallTracker& calls, Engine& engine, absl::Time deadline);
+  static LookupStream* Start(CallTracker& calls, Engine& engine,
+                             grpc::CallbackServerContext& context);
 
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
   void OnCancel() override;
-  void OnDone() override { self_.reset(); }
+  void OnDone() override {
+    writes_.End();
+    self_.reset();
+  }
   void Drain() override;
 
  private:
   // Lookups that are read, running or waiting to be written.
   static constexpr std::size_t kPipelineMax = 16;
-  static constexpr std::size_t kPipelineBytesMax = std::size_t{16} << 20;
+  // What a hundred streams hold whose clients do not read is still little.
+  static constexpr std::size_t kPipelineBytesMax = std::size_t{512} << 10;
 
-  LookupStream(CallTracker& calls, Engine& engine, absl::Time deadline)
+  LookupStream(CallTracker& calls, Engine& engine, grpc::CallbackServerContext& context)
       : call_(calls),
+        tenants_(calls.tenants()),
         engine_(engine),
-        deadline_(deadline),
+        context_(context),
+        deadline_(DeadlineOf(context)),
+        writes_(calls.stalls(), context),
         budget_(kPipelineMax, kPipelineBytesMax) {}
 
   // A lookup from its request to its response.
@@ -65,8 +73,11 @@ class LookupStream final : public grpc::ServerBidiReactor<v1::LookupRequest, v1:
 
   std::shared_ptr<LookupStream> self_;
   const CallTracker::Call call_;
+  TenantLimits& tenants_;
   Engine& engine_;
+  grpc::CallbackServerContext& context_;
   const absl::Time deadline_;
+  StallWatch::Writes writes_;
   std::string store_;  // Of the first message. Reader only.
 
   absl::Mutex mutex_;

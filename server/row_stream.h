@@ -17,19 +17,23 @@ namespace softlookup::server {
 // over.
 class RowStream final : public grpc::ServerWriteReactor<v1::ReadRowsResponse> {
  public:
-  static RowStream* Start(CallTracker& calls, Engine& engine, const v1::ReadRowsRequest& request);
+  static RowStream* Start(CallTracker& calls, Engine& engine, grpc::CallbackServerContext& context,
+                          const v1::ReadRowsRequest& request);
 
   void OnWriteDone(bool ok) override;
   void OnDone() override { delete this; }
 
  private:
-  explicit RowStream(CallTracker& calls) : call_(calls) {}
+  RowStream(CallTracker& calls, grpc::CallbackServerContext& context)
+      : call_(calls), writes_(calls.stalls(), context) {}
 
   absl::Status Open(Engine& engine, const v1::ReadRowsRequest& request);
   // Reads the next page into page_; an empty one is the end.
   void ReadPage();
+  void WritePage();
 
   const CallTracker::Call call_;
+  StallWatch::Writes writes_;
   std::unique_ptr<RowReader> reader_;
   RowFields fields_;
   std::int64_t page_rows_ = 0;

@@ -12,6 +12,7 @@
 #include "server/admin_service.h"
 #include "server/backups.h"
 #include "server/call.h"
+#include "server/connection_listener.h"
 #include "server/flags.h"
 #include "server/service.h"
 #include "softlookup/engine.h"
@@ -35,7 +36,7 @@ class Server {
   void Stop(absl::Duration grace);
 
  private:
-  Server(std::unique_ptr<Engine> engine, const std::string& backup_dir);
+  Server(std::unique_ptr<Engine> engine, const Flags& flags);
   // What the health service and /readyz say.
   void SetServing(bool serving);
 
@@ -45,6 +46,8 @@ class Server {
   SoftLookupService service_;
   AdminService admin_service_;
   AdminHttp http_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
+  ConnectionListener listener_;         // Hands connections to the acceptor.
   std::unique_ptr<grpc::Server> grpc_;  // Before the rest in destruction: calls use it.
   std::string grpc_address_;
   std::string http_address_;

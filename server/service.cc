@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
+#include "server/admission.h"
 #include "server/append_stream.h"
 #include "server/call.h"
 #include "server/codec.h"
@@ -30,8 +31,10 @@ const std::string kNoStore;
 template <typename Response>
 class RefusedStream final : public grpc::ServerWriteReactor<Response> {
  public:
-  RefusedStream(CallTracker& calls, const absl::Status& status) : call_(calls) {
-    this->Finish(ToGrpcStatus(status));
+  RefusedStream(CallTracker& calls, const absl::Status& status,
+                grpc::CallbackServerContext& context)
+      : call_(calls) {
+    this->Finish(ToGrpcStatus(status, context));
   }
   void OnDone() override { delete this; }
 
@@ -153,40 +156,49 @@ class ScanCall final : public grpc::ServerUnaryReactor {
 
 }  // namespace
 
-grpc::ServerUnaryReactor* SoftLookupService::CreateStore(grpc::CallbackServerContext*,
+grpc::ServerUnaryReactor* SoftLookupService::CreateStore(grpc::CallbackServerContext* context,
                                                          const v1::CreateStoreRequest* request,
                                                          v1::Store* response) {
-  return AnswerNow(calls_, engine_, *request,
-                   [&] { return CreateStoreOf(engine_, request->store(), *response); });
+  return AnswerNow(calls_, engine_, *context, *request, [&]() -> absl::Status {
+    SOFTLOOKUP_RETURN_IF_ERROR(Admit(request->store().name()));
+    return CreateStoreOf(engine_, request->store(), *response);
+  });
 }
 
-grpc::ServerUnaryReactor* SoftLookupService::GetStore(grpc::CallbackServerContext*,
+grpc::ServerUnaryReactor* SoftLookupService::GetStore(grpc::CallbackServerContext* context,
                                                       const v1::GetStoreRequest* request,
                                                       v1::Store* response) {
-  return AnswerNow(calls_, engine_, *request, [&]() -> absl::Status {
+  return AnswerNow(calls_, engine_, *context, *request, [&]() -> absl::Status {
+    SOFTLOOKUP_RETURN_IF_ERROR(Admit(request->name()));
     SOFTLOOKUP_ASSIGN_OR_RETURN(const StoreInfo info, engine_.GetStore(request->name()));
     *response = EncodeStore(info);
     return CheckAnswerBytes(*response, engine_.limits().message_bytes_max);
   });
 }
 
-grpc::ServerUnaryReactor* SoftLookupService::ListStores(grpc::CallbackServerContext*,
+grpc::ServerUnaryReactor* SoftLookupService::ListStores(grpc::CallbackServerContext* context,
                                                         const v1::ListStoresRequest* request,
                                                         v1::ListStoresResponse* response) {
-  return AnswerNow(calls_, engine_, *request,
+  return AnswerNow(calls_, engine_, *context, *request,
                    [&] { return ListPage(engine_, *request, *response); });
 }
 
-grpc::ServerUnaryReactor* SoftLookupService::UpdateStore(grpc::CallbackServerContext*,
+grpc::ServerUnaryReactor* SoftLookupService::UpdateStore(grpc::CallbackServerContext* context,
                                                          const v1::UpdateStoreRequest* request,
                                                          v1::Store* response) {
-  return AnswerNow(calls_, engine_, *request, [&] { return Update(engine_, *request, *response); });
+  return AnswerNow(calls_, engine_, *context, *request, [&]() -> absl::Status {
+    SOFTLOOKUP_RETURN_IF_ERROR(Admit(request->store().name()));
+    return Update(engine_, *request, *response);
+  });
 }
 
-grpc::ServerUnaryReactor* SoftLookupService::DeleteStore(grpc::CallbackServerContext*,
+grpc::ServerUnaryReactor* SoftLookupService::DeleteStore(grpc::CallbackServerContext* context,
                                                          const v1::DeleteStoreRequest* request,
                                                          v1::DeleteStoreResponse*) {
-  return AnswerNow(calls_, engine_, *request, [&] { return engine_.DeleteStore(request->name()); });
+  return AnswerNow(calls_, engine_, *context, *request, [&]() -> absl::Status {
+    SOFTLOOKUP_RETURN_IF_ERROR(Admit(request->name()));
+    return engine_.DeleteStore(request->name());
+  });
 }
 
 grpc::ServerUnaryReactor* SoftLookupService::Append(grpc::CallbackServerContext* context,
@@ -194,31 +206,37 @@ grpc::ServerUnaryReactor* SoftLookupService::Append(grpc::CallbackServerContext*
                                                     v1::AppendResponse* response) {
   auto* reactor = new UnaryCall(calls_);
   const absl::Status status = StartAppend(*context, *request, *response, *reactor);
-  if (!status.ok()) reactor->Finish(ToGrpcStatus(status));
+  if (!status.ok()) reactor->Finish(ToGrpcStatus(status, *context));
   return reactor;
 }
 
-absl::Status SoftLookupService::StartAppend(const grpc::CallbackServerContext& context,
+absl::Status SoftLookupService::Admit(const std::string& store, std::int64_t rows) {
+  return calls_.tenants().Admit(store, rows);
+}
+
+absl::Status SoftLookupService::StartAppend(grpc::CallbackServerContext& context,
                                             const v1::AppendRequest& request,
                                             v1::AppendResponse& response,
                                             grpc::ServerUnaryReactor& reactor) {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckMessageBytes(request, engine_.limits().message_bytes_max));
+  SOFTLOOKUP_RETURN_IF_ERROR(Admit(request.store(), RowsOf(request)));
   DecodedAppend decoded;
   SOFTLOOKUP_RETURN_IF_ERROR(DecodeAppend(request, kNoStore, decoded));
   decoded.request.deadline = DeadlineOf(context);
   decoded.request.may_block = true;
-  engine_.Append(decoded.request, [sequence = request.sequence(), &response,
+  engine_.Append(decoded.request, [sequence = request.sequence(), &context, &response,
                                    &reactor](absl::StatusOr<AppendResult> result) {
     if (result.ok()) EncodeAppend(sequence, *result, response);
-    reactor.Finish(ToGrpcStatus(result.status()));
+    reactor.Finish(ToGrpcStatus(result.status(), context));
   });
   return absl::OkStatus();
 }
 
-grpc::ServerUnaryReactor* SoftLookupService::GetWriter(grpc::CallbackServerContext*,
+grpc::ServerUnaryReactor* SoftLookupService::GetWriter(grpc::CallbackServerContext* context,
                                                        const v1::GetWriterRequest* request,
                                                        v1::Writer* response) {
-  return AnswerNow(calls_, engine_, *request, [&]() -> absl::Status {
+  return AnswerNow(calls_, engine_, *context, *request, [&]() -> absl::Status {
+    SOFTLOOKUP_RETURN_IF_ERROR(Admit(request->store()));
     SOFTLOOKUP_ASSIGN_OR_RETURN(const WriterInfo writer,
                                 engine_.GetWriter(request->store(), request->writer()));
     response->set_writer(request->writer());
@@ -230,20 +248,22 @@ grpc::ServerUnaryReactor* SoftLookupService::GetWriter(grpc::CallbackServerConte
 
 grpc::ServerBidiReactor<v1::AppendRequest, v1::AppendResponse>* SoftLookupService::StreamAppend(
     grpc::CallbackServerContext* context) {
-  return AppendStream::Start(calls_, engine_, DeadlineOf(*context));
+  return AppendStream::Start(calls_, engine_, *context);
 }
 
 grpc::ServerWriteReactor<v1::ReadRowsResponse>* SoftLookupService::ReadRows(
-    grpc::CallbackServerContext*, const v1::ReadRowsRequest* request) {
-  const absl::Status status = CheckMessageBytes(*request, engine_.limits().message_bytes_max);
-  if (!status.ok()) return new RefusedStream<v1::ReadRowsResponse>(calls_, status);
-  return RowStream::Start(calls_, engine_, *request);
+    grpc::CallbackServerContext* context, const v1::ReadRowsRequest* request) {
+  absl::Status status = CheckMessageBytes(*request, engine_.limits().message_bytes_max);
+  if (status.ok()) status = Admit(request->store());
+  if (!status.ok()) return new RefusedStream<v1::ReadRowsResponse>(calls_, status, *context);
+  return RowStream::Start(calls_, engine_, *context, *request);
 }
 
-grpc::ServerUnaryReactor* SoftLookupService::DeleteRows(grpc::CallbackServerContext*,
+grpc::ServerUnaryReactor* SoftLookupService::DeleteRows(grpc::CallbackServerContext* context,
                                                         const v1::DeleteRowsRequest* request,
                                                         v1::DeleteRowsResponse* response) {
-  return AnswerNow(calls_, engine_, *request, [&]() -> absl::Status {
+  return AnswerNow(calls_, engine_, *context, *request, [&]() -> absl::Status {
+    SOFTLOOKUP_RETURN_IF_ERROR(Admit(request->store()));
     SOFTLOOKUP_ASSIGN_OR_RETURN(const RowFilter filter, DecodeFilter(request->filter()));
     SOFTLOOKUP_ASSIGN_OR_RETURN(const DeleteRowsResult result,
                                 engine_.DeleteRows(request->store(), filter));
@@ -260,9 +280,11 @@ grpc::ServerUnaryReactor* SoftLookupService::Lookup(grpc::CallbackServerContext*
   const std::int64_t bytes_max = engine_.limits().message_bytes_max;
   const auto decoded = std::make_shared<DecodedLookup>();
   absl::Status status = CheckMessageBytes(*request, bytes_max);
+  if (status.ok()) status = Admit(request->store(), QueriesOf(*request));
+  if (status.ok()) status = CheckRoom(engine_, request->store(), *request);
   if (status.ok()) status = DecodeLookup(*request, kNoStore, *decoded);
   if (!status.ok()) {
-    call->Finish(ToGrpcStatus(status));
+    call->Finish(ToGrpcStatus(status, *context));
     return call;
   }
   if (request->min_revision() > 0) call->EndWaitAtDrain(calls_);
@@ -271,7 +293,7 @@ grpc::ServerUnaryReactor* SoftLookupService::Lookup(grpc::CallbackServerContext*
                  [=, decoded = decoded](absl::StatusOr<LookupResult> result) {
                    absl::Status status = result.status();
                    if (status.ok()) status = EncodeLookup(*request, *result, bytes_max, *response);
-                   call->Finish(ToGrpcStatus(status));
+                   call->Finish(ToGrpcStatus(status, *context));
                  });
   return call;
 }
@@ -285,27 +307,28 @@ grpc::ServerUnaryReactor* SoftLookupService::Attend(grpc::CallbackServerContext*
   absl::Status status = CheckMessageBytes(*request, bytes_max);
   if (status.ok()) status = DecodeAttend(*request, *decoded);
   if (!status.ok()) {
-    call->Finish(ToGrpcStatus(status));
+    call->Finish(ToGrpcStatus(status, *context));
     return call;
   }
   engine_.Attend(decoded->request, call->cancel(), [=](absl::StatusOr<LookupResult> result) {
     absl::Status status = result.status();
     if (status.ok()) status = EncodeAttend(*request, *result, bytes_max, *response);
     decoded->request = {};  // It lives at least as long as this.
-    call->Finish(ToGrpcStatus(status));
+    call->Finish(ToGrpcStatus(status, *context));
   });
   return call;
 }
 
 grpc::ServerBidiReactor<v1::LookupRequest, v1::LookupResponse>* SoftLookupService::StreamLookup(
     grpc::CallbackServerContext* context) {
-  return LookupStream::Start(calls_, engine_, DeadlineOf(*context));
+  return LookupStream::Start(calls_, engine_, *context);
 }
 
-grpc::ServerUnaryReactor* SoftLookupService::GetMemory(grpc::CallbackServerContext*,
+grpc::ServerUnaryReactor* SoftLookupService::GetMemory(grpc::CallbackServerContext* context,
                                                        const v1::GetMemoryRequest* request,
                                                        v1::Memory* response) {
-  return AnswerNow(calls_, engine_, *request, [&]() -> absl::Status {
+  return AnswerNow(calls_, engine_, *context, *request, [&]() -> absl::Status {
+    SOFTLOOKUP_RETURN_IF_ERROR(Admit(request->store()));
     SOFTLOOKUP_ASSIGN_OR_RETURN(
         const MemoryState memory,
         engine_.GetMemory(request->store(), request->name(),
@@ -317,10 +340,11 @@ grpc::ServerUnaryReactor* SoftLookupService::GetMemory(grpc::CallbackServerConte
 }
 
 grpc::ServerWriteReactor<v1::Memory>* SoftLookupService::WatchMemory(
-    grpc::CallbackServerContext*, const v1::WatchMemoryRequest* request) {
-  const absl::Status status = CheckMessageBytes(*request, engine_.limits().message_bytes_max);
-  if (!status.ok()) return new RefusedStream<v1::Memory>(calls_, status);
-  return WatchStream::Start(calls_, engine_, *request);
+    grpc::CallbackServerContext* context, const v1::WatchMemoryRequest* request) {
+  absl::Status status = CheckMessageBytes(*request, engine_.limits().message_bytes_max);
+  if (status.ok()) status = Admit(request->store());
+  if (!status.ok()) return new RefusedStream<v1::Memory>(calls_, status, *context);
+  return WatchStream::Start(calls_, engine_, *context, *request);
 }
 
 }  // namespace softlookup::server

@@ -25,12 +25,13 @@ class UnaryCall final : public grpc::ServerUnaryReactor {
 // A call that `work`, which returns a Status, answers here and now.
 template <typename Work>
 grpc::ServerUnaryReactor* AnswerNow(CallTracker& calls, const Engine& engine,
+                                    grpc::CallbackServerContext& context,
                                     const google::protobuf::MessageLite& request,
                                     const Work& work) {
   auto* reactor = new UnaryCall(calls);
   absl::Status status = CheckMessageBytes(request, engine.limits().message_bytes_max);
   if (status.ok()) status = work();
-  reactor->Finish(ToGrpcStatus(status));
+  reactor->Finish(ToGrpcStatus(status, context));
   return reactor;
 }
 

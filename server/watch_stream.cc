@@ -12,16 +12,20 @@
 namespace softlookup::server {
 
 WatchStream* WatchStream::Start(CallTracker& calls, Engine& engine,
+                                grpc::CallbackServerContext& context,
                                 const v1::WatchMemoryRequest& request) {
-  const std::shared_ptr<WatchStream> stream(new WatchStream(calls, engine, request));
+  const std::shared_ptr<WatchStream> stream(new WatchStream(calls, engine, context, request));
   stream->self_ = stream;
   stream->Send();
   calls.AddStream(stream);
   return stream.get();
 }
 
-WatchStream::WatchStream(CallTracker& calls, Engine& engine, const v1::WatchMemoryRequest& request)
+WatchStream::WatchStream(CallTracker& calls, Engine& engine, grpc::CallbackServerContext& context,
+                         const v1::WatchMemoryRequest& request)
     : call_(calls),
+      context_(context),
+      writes_(calls.stalls(), context),
       engine_(engine),
       store_(request.store()),
       name_(request.name()),
@@ -31,14 +35,15 @@ void WatchStream::Send() {
   const absl::StatusOr<MemoryState> memory =
       engine_.GetMemory(store_, name_, std::nullopt, std::nullopt);
   if (!memory.ok()) {
-    Finish(ToGrpcStatus(memory.status()));
+    Finish(ToGrpcStatus(memory.status(), context_));
     return;
   }
   if (incarnation_.value_or(memory->incarnation) != memory->incarnation) {
     // Deleted, and made anew under the same name.
-    Finish(ToGrpcStatus(MakeError(reasons::kStoreNotFound,
-                                  absl::StrCat("The store \"", store_, "\" was deleted"),
-                                  {{"store", store_}})));
+    Finish(ToGrpcStatus(
+        MakeError(reasons::kStoreNotFound, absl::StrCat("The store \"", store_, "\" was deleted"),
+                  {{"store", store_}}),
+        context_));
     return;
   }
   incarnation_ = memory->incarnation;
@@ -48,26 +53,29 @@ void WatchStream::Send() {
   end_ = memory->end;
   sent_ = absl::Now();
   EncodeMemory(*memory, message_);
+  writes_.OnStart();
   StartWrite(&message_);
 }
 
 void WatchStream::OnWriteDone(bool ok) {
+  writes_.OnDone();
   if (!ok) End(absl::CancelledError("The caller is gone"));
   WaitForChange();
 }
 
 void WatchStream::WaitForChange() {
   // Ends at once if the token is cancelled.
-  engine_.WhenRevision(store_, *incarnation_, revision_ + 1, cancel_,
-                       [self = shared_from_this()](const absl::Status& status) {
-                         if (status.ok()) return self->WaitForInterval();
-                         absl::Status end_status;
-                         {
-                           absl::MutexLock lock(&self->mutex_);
-                           end_status = self->end_status_;
-                         }
-                         self->Finish(ToGrpcStatus(end_status.ok() ? status : end_status));
-                       });
+  engine_.WhenRevision(
+      store_, *incarnation_, revision_ + 1, cancel_,
+      [self = shared_from_this()](const absl::Status& status) {
+        if (status.ok()) return self->WaitForInterval();
+        absl::Status end_status;
+        {
+          absl::MutexLock lock(&self->mutex_);
+          end_status = self->end_status_;
+        }
+        self->Finish(ToGrpcStatus(end_status.ok() ? status : end_status, self->context_));
+      });
 }
 
 void WatchStream::WaitForInterval() {
@@ -83,7 +91,7 @@ void WatchStream::WaitForInterval() {
                  });
     }
   }
-  if (!end_status.ok()) Finish(ToGrpcStatus(end_status));
+  if (!end_status.ok()) Finish(ToGrpcStatus(end_status, context_));
 }
 
 void WatchStream::End(const absl::Status& status) {

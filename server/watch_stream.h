@@ -29,15 +29,20 @@ class WatchStream final : public grpc::ServerWriteReactor<v1::Memory>,
                           public std::enable_shared_from_this<WatchStream> {
  public:
   static WatchStream* Start(CallTracker& calls, Engine& engine,
+                            grpc::CallbackServerContext& context,
                             const v1::WatchMemoryRequest& request);
 
   void OnWriteDone(bool ok) override;
   void OnCancel() override { End(absl::CancelledError("The caller cancelled the call")); }
-  void OnDone() override { self_.reset(); }
+  void OnDone() override {
+    writes_.End();
+    self_.reset();
+  }
   void Drain() override;
 
  private:
-  WatchStream(CallTracker& calls, Engine& engine, const v1::WatchMemoryRequest& request);
+  WatchStream(CallTracker& calls, Engine& engine, grpc::CallbackServerContext& context,
+              const v1::WatchMemoryRequest& request);
 
   // Writes the memory if it has changed, else waits for a change.
   void Send();
@@ -49,6 +54,8 @@ class WatchStream final : public grpc::ServerWriteReactor<v1::Memory>,
 
   std::shared_ptr<WatchStream> self_;
   const CallTracker::Call call_;
+  grpc::CallbackServerContext& context_;
+  StallWatch::Writes writes_;
   Engine& engine_;
   const std::string store_;
   const std::string name_;

@@ -27,8 +27,19 @@ class Batcher {
   Batcher(const Batcher&) = delete;
   Batcher& operator=(const Batcher&) = delete;
 
-  // False, and `scan` is left as it is, if too much waits already.
-  bool Post(WaitingScan& scan, Admission admission);
+  // When to come back, and `scan` is left as it is, if too much waits already.
+  std::optional<absl::Duration> Post(WaitingScan& scan, Admission admission);
+  // What Post would return.
+  std::optional<absl::Duration> Refusal(const WaitingScan& scan) const;
+
+  // Other work for the executor: when to come back if it would be answered later than `answer_max`,
+  // and than it may compared with what it takes alone. Else it waits; then it begins, and ends.
+  std::optional<absl::Duration> AddTask(double cost, absl::Duration answer_max);
+  void BeginTask(double cost);
+  void EndTask(double cost);
+
+  // Of all that waits, in multiply-adds.
+  double waiting_cost() const;
 
  private:
   // Runs the next batch, once there is one.
@@ -39,7 +50,7 @@ class Batcher {
   const Executor executor_;
   const RunBatch run_;
 
-  absl::Mutex mutex_;
+  mutable absl::Mutex mutex_;
   BatchQueue queue_ ABSL_GUARDED_BY(mutex_);
   int runner_count_ ABSL_GUARDED_BY(mutex_) = 0;  // Calls of RunNext that are posted or run.
   std::uint64_t change_count_ ABSL_GUARDED_BY(mutex_) = 0;  // Of the queue.
