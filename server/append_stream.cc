@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/base/status_macros.h"
+#include "server/admission.h"
 #include "server/codec.h"
 #include "server/status.h"
 
@@ -38,6 +39,8 @@ absl::Status AppendStream::Apply(SteadyTime begin) {
     if (finished_ || !failure_.ok()) return absl::OkStatus();  // Later requests are not applied.
   }
   SOFTLOOKUP_RETURN_IF_ERROR(CheckMessageBytes(request_, engine_.limits().message_bytes_max));
+  const std::string& store = request_.store().empty() ? store_ : request_.store();
+  SOFTLOOKUP_RETURN_IF_ERROR(tenants_.Admit(store, RowsOf(request_)));
   DecodedAppend decoded;
   SOFTLOOKUP_RETURN_IF_ERROR(DecodeAppend(request_, store_, decoded));
   if (store_.empty()) store_ = request_.store();
@@ -111,14 +114,17 @@ void AppendStream::Proceed() {
     if (idle && !reading_ && (reads_over_ || broken_)) {
       finish = finished_ = true;
       if (!failure_.ok()) call_.observer().OnAnswer(call_.info(), failure_begin_, failure_);
-      status = ToGrpcStatus(failure_);
+      status = ToGrpcStatus(failure_, call_.info().context);
     } else if (idle && reading_ && draining_) {
       finish = finished_ = true;
       status = call_.CutStream(ShuttingDown());
     }
   }
   if (read) StartRead(&request_);
-  if (write) StartWrite(&response_.response);
+  if (write) {
+    writes_.OnStart();
+    StartWrite(&response_.response);
+  }
   if (finish) Finish(status);
 }
 
@@ -131,6 +137,7 @@ void AppendStream::Drain() {
 }
 
 void AppendStream::OnWriteDone(bool ok) {
+  writes_.OnDone();
   {
     absl::MutexLock lock(&mutex_);
     writing_ = false;

@@ -33,7 +33,10 @@ class AppendStream final : public grpc::ServerBidiReactor<v1::AppendRequest, v1:
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
   void OnCancel() override {}
-  void OnDone() override { self_.reset(); }
+  void OnDone() override {
+    writes_.End();
+    self_.reset();
+  }
   void Drain() override;
 
  private:
@@ -48,8 +51,10 @@ class AppendStream final : public grpc::ServerBidiReactor<v1::AppendRequest, v1:
 
   AppendStream(CallTracker& calls, const CallInfo& info, Engine& engine)
       : call_(calls, info),
+        tenants_(calls.tenants()),
         engine_(engine),
         deadline_(DeadlineOf(info.context)),
+        writes_(calls.stalls(), info.context),
         budget_(kPipelineMax, kPipelineBytesMax) {}
 
   // Hands request_, which came at `begin`, to the engine, or says what is wrong with it.
@@ -63,8 +68,10 @@ class AppendStream final : public grpc::ServerBidiReactor<v1::AppendRequest, v1:
 
   std::shared_ptr<AppendStream> self_;
   const CallTracker::Call call_;
+  TenantLimits& tenants_;
   Engine& engine_;
   const absl::Time deadline_;
+  StallWatch::Writes writes_;
   const std::shared_ptr<AppendChain> chain_ = std::make_shared<AppendChain>();
   std::string store_;          // Of the first message. Reader only.
   v1::AppendRequest request_;  // Reader only.

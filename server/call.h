@@ -11,7 +11,9 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "server/call_observer.h"
+#include "server/stall_watch.h"
 #include "server/status.h"
+#include "server/tenant_limits.h"
 
 namespace softlookup::server {
 
@@ -23,7 +25,13 @@ class Stream {
   virtual void Drain() = 0;
 };
 
-// Knows which calls are in progress. Thread-safe.
+// What bounds all calls.
+struct CallLimits {
+  absl::Duration stall_timeout = absl::InfiniteDuration();
+  TenantRates tenant_rates;
+};
+
+// Knows which calls are in progress, and what bounds them. Thread-safe.
 class CallTracker {
  public:
   // A call in progress, for as long as it lives. Whoever answers it says so here before gRPC hears
@@ -44,16 +52,16 @@ class CallTracker {
     // The whole call is answered with `status`. Returns what its caller hears.
     grpc::Status Answer(const absl::Status& status) const {
       observer().OnAnswer(info_, begin_, status);
-      return ToGrpcStatus(status);
+      return ToGrpcStatus(status, info_.context);
     }
     grpc::Status AnswerLookup(const absl::Status& status, const LookupFacts& facts) const {
       observer().OnLookup(info_, begin_, status, facts);
-      return ToGrpcStatus(status);
+      return ToGrpcStatus(status, info_.context);
     }
     // A stream ends with `status`, which is not an answer to one of its messages.
     grpc::Status CutStream(const absl::Status& status) const {
       observer().OnStreamCut(status);
-      return ToGrpcStatus(status);
+      return ToGrpcStatus(status, info_.context);
     }
     // For what happens within the call, such as the messages of a stream.
     CallObserver& observer() const { return tracker_.observer_; }
@@ -64,9 +72,6 @@ class CallTracker {
     const CallInfo info_;
     const SteadyTime begin_ = std::chrono::steady_clock::now();
   };
-
-  // `observer` hears of every call, and must outlive this.
-  explicit CallTracker(CallObserver& observer) : observer_(observer) {}
 
   // Streams are asked to end when the server stops; one that comes later, at once.
   void AddStream(const std::shared_ptr<Stream>& stream);

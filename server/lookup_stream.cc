@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/admission.h"
 #include "server/status.h"
 
 namespace softlookup::server {
@@ -36,6 +37,9 @@ void LookupStream::OnReadDone(bool ok) {
 void LookupStream::Look(Slot& slot) {
   slot.begin = std::chrono::steady_clock::now();
   absl::Status status = CheckMessageBytes(slot.request, engine_.limits().message_bytes_max);
+  const std::string& store = slot.request.store().empty() ? store_ : slot.request.store();
+  if (status.ok()) status = tenants_.Admit(store, QueriesOf(slot.request));
+  if (status.ok()) status = CheckRoom(engine_, store, slot.request);
   if (status.ok()) status = DecodeLookup(slot.request, store_, slot.decoded);
   if (store_.empty()) store_ = slot.request.store();
   slot.store = slot.request.store().empty() ? store_ : slot.request.store();
@@ -100,7 +104,10 @@ void LookupStream::Proceed() {
     }
   }
   if (read != nullptr) StartRead(&read->request);
-  if (write != nullptr) StartWrite(&write->response);
+  if (write != nullptr) {
+    writes_.OnStart();
+    StartWrite(&write->response);
+  }
   if (finish) Finish(status);
 }
 
@@ -121,6 +128,7 @@ void LookupStream::Drain() {
 }
 
 void LookupStream::OnWriteDone(bool ok) {
+  writes_.OnDone();
   {
     absl::MutexLock lock(&mutex_);
     writing_ = false;

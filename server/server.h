@@ -13,6 +13,7 @@
 #include "server/backups.h"
 #include "server/call.h"
 #include "server/call_observer.h"
+#include "server/connection_listener.h"
 #include "server/flags.h"
 #include "server/process_stats.h"
 #include "server/service.h"
@@ -49,6 +50,8 @@ class Server {
   AdminService admin_service_;
   ProcessStats process_stats_;
   AdminHttp http_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
+  ConnectionListener listener_;         // Hands connections to the acceptor.
   std::unique_ptr<grpc::Server> grpc_;  // Before the rest in destruction: calls use it.
   std::string grpc_address_;
   std::string http_address_;
