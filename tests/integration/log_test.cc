@@ -198,10 +198,14 @@ TEST_F(LogTest, ATraceParentThatIsNoneIsIgnored) {
 
 TEST_F(LogTest, ANameCannotForgeALine) {
   Start({"--slow-lookup-ms", "1"});
-  // So many numbers that to read them takes longer than that; then the name turns out to be none.
+  // So many numbers to convert that it takes longer than that; then the name turns out to be none.
   v1::LookupRequest request;
   request.set_store("s\n2026-01-01T00:00:00.000Z info forged \x1b[2J");
-  *request.mutable_queries() = Message(std::vector<float>(12'000'000, 1), 1000);
+  v1::Matrix& queries = *request.mutable_queries();
+  queries.set_rows(6000);
+  queries.set_cols(1000);
+  queries.set_element_type(v1::ELEMENT_TYPE_FLOAT64);
+  queries.mutable_data()->resize(6000 * 1000 * 8);
   EXPECT_THAT(LookUp(request), IsGrpcError(grpc::INVALID_ARGUMENT, ""));
   const std::vector<std::string> lines = Stop();
   EXPECT_THAT(lines, Contains(HasSubstr("store=\"s\\n2026-01-01T00:00:00.000Z info forged "

@@ -285,7 +285,7 @@ TEST_F(RejectionsTest, AreCountedByReason) {
   double refused = 0;
   for (int i = 0; i < 10; ++i) refused += ReasonOf(Append(request)) == "MEMORY_LIMIT";
   EXPECT_GT(refused, 0);
-  *request.mutable_keys() = Message(std::vector<float>(60'000, 1), 2);
+  *request.mutable_keys() = Message(std::vector<float>(25'000, 1), 2);
   EXPECT_EQ(ReasonOf(Append(request)), "MESSAGE_TOO_LARGE");
   // An answer within a stream is one, too.
   CallContext context;

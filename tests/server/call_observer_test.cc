@@ -17,10 +17,8 @@ namespace {
 TEST(CallObserverTest, EveryReasonForARejectionHasItsCounter) {
   std::ifstream file(SOFTLOOKUP_SOURCE_DIR "/core/base/error.h");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const std::regex reason(R"(StatusCode::(kResourceExhausted|kUnavailable),\s*"([A-Z_]+)") ");
-      std::set<std::string>
-          expected = {"OTHER"},
-          actual;
+  const std::regex reason(R"re(StatusCode::(kResourceExhausted|kUnavailable),\s*"([A-Z_]+)")re");
+  std::set<std::string> expected = {"OTHER"}, actual;
   for (std::sregex_iterator it(text.begin(), text.end(), reason), end; it != end; ++it) {
     expected.insert((*it)[2]);
   }
