@@ -31,15 +31,14 @@ struct Sample {
 };
 
 absl::StatusOr<Sample> ParseSample(const std::string& line) {
-  static const std::regex kSample(
-      R"re(([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+))re");
+  static const std::regex kSample(R"re(([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+))re");
   // Within a value, a backslash stands before a backslash, a quote or an n, and nowhere else.
-  static const std::regex kLabel(
-      R"re(([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\["\\n])*)"(,|$))re");
+  static const std::regex kLabel(R"re(([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\["\\n])*)"(,|$))re");
   std::smatch match;
   if (!std::regex_match(line, match, kSample)) return Wrong(line, "not a sample");
   Sample sample{.name = match[1]};
-  sample.key = match[2].length() == 0 ? sample.name : absl::StrCat(sample.name, "{", match[2].str(), "}");
+  sample.key =
+      match[2].length() == 0 ? sample.name : absl::StrCat(sample.name, "{", match[2].str(), "}");
   const std::string labels = match[2], number = match[3];
   for (auto begin = labels.begin(); begin != labels.end();) {
     if (!std::regex_search(begin, labels.end(), match, kLabel,
