@@ -34,6 +34,13 @@ struct CallLimits {
 // Knows which calls are in progress, and what bounds them. Thread-safe.
 class CallTracker {
  public:
+  // `observer` hears of every call, and must outlive this.
+  explicit CallTracker(CallObserver& observer, const CallLimits& limits = {})
+      : observer_(observer), stalls_(limits.stall_timeout), tenants_(limits.tenant_rates) {}
+
+  StallWatch& stalls() { return stalls_; }
+  TenantLimits& tenants() { return tenants_; }
+
   // A call in progress, for as long as it lives. Whoever answers it says so here before gRPC hears
   // of it.
   class Call {
@@ -87,6 +94,9 @@ class CallTracker {
   }
 
   CallObserver& observer_;
+  StallWatch stalls_;
+  TenantLimits tenants_;
+
   absl::Mutex mutex_;
   int count_ ABSL_GUARDED_BY(mutex_) = 0;
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;

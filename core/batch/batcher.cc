@@ -71,11 +71,6 @@ double Batcher::waiting_cost() const {
   return queue_.waiting_cost();
 }
 
-double Batcher::waiting_cost() const {
-  absl::MutexLock lock(&mutex_);
-  return queue_.waiting_cost();
-}
-
 void Batcher::RunNext() {
   std::optional<Batch> batch;
   {

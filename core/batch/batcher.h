@@ -41,9 +41,6 @@ class Batcher {
   // Of all that waits, in multiply-adds.
   double waiting_cost() const;
 
-  // Of all that waits, in multiply-adds, about.
-  double waiting_cost() const;
-
  private:
   // Runs the next batch, once there is one.
   void RunNext();
