@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
@@ -51,7 +52,7 @@ class AppendStream final : public grpc::ServerBidiReactor<v1::AppendRequest, v1:
   };
 
   AppendStream(CallTracker& calls, Engine& engine, grpc::CallbackServerContext& context)
-      : call_(calls),
+      : call_(std::in_place, calls),
         tenants_(calls.tenants()),
         engine_(engine),
         context_(context),
@@ -69,7 +70,7 @@ class AppendStream final : public grpc::ServerBidiReactor<v1::AppendRequest, v1:
   void Proceed();
 
   std::shared_ptr<AppendStream> self_;
-  const CallTracker::Call call_;
+  std::optional<CallTracker::Call> call_;  // Until the server stops and it is to end for that.
   TenantLimits& tenants_;
   Engine& engine_;
   grpc::CallbackServerContext& context_;
