@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
@@ -50,7 +51,7 @@ class AppendStream final : public grpc::ServerBidiReactor<v1::AppendRequest, v1:
   };
 
   AppendStream(CallTracker& calls, const CallInfo& info, Engine& engine)
-      : call_(calls, info),
+      : call_(std::in_place, calls, info),
         tenants_(calls.tenants()),
         engine_(engine),
         deadline_(DeadlineOf(info.context)),
@@ -67,7 +68,7 @@ class AppendStream final : public grpc::ServerBidiReactor<v1::AppendRequest, v1:
   void Proceed();
 
   std::shared_ptr<AppendStream> self_;
-  const CallTracker::Call call_;
+  std::optional<CallTracker::Call> call_;  // Until the server stops and it is to end for that.
   TenantLimits& tenants_;
   Engine& engine_;
   const absl::Time deadline_;

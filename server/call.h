@@ -3,6 +3,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <vector>
@@ -82,7 +83,9 @@ class CallTracker {
 
   // Streams are asked to end when the server stops; one that comes later, at once.
   void AddStream(const std::shared_ptr<Stream>& stream);
+  // The server stops: from now on is_draining().
   void DrainStreams();
+  bool is_draining() const { return draining_; }
 
   // Waits until no call was in progress for `quiet`, at most until `deadline`.
   void WaitUntilQuiet(absl::Duration quiet, absl::Time deadline);
@@ -99,7 +102,7 @@ class CallTracker {
 
   absl::Mutex mutex_;
   int count_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool draining_ ABSL_GUARDED_BY(mutex_) = false;
+  std::atomic<bool> draining_{false};  // Set under mutex_.
   std::vector<std::weak_ptr<Stream>> streams_ ABSL_GUARDED_BY(mutex_);
   std::size_t streams_before_sweep_ ABSL_GUARDED_BY(mutex_) = 16;
 };

@@ -22,6 +22,10 @@ namespace {
 // Long enough for a client that is listening to learn that it must go elsewhere.
 constexpr absl::Duration kQuietBeforeCut = absl::Milliseconds(250);
 
+// Calls are refused until none has come for so long, or at most for this.
+constexpr absl::Duration kQuietBeforeShutdown = absl::Milliseconds(50);
+constexpr absl::Duration kRefusingMax = absl::Milliseconds(500);
+
 std::string JoinHostPort(const std::string& host, int port) {
   return host.find(':') == std::string::npos ? absl::StrCat(host, ":", port)
                                              : absl::StrCat("[", host, "]:", port);
@@ -31,6 +35,9 @@ std::string JoinHostPort(const std::string& host, int port) {
 constexpr absl::Duration kKeepaliveTimeout = absl::Seconds(20);
 // Clients may ask this often.
 constexpr absl::Duration kPingIntervalMin = absl::Seconds(10);
+
+// Of a stream: what its client may send before it is read.
+constexpr int kUnreadBytesMax = 128 << 10;
 
 int Milliseconds(absl::Duration duration) {
   return static_cast<int>(absl::ToInt64Milliseconds(duration));
@@ -44,6 +51,10 @@ void BoundConnections(const Flags& flags, grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS,
                              Milliseconds(absl::Seconds(flags.keepalive_seconds)));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, Milliseconds(kKeepaliveTimeout));
+  // Else every stream may have 4 MiB of requests that nobody has read yet. A message that is being
+  // read gets the window that it needs.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kUnreadBytesMax);
   // Idle connections are asked, too, and however often.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
@@ -181,8 +192,11 @@ void Server::Stop(absl::Duration grace) {
   grpc_->GetHealthCheckService()->Shutdown();
   listener_.Stop();
   const absl::Time deadline = absl::Now() + grace;
-  std::thread shutdown([&] { grpc_->Shutdown(absl::ToChronoTime(deadline)); });
   calls_.DrainStreams();
+  // A call that comes while gRPC begins to shut down is cancelled, which its client may not take
+  // for a reason to try again. So new ones are told first.
+  calls_.WaitUntilQuiet(kQuietBeforeShutdown, std::min(deadline, absl::Now() + kRefusingMax));
+  std::thread shutdown([&] { grpc_->Shutdown(absl::ToChronoTime(deadline)); });
   // gRPC waits for every connection to say goodbye, and a client that is idle may not be listening.
   // Once no call is in progress, the connections that are left are cut.
   calls_.WaitUntilQuiet(kQuietBeforeCut, deadline);

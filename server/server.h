@@ -33,7 +33,7 @@ class Server {
   const std::string& grpc_address() const { return grpc_address_; }
   const std::string& http_address() const { return http_address_; }
 
-  // Takes no new calls, lets running ones end for up to `grace`, then cancels them. Blocks, also
+  // Refuses new calls, lets running ones end for up to `grace`, then cancels them. Blocks, also
   // until a backup that is being made is whole.
   void Stop(absl::Duration grace);
 

@@ -225,6 +225,7 @@ grpc::ServerUnaryReactor* SoftLookupService::Append(grpc::CallbackServerContext*
 }
 
 absl::Status SoftLookupService::Admit(const std::string& store, std::int64_t rows) {
+  if (calls_.is_draining()) return ShuttingDown();
   return calls_.tenants().Admit(store, rows);
 }
 

@@ -63,7 +63,8 @@ class SoftLookupService final : public v1::SoftLookup::CallbackService {
                                                     const v1::WatchMemoryRequest* request) override;
 
  private:
-  // TENANT_RATE if the tenant of `store` has had as many requests, or rows, as it may.
+  // SHUTTING_DOWN if the server stops, TENANT_RATE if the tenant of `store` has had as many
+  // requests, or rows, as it may.
   absl::Status Admit(const std::string& store, std::int64_t rows = 0);
   absl::Status StartAppend(const grpc::CallbackServerContext& context,
                            const v1::AppendRequest& request, v1::AppendResponse& response,
