@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/base/status_macros.h"
+#include "server/admission.h"
 #include "server/codec.h"
 #include "server/status.h"
 
@@ -38,6 +39,8 @@ absl::Status AppendStream::Apply(SteadyTime begin) {
     if (finished_ || !failure_.ok()) return absl::OkStatus();  // Later requests are not applied.
   }
   SOFTLOOKUP_RETURN_IF_ERROR(CheckMessageBytes(request_, engine_.limits().message_bytes_max));
+  const std::string& store = request_.store().empty() ? store_ : request_.store();
+  SOFTLOOKUP_RETURN_IF_ERROR(tenants_.Admit(store, RowsOf(request_)));
   DecodedAppend decoded;
   SOFTLOOKUP_RETURN_IF_ERROR(DecodeAppend(request_, store_, decoded));
   if (store_.empty()) store_ = request_.store();
@@ -70,7 +73,7 @@ void AppendStream::Acknowledge(SteadyTime begin, std::uint64_t sequence, std::si
                                absl::StatusOr<AppendResult> result) {
   Acknowledgement acknowledgement;
   if (result.ok()) {
-    call_.observer().OnAnswer(call_.info(), begin, result.status());
+    call_->observer().OnAnswer(call_->info(), begin, result.status());
     EncodeAppend(sequence, *result, acknowledgement.response);
     acknowledgement.bytes = acknowledgement.response.ByteSizeLong();
   }
@@ -110,15 +113,20 @@ void AppendStream::Proceed() {
     const bool idle = !writing_ && unacknowledged_ == 0 && responses_.empty();
     if (idle && !reading_ && (reads_over_ || broken_)) {
       finish = finished_ = true;
-      if (!failure_.ok()) call_.observer().OnAnswer(call_.info(), failure_begin_, failure_);
-      status = ToGrpcStatus(failure_);
+      if (!failure_.ok()) call_->observer().OnAnswer(call_->info(), failure_begin_, failure_);
+      status = ToGrpcStatus(failure_, call_->info().context);
     } else if (idle && reading_ && draining_) {
       finish = finished_ = true;
-      status = call_.CutStream(ShuttingDown());
+      status = call_->CutStream(ShuttingDown());
+      // gRPC still reads, until the client, which may not be listening, has heard of it.
+      call_.reset();
     }
   }
   if (read) StartRead(&request_);
-  if (write) StartWrite(&response_.response);
+  if (write) {
+    writes_.OnStart();
+    StartWrite(&response_.response);
+  }
   if (finish) Finish(status);
 }
 
@@ -131,6 +139,7 @@ void AppendStream::Drain() {
 }
 
 void AppendStream::OnWriteDone(bool ok) {
+  writes_.OnDone();
   {
     absl::MutexLock lock(&mutex_);
     writing_ = false;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
@@ -33,7 +34,10 @@ class AppendStream final : public grpc::ServerBidiReactor<v1::AppendRequest, v1:
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
   void OnCancel() override {}
-  void OnDone() override { self_.reset(); }
+  void OnDone() override {
+    writes_.End();
+    self_.reset();
+  }
   void Drain() override;
 
  private:
@@ -47,9 +51,11 @@ class AppendStream final : public grpc::ServerBidiReactor<v1::AppendRequest, v1:
   };
 
   AppendStream(CallTracker& calls, const CallInfo& info, Engine& engine)
-      : call_(calls, info),
+      : call_(std::in_place, calls, info),
+        tenants_(calls.tenants()),
         engine_(engine),
         deadline_(DeadlineOf(info.context)),
+        writes_(calls.stalls(), info.context),
         budget_(kPipelineMax, kPipelineBytesMax) {}
 
   // Hands request_, which came at `begin`, to the engine, or says what is wrong with it.
@@ -62,9 +68,11 @@ class AppendStream final : public grpc::ServerBidiReactor<v1::AppendRequest, v1:
   void Proceed();
 
   std::shared_ptr<AppendStream> self_;
-  const CallTracker::Call call_;
+  std::optional<CallTracker::Call> call_;  // Until the server stops and it is to end for that.
+  TenantLimits& tenants_;
   Engine& engine_;
   const absl::Time deadline_;
+  StallWatch::Writes writes_;
   const std::shared_ptr<AppendChain> chain_ = std::make_shared<AppendChain>();
   std::string store_;          // Of the first message. Reader only.
   v1::AppendRequest request_;  // Reader only.

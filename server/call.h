@@ -3,6 +3,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <vector>
@@ -11,7 +12,9 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "server/call_observer.h"
+#include "server/stall_watch.h"
 #include "server/status.h"
+#include "server/tenant_limits.h"
 
 namespace softlookup::server {
 
@@ -23,9 +26,22 @@ class Stream {
   virtual void Drain() = 0;
 };
 
-// Knows which calls are in progress. Thread-safe.
+// What bounds all calls.
+struct CallLimits {
+  absl::Duration stall_timeout = absl::InfiniteDuration();
+  TenantRates tenant_rates;
+};
+
+// Knows which calls are in progress, and what bounds them. Thread-safe.
 class CallTracker {
  public:
+  // `observer` hears of every call, and must outlive this.
+  explicit CallTracker(CallObserver& observer, const CallLimits& limits = {})
+      : observer_(observer), stalls_(limits.stall_timeout), tenants_(limits.tenant_rates) {}
+
+  StallWatch& stalls() { return stalls_; }
+  TenantLimits& tenants() { return tenants_; }
+
   // A call in progress, for as long as it lives. Whoever answers it says so here before gRPC hears
   // of it.
   class Call {
@@ -44,16 +60,16 @@ class CallTracker {
     // The whole call is answered with `status`. Returns what its caller hears.
     grpc::Status Answer(const absl::Status& status) const {
       observer().OnAnswer(info_, begin_, status);
-      return ToGrpcStatus(status);
+      return ToGrpcStatus(status, info_.context);
     }
     grpc::Status AnswerLookup(const absl::Status& status, const LookupFacts& facts) const {
       observer().OnLookup(info_, begin_, status, facts);
-      return ToGrpcStatus(status);
+      return ToGrpcStatus(status, info_.context);
     }
     // A stream ends with `status`, which is not an answer to one of its messages.
     grpc::Status CutStream(const absl::Status& status) const {
       observer().OnStreamCut(status);
-      return ToGrpcStatus(status);
+      return ToGrpcStatus(status, info_.context);
     }
     // For what happens within the call, such as the messages of a stream.
     CallObserver& observer() const { return tracker_.observer_; }
@@ -65,12 +81,11 @@ class CallTracker {
     const SteadyTime begin_ = std::chrono::steady_clock::now();
   };
 
-  // `observer` hears of every call, and must outlive this.
-  explicit CallTracker(CallObserver& observer) : observer_(observer) {}
-
   // Streams are asked to end when the server stops; one that comes later, at once.
   void AddStream(const std::shared_ptr<Stream>& stream);
+  // The server stops: from now on is_draining().
   void DrainStreams();
+  bool is_draining() const { return draining_; }
 
   // Waits until no call was in progress for `quiet`, at most until `deadline`.
   void WaitUntilQuiet(absl::Duration quiet, absl::Time deadline);
@@ -82,9 +97,12 @@ class CallTracker {
   }
 
   CallObserver& observer_;
+  StallWatch stalls_;
+  TenantLimits tenants_;
+
   absl::Mutex mutex_;
   int count_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool draining_ ABSL_GUARDED_BY(mutex_) = false;
+  std::atomic<bool> draining_{false};  // Set under mutex_.
   std::vector<std::weak_ptr<Stream>> streams_ ABSL_GUARDED_BY(mutex_);
   std::size_t streams_before_sweep_ ABSL_GUARDED_BY(mutex_) = 16;
 };

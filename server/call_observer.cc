@@ -17,7 +17,7 @@ constexpr std::array kRejectionReasons = {
     reasons::kQueueFull.name,      reasons::kMemoryLimit.name,      reasons::kMessageTooLarge.name,
     reasons::kAnswerTooLarge.name, reasons::kTooManyStores.name,    reasons::kTooManyWriters.name,
     reasons::kStorageFailed.name,  reasons::kBackupInProgress.name, reasons::kLoading.name,
-    reasons::kShuttingDown.name,   absl::string_view("OTHER")};
+    reasons::kTenantRate.name,     reasons::kShuttingDown.name,     absl::string_view("OTHER")};
 
 double Milliseconds(absl::Duration duration) {
   return static_cast<double>(absl::ToInt64Microseconds(duration)) / 1e3;

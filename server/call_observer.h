@@ -25,7 +25,7 @@ using SteadyTime = std::chrono::steady_clock::time_point;
 // Whose call it is.
 struct CallInfo {
   Method method;
-  const grpc::CallbackServerContext& context;
+  grpc::CallbackServerContext& context;
 };
 
 // What a lookup was about, for the log.

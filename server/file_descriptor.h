@@ -21,6 +21,8 @@ class FileDescriptor {
   }
 
   int get() const { return fd_; }
+  // Leaves it to the caller.
+  int Release() { return std::exchange(fd_, -1); }
 
  private:
   int fd_;

@@ -9,6 +9,7 @@
 #include <limits>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -188,6 +189,41 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
   limit("--max-waiting-lookups", limits.waiting_lookups_max,
         "Lookups that wait for a thread; more are refused at once", 1 << 24);
 
+  limit("--max-connections", flags.connections_max,
+        "Connections of gRPC clients; more are closed at once. Never so many that fewer than 128 "
+        "file descriptors are left for other things",
+        std::int64_t{1} << 24);
+  limit("--max-streams-per-connection", flags.streams_per_connection_max,
+        "Calls that a connection may have in progress; its client holds others back", 1 << 24);
+  const auto number = [&app](const char* flag, double& value, const char* what, double min,
+                             double max) {
+    app.add_option(flag, value, what)->group("Limits")->check(CLI::Range(min, max));
+  };
+  constexpr double kDay = 86400;
+  number(
+      "--max-waiting-work", flags.waiting_work_ms,
+      "Milliseconds of work, at the rate of late, that may stand between a lookup and its answer "
+      "while it waits, or four times what it takes alone if that is more; beyond, it is refused "
+      "at once",
+      0, 1000 * kDay);
+  number("--keepalive-seconds", flags.keepalive_seconds,
+         "After so long without a byte, a connection is asked whether it is alive; clients may ask "
+         "every 10 seconds",
+         1, kDay);
+  number("--handshake-timeout", flags.handshake_timeout_seconds,
+         "Seconds that a new connection has to say that it speaks HTTP/2", 0.1, kDay);
+  number("--stall-timeout", flags.stall_timeout_seconds,
+         "Seconds that the client of a stream may take for one message before its call is ended; "
+         "an idle stream is not",
+         0.1, kDay);
+  number("--tenant-requests-per-second", flags.tenant_requests_per_second,
+         "Requests a second about the stores of one tenant, which is a store's name up to its "
+         "first /; 0 is no limit",
+         0, 1e12);
+  number("--tenant-rows-per-second", flags.tenant_rows_per_second,
+         "Rows appended and queries looked up a second in the stores of one tenant; 0 is no limit",
+         0, 1e12);
+
   app.add_option("--memory-limit", limits.memory_bytes_max,
                  "Bytes of memory that all stores may take, with the appends that wait, such as "
                  "4GiB, 512MiB or 1000000; what would take more is refused, and 0 is no limit. The "
@@ -202,10 +238,20 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
     std::cerr << "softlookup-server: " << error.what() << "\nRun with --help for the flags.\n";
     return 2;
   }
-  if (!std::isfinite(flags.shutdown_grace_seconds)) {
-    std::cerr << "softlookup-server: --shutdown-grace: not a number of seconds\n";
+  const std::pair<const char*, double> numbers[] = {
+      {"--shutdown-grace", flags.shutdown_grace_seconds},
+      {"--max-waiting-work", flags.waiting_work_ms},
+      {"--keepalive-seconds", flags.keepalive_seconds},
+      {"--handshake-timeout", flags.handshake_timeout_seconds},
+      {"--stall-timeout", flags.stall_timeout_seconds},
+      {"--tenant-requests-per-second", flags.tenant_requests_per_second},
+      {"--tenant-rows-per-second", flags.tenant_rows_per_second}};
+  for (const auto& [flag, value] : numbers) {
+    if (std::isfinite(value)) continue;
+    std::cerr << "softlookup-server: " << flag << ": not a number\n";
     return 2;
   }
+  limits.lookup_wait_max = absl::Milliseconds(flags.waiting_work_ms);
   if (ephemeral && !data_dir->empty()) {
     std::cerr << "softlookup-server: --ephemeral and --data-dir exclude each other\n";
     return 2;

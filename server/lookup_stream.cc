@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/admission.h"
 #include "server/status.h"
 
 namespace softlookup::server {
@@ -36,6 +37,9 @@ void LookupStream::OnReadDone(bool ok) {
 void LookupStream::Look(Slot& slot) {
   slot.begin = std::chrono::steady_clock::now();
   absl::Status status = CheckMessageBytes(slot.request, engine_.limits().message_bytes_max);
+  const std::string& store = slot.request.store().empty() ? store_ : slot.request.store();
+  if (status.ok()) status = tenants_.Admit(store, QueriesOf(slot.request));
+  if (status.ok()) status = CheckRoom(engine_, store, slot.request);
   if (status.ok()) status = DecodeLookup(slot.request, store_, slot.decoded);
   if (store_.empty()) store_ = slot.request.store();
   slot.store = slot.request.store().empty() ? store_ : slot.request.store();
@@ -56,11 +60,11 @@ void LookupStream::Answer(Slot& slot, absl::StatusOr<LookupResult> result) {
     slot.response.set_tag(slot.request.tag());
     *slot.response.mutable_error() = ToLookupError(status);
   }
-  call_.observer().OnLookup(call_.info(), slot.begin, status,
-                            {.request = slot.request,
-                             .store = slot.store,
-                             .result = result.ok() ? &*result : nullptr,
-                             .report = slot.report});
+  call_->observer().OnLookup(call_->info(), slot.begin, status,
+                             {.request = slot.request,
+                              .store = slot.store,
+                              .result = result.ok() ? &*result : nullptr,
+                              .report = slot.report});
   // A response may wait for long; nothing looks at its request any more.
   slot.request = {};
   slot.decoded = {};
@@ -96,11 +100,16 @@ void LookupStream::Proceed() {
       finish = finished_ = true;
     } else if (idle && reading_ && draining_) {
       finish = finished_ = true;
-      status = call_.CutStream(ShuttingDown());
+      status = call_->CutStream(ShuttingDown());
+      // gRPC still reads, until the client, which may not be listening, has heard of it.
+      call_.reset();
     }
   }
   if (read != nullptr) StartRead(&read->request);
-  if (write != nullptr) StartWrite(&write->response);
+  if (write != nullptr) {
+    writes_.OnStart();
+    StartWrite(&write->response);
+  }
   if (finish) Finish(status);
 }
 
@@ -121,6 +130,7 @@ void LookupStream::Drain() {
 }
 
 void LookupStream::OnWriteDone(bool ok) {
+  writes_.OnDone();
   {
     absl::MutexLock lock(&mutex_);
     writing_ = false;

@@ -5,6 +5,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
@@ -33,18 +34,24 @@ class LookupStream final : public grpc::ServerBidiReactor<v1::LookupRequest, v1:
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
   void OnCancel() override;
-  void OnDone() override { self_.reset(); }
+  void OnDone() override {
+    writes_.End();
+    self_.reset();
+  }
   void Drain() override;
 
  private:
   // Lookups that are read, running or waiting to be written.
   static constexpr std::size_t kPipelineMax = 16;
-  static constexpr std::size_t kPipelineBytesMax = std::size_t{16} << 20;
+  // What a hundred streams hold whose clients do not read is still little.
+  static constexpr std::size_t kPipelineBytesMax = std::size_t{512} << 10;
 
   LookupStream(CallTracker& calls, const CallInfo& info, Engine& engine)
-      : call_(calls, info),
+      : call_(std::in_place, calls, info),
+        tenants_(calls.tenants()),
         engine_(engine),
         deadline_(DeadlineOf(info.context)),
+        writes_(calls.stalls(), info.context),
         budget_(kPipelineMax, kPipelineBytesMax) {}
 
   // A lookup from its request to its response.
@@ -67,9 +74,11 @@ class LookupStream final : public grpc::ServerBidiReactor<v1::LookupRequest, v1:
   void PopFront() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   std::shared_ptr<LookupStream> self_;
-  const CallTracker::Call call_;
+  std::optional<CallTracker::Call> call_;  // Until the server stops and it is to end for that.
+  TenantLimits& tenants_;
   Engine& engine_;
   const absl::Time deadline_;
+  StallWatch::Writes writes_;
   std::string store_;  // Of the first message. Reader only.
 
   absl::Mutex mutex_;

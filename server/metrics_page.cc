@@ -125,7 +125,7 @@ void AddLookups(const EngineStats& stats, Page& page) {
   page.Gauge("softlookup_waiting_lookups", stats.waiting_lookups,
              "Lookups and long projections that wait for a thread.");
   page.Gauge("softlookup_waiting_work", stats.waiting_work,
-             "Multiply-adds of the lookups that wait for a pass.");
+             "Multiply-adds of what waits for a thread or a pass.");
 }
 
 void AddWrites(const EngineStats& stats, Page& page) {

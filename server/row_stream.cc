@@ -8,10 +8,9 @@
 namespace softlookup::server {
 namespace {
 
-// A page of about this size unless the request says how many rows it wants; never more than the
-// largest, so that a page is made quickly and fits a message.
-constexpr std::int64_t kPageBytesDefault = std::int64_t{256} << 10;
-constexpr std::int64_t kPageBytesMax = std::int64_t{4} << 20;
+// A page of about this size, or a row, unless the request wants fewer rows: what a hundred clients
+// that do not read make the server hold is still little.
+constexpr std::int64_t kPageBytesMax = std::int64_t{256} << 10;
 // A row's position, id, labels and tags on the wire, at most.
 constexpr std::int64_t kRowOverheadBytes = 16 * 66 + 64;
 
@@ -27,7 +26,7 @@ RowStream* RowStream::Start(CallTracker& calls, const CallInfo& info, Engine& en
   }
   // The first page is sent even if it is empty, for its revision.
   stream->ReadPage();
-  stream->StartWrite(&stream->page_);
+  stream->WritePage();
   return stream;
 }
 
@@ -37,9 +36,8 @@ absl::Status RowStream::Open(Engine& engine, const v1::ReadRowsRequest& request)
   SOFTLOOKUP_ASSIGN_OR_RETURN(reader_, engine.ReadRows(request.store(), filter));
   const std::int64_t row_bytes = reader_->row_bytes() + kRowOverheadBytes;
   const std::int64_t rows_max = std::max<std::int64_t>(1, kPageBytesMax / row_bytes);
-  const std::int64_t rows_default = std::max<std::int64_t>(1, kPageBytesDefault / row_bytes);
-  page_rows_ = request.page_rows() == 0 ? rows_default
-                                        : std::min<std::int64_t>(request.page_rows(), rows_max);
+  page_rows_ =
+      request.page_rows() == 0 ? rows_max : std::min<std::int64_t>(request.page_rows(), rows_max);
   return absl::OkStatus();
 }
 
@@ -49,14 +47,20 @@ void RowStream::ReadPage() {
   for (const Row& row : reader_->Next(page_rows_)) EncodeRow(row, fields_, *page_.add_rows());
 }
 
+void RowStream::WritePage() {
+  writes_.OnStart();
+  StartWrite(&page_);
+}
+
 void RowStream::OnWriteDone(bool ok) {
+  writes_.OnDone();
   if (!ok) {
     Finish(call_.Answer(absl::CancelledError("The caller is gone")));
     return;
   }
   ReadPage();
   if (page_.rows_size() > 0) {
-    StartWrite(&page_);
+    WritePage();
   } else {
     Finish(call_.Answer(absl::OkStatus()));
   }

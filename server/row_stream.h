@@ -24,13 +24,16 @@ class RowStream final : public grpc::ServerWriteReactor<v1::ReadRowsResponse> {
   void OnDone() override { delete this; }
 
  private:
-  RowStream(CallTracker& calls, const CallInfo& info) : call_(calls, info) {}
+  RowStream(CallTracker& calls, const CallInfo& info)
+      : call_(calls, info), writes_(calls.stalls(), info.context) {}
 
   absl::Status Open(Engine& engine, const v1::ReadRowsRequest& request);
   // Reads the next page into page_; an empty one is the end.
   void ReadPage();
+  void WritePage();
 
   const CallTracker::Call call_;
+  StallWatch::Writes writes_;
   std::unique_ptr<RowReader> reader_;
   RowFields fields_;
   std::int64_t page_rows_ = 0;

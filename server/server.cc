@@ -22,9 +22,44 @@ namespace {
 // Long enough for a client that is listening to learn that it must go elsewhere.
 constexpr absl::Duration kQuietBeforeCut = absl::Milliseconds(250);
 
+// Calls are refused until none has come for so long, or at most for this.
+constexpr absl::Duration kQuietBeforeShutdown = absl::Milliseconds(50);
+constexpr absl::Duration kRefusingMax = absl::Milliseconds(500);
+
 std::string JoinHostPort(const std::string& host, int port) {
   return host.find(':') == std::string::npos ? absl::StrCat(host, ":", port)
                                              : absl::StrCat("[", host, "]:", port);
+}
+
+// How long a peer that is asked whether it is alive has to answer.
+constexpr absl::Duration kKeepaliveTimeout = absl::Seconds(20);
+// Clients may ask this often.
+constexpr absl::Duration kPingIntervalMin = absl::Seconds(10);
+
+// Of a stream: what its client may send before it is read.
+constexpr int kUnreadBytesMax = 128 << 10;
+
+int Milliseconds(absl::Duration duration) {
+  return static_cast<int>(absl::ToInt64Milliseconds(duration));
+}
+
+void BoundConnections(const Flags& flags, grpc::ServerBuilder& builder) {
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
+                             static_cast<int>(flags.streams_per_connection_max));
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+                             Milliseconds(absl::Seconds(flags.handshake_timeout_seconds)));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS,
+                             Milliseconds(absl::Seconds(flags.keepalive_seconds)));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, Milliseconds(kKeepaliveTimeout));
+  // Else every stream may have 4 MiB of requests that nobody has read yet. A message that is being
+  // read gets the window that it needs.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kUnreadBytesMax);
+  // Idle connections are asked, too, and however often.
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+                             Milliseconds(kPingIntervalMin));
 }
 
 absl::StatusOr<std::unique_ptr<Engine>> MakeEngine(const Flags& flags) {
@@ -75,7 +110,9 @@ absl::Status Load(Engine& engine) {
 
 Server::Server(std::unique_ptr<Engine> engine, const Flags& flags)
     : observer_(absl::Milliseconds(flags.slow_lookup_ms)),
-      calls_(observer_),
+      calls_(observer_, {.stall_timeout = absl::Seconds(flags.stall_timeout_seconds),
+                         .tenant_rates = {.requests_per_second = flags.tenant_requests_per_second,
+                                          .rows_per_second = flags.tenant_rows_per_second}}),
       engine_(std::move(engine)),
       backups_(*engine_, flags.backup_dir),
       service_(calls_, *engine_),
@@ -85,16 +122,28 @@ Server::Server(std::unique_ptr<Engine> engine, const Flags& flags)
 }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Flags& flags) {
+  // Before anything else takes descriptors.
+  const std::size_t connections_max =
+      ConnectionsWithin(static_cast<std::size_t>(flags.connections_max));
+  if (connections_max < static_cast<std::size_t>(flags.connections_max)) {
+    spdlog::warn("serves at most {} connections: there are no more file descriptors (ulimit -n)",
+                 connections_max);
+  }
   SOFTLOOKUP_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, MakeEngine(flags));
   std::unique_ptr<Server> server(new Server(std::move(engine), flags));
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
 
+  const HostPort listen = *SplitHostPort(flags.listen);
+  if (!server->listener_.Bind(listen.host, listen.port).ok()) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot listen on ", flags.listen, " for gRPC; is the port taken?"));
+  }
   grpc::ServerBuilder builder;
-  int port = 0;
-  builder.AddListeningPort(flags.listen, grpc::InsecureServerCredentials(), &port);
-  // Two processes on one port would share its calls between two sets of stores.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  server->acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+      grpc::InsecureServerCredentials());
+  BoundConnections(flags, builder);
   // Above the limit, so that a message somewhat over it still gets an error that says so; the
   // handlers keep the limit itself.
   constexpr std::int64_t kGrpcMax = std::numeric_limits<int>::max();
@@ -104,12 +153,17 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Flags& flags) {
   builder.RegisterService(&server->service_);
   builder.RegisterService(&server->admin_service_);
   server->grpc_ = builder.BuildAndStart();
-  if (server->grpc_ == nullptr || port == 0) {
-    return absl::UnavailableError(
-        absl::StrCat("cannot listen on ", flags.listen, " for gRPC; is the port taken?"));
-  }
+  if (server->grpc_ == nullptr) return absl::InternalError("cannot start gRPC");
   server->SetServing(false);
-  server->grpc_address_ = JoinHostPort(SplitHostPort(flags.listen)->host, port);
+  SOFTLOOKUP_RETURN_IF_ERROR(server->listener_.Start(
+      connections_max, kKeepaliveTimeout,
+      [acceptor = server->acceptor_.get()](int listener, int fd) {
+        grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+        connection.listener_fd = listener;
+        connection.fd = fd;
+        acceptor->HandleNewConnection(&connection);
+      }));
+  server->grpc_address_ = JoinHostPort(listen.host, server->listener_.port());
 
   const HostPort http = *SplitHostPort(flags.http_listen);
   SOFTLOOKUP_RETURN_IF_ERROR(server->http_.Start(http.host, http.port));
@@ -136,9 +190,13 @@ void Server::SetServing(bool serving) {
 void Server::Stop(absl::Duration grace) {
   http_.set_ready(false);
   grpc_->GetHealthCheckService()->Shutdown();
+  listener_.Stop();
   const absl::Time deadline = absl::Now() + grace;
-  std::thread shutdown([&] { grpc_->Shutdown(absl::ToChronoTime(deadline)); });
   calls_.DrainStreams();
+  // A call that comes while gRPC begins to shut down is cancelled, which its client may not take
+  // for a reason to try again. So new ones are told first.
+  calls_.WaitUntilQuiet(kQuietBeforeShutdown, std::min(deadline, absl::Now() + kRefusingMax));
+  std::thread shutdown([&] { grpc_->Shutdown(absl::ToChronoTime(deadline)); });
   // gRPC waits for every connection to say goodbye, and a client that is idle may not be listening.
   // Once no call is in progress, the connections that are left are cut.
   calls_.WaitUntilQuiet(kQuietBeforeCut, deadline);

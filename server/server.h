@@ -13,6 +13,7 @@
 #include "server/backups.h"
 #include "server/call.h"
 #include "server/call_observer.h"
+#include "server/connection_listener.h"
 #include "server/flags.h"
 #include "server/process_stats.h"
 #include "server/service.h"
@@ -32,7 +33,7 @@ class Server {
   const std::string& grpc_address() const { return grpc_address_; }
   const std::string& http_address() const { return http_address_; }
 
-  // Takes no new calls, lets running ones end for up to `grace`, then cancels them. Blocks, also
+  // Refuses new calls, lets running ones end for up to `grace`, then cancels them. Blocks, also
   // until a backup that is being made is whole.
   void Stop(absl::Duration grace);
 
@@ -49,6 +50,8 @@ class Server {
   AdminService admin_service_;
   ProcessStats process_stats_;
   AdminHttp http_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
+  ConnectionListener listener_;         // Hands connections to the acceptor.
   std::unique_ptr<grpc::Server> grpc_;  // Before the rest in destruction: calls use it.
   std::string grpc_address_;
   std::string http_address_;

@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
+#include "server/admission.h"
 #include "server/append_stream.h"
 #include "server/call.h"
 #include "server/codec.h"
@@ -171,13 +172,17 @@ grpc::ServerUnaryReactor* SoftLookupService::CreateStore(grpc::CallbackServerCon
                                                          const v1::CreateStoreRequest* request,
                                                          v1::Store* response) {
   return AnswerNow(calls_, {Method::kCreateStore, *context}, engine_, *request,
-                   [&] { return CreateStoreOf(engine_, request->store(), *response); });
+                   [&]() -> absl::Status {
+                     SOFTLOOKUP_RETURN_IF_ERROR(Admit(request->store().name()));
+                     return CreateStoreOf(engine_, request->store(), *response);
+                   });
 }
 
 grpc::ServerUnaryReactor* SoftLookupService::GetStore(grpc::CallbackServerContext* context,
                                                       const v1::GetStoreRequest* request,
                                                       v1::Store* response) {
   return AnswerNow(calls_, {Method::kGetStore, *context}, engine_, *request, [&]() -> absl::Status {
+    SOFTLOOKUP_RETURN_IF_ERROR(Admit(request->name()));
     SOFTLOOKUP_ASSIGN_OR_RETURN(const StoreInfo info, engine_.GetStore(request->name()));
     *response = EncodeStore(info);
     return CheckAnswerBytes(*response, engine_.limits().message_bytes_max);
@@ -195,14 +200,20 @@ grpc::ServerUnaryReactor* SoftLookupService::UpdateStore(grpc::CallbackServerCon
                                                          const v1::UpdateStoreRequest* request,
                                                          v1::Store* response) {
   return AnswerNow(calls_, {Method::kUpdateStore, *context}, engine_, *request,
-                   [&] { return Update(engine_, *request, *response); });
+                   [&]() -> absl::Status {
+                     SOFTLOOKUP_RETURN_IF_ERROR(Admit(request->store().name()));
+                     return Update(engine_, *request, *response);
+                   });
 }
 
 grpc::ServerUnaryReactor* SoftLookupService::DeleteStore(grpc::CallbackServerContext* context,
                                                          const v1::DeleteStoreRequest* request,
                                                          v1::DeleteStoreResponse*) {
   return AnswerNow(calls_, {Method::kDeleteStore, *context}, engine_, *request,
-                   [&] { return engine_.DeleteStore(request->name()); });
+                   [&]() -> absl::Status {
+                     SOFTLOOKUP_RETURN_IF_ERROR(Admit(request->name()));
+                     return engine_.DeleteStore(request->name());
+                   });
 }
 
 grpc::ServerUnaryReactor* SoftLookupService::Append(grpc::CallbackServerContext* context,
@@ -214,10 +225,16 @@ grpc::ServerUnaryReactor* SoftLookupService::Append(grpc::CallbackServerContext*
   return reactor;
 }
 
+absl::Status SoftLookupService::Admit(const std::string& store, std::int64_t rows) {
+  if (calls_.is_draining()) return ShuttingDown();
+  return calls_.tenants().Admit(store, rows);
+}
+
 absl::Status SoftLookupService::StartAppend(const grpc::CallbackServerContext& context,
                                             const v1::AppendRequest& request,
                                             v1::AppendResponse& response, UnaryCall& reactor) {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckMessageBytes(request, engine_.limits().message_bytes_max));
+  SOFTLOOKUP_RETURN_IF_ERROR(Admit(request.store(), RowsOf(request)));
   DecodedAppend decoded;
   SOFTLOOKUP_RETURN_IF_ERROR(DecodeAppend(request, kNoStore, decoded));
   decoded.request.deadline = DeadlineOf(context);
@@ -235,6 +252,7 @@ grpc::ServerUnaryReactor* SoftLookupService::GetWriter(grpc::CallbackServerConte
                                                        v1::Writer* response) {
   return AnswerNow(
       calls_, {Method::kGetWriter, *context}, engine_, *request, [&]() -> absl::Status {
+        SOFTLOOKUP_RETURN_IF_ERROR(Admit(request->store()));
         SOFTLOOKUP_ASSIGN_OR_RETURN(const WriterInfo writer,
                                     engine_.GetWriter(request->store(), request->writer()));
         response->set_writer(request->writer());
@@ -252,7 +270,8 @@ grpc::ServerBidiReactor<v1::AppendRequest, v1::AppendResponse>* SoftLookupServic
 grpc::ServerWriteReactor<v1::ReadRowsResponse>* SoftLookupService::ReadRows(
     grpc::CallbackServerContext* context, const v1::ReadRowsRequest* request) {
   const CallInfo info{Method::kReadRows, *context};
-  const absl::Status status = CheckMessageBytes(*request, engine_.limits().message_bytes_max);
+  absl::Status status = CheckMessageBytes(*request, engine_.limits().message_bytes_max);
+  if (status.ok()) status = Admit(request->store());
   if (!status.ok()) return new RefusedStream<v1::ReadRowsResponse>(calls_, info, status);
   return RowStream::Start(calls_, info, engine_, *request);
 }
@@ -262,6 +281,7 @@ grpc::ServerUnaryReactor* SoftLookupService::DeleteRows(grpc::CallbackServerCont
                                                         v1::DeleteRowsResponse* response) {
   return AnswerNow(
       calls_, {Method::kDeleteRows, *context}, engine_, *request, [&]() -> absl::Status {
+        SOFTLOOKUP_RETURN_IF_ERROR(Admit(request->store()));
         SOFTLOOKUP_ASSIGN_OR_RETURN(const RowFilter filter, DecodeFilter(request->filter()));
         SOFTLOOKUP_ASSIGN_OR_RETURN(const DeleteRowsResult result,
                                     engine_.DeleteRows(request->store(), filter));
@@ -278,6 +298,8 @@ grpc::ServerUnaryReactor* SoftLookupService::Lookup(grpc::CallbackServerContext*
   const std::int64_t bytes_max = engine_.limits().message_bytes_max;
   const auto lookup = std::make_shared<UnaryLookup>();
   absl::Status status = CheckMessageBytes(*request, bytes_max);
+  if (status.ok()) status = Admit(request->store(), QueriesOf(*request));
+  if (status.ok()) status = CheckRoom(engine_, request->store(), *request);
   if (status.ok()) status = DecodeLookup(*request, kNoStore, lookup->decoded);
   if (!status.ok()) {
     call->Answer(status);
@@ -329,6 +351,7 @@ grpc::ServerUnaryReactor* SoftLookupService::GetMemory(grpc::CallbackServerConte
                                                        v1::Memory* response) {
   return AnswerNow(
       calls_, {Method::kGetMemory, *context}, engine_, *request, [&]() -> absl::Status {
+        SOFTLOOKUP_RETURN_IF_ERROR(Admit(request->store()));
         SOFTLOOKUP_ASSIGN_OR_RETURN(
             const MemoryState memory,
             engine_.GetMemory(request->store(), request->name(),
@@ -342,7 +365,8 @@ grpc::ServerUnaryReactor* SoftLookupService::GetMemory(grpc::CallbackServerConte
 grpc::ServerWriteReactor<v1::Memory>* SoftLookupService::WatchMemory(
     grpc::CallbackServerContext* context, const v1::WatchMemoryRequest* request) {
   const CallInfo info{Method::kWatchMemory, *context};
-  const absl::Status status = CheckMessageBytes(*request, engine_.limits().message_bytes_max);
+  absl::Status status = CheckMessageBytes(*request, engine_.limits().message_bytes_max);
+  if (status.ok()) status = Admit(request->store());
   if (!status.ok()) return new RefusedStream<v1::Memory>(calls_, info, status);
   return WatchStream::Start(calls_, info, engine_, *request);
 }

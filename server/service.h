@@ -1,6 +1,9 @@
 #ifndef SOFTLOOKUP_SERVER_SERVICE_H_
 #define SOFTLOOKUP_SERVER_SERVICE_H_
 
+#include <cstdint>
+#include <string>
+
 #include "server/call.h"
 #include "softlookup/engine.h"
 #include "softlookup/v1/soft_lookup.grpc.pb.h"
@@ -60,6 +63,9 @@ class SoftLookupService final : public v1::SoftLookup::CallbackService {
                                                     const v1::WatchMemoryRequest* request) override;
 
  private:
+  // SHUTTING_DOWN if the server stops, TENANT_RATE if the tenant of `store` has had as many
+  // requests, or rows, as it may.
+  absl::Status Admit(const std::string& store, std::int64_t rows = 0);
   absl::Status StartAppend(const grpc::CallbackServerContext& context,
                            const v1::AppendRequest& request, v1::AppendResponse& response,
                            UnaryCall& reactor);

@@ -84,6 +84,15 @@ grpc::Status ToGrpcStatus(const absl::Status& status) {
                       rpc_status.SerializeAsString());
 }
 
+grpc::Status ToGrpcStatus(const absl::Status& status, grpc::CallbackServerContext& context) {
+  if (const auto delay = RetryAfterOf(status)) {
+    const absl::Duration rounded = absl::Ceil(*delay, absl::Milliseconds(1));
+    context.AddTrailingMetadata("grpc-retry-pushback-ms",
+                                absl::StrCat(absl::ToInt64Milliseconds(rounded)));
+  }
+  return ToGrpcStatus(status);
+}
+
 v1::LookupError ToLookupError(const absl::Status& status) {
   google::rpc::Status rpc_status = ToRpcStatus(status);
   v1::LookupError error;

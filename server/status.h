@@ -1,6 +1,7 @@
 #ifndef SOFTLOOKUP_SERVER_STATUS_H_
 #define SOFTLOOKUP_SERVER_STATUS_H_
 
+#include <grpcpp/server_context.h>
 #include <grpcpp/support/status.h>
 
 #include "absl/status/status.h"
@@ -11,6 +12,10 @@ namespace softlookup::server {
 // The status of a call, with `grpc-status-details-bin`: a google.rpc.Status that holds an ErrorInfo
 // and, where waiting helps, a RetryInfo.
 grpc::Status ToGrpcStatus(const absl::Status& status);
+
+// The same, which is to end the call of `context`: where waiting helps, its trailer
+// grpc-retry-pushback-ms says so to clients that know no details. Once a call, before it is ended.
+grpc::Status ToGrpcStatus(const absl::Status& status, grpc::CallbackServerContext& context);
 
 // The same inside a stream's answer.
 v1::LookupError ToLookupError(const absl::Status& status);

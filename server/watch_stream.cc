@@ -23,6 +23,7 @@ WatchStream* WatchStream::Start(CallTracker& calls, const CallInfo& info, Engine
 WatchStream::WatchStream(CallTracker& calls, const CallInfo& info, Engine& engine,
                          const v1::WatchMemoryRequest& request)
     : call_(calls, info),
+      writes_(calls.stalls(), info.context),
       engine_(engine),
       store_(request.store()),
       name_(request.name()),
@@ -49,10 +50,12 @@ void WatchStream::Send() {
   end_ = memory->end;
   sent_ = absl::Now();
   EncodeMemory(*memory, message_);
+  writes_.OnStart();
   StartWrite(&message_);
 }
 
 void WatchStream::OnWriteDone(bool ok) {
+  writes_.OnDone();
   if (!ok) End(absl::CancelledError("The caller is gone"));
   WaitForChange();
 }

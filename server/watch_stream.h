@@ -33,7 +33,10 @@ class WatchStream final : public grpc::ServerWriteReactor<v1::Memory>,
 
   void OnWriteDone(bool ok) override;
   void OnCancel() override { End(absl::CancelledError("The caller cancelled the call")); }
-  void OnDone() override { self_.reset(); }
+  void OnDone() override {
+    writes_.End();
+    self_.reset();
+  }
   void Drain() override;
 
  private:
@@ -50,6 +53,7 @@ class WatchStream final : public grpc::ServerWriteReactor<v1::Memory>,
 
   std::shared_ptr<WatchStream> self_;
   const CallTracker::Call call_;
+  StallWatch::Writes writes_;
   Engine& engine_;
   const std::string store_;
   const std::string name_;

@@ -26,6 +26,9 @@ namespace {
 
 using client_internal::Repeat;
 
+// A server that is started again is soon there, and asking costs next to nothing.
+constexpr absl::Duration kReconnectBackoffMax = absl::Milliseconds(500);
+
 absl::Status Validate(std::string_view address, const ClientOptions& options) {
   if (address.empty()) return absl::InvalidArgumentError("the server address is empty");
   if (options.deadline <= absl::ZeroDuration()) {
@@ -62,8 +65,9 @@ std::shared_ptr<grpc::Channel> OpenChannel(std::string_view address, const Clien
   // A channel that is slower to reconnect than calls are to retry would fail the retries unsent.
   // gRPC takes no value below 100 ms.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS,
-                   std::max(100, Milliseconds(options.retry.backoff_max)));
+  arguments.SetInt(
+      GRPC_ARG_MAX_RECONNECT_BACKOFF_MS,
+      std::max(100, Milliseconds(std::min(options.retry.backoff_max, kReconnectBackoffMax))));
   // A store stands near its clients; a proxy for the web would swallow calls to this very machine.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   return grpc::CreateCustomChannel(std::string(address), grpc::InsecureChannelCredentials(),

@@ -29,7 +29,10 @@ std::optional<absl::Duration> DelayBeforeRetry(const RetryOptions& options, int 
                                                std::optional<absl::Duration> server_delay,
                                                double jitter) {
   if (attempts_made >= options.attempts_max) return std::nullopt;
-  const bool may_pass = absl::IsUnavailable(status) ||
+  // A server that stops is cut off from the calls that reach it just then: they end without a
+  // reason, and were not begun.
+  const bool was_dropped = absl::IsCancelled(status) && ErrorReason(status).empty();
+  const bool may_pass = absl::IsUnavailable(status) || was_dropped ||
                         (absl::IsResourceExhausted(status) && server_delay.has_value());
   if (!may_pass || server_delay == absl::InfiniteDuration()) return std::nullopt;
   absl::Duration ceiling = options.backoff_min;

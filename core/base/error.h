@@ -58,6 +58,7 @@ inline constexpr ErrorReason kTooManyWriters{absl::StatusCode::kResourceExhauste
                                              "TOO_MANY_WRITERS"};
 inline constexpr ErrorReason kLoading{absl::StatusCode::kUnavailable, "LOADING"};
 inline constexpr ErrorReason kMemoryLimit{absl::StatusCode::kResourceExhausted, "MEMORY_LIMIT"};
+inline constexpr ErrorReason kTenantRate{absl::StatusCode::kResourceExhausted, "TENANT_RATE"};
 inline constexpr ErrorReason kShuttingDown{absl::StatusCode::kUnavailable, "SHUTTING_DOWN"};
 }  // namespace reasons
 

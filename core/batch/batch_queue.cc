@@ -10,21 +10,74 @@ namespace {
 // Idle stores whose service is remembered.
 constexpr int kRememberedMax = 64;
 
+// What a caller that was turned away is told to wait, at least and at most.
+constexpr absl::Duration kRetryDelayMin = absl::Milliseconds(1);
+constexpr absl::Duration kRetryDelayMax = absl::Seconds(30);
+
 }  // namespace
 
-bool BatchQueue::Add(WaitingScan& scan, absl::Time now, bool is_admitted) {
-  const bool is_empty = waiting_cost_ == 0;
-  if (!is_admitted && !is_empty && waiting_cost_ + scan.cost > options_.waiting_cost_max) {
-    return false;
+std::optional<absl::Duration> BatchQueue::Add(WaitingScan& scan, absl::Time now, bool is_admitted) {
+  if (!is_admitted) {
+    if (const auto refusal = Refusal(scan)) return refusal;
   }
   Line& line = lines_[scan.store];
   if (line.scans.empty()) line.served = std::max(line.served, served_);
-  waiting_cost_ += scan.cost;
+  const bool joins = JoinsLast(line, scan);
+  const double cost = joins ? scan.cost : scan.cost + scan.reading_cost;
+  line.last_batch_queries = scan.query_count + (joins ? line.last_batch_queries : 0);
+  line.waiting_cost += cost;
   line.query_count += scan.query_count;
   const bool others_may_come = line.is_running && line.is_shared;
   const absl::Time ready = others_may_come ? now + options_.wait_max : now;
-  line.scans.push_back({.scan = std::move(scan), .ready = ready});
-  return true;
+  line.scans.push_back({.scan = std::move(scan), .ready = ready, .cost = cost});
+  return std::nullopt;
+}
+
+bool BatchQueue::JoinsLast(const Line& line, const WaitingScan& scan) const {
+  return !line.scans.empty() && line.last_batch_queries + scan.query_count <= options_.queries_max;
+}
+
+std::optional<absl::Duration> BatchQueue::Refusal(const WaitingScan& scan) const {
+  const double cost_alone = scan.cost + scan.reading_cost;
+  double cost = cost_alone;
+  double own_cost_before = 0;
+  if (const auto own = lines_.find(scan.store); own != lines_.end()) {
+    own_cost_before = own->second.waiting_cost;
+    if (JoinsLast(own->second, scan)) cost = scan.cost;
+  }
+  // Of others, no more is served meanwhile than of its own store.
+  const double share = own_cost_before + cost;
+  double cost_before = own_cost_before + std::min(tasks_cost_, share);
+  for (const auto& [store, line] : lines_) {
+    if (store != scan.store) cost_before += std::min(line.waiting_cost, share);
+  }
+  return Refusal(cost_before, cost, cost_alone, options_.answer_max);
+}
+
+std::optional<absl::Duration> BatchQueue::Refusal(double cost_before, double cost,
+                                                  double cost_alone,
+                                                  absl::Duration answer_max) const {
+  if (cost_before <= 0) return std::nullopt;
+  const absl::Duration most = std::max(answer_max, rate_.TimeOf(options_.stretch_max * cost_alone));
+  if (rate_.TimeOf(cost_before + cost) <= most) return std::nullopt;
+  return std::clamp(rate_.TimeOf(cost_before), kRetryDelayMin, kRetryDelayMax);
+}
+
+std::optional<absl::Duration> BatchQueue::AddTask(double cost, absl::Duration answer_max) {
+  if (const auto refusal = Refusal(tasks_cost_, cost, cost, answer_max)) return refusal;
+  tasks_cost_ += cost;
+  return std::nullopt;
+}
+
+void BatchQueue::BeginTask(double cost, absl::Time now) {
+  tasks_cost_ = std::max(0.0, tasks_cost_ - cost);
+  rate_.Begin(now);
+}
+
+double BatchQueue::waiting_cost() const {
+  double cost = tasks_cost_;
+  for (const auto& [store, line] : lines_) cost += line.waiting_cost;
+  return cost;
 }
 
 absl::Time BatchQueue::ReadyTime(const Line& line) const {
@@ -50,26 +103,29 @@ std::optional<Batch> BatchQueue::Take(absl::Time now) {
   served_ = std::max(served_, line.served);
   Batch batch{.store = chosen->first};
   std::int64_t query_count = 0;
+  line.running_cost = 0;
   while (!line.scans.empty()) {
-    WaitingScan& scan = line.scans.front().scan;
+    auto& [scan, ready, cost] = line.scans.front();
     if (query_count > 0 && query_count + scan.query_count > options_.queries_max) break;
     query_count += scan.query_count;
     line.served += scan.cost;
-    waiting_cost_ -= scan.cost;
+    line.running_cost += cost;
     batch.scans.push_back(std::move(scan.scan));
     line.scans.pop_front();
   }
   line.query_count -= query_count;
   line.is_running = true;
   line.is_shared = batch.scans.size() > 1;
-  const bool nothing_waits = std::all_of(
-      lines_.begin(), lines_.end(), [](const auto& entry) { return entry.second.scans.empty(); });
-  if (nothing_waits) waiting_cost_ = 0;  // Sums of floating point leave a rest.
+  // Sums of floating point leave a rest.
+  line.waiting_cost = line.scans.empty() ? 0 : line.waiting_cost - line.running_cost;
+  rate_.Begin(now);
   return batch;
 }
 
-void BatchQueue::Done(std::uint64_t store) {
-  lines_.find(store)->second.is_running = false;
+void BatchQueue::Done(std::uint64_t store, absl::Time now) {
+  Line& done = lines_.find(store)->second;
+  done.is_running = false;
+  rate_.End(done.running_cost, now);
   // A store is remembered until others have been served as much, if there are not too many.
   int remembered = 0;
   for (auto it = lines_.begin(); it != lines_.end();) {

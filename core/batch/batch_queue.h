@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "core/batch/work_rate.h"
 
 namespace softlookup {
 
@@ -23,6 +24,8 @@ struct WaitingScan {
   std::uint64_t store = 0;
   std::int64_t query_count = 0;
   double cost = 0;  // In multiply-adds, about.
+  // What the first scan of a batch costs besides, for all of them: reading the rows.
+  double reading_cost = 0;
   std::unique_ptr<Scan> scan;
 };
 
@@ -38,8 +41,10 @@ struct BatchOptions {
   // How long a scan may wait for others to join it, if it came while its store's batch of several
   // was run: whoever that answers may soon ask again. Who asks alone never waits.
   absl::Duration wait_max = absl::Microseconds(200);
-  // Scans that would wait beyond this are turned away.
-  double waiting_cost_max = 1e13;
+  // A scan is turned away if it would be answered later than this, counted from the end of what is
+  // running, and later than `stretch_max` times what it takes alone. By the rate of work of late.
+  absl::Duration answer_max = absl::Milliseconds(10);
+  double stretch_max = 4;
 };
 
 // Decides which scans are run next: a batch a store at a time, and of the stores the one that was
@@ -49,37 +54,57 @@ class BatchQueue {
  public:
   explicit BatchQueue(const BatchOptions& options) : options_(options) {}
 
-  // False, and `scan` is left as it is, if too much waits already; never if `is_admitted`.
-  bool Add(WaitingScan& scan, absl::Time now, bool is_admitted);
+  // When to come back, and `scan` is left as it is, if too much waits already: never if
+  // `is_admitted`. Else nothing.
+  std::optional<absl::Duration> Add(WaitingScan& scan, absl::Time now, bool is_admitted);
+  // What Add would return.
+  std::optional<absl::Duration> Refusal(const WaitingScan& scan) const;
   // The batch to run now, if there is one. Its store has no other until Done.
   std::optional<Batch> Take(absl::Time now);
-  void Done(std::uint64_t store);
+  void Done(std::uint64_t store, absl::Time now);
+
+  // Other work that waits for the same threads, in the order in which it came: as Add, but with an
+  // `answer_max` of its own. Then it begins, and ends.
+  std::optional<absl::Duration> AddTask(double cost, absl::Duration answer_max);
+  void BeginTask(double cost, absl::Time now);
+  void EndTask(double cost, absl::Time now) { rate_.End(cost, now); }
 
   // When Take will have a batch, if nothing is added or done: never if nothing waits but for stores
   // that have a batch running.
   absl::Time NextTime() const;
 
-  // Of all that waits.
-  double waiting_cost() const { return waiting_cost_; }
+  // Of all that waits, in multiply-adds.
+  double waiting_cost() const;
 
  private:
   struct Waiting {
     WaitingScan scan;
     absl::Time ready;  // When it has waited long enough.
+    double cost = 0;   // What it adds to its line's.
   };
   struct Line {
     std::deque<Waiting> scans;
     std::int64_t query_count = 0;
+    std::int64_t last_batch_queries = 0;  // Of the batch that the last scan will be in.
+    double waiting_cost = 0;
+    double running_cost = 0;
     bool is_running = false;
     bool is_shared = false;  // The batch that is running has more than one scan.
     double served = 0;       // The cost of its batches; at least that of whom it found waiting.
   };
 
   absl::Time ReadyTime(const Line& line) const;
+  // Whether a scan would be in a batch with those of its line.
+  bool JoinsLast(const Line& line, const WaitingScan& scan) const;
+  // When to come back with work of `cost`, that costs `cost_alone` if nothing else waits, if it
+  // must not wait for work of `cost_before`.
+  std::optional<absl::Duration> Refusal(double cost_before, double cost, double cost_alone,
+                                        absl::Duration answer_max) const;
 
   const BatchOptions options_;
   std::map<std::uint64_t, Line> lines_;  // By store.
-  double waiting_cost_ = 0;
+  double tasks_cost_ = 0;                // That wait.
+  WorkRate rate_;
   double served_ = 0;  // What the store that was last chosen had been served.
 };
 

@@ -30,17 +30,40 @@ Batcher::~Batcher() {
   mutex_.Await(absl::Condition(&none_runs));
 }
 
-bool Batcher::Post(WaitingScan& scan, Admission admission) {
+std::optional<absl::Duration> Batcher::Post(WaitingScan& scan, Admission admission) {
   {
     absl::MutexLock lock(&mutex_);
-    if (!queue_.Add(scan, SteadyNow(), admission == Admission::kAlways)) return false;
+    const auto refusal = queue_.Add(scan, SteadyNow(), admission == Admission::kAlways);
+    if (refusal) return refusal;
     ++change_count_;
     // Who runs its store's batch comes back to it.
-    if (queue_.NextTime() == absl::InfiniteFuture() || runner_count_ == running_max_) return true;
+    if (queue_.NextTime() == absl::InfiniteFuture() || runner_count_ == running_max_) {
+      return std::nullopt;
+    }
     ++runner_count_;
   }
   executor_([this] { RunNext(); });
-  return true;
+  return std::nullopt;
+}
+
+std::optional<absl::Duration> Batcher::Refusal(const WaitingScan& scan) const {
+  absl::MutexLock lock(&mutex_);
+  return queue_.Refusal(scan);
+}
+
+std::optional<absl::Duration> Batcher::AddTask(double cost, absl::Duration answer_max) {
+  absl::MutexLock lock(&mutex_);
+  return queue_.AddTask(cost, answer_max);
+}
+
+void Batcher::BeginTask(double cost) {
+  absl::MutexLock lock(&mutex_);
+  queue_.BeginTask(cost, SteadyNow());
+}
+
+void Batcher::EndTask(double cost) {
+  absl::MutexLock lock(&mutex_);
+  queue_.EndTask(cost, SteadyNow());
 }
 
 double Batcher::waiting_cost() const {
@@ -62,7 +85,7 @@ void Batcher::RunNext() {
   run_(*std::move(batch));
   {
     absl::MutexLock lock(&mutex_);
-    queue_.Done(store);
+    queue_.Done(store, SteadyNow());
     ++change_count_;
     if (queue_.NextTime() == absl::InfiniteFuture()) {
       --runner_count_;

@@ -27,10 +27,18 @@ class Batcher {
   Batcher(const Batcher&) = delete;
   Batcher& operator=(const Batcher&) = delete;
 
-  // False, and `scan` is left as it is, if too much waits already.
-  bool Post(WaitingScan& scan, Admission admission);
+  // When to come back, and `scan` is left as it is, if too much waits already.
+  std::optional<absl::Duration> Post(WaitingScan& scan, Admission admission);
+  // What Post would return.
+  std::optional<absl::Duration> Refusal(const WaitingScan& scan) const;
 
-  // Of all that waits, in multiply-adds, about.
+  // Other work for the executor: when to come back if it would be answered later than `answer_max`,
+  // and than it may compared with what it takes alone. Else it waits; then it begins, and ends.
+  std::optional<absl::Duration> AddTask(double cost, absl::Duration answer_max);
+  void BeginTask(double cost);
+  void EndTask(double cost);
+
+  // Of all that waits, in multiply-adds.
   double waiting_cost() const;
 
  private:

@@ -43,10 +43,10 @@ absl::Status LookupQueueFull(std::int64_t waiting_lookups_max) {
       kRetryDelay);
 }
 
-absl::Status LookupWorkFull() {
+absl::Status LookupWorkFull(absl::Duration retry_delay) {
   return WithRetryAfter(
-      MakeError(reasons::kQueueFull, "The lookups that wait are as much work as the server queues"),
-      kRetryDelay);
+      MakeError(reasons::kQueueFull, "More work waits than the server gets done soon"),
+      retry_delay);
 }
 
 absl::Status WriteQueueFull() {
@@ -110,6 +110,22 @@ absl::StatusOr<RowsToAppend> InputsToAppend::Project() {
 // Beyond it an append costs much more than what handing it to the committer's thread would.
 constexpr std::int64_t kBytesWrittenHereMax = 64 << 10;
 
+// Inputs that wait to be projected for an append hold nobody up but their writers, who can do
+// nothing else.
+constexpr absl::Duration kProjectionWaitMax = absl::Seconds(1);
+
+// Reading a store's rows takes as long as computing so many queries that go over them.
+constexpr double kReadingQueries = 8;
+
+// A lookup as the batcher sees it.
+WaitingScan ScanOf(std::uint64_t store, std::int64_t query_count, double cost) {
+  return {.store = store,
+          .query_count = query_count,
+          .cost = cost,
+          .reading_cost =
+              kReadingQueries * cost / static_cast<double>(std::max<std::int64_t>(query_count, 1))};
+}
+
 using SteadyTime = std::chrono::steady_clock::time_point;
 
 SteadyTime Now() { return std::chrono::steady_clock::now(); }
@@ -143,7 +159,8 @@ class EngineOfStores final : public Engine {
         stores_(limits_.memory_bytes_max),
         batcher_(
             BatchOptions{.queries_max = options.queries_per_pass_max,
-                         .wait_max = options.pass_wait_max},
+                         .wait_max = options.pass_wait_max,
+                         .answer_max = options.limits.lookup_wait_max},
             options.thread_count, [this](Task task) { pool_.Post(std::move(task)); },
             [this](Batch batch) { RunBatch(std::move(batch)); }),
         pool_(options.thread_count, kUnlimited),
@@ -169,6 +186,7 @@ class EngineOfStores final : public Engine {
                                               const RowFilter& filter) override;
   void Lookup(LookupRequest request, std::shared_ptr<CancelToken> cancel,
               LookupCallback callback) override;
+  absl::Status CheckRoom(absl::string_view store, std::int64_t query_count) override;
   void Attend(const AttendRequest& request, std::shared_ptr<CancelToken> cancel,
               LookupCallback callback) override;
   absl::StatusOr<MemoryState> GetMemory(absl::string_view store, absl::string_view name,
@@ -228,9 +246,11 @@ class EngineOfStores final : public Engine {
   // Answers with the result of `work`: here if it costs less than handing it over, else on the
   // pool, whose queue may be full.
   void Schedule(double cost, Work work, LookupCallback callback);
-  // False if as many as may already wait for a thread of the pool. Who takes a place posts.
-  bool TakePlace();
-  void PostToPool(Task task);
+  // QUEUE_FULL if as much as may already waits for a thread of the pool. Who takes a place posts.
+  absl::Status TakePlace();
+  absl::Status TakePlace(double cost, absl::Duration answer_max);
+  // `cost` is what a place was taken for.
+  void PostToPool(double cost, Task task);
 
   const Limits limits_;
   EngineCounters counters_;
@@ -418,9 +438,7 @@ void EngineOfStores::ProjectLater(InputsToAppend append, AppendAnswer answer, Ta
     absl::MutexLock lock(&mutex_);
     if (projecting_count_ > 0 && projecting_bytes_ + bytes > limits_.waiting_append_bytes_max) {
       full = WriteQueueFull();
-    } else if (!TakePlace()) {
-      full = LookupQueueFull(limits_.waiting_lookups_max);
-    } else {
+    } else if (full = TakePlace(append.cost(), kProjectionWaitMax); full.ok()) {
       ++projecting_count_;
       projecting_bytes_ += bytes;
     }
@@ -431,9 +449,10 @@ void EngineOfStores::ProjectLater(InputsToAppend append, AppendAnswer answer, Ta
     return on_turn();
   }
   append.OwnInputs();
-  PostToPool([this, bytes, waiting = MemoryBudget::Waiting(stores_.budget(), bytes),
-              append = std::move(append), answer = std::move(answer),
-              on_turn = std::move(on_turn)]() mutable {
+  const double cost = append.cost();
+  PostToPool(cost, [this, bytes, waiting = MemoryBudget::Waiting(stores_.budget(), bytes),
+                    append = std::move(append), answer = std::move(answer),
+                    on_turn = std::move(on_turn)]() mutable {
     const std::shared_ptr<AppendChain> chain = append.rows.chain;
     absl::StatusOr<RowsToAppend> rows = append.Project();
     PostAppend(std::move(append.store), std::move(rows), chain, answer, MayBlock::kNo);
@@ -506,9 +525,10 @@ void EngineOfStores::Lookup(LookupRequest request, std::shared_ptr<CancelToken> 
                        std::move(callback));
   }
   if (const double cost = PreparationCost(request, *snapshot); cost > kInlineCostMax) {
-    if (!TakePlace()) return callback(LookupQueueFull(limits_.waiting_lookups_max));
-    return PostToPool([this, begin, request = std::move(request), store = std::move(store),
-                       cancel = std::move(cancel), callback = std::move(callback)]() mutable {
+    absl::Status full = TakePlace(cost, limits_.lookup_wait_max);
+    if (!full.ok()) return callback(std::move(full));
+    return PostToPool(cost, [this, begin, request = std::move(request), store = std::move(store),
+                             cancel = std::move(cancel), callback = std::move(callback)]() mutable {
       LookUp(request, *store, begin, std::move(cancel), std::move(callback),
              Batcher::Admission::kBounded);
     });
@@ -529,19 +549,35 @@ void EngineOfStores::Share(std::unique_ptr<PendingLookup> pending, std::uint64_t
                            Batcher::Admission admission) {
   if (admission == Batcher::Admission::kAlways) {
     ++waiting_count_;
-  } else if (!TakePlace()) {
-    return pending->callback(LookupQueueFull(limits_.waiting_lookups_max));
+  } else if (absl::Status full = TakePlace(); !full.ok()) {
+    return pending->callback(std::move(full));
   }
   // One that lists all weights takes too much memory to wait for others with what it found.
   const bool is_alone = pending->lookup->task().options.weights == WeightsMode::kAll;
-  WaitingScan scan{.store = store_number,
-                   .query_count = is_alone ? std::numeric_limits<std::int32_t>::max()
-                                           : pending->lookup->query_count(),
-                   .cost = pending->lookup->cost(),
-                   .scan = std::move(pending)};
-  if (batcher_.Post(scan, admission)) return;
+  const PreparedLookup& lookup = *pending->lookup;
+  WaitingScan scan = ScanOf(store_number, lookup.query_count(), lookup.cost());
+  if (is_alone) scan.query_count = std::numeric_limits<std::int32_t>::max();
+  scan.scan = std::move(pending);
+  const auto retry_delay = batcher_.Post(scan, admission);
+  if (!retry_delay) return;
   --waiting_count_;
-  static_cast<PendingLookup&>(*scan.scan).callback(LookupWorkFull());
+  static_cast<PendingLookup&>(*scan.scan).callback(LookupWorkFull(*retry_delay));
+}
+
+absl::Status EngineOfStores::CheckRoom(absl::string_view store, std::int64_t query_count) {
+  const absl::StatusOr<std::shared_ptr<Store>> found = Find("store", store);
+  if (!found.ok()) return absl::OkStatus();
+  const std::shared_ptr<const Snapshot> snapshot = (*found)->snapshot();
+  const StoreConfig& config = snapshot->config();
+  const double cost = static_cast<double>(query_count) *
+                      static_cast<double>(snapshot->live_row_count()) *
+                      static_cast<double>(config.key_dim + config.value_dim);
+  if (cost <= kInlineCostMax) return absl::OkStatus();
+  if (waiting_count_ >= limits_.waiting_lookups_max) {
+    return LookupQueueFull(limits_.waiting_lookups_max);
+  }
+  const auto retry_delay = batcher_.Refusal(ScanOf((*found)->number(), query_count, cost));
+  return retry_delay ? LookupWorkFull(*retry_delay) : absl::OkStatus();
 }
 
 void EngineOfStores::RunBatch(Batch batch) {
@@ -628,8 +664,8 @@ void EngineOfStores::LookUpLater(LookupRequest request, std::shared_ptr<Store> s
         if (!status.ok()) return callback(status);
         // It was let in when it began to wait.
         ++waiting_count_;
-        PostToPool([this, now, request = std::move(request), store = std::move(store),
-                    cancel = std::move(cancel), callback = std::move(callback)]() mutable {
+        PostToPool(0, [this, now, request = std::move(request), store = std::move(store),
+                       cancel = std::move(cancel), callback = std::move(callback)]() mutable {
           LookUp(request, *store, now, std::move(cancel), std::move(callback),
                  Batcher::Admission::kAlways);
         });
@@ -666,21 +702,34 @@ void EngineOfStores::Attend(const AttendRequest& request, std::shared_ptr<Cancel
 
 void EngineOfStores::Schedule(double cost, Work work, LookupCallback callback) {
   if (cost <= kInlineCostMax) return callback(work());
-  if (!TakePlace()) return callback(LookupQueueFull(limits_.waiting_lookups_max));
-  PostToPool(
-      [work = std::move(work), callback = std::move(callback)]() mutable { callback(work()); });
+  if (absl::Status full = TakePlace(cost, limits_.lookup_wait_max); !full.ok()) {
+    return callback(std::move(full));
+  }
+  PostToPool(cost, [work = std::move(work), callback = std::move(callback)]() mutable {
+    callback(work());
+  });
 }
 
-bool EngineOfStores::TakePlace() {
-  if (waiting_count_.fetch_add(1) < limits_.waiting_lookups_max) return true;
+absl::Status EngineOfStores::TakePlace() {
+  if (waiting_count_.fetch_add(1) < limits_.waiting_lookups_max) return absl::OkStatus();
   --waiting_count_;
-  return false;
+  return LookupQueueFull(limits_.waiting_lookups_max);
 }
 
-void EngineOfStores::PostToPool(Task task) {
-  pool_.Post([this, task = std::move(task)]() mutable {
+absl::Status EngineOfStores::TakePlace(double cost, absl::Duration answer_max) {
+  SOFTLOOKUP_RETURN_IF_ERROR(TakePlace());
+  const auto retry_delay = batcher_.AddTask(cost, answer_max);
+  if (!retry_delay) return absl::OkStatus();
+  --waiting_count_;
+  return LookupWorkFull(*retry_delay);
+}
+
+void EngineOfStores::PostToPool(double cost, Task task) {
+  pool_.Post([this, cost, task = std::move(task)]() mutable {
     --waiting_count_;
+    batcher_.BeginTask(cost);
     task();
+    batcher_.EndTask(cost);
   });
 }
 

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/strings/cord.h"
+#include "google/rpc/error_details.pb.h"
+
 namespace softlookup::client_internal {
 namespace {
 
@@ -44,15 +47,25 @@ TEST(DelayBeforeRetryTest, ExhaustedResourceIsRetriedOnlyIfTheServerSaysWhen) {
   EXPECT_TRUE(DelayBeforeRetry(Options(), 1, kExhausted, absl::ZeroDuration(), 0).has_value());
 }
 
+TEST(DelayBeforeRetryTest, ACallThatAStoppingServerDroppedIsMadeAgain) {
+  absl::Status cancelled = absl::CancelledError("");
+  EXPECT_TRUE(DelayBeforeRetry(Options(), 1, cancelled, std::nullopt, 0).has_value());
+  google::rpc::ErrorInfo info;
+  info.set_reason("CANCELLED");
+  info.set_domain("softlookup");
+  cancelled.SetPayload("type.googleapis.com/google.rpc.ErrorInfo",
+                       absl::Cord(info.SerializeAsString()));
+  EXPECT_FALSE(DelayBeforeRetry(Options(), 1, cancelled, std::nullopt, 0).has_value());
+}
+
 TEST(DelayBeforeRetryTest, ServerMayForbidIt) {
   EXPECT_FALSE(
       DelayBeforeRetry(Options(), 1, kUnavailable, absl::InfiniteDuration(), 0).has_value());
 }
 
 TEST(DelayBeforeRetryTest, OtherFailuresAreFinal) {
-  for (const auto code :
-       {absl::StatusCode::kInvalidArgument, absl::StatusCode::kDeadlineExceeded,
-        absl::StatusCode::kAborted, absl::StatusCode::kInternal, absl::StatusCode::kCancelled}) {
+  for (const auto code : {absl::StatusCode::kInvalidArgument, absl::StatusCode::kDeadlineExceeded,
+                          absl::StatusCode::kAborted, absl::StatusCode::kInternal}) {
     EXPECT_FALSE(
         DelayBeforeRetry(Options(), 1, absl::Status(code, ""), absl::ZeroDuration(), 0).has_value())
         << code;

@@ -169,6 +169,38 @@ const Setting kSettings[] = {
      "SOFTLOOKUP_MAX_WAITING_LOOKUPS",
      {"1024", "1", "2", "3"},
      [](const Flags& flags) { return absl::StrCat(flags.limits.waiting_lookups_max); }},
+    {"max-waiting-work",
+     "SOFTLOOKUP_MAX_WAITING_WORK",
+     {"10", "0", "2.5", "100"},
+     [](const Flags& flags) { return absl::StrCat(flags.waiting_work_ms); }},
+    {"max-connections",
+     "SOFTLOOKUP_MAX_CONNECTIONS",
+     {"10000", "1", "2", "3"},
+     [](const Flags& flags) { return absl::StrCat(flags.connections_max); }},
+    {"max-streams-per-connection",
+     "SOFTLOOKUP_MAX_STREAMS_PER_CONNECTION",
+     {"1024", "1", "2", "3"},
+     [](const Flags& flags) { return absl::StrCat(flags.streams_per_connection_max); }},
+    {"keepalive-seconds",
+     "SOFTLOOKUP_KEEPALIVE_SECONDS",
+     {"60", "1", "2.5", "86400"},
+     [](const Flags& flags) { return absl::StrCat(flags.keepalive_seconds); }},
+    {"handshake-timeout",
+     "SOFTLOOKUP_HANDSHAKE_TIMEOUT",
+     {"10", "0.5", "2", "3"},
+     [](const Flags& flags) { return absl::StrCat(flags.handshake_timeout_seconds); }},
+    {"stall-timeout",
+     "SOFTLOOKUP_STALL_TIMEOUT",
+     {"60", "0.5", "2", "3"},
+     [](const Flags& flags) { return absl::StrCat(flags.stall_timeout_seconds); }},
+    {"tenant-requests-per-second",
+     "SOFTLOOKUP_TENANT_REQUESTS_PER_SECOND",
+     {"0", "1", "2.5", "1000"},
+     [](const Flags& flags) { return absl::StrCat(flags.tenant_requests_per_second); }},
+    {"tenant-rows-per-second",
+     "SOFTLOOKUP_TENANT_ROWS_PER_SECOND",
+     {"0", "1", "2.5", "1000"},
+     [](const Flags& flags) { return absl::StrCat(flags.tenant_rows_per_second); }},
 };
 
 class SettingTest : public FlagsTest, public ::testing::WithParamInterface<Setting> {};
@@ -218,6 +250,12 @@ TEST_F(FlagsTest, TheMemoryLimitTakesUnitsWhereverItStands) {
   ::setenv("SOFTLOOKUP_MEMORY_LIMIT", "2tib", 1);
   EXPECT_EQ(Parse({}).flags.limits.memory_bytes_max, std::int64_t{2} << 40);
   EXPECT_THAT(Parse({"--help"}).out, HasSubstr("0 is no limit"));
+}
+
+TEST_F(FlagsTest, TheWaitOfLookupsIsGivenInMilliseconds) {
+  EXPECT_EQ(Parse({}).flags.limits.lookup_wait_max, absl::Milliseconds(10));
+  EXPECT_EQ(Parse({"--max-waiting-work=2.5"}).flags.limits.lookup_wait_max,
+            absl::Microseconds(2500));
 }
 
 TEST_F(FlagsTest, TheLastOfARepeatedFlagCounts) {
@@ -281,6 +319,16 @@ TEST_F(FlagsTest, BadUsageEndsWithTwoAndNamesTheFlag) {
       {{"--max-message-bytes=1073741825"}, "--max-message-bytes"},
       {{"--max-stores=0"}, "--max-stores"},
       {{"--max-waiting-lookups=0"}, "--max-waiting-lookups"},
+      {{"--max-waiting-work=-1"}, "--max-waiting-work"},
+      {{"--max-waiting-work=nan"}, "--max-waiting-work"},
+      {{"--max-connections=0"}, "--max-connections"},
+      {{"--max-streams-per-connection=0"}, "--max-streams-per-connection"},
+      {{"--keepalive-seconds=0.5"}, "--keepalive-seconds"},
+      {{"--handshake-timeout=0"}, "--handshake-timeout"},
+      {{"--stall-timeout=0"}, "--stall-timeout"},
+      {{"--stall-timeout=soon"}, "--stall-timeout"},
+      {{"--tenant-requests-per-second=-1"}, "--tenant-requests-per-second"},
+      {{"--tenant-rows-per-second=inf"}, "--tenant-rows-per-second"},
       {{"--memory-limit=4GB"}, "4GB"},
       {{"--memory-limit=-1"}, "--memory-limit"},
       {{"--memory-limit="}, "--memory-limit"},

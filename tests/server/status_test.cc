@@ -193,6 +193,7 @@ constexpr ExpectedReason kReasons[] = {
     {reasons::kDirectoryInUse, "DIRECTORY_IN_USE", grpc::StatusCode::FAILED_PRECONDITION},
     {reasons::kBackupsDisabled, "BACKUPS_DISABLED", grpc::StatusCode::FAILED_PRECONDITION},
     {reasons::kBackupInProgress, "BACKUP_IN_PROGRESS", grpc::StatusCode::RESOURCE_EXHAUSTED},
+    {reasons::kTenantRate, "TENANT_RATE", grpc::StatusCode::RESOURCE_EXHAUSTED},
     {reasons::kShuttingDown, "SHUTTING_DOWN", grpc::StatusCode::UNAVAILABLE},
 };
 

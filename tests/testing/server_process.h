@@ -21,6 +21,7 @@ class ServerProcess {
 
   const std::string& grpc_address() const { return grpc_address_; }
   const std::string& http_address() const { return http_address_; }
+  pid_t pid() const { return pid_; }
 
   // Sends `signal`, unless it is 0, and waits for the end: the exit code, or 128 + the signal that
   // ended it. SIGKILL is a crash.

@@ -33,13 +33,15 @@ namespace softlookup {
 // whether they took effect; so are ReadRows and WatchMemory, whose caller knows where to go on. An
 // AppendStream with a writer has its own limit instead of attempts_max.
 //
-// Of failures, only these are: UNAVAILABLE, and RESOURCE_EXHAUSTED if the server says when to come
-// back (RetryInfo). The wait before try n + 1 is random in [backoff_min, backoff_min * 2^n], at
-// most backoff_max, on top of what the server asks for (RetryInfo or the trailer
-// grpc-retry-pushback-ms, which may also forbid it). A wait that would outlast the deadline is not
-// begun: the failure is returned at once.
+// Of failures, only these are: UNAVAILABLE, RESOURCE_EXHAUSTED if the server says when to come back
+// (RetryInfo), and CANCELLED without a reason, which is how a server that stops drops calls. The
+// wait before try n + 1 is random in [backoff_min, backoff_min * 2^n], at most backoff_max, on top
+// of what the server asks for (RetryInfo or the trailer grpc-retry-pushback-ms, which may also
+// forbid it). A wait that would outlast the deadline is not begun: the failure is returned at once.
 struct RetryOptions {
-  int attempts_max = 4;  // Including the first. At least 1.
+  // Including the first. At least 1. So many outlast a server that is started again; the deadline
+  // ends them earlier.
+  int attempts_max = 20;
   absl::Duration backoff_min = absl::Milliseconds(20);
   absl::Duration backoff_max = absl::Seconds(2);  // At least backoff_min.
 };

@@ -249,6 +249,10 @@ class Engine {
   virtual void Lookup(LookupRequest request, std::shared_ptr<CancelToken> cancel,
                       LookupCallback callback) = 0;
 
+  // QUEUE_FULL if a lookup of so many queries over all rows of the store would be refused with that
+  // now; else OK, whatever is wrong with it. Cheap: it spares its callers what comes before Lookup.
+  virtual absl::Status CheckRoom(absl::string_view store, std::int64_t query_count) = 0;
+
   // The memory `name` (empty: average) as of the append index `end` (default: all rows) and, for
   // the AVERAGE kind, from `begin` (default 0). Costs the reading of at most one block at either
   // end.

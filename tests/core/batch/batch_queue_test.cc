@@ -29,8 +29,10 @@ class BatchQueueTest : public ::testing::Test {
     WaitingScan scan{.store = store,
                      .query_count = queries,
                      .cost = cost,
+                     .reading_cost = reading_cost_,
                      .scan = std::make_unique<NamedScan>(std::move(name))};
-    const bool added = queue_.Add(scan, now_, is_admitted);
+    refusal_ = queue_.Add(scan, now_, is_admitted);
+    const bool added = !refusal_;
     EXPECT_EQ(added, scan.scan == nullptr) << "what is refused stays the caller's";
     return added;
   }
@@ -48,8 +50,13 @@ class BatchQueueTest : public ::testing::Test {
   }
 
   absl::Time now_ = absl::UnixEpoch();
-  BatchQueue queue_{{.queries_max = 4, .wait_max = kWait, .waiting_cost_max = 100}};
-  std::uint64_t store_ = 0;  // Of the last batch.
+  BatchQueue queue_{{.queries_max = 4,
+                     .wait_max = kWait,
+                     .answer_max = absl::Milliseconds(10),
+                     .stretch_max = 4}};
+  double reading_cost_ = 0;
+  std::uint64_t store_ = 0;                // Of the last batch.
+  std::optional<absl::Duration> refusal_;  // Of the last Add.
 };
 
 TEST_F(BatchQueueTest, ALoneScanDoesNotWait) {
@@ -58,7 +65,7 @@ TEST_F(BatchQueueTest, ALoneScanDoesNotWait) {
   EXPECT_EQ(queue_.NextTime(), now_);
   EXPECT_THAT(Take(), ElementsAre("a"));
   EXPECT_EQ(queue_.NextTime(), absl::InfiniteFuture());
-  queue_.Done(1);
+  queue_.Done(1, now_);
   EXPECT_TRUE(Add(1, "b"));
   EXPECT_THAT(Take(), ElementsAre("b"));
 }
@@ -70,7 +77,7 @@ TEST_F(BatchQueueTest, WhatComesWhileItsStoreIsScannedGoesTogether) {
   Add(1, "c");
   now_ += 10 * kWait;
   EXPECT_THAT(Take(), IsEmpty()) << "one batch a store at a time";
-  queue_.Done(1);
+  queue_.Done(1, now_);
   EXPECT_THAT(Take(), ElementsAre("b", "c"));
 }
 
@@ -79,7 +86,7 @@ TEST_F(BatchQueueTest, WhoAsksAloneNeverWaits) {
   Add(1, "a");
   EXPECT_THAT(Take(), ElementsAre("a"));
   Add(1, "a again");
-  queue_.Done(1);
+  queue_.Done(1, now_);
   EXPECT_EQ(queue_.NextTime(), now_);
   EXPECT_THAT(Take(), ElementsAre("a again"));
 }
@@ -89,7 +96,7 @@ TEST_F(BatchQueueTest, WhatComesLateWaitsForThoseWhoAskAgainButNotLong) {
   Add(1, "b");
   EXPECT_THAT(Take(), ElementsAre("a", "b"));
   Add(1, "late");
-  queue_.Done(1);
+  queue_.Done(1, now_);
   EXPECT_EQ(queue_.NextTime(), now_ + kWait);
   now_ += kWait / 2;
   EXPECT_THAT(Take(), IsEmpty());
@@ -109,12 +116,12 @@ TEST_F(BatchQueueTest, AFullBatchDoesNotWait) {
   Add(1, "a");
   EXPECT_THAT(Take(), ElementsAre("a"));
   for (const char* name : {"b", "c", "d", "e"}) Add(1, name);
-  queue_.Done(1);
+  queue_.Done(1, now_);
   EXPECT_THAT(Take(), ElementsAre("b", "c", "d", "e"));
   for (const char* name : {"f", "g", "h", "i", "j"}) Add(1, name);
-  queue_.Done(1);
+  queue_.Done(1, now_);
   EXPECT_THAT(Take(), ElementsAre("f", "g", "h", "i"));
-  queue_.Done(1);
+  queue_.Done(1, now_);
   EXPECT_THAT(Take(), IsEmpty());
   now_ += kWait;
   EXPECT_THAT(Take(), ElementsAre("j"));
@@ -126,9 +133,9 @@ TEST_F(BatchQueueTest, ScansKeepTheirOrderAndOneLargerThanABatchGoesAlone) {
   Add(1, "c", 2);
   Add(1, "d", 2);
   EXPECT_THAT(Take(), ElementsAre("a"));
-  queue_.Done(1);
+  queue_.Done(1, now_);
   EXPECT_THAT(Take(), ElementsAre("b"));
-  queue_.Done(1);
+  queue_.Done(1, now_);
   EXPECT_THAT(Take(), ElementsAre("c", "d"));
 }
 
@@ -141,7 +148,7 @@ TEST_F(BatchQueueTest, TheStoreThatWasServedLeastIsNext) {
     Add(1, "large", 4, 50, /*is_admitted=*/true);
     Add(2, "small", 4, 10, /*is_admitted=*/true);
     Add(3, "small", 4, 10, /*is_admitted=*/true);
-    queue_.Done(i == 0 ? 1 : store_);
+    queue_.Done(i == 0 ? 1 : store_, now_);
     now_ += kWait;
     Take();
     order.push_back(store_);
@@ -154,7 +161,7 @@ TEST_F(BatchQueueTest, AStoreThatWasIdleHasSavedNothingUp) {
   for (int i = 0; i < 10; ++i) {
     Add(1, "a", 4, 10);
     EXPECT_THAT(Take(), ElementsAre("a"));
-    queue_.Done(1);
+    queue_.Done(1, now_);
   }
   std::vector<std::uint64_t> order;
   for (int i = 0; i < 6; ++i) {
@@ -162,18 +169,105 @@ TEST_F(BatchQueueTest, AStoreThatWasIdleHasSavedNothingUp) {
     Add(2, "b", 4, 10);
     ASSERT_FALSE(Take().empty());
     order.push_back(store_);
-    queue_.Done(store_);
+    queue_.Done(store_, now_);
   }
   EXPECT_EQ(std::count(order.begin(), order.end(), 1), 3);
 }
 
-TEST_F(BatchQueueTest, TurnsAwayWhatWouldWaitBeyondItsBound) {
-  EXPECT_TRUE(Add(1, "huge", 1, 1000)) << "an empty queue takes anything";
-  EXPECT_FALSE(Add(2, "b"));
-  EXPECT_TRUE(Add(2, "admitted", 1, 1, /*is_admitted=*/true));
-  EXPECT_THAT(Take(), ElementsAre("huge"));
-  EXPECT_TRUE(Add(2, "c", 1, 99));
-  EXPECT_FALSE(Add(2, "d"));
+// Has the queue know that work of `kPerSecond` gets done in a second.
+class BoundedQueueTest : public BatchQueueTest {
+ protected:
+  static constexpr double kPerSecond = 1e9, kPerMs = 1e6;
+
+  BoundedQueueTest() {
+    for (int i = 0; i < 60; ++i) RunOne(kPerSecond / 10, absl::Milliseconds(100));
+  }
+
+  void RunOne(double cost, absl::Duration took) {
+    Add(9, "measured", 1, cost);
+    ASSERT_THAT(Take(), ElementsAre("measured"));
+    now_ += took;
+    queue_.Done(9, now_);
+  }
+};
+
+TEST_F(BoundedQueueTest, TurnsAwayWhatWouldBeAnsweredTooLate) {
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(Add(1, "1 ms", 1, 0.99 * kPerMs)) << i;
+  EXPECT_FALSE(Add(1, "11th", 1, kPerMs));
+  EXPECT_FALSE(Add(1, "small", 1, 0.2 * kPerMs)) << "what is before it takes as long";
+  EXPECT_NEAR(absl::ToDoubleMilliseconds(*refusal_), 10, 0.2) << "when all that waits has begun";
+  EXPECT_TRUE(Add(1, "admitted", 1, kPerMs, /*is_admitted=*/true));
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_FALSE(Take().empty());
+    queue_.Done(1, now_ += absl::Milliseconds(4));
+  }
+  EXPECT_TRUE(Add(1, "again", 1, kPerMs));
+}
+
+TEST_F(BoundedQueueTest, OneThatTakesLongWaitsInProportion) {
+  EXPECT_TRUE(Add(1, "huge", 1, 1e6 * kPerMs)) << "where nothing waits";
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(Add(1, "as huge", 1, 1e6 * kPerMs)) << i;
+  EXPECT_FALSE(Add(1, "fifth", 1, 1e6 * kPerMs));
+  EXPECT_EQ(*refusal_, absl::Seconds(30)) << "no caller is told to wait for long";
+}
+
+TEST_F(BoundedQueueTest, KeepsToTheRateOfLate) {
+  for (int i = 0; i < 60; ++i) RunOne(kPerSecond / 100, absl::Milliseconds(100));  // A tenth of it.
+  EXPECT_TRUE(Add(1, "9 ms", 1, 0.9 * kPerMs));
+  EXPECT_FALSE(Add(1, "2 ms", 1, 0.2 * kPerMs));
+  EXPECT_THAT(Take(), ElementsAre("9 ms"));
+  queue_.Done(1, now_);
+  now_ += absl::Hours(1);  // In which there was nothing to do.
+  EXPECT_TRUE(Add(1, "9 ms", 1, 0.9 * kPerMs));
+  EXPECT_FALSE(Add(1, "2 ms", 1, 0.2 * kPerMs));
+}
+
+TEST_F(BoundedQueueTest, RowsAreReadOnceForABatch) {
+  reading_cost_ = 4 * kPerMs;
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(Add(1, "1 ms", 1, kPerMs)) << i;
+  EXPECT_NEAR(queue_.waiting_cost(), 8 * kPerMs, 1);
+  EXPECT_TRUE(Add(1, "next batch", 1, kPerMs)) << "13 ms are within four times 5";
+  EXPECT_NEAR(queue_.waiting_cost(), 13 * kPerMs, 1);
+  EXPECT_TRUE(Add(1, "with it", 1, kPerMs));
+  EXPECT_NEAR(queue_.waiting_cost(), 14 * kPerMs, 1);
+  EXPECT_EQ(Take().size(), 4u);
+  EXPECT_NEAR(queue_.waiting_cost(), 6 * kPerMs, 1);
+  queue_.Done(1, now_);
+  EXPECT_EQ(Take().size(), 2u);
+  EXPECT_EQ(queue_.waiting_cost(), 0);
+}
+
+TEST_F(BoundedQueueTest, ALargeStoreThatIsBehindTurnsNobodyElseAway) {
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(Add(1, "large", 1, 100 * kPerMs));
+  EXPECT_FALSE(Add(1, "large", 1, 100 * kPerMs));
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(Add(2, "small", 1, 0.9 * kPerMs)) << i;
+  EXPECT_FALSE(Add(2, "small", 1, kPerMs)) << "as much of the large ones would come between";
+}
+
+TEST_F(BoundedQueueTest, ManyStoresTogetherAreBoundedToo) {
+  int taken = 0;
+  while (Add(100 + taken, "1 ms", 1, 0.99 * kPerMs)) ++taken;
+  EXPECT_EQ(taken, 10);
+}
+
+TEST_F(BoundedQueueTest, ARefusalIsKnownBeforehand) {
+  WaitingScan scan{.store = 1, .query_count = 1, .cost = 9 * kPerMs};
+  EXPECT_EQ(queue_.Refusal(scan), std::nullopt);
+  EXPECT_TRUE(Add(1, "9 ms", 1, 9 * kPerMs));
+  scan.cost = 2 * kPerMs;
+  EXPECT_NE(queue_.Refusal(scan), std::nullopt);
+  EXPECT_FALSE(Add(1, "2 ms", 1, 2 * kPerMs));
+}
+
+TEST_F(BoundedQueueTest, OtherWorkIsBoundedByItself) {
+  constexpr absl::Duration kMost = absl::Milliseconds(50);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(queue_.AddTask(9.9 * kPerMs, kMost), std::nullopt);
+  EXPECT_NE(queue_.AddTask(9.9 * kPerMs, kMost), std::nullopt);
+  EXPECT_TRUE(Add(1, "a", 1, 4.9 * kPerMs)) << "no more of it comes before than of its own store";
+  EXPECT_FALSE(Add(1, "b", 1, 2 * kPerMs));
+  queue_.BeginTask(9.9 * kPerMs, now_);
+  EXPECT_EQ(queue_.AddTask(9.9 * kPerMs, kMost), std::nullopt);
+  queue_.EndTask(9.9 * kPerMs, now_ + absl::Milliseconds(10));
 }
 
 }  // namespace

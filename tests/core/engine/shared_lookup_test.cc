@@ -124,7 +124,8 @@ class SharedLookupTest : public ::testing::TestWithParam<int> {
 
   const std::unique_ptr<Engine> alone_ =
       Engine::Create({.thread_count = 1, .queries_per_pass_max = 1});
-  const std::unique_ptr<Engine> sharing_ = Engine::Create({.thread_count = 2});
+  const std::unique_ptr<Engine> sharing_ =
+      Engine::Create({.limits = {.lookup_wait_max = absl::InfiniteDuration()}, .thread_count = 2});
   std::deque<Asked> asked_;
 };
 

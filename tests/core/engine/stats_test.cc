@@ -171,7 +171,9 @@ TEST_F(StatsTest, AShortLookupWaitsForNobody) {
 TEST_F(StatsTest, LookupsThatShareAPassScanItsRowsOnce) {
   constexpr int kLater = 39, kQueries = 10;
   const std::unique_ptr<Engine> engine =
-      Engine::Create({.thread_count = 1, .queries_per_pass_max = 200});
+      Engine::Create({.limits = {.lookup_wait_max = absl::Seconds(60)},
+                      .thread_count = 1,
+                      .queries_per_pass_max = 200});
   ASSERT_THAT(engine->CreateStore(Config("s")), IsOk());
   AppendRows(*engine, "s", kRowsMax);
   const LookupRequest request{.store = "s", .queries = Rows(floats_, kQueries)};

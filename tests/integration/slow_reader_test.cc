@@ -1,0 +1,175 @@
+// Clients that do not read what they asked for.
+#include <signal.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "tests/faults/cycles.h"
+#include "tests/integration/integration_test.h"
+#include "tests/testing/sanitized.h"
+#include "tests/testing/status_matchers.h"
+
+namespace softlookup::testing {
+namespace {
+
+constexpr std::int64_t kDim = 128, kRows = 60'000;
+
+std::int64_t ResidentBytes(pid_t pid) {
+  std::ifstream status(absl::StrCat("/proc/", pid, "/status"));
+  std::string line;
+  while (std::getline(status, line)) {
+    std::int64_t kib = 0;
+    if (absl::StartsWith(line, "VmRSS:") &&
+        absl::SimpleAtoi(line.substr(6, line.size() - 9), &kib)) {
+      return kib << 10;
+    }
+  }
+  return 0;
+}
+
+std::shared_ptr<grpc::Channel> OwnChannel(const ServerProcess& server) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  return grpc::CreateCustomChannel(server.grpc_address(), grpc::InsecureChannelCredentials(),
+                                   arguments);
+}
+
+// Writes lookups for as long as the server takes them, and reads nothing.
+class Flood : public grpc::ClientBidiReactor<v1::LookupRequest, v1::LookupResponse> {
+ public:
+  Flood(v1::SoftLookup::Stub& stub, const v1::LookupRequest& request) : request_(request) {
+    stub.async()->StreamLookup(&context_, this);
+    StartWrite(&request_);
+    StartCall();
+  }
+  ~Flood() override {
+    context_.TryCancel();
+    done_.WaitForNotification();
+  }
+  void OnWriteDone(bool ok) override {
+    if (ok) StartWrite(&request_);
+  }
+  void OnDone(const grpc::Status&) override { done_.Notify(); }
+
+ private:
+  const v1::LookupRequest request_;
+  grpc::ClientContext context_;
+  absl::Notification done_;
+};
+
+class SlowReaderTest : public IntegrationTest {
+ protected:
+  explicit SlowReaderTest(const std::vector<std::string>& flags = {}) : IntegrationTest(flags) {
+    Create("s", kDim, kDim);
+    EXPECT_THAT(client_.Append("s", View(rows_, kDim), View(rows_, kDim)), IsOk());
+  }
+
+  v1::LookupRequest SmallLookups(std::int64_t queries) const {
+    v1::LookupRequest lookup;
+    lookup.set_store("s");
+    *lookup.mutable_queries() = Message({rows_.begin(), rows_.begin() + queries * kDim}, kDim);
+    lookup.mutable_filter()->set_last(1);
+    return lookup;
+  }
+
+  const std::vector<float> rows_ = NormalFloats(kRows * kDim, 1);
+};
+
+TEST_F(SlowReaderTest, AHundredTakeLittleMemory) {
+  if (kSanitized) GTEST_SKIP() << "the memory would be the sanitizer's, too";
+  constexpr int kReaders = 100;
+  constexpr std::int64_t kMost = std::int64_t{64} << 20;
+  std::vector<std::unique_ptr<v1::SoftLookup::Stub>> stubs;
+  for (int i = 0; i < kReaders; ++i) {
+    stubs.push_back(v1::SoftLookup::NewStub(OwnChannel(server_)));
+  }
+  // What a working client, who comes and goes, makes of it, too.
+  const auto work_for = [&](absl::Duration time) {
+    v1::LookupResponse response;
+    for (const absl::Time end = absl::Now() + time; absl::Now() < end;) {
+      ASSERT_THAT(Lookup(SmallLookups(16), &response), IsGrpcOk());
+    }
+  };
+  work_for(absl::Seconds(1));
+  const std::int64_t before = ResidentBytes(server_.pid());
+
+  std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
+  std::vector<std::unique_ptr<grpc::ClientReader<v1::ReadRowsResponse>>> rows;
+  std::vector<std::unique_ptr<grpc::ClientReader<v1::Memory>>> memories;
+  std::vector<std::unique_ptr<Flood>> lookups;
+  for (int i = 0; i < kReaders; ++i) {
+    contexts.push_back(std::make_unique<grpc::ClientContext>());
+    if (i % 3 == 0) {
+      v1::ReadRowsRequest request;
+      request.set_store("s");
+      request.set_page_rows(100'000);
+      rows.push_back(stubs[i]->ReadRows(contexts.back().get(), request));
+    } else if (i % 3 == 1) {
+      lookups.push_back(std::make_unique<Flood>(*stubs[i], SmallLookups(256)));
+    } else {
+      v1::WatchMemoryRequest request;
+      request.set_store("s");
+      memories.push_back(stubs[i]->WatchMemory(contexts.back().get(), request));
+    }
+  }
+  work_for(absl::Seconds(Cycles(2, 60)));
+  const std::int64_t grown = ResidentBytes(server_.pid()) - before;
+  std::printf("a hundred slow readers take %.1f MiB\n", static_cast<double>(grown) / (1 << 20));
+  EXPECT_LE(grown, kMost);
+  for (const auto& context : contexts) context->TryCancel();
+  lookups.clear();
+}
+
+class StallTest : public SlowReaderTest {
+ protected:
+  StallTest() : SlowReaderTest({"--stall-timeout", "0.5"}) {}
+};
+
+TEST_F(StallTest, AStreamIsEndedIfNobodyReadsItButNotForBeingIdle) {
+  CallContext watch_context, append_context, lookup_context, rows_context;
+  v1::WatchMemoryRequest watch_request;
+  watch_request.set_store("s");
+  const auto watch = stub_->WatchMemory(&watch_context, watch_request);
+  v1::Memory memory;
+  ASSERT_TRUE(watch->Read(&memory));
+  const auto appends = stub_->StreamAppend(&append_context);
+  const auto lookups = stub_->StreamLookup(&lookup_context);
+
+  v1::ReadRowsRequest request;
+  request.set_store("s");
+  const auto rows = stub_->ReadRows(&rows_context, request);
+  v1::ReadRowsResponse page;
+  ASSERT_TRUE(rows->Read(&page));
+  // Another client works until the call must be over.
+  v1::LookupResponse response;
+  for (const absl::Time end = absl::Now() + absl::Seconds(2); absl::Now() < end;) {
+    ASSERT_THAT(Lookup(SmallLookups(1), &response), IsGrpcOk());
+  }
+  std::int64_t count = page.rows_size();
+  while (rows->Read(&page)) count += page.rows_size();
+  EXPECT_LT(count, kRows);
+  const grpc::Status status = rows->Finish();
+  EXPECT_THAT(status, IsGrpcError(grpc::StatusCode::RESOURCE_EXHAUSTED, "STREAM_STALLED"));
+
+  // Those that were idle meanwhile go on.
+  v1::AppendRequest append;
+  append.set_store("s");
+  *append.mutable_keys() = *append.mutable_values() =
+      Message({rows_.begin(), rows_.begin() + kDim}, kDim);
+  v1::AppendResponse acknowledged;
+  ASSERT_TRUE(appends->Write(append));
+  ASSERT_TRUE(appends->Read(&acknowledged));
+  ASSERT_TRUE(lookups->Write(SmallLookups(1)));
+  ASSERT_TRUE(lookups->Read(&response));
+  ASSERT_TRUE(watch->Read(&memory));
+  EXPECT_EQ(memory.end(), static_cast<std::uint64_t>(kRows) + 1);
+  EXPECT_EQ(server_.Stop(SIGTERM), 0);
+}
+
+}  // namespace
+}  // namespace softlookup::testing
