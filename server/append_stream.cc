@@ -111,8 +111,6 @@ void AppendStream::Proceed() {
     } else if (idle && reading_ && draining_) {
       finish = finished_ = true;
       status = ToGrpcStatus(ShuttingDown(), context_);
-      // gRPC still reads, until the client, which may not be listening, has heard of it.
-      call_.reset();
     }
   }
   if (read) StartRead(&request_);

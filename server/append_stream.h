@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
@@ -52,7 +51,7 @@ class AppendStream final : public grpc::ServerBidiReactor<v1::AppendRequest, v1:
   };
 
   AppendStream(CallTracker& calls, Engine& engine, grpc::CallbackServerContext& context)
-      : call_(std::in_place, calls),
+      : call_(calls),
         tenants_(calls.tenants()),
         engine_(engine),
         context_(context),
@@ -70,7 +69,7 @@ class AppendStream final : public grpc::ServerBidiReactor<v1::AppendRequest, v1:
   void Proceed();
 
   std::shared_ptr<AppendStream> self_;
-  std::optional<CallTracker::Call> call_;  // Until the server stops and it is to end for that.
+  const CallTracker::Call call_;
   TenantLimits& tenants_;
   Engine& engine_;
   grpc::CallbackServerContext& context_;

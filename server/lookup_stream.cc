@@ -94,8 +94,6 @@ void LookupStream::Proceed() {
     } else if (idle && reading_ && draining_) {
       finish = finished_ = true;
       status = ToGrpcStatus(ShuttingDown(), context_);
-      // gRPC still reads, until the client, which may not be listening, has heard of it.
-      call_.reset();
     }
   }
   if (read != nullptr) StartRead(&read->request);
