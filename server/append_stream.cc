@@ -73,7 +73,7 @@ void AppendStream::Acknowledge(SteadyTime begin, std::uint64_t sequence, std::si
                                absl::StatusOr<AppendResult> result) {
   Acknowledgement acknowledgement;
   if (result.ok()) {
-    call_->observer().OnAnswer(call_->info(), begin, result.status());
+    call_.observer().OnAnswer(call_.info(), begin, result.status());
     EncodeAppend(sequence, *result, acknowledgement.response);
     acknowledgement.bytes = acknowledgement.response.ByteSizeLong();
   }
@@ -113,13 +113,11 @@ void AppendStream::Proceed() {
     const bool idle = !writing_ && unacknowledged_ == 0 && responses_.empty();
     if (idle && !reading_ && (reads_over_ || broken_)) {
       finish = finished_ = true;
-      if (!failure_.ok()) call_->observer().OnAnswer(call_->info(), failure_begin_, failure_);
-      status = ToGrpcStatus(failure_, call_->info().context);
+      if (!failure_.ok()) call_.observer().OnAnswer(call_.info(), failure_begin_, failure_);
+      status = ToGrpcStatus(failure_, call_.info().context);
     } else if (idle && reading_ && draining_) {
       finish = finished_ = true;
-      status = call_->CutStream(ShuttingDown());
-      // gRPC still reads, until the client, which may not be listening, has heard of it.
-      call_.reset();
+      status = call_.CutStream(ShuttingDown());
     }
   }
   if (read) StartRead(&request_);

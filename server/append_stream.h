@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
@@ -51,7 +50,7 @@ class AppendStream final : public grpc::ServerBidiReactor<v1::AppendRequest, v1:
   };
 
   AppendStream(CallTracker& calls, const CallInfo& info, Engine& engine)
-      : call_(std::in_place, calls, info),
+      : call_(calls, info),
         tenants_(calls.tenants()),
         engine_(engine),
         deadline_(DeadlineOf(info.context)),
@@ -68,7 +67,7 @@ class AppendStream final : public grpc::ServerBidiReactor<v1::AppendRequest, v1:
   void Proceed();
 
   std::shared_ptr<AppendStream> self_;
-  std::optional<CallTracker::Call> call_;  // Until the server stops and it is to end for that.
+  const CallTracker::Call call_;
   TenantLimits& tenants_;
   Engine& engine_;
   const absl::Time deadline_;

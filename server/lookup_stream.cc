@@ -60,7 +60,7 @@ void LookupStream::Answer(Slot& slot, absl::StatusOr<LookupResult> result) {
     slot.response.set_tag(slot.request.tag());
     *slot.response.mutable_error() = ToLookupError(status);
   }
-  call_->observer().OnLookup(call_->info(), slot.begin, status,
+  call_.observer().OnLookup(call_.info(), slot.begin, status,
                              {.request = slot.request,
                               .store = slot.store,
                               .result = result.ok() ? &*result : nullptr,
@@ -100,9 +100,7 @@ void LookupStream::Proceed() {
       finish = finished_ = true;
     } else if (idle && reading_ && draining_) {
       finish = finished_ = true;
-      status = call_->CutStream(ShuttingDown());
-      // gRPC still reads, until the client, which may not be listening, has heard of it.
-      call_.reset();
+      status = call_.CutStream(ShuttingDown());
     }
   }
   if (read != nullptr) StartRead(&read->request);

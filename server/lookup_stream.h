@@ -5,7 +5,6 @@
 
 #include <deque>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
@@ -47,7 +46,7 @@ class LookupStream final : public grpc::ServerBidiReactor<v1::LookupRequest, v1:
   static constexpr std::size_t kPipelineBytesMax = std::size_t{512} << 10;
 
   LookupStream(CallTracker& calls, const CallInfo& info, Engine& engine)
-      : call_(std::in_place, calls, info),
+      : call_(calls, info),
         tenants_(calls.tenants()),
         engine_(engine),
         deadline_(DeadlineOf(info.context)),
@@ -74,7 +73,7 @@ class LookupStream final : public grpc::ServerBidiReactor<v1::LookupRequest, v1:
   void PopFront() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   std::shared_ptr<LookupStream> self_;
-  std::optional<CallTracker::Call> call_;  // Until the server stops and it is to end for that.
+  const CallTracker::Call call_;
   TenantLimits& tenants_;
   Engine& engine_;
   const absl::Time deadline_;

@@ -80,8 +80,10 @@ void WatchStream::WaitForInterval() {
     absl::MutexLock lock(&mutex_);
     end_status = end_status_;
     if (end_status.ok()) {
+      // The alarm, which is part of the stream, keeps the function, which must not keep the stream.
       alarm_.Set(absl::ToChronoTime(std::max(absl::Now(), sent_ + interval_)),
-                 [self = shared_from_this()](bool expired) {
+                 [weak = weak_from_this()](bool expired) {
+                   const std::shared_ptr<WatchStream> self = weak.lock();
                    if (expired) return self->Send();
                    self->WaitForChange();  // Cancelled: it ends there.
                  });

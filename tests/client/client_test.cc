@@ -25,6 +25,7 @@ class ClientTest : public ::testing::Test {
  protected:
   static ClientOptions Options() {
     ClientOptions options;
+    options.retry.attempts_max = 4;
     options.retry.backoff_min = absl::Milliseconds(1);
     options.retry.backoff_max = absl::Milliseconds(1);
     return options;

@@ -1,4 +1,6 @@
 // Streams of a memory as it changes.
+#include <signal.h>
+
 #include <map>
 #include <thread>
 
@@ -106,6 +108,24 @@ TEST_F(WatchMemoryTest, AWatchInsideItsIntervalEndsWhenItsStoreIsDeletedEvenIfIt
     if (memory.end() == 7) context.TryCancel();
   }
   EXPECT_THAT(reader->Finish(), IsGrpcError(grpc::StatusCode::NOT_FOUND, "\"s\""));
+}
+
+// The alarm of its interval once kept it, and every stop then took the whole grace period.
+TEST_F(WatchMemoryTest, AWatchThatHasSeenAChangeHearsThatTheServerStops) {
+  Create("s", 1, 1);
+  CallContext context;
+  v1::WatchMemoryRequest request;
+  request.set_store("s");
+  const auto reader = stub_->WatchMemory(&context, request);
+  v1::Memory memory;
+  ASSERT_TRUE(reader->Read(&memory));
+  ASSERT_THAT(Append(RowsWithIds(0, 1, 8)), IsGrpcOk());
+  ASSERT_TRUE(reader->Read(&memory));
+  const absl::Time begin = absl::Now();
+  EXPECT_EQ(server_.Stop(SIGTERM), 0);
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(5));
+  EXPECT_FALSE(reader->Read(&memory));
+  EXPECT_EQ(ReasonOf(reader->Finish()), "SHUTTING_DOWN");
 }
 
 TEST_F(WatchMemoryTest, AWatchOfWhatIsNotThereEndsAtOnce) {
