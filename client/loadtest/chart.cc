@@ -132,7 +132,7 @@ void AppendAxes(const Chart& chart, const Scale& x, const Scale& y, std::string*
   for (const ChartTick& tick : LabelledTicks(chart.x, x, kXTicksMax)) {
     AppendLine(x(tick.at), kBottom, x(tick.at), kBottom + 5, "axis", svg);
     // The last label must not stick out.
-    const bool last = x(tick.at) > kRight - 12;
+    const bool last = x(tick.at) > kRight - 12 && tick.text.size() > 4;
     AppendText(last ? kRight + 8 : x(tick.at), kBottom + 19,
                last ? " text-anchor=\"end\"" : " text-anchor=\"middle\"", tick.text, svg);
   }

@@ -35,13 +35,14 @@ bool IsLimitedByClient(const FindMaxResult& result) {
 }  // namespace
 
 std::string WhyNotHeld(const LoadResult& result, const std::vector<Condition>& objectives) {
-  if (!result.invalid.empty()) return "the client was the limit";
   const Tally::OfMethod calls = result.tally.sum();
   if (calls.errors() > 0) return absl::StrCat(calls.errors(), " errors");
   if (calls.rejected > 0) return absl::StrCat(calls.rejected, " rejected");
   if (calls.overflow > 0) return absl::StrCat(calls.overflow, " not sent, too many in flight");
   for (const Condition& objective : objectives) {
-    if (!objective.Holds(result)) return objective.Describe(result);
+    if (objective.Holds(result)) continue;
+    return absl::StrCat(objective.Describe(result),
+                        result.invalid.empty() ? "" : ", but the client was late");
   }
   return "";
 }

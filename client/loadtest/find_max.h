@@ -30,7 +30,8 @@ struct FindMaxResult {
 };
 
 // Why a run does not keep the objectives: empty if it does. No call may have failed, been rejected
-// or gone unsent, and the run must be valid.
+// or gone unsent. A client that is late makes latencies longer, never shorter: what holds all the
+// same holds.
 std::string WhyNotHeld(const LoadResult& result, const std::vector<Condition>& objectives);
 
 // Searches for the highest rate of an open loop that keeps `objectives`, to 5 % of itself, by runs

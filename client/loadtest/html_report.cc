@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "client/loadtest/chart.h"
 #include "client/loadtest/figure_text.h"
@@ -46,10 +47,10 @@ h2 { margin: 0 0 .6rem; font-size: 1.02rem; letter-spacing: -.005em; }
 .good { color: var(--good); background: var(--good-bg); }
 .bad { color: var(--bad); background: var(--bad-bg); }
 .warn { color: var(--warn); background: var(--warn-bg); }
-.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: .9rem;
+.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(138px, 1fr)); gap: .9rem;
   margin: 1.3rem 0 .9rem; }
 .card, .panel { background: var(--card); border: 1px solid var(--line); border-radius: 12px; }
-.card { padding: .85rem 1rem .8rem; }
+.card { margin: 0; padding: .85rem 1rem .8rem; }
 .card dt { font-size: .82rem; color: var(--faint); }
 .card dd { margin: .1rem 0 0; font-size: 1.5rem; font-weight: 650; letter-spacing: -.02em;
   font-variant-numeric: tabular-nums; white-space: nowrap; }
@@ -145,6 +146,7 @@ std::string PercentileChart(const Tally& tally) {
   double last = 1;
   const auto columns = LatencyColumns(tally);
   for (const auto& [kind, histogram] : columns) {
+    if (kind == "all") continue;  // It runs beside that of most calls.
     ChartSeries curve = PercentileCurve(histogram);
     curve.label = kind;
     curve.color = columns.size() == 1 ? 1 : ColorOf(kind);
@@ -228,8 +230,8 @@ std::string ThroughputOverTime(const LoadResult& result) {
   return ChartPanel("Throughput over time", chart);
 }
 
+// Empty if every call was sent and ended OK.
 std::string FailuresOverTime(const LoadResult& result) {
-  const std::string title = "Errors and rejections over time";
   struct Kind {
     const char* label;
     int color;
@@ -250,14 +252,12 @@ std::string FailuresOverTime(const LoadResult& result) {
     }
     if (sum > 0) chart.series.push_back(std::move(series));
   }
-  if (chart.series.empty()) {
-    return Panel(title, "<p class=\"none\">None: every call was sent and ended OK.</p>\n");
-  }
+  if (chart.series.empty()) return "";
   chart.notes = Notes(result.timeline, [](const TimelinePoint& point) {
     return absl::StrCat(CountText(point.errors), " errors, ", CountText(point.rejected),
                         " rejected, ", CountText(point.overflow), " not sent");
   });
-  return ChartPanel(title, chart);
+  return ChartPanel("Errors and rejections over time", chart);
 }
 
 std::string SearchChart(const LoadReport& report) {
@@ -329,7 +329,8 @@ std::string PlainTable(const std::vector<Parameter>& rows) {
 
 std::string CountsPanel(const LoadResult& result) {
   const Tally::OfMethod calls = result.tally.sum();
-  std::vector<Parameter> rows;
+  std::vector<Parameter> rows = {{"errors", CountText(calls.errors())},
+                                 {"rejected", CountText(calls.rejected)}};
   for (int code = 0; code < kCodeCount; ++code) {
     if (calls.codes[code] == 0) continue;
     const auto grpc_code = static_cast<grpc::StatusCode>(code);
@@ -384,15 +385,20 @@ std::string Cards(const LoadReport& report) {
   return html + "</div>\n";
 }
 
+// "4,998 calls/s".
+std::string CallRateText(double per_second) {
+  return absl::StrCat(absl::StripSuffix(RateText(per_second), "/s"), " calls/s");
+}
+
 std::string Title(const LoadReport& report) {
   if (report.has_search()) {
     if (!report.search.best.has_value()) {
       return absl::StrCat("No rate found that keeps ", report.objectives);
     }
     return absl::StrCat("Highest rate that keeps ", report.objectives, ": ",
-                        RateText(report.result.options.rate.value_or(0)));
+                        CallRateText(report.result.options.rate.value_or(0)));
   }
-  return absl::StrCat(RateText(report.result.rate()), " with a 99th percentile of ",
+  return absl::StrCat(CallRateText(report.result.rate()), " with a 99th percentile of ",
                       TimeText(report.result.tally.sum().latency.Percentile(99)));
 }
 
@@ -437,9 +443,12 @@ std::string HtmlReport(const LoadReport& report) {
   const LoadResult& result = report.result;
   std::string panels = "<div class=\"panels\">\n";
   if (report.has_search()) absl::StrAppend(&panels, SearchChart(report), SearchTable(report));
+  // Two in a row: without failures their place is the counts'.
+  const std::string failures = FailuresOverTime(result);
   absl::StrAppend(&panels, PercentileChart(result.tally), LatencyOverTime(result),
-                  ThroughputOverTime(result), FailuresOverTime(result), LatencyTable(result.tally),
-                  CountsPanel(result), Panel("Parameters", PlainTable(report.parameters), true),
+                  ThroughputOverTime(result), failures.empty() ? CountsPanel(result) : failures,
+                  LatencyTable(result.tally), failures.empty() ? "" : CountsPanel(result),
+                  Panel("Parameters", PlainTable(report.parameters), !failures.empty()),
                   "</div>\n");
   return absl::StrCat(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"

@@ -6,12 +6,9 @@
 namespace softlookup::loadtest {
 
 std::vector<std::string> LoadReport::invalid() const {
-  std::vector<std::string> reasons = result.invalid;
-  if (has_search() && search.limited_by_client) {
-    reasons.push_back(
-        "above the best rate this client was at its limit, so the server's may be higher");
-  }
-  return reasons;
+  if (!has_search()) return result.invalid;
+  if (!search.limited_by_client) return {};
+  return {"above the best rate this client was at its limit, so the server's may be higher"};
 }
 
 std::vector<Condition> LoadReport::failed() const {

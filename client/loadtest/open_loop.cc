@@ -1,7 +1,9 @@
 #include "client/loadtest/open_loop.h"
 
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -18,8 +20,12 @@ namespace {
 // How long it takes at most until a sender looks whether it shall stop.
 constexpr std::chrono::milliseconds kLookInterval(20);
 
-// The kernel may otherwise wake the thread 50 us later than asked.
-void WakeOnTime() { prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0); }
+// The kernel may otherwise wake the thread 50 us later than asked, and later yet where others want
+// the core; more priority is had where it is allowed.
+void WakeOnTime() {
+  prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+  setpriority(PRIO_PROCESS, gettid(), -10);
+}
 
 void SleepUntil(Clock::time_point time) {
   const auto since_epoch = std::chrono::nanoseconds(time.time_since_epoch()).count();

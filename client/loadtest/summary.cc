@@ -48,7 +48,6 @@ void PrintLatencies(const Tally& tally, std::ostream* out) {
   }
   add("max", [](const LatencyHistogram& h) { return h.max(); });
   table.Print(out);
-  *out << "\n";
 }
 
 void PrintCounts(const LoadResult& result, std::ostream* out) {
