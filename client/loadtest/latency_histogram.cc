@@ -63,6 +63,7 @@ double LatencyHistogram::Percentile(double percent) const {
   // Just below an integer, rounding must not lead to the next one.
   const double rank = std::ceil(percent / 100 * count_ - 1e-6);
   const auto wanted = static_cast<std::uint64_t>(std::clamp<double>(rank, 1, count_));
+  if (wanted == count_) return max();
   std::uint64_t seen = 0;
   for (std::size_t i = 0; i < kHistogramSize; ++i) {
     seen += counts_[i];

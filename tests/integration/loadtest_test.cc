@@ -7,9 +7,12 @@ namespace softlookup::testing {
 namespace {
 
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::AnyOf;
+using ::testing::Ge;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Le;
 
 // A machine that is busy with other tests may be late, which the load tester says.
 constexpr int kOk = 0;
@@ -84,8 +87,9 @@ TEST_F(LoadtestTest, AStoreThatIsThereIsUsedAsItIs) {
   const json found = json::parse(result.out);
   EXPECT_EQ(found["parameters"]["key_dim"], 3);
   EXPECT_EQ(found["calls"]["errors"], 0);
-  EXPECT_EQ(client_.GetStore("people")->row_count(),
-            4 * found["methods"]["append"]["ok"].get<std::uint64_t>());
+  // A call that began as the time ended may not have been measured.
+  const std::uint64_t rows = 4 * found["methods"]["append"]["ok"].get<std::uint64_t>();
+  EXPECT_THAT(client_.GetStore("people")->row_count(), AllOf(Ge(rows), Le(rows + 2 * 4)));
 }
 
 TEST_F(LoadtestTest, ConditionsDecideTheExitCode) {

@@ -19,7 +19,8 @@ using ::testing::Not;
 // Why `html` is not well-formed as XML is: every element closed in its order, attributes quoted, no
 // stray < or &. Empty if it is.
 std::string Malformed(const std::string& html) {
-  static const std::regex kTag("<(/?)([a-zA-Z][a-zA-Z0-9]*)((?: [a-zA-Z:-]+=\"[^\"<]*\")*) ?(/?)>");
+  static const std::regex kTag(
+      "<(/?)([a-zA-Z][a-zA-Z0-9]*)((?: [a-zA-Z0-9:-]+=\"[^\"<]*\")*) ?(/?)>");
   static const std::regex kText("([^<&]|&(amp|lt|gt|quot);)*");
   std::vector<std::string> open;
   std::size_t at = html.find('>') + 1;  // Behind the document type.
