@@ -154,7 +154,9 @@ TEST_F(LoadtestToolTest, AnInterruptionStillPrintsAndDeletes) {
     EXPECT_EQ(outcome.exit_code, ExitCode::kOther);
     EXPECT_THAT(outcome.error, HasSubstr("interrupted"));
     EXPECT_THAT(stores_, IsEmpty());
-    if (!while_filling) EXPECT_THAT(outcome.out, HasSubstr("measured (interrupted)"));
+    if (!while_filling) {
+      EXPECT_THAT(outcome.out, HasSubstr("measured (interrupted)"));
+    }
   }
 }
 

@@ -301,7 +301,9 @@ TEST_F(RunLoadTest, TheSearchEndsAtWhatTheServerHolds) {
   ASSERT_TRUE(found.best.has_value());
   EXPECT_THAT(found.steps[*found.best].rate, AllOf(Ge(10), Le(650)));
   for (const FindMaxStep& step : found.steps) {
-    if (!step.held) EXPECT_THAT(step.why, HasSubstr("p99 is"));
+    if (!step.held) {
+      EXPECT_THAT(step.why, HasSubstr("p99 is"));
+    }
   }
 }
 
