@@ -83,6 +83,7 @@ std::vector<double> TicksOf(const Scale& scale, int count_max) {
 
 Scale MakeScale(const ChartAxis& axis, Range range, bool to_a_tick, double first_pixel,
                 double last_pixel) {
+  range.max = std::max(range.max, axis.reach);
   if (axis.log) {
     range.min = RoundOnLog(range.min, false);
     range.max = RoundOnLog(range.max, true);

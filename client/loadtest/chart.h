@@ -30,6 +30,7 @@ struct ChartAxis {
   std::string label;             // With its unit.
   bool log = false;              // Then every coordinate is > 0. Otherwise the axis begins at 0.
   std::vector<ChartTick> ticks;  // Default: where they fit. The axis reaches to the last one.
+  double reach = 0;              // The axis reaches at least to it.
 };
 
 // What shows when the mouse is over a part of the x axis.

@@ -31,6 +31,9 @@ class Condition {
   std::string Describe(const LoadResult& result) const;
 
   const std::string& text() const { return text_; }
+  // "p99"; and what it is compared with, in the unit of FigureOf().
+  const std::string& figure() const { return figure_; }
+  double bound() const { return bound_; }
 
  private:
   enum class Unit { kSeconds, kPerSecond, kCount, kPercent };

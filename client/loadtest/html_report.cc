@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -89,20 +90,24 @@ TimeUnit UnitFor(double seconds_max) {
   return {"µs", 1e-6};
 }
 
-// The y axis of latencies: scales the series, which are in seconds, in place.
-ChartAxis LatencyAxis(std::vector<ChartSeries>* series) {
+// The y axis of latencies. Scales the series, and `bound` unless it is null, in place: they are in
+// seconds.
+ChartAxis LatencyAxis(std::vector<ChartSeries>* series, double* bound = nullptr) {
   double min = std::numeric_limits<double>::infinity(), max = 0;
+  const auto count_in = [&](double seconds) {
+    if (!std::isfinite(seconds)) return;
+    min = std::min(min, seconds);
+    max = std::max(max, seconds);
+  };
   for (const ChartSeries& one : *series) {
-    for (const ChartPoint& point : one.points) {
-      if (!std::isfinite(point.y)) continue;
-      min = std::min(min, point.y);
-      max = std::max(max, point.y);
-    }
+    for (const ChartPoint& point : one.points) count_in(point.y);
   }
+  if (bound != nullptr) count_in(*bound);
   const TimeUnit unit = UnitFor(max);
   for (ChartSeries& one : *series) {
     for (ChartPoint& point : one.points) point.y /= unit.seconds;
   }
+  if (bound != nullptr) *bound /= unit.seconds;
   return {.label = absl::StrCat("latency, ", unit.name), .log = min > 0 && max / min > kLogSpread};
 }
 
@@ -260,6 +265,16 @@ std::string FailuresOverTime(const LoadResult& result) {
   return ChartPanel("Errors and rejections over time", chart);
 }
 
+// The objective for the 99th percentile, if there is one.
+std::optional<ChartBound> P99Bound(const LoadReport& report) {
+  const auto objectives = ParseObjectives(report.objectives);
+  if (!objectives.ok()) return std::nullopt;
+  for (const Condition& objective : *objectives) {
+    if (objective.figure() == "p99") return ChartBound{objective.bound(), "objective"};
+  }
+  return std::nullopt;
+}
+
 std::string SearchChart(const LoadReport& report) {
   Chart chart{.description = "99th percentile of latency at each rate that was tried",
               .x = {.label = "offered, calls a second"}};
@@ -268,9 +283,11 @@ std::string SearchChart(const LoadReport& report) {
   for (const FindMaxStep& step : report.search.steps) {
     const double p99 = step.result.tally.sum().latency.Percentile(99);
     (step.held ? held : missed).points.push_back({step.rate, p99});
+    chart.x.reach = std::max(chart.x.reach, 1.04 * step.rate);
   }
   chart.series = {std::move(held), std::move(missed)};
-  chart.y = LatencyAxis(&chart.series);
+  chart.bound = P99Bound(report);
+  chart.y = LatencyAxis(&chart.series, chart.bound.has_value() ? &chart.bound->y : nullptr);
   chart.y.label = absl::StrCat("p99 ", chart.y.label);
   return ChartPanel("Search for the highest rate", chart);
 }

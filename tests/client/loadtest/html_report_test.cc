@@ -104,7 +104,8 @@ TEST(HtmlReportTest, ALineEndsWhereNothingWasMeasured) {
 TEST(HtmlReportTest, ASearchShowsEveryStep) {
   const std::string html = HtmlReport(SearchReport());
   EXPECT_THAT(html, AllOf(HasSubstr("Highest rate that keeps p99=900ms: 100 calls/s"),
-                          HasSubstr("Search for the highest rate"), HasSubstr("p99 is 2 s")));
+                          HasSubstr("Search for the highest rate"), HasSubstr(">objective<"),
+                          HasSubstr("p99 is 2 s")));
 }
 
 }  // namespace
