@@ -120,6 +120,7 @@ Json ParameterValue(const std::string& text) {
 
 Json ReportJson(const LoadReport& report) {
   Json json;
+  json["version"] = report.version;
   json["server"] = report.server;
   json["parameters"] = Json::object();
   for (const Parameter& parameter : report.parameters) {

@@ -56,11 +56,14 @@ absl::Status CheckWritable(const std::string& path) {
 // One load test, from the stores to the report.
 class Loadtest {
  public:
-  Loadtest(const LoadtestFlags& flags, const Session& session, LoadtestPlan plan)
+  Loadtest(const LoadtestFlags& flags, const Session& session, LoadtestPlan plan,
+           const std::string& version)
       : flags_(flags),
         session_(session),
         plan_(std::move(plan)),
-        line_(stderr, flags.progress || isatty(STDERR_FILENO)) {}
+        line_(stderr, flags.progress || isatty(STDERR_FILENO)) {
+    report_.version = version;
+  }
 
   absl::Status Run() {
     CLIENT_RETURN_IF_ERROR(CheckWritable(flags_.json));
@@ -224,11 +227,12 @@ class Loadtest {
   LoadReport report_;
 };
 
-absl::Status RunLoadtest(const LoadtestFlags& flags, const Session& session) {
+absl::Status RunLoadtest(const LoadtestFlags& flags, const Session& session,
+                         const std::string& version) {
   const absl::Duration timeout =
       session.timeout_s.has_value() ? absl::Seconds(*session.timeout_s) : kTimeout;
   CLIENT_ASSIGN_OR_RETURN(LoadtestPlan plan, PlanOf(flags, timeout));
-  return Loadtest(flags, session, std::move(plan)).Run();
+  return Loadtest(flags, session, std::move(plan), version).Run();
 }
 
 }  // namespace
@@ -244,7 +248,8 @@ void AddLoadtestCommand(CLI::App* app, Session* session) {
       "  softlookup loadtest --find-max --slo p99=20ms --rows 100000 --dim 128\n"
       "  softlookup loadtest --rate 500 --verify --fail-if 'p99>20ms' --fail-if 'errors>0'");
   AddLoadtestFlags(loadtest, flags.get());
-  loadtest->callback([=] { session->run = [=] { return RunLoadtest(*flags, *session); }; });
+  loadtest->callback(
+      [=] { session->run = [=] { return RunLoadtest(*flags, *session, app->version()); }; });
 }
 
 }  // namespace softlookup::tool

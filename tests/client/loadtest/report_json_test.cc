@@ -11,6 +11,7 @@ using tool::Json;
 
 TEST(ReportJsonTest, HasEveryFigure) {
   const Json json = ReportJson(SampleReport());
+  EXPECT_EQ(json["version"], "1.2.3");
   EXPECT_EQ(json["server"], "127.0.0.1:7471");
   EXPECT_EQ(json["parameters"]["rate"], 100);
   EXPECT_EQ(json["parameters"]["arrivals"], "poisson");
