@@ -56,7 +56,7 @@ void CallSlot::Attempt() {
     return;
   }
   context_.emplace();
-  context_->set_deadline(absl::ToChronoTime(deadline_));
+  if (deadline_ < absl::InfiniteFuture()) context_->set_deadline(absl::ToChronoTime(deadline_));
   preparing_ = false;
   ++attempts_made_;
   answer_.Clear();

@@ -24,7 +24,7 @@ constexpr double kTop = 30;
 constexpr double kBottom = kHeight - 44;
 constexpr int kXTicksMax = 8;
 constexpr int kYTicksMax = 5;
-constexpr int kLogTicksMax = 7;
+constexpr int kLogTicksMax = 9;
 
 struct Scale {
   bool log = false;
@@ -160,8 +160,10 @@ void AppendPath(const ChartSeries& series, std::size_t begin, std::size_t end, c
     const ChartPoint& point = series.points[i];
     absl::StrAppendFormat(&path, "%s%.1f,%.1f", i == begin ? "M" : "L", x(point.x), y(point.y));
   }
-  // A point alone would not show.
-  if (end - begin == 1) absl::StrAppend(&path, "h0.1");
+  if (end - begin == 1) {  // A line to itself would not show.
+    absl::StrAppendFormat(svg, "<circle class=\"dot%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"2\"/>\n",
+                          series.color, x(series.points[begin].x), y(series.points[begin].y));
+  }
   if (series.style == ChartStyle::kArea) {
     absl::StrAppendFormat(svg, "<path class=\"area%d\" d=\"%sL%.1f,%.1fL%.1f,%.1fZ\"/>\n",
                           series.color, path, x(series.points[end - 1].x), kBottom,

@@ -237,6 +237,7 @@ std::string Verdicts(const LoadReport& report) {
   if (report.invalid().empty()) {
     add("good", "Valid", "the client kept up, so the figures are the server's");
   }
+  if (!report.caution().empty()) add("warn", "Overflow", report.caution());
   if (report.verification.has_value() && report.verification->wrong > 0) {
     add("bad", "Wrong answers", report.verification->first_wrong);
   }

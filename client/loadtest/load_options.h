@@ -35,8 +35,9 @@ struct LoadOptions {
   absl::Duration warm_up = absl::ZeroDuration();
   absl::Duration duration = absl::Seconds(10);  // Measured. > 0.
 
-  absl::Duration timeout = absl::Seconds(10);  // Of a call, with all its attempts. > 0.
-  int attempts_max = 1;                        // Of a call. 1: no retries.
+  // Of a call, with all its attempts. > 0; infinite: calls have no deadline.
+  absl::Duration timeout = absl::Seconds(10);
+  int attempts_max = 1;  // Of a call. 1: no retries.
   std::uint64_t seed = 1;
 };
 

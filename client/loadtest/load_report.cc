@@ -11,6 +11,14 @@ std::vector<std::string> LoadReport::invalid() const {
   return {"above the best rate this client was at its limit, so the server's may be higher"};
 }
 
+std::string LoadReport::caution() const {
+  const std::uint64_t overflow = result.tally.sum().overflow;
+  if (overflow == 0) return "";
+  return absl::StrCat(CountText(overflow),
+                      " calls that were due were not sent, too many being in flight; the latencies "
+                      "are without them, so better than the truth");
+}
+
 std::vector<Condition> LoadReport::failed() const {
   std::vector<Condition> failed;
   for (const Condition& condition : fail_if) {

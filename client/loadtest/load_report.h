@@ -39,6 +39,8 @@ struct LoadReport {
   bool has_search() const { return !objectives.empty(); }
   // Why the figures are not the server's.
   std::vector<std::string> invalid() const;
+  // What to mind when reading the latencies: calls that were not sent. Empty if there are none.
+  std::string caution() const;
   // Conditions that hold though they must not.
   std::vector<Condition> failed() const;
 };

@@ -109,7 +109,9 @@ TEST(BenchTest, TheLoadTesterIsMeasuredBesideABareCaller) {
   for (const char* name : {"loadtest_per_s", "bare_per_s"}) {
     EXPECT_THAT(figures, Contains(Pair(name, AllOf(Gt(1), Lt(1e7)))));
   }
-  EXPECT_THAT(figures, Contains(Pair("ratio", AllOf(Gt(0), Lt(100)))));
+  for (const char* name : {"ratio", "ratio_with_deadlines"}) {
+    EXPECT_THAT(figures, Contains(Pair(name, AllOf(Gt(0), Lt(100)))));
+  }
 }
 
 TEST(BenchTest, SharingIsMeasuredAndAnswersWithTheSameBits) {

@@ -103,15 +103,19 @@ TEST_F(LoadtestTest, ConditionsDecideTheExitCode) {
 }
 
 TEST_F(LoadtestTest, TheHighestRateIsFoundByStepsThatAreShown) {
-  const CommandResult result =
-      Run({"--find-max", "--slo", "p99=100ms", "--duration", "0.15", "--warm-up", "0.05", "--rows",
-           "20000", "--dim", "64", "--queries", "64"});
+  const auto search = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {ToolBinary(), "--server", server_.grpc_address(),
+                                         "loadtest", "--find-max", "--slo"});
+    return RunCommand(arguments);
+  };
+  const CommandResult result = search({"p99=100ms", "--duration", "0.15", "--warm-up", "0.05",
+                                       "--rows", "20000", "--queries", "64"});
   EXPECT_THAT(result.exit_code, AnyOf(kOk, kInvalid)) << result.err;
   EXPECT_THAT(result.out, HasSubstr("held"));
   EXPECT_THAT(result.out, HasSubstr("missed: "));
   EXPECT_THAT(result.out, HasSubstr("highest rate that keeps p99=100ms: "));
-  const CommandResult none = Run(
-      {"--find-max", "--slo", "p99=1us", "--duration", "0.05", "--warm-up", "0", "--rate", "8"});
+  const CommandResult none =
+      search({"p99=1us", "--duration", "0.05", "--warm-up", "0", "--rate", "8", "--rows", "10"});
   EXPECT_EQ(none.exit_code, kMissed);
   EXPECT_THAT(none.err, HasSubstr("no rate was found"));
 }

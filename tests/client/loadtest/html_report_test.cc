@@ -81,9 +81,10 @@ TEST(HtmlReportTest, HasTheFiguresTheChartsAndBothColourSchemes) {
 
 TEST(HtmlReportTest, ShowsAllThatWentWrong) {
   const std::string html = HtmlReport(FailedReport());
-  for (const std::string text : {"this client was late", "values are off by 0.5",
-                                 "p99&gt;20ms: p99 is", "Errors and rejections over time",
-                                 "not sent", "QUEUE_FULL: come back later", "RESOURCE_EXHAUSTED"}) {
+  for (const std::string text :
+       {"this client was late", "7 calls that were due were not sent", "values are off by 0.5",
+        "p99&gt;20ms: p99 is", "Errors and rejections over time", "not sent",
+        "QUEUE_FULL: come back later", "RESOURCE_EXHAUSTED"}) {
     EXPECT_THAT(html, HasSubstr(text));
   }
   EXPECT_THAT(html, Not(HasSubstr("p50&gt;10s")));
