@@ -66,6 +66,7 @@ void AddEverything(CLI::App* app, Session* session) {
   AddMemoryCommands(app, session);
   AddBackupCommands(app, session);
   AddRecallCommand(app, session);
+  AddLoadtestCommand(app, session);
   AddHealthCommand(app, session);
   for (CLI::App* command : app->get_subcommands({})) AddSharedFooter(command);
   app->footer(

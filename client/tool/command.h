@@ -36,6 +36,7 @@ void AddAttendCommand(CLI::App* app, Session* session);
 void AddMemoryCommands(CLI::App* app, Session* session);
 void AddBackupCommands(CLI::App* app, Session* session);
 void AddRecallCommand(CLI::App* app, Session* session);
+void AddLoadtestCommand(CLI::App* app, Session* session);
 void AddHealthCommand(CLI::App* app, Session* session);
 
 // The options in front of the command, then all of the above.

@@ -11,6 +11,8 @@ namespace {
 
 constexpr char kUsageMark[] = "softlookup/usage";
 constexpr char kInputMark[] = "softlookup/input";
+constexpr char kMissedMark[] = "softlookup/missed";
+constexpr char kInvalidMark[] = "softlookup/invalid";
 
 absl::Status Marked(const std::string& message, const char* mark) {
   absl::Status status = absl::InvalidArgumentError(message);
@@ -40,12 +42,20 @@ const char kExitCodeHelp[] =
     "  4  refused by the server as invalid or over a limit\n"
     "  5  not found\n"
     "  6  already exists\n"
-    "  7  server unavailable, overloaded or out of time\n";
+    "  7  server unavailable, overloaded or out of time\n"
+    "  8  a load test gave wrong answers, met a condition of --fail-if or found no rate\n"
+    "  9  a load test is invalid: this client was the bottleneck\n";
 
 absl::Status UsageError(const std::string& message) { return Marked(message, kUsageMark); }
 
 absl::Status InputError(const std::string& file, const std::string& message) {
   return Marked(absl::StrCat(file, ": ", message), kInputMark);
+}
+
+absl::Status MissedError(const std::string& message) { return Marked(message, kMissedMark); }
+
+absl::Status InvalidFiguresError(const std::string& message) {
+  return Marked(message, kInvalidMark);
 }
 
 absl::Status Annotate(const absl::Status& error, const std::string& note) {
@@ -59,6 +69,8 @@ absl::Status Annotate(const absl::Status& error, const std::string& note) {
 ExitCode ExitCodeOf(const absl::Status& status) {
   if (HasMark(status, kUsageMark)) return ExitCode::kUsage;
   if (HasMark(status, kInputMark)) return ExitCode::kInput;
+  if (HasMark(status, kMissedMark)) return ExitCode::kMissed;
+  if (HasMark(status, kInvalidMark)) return ExitCode::kInvalid;
   switch (status.code()) {
     case absl::StatusCode::kOk:
       return ExitCode::kOk;
@@ -85,7 +97,9 @@ std::string ErrorLine(const absl::Status& status, const std::string& server) {
       absl::StrReplaceAll(status.message(), {{"\r", " "}, {"\n", " "}, {"\t", " "}});
   const std::string reason = ErrorReason(status);
   if (!reason.empty()) return absl::StrCat(reason, ": ", message, Hint(reason));
-  if (HasMark(status, kUsageMark) || HasMark(status, kInputMark)) return message;
+  for (const char* mark : {kUsageMark, kInputMark, kMissedMark, kInvalidMark}) {
+    if (HasMark(status, mark)) return message;
+  }
   if (absl::IsUnavailable(status)) {
     return absl::StrCat("UNAVAILABLE: no answer from ", server,
                         "; does softlookup-server run there? (--server or SOFTLOOKUP_SERVER names "

@@ -17,6 +17,8 @@ enum class ExitCode {
   kNotFound = 5,       // NOT_FOUND.
   kAlreadyExists = 6,  // ALREADY_EXISTS.
   kUnavailable = 7,    // UNAVAILABLE, DEADLINE_EXCEEDED, or a server that says to come back later.
+  kMissed = 8,         // A load test: a condition of --fail-if, or a wrong answer.
+  kInvalid = 9,        // A load test: its figures tell of the client, not of the server.
 };
 
 // The same, for --help.
@@ -25,6 +27,8 @@ extern const char kExitCodeHelp[];
 // Errors that the tool finds itself. They carry a mark that ExitCodeOf() knows them by.
 absl::Status UsageError(const std::string& message);
 absl::Status InputError(const std::string& file, const std::string& message);
+absl::Status MissedError(const std::string& message);
+absl::Status InvalidFiguresError(const std::string& message);
 
 // The same error with `note` behind its message, after a semicolon.
 absl::Status Annotate(const absl::Status& error, const std::string& note);

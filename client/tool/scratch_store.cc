@@ -1,10 +1,7 @@
 #include "client/tool/scratch_store.h"
 
-#include <signal.h>
 #include <unistd.h>
 
-#include <array>
-#include <atomic>
 #include <cstdint>
 #include <random>
 #include <utility>
@@ -13,41 +10,9 @@
 #include "client/lib/status_macros.h"
 
 namespace softlookup::tool {
-namespace {
-
-std::atomic<bool> interrupted;
-static_assert(std::atomic<bool>::is_always_lock_free, "It is written by a signal handler");
-
-}  // namespace
-
-class ScratchStore::SignalGuard {
- public:
-  SignalGuard() {
-    interrupted = false;
-    struct sigaction action = {};
-    action.sa_handler = [](int) { interrupted = true; };
-    action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
-    for (std::size_t i = 0; i < kSignals.size(); ++i) {
-      sigaction(kSignals[i], &action, &before_[i]);
-      // Who ignores it, as under nohup, goes on ignoring it.
-      if (before_[i].sa_handler == SIG_IGN) sigaction(kSignals[i], &before_[i], nullptr);
-    }
-  }
-  ~SignalGuard() {
-    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
-  }
-
-  absl::Status Check() const {
-    return interrupted ? absl::CancelledError("interrupted") : absl::OkStatus();
-  }
-
- private:
-  static constexpr std::array<int, 2> kSignals = {SIGINT, SIGTERM};
-  std::array<struct sigaction, kSignals.size()> before_;
-};
 
 ScratchStore::ScratchStore(Client* client, std::string name)
-    : client_(client), name_(std::move(name)), signal_guard_(std::make_unique<SignalGuard>()) {}
+    : client_(client), name_(std::move(name)) {}
 
 ScratchStore::~ScratchStore() {
   if (!name_.empty()) Delete().IgnoreError();
@@ -69,13 +34,13 @@ absl::StatusOr<std::unique_ptr<ScratchStore>> ScratchStore::Create(Client* clien
 }
 
 absl::Status ScratchStore::Append(FloatMatrixView keys, FloatMatrixView values) {
-  CLIENT_RETURN_IF_ERROR(signal_guard_->Check());
+  CLIENT_RETURN_IF_ERROR(guard_.Check());
   return client_->Append(name_, keys, values).status();
 }
 
 absl::StatusOr<LookupAnswer> ScratchStore::Lookup(FloatMatrixView queries,
                                                   const LookupOptions& options) {
-  CLIENT_RETURN_IF_ERROR(signal_guard_->Check());
+  CLIENT_RETURN_IF_ERROR(guard_.Check());
   return client_->Lookup(name_, queries, options);
 }
 

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "client/tool/interrupt.h"
 #include "softlookup/client.h"
 
 namespace softlookup::tool {
@@ -36,13 +37,11 @@ class ScratchStore {
   absl::Status Delete();
 
  private:
-  class SignalGuard;
-
   ScratchStore(Client* client, std::string name);
 
   Client* const client_;
   std::string name_;  // Empty when there is nothing to delete.
-  const std::unique_ptr<SignalGuard> signal_guard_;
+  const InterruptGuard guard_;
 };
 
 }  // namespace softlookup::tool

@@ -11,7 +11,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/tool/axis_ticks.h"
 #include "client/tool/exit_code.h"
+#include "client/tool/xml_text.h"
 
 namespace softlookup::tool {
 namespace {
@@ -36,39 +38,6 @@ constexpr char kFaintText[] = "#5f5f5f";
 constexpr char kGrid[] = "#dddddd";
 constexpr char kMinorGrid[] = "#f1f1f1";
 constexpr char kFrame[] = "#888888";
-
-std::string Escaped(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      default:  // XML has no other control characters.
-        escaped += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
-    }
-  }
-  return escaped;
-}
-
-// The least of 1, 2 and 5 times a power of ten that cuts [min, max] into at most `count_max`.
-double Step(double min, double max, int count_max) {
-  const double least = (max - min) / count_max;
-  const double power = std::pow(10, std::floor(std::log10(least)));
-  for (const double multiple : {1, 2, 5}) {
-    if (multiple * power >= least * (1 - 1e-9)) return multiple * power;
-  }
-  return 10 * power;
-}
 
 // One axis: from coordinates to pixels.
 struct Scale {
@@ -106,7 +75,7 @@ Scale MakeScale(const SvgAxis& axis, const std::vector<SvgSeries>& series, doubl
     min = axis.log ? min / 3 : min - half;
   }
   if (!axis.log) {
-    const double step = Step(min, max, ticks_max);
+    const double step = TickStep(min, max, ticks_max);
     if (!axis.min.has_value()) min = std::floor(min / step + 1e-9) * step;
     if (!axis.max.has_value()) max = std::ceil(max / step - 1e-9) * step;
   }
@@ -117,7 +86,7 @@ void AppendText(double x, double y, std::string_view attributes, std::string_vie
                 std::string* svg) {
   if (text.empty()) return;
   absl::StrAppendFormat(svg, "<text x=\"%.2f\" y=\"%.2f\"%s>%s</text>\n", x, y, attributes,
-                        Escaped(text));
+                        XmlText(text));
 }
 
 void AppendLine(double x1, double y1, double x2, double y2, std::string_view color,
@@ -139,7 +108,7 @@ void AppendMarker(SvgMarker marker, double x, double y, std::string* svg) {
 // A line through `pixels` with a marker at each, or at `marked` only.
 void AppendCurve(const SvgSeries& series, const std::vector<SvgPoint>& pixels,
                  const std::vector<SvgPoint>& marked, std::string* svg) {
-  const std::string color = Escaped(series.color);
+  const std::string color = XmlText(series.color);
   absl::StrAppendFormat(
       svg, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"%s\"%s points=\"", color,
       series.dashed ? "1.5" : "2.25", series.dashed ? " stroke-dasharray=\"7 5\"" : "");
@@ -209,36 +178,6 @@ void AppendLegend(const std::vector<SvgSeries>& series, std::string* svg) {
 
 }  // namespace
 
-std::vector<double> LinearTicks(double min, double max, int count_max) {
-  const double step = Step(min, max, count_max);
-  const double first = std::ceil(min / step - 1e-9);
-  const double last = std::floor(max / step + 1e-9);
-  std::vector<double> ticks;
-  // Adding 0 turns a negative zero into zero.
-  for (int i = 0; i <= count_max && first + i <= last; ++i) ticks.push_back((first + i) * step + 0);
-  return ticks;
-}
-
-std::vector<double> LogTicks(double min, double max, int count_max) {
-  const double first = std::ceil(std::log10(min) - 1e-9);
-  const double last = std::floor(std::log10(max) + 1e-9);
-  std::vector<double> ticks;
-  if (last > first) {
-    const double stride = std::ceil((last - first) / count_max);
-    for (double power = first; power <= last; power += stride) {
-      ticks.push_back(std::pow(10, power));
-    }
-    return ticks;
-  }
-  for (double power = first - 1; power <= last + 1; ++power) {
-    for (const double multiple : {1, 2, 5}) {
-      const double tick = multiple * std::pow(10, power);
-      if (tick >= min * (1 - 1e-9) && tick <= max * (1 + 1e-9)) ticks.push_back(tick);
-    }
-  }
-  return ticks.size() > 1 ? ticks : LinearTicks(min, max, count_max);
-}
-
 std::string RenderSvg(const SvgPlot& plot) {
   const Scale x = MakeScale(plot.x, plot.series, &SvgPoint::x, kXTicksMax, kLeft, kRight);
   const Scale y = MakeScale(plot.y, plot.series, &SvgPoint::y, kYTicksMax, kBottom, kTop);
@@ -247,7 +186,7 @@ std::string RenderSvg(const SvgPlot& plot) {
       "role=\"img\" font-family=\"sans-serif\" font-size=\"13\" fill=\"%s\">\n"
       "<title>%s</title>\n"
       "<rect width=\"100%%\" height=\"100%%\" rx=\"6\" fill=\"%s\"/>\n",
-      kWidth, kHeight, kWidth, kHeight, kText, Escaped(plot.title), kBackground);
+      kWidth, kHeight, kWidth, kHeight, kText, XmlText(plot.title), kBackground);
   AppendTitles(plot, &svg);
   AppendAxes(x, y, &svg);
   for (auto series = plot.series.rbegin(); series != plot.series.rend(); ++series) {

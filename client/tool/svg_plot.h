@@ -46,12 +46,6 @@ struct SvgPlot {
 // point in all; aborts otherwise. The same plot gives the same bytes.
 std::string RenderSvg(const SvgPlot& plot);
 
-// Where an axis from `min` to `max` gets its labelled ticks, ascending: multiples of 1, 2 or 5
-// times a power of ten, at most `count_max` + 1 of them; on a log axis powers of ten, or all of 1,
-// 2 and 5 times one where there are fewer than two powers.
-std::vector<double> LinearTicks(double min, double max, int count_max);
-std::vector<double> LogTicks(double min, double max, int count_max);
-
 // `svg` to a file.
 absl::Status WriteSvg(const std::string& path, const std::string& svg);
 

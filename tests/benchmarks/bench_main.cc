@@ -4,6 +4,7 @@
 #include "absl/synchronization/mutex.h"
 #include "tests/benchmarks/attend_bench.h"
 #include "tests/benchmarks/echo_bench.h"
+#include "tests/benchmarks/loadtest_bench.h"
 #include "tests/benchmarks/share_bench.h"
 
 int main(int argc, char** argv) {
@@ -15,5 +16,6 @@ int main(int argc, char** argv) {
   softlookup::testing::AddAttendBench(app);
   softlookup::testing::AddEchoBench(app);
   softlookup::testing::AddShareBench(app);
+  softlookup::testing::AddLoadtestBench(app);
   CLI11_PARSE(app, argc, argv);
 }

@@ -101,6 +101,19 @@ TEST(BenchTest, SmallLookupsAreMeasuredBesideBothEchoes) {
   EXPECT_THAT(result.out, HasSubstr("fastest_echo=c"));
 }
 
+TEST(BenchTest, TheLoadTesterIsMeasuredBesideABareCaller) {
+  const CommandResult result = RunBench(
+      {"loadtest", "--queries", "2", "--key-dim", "8", "--concurrency", "3", "--seconds", "0.2"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto figures = FiguresOf(result.out);
+  for (const char* name : {"loadtest_per_s", "bare_per_s"}) {
+    EXPECT_THAT(figures, Contains(Pair(name, AllOf(Gt(1), Lt(1e7)))));
+  }
+  for (const char* name : {"ratio", "ratio_with_deadlines"}) {
+    EXPECT_THAT(figures, Contains(Pair(name, AllOf(Gt(0), Lt(100)))));
+  }
+}
+
 TEST(BenchTest, SharingIsMeasuredAndAnswersWithTheSameBits) {
   const CommandResult result =
       RunBench({"share", "--rows", "20000", "--key-dim", "32", "--value-dim", "32", "--clients",

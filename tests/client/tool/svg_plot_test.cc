@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "client/tool/axis_ticks.h"
 #include "client/tool/exit_code.h"
 #include "tests/client/tool/temporary_file.h"
 

@@ -1,0 +1,72 @@
+#include "client/loadtest/bottleneck.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_format.h"
+
+namespace softlookup::loadtest {
+namespace {
+
+// The median over the points from `begin` to `end`, parts of the timeline, of their 99th
+// percentiles of lateness; 0 if nothing was sent.
+double LatenessOf(const LoadResult& result, double begin, double end) {
+  std::vector<double> lateness;
+  for (const TimelinePoint& point : result.timeline) {
+    const double middle = (point.begin_s + point.end_s) / 2;
+    if (middle < begin * result.measured_s || middle > end * result.measured_s) continue;
+    if (std::isfinite(point.lateness_p99_s)) lateness.push_back(point.lateness_p99_s);
+  }
+  if (lateness.empty()) return 0;
+  std::sort(lateness.begin(), lateness.end());
+  return lateness[lateness.size() / 2];
+}
+
+void CheckLateness(const LoadResult& result, std::vector<std::string>* reasons) {
+  const double lateness = result.tally.lateness.Percentile(99);
+  const double latency = result.tally.sum().latency.Percentile(99);
+  const double most =
+      std::isfinite(latency) ? std::max(kLatenessMin, kLatenessPart * latency) : kLatenessMin;
+  if (!(lateness > most)) return;
+  reasons->push_back(absl::StrFormat(
+      "this client sent 1 %% of the calls more than %.3g ms late; %.3g ms would be tolerable "
+      "beside a 99th percentile of %.3g ms",
+      1e3 * lateness, 1e3 * most, 1e3 * latency));
+}
+
+bool IsBusy(const ClientUse& use) {
+  return use.cores_used >= kBusyPart * use.cores || use.sender >= kBusyPart;
+}
+
+void CheckGrowth(const LoadResult& result, std::vector<std::string>* reasons) {
+  if (!IsBusy(result.client)) return;
+  const double first = LatenessOf(result, 0, 1.0 / 3);
+  const double last = LatenessOf(result, 2.0 / 3, 1);
+  if (last < kLatenessMin || last < kLatenessGrowth * first) return;
+  reasons->push_back(absl::StrFormat(
+      "this client's CPU is saturated (%.2f of %.2g cores, its sender %.0f %% of one) and it sends "
+      "later and later: 99th percentile %.3g ms at first, %.3g ms at last",
+      result.client.cores_used, result.client.cores, 100 * result.client.sender, 1e3 * first,
+      1e3 * last));
+}
+
+void CheckCores(const LoadResult& result, std::vector<std::string>* reasons) {
+  if (result.client.cores_used < kBusyPart * result.client.cores) return;
+  reasons->push_back(absl::StrFormat("this client uses %.2f of the %.2g cores it may use",
+                                     result.client.cores_used, result.client.cores));
+}
+
+}  // namespace
+
+std::vector<std::string> InvalidReasons(const LoadResult& result) {
+  std::vector<std::string> reasons;
+  if (result.options.rate.has_value()) {
+    CheckLateness(result, &reasons);
+    CheckGrowth(result, &reasons);
+  } else {
+    CheckCores(result, &reasons);
+  }
+  return reasons;
+}
+
+}  // namespace softlookup::loadtest

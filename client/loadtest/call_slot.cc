@@ -1,0 +1,109 @@
+#include "client/loadtest/call_slot.h"
+
+#include <grpcpp/support/slice.h>
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/lib/grpc_status.h"
+#include "client/lib/retry.h"
+#include "softlookup/v1/row.pb.h"
+
+namespace softlookup::loadtest {
+
+CallSlot::CallSlot(CallSetup* setup, CallOwner* owner, int index)
+    : setup_(setup),
+      owner_(owner),
+      stub_(setup->connections->stub(index % setup->connections->size())),
+      writer_(setup->writer_prefix.empty() ? "" : absl::StrCat(setup->writer_prefix, index)) {}
+
+void CallSlot::Start(const PreparedRequest& request, Clock::time_point due) {
+  request_ = &request;
+  due_ = due;
+  attempts_made_ = 0;
+  deadline_ = absl::Now() + setup_->timeout;
+  if (request.method == Method::kAppend && !writer_.empty()) AddWriter();
+  setup_->recorder->Sent(due, Clock::now());
+  Attempt();
+}
+
+void CallSlot::StartAfter(absl::Duration delay, const PreparedRequest& request) {
+  alarm_.emplace();
+  alarm_->Set(absl::ToChronoTime(absl::Now() + delay),
+              [this, &request](bool) { Start(request, Clock::now()); });
+}
+
+// A slot has one call at a time, so its writer's appends come in order.
+void CallSlot::AddWriter() {
+  v1::AppendRequest writer;
+  writer.set_writer(writer_);
+  writer.set_sequence(++sequence_);
+  std::vector<grpc::Slice> parts;
+  request_->bytes.Dump(&parts);
+  parts.emplace_back(writer.SerializeAsString());
+  written_ = grpc::ByteBuffer(parts.data(), parts.size());
+}
+
+void CallSlot::Attempt() {
+  // Cancel() does not look at the context while it is made; see there.
+  preparing_ = true;
+  if (setup_->stop) {
+    preparing_ = false;
+    setup_->recorder->Unfinished();
+    owner_->Ended(this, grpc::Status::CANCELLED);
+    return;
+  }
+  context_.emplace();
+  if (deadline_ < absl::InfiniteFuture()) context_->set_deadline(absl::ToChronoTime(deadline_));
+  preparing_ = false;
+  ++attempts_made_;
+  answer_.Clear();
+  const bool with_writer = request_->method == Method::kAppend && !writer_.empty();
+  stub_.UnaryCall(&*context_, PathOf(request_->method), {},
+                  with_writer ? &written_ : &request_->bytes, &answer_,
+                  [this](grpc::Status status) { Answered(status); });
+}
+
+void CallSlot::Answered(const grpc::Status& status) {
+  const Clock::time_point now = Clock::now();
+  if (status.ok() || !Retry(status, now)) Finish(status, now);
+}
+
+bool CallSlot::Retry(const grpc::Status& status, Clock::time_point now) {
+  if (attempts_made_ >= setup_->retry.attempts_max || setup_->stop) return false;
+  const auto delay = client_internal::DelayBeforeRetry(
+      setup_->retry, attempts_made_, client_internal::FromGrpcStatus(status), *context_);
+  if (!delay.has_value() || absl::Now() + *delay >= deadline_) return false;
+  setup_->recorder->Retried(due_);
+  alarm_.emplace();
+  alarm_->Set(absl::ToChronoTime(absl::Now() + *delay), [this](bool) { Attempt(); });
+  return true;
+}
+
+void CallSlot::Finish(const grpc::Status& status, Clock::time_point now) {
+  if (cancelled_) {
+    setup_->recorder->Unfinished();
+  } else {
+    setup_->recorder->Finished(request_->method, status, OutcomeOf(status), due_, now);
+  }
+  if (status.ok() && setup_->evidence != nullptr) {
+    if (request_->method == Method::kLookup) {
+      setup_->evidence->Lookup(*request_, answer_, now);
+    } else {
+      setup_->evidence->Appended(*request_, answer_);
+    }
+  }
+  owner_->Ended(this, status);
+}
+
+void CallSlot::Cancel() {
+  // Attempt() sets `preparing_` and then looks at `stop`, which is set by now: either it sees that,
+  // or this waits here until the context is made. None is made later.
+  while (preparing_) continue;
+  cancelled_ = true;
+  if (context_.has_value()) context_->TryCancel();
+}
+
+}  // namespace softlookup::loadtest

@@ -1,0 +1,76 @@
+#include "client/loadtest/closed_loop.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "client/loadtest/random.h"
+
+namespace softlookup::loadtest {
+namespace {
+
+// Nobody answers, so the next call would fail at once as well.
+constexpr absl::Duration kUnreachableDelay = absl::Milliseconds(10);
+
+constexpr std::chrono::milliseconds kLookInterval(1);
+
+}  // namespace
+
+struct ClosedLoop::Place final : public CallOwner {
+  Place(ClosedLoop* loop, int index, std::uint64_t seed)
+      : loop(loop), random(seed + 0x51ed27 * (index + 1)), slot(loop->setup_, this, index) {}
+
+  void Ended(CallSlot*, const grpc::Status& status) override {
+    if (loop->Over()) {
+      loop->active_.fetch_sub(1, std::memory_order_release);  // The loop may be gone after this.
+      return;
+    }
+    const PreparedRequest& request = loop->traffic_->Draw(&random);
+    if (status.error_code() == grpc::StatusCode::UNAVAILABLE &&
+        OutcomeOf(status) == Outcome::kFailed) {
+      slot.StartAfter(kUnreachableDelay, request);
+    } else {
+      slot.Start(request, Clock::now());
+    }
+  }
+
+  ClosedLoop* const loop;
+  Random random;
+  CallSlot slot;
+};
+
+ClosedLoop::ClosedLoop(const LoadOptions& options, const Traffic* traffic, CallSetup* setup)
+    : ramp_(options.ramp), traffic_(traffic), setup_(setup) {
+  for (int i = 0; i < options.concurrency; ++i) places_.emplace_back(this, i, options.seed);
+}
+
+ClosedLoop::~ClosedLoop() = default;
+
+bool ClosedLoop::Over() const {
+  return setup_->stop.load(std::memory_order_relaxed) || Clock::now() >= end_;
+}
+
+void ClosedLoop::Run(Clock::time_point begin, Clock::time_point end) {
+  end_ = end;
+  const auto gap = absl::ToChronoNanoseconds(ramp_) / static_cast<int>(places_.size());
+  Clock::time_point start = begin;
+  for (Place& place : places_) {
+    while (!Over() && Clock::now() < start) {
+      std::this_thread::sleep_until(std::min(start, Clock::now() + 20 * kLookInterval));
+    }
+    if (Over()) break;
+    active_.fetch_add(1, std::memory_order_relaxed);
+    place.slot.Start(traffic_->Draw(&place.random), Clock::now());
+    start += gap;
+  }
+  bool cancelled = false;
+  while (active_.load(std::memory_order_acquire) > 0) {
+    if (cancel_ && !cancelled) {
+      for (Place& place : places_) place.slot.Cancel();
+      cancelled = true;
+    }
+    std::this_thread::sleep_for(kLookInterval);
+  }
+}
+
+}  // namespace softlookup::loadtest

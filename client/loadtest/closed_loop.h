@@ -1,0 +1,44 @@
+#ifndef SOFTLOOKUP_CLIENT_LOADTEST_CLOSED_LOOP_H_
+#define SOFTLOOKUP_CLIENT_LOADTEST_CLOSED_LOOP_H_
+
+#include <atomic>
+#include <deque>
+
+#include "client/loadtest/call_slot.h"
+#include "client/loadtest/load_loop.h"
+#include "client/loadtest/load_options.h"
+#include "client/loadtest/traffic.h"
+
+namespace softlookup::loadtest {
+
+// Has a number of calls in flight all the time: where one ends the next one begins, on the thread
+// that brought the answer. A call counts from when it was sent, so a server that stalls is asked
+// less, and shows in few latencies; see OpenLoop.
+class ClosedLoop final : public LoadLoop {
+ public:
+  // `options.rate` is not set. What it points to must outlive it.
+  ClosedLoop(const LoadOptions& options, const Traffic* traffic, CallSetup* setup);
+  ~ClosedLoop() override;
+
+  void Run(Clock::time_point begin, Clock::time_point end) override;
+  void CancelCalls() override { cancel_ = true; }
+  double sender_use() const override { return 0; }
+
+ private:
+  struct Place;
+
+  // True if no call shall begin any more.
+  bool Over() const;
+
+  const absl::Duration ramp_;
+  const Traffic* const traffic_;
+  CallSetup* const setup_;
+  Clock::time_point end_;
+  std::atomic<bool> cancel_ = false;
+  std::deque<Place> places_;
+  std::atomic<int> active_ = 0;  // Places that have a call or wait to begin one.
+};
+
+}  // namespace softlookup::loadtest
+
+#endif  // SOFTLOOKUP_CLIENT_LOADTEST_CLOSED_LOOP_H_

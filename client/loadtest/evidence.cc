@@ -1,0 +1,51 @@
+#include "client/loadtest/evidence.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "softlookup/v1/row.pb.h"
+
+namespace softlookup::loadtest {
+namespace {
+
+constexpr std::size_t kAnswerBytesMax = 256 << 20;  // Of all that are kept.
+
+}  // namespace
+
+void Evidence::Pace(Clock::time_point begin, Clock::duration duration, int count) {
+  const absl::MutexLock lock(&mutex_);
+  interval_ = duration / std::max(1, count);
+  next_ = begin.time_since_epoch();
+}
+
+void Evidence::Keep(const PreparedRequest& request, const grpc::ByteBuffer& answer,
+                    Clock::time_point now) {
+  const absl::MutexLock lock(&mutex_);
+  if (now.time_since_epoch() < next_.load()) return;  // Another one was taken meanwhile.
+  next_ = now.time_since_epoch() + interval_;
+  if (answer_bytes_ + answer.Length() > kAnswerBytesMax) return;
+  answer_bytes_ += answer.Length();
+  answers_.push_back({request.store, request.content, answer});
+}
+
+void Evidence::Appended(const PreparedRequest& request, const grpc::ByteBuffer& answer) {
+  v1::AppendResponse response;
+  // What is not known to be in the store leaves a gap, and answers beyond it are not checked.
+  if (!Parse(answer, &response) || response.duplicate()) return;
+  const absl::MutexLock lock(&mutex_);
+  appends_.push_back(
+      {request.store, request.content, response.first_position(), response.appended_count()});
+}
+
+std::vector<Evidence::Answer> Evidence::TakeAnswers() {
+  const absl::MutexLock lock(&mutex_);
+  answer_bytes_ = 0;
+  return std::exchange(answers_, {});
+}
+
+std::vector<Evidence::Append> Evidence::appends() const {
+  const absl::MutexLock lock(&mutex_);
+  return appends_;
+}
+
+}  // namespace softlookup::loadtest

@@ -1,0 +1,16 @@
+#ifndef SOFTLOOKUP_CLIENT_LOADTEST_KEPT_ROWS_H_
+#define SOFTLOOKUP_CLIENT_LOADTEST_KEPT_ROWS_H_
+
+#include "softlookup/float_matrix.h"
+#include "softlookup/v1/matrix.pb.h"
+
+namespace softlookup::loadtest {
+
+// Rounds each row of keys, or of values, as a store of `storage` does when the row comes: BFLOAT16
+// to nearest, ties to even; INT8 to a multiple of the row's largest |component| / 127. What a
+// lookup answers is exact for these rows.
+void RoundAsKept(v1::ElementType storage, FloatMatrix* rows);
+
+}  // namespace softlookup::loadtest
+
+#endif  // SOFTLOOKUP_CLIENT_LOADTEST_KEPT_ROWS_H_

@@ -1,0 +1,88 @@
+#ifndef SOFTLOOKUP_CLIENT_LOADTEST_LATENCY_HISTOGRAM_H_
+#define SOFTLOOKUP_CLIENT_LOADTEST_LATENCY_HISTOGRAM_H_
+
+#include <atomic>
+#include <bit>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace softlookup::loadtest {
+
+// Times are counted in buckets as those of an HDR histogram: 128 of one width between a power of
+// two nanoseconds and the next. A percentile is the middle of its bucket, so it is off by at most
+// 1/256 of itself, 0.4 %. Exact below 256 ns; from 2 hours and 26 minutes on all are counted as
+// that.
+inline constexpr int kHistogramBits = 7;
+inline constexpr int kHistogramBitsMax = 43;  // Of a time in nanoseconds.
+inline constexpr std::size_t kHistogramSize = (kHistogramBitsMax - kHistogramBits + 1)
+                                              << kHistogramBits;
+
+inline std::size_t BucketOf(std::chrono::nanoseconds time) {
+  constexpr std::int64_t kMost = (std::int64_t{1} << kHistogramBitsMax) - 1;
+  const std::int64_t count = time.count() < 0 ? 0 : time.count() < kMost ? time.count() : kMost;
+  const auto bits = static_cast<std::uint64_t>(count);
+  const int shift = std::bit_width(bits | 0xff) - (kHistogramBits + 1);
+  return (std::size_t(shift) << kHistogramBits) + (bits >> shift);
+}
+
+// Counts that one thread reads. Copies are snapshots.
+class LatencyHistogram {
+ public:
+  LatencyHistogram() : counts_(kHistogramSize) {}
+
+  void Record(std::chrono::nanoseconds time);
+
+  // As if both had been recorded into one.
+  void Add(const LatencyHistogram& other);
+
+  // What has been recorded since the snapshot `before`. Its min and max are of whole buckets.
+  LatencyHistogram Since(const LatencyHistogram& before) const;
+
+  std::uint64_t count() const { return count_; }
+  // In seconds; NaN while nothing is recorded. min() and max() are exact.
+  double mean() const;
+  double min() const;
+  double max() const;
+  // The least time that `percent` % of all do not exceed; percent in [0, 100].
+  double Percentile(double percent) const;
+
+ private:
+  friend class SharedHistogram;
+
+  std::vector<std::uint64_t> counts_;
+  std::uint64_t count_ = 0;
+  double sum_ns_ = 0;
+  std::int64_t min_ns_ = INT64_MAX;
+  std::int64_t max_ns_ = 0;
+};
+
+// The same for threads that record while another one reads; none waits for another.
+class SharedHistogram {
+ public:
+  void Record(std::chrono::nanoseconds time) {
+    const std::int64_t ns = time.count();
+    counts_[BucketOf(time)].fetch_add(1, std::memory_order_relaxed);
+    sum_ns_.fetch_add(ns < 0 ? 0 : static_cast<std::uint64_t>(ns), std::memory_order_relaxed);
+    std::int64_t known = min_ns_.load(std::memory_order_relaxed);
+    while (ns < known && !min_ns_.compare_exchange_weak(known, ns, std::memory_order_relaxed)) {
+    }
+    known = max_ns_.load(std::memory_order_relaxed);
+    while (ns > known && !max_ns_.compare_exchange_weak(known, ns, std::memory_order_relaxed)) {
+    }
+  }
+
+  // What has been recorded so far; records that come meanwhile may or may not be among it.
+  void AddTo(LatencyHistogram* histogram) const;
+
+ private:
+  std::atomic<std::uint64_t> counts_[kHistogramSize] = {};
+  std::atomic<std::uint64_t> sum_ns_ = 0;
+  std::atomic<std::int64_t> min_ns_ = INT64_MAX;
+  std::atomic<std::int64_t> max_ns_ = 0;
+};
+
+}  // namespace softlookup::loadtest
+
+#endif  // SOFTLOOKUP_CLIENT_LOADTEST_LATENCY_HISTOGRAM_H_

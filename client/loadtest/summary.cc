@@ -1,0 +1,143 @@
+#include "client/loadtest/summary.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/loadtest/figure_text.h"
+#include "client/tool/table.h"
+
+namespace softlookup::loadtest {
+namespace {
+
+using tool::Align;
+using tool::Table;
+
+void PrintHead(const LoadReport& report, std::ostream* out) {
+  const LoadOptions& options = report.result.options;
+  if (report.has_search()) {
+    if (report.search.best.has_value()) {
+      *out << "highest rate that keeps " << report.objectives << ": "
+           << RateText(*report.result.options.rate) << "\n\n";
+    } else {
+      *out << "no rate was found that keeps " << report.objectives << "\n\n";
+    }
+  }
+  *out << LoadText(options) << ", " << TimeText(report.result.measured_s) << " measured";
+  if (report.result.interrupted) *out << " (interrupted)";
+  *out << "\n\n";
+}
+
+void PrintLatencies(const Tally& tally, std::ostream* out) {
+  const auto columns = LatencyColumns(tally);
+  if (columns.empty()) return;
+  std::vector<Table::Column> titles = {{"latency"}};
+  for (const auto& [name, histogram] : columns) titles.push_back({name, Align::kRight});
+  Table table(std::move(titles));
+  const auto add = [&](const std::string& name, const auto& figure) {
+    std::vector<std::string> cells = {name};
+    for (const auto& column : columns) cells.push_back(TimeText(figure(column.second)));
+    table.AddRow(std::move(cells));
+  };
+  add("mean", [](const LatencyHistogram& h) { return h.mean(); });
+  add("min", [](const LatencyHistogram& h) { return h.min(); });
+  for (const double percent : kPercentiles) {
+    add(absl::StrCat("p", PercentText(percent)),
+        [=](const LatencyHistogram& h) { return h.Percentile(percent); });
+  }
+  add("max", [](const LatencyHistogram& h) { return h.max(); });
+  table.Print(out);
+}
+
+void PrintCounts(const LoadResult& result, std::ostream* out) {
+  const Tally::OfMethod calls = result.tally.sum();
+  Table table({{""}, {"", Align::kRight}, {""}});
+  table.AddRow({"throughput", RateText(result.rate()),
+                absl::StrCat("calls that ended OK; ", RateText(result.offered_rate()),
+                             result.options.rate.has_value() ? " were due" : " were sent")});
+  table.AddRow({"calls", CountText(calls.finished()), absl::StrCat(CountText(calls.ok()), " OK")});
+  table.AddRow({"errors", CountText(calls.errors()), ""});
+  table.AddRow({"rejected", CountText(calls.rejected), "turned away by the server"});
+  if (result.options.attempts_max > 1) {
+    table.AddRow({"retries", CountText(result.tally.retries), ""});
+  }
+  if (result.options.rate.has_value()) {
+    table.AddRow({"overflow", CountText(calls.overflow),
+                  absl::StrCat("due, but not sent: ", CountText(result.options.in_flight_max),
+                               " were in flight")});
+    table.AddRow({"sent late", TimeText(result.tally.lateness.Percentile(99)),
+                  "by this client, 99th percentile"});
+  }
+  if (result.tally.all_unfinished > 0) {
+    table.AddRow({"given up", CountText(result.tally.all_unfinished), "when interrupted"});
+  }
+  table.AddRow({"client CPU", absl::StrFormat("%.2f", result.client.cores_used),
+                absl::StrFormat("of %.3g cores", result.client.cores)});
+  table.Print(out);
+}
+
+void PrintMessages(const LoadResult& result, std::ostream* out) {
+  const Tally::OfMethod calls = result.tally.sum();
+  for (const auto& [code, message] : result.messages) {
+    *out << "  " << NameOf(code) << " x " << CountText(calls.codes[code]) << ": " << message
+         << "\n";
+  }
+}
+
+void PrintVerdicts(const LoadReport& report, std::ostream* out) {
+  if (report.verification.has_value()) {
+    const Verification& verified = *report.verification;
+    *out << absl::StrFormat(
+        "verified: %d answers, %d wrong; largest error %.2g of the largest "
+        "component",
+        verified.answers, verified.wrong, verified.error_max);
+    if (verified.unchecked > 0) *out << "; " << verified.unchecked << " could not be checked";
+    *out << "\n";
+    if (verified.wrong > 0) *out << "WRONG: " << verified.first_wrong << "\n";
+  }
+  if (!report.caution().empty()) *out << "OVERFLOW: " << report.caution() << "\n";
+  for (const std::string& reason : report.invalid()) *out << "INVALID: " << reason << "\n";
+  for (const Condition& condition : report.failed()) {
+    *out << "FAILED: " << condition.text() << ": " << condition.Describe(report.result) << "\n";
+  }
+}
+
+// Cells of fixed widths: lines come one by one.
+void PrintStepCells(const std::vector<std::string>& cells, std::ostream* out) {
+  constexpr int kWidth = 10;
+  std::string line;
+  for (std::size_t c = 0; c + 1 < cells.size(); ++c) {
+    // A character of two bytes, as in µs, is one wide.
+    std::size_t width = 0;
+    for (const char byte : cells[c]) width += (byte & 0xc0) != 0x80;
+    if (width < kWidth) line.append(kWidth - width, ' ');
+    line += cells[c];
+  }
+  *out << line << "  " << cells.back() << std::endl;
+}
+
+}  // namespace
+
+void PrintSummary(const LoadReport& report, std::ostream* out) {
+  PrintHead(report, out);
+  PrintLatencies(report.result.tally, out);
+  PrintCounts(report.result, out);
+  PrintMessages(report.result, out);
+  PrintVerdicts(report, out);
+}
+
+void PrintStepTitle(std::ostream* out) {
+  PrintStepCells({"offered", "done", "p50", "p99", "p99.9", ""}, out);
+}
+
+void PrintStep(const FindMaxStep& step, std::ostream* out) {
+  const LatencyHistogram latency = step.result.tally.sum().latency;
+  PrintStepCells(
+      {RateText(step.rate), RateText(step.result.rate()), TimeText(latency.Percentile(50)),
+       TimeText(latency.Percentile(99)), TimeText(latency.Percentile(99.9)),
+       step.held ? "held" : absl::StrCat("missed: ", step.why)},
+      out);
+}
+
+}  // namespace softlookup::loadtest

@@ -1,0 +1,20 @@
+#ifndef SOFTLOOKUP_CLIENT_LOADTEST_SUMMARY_H_
+#define SOFTLOOKUP_CLIENT_LOADTEST_SUMMARY_H_
+
+#include <ostream>
+
+#include "client/loadtest/find_max.h"
+#include "client/loadtest/load_report.h"
+
+namespace softlookup::loadtest {
+
+// What a load test has found, on a terminal.
+void PrintSummary(const LoadReport& report, std::ostream* out);
+
+// A line for a step of the search; `PrintStepTitle` comes before the first one.
+void PrintStepTitle(std::ostream* out);
+void PrintStep(const FindMaxStep& step, std::ostream* out);
+
+}  // namespace softlookup::loadtest
+
+#endif  // SOFTLOOKUP_CLIENT_LOADTEST_SUMMARY_H_

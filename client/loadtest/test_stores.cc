@@ -1,0 +1,127 @@
+#include "client/loadtest/test_stores.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <random>
+#include <thread>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "client/lib/status_macros.h"
+
+namespace softlookup::loadtest {
+namespace {
+
+constexpr int kThreadsMax = 4;
+constexpr std::uint64_t kBatchNumbers = std::uint64_t{1} << 20;  // 4 MiB a request.
+constexpr std::uint64_t kBatchRowsMax = 16384;
+constexpr CallOptions kPatient = {.deadline = absl::Minutes(1)};
+
+std::string RunName(const std::string& prefix) {
+  std::random_device random;
+  return absl::StrCat(prefix, "/", getpid(), "-", absl::Hex(random(), absl::kZeroPad8));
+}
+
+// Runs `work(i)` for every i in [0, count), on a few threads, until one fails.
+absl::Status ForEach(int count, const std::function<absl::Status(int)>& work) {
+  std::atomic<int> next = 0;
+  absl::Mutex mutex;
+  absl::Status status;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < std::min(count, kThreadsMax); ++t) {
+    threads.emplace_back([&] {
+      for (int i; (i = next++) < count;) {
+        const absl::Status one = work(i);
+        if (one.ok()) continue;
+        const absl::MutexLock lock(&mutex);
+        status.Update(one);
+        next = count;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return status;
+}
+
+// Rows that are there and synced once the last batch is; each batch may be tried again.
+absl::Status Fill(const std::string& name, std::uint32_t store, std::uint64_t row_count,
+                  const RowSource& source, Client* client, const std::atomic<bool>& interrupted,
+                  const std::function<void(std::uint64_t)>& appended) {
+  const std::uint64_t batch_rows = std::clamp<std::uint64_t>(
+      kBatchNumbers / (source.key_dim() + source.value_dim()), 1, kBatchRowsMax);
+  v1::AppendRequest request;
+  request.set_store(name);
+  request.set_writer("loadtest");
+  for (std::uint64_t row = 0; row < row_count; row += batch_rows) {
+    if (interrupted) return absl::CancelledError("interrupted");
+    const auto count = static_cast<std::uint32_t>(std::min(batch_rows, row_count - row));
+    const RowSource::Rows rows = source.FilledRows(store, row, count);
+    CLIENT_RETURN_IF_ERROR(FloatMatrixView(rows.keys).ToProto(request.mutable_keys()));
+    CLIENT_RETURN_IF_ERROR(FloatMatrixView(rows.values).ToProto(request.mutable_values()));
+    request.set_sequence(request.sequence() + 1);
+    request.set_acknowledge(row + count == row_count ? v1::ACKNOWLEDGE_DURABLE
+                                                     : v1::ACKNOWLEDGE_APPLIED);
+    CLIENT_RETURN_IF_ERROR(client->Append(request, kPatient).status());
+    appended(count);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<TestStores>> TestStores::Make(
+    const TestStoresOptions& options, const RowSource& rows, Client* client,
+    const std::atomic<bool>& interrupted, const std::function<void(std::uint64_t rows)>& filled) {
+  std::unique_ptr<TestStores> stores(new TestStores(client, options.keep));
+  const std::string run = RunName(options.prefix);
+  std::vector<std::string> names;
+  for (int i = 0; i < options.count; ++i) names.push_back(absl::StrCat(run, "/", i));
+  absl::Mutex mutex;
+  std::uint64_t row_count = 0;
+  const absl::Status made = ForEach(options.count, [&](int i) -> absl::Status {
+    if (interrupted) return absl::CancelledError("interrupted");
+    v1::Store store;
+    store.set_name(names[i]);
+    store.set_key_dim(rows.key_dim());
+    store.set_value_dim(rows.value_dim());
+    store.set_storage_type(options.storage);
+    const absl::Status created = client->CreateStore(store).status();
+    // After any other failure, such as a lost answer, the store may be there.
+    if (!absl::IsAlreadyExists(created) && !absl::IsInvalidArgument(created)) {
+      const absl::MutexLock lock(&mutex);
+      stores->names_.push_back(names[i]);
+    }
+    CLIENT_RETURN_IF_ERROR(created);
+    return Fill(names[i], i, options.rows, rows, client, interrupted, [&](std::uint64_t count) {
+      const absl::MutexLock lock(&mutex);
+      row_count += count;
+      if (filled) filled(row_count);
+    });
+  });
+  if (!made.ok()) {
+    stores->Delete().IgnoreError();
+    return made;
+  }
+  stores->names_ = std::move(names);
+  return stores;
+}
+
+TestStores::~TestStores() {
+  if (!keep_) Delete().IgnoreError();
+}
+
+absl::Status TestStores::Delete() {
+  const std::vector<std::string> names = std::exchange(names_, {});
+  absl::Status status;
+  for (const std::string& name : names) {
+    const absl::Status deleted = client_->DeleteStore(name);
+    if (!absl::IsNotFound(deleted)) status.Update(deleted);
+  }
+  return status;
+}
+
+}  // namespace softlookup::loadtest

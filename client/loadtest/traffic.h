@@ -1,0 +1,58 @@
+#ifndef SOFTLOOKUP_CLIENT_LOADTEST_TRAFFIC_H_
+#define SOFTLOOKUP_CLIENT_LOADTEST_TRAFFIC_H_
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/loadtest/random.h"
+#include "client/loadtest/request_mix.h"
+#include "client/loadtest/row_source.h"
+#include "softlookup/v1/attention.pb.h"
+
+namespace softlookup::loadtest {
+
+// What is asked. Bytes on the wire, made once.
+struct PreparedRequest {
+  Method method = Method::kLookup;
+  std::uint32_t store = 0;    // Which one of the stores.
+  std::uint32_t content = 0;  // RowSource's set of queries, or its batch of rows.
+  grpc::ByteBuffer bytes;     // A request of the method.
+};
+
+struct TrafficOptions {
+  RequestMix mix;
+  std::uint32_t queries = 1;      // A lookup. In [1, 4096].
+  std::uint32_t append_rows = 1;  // An append. In [1, 65536].
+  v1::AttentionOptions attention;
+};
+
+// A pool of requests to stores of one shape, drawn from at random: any store, any of up to 64 sets
+// of queries or batches of rows. Requests share their bytes. Thread-safe once made.
+class Traffic {
+ public:
+  // `stores` are names, at least one. InvalidArgument for a request that is larger than a message
+  // may be.
+  static absl::StatusOr<Traffic> Make(const TrafficOptions& options, const RowSource& rows,
+                                      const std::vector<std::string>& stores);
+
+  const PreparedRequest& Draw(Random* random) const {
+    const auto& requests = mix_.Draw(random) == Method::kLookup ? lookups_ : appends_;
+    return requests[random->Below(static_cast<std::uint32_t>(requests.size()))];
+  }
+
+ private:
+  RequestMix mix_;
+  std::vector<PreparedRequest> lookups_;
+  std::vector<PreparedRequest> appends_;
+};
+
+// "/softlookup.v1.SoftLookup/Lookup".
+const std::string& PathOf(Method method);
+
+}  // namespace softlookup::loadtest
+
+#endif  // SOFTLOOKUP_CLIENT_LOADTEST_TRAFFIC_H_

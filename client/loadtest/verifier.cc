@@ -1,0 +1,265 @@
+#include "client/loadtest/verifier.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <map>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "client/loadtest/kept_rows.h"
+#include "softlookup/v1/lookup.pb.h"
+
+namespace softlookup::loadtest {
+namespace {
+
+constexpr std::uint32_t kChunkRows = 1024;
+constexpr int kQueriesOfAnswer = 2;
+constexpr int kListedMax = 1024;     // Weights of a query that are checked.
+constexpr double kLogitBound = 128;  // Up to which kTolerance holds.
+
+// The softmax over rows that come one after the other.
+struct SoftLookup {
+  double logit_max = -std::numeric_limits<double>::infinity();
+  double logit_size = 0;
+  double weight_sum = 0;  // Of exp(logit - logit_max), as are `sums`.
+  std::vector<double> sums;
+
+  void Add(double logit, absl::Span<const float> value) {
+    if (logit > logit_max) {
+      const double shrink = std::exp(logit_max - logit);
+      logit_max = logit;
+      weight_sum *= shrink;
+      for (double& sum : sums) sum *= shrink;
+    }
+    logit_size = std::max(logit_size, std::abs(logit));
+    const double weight = std::exp(logit - logit_max);
+    weight_sum += weight;
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += weight * value[i];
+  }
+
+  double log_sum_exp() const { return logit_max + std::log(weight_sum); }
+};
+
+// One query of an answer.
+struct Check {
+  std::size_t answer = 0;  // Which of all.
+  std::uint64_t row_count = 0;
+  std::vector<float> query;
+  std::vector<float> values;
+  v1::QueryStats stats;
+  v1::QueryWeights weights;
+  std::unordered_map<std::uint64_t, double> logits;  // Of the listed positions.
+
+  SoftLookup expected;
+  double error = 0;
+  std::string wrong;  // Empty if all is right.
+};
+
+void AddRow(std::uint64_t position, absl::Span<const float> key, absl::Span<const float> value,
+            Check* check) {
+  double dot = 0;
+  for (std::size_t i = 0; i < key.size(); ++i) dot += double{check->query[i]} * key[i];
+  const double logit = dot / std::sqrt(static_cast<double>(key.size()));
+  check->expected.Add(logit, value);
+  const auto listed = check->logits.find(position);
+  if (listed != check->logits.end()) listed->second = logit;
+}
+
+double ValuesError(const Check& check) {
+  double largest = 0, difference = 0;
+  for (std::size_t i = 0; i < check.values.size(); ++i) {
+    const double component = check.expected.sums[i] / check.expected.weight_sum;
+    if (!std::isfinite(check.values[i])) return std::numeric_limits<double>::infinity();
+    difference = std::max(difference, std::abs(check.values[i] - component));
+    largest = std::max(largest, std::abs(component));
+  }
+  return difference == 0 ? 0 : difference / largest;
+}
+
+std::string CheckWeights(const Check& check, double tolerance) {
+  const v1::QueryWeights& weights = check.weights;
+  const double lse = check.expected.log_sum_exp();
+  const double largest = std::exp(check.expected.logit_max - lse);
+  for (int i = 0; i < std::min(kListedMax, weights.positions_size()); ++i) {
+    const double expected = std::exp(check.logits.at(weights.positions(i)) - lse);
+    if (weights.positions(i) < check.row_count &&
+        std::abs(weights.weights(i) - expected) <= tolerance * largest) {
+      continue;
+    }
+    return absl::StrCat("the weight of row ", weights.positions(i), " is ", weights.weights(i),
+                        ", not ", expected);
+  }
+  double sum = weights.remaining_weight();
+  for (const double weight : weights.weights()) sum += weight;
+  if (weights.positions_size() == 0 || std::abs(sum - 1) <= 1e-4) return "";
+  return absl::StrCat("the weights' sum is ", sum);
+}
+
+// Compares once all rows have come.
+void Compare(Check* check) {
+  const double tolerance = kTolerance * std::max(1.0, check->expected.logit_size / kLogitBound);
+  const double lse = check->expected.log_sum_exp();
+  check->error = check->row_count == 0 ? 0 : ValuesError(*check);
+  if (check->stats.counted_rows() != check->row_count) {
+    check->wrong =
+        absl::StrCat(check->stats.counted_rows(), " rows counted, not ", check->row_count);
+  } else if (!(check->error <= tolerance)) {
+    check->wrong = absl::StrCat("values are off by ", check->error, " of the largest component; ",
+                                tolerance, " is allowed");
+  } else if (check->row_count > 0 && !(std::abs(check->stats.log_sum_exp() - lse) <=
+                                       tolerance * std::max(1.0, std::abs(lse)))) {
+    check->wrong = absl::StrCat("log_sum_exp is ", check->stats.log_sum_exp(), ", not ", lse);
+  } else {
+    check->wrong = CheckWeights(*check, tolerance);
+  }
+}
+
+// What of a store's rows is known: where which batch was appended, without a gap from the filled
+// rows on.
+struct KnownRows {
+  std::map<std::uint64_t, std::uint32_t> batches;  // By first position.
+  std::uint64_t row_count = 0;
+};
+
+KnownRows KnownRowsOf(std::uint32_t store, const VerifiedStores& stores,
+                      const std::vector<Evidence::Append>& appends) {
+  KnownRows known{.batches = {}, .row_count = stores.filled_rows};
+  for (const Evidence::Append& append : appends) {
+    if (append.store == store && append.row_count == stores.append_rows) {
+      known.batches[append.first_position] = append.content;
+    }
+  }
+  for (const auto& [first, batch] : known.batches) {
+    if (first != known.row_count) break;
+    known.row_count += stores.append_rows;
+  }
+  return known;
+}
+
+// Calls `each` with rows from the first on, chunk by chunk, as the store keeps them.
+void ForEachChunk(const RowSource& source, const VerifiedStores& stores, std::uint32_t store,
+                  const KnownRows& known,
+                  const std::function<void(std::uint64_t first, const RowSource::Rows&)>& each) {
+  const auto give = [&](std::uint64_t first, RowSource::Rows rows) {
+    RoundAsKept(stores.storage, &rows.keys);
+    RoundAsKept(stores.storage, &rows.values);
+    each(first, rows);
+  };
+  for (std::uint64_t row = 0; row < stores.filled_rows; row += kChunkRows) {
+    const auto count =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(kChunkRows, stores.filled_rows - row));
+    give(row, source.FilledRows(store, row, count));
+  }
+  for (const auto& [first, batch] : known.batches) {
+    if (first >= known.row_count) break;
+    give(first, source.AppendedRows(batch, stores.append_rows));
+  }
+}
+
+void RunChecks(const RowSource& source, const VerifiedStores& stores, std::uint32_t store,
+               const KnownRows& known, absl::Span<Check*> checks) {
+  ForEachChunk(source, stores, store, known, [&](std::uint64_t first, const auto& rows) {
+    for (Check* check : checks) {
+      for (std::uint32_t r = 0; r < rows.keys.rows && first + r < check->row_count; ++r) {
+        AddRow(first + r, rows.keys.Row(r), rows.values.Row(r), check);
+      }
+    }
+  });
+  for (Check* check : checks) Compare(check);
+}
+
+// The checks of one store, shared out among the cores.
+void RunInParallel(const RowSource& source, const VerifiedStores& stores, std::uint32_t store,
+                   const KnownRows& known, absl::Span<Check*> checks) {
+  const std::size_t threads_max = std::max(1u, std::thread::hardware_concurrency());
+  const std::size_t part = (checks.size() + threads_max - 1) / threads_max;
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < checks.size(); i += part) {
+    threads.emplace_back(
+        [&, mine = checks.subspan(i, part)] { RunChecks(source, stores, store, known, mine); });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+// Makes the checks of an answer, or says why it is wrong as it is.
+std::string AddChecks(const RowSource& source, const VerifiedStores& stores,
+                      const v1::LookupResponse& response, std::uint32_t content, std::size_t answer,
+                      std::vector<Check>* checks) {
+  const auto values = FloatMatrix::FromProto(response.values());
+  if (!values.ok() || values->rows != stores.queries || values->cols != source.value_dim() ||
+      response.stats_size() != static_cast<int>(stores.queries) ||
+      (response.weights_size() > 0 &&
+       response.weights_size() != static_cast<int>(stores.queries))) {
+    return "its shape does not fit the queries";
+  }
+  const FloatMatrix queries = source.Queries(content, stores.queries);
+  const int count = std::min<int>(kQueriesOfAnswer, stores.queries);
+  for (int i = 0; i < count; ++i) {
+    // Other ones in every answer.
+    const auto q =
+        static_cast<std::uint32_t>((answer + i * (stores.queries + 1) / 2) % stores.queries);
+    Check check;
+    check.answer = answer;
+    check.row_count = response.row_count();
+    check.query.assign(queries.Row(q).begin(), queries.Row(q).end());
+    check.values.assign(values->Row(q).begin(), values->Row(q).end());
+    check.stats = response.stats(q);
+    if (response.weights_size() > 0) check.weights = response.weights(q);
+    for (int w = 0; w < std::min(kListedMax, check.weights.positions_size()); ++w) {
+      check.logits[check.weights.positions(w)] = -std::numeric_limits<double>::infinity();
+    }
+    check.expected.sums.resize(source.value_dim());
+    checks->push_back(std::move(check));
+  }
+  return "";
+}
+
+}  // namespace
+
+Verification Verify(const RowSource& rows, const VerifiedStores& stores,
+                    const std::vector<Evidence::Answer>& answers,
+                    const std::vector<Evidence::Append>& appends) {
+  Verification result;
+  std::map<std::size_t, std::string> wrong;  // By answer.
+  std::map<std::uint32_t, std::vector<Check>> checks_of_stores;
+  std::map<std::uint32_t, KnownRows> known_rows;
+  for (std::size_t a = 0; a < answers.size(); ++a) {
+    const Evidence::Answer& answer = answers[a];
+    if (!known_rows.contains(answer.store)) {
+      known_rows[answer.store] = KnownRowsOf(answer.store, stores, appends);
+    }
+    v1::LookupResponse response;
+    std::string text;
+    if (!Parse(answer.bytes, &response)) {
+      text = "it does not parse";
+    } else if (response.row_count() < stores.filled_rows) {
+      text = absl::StrCat("it saw ", response.row_count(), " rows of ", stores.filled_rows);
+    } else if (response.row_count() > known_rows[answer.store].row_count) {
+      ++result.unchecked;
+      continue;
+    } else {
+      text = AddChecks(rows, stores, response, answer.content, a, &checks_of_stores[answer.store]);
+    }
+    ++result.answers;
+    if (!text.empty()) wrong[a] = std::move(text);
+  }
+  for (auto& [store, checks] : checks_of_stores) {
+    std::vector<Check*> pointers;
+    for (Check& check : checks) pointers.push_back(&check);
+    RunInParallel(rows, stores, store, known_rows[store], absl::MakeSpan(pointers));
+    for (const Check& check : checks) {
+      result.error_max = std::max(result.error_max, check.error);
+      if (!check.wrong.empty()) wrong.emplace(check.answer, check.wrong);
+    }
+  }
+  result.wrong = static_cast<int>(wrong.size());
+  if (!wrong.empty()) result.first_wrong = wrong.begin()->second;
+  return result;
+}
+
+}  // namespace softlookup::loadtest

@@ -1,0 +1,33 @@
+#include "client/tool/interrupt.h"
+
+namespace softlookup::tool {
+namespace {
+
+std::atomic<bool> signalled;
+static_assert(std::atomic<bool>::is_always_lock_free, "It is written by a signal handler");
+
+}  // namespace
+
+InterruptGuard::InterruptGuard() {
+  signalled = false;
+  struct sigaction action = {};
+  action.sa_handler = [](int) { signalled = true; };
+  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
+  for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    sigaction(kSignals[i], &action, &before_[i]);
+    // Who ignores it, as under nohup, goes on ignoring it.
+    if (before_[i].sa_handler == SIG_IGN) sigaction(kSignals[i], &before_[i], nullptr);
+  }
+}
+
+InterruptGuard::~InterruptGuard() {
+  for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
+}
+
+const std::atomic<bool>& InterruptGuard::interrupted() const { return signalled; }
+
+absl::Status InterruptGuard::Check() const {
+  return signalled ? absl::CancelledError("interrupted") : absl::OkStatus();
+}
+
+}  // namespace softlookup::tool

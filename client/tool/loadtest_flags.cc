@@ -1,0 +1,280 @@
+#include "client/tool/loadtest_flags.h"
+
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
+#include "client/lib/status_macros.h"
+#include "client/tool/exit_code.h"
+#include "client/tool/validators.h"
+#include "client/tool/vocabulary.h"
+
+namespace softlookup::tool {
+namespace {
+
+constexpr absl::Duration kLongest = absl::Hours(24 * 7);
+
+// The same limits as the server's.
+constexpr std::uint32_t kQueriesMax = 4096;
+constexpr std::uint32_t kAppendRowsMax = 65536;
+constexpr std::uint32_t kDimMax = 65536;
+
+// Seconds, or a number with a unit.
+absl::StatusOr<absl::Duration> ParseTime(const char* flag, const std::string& text,
+                                         absl::Duration least) {
+  double seconds;
+  absl::Duration time;
+  if (absl::SimpleAtod(text, &seconds)) {
+    time = absl::Seconds(seconds);
+  } else if (!absl::ParseDuration(text, &time)) {
+    time = -absl::InfiniteDuration();
+  }
+  if (time >= least && time <= kLongest) return time;
+  return UsageError(absl::StrCat(flag, " takes seconds or a time such as 500ms or 2m, ",
+                                 least > absl::ZeroDuration() ? "over" : "at least",
+                                 " 0 and at most a week, not \"", text, "\""));
+}
+
+// The library's words, under the flag's name.
+absl::Status FlagError(const char* flag, const absl::Status& status) {
+  return UsageError(absl::StrCat(flag, ": ", status.message()));
+}
+
+absl::Status CheckTogether(const LoadtestFlags& flags) {
+  if (!flags.stores_named.empty() && flags.verify) {
+    return UsageError("--verify needs to know every row: it does not go with --store");
+  }
+  if (flags.find_max == flags.slo.empty()) {
+    return UsageError("--find-max and --slo, such as p99=20ms, go together");
+  }
+  if (flags.senders > flags.max_in_flight) {
+    return UsageError("--max-in-flight must be at least --senders");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<loadtest::LoadOptions> LoadOf(const LoadtestFlags& flags, absl::Duration timeout) {
+  loadtest::LoadOptions load;
+  load.rate = flags.rate;
+  load.arrivals =
+      flags.arrivals == "constant" ? loadtest::Arrivals::kConstant : loadtest::Arrivals::kPoisson;
+  load.concurrency = static_cast<int>(flags.concurrency);
+  load.senders = static_cast<int>(flags.senders);
+  load.in_flight_max = static_cast<int>(flags.max_in_flight);
+  load.attempts_max = static_cast<int>(flags.retries) + 1;
+  load.timeout = timeout;
+  load.seed = flags.seed;
+  const std::string by_default = flags.find_max ? "5" : "10";
+  CLIENT_ASSIGN_OR_RETURN(
+      load.duration, ParseTime("--duration", flags.duration.empty() ? by_default : flags.duration,
+                               absl::Milliseconds(1)));
+  CLIENT_ASSIGN_OR_RETURN(load.warm_up,
+                          ParseTime("--warm-up", flags.warm_up, absl::ZeroDuration()));
+  CLIENT_ASSIGN_OR_RETURN(load.ramp, ParseTime("--ramp", flags.ramp, absl::ZeroDuration()));
+  return load;
+}
+
+void AddLoadFlags(CLI::App* command, LoadtestFlags* flags) {
+  command->option_defaults()->group("Load");
+  auto* rate = command
+                   ->add_option("--rate", flags->rate,
+                                "Open loop: calls a second, sent when they are due whatever "
+                                "became of earlier ones. With --find-max: the first rate to try")
+                   ->check(Positive());
+  command->add_option("--arrivals", flags->arrivals, "Of an open loop")
+      ->check(CLI::IsMember({"constant", "poisson"}))
+      ->capture_default_str();
+  command
+      ->add_option("--concurrency", flags->concurrency,
+                   "Closed loop, without --rate: calls in flight all the time")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str()
+      ->excludes(rate);
+  command->add_flag("--find-max", flags->find_max,
+                    "Search for the highest rate of an open loop that keeps --slo, without an "
+                    "error or a rejection");
+  command->add_option("--slo", flags->slo, "With --find-max: what to keep, such as p99=20ms")
+      ->type_name("FIGURE=BOUND,...");
+  command
+      ->add_option("--duration", flags->duration,
+                   "Time that is measured (default 10; with --find-max 5, for each rate)")
+      ->type_name("SECONDS");
+  command->add_option("--warm-up", flags->warm_up, "Time at full load before that")
+      ->type_name("SECONDS")
+      ->capture_default_str();
+  command->add_option("--ramp", flags->ramp, "Time before that, over which the load grows from 0")
+      ->type_name("SECONDS")
+      ->capture_default_str();
+  command
+      ->add_option("--max-in-flight", flags->max_in_flight,
+                   "Open loop: a call that is due beyond is not sent, and counted as overflow")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  command->add_option("--connections", flags->connections, "To the server")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  command->add_option("--senders", flags->senders, "Threads that send, of an open loop")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  command
+      ->add_option("--retries", flags->retries,
+                   "Times that a failed call is tried again, by the client library's rules")
+      ->check(CLI::Range(0, 100))
+      ->capture_default_str();
+  command->add_option("--seed", flags->seed, "Of rows, queries and arrivals")
+      ->capture_default_str();
+}
+
+void AddTrafficFlags(CLI::App* command, LoadtestFlags* flags) {
+  command->option_defaults()->group("Calls");
+  command->add_option("--mix", flags->mix, "Weights of lookup and append")
+      ->type_name("lookup=90,append=10")
+      ->capture_default_str();
+  command->add_option("--queries", flags->queries, "Queries a lookup")
+      ->check(CLI::Range(1u, kQueriesMax))
+      ->capture_default_str();
+  command->add_option("--append-rows", flags->append_rows, "Rows an append")
+      ->check(CLI::Range(1u, kAppendRowsMax))
+      ->capture_default_str();
+  command->add_option("--weights", flags->weights, "Weights that lookups ask for")
+      ->check(CLI::IsMember(Words<v1::WeightsMode>()))
+      ->capture_default_str();
+}
+
+void AddStoreFlags(CLI::App* command, LoadtestFlags* flags) {
+  command->option_defaults()->group("Stores");
+  auto* named = command
+                    ->add_option("--store", flags->stores_named,
+                                 "A store that is there already; may be repeated. Appends stay")
+                    ->type_name("NAME")
+                    ->allow_extra_args(false);
+  const auto add = [&](CLI::Option* option) { return option->excludes(named); };
+  add(command->add_option("--stores", flags->stores, "Stores of the test's own; deleted afterwards")
+          ->check(CLI::Range(1, 100000))
+          ->capture_default_str());
+  add(command->add_option("--rows", flags->rows, "Rows in each at first")->capture_default_str());
+  auto* dim = add(command->add_option("--dim", flags->dim, "--key-dim and --value-dim")
+                      ->check(CLI::Range(1u, kDimMax)));
+  add(command->add_option("--key-dim", flags->key_dim, "Of their keys and of queries")
+          ->check(CLI::Range(1u, kDimMax))
+          ->capture_default_str()
+          ->excludes(dim));
+  add(command->add_option("--value-dim", flags->value_dim, "Of their values")
+          ->check(CLI::Range(1u, kDimMax))
+          ->capture_default_str()
+          ->excludes(dim));
+  add(command->add_option("--storage-type", flags->storage_type, "How they keep rows")
+          ->check(CLI::IsMember({"float32", "bfloat16", "int8"}))
+          ->capture_default_str());
+  add(command->add_option("--store-prefix", flags->store_prefix, "Names begin with it, then /")
+          ->capture_default_str());
+  add(command->add_flag("--keep", flags->keep, "Do not delete them"));
+}
+
+void AddResultFlags(CLI::App* command, LoadtestFlags* flags) {
+  command->option_defaults()->group("Results");
+  auto* verify =
+      command->add_flag("--verify", flags->verify, "Check a sample of the answers against float64");
+  command->add_option("--verify-answers", flags->verify_answers, "How many, about")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str()
+      ->needs(verify);
+  command
+      ->add_option("--fail-if", flags->fail_if,
+                   "Exit with 8 if it holds: p99>20ms, errors>0, rate<1000; may be repeated")
+      ->type_name("CONDITION")
+      ->allow_extra_args(false);
+  command->add_option("--json", flags->json, "Also write what -o json prints there")
+      ->type_name("FILE");
+  command->add_option("--report", flags->report, "Also write a page with charts there")
+      ->type_name("FILE.html");
+  command->add_flag("--progress", flags->progress,
+                    "Show how it is going on standard error, terminal or not");
+}
+
+}  // namespace
+
+void AddLoadtestFlags(CLI::App* command, LoadtestFlags* flags) {
+  AddLoadFlags(command, flags);
+  AddTrafficFlags(command, flags);
+  AddStoreFlags(command, flags);
+  AddResultFlags(command, flags);
+  command->option_defaults()->group("Options");
+}
+
+absl::StatusOr<LoadtestPlan> PlanOf(const LoadtestFlags& flags, absl::Duration timeout) {
+  CLIENT_RETURN_IF_ERROR(CheckTogether(flags));
+  LoadtestPlan plan;
+  CLIENT_ASSIGN_OR_RETURN(plan.load, LoadOf(flags, timeout));
+  const auto mix = loadtest::RequestMix::Parse(flags.mix);
+  if (!mix.ok()) return FlagError("--mix", mix.status());
+  plan.traffic.mix = *mix;
+  plan.traffic.queries = flags.queries;
+  plan.traffic.append_rows = flags.append_rows;
+  plan.traffic.attention.set_weights(FromWord<v1::WeightsMode>(flags.weights));
+  plan.stores = {.prefix = flags.store_prefix,
+                 .count = static_cast<int>(flags.stores),
+                 .storage = FromWord<v1::ElementType>(flags.storage_type),
+                 .rows = flags.rows,
+                 .keep = flags.keep};
+  plan.key_dim = flags.dim.value_or(flags.key_dim);
+  plan.value_dim = flags.dim.value_or(flags.value_dim);
+  if (flags.find_max) {
+    auto objectives = loadtest::ParseObjectives(flags.slo);
+    if (!objectives.ok()) return FlagError("--slo", objectives.status());
+    plan.objectives = *std::move(objectives);
+  }
+  for (const std::string& text : flags.fail_if) {
+    auto condition = loadtest::Condition::Parse(text);
+    if (!condition.ok()) return FlagError("--fail-if", condition.status());
+    plan.fail_if.push_back(*std::move(condition));
+  }
+  return plan;
+}
+
+std::vector<loadtest::Parameter> ParametersOf(const LoadtestFlags& flags,
+                                              const LoadtestPlan& plan) {
+  const auto seconds = [](absl::Duration time) {
+    return absl::StrCat(absl::ToDoubleSeconds(time));
+  };
+  std::vector<loadtest::Parameter> parameters;
+  const auto add = [&](const char* name, const std::string& value) {
+    parameters.push_back({name, value});
+  };
+  if (flags.find_max) add("slo", flags.slo);
+  if (flags.rate.has_value() || flags.find_max) {
+    if (flags.rate.has_value()) add("rate", absl::StrCat(*flags.rate));
+    add("arrivals", flags.arrivals);
+    add("max_in_flight", absl::StrCat(flags.max_in_flight));
+    add("senders", absl::StrCat(flags.senders));
+  } else {
+    add("concurrency", absl::StrCat(flags.concurrency));
+  }
+  add("ramp_s", seconds(plan.load.ramp));
+  add("warm_up_s", seconds(plan.load.warm_up));
+  add("duration_s", seconds(plan.load.duration));
+  add("timeout_s", seconds(plan.load.timeout));
+  add("connections", absl::StrCat(flags.connections));
+  add("retries", absl::StrCat(flags.retries));
+  add("mix", plan.traffic.mix.ToString());
+  add("queries", absl::StrCat(flags.queries));
+  add("append_rows", absl::StrCat(flags.append_rows));
+  add("weights", flags.weights);
+  if (flags.stores_named.empty()) {
+    add("stores", absl::StrCat(flags.stores));
+    add("rows", absl::StrCat(flags.rows));
+    add("storage_type", flags.storage_type);
+    add("store_prefix", flags.store_prefix);
+  } else {
+    add("store", absl::StrJoin(flags.stores_named, ", "));
+  }
+  add("key_dim", absl::StrCat(plan.key_dim));
+  add("value_dim", absl::StrCat(plan.value_dim));
+  add("seed", absl::StrCat(flags.seed));
+  add("verify", flags.verify ? "true" : "false");
+  return parameters;
+}
+
+}  // namespace softlookup::tool

@@ -1,0 +1,113 @@
+#include "client/loadtest/html_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "tests/client/loadtest/sample_report.h"
+
+namespace softlookup::loadtest {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Why `html` is not well-formed as XML is: every element closed in its order, attributes quoted, no
+// stray < or &. Empty if it is.
+std::string Malformed(const std::string& html) {
+  static const std::regex kTag(
+      "<(/?)([a-zA-Z][a-zA-Z0-9]*)((?: [a-zA-Z0-9:-]+=\"[^\"<]*\")*) ?(/?)>");
+  static const std::regex kText("([^<&]|&(amp|lt|gt|quot);)*");
+  std::vector<std::string> open;
+  std::size_t at = html.find('>') + 1;  // Behind the document type.
+  while (at < html.size()) {
+    const std::size_t tag = std::min(html.find('<', at), html.size());
+    const std::string text = html.substr(at, tag - at);
+    if (text.find('&') != std::string::npos && !std::regex_match(text, kText)) {
+      return "stray & in: " + text;
+    }
+    if (tag == html.size()) break;
+    const std::string element = html.substr(tag, html.find('>', tag) + 1 - tag);
+    std::smatch match;
+    if (!std::regex_match(element, match, kTag)) return "no tag: " + element;
+    if (match[1] == "/") {
+      if (open.empty() || open.back() != match[2]) return "closes what is not open: " + element;
+      open.pop_back();
+    } else if (match[4] != "/") {
+      open.push_back(match[2]);
+    }
+    at = tag + element.size();
+  }
+  return open.empty() ? "" : "left open: " + open.back();
+}
+
+TEST(HtmlReportTest, EveryPageIsWellFormed) {
+  EXPECT_EQ(Malformed(HtmlReport(SampleReport())), "");
+  EXPECT_EQ(Malformed(HtmlReport(FailedReport())), "");
+  EXPECT_EQ(Malformed(HtmlReport(SearchReport())), "");
+  EXPECT_EQ(Malformed(HtmlReport(LoadReport())), "") << "nothing was measured";
+  EXPECT_NE(Malformed("<!DOCTYPE html><p><b></p></b>"), "");
+  EXPECT_NE(Malformed("<!DOCTYPE html><p>a < b</p>"), "");
+}
+
+TEST(HtmlReportTest, APageNeedsNothingElse) {
+  for (const LoadReport& report : {SampleReport(), FailedReport(), SearchReport()}) {
+    EXPECT_THAT(HtmlReport(report),
+                AllOf(Not(HasSubstr("http:")), Not(HasSubstr("https:")), Not(HasSubstr("src=")),
+                      Not(HasSubstr("href=")), Not(HasSubstr("url(")), Not(HasSubstr("@import")),
+                      Not(HasSubstr("<script")), Not(HasSubstr("<link"))));
+  }
+}
+
+TEST(HtmlReportTest, WhatOthersSaidIsTextAndNeverMarkup) {
+  EXPECT_THAT(HtmlReport(FailedReport()),
+              HasSubstr("&lt;script&gt;alert(&quot;&amp;&quot;)&lt;/script&gt;"));
+}
+
+TEST(HtmlReportTest, HasTheFiguresTheChartsAndBothColourSchemes) {
+  const std::string html = HtmlReport(SampleReport());
+  for (const std::string text :
+       {"Latency by percentile", "Latency over time", "Throughput over time", "latency, ms",
+        "calls a second", "time, s", "100 calls/s with a 99th percentile of", ">p99.99<",
+        "127.0.0.1:7471", ">poisson<", "0.25 of 2 cores", "prefers-color-scheme: dark"}) {
+    EXPECT_THAT(html, HasSubstr(text));
+  }
+  EXPECT_THAT(html, AllOf(HasSubstr("Valid"), Not(HasSubstr("Errors and rejections over time"))));
+}
+
+TEST(HtmlReportTest, ShowsAllThatWentWrong) {
+  const std::string html = HtmlReport(FailedReport());
+  for (const std::string text :
+       {"this client was late", "7 calls that were due were not sent", "values are off by 0.5",
+        "p99&gt;20ms: p99 is", "Errors and rejections over time", "not sent",
+        "QUEUE_FULL: come back later", "RESOURCE_EXHAUSTED"}) {
+    EXPECT_THAT(html, HasSubstr(text));
+  }
+  EXPECT_THAT(html, Not(HasSubstr("p50&gt;10s")));
+}
+
+TEST(HtmlReportTest, ALineEndsWhereNothingWasMeasured) {
+  // Two parts of each of the curves over time: before and after second 3.
+  const std::string html = HtmlReport(SampleReport());
+  const std::size_t begin = html.find("Latency over time");
+  const std::string chart = html.substr(begin, html.find("</svg>", begin) - begin);
+  const std::regex path("<path class=\"line");
+  EXPECT_EQ(
+      std::distance(std::sregex_iterator(chart.begin(), chart.end(), path), std::sregex_iterator()),
+      4);
+  EXPECT_THAT(html, Not(HasSubstr("nan")));
+}
+
+TEST(HtmlReportTest, ASearchShowsEveryStep) {
+  const std::string html = HtmlReport(SearchReport());
+  EXPECT_THAT(html, AllOf(HasSubstr("Highest rate that keeps p99=900ms: 100 calls/s"),
+                          HasSubstr("Search for the highest rate"), HasSubstr(">objective<"),
+                          HasSubstr("p99 is 2 s")));
+}
+
+}  // namespace
+}  // namespace softlookup::loadtest

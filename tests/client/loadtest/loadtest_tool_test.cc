@@ -1,0 +1,195 @@
+// `softlookup loadtest` against a server whose answers the test writes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <atomic>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+#include "tests/client/scripted_service.h"
+#include "tests/client/tool/run_tool.h"
+#include "tests/client/tool/temporary_file.h"
+
+namespace softlookup::tool {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+
+class LoadtestToolTest : public ::testing::Test {
+ protected:
+  LoadtestToolTest() {
+    service_.create_store = [this](auto*, const v1::CreateStoreRequest& request, v1::Store* store) {
+      const absl::MutexLock lock(&mutex_);
+      stores_.insert(request.store().name());
+      ++created_;
+      *store = request.store();
+      return create_status_;
+    };
+    service_.delete_store = [this](auto*, const v1::DeleteStoreRequest& request, auto*) {
+      const absl::MutexLock lock(&mutex_);
+      stores_.erase(request.name());
+      return grpc::Status::OK;
+    };
+    service_.append = [](auto*, const v1::AppendRequest& request, v1::AppendResponse* response) {
+      response->set_appended_count(request.keys().rows());
+      return grpc::Status::OK;
+    };
+    // An answer of the right shape, and wrong.
+    service_.lookup = [](auto*, const v1::LookupRequest& request, v1::LookupResponse* response) {
+      response->mutable_values()->set_rows(request.queries().rows());
+      response->mutable_values()->set_cols(3);
+      response->mutable_values()->set_data(std::string(4 * 3 * request.queries().rows(), '\0'));
+      for (std::uint32_t q = 0; q < request.queries().rows(); ++q) {
+        response->add_stats()->set_counted_rows(50);
+      }
+      response->set_row_count(50);
+      return grpc::Status::OK;
+    };
+  }
+
+  // A short test of two stores of 50 rows.
+  Outcome Run(std::vector<std::string> arguments) {
+    const std::vector<std::string> first = {
+        "loadtest", "--warm-up", "0", "--duration",  "0.2", "--stores",      "2", "--rows",
+        "50",       "--key-dim", "4", "--value-dim", "3",   "--concurrency", "2"};
+    arguments.insert(arguments.begin(), first.begin(), first.end());
+    return RunTool(service_.address(), std::move(arguments));
+  }
+
+  absl::Mutex mutex_;
+  std::set<std::string> stores_;
+  int created_ = 0;
+  grpc::Status create_status_;
+  testing::ScriptedService service_;
+};
+
+TEST_F(LoadtestToolTest, PrintsASummaryAndLeavesNoStoreBehind) {
+  const Outcome outcome = Run({});
+  EXPECT_EQ(outcome.error, "");
+  for (const std::string text :
+       {"closed loop, 2 calls in flight, 200 ms measured", "\nlatency   lookup\n", "\np99.99 ",
+        "\nthroughput ", "\nerrors ", "\nrejected ", "\nclient CPU "}) {
+    EXPECT_THAT(outcome.out, HasSubstr(text));
+  }
+  EXPECT_EQ(created_, 2);
+  EXPECT_THAT(stores_, IsEmpty());
+}
+
+TEST_F(LoadtestToolTest, KeptStoresAreNamed) {
+  const Outcome outcome = Run({"--keep", "--store-prefix", "acme/load"});
+  ASSERT_THAT(stores_, SizeIs(2));
+  for (const std::string& store : stores_) {
+    EXPECT_THAT(store, StartsWith("acme/load/"));
+    EXPECT_THAT(outcome.out, HasSubstr(store));
+  }
+}
+
+TEST_F(LoadtestToolTest, AWrongAnswerFailsAVerifiedTest) {
+  EXPECT_EQ(Run({}).exit_code, ExitCode::kOk);
+  const Outcome outcome = Run({"--verify"});
+  EXPECT_EQ(outcome.exit_code, ExitCode::kMissed);
+  EXPECT_THAT(outcome.error, HasSubstr("answers were wrong: values are off by 1 of"));
+  EXPECT_THAT(outcome.out, HasSubstr("\nWRONG: values are off by 1"));
+}
+
+TEST_F(LoadtestToolTest, AConditionThatHoldsHasAnExitCodeOfItsOwn) {
+  EXPECT_EQ(Run({"--fail-if", "errors>0", "--fail-if", "p99>9s"}).exit_code, ExitCode::kOk);
+  const Outcome outcome = Run({"--fail-if", "errors>0", "--fail-if", "p50>1ns"});
+  EXPECT_EQ(outcome.exit_code, ExitCode::kMissed);
+  EXPECT_THAT(outcome.error, StartsWith("--fail-if p50>1ns: p50 is "));
+  EXPECT_THAT(outcome.out, HasSubstr("\nFAILED: p50>1ns: p50 is "));
+}
+
+TEST_F(LoadtestToolTest, JsonAndThePageHaveWhatIsPrinted) {
+  const testing::TemporaryFile page("report.html"), file("report.json");
+  const Outcome outcome = Run({"-o", "json", "--report", page.path(), "--json", file.path()});
+  EXPECT_EQ(outcome.error, "");
+  const json printed = json::parse(outcome.out);
+  EXPECT_GT(printed["calls"]["ok"], 10);
+  EXPECT_EQ(printed["parameters"]["stores"], 2);
+  EXPECT_EQ(printed["parameters"]["concurrency"], 2);
+  std::ifstream written(file.path());
+  EXPECT_EQ(json::parse(written), printed);
+  std::ostringstream html;
+  html << std::ifstream(page.path()).rdbuf();
+  EXPECT_THAT(html.str(), StartsWith("<!DOCTYPE html>"));
+}
+
+TEST_F(LoadtestToolTest, AServerThatOnlyFailsFailsTheTest) {
+  service_.lookup = [](auto*, auto&, auto*) {
+    return grpc::Status(grpc::StatusCode::INTERNAL, "broken");
+  };
+  const Outcome outcome = Run({});
+  EXPECT_EQ(outcome.exit_code, ExitCode::kOther);
+  EXPECT_THAT(outcome.error, HasSubstr("no call ended OK: broken"));
+  EXPECT_THAT(outcome.out, HasSubstr("INTERNAL x "));
+  EXPECT_THAT(stores_, IsEmpty());
+}
+
+TEST_F(LoadtestToolTest, AnInterruptionStillPrintsAndDeletes) {
+  for (const bool while_filling : {true, false}) {
+    // The second one would end the process.
+    std::atomic<bool> raised = false;
+    service_.append = [&](auto*, auto&, auto*) {
+      if (while_filling && !raised.exchange(true)) raise(SIGINT);
+      return grpc::Status::OK;
+    };
+    service_.lookup = [&](auto*, auto&, auto*) {
+      if (!while_filling && !raised.exchange(true)) raise(SIGINT);
+      return grpc::Status::OK;
+    };
+    const Outcome outcome =
+        RunTool(service_.address(),
+                {"loadtest", "--duration", "300", "--warm-up", "0", "--rows", "1", "--rate", "20"});
+    EXPECT_EQ(outcome.exit_code, ExitCode::kOther);
+    EXPECT_THAT(outcome.error, HasSubstr("interrupted"));
+    EXPECT_THAT(stores_, IsEmpty());
+    if (!while_filling) {
+      EXPECT_THAT(outcome.out, HasSubstr("measured (interrupted)"));
+    }
+  }
+}
+
+TEST_F(LoadtestToolTest, AFailureToMakeStoresIsTheServersErrorAndLeavesNone) {
+  create_status_ =
+      testing::DetailedStatus(grpc::StatusCode::RESOURCE_EXHAUSTED, "no memory", "MEMORY_LIMIT");
+  const Outcome outcome = Run({});
+  EXPECT_EQ(outcome.exit_code, ExitCode::kRefused);
+  EXPECT_THAT(outcome.error, HasSubstr("MEMORY_LIMIT"));
+  EXPECT_THAT(stores_, IsEmpty());
+}
+
+TEST_F(LoadtestToolTest, WhatCannotBeMeantIsRefusedBeforeAnythingIsMade) {
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"--mix", "lookups=1"},
+                                             {"--fail-if", "p99>20"},
+                                             {"--find-max"},
+                                             {"--slo", "p99=20ms"},
+                                             {"--find-max", "--slo", "p99"},
+                                             {"--rate", "0"},
+                                             {"--rate", "100"},  // Beside --concurrency.
+                                             {"--ramp", "-1"},
+                                             {"--ramp", "soon"},
+                                             {"--queries", "4097"},
+                                             {"--dim", "8"},  // Beside --key-dim.
+                                             {"--storage-type", "float16"},
+                                             {"--verify-answers", "5"},
+                                             {"--store", "people"}}) {
+    EXPECT_EQ(Run(arguments).exit_code, ExitCode::kUsage) << arguments.front();
+  }
+  EXPECT_EQ(Run({"--report", "/no/such/folder/report.html"}).exit_code, ExitCode::kInput);
+  EXPECT_EQ(created_, 0);
+}
+
+}  // namespace
+}  // namespace softlookup::tool

@@ -1,0 +1,311 @@
+// Runs against a server whose answers the test writes.
+#include "client/loadtest/run_load.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "client/loadtest/find_max.h"
+#include "tests/client/scripted_service.h"
+
+namespace softlookup::loadtest {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::Ge;
+using ::testing::HasSubstr;
+using ::testing::Le;
+using ::testing::Pair;
+using ::testing::StartsWith;
+
+class RunLoadTest : public ::testing::Test {
+ protected:
+  RunLoadTest() {
+    service_.lookup = [](grpc::ServerContext*, const v1::LookupRequest&, v1::LookupResponse*) {
+      return grpc::Status::OK;
+    };
+    service_.append = [](grpc::ServerContext*, const v1::AppendRequest&, v1::AppendResponse*) {
+      return grpc::Status::OK;
+    };
+    options_.arrivals = Arrivals::kConstant;
+    options_.concurrency = 2;
+    options_.duration = absl::Milliseconds(400);
+  }
+
+  LoadResult Run() {
+    if (!connections_.has_value()) {
+      connections_.emplace(*Connections::Open(service_.address(), 2, absl::Seconds(10)));
+    }
+    const Traffic traffic = *Traffic::Make(traffic_options_, RowSource(4, 4, 1), {"a", "b"});
+    return RunLoad(options_, {.connections = &*connections_,
+                              .traffic = &traffic,
+                              .writer_prefix = "w-",
+                              .interrupted = &interrupted_});
+  }
+
+  // Every lookup that comes within a second from `first_calls` on waits until it is over.
+  void StallForASecondAfter(int first_calls) {
+    service_.lookup = [this, first_calls](auto*, const v1::LookupRequest&, v1::LookupResponse*) {
+      if (calls_++ < first_calls) return grpc::Status::OK;
+      absl::Time end;
+      {
+        const absl::MutexLock lock(&mutex_);
+        if (!stall_end_.has_value()) stall_end_ = absl::Now() + absl::Seconds(1);
+        end = *stall_end_;
+      }
+      never_.WaitForNotificationWithDeadline(end);
+      return grpc::Status::OK;
+    };
+  }
+
+  testing::ScriptedService service_;
+  LoadOptions options_;
+  TrafficOptions traffic_options_;
+  std::optional<Connections> connections_;
+  std::atomic<bool> interrupted_ = false;
+  std::atomic<int> calls_ = 0;
+  absl::Notification never_;
+  absl::Mutex mutex_;
+  std::optional<absl::Time> stall_end_;
+};
+
+TEST_F(RunLoadTest, AnOpenLoopSendsEveryCallThatIsDue) {
+  options_.rate = 500;
+  options_.senders = 2;
+  const LoadResult result = Run();
+  const Tally::OfMethod calls = result.tally.sum();
+  EXPECT_EQ(calls.ok(), 200u);
+  EXPECT_EQ(calls.latency.count(), 200u);
+  EXPECT_EQ(calls.errors() + calls.rejected + calls.overflow, 0u);
+  EXPECT_EQ(result.tally.lateness.count(), 200u);
+  EXPECT_DOUBLE_EQ(result.measured_s, 0.4);
+  EXPECT_DOUBLE_EQ(result.offered_rate(), 500);
+  std::uint64_t in_timeline = 0;
+  for (const TimelinePoint& point : result.timeline) in_timeline += point.ok;
+  EXPECT_EQ(in_timeline, 200u);
+}
+
+TEST_F(RunLoadTest, RampAndWarmUpAreNotMeasured) {
+  options_.rate = 500;
+  options_.ramp = absl::Milliseconds(200);
+  options_.warm_up = absl::Milliseconds(100);
+  const LoadResult result = Run();
+  EXPECT_EQ(result.tally.sum().ok(), 200u);
+  EXPECT_EQ(result.tally.all_ok, 300u);
+}
+
+TEST_F(RunLoadTest, AClosedLoopHasSoManyCallsInFlight) {
+  std::atomic<int> running = 0, most = 0;
+  service_.lookup = [&](auto*, const v1::LookupRequest&, v1::LookupResponse*) {
+    const int now = ++running;
+    for (int known = most; now > known && !most.compare_exchange_weak(known, now);) continue;
+    never_.WaitForNotificationWithTimeout(absl::Milliseconds(5));
+    --running;
+    return grpc::Status::OK;
+  };
+  options_.concurrency = 3;
+  const LoadResult result = Run();
+  EXPECT_EQ(most, 3);
+  EXPECT_THAT(result.tally.sum().ok(), AllOf(Ge(10u), Le(3 * 400 / 5 + 3)));
+  EXPECT_GT(result.tally.sum().latency.min(), 0.0045);
+}
+
+TEST_F(RunLoadTest, AStallOfASecondCannotHideFromAnOpenLoop) {
+  StallForASecondAfter(100);
+  options_.rate = 200;
+  options_.duration = absl::Seconds(2);
+  const LatencyHistogram latency = Run().tally.sum().latency;
+  // The 200 calls that were due meanwhile waited 0.5 s on average.
+  EXPECT_EQ(latency.count(), 400u);
+  EXPECT_GT(latency.Percentile(99), 0.9);
+  EXPECT_GT(latency.Percentile(80), 0.3);
+}
+
+TEST_F(RunLoadTest, AStallOfASecondDoesHideFromAClosedLoop) {
+  StallForASecondAfter(100);
+  options_.concurrency = 1;
+  options_.duration = absl::Seconds(2);
+  const LatencyHistogram latency = Run().tally.sum().latency;
+  EXPECT_GT(latency.max(), 0.9);
+  EXPECT_LT(latency.Percentile(99), 0.5);
+}
+
+TEST_F(RunLoadTest, WhatIsDueBeyondTheBoundInFlightIsCountedAsOverflow) {
+  StallForASecondAfter(0);
+  options_.rate = 100;
+  options_.in_flight_max = 10;
+  options_.duration = absl::Milliseconds(500);
+  const LoadResult result = Run();
+  EXPECT_EQ(result.tally.sum().finished(), 10u);
+  EXPECT_EQ(result.tally.sum().overflow, 40u);
+  EXPECT_DOUBLE_EQ(result.offered_rate(), 100);
+  EXPECT_GT(result.tally.sum().latency.min(), 0.4);
+}
+
+TEST_F(RunLoadTest, FailuresAreToldApart) {
+  service_.lookup = [this](auto*, const v1::LookupRequest&, v1::LookupResponse*) -> grpc::Status {
+    switch (calls_++ % 5) {
+      case 0:
+        return {grpc::StatusCode::INTERNAL, "broken"};
+      case 1:
+        return testing::DetailedStatus(grpc::StatusCode::RESOURCE_EXHAUSTED, "full", "QUEUE_FULL");
+      case 2:
+        return testing::DetailedStatus(grpc::StatusCode::UNAVAILABLE, "bye", "SHUTTING_DOWN");
+      case 3:
+        return {grpc::StatusCode::UNAVAILABLE, "who are you"};
+      default:
+        return grpc::Status::OK;
+    }
+  };
+  options_.rate = 500;
+  const LoadResult result = Run();
+  const Tally::OfMethod calls = result.tally.sum();
+  EXPECT_EQ(calls.finished(), 200u);
+  EXPECT_EQ(calls.ok(), 40u);
+  EXPECT_EQ(calls.errors(), 80u);
+  EXPECT_EQ(calls.rejected, 80u);
+  EXPECT_EQ(calls.codes[grpc::StatusCode::INTERNAL], 40u);
+  EXPECT_EQ(calls.latency.count(), 40u);
+  EXPECT_EQ(result.tally.rejection.count(), 80u);
+  EXPECT_EQ(result.messages.at(grpc::StatusCode::RESOURCE_EXHAUSTED), "QUEUE_FULL: full");
+  EXPECT_EQ(result.tally.retries, 0u);
+}
+
+TEST_F(RunLoadTest, ACallThatTimesOutIsAnErrorAndALongLatency) {
+  StallForASecondAfter(0);
+  options_.rate = 100;
+  options_.duration = absl::Milliseconds(100);
+  options_.timeout = absl::Milliseconds(200);
+  const LoadResult result = Run();
+  EXPECT_EQ(result.tally.sum().codes[grpc::StatusCode::DEADLINE_EXCEEDED], 10u);
+  EXPECT_EQ(result.tally.sum().errors(), 10u);
+  EXPECT_GE(result.tally.sum().latency.min(), 0.19);
+}
+
+TEST_F(RunLoadTest, RetriesAreOnlyMadeWhenAskedForAndAppendsAreAppliedOnce) {
+  std::set<std::string> failed;
+  std::map<std::string, std::set<std::uint64_t>> sequences;
+  service_.append = [&](auto*, const v1::AppendRequest& request,
+                        v1::AppendResponse*) -> grpc::Status {
+    const absl::MutexLock lock(&mutex_);
+    sequences[request.writer()].insert(request.sequence());
+    const std::string call = request.writer() + "/" + std::to_string(request.sequence());
+    if (failed.insert(call).second) {
+      return testing::DetailedStatus(grpc::StatusCode::UNAVAILABLE, "later", "SHUTTING_DOWN");
+    }
+    return grpc::Status::OK;
+  };
+  traffic_options_.mix = *RequestMix::Parse("append=1");
+  options_.rate = 100;
+  EXPECT_GE(Run().tally.sum().rejected, 1u);
+  EXPECT_THAT(sequences, ElementsAre(Pair("", ElementsAre(0))));
+  sequences.clear();
+  failed.clear();
+  options_.attempts_max = 3;
+  const LoadResult result = Run();
+  EXPECT_EQ(result.tally.sum().ok(), 40u);
+  EXPECT_EQ(result.tally.retries, 40u);
+  std::size_t count = 0;
+  for (const auto& [writer, numbers] : sequences) {
+    EXPECT_THAT(writer, StartsWith("w-"));
+    count += numbers.size();
+  }
+  EXPECT_EQ(count, 40u);
+}
+
+TEST_F(RunLoadTest, EveryStoreAndMethodIsAsked) {
+  std::map<std::string, int> calls;
+  const auto count = [&](const std::string& what) {
+    const absl::MutexLock lock(&mutex_);
+    ++calls[what];
+    return grpc::Status::OK;
+  };
+  service_.lookup = [&](auto*, const v1::LookupRequest& request, v1::LookupResponse*) {
+    EXPECT_EQ(request.queries().rows(), 3u);
+    EXPECT_EQ(request.queries().data().size(), 3u * 4 * 4);
+    EXPECT_EQ(request.options().weights(), v1::WEIGHTS_MODE_TOP);
+    return count("lookup " + request.store());
+  };
+  service_.append = [&](auto*, const v1::AppendRequest& request, v1::AppendResponse*) {
+    EXPECT_EQ(request.keys().rows(), 2u);
+    EXPECT_EQ(request.values().rows(), 2u);
+    return count("append " + request.store());
+  };
+  traffic_options_.mix = *RequestMix::Parse("lookup=1,append=1");
+  traffic_options_.queries = 3;
+  traffic_options_.append_rows = 2;
+  traffic_options_.attention.set_weights(v1::WEIGHTS_MODE_TOP);
+  options_.rate = 1000;
+  Run();
+  for (const std::string what : {"lookup a", "lookup b", "append a", "append b"}) {
+    EXPECT_GT(calls[what], 50) << what;
+  }
+}
+
+TEST_F(RunLoadTest, AnInterruptionEndsItWithWhatWasMeasured) {
+  service_.lookup = [this](auto*, const v1::LookupRequest&, v1::LookupResponse*) {
+    if (++calls_ == 100) interrupted_ = true;
+    return grpc::Status::OK;
+  };
+  for (const std::optional<double> rate : {std::optional<double>(500), std::optional<double>()}) {
+    calls_ = 0;
+    interrupted_ = false;
+    options_.rate = rate;
+    options_.duration = absl::Minutes(5);
+    const LoadResult result = Run();
+    EXPECT_TRUE(result.interrupted);
+    EXPECT_LT(result.measured_s, 60);
+    EXPECT_GE(result.tally.sum().ok(), 99u);
+    EXPECT_EQ(result.tally.sum().errors(), 0u);
+  }
+}
+
+TEST_F(RunLoadTest, AnInterruptionDoesNotWaitForAServerThatHangs) {
+  service_.lookup = [&](grpc::ServerContext* context, const v1::LookupRequest&,
+                        v1::LookupResponse*) {
+    if (++calls_ == 2) interrupted_ = true;
+    while (!context->IsCancelled()) {
+      never_.WaitForNotificationWithTimeout(absl::Milliseconds(10));
+    }
+    return grpc::Status::OK;
+  };
+  options_.timeout = absl::Minutes(5);
+  options_.duration = absl::Minutes(5);
+  const LoadResult result = Run();
+  EXPECT_EQ(result.tally.all_unfinished, 2u);
+  EXPECT_EQ(result.tally.sum().finished(), 0u);
+}
+
+TEST_F(RunLoadTest, TheSearchEndsAtWhatTheServerHolds) {
+  // Answers take 2 ms, and there is one at a time.
+  service_.lookup = [this](auto*, const v1::LookupRequest&, v1::LookupResponse*) {
+    const absl::MutexLock lock(&mutex_);
+    never_.WaitForNotificationWithTimeout(absl::Milliseconds(2));
+    return grpc::Status::OK;
+  };
+  options_.rate = 50;
+  options_.duration = absl::Milliseconds(300);
+  connections_.emplace(*Connections::Open(service_.address(), 1, absl::Seconds(10)));
+  const Traffic traffic = *Traffic::Make(traffic_options_, RowSource(4, 4, 1), {"a"});
+  const FindMaxResult found = FindMax(
+      options_, {.connections = &*connections_, .traffic = &traffic}, *ParseObjectives("p99=50ms"));
+  ASSERT_TRUE(found.best.has_value());
+  EXPECT_THAT(found.steps[*found.best].rate, AllOf(Ge(10), Le(650)));
+  for (const FindMaxStep& step : found.steps) {
+    if (!step.held) {
+      EXPECT_THAT(step.why, HasSubstr("p99 is"));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace softlookup::loadtest

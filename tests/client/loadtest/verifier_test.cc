@@ -1,0 +1,216 @@
+#include "client/loadtest/verifier.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "client/loadtest/kept_rows.h"
+#include "softlookup/v1/lookup.pb.h"
+
+namespace softlookup::loadtest {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr std::uint32_t kKeyDim = 6;
+constexpr std::uint32_t kValueDim = 3;
+constexpr std::uint32_t kFilled = 1500;
+constexpr std::uint32_t kAppendRows = 4;
+
+FloatMatrix Joined(FloatMatrix a, const FloatMatrix& b) {
+  a.data.insert(a.data.end(), b.data.begin(), b.data.end());
+  a.rows += b.rows;
+  return a;
+}
+
+class VerifierTest : public ::testing::Test {
+ protected:
+  // Two stores of filled rows, and in store 1 the appends of batches 5 and 2.
+  VerifierTest() {
+    stores_.filled_rows = kFilled;
+    stores_.queries = 3;
+    stores_.append_rows = kAppendRows;
+    appends_ = {{.store = 1,
+                 .content = 2,
+                 .first_position = kFilled + kAppendRows,
+                 .row_count = kAppendRows},
+                {.store = 1, .content = 5, .first_position = kFilled, .row_count = kAppendRows}};
+  }
+
+  RowSource::Rows RowsOf(std::uint32_t store) const {
+    RowSource::Rows rows = source_.FilledRows(store, 0, kFilled);
+    if (store == 1) {
+      for (const std::uint32_t batch : {5, 2}) {
+        const RowSource::Rows appended = source_.AppendedRows(batch, kAppendRows);
+        rows = {Joined(rows.keys, appended.keys), Joined(rows.values, appended.values)};
+      }
+    }
+    RoundAsKept(stores_.storage, &rows.keys);
+    RoundAsKept(stores_.storage, &rows.values);
+    return rows;
+  }
+
+  // What a right server answers, by the definition.
+  v1::LookupResponse RightAnswer(std::uint32_t store, std::uint32_t content,
+                                 std::uint64_t row_count) const {
+    const RowSource::Rows rows = RowsOf(store);
+    const FloatMatrix queries = source_.Queries(content, stores_.queries);
+    v1::LookupResponse response;
+    response.set_row_count(row_count);
+    response.mutable_values()->set_rows(queries.rows);
+    response.mutable_values()->set_cols(kValueDim);
+    std::vector<float> values;
+    for (std::uint32_t q = 0; q < queries.rows; ++q) {
+      std::vector<double> weights;
+      double sum = 0;
+      for (std::uint32_t r = 0; r < row_count; ++r) {
+        double dot = 0;
+        for (std::uint32_t i = 0; i < kKeyDim; ++i) {
+          dot += double{queries.Row(q)[i]} * rows.keys.Row(r)[i];
+        }
+        weights.push_back(std::exp(dot / std::sqrt(double{kKeyDim})));
+        sum += weights.back();
+      }
+      for (std::uint32_t i = 0; i < kValueDim; ++i) {
+        double component = 0;
+        for (std::uint32_t r = 0; r < row_count; ++r) {
+          component += weights[r] / sum * rows.values.Row(r)[i];
+        }
+        values.push_back(static_cast<float>(component));
+      }
+      v1::QueryStats* const stats = response.add_stats();
+      stats->set_log_sum_exp(std::log(sum));
+      stats->set_counted_rows(row_count);
+      v1::QueryWeights* const listed = response.add_weights();
+      for (const std::uint64_t position : {std::uint64_t{7}, row_count - 1}) {
+        listed->add_positions(position);
+        listed->add_weights(weights[position] / sum);
+      }
+      listed->set_remaining_weight(1 - listed->weights(0) - listed->weights(1));
+    }
+    response.mutable_values()->set_data(values.data(), values.size() * sizeof(float));
+    return response;
+  }
+
+  Evidence::Answer AnswerOf(std::uint32_t store, std::uint32_t content,
+                            const v1::LookupResponse& response) const {
+    const grpc::Slice slice(response.SerializeAsString());
+    return {.store = store, .content = content, .bytes = grpc::ByteBuffer(&slice, 1)};
+  }
+
+  Verification Check(const std::vector<Evidence::Answer>& answers) const {
+    return Verify(source_, stores_, answers, appends_);
+  }
+
+  // What is found wrong with the right answer after `spoil`.
+  std::string FoundWrong(const std::function<void(v1::LookupResponse*)>& spoil) const {
+    v1::LookupResponse response = RightAnswer(0, 1, kFilled);
+    spoil(&response);
+    const Verification found = Check({AnswerOf(0, 1, response)});
+    EXPECT_EQ(found.answers, 1);
+    EXPECT_EQ(found.wrong, 1);
+    return found.first_wrong;
+  }
+
+  const RowSource source_{kKeyDim, kValueDim, 42};
+  VerifiedStores stores_;
+  std::vector<Evidence::Append> appends_;
+};
+
+TEST_F(VerifierTest, RightAnswersPassAsOfEveryAppendAndInEveryStorageType) {
+  for (const auto storage :
+       {v1::ELEMENT_TYPE_FLOAT32, v1::ELEMENT_TYPE_BFLOAT16, v1::ELEMENT_TYPE_INT8}) {
+    stores_.storage = storage;
+    std::vector<Evidence::Answer> answers = {AnswerOf(0, 3, RightAnswer(0, 3, kFilled))};
+    for (const std::uint32_t appended : {0u, kAppendRows, 2 * kAppendRows}) {
+      answers.push_back(AnswerOf(1, appended, RightAnswer(1, appended, kFilled + appended)));
+    }
+    const Verification found = Check(answers);
+    EXPECT_EQ(found.answers, 4);
+    EXPECT_EQ(found.wrong, 0) << found.first_wrong;
+    EXPECT_EQ(found.unchecked, 0);
+    EXPECT_LT(found.error_max, 1e-6);
+  }
+}
+
+TEST_F(VerifierTest, RowsThatAreKeptOtherwiseAreNoticed) {
+  const auto answer = AnswerOf(0, 3, RightAnswer(0, 3, kFilled));
+  stores_.storage = v1::ELEMENT_TYPE_BFLOAT16;
+  EXPECT_EQ(Check({answer}).wrong, 1);
+}
+
+TEST_F(VerifierTest, EveryPartOfAnAnswerIsChecked) {
+  EXPECT_THAT(FoundWrong([](v1::LookupResponse* response) {
+                // All queries: the checks are of some.
+                auto values = *FloatMatrix::FromProto(response->values());
+                for (float& value : values.data) value *= 1.0001f;
+                response->mutable_values()->set_data(values.data.data(), 4 * values.data.size());
+              }),
+              HasSubstr("values are off by "));
+  EXPECT_THAT(FoundWrong([](v1::LookupResponse* response) {
+                for (auto& stats : *response->mutable_stats()) {
+                  stats.set_log_sum_exp(stats.log_sum_exp() + 1e-3);
+                }
+              }),
+              HasSubstr("log_sum_exp"));
+  EXPECT_THAT(FoundWrong([](v1::LookupResponse* response) {
+                for (auto& stats : *response->mutable_stats()) stats.set_counted_rows(1499);
+              }),
+              HasSubstr("1499 rows counted, not 1500"));
+  EXPECT_THAT(FoundWrong([](v1::LookupResponse* response) {
+                for (auto& weights : *response->mutable_weights()) {
+                  weights.set_weights(1, weights.weights(1) * 2);
+                }
+              }),
+              HasSubstr("the weight of row 1499"));
+  EXPECT_THAT(FoundWrong([](v1::LookupResponse* response) {
+                for (auto& weights : *response->mutable_weights()) {
+                  weights.set_remaining_weight(0);
+                }
+              }),
+              HasSubstr("the weights' sum"));
+  EXPECT_THAT(FoundWrong([](v1::LookupResponse* response) { response->clear_values(); }),
+              HasSubstr("shape"));
+  EXPECT_THAT(FoundWrong([](v1::LookupResponse* response) { response->set_row_count(10); }),
+              HasSubstr("saw 10 rows of 1500"));
+}
+
+TEST_F(VerifierTest, ValuesOfAnotherSnapshotAreWrong) {
+  v1::LookupResponse response = RightAnswer(1, 1, kFilled + kAppendRows);
+  response.set_row_count(kFilled + 2 * kAppendRows);
+  for (auto& stats : *response.mutable_stats()) stats.set_counted_rows(response.row_count());
+  EXPECT_EQ(Check({AnswerOf(1, 1, response)}).wrong, 1);
+}
+
+TEST_F(VerifierTest, BeyondAnAppendWhoseAnswerDidNotComeNothingIsChecked) {
+  appends_.pop_back();
+  const std::vector<Evidence::Answer> answers = {
+      AnswerOf(1, 1, RightAnswer(1, 1, kFilled)),
+      AnswerOf(1, 1, RightAnswer(1, 1, kFilled + 2 * kAppendRows))};
+  const Verification found = Check(answers);
+  EXPECT_EQ(found.answers, 1);
+  EXPECT_EQ(found.wrong, 0) << found.first_wrong;
+  EXPECT_EQ(found.unchecked, 1);
+}
+
+TEST(KeptRowsTest, RoundsAsTheStoreDoes) {
+  // Ties to even: 1 + 2^-8 lies between 1 and 1 + 2^-7.
+  FloatMatrix rows{.rows = 2, .cols = 2, .data = {1 + 0x1p-8f, 1 + 0x1.8p-7f, -3, 0.1f}};
+  FloatMatrix bfloat16 = rows;
+  RoundAsKept(v1::ELEMENT_TYPE_BFLOAT16, &bfloat16);
+  EXPECT_THAT(bfloat16.data, ElementsAre(1, 1 + 0x1p-6f, -3, 0.10009765625f));
+  FloatMatrix int8{.rows = 2, .cols = 2, .data = {127, 12.4f, -63.5f, 0.3f}};
+  RoundAsKept(v1::ELEMENT_TYPE_INT8, &int8);
+  EXPECT_THAT(int8.data, ElementsAre(127, 12, -63.5f, 0.5f));
+  FloatMatrix float32 = rows;
+  RoundAsKept(v1::ELEMENT_TYPE_FLOAT32, &float32);
+  EXPECT_EQ(float32.data, rows.data);
+}
+
+}  // namespace
+}  // namespace softlookup::loadtest
