@@ -17,6 +17,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
+#include "server/listening.h"
 
 namespace softlookup::server {
 namespace {
@@ -24,9 +25,6 @@ namespace {
 // From its first byte to the last of its answer; the same for all, so that the oldest ends first.
 constexpr absl::Duration kConnectionTime = absl::Seconds(2);
 constexpr std::size_t kConnectionsMax = 128;
-constexpr int kAcceptsAtOnce = 32;
-// Before the next try to accept a connection when there was no descriptor for it.
-constexpr absl::Duration kPause = absl::Milliseconds(100);
 constexpr std::size_t kRequestBytesMax = 8192;
 
 // The request line and the headers end with a blank line.
@@ -55,14 +53,6 @@ FileDescriptor ListenOn(const addrinfo& address) {
     return FileDescriptor();
   }
   return socket;
-}
-
-int PortOf(int socket) {
-  sockaddr_storage address{};
-  socklen_t bytes = sizeof(address);
-  getsockname(socket, reinterpret_cast<sockaddr*>(&address), &bytes);
-  // Both families have it at the same place.
-  return ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
 }
 
 bool WouldWait() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
@@ -108,7 +98,7 @@ void AdminHttp::Serve() {
       fds.push_back({connection.socket.get(),
                      static_cast<short>(connection.answer.empty() ? POLLIN : POLLOUT), 0});
     }
-    absl::Duration timeout = pause ? kPause : absl::Hours(1);
+    absl::Duration timeout = pause ? kAcceptPause : absl::Hours(1);
     if (!connections.empty()) timeout = std::min(timeout, connections.front().end - absl::Now());
     timeout = std::max(timeout, absl::ZeroDuration());
     if (poll(fds.data(), fds.size(), static_cast<int>(absl::ToInt64Milliseconds(timeout)) + 1) <

@@ -16,13 +16,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "server/listening.h"
 
 namespace softlookup::server {
 namespace {
 
-constexpr int kAcceptsAtOnce = 64;
-// Before the next try to accept a connection when there was no descriptor for it.
-constexpr absl::Duration kPause = absl::Milliseconds(100);
 // Between two looks at which connections are still open.
 constexpr absl::Duration kCountInterval = absl::Milliseconds(50);
 // Descriptors for the log, HTTP and the rest, at least where there are twice as many.
@@ -30,14 +28,6 @@ constexpr rlim_t kOtherDescriptors = 128;
 
 void SetOption(int socket, int level, int option, int value) {
   setsockopt(socket, level, option, &value, sizeof(value));
-}
-
-int PortOf(int socket) {
-  sockaddr_storage address{};
-  socklen_t bytes = sizeof(address);
-  getsockname(socket, reinterpret_cast<sockaddr*>(&address), &bytes);
-  // Both families have it at the same place.
-  return ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
 }
 
 FileDescriptor ListenOn(addrinfo& address, int port) {
@@ -116,7 +106,7 @@ void ConnectionListener::Run() {
     for (const FileDescriptor& listener : listeners_) {
       fds.push_back({pause ? -1 : listener.get(), POLLIN, 0});
     }
-    const int timeout = pause ? static_cast<int>(absl::ToInt64Milliseconds(kPause)) : -1;
+    const int timeout = pause ? static_cast<int>(absl::ToInt64Milliseconds(kAcceptPause)) : -1;
     if (poll(fds.data(), fds.size(), timeout) < 0) continue;
     if (fds[0].revents != 0) return;
     pause = false;

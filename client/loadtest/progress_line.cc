@@ -11,7 +11,7 @@
 namespace softlookup::loadtest {
 namespace {
 
-const char* NameOf(Progress::Phase phase) {
+const char* PhaseName(Progress::Phase phase) {
   switch (phase) {
     case Progress::Phase::kRamp:
       return "ramp";
@@ -28,7 +28,7 @@ const char* NameOf(Progress::Phase phase) {
 }  // namespace
 
 std::string ProgressText(const Progress& progress) {
-  std::string text = NameOf(progress.phase);
+  std::string text = PhaseName(progress.phase);
   if (progress.phase_s > 0) {
     absl::StrAppendFormat(&text, progress.phase_s < 10 ? " %.1f/%.3g s" : " %.0f/%.3g s",
                           progress.elapsed_s, progress.phase_s);

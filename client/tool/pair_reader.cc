@@ -86,9 +86,9 @@ class OneFile : public PairReader {
   std::vector<float> both_;
 };
 
-class Words : public PairReader {
+class WordPairs : public PairReader {
  public:
-  Words(ByteSource source, const v1::Store& store)
+  WordPairs(ByteSource source, const v1::Store& store)
       : source_(std::move(source)), keys_(store.key_dim()), values_(store.value_dim()) {}
 
   absl::StatusOr<std::uint32_t> Read(std::uint32_t rows_max, FloatMatrix* keys,
@@ -126,7 +126,7 @@ absl::StatusOr<std::unique_ptr<PairReader>> OpenPairs(const PairInput& input,
                                                       const v1::Store& store) {
   if (!input.words.empty()) {
     CLIENT_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(input.words));
-    return std::make_unique<Words>(std::move(source), store);
+    return std::make_unique<WordPairs>(std::move(source), store);
   }
   const auto dim_name = [&](const char* dim) { return absl::StrCat(dim, " of ", store.name()); };
   if (!input.rows.empty()) {
