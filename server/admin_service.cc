@@ -5,6 +5,7 @@
 
 #include "core/base/status_macros.h"
 #include "server/codec.h"
+#include "server/status.h"
 #include "server/unary_call.h"
 
 namespace softlookup::server {
@@ -13,7 +14,8 @@ grpc::ServerUnaryReactor* AdminService::CreateBackup(grpc::CallbackServerContext
                                                      const admin::v1::CreateBackupRequest* request,
                                                      admin::v1::Backup* response) {
   auto* call = new UnaryCall(calls_, {Method::kCreateBackup, *context});
-  const absl::Status status = CheckMessageBytes(*request, engine_.limits().message_bytes_max);
+  absl::Status status = CheckMessageBytes(*request, engine_.limits().message_bytes_max);
+  if (status.ok() && calls_.is_draining()) status = ShuttingDown();
   if (!status.ok()) {
     call->Answer(status);
     return call;

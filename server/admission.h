@@ -1,6 +1,7 @@
 #ifndef SOFTLOOKUP_SERVER_ADMISSION_H_
 #define SOFTLOOKUP_SERVER_ADMISSION_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -12,12 +13,16 @@
 // What is to know of a request before its matrices are decoded.
 namespace softlookup::server {
 
-inline std::int64_t RowsOf(const v1::AppendRequest& request) {
-  return request.has_inputs() ? request.inputs().rows() : request.keys().rows();
+// At most as many as are allowed: more is refused, whatever the request says of itself.
+inline std::int64_t RowsOf(const v1::AppendRequest& request, const Limits& limits) {
+  const std::int64_t rows = request.has_inputs() ? request.inputs().rows() : request.keys().rows();
+  return std::min(rows, limits.rows_per_append_max);
 }
 
-inline std::int64_t QueriesOf(const v1::LookupRequest& request) {
-  return request.has_inputs() ? request.inputs().rows() : request.queries().rows();
+inline std::int64_t QueriesOf(const v1::LookupRequest& request, const Limits& limits) {
+  const std::int64_t queries =
+      request.has_inputs() ? request.inputs().rows() : request.queries().rows();
+  return std::min(queries, limits.queries_per_lookup_max);
 }
 
 // QUEUE_FULL if the lookup, of `store`, would be refused with that. One that does not go over all
@@ -27,7 +32,8 @@ inline absl::Status CheckRoom(Engine& engine, const std::string& store,
   const bool over_all_rows =
       !request.has_filter() && request.min_revision() == 0 &&
       (request.source() == v1::SOURCE_UNSPECIFIED || request.source() == v1::SOURCE_ROWS);
-  return over_all_rows ? engine.CheckRoom(store, QueriesOf(request)) : absl::OkStatus();
+  return over_all_rows ? engine.CheckRoom(store, QueriesOf(request, engine.limits()))
+                       : absl::OkStatus();
 }
 
 }  // namespace softlookup::server

@@ -40,7 +40,7 @@ absl::Status AppendStream::Apply(SteadyTime begin) {
   }
   SOFTLOOKUP_RETURN_IF_ERROR(CheckMessageBytes(request_, engine_.limits().message_bytes_max));
   const std::string& store = request_.store().empty() ? store_ : request_.store();
-  SOFTLOOKUP_RETURN_IF_ERROR(tenants_.Admit(store, RowsOf(request_)));
+  SOFTLOOKUP_RETURN_IF_ERROR(tenants_.Admit(store, RowsOf(request_, engine_.limits())));
   DecodedAppend decoded;
   SOFTLOOKUP_RETURN_IF_ERROR(DecodeAppend(request_, store_, decoded));
   if (store_.empty()) store_ = request_.store();

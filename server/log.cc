@@ -4,12 +4,16 @@
 #include <spdlog/sinks/stdout_sinks.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "server/log_limiter.h"
 
 namespace softlookup::server {
 namespace {
@@ -81,7 +85,13 @@ void WriteMessageOfGrpc(gpr_log_func_args* args) {
   const auto level = args->severity == GPR_LOG_SEVERITY_ERROR  ? spdlog::level::err
                      : args->severity == GPR_LOG_SEVERITY_INFO ? spdlog::level::info
                                                                : spdlog::level::debug;
-  Log(level, args->message, {{"source", "grpc"}});
+  // What clients send makes lines, too.
+  static LogLimiter lines(10);
+  const std::optional<std::int64_t> left_out = lines.Admit(absl::Now());
+  if (!left_out) return;
+  ordered_json fields = {{"error", args->message}};
+  if (*left_out > 0) fields["left_out"] = *left_out;
+  Log(level, "gRPC", std::move(fields));
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ void LookupStream::Look(Slot& slot) {
   slot.begin = std::chrono::steady_clock::now();
   absl::Status status = CheckMessageBytes(slot.request, engine_.limits().message_bytes_max);
   const std::string& store = slot.request.store().empty() ? store_ : slot.request.store();
-  if (status.ok()) status = tenants_.Admit(store, QueriesOf(slot.request));
+  if (status.ok()) status = tenants_.Admit(store, QueriesOf(slot.request, engine_.limits()));
   if (status.ok()) status = CheckRoom(engine_, store, slot.request);
   if (status.ok()) status = DecodeLookup(slot.request, store_, slot.decoded);
   if (store_.empty()) store_ = slot.request.store();
@@ -61,10 +61,10 @@ void LookupStream::Answer(Slot& slot, absl::StatusOr<LookupResult> result) {
     *slot.response.mutable_error() = ToLookupError(status);
   }
   call_.observer().OnLookup(call_.info(), slot.begin, status,
-                             {.request = slot.request,
-                              .store = slot.store,
-                              .result = result.ok() ? &*result : nullptr,
-                              .report = slot.report});
+                            {.request = slot.request,
+                             .store = slot.store,
+                             .result = result.ok() ? &*result : nullptr,
+                             .report = slot.report});
   // A response may wait for long; nothing looks at its request any more.
   slot.request = {};
   slot.decoded = {};

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <array>
@@ -13,18 +14,16 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
 
 namespace softlookup::server {
 namespace {
 
-// The boot's time as the kernel knows it, to the second.
+// Not from /proc/stat, which a service that sees only processes does not have.
 absl::Time BootTime() {
-  std::ifstream file("/proc/stat");
-  std::int64_t seconds = 0;
-  for (std::string word; file >> word;) {
-    if (word == "btime" && file >> seconds) break;
-  }
-  return absl::FromUnixSeconds(seconds);
+  timespec since{};
+  clock_gettime(CLOCK_BOOTTIME, &since);
+  return absl::Now() - absl::DurationFromTimespec(since);
 }
 
 absl::Time StartTime() {

@@ -234,7 +234,7 @@ absl::Status SoftLookupService::StartAppend(const grpc::CallbackServerContext& c
                                             const v1::AppendRequest& request,
                                             v1::AppendResponse& response, UnaryCall& reactor) {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckMessageBytes(request, engine_.limits().message_bytes_max));
-  SOFTLOOKUP_RETURN_IF_ERROR(Admit(request.store(), RowsOf(request)));
+  SOFTLOOKUP_RETURN_IF_ERROR(Admit(request.store(), RowsOf(request, engine_.limits())));
   DecodedAppend decoded;
   SOFTLOOKUP_RETURN_IF_ERROR(DecodeAppend(request, kNoStore, decoded));
   decoded.request.deadline = DeadlineOf(context);
@@ -298,7 +298,7 @@ grpc::ServerUnaryReactor* SoftLookupService::Lookup(grpc::CallbackServerContext*
   const std::int64_t bytes_max = engine_.limits().message_bytes_max;
   const auto lookup = std::make_shared<UnaryLookup>();
   absl::Status status = CheckMessageBytes(*request, bytes_max);
-  if (status.ok()) status = Admit(request->store(), QueriesOf(*request));
+  if (status.ok()) status = Admit(request->store(), QueriesOf(*request, engine_.limits()));
   if (status.ok()) status = CheckRoom(engine_, request->store(), *request);
   if (status.ok()) status = DecodeLookup(*request, kNoStore, lookup->decoded);
   if (!status.ok()) {
@@ -327,6 +327,7 @@ grpc::ServerUnaryReactor* SoftLookupService::Attend(grpc::CallbackServerContext*
   const std::int64_t bytes_max = engine_.limits().message_bytes_max;
   const auto decoded = std::make_shared<DecodedAttend>();
   absl::Status status = CheckMessageBytes(*request, bytes_max);
+  if (status.ok() && calls_.is_draining()) status = ShuttingDown();
   if (status.ok()) status = DecodeAttend(*request, *decoded);
   if (!status.ok()) {
     call->Answer(status);

@@ -59,9 +59,7 @@ absl::Status TenantLimits::Admit(absl::string_view store, std::int64_t rows, abs
   if (rows_wait > absl::ZeroDuration()) {
     return Exceeded("rows", tenant, rates_.rows_per_second, rows_wait);
   }
-  if (rates_.requests_per_second > 0) {
-    left.requests -= std::min(1.0, 1 / rates_.requests_per_second);
-  }
+  if (rates_.requests_per_second > 0) left.requests -= 1 / rates_.requests_per_second;
   if (rates_.rows_per_second > 0) left.rows -= row_count / rates_.rows_per_second;
   return absl::OkStatus();
 }

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "server/call.h"
 #include "server/codec.h"
+#include "server/status.h"
 #include "softlookup/engine.h"
 
 namespace softlookup::server {
@@ -33,6 +34,7 @@ grpc::ServerUnaryReactor* AnswerNow(CallTracker& calls, const CallInfo& info, co
                                     const Work& work) {
   auto* reactor = new UnaryCall(calls, info);
   absl::Status status = CheckMessageBytes(request, engine.limits().message_bytes_max);
+  if (status.ok() && calls.is_draining()) status = ShuttingDown();
   if (status.ok()) status = work();
   reactor->Answer(status);
   return reactor;

@@ -74,7 +74,8 @@ absl::Status Wrong(std::string_view text, absl::string_view what) {
 absl::StatusOr<Condition> Condition::Parse(std::string_view text) {
   const std::size_t at = text.find_first_of("<>=");
   if (at == std::string_view::npos) {
-    return Wrong(text, "is no condition such as p99>20ms, errors>0 or rate<1000");
+    return Wrong(
+        text, "is no condition such as 'p99>20ms', in quotes: the shell takes < and > for itself");
   }
   const bool two = at + 1 < text.size() && text[at + 1] == '=';
   Condition condition;

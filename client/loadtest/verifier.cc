@@ -83,6 +83,10 @@ double ValuesError(const Check& check) {
 
 std::string CheckWeights(const Check& check, double tolerance) {
   const v1::QueryWeights& weights = check.weights;
+  if (weights.weights_size() != weights.positions_size()) {
+    return absl::StrCat(weights.weights_size(), " weights for ", weights.positions_size(),
+                        " positions");
+  }
   const double lse = check.expected.log_sum_exp();
   const double largest = std::exp(check.expected.logit_max - lse);
   for (int i = 0; i < std::min(kListedMax, weights.positions_size()); ++i) {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
@@ -69,11 +70,15 @@ class Loadtest {
     CLIENT_RETURN_IF_ERROR(CheckWritable(flags_.json));
     CLIENT_RETURN_IF_ERROR(CheckWritable(flags_.report));
     CLIENT_ASSIGN_OR_RETURN(Client client, session_.Connect());
-    CLIENT_RETURN_IF_ERROR(FindStores(&client));
+    client_.emplace(std::move(client));
+    CLIENT_RETURN_IF_ERROR(FindStores(&*client_));
     CLIENT_RETURN_IF_ERROR(Measure());
+    line_.Clear();
+    // First: deleting takes long where the server is gone.
+    const absl::Status written = WriteReports();
     const absl::Status deleted = DeleteStores();
     line_.Clear();
-    CLIENT_RETURN_IF_ERROR(WriteReports());
+    CLIENT_RETURN_IF_ERROR(written);
     CLIENT_RETURN_IF_ERROR(Verdict());
     return deleted;
   }
@@ -200,7 +205,10 @@ class Loadtest {
     if (report_.has_search() && !report_.search.best.has_value()) {
       return MissedError(absl::StrCat("no rate was found that keeps ", report_.objectives));
     }
-    if (report_.result.tally.all_ok == 0) return NoneOk();
+    if (report_.result.tally.sum().ok() == 0) return NoneOk();
+    if (report_.verification.has_value() && report_.verification->answers == 0) {
+      return MissedError("--verify: no answer could be checked");
+    }
     const std::vector<std::string> invalid = report_.invalid();
     if (!invalid.empty()) return InvalidFiguresError(absl::StrCat("invalid: ", invalid.front()));
     for (const loadtest::Condition& condition : report_.failed()) {
@@ -223,6 +231,7 @@ class Loadtest {
   const InterruptGuard guard_;
   loadtest::ProgressLine line_;
   std::vector<std::string> names_;
+  std::optional<Client> client_;  // Before the stores, which it deletes in the end.
   std::unique_ptr<loadtest::TestStores> own_stores_;
   LoadReport report_;
 };

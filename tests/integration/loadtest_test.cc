@@ -120,6 +120,21 @@ TEST_F(LoadtestTest, TheHighestRateIsFoundByStepsThatAreShown) {
   EXPECT_THAT(none.err, HasSubstr("no rate was found"));
 }
 
+TEST_F(LoadtestTest, RequestsThatCannotBeMadeLeaveNoStores) {
+  const CommandResult result =
+      RunCommand({ToolBinary(), "--server", server_.grpc_address(), "loadtest", "--queries", "4096",
+                  "--dim", "8192", "--rows", "10", "--duration", "0.1"});
+  EXPECT_THAT(result.exit_code, AnyOf(2, 4)) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("softlookup: "));
+  EXPECT_THAT(*client_.ListStores(), ::testing::IsEmpty());
+}
+
+TEST_F(LoadtestTest, NothingVerifiedIsAFailure) {
+  const CommandResult result = Run({"--concurrency", "2", "--mix", "append=1", "--verify"});
+  EXPECT_EQ(result.exit_code, kMissed);
+  EXPECT_THAT(result.err, HasSubstr("no answer could be checked"));
+}
+
 TEST_F(LoadtestTest, AServerThatIsNotThereIsUnavailable) {
   const CommandResult result = RunCommand(
       {ToolBinary(), "--server", "127.0.0.1:1", "--timeout", "1", "loadtest", "--duration", "1"});

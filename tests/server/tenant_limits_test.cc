@@ -49,6 +49,15 @@ TEST_F(TenantLimitsTest, ASecondsRequestsAreABurstAndThenComeEvenly) {
   EXPECT_EQ(CountAdmitted(limits, "acme/users"), 10) << "no more than a second is saved up";
 }
 
+TEST_F(TenantLimitsTest, ARateMayBeLessThanOneASecond) {
+  TenantLimits limits({.requests_per_second = 0.1});
+  EXPECT_EQ(CountAdmitted(limits, "acme/users"), 1);
+  now_ += absl::Seconds(9.9);
+  EXPECT_EQ(CountAdmitted(limits, "acme/users"), 0);
+  now_ += absl::Seconds(0.2);
+  EXPECT_EQ(CountAdmitted(limits, "acme/users"), 1);
+}
+
 TEST_F(TenantLimitsTest, ANameWithoutASlashIsATenant) {
   TenantLimits limits({.requests_per_second = 5});
   EXPECT_EQ(CountAdmitted(limits, "users"), 5);
