@@ -108,12 +108,12 @@ TEST_F(LoadtestTest, TheHighestRateIsFoundByStepsThatAreShown) {
                                          "loadtest", "--find-max", "--slo"});
     return RunCommand(arguments);
   };
-  const CommandResult result = search({"p99=100ms", "--duration", "0.15", "--warm-up", "0.05",
-                                       "--rows", "20000", "--queries", "64"});
+  const CommandResult result = search(
+      {"p99=1s", "--duration", "0.15", "--warm-up", "0.05", "--rows", "20000", "--queries", "64"});
   EXPECT_THAT(result.exit_code, AnyOf(kOk, kInvalid)) << result.err;
   EXPECT_THAT(result.out, HasSubstr("held"));
   EXPECT_THAT(result.out, HasSubstr("missed: "));
-  EXPECT_THAT(result.out, HasSubstr("highest rate that keeps p99=100ms: "));
+  EXPECT_THAT(result.out, HasSubstr("highest rate that keeps p99=1s: "));
   const CommandResult none =
       search({"p99=1us", "--duration", "0.05", "--warm-up", "0", "--rate", "8", "--rows", "10"});
   EXPECT_EQ(none.exit_code, kMissed);

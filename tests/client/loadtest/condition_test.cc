@@ -85,9 +85,10 @@ TEST(ConditionTest, SaysWhatItFound) {
 
 TEST(ConditionTest, WhatIsNoConditionIsRefusedWithWhatWouldBe) {
   for (const auto& [text, reason] :
-       {std::pair("p99", "such as p99>20ms"), std::pair("p99>20", "a time such as 20ms"),
-        std::pair("p101>1ms", "no figure \"p101\""), std::pair("p>1ms", "no figure"),
-        std::pair("pinf>1ms", "no figure"), std::pair("latency>1ms", "no figure \"latency\""),
+       {std::pair("p99", "such as 'p99>20ms', in quotes"),
+        std::pair("p99>20", "a time such as 20ms"), std::pair("p101>1ms", "no figure \"p101\""),
+        std::pair("p>1ms", "no figure"), std::pair("pinf>1ms", "no figure"),
+        std::pair("latency>1ms", "no figure \"latency\""),
         std::pair("append.errors>1", "no figure"), std::pair("errors>many", "a number"),
         std::pair("errors>", "a number"), std::pair("rate<5%", "a number"),
         std::pair("errors>-1", "at least 0"), std::pair("p99>-1ms", "a time"),
