@@ -155,7 +155,8 @@ class ScrapeTest(unittest.TestCase):
 
         def all_show_something():
             for where, query in list(empty.items()):
-                if self.ask("query", query=query)["result"]:
+                answer = self.ask("query", query=query)  # None while Prometheus is not ready.
+                if answer and answer["result"]:
                     del empty[where]
             return not empty or self.use_the_server()
 

@@ -171,7 +171,7 @@ const Setting kSettings[] = {
      [](const Flags& flags) { return absl::StrCat(flags.limits.waiting_lookups_max); }},
     {"max-waiting-work",
      "SOFTLOOKUP_MAX_WAITING_WORK",
-     {"10", "0", "2.5", "100"},
+     {"100", "0", "2.5", "10"},
      [](const Flags& flags) { return absl::StrCat(flags.waiting_work_ms); }},
     {"max-connections",
      "SOFTLOOKUP_MAX_CONNECTIONS",
@@ -253,7 +253,7 @@ TEST_F(FlagsTest, TheMemoryLimitTakesUnitsWhereverItStands) {
 }
 
 TEST_F(FlagsTest, TheWaitOfLookupsIsGivenInMilliseconds) {
-  EXPECT_EQ(Parse({}).flags.limits.lookup_wait_max, absl::Milliseconds(10));
+  EXPECT_EQ(Parse({}).flags.limits.lookup_wait_max, absl::Milliseconds(100));
   EXPECT_EQ(Parse({"--max-waiting-work=2.5"}).flags.limits.lookup_wait_max,
             absl::Microseconds(2500));
 }
