@@ -30,8 +30,8 @@ const char* PhaseName(Progress::Phase phase) {
 std::string ProgressText(const Progress& progress) {
   std::string text = PhaseName(progress.phase);
   if (progress.phase_s > 0) {
-    absl::StrAppendFormat(&text, progress.phase_s < 10 ? " %.1f/%.3g s" : " %.0f/%.3g s",
-                          progress.elapsed_s, progress.phase_s);
+    absl::StrAppendFormat(&text, " %.*f/%.3g s", progress.phase_s < 10 ? 1 : 0, progress.elapsed_s,
+                          progress.phase_s);
   }
   absl::StrAppend(&text, "  ", RateText(progress.rate));
   if (std::isfinite(progress.p50_s)) {
