@@ -1,23 +1,18 @@
 #include "server/tenant_limits.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/error.h"
 #include "core/base/limits.h"
+#include "core/base/steady_time.h"
 
 namespace softlookup::server {
 namespace {
 
 // No store has it as its name's first part.
 constexpr absl::string_view kAllOthers = "";
-
-// Whatever is done to the machine's clock.
-absl::Time SteadyNow() {
-  return absl::UnixEpoch() + absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
-}
 
 // Whether a share has what `count` takes at `rate` a second, and how long until it has, if not.
 absl::Duration WaitFor(double share, double count, double rate) {

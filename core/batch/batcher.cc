@@ -1,20 +1,12 @@
 #include "core/batch/batcher.h"
 
-#include <chrono>
 #include <optional>
 #include <utility>
 
 #include "absl/time/time.h"
+#include "core/base/steady_time.h"
 
 namespace softlookup {
-namespace {
-
-// Whatever is done to the machine's clock.
-absl::Time SteadyNow() {
-  return absl::UnixEpoch() + absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
-}
-
-}  // namespace
 
 Batcher::Batcher(const BatchOptions& options, int running_max, Executor executor, RunBatch run)
     : running_max_(running_max),
