@@ -197,10 +197,13 @@ absl::Status ReadRowsWhole(Loading& loading) {
   return loading.AddRows(heads);
 }
 
+// Stores of more bytes are read by several threads, about so many at a time: small enough that the
+// last part does not hold up the end.
+constexpr std::int64_t kBytesOfOnePart = std::int64_t{16} << 20;
+
 // After ReadStore.
 absl::Status ReadInParts(Loading& loading, ForkJoinPool& pool) {
-  // More than there are threads, so that a slow part does not hold up the end.
-  const std::int64_t count = 4 * pool.thread_count();
+  const std::int64_t count = loading.bytes() / kBytesOfOnePart + 1;
   std::vector<std::vector<RowsHead>> heads(static_cast<std::size_t>(count));
   std::vector<absl::Status> statuses(heads.size());
   pool.ForkJoin(count, [&](std::int64_t i) {
@@ -212,9 +215,6 @@ absl::Status ReadInParts(Loading& loading, ForkJoinPool& pool) {
   }
   return absl::OkStatus();
 }
-
-// Stores of more bytes are read by several threads.
-constexpr std::int64_t kBytesOfOnePart = std::int64_t{16} << 20;
 
 // The stores, without their names, by the records that they have: a slower way.
 absl::StatusOr<std::vector<NamedStore>> FindStores(const CommitLog& log) {

@@ -103,7 +103,8 @@ rocksdb::Options LogOptions(rocksdb::Env* env, const std::shared_ptr<ErrorListen
   options.compression = rocksdb::kNoCompression;  // Float32 components hardly shrink.
   options.write_buffer_size = kWriteBufferBytes;
   options.max_background_jobs = 2;
-  options.disable_auto_compactions = true;  // Until BeginUpkeep.
+  options.skip_stats_update_on_db_open = true;  // They would be read from every table.
+  options.disable_auto_compactions = true;      // Until BeginUpkeep.
   // What comes before a write-ahead log's torn end is whole.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   options.info_log = std::make_shared<NoLogger>();

@@ -1,11 +1,14 @@
 #ifndef SOFTLOOKUP_CORE_STORE_SHARED_LIST_H_
 #define SOFTLOOKUP_CORE_STORE_SHARED_LIST_H_
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "core/memory/heap_bytes.h"
 
 namespace softlookup {
@@ -56,23 +59,32 @@ class SharedList {
     chunks_ = std::move(chunks);
   }
 
-  void push_back(T value) {
-    const std::int64_t kept = size_ % kChunkSize;
+  void push_back(T value) { Append(absl::MakeSpan(&value, 1)); }
+
+  // Moves `values` behind the last element, for the price of one push_back and theirs.
+  void Append(absl::Span<T> values) {
+    if (values.empty()) return;
     // With room for what they get, and no more.
     auto chunks = std::make_shared<Chunks>();
-    chunks->reserve(size_ / kChunkSize + 1);
+    const std::int64_t size = size_ + static_cast<std::int64_t>(values.size());
+    chunks->reserve((size + kChunkSize - 1) / kChunkSize);
     if (chunks_ != nullptr) *chunks = *chunks_;
-    auto chunk = std::make_shared<Chunk>();
-    chunk->reserve(kept + 1);
-    if (kept == 0) {
-      chunks->emplace_back();
-    } else {
-      *chunk = *chunks->back();
+    for (auto next = values.begin(); size_ < size;) {
+      const std::int64_t kept = size_ % kChunkSize;
+      const std::int64_t count = std::min(size - size_, kChunkSize - kept);
+      auto chunk = std::make_shared<Chunk>();
+      chunk->reserve(kept + count);
+      if (kept == 0) {
+        chunks->emplace_back();
+      } else {
+        *chunk = *chunks->back();
+      }
+      std::move(next, next + count, std::back_inserter(*chunk));
+      chunks->back() = std::move(chunk);
+      next += count;
+      size_ += count;
     }
-    chunk->push_back(std::move(value));
-    chunks->back() = std::move(chunk);
     chunks_ = std::move(chunks);
-    ++size_;
   }
 
  private:

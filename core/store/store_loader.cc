@@ -95,17 +95,24 @@ absl::Status StoreLoader::AddRows(std::uint64_t first_position, std::uint64_t co
                                   absl::Span<const std::vector<std::string>> row_labels) {
   if (first_position != loaded_) return Incomplete("rows are missing", loaded_);
   if (!AreRows(first_position, count)) return Incomplete("rows of another shape", loaded_);
-  for (std::uint64_t row = 0; row < count; ++row) {
-    TagRow(loaded_, ids.empty() ? std::nullopt : std::optional<std::uint64_t>(ids[row]),
-           row_labels.empty() ? absl::Span<const std::string>() : row_labels[row]);
-    ++loaded_;
+  const std::uint64_t end = loaded_ + count;
+  while (loaded_ < end) {
+    // Up to the end of a block at most.
+    const std::uint64_t begin = loaded_;
+    loaded_ = std::min(end, (begin / block_rows() + 1) * block_rows());
+    for (std::uint64_t position = begin; position < loaded_; ++position) {
+      if (ids.empty() && row_labels.empty()) break;
+      const std::uint64_t row = position - first_position;
+      TagRow(position, ids.empty() ? std::nullopt : std::optional<std::uint64_t>(ids[row]),
+             row_labels.empty() ? absl::Span<const std::string>() : row_labels[row]);
+    }
     if (loaded_ % block_rows() != 0 || loaded_ == row_count_) continue;
     const std::uint64_t block = loaded_ / block_rows() - 1;
     const auto next = starts_.find(block + 1);
     if (next == starts_.end() || !starts_.contains(block)) {
       return Incomplete("the start of a block is missing", loaded_);
     }
-    Seal(TakeBlock(block, std::move(next->second.bounds_before)));
+    sealed_.push_back(TakeBlock(block, std::move(next->second.bounds_before)));
   }
   return absl::OkStatus();
 }
@@ -145,8 +152,6 @@ SealedBlock StoreLoader::TakeBlock(std::uint64_t index, RowBounds bounds) {
   return block;
 }
 
-void StoreLoader::Seal(SealedBlock block) { writer_->AddSealed(std::move(block)); }
-
 absl::StatusOr<std::unique_ptr<StoreWriter>> StoreLoader::Finish() {
   if (loaded_ != row_count_) return Incomplete("rows are missing", loaded_);
   StoreWriter::State& state = writer_->state_;
@@ -171,7 +176,7 @@ absl::StatusOr<std::unique_ptr<StoreWriter>> StoreLoader::Finish() {
     state.memories = std::move(memories);
     SealedBlock block = TakeBlock(last, std::move(bounds));
     if (rows == writer_->block_rows_) {
-      Seal(std::move(block));
+      sealed_.push_back(std::move(block));
     } else {
       state.tail_rows = rows;
       state.tail_panels = rows < kPanelRows ? nullptr : panels;
@@ -185,6 +190,7 @@ absl::StatusOr<std::unique_ptr<StoreWriter>> StoreLoader::Finish() {
       }
     }
   }
+  writer_->AddSealed(absl::MakeSpan(sealed_));
   writer_->MakeSnapshot();
   writer_->Keep();
   return std::move(writer_);

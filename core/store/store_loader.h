@@ -56,7 +56,6 @@ class StoreLoader {
               absl::Span<const std::string> labels);
   // The block in progress, which ends before loaded_, with its live rows counted and found by id.
   SealedBlock TakeBlock(std::uint64_t index, RowBounds bounds);
-  void Seal(SealedBlock block);
 
   std::unique_ptr<StoreWriter> writer_;
   const std::uint64_t row_count_;
@@ -65,6 +64,7 @@ class StoreLoader {
   std::map<std::uint64_t, BlockStart> starts_;
   std::map<std::uint64_t, std::shared_ptr<const RowMask>> live_;
   std::vector<std::shared_ptr<PanelBuffer>> panels_;  // By block.
+  std::vector<SealedBlock> sealed_;                   // For the writer.
   std::unique_ptr<RowTags> tags_;                     // Of the block in progress.
 };
 

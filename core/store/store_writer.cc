@@ -308,10 +308,12 @@ void StoreWriter::PackIfFewAreLive(SealedBlock& block) {
   block.packed = PackLiveRows(*block.panels, shape_, block_rows_, *block.live);
 }
 
-void StoreWriter::AddSealed(SealedBlock block) {
-  PackIfFewAreLive(block);
-  state_.sealed_bytes += block.bytes();
-  state_.sealed.push_back(std::move(block));
+void StoreWriter::AddSealed(absl::Span<SealedBlock> blocks) {
+  for (SealedBlock& block : blocks) {
+    PackIfFewAreLive(block);
+    state_.sealed_bytes += block.bytes();
+  }
+  state_.sealed.Append(blocks);
 }
 
 void StoreWriter::SetConfig(StoreConfig config) {
@@ -412,7 +414,7 @@ void StoreWriter::SealTail() {
                     .memories_before = std::move(state_.memories_before_tail),
                     .tags = std::move(state_.tail_tags),
                     .live = std::move(state_.tail_live)};
-  AddSealed(std::move(block));
+  AddSealed(absl::MakeSpan(&block, 1));
   state_.tail_panels = nullptr;
   state_.memories_before_tail = nullptr;
   state_.tail_tags = nullptr;

@@ -160,7 +160,7 @@ class StoreWriter {
   // Called whenever one of its rows goes: the bits of an answer depend on which rows are live, not
   // on the order in which the others went.
   void PackIfFewAreLive(SealedBlock& block);
-  void AddSealed(SealedBlock block);
+  void AddSealed(absl::Span<SealedBlock> blocks);
   void SetConfig(StoreConfig config);
   void SetWriter(const std::string& writer, WriterState state);
   // The live row of `id` is at `position`, or gone.
