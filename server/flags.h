@@ -29,7 +29,7 @@ struct Flags {
   std::string log_format = "text";     // Or json.
   std::int64_t slow_lookup_ms = 1000;  // 0: none is logged as slow.
   Limits limits;
-  double waiting_work_ms = 100;  // Limits::lookup_wait_max, and so it is set.
+  double waiting_work_ms = absl::ToDoubleMilliseconds(limits.lookup_wait_max);
   std::int64_t connections_max = 10'000;
   std::int64_t streams_per_connection_max = 1024;
   double keepalive_seconds = 60;

@@ -45,7 +45,7 @@ struct Limits {
   std::int64_t waiting_lookups_max = 1024;
   // A lookup that waits is refused, likewise, if what waits before it would keep its answer for
   // longer than this, and for longer than a few times what it takes alone.
-  absl::Duration lookup_wait_max = absl::Milliseconds(10);
+  absl::Duration lookup_wait_max = absl::Milliseconds(100);
   // Bytes of memory that all stores may take, with the appends that wait. Beyond: what would make a
   // store grow is refused with RESOURCE_EXHAUSTED; what takes rows away is not. 0: no limit.
   std::int64_t memory_bytes_max = 0;

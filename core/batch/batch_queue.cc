@@ -69,9 +69,17 @@ std::optional<absl::Duration> BatchQueue::AddTask(double cost, absl::Duration an
   return std::nullopt;
 }
 
-void BatchQueue::BeginTask(double cost, absl::Time now) {
+WorkRate::Piece BatchQueue::BeginTask(double cost, absl::Time now) {
   tasks_cost_ = std::max(0.0, tasks_cost_ - cost);
-  rate_.Begin(now);
+  return rate_.Begin(now);
+}
+
+void BatchQueue::End(const WorkRate::Piece& piece, double cost, absl::Time now, WorkDone work) {
+  if (work == WorkDone::kWhole) {
+    rate_.End(piece, cost, now);
+  } else {
+    rate_.EndCut(piece, cost, now);
+  }
 }
 
 double BatchQueue::waiting_cost() const {
@@ -118,14 +126,14 @@ std::optional<Batch> BatchQueue::Take(absl::Time now) {
   line.is_shared = batch.scans.size() > 1;
   // Sums of floating point leave a rest.
   line.waiting_cost = line.scans.empty() ? 0 : line.waiting_cost - line.running_cost;
-  rate_.Begin(now);
+  line.running = rate_.Begin(now);
   return batch;
 }
 
-void BatchQueue::Done(std::uint64_t store, absl::Time now) {
+void BatchQueue::Done(std::uint64_t store, absl::Time now, WorkDone work) {
   Line& done = lines_.find(store)->second;
   done.is_running = false;
-  rate_.End(done.running_cost, now);
+  End(done.running, done.running_cost, now, work);
   // A store is remembered until others have been served as much, if there are not too many.
   int remembered = 0;
   for (auto it = lines_.begin(); it != lines_.end();) {

@@ -35,6 +35,9 @@ struct Batch {
   std::vector<std::unique_ptr<Scan>> scans;
 };
 
+// What has become of work: it is whole, or was given up before its end.
+enum class WorkDone { kWhole, kCut };
+
 struct BatchOptions {
   // Batches end before they have more queries, unless the first scan has.
   std::int64_t queries_max = 256;
@@ -43,7 +46,7 @@ struct BatchOptions {
   absl::Duration wait_max = absl::Microseconds(200);
   // A scan is turned away if it would be answered later than this, counted from the end of what is
   // running, and later than `stretch_max` times what it takes alone. By the rate of work of late.
-  absl::Duration answer_max = absl::Milliseconds(10);
+  absl::Duration answer_max = absl::InfiniteDuration();
   double stretch_max = 4;
 };
 
@@ -61,13 +64,16 @@ class BatchQueue {
   std::optional<absl::Duration> Refusal(const WaitingScan& scan) const;
   // The batch to run now, if there is one. Its store has no other until Done.
   std::optional<Batch> Take(absl::Time now);
-  void Done(std::uint64_t store, absl::Time now);
+  // The batch was run: to its end, or not all of it.
+  void Done(std::uint64_t store, absl::Time now, WorkDone work);
 
   // Other work that waits for the same threads, in the order in which it came: as Add, but with an
   // `answer_max` of its own. Then it begins, and ends.
   std::optional<absl::Duration> AddTask(double cost, absl::Duration answer_max);
-  void BeginTask(double cost, absl::Time now);
-  void EndTask(double cost, absl::Time now) { rate_.End(cost, now); }
+  WorkRate::Piece BeginTask(double cost, absl::Time now);
+  void EndTask(const WorkRate::Piece& task, double cost, absl::Time now, WorkDone work) {
+    End(task, cost, now, work);
+  }
 
   // When Take will have a batch, if nothing is added or done: never if nothing waits but for stores
   // that have a batch running.
@@ -88,11 +94,13 @@ class BatchQueue {
     std::int64_t last_batch_queries = 0;  // Of the batch that the last scan will be in.
     double waiting_cost = 0;
     double running_cost = 0;
+    WorkRate::Piece running;
     bool is_running = false;
     bool is_shared = false;  // The batch that is running has more than one scan.
     double served = 0;       // The cost of its batches; at least that of whom it found waiting.
   };
 
+  void End(const WorkRate::Piece& piece, double cost, absl::Time now, WorkDone work);
   absl::Time ReadyTime(const Line& line) const;
   // Whether a scan would be in a batch with those of its line.
   bool JoinsLast(const Line& line, const WaitingScan& scan) const;

@@ -48,14 +48,14 @@ std::optional<absl::Duration> Batcher::AddTask(double cost, absl::Duration answe
   return queue_.AddTask(cost, answer_max);
 }
 
-void Batcher::BeginTask(double cost) {
+WorkRate::Piece Batcher::BeginTask(double cost) {
   absl::MutexLock lock(&mutex_);
-  queue_.BeginTask(cost, SteadyNow());
+  return queue_.BeginTask(cost, SteadyNow());
 }
 
-void Batcher::EndTask(double cost) {
+void Batcher::EndTask(const WorkRate::Piece& task, double cost, WorkDone work) {
   absl::MutexLock lock(&mutex_);
-  queue_.EndTask(cost, SteadyNow());
+  queue_.EndTask(task, cost, SteadyNow(), work);
 }
 
 double Batcher::waiting_cost() const {
@@ -74,10 +74,10 @@ void Batcher::RunNext() {
     }
   }
   const std::uint64_t store = batch->store;
-  run_(*std::move(batch));
+  const WorkDone work = run_(*std::move(batch));
   {
     absl::MutexLock lock(&mutex_);
-    queue_.Done(store, SteadyNow());
+    queue_.Done(store, SteadyNow(), work);
     ++change_count_;
     if (queue_.NextTime() == absl::InfiniteFuture()) {
       --runner_count_;

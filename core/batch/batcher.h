@@ -17,7 +17,8 @@ class Batcher {
  public:
   // Runs a task on some thread, later.
   using Executor = std::function<void(absl::AnyInvocable<void()>)>;
-  using RunBatch = std::function<void(Batch)>;
+  // Returns what has become of the work.
+  using RunBatch = std::function<WorkDone(Batch)>;
   enum class Admission { kBounded, kAlways };
 
   // At most `running_max` batches are run at a time, each by one call of `run` on `executor`.
@@ -35,8 +36,8 @@ class Batcher {
   // Other work for the executor: when to come back if it would be answered later than `answer_max`,
   // and than it may compared with what it takes alone. Else it waits; then it begins, and ends.
   std::optional<absl::Duration> AddTask(double cost, absl::Duration answer_max);
-  void BeginTask(double cost);
-  void EndTask(double cost);
+  WorkRate::Piece BeginTask(double cost);
+  void EndTask(const WorkRate::Piece& task, double cost, WorkDone work);
 
   // Of all that waits, in multiply-adds.
   double waiting_cost() const;

@@ -9,19 +9,33 @@ namespace softlookup {
 // times are told, and must not go back. Not thread-safe.
 class WorkRate {
  public:
-  // A piece of work begins; one of `cost` has ended. Several may be under way at a time.
-  void Begin(absl::Time now);
-  void End(double cost, absl::Time now);
+  // A piece of work under way.
+  struct Piece {
+    absl::Time begin;
+    double share_before = 0;
+  };
+
+  // A piece of work begins. Several may be under way at a time.
+  Piece Begin(absl::Time now);
+  // It has ended, and was of `cost`.
+  void End(const Piece& piece, double cost, absl::Time now);
+  // It was given up before its end; whole, it would have been of `cost`.
+  void EndCut(const Piece& piece, double cost, absl::Time now);
 
   // What work of `cost` takes.
   absl::Duration TimeOf(double cost) const { return absl::Seconds(cost * seconds_ / cost_); }
 
  private:
-  // Counts the time since the last call if work was under way.
+  // Goes on to `now`, at the rate so far.
   void CountUntil(absl::Time now);
+  // What a piece was thought to have done by now.
+  double Assumed(const Piece& piece) const { return share_ - piece.share_before; }
+  // A piece has done so much more than was assumed.
+  void Correct(const Piece& piece, double cost, absl::Time now);
 
   int running_ = 0;
   absl::Time counted_until_ = absl::InfinitePast();
+  double share_ = 0;  // Of one piece that had been under way always, if all get on equally.
   // Done within these seconds. A guess to begin with, which the first real work outweighs.
   double cost_ = 1e7;
   double seconds_ = 1e-3;

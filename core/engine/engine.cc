@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
@@ -162,7 +163,7 @@ class EngineOfStores final : public Engine {
                          .wait_max = options.pass_wait_max,
                          .answer_max = options.limits.lookup_wait_max},
             options.thread_count, [this](Task task) { pool_.Post(std::move(task)); },
-            [this](Batch batch) { RunBatch(std::move(batch)); }),
+            [this](Batch batch) { return RunBatch(std::move(batch)); }),
         pool_(options.thread_count, kUnlimited),
         waker_(1, kUnlimited),
         committer_(log_.get(), limits_.waiting_append_bytes_max, counters_.log_sync_time) {}
@@ -199,7 +200,7 @@ class EngineOfStores final : public Engine {
 
  private:
   using Task = absl::AnyInvocable<void()>;
-  using Work = absl::AnyInvocable<absl::StatusOr<LookupResult>()>;
+  using Answer = absl::AnyInvocable<absl::StatusOr<LookupResult>()>;
   using MayBlock = Committer::MayBlock;
   // Can be copied: whoever is turned away by a full queue still has to hear of it.
   using AppendAnswer = std::function<void(absl::StatusOr<AppendResult>)>;
@@ -228,29 +229,29 @@ class EngineOfStores final : public Engine {
   Result Commit(const Make& make);
   // Prepares a lookup in the store's newest snapshot: here, as part of a task of the pool that was
   // posted at `posted`.
-  void LookUp(const LookupRequest& request, const Store& store, SteadyTime posted,
-              std::shared_ptr<CancelToken> cancel, LookupCallback callback,
-              Batcher::Admission admission);
+  WorkDone LookUp(const LookupRequest& request, const Store& store, SteadyTime posted,
+                  std::shared_ptr<CancelToken> cancel, LookupCallback callback,
+                  Batcher::Admission admission);
   // Has it run with others in the same store. `admission` is into the queue for that.
   void Share(std::unique_ptr<PendingLookup> pending, std::uint64_t store_number,
              Batcher::Admission admission);
-  void RunBatch(Batch batch);
+  WorkDone RunBatch(Batch batch);
   // Answers lookups in one store, which take part in a pass since `begin`, here and on threads of
   // the pool.
-  void RunLookups(absl::Span<PendingLookup* const> lookups, SteadyTime begin);
+  WorkDone RunLookups(absl::Span<PendingLookup* const> lookups, SteadyTime begin);
   // Counts where the time of a lookup went, and reports it.
   void Report(const PendingLookup& lookup);
   // Waits for the revision, then looks up.
   void LookUpLater(LookupRequest request, std::shared_ptr<Store> store,
                    std::shared_ptr<CancelToken> cancel, LookupCallback callback);
-  // Answers with the result of `work`: here if it costs less than handing it over, else on the
+  // Answers with the result of `answer`: here if it costs less than handing it over, else on the
   // pool, whose queue may be full.
-  void Schedule(double cost, Work work, LookupCallback callback);
+  void Schedule(double cost, Answer answer, LookupCallback callback);
   // QUEUE_FULL if as much as may already waits for a thread of the pool. Who takes a place posts.
   absl::Status TakePlace();
   absl::Status TakePlace(double cost, absl::Duration answer_max);
   // `cost` is what a place was taken for.
-  void PostToPool(double cost, Task task);
+  void PostToPool(double cost, absl::AnyInvocable<WorkDone()> task);
 
   const Limits limits_;
   EngineCounters counters_;
@@ -460,6 +461,7 @@ void EngineOfStores::ProjectLater(InputsToAppend append, AppendAnswer answer, Ta
     absl::MutexLock lock(&mutex_);
     --projecting_count_;
     projecting_bytes_ -= bytes;
+    return WorkDone::kWhole;
   });
 }
 
@@ -529,8 +531,8 @@ void EngineOfStores::Lookup(LookupRequest request, std::shared_ptr<CancelToken> 
     if (!full.ok()) return callback(std::move(full));
     return PostToPool(cost, [this, begin, request = std::move(request), store = std::move(store),
                              cancel = std::move(cancel), callback = std::move(callback)]() mutable {
-      LookUp(request, *store, begin, std::move(cancel), std::move(callback),
-             Batcher::Admission::kBounded);
+      return LookUp(request, *store, begin, std::move(cancel), std::move(callback),
+                    Batcher::Admission::kBounded);
     });
   }
   auto lookup = PreparedLookup::Make(request, std::move(snapshot), limits_);
@@ -539,7 +541,8 @@ void EngineOfStores::Lookup(LookupRequest request, std::shared_ptr<CancelToken> 
                                                  std::move(cancel), std::move(callback));
   if (pending->lookup->cost() <= kInlineCostMax) {
     PendingLookup* const alone = pending.get();
-    return RunLookups({&alone, 1}, begin);
+    RunLookups({&alone, 1}, begin);
+    return;
   }
   pending->waits_since = begin;
   Share(std::move(pending), store->number(), Batcher::Admission::kBounded);
@@ -580,7 +583,7 @@ absl::Status EngineOfStores::CheckRoom(absl::string_view store, std::int64_t que
   return retry_delay ? LookupWorkFull(*retry_delay) : absl::OkStatus();
 }
 
-void EngineOfStores::RunBatch(Batch batch) {
+WorkDone EngineOfStores::RunBatch(Batch batch) {
   waiting_count_ -= static_cast<std::int64_t>(batch.scans.size());
   const SteadyTime begin = Now();
   std::vector<PendingLookup*> lookups;
@@ -588,10 +591,10 @@ void EngineOfStores::RunBatch(Batch batch) {
     lookups.push_back(static_cast<PendingLookup*>(scan.get()));
     lookups.back()->queue_time += begin - lookups.back()->waits_since;
   }
-  RunLookups(lookups, begin);
+  return RunLookups(lookups, begin);
 }
 
-void EngineOfStores::RunLookups(absl::Span<PendingLookup* const> lookups, SteadyTime begin) {
+WorkDone EngineOfStores::RunLookups(absl::Span<PendingLookup* const> lookups, SteadyTime begin) {
   std::vector<absl::Status> statuses(lookups.size());
   pool_.ForkJoin(static_cast<std::int64_t>(lookups.size()), [&](std::int64_t i) {
     PendingLookup& pending = *lookups[static_cast<std::size_t>(i)];
@@ -624,12 +627,16 @@ void EngineOfStores::RunLookups(absl::Span<PendingLookup* const> lookups, Steady
   }
   counters_.scanned_rows += scanned.rows;
   counters_.scanned_bytes += scanned.bytes;
+  const bool is_whole =
+      begun.size() == lookups.size() &&
+      absl::c_all_of(tasks, [](const SharedTask& task) { return task.answer.ok(); });
   pool_.ForkJoin(static_cast<std::int64_t>(begun.size()), [&](std::int64_t i) {
     PendingLookup& pending = *begun[static_cast<std::size_t>(i)];
     absl::StatusOr<AttentionAnswer>& answer = tasks[static_cast<std::size_t>(i)].answer;
     if (!answer.ok()) return pending.callback(answer.status());
     pending.callback(pending.lookup->Finish(*std::move(answer)));
   });
+  return is_whole ? WorkDone::kWhole : WorkDone::kCut;
 }
 
 void EngineOfStores::Report(const PendingLookup& lookup) {
@@ -664,28 +671,37 @@ void EngineOfStores::LookUpLater(LookupRequest request, std::shared_ptr<Store> s
         if (!status.ok()) return callback(status);
         // It was let in when it began to wait.
         ++waiting_count_;
-        PostToPool(0, [this, now, request = std::move(request), store = std::move(store),
-                       cancel = std::move(cancel), callback = std::move(callback)]() mutable {
-          LookUp(request, *store, now, std::move(cancel), std::move(callback),
-                 Batcher::Admission::kAlways);
+        const double cost = PreparationCost(request, *store->snapshot());
+        batcher_.AddTask(cost, absl::InfiniteDuration());
+        PostToPool(cost, [this, now, request = std::move(request), store = std::move(store),
+                          cancel = std::move(cancel), callback = std::move(callback)]() mutable {
+          return LookUp(request, *store, now, std::move(cancel), std::move(callback),
+                        Batcher::Admission::kAlways);
         });
       });
 }
 
-void EngineOfStores::LookUp(const LookupRequest& request, const Store& store, SteadyTime posted,
-                            std::shared_ptr<CancelToken> cancel, LookupCallback callback,
-                            Batcher::Admission admission) {
+WorkDone EngineOfStores::LookUp(const LookupRequest& request, const Store& store, SteadyTime posted,
+                                std::shared_ptr<CancelToken> cancel, LookupCallback callback,
+                                Batcher::Admission admission) {
   const SteadyTime begin = Now();
   if (request.report != nullptr) request.report->queue_wait = absl::FromChrono(begin - posted);
-  if (absl::Status status = cancel->Check(); !status.ok()) return callback(std::move(status));
+  if (absl::Status status = cancel->Check(); !status.ok()) {
+    callback(std::move(status));
+    return WorkDone::kCut;
+  }
   auto lookup = PreparedLookup::Make(request, store.snapshot(), limits_);
-  if (!lookup.ok()) return callback(lookup.status());
+  if (!lookup.ok()) {
+    callback(lookup.status());
+    return WorkDone::kCut;
+  }
   auto pending = std::make_unique<PendingLookup>(*std::move(lookup), request.report,
                                                  std::move(cancel), std::move(callback));
   pending->waits_since = Now();
   pending->queue_time = begin - posted;
   pending->compute_time = pending->waits_since - begin;
   Share(std::move(pending), store.number(), admission);
+  return WorkDone::kWhole;
 }
 
 void EngineOfStores::Attend(const AttendRequest& request, std::shared_ptr<CancelToken> cancel,
@@ -700,13 +716,16 @@ void EngineOfStores::Attend(const AttendRequest& request, std::shared_ptr<Cancel
       std::move(callback));
 }
 
-void EngineOfStores::Schedule(double cost, Work work, LookupCallback callback) {
-  if (cost <= kInlineCostMax) return callback(work());
+void EngineOfStores::Schedule(double cost, Answer answer, LookupCallback callback) {
+  if (cost <= kInlineCostMax) return callback(answer());
   if (absl::Status full = TakePlace(cost, limits_.lookup_wait_max); !full.ok()) {
     return callback(std::move(full));
   }
-  PostToPool(cost, [work = std::move(work), callback = std::move(callback)]() mutable {
-    callback(work());
+  PostToPool(cost, [answer = std::move(answer), callback = std::move(callback)]() mutable {
+    absl::StatusOr<LookupResult> result = answer();
+    const WorkDone work = result.ok() ? WorkDone::kWhole : WorkDone::kCut;
+    callback(std::move(result));
+    return work;
   });
 }
 
@@ -724,12 +743,11 @@ absl::Status EngineOfStores::TakePlace(double cost, absl::Duration answer_max) {
   return LookupWorkFull(*retry_delay);
 }
 
-void EngineOfStores::PostToPool(double cost, Task task) {
+void EngineOfStores::PostToPool(double cost, absl::AnyInvocable<WorkDone()> task) {
   pool_.Post([this, cost, task = std::move(task)]() mutable {
     --waiting_count_;
-    batcher_.BeginTask(cost);
-    task();
-    batcher_.EndTask(cost);
+    const WorkRate::Piece piece = batcher_.BeginTask(cost);
+    batcher_.EndTask(piece, cost, task());
   });
 }
 
