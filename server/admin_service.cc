@@ -17,12 +17,12 @@ grpc::ServerUnaryReactor* AdminService::CreateBackup(grpc::CallbackServerContext
   absl::Status status = CheckMessageBytes(*request, engine_.limits().message_bytes_max);
   if (status.ok() && calls_.is_draining()) status = ShuttingDown();
   if (!status.ok()) {
-    call->Answer(status);
+    call->Refuse(status);
     return call;
   }
   backups_.Create(request->name(), [call, response](absl::StatusOr<admin::v1::Backup> backup) {
     if (backup.ok()) *response = *std::move(backup);
-    call->Answer(backup.status());
+    call->Answer(backup.status(), *response);
   });
   return call;
 }
@@ -30,12 +30,14 @@ grpc::ServerUnaryReactor* AdminService::CreateBackup(grpc::CallbackServerContext
 grpc::ServerUnaryReactor* AdminService::ListBackups(grpc::CallbackServerContext* context,
                                                     const admin::v1::ListBackupsRequest* request,
                                                     admin::v1::ListBackupsResponse* response) {
-  return AnswerNow(
-      calls_, {Method::kListBackups, *context}, engine_, *request, [&]() -> absl::Status {
-        SOFTLOOKUP_ASSIGN_OR_RETURN(std::vector<admin::v1::Backup> backups, backups_.List());
-        for (admin::v1::Backup& backup : backups) *response->add_backups() = std::move(backup);
-        return CheckAnswerBytes(*response, engine_.limits().message_bytes_max);
-      });
+  return AnswerNow(calls_, {Method::kListBackups, *context}, engine_, *request, *response,
+                   [&]() -> absl::Status {
+                     SOFTLOOKUP_ASSIGN_OR_RETURN(std::vector<admin::v1::Backup> backups,
+                                                 backups_.List());
+                     for (admin::v1::Backup& backup : backups)
+                       *response->add_backups() = std::move(backup);
+                     return CheckAnswerBytes(*response, engine_.limits().message_bytes_max);
+                   });
 }
 
 }  // namespace softlookup::server

@@ -102,7 +102,7 @@ void AppendStream::Proceed() {
     absl::MutexLock lock(&mutex_);
     if (finished_) return;
     if (broken_) responses_.clear();
-    if (!reading_ && !awaits_turn_ && !reads_over_ && !broken_ && budget_.HasRoom()) {
+    if (!reading_ && !awaits_turn_ && !reads_over_ && !broken_ && !draining_ && budget_.HasRoom()) {
       read = reading_ = true;
     }
     if (!writing_ && !responses_.empty()) {
@@ -115,7 +115,7 @@ void AppendStream::Proceed() {
       finish = finished_ = true;
       if (!failure_.ok()) call_.observer().OnAnswer(call_.info(), failure_begin_, failure_);
       status = ToGrpcStatus(failure_, call_.info().context);
-    } else if (idle && reading_ && draining_) {
+    } else if (idle && draining_) {
       finish = finished_ = true;
       status = call_.CutStream(ShuttingDown());
     }

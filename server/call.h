@@ -15,6 +15,7 @@
 #include "server/stall_watch.h"
 #include "server/status.h"
 #include "server/tenant_limits.h"
+#include "server/unsent_answers.h"
 
 namespace softlookup::server {
 
@@ -41,6 +42,7 @@ class CallTracker {
 
   StallWatch& stalls() { return stalls_; }
   TenantLimits& tenants() { return tenants_; }
+  UnsentAnswers& unsent_answers() { return unsent_answers_; }
 
   // A call in progress, for as long as it lives. Whoever answers it says so here before gRPC hears
   // of it.
@@ -99,6 +101,7 @@ class CallTracker {
   CallObserver& observer_;
   StallWatch stalls_;
   TenantLimits tenants_;
+  UnsentAnswers unsent_answers_;
 
   absl::Mutex mutex_;
   int count_ ABSL_GUARDED_BY(mutex_) = 0;

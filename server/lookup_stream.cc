@@ -38,8 +38,8 @@ void LookupStream::Look(Slot& slot) {
   slot.begin = std::chrono::steady_clock::now();
   absl::Status status = CheckMessageBytes(slot.request, engine_.limits().message_bytes_max);
   const std::string& store = slot.request.store().empty() ? store_ : slot.request.store();
-  if (status.ok()) status = tenants_.Admit(store, QueriesOf(slot.request, engine_.limits()));
   if (status.ok()) status = CheckRoom(engine_, store, slot.request);
+  if (status.ok()) status = tenants_.Admit(store, QueriesOf(slot.request, engine_.limits()));
   if (status.ok()) status = DecodeLookup(slot.request, store_, slot.decoded);
   if (store_.empty()) store_ = slot.request.store();
   slot.store = slot.request.store().empty() ? store_ : slot.request.store();
@@ -85,11 +85,10 @@ void LookupStream::Proceed() {
     absl::MutexLock lock(&mutex_);
     if (finished_) return;
     while (broken_ && !writing_ && !slots_.empty() && slots_.front()->answered) PopFront();
-    if (!reading_ && !reads_over_ && !broken_ && budget_.HasRoom()) {
+    if (!reading_ && !reads_over_ && !broken_ && !draining_ && budget_.HasRoom()) {
       reading_ = true;
       read = slots_.emplace_back(std::make_unique<Slot>()).get();
       read->cancel = std::make_shared<CancelToken>(deadline_);
-      if (draining_) read->cancel->EndSleep(ShuttingDown());
     }
     if (!writing_ && !slots_.empty() && slots_.front()->answered) {
       writing_ = true;
@@ -98,7 +97,7 @@ void LookupStream::Proceed() {
     const bool idle = slots_.size() == (reading_ ? 1 : 0);
     if (idle && !reading_ && (reads_over_ || broken_)) {
       finish = finished_ = true;
-    } else if (idle && reading_ && draining_) {
+    } else if (idle && draining_) {
       finish = finished_ = true;
       status = call_.CutStream(ShuttingDown());
     }

@@ -127,11 +127,11 @@ absl::Status ListPage(Engine& engine, const v1::ListStoresRequest& request,
   return absl::OkStatus();
 }
 
-// A call that scans and may be cancelled. Deletes itself when the call is over.
-class ScanCall final : public grpc::ServerUnaryReactor {
+// A call that scans and may be cancelled.
+class ScanCall final : public UnaryCall {
  public:
   ScanCall(CallTracker& calls, const CallInfo& info)
-      : call_(calls, info), cancel_(std::make_shared<CancelToken>(DeadlineOf(info.context))) {}
+      : UnaryCall(calls, info), cancel_(std::make_shared<CancelToken>(DeadlineOf(info.context))) {}
 
   const std::shared_ptr<CancelToken>& cancel() const { return cancel_; }
 
@@ -141,15 +141,14 @@ class ScanCall final : public grpc::ServerUnaryReactor {
     calls.AddStream(wait_);
   }
 
-  // One of these once, last.
-  void Answer(const absl::Status& status) { Finish(call_.Answer(status)); }
-  void AnswerLookup(const absl::Status& status, const LookupFacts& facts) {
-    Finish(call_.AnswerLookup(status, facts));
+  // As Answer.
+  void AnswerLookup(absl::Status status, const v1::LookupResponse& response,
+                    const LookupFacts& facts) {
+    Hold(status, response);
+    Finish(call().AnswerLookup(status, facts));
   }
 
   void OnCancel() override { cancel_->Cancel(); }
-  void OnDone() override { delete this; }
-  bool InternalInlineable() override { return true; }  // As in UnaryCall.
 
  private:
   class Wait final : public Stream {
@@ -161,7 +160,6 @@ class ScanCall final : public grpc::ServerUnaryReactor {
     const std::shared_ptr<CancelToken> cancel_;
   };
 
-  const CallTracker::Call call_;
   const std::shared_ptr<CancelToken> cancel_;
   std::shared_ptr<Wait> wait_;
 };
@@ -171,7 +169,7 @@ class ScanCall final : public grpc::ServerUnaryReactor {
 grpc::ServerUnaryReactor* SoftLookupService::CreateStore(grpc::CallbackServerContext* context,
                                                          const v1::CreateStoreRequest* request,
                                                          v1::Store* response) {
-  return AnswerNow(calls_, {Method::kCreateStore, *context}, engine_, *request,
+  return AnswerNow(calls_, {Method::kCreateStore, *context}, engine_, *request, *response,
                    [&]() -> absl::Status {
                      SOFTLOOKUP_RETURN_IF_ERROR(Admit(request->store().name()));
                      return CreateStoreOf(engine_, request->store(), *response);
@@ -181,25 +179,26 @@ grpc::ServerUnaryReactor* SoftLookupService::CreateStore(grpc::CallbackServerCon
 grpc::ServerUnaryReactor* SoftLookupService::GetStore(grpc::CallbackServerContext* context,
                                                       const v1::GetStoreRequest* request,
                                                       v1::Store* response) {
-  return AnswerNow(calls_, {Method::kGetStore, *context}, engine_, *request, [&]() -> absl::Status {
-    SOFTLOOKUP_RETURN_IF_ERROR(Admit(request->name()));
-    SOFTLOOKUP_ASSIGN_OR_RETURN(const StoreInfo info, engine_.GetStore(request->name()));
-    *response = EncodeStore(info);
-    return CheckAnswerBytes(*response, engine_.limits().message_bytes_max);
-  });
+  return AnswerNow(
+      calls_, {Method::kGetStore, *context}, engine_, *request, *response, [&]() -> absl::Status {
+        SOFTLOOKUP_RETURN_IF_ERROR(Admit(request->name()));
+        SOFTLOOKUP_ASSIGN_OR_RETURN(const StoreInfo info, engine_.GetStore(request->name()));
+        *response = EncodeStore(info);
+        return CheckAnswerBytes(*response, engine_.limits().message_bytes_max);
+      });
 }
 
 grpc::ServerUnaryReactor* SoftLookupService::ListStores(grpc::CallbackServerContext* context,
                                                         const v1::ListStoresRequest* request,
                                                         v1::ListStoresResponse* response) {
-  return AnswerNow(calls_, {Method::kListStores, *context}, engine_, *request,
+  return AnswerNow(calls_, {Method::kListStores, *context}, engine_, *request, *response,
                    [&] { return ListPage(engine_, *request, *response); });
 }
 
 grpc::ServerUnaryReactor* SoftLookupService::UpdateStore(grpc::CallbackServerContext* context,
                                                          const v1::UpdateStoreRequest* request,
                                                          v1::Store* response) {
-  return AnswerNow(calls_, {Method::kUpdateStore, *context}, engine_, *request,
+  return AnswerNow(calls_, {Method::kUpdateStore, *context}, engine_, *request, *response,
                    [&]() -> absl::Status {
                      SOFTLOOKUP_RETURN_IF_ERROR(Admit(request->store().name()));
                      return Update(engine_, *request, *response);
@@ -208,8 +207,8 @@ grpc::ServerUnaryReactor* SoftLookupService::UpdateStore(grpc::CallbackServerCon
 
 grpc::ServerUnaryReactor* SoftLookupService::DeleteStore(grpc::CallbackServerContext* context,
                                                          const v1::DeleteStoreRequest* request,
-                                                         v1::DeleteStoreResponse*) {
-  return AnswerNow(calls_, {Method::kDeleteStore, *context}, engine_, *request,
+                                                         v1::DeleteStoreResponse* response) {
+  return AnswerNow(calls_, {Method::kDeleteStore, *context}, engine_, *request, *response,
                    [&]() -> absl::Status {
                      SOFTLOOKUP_RETURN_IF_ERROR(Admit(request->name()));
                      return engine_.DeleteStore(request->name());
@@ -221,7 +220,7 @@ grpc::ServerUnaryReactor* SoftLookupService::Append(grpc::CallbackServerContext*
                                                     v1::AppendResponse* response) {
   auto* reactor = new UnaryCall(calls_, {Method::kAppend, *context});
   const absl::Status status = StartAppend(*context, *request, *response, *reactor);
-  if (!status.ok()) reactor->Answer(status);
+  if (!status.ok()) reactor->Refuse(status);
   return reactor;
 }
 
@@ -242,7 +241,7 @@ absl::Status SoftLookupService::StartAppend(const grpc::CallbackServerContext& c
   engine_.Append(decoded.request, [sequence = request.sequence(), &response,
                                    &reactor](absl::StatusOr<AppendResult> result) {
     if (result.ok()) EncodeAppend(sequence, *result, response);
-    reactor.Answer(result.status());
+    reactor.Answer(result.status(), response);
   });
   return absl::OkStatus();
 }
@@ -251,7 +250,7 @@ grpc::ServerUnaryReactor* SoftLookupService::GetWriter(grpc::CallbackServerConte
                                                        const v1::GetWriterRequest* request,
                                                        v1::Writer* response) {
   return AnswerNow(
-      calls_, {Method::kGetWriter, *context}, engine_, *request, [&]() -> absl::Status {
+      calls_, {Method::kGetWriter, *context}, engine_, *request, *response, [&]() -> absl::Status {
         SOFTLOOKUP_RETURN_IF_ERROR(Admit(request->store()));
         SOFTLOOKUP_ASSIGN_OR_RETURN(const WriterInfo writer,
                                     engine_.GetWriter(request->store(), request->writer()));
@@ -280,7 +279,7 @@ grpc::ServerUnaryReactor* SoftLookupService::DeleteRows(grpc::CallbackServerCont
                                                         const v1::DeleteRowsRequest* request,
                                                         v1::DeleteRowsResponse* response) {
   return AnswerNow(
-      calls_, {Method::kDeleteRows, *context}, engine_, *request, [&]() -> absl::Status {
+      calls_, {Method::kDeleteRows, *context}, engine_, *request, *response, [&]() -> absl::Status {
         SOFTLOOKUP_RETURN_IF_ERROR(Admit(request->store()));
         SOFTLOOKUP_ASSIGN_OR_RETURN(const RowFilter filter, DecodeFilter(request->filter()));
         SOFTLOOKUP_ASSIGN_OR_RETURN(const DeleteRowsResult result,
@@ -298,11 +297,11 @@ grpc::ServerUnaryReactor* SoftLookupService::Lookup(grpc::CallbackServerContext*
   const std::int64_t bytes_max = engine_.limits().message_bytes_max;
   const auto lookup = std::make_shared<UnaryLookup>();
   absl::Status status = CheckMessageBytes(*request, bytes_max);
-  if (status.ok()) status = Admit(request->store(), QueriesOf(*request, engine_.limits()));
   if (status.ok()) status = CheckRoom(engine_, request->store(), *request);
+  if (status.ok()) status = Admit(request->store(), QueriesOf(*request, engine_.limits()));
   if (status.ok()) status = DecodeLookup(*request, kNoStore, lookup->decoded);
   if (!status.ok()) {
-    call->Answer(status);
+    call->Refuse(status);
     return call;
   }
   if (request->min_revision() > 0) call->EndWaitAtDrain(calls_);
@@ -312,10 +311,11 @@ grpc::ServerUnaryReactor* SoftLookupService::Lookup(grpc::CallbackServerContext*
                  [=, lookup = lookup](absl::StatusOr<LookupResult> result) {
                    absl::Status status = result.status();
                    if (status.ok()) status = EncodeLookup(*request, *result, bytes_max, *response);
-                   call->AnswerLookup(status, {.request = *request,
-                                               .store = request->store(),
-                                               .result = result.ok() ? &*result : nullptr,
-                                               .report = lookup->report});
+                   call->AnswerLookup(std::move(status), *response,
+                                      {.request = *request,
+                                       .store = request->store(),
+                                       .result = result.ok() ? &*result : nullptr,
+                                       .report = lookup->report});
                  });
   return call;
 }
@@ -330,14 +330,14 @@ grpc::ServerUnaryReactor* SoftLookupService::Attend(grpc::CallbackServerContext*
   if (status.ok() && calls_.is_draining()) status = ShuttingDown();
   if (status.ok()) status = DecodeAttend(*request, *decoded);
   if (!status.ok()) {
-    call->Answer(status);
+    call->Refuse(status);
     return call;
   }
   engine_.Attend(decoded->request, call->cancel(), [=](absl::StatusOr<LookupResult> result) {
     absl::Status status = result.status();
     if (status.ok()) status = EncodeAttend(*request, *result, bytes_max, *response);
     decoded->request = {};  // It lives at least as long as this.
-    call->Answer(status);
+    call->Answer(std::move(status), *response);
   });
   return call;
 }
@@ -351,7 +351,7 @@ grpc::ServerUnaryReactor* SoftLookupService::GetMemory(grpc::CallbackServerConte
                                                        const v1::GetMemoryRequest* request,
                                                        v1::Memory* response) {
   return AnswerNow(
-      calls_, {Method::kGetMemory, *context}, engine_, *request, [&]() -> absl::Status {
+      calls_, {Method::kGetMemory, *context}, engine_, *request, *response, [&]() -> absl::Status {
         SOFTLOOKUP_RETURN_IF_ERROR(Admit(request->store()));
         SOFTLOOKUP_ASSIGN_OR_RETURN(
             const MemoryState memory,

@@ -8,35 +8,52 @@
 #include "server/call.h"
 #include "server/codec.h"
 #include "server/status.h"
+#include "server/unsent_answers.h"
 #include "softlookup/engine.h"
 
 namespace softlookup::server {
 
-// A call that needs nothing but to be answered. Deletes itself when the call is over.
-class UnaryCall final : public grpc::ServerUnaryReactor {
+// A call that is answered once. Deletes itself when the call is over.
+class UnaryCall : public grpc::ServerUnaryReactor {
  public:
-  UnaryCall(CallTracker& calls, const CallInfo& info) : call_(calls, info) {}
-  // Once, last.
-  void Answer(const absl::Status& status) { Finish(call_.Answer(status)); }
-  void OnDone() override { delete this; }
+  UnaryCall(CallTracker& calls, const CallInfo& info)
+      : call_(calls, info), answer_(calls.unsent_answers(), calls.stalls()) {}
+
+  // Once, last. If `status` is OK, the answer is `response`; or an error, if too many answers have
+  // not been sent yet.
+  void Answer(absl::Status status, const google::protobuf::MessageLite& response) {
+    Hold(status, response);
+    Finish(call_.Answer(status));
+  }
+  void Refuse(const absl::Status& status) { Finish(call_.Answer(status)); }
+
+  void OnDone() final { delete this; }
   // What ends the call is too little to be handed to another thread, as gRPC does by default: that
   // costs a small lookup a fifth of its time.
-  bool InternalInlineable() override { return true; }
+  bool InternalInlineable() final { return true; }
+
+ protected:
+  void Hold(absl::Status& status, const google::protobuf::MessageLite& response) {
+    if (status.ok()) status = answer_.Hold(response.ByteSizeLong(), call_.info().context);
+  }
+  const CallTracker::Call& call() const { return call_; }
 
  private:
   const CallTracker::Call call_;
+  UnsentAnswer answer_;
 };
 
 // A call that `work`, which returns a Status, answers here and now.
 template <typename Work>
 grpc::ServerUnaryReactor* AnswerNow(CallTracker& calls, const CallInfo& info, const Engine& engine,
                                     const google::protobuf::MessageLite& request,
+                                    const google::protobuf::MessageLite& response,
                                     const Work& work) {
   auto* reactor = new UnaryCall(calls, info);
   absl::Status status = CheckMessageBytes(request, engine.limits().message_bytes_max);
   if (status.ok() && calls.is_draining()) status = ShuttingDown();
   if (status.ok()) status = work();
-  reactor->Answer(status);
+  reactor->Answer(std::move(status), response);
   return reactor;
 }
 

@@ -1,10 +1,12 @@
-// Stops the server with SIGTERM while clients look up and append, and starts it again on the same
-// port, over and over: with the client library's retries no call fails, every stop ends with 0, and
-// every row is there once.
+// What clients see of a server that is stopped with SIGTERM: with the client library's retries no
+// call fails while it is stopped and started again on the same port, over and over, every stop ends
+// with 0, and every row is there once.
 #include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -14,8 +16,10 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "softlookup/client.h"
+#include "softlookup/v1/soft_lookup.grpc.pb.h"
 #include "tests/faults/cycles.h"
 #include "tests/testing/random.h"
 #include "tests/testing/server_process.h"
@@ -175,6 +179,84 @@ TEST(StopTest, UnderLoadNoCallFailsAndEveryStopEndsWell) {
   std::printf("%lld calls over %d stops, the stream connected anew %llu times\n",
               static_cast<long long>(calls), cycles,
               static_cast<unsigned long long>(stream->acknowledged().reconnections));
+}
+
+// Writes a request whenever one has been taken, until the stream ends.
+template <typename Request, typename Response>
+class BusyStream : public grpc::ClientBidiReactor<Request, Response> {
+ public:
+  explicit BusyStream(Request request) : request_(std::move(request)) {}
+  void Start() {
+    this->StartWrite(&request_);
+    this->StartRead(&response_);
+    this->StartCall();
+  }
+  void OnWriteDone(bool ok) override {
+    if (ok) this->StartWrite(&request_);
+  }
+  void OnReadDone(bool ok) override {
+    if (!ok) return;
+    ++answers_;
+    this->StartRead(&response_);
+  }
+  void OnDone(const grpc::Status& status) override {
+    status_ = status;
+    done_.Notify();
+  }
+  std::int64_t answers() const { return answers_; }
+  grpc::Status Await() {
+    done_.WaitForNotification();
+    return status_;
+  }
+  grpc::ClientContext context;
+
+ private:
+  const Request request_;
+  Response response_;
+  std::atomic<std::int64_t> answers_{0};
+  grpc::Status status_;
+  absl::Notification done_;
+};
+
+TEST(StopTest, StreamsThatNeverRestEndSoon) {
+  ServerProcess server({"--shutdown-grace", "60"});
+  Client client = *Client::Connect(server.grpc_address());
+  v1::Store store;
+  store.set_name("s");
+  store.set_key_dim(kDim);
+  store.set_value_dim(kDim);
+  ASSERT_THAT(client.CreateStore(store), IsOk());
+  const std::vector<float> rows = NormalFloats(kDim, 1);
+  const FloatMatrixView row(rows, 1, kDim);
+  ASSERT_THAT(client.Append("s", row, row), IsOk());
+
+  v1::LookupRequest lookup;
+  v1::AppendRequest append;
+  lookup.set_store("s");
+  append.set_store("s");
+  ASSERT_THAT(row.ToProto(lookup.mutable_queries()), IsOk());
+  *append.mutable_keys() = *append.mutable_values() = lookup.queries();
+  BusyStream<v1::LookupRequest, v1::LookupResponse> lookups(lookup);
+  BusyStream<v1::AppendRequest, v1::AppendResponse> appends(append);
+  const auto stub = v1::SoftLookup::NewStub(
+      grpc::CreateChannel(server.grpc_address(), grpc::InsecureChannelCredentials()));
+  stub->async()->StreamLookup(&lookups.context, &lookups);
+  stub->async()->StreamAppend(&appends.context, &appends);
+  lookups.Start();
+  appends.Start();
+  const absl::Time deadline = absl::Now() + absl::Minutes(1);
+  while (lookups.answers() < 100 || appends.answers() < 100) {
+    ASSERT_LT(absl::Now(), deadline);
+    ASSERT_THAT(client.GetStore("s"), IsOk());
+  }
+
+  const absl::Time begin = absl::Now();
+  EXPECT_EQ(server.Stop(SIGTERM), 0);
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(20)) << "not until the grace is over";
+  for (const grpc::Status& status : {lookups.Await(), appends.Await()}) {
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE) << status.error_message();
+    EXPECT_THAT(status.error_message(), ::testing::HasSubstr("is stopping"));
+  }
 }
 
 }  // namespace

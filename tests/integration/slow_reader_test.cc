@@ -1,4 +1,5 @@
 // Clients that do not read what they asked for.
+#include <grpcpp/generic/generic_stub.h>
 #include <signal.h>
 
 #include <cstdio>
@@ -35,6 +36,7 @@ std::int64_t ResidentBytes(pid_t pid) {
 std::shared_ptr<grpc::Channel> OwnChannel(const ServerProcess& server) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetMaxReceiveMessageSize(-1);
   return grpc::CreateCustomChannel(server.grpc_address(), grpc::InsecureChannelCredentials(),
                                    arguments);
 }
@@ -62,6 +64,54 @@ class Flood : public grpc::ClientBidiReactor<v1::LookupRequest, v1::LookupRespon
   absl::Notification done_;
 };
 
+// A unary lookup whose answer nobody reads until Read: as a stream on its client's side.
+class UnreadLookup : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+ public:
+  UnreadLookup(const std::shared_ptr<grpc::Channel>& channel, const v1::LookupRequest& request)
+      : stub_(channel) {
+    bool own_buffer = false;
+    grpc::SerializationTraits<v1::LookupRequest>::Serialize(request, &request_, &own_buffer);
+    stub_.PrepareBidiStreamingCall(&context_, "/softlookup.v1.SoftLookup/Lookup",
+                                   grpc::StubOptions(), this);
+    StartWriteLast(&request_, grpc::WriteOptions());
+    AddHold();
+    StartCall();
+  }
+  ~UnreadLookup() override {
+    if (!has_read_) {
+      context_.TryCancel();
+      RemoveHold();
+    }
+    done_.WaitForNotification();
+  }
+  // Reads the answer, if there is one. Once.
+  grpc::Status Read() {
+    has_read_ = true;
+    StartRead(&answer_);
+    RemoveHold();
+    done_.WaitForNotification();
+    return status_;
+  }
+  // Whether the server has answered.
+  bool is_answered() const { return headers_.HasBeenNotified(); }
+  // After Read.
+  std::size_t answer_bytes() const { return answer_.Length(); }
+
+  void OnReadInitialMetadataDone(bool) override { headers_.Notify(); }
+  void OnDone(const grpc::Status& status) override {
+    status_ = status;
+    done_.Notify();
+  }
+
+ private:
+  grpc::GenericStub stub_;
+  grpc::ClientContext context_;
+  grpc::ByteBuffer request_, answer_;
+  bool has_read_ = false;
+  grpc::Status status_;
+  absl::Notification headers_, done_;
+};
+
 class SlowReaderTest : public IntegrationTest {
  protected:
   explicit SlowReaderTest(const std::vector<std::string>& flags = {}) : IntegrationTest(flags) {
@@ -77,6 +127,23 @@ class SlowReaderTest : public IntegrationTest {
     return lookup;
   }
 
+  // With an answer of some 15 MB.
+  v1::LookupRequest LargeLookup() const {
+    v1::LookupRequest lookup;
+    lookup.set_store("s");
+    *lookup.mutable_queries() = Message({rows_.begin(), rows_.begin() + 14 * kDim}, kDim);
+    *lookup.mutable_options() = Message(AttentionOptions{.weights = WeightsMode::kAll});
+    return lookup;
+  }
+
+  // What a working client, who comes and goes, makes of it, too.
+  void WorkFor(absl::Duration time) {
+    v1::LookupResponse response;
+    for (const absl::Time end = absl::Now() + time; absl::Now() < end;) {
+      ASSERT_THAT(Lookup(SmallLookups(16), &response), IsGrpcOk());
+    }
+  }
+
   const std::vector<float> rows_ = NormalFloats(kRows * kDim, 1);
 };
 
@@ -88,14 +155,7 @@ TEST_F(SlowReaderTest, AHundredTakeLittleMemory) {
   for (int i = 0; i < kReaders; ++i) {
     stubs.push_back(v1::SoftLookup::NewStub(OwnChannel(server_)));
   }
-  // What a working client, who comes and goes, makes of it, too.
-  const auto work_for = [&](absl::Duration time) {
-    v1::LookupResponse response;
-    for (const absl::Time end = absl::Now() + time; absl::Now() < end;) {
-      ASSERT_THAT(Lookup(SmallLookups(16), &response), IsGrpcOk());
-    }
-  };
-  work_for(absl::Seconds(1));
+  WorkFor(absl::Seconds(1));
   const std::int64_t before = ResidentBytes(server_.pid());
 
   std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
@@ -117,12 +177,50 @@ TEST_F(SlowReaderTest, AHundredTakeLittleMemory) {
       memories.push_back(stubs[i]->WatchMemory(contexts.back().get(), request));
     }
   }
-  work_for(absl::Seconds(Cycles(2, 60)));
+  WorkFor(absl::Seconds(Cycles(2, 60)));
   const std::int64_t grown = ResidentBytes(server_.pid()) - before;
   std::printf("a hundred slow readers take %.1f MiB\n", static_cast<double>(grown) / (1 << 20));
   EXPECT_LE(grown, kMost);
   for (const auto& context : contexts) context->TryCancel();
   lookups.clear();
+}
+
+class UnreadAnswersTest : public SlowReaderTest {
+ protected:
+  UnreadAnswersTest() : SlowReaderTest({"--max-waiting-work", "60000"}) {}
+};
+
+TEST_F(UnreadAnswersTest, AreKeptUpToABound) {
+  constexpr int kReaders = 30;
+  constexpr std::int64_t kMost = std::int64_t{600} << 20;
+  const std::int64_t before = ResidentBytes(server_.pid());
+  std::vector<std::unique_ptr<UnreadLookup>> lookups;
+  for (int i = 0; i < kReaders; ++i) {
+    lookups.push_back(std::make_unique<UnreadLookup>(OwnChannel(server_), LargeLookup()));
+  }
+  for (const auto& lookup : lookups) {
+    while (!lookup->is_answered()) WorkFor(absl::Milliseconds(100));
+  }
+  const std::int64_t grown = ResidentBytes(server_.pid()) - before;
+  std::printf("answers that nobody reads take %.1f MiB\n", static_cast<double>(grown) / (1 << 20));
+  if (!kSanitized) {
+    EXPECT_LE(grown, kMost);
+  }
+  int answered = 0;
+  for (const auto& lookup : lookups) {
+    const grpc::Status status = lookup->Read();
+    if (status.ok()) {
+      ++answered;
+      EXPECT_GT(lookup->answer_bytes(), std::size_t{15'000'000});
+    } else {
+      EXPECT_THAT(status, IsGrpcError(grpc::StatusCode::RESOURCE_EXHAUSTED,
+                                      "wait for clients to read them"));
+    }
+  }
+  EXPECT_GE(answered, 8) << "so many fit into the bound, with what gRPC makes of them";
+  EXPECT_LT(answered, kReaders);
+  // Once they are read there is room again.
+  EXPECT_THAT(UnreadLookup(OwnChannel(server_), LargeLookup()).Read(), IsGrpcOk());
 }
 
 class StallTest : public SlowReaderTest {
@@ -145,16 +243,18 @@ TEST_F(StallTest, AStreamIsEndedIfNobodyReadsItButNotForBeingIdle) {
   const auto rows = stub_->ReadRows(&rows_context, request);
   v1::ReadRowsResponse page;
   ASSERT_TRUE(rows->Read(&page));
-  // Another client works until the call must be over.
-  v1::LookupResponse response;
-  for (const absl::Time end = absl::Now() + absl::Seconds(2); absl::Now() < end;) {
-    ASSERT_THAT(Lookup(SmallLookups(1), &response), IsGrpcOk());
-  }
+  UnreadLookup unread(OwnChannel(server_), LargeLookup());
+  // Another client works until the calls must be over.
+  WorkFor(absl::Seconds(2));
   std::int64_t count = page.rows_size();
   while (rows->Read(&page)) count += page.rows_size();
   EXPECT_LT(count, kRows);
   const grpc::Status status = rows->Finish();
   EXPECT_THAT(status, IsGrpcError(grpc::StatusCode::RESOURCE_EXHAUSTED, "STREAM_STALLED"));
+
+  // Nor is an answer kept for ever.
+  const grpc::Status unread_status = unread.Read();
+  EXPECT_THAT(unread_status, IsGrpcError(grpc::StatusCode::RESOURCE_EXHAUSTED, "STREAM_STALLED"));
 
   // Those that were idle meanwhile go on.
   v1::AppendRequest append;
@@ -164,6 +264,7 @@ TEST_F(StallTest, AStreamIsEndedIfNobodyReadsItButNotForBeingIdle) {
   v1::AppendResponse acknowledged;
   ASSERT_TRUE(appends->Write(append));
   ASSERT_TRUE(appends->Read(&acknowledged));
+  v1::LookupResponse response;
   ASSERT_TRUE(lookups->Write(SmallLookups(1)));
   ASSERT_TRUE(lookups->Read(&response));
   ASSERT_TRUE(watch->Read(&memory));
