@@ -25,9 +25,10 @@ struct VerifiedStores {
 };
 
 struct Verification {
-  int answers = 0;    // Checked, each by up to two of its queries.
-  int wrong = 0;      // Of these.
-  int unchecked = 0;  // Rows are among them of appends whose answer did not come.
+  int answers = 0;           // Checked, each by up to two of its queries.
+  int wrong = 0;             // Of these.
+  int unchecked = 0;         // Rows are among them of appends whose answer did not come.
+  bool interrupted = false;  // Before all were checked.
   double error_max = 0;
   std::string first_wrong;  // What is wrong with it.
 };

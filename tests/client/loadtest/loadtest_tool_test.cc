@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <atomic>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -12,16 +13,20 @@
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
 #include "tests/client/scripted_service.h"
 #include "tests/client/tool/run_tool.h"
 #include "tests/client/tool/temporary_file.h"
+#include "tests/testing/temporary_directory.h"
 
 namespace softlookup::tool {
 namespace {
 
 using nlohmann::json;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
@@ -176,6 +181,7 @@ TEST_F(LoadtestToolTest, WhatCannotBeMeantIsRefusedBeforeAnythingIsMade) {
                                              {"--find-max"},
                                              {"--slo", "p99=20ms"},
                                              {"--find-max", "--slo", "p99"},
+                                             {"--find-max", "--slo", "p99>20ms"},
                                              {"--rate", "0"},
                                              {"--rate", "100"},  // Beside --concurrency.
                                              {"--ramp", "-1"},
@@ -189,6 +195,64 @@ TEST_F(LoadtestToolTest, WhatCannotBeMeantIsRefusedBeforeAnythingIsMade) {
   }
   EXPECT_EQ(Run({"--report", "/no/such/folder/report.html"}).exit_code, ExitCode::kInput);
   EXPECT_EQ(created_, 0);
+}
+
+TEST_F(LoadtestToolTest, ASearchTakesNoAppends) {
+  const auto search = [&](const std::string& mix) {
+    return RunTool(service_.address(),
+                   {"loadtest", "--find-max", "--slo", "p99=1ns", "--mix", mix, "--rate", "1",
+                    "--duration", "0.05", "--warm-up", "0", "--rows", "1"});
+  };
+  const Outcome outcome = search("lookup=9,append=1");
+  EXPECT_EQ(outcome.exit_code, ExitCode::kUsage);
+  EXPECT_THAT(outcome.error, HasSubstr("--find-max does not go with appends"));
+  EXPECT_EQ(created_, 0);
+  EXPECT_EQ(search("lookup=9,append=0").exit_code, ExitCode::kMissed);
+}
+
+TEST_F(LoadtestToolTest, TheRateHasABound) {
+  for (const std::string rate : {"1e18", "10000001", "inf"}) {
+    const Outcome outcome =
+        RunTool(service_.address(), {"loadtest", "--rate", rate, "--duration", "0.1"});
+    EXPECT_EQ(outcome.exit_code, ExitCode::kUsage) << rate;
+    EXPECT_THAT(outcome.error, HasSubstr("--rate takes at most 10,000,000 calls a second"));
+  }
+  EXPECT_EQ(created_, 0);
+}
+
+TEST_F(LoadtestToolTest, CallsThatWereNotSentMakeTheTestInvalid) {
+  absl::Notification over;
+  service_.lookup = [&](auto*, auto&, auto*) {
+    over.WaitForNotificationWithTimeout(absl::Milliseconds(300));
+    return grpc::Status::OK;
+  };
+  const testing::TemporaryFile page("report.html");
+  const Outcome outcome = RunTool(
+      service_.address(), {"loadtest", "--rate", "100", "--max-in-flight", "2", "--warm-up", "0",
+                           "--duration", "0.2", "--rows", "1", "--report", page.path()});
+  EXPECT_EQ(outcome.exit_code, ExitCode::kInvalid);
+  EXPECT_THAT(outcome.out, ContainsRegex("\nINVALID: [0-9]+ calls that were due were not sent"));
+  std::ostringstream html;
+  html << std::ifstream(page.path()).rdbuf();
+  EXPECT_THAT(html.str(), HasSubstr("<b>Invalid</b>"));
+  EXPECT_THAT(html.str(), Not(HasSubstr("<b>Valid</b>")));
+}
+
+TEST_F(LoadtestToolTest, FilesAreLeftOnlyWhereSomethingWasMeasured) {
+  const testing::TemporaryDirectory directory;
+  const std::string page = directory.path() + "/report.html", file = directory.path() + "/a.json";
+  create_status_ = grpc::Status(grpc::StatusCode::INTERNAL, "broken");
+  const std::vector<std::string> both = {"--report", page, "--json", file};
+  EXPECT_EQ(Run(both).exit_code, ExitCode::kOther);
+  EXPECT_FALSE(std::filesystem::exists(page));
+  EXPECT_FALSE(std::filesystem::exists(file));
+  std::ofstream(page) << "of an earlier test";
+  Run(both);
+  EXPECT_EQ(std::filesystem::file_size(page), 18u);
+  create_status_ = grpc::Status::OK;
+  EXPECT_EQ(Run(both).error, "");
+  EXPECT_GT(std::filesystem::file_size(page), 1000u);
+  EXPECT_GT(std::filesystem::file_size(file), 1000u);
 }
 
 }  // namespace

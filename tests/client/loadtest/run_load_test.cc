@@ -20,10 +20,12 @@ namespace softlookup::loadtest {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::Ge;
 using ::testing::HasSubstr;
 using ::testing::Le;
+using ::testing::Not;
 using ::testing::Pair;
 using ::testing::StartsWith;
 
@@ -151,6 +153,21 @@ TEST_F(RunLoadTest, WhatIsDueBeyondTheBoundInFlightIsCountedAsOverflow) {
   EXPECT_EQ(result.tally.sum().overflow, 40u);
   EXPECT_DOUBLE_EQ(result.offered_rate(), 100);
   EXPECT_GT(result.tally.sum().latency.min(), 0.4);
+  EXPECT_THAT(result.invalid, Contains(HasSubstr("40 calls that were due were not sent")));
+}
+
+TEST_F(RunLoadTest, AServerThatRefusesQuicklyLeavesTheRunValid) {
+  // Every other call, as at twice what it holds.
+  service_.lookup = [this](auto*, const v1::LookupRequest&, v1::LookupResponse*) -> grpc::Status {
+    if (calls_++ % 2 == 0) return grpc::Status::OK;
+    return testing::DetailedStatus(grpc::StatusCode::RESOURCE_EXHAUSTED, "full", "QUEUE_FULL");
+  };
+  options_.rate = 500;
+  options_.in_flight_max = 1000;  // More than there are calls.
+  const LoadResult result = Run();
+  EXPECT_EQ(result.tally.sum().rejected, 100u);
+  // A machine that is busy with other tests may be late.
+  EXPECT_THAT(result.invalid, Not(Contains(HasSubstr("not sent"))));
 }
 
 TEST_F(RunLoadTest, FailuresAreToldApart) {
