@@ -84,9 +84,9 @@ class Loadtest {
     const absl::Status written = WriteReports();
     const absl::Status deleted = DeleteStores();
     line_.Clear();
-    CLIENT_RETURN_IF_ERROR(written);
-    CLIENT_RETURN_IF_ERROR(VerdictStatus());
-    return deleted;
+    const absl::Status status = written.ok() ? VerdictStatus() : written;
+    if (status.ok() || deleted.ok()) return status.ok() ? deleted : status;
+    return Annotate(status, std::string(deleted.message()));
   }
 
  private:
@@ -128,7 +128,7 @@ class Loadtest {
         const loadtest::Connections connections,
         loadtest::Connections::Open(session_.server, static_cast<int>(flags_.connections),
                                     plan_.load.timeout));
-    loadtest::Evidence evidence;
+    loadtest::Evidence evidence(names_.size());
     const loadtest::LoadTarget target = {
         .connections = &connections,
         .traffic = &traffic,
@@ -171,12 +171,16 @@ class Loadtest {
 
   void Verify(loadtest::Evidence* evidence) {
     line_.Show("verifying");
-    report_.verification = loadtest::Verify(Source(),
-                                            {.filled_rows = plan_.stores.rows,
-                                             .storage = plan_.stores.storage,
-                                             .queries = plan_.traffic.queries,
-                                             .append_rows = plan_.traffic.append_rows},
-                                            evidence->TakeAnswers(), evidence->appends());
+    // An interruption that ended the run shall not keep its answers from being verified.
+    if (guard_.interrupted()) guard_.Rearm();
+    report_.verification =
+        loadtest::Verify(Source(),
+                         {.filled_rows = plan_.stores.rows,
+                          .storage = plan_.stores.storage,
+                          .queries = plan_.traffic.queries,
+                          .append_rows = plan_.traffic.append_rows,
+                          .weights = loadtest::WeightsAskedFor(plan_.traffic.attention)},
+                         evidence->TakeAnswers(), evidence->TakeAppends(), &guard_.interrupted());
   }
 
   absl::Status DeleteStores() {
@@ -227,7 +231,7 @@ class Loadtest {
   const LoadtestFlags& flags_;
   const Session& session_;
   LoadtestPlan plan_;
-  const InterruptGuard guard_;
+  InterruptGuard guard_;
   loadtest::ProgressLine line_;
   std::vector<std::string> names_;
   std::optional<Client> client_;  // Before the stores, which it deletes in the end.

@@ -14,6 +14,7 @@
 
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include "tests/client/scripted_service.h"
 #include "tests/client/tool/run_tool.h"
 #include "tests/client/tool/temporary_file.h"
@@ -42,8 +43,8 @@ class LoadtestToolTest : public ::testing::Test {
     };
     service_.delete_store = [this](auto*, const v1::DeleteStoreRequest& request, auto*) {
       const absl::MutexLock lock(&mutex_);
-      stores_.erase(request.name());
-      return grpc::Status::OK;
+      if (delete_status_.ok()) stores_.erase(request.name());
+      return delete_status_;
     };
     service_.append = [](auto*, const v1::AppendRequest& request, v1::AppendResponse* response) {
       response->set_appended_count(request.keys().rows());
@@ -75,6 +76,9 @@ class LoadtestToolTest : public ::testing::Test {
   std::set<std::string> stores_;
   int created_ = 0;
   grpc::Status create_status_;
+  grpc::Status delete_status_;
+  absl::Notification never_;
+  std::atomic<bool> raised_ = false;
   testing::ScriptedService service_;
 };
 
@@ -105,6 +109,8 @@ TEST_F(LoadtestToolTest, AWrongAnswerFailsAVerifiedTest) {
   EXPECT_EQ(outcome.exit_code, ExitCode::kMissed);
   EXPECT_THAT(outcome.error, HasSubstr("answers were wrong: values are off by 1 of"));
   EXPECT_THAT(outcome.out, HasSubstr("\nWRONG: values are off by 1"));
+  EXPECT_THAT(Run({"--verify", "--weights", "top"}).error,
+              HasSubstr("answers were wrong: it has no weights, which were asked for"));
 }
 
 TEST_F(LoadtestToolTest, AConditionThatHoldsHasAnExitCodeOfItsOwn) {
@@ -165,6 +171,64 @@ TEST_F(LoadtestToolTest, AnInterruptionStillPrintsAndDeletes) {
   }
 }
 
+TEST_F(LoadtestToolTest, AnInterruptedRunIsStillVerified) {
+  const auto lookup = service_.lookup;
+  std::atomic<int> calls = 0;
+  service_.lookup = [&](auto* context, const auto& request, auto* response) {
+    if (++calls == 20) raise(SIGINT);
+    return lookup(context, request, response);
+  };
+  const Outcome outcome =
+      RunTool(service_.address(),
+              {"loadtest", "--duration", "60", "--warm-up", "0", "--rows", "50", "--key-dim", "4",
+               "--value-dim", "3", "--concurrency", "1", "--verify", "--verify-answers", "10000"});
+  EXPECT_EQ(outcome.exit_code, ExitCode::kMissed);
+  EXPECT_THAT(outcome.error, HasSubstr("answers were wrong"));
+  EXPECT_THAT(outcome.out, HasSubstr("measured (interrupted)"));
+  EXPECT_THAT(stores_, IsEmpty());
+}
+
+TEST_F(LoadtestToolTest, AServerThatHangsDoesNotKeepFillingFromBeingInterrupted) {
+  service_.append = [this](grpc::ServerContext* context, auto&, auto*) {
+    if (!raised_.exchange(true)) raise(SIGINT);
+    while (!context->IsCancelled()) never_.WaitForNotificationWithTimeout(absl::Milliseconds(10));
+    return grpc::Status::OK;
+  };
+  const absl::Time begin = absl::Now();
+  const Outcome outcome = RunTool(service_.address(), {"loadtest", "--rows", "1"});
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(30));
+  EXPECT_THAT(outcome.error, HasSubstr("interrupted"));
+  EXPECT_EQ(created_, 1);
+  EXPECT_THAT(stores_, IsEmpty());
+}
+
+TEST_F(LoadtestToolTest, StoresThatCouldNotBeDeletedAreNamed) {
+  delete_status_ = grpc::Status(grpc::StatusCode::INTERNAL, "stuck");
+  const auto names_all = [this](const Outcome& outcome) {
+    EXPECT_THAT(outcome.error, HasSubstr("not deleted: loadtest/"));
+    EXPECT_THAT(outcome.error, HasSubstr("stuck"));
+    for (const std::string& store : stores_) EXPECT_THAT(outcome.error, HasSubstr(store));
+    stores_.clear();
+  };
+  Outcome outcome = Run({});
+  EXPECT_EQ(outcome.exit_code, ExitCode::kOther);
+  EXPECT_THAT(stores_, SizeIs(2));
+  names_all(outcome);
+  // The verdict stays what it is.
+  outcome = Run({"--fail-if", "p50>1ns"});
+  EXPECT_EQ(outcome.exit_code, ExitCode::kMissed);
+  EXPECT_THAT(outcome.error, StartsWith("--fail-if p50>1ns: p50 is "));
+  names_all(outcome);
+  // Filling fails.
+  service_.append = [](auto*, auto&, auto*) {
+    return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "no such row");
+  };
+  outcome = Run({});
+  EXPECT_EQ(outcome.exit_code, ExitCode::kRefused);
+  EXPECT_THAT(outcome.error, HasSubstr("no such row"));
+  names_all(outcome);
+}
+
 TEST_F(LoadtestToolTest, AFailureToMakeStoresIsTheServersErrorAndLeavesNone) {
   create_status_ =
       testing::DetailedStatus(grpc::StatusCode::RESOURCE_EXHAUSTED, "no memory", "MEMORY_LIMIT");
@@ -221,9 +285,8 @@ TEST_F(LoadtestToolTest, TheRateHasABound) {
 }
 
 TEST_F(LoadtestToolTest, CallsThatWereNotSentMakeTheTestInvalid) {
-  absl::Notification over;
-  service_.lookup = [&](auto*, auto&, auto*) {
-    over.WaitForNotificationWithTimeout(absl::Milliseconds(300));
+  service_.lookup = [this](auto*, auto&, auto*) {
+    never_.WaitForNotificationWithTimeout(absl::Milliseconds(300));
     return grpc::Status::OK;
   };
   const testing::TemporaryFile page("report.html");
