@@ -115,6 +115,7 @@ absl::StatusOr<std::unique_ptr<TestStores>> TestStores::Make(
   for (int i = 0; i < options.count; ++i) names.push_back(absl::StrCat(run, "/", i));
   absl::Mutex mutex;
   std::uint64_t row_count = 0;
+  std::atomic<bool> any_created = false;
   const absl::Status made = ForEach(options.count, [&](int i) -> absl::Status {
     if (interrupted) return absl::CancelledError("interrupted");
     v1::Store store;
@@ -129,6 +130,7 @@ absl::StatusOr<std::unique_ptr<TestStores>> TestStores::Make(
       stores->names_.push_back(names[i]);
     }
     CLIENT_RETURN_IF_ERROR(created);
+    any_created = true;
     return Fill(names[i], i, options.rows, rows, client, interrupted, [&](std::uint64_t count) {
       const absl::MutexLock lock(&mutex);
       row_count += count;
@@ -137,7 +139,9 @@ absl::StatusOr<std::unique_ptr<TestStores>> TestStores::Make(
   });
   if (!made.ok()) {
     const absl::Status deleted = stores->Delete();
-    return deleted.ok() ? made : WithNote(made, deleted.message());
+    // No server, no stores.
+    if (deleted.ok() || (absl::IsUnavailable(made) && !any_created)) return made;
+    return WithNote(made, deleted.message());
   }
   stores->names_ = std::move(names);
   return stores;
