@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/loadtest/figure_text.h"
 
 namespace softlookup::loadtest {
 namespace {
@@ -58,13 +60,26 @@ void CheckCores(const LoadResult& result, std::vector<std::string>* reasons) {
 
 }  // namespace
 
-std::vector<std::string> InvalidReasons(const LoadResult& result) {
+std::vector<std::string> BottleneckReasons(const LoadResult& result) {
   std::vector<std::string> reasons;
   if (result.options.rate.has_value()) {
     CheckLateness(result, &reasons);
     CheckGrowth(result, &reasons);
   } else {
     CheckCores(result, &reasons);
+  }
+  return reasons;
+}
+
+std::vector<std::string> InvalidReasons(const LoadResult& result) {
+  std::vector<std::string> reasons = BottleneckReasons(result);
+  const std::uint64_t overflow = result.tally.sum().overflow;
+  if (overflow > 0) {
+    reasons.push_back(absl::StrCat(
+        CountText(overflow), " calls that were due were not sent, ",
+        CountText(result.options.in_flight_max),
+        " being in flight: the load was less than asked for, and figures without these calls are "
+        "better than the truth"));
   }
   return reasons;
 }

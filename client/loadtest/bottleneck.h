@@ -20,8 +20,12 @@ inline constexpr double kBusyPart = 0.95;
 inline constexpr double kLatenessGrowth = 2;
 // Closed loop: nothing is ever due, so using so much of all cores is enough.
 
-// A sentence for each reason why `result` is invalid; none if it is valid. Does not look at
-// `result.invalid`.
+// A sentence for each way in which the client was the bottleneck; none if it was not.
+std::vector<std::string> BottleneckReasons(const LoadResult& result);
+
+// A sentence for each reason why `result` is invalid; none if it is valid: those of
+// BottleneckReasons(), and overflow, calls that were due and not sent. Calls that the server
+// refuses are none. Does not look at `result.invalid`.
 std::vector<std::string> InvalidReasons(const LoadResult& result);
 
 }  // namespace softlookup::loadtest

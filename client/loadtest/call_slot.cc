@@ -25,6 +25,7 @@ void CallSlot::Start(const PreparedRequest& request, Clock::time_point due) {
   attempts_made_ = 0;
   deadline_ = absl::Now() + setup_->timeout;
   if (request.method == Method::kAppend && !writer_.empty()) AddWriter();
+  if (setup_->evidence != nullptr) rows_seen_ = setup_->evidence->RowsSeen(request.store);
   setup_->recorder->Sent(due, Clock::now());
   Attempt();
 }
@@ -90,7 +91,7 @@ void CallSlot::Finish(const grpc::Status& status, Clock::time_point now) {
   }
   if (status.ok() && setup_->evidence != nullptr) {
     if (request_->method == Method::kLookup) {
-      setup_->evidence->Lookup(*request_, answer_, now);
+      setup_->evidence->Lookup(*request_, rows_seen_, answer_, now);
     } else {
       setup_->evidence->Appended(*request_, answer_);
     }

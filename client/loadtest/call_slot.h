@@ -78,6 +78,7 @@ class CallSlot {
   const PreparedRequest* request_ = nullptr;
   grpc::ByteBuffer written_;  // The request with its writer, where there is one.
   Clock::time_point due_;
+  std::uint64_t rows_seen_ = 0;  // Evidence's, when the call began.
   absl::Time deadline_;
   int attempts_made_ = 0;
   std::atomic<bool> preparing_ = false;  // The context is being made.

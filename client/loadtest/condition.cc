@@ -172,10 +172,18 @@ absl::StatusOr<std::vector<Condition>> ParseObjectives(std::string_view text) {
     absl::StatusOr<Condition> objective =
         Condition::Parse(std::string_view(one.data(), one.size()));
     if (!objective.ok()) return objective.status();
-    if (objective->comparison_ == Condition::Comparison::kEqual) {
-      objective->comparison_ = objective->unit_ == Condition::Unit::kPerSecond
-                                   ? Condition::Comparison::kAtLeast
-                                   : Condition::Comparison::kAtMost;
+    using Comparison = Condition::Comparison;
+    const bool is_rate = objective->unit_ == Condition::Unit::kPerSecond;
+    Comparison& comparison = objective->comparison_;
+    if (comparison == Comparison::kEqual) {
+      comparison = is_rate ? Comparison::kAtLeast : Comparison::kAtMost;
+    }
+    const bool is_lower = comparison == Comparison::kMore || comparison == Comparison::kAtLeast;
+    if (is_lower != is_rate) {
+      return Wrong(objective->text_, is_rate
+                                         ? "is to be kept, so rate has a lower bound: rate=1000"
+                                         : absl::StrCat("is to be kept, so ", objective->figure_,
+                                                        " has an upper bound, with = or <"));
     }
     objectives.push_back(*std::move(objective));
   }

@@ -48,7 +48,7 @@ class Condition {
 };
 
 // Service level objectives, "p99=20ms" or "p99=20ms,mean=5ms": conditions that shall hold, where =
-// means at most (rate: at least).
+// means at most (rate: at least). InvalidArgument also for a bound on the other side.
 absl::StatusOr<std::vector<Condition>> ParseObjectives(std::string_view text);
 
 }  // namespace softlookup::loadtest

@@ -18,21 +18,26 @@ void Evidence::Pace(Clock::time_point begin, Clock::duration duration, int count
   next_ = begin.time_since_epoch();
 }
 
-void Evidence::Keep(const PreparedRequest& request, const grpc::ByteBuffer& answer,
-                    Clock::time_point now) {
+void Evidence::Keep(const PreparedRequest& request, std::uint64_t rows_min,
+                    const grpc::ByteBuffer& answer, Clock::time_point now) {
   const absl::MutexLock lock(&mutex_);
   if (now.time_since_epoch() < next_.load()) return;  // Another one was taken meanwhile.
   next_ = now.time_since_epoch() + interval_;
   if (answer_bytes_ + answer.Length() > kAnswerBytesMax) return;
   answer_bytes_ += answer.Length();
-  answers_.push_back({request.store, request.content, answer});
+  answers_.push_back({request.store, request.content, answer, rows_min});
 }
 
 void Evidence::Appended(const PreparedRequest& request, const grpc::ByteBuffer& answer) {
   v1::AppendResponse response;
   // What is not known to be in the store leaves a gap, and answers beyond it are not checked.
   if (!Parse(answer, &response) || response.duplicate()) return;
+  const std::uint64_t rows = response.first_position() + response.appended_count();
+  std::atomic<std::uint64_t>& seen = rows_seen_[request.store];
+  for (std::uint64_t known = seen; known < rows && !seen.compare_exchange_weak(known, rows);) {
+  }
   const absl::MutexLock lock(&mutex_);
+  if (appends_.size() >= appends_max_) return;
   appends_.push_back(
       {request.store, request.content, response.first_position(), response.appended_count()});
 }
@@ -43,9 +48,9 @@ std::vector<Evidence::Answer> Evidence::TakeAnswers() {
   return std::exchange(answers_, {});
 }
 
-std::vector<Evidence::Append> Evidence::appends() const {
+std::vector<Evidence::Append> Evidence::TakeAppends() {
   const absl::MutexLock lock(&mutex_);
-  return appends_;
+  return std::exchange(appends_, {});
 }
 
 }  // namespace softlookup::loadtest

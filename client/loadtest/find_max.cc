@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/loadtest/bottleneck.h"
 #include "client/loadtest/rate_search.h"
 
 namespace softlookup::loadtest {
@@ -29,7 +30,17 @@ bool IsLimitedByClient(const FindMaxResult& result) {
     if (step.held || step.rate < best) continue;
     if (next == nullptr || step.rate < next->rate) next = &step;
   }
-  return next != nullptr && !next->result.invalid.empty();
+  return next != nullptr && next->limited_by_client;
+}
+
+// Where even the calls that were sent miss the objectives, the server would have missed them with
+// the others as well.
+bool MayHoldWithoutClient(const LoadResult& result, const std::vector<Condition>& objectives) {
+  if (!BottleneckReasons(result).empty()) return true;
+  const Tally::OfMethod calls = result.tally.sum();
+  return calls.overflow > 0 && calls.errors() == 0 && calls.rejected == 0 &&
+         std::all_of(objectives.begin(), objectives.end(),
+                     [&](const Condition& objective) { return objective.Holds(result); });
 }
 
 }  // namespace
@@ -70,6 +81,7 @@ FindMaxResult FindMax(const LoadOptions& options, const LoadTarget& target,
     }
     step.why = WhyNotHeld(step.result, objectives);
     step.held = step.why.empty();
+    step.limited_by_client = !step.held && MayHoldWithoutClient(step.result, objectives);
     search.Tried(step.held);
     if (tried) tried(step);
     result.steps.push_back(std::move(step));

@@ -17,7 +17,8 @@ namespace softlookup::loadtest {
 struct FindMaxStep {
   double rate = 0;  // Offered, calls a second.
   bool held = false;
-  std::string why;  // It did not hold.
+  std::string why;                 // It did not hold.
+  bool limited_by_client = false;  // It may not have held for the client's sake.
   LoadResult result;
 };
 

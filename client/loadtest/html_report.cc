@@ -222,10 +222,27 @@ std::string Head(const LoadReport& report) {
   return absl::StrCat(
       "<header><p class=\"eyebrow\">softlookup load test</p>\n<h1>", XmlText(Title(report)),
       "</h1>\n<p class=\"sub\">", XmlText(LoadText(result.options)), " · ",
-      TimeText(result.measured_s), " measured", result.interrupted ? " (interrupted)" : "", " · ",
+      TimeText(result.measured_s), " measured", report.interrupted() ? " (interrupted)" : "", " · ",
       XmlText(report.server), " · ",
       absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", result.begin_time, absl::UTCTimeZone()),
       "</p></header>\n");
+}
+
+const char* WordOf(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kWrongAnswers:
+      return "Wrong answers";
+    case Verdict::kInterrupted:
+      return "Ended early";
+    case Verdict::kInvalid:
+      return "Invalid";
+    default:
+      return "Failed";
+  }
+}
+
+const char* StyleOf(Verdict verdict) {
+  return verdict == Verdict::kInterrupted || verdict == Verdict::kInvalid ? "warn" : "bad";
 }
 
 std::string Verdicts(const LoadReport& report) {
@@ -233,17 +250,11 @@ std::string Verdicts(const LoadReport& report) {
   const auto add = [&](const char* style, const char* word, const std::string& text) {
     absl::StrAppend(&html, "<li class=\"", style, "\"><b>", word, "</b>", XmlText(text), "</li>\n");
   };
-  for (const std::string& reason : report.invalid()) add("warn", "Invalid", reason);
-  if (report.invalid().empty()) {
-    add("good", "Valid", "the client kept up, so the figures are the server's");
+  const std::vector<Finding> findings = report.findings();
+  for (const Finding& finding : findings) {
+    add(StyleOf(finding.verdict), WordOf(finding.verdict), finding.text);
   }
-  if (!report.caution().empty()) add("warn", "Overflow", report.caution());
-  if (report.verification.has_value() && report.verification->wrong > 0) {
-    add("bad", "Wrong answers", report.verification->first_wrong);
-  }
-  for (const Condition& condition : report.failed()) {
-    add("bad", "Failed", absl::StrCat(condition.text(), ": ", condition.Describe(report.result)));
-  }
+  if (findings.empty()) add("good", "Valid", "the client kept up, so the figures are the server's");
   return html + "</ul>\n";
 }
 

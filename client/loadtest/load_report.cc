@@ -11,12 +11,8 @@ std::vector<std::string> LoadReport::invalid() const {
   return {"above the best rate this client was at its limit, so the server's may be higher"};
 }
 
-std::string LoadReport::caution() const {
-  const std::uint64_t overflow = result.tally.sum().overflow;
-  if (overflow == 0) return "";
-  return absl::StrCat(CountText(overflow),
-                      " calls that were due were not sent, too many being in flight; the latencies "
-                      "are without them, so better than the truth");
+bool LoadReport::interrupted() const {
+  return result.interrupted || (verification.has_value() && verification->interrupted);
 }
 
 std::vector<Condition> LoadReport::failed() const {
@@ -25,6 +21,61 @@ std::vector<Condition> LoadReport::failed() const {
     if (condition.Holds(result)) failed.push_back(condition);
   }
   return failed;
+}
+
+std::vector<Finding> LoadReport::findings() const {
+  std::vector<Finding> findings;
+  const auto add = [&](Verdict verdict, std::string text) {
+    findings.push_back({verdict, std::move(text)});
+  };
+  if (verification.has_value() && verification->wrong > 0) {
+    add(Verdict::kWrongAnswers, absl::StrCat(verification->wrong, " of ", verification->answers,
+                                             " answers were wrong: ", verification->first_wrong));
+  }
+  if (interrupted()) {
+    add(Verdict::kInterrupted, "interrupted");
+  } else if (has_search() && !search.best.has_value()) {
+    add(Verdict::kNoRate, absl::StrCat("no rate was found that keeps ", objectives));
+  } else if (result.tally.sum().ok() == 0) {
+    add(Verdict::kNoneOk, result.messages.empty() ? "no call was made in this time"
+                                                  : absl::StrCat("no call ended OK: ",
+                                                                 result.messages.begin()->second));
+  } else if (verification.has_value() && verification->answers == 0) {
+    add(Verdict::kNoneChecked, "--verify: no answer could be checked");
+  }
+  for (const std::string& reason : invalid()) add(Verdict::kInvalid, reason);
+  for (const Condition& condition : failed()) {
+    add(Verdict::kFailed,
+        absl::StrCat("--fail-if ", condition.text(), ": ", condition.Describe(result)));
+  }
+  return findings;
+}
+
+Verdict LoadReport::verdict() const {
+  const std::vector<Finding> found = findings();
+  return found.empty() ? Verdict::kGood : found.front().verdict;
+}
+
+const char* NameOf(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kWrongAnswers:
+      return "wrong_answers";
+    case Verdict::kInterrupted:
+      return "interrupted";
+    case Verdict::kNoRate:
+      return "no_rate";
+    case Verdict::kNoneOk:
+      return "none_ok";
+    case Verdict::kNoneChecked:
+      return "none_checked";
+    case Verdict::kInvalid:
+      return "invalid";
+    case Verdict::kFailed:
+      return "failed";
+    case Verdict::kGood:
+      return "good";
+  }
+  return "";
 }
 
 std::string LoadText(const LoadOptions& options) {

@@ -23,6 +23,27 @@ struct Parameter {
   std::string value;
 };
 
+// What a load test can come to. Of several, the first in this order decides.
+enum class Verdict {
+  kWrongAnswers,
+  kInterrupted,
+  kNoRate,       // A search in which no rate held.
+  kNoneOk,       // No call ended OK.
+  kNoneChecked,  // No answer could be verified.
+  kInvalid,
+  kFailed,  // A condition holds that must not.
+  kGood,
+};
+
+// "wrong_answers".
+const char* NameOf(Verdict verdict);
+
+// A verdict that is not good, and why.
+struct Finding {
+  Verdict verdict = Verdict::kFailed;
+  std::string text;
+};
+
 // All that a load test has found, for people and for programs.
 struct LoadReport {
   std::string version;  // Of the tool.
@@ -37,12 +58,15 @@ struct LoadReport {
   FindMaxResult search;
 
   bool has_search() const { return !objectives.empty(); }
+  // The run, or the verification after it.
+  bool interrupted() const;
   // Why the figures are not the server's.
   std::vector<std::string> invalid() const;
-  // What to mind when reading the latencies: calls that were not sent. Empty if there are none.
-  std::string caution() const;
   // Conditions that hold though they must not.
   std::vector<Condition> failed() const;
+  // All that speaks against the figures, worst first; none if all is good.
+  std::vector<Finding> findings() const;
+  Verdict verdict() const;
 };
 
 // "open loop, 5,000 calls/s, Poisson arrivals".

@@ -126,6 +126,7 @@ Json ReportJson(const LoadReport& report) {
   for (const Parameter& parameter : report.parameters) {
     json["parameters"][parameter.name] = ParameterValue(parameter.value);
   }
+  json["verdict"] = NameOf(report.verdict());
   json["valid"] = report.invalid().empty();
   json["invalid"] = report.invalid();
   json["failed"] = Json::array();

@@ -96,7 +96,6 @@ void PrintVerdicts(const LoadReport& report, std::ostream* out) {
     *out << "\n";
     if (verified.wrong > 0) *out << "WRONG: " << verified.first_wrong << "\n";
   }
-  if (!report.caution().empty()) *out << "OVERFLOW: " << report.caution() << "\n";
   for (const std::string& reason : report.invalid()) *out << "INVALID: " << reason << "\n";
   for (const Condition& condition : report.failed()) {
     *out << "FAILED: " << condition.text() << ": " << condition.Describe(report.result) << "\n";

@@ -9,9 +9,12 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/lib/status_macros.h"
+#include "softlookup/error_details.h"
 
 namespace softlookup::loadtest {
 namespace {
@@ -19,7 +22,9 @@ namespace {
 constexpr int kThreadsMax = 4;
 constexpr std::uint64_t kBatchNumbers = std::uint64_t{1} << 20;  // 4 MiB a request.
 constexpr std::uint64_t kBatchRowsMax = 16384;
-constexpr CallOptions kPatient = {.deadline = absl::Minutes(1)};
+constexpr absl::Duration kPatience = absl::Minutes(1);  // With a batch.
+constexpr absl::Duration kAttempt = absl::Seconds(5);   // How long an interruption waits at most.
+constexpr absl::Duration kPause = absl::Milliseconds(50);
 
 std::string RunName(const std::string& prefix) {
   std::random_device random;
@@ -47,6 +52,27 @@ absl::Status ForEach(int count, const std::function<absl::Status(int)>& work) {
   return status;
 }
 
+bool IsTransient(const absl::Status& status) {
+  return absl::IsDeadlineExceeded(status) || absl::IsUnavailable(status) ||
+         RetryDelay(status).has_value();
+}
+
+// In several attempts, so that an interruption need not wait for a server that hangs. The request
+// has a writer: it is applied once.
+absl::Status AppendBatch(const v1::AppendRequest& request, Client* client,
+                         const std::atomic<bool>& interrupted) {
+  const absl::Time end = absl::Now() + kPatience;
+  for (;;) {
+    const absl::Status status = client->Append(request, {.deadline = kAttempt}).status();
+    if (status.ok() || !IsTransient(status)) return status;
+    const absl::Time next =
+        absl::Now() + RetryDelay(status).value_or(absl::ZeroDuration()) + kPause;
+    if (next >= end) return status;
+    while (!interrupted && absl::Now() < next) absl::SleepFor(kPause);
+    if (interrupted) return absl::CancelledError("interrupted");
+  }
+}
+
 // Rows that are there and synced once the last batch is; each batch may be tried again.
 absl::Status Fill(const std::string& name, std::uint32_t store, std::uint64_t row_count,
                   const RowSource& source, Client* client, const std::atomic<bool>& interrupted,
@@ -65,10 +91,17 @@ absl::Status Fill(const std::string& name, std::uint32_t store, std::uint64_t ro
     request.set_sequence(request.sequence() + 1);
     request.set_acknowledge(row + count == row_count ? v1::ACKNOWLEDGE_DURABLE
                                                      : v1::ACKNOWLEDGE_APPLIED);
-    CLIENT_RETURN_IF_ERROR(client->Append(request, kPatient).status());
+    CLIENT_RETURN_IF_ERROR(AppendBatch(request, client, interrupted));
     appended(count);
   }
   return absl::OkStatus();
+}
+
+absl::Status WithNote(const absl::Status& status, absl::string_view note) {
+  absl::Status noted(status.code(), absl::StrCat(status.message(), "; ", note));
+  status.ForEachPayload(
+      [&](absl::string_view type, const absl::Cord& payload) { noted.SetPayload(type, payload); });
+  return noted;
 }
 
 }  // namespace
@@ -82,6 +115,7 @@ absl::StatusOr<std::unique_ptr<TestStores>> TestStores::Make(
   for (int i = 0; i < options.count; ++i) names.push_back(absl::StrCat(run, "/", i));
   absl::Mutex mutex;
   std::uint64_t row_count = 0;
+  std::atomic<bool> any_created = false;
   const absl::Status made = ForEach(options.count, [&](int i) -> absl::Status {
     if (interrupted) return absl::CancelledError("interrupted");
     v1::Store store;
@@ -96,6 +130,7 @@ absl::StatusOr<std::unique_ptr<TestStores>> TestStores::Make(
       stores->names_.push_back(names[i]);
     }
     CLIENT_RETURN_IF_ERROR(created);
+    any_created = true;
     return Fill(names[i], i, options.rows, rows, client, interrupted, [&](std::uint64_t count) {
       const absl::MutexLock lock(&mutex);
       row_count += count;
@@ -103,8 +138,10 @@ absl::StatusOr<std::unique_ptr<TestStores>> TestStores::Make(
     });
   });
   if (!made.ok()) {
-    stores->Delete().IgnoreError();
-    return made;
+    const absl::Status deleted = stores->Delete();
+    // No server, no stores.
+    if (deleted.ok() || (absl::IsUnavailable(made) && !any_created)) return made;
+    return WithNote(made, deleted.message());
   }
   stores->names_ = std::move(names);
   return stores;
@@ -116,12 +153,17 @@ TestStores::~TestStores() {
 
 absl::Status TestStores::Delete() {
   const std::vector<std::string> names = std::exchange(names_, {});
-  absl::Status status;
+  std::vector<std::string> left;
+  absl::Status first;
   for (const std::string& name : names) {
     const absl::Status deleted = client_->DeleteStore(name);
-    if (!absl::IsNotFound(deleted)) status.Update(deleted);
+    if (deleted.ok() || absl::IsNotFound(deleted)) continue;
+    first.Update(deleted);
+    left.push_back(name);
   }
-  return status;
+  if (left.empty()) return absl::OkStatus();
+  return absl::Status(
+      first.code(), absl::StrCat("not deleted: ", absl::StrJoin(left, " "), ": ", first.message()));
 }
 
 }  // namespace softlookup::loadtest

@@ -29,8 +29,9 @@ struct TestStoresOptions {
 class TestStores {
  public:
   // Makes and fills them, a few at a time. On failure, and once `interrupted` is set (Cancelled),
-  // those made so far are deleted. `filled`, which may be empty, is called with the rows so far, on
-  // any thread, one at a time. `client` must outlive the object.
+  // those made so far are deleted; an error names those that could not be. `filled`, which may be
+  // empty, is called with the rows so far, on any thread, one at a time. `client` must outlive the
+  // object.
   static absl::StatusOr<std::unique_ptr<TestStores>> Make(
       const TestStoresOptions& options, const RowSource& rows, Client* client,
       const std::atomic<bool>& interrupted,
@@ -41,7 +42,8 @@ class TestStores {
 
   const std::vector<std::string>& names() const { return names_; }
 
-  // What the destructor does, for who wants to know whether it worked.
+  // What the destructor does, for who wants to know whether it worked: an error names the stores
+  // that are still there.
   absl::Status Delete();
 
  private:

@@ -5,9 +5,11 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <set>
 #include <thread>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
@@ -53,9 +55,11 @@ struct Check {
   std::vector<float> values;
   v1::QueryStats stats;
   v1::QueryWeights weights;
+  std::uint64_t weights_asked = 0;
   std::unordered_map<std::uint64_t, double> logits;  // Of the listed positions.
 
   SoftLookup expected;
+  bool done = false;
   double error = 0;
   std::string wrong;  // Empty if all is right.
 };
@@ -86,6 +90,10 @@ std::string CheckWeights(const Check& check, double tolerance) {
   if (weights.weights_size() != weights.positions_size()) {
     return absl::StrCat(weights.weights_size(), " weights for ", weights.positions_size(),
                         " positions");
+  }
+  const std::uint64_t least = std::min(check.weights_asked, check.row_count);
+  if (static_cast<std::uint64_t>(weights.positions_size()) < least) {
+    return absl::StrCat(weights.positions_size(), " weights are listed, not ", least);
   }
   const double lse = check.expected.log_sum_exp();
   const double largest = std::exp(check.expected.logit_max - lse);
@@ -121,12 +129,13 @@ void Compare(Check* check) {
   } else {
     check->wrong = CheckWeights(*check, tolerance);
   }
+  check->done = true;
 }
 
 // What of a store's rows is known: where which batch was appended, without a gap from the filled
 // rows on.
 struct KnownRows {
-  std::map<std::uint64_t, std::uint32_t> batches;  // By first position.
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> batches;  // First position and batch.
   std::uint64_t row_count = 0;
 };
 
@@ -135,9 +144,10 @@ KnownRows KnownRowsOf(std::uint32_t store, const VerifiedStores& stores,
   KnownRows known{.batches = {}, .row_count = stores.filled_rows};
   for (const Evidence::Append& append : appends) {
     if (append.store == store && append.row_count == stores.append_rows) {
-      known.batches[append.first_position] = append.content;
+      known.batches.emplace_back(append.first_position, append.content);
     }
   }
+  std::sort(known.batches.begin(), known.batches.end());
   for (const auto& [first, batch] : known.batches) {
     if (first != known.row_count) break;
     known.row_count += stores.append_rows;
@@ -145,47 +155,54 @@ KnownRows KnownRowsOf(std::uint32_t store, const VerifiedStores& stores,
   return known;
 }
 
-// Calls `each` with rows from the first on, chunk by chunk, as the store keeps them.
+// Calls `each` with rows from the first on, chunk by chunk, as the store keeps them, until it
+// returns false.
 void ForEachChunk(const RowSource& source, const VerifiedStores& stores, std::uint32_t store,
                   const KnownRows& known,
-                  const std::function<void(std::uint64_t first, const RowSource::Rows&)>& each) {
+                  const std::function<bool(std::uint64_t first, const RowSource::Rows&)>& each) {
   const auto give = [&](std::uint64_t first, RowSource::Rows rows) {
     RoundAsKept(stores.storage, &rows.keys);
     RoundAsKept(stores.storage, &rows.values);
-    each(first, rows);
+    return each(first, rows);
   };
   for (std::uint64_t row = 0; row < stores.filled_rows; row += kChunkRows) {
     const auto count =
         static_cast<std::uint32_t>(std::min<std::uint64_t>(kChunkRows, stores.filled_rows - row));
-    give(row, source.FilledRows(store, row, count));
+    if (!give(row, source.FilledRows(store, row, count))) return;
   }
   for (const auto& [first, batch] : known.batches) {
     if (first >= known.row_count) break;
-    give(first, source.AppendedRows(batch, stores.append_rows));
+    if (!give(first, source.AppendedRows(batch, stores.append_rows))) return;
   }
 }
 
 void RunChecks(const RowSource& source, const VerifiedStores& stores, std::uint32_t store,
-               const KnownRows& known, absl::Span<Check*> checks) {
+               const KnownRows& known, const std::atomic<bool>& interrupted,
+               absl::Span<Check*> checks) {
   ForEachChunk(source, stores, store, known, [&](std::uint64_t first, const auto& rows) {
     for (Check* check : checks) {
+      if (interrupted) return false;
       for (std::uint32_t r = 0; r < rows.keys.rows && first + r < check->row_count; ++r) {
         AddRow(first + r, rows.keys.Row(r), rows.values.Row(r), check);
       }
     }
+    return true;
   });
+  if (interrupted) return;
   for (Check* check : checks) Compare(check);
 }
 
 // The checks of one store, shared out among the cores.
 void RunInParallel(const RowSource& source, const VerifiedStores& stores, std::uint32_t store,
-                   const KnownRows& known, absl::Span<Check*> checks) {
+                   const KnownRows& known, const std::atomic<bool>& interrupted,
+                   absl::Span<Check*> checks) {
   const std::size_t threads_max = std::max(1u, std::thread::hardware_concurrency());
   const std::size_t part = (checks.size() + threads_max - 1) / threads_max;
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < checks.size(); i += part) {
-    threads.emplace_back(
-        [&, mine = checks.subspan(i, part)] { RunChecks(source, stores, store, known, mine); });
+    threads.emplace_back([&, mine = checks.subspan(i, part)] {
+      RunChecks(source, stores, store, known, interrupted, mine);
+    });
   }
   for (std::thread& thread : threads) thread.join();
 }
@@ -201,6 +218,9 @@ std::string AddChecks(const RowSource& source, const VerifiedStores& stores,
        response.weights_size() != static_cast<int>(stores.queries))) {
     return "its shape does not fit the queries";
   }
+  if (stores.weights > 0 && response.weights_size() == 0) {
+    return "it has no weights, which were asked for";
+  }
   const FloatMatrix queries = source.Queries(content, stores.queries);
   const int count = std::min<int>(kQueriesOfAnswer, stores.queries);
   for (int i = 0; i < count; ++i) {
@@ -210,6 +230,7 @@ std::string AddChecks(const RowSource& source, const VerifiedStores& stores,
     Check check;
     check.answer = answer;
     check.row_count = response.row_count();
+    check.weights_asked = stores.weights;
     check.query.assign(queries.Row(q).begin(), queries.Row(q).end());
     check.values.assign(values->Row(q).begin(), values->Row(q).end());
     check.stats = response.stats(q);
@@ -225,42 +246,66 @@ std::string AddChecks(const RowSource& source, const VerifiedStores& stores,
 
 }  // namespace
 
+std::uint64_t WeightsAskedFor(const v1::AttentionOptions& attention) {
+  constexpr std::uint32_t kTopByDefault = 10;
+  switch (attention.weights()) {
+    case v1::WEIGHTS_MODE_TOP:
+      return attention.top_weights() > 0 ? attention.top_weights() : kTopByDefault;
+    case v1::WEIGHTS_MODE_ALL:
+      return std::numeric_limits<std::uint64_t>::max();
+    default:
+      return 0;
+  }
+}
+
 Verification Verify(const RowSource& rows, const VerifiedStores& stores,
                     const std::vector<Evidence::Answer>& answers,
-                    const std::vector<Evidence::Append>& appends) {
+                    const std::vector<Evidence::Append>& appends,
+                    const std::atomic<bool>* interrupted) {
+  static const std::atomic<bool> never = false;
+  if (interrupted == nullptr) interrupted = &never;
   Verification result;
   std::map<std::size_t, std::string> wrong;  // By answer.
+  std::set<std::size_t> unchecked;
   std::map<std::uint32_t, std::vector<Check>> checks_of_stores;
   std::map<std::uint32_t, KnownRows> known_rows;
   for (std::size_t a = 0; a < answers.size(); ++a) {
+    if (*interrupted) {
+      unchecked.insert(a);
+      continue;
+    }
     const Evidence::Answer& answer = answers[a];
     if (!known_rows.contains(answer.store)) {
       known_rows[answer.store] = KnownRowsOf(answer.store, stores, appends);
     }
+    const std::uint64_t rows_min = std::max(stores.filled_rows, answer.rows_min);
     v1::LookupResponse response;
     std::string text;
     if (!Parse(answer.bytes, &response)) {
       text = "it does not parse";
-    } else if (response.row_count() < stores.filled_rows) {
-      text = absl::StrCat("it saw ", response.row_count(), " rows of ", stores.filled_rows);
+    } else if (response.row_count() < rows_min) {
+      text = absl::StrCat("it saw ", response.row_count(), " rows of ", rows_min);
     } else if (response.row_count() > known_rows[answer.store].row_count) {
-      ++result.unchecked;
-      continue;
+      unchecked.insert(a);
     } else {
       text = AddChecks(rows, stores, response, answer.content, a, &checks_of_stores[answer.store]);
     }
-    ++result.answers;
     if (!text.empty()) wrong[a] = std::move(text);
   }
   for (auto& [store, checks] : checks_of_stores) {
     std::vector<Check*> pointers;
     for (Check& check : checks) pointers.push_back(&check);
-    RunInParallel(rows, stores, store, known_rows[store], absl::MakeSpan(pointers));
+    RunInParallel(rows, stores, store, known_rows[store], *interrupted, absl::MakeSpan(pointers));
     for (const Check& check : checks) {
       result.error_max = std::max(result.error_max, check.error);
+      if (!check.done) unchecked.insert(check.answer);
       if (!check.wrong.empty()) wrong.emplace(check.answer, check.wrong);
     }
   }
+  for (const auto& [answer, text] : wrong) unchecked.erase(answer);
+  result.interrupted = *interrupted;
+  result.unchecked = static_cast<int>(unchecked.size());
+  result.answers = static_cast<int>(answers.size() - unchecked.size());
   result.wrong = static_cast<int>(wrong.size());
   if (!wrong.empty()) result.first_wrong = wrong.begin()->second;
   return result;

@@ -44,7 +44,7 @@ const char kExitCodeHelp[] =
     "  6  already exists\n"
     "  7  server unavailable, overloaded or out of time\n"
     "  8  a load test gave wrong answers, met a condition of --fail-if or found no rate\n"
-    "  9  a load test is invalid: this client was the bottleneck\n";
+    "  9  a load test is invalid: this client was the bottleneck, or left calls out\n";
 
 absl::Status UsageError(const std::string& message) { return Marked(message, kUsageMark); }
 

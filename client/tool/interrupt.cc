@@ -9,14 +9,18 @@ static_assert(std::atomic<bool>::is_always_lock_free, "It is written by a signal
 }  // namespace
 
 InterruptGuard::InterruptGuard() {
+  for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], nullptr, &before_[i]);
+  Rearm();
+}
+
+void InterruptGuard::Rearm() {
   signalled = false;
   struct sigaction action = {};
   action.sa_handler = [](int) { signalled = true; };
   action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
-    sigaction(kSignals[i], &action, &before_[i]);
     // Who ignores it, as under nohup, goes on ignoring it.
-    if (before_[i].sa_handler == SIG_IGN) sigaction(kSignals[i], &before_[i], nullptr);
+    if (before_[i].sa_handler != SIG_IGN) sigaction(kSignals[i], &action, nullptr);
   }
 }
 

@@ -23,6 +23,9 @@ class InterruptGuard {
   // Set once a signal came.
   const std::atomic<bool>& interrupted() const;
 
+  // Forgets a signal that came, so that one more is noted before one ends the process.
+  void Rearm();
+
   // Cancelled once a signal came.
   absl::Status Check() const;
 

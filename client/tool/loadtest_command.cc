@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -46,12 +47,17 @@ absl::Status WriteFile(const std::string& path, const std::string& text) {
   return absl::OkStatus();
 }
 
-// Before a long test that it is for.
+// Before a long test that it is for. Leaves no file where there was none.
 absl::Status CheckWritable(const std::string& path) {
   if (path.empty()) return absl::OkStatus();
-  errno = 0;
-  if (std::ofstream(path, std::ios::binary | std::ios::app)) return absl::OkStatus();
-  return InputError(path, absl::StrCat("cannot be written: ", std::strerror(errno)));
+  int file = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (file < 0 && errno == ENOENT) {
+    file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file >= 0) unlink(path.c_str());
+  }
+  if (file < 0) return InputError(path, absl::StrCat("cannot be written: ", std::strerror(errno)));
+  close(file);
+  return absl::OkStatus();
 }
 
 // One load test, from the stores to the report.
@@ -78,9 +84,9 @@ class Loadtest {
     const absl::Status written = WriteReports();
     const absl::Status deleted = DeleteStores();
     line_.Clear();
-    CLIENT_RETURN_IF_ERROR(written);
-    CLIENT_RETURN_IF_ERROR(Verdict());
-    return deleted;
+    const absl::Status status = written.ok() ? VerdictStatus() : written;
+    if (status.ok() || deleted.ok()) return status.ok() ? deleted : status;
+    return Annotate(status, std::string(deleted.message()));
   }
 
  private:
@@ -122,7 +128,7 @@ class Loadtest {
         const loadtest::Connections connections,
         loadtest::Connections::Open(session_.server, static_cast<int>(flags_.connections),
                                     plan_.load.timeout));
-    loadtest::Evidence evidence;
+    loadtest::Evidence evidence(names_.size());
     const loadtest::LoadTarget target = {
         .connections = &connections,
         .traffic = &traffic,
@@ -165,12 +171,16 @@ class Loadtest {
 
   void Verify(loadtest::Evidence* evidence) {
     line_.Show("verifying");
-    report_.verification = loadtest::Verify(Source(),
-                                            {.filled_rows = plan_.stores.rows,
-                                             .storage = plan_.stores.storage,
-                                             .queries = plan_.traffic.queries,
-                                             .append_rows = plan_.traffic.append_rows},
-                                            evidence->TakeAnswers(), evidence->appends());
+    // An interruption that ended the run shall not keep its answers from being verified.
+    if (guard_.interrupted()) guard_.Rearm();
+    report_.verification =
+        loadtest::Verify(Source(),
+                         {.filled_rows = plan_.stores.rows,
+                          .storage = plan_.stores.storage,
+                          .queries = plan_.traffic.queries,
+                          .append_rows = plan_.traffic.append_rows,
+                          .weights = loadtest::WeightsAskedFor(plan_.traffic.attention)},
+                         evidence->TakeAnswers(), evidence->TakeAppends(), &guard_.interrupted());
   }
 
   absl::Status DeleteStores() {
@@ -195,40 +205,33 @@ class Loadtest {
     return WriteFile(flags_.report, loadtest::HtmlReport(report_));
   }
 
-  absl::Status Verdict() const {
-    if (report_.verification.has_value() && report_.verification->wrong > 0) {
-      return MissedError(absl::StrCat(report_.verification->wrong, " of ",
-                                      report_.verification->answers,
-                                      " answers were wrong: ", report_.verification->first_wrong));
+  absl::Status VerdictStatus() const {
+    const std::vector<loadtest::Finding> findings = report_.findings();
+    if (findings.empty()) return absl::OkStatus();
+    const loadtest::Finding& worst = findings.front();
+    switch (worst.verdict) {
+      case loadtest::Verdict::kInterrupted:
+        return absl::CancelledError(worst.text);
+      case loadtest::Verdict::kNoneOk:
+        return absl::Status(CodeOfNoneOk(), worst.text);
+      case loadtest::Verdict::kInvalid:
+        return InvalidFiguresError(absl::StrCat("invalid: ", worst.text));
+      default:
+        return MissedError(worst.text);
     }
-    if (report_.result.interrupted) return absl::CancelledError("interrupted");
-    if (report_.has_search() && !report_.search.best.has_value()) {
-      return MissedError(absl::StrCat("no rate was found that keeps ", report_.objectives));
-    }
-    if (report_.result.tally.sum().ok() == 0) return NoneOk();
-    if (report_.verification.has_value() && report_.verification->answers == 0) {
-      return MissedError("--verify: no answer could be checked");
-    }
-    const std::vector<std::string> invalid = report_.invalid();
-    if (!invalid.empty()) return InvalidFiguresError(absl::StrCat("invalid: ", invalid.front()));
-    for (const loadtest::Condition& condition : report_.failed()) {
-      return MissedError(
-          absl::StrCat("--fail-if ", condition.text(), ": ", condition.Describe(report_.result)));
-    }
-    return absl::OkStatus();
   }
 
-  absl::Status NoneOk() const {
+  // That of the first kind of failure.
+  absl::StatusCode CodeOfNoneOk() const {
     const auto& messages = report_.result.messages;
-    if (messages.empty()) return absl::UnknownError("no call was made in this time");
-    return absl::Status(static_cast<absl::StatusCode>(messages.begin()->first),
-                        absl::StrCat("no call ended OK: ", messages.begin()->second));
+    if (messages.empty()) return absl::StatusCode::kUnknown;
+    return static_cast<absl::StatusCode>(messages.begin()->first);
   }
 
   const LoadtestFlags& flags_;
   const Session& session_;
   LoadtestPlan plan_;
-  const InterruptGuard guard_;
+  InterruptGuard guard_;
   loadtest::ProgressLine line_;
   std::vector<std::string> names_;
   std::optional<Client> client_;  // Before the stores, which it deletes in the end.

@@ -4,6 +4,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "client/lib/status_macros.h"
@@ -20,6 +21,8 @@ constexpr absl::Duration kLongest = absl::Hours(24 * 7);
 constexpr std::uint32_t kQueriesMax = 4096;
 constexpr std::uint32_t kAppendRowsMax = 65536;
 constexpr std::uint32_t kDimMax = 65536;
+
+constexpr double kRateMax = 10e6;  // Far beyond what a client sends.
 
 // Seconds, or a number with a unit.
 absl::StatusOr<absl::Duration> ParseTime(const char* flag, const std::string& text,
@@ -48,6 +51,10 @@ absl::Status CheckTogether(const LoadtestFlags& flags) {
   }
   if (flags.find_max == flags.slo.empty()) {
     return UsageError("--find-max and --slo, such as p99=20ms, go together");
+  }
+  if (flags.rate.value_or(0) > kRateMax) {
+    return UsageError(absl::StrCat("--rate takes at most 10,000,000 calls a second, not ",
+                                   absl::StrFormat("%g", *flags.rate)));
   }
   if (flags.senders > flags.max_in_flight) {
     return UsageError("--max-in-flight must be at least --senders");
@@ -78,11 +85,14 @@ absl::StatusOr<loadtest::LoadOptions> LoadOf(const LoadtestFlags& flags, absl::D
 
 void AddLoadFlags(CLI::App* command, LoadtestFlags* flags) {
   command->option_defaults()->group("Load");
-  auto* rate = command
-                   ->add_option("--rate", flags->rate,
-                                "Open loop: calls a second, sent when they are due whatever "
-                                "became of earlier ones. With --find-max: the first rate to try")
-                   ->check(Positive());
+  auto* rate =
+      command
+          ->add_option(
+              "--rate", flags->rate,
+              "Open loop: calls a second, sent when they are due whatever "
+              "became of earlier ones; at most 10,000,000. With --find-max: the first rate "
+              "to try")
+          ->check(Positive());
   command->add_option("--arrivals", flags->arrivals, "Of an open loop")
       ->check(CLI::IsMember({"constant", "poisson"}))
       ->capture_default_str();
@@ -222,6 +232,11 @@ absl::StatusOr<LoadtestPlan> PlanOf(const LoadtestFlags& flags, absl::Duration t
   plan.key_dim = flags.dim.value_or(flags.key_dim);
   plan.value_dim = flags.dim.value_or(flags.value_dim);
   if (flags.find_max) {
+    if (mix->Has(loadtest::Method::kAppend)) {
+      return UsageError(
+          "--find-max does not go with appends in --mix: the stores would grow from step to step, "
+          "so the rates would not be those of one store; a --rate with appends measures one");
+    }
     auto objectives = loadtest::ParseObjectives(flags.slo);
     if (!objectives.ok()) return FlagError("--slo", objectives.status());
     plan.objectives = *std::move(objectives);

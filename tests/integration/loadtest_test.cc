@@ -13,6 +13,7 @@ using ::testing::Ge;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Le;
+using ::testing::Not;
 
 // A machine that is busy with other tests may be late, which the load tester says.
 constexpr int kOk = 0;
@@ -139,6 +140,7 @@ TEST_F(LoadtestTest, AServerThatIsNotThereIsUnavailable) {
   const CommandResult result = RunCommand(
       {ToolBinary(), "--server", "127.0.0.1:1", "--timeout", "1", "loadtest", "--duration", "1"});
   EXPECT_EQ(result.exit_code, 7) << result.err;
+  EXPECT_THAT(result.err, Not(HasSubstr("not deleted")));
 }
 
 }  // namespace

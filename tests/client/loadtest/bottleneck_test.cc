@@ -66,6 +66,24 @@ TEST(BottleneckTest, ABusyClientMustNotGetLaterAndLater) {
   EXPECT_THAT(InvalidReasons(result), IsEmpty()) << "It is busy, but as late as ever";
 }
 
+TEST(BottleneckTest, CallsThatWereNotSentMakeARunInvalid) {
+  LoadResult result = OpenResult(microseconds(80), microseconds(5000000));
+  result.options.in_flight_max = 10000;
+  result.tally.methods[1].overflow = 7;
+  EXPECT_THAT(BottleneckReasons(result), IsEmpty());
+  EXPECT_THAT(
+      InvalidReasons(result),
+      ElementsAre(HasSubstr("7 calls that were due were not sent, 10,000 being in flight")));
+}
+
+TEST(BottleneckTest, CallsThatTheServerRefusesDoNot) {
+  LoadResult result = OpenResult(microseconds(80), microseconds(2000));
+  result.tally.methods[0].codes[grpc::StatusCode::OK] = 1000;
+  result.tally.methods[0].codes[grpc::StatusCode::RESOURCE_EXHAUSTED] = 1000;
+  result.tally.methods[0].rejected = 1000;
+  EXPECT_THAT(InvalidReasons(result), IsEmpty());
+}
+
 TEST(BottleneckTest, AClosedLoopIsInvalidWhereTheClientHasNoCoreLeft) {
   LoadResult result;
   result.measured_s = 9;

@@ -109,8 +109,26 @@ TEST(ConditionTest, ObjectivesAreUpperBoundsAndRatesLowerOnes) {
   }
   EXPECT_FALSE(ParseObjectives("p99=199ms")->front().Holds(Result()));
   EXPECT_FALSE(ParseObjectives("rate=41")->front().Holds(Result()));
+  for (const std::string text : {"p99<201ms", "rate>39", "rate>=40", "errors<=5"}) {
+    const auto one = ParseObjectives(text);
+    ASSERT_TRUE(one.ok()) << one.status();
+    EXPECT_TRUE(one->front().Holds(Result())) << text;
+  }
   EXPECT_FALSE(ParseObjectives("p99=20ms,").ok());
   EXPECT_FALSE(ParseObjectives("").ok());
+}
+
+TEST(ConditionTest, ABoundOnTheWrongSideIsNoObjective) {
+  for (const std::string text : {"p99>20ms", "p99>=20ms", "mean=5ms,max>1s", "errors>0"}) {
+    const auto objectives = ParseObjectives(text);
+    ASSERT_FALSE(objectives.ok()) << text;
+    EXPECT_THAT(std::string(objectives.status().message()), HasSubstr("has an upper bound"));
+  }
+  for (const std::string text : {"rate<1000", "rate<=1000"}) {
+    const auto objectives = ParseObjectives(text);
+    ASSERT_FALSE(objectives.ok()) << text;
+    EXPECT_THAT(std::string(objectives.status().message()), HasSubstr("has a lower bound"));
+  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <regex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/client/loadtest/sample_report.h"
@@ -88,6 +89,32 @@ TEST(HtmlReportTest, ShowsAllThatWentWrong) {
     EXPECT_THAT(html, HasSubstr(text));
   }
   EXPECT_THAT(html, Not(HasSubstr("p50&gt;10s")));
+}
+
+TEST(HtmlReportTest, OnlyAGoodTestIsCalledValid) {
+  EXPECT_THAT(HtmlReport(SampleReport()), HasSubstr("<b>Valid</b>"));
+  EXPECT_THAT(HtmlReport(SearchReport()), HasSubstr("<b>Valid</b>"));
+  const auto says = [](const LoadReport& report, const std::string& text) {
+    EXPECT_THAT(HtmlReport(report), AllOf(HasSubstr(text), Not(HasSubstr("<b>Valid</b>"))));
+  };
+  LoadReport report = SampleReport();
+  report.result.invalid = {"7 calls that were due were not sent"};
+  says(report, "<b>Invalid</b>7 calls that were due were not sent");
+  report = SampleReport();
+  for (auto& calls : report.result.tally.methods) {
+    std::swap(calls.codes[grpc::StatusCode::OK], calls.codes[grpc::StatusCode::INTERNAL]);
+  }
+  report.result.messages[grpc::StatusCode::INTERNAL] = "broken";
+  says(report, "<b>Failed</b>no call ended OK: broken");
+  report = SampleReport();
+  report.verification = Verification{.answers = 0, .unchecked = 3};
+  says(report, "<b>Failed</b>--verify: no answer could be checked");
+  report = SampleReport();
+  report.result.interrupted = true;
+  says(report, "<b>Ended early</b>");
+  report = SearchReport();
+  report.search.best.reset();
+  says(report, "<b>Failed</b>no rate was found that keeps p99=900ms");
 }
 
 TEST(HtmlReportTest, ALineEndsWhereNothingWasMeasured) {

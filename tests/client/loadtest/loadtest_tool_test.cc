@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <atomic>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -12,16 +13,21 @@
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include "tests/client/scripted_service.h"
 #include "tests/client/tool/run_tool.h"
 #include "tests/client/tool/temporary_file.h"
+#include "tests/testing/temporary_directory.h"
 
 namespace softlookup::tool {
 namespace {
 
 using nlohmann::json;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
@@ -37,8 +43,8 @@ class LoadtestToolTest : public ::testing::Test {
     };
     service_.delete_store = [this](auto*, const v1::DeleteStoreRequest& request, auto*) {
       const absl::MutexLock lock(&mutex_);
-      stores_.erase(request.name());
-      return grpc::Status::OK;
+      if (delete_status_.ok()) stores_.erase(request.name());
+      return delete_status_;
     };
     service_.append = [](auto*, const v1::AppendRequest& request, v1::AppendResponse* response) {
       response->set_appended_count(request.keys().rows());
@@ -70,6 +76,9 @@ class LoadtestToolTest : public ::testing::Test {
   std::set<std::string> stores_;
   int created_ = 0;
   grpc::Status create_status_;
+  grpc::Status delete_status_;
+  absl::Notification never_;
+  std::atomic<bool> raised_ = false;
   testing::ScriptedService service_;
 };
 
@@ -100,6 +109,8 @@ TEST_F(LoadtestToolTest, AWrongAnswerFailsAVerifiedTest) {
   EXPECT_EQ(outcome.exit_code, ExitCode::kMissed);
   EXPECT_THAT(outcome.error, HasSubstr("answers were wrong: values are off by 1 of"));
   EXPECT_THAT(outcome.out, HasSubstr("\nWRONG: values are off by 1"));
+  EXPECT_THAT(Run({"--verify", "--weights", "top"}).error,
+              HasSubstr("answers were wrong: it has no weights, which were asked for"));
 }
 
 TEST_F(LoadtestToolTest, AConditionThatHoldsHasAnExitCodeOfItsOwn) {
@@ -160,6 +171,64 @@ TEST_F(LoadtestToolTest, AnInterruptionStillPrintsAndDeletes) {
   }
 }
 
+TEST_F(LoadtestToolTest, AnInterruptedRunIsStillVerified) {
+  const auto lookup = service_.lookup;
+  std::atomic<int> calls = 0;
+  service_.lookup = [&](auto* context, const auto& request, auto* response) {
+    if (++calls == 20) raise(SIGINT);
+    return lookup(context, request, response);
+  };
+  const Outcome outcome =
+      RunTool(service_.address(),
+              {"loadtest", "--duration", "60", "--warm-up", "0", "--rows", "50", "--key-dim", "4",
+               "--value-dim", "3", "--concurrency", "1", "--verify", "--verify-answers", "10000"});
+  EXPECT_EQ(outcome.exit_code, ExitCode::kMissed);
+  EXPECT_THAT(outcome.error, HasSubstr("answers were wrong"));
+  EXPECT_THAT(outcome.out, HasSubstr("measured (interrupted)"));
+  EXPECT_THAT(stores_, IsEmpty());
+}
+
+TEST_F(LoadtestToolTest, AServerThatHangsDoesNotKeepFillingFromBeingInterrupted) {
+  service_.append = [this](grpc::ServerContext* context, auto&, auto*) {
+    if (!raised_.exchange(true)) raise(SIGINT);
+    while (!context->IsCancelled()) never_.WaitForNotificationWithTimeout(absl::Milliseconds(10));
+    return grpc::Status::OK;
+  };
+  const absl::Time begin = absl::Now();
+  const Outcome outcome = RunTool(service_.address(), {"loadtest", "--rows", "1"});
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(30));
+  EXPECT_THAT(outcome.error, HasSubstr("interrupted"));
+  EXPECT_EQ(created_, 1);
+  EXPECT_THAT(stores_, IsEmpty());
+}
+
+TEST_F(LoadtestToolTest, StoresThatCouldNotBeDeletedAreNamed) {
+  delete_status_ = grpc::Status(grpc::StatusCode::INTERNAL, "stuck");
+  const auto names_all = [this](const Outcome& outcome) {
+    EXPECT_THAT(outcome.error, HasSubstr("not deleted: loadtest/"));
+    EXPECT_THAT(outcome.error, HasSubstr("stuck"));
+    for (const std::string& store : stores_) EXPECT_THAT(outcome.error, HasSubstr(store));
+    stores_.clear();
+  };
+  Outcome outcome = Run({});
+  EXPECT_EQ(outcome.exit_code, ExitCode::kOther);
+  EXPECT_THAT(stores_, SizeIs(2));
+  names_all(outcome);
+  // The verdict stays what it is.
+  outcome = Run({"--fail-if", "p50>1ns"});
+  EXPECT_EQ(outcome.exit_code, ExitCode::kMissed);
+  EXPECT_THAT(outcome.error, StartsWith("--fail-if p50>1ns: p50 is "));
+  names_all(outcome);
+  // Filling fails.
+  service_.append = [](auto*, auto&, auto*) {
+    return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "no such row");
+  };
+  outcome = Run({});
+  EXPECT_EQ(outcome.exit_code, ExitCode::kRefused);
+  EXPECT_THAT(outcome.error, HasSubstr("no such row"));
+  names_all(outcome);
+}
+
 TEST_F(LoadtestToolTest, AFailureToMakeStoresIsTheServersErrorAndLeavesNone) {
   create_status_ =
       testing::DetailedStatus(grpc::StatusCode::RESOURCE_EXHAUSTED, "no memory", "MEMORY_LIMIT");
@@ -176,6 +245,7 @@ TEST_F(LoadtestToolTest, WhatCannotBeMeantIsRefusedBeforeAnythingIsMade) {
                                              {"--find-max"},
                                              {"--slo", "p99=20ms"},
                                              {"--find-max", "--slo", "p99"},
+                                             {"--find-max", "--slo", "p99>20ms"},
                                              {"--rate", "0"},
                                              {"--rate", "100"},  // Beside --concurrency.
                                              {"--ramp", "-1"},
@@ -189,6 +259,63 @@ TEST_F(LoadtestToolTest, WhatCannotBeMeantIsRefusedBeforeAnythingIsMade) {
   }
   EXPECT_EQ(Run({"--report", "/no/such/folder/report.html"}).exit_code, ExitCode::kInput);
   EXPECT_EQ(created_, 0);
+}
+
+TEST_F(LoadtestToolTest, ASearchTakesNoAppends) {
+  const auto search = [&](const std::string& mix) {
+    return RunTool(service_.address(),
+                   {"loadtest", "--find-max", "--slo", "p99=1ns", "--mix", mix, "--rate", "1",
+                    "--duration", "0.05", "--warm-up", "0", "--rows", "1"});
+  };
+  const Outcome outcome = search("lookup=9,append=1");
+  EXPECT_EQ(outcome.exit_code, ExitCode::kUsage);
+  EXPECT_THAT(outcome.error, HasSubstr("--find-max does not go with appends"));
+  EXPECT_EQ(created_, 0);
+  EXPECT_EQ(search("lookup=9,append=0").exit_code, ExitCode::kMissed);
+}
+
+TEST_F(LoadtestToolTest, TheRateHasABound) {
+  for (const std::string rate : {"1e18", "10000001", "inf"}) {
+    const Outcome outcome =
+        RunTool(service_.address(), {"loadtest", "--rate", rate, "--duration", "0.1"});
+    EXPECT_EQ(outcome.exit_code, ExitCode::kUsage) << rate;
+    EXPECT_THAT(outcome.error, HasSubstr("--rate takes at most 10,000,000 calls a second"));
+  }
+  EXPECT_EQ(created_, 0);
+}
+
+TEST_F(LoadtestToolTest, CallsThatWereNotSentMakeTheTestInvalid) {
+  service_.lookup = [this](auto*, auto&, auto*) {
+    never_.WaitForNotificationWithTimeout(absl::Milliseconds(300));
+    return grpc::Status::OK;
+  };
+  const testing::TemporaryFile page("report.html");
+  const Outcome outcome = RunTool(
+      service_.address(), {"loadtest", "--rate", "100", "--max-in-flight", "2", "--warm-up", "0",
+                           "--duration", "0.2", "--rows", "1", "--report", page.path()});
+  EXPECT_EQ(outcome.exit_code, ExitCode::kInvalid);
+  EXPECT_THAT(outcome.out, ContainsRegex("\nINVALID: [0-9]+ calls that were due were not sent"));
+  std::ostringstream html;
+  html << std::ifstream(page.path()).rdbuf();
+  EXPECT_THAT(html.str(), HasSubstr("<b>Invalid</b>"));
+  EXPECT_THAT(html.str(), Not(HasSubstr("<b>Valid</b>")));
+}
+
+TEST_F(LoadtestToolTest, FilesAreLeftOnlyWhereSomethingWasMeasured) {
+  const testing::TemporaryDirectory directory;
+  const std::string page = directory.path() + "/report.html", file = directory.path() + "/a.json";
+  create_status_ = grpc::Status(grpc::StatusCode::INTERNAL, "broken");
+  const std::vector<std::string> both = {"--report", page, "--json", file};
+  EXPECT_EQ(Run(both).exit_code, ExitCode::kOther);
+  EXPECT_FALSE(std::filesystem::exists(page));
+  EXPECT_FALSE(std::filesystem::exists(file));
+  std::ofstream(page) << "of an earlier test";
+  Run(both);
+  EXPECT_EQ(std::filesystem::file_size(page), 18u);
+  create_status_ = grpc::Status::OK;
+  EXPECT_EQ(Run(both).error, "");
+  EXPECT_GT(std::filesystem::file_size(page), 1000u);
+  EXPECT_GT(std::filesystem::file_size(file), 1000u);
 }
 
 }  // namespace

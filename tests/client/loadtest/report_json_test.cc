@@ -16,6 +16,7 @@ TEST(ReportJsonTest, HasEveryFigure) {
   EXPECT_EQ(json["parameters"]["rate"], 100);
   EXPECT_EQ(json["parameters"]["arrivals"], "poisson");
   EXPECT_EQ(json["parameters"]["verify"], true);
+  EXPECT_EQ(json["verdict"], "good");
   EXPECT_EQ(json["valid"], true);
   EXPECT_EQ(json["rate"], 100);
   EXPECT_EQ(json["calls"]["ok"], 1000);
@@ -38,6 +39,7 @@ TEST(ReportJsonTest, HasEveryFigure) {
 
 TEST(ReportJsonTest, HasAllThatWentWrong) {
   const Json json = ReportJson(FailedReport());
+  EXPECT_EQ(json["verdict"], "wrong_answers");
   EXPECT_EQ(json["valid"], false);
   EXPECT_EQ(json["invalid"][0], "this client was late");
   EXPECT_EQ(json["calls"]["errors"], 3);

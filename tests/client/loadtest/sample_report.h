@@ -58,7 +58,7 @@ inline LoadReport FailedReport() {
   result.timeline[5].errors = 3;
   result.timeline[6].rejected = 20;
   result.timeline[7].overflow = 7;
-  result.invalid = {"this client was late"};
+  result.invalid = {"this client was late", "7 calls that were due were not sent"};
   report.verification = Verification{.answers = 32,
                                      .wrong = 2,
                                      .unchecked = 1,

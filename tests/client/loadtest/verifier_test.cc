@@ -3,13 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <functional>
+#include <future>
 #include <string>
 #include <vector>
 
 #include "client/loadtest/kept_rows.h"
 #include "softlookup/v1/lookup.pb.h"
+#include "softlookup/v1/row.pb.h"
 
 namespace softlookup::loadtest {
 namespace {
@@ -35,6 +39,7 @@ class VerifierTest : public ::testing::Test {
     stores_.filled_rows = kFilled;
     stores_.queries = 3;
     stores_.append_rows = kAppendRows;
+    stores_.weights = 2;
     appends_ = {{.store = 1,
                  .content = 2,
                  .first_position = kFilled + kAppendRows,
@@ -174,6 +179,16 @@ TEST_F(VerifierTest, EveryPartOfAnAnswerIsChecked) {
                 }
               }),
               HasSubstr("the weights' sum"));
+  EXPECT_THAT(FoundWrong([](v1::LookupResponse* response) { response->clear_weights(); }),
+              HasSubstr("no weights, which were asked for"));
+  EXPECT_THAT(FoundWrong([](v1::LookupResponse* response) {
+                for (auto& weights : *response->mutable_weights()) {
+                  weights.mutable_positions()->RemoveLast();
+                  weights.set_remaining_weight(1 - weights.weights(0));
+                  weights.mutable_weights()->RemoveLast();
+                }
+              }),
+              HasSubstr("1 weights are listed, not 2"));
   EXPECT_THAT(FoundWrong([](v1::LookupResponse* response) { response->clear_values(); }),
               HasSubstr("shape"));
   EXPECT_THAT(FoundWrong([](v1::LookupResponse* response) { response->set_row_count(10); }),
@@ -196,6 +211,63 @@ TEST_F(VerifierTest, BeyondAnAppendWhoseAnswerDidNotComeNothingIsChecked) {
   EXPECT_EQ(found.answers, 1);
   EXPECT_EQ(found.wrong, 0) << found.first_wrong;
   EXPECT_EQ(found.unchecked, 1);
+}
+
+TEST_F(VerifierTest, AnAnswerThatMissesAnAcknowledgedAppendIsWrong) {
+  Evidence::Answer answer = AnswerOf(1, 1, RightAnswer(1, 1, kFilled));
+  EXPECT_EQ(Check({answer}).wrong, 0);
+  answer.rows_min = kFilled + kAppendRows;
+  const Verification found = Check({answer});
+  EXPECT_EQ(found.wrong, 1);
+  EXPECT_THAT(found.first_wrong, HasSubstr("saw 1500 rows of 1504"));
+}
+
+TEST_F(VerifierTest, AnInterruptionEndsIt) {
+  // So many rows that it would not end by itself.
+  v1::LookupResponse response = RightAnswer(0, 1, kFilled);
+  stores_.filled_rows = std::uint64_t{1} << 40;
+  response.set_row_count(stores_.filled_rows);
+  const std::vector<Evidence::Answer> answers = {AnswerOf(0, 1, response),
+                                                 AnswerOf(1, 1, response)};
+  std::atomic<bool> interrupted = false;
+  auto verified = std::async(std::launch::async, [&] {
+    return Verify(source_, stores_, answers, appends_, &interrupted);
+  });
+  EXPECT_EQ(verified.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
+  interrupted = true;
+  const Verification found = verified.get();
+  EXPECT_TRUE(found.interrupted);
+  EXPECT_EQ(found.answers, 0);
+  EXPECT_EQ(found.unchecked, 2);
+  EXPECT_EQ(found.wrong, 0) << found.first_wrong;
+}
+
+TEST(WeightsAskedForTest, AreThoseOfTheServersDefaults) {
+  v1::AttentionOptions attention;
+  EXPECT_EQ(WeightsAskedFor(attention), 0u);
+  attention.set_weights(v1::WEIGHTS_MODE_TOP);
+  EXPECT_EQ(WeightsAskedFor(attention), 10u);
+  attention.set_top_weights(3);
+  EXPECT_EQ(WeightsAskedFor(attention), 3u);
+  attention.set_weights(v1::WEIGHTS_MODE_ALL);
+  EXPECT_GT(WeightsAskedFor(attention), std::uint64_t{1} << 60);
+}
+
+TEST(EvidenceTest, KeepsABoundedNumberOfAppendsAndGoesOnCountingRows) {
+  Evidence evidence(2, 3);
+  for (std::uint64_t append = 0; append < 5; ++append) {
+    v1::AppendResponse response;
+    response.set_first_position(100 + 4 * append);
+    response.set_appended_count(4);
+    const grpc::Slice slice(response.SerializeAsString());
+    evidence.Appended({.method = Method::kAppend, .store = 1, .content = 0, .bytes = {}},
+                      grpc::ByteBuffer(&slice, 1));
+  }
+  EXPECT_EQ(evidence.RowsSeen(0), 0u);
+  EXPECT_EQ(evidence.RowsSeen(1), 120u);
+  const std::vector<Evidence::Append> appends = evidence.TakeAppends();
+  ASSERT_EQ(appends.size(), 3u);
+  EXPECT_EQ(appends.back().first_position, 108u);
 }
 
 TEST(KeptRowsTest, RoundsAsTheStoreDoes) {
