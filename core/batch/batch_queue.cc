@@ -74,14 +74,6 @@ WorkRate::Piece BatchQueue::BeginTask(double cost, absl::Time now) {
   return rate_.Begin(now);
 }
 
-void BatchQueue::End(const WorkRate::Piece& piece, double cost, absl::Time now, WorkDone work) {
-  if (work == WorkDone::kWhole) {
-    rate_.End(piece, cost, now);
-  } else {
-    rate_.EndCut(piece, cost, now);
-  }
-}
-
 double BatchQueue::waiting_cost() const {
   double cost = tasks_cost_;
   for (const auto& [store, line] : lines_) cost += line.waiting_cost;
@@ -130,10 +122,10 @@ std::optional<Batch> BatchQueue::Take(absl::Time now) {
   return batch;
 }
 
-void BatchQueue::Done(std::uint64_t store, absl::Time now, WorkDone work) {
+void BatchQueue::Done(std::uint64_t store, absl::Time now, double done_part) {
   Line& done = lines_.find(store)->second;
   done.is_running = false;
-  End(done.running, done.running_cost, now, work);
+  EndTask(done.running, done.running_cost, now, done_part);
   // A store is remembered until others have been served as much, if there are not too many.
   int remembered = 0;
   for (auto it = lines_.begin(); it != lines_.end();) {

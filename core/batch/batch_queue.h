@@ -35,9 +35,6 @@ struct Batch {
   std::vector<std::unique_ptr<Scan>> scans;
 };
 
-// What has become of work: it is whole, or was given up before its end.
-enum class WorkDone { kWhole, kCut };
-
 struct BatchOptions {
   // Batches end before they have more queries, unless the first scan has.
   std::int64_t queries_max = 256;
@@ -64,15 +61,15 @@ class BatchQueue {
   std::optional<absl::Duration> Refusal(const WaitingScan& scan) const;
   // The batch to run now, if there is one. Its store has no other until Done.
   std::optional<Batch> Take(absl::Time now);
-  // The batch was run: to its end, or not all of it.
-  void Done(std::uint64_t store, absl::Time now, WorkDone work);
+  // The batch was run; `done_part` of its cost, unless parts of it were given up, is 1.
+  void Done(std::uint64_t store, absl::Time now, double done_part);
 
   // Other work that waits for the same threads, in the order in which it came: as Add, but with an
   // `answer_max` of its own. Then it begins, and ends.
   std::optional<absl::Duration> AddTask(double cost, absl::Duration answer_max);
   WorkRate::Piece BeginTask(double cost, absl::Time now);
-  void EndTask(const WorkRate::Piece& task, double cost, absl::Time now, WorkDone work) {
-    End(task, cost, now, work);
+  void EndTask(const WorkRate::Piece& task, double cost, absl::Time now, double done_part) {
+    rate_.End(task, cost, done_part * cost, now);
   }
 
   // When Take will have a batch, if nothing is added or done: never if nothing waits but for stores
@@ -100,7 +97,6 @@ class BatchQueue {
     double served = 0;       // The cost of its batches; at least that of whom it found waiting.
   };
 
-  void End(const WorkRate::Piece& piece, double cost, absl::Time now, WorkDone work);
   absl::Time ReadyTime(const Line& line) const;
   // Whether a scan would be in a batch with those of its line.
   bool JoinsLast(const Line& line, const WaitingScan& scan) const;

@@ -53,9 +53,9 @@ WorkRate::Piece Batcher::BeginTask(double cost) {
   return queue_.BeginTask(cost, SteadyNow());
 }
 
-void Batcher::EndTask(const WorkRate::Piece& task, double cost, WorkDone work) {
+void Batcher::EndTask(const WorkRate::Piece& task, double cost, double done_part) {
   absl::MutexLock lock(&mutex_);
-  queue_.EndTask(task, cost, SteadyNow(), work);
+  queue_.EndTask(task, cost, SteadyNow(), done_part);
 }
 
 double Batcher::waiting_cost() const {
@@ -74,10 +74,10 @@ void Batcher::RunNext() {
     }
   }
   const std::uint64_t store = batch->store;
-  const WorkDone work = run_(*std::move(batch));
+  const double done_part = run_(*std::move(batch));
   {
     absl::MutexLock lock(&mutex_);
-    queue_.Done(store, SteadyNow(), work);
+    queue_.Done(store, SteadyNow(), done_part);
     ++change_count_;
     if (queue_.NextTime() == absl::InfiniteFuture()) {
       --runner_count_;

@@ -17,8 +17,8 @@ class Batcher {
  public:
   // Runs a task on some thread, later.
   using Executor = std::function<void(absl::AnyInvocable<void()>)>;
-  // Returns what has become of the work.
-  using RunBatch = std::function<WorkDone(Batch)>;
+  // Returns what part of the batch's cost was done: 1, unless some of it was given up.
+  using RunBatch = std::function<double(Batch)>;
   enum class Admission { kBounded, kAlways };
 
   // At most `running_max` batches are run at a time, each by one call of `run` on `executor`.
@@ -37,7 +37,7 @@ class Batcher {
   // and than it may compared with what it takes alone. Else it waits; then it begins, and ends.
   std::optional<absl::Duration> AddTask(double cost, absl::Duration answer_max);
   WorkRate::Piece BeginTask(double cost);
-  void EndTask(const WorkRate::Piece& task, double cost, WorkDone work);
+  void EndTask(const WorkRate::Piece& task, double cost, double done_part);
 
   // Of all that waits, in multiply-adds.
   double waiting_cost() const;

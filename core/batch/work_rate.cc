@@ -29,18 +29,10 @@ WorkRate::Piece WorkRate::Begin(absl::Time now) {
   return {.begin = now, .share_before = share_};
 }
 
-void WorkRate::End(const Piece& piece, double cost, absl::Time now) {
+void WorkRate::End(const Piece& piece, double cost, double done, absl::Time now) {
   CountUntil(now);
-  Correct(piece, cost - Assumed(piece), now);
-}
-
-void WorkRate::EndCut(const Piece& piece, double cost, absl::Time now) {
-  CountUntil(now);
-  // It cannot have done more than all of it.
-  Correct(piece, std::min(0.0, cost - Assumed(piece)), now);
-}
-
-void WorkRate::Correct(const Piece& piece, double cost, absl::Time now) {
+  const double assumed = share_ - piece.share_before;
+  const double missing = std::clamp(assumed, done, cost) - assumed;
   --running_;
   if (running_ == 0) share_ = 0;
   if (seconds_ > kRememberedSeconds) {
@@ -50,7 +42,7 @@ void WorkRate::Correct(const Piece& piece, double cost, absl::Time now) {
   // Of a piece that took longer than what is remembered, the last part counts.
   const double took = absl::ToDoubleSeconds(now - piece.begin);
   const double remembered = took > seconds_ ? seconds_ / took : 1;
-  cost_ = std::max(cost_ + cost * remembered, kCorrectedMin * cost_);
+  cost_ = std::max(cost_ + missing * remembered, kCorrectedMin * cost_);
 }
 
 }  // namespace softlookup

@@ -17,10 +17,9 @@ class WorkRate {
 
   // A piece of work begins. Several may be under way at a time.
   Piece Begin(absl::Time now);
-  // It has ended, and was of `cost`.
-  void End(const Piece& piece, double cost, absl::Time now);
-  // It was given up before its end; whole, it would have been of `cost`.
-  void EndCut(const Piece& piece, double cost, absl::Time now);
+  // It has ended, and was of `cost`, of which at least `done` was done: all, unless parts of it
+  // were given up.
+  void End(const Piece& piece, double cost, double done, absl::Time now);
 
   // What work of `cost` takes.
   absl::Duration TimeOf(double cost) const { return absl::Seconds(cost * seconds_ / cost_); }
@@ -28,11 +27,6 @@ class WorkRate {
  private:
   // Goes on to `now`, at the rate so far.
   void CountUntil(absl::Time now);
-  // What a piece was thought to have done by now.
-  double Assumed(const Piece& piece) const { return share_ - piece.share_before; }
-  // A piece has done so much more than was assumed.
-  void Correct(const Piece& piece, double cost, absl::Time now);
-
   int running_ = 0;
   absl::Time counted_until_ = absl::InfinitePast();
   double share_ = 0;  // Of one piece that had been under way always, if all get on equally.

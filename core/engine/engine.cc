@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
@@ -227,18 +226,18 @@ class EngineOfStores final : public Engine {
   // Takes the write that make(callback) returns through, and waits for what it answers.
   template <typename Result, typename Make>
   Result Commit(const Make& make);
-  // Prepares a lookup in the store's newest snapshot: here, as part of a task of the pool that was
-  // posted at `posted`.
-  WorkDone LookUp(const LookupRequest& request, const Store& store, SteadyTime posted,
-                  std::shared_ptr<CancelToken> cancel, LookupCallback callback,
-                  Batcher::Admission admission);
+  // Prepares a lookup in the store's newest snapshot: here, as a task of the pool that was posted
+  // at `posted`. Returns what part of it was done.
+  double LookUp(const LookupRequest& request, const Store& store, SteadyTime posted,
+                std::shared_ptr<CancelToken> cancel, LookupCallback callback,
+                Batcher::Admission admission);
   // Has it run with others in the same store. `admission` is into the queue for that.
   void Share(std::unique_ptr<PendingLookup> pending, std::uint64_t store_number,
              Batcher::Admission admission);
-  WorkDone RunBatch(Batch batch);
+  double RunBatch(Batch batch);
   // Answers lookups in one store, which take part in a pass since `begin`, here and on threads of
-  // the pool.
-  WorkDone RunLookups(absl::Span<PendingLookup* const> lookups, SteadyTime begin);
+  // the pool. Returns what part of their cost was done: 1, unless some were given up.
+  double RunLookups(absl::Span<PendingLookup* const> lookups, SteadyTime begin);
   // Counts where the time of a lookup went, and reports it.
   void Report(const PendingLookup& lookup);
   // Waits for the revision, then looks up.
@@ -250,8 +249,8 @@ class EngineOfStores final : public Engine {
   // QUEUE_FULL if as much as may already waits for a thread of the pool. Who takes a place posts.
   absl::Status TakePlace();
   absl::Status TakePlace(double cost, absl::Duration answer_max);
-  // `cost` is what a place was taken for.
-  void PostToPool(double cost, absl::AnyInvocable<WorkDone()> task);
+  // `cost` is what a place was taken for. The task returns what part of it was done.
+  void PostToPool(double cost, absl::AnyInvocable<double()> task);
 
   const Limits limits_;
   EngineCounters counters_;
@@ -461,7 +460,7 @@ void EngineOfStores::ProjectLater(InputsToAppend append, AppendAnswer answer, Ta
     absl::MutexLock lock(&mutex_);
     --projecting_count_;
     projecting_bytes_ -= bytes;
-    return WorkDone::kWhole;
+    return 1;
   });
 }
 
@@ -583,7 +582,7 @@ absl::Status EngineOfStores::CheckRoom(absl::string_view store, std::int64_t que
   return retry_delay ? LookupWorkFull(*retry_delay) : absl::OkStatus();
 }
 
-WorkDone EngineOfStores::RunBatch(Batch batch) {
+double EngineOfStores::RunBatch(Batch batch) {
   waiting_count_ -= static_cast<std::int64_t>(batch.scans.size());
   const SteadyTime begin = Now();
   std::vector<PendingLookup*> lookups;
@@ -594,7 +593,7 @@ WorkDone EngineOfStores::RunBatch(Batch batch) {
   return RunLookups(lookups, begin);
 }
 
-WorkDone EngineOfStores::RunLookups(absl::Span<PendingLookup* const> lookups, SteadyTime begin) {
+double EngineOfStores::RunLookups(absl::Span<PendingLookup* const> lookups, SteadyTime begin) {
   std::vector<absl::Status> statuses(lookups.size());
   pool_.ForkJoin(static_cast<std::int64_t>(lookups.size()), [&](std::int64_t i) {
     PendingLookup& pending = *lookups[static_cast<std::size_t>(i)];
@@ -627,16 +626,20 @@ WorkDone EngineOfStores::RunLookups(absl::Span<PendingLookup* const> lookups, St
   }
   counters_.scanned_rows += scanned.rows;
   counters_.scanned_bytes += scanned.bytes;
-  const bool is_whole =
-      begun.size() == lookups.size() &&
-      absl::c_all_of(tasks, [](const SharedTask& task) { return task.answer.ok(); });
+  double cost = 0, done_cost = 0;
+  for (const PendingLookup* const pending : lookups) cost += pending->lookup->cost();
+  for (std::size_t i = 0; i < begun.size(); ++i) {
+    const absl::Status& status = tasks[i].answer.status();
+    const bool is_cut = absl::IsCancelled(status) || absl::IsDeadlineExceeded(status);
+    if (!is_cut) done_cost += begun[i]->lookup->cost();
+  }
   pool_.ForkJoin(static_cast<std::int64_t>(begun.size()), [&](std::int64_t i) {
     PendingLookup& pending = *begun[static_cast<std::size_t>(i)];
     absl::StatusOr<AttentionAnswer>& answer = tasks[static_cast<std::size_t>(i)].answer;
     if (!answer.ok()) return pending.callback(answer.status());
     pending.callback(pending.lookup->Finish(*std::move(answer)));
   });
-  return is_whole ? WorkDone::kWhole : WorkDone::kCut;
+  return cost > 0 ? done_cost / cost : 1;
 }
 
 void EngineOfStores::Report(const PendingLookup& lookup) {
@@ -681,19 +684,19 @@ void EngineOfStores::LookUpLater(LookupRequest request, std::shared_ptr<Store> s
       });
 }
 
-WorkDone EngineOfStores::LookUp(const LookupRequest& request, const Store& store, SteadyTime posted,
-                                std::shared_ptr<CancelToken> cancel, LookupCallback callback,
-                                Batcher::Admission admission) {
+double EngineOfStores::LookUp(const LookupRequest& request, const Store& store, SteadyTime posted,
+                              std::shared_ptr<CancelToken> cancel, LookupCallback callback,
+                              Batcher::Admission admission) {
   const SteadyTime begin = Now();
   if (request.report != nullptr) request.report->queue_wait = absl::FromChrono(begin - posted);
   if (absl::Status status = cancel->Check(); !status.ok()) {
     callback(std::move(status));
-    return WorkDone::kCut;
+    return 0;
   }
   auto lookup = PreparedLookup::Make(request, store.snapshot(), limits_);
   if (!lookup.ok()) {
     callback(lookup.status());
-    return WorkDone::kCut;
+    return 0;
   }
   auto pending = std::make_unique<PendingLookup>(*std::move(lookup), request.report,
                                                  std::move(cancel), std::move(callback));
@@ -701,7 +704,7 @@ WorkDone EngineOfStores::LookUp(const LookupRequest& request, const Store& store
   pending->queue_time = begin - posted;
   pending->compute_time = pending->waits_since - begin;
   Share(std::move(pending), store.number(), admission);
-  return WorkDone::kWhole;
+  return 1;
 }
 
 void EngineOfStores::Attend(const AttendRequest& request, std::shared_ptr<CancelToken> cancel,
@@ -723,9 +726,9 @@ void EngineOfStores::Schedule(double cost, Answer answer, LookupCallback callbac
   }
   PostToPool(cost, [answer = std::move(answer), callback = std::move(callback)]() mutable {
     absl::StatusOr<LookupResult> result = answer();
-    const WorkDone work = result.ok() ? WorkDone::kWhole : WorkDone::kCut;
+    const double done_part = result.ok() ? 1 : 0;
     callback(std::move(result));
-    return work;
+    return done_part;
   });
 }
 
@@ -743,7 +746,7 @@ absl::Status EngineOfStores::TakePlace(double cost, absl::Duration answer_max) {
   return LookupWorkFull(*retry_delay);
 }
 
-void EngineOfStores::PostToPool(double cost, absl::AnyInvocable<WorkDone()> task) {
+void EngineOfStores::PostToPool(double cost, absl::AnyInvocable<double()> task) {
   pool_.Post([this, cost, task = std::move(task)]() mutable {
     --waiting_count_;
     const WorkRate::Piece piece = batcher_.BeginTask(cost);

@@ -65,7 +65,7 @@ TEST_F(BatchQueueTest, ALoneScanDoesNotWait) {
   EXPECT_EQ(queue_.NextTime(), now_);
   EXPECT_THAT(Take(), ElementsAre("a"));
   EXPECT_EQ(queue_.NextTime(), absl::InfiniteFuture());
-  queue_.Done(1, now_, WorkDone::kWhole);
+  queue_.Done(1, now_, /*done_part=*/1);
   EXPECT_TRUE(Add(1, "b"));
   EXPECT_THAT(Take(), ElementsAre("b"));
 }
@@ -77,7 +77,7 @@ TEST_F(BatchQueueTest, WhatComesWhileItsStoreIsScannedGoesTogether) {
   Add(1, "c");
   now_ += 10 * kWait;
   EXPECT_THAT(Take(), IsEmpty()) << "one batch a store at a time";
-  queue_.Done(1, now_, WorkDone::kWhole);
+  queue_.Done(1, now_, /*done_part=*/1);
   EXPECT_THAT(Take(), ElementsAre("b", "c"));
 }
 
@@ -86,7 +86,7 @@ TEST_F(BatchQueueTest, WhoAsksAloneNeverWaits) {
   Add(1, "a");
   EXPECT_THAT(Take(), ElementsAre("a"));
   Add(1, "a again");
-  queue_.Done(1, now_, WorkDone::kWhole);
+  queue_.Done(1, now_, /*done_part=*/1);
   EXPECT_EQ(queue_.NextTime(), now_);
   EXPECT_THAT(Take(), ElementsAre("a again"));
 }
@@ -96,7 +96,7 @@ TEST_F(BatchQueueTest, WhatComesLateWaitsForThoseWhoAskAgainButNotLong) {
   Add(1, "b");
   EXPECT_THAT(Take(), ElementsAre("a", "b"));
   Add(1, "late");
-  queue_.Done(1, now_, WorkDone::kWhole);
+  queue_.Done(1, now_, /*done_part=*/1);
   EXPECT_EQ(queue_.NextTime(), now_ + kWait);
   now_ += kWait / 2;
   EXPECT_THAT(Take(), IsEmpty());
@@ -116,12 +116,12 @@ TEST_F(BatchQueueTest, AFullBatchDoesNotWait) {
   Add(1, "a");
   EXPECT_THAT(Take(), ElementsAre("a"));
   for (const char* name : {"b", "c", "d", "e"}) Add(1, name);
-  queue_.Done(1, now_, WorkDone::kWhole);
+  queue_.Done(1, now_, /*done_part=*/1);
   EXPECT_THAT(Take(), ElementsAre("b", "c", "d", "e"));
   for (const char* name : {"f", "g", "h", "i", "j"}) Add(1, name);
-  queue_.Done(1, now_, WorkDone::kWhole);
+  queue_.Done(1, now_, /*done_part=*/1);
   EXPECT_THAT(Take(), ElementsAre("f", "g", "h", "i"));
-  queue_.Done(1, now_, WorkDone::kWhole);
+  queue_.Done(1, now_, /*done_part=*/1);
   EXPECT_THAT(Take(), IsEmpty());
   now_ += kWait;
   EXPECT_THAT(Take(), ElementsAre("j"));
@@ -133,9 +133,9 @@ TEST_F(BatchQueueTest, ScansKeepTheirOrderAndOneLargerThanABatchGoesAlone) {
   Add(1, "c", 2);
   Add(1, "d", 2);
   EXPECT_THAT(Take(), ElementsAre("a"));
-  queue_.Done(1, now_, WorkDone::kWhole);
+  queue_.Done(1, now_, /*done_part=*/1);
   EXPECT_THAT(Take(), ElementsAre("b"));
-  queue_.Done(1, now_, WorkDone::kWhole);
+  queue_.Done(1, now_, /*done_part=*/1);
   EXPECT_THAT(Take(), ElementsAre("c", "d"));
 }
 
@@ -148,7 +148,7 @@ TEST_F(BatchQueueTest, TheStoreThatWasServedLeastIsNext) {
     Add(1, "large", 4, 50, /*is_admitted=*/true);
     Add(2, "small", 4, 10, /*is_admitted=*/true);
     Add(3, "small", 4, 10, /*is_admitted=*/true);
-    queue_.Done(i == 0 ? 1 : store_, now_, WorkDone::kWhole);
+    queue_.Done(i == 0 ? 1 : store_, now_, /*done_part=*/1);
     now_ += kWait;
     Take();
     order.push_back(store_);
@@ -161,7 +161,7 @@ TEST_F(BatchQueueTest, AStoreThatWasIdleHasSavedNothingUp) {
   for (int i = 0; i < 10; ++i) {
     Add(1, "a", 4, 10);
     EXPECT_THAT(Take(), ElementsAre("a"));
-    queue_.Done(1, now_, WorkDone::kWhole);
+    queue_.Done(1, now_, /*done_part=*/1);
   }
   std::vector<std::uint64_t> order;
   for (int i = 0; i < 6; ++i) {
@@ -169,7 +169,7 @@ TEST_F(BatchQueueTest, AStoreThatWasIdleHasSavedNothingUp) {
     Add(2, "b", 4, 10);
     ASSERT_FALSE(Take().empty());
     order.push_back(store_);
-    queue_.Done(store_, now_, WorkDone::kWhole);
+    queue_.Done(store_, now_, /*done_part=*/1);
   }
   EXPECT_EQ(std::count(order.begin(), order.end(), 1), 3);
 }
@@ -187,7 +187,7 @@ class BoundedQueueTest : public BatchQueueTest {
     Add(9, "measured", 1, cost);
     ASSERT_THAT(Take(), ElementsAre("measured"));
     now_ += took;
-    queue_.Done(9, now_, WorkDone::kWhole);
+    queue_.Done(9, now_, /*done_part=*/1);
   }
 };
 
@@ -199,7 +199,7 @@ TEST_F(BoundedQueueTest, TurnsAwayWhatWouldBeAnsweredTooLate) {
   EXPECT_TRUE(Add(1, "admitted", 1, kPerMs, /*is_admitted=*/true));
   for (int i = 0; i < 2; ++i) {
     EXPECT_FALSE(Take().empty());
-    queue_.Done(1, now_ += absl::Milliseconds(4), WorkDone::kWhole);
+    queue_.Done(1, now_ += absl::Milliseconds(4), /*done_part=*/1);
   }
   EXPECT_TRUE(Add(1, "again", 1, kPerMs));
 }
@@ -216,7 +216,7 @@ TEST_F(BoundedQueueTest, KeepsToTheRateOfLate) {
   EXPECT_TRUE(Add(1, "9 ms", 1, 0.9 * kPerMs));
   EXPECT_FALSE(Add(1, "2 ms", 1, 0.2 * kPerMs));
   EXPECT_THAT(Take(), ElementsAre("9 ms"));
-  queue_.Done(1, now_, WorkDone::kWhole);
+  queue_.Done(1, now_, /*done_part=*/1);
   now_ += absl::Hours(1);  // In which there was nothing to do.
   EXPECT_TRUE(Add(1, "9 ms", 1, 0.9 * kPerMs));
   EXPECT_FALSE(Add(1, "2 ms", 1, 0.2 * kPerMs));
@@ -227,7 +227,7 @@ TEST_F(BoundedQueueTest, WorkThatWasCutShortIsNotTakenForDone) {
   for (int i = 0; i < 60; ++i) {
     ASSERT_TRUE(Add(9, "cut", 1, 100 * kPerSecond));
     ASSERT_THAT(Take(), ElementsAre("cut"));
-    queue_.Done(9, now_ += absl::Milliseconds(100), WorkDone::kCut);
+    queue_.Done(9, now_ += absl::Milliseconds(100), /*done_part=*/0);
   }
   EXPECT_TRUE(Add(1, "9 ms", 1, 9 * kPerMs));
   EXPECT_FALSE(Add(1, "2 ms", 1, 2 * kPerMs)) << "the rate is what it was";
@@ -237,10 +237,22 @@ TEST_F(BoundedQueueTest, WorkThatWasCutShortDidNotDoMoreThanAllOfIt) {
   for (int i = 0; i < 60; ++i) {
     ASSERT_TRUE(Add(9, "slow", 1, kPerMs));
     ASSERT_THAT(Take(), ElementsAre("slow"));
-    queue_.Done(9, now_ += absl::Milliseconds(100), WorkDone::kCut);
+    queue_.Done(9, now_ += absl::Milliseconds(100), /*done_part=*/0);
   }
   EXPECT_TRUE(Add(1, "9 ms by now", 1, 0.09 * kPerMs));
   EXPECT_FALSE(Add(1, "2 ms by now", 1, 0.02 * kPerMs)) << "at a hundredth of the rate";
+}
+
+// So the rate comes back after a pause, though in every batch there is one who gives up.
+TEST_F(BoundedQueueTest, WhatOthersOfABatchGotDoneCounts) {
+  RunOne(kPerMs, absl::Seconds(10));
+  for (int i = 0; i < 60; ++i) {
+    ASSERT_TRUE(Add(9, "nearly", 1, kPerSecond / 10));
+    ASSERT_THAT(Take(), ElementsAre("nearly"));
+    queue_.Done(9, now_ += absl::Milliseconds(95), /*done_part=*/0.95);
+  }
+  EXPECT_TRUE(Add(1, "9 ms", 1, 9 * kPerMs));
+  EXPECT_FALSE(Add(1, "2 ms", 1, 2 * kPerMs));
 }
 
 TEST_F(BoundedQueueTest, ALongPassDoesNotMakeTheRestSeemSlow) {
@@ -252,9 +264,9 @@ TEST_F(BoundedQueueTest, ALongPassDoesNotMakeTheRestSeemSlow) {
     ASSERT_TRUE(Add(1, "9 ms", 1, 9 * kPerMs)) << i;
     ASSERT_FALSE(Add(1, "2 ms", 1, 2 * kPerMs)) << i;
     ASSERT_FALSE(Take().empty());
-    queue_.Done(1, now_ += absl::Milliseconds(18), WorkDone::kWhole);
+    queue_.Done(1, now_ += absl::Milliseconds(18), /*done_part=*/1);
   }
-  queue_.Done(8, now_, WorkDone::kCut);
+  queue_.Done(8, now_, /*done_part=*/0);
   EXPECT_TRUE(Add(1, "9 ms", 1, 9 * kPerMs));
   EXPECT_FALSE(Add(1, "2 ms", 1, 2 * kPerMs));
 }
@@ -269,7 +281,7 @@ TEST_F(BoundedQueueTest, RowsAreReadOnceForABatch) {
   EXPECT_NEAR(queue_.waiting_cost(), 14 * kPerMs, 1);
   EXPECT_EQ(Take().size(), 4u);
   EXPECT_NEAR(queue_.waiting_cost(), 6 * kPerMs, 1);
-  queue_.Done(1, now_, WorkDone::kWhole);
+  queue_.Done(1, now_, /*done_part=*/1);
   EXPECT_EQ(Take().size(), 2u);
   EXPECT_EQ(queue_.waiting_cost(), 0);
 }
@@ -304,7 +316,7 @@ TEST_F(BoundedQueueTest, OtherWorkIsBoundedByItself) {
   EXPECT_FALSE(Add(1, "b", 1, 2 * kPerMs));
   const WorkRate::Piece task = queue_.BeginTask(9.9 * kPerMs, now_);
   EXPECT_EQ(queue_.AddTask(9.9 * kPerMs, kMost), std::nullopt);
-  queue_.EndTask(task, 9.9 * kPerMs, now_ + absl::Milliseconds(10), WorkDone::kWhole);
+  queue_.EndTask(task, 9.9 * kPerMs, now_ + absl::Milliseconds(10), /*done_part=*/1);
 }
 
 }  // namespace
