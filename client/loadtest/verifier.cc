@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <queue>
 #include <set>
 #include <thread>
 #include <unordered_map>
@@ -57,6 +58,8 @@ struct Check {
   v1::QueryWeights weights;
   std::uint64_t weights_asked = 0;
   std::unordered_map<std::uint64_t, double> logits;  // Of the listed positions.
+  // The largest of all rows, as many as positions are listed; none if all are.
+  std::priority_queue<double, std::vector<double>, std::greater<>> largest_logits;
 
   SoftLookup expected;
   bool done = false;
@@ -72,6 +75,10 @@ void AddRow(std::uint64_t position, absl::Span<const float> key, absl::Span<cons
   check->expected.Add(logit, value);
   const auto listed = check->logits.find(position);
   if (listed != check->logits.end()) listed->second = logit;
+  const auto listed_count = static_cast<std::uint64_t>(check->weights.positions_size());
+  if (listed_count == 0 || listed_count >= check->row_count) return;
+  check->largest_logits.push(logit);
+  if (check->largest_logits.size() > listed_count) check->largest_logits.pop();
 }
 
 double ValuesError(const Check& check) {
@@ -96,9 +103,18 @@ std::string CheckWeights(const Check& check, double tolerance) {
     return absl::StrCat(weights.positions_size(), " weights are listed, not ", least);
   }
   const double lse = check.expected.log_sum_exp();
+  const std::set<std::uint64_t> positions(weights.positions().begin(), weights.positions().end());
+  if (positions.size() < static_cast<std::size_t>(weights.positions_size())) {
+    return "a row is listed twice";
+  }
   const double largest = std::exp(check.expected.logit_max - lse);
+  const double least_listed =
+      check.largest_logits.empty() ? 0 : std::exp(check.largest_logits.top() - lse);
   for (int i = 0; i < std::min(kListedMax, weights.positions_size()); ++i) {
     const double expected = std::exp(check.logits.at(weights.positions(i)) - lse);
+    if (expected < least_listed - tolerance * largest) {
+      return absl::StrCat("row ", weights.positions(i), " is listed, though others weigh more");
+    }
     if (weights.positions(i) < check.row_count &&
         std::abs(weights.weights(i) - expected) <= tolerance * largest) {
       continue;

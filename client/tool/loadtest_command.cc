@@ -172,7 +172,7 @@ class Loadtest {
   void Verify(loadtest::Evidence* evidence) {
     line_.Show("verifying");
     // An interruption that ended the run shall not keep its answers from being verified.
-    if (guard_.interrupted()) guard_.Rearm();
+    if (report_.result.interrupted) guard_.Rearm();
     report_.verification =
         loadtest::Verify(Source(),
                          {.filled_rows = plan_.stores.rows,

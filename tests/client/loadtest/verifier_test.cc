@@ -3,11 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
 #include <functional>
 #include <future>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -92,7 +94,12 @@ class VerifierTest : public ::testing::Test {
       stats->set_log_sum_exp(std::log(sum));
       stats->set_counted_rows(row_count);
       v1::QueryWeights* const listed = response.add_weights();
-      for (const std::uint64_t position : {std::uint64_t{7}, row_count - 1}) {
+      std::vector<std::uint64_t> positions(row_count);
+      std::iota(positions.begin(), positions.end(), 0);
+      std::partial_sort(positions.begin(), positions.begin() + 2, positions.end(),
+                        [&](auto a, auto b) { return weights[a] > weights[b]; });
+      positions.resize(2);
+      for (const std::uint64_t position : positions) {
         listed->add_positions(position);
         listed->add_weights(weights[position] / sum);
       }
@@ -172,13 +179,23 @@ TEST_F(VerifierTest, EveryPartOfAnAnswerIsChecked) {
                   weights.set_weights(1, weights.weights(1) * 2);
                 }
               }),
-              HasSubstr("the weight of row 1499"));
+              HasSubstr("the weight of row "));
   EXPECT_THAT(FoundWrong([](v1::LookupResponse* response) {
                 for (auto& weights : *response->mutable_weights()) {
                   weights.set_remaining_weight(0);
                 }
               }),
               HasSubstr("the weights' sum"));
+  EXPECT_THAT(FoundWrong([](v1::LookupResponse* response) {
+                for (auto& weights : *response->mutable_weights()) weights.set_positions(1, 7);
+              }),
+              HasSubstr("row 7 is listed, though others weigh more"));
+  EXPECT_THAT(FoundWrong([](v1::LookupResponse* response) {
+                for (auto& weights : *response->mutable_weights()) {
+                  weights.set_positions(1, weights.positions(0));
+                }
+              }),
+              HasSubstr("a row is listed twice"));
   EXPECT_THAT(FoundWrong([](v1::LookupResponse* response) { response->clear_weights(); }),
               HasSubstr("no weights, which were asked for"));
   EXPECT_THAT(FoundWrong([](v1::LookupResponse* response) {
