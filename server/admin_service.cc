@@ -22,7 +22,7 @@ grpc::ServerUnaryReactor* AdminService::CreateBackup(grpc::CallbackServerContext
   }
   backups_.Create(request->name(), [call, response](absl::StatusOr<admin::v1::Backup> backup) {
     if (backup.ok()) *response = *std::move(backup);
-    call->Answer(backup.status(), *response);
+    call->Answer(UnaryCall::Kind::kWrite, backup.status(), *response);
   });
   return call;
 }
@@ -30,8 +30,8 @@ grpc::ServerUnaryReactor* AdminService::CreateBackup(grpc::CallbackServerContext
 grpc::ServerUnaryReactor* AdminService::ListBackups(grpc::CallbackServerContext* context,
                                                     const admin::v1::ListBackupsRequest* request,
                                                     admin::v1::ListBackupsResponse* response) {
-  return AnswerNow(calls_, {Method::kListBackups, *context}, engine_, *request, *response,
-                   [&]() -> absl::Status {
+  return AnswerNow(UnaryCall::Kind::kRead, calls_, {Method::kListBackups, *context}, engine_,
+                   *request, *response, [&]() -> absl::Status {
                      SOFTLOOKUP_ASSIGN_OR_RETURN(std::vector<admin::v1::Backup> backups,
                                                  backups_.List());
                      for (admin::v1::Backup& backup : backups)

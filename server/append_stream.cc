@@ -23,7 +23,7 @@ void AppendStream::OnReadDone(bool ok) {
   if (ok) status = Apply(begin);
   {
     absl::MutexLock lock(&mutex_);
-    reading_ = false;
+    reading_ = applying_ = false;
     if (!ok || !status.ok()) reads_over_ = true;
     if (failure_.ok()) {
       failure_ = status;
@@ -37,6 +37,7 @@ absl::Status AppendStream::Apply(SteadyTime begin) {
   {
     absl::MutexLock lock(&mutex_);
     if (finished_ || !failure_.ok()) return absl::OkStatus();  // Later requests are not applied.
+    applying_ = true;
   }
   SOFTLOOKUP_RETURN_IF_ERROR(CheckMessageBytes(request_, engine_.limits().message_bytes_max));
   const std::string& store = request_.store().empty() ? store_ : request_.store();
@@ -110,7 +111,7 @@ void AppendStream::Proceed() {
       response_ = std::move(responses_.front());
       responses_.pop_front();
     }
-    const bool idle = !writing_ && unacknowledged_ == 0 && responses_.empty();
+    const bool idle = !applying_ && !writing_ && unacknowledged_ == 0 && responses_.empty();
     if (idle && !reading_ && (reads_over_ || broken_)) {
       finish = finished_ = true;
       if (!failure_.ok()) call_.observer().OnAnswer(call_.info(), failure_begin_, failure_);

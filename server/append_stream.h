@@ -83,6 +83,7 @@ class AppendStream final : public grpc::ServerBidiReactor<v1::AppendRequest, v1:
   bool awaits_turn_ ABSL_GUARDED_BY(mutex_) = false;  // The append that was read last.
   int unacknowledged_ ABSL_GUARDED_BY(mutex_) = 0;
   bool reading_ ABSL_GUARDED_BY(mutex_) = true;
+  bool applying_ ABSL_GUARDED_BY(mutex_) = false;  // A request is on its way to the engine.
   bool reads_over_ ABSL_GUARDED_BY(mutex_) = false;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool broken_ ABSL_GUARDED_BY(mutex_) = false;    // Nobody reads the responses.

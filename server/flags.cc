@@ -213,8 +213,8 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
   number("--handshake-timeout", flags.handshake_timeout_seconds,
          "Seconds that a new connection has to say that it speaks HTTP/2", 0.1, kDay);
   number("--stall-timeout", flags.stall_timeout_seconds,
-         "Seconds that a client may take for one message of a stream, or for a large answer, before its "
-         "call is ended; an idle stream is not",
+         "Seconds that a client may take for one message of a stream, or for each MiB of an "
+         "answer, before its call is ended; an idle stream is not",
          0.1, kDay);
   number("--tenant-requests-per-second", flags.tenant_requests_per_second,
          "Requests a second about the stores of one tenant, which is a store's name up to its "

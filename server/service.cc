@@ -144,7 +144,7 @@ class ScanCall final : public UnaryCall {
   // As Answer.
   void AnswerLookup(absl::Status status, const v1::LookupResponse& response,
                     const LookupFacts& facts) {
-    Hold(status, response);
+    Hold(Kind::kRead, status, response);
     Finish(call().AnswerLookup(status, facts));
   }
 
@@ -169,8 +169,8 @@ class ScanCall final : public UnaryCall {
 grpc::ServerUnaryReactor* SoftLookupService::CreateStore(grpc::CallbackServerContext* context,
                                                          const v1::CreateStoreRequest* request,
                                                          v1::Store* response) {
-  return AnswerNow(calls_, {Method::kCreateStore, *context}, engine_, *request, *response,
-                   [&]() -> absl::Status {
+  return AnswerNow(UnaryCall::Kind::kWrite, calls_, {Method::kCreateStore, *context}, engine_,
+                   *request, *response, [&]() -> absl::Status {
                      SOFTLOOKUP_RETURN_IF_ERROR(Admit(request->store().name()));
                      return CreateStoreOf(engine_, request->store(), *response);
                    });
@@ -179,27 +179,28 @@ grpc::ServerUnaryReactor* SoftLookupService::CreateStore(grpc::CallbackServerCon
 grpc::ServerUnaryReactor* SoftLookupService::GetStore(grpc::CallbackServerContext* context,
                                                       const v1::GetStoreRequest* request,
                                                       v1::Store* response) {
-  return AnswerNow(
-      calls_, {Method::kGetStore, *context}, engine_, *request, *response, [&]() -> absl::Status {
-        SOFTLOOKUP_RETURN_IF_ERROR(Admit(request->name()));
-        SOFTLOOKUP_ASSIGN_OR_RETURN(const StoreInfo info, engine_.GetStore(request->name()));
-        *response = EncodeStore(info);
-        return CheckAnswerBytes(*response, engine_.limits().message_bytes_max);
-      });
+  return AnswerNow(UnaryCall::Kind::kRead, calls_, {Method::kGetStore, *context}, engine_, *request,
+                   *response, [&]() -> absl::Status {
+                     SOFTLOOKUP_RETURN_IF_ERROR(Admit(request->name()));
+                     SOFTLOOKUP_ASSIGN_OR_RETURN(const StoreInfo info,
+                                                 engine_.GetStore(request->name()));
+                     *response = EncodeStore(info);
+                     return CheckAnswerBytes(*response, engine_.limits().message_bytes_max);
+                   });
 }
 
 grpc::ServerUnaryReactor* SoftLookupService::ListStores(grpc::CallbackServerContext* context,
                                                         const v1::ListStoresRequest* request,
                                                         v1::ListStoresResponse* response) {
-  return AnswerNow(calls_, {Method::kListStores, *context}, engine_, *request, *response,
-                   [&] { return ListPage(engine_, *request, *response); });
+  return AnswerNow(UnaryCall::Kind::kRead, calls_, {Method::kListStores, *context}, engine_,
+                   *request, *response, [&] { return ListPage(engine_, *request, *response); });
 }
 
 grpc::ServerUnaryReactor* SoftLookupService::UpdateStore(grpc::CallbackServerContext* context,
                                                          const v1::UpdateStoreRequest* request,
                                                          v1::Store* response) {
-  return AnswerNow(calls_, {Method::kUpdateStore, *context}, engine_, *request, *response,
-                   [&]() -> absl::Status {
+  return AnswerNow(UnaryCall::Kind::kWrite, calls_, {Method::kUpdateStore, *context}, engine_,
+                   *request, *response, [&]() -> absl::Status {
                      SOFTLOOKUP_RETURN_IF_ERROR(Admit(request->store().name()));
                      return Update(engine_, *request, *response);
                    });
@@ -208,8 +209,8 @@ grpc::ServerUnaryReactor* SoftLookupService::UpdateStore(grpc::CallbackServerCon
 grpc::ServerUnaryReactor* SoftLookupService::DeleteStore(grpc::CallbackServerContext* context,
                                                          const v1::DeleteStoreRequest* request,
                                                          v1::DeleteStoreResponse* response) {
-  return AnswerNow(calls_, {Method::kDeleteStore, *context}, engine_, *request, *response,
-                   [&]() -> absl::Status {
+  return AnswerNow(UnaryCall::Kind::kWrite, calls_, {Method::kDeleteStore, *context}, engine_,
+                   *request, *response, [&]() -> absl::Status {
                      SOFTLOOKUP_RETURN_IF_ERROR(Admit(request->name()));
                      return engine_.DeleteStore(request->name());
                    });
@@ -241,7 +242,7 @@ absl::Status SoftLookupService::StartAppend(const grpc::CallbackServerContext& c
   engine_.Append(decoded.request, [sequence = request.sequence(), &response,
                                    &reactor](absl::StatusOr<AppendResult> result) {
     if (result.ok()) EncodeAppend(sequence, *result, response);
-    reactor.Answer(result.status(), response);
+    reactor.Answer(UnaryCall::Kind::kWrite, result.status(), response);
   });
   return absl::OkStatus();
 }
@@ -249,16 +250,17 @@ absl::Status SoftLookupService::StartAppend(const grpc::CallbackServerContext& c
 grpc::ServerUnaryReactor* SoftLookupService::GetWriter(grpc::CallbackServerContext* context,
                                                        const v1::GetWriterRequest* request,
                                                        v1::Writer* response) {
-  return AnswerNow(
-      calls_, {Method::kGetWriter, *context}, engine_, *request, *response, [&]() -> absl::Status {
-        SOFTLOOKUP_RETURN_IF_ERROR(Admit(request->store()));
-        SOFTLOOKUP_ASSIGN_OR_RETURN(const WriterInfo writer,
-                                    engine_.GetWriter(request->store(), request->writer()));
-        response->set_writer(request->writer());
-        response->set_last_sequence(writer.last_sequence);
-        response->set_last_position(writer.last_position);
-        return absl::OkStatus();
-      });
+  return AnswerNow(UnaryCall::Kind::kRead, calls_, {Method::kGetWriter, *context}, engine_,
+                   *request, *response, [&]() -> absl::Status {
+                     SOFTLOOKUP_RETURN_IF_ERROR(Admit(request->store()));
+                     SOFTLOOKUP_ASSIGN_OR_RETURN(
+                         const WriterInfo writer,
+                         engine_.GetWriter(request->store(), request->writer()));
+                     response->set_writer(request->writer());
+                     response->set_last_sequence(writer.last_sequence);
+                     response->set_last_position(writer.last_position);
+                     return absl::OkStatus();
+                   });
 }
 
 grpc::ServerBidiReactor<v1::AppendRequest, v1::AppendResponse>* SoftLookupService::StreamAppend(
@@ -278,16 +280,17 @@ grpc::ServerWriteReactor<v1::ReadRowsResponse>* SoftLookupService::ReadRows(
 grpc::ServerUnaryReactor* SoftLookupService::DeleteRows(grpc::CallbackServerContext* context,
                                                         const v1::DeleteRowsRequest* request,
                                                         v1::DeleteRowsResponse* response) {
-  return AnswerNow(
-      calls_, {Method::kDeleteRows, *context}, engine_, *request, *response, [&]() -> absl::Status {
-        SOFTLOOKUP_RETURN_IF_ERROR(Admit(request->store()));
-        SOFTLOOKUP_ASSIGN_OR_RETURN(const RowFilter filter, DecodeFilter(request->filter()));
-        SOFTLOOKUP_ASSIGN_OR_RETURN(const DeleteRowsResult result,
-                                    engine_.DeleteRows(request->store(), filter));
-        response->set_deleted_count(result.deleted_count);
-        response->set_revision(result.revision);
-        return absl::OkStatus();
-      });
+  return AnswerNow(UnaryCall::Kind::kWrite, calls_, {Method::kDeleteRows, *context}, engine_,
+                   *request, *response, [&]() -> absl::Status {
+                     SOFTLOOKUP_RETURN_IF_ERROR(Admit(request->store()));
+                     SOFTLOOKUP_ASSIGN_OR_RETURN(const RowFilter filter,
+                                                 DecodeFilter(request->filter()));
+                     SOFTLOOKUP_ASSIGN_OR_RETURN(const DeleteRowsResult result,
+                                                 engine_.DeleteRows(request->store(), filter));
+                     response->set_deleted_count(result.deleted_count);
+                     response->set_revision(result.revision);
+                     return absl::OkStatus();
+                   });
 }
 
 grpc::ServerUnaryReactor* SoftLookupService::Lookup(grpc::CallbackServerContext* context,
@@ -337,7 +340,7 @@ grpc::ServerUnaryReactor* SoftLookupService::Attend(grpc::CallbackServerContext*
     absl::Status status = result.status();
     if (status.ok()) status = EncodeAttend(*request, *result, bytes_max, *response);
     decoded->request = {};  // It lives at least as long as this.
-    call->Answer(std::move(status), *response);
+    call->Answer(UnaryCall::Kind::kRead, std::move(status), *response);
   });
   return call;
 }
@@ -351,7 +354,8 @@ grpc::ServerUnaryReactor* SoftLookupService::GetMemory(grpc::CallbackServerConte
                                                        const v1::GetMemoryRequest* request,
                                                        v1::Memory* response) {
   return AnswerNow(
-      calls_, {Method::kGetMemory, *context}, engine_, *request, *response, [&]() -> absl::Status {
+      UnaryCall::Kind::kRead, calls_, {Method::kGetMemory, *context}, engine_, *request, *response,
+      [&]() -> absl::Status {
         SOFTLOOKUP_RETURN_IF_ERROR(Admit(request->store()));
         SOFTLOOKUP_ASSIGN_OR_RETURN(
             const MemoryState memory,

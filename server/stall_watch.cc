@@ -24,7 +24,12 @@ StallWatch::Writes::Writes(StallWatch& watch, grpc::CallbackServerContext& conte
   watch_.writes_.insert(this);
 }
 
-void StallWatch::Writes::OnStart() { since_.store(SteadyNanoseconds(), std::memory_order_relaxed); }
+void StallWatch::Writes::OnStart(std::size_t bytes) {
+  if (watch_.timeout_ == absl::InfiniteDuration()) return;
+  const std::int64_t more = static_cast<std::int64_t>(bytes >> 20);
+  since_.store(SteadyNanoseconds() + more * absl::ToInt64Nanoseconds(watch_.timeout_),
+               std::memory_order_relaxed);
+}
 
 void StallWatch::Writes::End() {
   if (watch_.timeout_ == absl::InfiniteDuration()) return;

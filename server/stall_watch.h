@@ -4,6 +4,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <thread>
 
@@ -19,7 +20,8 @@ namespace softlookup::server {
 // Thread-safe.
 class StallWatch {
  public:
-  // A client may take `timeout` for a message, and up to a quarter more. Infinite: for ever.
+  // A client may take `timeout` for each MiB of a message that has begun, and up to a quarter of
+  // `timeout` more. Infinite: for ever.
   explicit StallWatch(absl::Duration timeout);
   ~StallWatch();
   StallWatch(const StallWatch&) = delete;
@@ -33,8 +35,8 @@ class StallWatch {
     Writes(const Writes&) = delete;
     Writes& operator=(const Writes&) = delete;
 
-    // A message is about to be written; it was. One at a time.
-    void OnStart();
+    // A message of `bytes`, or of less than a MiB, is about to be written; it was. One at a time.
+    void OnStart(std::size_t bytes = 0);
     void OnDone() { since_.store(0, std::memory_order_relaxed); }
     // The call is over: in its OnDone at the latest, after which gRPC forgets it.
     void End();
@@ -44,7 +46,8 @@ class StallWatch {
 
     StallWatch& watch_;
     grpc_call* const call_;
-    std::atomic<std::int64_t> since_{0};  // Nanoseconds of the steady clock; 0: none is.
+    // When it may have begun, seen from its end: nanoseconds of the steady clock; 0: none is.
+    std::atomic<std::int64_t> since_{0};
   };
 
  private:

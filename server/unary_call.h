@@ -19,10 +19,12 @@ class UnaryCall : public grpc::ServerUnaryReactor {
   UnaryCall(CallTracker& calls, const CallInfo& info)
       : call_(calls, info), answer_(calls.unsent_answers(), calls.stalls()) {}
 
-  // Once, last. If `status` is OK, the answer is `response`; or an error, if too many answers have
-  // not been sent yet.
-  void Answer(absl::Status status, const google::protobuf::MessageLite& response) {
-    Hold(status, response);
+  // What the call did: only a read may still be answered with an error for want of room.
+  enum class Kind { kRead, kWrite };
+
+  // Once, last. If `status` is OK, the answer is `response`.
+  void Answer(Kind kind, absl::Status status, const google::protobuf::MessageLite& response) {
+    Hold(kind, status, response);
     Finish(call_.Answer(status));
   }
   void Refuse(const absl::Status& status) { Finish(call_.Answer(status)); }
@@ -33,8 +35,10 @@ class UnaryCall : public grpc::ServerUnaryReactor {
   bool InternalInlineable() final { return true; }
 
  protected:
-  void Hold(absl::Status& status, const google::protobuf::MessageLite& response) {
-    if (status.ok()) status = answer_.Hold(response.ByteSizeLong(), call_.info().context);
+  void Hold(Kind kind, absl::Status& status, const google::protobuf::MessageLite& response) {
+    if (!status.ok()) return;
+    status = answer_.Hold(response.ByteSizeLong(), /*may_refuse=*/kind == Kind::kRead,
+                          call_.info().context);
   }
   const CallTracker::Call& call() const { return call_; }
 
@@ -45,7 +49,8 @@ class UnaryCall : public grpc::ServerUnaryReactor {
 
 // A call that `work`, which returns a Status, answers here and now.
 template <typename Work>
-grpc::ServerUnaryReactor* AnswerNow(CallTracker& calls, const CallInfo& info, const Engine& engine,
+grpc::ServerUnaryReactor* AnswerNow(UnaryCall::Kind kind, CallTracker& calls, const CallInfo& info,
+                                    const Engine& engine,
                                     const google::protobuf::MessageLite& request,
                                     const google::protobuf::MessageLite& response,
                                     const Work& work) {
@@ -53,7 +58,7 @@ grpc::ServerUnaryReactor* AnswerNow(CallTracker& calls, const CallInfo& info, co
   absl::Status status = CheckMessageBytes(request, engine.limits().message_bytes_max);
   if (status.ok() && calls.is_draining()) status = ShuttingDown();
   if (status.ok()) status = work();
-  reactor->Answer(std::move(status), response);
+  reactor->Answer(kind, std::move(status), response);
   return reactor;
 }
 

@@ -3,11 +3,14 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include <atomic>
 #include <cstdint>
 #include <optional>
+#include <string>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
 #include "server/stall_watch.h"
 
 namespace softlookup::server {
@@ -16,14 +19,18 @@ namespace softlookup::server {
 // not count. Thread-safe.
 class UnsentAnswers {
  public:
-  // Of all of them together. One alone is let through, however large.
+  // Of one connection, and of all together. One alone is let through, however large.
+  static constexpr std::int64_t kConnectionBytesMax = std::int64_t{64} << 20;
   static constexpr std::int64_t kBytesMax = std::int64_t{256} << 20;
 
-  bool TryAdd(std::int64_t bytes);
-  void Remove(std::int64_t bytes) { bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
+  // False, and nothing is added, if `may_refuse` and there is no room. `connection` is its peer.
+  bool Add(const std::string& connection, std::int64_t bytes, bool may_refuse);
+  void Remove(const std::string& connection, std::int64_t bytes);
 
  private:
-  std::atomic<std::int64_t> bytes_{0};
+  absl::Mutex mutex_;
+  std::int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::flat_hash_map<std::string, std::int64_t> bytes_of_ ABSL_GUARDED_BY(mutex_);
 };
 
 // One of them, from when it is given to gRPC until the call is over.
@@ -31,18 +38,19 @@ class UnsentAnswer {
  public:
   UnsentAnswer(UnsentAnswers& answers, StallWatch& stalls) : answers_(answers), stalls_(stalls) {}
   ~UnsentAnswer() {
-    if (bytes_ > 0) answers_.Remove(bytes_);
+    if (bytes_ > 0) answers_.Remove(connection_, bytes_);
   }
   UnsentAnswer(const UnsentAnswer&) = delete;
   UnsentAnswer& operator=(const UnsentAnswer&) = delete;
 
-  // The answer to the call of `context`, of `bytes`, is about to be given to gRPC. QUEUE_FULL if it
-  // must not be. Once.
-  absl::Status Hold(std::size_t bytes, grpc::CallbackServerContext& context);
+  // The answer to the call of `context`, of `bytes`, is about to be given to gRPC. QUEUE_FULL if
+  // there is no room for it and `may_refuse`: not where the call has changed something. Once.
+  absl::Status Hold(std::size_t bytes, bool may_refuse, grpc::CallbackServerContext& context);
 
  private:
   UnsentAnswers& answers_;
   StallWatch& stalls_;
+  std::string connection_;
   std::int64_t bytes_ = 0;
   std::optional<StallWatch::Writes> write_;
 };

@@ -127,11 +127,11 @@ class SlowReaderTest : public IntegrationTest {
     return lookup;
   }
 
-  // With an answer of some 15 MB.
-  v1::LookupRequest LargeLookup() const {
+  // With an answer of some 1.1 MB a query.
+  v1::LookupRequest LargeLookup(std::int64_t queries = 14) const {
     v1::LookupRequest lookup;
     lookup.set_store("s");
-    *lookup.mutable_queries() = Message({rows_.begin(), rows_.begin() + 14 * kDim}, kDim);
+    *lookup.mutable_queries() = Message({rows_.begin(), rows_.begin() + queries * kDim}, kDim);
     *lookup.mutable_options() = Message(AttentionOptions{.weights = WeightsMode::kAll});
     return lookup;
   }
@@ -140,7 +140,7 @@ class SlowReaderTest : public IntegrationTest {
   void WorkFor(absl::Duration time) {
     v1::LookupResponse response;
     for (const absl::Time end = absl::Now() + time; absl::Now() < end;) {
-      ASSERT_THAT(Lookup(SmallLookups(16), &response), IsGrpcOk());
+      ASSERT_THAT(Lookup(SmallLookups(4), &response), IsGrpcOk());
     }
   }
 
@@ -219,13 +219,24 @@ TEST_F(UnreadAnswersTest, AreKeptUpToABound) {
   }
   EXPECT_GE(answered, 8) << "so many fit into the bound, with what gRPC makes of them";
   EXPECT_LT(answered, kReaders);
+  // One connection has a part of the bound, and leaves the rest to others.
+  const auto channel = OwnChannel(server_);
+  std::vector<std::unique_ptr<UnreadLookup>> own;
+  for (int i = 0; i < 3; ++i) {
+    own.push_back(std::make_unique<UnreadLookup>(channel, LargeLookup()));
+    while (!own.back()->is_answered()) WorkFor(absl::Milliseconds(100));
+  }
+  EXPECT_THAT(UnreadLookup(OwnChannel(server_), LargeLookup()).Read(), IsGrpcOk());
+  EXPECT_THAT(own[0]->Read(), IsGrpcOk());
+  EXPECT_THAT(own[1]->Read(), IsGrpcOk());
+  EXPECT_THAT(own[2]->Read(), IsGrpcError(grpc::StatusCode::RESOURCE_EXHAUSTED, "64 MiB"));
   // Once they are read there is room again.
   EXPECT_THAT(UnreadLookup(OwnChannel(server_), LargeLookup()).Read(), IsGrpcOk());
 }
 
 class StallTest : public SlowReaderTest {
  protected:
-  StallTest() : SlowReaderTest({"--stall-timeout", "0.5"}) {}
+  StallTest() : SlowReaderTest({"--stall-timeout", "0.25", "--max-waiting-work", "60000"}) {}
 };
 
 TEST_F(StallTest, AStreamIsEndedIfNobodyReadsItButNotForBeingIdle) {
@@ -243,9 +254,10 @@ TEST_F(StallTest, AStreamIsEndedIfNobodyReadsItButNotForBeingIdle) {
   const auto rows = stub_->ReadRows(&rows_context, request);
   v1::ReadRowsResponse page;
   ASSERT_TRUE(rows->Read(&page));
-  UnreadLookup unread(OwnChannel(server_), LargeLookup());
-  // Another client works until the calls must be over.
-  WorkFor(absl::Seconds(2));
+  UnreadLookup unread(OwnChannel(server_), LargeLookup(8));
+  while (!unread.is_answered()) WorkFor(absl::Milliseconds(100));
+  // Another client works until the calls must be over; 9 MB have nine times as long.
+  WorkFor(absl::Seconds(4));
   std::int64_t count = page.rows_size();
   while (rows->Read(&page)) count += page.rows_size();
   EXPECT_LT(count, kRows);
