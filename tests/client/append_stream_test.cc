@@ -455,7 +455,7 @@ TEST_F(ResumingAppendStreamTest, OutageEndsTheStreamAtItsMost) {
     connections_.assign(10'000, {.applied = 0, .end = kUnavailable});
     connections_[0].applied = 1;
   }
-  const absl::Status status = Run(3, {.outage_max = absl::Milliseconds(100)}).status();
+  const absl::Status status = Run(3, {.outage_max = absl::Milliseconds(500)}).status();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_EQ(status.message(), "gone (rows acknowledged: 2)");
   absl::MutexLock lock(&mutex_);
