@@ -1,8 +1,7 @@
 #include "client/lib/append_pipeline.h"
 
-#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
+#include "client/lib/append_text.h"
 
 namespace softlookup::client_internal {
 
@@ -14,12 +13,8 @@ bool FitsWindow(const AppendStreamOptions& options, std::size_t requests,
 }
 
 absl::Status WithProgress(const absl::Status& failure, const AppendSummary& acknowledged) {
-  absl::Status annotated(failure.code(), absl::StrCat(failure.message(), " (rows acknowledged: ",
-                                                      acknowledged.acknowledged_rows, ")"));
-  failure.ForEachPayload([&](absl::string_view type_url, const absl::Cord& payload) {
-    annotated.SetPayload(type_url, payload);
-  });
-  return annotated;
+  return AppendText(failure,
+                    absl::StrCat(" (rows acknowledged: ", acknowledged.acknowledged_rows, ")"));
 }
 
 absl::Status EndedEarly() {

@@ -13,6 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "client/lib/append_text.h"
 #include "client/lib/status_macros.h"
 #include "softlookup/error_details.h"
 
@@ -99,13 +100,6 @@ absl::Status Fill(const std::string& name, std::uint32_t store, std::uint64_t ro
   return absl::OkStatus();
 }
 
-absl::Status WithNote(const absl::Status& status, absl::string_view note) {
-  absl::Status noted(status.code(), absl::StrCat(status.message(), "; ", note));
-  status.ForEachPayload(
-      [&](absl::string_view type, const absl::Cord& payload) { noted.SetPayload(type, payload); });
-  return noted;
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TestStores>> TestStores::Make(
@@ -143,7 +137,7 @@ absl::StatusOr<std::unique_ptr<TestStores>> TestStores::Make(
     const absl::Status deleted = stores->Delete();
     // No server, no stores.
     if (deleted.ok() || (absl::IsUnavailable(made) && !any_created)) return made;
-    return WithNote(made, deleted.message());
+    return client_internal::AppendText(made, absl::StrCat("; ", deleted.message()));
   }
   stores->names_ = std::move(names);
   return stores;

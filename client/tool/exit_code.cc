@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
+#include "client/lib/append_text.h"
 #include "softlookup/error_details.h"
 
 namespace softlookup::tool {
@@ -59,11 +60,7 @@ absl::Status InvalidFiguresError(const std::string& message) {
 }
 
 absl::Status Annotate(const absl::Status& error, const std::string& note) {
-  absl::Status annotated(error.code(), absl::StrCat(error.message(), "; ", note));
-  error.ForEachPayload([&](absl::string_view type_url, const absl::Cord& payload) {
-    annotated.SetPayload(type_url, payload);
-  });
-  return annotated;
+  return client_internal::AppendText(error, absl::StrCat("; ", note));
 }
 
 ExitCode ExitCodeOf(const absl::Status& status) {
