@@ -144,7 +144,8 @@ PanelRange PanelsOf(RowRange rows) {
 
 // Scores the queries in as few passes as their ways allow.
 void ScoreTile(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
-               const HeadQuery* queries, const Way* ways, int query_count, Scratch& scratch) {
+               const HeadQuery* queries, const Way* ways, int query_count,
+               const kernels::PanelPart& fetched, Scratch& scratch) {
   const kernels::Term term = TermOf(plan.options.score);
   int q = 0;
   while (q < query_count) {
@@ -155,12 +156,14 @@ void ScoreTile(const ScanPlan& plan, const kernels::BlockView& block, PanelRange
     }
     if (ways[q] == Way::kFloat32Only) {
       kernels::ScoreRowsFloat32(term, block, panels, plan.key_dims, components.data(), count,
-                                scratch.float_scores.data() + q * kScratchStride);
+                                scratch.float_scores.data() + q * kScratchStride,
+                                q == 0 ? fetched : kernels::PanelPart{});
     } else {
       const kernels::SumIn sum_in =
           ways[q] == Way::kFloat32 ? kernels::SumIn::kFloat32Runs : kernels::SumIn::kFloat64;
       kernels::ScoreRows(term, sum_in, block, panels, plan.key_dims, components.data(), count,
-                         scratch.scores.data() + q * kScratchStride);
+                         scratch.scores.data() + q * kScratchStride,
+                         q == 0 ? fetched : kernels::PanelPart{});
     }
     q += count;
   }
@@ -254,8 +257,8 @@ void MakeWeightsOfFloats(const ScanPlan& plan, const kernels::BlockView& block, 
 
 }  // namespace
 
-void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const HeadQuery* queries,
-               int query_count, PartialState* states, double* sums) {
+void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const ScanAhead& ahead,
+               const HeadQuery* queries, int query_count, PartialState* states, double* sums) {
   const kernels::BlockView& view = block.view;
   const std::int64_t sums_stride = kernels::PaddedValueDim(plan.value_dims.count);
   std::fill_n(states, query_count, PartialState{});
@@ -274,7 +277,12 @@ void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const HeadQue
   Scratch& scratch = ThreadScratch();
   std::array<Way, kTileQueries> ways;
   for (int q = 0; q < query_count; ++q) ways[q] = WayFor(plan, block, queries[q], rows[q]);
-  ScoreTile(plan, view, panels, queries, ways.data(), query_count, scratch);
+  // One query of FLOAT32 rows computes so little that the CPU's own prefetching does better.
+  const bool fetches = query_count > 1 || view.shape.storage != StorageType::kFloat32;
+  kernels::PanelPart values, next_keys;
+  if (fetches && ahead.own_values && plan.sum_values) values = kernels::ValuesOf(view);
+  if (fetches && ahead.next_block != nullptr) next_keys = kernels::KeysOf(*ahead.next_block);
+  ScoreTile(plan, view, panels, queries, ways.data(), query_count, values, scratch);
   const ResolvedOptions& options = plan.options;
   if (options.score == Score::kCosine) {
     kernels::KeyNorms(view, panels, plan.key_dims, scratch.key_norms.data());
@@ -333,7 +341,8 @@ void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const HeadQue
     }
   }
   if (plan.sum_values) {
-    kernels::SumValues(view, panels, plan.value_dims, scratch.weights.data(), query_count, sums);
+    kernels::SumValues(view, panels, plan.value_dims, scratch.weights.data(), query_count, sums,
+                       next_keys);
   }
 }
 

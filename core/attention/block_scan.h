@@ -17,6 +17,7 @@ namespace softlookup {
 // none if rows between were left out: see row_offsets.
 struct PositionedBlock {
   kernels::BlockView view;
+  std::int64_t number = 0;  // In its store: blocks are merged in groups of neighbours.
   std::uint64_t first_position = 0;
   std::int64_t position_count = 0;  // At least view.row_count.
   // Row r is at first_position + row_offsets[r], ascending. Null: at first_position + r.
@@ -73,11 +74,17 @@ struct ScanPlan {
   bool sum_values = true;
 };
 
+// What a scan may bring near meanwhile, for itself and for the next one.
+struct ScanAhead {
+  bool own_values = false;                         // This block's: nobody has just read them.
+  const kernels::BlockView* next_block = nullptr;  // Its keys, unless null.
+};
+
 // Runs `query_count` <= kTileQueries queries of one head over one block: states[q] is the state
 // over this block alone, and sums[q * PaddedValueDim(value_dims.count) + i] its weighted sum of
 // values. Both are overwritten. A query's results do not depend on the others.
-void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const HeadQuery* queries,
-               int query_count, PartialState* states, double* sums);
+void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const ScanAhead& ahead,
+               const HeadQuery* queries, int query_count, PartialState* states, double* sums);
 
 }  // namespace softlookup
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/kernels/sum_values.h"
+
 namespace softlookup {
 namespace {
 
@@ -29,9 +31,7 @@ void Merge(Mode mode, const PartialState& later, const double* later_sum, std::i
     const double max_logit = std::max(state.max_logit, later.max_logit);
     const double factor = std::exp(state.max_logit - max_logit);
     const double later_factor = std::exp(later.max_logit - max_logit);
-    for (std::int64_t i = 0; i < value_dim; ++i) {
-      sum[i] = sum[i] * factor + later_sum[i] * later_factor;
-    }
+    kernels::CombineSums(factor, later_sum, later_factor, value_dim, sum);
     PartialState rebased = later;
     Rebase(max_logit, rebased);
     Rebase(max_logit, state);

@@ -1,6 +1,7 @@
 #include "core/attention/shared_pass.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <utility>
 
@@ -17,8 +18,12 @@ constexpr std::int64_t kWaveBytesMax = std::int64_t{32} << 20;
 constexpr std::int64_t kChunkBytesMax = std::int64_t{4} << 20;
 // ... and whose best rows, before they are weighed, take at most this much (or one lane's).
 constexpr std::int64_t kCollectorBytesMax = std::int64_t{64} << 20;
+// Blocks are merged within groups of so many neighbours, then group after group.
+constexpr std::int64_t kGroupBlocks = 8;
 // Pieces of work a thread, so that all end at about the same time.
-constexpr std::int64_t kUnitsPerThread = 4;
+constexpr std::int64_t kUnitsPerThread = 16;
+// Lanes that go over a block together, while it is in the second-level cache.
+constexpr std::int64_t kUnitLanesMax = 128;
 
 std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -35,6 +40,10 @@ bool AreSameRows(const PositionedBlock& a, const PositionedBlock& b) {
   return a.view.full_panels == b.view.full_panels && a.view.partial_panel == b.view.partial_panel &&
          a.view.row_count == b.view.row_count && a.row_offsets == b.row_offsets &&
          a.row_mask == b.row_mask;
+}
+
+Mode ModeOf(const TaskAnswer& task) {
+  return task.sums_values() ? task.task().options.mode : Mode::kHard;
 }
 
 }  // namespace
@@ -108,6 +117,16 @@ void SharedPass::AlignBlocks() {
              .end = std::max(all.end, rows.end)};
     }
   }
+  const auto group_of = [&](std::size_t at) {
+    const auto block = std::find_if(blocks_[at].begin(), blocks_[at].end(),
+                                    [](const PositionedBlock* b) { return b != nullptr; });
+    return (*block)->number / kGroupBlocks;
+  };
+  for (std::size_t at = 1; at <= blocks_.size(); ++at) {
+    if (at == blocks_.size() || group_of(at) != group_of(at - 1)) {
+      group_ends_.push_back(static_cast<std::int64_t>(at));
+    }
+  }
 }
 
 bool SharedPass::TakeLane() {
@@ -160,20 +179,23 @@ void SharedPass::RunChunk() {
     queries_.push_back(states_.back().query);
   }
 
-  const std::int64_t block_count = static_cast<std::int64_t>(blocks_.size());
-  const std::int64_t wave_blocks = std::clamp<std::int64_t>(
-      kWaveBytesMax / (lanes * StateBytes()), 1, std::max<std::int64_t>(block_count, 1));
-  wave_states_.resize(static_cast<std::size_t>(wave_blocks * lanes));
-  wave_sums_.resize(static_cast<std::size_t>(SumsOffset(wave_blocks * lanes)));
-  for (std::int64_t block = 0; block < block_count; block += wave_blocks) {
-    const std::int64_t wave_end = std::min(block + wave_blocks, block_count);
-    ScanWave(block, wave_end);
-    MergeWave(wave_end - block);
-    for (std::int64_t i = block; i < wave_end; ++i) {
+  PlanUnits();
+  const std::int64_t strip_count = static_cast<std::int64_t>(strips_.size());
+  const std::int64_t wave_strips_max =
+      std::max(kWaveBytesMax / (lanes * StateBytes()), kGroupBlocks);
+  for (std::int64_t begin = 0; begin < strip_count;) {
+    std::int64_t end = std::min(begin + wave_strips_max, strip_count);
+    while (!strips_[static_cast<std::size_t>(end - 1)].ends_group) --end;
+    ScanWave(begin, end);
+    MergeWave(begin, end);
+    const Strip &first = strips_[static_cast<std::size_t>(begin)],
+                &last = strips_[static_cast<std::size_t>(end - 1)];
+    for (std::int64_t i = first.begin; i < last.end; ++i) {
       const RowRange rows = block_rows_[static_cast<std::size_t>(i)];
       scanned_row_count_ += static_cast<std::uint64_t>(rows.end - rows.begin);
     }
     if (!AnyContinues()) return;
+    begin = end;
   }
   for (std::int64_t i = 0; i < lanes; ++i) LaneOf(i).task->CountListed(states_[i]);
   ForEach(lanes, [&](std::int64_t i) {
@@ -182,68 +204,127 @@ void SharedPass::RunChunk() {
   });
 }
 
-void SharedPass::ScanWave(std::int64_t block_begin, std::int64_t block_end) {
+void SharedPass::PlanUnits() {
   const std::int64_t lanes = lane_count();
-  const std::int64_t block_count = block_end - block_begin;
-  // Whole blocks if there are enough of them, else parts of the lanes too.
-  const std::int64_t units_wanted = pool_.thread_count() * kUnitsPerThread;
-  std::int64_t unit_lanes = CeilDiv(lanes, kTileQueries) * kTileQueries;
-  while (unit_lanes > kTileQueries && block_count * CeilDiv(lanes, unit_lanes) < units_wanted) {
-    unit_lanes = CeilDiv(unit_lanes / 2, kTileQueries) * kTileQueries;
+  const std::int64_t group_count = static_cast<std::int64_t>(group_ends_.size());
+  strips_.clear();
+  for (unit_lanes_ = kUnitLanesMax; unit_lanes_ >= kUnitLanesMax / 4; unit_lanes_ /= 2) {
+    if (group_count * CeilDiv(lanes, unit_lanes_) < pool_.thread_count() * kUnitsPerThread)
+      continue;
+    std::int64_t begin = 0;
+    for (const std::int64_t end : group_ends_) {
+      strips_.push_back({.begin = begin, .end = end, .ends_group = true});
+      begin = end;
+    }
+    return;
   }
-  const std::int64_t units_per_block = CeilDiv(lanes, unit_lanes);
-  ForEach(block_count * units_per_block, [&](std::int64_t unit) {
-    const std::int64_t block = unit / units_per_block;
-    const std::int64_t begin = unit % units_per_block * unit_lanes;
-    ScanUnit(block_begin + block, block, begin, std::min(begin + unit_lanes, lanes));
+  const std::int64_t block_count = static_cast<std::int64_t>(blocks_.size());
+  auto group_end = group_ends_.begin();
+  for (std::int64_t block = 0; block < block_count; ++block) {
+    const bool ends_group = block + 1 == *group_end;
+    strips_.push_back({.begin = block, .end = block + 1, .ends_group = ends_group});
+    if (ends_group) ++group_end;
+  }
+  unit_lanes_ = CeilDiv(lanes, kTileQueries) * kTileQueries;
+  while (unit_lanes_ > kTileQueries &&
+         block_count * CeilDiv(lanes, unit_lanes_) < pool_.thread_count() * kUnitsPerThread) {
+    unit_lanes_ = CeilDiv(unit_lanes_ / 2, kTileQueries) * kTileQueries;
+  }
+}
+
+void SharedPass::ScanWave(std::int64_t strip_begin, std::int64_t strip_end) {
+  const std::int64_t lanes = lane_count();
+  const std::int64_t slots = (strip_end - strip_begin) * lanes;
+  if (slots > wave_slots_) {
+    wave_states_.resize(static_cast<std::size_t>(slots));
+    wave_sums_ =
+        std::make_unique_for_overwrite<double[]>(static_cast<std::size_t>(SumsOffset(slots)));
+    wave_slots_ = slots;
+  }
+  const std::int64_t units_per_strip = CeilDiv(lanes, unit_lanes_);
+  ForEach((strip_end - strip_begin) * units_per_strip, [&](std::int64_t unit) {
+    const std::int64_t strip = unit / units_per_strip;
+    const std::int64_t begin = unit % units_per_strip * unit_lanes_;
+    ScanUnit(strips_[static_cast<std::size_t>(strip_begin + strip)], strip, begin,
+             std::min(begin + unit_lanes_, lanes));
   });
 }
 
-void SharedPass::ScanUnit(std::int64_t block, std::int64_t block_in_wave, std::int64_t begin,
+void SharedPass::ScanUnit(const Strip& strip, std::int64_t strip_in_wave, std::int64_t begin,
                           std::int64_t end) {
-  const std::int64_t first_slot = block_in_wave * lane_count();
-  for (std::int64_t lane = begin; lane < end;) {
-    const Lane& first = LaneOf(lane);
-    const PositionedBlock* rows = BlockOf(block, first);
-    if (rows == nullptr) {
-      wave_states_[static_cast<std::size_t>(first_slot + lane)] = PartialState{};
-      ++lane;
-      continue;
+  const std::int64_t first_slot = strip_in_wave * lane_count();
+  std::fill_n(wave_states_.begin() + first_slot + begin, end - begin, PartialState{});
+  for (std::int64_t block = strip.begin; block < strip.end; ++block) {
+    for (std::int64_t lane = begin; lane < end;) {
+      lane = ScanTile(strip, block, first_slot, lane, end, lane == begin);
     }
-    bool continues = false;
-    const TaskAnswer* asked = nullptr;
-    std::int64_t tile_end = lane;
-    for (; tile_end < std::min(lane + kTileQueries, end); ++tile_end) {
-      const Lane& other = LaneOf(tile_end);
-      const PositionedBlock* other_rows = BlockOf(block, other);
-      if (!AskTheSame(first, other) || other_rows == nullptr || !AreSameRows(*rows, *other_rows)) {
-        break;
-      }
-      if (other.task != asked) continues |= other.task->Continues();
-      asked = other.task;
-    }
-    // Nobody will look at what is left out.
-    if (continues) {
-      const std::int64_t slot = first_slot + lane;
-      ScanBlock(first.task->PlanOf(first.number), *rows, &queries_[static_cast<std::size_t>(lane)],
-                static_cast<int>(tile_end - lane), &wave_states_[static_cast<std::size_t>(slot)],
-                wave_sums_.data() + SumsOffset(slot));
-    }
-    lane = tile_end;
   }
 }
 
-void SharedPass::MergeWave(std::int64_t block_count) {
+std::int64_t SharedPass::ScanTile(const Strip& strip, std::int64_t block, std::int64_t first_slot,
+                                  std::int64_t lane, std::int64_t end, bool own_values) {
+  const Lane& first = LaneOf(lane);
+  const PositionedBlock* rows = BlockOf(block, first);
+  if (rows == nullptr) return lane + 1;
+  bool continues = false;
+  const TaskAnswer* asked = nullptr;
+  std::int64_t tile_end = lane;
+  for (; tile_end < std::min(lane + kTileQueries, end); ++tile_end) {
+    const Lane& other = LaneOf(tile_end);
+    const PositionedBlock* other_rows = BlockOf(block, other);
+    if (!AskTheSame(first, other) || other_rows == nullptr || !AreSameRows(*rows, *other_rows)) {
+      break;
+    }
+    if (other.task != asked) continues |= other.task->Continues();
+    asked = other.task;
+  }
+  // Nobody will look at what is left out.
+  if (!continues) return tile_end;
+  ScanAhead ahead{.own_values = own_values};
+  if (tile_end == end && block + 1 < strip.end) {
+    if (const PositionedBlock* next = BlockOf(block + 1, first)) ahead.next_block = &next->view;
+  }
+  const int count = static_cast<int>(tile_end - lane);
+  const std::int64_t slot = first_slot + lane;
+  const ScanPlan plan = first.task->PlanOf(first.number);
+  const HeadQuery* queries = &queries_[static_cast<std::size_t>(lane)];
+  PartialState* states = &wave_states_[static_cast<std::size_t>(slot)];
+  double* sums = wave_sums_.get() + SumsOffset(slot);
+  if (block == strip.begin) {
+    ScanBlock(plan, *rows, ahead, queries, count, states, sums);
+    return tile_end;
+  }
+  thread_local std::vector<double> block_sums;
+  block_sums.resize(static_cast<std::size_t>(SumsOffset(kTileQueries)));
+  std::array<PartialState, kTileQueries> block_states;
+  ScanBlock(plan, *rows, ahead, queries, count, block_states.data(), block_sums.data());
+  for (int i = 0; i < count; ++i) {
+    Merge(ModeOf(*LaneOf(lane + i).task), block_states[static_cast<std::size_t>(i)],
+          block_sums.data() + SumsOffset(i), first.task->head_value_dim(), states[i],
+          sums + SumsOffset(i));
+  }
+  return tile_end;
+}
+
+void SharedPass::MergeWave(std::int64_t strip_begin, std::int64_t strip_end) {
   const std::int64_t lanes = lane_count();
   ForEach(lanes, [&](std::int64_t i) {
     TaskAnswer& task = *LaneOf(i).task;
     if (!task.Continues()) return;
-    const Mode mode = task.sums_values() ? task.task().options.mode : Mode::kHard;
-    for (std::int64_t block = 0; block < block_count; ++block) {
-      const std::int64_t slot = block * lanes + i;
-      Merge(mode, wave_states_[static_cast<std::size_t>(slot)],
-            wave_sums_.data() + SumsOffset(slot), task.head_value_dim(),
-            states_[static_cast<std::size_t>(i)].state, sums_.data() + SumsOffset(i));
+    const auto merge = [&](std::int64_t slot, PartialState& state, double* sums) {
+      Merge(ModeOf(task), wave_states_[static_cast<std::size_t>(slot)],
+            wave_sums_.get() + SumsOffset(slot), task.head_value_dim(), state, sums);
+    };
+    std::int64_t group_slot = i;
+    for (std::int64_t strip = strip_begin; strip < strip_end; ++strip) {
+      const std::int64_t slot = (strip - strip_begin) * lanes + i;
+      if (slot != group_slot) {
+        merge(slot, wave_states_[static_cast<std::size_t>(group_slot)],
+              wave_sums_.get() + SumsOffset(group_slot));
+      }
+      if (!strips_[static_cast<std::size_t>(strip)].ends_group) continue;
+      merge(group_slot, states_[static_cast<std::size_t>(i)].state, sums_.data() + SumsOffset(i));
+      group_slot = slot + lanes;
     }
   });
 }

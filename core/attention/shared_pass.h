@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -38,6 +39,14 @@ class SharedPass {
     std::int64_t end = 0;
   };
 
+  // Blocks [begin, end) of the pass that a unit scans: one, or a whole group. A thread that scans a
+  // group keeps one state a lane, and knows which block is next.
+  struct Strip {
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+    bool ends_group = false;
+  };
+
   // A place in the order of all lanes: those that ask the same of a row come one after another.
   struct Cursor {
     std::size_t kind = 0;
@@ -53,14 +62,21 @@ class SharedPass {
   // Takes the lanes that go through all blocks next; none at the end.
   void TakeChunk();
   bool TakeLane();
+  // Cuts the chunk's work into units: strips of blocks by parts of the lanes.
+  void PlanUnits();
   void RunChunk();
   bool AnyContinues() const;
-  void ScanWave(std::int64_t block_begin, std::int64_t block_end);
-  // Scans one block for the lanes [begin, end) of the chunk.
-  void ScanUnit(std::int64_t block, std::int64_t block_in_wave, std::int64_t begin,
+  void ScanWave(std::int64_t strip_begin, std::int64_t strip_end);
+  // Scans a strip for the lanes [begin, end) of the chunk, whose states go to `slot`, as its number
+  // in the wave is, and behind.
+  void ScanUnit(const Strip& strip, std::int64_t strip_in_wave, std::int64_t begin,
                 std::int64_t end);
-  // Merges the wave's states into the chunk's, block after block.
-  void MergeWave(std::int64_t block_count);
+  // Scans one of a strip's blocks for the lanes [lane, result) that ask the same of its rows; the
+  // result is at most `end`.
+  std::int64_t ScanTile(const Strip& strip, std::int64_t block, std::int64_t first_slot,
+                        std::int64_t lane, std::int64_t end, bool own_values);
+  // Merges the wave's states into the chunk's: first those of a group, then group after group.
+  void MergeWave(std::int64_t strip_begin, std::int64_t strip_end);
 
   // Null if the lane's task has no rows there.
   const PositionedBlock* BlockOf(std::int64_t block, const Lane& lane) const {
@@ -87,6 +103,8 @@ class SharedPass {
   // In position order: of each task, the block that begins there.
   std::vector<std::vector<const PositionedBlock*>> blocks_;
   std::vector<RowRange> block_rows_;  // Of each of them.
+  std::vector<std::int64_t>
+      group_ends_;  // Blocks whose numbers have the same quotient by kGroupBlocks.
   Cursor next_;
   std::uint64_t scanned_row_count_ = 0;
   std::uint64_t row_bytes_ = 0;  // As they are kept.
@@ -97,9 +115,12 @@ class SharedPass {
   std::vector<HeadQuery> queries_;
   std::vector<LaneState> states_;
   std::vector<double> sums_;
-  // Of the wave in progress: [block][lane of the chunk].
+  std::vector<Strip> strips_;
+  std::int64_t unit_lanes_ = 0;
+  // Of the wave in progress: [strip][lane of the chunk].
   std::vector<PartialState> wave_states_;
-  std::vector<double> wave_sums_;
+  std::unique_ptr<double[]> wave_sums_;
+  std::int64_t wave_slots_ = 0;  // Room for so many.
 };
 
 }  // namespace softlookup

@@ -117,14 +117,19 @@ HWY_INLINE FloatVec LoadDemoted(const double* logits, DoubleVec subtract) {
   return hn::Combine(d, high, low);
 }
 
-// Adds up the 16 sums of a panel's rows in the order of the rows, as every vector width does.
+// Adds up the 16 sums of a panel's rows: each of a half to the other's, as every vector width does.
 double SumOfRows(const FloatVec* sums) {
   const FloatTag d;
   float rows[kPanelRows];
   for (std::size_t v = 0; v < kPanelRows / kLanes; ++v) hn::StoreU(sums[v], d, rows + v * kLanes);
-  double total = 0;
-  for (const float row : rows) total += row;
-  return total;
+  double totals[kPanelRows / 2];
+  for (std::int64_t r = 0; r < kPanelRows / 2; ++r) {
+    totals[r] = static_cast<double>(rows[r]) + rows[r + kPanelRows / 2];
+  }
+  for (std::int64_t half = kPanelRows / 4; half > 0; half /= 2) {
+    for (std::int64_t r = 0; r < half; ++r) totals[r] += totals[r + half];
+  }
+  return totals[0];
 }
 
 // Writes exp(x), 0 below kLowestExponent, and adds it to the sums of its lanes.

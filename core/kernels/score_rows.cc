@@ -87,7 +87,7 @@ class Float32Tile {
   // are at the first one of the run.
   static HWY_INLINE void Run(const KeyPanels<kPanels>& keys, std::int64_t dim_count,
                              const float* const* HWY_RESTRICT queries, std::int64_t first_dim,
-                             Sum* HWY_RESTRICT sums) {
+                             Prefetcher& ahead, Sum* HWY_RESTRICT sums) {
     const float* run_queries[kQueries];
     for (int q = 0; q < kQueries; ++q) run_queries[q] = queries[q] + first_dim;
     // Sums that wait for one of as many chains: at level i, of 2^i.
@@ -97,12 +97,13 @@ class Float32Tile {
     for (; dim + (kFloat32ChainDims << kInlineLevels) <= dim_count;
          dim += kFloat32ChainDims << kInlineLevels) {
       Sums sums_of_tree;
-      AddTree<kInlineLevels>(keys, run_queries, dim, pending, sums_of_tree);
+      AddTree<kInlineLevels>(keys, run_queries, dim, ahead, pending, sums_of_tree);
       Join(sums_of_tree, kInlineLevels, chains, pending);
     }
     for (; dim < dim_count; dim += kFloat32ChainDims) {
       Sums chain;
-      AddShortChain(keys, run_queries, dim, std::min(kFloat32ChainDims, dim_count - dim), chain);
+      AddShortChain(keys, run_queries, dim, std::min(kFloat32ChainDims, dim_count - dim), ahead,
+                    chain);
       Join(chain, 0, chains, pending);
     }
     Sums total;
@@ -128,10 +129,11 @@ class Float32Tile {
   template <bool kFirst>
   static HWY_INLINE void AddDim(const KeyPanels<kPanels>& keys,
                                 const float* const* HWY_RESTRICT queries, std::int64_t dim,
-                                Sums& sums) {
+                                Prefetcher& ahead, Sums& sums) {
     const FloatTag d;
     // Loads stay where they stand: a compiler that moves many of them up runs out of registers.
     asm volatile("" ::: "memory");
+    ahead.Step();
     FloatVec key[kVecs];
     HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
       const int p = v / kVecsPerPanel;
@@ -154,25 +156,26 @@ class Float32Tile {
   template <int kLevel>
   static HWY_INLINE void AddTree(const KeyPanels<kPanels>& keys,
                                  const float* const* HWY_RESTRICT queries, std::int64_t dim,
-                                 Pending& pending, Sums& sums) {
+                                 Prefetcher& ahead, Pending& pending, Sums& sums) {
     if constexpr (kLevel == 0) {
-      AddDim<true>(keys, queries, dim, sums);
+      AddDim<true>(keys, queries, dim, ahead, sums);
       HWY_UNROLL(8) for (std::int64_t i = 1; i < kFloat32ChainDims; ++i) {
-        AddDim<false>(keys, queries, dim + i, sums);
+        AddDim<false>(keys, queries, dim + i, ahead, sums);
       }
     } else if constexpr (kLevel == 1) {
-      AddTree<0>(keys, queries, dim, pending, sums);
+      AddTree<0>(keys, queries, dim, ahead, pending, sums);
       Sums second;
-      AddTree<0>(keys, queries, dim + kFloat32ChainDims, pending, second);
+      AddTree<0>(keys, queries, dim + kFloat32ChainDims, ahead, pending, second);
       HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) {
         HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
           sums[q][v] = hn::Add(sums[q][v], second[q][v]);
         }
       }
     } else {
-      AddTree<kLevel - 1>(keys, queries, dim, pending, sums);
+      AddTree<kLevel - 1>(keys, queries, dim, ahead, pending, sums);
       Store(sums, pending[kLevel - 1]);
-      AddTree<kLevel - 1>(keys, queries, dim + (kFloat32ChainDims << (kLevel - 1)), pending, sums);
+      AddTree<kLevel - 1>(keys, queries, dim + (kFloat32ChainDims << (kLevel - 1)), ahead, pending,
+                          sums);
       Add(pending[kLevel - 1], sums);
     }
   }
@@ -187,9 +190,9 @@ class Float32Tile {
 
   static HWY_INLINE void AddShortChain(const KeyPanels<kPanels>& keys,
                                        const float* const* HWY_RESTRICT queries, std::int64_t dim,
-                                       std::int64_t dim_count, Sums& sums) {
-    AddDim<true>(keys, queries, dim, sums);
-    for (std::int64_t i = 1; i < dim_count; ++i) AddDim<false>(keys, queries, dim + i, sums);
+                                       std::int64_t dim_count, Prefetcher& ahead, Sums& sums) {
+    AddDim<true>(keys, queries, dim, ahead, sums);
+    for (std::int64_t i = 1; i < dim_count; ++i) AddDim<false>(keys, queries, dim + i, ahead, sums);
   }
 
   static HWY_INLINE void Add(const float* HWY_RESTRICT pending, Sums& sums) {
@@ -223,18 +226,19 @@ class Float32Tile {
 // One run of components, as Float32Tile has it, of all queries.
 template <Term kTerm, typename Sum, int kPanels>
 void RunOfQueries(const KeyPanels<kPanels>& keys, std::int64_t dim_count,
-                  const float* const* queries, int query_count, std::int64_t first_dim, Sum* sums) {
+                  const float* const* queries, int query_count, std::int64_t first_dim,
+                  Prefetcher& ahead, Sum* sums) {
   int q = 0;
   for (; q + kFloat32Queries <= query_count; q += kFloat32Queries) {
     Float32Tile<kTerm, Sum, kFloat32Queries, kPanels>::Run(keys, dim_count, queries + q, first_dim,
-                                                           sums + q * kScratchStride);
+                                                           ahead, sums + q * kScratchStride);
   }
   for (; q + 2 <= query_count; q += 2) {
-    Float32Tile<kTerm, Sum, 2, kPanels>::Run(keys, dim_count, queries + q, first_dim,
+    Float32Tile<kTerm, Sum, 2, kPanels>::Run(keys, dim_count, queries + q, first_dim, ahead,
                                              sums + q * kScratchStride);
   }
   for (; q < query_count; ++q) {
-    Float32Tile<kTerm, Sum, 1, kPanels>::Run(keys, dim_count, queries + q, first_dim,
+    Float32Tile<kTerm, Sum, 1, kPanels>::Run(keys, dim_count, queries + q, first_dim, ahead,
                                              sums + q * kScratchStride);
   }
 }
@@ -242,23 +246,25 @@ void RunOfQueries(const KeyPanels<kPanels>& keys, std::int64_t dim_count,
 // The same of one query, decoding keys in registers.
 template <Term kTerm, typename Sum, int kPanels>
 void RunOfOneQuery(StorageType storage, const KeyPanels<kPanels>& keys, std::int64_t dim_count,
-                   const float* const* query, std::int64_t first_dim, Sum* sums) {
+                   const float* const* query, std::int64_t first_dim, Prefetcher& ahead,
+                   Sum* sums) {
   switch (storage) {
     case StorageType::kFloat32:
-      return Float32Tile<kTerm, Sum, 1, kPanels>::Run(keys, dim_count, query, first_dim, sums);
+      return Float32Tile<kTerm, Sum, 1, kPanels>::Run(keys, dim_count, query, first_dim, ahead,
+                                                      sums);
     case StorageType::kBfloat16:
       return Float32Tile<kTerm, Sum, 1, kPanels, StorageType::kBfloat16>::Run(
-          keys, dim_count, query, first_dim, sums);
+          keys, dim_count, query, first_dim, ahead, sums);
     case StorageType::kInt8:
       return Float32Tile<kTerm, Sum, 1, kPanels, StorageType::kInt8>::Run(keys, dim_count, query,
-                                                                          first_dim, sums);
+                                                                          first_dim, ahead, sums);
   }
 }
 
 // All queries against kPanels panels from `panel` on: those stay in the nearest cache.
 template <Term kTerm, typename Sum, int kPanels>
 void Float32Panels(const BlockView& block, std::int64_t panel, DimRange dims,
-                   const float* const* queries, int query_count, Sum* sums) {
+                   const float* const* queries, int query_count, Prefetcher& ahead, Sum* sums) {
   alignas(64) float decoded[kPanels][kFloat32RunDims * kPanelRows];
   sums += panel * kPanelRows;
   for (std::int64_t run = 0; run < dims.count; run += kFloat32RunDims) {
@@ -271,26 +277,30 @@ void Float32Panels(const BlockView& block, std::int64_t panel, DimRange dims,
       keys.scales[p] = reinterpret_cast<const float*>(at + block.shape.key_scale_offset(0));
     }
     if (query_count == 1) {
-      RunOfOneQuery<kTerm, Sum>(block.shape.storage, keys, count, queries, run, sums);
+      RunOfOneQuery<kTerm, Sum>(block.shape.storage, keys, count, queries, run, ahead, sums);
       continue;
     }
     for (int p = 0; p < kPanels; ++p) {
       keys.first[p] = reinterpret_cast<const std::byte*>(KeysOf(
           block.shape, block.panel(panel + p), {.begin = first, .count = count}, decoded[p]));
     }
-    RunOfQueries<kTerm, Sum>(keys, count, queries, query_count, run, sums);
+    RunOfQueries<kTerm, Sum>(keys, count, queries, query_count, run, ahead, sums);
   }
 }
 
 template <Term kTerm, typename Sum>
 void ScoreFloat32(const BlockView& block, PanelRange panels, DimRange dims,
-                  const float* const* queries, int query_count, Sum* sums) {
+                  const float* const* queries, int query_count, const PanelPart& fetched,
+                  Sum* sums) {
+  Prefetcher ahead(fetched, (panels.end - panels.begin) / kFloat32Panels * dims.count *
+                                ((query_count + kFloat32Queries - 1) / kFloat32Queries));
   std::int64_t panel = panels.begin;
   for (; panel + kFloat32Panels <= panels.end; panel += kFloat32Panels) {
-    Float32Panels<kTerm, Sum, kFloat32Panels>(block, panel, dims, queries, query_count, sums);
+    Float32Panels<kTerm, Sum, kFloat32Panels>(block, panel, dims, queries, query_count, ahead,
+                                              sums);
   }
   for (; panel < panels.end; ++panel) {
-    Float32Panels<kTerm, Sum, 1>(block, panel, dims, queries, query_count, sums);
+    Float32Panels<kTerm, Sum, 1>(block, panel, dims, queries, query_count, ahead, sums);
   }
 }
 
@@ -381,12 +391,13 @@ HWY_INLINE void AddSquares(const float* HWY_RESTRICT keys, std::int64_t dim_coun
 }
 
 void ScoreRowsOneTarget(Term term, SumIn sum_in, const BlockView& block, PanelRange panels,
-                        DimRange dims, const float* const* queries, int query_count, double* sums) {
+                        DimRange dims, const float* const* queries, int query_count,
+                        const PanelPart& fetched, double* sums) {
   const bool product = term == Term::kProduct;
   if (sum_in == SumIn::kFloat32Runs) {
     (product ? ScoreFloat32<Term::kProduct, double>
              : ScoreFloat32<Term::kSquaredDifference, double>)(block, panels, dims, queries,
-                                                               query_count, sums);
+                                                               query_count, fetched, sums);
   } else {
     (product
          ? ScoreFloat64<Term::kProduct>
@@ -395,11 +406,12 @@ void ScoreRowsOneTarget(Term term, SumIn sum_in, const BlockView& block, PanelRa
 }
 
 void ScoreRowsFloat32OneTarget(Term term, const BlockView& block, PanelRange panels, DimRange dims,
-                               const float* const* queries, int query_count, float* sums) {
+                               const float* const* queries, int query_count,
+                               const PanelPart& fetched, float* sums) {
   (term == Term::kProduct ? ScoreFloat32<Term::kProduct, float>
                           : ScoreFloat32<Term::kSquaredDifference, float>)(block, panels, dims,
                                                                            queries, query_count,
-                                                                           sums);
+                                                                           fetched, sums);
 }
 
 void KeyNormsOneTarget(const BlockView& block, PanelRange panels, DimRange dims, double* norms) {
@@ -432,15 +444,17 @@ HWY_EXPORT(ScoreRowsFloat32OneTarget);
 HWY_EXPORT(KeyNormsOneTarget);
 
 void ScoreRows(Term term, SumIn sum_in, const BlockView& block, PanelRange panels, DimRange dims,
-               const float* const* queries, int query_count, double* sums) {
+               const float* const* queries, int query_count, double* sums,
+               const PanelPart& fetched) {
   HWY_DYNAMIC_DISPATCH(ScoreRowsOneTarget)
-  (term, sum_in, block, panels, dims, queries, query_count, sums);
+  (term, sum_in, block, panels, dims, queries, query_count, fetched, sums);
 }
 
 void ScoreRowsFloat32(Term term, const BlockView& block, PanelRange panels, DimRange dims,
-                      const float* const* queries, int query_count, float* sums) {
+                      const float* const* queries, int query_count, float* sums,
+                      const PanelPart& fetched) {
   HWY_DYNAMIC_DISPATCH(ScoreRowsFloat32OneTarget)
-  (term, block, panels, dims, queries, query_count, sums);
+  (term, block, panels, dims, queries, query_count, fetched, sums);
 }
 
 void KeyNorms(const BlockView& block, PanelRange panels, DimRange dims, double* norms) {

@@ -2,6 +2,7 @@
 #define SOFTLOOKUP_CORE_KERNELS_SCORE_ROWS_H_
 
 #include "core/kernels/panel.h"
+#include "core/kernels/prefetch.h"
 
 namespace softlookup::kernels {
 
@@ -34,12 +35,15 @@ inline constexpr std::int64_t kFloat32Roundings = kFloat32ChainDims + kFloat32Tr
 // past block.row_count get sums against zero keys.
 //
 // Each sum is formed in the order of the components, whatever the vector width and query_count.
+// `fetched`, if any, is fetched meanwhile, but not in SumIn::kFloat64.
 void ScoreRows(Term term, SumIn sum_in, const BlockView& block, PanelRange panels, DimRange dims,
-               const float* const* queries, int query_count, double* sums);
+               const float* const* queries, int query_count, double* sums,
+               const PanelPart& fetched = {});
 
 // The same in SumIn::kFloat32Runs for at most kFloat32RunDims components, which need no float64.
 void ScoreRowsFloat32(Term term, const BlockView& block, PanelRange panels, DimRange dims,
-                      const float* const* queries, int query_count, float* sums);
+                      const float* const* queries, int query_count, float* sums,
+                      const PanelPart& fetched = {});
 
 // norms[r] = |key of row r| over `dims`, in float64.
 void KeyNorms(const BlockView& block, PanelRange panels, DimRange dims, double* norms);

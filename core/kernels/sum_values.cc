@@ -35,7 +35,8 @@ constexpr std::int64_t kRunPanels = kFloat32RunRows / kPanelRows;
 // sums of a run stay in registers.
 template <StorageType kStorage, int kQueries, int kVecs>
 void Strip(const BlockView& block, PanelRange panels, std::int64_t dim,
-           const float* HWY_RESTRICT weights, std::int64_t sums_stride, double* HWY_RESTRICT sums) {
+           const float* HWY_RESTRICT weights, std::int64_t sums_stride, Prefetcher& ahead,
+           double* HWY_RESTRICT sums) {
   const FloatTag d;
   const DoubleTag dd;
   constexpr std::int64_t kBytes = ElementBytes(kStorage);
@@ -56,6 +57,7 @@ void Strip(const BlockView& block, PanelRange panels, std::int64_t dim,
       for (std::int64_t row = 0; row < kPanelRows; ++row, value += value_bytes, ++weight) {
         const FloatVec scale =
             kStorage == StorageType::kInt8 ? hn::Set(d, scales[row]) : hn::Zero(d);
+        ahead.Step();
         FloatVec component[kVecs];
         HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
           component[v] = Decode<kStorage>(value + v * kLanes * kBytes, scale);
@@ -82,63 +84,90 @@ void Strip(const BlockView& block, PanelRange panels, std::int64_t dim,
 
 template <StorageType kStorage, int kQueries, int kVecs>
 HWY_INLINE std::int64_t Strips(const BlockView& block, PanelRange panels, DimRange dims,
-                               std::int64_t vec, const float* weights, double* sums) {
+                               std::int64_t vec, const float* weights, Prefetcher& ahead,
+                               double* sums) {
   const std::int64_t vec_count = (dims.count + kLanes - 1) / kLanes;
   for (; vec + kVecs <= vec_count; vec += kVecs) {
     Strip<kStorage, kQueries, kVecs>(block, panels, dims.begin + vec * kLanes, weights,
-                                     PaddedValueDim(dims.count), sums + vec * kLanes);
+                                     PaddedValueDim(dims.count), ahead, sums + vec * kLanes);
   }
   return vec;
 }
 
 template <StorageType kStorage, int kQueries>
 void SumForQueries(const BlockView& block, PanelRange panels, DimRange dims, const float* weights,
-                   double* sums) {
+                   Prefetcher& ahead, double* sums) {
   constexpr int kVecs = kQueries == 1 ? kLoneVecs : kRegisterVecs;
-  std::int64_t vec = Strips<kStorage, kQueries, kVecs>(block, panels, dims, 0, weights, sums);
+  std::int64_t vec =
+      Strips<kStorage, kQueries, kVecs>(block, panels, dims, 0, weights, ahead, sums);
   if constexpr (kVecs > 4) {
-    vec = Strips<kStorage, kQueries, 4>(block, panels, dims, vec, weights, sums);
+    vec = Strips<kStorage, kQueries, 4>(block, panels, dims, vec, weights, ahead, sums);
   }
   if constexpr (kVecs > 2) {
-    vec = Strips<kStorage, kQueries, 2>(block, panels, dims, vec, weights, sums);
+    vec = Strips<kStorage, kQueries, 2>(block, panels, dims, vec, weights, ahead, sums);
   }
-  Strips<kStorage, kQueries, 1>(block, panels, dims, vec, weights, sums);
+  Strips<kStorage, kQueries, 1>(block, panels, dims, vec, weights, ahead, sums);
 }
 
 template <StorageType kStorage>
 void SumValuesAs(const BlockView& block, PanelRange panels, DimRange dims, const float* weights,
-                 int query_count, double* sums) {
+                 int query_count, const PanelPart& fetched, double* sums) {
   const std::int64_t stride = PaddedValueDim(dims.count);
+  const std::int64_t strip_dims = (query_count == 1 ? kLoneVecs : kRegisterVecs) * kLanes;
+  const std::int64_t strips = (dims.count + strip_dims - 1) / strip_dims;
+  const int query_groups = (query_count + kRegisterQueries - 1) / kRegisterQueries;
+  Prefetcher ahead(fetched, (panels.end - panels.begin) * kPanelRows * strips * query_groups);
   int q = 0;
   for (; q + kRegisterQueries <= query_count; q += kRegisterQueries) {
     SumForQueries<kStorage, kRegisterQueries>(block, panels, dims, weights + q * kScratchStride,
-                                              sums + q * stride);
+                                              ahead, sums + q * stride);
   }
   if constexpr (kRegisterQueries > 4) {
     for (; q + 4 <= query_count; q += 4) {
-      SumForQueries<kStorage, 4>(block, panels, dims, weights + q * kScratchStride,
+      SumForQueries<kStorage, 4>(block, panels, dims, weights + q * kScratchStride, ahead,
                                  sums + q * stride);
     }
   }
   for (; q + 2 <= query_count; q += 2) {
-    SumForQueries<kStorage, 2>(block, panels, dims, weights + q * kScratchStride,
+    SumForQueries<kStorage, 2>(block, panels, dims, weights + q * kScratchStride, ahead,
                                sums + q * stride);
   }
   for (; q < query_count; ++q) {
-    SumForQueries<kStorage, 1>(block, panels, dims, weights + q * kScratchStride,
+    SumForQueries<kStorage, 1>(block, panels, dims, weights + q * kScratchStride, ahead,
                                sums + q * stride);
   }
 }
 
 void SumValuesOneTarget(const BlockView& block, PanelRange panels, DimRange dims,
-                        const float* weights, int query_count, double* sums) {
+                        const float* weights, int query_count, const PanelPart& fetched,
+                        double* sums) {
   switch (block.shape.storage) {
     case StorageType::kFloat32:
-      return SumValuesAs<StorageType::kFloat32>(block, panels, dims, weights, query_count, sums);
+      return SumValuesAs<StorageType::kFloat32>(block, panels, dims, weights, query_count, fetched,
+                                                sums);
     case StorageType::kBfloat16:
-      return SumValuesAs<StorageType::kBfloat16>(block, panels, dims, weights, query_count, sums);
+      return SumValuesAs<StorageType::kBfloat16>(block, panels, dims, weights, query_count, fetched,
+                                                 sums);
     case StorageType::kInt8:
-      return SumValuesAs<StorageType::kInt8>(block, panels, dims, weights, query_count, sums);
+      return SumValuesAs<StorageType::kInt8>(block, panels, dims, weights, query_count, fetched,
+                                             sums);
+  }
+}
+
+void CombineSumsOneTarget(double factor, const double* HWY_RESTRICT others, double other_factor,
+                          std::int64_t count, double* HWY_RESTRICT sums) {
+  const DoubleTag d;
+  constexpr std::int64_t kStep = kHalfLanes;
+  const auto combine = [=](auto sum, auto other) {
+    return hn::MulAdd(sum, hn::Set(d, factor), hn::Mul(other, hn::Set(d, other_factor)));
+  };
+  std::int64_t i = 0;
+  for (; i + kStep <= count; i += kStep) {
+    hn::StoreU(combine(hn::LoadU(d, sums + i), hn::LoadU(d, others + i)), d, sums + i);
+  }
+  // One by one, in the same way.
+  for (; i < count; ++i) {
+    sums[i] = hn::GetLane(combine(hn::Set(d, sums[i]), hn::Set(d, others[i])));
   }
 }
 
@@ -150,10 +179,17 @@ HWY_AFTER_NAMESPACE();
 namespace softlookup::kernels {
 
 HWY_EXPORT(SumValuesOneTarget);
+HWY_EXPORT(CombineSumsOneTarget);
 
 void SumValues(const BlockView& block, PanelRange panels, DimRange dims, const float* weights,
-               int query_count, double* sums) {
-  HWY_DYNAMIC_DISPATCH(SumValuesOneTarget)(block, panels, dims, weights, query_count, sums);
+               int query_count, double* sums, const PanelPart& fetched) {
+  HWY_DYNAMIC_DISPATCH(SumValuesOneTarget)
+  (block, panels, dims, weights, query_count, fetched, sums);
+}
+
+void CombineSums(double factor, const double* others, double other_factor, std::int64_t count,
+                 double* sums) {
+  HWY_DYNAMIC_DISPATCH(CombineSumsOneTarget)(factor, others, other_factor, count, sums);
 }
 
 void SumValuesFloat64(const BlockView& block, PanelRange panels, DimRange dims,

@@ -107,6 +107,7 @@ kernels::BlockView Snapshot::HistoryAt(std::int64_t index) const {
 PositionedBlock Snapshot::BlockAt(std::int64_t index) const {
   PositionedBlock block;
   block.view = HistoryAt(index);
+  block.number = index;
   block.first_position = static_cast<std::uint64_t>(index * block_rows_);
   block.position_count = block.view.row_count;
   if (index < sealed_.size() && sealed_[index].packed != nullptr) {

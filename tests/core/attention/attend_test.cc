@@ -314,6 +314,32 @@ TEST(AttendTest, AQuerysBitsAreTheSameAloneInABatchAndOnAnyNumberOfThreads) {
   }
 }
 
+// 20 blocks, which are three groups: scanned a group at a time where there are many queries, else
+// block by block.
+TEST(AttendTest, BitsDoNotDependOnHowTheWorkIsCut) {
+  constexpr std::int64_t kRows = 2500, kKeyDim = 24, kValueDim = 1000, kQueries = 512;
+  const Rows rows(kRows, kKeyDim, kValueDim, 21);
+  const std::vector<float> queries = NormalFloats(kQueries * kKeyDim, 22);
+  ForkJoinPool one_thread(1, 16);
+  for (const std::uint64_t begin : {0, 1, 1030, 2100}) {
+    const auto task_of = [&](const std::vector<float>& of) {
+      AttentionTask task = rows.Task(of, {.score = Score::kScaledDot});
+      task.begin = begin;
+      return task;
+    };
+    const AttentionAnswer batch = MustAttend(task_of(queries));
+    const AttentionAnswer batch_on_one = MustAttend(task_of(queries), one_thread);
+    ASSERT_TRUE(SameBits(batch.values.data(), batch_on_one.values.data(), kQueries * kValueDim));
+    for (const std::int64_t t : {0, 77, 511}) {
+      const std::vector<float> query(queries.begin() + t * kKeyDim,
+                                     queries.begin() + (t + 1) * kKeyDim);
+      const AttentionAnswer alone = MustAttend(task_of(query));
+      ASSERT_TRUE(SameBits(alone.values.data(), &batch.values[t * kValueDim], kValueDim));
+      ASSERT_EQ(alone.stats[0].log_sum_exp, batch.stats[t].log_sum_exp);
+    }
+  }
+}
+
 // Rule 1: 1e-5 of the largest component while logits stay under 128.
 TEST(AttendTest, StaysWithinItsBoundAtLogitsOfAHundred) {
   constexpr std::int64_t kRows = 20000, kDim = 128, kQueries = 64;
