@@ -68,6 +68,7 @@ kernels::Term TermOf(Score score) {
 constexpr double kLogitErrorMax = 1e-5;
 // Relative to the sum of the terms' magnitudes, in the worst case; two more for a difference.
 constexpr double kFloat32Error = kernels::kFloat32Roundings * 0x1p-24;
+constexpr double kInt8Error = kernels::kInt8Roundings * 0x1p-24;
 constexpr double kFloat32SquareError = (kernels::kFloat32Roundings + 2) * 0x1p-24;
 
 double ScaleOf(const ScanPlan& plan) {
@@ -91,7 +92,11 @@ kernels::SumIn SumInFor(const ScanPlan& plan, const kernels::BlockView& block,
   const double k = block.key_magnitude;
   const bool product = TermOf(options.score) == kernels::Term::kProduct;
   const double term = product ? q * k : (q + k) * (q + k);
-  if (term != 0 && (term < kFloat32FactorMin || term > kFloat32SumMax)) {
+  const bool is_int8 = block.shape.storage == StorageType::kInt8;
+  const auto fits = [](double t) {
+    return t == 0 || (t >= kFloat32FactorMin && t <= kFloat32SumMax);
+  };
+  if (!fits(term) || (product && is_int8 && !fits(q * kernels::kInt8Max))) {
     return kernels::SumIn::kFloat64;
   }
   // Bounds on the terms' sum; Cauchy and Schwarz for products.
@@ -99,7 +104,7 @@ kernels::SumIn SumInFor(const ScanPlan& plan, const kernels::BlockView& block,
   const double distance = query.norm + key_norm;
   double error = 0;  // Of a score.
   if (product) {
-    error = kFloat32Error * query.norm * key_norm * ScaleOf(plan);
+    error = (is_int8 ? kInt8Error : kFloat32Error) * query.norm * key_norm * ScaleOf(plan);
   } else if (options.score == Score::kSquaredEuclidean) {
     error = kFloat32SquareError * distance * distance;
   } else {

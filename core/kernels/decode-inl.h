@@ -13,9 +13,9 @@ HWY_BEFORE_NAMESPACE();
 namespace softlookup::kernels {
 namespace HWY_NAMESPACE {
 
-// A vector of components from `elements` on. `scale`: INT8's.
+// A vector of components from `elements` on; of INT8, the numbers before they are scaled.
 template <StorageType kStorage>
-HWY_INLINE FloatVec Decode(const std::byte* elements, FloatVec scale) {
+HWY_INLINE FloatVec Decode(const std::byte* elements) {
   const FloatTag d;
   const hn::RebindToSigned<FloatTag> d32;
   if constexpr (kStorage == StorageType::kFloat32) {
@@ -27,7 +27,7 @@ HWY_INLINE FloatVec Decode(const std::byte* elements, FloatVec scale) {
   } else {
     const hn::Rebind<std::int8_t, FloatTag> d8;
     const auto numbers = hn::LoadU(d8, reinterpret_cast<const std::int8_t*>(elements));
-    return hn::Mul(hn::ConvertTo(d, hn::PromoteTo(d32, numbers)), scale);
+    return hn::ConvertTo(d, hn::PromoteTo(d32, numbers));
   }
 }
 
@@ -35,37 +35,50 @@ constexpr std::int64_t ElementBytes(StorageType storage) {
   return PanelShape{.storage = storage}.element_bytes();
 }
 
+// `scales`: INT8's, or null for its numbers before they are scaled.
 template <StorageType kStorage>
 HWY_INLINE void DecodeKeys(const std::byte* keys, const float* scales, std::int64_t dim_count,
                            float* HWY_RESTRICT buffer) {
   const FloatTag d;
   constexpr std::int64_t kBytes = ElementBytes(kStorage);
   for (std::int64_t lane = 0; lane < kPanelRows; lane += kLanes) {
-    const FloatVec scale =
-        kStorage == StorageType::kInt8 ? hn::LoadU(d, scales + lane) : hn::Zero(d);
+    const FloatVec scale = scales == nullptr ? hn::Set(d, 1) : hn::LoadU(d, scales + lane);
     for (std::int64_t i = lane; i < dim_count * kPanelRows; i += kPanelRows) {
-      hn::Store(Decode<kStorage>(keys + i * kBytes, scale), d, buffer + i);
+      FloatVec component = Decode<kStorage>(keys + i * kBytes);
+      if constexpr (kStorage == StorageType::kInt8) component = hn::Mul(component, scale);
+      hn::Store(component, d, buffer + i);
     }
   }
 }
 
-// The components `dims` of a panel's keys, [dims.count][kPanelRows]: in place, or in `buffer`,
-// which is aligned to vectors.
-HWY_INLINE const float* KeysOf(const PanelShape& shape, const std::byte* panel, DimRange dims,
-                               float* HWY_RESTRICT buffer) {
+// INT8's scales of a panel's keys; null for other types, which have none.
+HWY_INLINE const float* KeyScalesOf(const PanelShape& shape, const std::byte* panel) {
+  if (shape.storage != StorageType::kInt8) return nullptr;
+  return reinterpret_cast<const float*>(panel + shape.key_scale_offset(0));
+}
+
+// The components `dims` of a panel's keys, [dims.count][kPanelRows], times `scales` if there are
+// any: in place, or in `buffer`, which is aligned to vectors.
+HWY_INLINE const float* DecodedKeys(const PanelShape& shape, const std::byte* panel,
+                                    const float* scales, DimRange dims,
+                                    float* HWY_RESTRICT buffer) {
   const std::byte* keys = panel + shape.key_offset(0, dims.begin);
-  const auto* scales = reinterpret_cast<const float*>(panel + shape.key_scale_offset(0));
   switch (shape.storage) {
     case StorageType::kFloat32:
       return reinterpret_cast<const float*>(keys);
     case StorageType::kBfloat16:
-      DecodeKeys<StorageType::kBfloat16>(keys, scales, dims.count, buffer);
+      DecodeKeys<StorageType::kBfloat16>(keys, nullptr, dims.count, buffer);
       break;
     case StorageType::kInt8:
       DecodeKeys<StorageType::kInt8>(keys, scales, dims.count, buffer);
       break;
   }
   return buffer;
+}
+
+HWY_INLINE const float* DecodedKeys(const PanelShape& shape, const std::byte* panel, DimRange dims,
+                                    float* HWY_RESTRICT buffer) {
+  return DecodedKeys(shape, panel, KeyScalesOf(shape, panel), dims, buffer);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -24,6 +24,9 @@ namespace softlookup::kernels {
 // Rows that a panel does not hold yet are zero.
 inline constexpr std::int64_t kPanelRows = 16;
 
+// The largest number that an INT8 component is a multiple of its scale by.
+inline constexpr float kInt8Max = 127;
+
 struct PanelShape {
   std::int64_t key_dim = 0;
   std::int64_t value_dim = 0;

@@ -8,8 +8,6 @@
 namespace softlookup::kernels {
 namespace {
 
-constexpr float kInt8Max = 127;
-
 float LoadFloat(const std::byte* at) {
   float value;
   std::memcpy(&value, at, sizeof(value));

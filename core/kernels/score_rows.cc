@@ -69,11 +69,12 @@ HWY_INLINE void Flush(FloatVec run, bool first_run, double* HWY_RESTRICT sums) {
   hn::StoreU(high, dd, sums + kHalfLanes);
 }
 
-// Where the keys of some panels begin.
+// Where the keys of some panels begin. INT8's are numbers: sums of products are scaled at the end,
+// differences before they are squared.
 template <int kPanels>
 struct KeyPanels {
   const std::byte* first[kPanels];
-  const float* scales[kPanels];  // Where they are kept as INT8.
+  const float* scales[kPanels];  // Null where there is nothing to be scaled any more.
 };
 
 // kQueries queries against kPanels panels: the sums of a chain are in registers.
@@ -113,6 +114,7 @@ class Float32Tile {
     while (chains >> ++level != 0) {
       if ((chains >> level & 1) != 0) Add(pending[level], total);
     }
+    if (kTerm == Term::kProduct && keys.scales[0] != nullptr) Scale(keys, total);
     HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) {
       HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
         Flush(total[q][v], first_dim == 0, sums + q * kScratchStride + v * kLanes);
@@ -129,19 +131,18 @@ class Float32Tile {
   template <bool kFirst>
   static HWY_INLINE void AddDim(const KeyPanels<kPanels>& keys,
                                 const float* const* HWY_RESTRICT queries, std::int64_t dim,
-                                Prefetcher& ahead, Sums& sums) {
+                                Sums& sums) {
     const FloatTag d;
     // Loads stay where they stand: a compiler that moves many of them up runs out of registers.
     asm volatile("" ::: "memory");
-    ahead.Step();
     FloatVec key[kVecs];
     HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
       const int p = v / kVecsPerPanel;
       const std::int64_t lane = v % kVecsPerPanel * kLanes;
-      const FloatVec scale =
-          kStorage == StorageType::kInt8 ? hn::LoadU(d, keys.scales[p] + lane) : hn::Zero(d);
-      key[v] = Decode<kStorage>(keys.first[p] + (dim * kPanelRows + lane) * ElementBytes(kStorage),
-                                scale);
+      key[v] = Decode<kStorage>(keys.first[p] + (dim * kPanelRows + lane) * ElementBytes(kStorage));
+      if constexpr (kStorage == StorageType::kInt8 && kTerm == Term::kSquaredDifference) {
+        key[v] = hn::Mul(key[v], hn::LoadU(d, keys.scales[p] + lane));
+      }
     }
     HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) {
       const FloatVec query = hn::Set(d, queries[q][dim]);
@@ -158,9 +159,10 @@ class Float32Tile {
                                  const float* const* HWY_RESTRICT queries, std::int64_t dim,
                                  Prefetcher& ahead, Pending& pending, Sums& sums) {
     if constexpr (kLevel == 0) {
-      AddDim<true>(keys, queries, dim, ahead, sums);
+      ahead.Step();
+      AddDim<true>(keys, queries, dim, sums);
       HWY_UNROLL(8) for (std::int64_t i = 1; i < kFloat32ChainDims; ++i) {
-        AddDim<false>(keys, queries, dim + i, ahead, sums);
+        AddDim<false>(keys, queries, dim + i, sums);
       }
     } else if constexpr (kLevel == 1) {
       AddTree<0>(keys, queries, dim, ahead, pending, sums);
@@ -191,8 +193,17 @@ class Float32Tile {
   static HWY_INLINE void AddShortChain(const KeyPanels<kPanels>& keys,
                                        const float* const* HWY_RESTRICT queries, std::int64_t dim,
                                        std::int64_t dim_count, Prefetcher& ahead, Sums& sums) {
-    AddDim<true>(keys, queries, dim, ahead, sums);
-    for (std::int64_t i = 1; i < dim_count; ++i) AddDim<false>(keys, queries, dim + i, ahead, sums);
+    ahead.Step();
+    AddDim<true>(keys, queries, dim, sums);
+    for (std::int64_t i = 1; i < dim_count; ++i) AddDim<false>(keys, queries, dim + i, sums);
+  }
+
+  static HWY_INLINE void Scale(const KeyPanels<kPanels>& keys, Sums& sums) {
+    HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
+      const float* scales = keys.scales[v / kVecsPerPanel] + v % kVecsPerPanel * kLanes;
+      const FloatVec scale = hn::LoadU(FloatTag(), scales);
+      HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) sums[q][v] = hn::Mul(sums[q][v], scale);
+    }
   }
 
   static HWY_INLINE void Add(const float* HWY_RESTRICT pending, Sums& sums) {
@@ -274,15 +285,17 @@ void Float32Panels(const BlockView& block, std::int64_t panel, DimRange dims,
     for (int p = 0; p < kPanels; ++p) {
       const std::byte* at = block.panel(panel + p);
       keys.first[p] = at + block.shape.key_offset(0, first);
-      keys.scales[p] = reinterpret_cast<const float*>(at + block.shape.key_scale_offset(0));
+      keys.scales[p] = KeyScalesOf(block.shape, at);
     }
     if (query_count == 1) {
       RunOfOneQuery<kTerm, Sum>(block.shape.storage, keys, count, queries, run, ahead, sums);
       continue;
     }
     for (int p = 0; p < kPanels; ++p) {
-      keys.first[p] = reinterpret_cast<const std::byte*>(KeysOf(
-          block.shape, block.panel(panel + p), {.begin = first, .count = count}, decoded[p]));
+      const float* scales = kTerm == Term::kProduct ? nullptr : keys.scales[p];
+      keys.first[p] = reinterpret_cast<const std::byte*>(
+          DecodedKeys(block.shape, block.panel(panel + p), scales, {.begin = first, .count = count},
+                      decoded[p]));
     }
     RunOfQueries<kTerm, Sum>(keys, count, queries, query_count, run, ahead, sums);
   }
@@ -292,8 +305,9 @@ template <Term kTerm, typename Sum>
 void ScoreFloat32(const BlockView& block, PanelRange panels, DimRange dims,
                   const float* const* queries, int query_count, const PanelPart& fetched,
                   Sum* sums) {
-  Prefetcher ahead(fetched, (panels.end - panels.begin) / kFloat32Panels * dims.count *
-                                ((query_count + kFloat32Queries - 1) / kFloat32Queries));
+  const std::int64_t chains = (dims.count + kFloat32ChainDims - 1) / kFloat32ChainDims;
+  const int query_groups = (query_count + kFloat32Queries - 1) / kFloat32Queries;
+  Prefetcher ahead(fetched, (panels.end - panels.begin) / kFloat32Panels * chains * query_groups);
   std::int64_t panel = panels.begin;
   for (; panel + kFloat32Panels <= panels.end; panel += kFloat32Panels) {
     Float32Panels<kTerm, Sum, kFloat32Panels>(block, panel, dims, queries, query_count, ahead,
@@ -350,8 +364,8 @@ void Float64Queries(const BlockView& block, PanelRange panels, DimRange dims,
     const std::int64_t count = std::min(kWideDims, dims.count - begin);
     for (int q = 0; q < kQueries; ++q) std::copy_n(queries[q] + begin, count, wide[q]);
     for (std::int64_t panel = panels.begin; panel < panels.end; ++panel) {
-      const float* keys = KeysOf(block.shape, block.panel(panel),
-                                 {.begin = dims.begin + begin, .count = count}, decoded);
+      const float* keys = DecodedKeys(block.shape, block.panel(panel),
+                                      {.begin = dims.begin + begin, .count = count}, decoded);
       Float64Tile<kTerm, kQueries>(keys, count, wide, sums + panel * kPanelRows);
     }
   }
@@ -422,8 +436,8 @@ void KeyNormsOneTarget(const BlockView& block, PanelRange panels, DimRange dims,
     std::fill_n(out, kPanelRows, 0.0);
     for (std::int64_t begin = 0; begin < dims.count; begin += kWideDims) {
       const std::int64_t count = std::min(kWideDims, dims.count - begin);
-      AddSquares(KeysOf(block.shape, block.panel(panel),
-                        {.begin = dims.begin + begin, .count = count}, decoded),
+      AddSquares(DecodedKeys(block.shape, block.panel(panel),
+                             {.begin = dims.begin + begin, .count = count}, decoded),
                  count, out);
     }
     for (std::size_t r = 0; r < kPanelRows; r += kHalfLanes) {

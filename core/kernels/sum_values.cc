@@ -29,6 +29,9 @@ constexpr int kRegisterVecs = 2;
 constexpr int kLoneVecs = 8;
 #endif
 
+// Rows between two looks at what else to fetch.
+constexpr std::int64_t kPrefetchRows = 4;
+
 constexpr std::int64_t kRunPanels = kFloat32RunRows / kPanelRows;
 
 // kQueries queries, kVecs vectors of components from `dim` of a value on, all rows of `panels`; the
@@ -50,17 +53,13 @@ void Strip(const BlockView& block, PanelRange panels, std::int64_t dim,
     }
     for (; panel < run_end; ++panel) {
       const std::byte* HWY_RESTRICT value = block.panel(panel) + dim * kBytes;
-      const auto* HWY_RESTRICT scales =
-          reinterpret_cast<const float*>(block.panel(panel) + block.shape.value_scale_offset(0));
       const float* HWY_RESTRICT weight = weights + panel * kPanelRows;
       HWY_UNROLL(16)
       for (std::int64_t row = 0; row < kPanelRows; ++row, value += value_bytes, ++weight) {
-        const FloatVec scale =
-            kStorage == StorageType::kInt8 ? hn::Set(d, scales[row]) : hn::Zero(d);
-        ahead.Step();
+        if (row % kPrefetchRows == 0) ahead.Step();
         FloatVec component[kVecs];
         HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
-          component[v] = Decode<kStorage>(value + v * kLanes * kBytes, scale);
+          component[v] = Decode<kStorage>(value + v * kLanes * kBytes);
         }
         HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) {
           const FloatVec w = hn::Set(d, weight[q * kScratchStride]);
@@ -116,7 +115,8 @@ void SumValuesAs(const BlockView& block, PanelRange panels, DimRange dims, const
   const std::int64_t strip_dims = (query_count == 1 ? kLoneVecs : kRegisterVecs) * kLanes;
   const std::int64_t strips = (dims.count + strip_dims - 1) / strip_dims;
   const int query_groups = (query_count + kRegisterQueries - 1) / kRegisterQueries;
-  Prefetcher ahead(fetched, (panels.end - panels.begin) * kPanelRows * strips * query_groups);
+  Prefetcher ahead(
+      fetched, (panels.end - panels.begin) * (kPanelRows / kPrefetchRows) * strips * query_groups);
   int q = 0;
   for (; q + kRegisterQueries <= query_count; q += kRegisterQueries) {
     SumForQueries<kStorage, kRegisterQueries>(block, panels, dims, weights + q * kScratchStride,
@@ -138,6 +138,25 @@ void SumValuesAs(const BlockView& block, PanelRange panels, DimRange dims, const
   }
 }
 
+// Of INT8 values, which are numbers times a row's scale: it goes into the weights.
+void SumInt8Values(const BlockView& block, PanelRange panels, DimRange dims, const float* weights,
+                   int query_count, const PanelPart& fetched, double* sums) {
+  const FloatTag d;
+  float scaled[kTileQueries * kScratchStride];
+  for (std::int64_t panel = panels.begin; panel < panels.end; ++panel) {
+    const auto* scales =
+        reinterpret_cast<const float*>(block.panel(panel) + block.shape.value_scale_offset(0));
+    for (std::size_t lane = 0; lane < kPanelRows; lane += kLanes) {
+      const FloatVec scale = hn::LoadU(d, scales + lane);
+      const std::size_t row = static_cast<std::size_t>(panel * kPanelRows) + lane;
+      for (std::size_t at = row; at < query_count * kScratchStride; at += kScratchStride) {
+        hn::StoreU(hn::Mul(hn::LoadU(d, weights + at), scale), d, scaled + at);
+      }
+    }
+  }
+  SumValuesAs<StorageType::kInt8>(block, panels, dims, scaled, query_count, fetched, sums);
+}
+
 void SumValuesOneTarget(const BlockView& block, PanelRange panels, DimRange dims,
                         const float* weights, int query_count, const PanelPart& fetched,
                         double* sums) {
@@ -149,8 +168,7 @@ void SumValuesOneTarget(const BlockView& block, PanelRange panels, DimRange dims
       return SumValuesAs<StorageType::kBfloat16>(block, panels, dims, weights, query_count, fetched,
                                                  sums);
     case StorageType::kInt8:
-      return SumValuesAs<StorageType::kInt8>(block, panels, dims, weights, query_count, fetched,
-                                             sums);
+      return SumInt8Values(block, panels, dims, weights, query_count, fetched, sums);
   }
 }
 

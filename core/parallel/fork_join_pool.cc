@@ -3,7 +3,23 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+
 namespace softlookup {
+namespace {
+
+// About what it takes to wake a thread that sleeps.
+constexpr absl::Duration kLinger = absl::Microseconds(100);
+
+// Looks for a while whether `happened`, and lets any thread run that has something to do.
+template <typename Happened>
+void Linger(const Happened& happened) {
+  const absl::Time end = absl::Now() + kLinger;
+  while (!happened() && absl::Now() < end) std::this_thread::yield();
+}
+
+}  // namespace
 
 ForkJoinPool::ForkJoinPool(int thread_count, std::int64_t waiting_tasks_max)
     : waiting_tasks_max_(waiting_tasks_max) {
@@ -35,14 +51,21 @@ void ForkJoinPool::ForkJoin(std::int64_t count, absl::FunctionRef<void(std::int6
   {
     absl::MutexLock lock(&mutex_);
     loops_.push_back(&loop);
+    has_loops_ = true;
   }
   while (loop.Step()) {
   }
+  const auto no_helper = [&loop] { return loop.helper_count == 0; };
+  Linger(no_helper);
   absl::MutexLock lock(&mutex_);
   // After this no thread joins in; those that did are waited for.
-  loops_.erase(std::remove(loops_.begin(), loops_.end(), &loop), loops_.end());
-  const auto no_helper = [&loop] { return loop.helper_count == 0; };
+  RemoveLoop(&loop);
   mutex_.Await(absl::Condition(&no_helper));
+}
+
+void ForkJoinPool::RemoveLoop(Loop* loop) {
+  loops_.erase(std::remove(loops_.begin(), loops_.end(), loop), loops_.end());
+  has_loops_ = !loops_.empty();
 }
 
 bool ForkJoinPool::Post(absl::AnyInvocable<void()> task) {
@@ -55,8 +78,15 @@ bool ForkJoinPool::Post(absl::AnyInvocable<void()> task) {
 
 void ForkJoinPool::ThreadMain() {
   mutex_.Lock();
+  bool has_worked = false;
   for (;;) {
+    if (has_worked && !HasWork()) {
+      mutex_.Unlock();
+      Linger([this] { return has_tasks_ || has_loops_; });
+      mutex_.Lock();
+    }
     mutex_.Await(absl::Condition(this, &ForkJoinPool::HasWork));
+    has_worked = true;
     if (!tasks_.empty()) {
       absl::AnyInvocable<void()> task = std::move(tasks_.front());
       tasks_.pop_front();
@@ -73,7 +103,7 @@ void ForkJoinPool::ThreadMain() {
       while (has_more && !has_tasks_.load(std::memory_order_relaxed)) has_more = loop->Step();
       mutex_.Lock();
       --loop->helper_count;
-      if (!has_more) loops_.erase(std::remove(loops_.begin(), loops_.end(), loop), loops_.end());
+      if (!has_more) RemoveLoop(loop);
     } else {
       break;  // Stopping, and nothing is left.
     }

@@ -46,7 +46,7 @@ class ForkJoinPool {
     absl::FunctionRef<void(std::int64_t)> body;
     const std::int64_t count;
     std::atomic<std::int64_t> next{0};
-    int helper_count = 0;  // Guarded by mutex_.
+    std::atomic<int> helper_count{0};  // Changes under mutex_.
 
     // Takes an iteration; false if none is left.
     bool Step();
@@ -56,12 +56,15 @@ class ForkJoinPool {
   bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return stopping_ || !loops_.empty() || !tasks_.empty();
   }
+  // Takes a loop off, if it is still there.
+  void RemoveLoop(Loop* loop) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::int64_t waiting_tasks_max_;
   absl::Mutex mutex_;
   std::deque<Loop*> loops_ ABSL_GUARDED_BY(mutex_);  // Those that may have iterations left.
   std::deque<absl::AnyInvocable<void()>> tasks_ ABSL_GUARDED_BY(mutex_);
-  std::atomic<bool> has_tasks_{false};  // For helpers, between iterations.
+  std::atomic<bool> has_tasks_{false};  // For helpers, between iterations ...
+  std::atomic<bool> has_loops_{false};  // ... and for who has nothing to do.
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };
