@@ -1,0 +1,322 @@
+#include "core/kernels/fixed_point.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "core/kernels/fixed_point.cc"
+// clang-format off
+#include "hwy/foreach_target.h"  // Comes first.
+#include "core/kernels/decode-inl.h"
+#include "core/kernels/vectors-inl.h"
+// clang-format on
+
+#ifndef SOFTLOOKUP_CORE_KERNELS_FIXED_POINT_CC_  // What all targets share.
+#define SOFTLOOKUP_CORE_KERNELS_FIXED_POINT_CC_
+namespace softlookup::kernels {
+
+// 1.004 times a magnitude has the exponent field e of float32; e is at least kExponentMin, so that
+// 2^(e - 126), the bound, is at least 2^-90. Four digits hold 2^31 / 1.004.
+inline constexpr float kBoundMargin = 1.004f;
+inline constexpr std::int32_t kExponentMin = 126 - 90;
+// The exponent fields of 2^31 / bound and of bound / 2^19 are this less e, and e less this.
+inline constexpr std::int32_t kFactorExponent = 127 + 31 + 126;
+inline constexpr std::int32_t kUnitExponent = 126 + 19 - 127;
+
+}  // namespace softlookup::kernels
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace softlookup::kernels {
+namespace HWY_NAMESPACE {
+
+using IntTag = hn::RebindToSigned<FloatTag>;
+using IntVec = hn::Vec<IntTag>;
+
+// Of an integer that its digits hold.
+HWY_INLINE IntVec Nearest(FloatVec x) {
+#if HWY_TARGET <= HWY_AVX3
+  return IntVec{_mm512_cvtps_epi32(x.raw)};  // NearestInt also sees to those that overflow.
+#else
+  return hn::NearestInt(x);
+#endif
+}
+
+// The integer's digits, one a byte, the lowest first. A digit is a byte, less 128, of the number
+// that has 128 more in each.
+HWY_INLINE IntVec DigitsOf(FloatVec x) {
+  const IntVec offsets = hn::Set(IntTag(), static_cast<std::int32_t>(0x80808080));
+  return hn::Xor(hn::Add(Nearest(x), offsets), offsets);
+}
+
+// Sorts the digits of four vectors: lane i of the result's `digit` has numbers[0 to 3][i]'s.
+template <int kDigitCount>
+HWY_INLINE void StoreDigits(const IntVec* HWY_RESTRICT numbers, Tile* HWY_RESTRICT tiles,
+                            std::int64_t row, std::int64_t lane) {
+  const IntTag d;
+  const hn::Repartition<std::uint8_t, IntTag> d8;
+  const hn::Repartition<std::uint16_t, IntTag> d16;
+  const hn::Repartition<std::uint32_t, IntTag> d32;
+  using U16 = hn::Vec<decltype(d16)>;
+  U16 even[2], odd[2];  // Digits 0 and 2, 1 and 3, of two numbers.
+  HWY_UNROLL(2) for (int i = 0; i < 2; ++i) {
+    const U16 a = hn::BitCast(d16, numbers[2 * i]);
+    const U16 b = hn::BitCast(d16, numbers[2 * i + 1]);
+    even[i] =
+        hn::BitCast(d16, hn::OddEven(hn::BitCast(d8, hn::ShiftLeft<8>(b)), hn::BitCast(d8, a)));
+    odd[i] =
+        hn::BitCast(d16, hn::OddEven(hn::BitCast(d8, b), hn::BitCast(d8, hn::ShiftRight<8>(a))));
+  }
+  const auto low = [&](const U16* pairs) HWY_ATTR {
+    const auto high_half = hn::ShiftLeft<16>(hn::BitCast(d32, pairs[1]));
+    return hn::OddEven(hn::BitCast(d16, high_half), pairs[0]);
+  };
+  const auto high = [&](const U16* pairs) HWY_ATTR {
+    const auto low_half = hn::ShiftRight<16>(hn::BitCast(d32, pairs[0]));
+    return hn::OddEven(pairs[1], hn::BitCast(d16, low_half));
+  };
+  const auto store = [&](U16 digits, int digit) HWY_ATTR {
+    // The lowest digit is the last.
+    auto* to = tiles[kDigitCount - 1 - digit].bytes[row] + 4 * lane;
+    hn::Store(hn::BitCast(d, digits), d, reinterpret_cast<std::int32_t*>(to));
+  };
+  store(low(even), 0);
+  store(low(odd), 1);
+  store(high(even), 2);
+  if constexpr (kDigitCount == 4) store(high(odd), 3);
+}
+
+HWY_INLINE IntVec ExponentOf(FloatVec magnitude) {
+  const IntTag d;
+  const FloatVec bounded = hn::Mul(magnitude, hn::Set(FloatTag(), kBoundMargin));
+  return hn::Max(hn::ShiftRight<23>(hn::BitCast(d, bounded)), hn::Set(d, kExponentMin));
+}
+
+// What makes integers of components.
+HWY_INLINE FloatVec FactorOf(IntVec exponent) {
+  const IntTag d;
+  return hn::BitCast(FloatTag(), hn::ShiftLeft<23>(hn::Sub(hn::Set(d, kFactorExponent), exponent)));
+}
+
+HWY_INLINE FloatVec UnitOf(IntVec exponent) {
+  const IntTag d;
+  return hn::BitCast(FloatTag(), hn::ShiftLeft<23>(hn::Sub(exponent, hn::Set(d, kUnitExponent))));
+}
+
+template <StorageType kStorage>
+void PackKeysAs(const BlockView& block, PanelRange panels, DimRange dims, Tile* tiles,
+                float* units) {
+  const FloatTag d;
+  const std::int64_t chunks = ChunkCount(dims.count);
+  constexpr std::int64_t kVectorBytes = kPanelRows * ElementBytes(kStorage);  // One component.
+  for (std::int64_t panel = panels.begin; panel < panels.end; ++panel, units += kPanelRows) {
+    const std::byte* keys = block.panel(panel) + block.shape.key_offset(0, dims.begin);
+    const auto* scales =
+        reinterpret_cast<const float*>(block.panel(panel) + block.shape.key_scale_offset(0));
+    for (std::int64_t lane = 0; lane < kPanelRows; lane += kLanes) {
+      const FloatVec scale =
+          kStorage == StorageType::kInt8 ? hn::LoadU(d, scales + lane) : hn::Zero(d);
+      const std::byte* first = keys + lane * ElementBytes(kStorage);
+      const auto component = [&](std::int64_t dim) HWY_ATTR {
+        return Decode<kStorage>(first + dim * kVectorBytes, scale);
+      };
+      FloatVec magnitude[2] = {hn::Zero(d), hn::Zero(d)};
+      std::int64_t dim = 0;
+      for (; dim + 2 <= dims.count; dim += 2) {
+        magnitude[0] = hn::Max(magnitude[0], hn::Abs(component(dim)));
+        magnitude[1] = hn::Max(magnitude[1], hn::Abs(component(dim + 1)));
+      }
+      if (dim < dims.count) magnitude[0] = hn::Max(magnitude[0], hn::Abs(component(dim)));
+      const IntVec exponent = ExponentOf(hn::Max(magnitude[0], magnitude[1]));
+      hn::StoreU(UnitOf(exponent), d, units + lane);
+      const FloatVec factor = FactorOf(exponent);
+      for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
+        Tile* to = tiles + chunk * kDigits;
+        for (std::int64_t row = 0; row < kTileRows; ++row) {
+          IntVec numbers[4];
+          HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
+            const std::int64_t dim = chunk * kChunk + i * kTileRows + row;
+            numbers[i] =
+                dim < dims.count ? DigitsOf(hn::Mul(component(dim), factor)) : hn::Zero(IntTag());
+          }
+          StoreDigits<kDigits>(numbers, to, row, lane);
+        }
+      }
+    }
+    tiles += chunks * kDigits;
+  }
+}
+
+void PackKeysOneTarget(const BlockView& block, PanelRange panels, DimRange dims, Tile* tiles,
+                       float* units) {
+  switch (block.shape.storage) {
+    case StorageType::kFloat32:
+      return PackKeysAs<StorageType::kFloat32>(block, panels, dims, tiles, units);
+    case StorageType::kBfloat16:
+      return PackKeysAs<StorageType::kBfloat16>(block, panels, dims, tiles, units);
+    case StorageType::kInt8:
+      return PackKeysAs<StorageType::kInt8>(block, panels, dims, tiles, units);
+  }
+}
+
+// 64 numbers of row `row` of an A operand, made integers by `factor`.
+HWY_INLINE void PackRowOfA(const float* const (&sixteens)[4], FloatVec factor, std::int64_t row,
+                           Tile* HWY_RESTRICT tiles) {
+  const FloatTag d;
+  for (std::int64_t lane = 0; lane < kPanelRows; lane += kLanes) {
+    IntVec numbers[4];
+    HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
+      numbers[i] = DigitsOf(hn::Mul(hn::LoadU(d, sixteens[i] + lane), factor));
+    }
+    StoreDigits<kDigits>(numbers, tiles, row, lane);
+  }
+}
+
+float MagnitudeOf(const float* HWY_RESTRICT components, std::int64_t count) {
+  const FloatTag d;
+  FloatVec magnitudes = hn::Zero(d);
+  const auto lanes = static_cast<std::int64_t>(kLanes);
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    magnitudes = hn::Max(magnitudes, hn::Abs(hn::LoadU(d, components + i)));
+  }
+  float magnitude = hn::GetLane(hn::MaxOfLanes(d, magnitudes));
+  for (; i < count; ++i) magnitude = std::max(magnitude, std::abs(components[i]));
+  return magnitude;
+}
+
+void PackQueriesOneTarget(const float* const* queries, int query_count, std::int64_t dim_count,
+                          Tile* tiles, float* units) {
+  const FloatTag d;
+  for (int q = 0; q < query_count; ++q) {
+    const IntVec exponent = ExponentOf(hn::Set(d, MagnitudeOf(queries[q], dim_count)));
+    units[q] = hn::GetLane(UnitOf(exponent));
+    const FloatVec factor = FactorOf(exponent);
+    for (std::int64_t chunk = 0; chunk < ChunkCount(dim_count); ++chunk) {
+      const float* components = queries[q] + chunk * kChunk;
+      float filled[kChunk];
+      const std::int64_t count = dim_count - chunk * kChunk;
+      if (count < kChunk) {
+        std::fill(std::copy_n(components, count, filled), filled + kChunk, 0.0f);
+        components = filled;
+      }
+      PackRowOfA({components, components + 16, components + 32, components + 48}, factor, q,
+                 tiles + chunk * kDigits);
+    }
+  }
+}
+
+template <StorageType kStorage>
+void PackValuesAs(const BlockView& block, PanelRange panels, DimRange dims, float factor_of_block,
+                  Tile* tiles) {
+  const FloatTag d;
+  constexpr std::int64_t kBytes = ElementBytes(kStorage);
+  const FloatVec factor = hn::Set(d, factor_of_block);
+  const std::int64_t chunks = RowChunkCount(panels);
+  const std::int64_t sixteens = (dims.count + kTileColumns - 1) / kTileColumns;
+  for (std::int64_t chunk = 0; chunk < chunks; ++chunk, tiles += kValueDigits) {
+    const std::int64_t first_panel = (FirstRowChunk(panels) + chunk) * kChunkPanels;
+    for (std::int64_t row = 0; row < kPanelRows; ++row) {
+      const std::byte* values[4];  // Null: no rows.
+      FloatVec scales[4];
+      for (int i = 0; i < 4; ++i) {
+        const std::int64_t p = first_panel + i;
+        const bool inside = p >= panels.begin && p < panels.end;
+        const std::byte* panel = inside ? block.panel(p) : nullptr;
+        values[i] = inside ? panel + block.shape.value_offset(row) + dims.begin * kBytes : nullptr;
+        scales[i] = hn::Zero(d);
+        if constexpr (kStorage == StorageType::kInt8) {
+          if (!inside) continue;
+          scales[i] = hn::Set(
+              d, reinterpret_cast<const float*>(panel + block.shape.value_scale_offset(0))[row]);
+        }
+      }
+      for (std::int64_t sixteen = 0; sixteen < sixteens; ++sixteen) {
+        Tile* to = tiles + sixteen * chunks * kValueDigits;
+        for (std::int64_t lane = 0; lane < kTileColumns; lane += kLanes) {
+          const std::int64_t offset = (sixteen * kTileColumns + lane) * kBytes;
+          IntVec numbers[4];
+          HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
+            numbers[i] =
+                values[i] == nullptr
+                    ? hn::Zero(IntTag())
+                    : DigitsOf(hn::Mul(Decode<kStorage>(values[i] + offset, scales[i]), factor));
+          }
+          StoreDigits<kValueDigits>(numbers, to, row, lane);
+        }
+      }
+    }
+  }
+}
+
+void PackValuesOneTarget(const BlockView& block, PanelRange panels, DimRange dims, float factor,
+                         Tile* tiles) {
+  switch (block.shape.storage) {
+    case StorageType::kFloat32:
+      return PackValuesAs<StorageType::kFloat32>(block, panels, dims, factor, tiles);
+    case StorageType::kBfloat16:
+      return PackValuesAs<StorageType::kBfloat16>(block, panels, dims, factor, tiles);
+    case StorageType::kInt8:
+      return PackValuesAs<StorageType::kInt8>(block, panels, dims, factor, tiles);
+  }
+}
+
+void PackWeightsOneTarget(const float* weights, int query_count, PanelRange panels, Tile* tiles) {
+  static constexpr float kNoRows[kPanelRows] = {};
+  const FloatVec factor = hn::Set(FloatTag(), kWeightSteps);
+  for (std::int64_t chunk = 0; chunk < RowChunkCount(panels); ++chunk) {
+    const std::int64_t first_panel = (FirstRowChunk(panels) + chunk) * kChunkPanels;
+    for (int q = 0; q < query_count; ++q) {
+      const float* sixteens[4];
+      for (int i = 0; i < 4; ++i) {
+        const std::int64_t panel = first_panel + i;
+        sixteens[i] = panel >= panels.begin && panel < panels.end
+                          ? weights + q * kScratchStride + panel * kPanelRows
+                          : kNoRows;
+      }
+      PackRowOfA(sixteens, factor, q, tiles + chunk * kDigits);
+    }
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace softlookup::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace softlookup::kernels {
+
+HWY_EXPORT(PackKeysOneTarget);
+HWY_EXPORT(PackQueriesOneTarget);
+HWY_EXPORT(PackValuesOneTarget);
+HWY_EXPORT(PackWeightsOneTarget);
+
+double FixedPointBound(float magnitude) {
+  const std::int32_t exponent =
+      std::max(std::bit_cast<std::int32_t>(magnitude * kBoundMargin) >> 23, kExponentMin);
+  return std::bit_cast<double>(static_cast<std::int64_t>(exponent - 126 + 1023) << 52);
+}
+
+void PackKeys(const BlockView& block, PanelRange panels, DimRange dims, Tile* tiles, float* units) {
+  HWY_DYNAMIC_DISPATCH(PackKeysOneTarget)(block, panels, dims, tiles, units);
+}
+
+void PackQueries(const float* const* queries, int query_count, std::int64_t dim_count, Tile* tiles,
+                 float* units) {
+  HWY_DYNAMIC_DISPATCH(PackQueriesOneTarget)(queries, query_count, dim_count, tiles, units);
+}
+
+double PackValues(const BlockView& block, PanelRange panels, DimRange dims, Tile* tiles) {
+  const float magnitude = block.value_magnitude;
+  const float factor = magnitude == 0 ? 0 : kValueSteps / magnitude;
+  HWY_DYNAMIC_DISPATCH(PackValuesOneTarget)(block, panels, dims, factor, tiles);
+  return magnitude == 0 ? 0 : 1 / static_cast<double>(factor);
+}
+
+void PackWeights(const float* weights, int query_count, PanelRange panels, Tile* tiles) {
+  HWY_DYNAMIC_DISPATCH(PackWeightsOneTarget)(weights, query_count, panels, tiles);
+}
+
+}  // namespace softlookup::kernels
+#endif  // HWY_ONCE

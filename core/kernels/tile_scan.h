@@ -1,0 +1,86 @@
+#ifndef SOFTLOOKUP_CORE_KERNELS_TILE_SCAN_H_
+#define SOFTLOOKUP_CORE_KERNELS_TILE_SCAN_H_
+
+#include <vector>
+
+#include "core/kernels/panel.h"
+#include "core/kernels/tiles.h"
+
+namespace softlookup::kernels {
+
+// What score_rows and sum_values do, by tiles of 8-bit integers: operands as fixed-point numbers
+// whose digits' products are summed exactly, less the lowest ones. So the bits of a result depend
+// on its query, row and block alone, and on no unit, vector width, neighbour or order; the errors
+// below hold in the worst case.
+
+enum class TileUnit {
+  kPortable,  // Slow: what kAmx is compared with.
+  kAmx,       // Only where AmxIsUsable().
+};
+
+// The most components of a key, and those whose sums float32 can take.
+inline constexpr std::int64_t kTileKeyDimMax = 1024;
+inline constexpr std::int64_t kTileFloatDimMax = 256;
+
+// Do the tiles take these? Magnitudes are bounds on |component|: a query's, and a block's.
+bool KeysFitTiles(std::int64_t key_dim, float query_magnitude, float key_magnitude);
+bool ValuesFitTiles(float value_magnitude);
+
+// Bounds what ScoreRowsInTiles is off by. Sums in float32 are rounded twice besides, so off by
+// another 2^-23 of themselves.
+double ScoreErrorInTiles(std::int64_t key_dim, float query_magnitude, float key_magnitude);
+
+// Bounds what a component of SumValuesInTiles is off by, given the sum of a query's weights: less
+// than 1e-6 * value_magnitude * weight_sum for any rows of which one has the weight 1.
+double SumErrorInTiles(std::int64_t row_count, float value_magnitude, double weight_sum);
+
+// The operands of one block, packed once for many queries. Not thread-safe; memory is kept from
+// block to block.
+class PackedBlock {
+ public:
+  // Packs the rows of `panels`. value_dims.count may be 0: no values. The block must fit tiles; its
+  // magnitudes must bound its components. Afterwards `block` may go away.
+  void Pack(const BlockView& block, PanelRange panels, DimRange key_dims, DimRange value_dims);
+
+  PanelRange panels() const { return panels_; }
+  std::int64_t key_dim() const { return key_dim_; }
+  std::int64_t value_dim() const { return value_dim_; }
+
+  // As PackKeys and PackValues have them.
+  const Tile* keys() const { return keys_.data(); }
+  const float* key_units() const { return key_units_.data(); }
+  const Tile* values() const { return values_.data(); }
+  double value_unit() const { return value_unit_; }
+
+ private:
+  PanelRange panels_;
+  std::int64_t key_dim_ = 0;
+  std::int64_t value_dim_ = 0;
+  std::vector<Tile> keys_;
+  std::vector<float> key_units_;
+  std::vector<Tile> values_;
+  double value_unit_ = 0;
+};
+
+// sums[q * kScratchStride + r] = query q times the key of row r, for every row r of `panels`, which
+// are among block.panels(). queries[q] points to block.key_dim() floats; query_count is in
+// [1, kTileQueries]. Float sums: block.key_dim() is at most kTileFloatDimMax.
+void ScoreRowsInTiles(TileUnit unit, const PackedBlock& block, PanelRange panels,
+                      const float* const* queries, int query_count, float* sums);
+void ScoreRowsInTiles(TileUnit unit, const PackedBlock& block, PanelRange panels,
+                      const float* const* queries, int query_count, double* sums);
+
+// Adds sum over the rows r of `panels`, which are among block.panels(), of
+// weights[q * kScratchStride + r] * value of row r to sums[q * PaddedValueDim(block.value_dim()) +
+// i] for query_count queries in [1, kTileQueries]. Weights are in [0, 1.003]; a row of weight 0
+// changes no bit. Components past block.value_dim() receive garbage.
+void SumValuesInTiles(TileUnit unit, const PackedBlock& block, PanelRange panels,
+                      const float* weights, int query_count, double* sums);
+
+// True if AMX is usable and gives the bits of TileUnit::kPortable for random blocks of many shapes.
+// Takes some milliseconds.
+bool AmxPassesSelfCheck();
+
+}  // namespace softlookup::kernels
+
+#endif  // SOFTLOOKUP_CORE_KERNELS_TILE_SCAN_H_

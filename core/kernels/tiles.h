@@ -1,0 +1,152 @@
+#ifndef SOFTLOOKUP_CORE_KERNELS_TILES_H_
+#define SOFTLOOKUP_CORE_KERNELS_TILES_H_
+
+#include <cstdint>
+#include <cstring>
+
+namespace softlookup::kernels {
+
+// Units that multiply tiles of 8-bit integers and add the products up in 32-bit ones, as AMX does
+// (Intel SDM, volume 2, TDPBSSD). Both have the same interface and results, bit for bit:
+//
+//   Configure(rows)      before all else: sums and A operands have `rows` rows, in [1, 16]
+//   Zero<c>()            sums c = 0
+//   Load<t>(tile)        operand t = tile; of an A operand, the first `rows` rows
+//   Dot<c, a, b>()       sums c [m][n] += sum over k of A[m][k] * B[k / 4][4 * n + k % 4]
+//   Store<c>(tile)       the first `rows` rows of tile = sums c
+//   Release()            after all else
+//
+// Registers have fixed parts: sums are in 0 to 4, A operands in 5, B operands in 6 and 7.
+inline constexpr int kSumRegisters = 5;
+inline constexpr int kFirstBRegister = 6;
+inline constexpr int kTileRegisters = 8;
+
+inline constexpr int kTileRows = 16;
+inline constexpr int kTileRowBytes = 64;
+inline constexpr int kTileColumns = kTileRowBytes / 4;  // Of sums.
+
+// An A operand [16 m][64 k], or a B operand [16 k / 4][16 n][4 k].
+struct alignas(64) Tile {
+  std::int8_t bytes[kTileRows][kTileRowBytes];
+};
+
+struct alignas(64) SumTile {
+  std::int32_t sums[kTileRows][kTileColumns];
+};
+
+// In plain loops: what the hardware is compared with.
+class PortableTiles {
+ public:
+  void Configure(int rows) { rows_ = rows; }
+
+  template <int kRegister>
+  void Zero() {
+    static_assert(kRegister < kSumRegisters);
+    std::memset(sums_[kRegister].sums, 0, sizeof(SumTile));
+  }
+
+  template <int kRegister>
+  void Load(const Tile& tile) {
+    static_assert(kRegister >= kSumRegisters && kRegister < kTileRegisters);
+    const int rows = kRegister < kFirstBRegister ? rows_ : kTileRows;
+    std::memcpy(operands_[kRegister - kSumRegisters].bytes, tile.bytes,
+                static_cast<std::size_t>(rows) * kTileRowBytes);
+  }
+
+  template <int kSums, int kA, int kB>
+  void Dot() {
+    static_assert(kSums < kSumRegisters && kA >= kSumRegisters && kA < kFirstBRegister &&
+                  kB >= kFirstBRegister);
+    const Tile& a = operands_[kA - kSumRegisters];
+    const Tile& b = operands_[kB - kSumRegisters];
+    for (int m = 0; m < rows_; ++m) {
+      std::int32_t* sums = sums_[kSums].sums[m];
+      for (int row = 0; row < kTileRows; ++row) {
+        const std::int8_t* four = a.bytes[m] + 4 * row;
+        for (int n = 0; n < kTileColumns; ++n) {
+          const std::int8_t* column = b.bytes[row] + 4 * n;
+          sums[n] +=
+              four[0] * column[0] + four[1] * column[1] + four[2] * column[2] + four[3] * column[3];
+        }
+      }
+    }
+  }
+
+  template <int kRegister>
+  void Store(SumTile& tile) const {
+    std::memcpy(tile.sums, sums_[kRegister].sums, static_cast<std::size_t>(rows_) * kTileRowBytes);
+  }
+
+  void Release() {}
+
+ private:
+  int rows_ = 0;
+  SumTile sums_[kSumRegisters];
+  Tile operands_[kTileRegisters - kSumRegisters];
+};
+
+#if defined(__x86_64__)
+
+// AMX's, which are a thread's state: one AmxTiles a thread at a time, and only where AmxIsUsable().
+// In assembly, as intrinsics take neither template parameters nor functions without the target.
+class AmxTiles {
+ public:
+  void Configure(int rows) {
+    struct alignas(64) {
+      std::uint8_t palette = 1;
+      std::uint8_t start_row = 0;
+      std::uint8_t reserved[14] = {};
+      std::uint16_t row_bytes[16] = {};
+      std::uint8_t rows[16] = {};
+    } config;
+    static_assert(sizeof(config) == 64);
+    for (int i = 0; i < kTileRegisters; ++i) {
+      config.row_bytes[i] = kTileRowBytes;
+      config.rows[i] = static_cast<std::uint8_t>(i < kFirstBRegister ? rows : kTileRows);
+    }
+    asm volatile("ldtilecfg %0" : : "m"(config) : "memory");
+  }
+
+  template <int kRegister>
+  void Zero() {
+    asm volatile("tilezero %%tmm%c0" : : "i"(kRegister) : "memory");
+  }
+
+  template <int kRegister>
+  void Load(const Tile& tile) {
+    asm volatile("tileloadd (%1,%2,1), %%tmm%c0"
+                 :
+                 : "i"(kRegister), "r"(tile.bytes), "r"(std::int64_t{kTileRowBytes})
+                 : "memory");
+  }
+
+  template <int kSums, int kA, int kB>
+  void Dot() {
+    asm volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0"
+                 :
+                 : "i"(kSums), "i"(kA), "i"(kB)
+                 : "memory");
+  }
+
+  template <int kRegister>
+  void Store(SumTile& tile) const {
+    asm volatile("tilestored %%tmm%c0, (%1,%2,1)"
+                 :
+                 : "i"(kRegister), "r"(tile.sums), "r"(std::int64_t{kTileRowBytes})
+                 : "memory");
+  }
+
+  void Release() { asm volatile("tilerelease" : : : "memory"); }
+};
+
+#endif  // defined(__x86_64__)
+
+// Why this process cannot use AmxTiles, for people to read; null if it can. The first call asks the
+// kernel for permission, which the process then has, with all its threads. Thread-safe.
+const char* WhyNotAmx();
+
+inline bool AmxIsUsable() { return WhyNotAmx() == nullptr; }
+
+}  // namespace softlookup::kernels
+
+#endif  // SOFTLOOKUP_CORE_KERNELS_TILES_H_
