@@ -143,29 +143,25 @@ HWY_INLINE void WriteScores(const Levels& levels, int query, float query_unit,
 }
 
 template <class Tiles, typename Sum>
-void ScoreRowsWith(const PackedBlock& block, PanelRange panels, const float* const* queries,
-                   int query_count, Sum* sums) {
+void ScoreRowsWith(const PackedBlock& block, PanelRange panels, const PackedQueries& queries,
+                   Sum* sums) {
   const std::int64_t chunks = ChunkCount(block.key_dim());
-  alignas(64) Tile packed_queries[ChunkCount(kTileKeyDimMax) * kDigits];
-  float query_units[kTileQueries];
-  PackQueries(queries, query_count, block.key_dim(), packed_queries, query_units);
-
   // A panel's levels are joined while the next one's are summed.
   Levels levels[2];
   const auto write = [&](std::int64_t panel) HWY_ATTR {
     const float* key_units = block.key_units() + (panel - block.panels().begin) * kPanelRows;
-    for (int q = 0; q < query_count; ++q) {
-      WriteScores(levels[panel % 2], q, query_units[q], key_units,
+    for (int q = 0; q < queries.count(); ++q) {
+      WriteScores(levels[panel % 2], q, queries.units()[q], key_units,
                   sums + q * kScratchStride + panel * kPanelRows);
     }
   };
   Tiles tiles;
-  tiles.Configure(query_count);
+  tiles.Configure(queries.count());
   const Tile* keys = block.keys() + (panels.begin - block.panels().begin) * chunks * kDigits;
   for (std::int64_t panel = panels.begin; panel < panels.end; ++panel) {
     ZeroLevels(tiles);
     for (std::int64_t chunk = 0; chunk < chunks; ++chunk, keys += kDigits) {
-      AddScores(tiles, packed_queries + chunk * kDigits, keys);
+      AddScores(tiles, queries.tiles() + chunk * kDigits, keys);
     }
     StoreLevels(tiles, levels[panel % 2]);
     if (panel > panels.begin) write(panel - 1);
@@ -182,7 +178,13 @@ void SumValuesWith(const PackedBlock& block, PanelRange panels, const float* wei
   const std::int64_t chunks = RowChunkCount(panels);
   const std::int64_t packed_chunks = RowChunkCount(block.panels());
   alignas(64) Tile packed_weights[kBlockRowsMax / kChunk * kDigits];
-  PackWeights(weights, query_count, panels, packed_weights);
+  const auto pack = [&](std::int64_t chunk) {
+    const std::int64_t first = (FirstRowChunk(panels) + chunk) * kChunkPanels;
+    PackWeights(
+        weights, query_count,
+        {.begin = std::max(first, panels.begin), .end = std::min(first + kChunkPanels, panels.end)},
+        packed_weights + chunk * kDigits);
+  };
   const DoubleVec unit = hn::Set(d, block.value_unit() * (65536 / double{kWeightSteps}));
 
   Levels levels[2];
@@ -195,6 +197,8 @@ void SumValuesWith(const PackedBlock& block, PanelRange panels, const float* wei
       }
     }
   };
+  if (chunks == 0) return;
+  pack(0);
   Tiles tiles;
   tiles.Configure(query_count);
   const std::int64_t sixteens = stride / kTileColumns;
@@ -204,6 +208,8 @@ void SumValuesWith(const PackedBlock& block, PanelRange panels, const float* wei
     ZeroLevels(tiles);
     for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
       AddValues(tiles, packed_weights + chunk * kDigits, values + chunk * kValueDigits);
+      // The rest is packed while the tiles are busy.
+      if (sixteen == 0 && chunk + 1 < chunks) pack(chunk + 1);
     }
     StoreLevels(tiles, levels[sixteen % 2]);
     if (sixteen > 0) add(sixteen - 1);
@@ -214,23 +220,21 @@ void SumValuesWith(const PackedBlock& block, PanelRange panels, const float* wei
 
 template <typename Sum>
 void ScoreRowsOf(TileUnit unit, const PackedBlock& block, PanelRange panels,
-                 const float* const* queries, int query_count, Sum* sums) {
+                 const PackedQueries& queries, Sum* sums) {
 #if HWY_ARCH_X86_64
-  if (unit == TileUnit::kAmx) {
-    return ScoreRowsWith<AmxTiles>(block, panels, queries, query_count, sums);
-  }
+  if (unit == TileUnit::kAmx) return ScoreRowsWith<AmxTiles>(block, panels, queries, sums);
 #endif
-  ScoreRowsWith<PortableTiles>(block, panels, queries, query_count, sums);
+  ScoreRowsWith<PortableTiles>(block, panels, queries, sums);
 }
 
 void ScoreRowsFloatsOneTarget(TileUnit unit, const PackedBlock& block, PanelRange panels,
-                              const float* const* queries, int query_count, float* sums) {
-  ScoreRowsOf(unit, block, panels, queries, query_count, sums);
+                              const PackedQueries& queries, float* sums) {
+  ScoreRowsOf(unit, block, panels, queries, sums);
 }
 
 void ScoreRowsDoublesOneTarget(TileUnit unit, const PackedBlock& block, PanelRange panels,
-                               const float* const* queries, int query_count, double* sums) {
-  ScoreRowsOf(unit, block, panels, queries, query_count, sums);
+                               const PackedQueries& queries, double* sums) {
+  ScoreRowsOf(unit, block, panels, queries, sums);
 }
 
 void SumValuesOneTarget(TileUnit unit, const PackedBlock& block, PanelRange panels,
@@ -296,32 +300,45 @@ double SumErrorInTiles(std::int64_t row_count, float value_magnitude, double wei
   return value_magnitude * error;
 }
 
+namespace {
+
+template <typename T>
+void Grow(std::vector<T>& buffer, std::int64_t size) {
+  if (static_cast<std::int64_t>(buffer.size()) < size) {
+    buffer.resize(static_cast<std::size_t>(size));
+  }
+}
+
+}  // namespace
+
 void PackedBlock::Pack(const BlockView& block, PanelRange panels, DimRange key_dims,
                        DimRange value_dims) {
-  const auto grow = [](auto& buffer, std::int64_t count) {
-    if (static_cast<std::int64_t>(buffer.size()) < count) {
-      buffer.resize(static_cast<std::size_t>(count));
-    }
-  };
   panels_ = panels;
   key_dim_ = key_dims.count;
   value_dim_ = value_dims.count;
   const std::int64_t panel_count = panels.end - panels.begin;
-  grow(keys_, panel_count * ChunkCount(key_dim_) * kDigits);
-  grow(key_units_, panel_count * kPanelRows);
+  Grow(keys_, panel_count * ChunkCount(key_dim_) * kDigits);
+  Grow(key_units_, panel_count * kPanelRows);
   PackKeys(block, panels, key_dims, keys_.data(), key_units_.data());
-  grow(values_, PaddedValueDim(value_dim_) / kTileColumns * RowChunkCount(panels) * kValueDigits);
+  Grow(values_, PaddedValueDim(value_dim_) / kTileColumns * RowChunkCount(panels) * kValueDigits);
   value_unit_ = PackValues(block, panels, value_dims, values_.data());
 }
 
-void ScoreRowsInTiles(TileUnit unit, const PackedBlock& block, PanelRange panels,
-                      const float* const* queries, int query_count, float* sums) {
-  HWY_DYNAMIC_DISPATCH(ScoreRowsFloatsOneTarget)(unit, block, panels, queries, query_count, sums);
+void PackedQueries::Pack(const float* const* queries, int query_count, std::int64_t key_dim) {
+  count_ = query_count;
+  key_dim_ = key_dim;
+  Grow(tiles_, ChunkCount(key_dim) * kDigits);
+  PackQueries(queries, query_count, key_dim, tiles_.data(), units_.data());
 }
 
 void ScoreRowsInTiles(TileUnit unit, const PackedBlock& block, PanelRange panels,
-                      const float* const* queries, int query_count, double* sums) {
-  HWY_DYNAMIC_DISPATCH(ScoreRowsDoublesOneTarget)(unit, block, panels, queries, query_count, sums);
+                      const PackedQueries& queries, float* sums) {
+  HWY_DYNAMIC_DISPATCH(ScoreRowsFloatsOneTarget)(unit, block, panels, queries, sums);
+}
+
+void ScoreRowsInTiles(TileUnit unit, const PackedBlock& block, PanelRange panels,
+                      const PackedQueries& queries, double* sums) {
+  HWY_DYNAMIC_DISPATCH(ScoreRowsDoublesOneTarget)(unit, block, panels, queries, sums);
 }
 
 void SumValuesInTiles(TileUnit unit, const PackedBlock& block, PanelRange panels,
@@ -356,12 +373,14 @@ bool UnitsAgree(std::mt19937_64& random) {
   packed.Pack(block, panels, {.begin = 0, .count = shape.key_dim},
               {.begin = 0, .count = shape.value_dim});
   const auto query_count = static_cast<int>(draw(1, kTileQueries));
-  const float* queries[kTileQueries];
-  for (int q = 0; q < query_count; ++q) queries[q] = numbers.data() + q * shape.key_dim;
+  const float* pointers[kTileQueries];
+  for (int q = 0; q < query_count; ++q) pointers[q] = numbers.data() + q * shape.key_dim;
+  PackedQueries queries;
+  queries.Pack(pointers, query_count, shape.key_dim);
 
   const auto results = [&](TileUnit unit) {
     std::vector<double> sums(kTileQueries * (kScratchStride + PaddedValueDim(shape.value_dim)));
-    ScoreRowsInTiles(unit, packed, panels, queries, query_count, sums.data());
+    ScoreRowsInTiles(unit, packed, panels, queries, sums.data());
     SumValuesInTiles(unit, packed, panels, weights.data(), query_count,
                      sums.data() + kTileQueries * kScratchStride);
     return sums;

@@ -1,6 +1,8 @@
 #ifndef SOFTLOOKUP_CORE_KERNELS_TILE_SCAN_H_
 #define SOFTLOOKUP_CORE_KERNELS_TILE_SCAN_H_
 
+#include <array>
+#include <cstdint>
 #include <vector>
 
 #include "core/kernels/panel.h"
@@ -62,13 +64,35 @@ class PackedBlock {
   double value_unit_ = 0;
 };
 
+// The operands of up to kTileQueries queries, packed once for many blocks: for a block of 512 rows,
+// packing takes an eighth of the time that scoring does. Not thread-safe, but for reading.
+class PackedQueries {
+ public:
+  // Each queries[q] points to key_dim floats; query_count is in [1, kTileQueries]. They must fit
+  // tiles.
+  void Pack(const float* const* queries, int query_count, std::int64_t key_dim);
+
+  int count() const { return count_; }
+  std::int64_t key_dim() const { return key_dim_; }
+
+  // As the function PackQueries has them.
+  const Tile* tiles() const { return tiles_.data(); }
+  const float* units() const { return units_.data(); }
+
+ private:
+  int count_ = 0;
+  std::int64_t key_dim_ = 0;
+  std::vector<Tile> tiles_;
+  std::array<float, kTileQueries> units_ = {};
+};
+
 // sums[q * kScratchStride + r] = query q times the key of row r, for every row r of `panels`, which
-// are among block.panels(). queries[q] points to block.key_dim() floats; query_count is in
-// [1, kTileQueries]. Float sums: block.key_dim() is at most kTileFloatDimMax.
+// are among block.panels(). The key_dim() of both is the same; float sums take kTileFloatDimMax at
+// most.
 void ScoreRowsInTiles(TileUnit unit, const PackedBlock& block, PanelRange panels,
-                      const float* const* queries, int query_count, float* sums);
+                      const PackedQueries& queries, float* sums);
 void ScoreRowsInTiles(TileUnit unit, const PackedBlock& block, PanelRange panels,
-                      const float* const* queries, int query_count, double* sums);
+                      const PackedQueries& queries, double* sums);
 
 // Adds sum over the rows r of `panels`, which are among block.panels(), of
 // weights[q * kScratchStride + r] * value of row r to sums[q * PaddedValueDim(block.value_dim()) +

@@ -104,9 +104,10 @@ double Product(const float* query, const float* key, std::int64_t dim) {
 template <typename Sum>
 std::vector<Sum> Scores(const PackedBlock& packed, PanelRange panels,
                         const std::vector<const float*>& queries) {
+  PackedQueries packed_queries;
+  packed_queries.Pack(queries.data(), static_cast<int>(queries.size()), packed.key_dim());
   std::vector<Sum> sums(queries.size() * kScratchStride);
-  ScoreRowsInTiles(TileUnit::kPortable, packed, panels, queries.data(),
-                   static_cast<int>(queries.size()), sums.data());
+  ScoreRowsInTiles(TileUnit::kPortable, packed, panels, packed_queries, sums.data());
   return sums;
 }
 
