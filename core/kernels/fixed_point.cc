@@ -104,6 +104,21 @@ HWY_INLINE FloatVec UnitOf(IntVec exponent) {
   return hn::BitCast(FloatTag(), hn::ShiftLeft<23>(hn::Sub(exponent, hn::Set(d, kUnitExponent))));
 }
 
+// The largest of |component(i)|, i < count, in each lane.
+template <class Component>
+HWY_INLINE FloatVec MagnitudeOfKeys(const Component& component, std::int64_t count) {
+  FloatVec magnitudes[4];  // Of every fourth: what waits for itself is slow.
+  HWY_UNROLL(4) for (FloatVec& magnitude : magnitudes) magnitude = hn::Zero(FloatTag());
+  std::int64_t dim = 0;
+  for (; dim + 4 <= count; dim += 4) {
+    HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
+      magnitudes[i] = hn::Max(magnitudes[i], hn::Abs(component(dim + i)));
+    }
+  }
+  for (; dim < count; ++dim) magnitudes[0] = hn::Max(magnitudes[0], hn::Abs(component(dim)));
+  return hn::Max(hn::Max(magnitudes[0], magnitudes[1]), hn::Max(magnitudes[2], magnitudes[3]));
+}
+
 template <StorageType kStorage>
 void PackKeysAs(const BlockView& block, PanelRange panels, DimRange dims, Tile* tiles,
                 float* units) {
@@ -121,19 +136,7 @@ void PackKeysAs(const BlockView& block, PanelRange panels, DimRange dims, Tile* 
       const auto component = [&](std::int64_t dim) HWY_ATTR {
         return Decode<kStorage>(first + dim * kVectorBytes, scale);
       };
-      FloatVec magnitudes[4];  // Of every fourth component: what waits for itself is slow.
-      HWY_UNROLL(4) for (FloatVec& magnitude : magnitudes) magnitude = hn::Zero(d);
-      std::int64_t dim = 0;
-      for (; dim + 4 <= dims.count; dim += 4) {
-        HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
-          magnitudes[i] = hn::Max(magnitudes[i], hn::Abs(component(dim + i)));
-        }
-      }
-      for (; dim < dims.count; ++dim) {
-        magnitudes[0] = hn::Max(magnitudes[0], hn::Abs(component(dim)));
-      }
-      const IntVec exponent = ExponentOf(
-          hn::Max(hn::Max(magnitudes[0], magnitudes[1]), hn::Max(magnitudes[2], magnitudes[3])));
+      const IntVec exponent = ExponentOf(MagnitudeOfKeys(component, dims.count));
       hn::StoreU(UnitOf(exponent), d, units + lane);
       const FloatVec factor = FactorOf(exponent);
       for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {

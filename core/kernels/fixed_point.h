@@ -48,7 +48,7 @@ void PackQueries(const float* const* queries, int query_count, std::int64_t dim_
 // Steps in a block's value_magnitude: as many as three digits hold, less what rounding may add.
 inline constexpr float kValueSteps = 0x7f7f00;
 
-// Steps in a weight of 1: four digits hold those up to 1.0039.
+// Steps in a weight of 1: four digits hold those up to 1.0039, of either sign.
 inline constexpr float kWeightSteps = 0x7f000000;
 
 // B operands [16 components][chunks of rows][kValueDigits] of the values of `panels`; the product
@@ -57,7 +57,8 @@ inline constexpr float kWeightSteps = 0x7f000000;
 double PackValues(const BlockView& block, PanelRange panels, DimRange dims, Tile* tiles);
 
 // A operands [chunks of rows][kDigits] of the weights of `panels`: weights[q * kScratchStride + r]
-// in [0, 1.003]. The unit is 1 / kWeightSteps. Rows behind query_count in a tile stay as they are.
+// in [-1.003, 1.003]. The unit is 1 / kWeightSteps. Rows behind query_count in a tile stay as they
+// are.
 void PackWeights(const float* weights, int query_count, PanelRange panels, Tile* tiles);
 
 }  // namespace softlookup::kernels

@@ -32,7 +32,7 @@ bool ValuesFitTiles(float value_magnitude);
 // another 2^-23 of themselves.
 double ScoreErrorInTiles(std::int64_t key_dim, float query_magnitude, float key_magnitude);
 
-// Bounds what a component of SumValuesInTiles is off by, given the sum of a query's weights: less
+// Bounds what a component of SumValuesInTiles is off by, given the sum of a query's |weights|: less
 // than 1e-6 * value_magnitude * weight_sum for any rows of which one has the weight 1.
 double SumErrorInTiles(std::int64_t row_count, float value_magnitude, double weight_sum);
 
@@ -96,8 +96,8 @@ void ScoreRowsInTiles(TileUnit unit, const PackedBlock& block, PanelRange panels
 
 // Adds sum over the rows r of `panels`, which are among block.panels(), of
 // weights[q * kScratchStride + r] * value of row r to sums[q * PaddedValueDim(block.value_dim()) +
-// i] for query_count queries in [1, kTileQueries]. Weights are in [0, 1.003]; a row of weight 0
-// changes no bit. Components past block.value_dim() receive garbage.
+// i] for query_count queries in [1, kTileQueries]. Weights are in [-1.003, 1.003]; a row of weight
+// 0 changes no bit. Components past block.value_dim() receive garbage.
 void SumValuesInTiles(TileUnit unit, const PackedBlock& block, PanelRange panels,
                       const float* weights, int query_count, double* sums);
 

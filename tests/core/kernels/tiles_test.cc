@@ -124,7 +124,8 @@ std::vector<float> RandomWeights(std::int64_t row_count, int query_count, std::u
   Draw draw(seed);
   for (int q = 0; q < query_count; ++q) {
     for (std::int64_t r = 0; r < (row_count + kPanelRows - 1) / kPanelRows * kPanelRows; ++r) {
-      weights[q * kScratchStride + r] = static_cast<float>(std::exp2(-draw.Real(0, 40)));
+      const double weight = std::exp2(-draw.Real(0, 40));
+      weights[q * kScratchStride + r] = static_cast<float>(draw.Chance(0.2) ? -weight : weight);
     }
     weights[q * kScratchStride + draw.Int(0, row_count - 1)] = 1;
   }
@@ -153,7 +154,7 @@ double WorstScore(const Block& block, const std::vector<float>& queries) {
   return worst;
 }
 
-// The same of sums of values, with the weights' own sum.
+// The same of sums of values.
 double WorstSum(const Block& block, const std::vector<float>& weights, int query_count) {
   const std::int64_t dim = block.view().shape.value_dim;
   const std::int64_t row_count = block.view().row_count;
@@ -162,7 +163,7 @@ double WorstSum(const Block& block, const std::vector<float>& weights, int query
   for (int q = 0; q < query_count; ++q) {
     const float* of_query = weights.data() + q * kScratchStride;
     double weight_sum = 0;
-    for (std::int64_t r = 0; r < row_count; ++r) weight_sum += of_query[r];
+    for (std::int64_t r = 0; r < row_count; ++r) weight_sum += std::abs(of_query[r]);
     const double bound = SumErrorInTiles(row_count, block.view().value_magnitude, weight_sum);
     for (std::int64_t i = 0; i < dim; ++i) {
       double expected = 0;
@@ -303,7 +304,7 @@ TEST_P(TileScanTest, ScoresOfEqualTermsKeepTheirBoundAndComeNearIt) {
       }
     }
   }
-  EXPECT_GE(worst, 0.1);
+  EXPECT_GE(worst, 0.5);
 }
 
 TEST_P(TileScanTest, ScoresOfComponentsOfEverySizeKeepTheirBound) {
@@ -347,24 +348,24 @@ TEST_P(TileScanTest, TinyRowsAndZerosScoreFinitely) {
   EXPECT_EQ(Sums(block.Packed(), block.panels(), std::vector<float>(kScratchStride, 1), 1)[0], 0);
 }
 
-TEST_P(TileScanTest, ScoresOneHeadOfSomePanels) {
-  const Block block({.key_dim = 30, .value_dim = 40}, 100, 3);
+TEST_P(TileScanTest, ReadsOneHeadOfSomePanels) {
+  const Block block({.key_dim = 30, .value_dim = 40}, 200, 3);
   const std::vector<float> query = NormalFloats(9, 5);
-  const PanelRange packed_panels{.begin = 1, .end = 7}, panels{.begin = 3, .end = 6};
+  const PanelRange packed_panels{.begin = 5, .end = 13}, panels{.begin = 10, .end = 12};
   PackedBlock packed;
   packed.Pack(block.view(), packed_panels, {.begin = 17, .count = 9}, {.begin = 5, .count = 18});
   const auto sums = Scores<double>(packed, panels, {query.data()});
-  for (std::int64_t r = 0; r < 112; ++r) {
-    const bool inside = r >= 48 && r < 96;
+  for (std::int64_t r = 0; r < 208; ++r) {
+    const bool inside = r >= 160 && r < 192;
     const double expected = inside ? Product(query.data(), block.key(r) + 17, 9) : 0;
     ASSERT_NEAR(sums[r], expected, inside ? 1e-6 : 0) << r;
   }
   std::vector<float> weights(kScratchStride, std::numeric_limits<float>::quiet_NaN());
-  std::fill(weights.begin() + 48, weights.begin() + 96, 0.5f);
+  std::fill(weights.begin() + 160, weights.begin() + 192, 0.5f);
   const auto value_sums = Sums(packed, panels, weights, 1);
   for (std::int64_t i = 0; i < 18; ++i) {
     double expected = 0;
-    for (std::int64_t r = 48; r < 96; ++r) expected += 0.5 * block.value(r)[5 + i];
+    for (std::int64_t r = 160; r < 192; ++r) expected += 0.5 * block.value(r)[5 + i];
     ASSERT_NEAR(value_sums[i], expected, 2e-5) << i;
   }
 }
@@ -461,7 +462,7 @@ TEST_P(TileScanTest, SumsOfEqualSmallWeightsKeepTheirBoundAndComeNearIt) {
       }
     }
   }
-  EXPECT_GE(worst, 0.2);
+  EXPECT_GE(worst, 0.5);
   EXPECT_LE(SumErrorInTiles(kBlockRowsMax, 1, 1), 1e-6);
 }
 
