@@ -157,11 +157,12 @@ void ScoreRowsWith(const PackedBlock& block, PanelRange panels, const PackedQuer
   };
   Tiles tiles;
   tiles.Configure(queries.count());
+  const Tile* const query_tiles = queries.tiles();
   const Tile* keys = block.keys() + (panels.begin - block.panels().begin) * chunks * kDigits;
   for (std::int64_t panel = panels.begin; panel < panels.end; ++panel) {
     ZeroLevels(tiles);
     for (std::int64_t chunk = 0; chunk < chunks; ++chunk, keys += kDigits) {
-      AddScores(tiles, queries.tiles() + chunk * kDigits, keys);
+      AddScores(tiles, query_tiles + chunk * kDigits, keys);
     }
     StoreLevels(tiles, levels[panel % 2]);
     if (panel > panels.begin) write(panel - 1);
