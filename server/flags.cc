@@ -154,6 +154,12 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
       ->configurable(false);
   app.add_option("--threads", flags.threads, "Threads that scan; 0 is one a core")
       ->check(CLI::Range(0, 1024));
+  app.add_option_function<std::string>(
+         "--kernel", [&flags](const std::string& name) { flags.kernel = *KernelOfName(name); },
+         "What scans: the CPU's matrix unit (amx), its vectors (simd), or the faster of those that "
+         "are there")
+      ->check(CLI::IsMember({"auto", "amx", "simd"}))
+      ->default_str("auto");
   app.add_option(
          "--share-queries", flags.share_queries,
          "Queries that go over a store's rows together, at most; with 1, lookups do not share")

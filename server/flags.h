@@ -8,6 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "core/base/limits.h"
+#include "softlookup/kernel.h"
 
 namespace softlookup::server {
 
@@ -21,6 +22,7 @@ struct Flags {
   std::string backup_dir;  // Where backups are made; empty: nowhere.
   bool verify = false;     // Checks data_dir instead of serving it.
   int threads = 0;         // 0: one a core.
+  Kernel kernel = Kernel::kAuto;
   // Lookups in one store that share a pass over its rows; 1: none do.
   std::int64_t share_queries = 256;
   std::int64_t share_wait_us = 200;

@@ -63,10 +63,13 @@ void BoundConnections(const Flags& flags, grpc::ServerBuilder& builder) {
 }
 
 absl::StatusOr<std::unique_ptr<Engine>> MakeEngine(const Flags& flags) {
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const KernelChoice choice, ChooseKernel(flags.kernel));
+  spdlog::info("scans with kernel {}: {}", std::string(NameOf(choice.kernel)), choice.why);
   const EngineOptions options{.limits = flags.limits,
                               .thread_count = flags.threads,
                               .queries_per_pass_max = flags.share_queries,
-                              .pass_wait_max = absl::Microseconds(flags.share_wait_us)};
+                              .pass_wait_max = absl::Microseconds(flags.share_wait_us),
+                              .kernel = choice.kernel};
   if (flags.data_dir.empty()) return Engine::Create(options);
   return Engine::Open(options, flags.data_dir);
 }

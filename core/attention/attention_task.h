@@ -10,6 +10,7 @@
 #include "core/attention/block_scan.h"
 #include "core/attention/options.h"
 #include "core/base/matrix_view.h"
+#include "core/kernels/tile_scan.h"
 
 namespace softlookup {
 
@@ -40,6 +41,9 @@ struct AttentionTask {
   std::optional<MemoryPair> memory;
   // An answer that would take more bytes on the wire is refused.
   std::int64_t answer_bytes_max = 0;
+  // What multiplies, where integer tiles can; null: vectors alone. The same for all tasks of a
+  // process, whose answers would else have other bits.
+  std::optional<kernels::TileUnit> tiles;
 
   std::int64_t query_count() const { return queries.rows; }
   // Rows that are looked at, about: at most those that take part.

@@ -9,6 +9,7 @@
 
 #include "core/kernels/score_rows.h"
 #include "core/kernels/sum_values.h"
+#include "core/kernels/tile_scan.h"
 
 namespace softlookup {
 namespace {
@@ -30,6 +31,30 @@ constexpr double kFloat32FactorMin = 0x1p-60;
 // parallel in few dimensions then tie exactly.
 constexpr std::int64_t kFloat64KeyDimMax = 16;
 
+// A block's operands for tiles, which serve all queries that ask for the same part of its rows.
+struct PackedRows {
+  kernels::PackedBlock operands;
+  // What they were made of. Blocks of the scans of one block, as ScanOrder has it, live as long as
+  // each other: these tell them apart.
+  const std::byte* full_panels = nullptr;
+  const std::byte* partial_panel = nullptr;
+  std::int64_t row_count = 0;
+  float value_magnitude = 0;
+  std::int64_t key_begin = 0;
+  std::int64_t value_begin = 0;
+  bool is_set = false;
+
+  bool Serves(const kernels::BlockView& block, PanelRange panels, kernels::DimRange key_dims,
+              kernels::DimRange value_dims) const {
+    const PanelRange have = operands.panels();
+    return is_set && full_panels == block.full_panels && partial_panel == block.partial_panel &&
+           row_count == block.row_count && value_magnitude == block.value_magnitude &&
+           have.begin <= panels.begin && have.end >= panels.end && key_begin == key_dims.begin &&
+           operands.key_dim() == key_dims.count && value_begin == value_dims.begin &&
+           operands.value_dim() == value_dims.count;
+  }
+};
+
 struct Scratch {
   std::array<double, kTileQueries * kScratchStride> scores;
   std::array<float, kTileQueries * kScratchStride> float_scores;
@@ -38,6 +63,9 @@ struct Scratch {
   std::array<double, kScratchStride> ages = {};
   std::array<float, kTileQueries * kScratchStride> weights;
   std::vector<CountedRow> rows;
+  // Of the block in progress, once a query is scored in tiles.
+  PackedRows packed;
+  kernels::PackedQueries packed_queries;
 };
 
 Scratch& ThreadScratch() {
@@ -77,64 +105,94 @@ double ScaleOf(const ScanPlan& plan) {
              : 1;
 }
 
-// Depends on the query and the block alone, never on the query's neighbours.
-kernels::SumIn SumInFor(const ScanPlan& plan, const kernels::BlockView& block,
-                        const HeadQuery& query) {
-  const ResolvedOptions& options = plan.options;
-  // Where a score decides which rows count, a rounding would decide it.
-  if (options.mode == Mode::kHard || options.top_k > 0 || options.min_score > -kInfinity) {
-    return kernels::SumIn::kFloat64;
-  }
-  // Cosines do not change with the size of a key, so no row may be lost to float32's range.
-  if (options.score == Score::kCosine) return kernels::SumIn::kFloat64;
-  if (plan.key_dims.count <= kFloat64KeyDimMax) return kernels::SumIn::kFloat64;
+// What forms a query's sums over the components of a block's keys.
+enum class SumsBy { kTiles, kFloat32Runs, kFloat64 };
+
+double LogitError(double score_error, const ScanPlan& plan) {
+  return score_error * ScaleOf(plan) / plan.options.temperature;
+}
+
+bool FitsTiles(const ScanPlan& plan, const kernels::BlockView& block, const HeadQuery& query) {
+  const std::int64_t dim = plan.key_dims.count;
+  return plan.tiles.has_value() && TermOf(plan.options.score) == kernels::Term::kProduct &&
+         kernels::KeysFitTiles(dim, query.magnitude, block.key_magnitude) &&
+         LogitError(kernels::ScoreErrorInTiles(dim, query.magnitude, block.key_magnitude), plan) <=
+             kLogitErrorMax;
+}
+
+bool FitsFloat32Runs(const ScanPlan& plan, const kernels::BlockView& block,
+                     const HeadQuery& query) {
   const double q = query.magnitude;
   const double k = block.key_magnitude;
-  const bool product = TermOf(options.score) == kernels::Term::kProduct;
-  const double term = product ? q * k : (q + k) * (q + k);
+  const bool product = TermOf(plan.options.score) == kernels::Term::kProduct;
   const bool is_int8 = block.shape.storage == StorageType::kInt8;
-  const auto fits = [](double t) {
-    return t == 0 || (t >= kFloat32FactorMin && t <= kFloat32SumMax);
+  const auto fits = [](double term) {
+    return term == 0 || (term >= kFloat32FactorMin && term <= kFloat32SumMax);
   };
-  if (!fits(term) || (product && is_int8 && !fits(q * kernels::kInt8Max))) {
-    return kernels::SumIn::kFloat64;
-  }
+  if (!fits(product ? q * k : (q + k) * (q + k))) return false;
+  if (product && is_int8 && !fits(q * kernels::kInt8Max)) return false;
   // Bounds on the terms' sum; Cauchy and Schwarz for products.
   const double key_norm = block.key_norms_max[plan.head];
   const double distance = query.norm + key_norm;
   double error = 0;  // Of a score.
   if (product) {
-    error = (is_int8 ? kInt8Error : kFloat32Error) * query.norm * key_norm * ScaleOf(plan);
-  } else if (options.score == Score::kSquaredEuclidean) {
+    error = (is_int8 ? kInt8Error : kFloat32Error) * query.norm * key_norm;
+  } else if (plan.options.score == Score::kSquaredEuclidean) {
     error = kFloat32SquareError * distance * distance;
   } else {
     error = kFloat32SquareError / 2 * distance;
   }
-  return error / options.temperature <= kLogitErrorMax ? kernels::SumIn::kFloat32Runs
-                                                       : kernels::SumIn::kFloat64;
+  return LogitError(error, plan) <= kLogitErrorMax;
+}
+
+// Depends on the query and the block alone, never on the query's neighbours.
+SumsBy SumsFor(const ScanPlan& plan, const kernels::BlockView& block, const HeadQuery& query) {
+  const ResolvedOptions& options = plan.options;
+  // Where a score decides which rows count, a rounding would decide it.
+  if (options.mode == Mode::kHard || options.top_k > 0 || options.min_score > -kInfinity) {
+    return SumsBy::kFloat64;
+  }
+  // Cosines do not change with the size of a key, so no row may be lost to float32's range.
+  if (options.score == Score::kCosine) return SumsBy::kFloat64;
+  if (plan.key_dims.count <= kFloat64KeyDimMax) return SumsBy::kFloat64;
+  if (FitsTiles(plan, block, query)) return SumsBy::kTiles;
+  return FitsFloat32Runs(plan, block, query) ? SumsBy::kFloat32Runs : SumsBy::kFloat64;
 }
 
 // How a query is scored against a block, and its scores become weights.
-enum class Way {
-  kFloat32Only,  // In float32 throughout: sums of one run, whose weights nobody else wants to know.
-  kFloat32,      // Sums in SumIn::kFloat32Runs,
-  kFloat64,      // or in SumIn::kFloat64; logits in float64.
+struct Way {
+  SumsBy sums = SumsBy::kFloat64;
+  // In float32 throughout: sums whose weights nobody else wants to know. Else logits are float64.
+  bool in_float32 = false;
+
+  bool operator==(const Way&) const = default;
 };
 
-// Depends on the query and the block alone, as SumInFor does.
+// Does float32 hold these sums to the bound?
+bool SumsFitFloat32(const ScanPlan& plan, const kernels::BlockView& block, const HeadQuery& query,
+                    SumsBy sums) {
+  const std::int64_t dim = plan.key_dims.count;
+  if (sums == SumsBy::kFloat32Runs) return dim <= kernels::kFloat32RunDims;
+  if (sums != SumsBy::kTiles || dim > kernels::kTileFloatDimMax) return false;
+  const double largest = query.norm * block.key_norms_max[plan.head];
+  const double error =
+      kernels::ScoreErrorInTiles(dim, query.magnitude, block.key_magnitude) + 0x1p-23 * largest;
+  return LogitError(error, plan) <= kLogitErrorMax;
+}
+
+// Depends on the query and the block alone, as SumsFor does.
 Way WayFor(const ScanPlan& plan, const PositionedBlock& block, const HeadQuery& query,
            RowRange rows) {
-  if (SumInFor(plan, block.view, query) == kernels::SumIn::kFloat64) return Way::kFloat64;
+  Way way{.sums = SumsFor(plan, block.view, query)};
   const ResolvedOptions& options = plan.options;
   const bool all_rows_count = block.row_mask == nullptr && rows.begin == 0 &&
                               rows.end == block.view.row_count && rows.end % kPanelRows == 0;
   const bool logit_is_multiple = options.ln_decay == 0 && options.score != Score::kEuclidean;
   const bool only_weights = options.mode == Mode::kSoft && plan.sum_values &&
                             query.top_rows == nullptr && query.first_rows == nullptr;
-  return all_rows_count && logit_is_multiple && only_weights &&
-                 plan.key_dims.count <= kernels::kFloat32RunDims
-             ? Way::kFloat32Only
-             : Way::kFloat32;
+  way.in_float32 = all_rows_count && logit_is_multiple && only_weights &&
+                   SumsFitFloat32(plan, block.view, query, way.sums);
+  return way;
 }
 
 RowRange RowsOf(const PositionedBlock& block, const HeadQuery& query) {
@@ -147,28 +205,96 @@ PanelRange PanelsOf(RowRange rows) {
   return {.begin = rows.begin / kPanelRows, .end = (rows.end + kPanelRows - 1) / kPanelRows};
 }
 
+// The length of the run of equal items that begins at `first`.
+template <typename Item>
+int RunLength(const Item* items, int first, int count) {
+  int end = first + 1;
+  while (end < count && items[end] == items[first]) ++end;
+  return end - first;
+}
+
+// The operands of a block that fits tiles.
+const kernels::PackedBlock& Pack(const ScanPlan& plan, const kernels::BlockView& block,
+                                 PanelRange panels, Scratch& scratch) {
+  kernels::DimRange value_dims = plan.value_dims;
+  if (!plan.sum_values || !kernels::ValuesFitTiles(block.value_magnitude)) value_dims.count = 0;
+  PackedRows& packed = scratch.packed;
+  if (!packed.Serves(block, panels, plan.key_dims, value_dims)) {
+    packed.operands.Pack(block, panels, plan.key_dims, value_dims);
+    packed.full_panels = block.full_panels;
+    packed.partial_panel = block.partial_panel;
+    packed.row_count = block.row_count;
+    packed.value_magnitude = block.value_magnitude;
+    packed.key_begin = plan.key_dims.begin;
+    packed.value_begin = value_dims.begin;
+    packed.is_set = true;
+  }
+  return packed.operands;
+}
+
+// Scores queries of one way.
+void ScoreQueries(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
+                  const float* const* queries, Way way, int query_count,
+                  const kernels::PanelPart& fetched, float* floats, double* doubles,
+                  Scratch& scratch) {
+  const kernels::Term term = TermOf(plan.options.score);
+  if (way.sums == SumsBy::kTiles) {
+    const kernels::PackedBlock& packed = Pack(plan, block, panels, scratch);
+    scratch.packed_queries.Pack(queries, query_count, plan.key_dims.count);
+    if (way.in_float32) {
+      kernels::ScoreRowsInTiles(*plan.tiles, packed, panels, scratch.packed_queries, floats);
+    } else {
+      kernels::ScoreRowsInTiles(*plan.tiles, packed, panels, scratch.packed_queries, doubles);
+    }
+  } else if (way.in_float32) {
+    kernels::ScoreRowsFloat32(term, block, panels, plan.key_dims, queries, query_count, floats,
+                              fetched);
+  } else {
+    const kernels::SumIn sum_in =
+        way.sums == SumsBy::kFloat32Runs ? kernels::SumIn::kFloat32Runs : kernels::SumIn::kFloat64;
+    kernels::ScoreRows(term, sum_in, block, panels, plan.key_dims, queries, query_count, doubles,
+                       fetched);
+  }
+}
+
 // Scores the queries in as few passes as their ways allow.
 void ScoreTile(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
                const HeadQuery* queries, const Way* ways, int query_count,
-               const kernels::PanelPart& fetched, Scratch& scratch) {
-  const kernels::Term term = TermOf(plan.options.score);
-  int q = 0;
-  while (q < query_count) {
-    std::array<const float*, kTileQueries> components;
-    int count = 0;
-    for (; q + count < query_count && ways[q + count] == ways[q]; ++count) {
-      components[count] = queries[q + count].components;
-    }
-    if (ways[q] == Way::kFloat32Only) {
-      kernels::ScoreRowsFloat32(term, block, panels, plan.key_dims, components.data(), count,
-                                scratch.float_scores.data() + q * kScratchStride,
-                                q == 0 ? fetched : kernels::PanelPart{});
+               kernels::PanelPart fetched, Scratch& scratch) {
+  std::array<const float*, kTileQueries> components;
+  for (int q = 0; q < query_count; ++q) components[q] = queries[q].components;
+  for (int q = 0; q < query_count;) {
+    const int count = RunLength(ways, q, query_count);
+    ScoreQueries(plan, block, panels, &components[q], ways[q], count, fetched,
+                 scratch.float_scores.data() + q * kScratchStride,
+                 scratch.scores.data() + q * kScratchStride, scratch);
+    fetched = {};  // Once is enough.
+    q += count;
+  }
+}
+
+// Adds up the values with the weights in `scratch`: in tiles for the queries that were scored so.
+void SumValuesOfTile(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
+                     const Way* ways, int query_count, kernels::PanelPart fetched, Scratch& scratch,
+                     double* sums) {
+  const std::int64_t stride = kernels::PaddedValueDim(plan.value_dims.count);
+  // Linear weights are logits, of any size.
+  const bool fit_tiles =
+      plan.options.mode == Mode::kSoft && kernels::ValuesFitTiles(block.value_magnitude);
+  std::array<bool, kTileQueries> in_tiles;
+  for (int q = 0; q < query_count; ++q) {
+    in_tiles[q] = fit_tiles && ways[q].sums == SumsBy::kTiles;
+  }
+  for (int q = 0; q < query_count;) {
+    const int count = RunLength(in_tiles.data(), q, query_count);
+    const float* weights = scratch.weights.data() + q * kScratchStride;
+    if (in_tiles[q]) {
+      kernels::SumValuesInTiles(*plan.tiles, Pack(plan, block, panels, scratch), panels, weights,
+                                count, sums + q * stride);
     } else {
-      const kernels::SumIn sum_in =
-          ways[q] == Way::kFloat32 ? kernels::SumIn::kFloat32Runs : kernels::SumIn::kFloat64;
-      kernels::ScoreRows(term, sum_in, block, panels, plan.key_dims, components.data(), count,
-                         scratch.scores.data() + q * kScratchStride,
-                         q == 0 ? fetched : kernels::PanelPart{});
+      kernels::SumValues(block, panels, plan.value_dims, weights, count, sums + q * stride,
+                         fetched);
+      fetched = {};
     }
     q += count;
   }
@@ -245,7 +371,7 @@ void MakeWeights(const ScanPlan& plan, const kernels::BlockView& block, PanelRan
   SumWideValues(plan, block, panels, logits, weights, sums);
 }
 
-// From the sums to the weights of a query of Way::kFloat32Only.
+// From the sums to the weights of a query that is scored in float32 throughout.
 void MakeWeightsOfFloats(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
                          const float* scores, float* weights, PartialState& state, double* sums) {
   const bool product = TermOf(plan.options.score) == kernels::Term::kProduct;
@@ -262,9 +388,11 @@ void MakeWeightsOfFloats(const ScanPlan& plan, const kernels::BlockView& block, 
 
 }  // namespace
 
-void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const ScanAhead& ahead,
+void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const ScanOrder& order,
                const HeadQuery* queries, int query_count, PartialState* states, double* sums) {
   const kernels::BlockView& view = block.view;
+  Scratch& scratch = ThreadScratch();
+  if (order.is_first_of_block) scratch.packed.is_set = false;
   const std::int64_t sums_stride = kernels::PaddedValueDim(plan.value_dims.count);
   std::fill_n(states, query_count, PartialState{});
   if (plan.sum_values) std::fill_n(sums, query_count * sums_stride, 0.0);
@@ -279,14 +407,13 @@ void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const ScanAhe
   }
   if (panels.begin >= panels.end) return;
 
-  Scratch& scratch = ThreadScratch();
   std::array<Way, kTileQueries> ways;
   for (int q = 0; q < query_count; ++q) ways[q] = WayFor(plan, block, queries[q], rows[q]);
   // One query of FLOAT32 rows computes so little that the CPU's own prefetching does better.
   const bool fetches = query_count > 1 || view.shape.storage != StorageType::kFloat32;
   kernels::PanelPart values, next_keys;
-  if (fetches && ahead.own_values && plan.sum_values) values = kernels::ValuesOf(view);
-  if (fetches && ahead.next_block != nullptr) next_keys = kernels::KeysOf(*ahead.next_block);
+  if (fetches && order.is_first_of_block && plan.sum_values) values = kernels::ValuesOf(view);
+  if (fetches && order.next_block != nullptr) next_keys = kernels::KeysOf(*order.next_block);
   ScoreTile(plan, view, panels, queries, ways.data(), query_count, values, scratch);
   const ResolvedOptions& options = plan.options;
   if (options.score == Score::kCosine) {
@@ -304,7 +431,7 @@ void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const ScanAhe
   for (int q = 0; q < query_count; ++q) {
     const HeadQuery& query = queries[q];
     float* weights = scratch.weights.data() + q * kScratchStride;
-    if (ways[q] == Way::kFloat32Only) {
+    if (ways[q].in_float32) {
       MakeWeightsOfFloats(plan, view, panels, scratch.float_scores.data() + q * kScratchStride,
                           weights, states[q], sums + q * sums_stride);
       continue;
@@ -346,8 +473,7 @@ void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const ScanAhe
     }
   }
   if (plan.sum_values) {
-    kernels::SumValues(view, panels, plan.value_dims, scratch.weights.data(), query_count, sums,
-                       next_keys);
+    SumValuesOfTile(plan, view, panels, ways.data(), query_count, next_keys, scratch, sums);
   }
 }
 

@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 #include "core/attention/options.h"
 #include "core/attention/partial_state.h"
 #include "core/attention/top_rows.h"
 #include "core/kernels/logits.h"
 #include "core/kernels/panel.h"
+#include "core/kernels/tile_scan.h"
 
 namespace softlookup {
 
@@ -72,18 +74,22 @@ struct ScanPlan {
   std::atomic<std::int64_t>* collected_rows_left = nullptr;
   // False if only the best rows are wanted: the sums of values are then left alone.
   bool sum_values = true;
+  std::optional<kernels::TileUnit> tiles;  // As in AttentionTask.
 };
 
-// What a scan may bring near meanwhile, for itself and for the next one.
-struct ScanAhead {
-  bool own_values = false;                         // This block's: nobody has just read them.
-  const kernels::BlockView* next_block = nullptr;  // Its keys, unless null.
+// A scan's place among the scans that a thread makes one after the other.
+struct ScanOrder {
+  // Nobody has just read the block: what is kept of the one before is no use, and its values may be
+  // fetched while its keys are scored.
+  bool is_first_of_block = true;
+  // The block that comes next, unless null: its keys may be fetched while values are added up.
+  const kernels::BlockView* next_block = nullptr;
 };
 
 // Runs `query_count` <= kTileQueries queries of one head over one block: states[q] is the state
 // over this block alone, and sums[q * PaddedValueDim(value_dims.count) + i] its weighted sum of
 // values. Both are overwritten. A query's results do not depend on the others.
-void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const ScanAhead& ahead,
+void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const ScanOrder& order,
                const HeadQuery* queries, int query_count, PartialState* states, double* sums);
 
 }  // namespace softlookup

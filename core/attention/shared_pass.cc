@@ -255,14 +255,15 @@ void SharedPass::ScanUnit(const Strip& strip, std::int64_t strip_in_wave, std::i
   const std::int64_t first_slot = strip_in_wave * lane_count();
   std::fill_n(wave_states_.begin() + first_slot + begin, end - begin, PartialState{});
   for (std::int64_t block = strip.begin; block < strip.end; ++block) {
+    bool is_first = true;
     for (std::int64_t lane = begin; lane < end;) {
-      lane = ScanTile(strip, block, first_slot, lane, end, lane == begin);
+      lane = ScanTile(strip, block, first_slot, lane, end, is_first);
     }
   }
 }
 
 std::int64_t SharedPass::ScanTile(const Strip& strip, std::int64_t block, std::int64_t first_slot,
-                                  std::int64_t lane, std::int64_t end, bool own_values) {
+                                  std::int64_t lane, std::int64_t end, bool& is_first) {
   const Lane& first = LaneOf(lane);
   const PositionedBlock* rows = BlockOf(block, first);
   if (rows == nullptr) return lane + 1;
@@ -280,9 +281,9 @@ std::int64_t SharedPass::ScanTile(const Strip& strip, std::int64_t block, std::i
   }
   // Nobody will look at what is left out.
   if (!continues) return tile_end;
-  ScanAhead ahead{.own_values = own_values};
+  ScanOrder order{.is_first_of_block = std::exchange(is_first, false)};
   if (tile_end == end && block + 1 < strip.end) {
-    if (const PositionedBlock* next = BlockOf(block + 1, first)) ahead.next_block = &next->view;
+    if (const PositionedBlock* next = BlockOf(block + 1, first)) order.next_block = &next->view;
   }
   const int count = static_cast<int>(tile_end - lane);
   const std::int64_t slot = first_slot + lane;
@@ -291,13 +292,13 @@ std::int64_t SharedPass::ScanTile(const Strip& strip, std::int64_t block, std::i
   PartialState* states = &wave_states_[static_cast<std::size_t>(slot)];
   double* sums = wave_sums_.get() + SumsOffset(slot);
   if (block == strip.begin) {
-    ScanBlock(plan, *rows, ahead, queries, count, states, sums);
+    ScanBlock(plan, *rows, order, queries, count, states, sums);
     return tile_end;
   }
   thread_local std::vector<double> block_sums;
   block_sums.resize(static_cast<std::size_t>(SumsOffset(kTileQueries)));
   std::array<PartialState, kTileQueries> block_states;
-  ScanBlock(plan, *rows, ahead, queries, count, block_states.data(), block_sums.data());
+  ScanBlock(plan, *rows, order, queries, count, block_states.data(), block_sums.data());
   for (int i = 0; i < count; ++i) {
     Merge(ModeOf(*LaneOf(lane + i).task), block_states[static_cast<std::size_t>(i)],
           block_sums.data() + SumsOffset(i), first.task->head_value_dim(), states[i],

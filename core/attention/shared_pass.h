@@ -72,9 +72,9 @@ class SharedPass {
   void ScanUnit(const Strip& strip, std::int64_t strip_in_wave, std::int64_t begin,
                 std::int64_t end);
   // Scans one of a strip's blocks for the lanes [lane, result) that ask the same of its rows; the
-  // result is at most `end`.
+  // result is at most `end`. `is_first`: nobody of the unit has scanned the block yet.
   std::int64_t ScanTile(const Strip& strip, std::int64_t block, std::int64_t first_slot,
-                        std::int64_t lane, std::int64_t end, bool own_values);
+                        std::int64_t lane, std::int64_t end, bool& is_first);
   // Merges the wave's states into the chunk's: first those of a group, then group after group.
   void MergeWave(std::int64_t strip_begin, std::int64_t strip_end);
 

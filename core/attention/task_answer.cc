@@ -80,7 +80,8 @@ ScanPlan TaskAnswer::PlanOf(std::int64_t lane) {
           .collected_rows_left = task_.options.weights == WeightsMode::kAll && !selects_rows_
                                      ? &listed_rows_left_
                                      : nullptr,
-          .sum_values = sums_values_};
+          .sum_values = sums_values_,
+          .tiles = task_.tiles};
 }
 
 LaneState TaskAnswer::BeginLane(std::int64_t lane, std::deque<TopRows>& collectors,

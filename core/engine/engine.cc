@@ -21,6 +21,7 @@
 #include "core/engine/project.h"
 #include "core/engine/store_records.h"
 #include "core/engine/store_table.h"
+#include "core/engine/tile_unit.h"
 #include "core/engine/validate.h"
 #include "core/engine/writes.h"
 #include "core/parallel/fork_join_pool.h"
@@ -154,6 +155,7 @@ class EngineOfStores final : public Engine {
   // `log` may be null: then nothing outlives the process.
   EngineOfStores(const EngineOptions& options, std::unique_ptr<CommitLog> log)
       : limits_(options.limits),
+        tiles_(TileUnitOf(ChooseKernel(options.kernel).value_or(KernelChoice()).kernel)),
         log_(std::move(log)),
         loaded_(log_ == nullptr),
         stores_(limits_.memory_bytes_max),
@@ -253,6 +255,7 @@ class EngineOfStores final : public Engine {
   void PostToPool(double cost, absl::AnyInvocable<double()> task);
 
   const Limits limits_;
+  const std::optional<kernels::TileUnit> tiles_;  // Of its kernel.
   EngineCounters counters_;
   const std::unique_ptr<CommitLog> log_;
   std::atomic<bool> loaded_;
@@ -534,7 +537,7 @@ void EngineOfStores::Lookup(LookupRequest request, std::shared_ptr<CancelToken> 
                     Batcher::Admission::kBounded);
     });
   }
-  auto lookup = PreparedLookup::Make(request, std::move(snapshot), limits_);
+  auto lookup = PreparedLookup::Make(request, std::move(snapshot), limits_, tiles_);
   if (!lookup.ok()) return callback(lookup.status());
   auto pending = std::make_unique<PendingLookup>(*std::move(lookup), request.report,
                                                  std::move(cancel), std::move(callback));
@@ -693,7 +696,7 @@ double EngineOfStores::LookUp(const LookupRequest& request, const Store& store, 
     callback(std::move(status));
     return 0;
   }
-  auto lookup = PreparedLookup::Make(request, store.snapshot(), limits_);
+  auto lookup = PreparedLookup::Make(request, store.snapshot(), limits_, tiles_);
   if (!lookup.ok()) {
     callback(lookup.status());
     return 0;
@@ -714,7 +717,7 @@ void EngineOfStores::Attend(const AttendRequest& request, std::shared_ptr<Cancel
   Schedule(
       *cost,
       [this, request, cancel = std::move(cancel)] {
-        return AttendToRequest(request, limits_, pool_, *cancel);
+        return AttendToRequest(request, limits_, tiles_, pool_, *cancel);
       },
       std::move(callback));
 }

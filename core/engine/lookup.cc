@@ -64,7 +64,8 @@ absl::string_view MemoryNameOf(const StoreConfig& config, std::size_t index) {
 }
 
 absl::StatusOr<std::unique_ptr<PreparedLookup>> PreparedLookup::Make(
-    const LookupRequest& request, std::shared_ptr<const Snapshot> snapshot, const Limits& limits) {
+    const LookupRequest& request, std::shared_ptr<const Snapshot> snapshot, const Limits& limits,
+    std::optional<kernels::TileUnit> tiles) {
   const StoreConfig& config = snapshot->config();
   SOFTLOOKUP_RETURN_IF_ERROR(CheckLookup(request, config, limits));
   SOFTLOOKUP_ASSIGN_OR_RETURN(
@@ -85,7 +86,8 @@ absl::StatusOr<std::unique_ptr<PreparedLookup>> PreparedLookup::Make(
                        .begin = selection.begin(),
                        .end = selection.end(),
                        .age_end = selection.end(),
-                       .answer_bytes_max = limits.message_bytes_max};
+                       .answer_bytes_max = limits.message_bytes_max,
+                       .tiles = tiles};
   // The memory stands for all rows, or for those older than the selection's.
   std::size_t memory_index = 0;
   std::uint64_t memory_end = 0;
@@ -158,6 +160,7 @@ LookupResult PreparedLookup::Finish(AttentionAnswer answer) const {
 }
 
 absl::StatusOr<LookupResult> AttendToRequest(const AttendRequest& request, const Limits& limits,
+                                             std::optional<kernels::TileUnit> tiles,
                                              ForkJoinPool& pool, const CancelToken& cancel) {
   MatrixView queries = request.queries, keys = request.keys, values = request.values;
   std::vector<float> projected_queries, projected_keys, projected_values;
@@ -192,7 +195,8 @@ absl::StatusOr<LookupResult> AttendToRequest(const AttendRequest& request, const
                            .begin = 0,
                            .end = row_count,
                            .age_end = row_count,
-                           .answer_bytes_max = limits.message_bytes_max};
+                           .answer_bytes_max = limits.message_bytes_max,
+                           .tiles = tiles};
   SOFTLOOKUP_ASSIGN_OR_RETURN(AttentionAnswer answer, Attend(task, pool, cancel));
   return ToResult(std::move(answer), task);
 }

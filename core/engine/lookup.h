@@ -19,9 +19,10 @@ namespace softlookup {
 // A lookup that is checked and whose snapshot is chosen: all that is left is work.
 class PreparedLookup {
  public:
-  // What `request` points to must live as long as this.
+  // What `request` points to must live as long as this. `tiles` as in AttentionTask.
   static absl::StatusOr<std::unique_ptr<PreparedLookup>> Make(
-      const LookupRequest& request, std::shared_ptr<const Snapshot> snapshot, const Limits& limits);
+      const LookupRequest& request, std::shared_ptr<const Snapshot> snapshot, const Limits& limits,
+      std::optional<kernels::TileUnit> tiles);
 
   std::int64_t query_count() const { return inputs_ ? inputs_->rows : task_.query_count(); }
   // As AttentionTask::cost().
@@ -47,8 +48,9 @@ class PreparedLookup {
 // labels and ids of rows takes, or reading a memory, at most about.
 double PreparationCost(const LookupRequest& request, const Snapshot& snapshot);
 
-// Attention over what a checked request carries.
+// Attention over what a checked request carries. `tiles` as in AttentionTask.
 absl::StatusOr<LookupResult> AttendToRequest(const AttendRequest& request, const Limits& limits,
+                                             std::optional<kernels::TileUnit> tiles,
                                              ForkJoinPool& pool, const CancelToken& cancel);
 
 // Which of a store's memories has this name (empty: average), as Snapshot::MemoryAsOf numbers them.

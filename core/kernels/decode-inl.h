@@ -31,6 +31,13 @@ HWY_INLINE FloatVec Decode(const std::byte* elements) {
   }
 }
 
+// The components themselves. `scale`: INT8's.
+template <StorageType kStorage>
+HWY_INLINE FloatVec DecodeScaled(const std::byte* elements, FloatVec scale) {
+  const FloatVec decoded = Decode<kStorage>(elements);
+  return kStorage == StorageType::kInt8 ? hn::Mul(decoded, scale) : decoded;
+}
+
 constexpr std::int64_t ElementBytes(StorageType storage) {
   return PanelShape{.storage = storage}.element_bytes();
 }
@@ -44,9 +51,7 @@ HWY_INLINE void DecodeKeys(const std::byte* keys, const float* scales, std::int6
   for (std::int64_t lane = 0; lane < kPanelRows; lane += kLanes) {
     const FloatVec scale = scales == nullptr ? hn::Set(d, 1) : hn::LoadU(d, scales + lane);
     for (std::int64_t i = lane; i < dim_count * kPanelRows; i += kPanelRows) {
-      FloatVec component = Decode<kStorage>(keys + i * kBytes);
-      if constexpr (kStorage == StorageType::kInt8) component = hn::Mul(component, scale);
-      hn::Store(component, d, buffer + i);
+      hn::Store(DecodeScaled<kStorage>(keys + i * kBytes, scale), d, buffer + i);
     }
   }
 }

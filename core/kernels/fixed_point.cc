@@ -134,7 +134,7 @@ void PackKeysAs(const BlockView& block, PanelRange panels, DimRange dims, Tile* 
           kStorage == StorageType::kInt8 ? hn::LoadU(d, scales + lane) : hn::Zero(d);
       const std::byte* first = keys + lane * ElementBytes(kStorage);
       const auto component = [&](std::int64_t dim) HWY_ATTR {
-        return Decode<kStorage>(first + dim * kVectorBytes, scale);
+        return DecodeScaled<kStorage>(first + dim * kVectorBytes, scale);
       };
       const IntVec exponent = ExponentOf(MagnitudeOfKeys(component, dims.count));
       hn::StoreU(UnitOf(exponent), d, units + lane);
@@ -246,10 +246,10 @@ void PackValuesAs(const BlockView& block, PanelRange panels, DimRange dims, floa
           const std::int64_t offset = (sixteen * kTileColumns + lane) * kBytes;
           IntVec numbers[4];
           HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
-            numbers[i] =
-                values[i] == nullptr
-                    ? hn::Zero(IntTag())
-                    : DigitsOf(hn::Mul(Decode<kStorage>(values[i] + offset, scales[i]), factor));
+            numbers[i] = values[i] == nullptr
+                             ? hn::Zero(IntTag())
+                             : DigitsOf(hn::Mul(
+                                   DecodeScaled<kStorage>(values[i] + offset, scales[i]), factor));
           }
           StoreDigits<kValueDigits>(numbers, to, row, lane);
         }

@@ -105,7 +105,8 @@ void AppendRows(const AttendFlags& flags, ForkJoinPool& pool, Engine& engine,
 }
 
 void RunAttend(const AttendFlags& flags) {
-  const auto engine = Engine::Create({.thread_count = flags.thread_count});
+  const KernelChoice choice = OrDie(ChooseKernel(*KernelOfName(flags.kernel)));
+  const auto engine = Engine::Create({.thread_count = flags.thread_count, .kernel = choice.kernel});
   std::vector<float> queries;
   LookupRequest request{.store = kStoreName,
                         .options = {.score = Score::kScaledDot, .temperature = flags.temperature}};
@@ -136,12 +137,13 @@ void RunAttend(const AttendFlags& flags) {
   const double flop = 2 * static_cast<double>(flags.query_count) * flags.row_floats();
   std::printf(
       "median_ms=%.4f gflops=%.1f gb_per_s=%.2f read_limit_gb_per_s=%.2f "
-      "max_relative_error=%.2e error_to_appended_rows=%.2e bytes_per_row=%.1f\n",
+      "max_relative_error=%.2e error_to_appended_rows=%.2e bytes_per_row=%.1f kernel=%s\n",
       1e3 * seconds, 1e-9 * flop / seconds, 1e-9 * row_bytes / seconds,
       1e-9 * static_cast<double>(read_limit.bytes()) / Median(read_seconds),
       of_kept_rows->MaxRelativeError(result.values), of_rows->MaxRelativeError(result.values),
       static_cast<double>(OrDie(engine->GetStore(kStoreName)).byte_size) /
-          static_cast<double>(flags.row_count));
+          static_cast<double>(flags.row_count),
+      std::string(NameOf(choice.kernel)).c_str());
 }
 
 }  // namespace
@@ -159,7 +161,7 @@ void AddAttendBench(CLI::App& app) {
   command->add_option("--storage", flags->storage, "How rows are kept")
       ->check(CLI::IsMember({"float32", "bfloat16", "int8"}));
   command->add_option("--kernel", flags->kernel, "What scans: auto is the fastest that is there")
-      ->check(CLI::IsMember({"auto", "simd"}));
+      ->check(CLI::IsMember({"auto", "amx", "simd"}));
   command->add_option("--temperature", flags->temperature)
       ->check(CLI::Range(kTemperatureMin, kTemperatureMax));
   command->add_option("--threads", flags->thread_count, "Threads that scan, and that read")

@@ -20,6 +20,7 @@
 #include "core/base/matrix_view.h"
 #include "softlookup/attention.h"
 #include "softlookup/engine_stats.h"
+#include "softlookup/kernel.h"
 #include "softlookup/memory.h"
 #include "softlookup/row.h"
 #include "softlookup/store_config.h"
@@ -36,6 +37,8 @@ struct EngineOptions {
   std::int64_t queries_per_pass_max = 256;
   // How long a lookup that comes while others are run may wait for more to join it.
   absl::Duration pass_wait_max = absl::Microseconds(200);
+  // kSimd is used where kAmx is not there: see ChooseKernel.
+  Kernel kernel = Kernel::kAuto;
 };
 
 // The name of the memory that every store keeps.

@@ -135,6 +135,17 @@ std::vector<double> Dense(const QueryWeights& weights, std::int64_t row_count) {
   return dense;
 }
 
+// What may multiply: vectors, and tiles; in plain loops besides.
+const std::vector<std::optional<kernels::TileUnit>>& Units() {
+  static const auto& units = *[] {
+    auto* all = new std::vector<std::optional<kernels::TileUnit>>{std::nullopt,
+                                                                  kernels::TileUnit::kPortable};
+    if (kernels::AmxIsUsable()) all->push_back(kernels::TileUnit::kAmx);
+    return all;
+  }();
+  return units;
+}
+
 class GoldenTest : public ::testing::TestWithParam<GoldenLookup> {};
 
 TEST_P(GoldenTest, HoldsInTheCore) {
@@ -144,27 +155,32 @@ TEST_P(GoldenTest, HoldsInTheCore) {
   auto options = ResolveOptions(golden.options, Score::kScaledDot, 1, Limits());
   ASSERT_THAT(options, IsOk());
   options->weights = WeightsMode::kAll;
-  const AttentionAnswer answer = MustAttend(rows.Task(golden.queries, *options, golden.num_heads));
-  EXPECT_LE(RelativeError(answer.values, golden.expected_values), 1e-5);
-  ASSERT_EQ(answer.stats.size(), golden.expected_stats.size());
-  for (std::size_t i = 0; i < answer.stats.size(); ++i) {
-    const QueryStats& expected = golden.expected_stats[i];
-    EXPECT_EQ(answer.stats[i].counted_rows, expected.counted_rows);
-    if (std::isinf(expected.max_logit)) {
-      EXPECT_EQ(answer.stats[i].max_logit, expected.max_logit);
-    } else {
-      EXPECT_NEAR(answer.stats[i].max_logit, expected.max_logit, 1e-5);
+  for (const auto unit : Units()) {
+    AttentionTask task = rows.Task(golden.queries, *options, golden.num_heads);
+    task.tiles = unit;
+    const AttentionAnswer answer = MustAttend(task);
+    EXPECT_LE(RelativeError(answer.values, golden.expected_values), 1e-5);
+    ASSERT_EQ(answer.stats.size(), golden.expected_stats.size());
+    for (std::size_t i = 0; i < answer.stats.size(); ++i) {
+      const QueryStats& expected = golden.expected_stats[i];
+      EXPECT_EQ(answer.stats[i].counted_rows, expected.counted_rows);
+      if (std::isinf(expected.max_logit)) {
+        EXPECT_EQ(answer.stats[i].max_logit, expected.max_logit);
+      } else {
+        EXPECT_NEAR(answer.stats[i].max_logit, expected.max_logit, 1e-5);
+      }
+      if (std::isinf(expected.log_sum_exp)) {
+        EXPECT_EQ(answer.stats[i].log_sum_exp, expected.log_sum_exp);
+      } else {
+        EXPECT_NEAR(answer.stats[i].log_sum_exp, expected.log_sum_exp, 1e-5);
+      }
+      EXPECT_NEAR(answer.stats[i].entropy, expected.entropy, 1e-5);
+      EXPECT_EQ(answer.weights[i].rows.size(), expected.counted_rows);
+      EXPECT_EQ(answer.weights[i].remaining_weight, 0);
+      EXPECT_LE(
+          RelativeError(Dense(answer.weights[i], golden.row_count), golden.expected_weights[i]),
+          1e-5);
     }
-    if (std::isinf(expected.log_sum_exp)) {
-      EXPECT_EQ(answer.stats[i].log_sum_exp, expected.log_sum_exp);
-    } else {
-      EXPECT_NEAR(answer.stats[i].log_sum_exp, expected.log_sum_exp, 1e-5);
-    }
-    EXPECT_NEAR(answer.stats[i].entropy, expected.entropy, 1e-5);
-    EXPECT_EQ(answer.weights[i].rows.size(), expected.counted_rows);
-    EXPECT_EQ(answer.weights[i].remaining_weight, 0);
-    EXPECT_LE(RelativeError(Dense(answer.weights[i], golden.row_count), golden.expected_weights[i]),
-              1e-5);
   }
 }
 
@@ -177,17 +193,20 @@ TEST_P(GoldenTest, HoldsInEveryStorageTypeForTheRowsThatItKeeps) {
     Rows rows(golden.row_count, golden.key_dim, golden.value_dim, golden.keys, golden.values,
               storage);
     if (!golden.allowed.empty()) rows.Allow(golden.allowed);
-    const AttentionTask task = rows.Task(golden.queries, *options, golden.num_heads);
-    const AttentionAnswer answer = MustAttend(task);
+    AttentionTask task = rows.Task(golden.queries, *options, golden.num_heads);
     const ReferenceAnswer expected = rows.Reference(task, golden.allowed);
-    EXPECT_LE(RelativeError(answer.values, expected.values), 1e-5);
-    ASSERT_EQ(answer.stats.size(), expected.stats.size());
-    for (std::size_t i = 0; i < answer.stats.size(); ++i) {
-      EXPECT_EQ(answer.stats[i].counted_rows, expected.stats[i].counted_rows);
-      if (std::isinf(expected.stats[i].log_sum_exp)) {
-        EXPECT_EQ(answer.stats[i].log_sum_exp, expected.stats[i].log_sum_exp);
-      } else {
-        EXPECT_NEAR(answer.stats[i].log_sum_exp, expected.stats[i].log_sum_exp, 1e-5);
+    for (const auto unit : Units()) {
+      task.tiles = unit;
+      const AttentionAnswer answer = MustAttend(task);
+      EXPECT_LE(RelativeError(answer.values, expected.values), 1e-5);
+      ASSERT_EQ(answer.stats.size(), expected.stats.size());
+      for (std::size_t i = 0; i < answer.stats.size(); ++i) {
+        EXPECT_EQ(answer.stats[i].counted_rows, expected.stats[i].counted_rows);
+        if (std::isinf(expected.stats[i].log_sum_exp)) {
+          EXPECT_EQ(answer.stats[i].log_sum_exp, expected.stats[i].log_sum_exp);
+        } else {
+          EXPECT_NEAR(answer.stats[i].log_sum_exp, expected.stats[i].log_sum_exp, 1e-5);
+        }
       }
     }
   }
@@ -321,10 +340,18 @@ TEST(AttendTest, BitsDoNotDependOnHowTheWorkIsCut) {
   const Rows rows(kRows, kKeyDim, kValueDim, 21);
   const std::vector<float> queries = NormalFloats(kQueries * kKeyDim, 22);
   ForkJoinPool one_thread(1, 16);
-  for (const std::uint64_t begin : {0, 1, 1030, 2100}) {
-    const auto task_of = [&](const std::vector<float>& of) {
+  const std::pair<std::uint64_t, std::optional<kernels::TileUnit>> cases[] = {
+      {0, std::nullopt},
+      {1, std::nullopt},
+      {1030, std::nullopt},
+      {2100, std::nullopt},
+      {1030, kernels::TileUnit::kPortable},
+  };
+  for (const auto& [begin, tiles] : cases) {
+    const auto task_of = [&, begin = begin, tiles = tiles](const std::vector<float>& of) {
       AttentionTask task = rows.Task(of, {.score = Score::kScaledDot});
       task.begin = begin;
+      task.tiles = tiles;
       return task;
     };
     const AttentionAnswer batch = MustAttend(task_of(queries));

@@ -7,12 +7,14 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "softlookup/engine.h"
 #include "tests/testing/engine_calls.h"
+#include "tests/testing/kernels.h"
 #include "tests/testing/random.h"
 #include "tests/testing/status_matchers.h"
 
@@ -69,7 +71,8 @@ void ExpectSameBits(const LookupResult& actual, const LookupResult& expected) {
   }
 }
 
-class SharedLookupTest : public ::testing::TestWithParam<int> {
+// The parameters are the heads, and what scans.
+class SharedLookupTest : public ::testing::TestWithParam<std::tuple<int, Kernel>> {
  protected:
   struct Asked {
     std::vector<float> queries;
@@ -82,10 +85,11 @@ class SharedLookupTest : public ::testing::TestWithParam<int> {
 
   void SetUp() override {
     for (Engine* engine : {alone_.get(), sharing_.get()}) {
-      ASSERT_THAT(
-          engine->CreateStore(
-              {.name = "s", .key_dim = kKeyDim, .value_dim = kValueDim, .num_heads = GetParam()}),
-          IsOk());
+      ASSERT_THAT(engine->CreateStore({.name = "s",
+                                       .key_dim = kKeyDim,
+                                       .value_dim = kValueDim,
+                                       .num_heads = std::get<int>(GetParam())}),
+                  IsOk());
       Append(*engine, kRows, 1);
       RowFilter some;
       some.begin = 1'500;
@@ -122,10 +126,12 @@ class SharedLookupTest : public ::testing::TestWithParam<int> {
     EXPECT_THAT(asked.expected, IsOk());
   }
 
-  const std::unique_ptr<Engine> alone_ =
-      Engine::Create({.thread_count = 1, .queries_per_pass_max = 1});
+  const std::unique_ptr<Engine> alone_ = Engine::Create(
+      {.thread_count = 1, .queries_per_pass_max = 1, .kernel = std::get<Kernel>(GetParam())});
   const std::unique_ptr<Engine> sharing_ =
-      Engine::Create({.limits = {.lookup_wait_max = absl::InfiniteDuration()}, .thread_count = 2});
+      Engine::Create({.limits = {.lookup_wait_max = absl::InfiniteDuration()},
+                      .thread_count = 2,
+                      .kernel = std::get<Kernel>(GetParam())});
   std::deque<Asked> asked_;
 };
 
@@ -195,7 +201,13 @@ TEST(SharedLookupEndTest, AnEngineAnswersWhatIsBeingPreparedBeforeItGoes) {
   EXPECT_EQ(answered, 20);
 }
 
-INSTANTIATE_TEST_SUITE_P(Heads, SharedLookupTest, ::testing::Values(1, 3));
+INSTANTIATE_TEST_SUITE_P(HeadsAndKernels, SharedLookupTest,
+                         ::testing::Combine(::testing::Values(1, 3),
+                                            ::testing::ValuesIn(KernelsHere())),
+                         [](const auto& info) {
+                           return absl::StrCat(std::get<int>(info.param), "Heads",
+                                               TestNameOf(std::get<Kernel>(info.param)));
+                         });
 
 }  // namespace
 }  // namespace softlookup::testing

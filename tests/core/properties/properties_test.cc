@@ -11,11 +11,13 @@
 #include <random>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/synchronization/notification.h"
 #include "softlookup/engine.h"
 #include "tests/testing/engine_calls.h"
+#include "tests/testing/kernels.h"
 #include "tests/testing/random.h"
 #include "tests/testing/status_matchers.h"
 
@@ -25,6 +27,8 @@ namespace {
 using ::softlookup::testing::Draw;
 using ::softlookup::testing::FirstSeed;
 using ::softlookup::testing::IsOk;
+using ::softlookup::testing::KernelsHere;
+using ::softlookup::testing::TestNameOf;
 
 constexpr int kCases = 200;
 
@@ -123,10 +127,13 @@ void ExpectSameValues(const LookupResult& actual, const LookupResult& expected, 
   }
 }
 
-// The parameter is how the store keeps its rows.
-class PropertyTest : public ::testing::TestWithParam<StorageType> {
+// The parameters are how the store keeps its rows, and what scans them.
+class PropertyTest : public ::testing::TestWithParam<std::tuple<StorageType, Kernel>> {
  protected:
-  PropertyTest() : engine_(Engine::Create({.thread_count = 2})) {}
+  PropertyTest()
+      : engine_(Engine::Create({.thread_count = 2, .kernel = std::get<Kernel>(GetParam())})) {}
+
+  static StorageType storage_type() { return std::get<StorageType>(GetParam()); }
 
   // Runs `body` on as many random cases as there must be, until one fails.
   template <typename Body>
@@ -146,7 +153,7 @@ class PropertyTest : public ::testing::TestWithParam<StorageType> {
                                       .key_dim = shape.key_dim,
                                       .value_dim = shape.value_dim,
                                       .num_heads = shape.num_heads,
-                                      .storage_type = GetParam(),
+                                      .storage_type = storage_type(),
                                       .memories = memories}),
                 IsOk());
   }
@@ -186,7 +193,7 @@ class PropertyTest : public ::testing::TestWithParam<StorageType> {
       kept_keys.insert(kept_keys.end(), row.key.begin(), row.key.end());
       kept_values.insert(kept_values.end(), row.value.begin(), row.value.end());
     }
-    if (GetParam() == StorageType::kFloat32) {
+    if (storage_type() == StorageType::kFloat32) {
       ASSERT_EQ(kept_keys, keys);
       ASSERT_EQ(kept_values, values);
     }
@@ -814,13 +821,17 @@ TEST_P(PropertyTest, RowsAndMemoryOverIdenticalOldRowsIsTheExactAnswer) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryStorageType, PropertyTest,
-                         ::testing::Values(StorageType::kFloat32, StorageType::kBfloat16,
-                                           StorageType::kInt8),
+INSTANTIATE_TEST_SUITE_P(EveryStorageTypeAndKernel, PropertyTest,
+                         ::testing::Combine(::testing::Values(StorageType::kFloat32,
+                                                              StorageType::kBfloat16,
+                                                              StorageType::kInt8),
+                                            ::testing::ValuesIn(KernelsHere())),
                          [](const auto& info) {
-                           return info.param == StorageType::kFloat32    ? "Float32"
-                                  : info.param == StorageType::kBfloat16 ? "Bfloat16"
-                                                                         : "Int8";
+                           const StorageType type = std::get<StorageType>(info.param);
+                           return (type == StorageType::kFloat32    ? "Float32"
+                                   : type == StorageType::kBfloat16 ? "Bfloat16"
+                                                                    : "Int8") +
+                                  TestNameOf(std::get<Kernel>(info.param));
                          });
 
 }  // namespace
