@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <iostream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -106,6 +107,7 @@ void AppendRows(const AttendFlags& flags, ForkJoinPool& pool, Engine& engine,
 
 void RunAttend(const AttendFlags& flags) {
   const KernelChoice choice = OrDie(ChooseKernel(*KernelOfName(flags.kernel)));
+  std::cerr << "kernel " << NameOf(choice.kernel) << ": " << choice.why << "\n";
   const auto engine = Engine::Create({.thread_count = flags.thread_count, .kernel = choice.kernel});
   std::vector<float> queries;
   LookupRequest request{.store = kStoreName,
@@ -137,13 +139,12 @@ void RunAttend(const AttendFlags& flags) {
   const double flop = 2 * static_cast<double>(flags.query_count) * flags.row_floats();
   std::printf(
       "median_ms=%.4f gflops=%.1f gb_per_s=%.2f read_limit_gb_per_s=%.2f "
-      "max_relative_error=%.2e error_to_appended_rows=%.2e bytes_per_row=%.1f kernel=%s\n",
+      "max_relative_error=%.2e error_to_appended_rows=%.2e bytes_per_row=%.1f\n",
       1e3 * seconds, 1e-9 * flop / seconds, 1e-9 * row_bytes / seconds,
       1e-9 * static_cast<double>(read_limit.bytes()) / Median(read_seconds),
       of_kept_rows->MaxRelativeError(result.values), of_rows->MaxRelativeError(result.values),
       static_cast<double>(OrDie(engine->GetStore(kStoreName)).byte_size) /
-          static_cast<double>(flags.row_count),
-      std::string(NameOf(choice.kernel)).c_str());
+          static_cast<double>(flags.row_count));
 }
 
 }  // namespace

@@ -457,7 +457,8 @@ TEST_F(ResumingAppendStreamTest, OutageEndsTheStreamAtItsMost) {
   }
   const absl::Status status = Run(3, {.outage_max = absl::Milliseconds(500)}).status();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
-  EXPECT_EQ(status.message(), "gone (rows acknowledged: 2)");
+  // It may end while the next attempt is on its way, and is then said of that one.
+  EXPECT_THAT(std::string(status.message()), HasSubstr("(rows acknowledged: 2)"));
   absl::MutexLock lock(&mutex_);
   EXPECT_GT(streams_, 4);  // RetryOptions::attempts_max does not count.
 }

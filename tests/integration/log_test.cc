@@ -87,15 +87,16 @@ class LogTest : public ::testing::Test {
 TEST_F(LogTest, EveryLineOfJsonIsAnObject) {
   Start({"--log-format", "json"});
   const std::vector<std::string> lines = Stop();
-  ASSERT_THAT(lines, SizeIs(3));
+  ASSERT_THAT(lines, SizeIs(4));
   for (const std::string& line : lines) {
     const json object = json::parse(line);
     EXPECT_EQ(object.at("level"), "info");
     EXPECT_THAT(object.at("time").get<std::string>(),
                 MatchesRegex("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\\.[0-9]{3}Z"));
   }
-  EXPECT_THAT(json::parse(lines[0]).at("message").get<std::string>(), HasSubstr("serves gRPC on"));
-  EXPECT_EQ(json::parse(lines[2]).at("message"), "stopped");
+  EXPECT_THAT(json::parse(lines[0]).at("message").get<std::string>(), HasSubstr("kernel"));
+  EXPECT_THAT(json::parse(lines[1]).at("message").get<std::string>(), HasSubstr("serves gRPC on"));
+  EXPECT_EQ(json::parse(lines[3]).at("message"), "stopped");
 }
 
 TEST_F(LogTest, ASlowLookupIsLoggedWithWhereItsTimeWentAndItsTrace) {

@@ -1,5 +1,5 @@
-#ifndef SOFTLOOKUP_KERNEL_H_
-#define SOFTLOOKUP_KERNEL_H_
+#ifndef SOFTLOOKUP_CORE_INCLUDE_SOFTLOOKUP_KERNEL_H_
+#define SOFTLOOKUP_CORE_INCLUDE_SOFTLOOKUP_KERNEL_H_
 
 #include <optional>
 #include <string>
@@ -36,4 +36,4 @@ absl::StatusOr<KernelChoice> ChooseKernel(Kernel wanted);
 
 }  // namespace softlookup
 
-#endif  // SOFTLOOKUP_KERNEL_H_
+#endif  // SOFTLOOKUP_CORE_INCLUDE_SOFTLOOKUP_KERNEL_H_
