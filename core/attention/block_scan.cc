@@ -26,6 +26,8 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // products with small weights out of its subnormals.
 constexpr double kFloat32SumMax = 0x1p120;
 constexpr double kFloat32FactorMin = 0x1p-60;
+// A weight times a scale, likewise.
+constexpr double kInt8TermMin = 0x1p-100;
 
 // Heads this small are scored in float64: it costs little beside the rest, and keys that are
 // parallel in few dimensions then tie exactly.
@@ -39,7 +41,6 @@ struct PackedRows {
   const std::byte* full_panels = nullptr;
   const std::byte* partial_panel = nullptr;
   std::int64_t row_count = 0;
-  float value_magnitude = 0;
   std::int64_t key_begin = 0;
   std::int64_t value_begin = 0;
   bool is_set = false;
@@ -48,12 +49,14 @@ struct PackedRows {
               kernels::DimRange value_dims) const {
     const PanelRange have = operands.panels();
     return is_set && full_panels == block.full_panels && partial_panel == block.partial_panel &&
-           row_count == block.row_count && value_magnitude == block.value_magnitude &&
-           have.begin <= panels.begin && have.end >= panels.end && key_begin == key_dims.begin &&
-           operands.key_dim() == key_dims.count && value_begin == value_dims.begin &&
-           operands.value_dim() == value_dims.count;
+           row_count == block.row_count && have.begin <= panels.begin && have.end >= panels.end &&
+           key_begin == key_dims.begin && operands.key_dim() == key_dims.count &&
+           value_begin == value_dims.begin && operands.value_dim() == value_dims.count;
   }
 };
+
+// Wider values would take much memory as operands, and blocks of a few rows do not fill tiles.
+constexpr std::int64_t kTileValueDimMax = 2048;
 
 struct Scratch {
   std::array<double, kTileQueries * kScratchStride> scores;
@@ -114,7 +117,9 @@ double LogitError(double score_error, const ScanPlan& plan) {
 
 bool FitsTiles(const ScanPlan& plan, const kernels::BlockView& block, const HeadQuery& query) {
   const std::int64_t dim = plan.key_dims.count;
-  return plan.tiles.has_value() && TermOf(plan.options.score) == kernels::Term::kProduct &&
+  // Linear weights are logits: what is left out of a small one would be much of it.
+  return plan.tiles.has_value() && plan.options.mode == Mode::kSoft &&
+         TermOf(plan.options.score) == kernels::Term::kProduct &&
          kernels::KeysFitTiles(dim, query.magnitude, block.key_magnitude) &&
          LogitError(kernels::ScoreErrorInTiles(dim, query.magnitude, block.key_magnitude), plan) <=
              kLogitErrorMax;
@@ -213,18 +218,23 @@ int RunLength(const Item* items, int first, int count) {
   return end - first;
 }
 
+// Are sums of values formed in tiles where scores are?
+bool SumsFitTiles(const ScanPlan& plan, const kernels::BlockView& block) {
+  return plan.value_dims.count <= kTileValueDimMax &&
+         kernels::ValuesFitTiles(block.value_magnitude);
+}
+
 // The operands of a block that fits tiles.
 const kernels::PackedBlock& Pack(const ScanPlan& plan, const kernels::BlockView& block,
                                  PanelRange panels, Scratch& scratch) {
   kernels::DimRange value_dims = plan.value_dims;
-  if (!plan.sum_values || !kernels::ValuesFitTiles(block.value_magnitude)) value_dims.count = 0;
+  if (!SumsFitTiles(plan, block)) value_dims.count = 0;
   PackedRows& packed = scratch.packed;
   if (!packed.Serves(block, panels, plan.key_dims, value_dims)) {
     packed.operands.Pack(block, panels, plan.key_dims, value_dims);
     packed.full_panels = block.full_panels;
     packed.partial_panel = block.partial_panel;
     packed.row_count = block.row_count;
-    packed.value_magnitude = block.value_magnitude;
     packed.key_begin = plan.key_dims.begin;
     packed.value_begin = value_dims.begin;
     packed.is_set = true;
@@ -268,7 +278,7 @@ void ScoreTile(const ScanPlan& plan, const kernels::BlockView& block, PanelRange
     ScoreQueries(plan, block, panels, &components[q], ways[q], count, fetched,
                  scratch.float_scores.data() + q * kScratchStride,
                  scratch.scores.data() + q * kScratchStride, scratch);
-    fetched = {};  // Once is enough.
+    if (ways[q].sums == SumsBy::kFloat32Runs) fetched = {};  // Once is enough.
     q += count;
   }
 }
@@ -278,9 +288,7 @@ void SumValuesOfTile(const ScanPlan& plan, const kernels::BlockView& block, Pane
                      const Way* ways, int query_count, kernels::PanelPart fetched, Scratch& scratch,
                      double* sums) {
   const std::int64_t stride = kernels::PaddedValueDim(plan.value_dims.count);
-  // Linear weights are logits, of any size.
-  const bool fit_tiles =
-      plan.options.mode == Mode::kSoft && kernels::ValuesFitTiles(block.value_magnitude);
+  const bool fit_tiles = SumsFitTiles(plan, block);
   std::array<bool, kTileQueries> in_tiles;
   for (int q = 0; q < query_count; ++q) {
     in_tiles[q] = fit_tiles && ways[q].sums == SumsBy::kTiles;
@@ -327,8 +335,13 @@ std::int64_t FirstRowWith(double logit, const double* logits, RowRange rows) {
 }
 
 // True if float32 holds the sums of a block's values, given the largest weight and component.
-bool FitsFloat32(double weight, double value) {
+bool FitsFloat32(StorageType storage, double weight, double value) {
   const auto fits = [](double factor) { return factor == 0 || factor >= kFloat32FactorMin; };
+  // INT8's weights take in the rows' scales.
+  if (storage == StorageType::kInt8 && weight * value != 0 &&
+      weight * value < kInt8TermMin * kernels::kInt8Max) {
+    return false;
+  }
   return fits(weight) && fits(value) &&
          weight * std::max(value, 1.0) * kernels::kBlockRowsMax <= kFloat32SumMax;
 }
@@ -344,7 +357,7 @@ void SumWideValues(const ScanPlan& plan, const kernels::BlockView& block, PanelR
 // The same for weights exp(logit - max).
 void SumWideValuesIfNeeded(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
                            float* weights, double* sums) {
-  if (FitsFloat32(1, block.value_magnitude)) return;
+  if (FitsFloat32(block.shape.storage, 1, block.value_magnitude)) return;
   std::array<double, kScratchStride> wide;
   std::copy(weights + panels.begin * kPanelRows, weights + panels.end * kPanelRows,
             wide.begin() + panels.begin * kPanelRows);
@@ -367,7 +380,7 @@ void MakeWeights(const ScanPlan& plan, const kernels::BlockView& block, PanelRan
   for (std::int64_t r = panels.begin * kPanelRows; r < panels.end * kPanelRows; ++r) {
     if (logits[r] > -kInfinity) largest = std::max(largest, std::abs(logits[r]));
   }
-  if (FitsFloat32(largest, block.value_magnitude)) return;
+  if (FitsFloat32(block.shape.storage, largest, block.value_magnitude)) return;
   SumWideValues(plan, block, panels, logits, weights, sums);
 }
 
@@ -412,7 +425,8 @@ void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const ScanOrd
   // One query of FLOAT32 rows computes so little that the CPU's own prefetching does better.
   const bool fetches = query_count > 1 || view.shape.storage != StorageType::kFloat32;
   kernels::PanelPart values, next_keys;
-  if (fetches && order.is_first_of_block && plan.sum_values) values = kernels::ValuesOf(view);
+  if (fetches && order.is_first_of_block && plan.sum_values)
+    values = kernels::ValuesOf(view, panels);
   if (fetches && order.next_block != nullptr) next_keys = kernels::KeysOf(*order.next_block);
   ScoreTile(plan, view, panels, queries, ways.data(), query_count, values, scratch);
   const ResolvedOptions& options = plan.options;

@@ -237,6 +237,7 @@ void SharedPass::ScanWave(std::int64_t strip_begin, std::int64_t strip_end) {
   const std::int64_t slots = (strip_end - strip_begin) * lanes;
   if (slots > wave_slots_) {
     wave_states_.resize(static_cast<std::size_t>(slots));
+    wave_sums_.reset();
     wave_sums_ =
         std::make_unique_for_overwrite<double[]>(static_cast<std::size_t>(SumsOffset(slots)));
     wave_slots_ = slots;
@@ -245,14 +246,13 @@ void SharedPass::ScanWave(std::int64_t strip_begin, std::int64_t strip_end) {
   ForEach((strip_end - strip_begin) * units_per_strip, [&](std::int64_t unit) {
     const std::int64_t strip = unit / units_per_strip;
     const std::int64_t begin = unit % units_per_strip * unit_lanes_;
-    ScanUnit(strips_[static_cast<std::size_t>(strip_begin + strip)], strip, begin,
+    ScanUnit(strips_[static_cast<std::size_t>(strip_begin + strip)], strip * lanes, begin,
              std::min(begin + unit_lanes_, lanes));
   });
 }
 
-void SharedPass::ScanUnit(const Strip& strip, std::int64_t strip_in_wave, std::int64_t begin,
+void SharedPass::ScanUnit(const Strip& strip, std::int64_t first_slot, std::int64_t begin,
                           std::int64_t end) {
-  const std::int64_t first_slot = strip_in_wave * lane_count();
   std::fill_n(wave_states_.begin() + first_slot + begin, end - begin, PartialState{});
   for (std::int64_t block = strip.begin; block < strip.end; ++block) {
     bool is_first = true;

@@ -67,10 +67,9 @@ class SharedPass {
   void RunChunk();
   bool AnyContinues() const;
   void ScanWave(std::int64_t strip_begin, std::int64_t strip_end);
-  // Scans a strip for the lanes [begin, end) of the chunk, whose states go to `slot`, as its number
-  // in the wave is, and behind.
-  void ScanUnit(const Strip& strip, std::int64_t strip_in_wave, std::int64_t begin,
-                std::int64_t end);
+  // Scans a strip for the lanes [begin, end) of the chunk. The states of the strip's lanes begin at
+  // `first_slot` of the wave's.
+  void ScanUnit(const Strip& strip, std::int64_t first_slot, std::int64_t begin, std::int64_t end);
   // Scans one of a strip's blocks for the lanes [lane, result) that ask the same of its rows; the
   // result is at most `end`. `is_first`: nobody of the unit has scanned the block yet.
   std::int64_t ScanTile(const Strip& strip, std::int64_t block, std::int64_t first_slot,
@@ -103,8 +102,8 @@ class SharedPass {
   // In position order: of each task, the block that begins there.
   std::vector<std::vector<const PositionedBlock*>> blocks_;
   std::vector<RowRange> block_rows_;  // Of each of them.
-  std::vector<std::int64_t>
-      group_ends_;  // Blocks whose numbers have the same quotient by kGroupBlocks.
+  // Behind the last block of each group: numbers with the same quotient by kGroupBlocks.
+  std::vector<std::int64_t> group_ends_;
   Cursor next_;
   std::uint64_t scanned_row_count_ = 0;
   std::uint64_t row_bytes_ = 0;  // As they are kept.

@@ -23,6 +23,8 @@ inline constexpr std::int32_t kExponentMin = 126 - 90;
 // The exponent fields of 2^31 / bound and of bound / 2^19 are this less e, and e less this.
 inline constexpr std::int32_t kFactorExponent = 127 + 31 + 126;
 inline constexpr std::int32_t kUnitExponent = 126 + 19 - 127;
+// Of a value: below it, kValueSteps over it would leave float32's range.
+inline constexpr float kMagnitudeMin = 0x1p-90f;
 
 }  // namespace softlookup::kernels
 #endif
@@ -215,30 +217,53 @@ void PackQueriesOneTarget(const float* const* queries, int query_count, std::int
   }
 }
 
+// Of a row's value, but kMagnitudeMin at least.
 template <StorageType kStorage>
-void PackValuesAs(const BlockView& block, PanelRange panels, DimRange dims, float factor_of_block,
-                  Tile* tiles) {
+HWY_INLINE float MagnitudeOfValue(const std::byte* value, FloatVec scale, std::int64_t count) {
+  const FloatTag d;
+  const hn::RebindToSigned<FloatTag> di;
+  constexpr std::int64_t kBytes = ElementBytes(kStorage);
+  const auto lanes = static_cast<std::int64_t>(kLanes);
+  FloatVec magnitudes = hn::Set(d, kMagnitudeMin);
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    magnitudes = hn::Max(magnitudes, hn::Abs(DecodeScaled<kStorage>(value + i * kBytes, scale)));
+  }
+  if (i < count) {
+    // What comes behind the value is not its own.
+    const FloatVec last = hn::Abs(DecodeScaled<kStorage>(value + i * kBytes, scale));
+    const auto is_own = hn::Lt(hn::Iota(di, 0), hn::Set(di, static_cast<std::int32_t>(count - i)));
+    magnitudes = hn::Max(magnitudes, hn::IfThenElseZero(hn::RebindMask(d, is_own), last));
+  }
+  return hn::GetLane(hn::MaxOfLanes(d, magnitudes));
+}
+
+template <StorageType kStorage>
+void PackValuesAs(const BlockView& block, PanelRange panels, DimRange dims, Tile* tiles,
+                  float* magnitudes) {
   const FloatTag d;
   constexpr std::int64_t kBytes = ElementBytes(kStorage);
-  const FloatVec factor = hn::Set(d, factor_of_block);
   const std::int64_t chunks = RowChunkCount(panels);
   const std::int64_t sixteens = (dims.count + kTileColumns - 1) / kTileColumns;
   for (std::int64_t chunk = 0; chunk < chunks; ++chunk, tiles += kValueDigits) {
     const std::int64_t first_panel = (FirstRowChunk(panels) + chunk) * kChunkPanels;
     for (std::int64_t row = 0; row < kPanelRows; ++row) {
       const std::byte* values[4];  // Null: no rows.
-      FloatVec scales[4];
+      FloatVec scales[4], factors[4];
       for (int i = 0; i < 4; ++i) {
         const std::int64_t p = first_panel + i;
-        const bool inside = p >= panels.begin && p < panels.end;
-        const std::byte* panel = inside ? block.panel(p) : nullptr;
-        values[i] = inside ? panel + block.shape.value_offset(row) + dims.begin * kBytes : nullptr;
-        scales[i] = hn::Zero(d);
+        values[i] = nullptr;
+        scales[i] = factors[i] = hn::Zero(d);
+        if (p < panels.begin || p >= panels.end) continue;
+        const std::byte* panel = block.panel(p);
+        values[i] = panel + block.shape.value_offset(row) + dims.begin * kBytes;
         if constexpr (kStorage == StorageType::kInt8) {
-          if (!inside) continue;
           scales[i] = hn::Set(
               d, reinterpret_cast<const float*>(panel + block.shape.value_scale_offset(0))[row]);
         }
+        const float magnitude = MagnitudeOfValue<kStorage>(values[i], scales[i], dims.count);
+        magnitudes[(p - panels.begin) * kPanelRows + row] = magnitude;
+        factors[i] = hn::Set(d, kValueSteps / magnitude);
       }
       for (std::int64_t sixteen = 0; sixteen < sixteens; ++sixteen) {
         Tile* to = tiles + sixteen * chunks * kValueDigits;
@@ -246,10 +271,11 @@ void PackValuesAs(const BlockView& block, PanelRange panels, DimRange dims, floa
           const std::int64_t offset = (sixteen * kTileColumns + lane) * kBytes;
           IntVec numbers[4];
           HWY_UNROLL(4) for (int i = 0; i < 4; ++i) {
-            numbers[i] = values[i] == nullptr
-                             ? hn::Zero(IntTag())
-                             : DigitsOf(hn::Mul(
-                                   DecodeScaled<kStorage>(values[i] + offset, scales[i]), factor));
+            numbers[i] =
+                values[i] == nullptr
+                    ? hn::Zero(IntTag())
+                    : DigitsOf(hn::Mul(DecodeScaled<kStorage>(values[i] + offset, scales[i]),
+                                       factors[i]));
           }
           StoreDigits<kValueDigits>(numbers, to, row, lane);
         }
@@ -258,32 +284,52 @@ void PackValuesAs(const BlockView& block, PanelRange panels, DimRange dims, floa
   }
 }
 
-void PackValuesOneTarget(const BlockView& block, PanelRange panels, DimRange dims, float factor,
-                         Tile* tiles) {
+void PackValuesOneTarget(const BlockView& block, PanelRange panels, DimRange dims, Tile* tiles,
+                         float* magnitudes) {
   switch (block.shape.storage) {
     case StorageType::kFloat32:
-      return PackValuesAs<StorageType::kFloat32>(block, panels, dims, factor, tiles);
+      return PackValuesAs<StorageType::kFloat32>(block, panels, dims, tiles, magnitudes);
     case StorageType::kBfloat16:
-      return PackValuesAs<StorageType::kBfloat16>(block, panels, dims, factor, tiles);
+      return PackValuesAs<StorageType::kBfloat16>(block, panels, dims, tiles, magnitudes);
     case StorageType::kInt8:
-      return PackValuesAs<StorageType::kInt8>(block, panels, dims, factor, tiles);
+      return PackValuesAs<StorageType::kInt8>(block, panels, dims, tiles, magnitudes);
   }
 }
 
-void PackWeightsOneTarget(const float* weights, int query_count, PanelRange panels, Tile* tiles) {
-  static constexpr float kNoRows[kPanelRows] = {};
-  const FloatVec factor = hn::Set(FloatTag(), kWeightSteps);
+float LargestTermOneTarget(const float* HWY_RESTRICT weights, const float* HWY_RESTRICT magnitudes,
+                           PanelRange panels) {
+  const FloatTag d;
+  FloatVec largest = hn::Zero(d);
+  const float* weight = weights + panels.begin * kPanelRows;
+  const std::int64_t count = (panels.end - panels.begin) * kPanelRows;
+  for (std::int64_t r = 0; r < count; r += kLanes) {
+    const FloatVec term = hn::Mul(hn::LoadU(d, weight + r), hn::LoadU(d, magnitudes + r));
+    largest = hn::Max(largest, hn::Abs(term));
+  }
+  return hn::GetLane(hn::MaxOfLanes(d, largest));
+}
+
+void PackWeightsOneTarget(const float* weights, const float* magnitudes, const float* largest,
+                          int query_count, PanelRange panels, Tile* tiles) {
+  const FloatTag d;
   for (std::int64_t chunk = 0; chunk < RowChunkCount(panels); ++chunk) {
     const std::int64_t first_panel = (FirstRowChunk(panels) + chunk) * kChunkPanels;
     for (int q = 0; q < query_count; ++q) {
-      const float* sixteens[4];
+      alignas(64) float terms[kChunk] = {};
       for (int i = 0; i < 4; ++i) {
         const std::int64_t panel = first_panel + i;
-        sixteens[i] = panel >= panels.begin && panel < panels.end
-                          ? weights + q * kScratchStride + panel * kPanelRows
-                          : kNoRows;
+        if (panel < panels.begin || panel >= panels.end) continue;
+        const float* weight = weights + q * kScratchStride + panel * kPanelRows;
+        const float* magnitude = magnitudes + (panel - panels.begin) * kPanelRows;
+        for (std::size_t lane = 0; lane < kPanelRows; lane += kLanes) {
+          hn::Store(hn::Mul(hn::LoadU(d, weight + lane), hn::LoadU(d, magnitude + lane)), d,
+                    terms + i * kPanelRows + lane);
+        }
       }
-      PackRowOfA(sixteens, factor, q, tiles + chunk * kDigits);
+      // Where no row has a weight, there is nothing to scale.
+      const float factor = largest[q] == 0 ? 0 : kWeightSteps / largest[q];
+      PackRowOfA({terms, terms + 16, terms + 32, terms + 48}, hn::Set(d, factor), q,
+                 tiles + chunk * kDigits);
     }
   }
 }
@@ -298,6 +344,7 @@ namespace softlookup::kernels {
 HWY_EXPORT(PackKeysOneTarget);
 HWY_EXPORT(PackQueriesOneTarget);
 HWY_EXPORT(PackValuesOneTarget);
+HWY_EXPORT(LargestTermOneTarget);
 HWY_EXPORT(PackWeightsOneTarget);
 
 double FixedPointBound(float magnitude) {
@@ -315,15 +362,19 @@ void PackQueries(const float* const* queries, int query_count, std::int64_t dim_
   HWY_DYNAMIC_DISPATCH(PackQueriesOneTarget)(queries, query_count, dim_count, tiles, units);
 }
 
-double PackValues(const BlockView& block, PanelRange panels, DimRange dims, Tile* tiles) {
-  const float magnitude = block.value_magnitude;
-  const float factor = magnitude == 0 ? 0 : kValueSteps / magnitude;
-  HWY_DYNAMIC_DISPATCH(PackValuesOneTarget)(block, panels, dims, factor, tiles);
-  return magnitude == 0 ? 0 : 1 / static_cast<double>(factor);
+void PackValues(const BlockView& block, PanelRange panels, DimRange dims, Tile* tiles,
+                float* magnitudes) {
+  HWY_DYNAMIC_DISPATCH(PackValuesOneTarget)(block, panels, dims, tiles, magnitudes);
 }
 
-void PackWeights(const float* weights, int query_count, PanelRange panels, Tile* tiles) {
-  HWY_DYNAMIC_DISPATCH(PackWeightsOneTarget)(weights, query_count, panels, tiles);
+float LargestTerm(const float* weights, const float* magnitudes, PanelRange panels) {
+  return HWY_DYNAMIC_DISPATCH(LargestTermOneTarget)(weights, magnitudes, panels);
+}
+
+void PackWeights(const float* weights, const float* magnitudes, const float* largest,
+                 int query_count, PanelRange panels, Tile* tiles) {
+  HWY_DYNAMIC_DISPATCH(PackWeightsOneTarget)
+  (weights, magnitudes, largest, query_count, panels, tiles);
 }
 
 }  // namespace softlookup::kernels

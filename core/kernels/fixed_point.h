@@ -45,21 +45,30 @@ void PackKeys(const BlockView& block, PanelRange panels, DimRange dims, Tile* ti
 void PackQueries(const float* const* queries, int query_count, std::int64_t dim_count, Tile* tiles,
                  float* units);
 
-// Steps in a block's value_magnitude: as many as three digits hold, less what rounding may add.
+// Steps in a row's magnitude: as many as three digits hold, less what rounding may add.
 inline constexpr float kValueSteps = 0x7f7f00;
 
-// Steps in a weight of 1: four digits hold those up to 1.0039, of either sign.
+// Steps in the largest of a query's weights times magnitudes: four digits hold 1.0039 times as
+// many, of either sign.
 inline constexpr float kWeightSteps = 0x7f000000;
 
-// B operands [16 components][chunks of rows][kValueDigits] of the values of `panels`; the product
-// sums over rows. Returns the unit: block.value_magnitude over kValueSteps, or 0. Columns of
-// components past dims.count are garbage.
-double PackValues(const BlockView& block, PanelRange panels, DimRange dims, Tile* tiles);
+// B operands [16 components][chunks of rows][kValueDigits] of the values of `panels`, and each
+// row's magnitude [panels][kPanelRows], its largest |component|, but 2^-90 at least; the product
+// sums over rows. A row's unit is its magnitude over kValueSteps, so that no row takes digits from
+// another. Columns of components past dims.count are garbage.
+void PackValues(const BlockView& block, PanelRange panels, DimRange dims, Tile* tiles,
+                float* magnitudes);
 
-// A operands [chunks of rows][kDigits] of the weights of `panels`: weights[q * kScratchStride + r]
-// in [-1.003, 1.003]. The unit is 1 / kWeightSteps. Rows behind query_count in a tile stay as they
-// are.
-void PackWeights(const float* weights, int query_count, PanelRange panels, Tile* tiles);
+// The largest |weights[r] * magnitude of row r| over the rows of `panels`; magnitudes[0] is that of
+// the first of them.
+float LargestTerm(const float* weights, const float* magnitudes, PanelRange panels);
+
+// A operands [chunks of rows][kDigits] of the weights of `panels`, weights[q * kScratchStride + r],
+// times the rows' magnitudes, magnitudes[0] being the first one's: query q's are multiples of
+// largest[q] / kWeightSteps, where largest[q] is LargestTerm. Rows behind query_count in a tile
+// stay as they are.
+void PackWeights(const float* weights, const float* magnitudes, const float* largest,
+                 int query_count, PanelRange panels, Tile* tiles);
 
 }  // namespace softlookup::kernels
 

@@ -18,53 +18,61 @@ struct PanelPart {
   std::int64_t panel_count = 0;
 };
 
-inline PanelPart ValuesOf(const BlockView& block) {
-  return {.first = block.full_panels,
-          .bytes = block.shape.key_offset(0, 0),
-          .panel_bytes = block.shape.bytes(),
-          .panel_count = block.full_panel_count};
+// Of the full panels among `panels`.
+inline PanelPart PartOf(const BlockView& block, PanelRange panels, std::int64_t begin,
+                        std::int64_t end) {
+  const std::int64_t count = std::min(panels.end, block.full_panel_count) - panels.begin;
+  if (count <= 0) return {};
+  const std::int64_t panel_bytes = block.shape.bytes();
+  return {.first = block.full_panels + panels.begin * panel_bytes + begin,
+          .bytes = end - begin,
+          .panel_bytes = panel_bytes,
+          .panel_count = count};
+}
+
+inline PanelPart ValuesOf(const BlockView& block, PanelRange panels) {
+  return PartOf(block, panels, 0, block.shape.key_offset(0, 0));
 }
 
 // With the scales, which lie behind them.
 inline PanelPart KeysOf(const BlockView& block) {
-  const std::int64_t begin = block.shape.key_offset(0, 0);
-  return {.first = block.full_panels + begin,
-          .bytes = block.shape.bytes() - begin,
-          .panel_bytes = block.shape.bytes(),
-          .panel_count = block.full_panel_count};
+  return PartOf(block, {.begin = 0, .end = block.full_panel_count}, block.shape.key_offset(0, 0),
+                block.shape.bytes());
 }
 
-// Fetches a part line by line, so many at each of a kernel's steps that it is done with the last.
+// Fetches a part line by line, at each of a kernel's steps so many that about as many steps as were
+// foreseen fetch all.
 class Prefetcher {
  public:
   Prefetcher(const PanelPart& part, std::int64_t step_count)
-      : at_(part.first), panel_end_(part.first + part.bytes), part_(part) {
+      : part_(part), panels_left_(step_count > 0 && part.bytes > 0 ? part.panel_count : 0) {
+    if (panels_left_ == 0) return;
     const std::int64_t lines = (part.bytes + kLineBytes - 1) / kLineBytes * part.panel_count;
-    lines_a_step_ = (lines + step_count - 1) / std::max<std::int64_t>(step_count, 1);
-    panels_left_ = lines == 0 ? 0 : part.panel_count;
+    lines_a_step_ = (lines + step_count - 1) / step_count;
+    at_ = part.first;
+    panel_end_ = part.first + part.bytes;
   }
 
   void Step() {
-    if (panels_left_ == 0) return;
-    for (std::int64_t i = 0; i < lines_a_step_; ++i) {
-      // A line that does not exist is not fetched, and harms nothing.
+    for (std::int64_t i = 0; i < lines_a_step_ && panels_left_ > 0; ++i) {
       __builtin_prefetch(at_, 0, 2);
-      at_ += kLineBytes;
+      if (panel_end_ - at_ > kLineBytes) {
+        at_ += kLineBytes;
+      } else if (--panels_left_ > 0) {
+        panel_end_ += part_.panel_bytes;
+        at_ = panel_end_ - part_.bytes;
+      }
     }
-    if (at_ < panel_end_) return;
-    --panels_left_;
-    panel_end_ += part_.panel_bytes;
-    at_ = panel_end_ - part_.bytes;
   }
 
  private:
   static constexpr std::int64_t kLineBytes = 64;
 
-  const std::byte* at_;
-  const std::byte* panel_end_;
   const PanelPart part_;
+  std::int64_t panels_left_;
   std::int64_t lines_a_step_ = 0;
-  std::int64_t panels_left_ = 0;
+  const std::byte* at_ = nullptr;
+  const std::byte* panel_end_ = nullptr;
 };
 
 }  // namespace softlookup::kernels

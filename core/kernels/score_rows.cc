@@ -307,7 +307,9 @@ void ScoreFloat32(const BlockView& block, PanelRange panels, DimRange dims,
                   Sum* sums) {
   const std::int64_t chains = (dims.count + kFloat32ChainDims - 1) / kFloat32ChainDims;
   const int query_groups = (query_count + kFloat32Queries - 1) / kFloat32Queries;
-  Prefetcher ahead(fetched, (panels.end - panels.begin) / kFloat32Panels * chains * query_groups);
+  const std::int64_t panel_count = panels.end - panels.begin;
+  const std::int64_t panel_groups = panel_count / kFloat32Panels + panel_count % kFloat32Panels;
+  Prefetcher ahead(fetched, panel_groups * chains * query_groups);
   std::int64_t panel = panels.begin;
   for (; panel + kFloat32Panels <= panels.end; panel += kFloat32Panels) {
     Float32Panels<kTerm, Sum, kFloat32Panels>(block, panel, dims, queries, query_count, ahead,

@@ -20,8 +20,9 @@ constexpr std::int64_t PaddedValueDim(std::int64_t dim_count) {
 //
 // Rows are added in order, in float32 over runs of kFloat32RunRows rows that start at multiples of
 // it, and in float64 across runs, whatever the vector width and query_count. A row of weight 0
-// changes no bit. The caller sees to it that a run's sum stays in float32's range. `fetched`, if
-// any, is fetched meanwhile.
+// changes no bit. The caller sees to it that a run's sum stays in float32's range, and with INT8
+// that weights times scales that count do: those are formed first, rounded once. `fetched`, if any,
+// is fetched meanwhile.
 void SumValues(const BlockView& block, PanelRange panels, DimRange dims, const float* weights,
                int query_count, double* sums, const PanelPart& fetched = {});
 

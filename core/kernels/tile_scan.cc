@@ -179,18 +179,27 @@ void SumValuesWith(const PackedBlock& block, PanelRange panels, const float* wei
   const std::int64_t chunks = RowChunkCount(panels);
   const std::int64_t packed_chunks = RowChunkCount(block.panels());
   alignas(64) Tile packed_weights[kBlockRowsMax / kChunk * kDigits];
+  const float* magnitudes =
+      block.value_magnitudes() + (panels.begin - block.panels().begin) * kPanelRows;
+  float largest[kTileQueries];
+  for (int q = 0; q < query_count; ++q) {
+    largest[q] = LargestTerm(weights + q * kScratchStride, magnitudes, panels);
+  }
   const auto pack = [&](std::int64_t chunk) {
-    const std::int64_t first = (FirstRowChunk(panels) + chunk) * kChunkPanels;
-    PackWeights(
-        weights, query_count,
-        {.begin = std::max(first, panels.begin), .end = std::min(first + kChunkPanels, panels.end)},
-        packed_weights + chunk * kDigits);
+    const std::int64_t first =
+        std::max((FirstRowChunk(panels) + chunk) * kChunkPanels, panels.begin);
+    const std::int64_t end = (FirstRowChunk(panels) + chunk + 1) * kChunkPanels;
+    PackWeights(weights, magnitudes + (first - panels.begin) * kPanelRows, largest, query_count,
+                {.begin = first, .end = std::min(end, panels.end)},
+                packed_weights + chunk * kDigits);
   };
-  const DoubleVec unit = hn::Set(d, block.value_unit() * (65536 / double{kWeightSteps}));
 
   Levels levels[2];
   const auto add = [&](std::int64_t sixteen) HWY_ATTR {
     for (int q = 0; q < query_count; ++q) {
+      // A weight's and a value's, times what level 3 counts in.
+      const DoubleVec unit =
+          hn::Set(d, largest[q] * (65536 / (double{kWeightSteps} * double{kValueSteps})));
       double* out = sums + q * stride + sixteen * kTileColumns;
       for (std::size_t i = 0; i < kTileColumns; i += kHalfLanes) {
         const DoubleVec sum = hn::Mul(JoinLevels(levels[sixteen % 2], q, i), unit);
@@ -286,19 +295,19 @@ double ScoreErrorInTiles(std::int64_t key_dim, float query_magnitude, float key_
          FixedPointBound(key_magnitude);
 }
 
-// Units are 1 / kWeightSteps = w of weights and v of values. Of a row's product,
-//   a value is off by half a unit, and by another quarter as a float32 of up to 2^23 units: 0.75 v
-//   times the weight;
-//   a weight by half a unit, and by 2^-24 of itself: those times the value;
-//   the two products of level 4 that are left out are at most 2 * 2^14 * 2^8 w v, the one of level
-//   5 2^14 w v.
-double SumErrorInTiles(std::int64_t row_count, float value_magnitude, double weight_sum) {
-  constexpr double kWeightUnit = 1 / double{kWeightSteps};
-  constexpr double kValueUnit = 1 / double{kValueSteps};  // Of the magnitude.
+// Units are largest_term / kWeightSteps = w of weights times magnitudes, and 1 / kValueSteps = v of
+// values over magnitudes. Of a row's product,
+//   a value is off by half a unit, by another quarter as a float32 of up to 2^23 units, and by
+//   2^-24 of itself as its factor is: 0.75 v and 2^-24 times the term; a term by half a unit, and
+//   by 2^-24 of itself three times: when it is formed, its factor is and it is scaled: those times
+//   the value; the two products of level 4 that are left out are at most 2 * 2^14 * 2^8 w v, the
+//   one of level 5 2^14 w v.
+double SumErrorInTiles(std::int64_t row_count, double largest_term, double term_sum) {
+  constexpr double kWeightUnit = 1 / double{kWeightSteps};  // Of the largest term.
+  constexpr double kValueUnit = 1 / double{kValueSteps};    // Of the magnitude.
   constexpr double kLeftOut = (0x1p23 + 0x1p14) * kWeightUnit * kValueUnit;
-  const double error = weight_sum * (0.76 * kValueUnit + 0x1.01p-24) +
-                       static_cast<double>(row_count) * (0.51 * kWeightUnit + kLeftOut);
-  return value_magnitude * error;
+  return term_sum * (0.76 * kValueUnit + 0x4.01p-24) +
+         largest_term * static_cast<double>(row_count) * (0.51 * kWeightUnit + kLeftOut);
 }
 
 namespace {
@@ -321,8 +330,10 @@ void PackedBlock::Pack(const BlockView& block, PanelRange panels, DimRange key_d
   Grow(keys_, panel_count * ChunkCount(key_dim_) * kDigits);
   Grow(key_units_, panel_count * kPanelRows);
   PackKeys(block, panels, key_dims, keys_.data(), key_units_.data());
+  if (value_dim_ == 0) return;
   Grow(values_, PaddedValueDim(value_dim_) / kTileColumns * RowChunkCount(panels) * kValueDigits);
-  value_unit_ = PackValues(block, panels, value_dims, values_.data());
+  Grow(value_magnitudes_, panel_count * kPanelRows);
+  PackValues(block, panels, value_dims, values_.data(), value_magnitudes_.data());
 }
 
 void PackedQueries::Pack(const float* const* queries, int query_count, std::int64_t key_dim) {
@@ -382,6 +393,9 @@ bool UnitsAgree(std::mt19937_64& random) {
   const auto results = [&](TileUnit unit) {
     std::vector<double> sums(kTileQueries * (kScratchStride + PaddedValueDim(shape.value_dim)));
     ScoreRowsInTiles(unit, packed, panels, queries, sums.data());
+    std::vector<float> floats(kTileQueries * kScratchStride);
+    ScoreRowsInTiles(unit, packed, panels, queries, floats.data());
+    sums.insert(sums.end(), floats.begin(), floats.end());
     SumValuesInTiles(unit, packed, panels, weights.data(), query_count,
                      sums.data() + kTileQueries * kScratchStride);
     return sums;
@@ -394,12 +408,15 @@ bool UnitsAgree(std::mt19937_64& random) {
 }  // namespace
 
 bool AmxPassesSelfCheck() {
-  if (!AmxIsUsable()) return false;
-  std::mt19937_64 random(1);
-  for (int i = 0; i < 32; ++i) {
-    if (!UnitsAgree(random)) return false;
-  }
-  return true;
+  static const bool passes = [] {
+    if (!AmxIsUsable()) return false;
+    std::mt19937_64 random(1);
+    for (int i = 0; i < 32; ++i) {
+      if (!UnitsAgree(random)) return false;
+    }
+    return true;
+  }();
+  return passes;
 }
 
 }  // namespace softlookup::kernels

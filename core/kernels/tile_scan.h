@@ -32,9 +32,10 @@ bool ValuesFitTiles(float value_magnitude);
 // another 2^-23 of themselves.
 double ScoreErrorInTiles(std::int64_t key_dim, float query_magnitude, float key_magnitude);
 
-// Bounds what a component of SumValuesInTiles is off by, given the sum of a query's |weights|: less
-// than 1e-6 * value_magnitude * weight_sum for any rows of which one has the weight 1.
-double SumErrorInTiles(std::int64_t row_count, float value_magnitude, double weight_sum);
+// Bounds what a component of SumValuesInTiles is off by, given the sum and the largest of a query's
+// |weight of a row| * |largest component of its value|: rows of weight 0 do not matter, however
+// large they are. Less than 1.3e-6 * term_sum.
+double SumErrorInTiles(std::int64_t row_count, double largest_term, double term_sum);
 
 // The operands of one block, packed once for many queries. Not thread-safe; memory is kept from
 // block to block.
@@ -52,7 +53,7 @@ class PackedBlock {
   const Tile* keys() const { return keys_.data(); }
   const float* key_units() const { return key_units_.data(); }
   const Tile* values() const { return values_.data(); }
-  double value_unit() const { return value_unit_; }
+  const float* value_magnitudes() const { return value_magnitudes_.data(); }
 
  private:
   PanelRange panels_;
@@ -61,7 +62,7 @@ class PackedBlock {
   std::vector<Tile> keys_;
   std::vector<float> key_units_;
   std::vector<Tile> values_;
-  double value_unit_ = 0;
+  std::vector<float> value_magnitudes_;
 };
 
 // The operands of up to kTileQueries queries, packed once for many blocks: for a block of 512 rows,
@@ -96,13 +97,13 @@ void ScoreRowsInTiles(TileUnit unit, const PackedBlock& block, PanelRange panels
 
 // Adds sum over the rows r of `panels`, which are among block.panels(), of
 // weights[q * kScratchStride + r] * value of row r to sums[q * PaddedValueDim(block.value_dim()) +
-// i] for query_count queries in [1, kTileQueries]. Weights are in [-1.003, 1.003]; a row of weight
-// 0 changes no bit. Components past block.value_dim() receive garbage.
+// i] for query_count queries in [1, kTileQueries]. |Weights| are at most 1; a row of weight 0
+// changes no bit. Components past block.value_dim() receive garbage.
 void SumValuesInTiles(TileUnit unit, const PackedBlock& block, PanelRange panels,
                       const float* weights, int query_count, double* sums);
 
 // True if AMX is usable and gives the bits of TileUnit::kPortable for random blocks of many shapes.
-// Takes some milliseconds.
+// Takes some milliseconds, the first time. Thread-safe.
 bool AmxPassesSelfCheck();
 
 }  // namespace softlookup::kernels

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "core/base/steady_time.h"
 
 namespace softlookup {
 namespace {
@@ -15,8 +15,8 @@ constexpr absl::Duration kLinger = absl::Microseconds(100);
 // Looks for a while whether `happened`, and lets any thread run that has something to do.
 template <typename Happened>
 void Linger(const Happened& happened) {
-  const absl::Time end = absl::Now() + kLinger;
-  while (!happened() && absl::Now() < end) std::this_thread::yield();
+  const absl::Time end = SteadyNow() + kLinger;
+  while (!happened() && SteadyNow() < end) std::this_thread::yield();
 }
 
 }  // namespace

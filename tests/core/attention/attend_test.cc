@@ -407,6 +407,21 @@ TEST(AttendTest, HugeAndTinyComponentsNeitherOverflowNorVanish) {
   }
 }
 
+// One weight of 2^-60 and a thousand that are small beside it, and not altogether.
+TEST(AttendTest, SmallLinearWeightsOfSmallInt8ValuesCount) {
+  constexpr std::int64_t kRows = 1024, kKeyDim = 32;
+  std::vector<float> keys(kRows * kKeyDim);
+  for (std::int64_t r = 0; r < kRows; ++r) {
+    keys[r * kKeyDim] = r == 0 ? 0x1.1p-60f : 0x1p-75f * (1 + static_cast<float>(r % 64) / 64);
+  }
+  const Rows rows(kRows, kKeyDim, 1, keys, std::vector<float>(kRows, 0x1.1p-60f), StorageType::kInt8);
+  std::vector<float> query(kKeyDim);
+  query[0] = 1;
+  const AttentionTask task = rows.Task(query, {.score = Score::kDot, .mode = Mode::kLinear});
+  const AttentionAnswer answer = MustAttend(task);
+  EXPECT_NEAR(answer.values[0] / rows.Reference(task).values[0], 1, 1e-5);
+}
+
 TEST(AttendTest, ALinearAnswerBeyondFloat32SaturatesToItsLargestNumber) {
   const Rows rows(4, 20, 3, std::vector<float>(80, 1e30f), std::vector<float>(12, 1e30f));
   const std::vector<float> query(20, -1e30f);

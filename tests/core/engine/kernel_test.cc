@@ -108,7 +108,7 @@ TEST(KernelTest, WhatIsNoProductOrDecidesWhichRowsCountIsTheSameInEveryKernel) {
   }
 }
 
-// At temperature 0.02 logits are about 200, and what is kept of a product in tiles is too little.
+// Logits are in the thousands, and what is kept of a product in tiles is too little.
 TEST(KernelTest, TilesLeaveSharpSoftmaxesToFloat64) {
   const AttentionOptions sharp{.score = Score::kScaledDot, .temperature = 0.001};
   EXPECT_EQ(Answer(Kernel::kSimd, sharp).values, Answer(Kernel::kPortableTiles, sharp).values);
