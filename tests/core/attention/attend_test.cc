@@ -412,9 +412,10 @@ TEST(AttendTest, SmallLinearWeightsOfSmallInt8ValuesCount) {
   constexpr std::int64_t kRows = 1024, kKeyDim = 32;
   std::vector<float> keys(kRows * kKeyDim);
   for (std::int64_t r = 0; r < kRows; ++r) {
-    keys[r * kKeyDim] = r == 0 ? 0x1.1p-60f : 0x1p-75f * (1 + static_cast<float>(r % 64) / 64);
+    keys[r * kKeyDim] = r == 0 ? 0x1.1p-60f : 0x1.01p-75f;
   }
-  const Rows rows(kRows, kKeyDim, 1, keys, std::vector<float>(kRows, 0x1.1p-60f), StorageType::kInt8);
+  const Rows rows(kRows, kKeyDim, 1, keys, std::vector<float>(kRows, 0x1.1p-60f),
+                  StorageType::kInt8);
   std::vector<float> query(kKeyDim);
   query[0] = 1;
   const AttentionTask task = rows.Task(query, {.score = Score::kDot, .mode = Mode::kLinear});
