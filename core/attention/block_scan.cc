@@ -99,7 +99,6 @@ kernels::Term TermOf(Score score) {
 constexpr double kLogitErrorMax = 1e-5;
 // Relative to the sum of the terms' magnitudes, in the worst case; two more for a difference.
 constexpr double kFloat32Error = kernels::kFloat32Roundings * 0x1p-24;
-constexpr double kInt8Error = kernels::kInt8Roundings * 0x1p-24;
 constexpr double kFloat32SquareError = (kernels::kFloat32Roundings + 2) * 0x1p-24;
 
 double ScaleOf(const ScanPlan& plan) {
@@ -130,18 +129,16 @@ bool FitsFloat32Runs(const ScanPlan& plan, const kernels::BlockView& block,
   const double q = query.magnitude;
   const double k = block.key_magnitude;
   const bool product = TermOf(plan.options.score) == kernels::Term::kProduct;
-  const bool is_int8 = block.shape.storage == StorageType::kInt8;
   const auto fits = [](double term) {
     return term == 0 || (term >= kFloat32FactorMin && term <= kFloat32SumMax);
   };
   if (!fits(product ? q * k : (q + k) * (q + k))) return false;
-  if (product && is_int8 && !fits(q * kernels::kInt8Max)) return false;
   // Bounds on the terms' sum; Cauchy and Schwarz for products.
   const double key_norm = block.key_norms_max[plan.head];
   const double distance = query.norm + key_norm;
   double error = 0;  // Of a score.
   if (product) {
-    error = (is_int8 ? kInt8Error : kFloat32Error) * query.norm * key_norm;
+    error = kFloat32Error * query.norm * key_norm;
   } else if (plan.options.score == Score::kSquaredEuclidean) {
     error = kFloat32SquareError * distance * distance;
   } else {

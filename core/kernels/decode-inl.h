@@ -42,14 +42,14 @@ constexpr std::int64_t ElementBytes(StorageType storage) {
   return PanelShape{.storage = storage}.element_bytes();
 }
 
-// `scales`: INT8's, or null for its numbers before they are scaled.
 template <StorageType kStorage>
 HWY_INLINE void DecodeKeys(const std::byte* keys, const float* scales, std::int64_t dim_count,
                            float* HWY_RESTRICT buffer) {
   const FloatTag d;
   constexpr std::int64_t kBytes = ElementBytes(kStorage);
   for (std::int64_t lane = 0; lane < kPanelRows; lane += kLanes) {
-    const FloatVec scale = scales == nullptr ? hn::Set(d, 1) : hn::LoadU(d, scales + lane);
+    const FloatVec scale =
+        kStorage == StorageType::kInt8 ? hn::LoadU(d, scales + lane) : hn::Zero(d);
     for (std::int64_t i = lane; i < dim_count * kPanelRows; i += kPanelRows) {
       hn::Store(DecodeScaled<kStorage>(keys + i * kBytes, scale), d, buffer + i);
     }
@@ -62,10 +62,9 @@ HWY_INLINE const float* KeyScalesOf(const PanelShape& shape, const std::byte* pa
   return reinterpret_cast<const float*>(panel + shape.key_scale_offset(0));
 }
 
-// The components `dims` of a panel's keys, [dims.count][kPanelRows], times `scales` if there are
-// any: in place, or in `buffer`, which is aligned to vectors.
-HWY_INLINE const float* DecodedKeys(const PanelShape& shape, const std::byte* panel,
-                                    const float* scales, DimRange dims,
+// The components `dims` of a panel's keys, [dims.count][kPanelRows]: in place, or in `buffer`,
+// which is aligned to vectors.
+HWY_INLINE const float* DecodedKeys(const PanelShape& shape, const std::byte* panel, DimRange dims,
                                     float* HWY_RESTRICT buffer) {
   const std::byte* keys = panel + shape.key_offset(0, dims.begin);
   switch (shape.storage) {
@@ -75,15 +74,10 @@ HWY_INLINE const float* DecodedKeys(const PanelShape& shape, const std::byte* pa
       DecodeKeys<StorageType::kBfloat16>(keys, nullptr, dims.count, buffer);
       break;
     case StorageType::kInt8:
-      DecodeKeys<StorageType::kInt8>(keys, scales, dims.count, buffer);
+      DecodeKeys<StorageType::kInt8>(keys, KeyScalesOf(shape, panel), dims.count, buffer);
       break;
   }
   return buffer;
-}
-
-HWY_INLINE const float* DecodedKeys(const PanelShape& shape, const std::byte* panel, DimRange dims,
-                                    float* HWY_RESTRICT buffer) {
-  return DecodedKeys(shape, panel, KeyScalesOf(shape, panel), dims, buffer);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -69,12 +69,11 @@ HWY_INLINE void Flush(FloatVec run, bool first_run, double* HWY_RESTRICT sums) {
   hn::StoreU(high, dd, sums + kHalfLanes);
 }
 
-// Where the keys of some panels begin. INT8's are numbers: sums of products are scaled at the end,
-// differences before they are squared.
+// Where the keys of some panels begin.
 template <int kPanels>
 struct KeyPanels {
   const std::byte* first[kPanels];
-  const float* scales[kPanels];  // Null where there is nothing to be scaled any more.
+  const float* scales[kPanels];  // Where they are kept as INT8.
 };
 
 // kQueries queries against kPanels panels: the sums of a chain are in registers.
@@ -114,7 +113,6 @@ class Float32Tile {
     while (chains >> ++level != 0) {
       if ((chains >> level & 1) != 0) Add(pending[level], total);
     }
-    if (kTerm == Term::kProduct && keys.scales[0] != nullptr) Scale(keys, total);
     HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) {
       HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
         Flush(total[q][v], first_dim == 0, sums + q * kScratchStride + v * kLanes);
@@ -139,10 +137,10 @@ class Float32Tile {
     HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
       const int p = v / kVecsPerPanel;
       const std::int64_t lane = v % kVecsPerPanel * kLanes;
-      key[v] = Decode<kStorage>(keys.first[p] + (dim * kPanelRows + lane) * ElementBytes(kStorage));
-      if constexpr (kStorage == StorageType::kInt8 && kTerm == Term::kSquaredDifference) {
-        key[v] = hn::Mul(key[v], hn::LoadU(d, keys.scales[p] + lane));
-      }
+      const FloatVec scale =
+          kStorage == StorageType::kInt8 ? hn::LoadU(d, keys.scales[p] + lane) : hn::Zero(d);
+      const std::int64_t offset = (dim * kPanelRows + lane) * ElementBytes(kStorage);
+      key[v] = DecodeScaled<kStorage>(keys.first[p] + offset, scale);
     }
     HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) {
       const FloatVec query = hn::Set(d, queries[q][dim]);
@@ -196,14 +194,6 @@ class Float32Tile {
     ahead.Step();
     AddDim<true>(keys, queries, dim, sums);
     for (std::int64_t i = 1; i < dim_count; ++i) AddDim<false>(keys, queries, dim + i, sums);
-  }
-
-  static HWY_INLINE void Scale(const KeyPanels<kPanels>& keys, Sums& sums) {
-    HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
-      const float* scales = keys.scales[v / kVecsPerPanel] + v % kVecsPerPanel * kLanes;
-      const FloatVec scale = hn::LoadU(FloatTag(), scales);
-      HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) sums[q][v] = hn::Mul(sums[q][v], scale);
-    }
   }
 
   static HWY_INLINE void Add(const float* HWY_RESTRICT pending, Sums& sums) {
@@ -292,10 +282,8 @@ void Float32Panels(const BlockView& block, std::int64_t panel, DimRange dims,
       continue;
     }
     for (int p = 0; p < kPanels; ++p) {
-      const float* scales = kTerm == Term::kProduct ? nullptr : keys.scales[p];
-      keys.first[p] = reinterpret_cast<const std::byte*>(
-          DecodedKeys(block.shape, block.panel(panel + p), scales, {.begin = first, .count = count},
-                      decoded[p]));
+      keys.first[p] = reinterpret_cast<const std::byte*>(DecodedKeys(
+          block.shape, block.panel(panel + p), {.begin = first, .count = count}, decoded[p]));
     }
     RunOfQueries<kTerm, Sum>(keys, count, queries, query_count, run, ahead, sums);
   }

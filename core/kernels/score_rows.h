@@ -18,8 +18,7 @@ enum class SumIn {
   // float32 over runs of kFloat32RunDims components: chains of kFloat32ChainDims, whose sums are
   // added up in pairs, those in pairs, and so on; float64 across runs. For terms whose run sums
   // stay in float32's range. Off by at most kFloat32Roundings * 2^-24 times the sum of the terms'
-  // magnitudes; products with INT8 keys, which are scaled when they are added up, by as many times
-  // kInt8Roundings, and they stay in range before that.
+  // magnitudes.
   kFloat32Runs,
   // float64 throughout: products of float32 are exact in it, and nothing overflows.
   kFloat64,
@@ -30,9 +29,6 @@ inline constexpr std::int64_t kFloat32RunDims = kFloat32ChainDims << kFloat32Tre
 // What a term goes through at most: its own rounding, one for each term behind it in its chain, and
 // one for each level of the tree.
 inline constexpr std::int64_t kFloat32Roundings = kFloat32ChainDims + kFloat32TreeLevels;
-// Of INT8 keys: besides, those of the sum when it is scaled, and of the component itself, which is
-// a multiple of its scale but for one rounding.
-inline constexpr std::int64_t kInt8Roundings = kFloat32Roundings + 2;
 
 // sums[q * kScratchStride + r] = sum over `dims` of term(queries[q], key of row r), for every row r
 // of `panels`. queries[q] points to dims.count floats; query_count is in [1, kTileQueries]. Rows

@@ -107,7 +107,8 @@ void AppendRows(const AttendFlags& flags, ForkJoinPool& pool, Engine& engine,
 
 void RunAttend(const AttendFlags& flags) {
   const KernelChoice choice = OrDie(ChooseKernel(*KernelOfName(flags.kernel)));
-  std::cerr << "kernel " << NameOf(choice.kernel) << ": " << choice.why << "\n";
+  if (choice.kernel != Kernel::kSimd)
+    std::cerr << "kernel " << NameOf(choice.kernel) << ": " << choice.why << "\n";
   const auto engine = Engine::Create({.thread_count = flags.thread_count, .kernel = choice.kernel});
   std::vector<float> queries;
   LookupRequest request{.store = kStoreName,

@@ -9,8 +9,8 @@
 
 namespace softlookup {
 
-// What scores rows and adds up values. Answers of two kernels are equally near to the exact ones,
-// and may differ in their last bits; those of one never depend on what else is asked.
+// What scores rows and adds up values. All keep the same bound on errors, and may differ in an
+// answer's last bits; those of one never depend on what else is asked.
 enum class Kernel {
   kAuto,  // kAmx where it is there, gives the right bits and is the faster one, else kSimd.
   kAmx,   // Tiles of integers in the CPU's matrix unit, where scores are products; vectors
