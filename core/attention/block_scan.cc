@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/attention/scan_way.h"
 #include "core/kernels/score_rows.h"
 #include "core/kernels/sum_values.h"
 #include "core/kernels/tile_scan.h"
@@ -22,16 +23,8 @@ using kernels::RowRange;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Sums up to this size leave float32 room for a run of any length, and factors from this size keep
-// products with small weights out of its subnormals.
-constexpr double kFloat32SumMax = 0x1p120;
-constexpr double kFloat32FactorMin = 0x1p-60;
-// A weight times a scale, likewise.
+// Weights times INT8's scales from this size on keep the small ones out of float32's subnormals.
 constexpr double kInt8TermMin = 0x1p-100;
-
-// Heads this small are scored in float64: it costs little beside the rest, and keys that are
-// parallel in few dimensions then tie exactly.
-constexpr std::int64_t kFloat64KeyDimMax = 16;
 
 // A block's operands for tiles, which serve all queries that ask for the same part of its rows.
 struct PackedRows {
@@ -87,114 +80,6 @@ kernels::ScoreForm FormOf(Score score) {
     default:
       return kernels::ScoreForm::kScaled;
   }
-}
-
-kernels::Term TermOf(Score score) {
-  return score == Score::kEuclidean || score == Score::kSquaredEuclidean
-             ? kernels::Term::kSquaredDifference
-             : kernels::Term::kProduct;
-}
-
-// What a logit may be off by: an answer is then off by as much of the largest value component.
-constexpr double kLogitErrorMax = 1e-5;
-// Relative to the sum of the terms' magnitudes, in the worst case; two more for a difference.
-constexpr double kFloat32Error = kernels::kFloat32Roundings * 0x1p-24;
-constexpr double kFloat32SquareError = (kernels::kFloat32Roundings + 2) * 0x1p-24;
-
-double ScaleOf(const ScanPlan& plan) {
-  return plan.options.score == Score::kScaledDot
-             ? 1 / std::sqrt(static_cast<double>(plan.key_dims.count))
-             : 1;
-}
-
-// What forms a query's sums over the components of a block's keys.
-enum class SumsBy { kTiles, kFloat32Runs, kFloat64 };
-
-double LogitError(double score_error, const ScanPlan& plan) {
-  return score_error * ScaleOf(plan) / plan.options.temperature;
-}
-
-bool FitsTiles(const ScanPlan& plan, const kernels::BlockView& block, const HeadQuery& query) {
-  const std::int64_t dim = plan.key_dims.count;
-  // Linear weights are logits: what is left out of a small one would be much of it.
-  return plan.tiles.has_value() && plan.options.mode == Mode::kSoft &&
-         TermOf(plan.options.score) == kernels::Term::kProduct &&
-         kernels::KeysFitTiles(dim, query.magnitude, block.key_magnitude) &&
-         LogitError(kernels::ScoreErrorInTiles(dim, query.magnitude, block.key_magnitude), plan) <=
-             kLogitErrorMax;
-}
-
-bool FitsFloat32Runs(const ScanPlan& plan, const kernels::BlockView& block,
-                     const HeadQuery& query) {
-  const double q = query.magnitude;
-  const double k = block.key_magnitude;
-  const bool product = TermOf(plan.options.score) == kernels::Term::kProduct;
-  const auto fits = [](double term) {
-    return term == 0 || (term >= kFloat32FactorMin && term <= kFloat32SumMax);
-  };
-  if (!fits(product ? q * k : (q + k) * (q + k))) return false;
-  // Bounds on the terms' sum; Cauchy and Schwarz for products.
-  const double key_norm = block.key_norms_max[plan.head];
-  const double distance = query.norm + key_norm;
-  double error = 0;  // Of a score.
-  if (product) {
-    error = kFloat32Error * query.norm * key_norm;
-  } else if (plan.options.score == Score::kSquaredEuclidean) {
-    error = kFloat32SquareError * distance * distance;
-  } else {
-    error = kFloat32SquareError / 2 * distance;
-  }
-  return LogitError(error, plan) <= kLogitErrorMax;
-}
-
-// Depends on the query and the block alone, never on the query's neighbours.
-SumsBy SumsFor(const ScanPlan& plan, const kernels::BlockView& block, const HeadQuery& query) {
-  const ResolvedOptions& options = plan.options;
-  // Where a score decides which rows count, a rounding would decide it.
-  if (options.mode == Mode::kHard || options.top_k > 0 || options.min_score > -kInfinity) {
-    return SumsBy::kFloat64;
-  }
-  // Cosines do not change with the size of a key, so no row may be lost to float32's range.
-  if (options.score == Score::kCosine) return SumsBy::kFloat64;
-  if (plan.key_dims.count <= kFloat64KeyDimMax) return SumsBy::kFloat64;
-  if (FitsTiles(plan, block, query)) return SumsBy::kTiles;
-  return FitsFloat32Runs(plan, block, query) ? SumsBy::kFloat32Runs : SumsBy::kFloat64;
-}
-
-// How a query is scored against a block, and its scores become weights.
-struct Way {
-  SumsBy sums = SumsBy::kFloat64;
-  // In float32 throughout: sums whose weights nobody else wants to know. Else logits are float64.
-  bool in_float32 = false;
-
-  bool operator==(const Way&) const = default;
-};
-
-// Does float32 hold these sums to the bound?
-bool SumsFitFloat32(const ScanPlan& plan, const kernels::BlockView& block, const HeadQuery& query,
-                    SumsBy sums) {
-  const std::int64_t dim = plan.key_dims.count;
-  if (sums == SumsBy::kFloat32Runs) return dim <= kernels::kFloat32RunDims;
-  if (sums != SumsBy::kTiles || dim > kernels::kTileFloatDimMax) return false;
-  const double largest = query.norm * block.key_norms_max[plan.head];
-  const double error =
-      kernels::ScoreErrorInTiles(dim, query.magnitude, block.key_magnitude) + 0x1p-23 * largest;
-  return LogitError(error, plan) <= kLogitErrorMax;
-}
-
-// Depends on the query and the block alone, as SumsFor does.
-Way WayFor(const ScanPlan& plan, const PositionedBlock& block, const HeadQuery& query,
-           RowRange rows) {
-  Way way{.sums = SumsFor(plan, block.view, query)};
-  const ResolvedOptions& options = plan.options;
-  const bool all_rows_count = block.row_mask == nullptr && rows.begin == 0 &&
-                              rows.end == block.view.row_count && rows.end % kPanelRows == 0;
-  const bool logit_is_multiple = options.ln_decay == 0 && options.score != Score::kEuclidean;
-  const bool only_weights = options.mode == Mode::kSoft && plan.sum_values &&
-                            query.top_rows == nullptr && query.first_rows == nullptr;
-  way.in_float32 = all_rows_count && logit_is_multiple && only_weights &&
-                   SumsFitFloat32(plan, block.view, query, way.sums);
-  return way;
 }
 
 RowRange RowsOf(const PositionedBlock& block, const HeadQuery& query) {
