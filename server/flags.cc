@@ -158,7 +158,7 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
          "--kernel", [&flags](const std::string& name) { flags.kernel = *KernelOfName(name); },
          "What scans: the CPU's matrix unit (amx), its vectors (simd), or the faster of those that "
          "are there")
-      ->check(CLI::IsMember({"auto", "amx", "simd"}))
+      ->check(CLI::IsMember(KernelNames()))
       ->default_str("auto");
   app.add_option(
          "--share-queries", flags.share_queries,

@@ -307,8 +307,9 @@ void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const ScanOrd
   // One query of FLOAT32 rows computes so little that the CPU's own prefetching does better.
   const bool fetches = query_count > 1 || view.shape.storage != StorageType::kFloat32;
   kernels::PanelPart values, next_keys;
-  if (fetches && order.is_first_of_block && plan.sum_values)
+  if (fetches && order.is_first_of_block && plan.sum_values) {
     values = kernels::ValuesOf(view, panels);
+  }
   if (fetches && order.next_block != nullptr) next_keys = kernels::KeysOf(*order.next_block);
   ScoreTile(plan, view, panels, queries, ways.data(), query_count, values, scratch);
   const ResolvedOptions& options = plan.options;

@@ -207,10 +207,10 @@ void SharedPass::RunChunk() {
 void SharedPass::PlanUnits() {
   const std::int64_t lanes = lane_count();
   const std::int64_t group_count = static_cast<std::int64_t>(group_ends_.size());
+  const std::int64_t units_wanted = pool_.thread_count() * kUnitsPerThread;
   strips_.clear();
   for (unit_lanes_ = kUnitLanesMax; unit_lanes_ >= kUnitLanesMax / 4; unit_lanes_ /= 2) {
-    if (group_count * CeilDiv(lanes, unit_lanes_) < pool_.thread_count() * kUnitsPerThread)
-      continue;
+    if (group_count * CeilDiv(lanes, unit_lanes_) < units_wanted) continue;
     std::int64_t begin = 0;
     for (const std::int64_t end : group_ends_) {
       strips_.push_back({.begin = begin, .end = end, .ends_group = true});
@@ -226,8 +226,7 @@ void SharedPass::PlanUnits() {
     if (ends_group) ++group_end;
   }
   unit_lanes_ = CeilDiv(lanes, kTileQueries) * kTileQueries;
-  while (unit_lanes_ > kTileQueries &&
-         block_count * CeilDiv(lanes, unit_lanes_) < pool_.thread_count() * kUnitsPerThread) {
+  while (unit_lanes_ > kTileQueries && block_count * CeilDiv(lanes, unit_lanes_) < units_wanted) {
     unit_lanes_ = CeilDiv(unit_lanes_ / 2, kTileQueries) * kTileQueries;
   }
 }

@@ -90,6 +90,12 @@ std::optional<Kernel> KernelOfName(absl::string_view name) {
   return std::nullopt;
 }
 
+std::vector<std::string> KernelNames() {
+  std::vector<std::string> names;
+  for (const auto& [name, kernel] : kNames) names.emplace_back(name);
+  return names;
+}
+
 absl::StatusOr<KernelChoice> ChooseKernel(Kernel wanted) {
   if (wanted == Kernel::kAuto) {
     static const auto* const fastest = new KernelChoice(Fastest());

@@ -176,7 +176,7 @@ void CombineSumsOneTarget(double factor, const double* HWY_RESTRICT others, doub
                           std::int64_t count, double* HWY_RESTRICT sums) {
   const DoubleTag d;
   constexpr std::int64_t kStep = kHalfLanes;
-  const auto combine = [=](auto sum, auto other) {
+  const auto combine = [=](DoubleVec sum, DoubleVec other) HWY_ATTR {
     return hn::MulAdd(sum, hn::Set(d, factor), hn::Mul(other, hn::Set(d, other_factor)));
   };
   std::int64_t i = 0;

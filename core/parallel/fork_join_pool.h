@@ -21,6 +21,9 @@ namespace softlookup {
 //   Post      one task, later. Tasks start in order, each when a thread is free or has only a loop
 //             to help with: a long loop keeps its caller, and nobody waits for it.
 //
+// Who has just worked, and finds nothing to do or waits for a helper's last iteration, looks on for
+// 100 us before it sleeps, and lets any other thread run meanwhile: waking it would take as long.
+//
 // A task may call ForkJoin. It does not steal, nest loops inside iterations, or grow.
 class ForkJoinPool {
  public:

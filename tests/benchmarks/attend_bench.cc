@@ -163,7 +163,7 @@ void AddAttendBench(CLI::App& app) {
   command->add_option("--storage", flags->storage, "How rows are kept")
       ->check(CLI::IsMember({"float32", "bfloat16", "int8"}));
   command->add_option("--kernel", flags->kernel, "What scans: auto is the fastest that is there")
-      ->check(CLI::IsMember({"auto", "amx", "simd"}));
+      ->check(CLI::IsMember(KernelNames()));
   command->add_option("--temperature", flags->temperature)
       ->check(CLI::Range(kTemperatureMin, kTemperatureMax));
   command->add_option("--threads", flags->thread_count, "Threads that scan, and that read")

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -23,6 +24,7 @@ enum class Kernel {
 absl::string_view NameOf(Kernel kernel);
 // Of the three that people choose from: "auto", "amx", "simd".
 std::optional<Kernel> KernelOfName(absl::string_view name);
+std::vector<std::string> KernelNames();
 
 struct KernelChoice {
   Kernel kernel = Kernel::kSimd;  // Never kAuto.
