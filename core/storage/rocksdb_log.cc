@@ -365,9 +365,8 @@ class RocksdbLog final : public CommitLog {
 
   // After a write that had no room, only what a new start would find can be relied on.
   void ReopenIfThereIsRoom() {
-    std::error_code error;
-    const std::filesystem::space_info space = std::filesystem::space(directory_, error);
-    if (error || space.available < kRoomToReopen) return;
+    std::uint64_t free_bytes = 0;
+    if (!env_->GetFreeSpace(directory_, &free_bytes).ok() || free_bytes < kRoomToReopen) return;
     if (!mutex_.TryLock()) return;  // A copy of it is being made, or it is read.
     Reopen();
     mutex_.Unlock();

@@ -241,6 +241,12 @@ IOStatus FaultyFileSystem::RenameFile(const std::string& from, const std::string
   return status;
 }
 
+IOStatus FaultyFileSystem::GetFreeSpace(const std::string&, const IOOptions&,
+                                        std::uint64_t* free_bytes, IODebugContext*) {
+  *free_bytes = std::uint64_t{1} << 40;
+  return IOStatus::OK();
+}
+
 std::unique_ptr<rocksdb::Env> MakeEnv(const std::shared_ptr<FaultyFileSystem>& files) {
   return rocksdb::NewCompositeEnv(files);
 }

@@ -55,6 +55,12 @@ class FaultyFileSystem : public rocksdb::FileSystemWrapper {
                                const rocksdb::IOOptions& options,
                                rocksdb::IODebugContext* debug) override;
 
+  // Always room enough, however full the machine's disk is: what is tested is a disk that has no
+  // room for a call although it told of some, and has it again when it is healed.
+  rocksdb::IOStatus GetFreeSpace(const std::string& path, const rocksdb::IOOptions& options,
+                                 std::uint64_t* free_bytes,
+                                 rocksdb::IODebugContext* debug) override;
+
   // For the files: what befalls a call of this kind, and how much of a file is safe.
   enum class Call { kWrite, kSync, kRead, kDelete };
   rocksdb::IOStatus Befall(Call call, const std::string& name);

@@ -153,7 +153,13 @@ TEST_F(FileSystemTest, AFullDiskRefusesAppendsUntilThereIsRoom) {
     files_->Heal();
     journal_->Submit(**engine, /*durable=*/true);
     EXPECT_THAT(journal_->AwaitAll(), IsOk());
-    EXPECT_FALSE((*engine)->stats().log_failed);
+    if ((*engine)->stats().log_failed) {
+      // Work in the background met the full disk and told of it only after that append. The next
+      // one opens the log again, and with that such work has ended.
+      journal_->Submit(**engine, /*durable=*/true);
+      EXPECT_THAT(journal_->AwaitAll(), IsOk());
+      EXPECT_FALSE((*engine)->stats().log_failed);
+    }
     journal_->CheckRefusedAreMissing(**engine);
     if (Draw(4) == 0) {
       *engine = nullptr;
