@@ -19,6 +19,7 @@ using kernels::kPanelRows;
 using kernels::kScratchStride;
 using kernels::kTileQueries;
 using kernels::PanelRange;
+using kernels::PanelsOf;
 using kernels::RowRange;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -86,10 +87,6 @@ RowRange RowsOf(const PositionedBlock& block, const HeadQuery& query) {
   const RowRange rows = {.begin = block.FirstRowFrom(query.begin),
                          .end = block.FirstRowFrom(query.end)};
   return rows.begin < rows.end ? rows : RowRange{};
-}
-
-PanelRange PanelsOf(RowRange rows) {
-  return {.begin = rows.begin / kPanelRows, .end = (rows.end + kPanelRows - 1) / kPanelRows};
 }
 
 // The length of the run of equal items that begins at `first`.
@@ -273,9 +270,10 @@ void MakeWeightsOfFloats(const ScanPlan& plan, const kernels::BlockView& block, 
   const double factor = (product ? ScaleOf(plan) : -1) / plan.options.temperature;
   const kernels::SumRange range = kernels::RangeOfSums(panels, scores);
   state.counted_rows = static_cast<std::uint64_t>(block.row_count);
-  state.max_logit = factor * (factor > 0 ? range.max : range.min);
+  const float best = factor > 0 ? range.max : range.min;
+  state.max_logit = factor * best;
   const kernels::SoftmaxSums softmax =
-      kernels::MakeSoftmaxWeightsOfSums(scores, factor, state.max_logit, panels, weights);
+      kernels::MakeSoftmaxWeightsOfSums(scores, factor, best, panels, weights);
   state.weight = softmax.weight;
   state.weighted = softmax.weighted;
   SumWideValuesIfNeeded(plan, block, panels, weights, sums);
@@ -304,14 +302,7 @@ void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const ScanOrd
 
   std::array<Way, kTileQueries> ways;
   for (int q = 0; q < query_count; ++q) ways[q] = WayFor(plan, block, queries[q], rows[q]);
-  // One query of FLOAT32 rows computes so little that the CPU's own prefetching does better.
-  const bool fetches = query_count > 1 || view.shape.storage != StorageType::kFloat32;
-  kernels::PanelPart values, next_keys;
-  if (fetches && order.is_first_of_block && plan.sum_values) {
-    values = kernels::ValuesOf(view, panels);
-  }
-  if (fetches && order.next_block != nullptr) next_keys = kernels::KeysOf(*order.next_block);
-  ScoreTile(plan, view, panels, queries, ways.data(), query_count, values, scratch);
+  ScoreTile(plan, view, panels, queries, ways.data(), query_count, order.while_scoring, scratch);
   const ResolvedOptions& options = plan.options;
   if (options.score == Score::kCosine) {
     kernels::KeyNorms(view, panels, plan.key_dims, scratch.key_norms.data());
@@ -370,7 +361,8 @@ void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const ScanOrd
     }
   }
   if (plan.sum_values) {
-    SumValuesOfTile(plan, view, panels, ways.data(), query_count, next_keys, scratch, sums);
+    SumValuesOfTile(plan, view, panels, ways.data(), query_count, order.while_summing, scratch,
+                    sums);
   }
 }
 

@@ -11,6 +11,7 @@
 #include "core/attention/top_rows.h"
 #include "core/kernels/logits.h"
 #include "core/kernels/panel.h"
+#include "core/kernels/prefetch.h"
 #include "core/kernels/tile_scan.h"
 
 namespace softlookup {
@@ -79,11 +80,11 @@ struct ScanPlan {
 
 // A scan's place among the scans that a thread makes one after the other.
 struct ScanOrder {
-  // Nobody has just read the block: what is kept of the one before is no use, and its values may be
-  // fetched while its keys are scored.
+  // Nobody has just scanned the block: what is kept of the one before is no use.
   bool is_first_of_block = true;
-  // The block that comes next, unless null: its keys may be fetched while values are added up.
-  const kernels::BlockView* next_block = nullptr;
+  // What to fetch for scans to come: while keys are scored, and while values are added up.
+  kernels::PanelPart while_scoring;
+  kernels::PanelPart while_summing;
 };
 
 // Runs `query_count` <= kTileQueries queries of one head over one block: states[q] is the state

@@ -8,13 +8,14 @@
 namespace softlookup {
 namespace {
 
-// Moves a softmax state to another reference: `weighted` is about logit - max_logit.
-void Rebase(double max_logit, PartialState& state) {
-  const double shift = state.max_logit - max_logit;
+// Moves a softmax state `shift` up to another reference, and returns what that multiplies its
+// weights by: `weighted` is about logit - max_logit. shift <= 0.
+double Rebase(double shift, PartialState& state) {
+  if (shift == 0) return 1;
   const double factor = std::exp(shift);
   state.weighted = factor == 0 ? 0 : factor * (state.weighted + state.weight * shift);
   state.weight *= factor;
-  state.max_logit = max_logit;
+  return factor;
 }
 
 }  // namespace
@@ -29,12 +30,10 @@ void Merge(Mode mode, const PartialState& later, const double* later_sum, std::i
   }
   if (mode == Mode::kSoft) {
     const double max_logit = std::max(state.max_logit, later.max_logit);
-    const double factor = std::exp(state.max_logit - max_logit);
-    const double later_factor = std::exp(later.max_logit - max_logit);
-    kernels::CombineSums(factor, later_sum, later_factor, value_dim, sum);
     PartialState rebased = later;
-    Rebase(max_logit, rebased);
-    Rebase(max_logit, state);
+    const double later_factor = Rebase(later.max_logit - max_logit, rebased);
+    const double factor = Rebase(state.max_logit - max_logit, state);
+    kernels::CombineSums(factor, later_sum, later_factor, value_dim, sum);
     state.weight += rebased.weight;
     state.weighted += rebased.weighted;
   } else if (mode == Mode::kLinear) {

@@ -11,6 +11,8 @@ namespace softlookup {
 namespace {
 
 using kernels::kTileQueries;
+using kernels::PanelRange;
+using kernels::RowRange;
 
 // The states that wait for their merge take about this much memory.
 constexpr std::int64_t kWaveBytesMax = std::int64_t{32} << 20;
@@ -245,31 +247,61 @@ void SharedPass::ScanWave(std::int64_t strip_begin, std::int64_t strip_end) {
   ForEach((strip_end - strip_begin) * units_per_strip, [&](std::int64_t unit) {
     const std::int64_t strip = unit / units_per_strip;
     const std::int64_t begin = unit % units_per_strip * unit_lanes_;
-    ScanUnit(strips_[static_cast<std::size_t>(strip_begin + strip)], strip * lanes, begin,
-             std::min(begin + unit_lanes_, lanes));
+    ScanUnit({.strip = strips_[static_cast<std::size_t>(strip_begin + strip)],
+              .first_slot = strip * lanes,
+              .begin = begin,
+              .end = std::min(begin + unit_lanes_, lanes)});
   });
 }
 
-void SharedPass::ScanUnit(const Strip& strip, std::int64_t first_slot, std::int64_t begin,
-                          std::int64_t end) {
-  std::fill_n(wave_states_.begin() + first_slot + begin, end - begin, PartialState{});
-  for (std::int64_t block = strip.begin; block < strip.end; ++block) {
+void SharedPass::ScanUnit(const Unit& unit) {
+  std::fill_n(wave_states_.begin() + unit.first_slot + unit.begin, unit.end - unit.begin,
+              PartialState{});
+  for (std::int64_t block = unit.strip.begin; block < unit.strip.end; ++block) {
     bool is_first = true;
-    for (std::int64_t lane = begin; lane < end;) {
-      lane = ScanTile(strip, block, first_slot, lane, end, is_first);
+    for (std::int64_t lane = unit.begin; lane < unit.end;) {
+      lane = ScanTile(unit, block, lane, is_first);
     }
   }
 }
 
-std::int64_t SharedPass::ScanTile(const Strip& strip, std::int64_t block, std::int64_t first_slot,
-                                  std::int64_t lane, std::int64_t end, bool& is_first) {
+ScanOrder SharedPass::OrderOf(const Unit& unit, std::int64_t block, std::int64_t lane,
+                              std::int64_t end, bool is_first) const {
+  ScanOrder order{.is_first_of_block = is_first};
+  const Lane& first = LaneOf(lane);
+  const kernels::BlockView& view = BlockOf(block, first)->view;
+  // One query of FLOAT32 rows computes so little that the CPU's own prefetching does better.
+  if (end - lane == 1 && view.shape.storage == StorageType::kFloat32) return order;
+  if (!first.task->sums_values()) return order;
+  // A core has few fetches under way at a time, so they are spread over all that it computes: the
+  // scans of a block fetch the next one, a part each. One alone has time for what it needs first.
+  const bool is_alone = lane == unit.begin && end == unit.end;
+  const bool is_fetched = block > unit.strip.begin && !is_alone;
+  if (is_first && !is_fetched) {
+    order.while_scoring = ValuesOf(view, PanelsOf(block_rows_[static_cast<std::size_t>(block)]));
+  }
+  if (block + 1 == unit.strip.end) return order;
+  const PositionedBlock* next = BlockOf(block + 1, first);
+  if (next == nullptr) return order;
+  const PanelRange all = PanelsOf(block_rows_[static_cast<std::size_t>(block + 1)]);
+  const auto part_end = [&](std::int64_t lanes_end) {
+    return all.begin + (all.end - all.begin) * (lanes_end - unit.begin) / (unit.end - unit.begin);
+  };
+  const PanelRange part{.begin = part_end(lane), .end = part_end(end)};
+  if (is_fetched || !is_first) order.while_scoring = ValuesOf(next->view, part);
+  order.while_summing = KeysOf(next->view, part);
+  return order;
+}
+
+std::int64_t SharedPass::ScanTile(const Unit& unit, std::int64_t block, std::int64_t lane,
+                                  bool& is_first) {
   const Lane& first = LaneOf(lane);
   const PositionedBlock* rows = BlockOf(block, first);
   if (rows == nullptr) return lane + 1;
   bool continues = false;
   const TaskAnswer* asked = nullptr;
   std::int64_t tile_end = lane;
-  for (; tile_end < std::min(lane + kTileQueries, end); ++tile_end) {
+  for (; tile_end < std::min(lane + kTileQueries, unit.end); ++tile_end) {
     const Lane& other = LaneOf(tile_end);
     const PositionedBlock* other_rows = BlockOf(block, other);
     if (!AskTheSame(first, other) || other_rows == nullptr || !AreSameRows(*rows, *other_rows)) {
@@ -280,17 +312,14 @@ std::int64_t SharedPass::ScanTile(const Strip& strip, std::int64_t block, std::i
   }
   // Nobody will look at what is left out.
   if (!continues) return tile_end;
-  ScanOrder order{.is_first_of_block = std::exchange(is_first, false)};
-  if (tile_end == end && block + 1 < strip.end) {
-    if (const PositionedBlock* next = BlockOf(block + 1, first)) order.next_block = &next->view;
-  }
+  const ScanOrder order = OrderOf(unit, block, lane, tile_end, std::exchange(is_first, false));
   const int count = static_cast<int>(tile_end - lane);
-  const std::int64_t slot = first_slot + lane;
+  const std::int64_t slot = unit.first_slot + lane;
   const ScanPlan plan = first.task->PlanOf(first.number);
   const HeadQuery* queries = &queries_[static_cast<std::size_t>(lane)];
   PartialState* states = &wave_states_[static_cast<std::size_t>(slot)];
   double* sums = wave_sums_.get() + SumsOffset(slot);
-  if (block == strip.begin) {
+  if (block == unit.strip.begin) {
     ScanBlock(plan, *rows, order, queries, count, states, sums);
     return tile_end;
   }

@@ -33,18 +33,21 @@ class SharedPass {
     std::int64_t number = 0;  // In its task.
   };
 
-  // Those of one block that any task wants.
-  struct RowRange {
-    std::int64_t begin = 0;
-    std::int64_t end = 0;
-  };
-
   // Blocks [begin, end) of the pass that a unit scans: one, or a whole group. A thread that scans a
   // group keeps one state a lane, and knows which block is next.
   struct Strip {
     std::int64_t begin = 0;
     std::int64_t end = 0;
     bool ends_group = false;
+  };
+
+  // A piece of work for a thread: a strip, for the lanes [begin, end) of the chunk. The states of
+  // the strip's lanes begin at `first_slot` of the wave's.
+  struct Unit {
+    const Strip& strip;
+    std::int64_t first_slot = 0;
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
   };
 
   // A place in the order of all lanes: those that ask the same of a row come one after another.
@@ -67,13 +70,13 @@ class SharedPass {
   void RunChunk();
   bool AnyContinues() const;
   void ScanWave(std::int64_t strip_begin, std::int64_t strip_end);
-  // Scans a strip for the lanes [begin, end) of the chunk. The states of the strip's lanes begin at
-  // `first_slot` of the wave's.
-  void ScanUnit(const Strip& strip, std::int64_t first_slot, std::int64_t begin, std::int64_t end);
-  // Scans one of a strip's blocks for the lanes [lane, result) that ask the same of its rows; the
-  // result is at most `end`. `is_first`: nobody of the unit has scanned the block yet.
-  std::int64_t ScanTile(const Strip& strip, std::int64_t block, std::int64_t first_slot,
-                        std::int64_t lane, std::int64_t end, bool& is_first);
+  void ScanUnit(const Unit& unit);
+  // Scans one of a unit's blocks for its lanes [lane, result) that ask the same of its rows.
+  // `is_first`: nobody of the unit has scanned the block yet.
+  std::int64_t ScanTile(const Unit& unit, std::int64_t block, std::int64_t lane, bool& is_first);
+  // The place of that scan, for the lanes [lane, end).
+  ScanOrder OrderOf(const Unit& unit, std::int64_t block, std::int64_t lane, std::int64_t end,
+                    bool is_first) const;
   // Merges the wave's states into the chunk's: first those of a group, then group after group.
   void MergeWave(std::int64_t strip_begin, std::int64_t strip_end);
 
@@ -101,7 +104,7 @@ class SharedPass {
   std::vector<std::size_t> kind_of_;             // Of each task.
   // In position order: of each task, the block that begins there.
   std::vector<std::vector<const PositionedBlock*>> blocks_;
-  std::vector<RowRange> block_rows_;  // Of each of them.
+  std::vector<kernels::RowRange> block_rows_;  // Of each of them: those that any task wants.
   // Behind the last block of each group: numbers with the same quotient by kGroupBlocks.
   std::vector<std::int64_t> group_ends_;
   Cursor next_;

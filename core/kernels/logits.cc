@@ -84,28 +84,41 @@ LogitSummary MakeLogitsOneTarget(const LogitParams& params, PanelRange panels, R
 // Below exp of this, weights are 0.
 constexpr float kLowestExponent = -87;
 
-// exp(x) for x in [kLowestExponent, 0]: x = n ln 2 + r with |r| <= ln 2 / 2, and exp(r) by the
-// polynomial of degree 6 whose largest relative error there is least, 1.9e-9. Off by 9e-8 of the
-// result in all.
-HWY_INLINE FloatVec Exp(FloatVec x) {
+// As many vectors as a step of the loops over weights takes: while one waits for a result, others
+// compute. A step is so many rows.
+constexpr int kStepVecs = 4;
+constexpr std::int64_t kStepRows = kStepVecs * static_cast<std::int64_t>(kLanes);
+
+template <int kVecs>
+using Vecs = FloatVec[kVecs];
+
+// exp(x) for x in [kLowestExponent, 0], in place: x = n ln 2 + r with |r| <= ln 2 / 2, and exp(r)
+// by the polynomial of degree 6 whose largest relative error there is least, 1.9e-9. Off by 9e-8 of
+// the result in all.
+template <int kVecs>
+HWY_INLINE void Exp(Vecs<kVecs>& x) {
   const FloatTag d;
   const hn::RebindToSigned<FloatTag> di;
   // Adding 1.5 * 2^23 rounds to an integer, which the lowest bits then hold; with the exponent's
   // bias, they are that of 2^n.
   const FloatVec shift = hn::Set(d, 0x1.8p23f + 127);
-  const FloatVec shifted = hn::MulAdd(x, hn::Set(d, 1.44269504088896341f), shift);
-  const FloatVec n = hn::Sub(shifted, shift);
+  FloatVec shifted[kVecs], p[kVecs];
+  HWY_UNROLL(4) for (int v = 0; v < kVecs; ++v) {
+    shifted[v] = hn::MulAdd(x[v], hn::Set(d, 1.44269504088896341f), shift);
+  }
   // ln 2 in two parts, the first with few enough bits that n times it is exact.
-  FloatVec r = hn::NegMulAdd(n, hn::Set(d, 0.693359375f), x);
-  r = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4f), r);
-  FloatVec p = hn::Set(d, 0.0013836835f);
-  p = hn::MulAdd(p, r, hn::Set(d, 0.0083748242f));
-  p = hn::MulAdd(p, r, hn::Set(d, 0.041668225f));
-  p = hn::MulAdd(p, r, hn::Set(d, 0.1666642f));
-  p = hn::MulAdd(p, r, hn::Set(d, 0.49999991f));
-  p = hn::MulAdd(p, r, hn::Set(d, 1.0f));
-  p = hn::MulAdd(p, r, hn::Set(d, 1.0f));
-  return hn::Mul(p, hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, shifted))));
+  for (const float part : {0.693359375f, -2.12194440e-4f}) {
+    HWY_UNROLL(4) for (int v = 0; v < kVecs; ++v) {
+      x[v] = hn::NegMulAdd(hn::Sub(shifted[v], shift), hn::Set(d, part), x[v]);
+    }
+  }
+  HWY_UNROLL(4) for (int v = 0; v < kVecs; ++v) p[v] = hn::Set(d, 0.0013836835f);
+  for (const float c : {0.0083748242f, 0.041668225f, 0.1666642f, 0.49999991f, 1.0f, 1.0f}) {
+    HWY_UNROLL(4) for (int v = 0; v < kVecs; ++v) p[v] = hn::MulAdd(p[v], x[v], hn::Set(d, c));
+  }
+  HWY_UNROLL(4) for (int v = 0; v < kVecs; ++v) {
+    x[v] = hn::Mul(p[v], hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, shifted[v]))));
+  }
 }
 
 HWY_INLINE FloatVec LoadDemoted(const double* logits, DoubleVec subtract) {
@@ -132,73 +145,104 @@ double SumOfRows(const FloatVec* sums) {
   return totals[0];
 }
 
-// Writes exp(x), 0 below kLowestExponent, and adds it to the sums of its lanes.
-HWY_INLINE void AddWeights(FloatVec x, float* HWY_RESTRICT weights, FloatVec& weight_sum,
-                           FloatVec& weighted_sum) {
+// The sums of weights, and of weights times logit - max, of the rows in each place of a panel.
+struct SumsOfPlaces {
+  FloatVec weight[kVecsPerPanel];
+  FloatVec weighted[kVecsPerPanel];
+};
+
+// Turns kVecs vectors of logit - max into weights, and adds those to the sums.
+template <int kVecs>
+HWY_INLINE void AddWeights(float* HWY_RESTRICT weights, SumsOfPlaces& sums) {
   const FloatTag d;
   const FloatVec lowest = hn::Set(d, kLowestExponent);
-  const FloatVec clamped = hn::Max(x, lowest);
-  const FloatVec weight = hn::IfThenElseZero(hn::Ge(x, lowest), Exp(clamped));
-  hn::StoreU(weight, d, weights);
-  weight_sum = hn::Add(weight_sum, weight);
-  weighted_sum = hn::MulAdd(weight, clamped, weighted_sum);
+  FloatVec x[kVecs], weight[kVecs];
+  HWY_UNROLL(4) for (int v = 0; v < kVecs; ++v) {
+    x[v] = hn::LoadU(d, weights + v * kLanes);
+    weight[v] = hn::Max(x[v], lowest);
+  }
+  Exp<kVecs>(weight);
+  HWY_UNROLL(4) for (int v = 0; v < kVecs; ++v) {
+    weight[v] = hn::IfThenElseZero(hn::Ge(x[v], lowest), weight[v]);
+    hn::StoreU(weight[v], d, weights + v * kLanes);
+    FloatVec& weight_sum = sums.weight[v % kVecsPerPanel];
+    FloatVec& weighted_sum = sums.weighted[v % kVecsPerPanel];
+    weight_sum = hn::Add(weight_sum, weight[v]);
+    weighted_sum = hn::MulAdd(weight[v], hn::Max(x[v], lowest), weighted_sum);
+  }
+}
+
+// The weights of all rows of `panels`; exponent(r) gives logit - max of a vector of rows.
+template <typename Exponent>
+HWY_INLINE SoftmaxSums MakeWeights(PanelRange panels, const Exponent& exponent,
+                                   float* HWY_RESTRICT weights) {
+  const FloatTag d;
+  SumsOfPlaces sums;
+  for (int v = 0; v < kVecsPerPanel; ++v) sums.weight[v] = sums.weighted[v] = hn::Zero(d);
+  std::int64_t row = panels.begin * kPanelRows;
+  const std::int64_t end_row = panels.end * kPanelRows;
+  for (; row + kStepRows <= end_row; row += kStepRows) {
+    HWY_UNROLL(4) for (std::int64_t r = row; r < row + kStepRows; r += kLanes) {
+      hn::StoreU(exponent(r), d, weights + r);
+    }
+    AddWeights<kStepVecs>(weights + row, sums);
+  }
+  for (; row < end_row; row += kPanelRows) {
+    for (std::int64_t r = row; r < row + kPanelRows; r += kLanes) {
+      hn::StoreU(exponent(r), d, weights + r);
+    }
+    AddWeights<kVecsPerPanel>(weights + row, sums);
+  }
+  return {.weight = SumOfRows(sums.weight), .weighted = SumOfRows(sums.weighted)};
 }
 
 SoftmaxSums MakeSoftmaxWeightsOneTarget(const double* HWY_RESTRICT logits, double max,
                                         PanelRange panels, float* HWY_RESTRICT weights) {
-  const FloatTag d;
-  const DoubleTag dd;
-  constexpr int kVecs = kVecsPerPanel;
-  const DoubleVec max_logit = hn::Set(dd, max);
-  FloatVec weight_sums[kVecs];
-  FloatVec weighted_sums[kVecs];
-  for (int v = 0; v < kVecs; ++v) weight_sums[v] = weighted_sums[v] = hn::Zero(d);
-  for (std::int64_t panel = panels.begin; panel < panels.end; ++panel) {
-    HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
-      const std::int64_t r = panel * kPanelRows + v * static_cast<std::int64_t>(kLanes);
-      AddWeights(LoadDemoted(logits + r, max_logit), weights + r, weight_sums[v], weighted_sums[v]);
-    }
-  }
-  return {.weight = SumOfRows(weight_sums), .weighted = SumOfRows(weighted_sums)};
+  const DoubleVec max_logit = hn::Set(DoubleTag(), max);
+  return MakeWeights(
+      panels, [=](std::int64_t r) HWY_ATTR { return LoadDemoted(logits + r, max_logit); }, weights);
 }
 
 SumRange RangeOfSumsOneTarget(PanelRange panels, const float* HWY_RESTRICT sums) {
   const FloatTag d;
-  FloatVec min = hn::Set(d, std::numeric_limits<float>::infinity());
-  FloatVec max = hn::Neg(min);
-  const std::int64_t end_row = panels.end * kPanelRows;
-  for (std::int64_t r = panels.begin * kPanelRows; r < end_row; r += kLanes) {
-    const FloatVec sum = hn::LoadU(d, sums + r);
-    min = hn::Min(min, sum);
-    max = hn::Max(max, sum);
+  // One vector alone would wait for itself.
+  FloatVec min[kStepVecs], max[kStepVecs];
+  HWY_UNROLL(4) for (int v = 0; v < kStepVecs; ++v) {
+    min[v] = hn::Set(d, std::numeric_limits<float>::infinity());
+    max[v] = hn::Neg(min[v]);
   }
-  return {.min = hn::GetLane(hn::MinOfLanes(d, min)), .max = hn::GetLane(hn::MaxOfLanes(d, max))};
-}
-
-SoftmaxSums MakeSoftmaxWeightsOfSumsOneTarget(const float* HWY_RESTRICT sums, double factor,
-                                              double max, PanelRange panels,
-                                              float* HWY_RESTRICT weights) {
-  const FloatTag d;
-  constexpr int kVecs = kVecsPerPanel;
-  // factor * sum - max, each of both in two parts: rounded once where it is not small.
-  const float factor_high = static_cast<float>(factor), max_high = static_cast<float>(max);
-  const FloatVec factor_1 = hn::Set(d, factor_high);
-  const FloatVec factor_2 = hn::Set(d, static_cast<float>(factor - factor_high));
-  const FloatVec max_1 = hn::Set(d, max_high);
-  const FloatVec max_2 = hn::Set(d, static_cast<float>(max - max_high));
-  FloatVec weight_sums[kVecs];
-  FloatVec weighted_sums[kVecs];
-  for (int v = 0; v < kVecs; ++v) weight_sums[v] = weighted_sums[v] = hn::Zero(d);
-  for (std::int64_t panel = panels.begin; panel < panels.end; ++panel) {
-    HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
-      const std::int64_t r = panel * kPanelRows + v * static_cast<std::int64_t>(kLanes);
-      const FloatVec sum = hn::LoadU(d, sums + r);
-      const FloatVec x =
-          hn::Add(hn::MulSub(sum, factor_1, max_1), hn::MulSub(sum, factor_2, max_2));
-      AddWeights(x, weights + r, weight_sums[v], weighted_sums[v]);
+  std::int64_t row = panels.begin * kPanelRows;
+  const std::int64_t end_row = panels.end * kPanelRows;
+  for (; row + kStepRows <= end_row; row += kStepRows) {
+    HWY_UNROLL(4) for (int v = 0; v < kStepVecs; ++v) {
+      const FloatVec sum = hn::LoadU(d, sums + row + v * kLanes);
+      min[v] = hn::Min(min[v], sum);
+      max[v] = hn::Max(max[v], sum);
     }
   }
-  return {.weight = SumOfRows(weight_sums), .weighted = SumOfRows(weighted_sums)};
+  for (; row < end_row; row += kLanes) {
+    const FloatVec sum = hn::LoadU(d, sums + row);
+    min[0] = hn::Min(min[0], sum);
+    max[0] = hn::Max(max[0], sum);
+  }
+  HWY_UNROLL(4) for (int v = 1; v < kStepVecs; ++v) {
+    min[0] = hn::Min(min[0], min[v]);
+    max[0] = hn::Max(max[0], max[v]);
+  }
+  return {.min = hn::GetLane(hn::MinOfLanes(d, min[0])),
+          .max = hn::GetLane(hn::MaxOfLanes(d, max[0]))};
+}
+
+SoftmaxSums MakeSoftmaxWeightsOfSumsOneTarget(const float* HWY_RESTRICT sums, float factor,
+                                              float best, PanelRange panels,
+                                              float* HWY_RESTRICT weights) {
+  const FloatTag d;
+  const FloatVec factors = hn::Set(d, factor), best_sum = hn::Set(d, best);
+  return MakeWeights(
+      panels,
+      [=](std::int64_t r)
+          HWY_ATTR { return hn::Mul(factors, hn::Sub(hn::LoadU(d, sums + r), best_sum)); },
+      weights);
 }
 
 double MakeLinearWeightsOneTarget(const double* HWY_RESTRICT logits, PanelRange panels,
@@ -245,10 +289,10 @@ SumRange RangeOfSums(PanelRange panels, const float* sums) {
   return HWY_DYNAMIC_DISPATCH(RangeOfSumsOneTarget)(panels, sums);
 }
 
-SoftmaxSums MakeSoftmaxWeightsOfSums(const float* sums, double factor, double max,
+SoftmaxSums MakeSoftmaxWeightsOfSums(const float* sums, double factor, float best,
                                      PanelRange panels, float* weights) {
-  return HWY_DYNAMIC_DISPATCH(MakeSoftmaxWeightsOfSumsOneTarget)(sums, factor, max, panels,
-                                                                 weights);
+  return HWY_DYNAMIC_DISPATCH(MakeSoftmaxWeightsOfSumsOneTarget)(sums, static_cast<float>(factor),
+                                                                 best, panels, weights);
 }
 
 double MakeLinearWeights(const double* logits, PanelRange panels, float* weights) {

@@ -36,12 +36,6 @@ struct LogitSummary {
   std::int64_t counted_rows = 0;
 };
 
-// A half-open range of rows of one block.
-struct RowRange {
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
-};
-
 // Turns sums[r] into scores in place, and into logits, for every row r of `panels`. A row outside
 // `rows`, outside row_mask or below min_score does not count: its logit is -inf.
 LogitSummary MakeLogits(const LogitParams& params, PanelRange panels, RowRange rows, double* sums,
@@ -63,10 +57,10 @@ struct SumRange {
 };
 SumRange RangeOfSums(PanelRange panels, const float* sums);
 
-// The same weights for logits that are factor * sums[r], which are nowhere written down. Besides, a
-// weight is off by 1.2e-7 of itself for each unit of logit - max, so by 5e-8 of the largest one at
-// most; without fused multiply-add, for each unit of the logit. `max` is the largest logit.
-SoftmaxSums MakeSoftmaxWeightsOfSums(const float* sums, double factor, double max,
+// The same weights for logits that are factor * sums[r], which are nowhere written down. `best` is
+// the sum with the largest logit. Besides, a weight is off by 1.8e-7 of itself for each unit of
+// logit - max, so by 7e-8 of the largest one at most.
+SoftmaxSums MakeSoftmaxWeightsOfSums(const float* sums, double factor, float best,
                                      PanelRange panels, float* weights);
 
 // weights[r] = logits[r] rounded to float32, 0 where it is -inf. Returns the sum of the logits that

@@ -90,6 +90,17 @@ struct PanelRange {
   std::int64_t end = 0;
 };
 
+// A half-open range of rows of one block.
+struct RowRange {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+
+// The panels that hold some of `rows`.
+constexpr PanelRange PanelsOf(RowRange rows) {
+  return {.begin = rows.begin / kPanelRows, .end = (rows.end + kPanelRows - 1) / kPanelRows};
+}
+
 // A half-open range of components: one head of a key or of a value.
 struct DimRange {
   std::int64_t begin = 0;

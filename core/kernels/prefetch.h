@@ -9,8 +9,8 @@
 
 namespace softlookup::kernels {
 
-// The same bytes of each full panel of a block. A kernel that is given some fetches them into the
-// second-level cache while it computes, for whoever reads them next.
+// The same bytes of each of some full panels of a block. A kernel that is given some fetches them
+// into the second-level cache while it computes, for whoever reads them next.
 struct PanelPart {
   const std::byte* first = nullptr;  // In the first panel.
   std::int64_t bytes = 0;            // Of each panel.
@@ -35,9 +35,8 @@ inline PanelPart ValuesOf(const BlockView& block, PanelRange panels) {
 }
 
 // With the scales, which lie behind them.
-inline PanelPart KeysOf(const BlockView& block) {
-  return PartOf(block, {.begin = 0, .end = block.full_panel_count}, block.shape.key_offset(0, 0),
-                block.shape.bytes());
+inline PanelPart KeysOf(const BlockView& block, PanelRange panels) {
+  return PartOf(block, panels, block.shape.key_offset(0, 0), block.shape.bytes());
 }
 
 // Fetches a part line by line, at each of a kernel's steps so many that about as many steps as were
