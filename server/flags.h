@@ -25,7 +25,7 @@ struct Flags {
   Kernel kernel = Kernel::kAuto;
   // Lookups in one store that share a pass over its rows; 1: none do.
   std::int64_t share_queries = 256;
-  std::int64_t share_wait_us = 200;
+  std::int64_t share_wait_us = 5000;
   double shutdown_grace_seconds = 10;
   std::string log_level = "info";
   std::string log_format = "text";     // Or json.

@@ -10,6 +10,9 @@ namespace {
 // Idle stores whose service is remembered.
 constexpr int kRememberedMax = 64;
 
+// Of a batch's time, what waiting for the next one may take: one over this.
+constexpr int kWaitPart = 8;
+
 // What a caller that was turned away is told to wait, at least and at most.
 constexpr absl::Duration kRetryDelayMin = absl::Milliseconds(1);
 constexpr absl::Duration kRetryDelayMax = absl::Seconds(30);
@@ -27,9 +30,8 @@ std::optional<absl::Duration> BatchQueue::Add(WaitingScan& scan, absl::Time now,
   line.last_batch_queries = scan.query_count + (joins ? line.last_batch_queries : 0);
   line.waiting_cost += cost;
   line.query_count += scan.query_count;
-  const bool others_may_come = line.is_running && line.is_shared;
-  const absl::Time ready = others_may_come ? now + options_.wait_max : now;
-  line.scans.push_back({.scan = std::move(scan), .ready = ready, .cost = cost});
+  if (now <= line.return_until) ++line.returned_count;
+  line.scans.push_back({.scan = std::move(scan), .cost = cost});
   return std::nullopt;
 }
 
@@ -83,7 +85,7 @@ double BatchQueue::waiting_cost() const {
 absl::Time BatchQueue::ReadyTime(const Line& line) const {
   if (line.is_running || line.scans.empty()) return absl::InfiniteFuture();
   if (line.query_count >= options_.queries_max) return absl::InfinitePast();
-  return line.scans.front().ready;
+  return line.scans.size() < line.crowd ? line.return_until : absl::InfinitePast();
 }
 
 absl::Time BatchQueue::NextTime() const {
@@ -105,7 +107,7 @@ std::optional<Batch> BatchQueue::Take(absl::Time now) {
   std::int64_t query_count = 0;
   line.running_cost = 0;
   while (!line.scans.empty()) {
-    auto& [scan, ready, cost] = line.scans.front();
+    auto& [scan, cost] = line.scans.front();
     if (query_count > 0 && query_count + scan.query_count > options_.queries_max) break;
     query_count += scan.query_count;
     line.served += scan.cost;
@@ -115,11 +117,21 @@ std::optional<Batch> BatchQueue::Take(absl::Time now) {
   }
   line.query_count -= query_count;
   line.is_running = true;
-  line.is_shared = batch.scans.size() > 1;
+  line.begun = now;
+  line.running_count = batch.scans.size();
   // Sums of floating point leave a rest.
   line.waiting_cost = line.scans.empty() ? 0 : line.waiting_cost - line.running_cost;
   line.running = rate_.Begin(now);
   return batch;
+}
+
+void BatchQueue::Answers(std::uint64_t store, absl::Time now) {
+  Line& line = lines_.find(store)->second;
+  const bool they_return = 2 * line.returned_count >= line.answered_count;
+  line.crowd = they_return ? line.running_count + line.scans.size() : 0;
+  line.answered_count = line.running_count;
+  line.returned_count = 0;
+  line.return_until = now + std::min(options_.wait_max, (now - line.begun) / kWaitPart);
 }
 
 void BatchQueue::Done(std::uint64_t store, absl::Time now, double done_part) {

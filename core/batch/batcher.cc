@@ -74,7 +74,10 @@ void Batcher::RunNext() {
     }
   }
   const std::uint64_t store = batch->store;
-  const double done_part = run_(*std::move(batch));
+  const double done_part = run_(*std::move(batch), [&] {
+    absl::MutexLock lock(&mutex_);
+    queue_.Answers(store, SteadyNow());
+  });
   {
     absl::MutexLock lock(&mutex_);
     queue_.Done(store, SteadyNow(), done_part);

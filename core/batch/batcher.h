@@ -7,6 +7,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
+#include "absl/functional/function_ref.h"
 #include "absl/synchronization/mutex.h"
 #include "core/batch/batch_queue.h"
 
@@ -17,8 +18,9 @@ class Batcher {
  public:
   // Runs a task on some thread, later.
   using Executor = std::function<void(absl::AnyInvocable<void()>)>;
-  // Returns what part of the batch's cost was done: 1, unless some of it was given up.
-  using RunBatch = std::function<double(Batch)>;
+  // Calls `answers` before it answers the first scan. Returns what part of the batch's cost was
+  // done: 1, unless some of it was given up.
+  using RunBatch = std::function<double(Batch, absl::FunctionRef<void()> answers)>;
   enum class Admission { kBounded, kAlways };
 
   // At most `running_max` batches are run at a time, each by one call of `run` on `executor`.

@@ -164,7 +164,9 @@ class EngineOfStores final : public Engine {
                          .wait_max = options.pass_wait_max,
                          .answer_max = options.limits.lookup_wait_max},
             options.thread_count, [this](Task task) { pool_.Post(std::move(task)); },
-            [this](Batch batch) { return RunBatch(std::move(batch)); }),
+            [this](Batch batch, absl::FunctionRef<void()> answers) {
+              return RunBatch(std::move(batch), answers);
+            }),
         pool_(options.thread_count, kUnlimited),
         waker_(1, kUnlimited),
         committer_(log_.get(), limits_.waiting_append_bytes_max, counters_.log_sync_time) {}
@@ -236,10 +238,12 @@ class EngineOfStores final : public Engine {
   // Has it run with others in the same store. `admission` is into the queue for that.
   void Share(std::unique_ptr<PendingLookup> pending, std::uint64_t store_number,
              Batcher::Admission admission);
-  double RunBatch(Batch batch);
+  double RunBatch(Batch batch, absl::FunctionRef<void()> answers);
   // Answers lookups in one store, which take part in a pass since `begin`, here and on threads of
-  // the pool. Returns what part of their cost was done: 1, unless some were given up.
-  double RunLookups(absl::Span<PendingLookup* const> lookups, SteadyTime begin);
+  // the pool. Calls `answers` before what the pass found goes out. Returns what part of their cost
+  // was done: 1, unless some were given up.
+  double RunLookups(absl::Span<PendingLookup* const> lookups, SteadyTime begin,
+                    absl::FunctionRef<void()> answers);
   // Counts where the time of a lookup went, and reports it.
   void Report(const PendingLookup& lookup);
   // Waits for the revision, then looks up.
@@ -543,7 +547,7 @@ void EngineOfStores::Lookup(LookupRequest request, std::shared_ptr<CancelToken> 
                                                  std::move(cancel), std::move(callback));
   if (pending->lookup->cost() <= kInlineCostMax) {
     PendingLookup* const alone = pending.get();
-    RunLookups({&alone, 1}, begin);
+    RunLookups({&alone, 1}, begin, [] {});
     return;
   }
   pending->waits_since = begin;
@@ -585,7 +589,7 @@ absl::Status EngineOfStores::CheckRoom(absl::string_view store, std::int64_t que
   return retry_delay ? LookupWorkFull(*retry_delay) : absl::OkStatus();
 }
 
-double EngineOfStores::RunBatch(Batch batch) {
+double EngineOfStores::RunBatch(Batch batch, absl::FunctionRef<void()> answers) {
   waiting_count_ -= static_cast<std::int64_t>(batch.scans.size());
   const SteadyTime begin = Now();
   std::vector<PendingLookup*> lookups;
@@ -593,10 +597,11 @@ double EngineOfStores::RunBatch(Batch batch) {
     lookups.push_back(static_cast<PendingLookup*>(scan.get()));
     lookups.back()->queue_time += begin - lookups.back()->waits_since;
   }
-  return RunLookups(lookups, begin);
+  return RunLookups(lookups, begin, answers);
 }
 
-double EngineOfStores::RunLookups(absl::Span<PendingLookup* const> lookups, SteadyTime begin) {
+double EngineOfStores::RunLookups(absl::Span<PendingLookup* const> lookups, SteadyTime begin,
+                                  absl::FunctionRef<void()> answers) {
   std::vector<absl::Status> statuses(lookups.size());
   pool_.ForkJoin(static_cast<std::int64_t>(lookups.size()), [&](std::int64_t i) {
     PendingLookup& pending = *lookups[static_cast<std::size_t>(i)];
@@ -636,6 +641,7 @@ double EngineOfStores::RunLookups(absl::Span<PendingLookup* const> lookups, Stea
     const bool is_cut = absl::IsCancelled(status) || absl::IsDeadlineExceeded(status);
     if (!is_cut) done_cost += begun[i]->lookup->cost();
   }
+  answers();
   pool_.ForkJoin(static_cast<std::int64_t>(begun.size()), [&](std::int64_t i) {
     PendingLookup& pending = *begun[static_cast<std::size_t>(i)];
     absl::StatusOr<AttentionAnswer>& answer = tasks[static_cast<std::size_t>(i)].answer;

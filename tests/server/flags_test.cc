@@ -127,7 +127,7 @@ const Setting kSettings[] = {
      [](const Flags& flags) { return absl::StrCat(flags.share_queries); }},
     {"share-wait-us",
      "SOFTLOOKUP_SHARE_WAIT_US",
-     {"200", "0", "1", "1000000"},
+     {"5000", "0", "1", "1000000"},
      [](const Flags& flags) { return absl::StrCat(flags.share_wait_us); }},
     {"shutdown-grace",
      "SOFTLOOKUP_SHUTDOWN_GRACE",

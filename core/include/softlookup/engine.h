@@ -35,8 +35,8 @@ struct EngineOptions {
   // Lookups in the same store share a pass over its rows: of at most so many queries. At least 1,
   // with which none are shared.
   std::int64_t queries_per_pass_max = 256;
-  // How long a lookup that comes while others are run may wait for more to join it.
-  absl::Duration pass_wait_max = absl::Microseconds(200);
+  // How long, after a pass, the next one may wait for those whom it answered to ask again.
+  absl::Duration pass_wait_max = absl::Milliseconds(5);
   // kSimd is used where kAmx is not there: see ChooseKernel.
   Kernel kernel = Kernel::kAuto;
 };

@@ -49,6 +49,12 @@ class BatchQueueTest : public ::testing::Test {
     return names;
   }
 
+  // The batch of a store was run, and is answered.
+  void Answer(std::uint64_t store) {
+    queue_.Answers(store, now_);
+    queue_.Done(store, now_, /*done_part=*/1);
+  }
+
   absl::Time now_ = absl::UnixEpoch();
   BatchQueue queue_{{.queries_max = 4,
                      .wait_max = kWait,
@@ -62,7 +68,7 @@ class BatchQueueTest : public ::testing::Test {
 TEST_F(BatchQueueTest, ALoneScanDoesNotWait) {
   EXPECT_THAT(Take(), IsEmpty());
   EXPECT_TRUE(Add(1, "a"));
-  EXPECT_EQ(queue_.NextTime(), now_);
+  EXPECT_LE(queue_.NextTime(), now_);
   EXPECT_THAT(Take(), ElementsAre("a"));
   EXPECT_EQ(queue_.NextTime(), absl::InfiniteFuture());
   queue_.Done(1, now_, /*done_part=*/1);
@@ -85,24 +91,71 @@ TEST_F(BatchQueueTest, WhatComesWhileItsStoreIsScannedGoesTogether) {
 TEST_F(BatchQueueTest, WhoAsksAloneNeverWaits) {
   Add(1, "a");
   EXPECT_THAT(Take(), ElementsAre("a"));
+  now_ += absl::Seconds(1);
+  queue_.Answers(1, now_);
   Add(1, "a again");
   queue_.Done(1, now_, /*done_part=*/1);
-  EXPECT_EQ(queue_.NextTime(), now_);
+  EXPECT_LE(queue_.NextTime(), now_);
   EXPECT_THAT(Take(), ElementsAre("a again"));
 }
 
-TEST_F(BatchQueueTest, WhatComesLateWaitsForThoseWhoAskAgainButNotLong) {
+TEST_F(BatchQueueTest, WaitsUntilAllWhoWereAnsweredHaveAskedAgain) {
   Add(1, "a");
   Add(1, "b");
   EXPECT_THAT(Take(), ElementsAre("a", "b"));
-  Add(1, "late");
-  queue_.Done(1, now_, /*done_part=*/1);
+  now_ += absl::Seconds(1);
+  Add(1, "other");
+  Answer(1);
   EXPECT_EQ(queue_.NextTime(), now_ + kWait);
-  now_ += kWait / 2;
+  Add(1, "a again");
   EXPECT_THAT(Take(), IsEmpty());
-  Add(1, "again");
+  Add(1, "b again");
+  EXPECT_THAT(Take(), ElementsAre("other", "a again", "b again"));
+}
+
+TEST_F(BatchQueueTest, WaitsForThoseWhoWereAnsweredButNotLong) {
+  Add(1, "a");
+  Add(1, "b");
+  EXPECT_THAT(Take(), ElementsAre("a", "b"));
+  now_ += absl::Seconds(1);
+  Answer(1);
+  EXPECT_EQ(queue_.NextTime(), absl::InfiniteFuture()) << "for nobody's sake";
   now_ += kWait / 2;
-  EXPECT_THAT(Take(), ElementsAre("late", "again")) << "as long as the first waits";
+  Add(1, "a again");
+  EXPECT_EQ(queue_.NextTime(), now_ + kWait / 2) << "from the answers on";
+  EXPECT_THAT(Take(), IsEmpty());
+  now_ += kWait / 2;
+  EXPECT_THAT(Take(), ElementsAre("a again"));
+}
+
+TEST_F(BatchQueueTest, AShortBatchIsWorthAShortWait) {
+  Add(1, "a");
+  Add(1, "b");
+  EXPECT_THAT(Take(), ElementsAre("a", "b"));
+  now_ += kWait;
+  Answer(1);
+  Add(1, "a again");
+  EXPECT_EQ(queue_.NextTime(), now_ + kWait / 8);
+}
+
+TEST_F(BatchQueueTest, DoesNotWaitAgainForThoseWhoDidNotAskAgain) {
+  Add(1, "a");
+  Add(1, "b");
+  EXPECT_THAT(Take(), ElementsAre("a", "b"));
+  now_ += absl::Seconds(1);
+  Answer(1);
+  now_ += 2 * kWait;
+  for (const char* name : {"c", "d", "e"}) Add(1, name);
+  EXPECT_THAT(Take(), ElementsAre("c", "d", "e")) << "nobody was worth waiting for any longer";
+  now_ += absl::Seconds(1);
+  Answer(1);
+  Add(1, "c again");
+  EXPECT_THAT(Take(), ElementsAre("c again")) << "nor is anybody now";
+  // But two of three asked again in time, so next time they are.
+  Add(1, "d again");
+  now_ += absl::Seconds(1);
+  Answer(1);
+  EXPECT_THAT(Take(), IsEmpty());
 }
 
 TEST_F(BatchQueueTest, DoesNotWaitForAnotherStoresBatch) {
@@ -115,16 +168,13 @@ TEST_F(BatchQueueTest, DoesNotWaitForAnotherStoresBatch) {
 TEST_F(BatchQueueTest, AFullBatchDoesNotWait) {
   Add(1, "a");
   EXPECT_THAT(Take(), ElementsAre("a"));
+  now_ += absl::Seconds(1);
   for (const char* name : {"b", "c", "d", "e"}) Add(1, name);
-  queue_.Done(1, now_, /*done_part=*/1);
-  EXPECT_THAT(Take(), ElementsAre("b", "c", "d", "e"));
+  Answer(1);
+  EXPECT_THAT(Take(), ElementsAre("b", "c", "d", "e")) << "without the one that was answered";
   for (const char* name : {"f", "g", "h", "i", "j"}) Add(1, name);
-  queue_.Done(1, now_, /*done_part=*/1);
+  Answer(1);
   EXPECT_THAT(Take(), ElementsAre("f", "g", "h", "i"));
-  queue_.Done(1, now_, /*done_part=*/1);
-  EXPECT_THAT(Take(), IsEmpty());
-  now_ += kWait;
-  EXPECT_THAT(Take(), ElementsAre("j"));
 }
 
 TEST_F(BatchQueueTest, ScansKeepTheirOrderAndOneLargerThanABatchGoesAlone) {
