@@ -19,12 +19,15 @@ void Linger(const Happened& happened) {
   while (!happened() && SteadyNow() < end) std::this_thread::yield();
 }
 
+// Of the pool's thread that runs; others begin where its first one does.
+thread_local int thread_number = 0;
+
 }  // namespace
 
 ForkJoinPool::ForkJoinPool(int thread_count, std::int64_t waiting_tasks_max)
     : waiting_tasks_max_(waiting_tasks_max) {
   threads_.reserve(thread_count);
-  for (int i = 0; i < thread_count; ++i) threads_.emplace_back([this] { ThreadMain(); });
+  for (int i = 0; i < thread_count; ++i) threads_.emplace_back([this, i] { ThreadMain(i); });
 }
 
 ForkJoinPool::~ForkJoinPool() {
@@ -35,25 +38,42 @@ ForkJoinPool::~ForkJoinPool() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-bool ForkJoinPool::Loop::Step() {
-  const std::int64_t i = next.fetch_add(1, std::memory_order_relaxed);
-  if (i >= count) return false;
-  body(i);
-  return true;
+ForkJoinPool::Loop::Loop(absl::FunctionRef<void(std::int64_t)> body, std::int64_t count,
+                         int share_count)
+    : body(body), shares(static_cast<std::size_t>(share_count)) {
+  for (int i = 0; i < share_count; ++i) {
+    Share& share = shares[static_cast<std::size_t>(i)];
+    share.next.store(count * i / share_count, std::memory_order_relaxed);
+    share.end = count * (i + 1) / share_count;
+  }
+}
+
+bool ForkJoinPool::Loop::Step(int own) {
+  const std::size_t share_count = shares.size();
+  for (std::size_t k = 0; k < share_count; ++k) {
+    Share& share = shares[(static_cast<std::size_t>(own) + k) % share_count];
+    // Not added to without end.
+    if (share.next.load(std::memory_order_relaxed) >= share.end) continue;
+    const std::int64_t i = share.next.fetch_add(1, std::memory_order_relaxed);
+    if (i >= share.end) continue;
+    body(i);
+    return true;
+  }
+  return false;
 }
 
 void ForkJoinPool::ForkJoin(std::int64_t count, absl::FunctionRef<void(std::int64_t)> body) {
-  Loop loop{.body = body, .count = count};
   if (count <= 1) {
-    loop.Step();
+    if (count == 1) body(0);
     return;
   }
+  Loop loop(body, count, thread_count());
   {
     absl::MutexLock lock(&mutex_);
     loops_.push_back(&loop);
     has_loops_ = true;
   }
-  while (loop.Step()) {
+  while (loop.Step(thread_number)) {
   }
   const auto no_helper = [&loop] { return loop.helper_count == 0; };
   Linger(no_helper);
@@ -76,7 +96,8 @@ bool ForkJoinPool::Post(absl::AnyInvocable<void()> task) {
   return true;
 }
 
-void ForkJoinPool::ThreadMain() {
+void ForkJoinPool::ThreadMain(int number) {
+  thread_number = number;
   mutex_.Lock();
   bool has_worked = false;
   for (;;) {
@@ -100,7 +121,7 @@ void ForkJoinPool::ThreadMain() {
       ++loop->helper_count;
       mutex_.Unlock();
       bool has_more = true;
-      while (has_more && !has_tasks_.load(std::memory_order_relaxed)) has_more = loop->Step();
+      while (has_more && !has_tasks_.load(std::memory_order_relaxed)) has_more = loop->Step(number);
       mutex_.Lock();
       --loop->helper_count;
       if (!has_more) RemoveLoop(loop);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/fixed_array.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/functional/function_ref.h"
 #include "absl/synchronization/mutex.h"
@@ -17,14 +18,15 @@ namespace softlookup {
 // A fixed set of threads for two patterns, both thread-safe:
 //
 //   ForkJoin  one loop whose iterations are independent. The caller takes part, idle threads help,
-//             and it returns when all iterations are done.
+//             and it returns when all iterations are done. Each thread begins with a part of its
+//             own, the same in every loop of as many iterations: what it read there is near it.
 //   Post      one task, later. Tasks start in order, each when a thread is free or has only a loop
 //             to help with: a long loop keeps its caller, and nobody waits for it.
 //
 // Who has just worked, and finds nothing to do or waits for a helper's last iteration, looks on for
 // 100 us before it sleeps, and lets any other thread run meanwhile: waking it would take as long.
 //
-// A task may call ForkJoin. It does not steal, nest loops inside iterations, or grow.
+// A task may call ForkJoin. It does not nest loops inside iterations, or grow.
 class ForkJoinPool {
  public:
   // Starts `thread_count` >= 1 threads. At most `waiting_tasks_max` posted tasks wait at a time.
@@ -45,17 +47,24 @@ class ForkJoinPool {
   int thread_count() const { return static_cast<int>(threads_.size()); }
 
  private:
-  struct Loop {
-    absl::FunctionRef<void(std::int64_t)> body;
-    const std::int64_t count;
+  // One thread's part of a loop.
+  struct alignas(64) Share {
     std::atomic<std::int64_t> next{0};
-    std::atomic<int> helper_count{0};  // Changes under mutex_.
+    std::int64_t end = 0;
+  };
+  struct Loop {
+    Loop(absl::FunctionRef<void(std::int64_t)> body, std::int64_t count, int share_count);
 
-    // Takes an iteration; false if none is left.
-    bool Step();
+    // Takes an iteration of the `own` share, or, if none is left there, of another one; false if
+    // there is none.
+    bool Step(int own);
+
+    const absl::FunctionRef<void(std::int64_t)> body;
+    absl::FixedArray<Share, 8> shares;
+    std::atomic<int> helper_count{0};  // Changes under mutex_.
   };
 
-  void ThreadMain();
+  void ThreadMain(int number);
   bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return stopping_ || !loops_.empty() || !tasks_.empty();
   }

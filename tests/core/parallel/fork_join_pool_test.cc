@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <numeric>
 
 #include "absl/synchronization/barrier.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 
 namespace softlookup {
@@ -42,6 +44,35 @@ TEST(ForkJoinPoolTest, IdleThreadsHelpALoop) {
   pool.ForkJoin(2, [&](std::int64_t) {
     if (both->Block()) delete both;
   });
+}
+
+TEST(ForkJoinPoolTest, EachThreadBeginsWithItsOwnPart) {
+  ForkJoinPool pool(2, 8);
+  std::map<std::thread::id, std::int64_t> first_before;
+  for (int round = 0; round < 5; ++round) {
+    absl::Mutex mutex;
+    std::map<std::thread::id, std::int64_t> first;
+    auto* both = new absl::Barrier(2);
+    absl::Notification done;
+    ASSERT_TRUE(pool.Post([&] {
+      pool.ForkJoin(100, [&](std::int64_t i) {
+        {
+          absl::MutexLock lock(&mutex);
+          if (!first.emplace(std::this_thread::get_id(), i).second) return;
+        }
+        // Nobody takes a second one before the other has a first one.
+        if (both->Block()) delete both;
+      });
+      done.Notify();
+    }));
+    done.WaitForNotification();
+    EXPECT_THAT(first, ::testing::UnorderedElementsAre(::testing::Pair(::testing::_, 0),
+                                                       ::testing::Pair(::testing::_, 50)));
+    if (round > 0) {
+      EXPECT_EQ(first, first_before);
+    }
+    first_before = first;
+  }
 }
 
 TEST(ForkJoinPoolTest, ATaskMayForkEvenOnOneThread) {
