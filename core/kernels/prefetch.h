@@ -39,21 +39,22 @@ inline PanelPart KeysOf(const BlockView& block, PanelRange panels) {
   return PartOf(block, panels, block.shape.key_offset(0, 0), block.shape.bytes());
 }
 
-// Fetches a part line by line, at each of a kernel's steps so many that about as many steps as were
-// foreseen fetch all.
+// Fetches a part line by line, as evenly as may be over as many of a kernel's steps as were
+// foreseen.
 class Prefetcher {
  public:
   Prefetcher(const PanelPart& part, std::int64_t step_count)
-      : part_(part), panels_left_(step_count > 0 && part.bytes > 0 ? part.panel_count : 0) {
+      : part_(part),
+        step_count_(step_count),
+        panels_left_(step_count > 0 && part.bytes > 0 ? part.panel_count : 0),
+        line_count_((part.bytes + kLineBytes - 1) / kLineBytes * panels_left_) {
     if (panels_left_ == 0) return;
-    const std::int64_t lines = (part.bytes + kLineBytes - 1) / kLineBytes * part.panel_count;
-    lines_a_step_ = (lines + step_count - 1) / step_count;
     at_ = part.first;
     panel_end_ = part.first + part.bytes;
   }
 
   void Step() {
-    for (std::int64_t i = 0; i < lines_a_step_ && panels_left_ > 0; ++i) {
+    for (due_ += line_count_; due_ > 0 && panels_left_ > 0; due_ -= step_count_) {
       __builtin_prefetch(at_, 0, 2);
       if (panel_end_ - at_ > kLineBytes) {
         at_ += kLineBytes;
@@ -68,8 +69,10 @@ class Prefetcher {
   static constexpr std::int64_t kLineBytes = 64;
 
   const PanelPart part_;
+  const std::int64_t step_count_;
   std::int64_t panels_left_;
-  std::int64_t lines_a_step_ = 0;
+  const std::int64_t line_count_;
+  std::int64_t due_ = 0;  // Lines times step_count_ that are behind.
   const std::byte* at_ = nullptr;
   const std::byte* panel_end_ = nullptr;
 };
