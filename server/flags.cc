@@ -166,8 +166,8 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
       ->check(CLI::Range(1, 1 << 20));
   app.add_option(
          "--share-wait-us", flags.share_wait_us,
-         "Microseconds that a pass may wait for those whom the last one answered to ask again: an "
-         "eighth of its time at most; nobody who asks alone waits")
+         "Microseconds that a pass may wait for those whom the last one answered to ask again, if "
+         "they do and it pays; nobody who asks alone waits")
       ->check(CLI::Range(0, 1'000'000));
   app.add_option("--shutdown-grace", flags.shutdown_grace_seconds,
                  "Seconds that running calls get after SIGTERM")

@@ -8,9 +8,9 @@
 namespace softlookup {
 namespace {
 
-// Moves a softmax state `shift` up to another reference, and returns what that multiplies its
-// weights by: `weighted` is about logit - max_logit. shift <= 0.
-double Rebase(double shift, PartialState& state) {
+// Multiplies the weights of a softmax state by exp(shift), as a reference that is -shift higher
+// does, and returns that: `weighted` is about logit - max_logit. shift <= 0.
+double ScaleWeights(double shift, PartialState& state) {
   if (shift == 0) return 1;
   const double factor = std::exp(shift);
   state.weighted = factor == 0 ? 0 : factor * (state.weighted + state.weight * shift);
@@ -30,12 +30,12 @@ void Merge(Mode mode, const PartialState& later, const double* later_sum, std::i
   }
   if (mode == Mode::kSoft) {
     const double max_logit = std::max(state.max_logit, later.max_logit);
-    PartialState rebased = later;
-    const double later_factor = Rebase(later.max_logit - max_logit, rebased);
-    const double factor = Rebase(state.max_logit - max_logit, state);
+    PartialState scaled = later;
+    const double later_factor = ScaleWeights(later.max_logit - max_logit, scaled);
+    const double factor = ScaleWeights(state.max_logit - max_logit, state);
     kernels::CombineSums(factor, later_sum, later_factor, value_dim, sum);
-    state.weight += rebased.weight;
-    state.weighted += rebased.weighted;
+    state.weight += scaled.weight;
+    state.weighted += scaled.weighted;
   } else if (mode == Mode::kLinear) {
     for (std::int64_t i = 0; i < value_dim; ++i) sum[i] += later_sum[i];
     state.weight += later.weight;

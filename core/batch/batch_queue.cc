@@ -10,9 +10,6 @@ namespace {
 // Idle stores whose service is remembered.
 constexpr int kRememberedMax = 64;
 
-// Of a batch's time, what waiting for the next one may take: one over this.
-constexpr int kWaitPart = 8;
-
 // What a caller that was turned away is told to wait, at least and at most.
 constexpr absl::Duration kRetryDelayMin = absl::Milliseconds(1);
 constexpr absl::Duration kRetryDelayMax = absl::Seconds(30);
@@ -84,8 +81,9 @@ double BatchQueue::waiting_cost() const {
 
 absl::Time BatchQueue::ReadyTime(const Line& line) const {
   if (line.is_running || line.scans.empty()) return absl::InfiniteFuture();
-  if (line.query_count >= options_.queries_max) return absl::InfinitePast();
-  return line.scans.size() < line.crowd ? line.return_until : absl::InfinitePast();
+  const bool has_room = line.query_count + line.scan_queries <= options_.queries_max;
+  const bool waits = has_room && static_cast<std::int64_t>(line.scans.size()) < line.awaited_count;
+  return waits ? line.return_until : absl::InfinitePast();
 }
 
 absl::Time BatchQueue::NextTime() const {
@@ -106,6 +104,7 @@ std::optional<Batch> BatchQueue::Take(absl::Time now) {
   Batch batch{.store = chosen->first};
   std::int64_t query_count = 0;
   line.running_cost = 0;
+  const double reading_cost = line.scans.front().scan.reading_cost;
   while (!line.scans.empty()) {
     auto& [scan, cost] = line.scans.front();
     if (query_count > 0 && query_count + scan.query_count > options_.queries_max) break;
@@ -118,20 +117,25 @@ std::optional<Batch> BatchQueue::Take(absl::Time now) {
   line.query_count -= query_count;
   line.is_running = true;
   line.begun = now;
-  line.running_count = batch.scans.size();
+  line.scan_queries = query_count / static_cast<std::int64_t>(batch.scans.size());
+  line.reading_part = line.running_cost > 0 ? reading_cost / line.running_cost : 0;
   // Sums of floating point leave a rest.
   line.waiting_cost = line.scans.empty() ? 0 : line.waiting_cost - line.running_cost;
   line.running = rate_.Begin(now);
   return batch;
 }
 
-void BatchQueue::Answers(std::uint64_t store, absl::Time now) {
+void BatchQueue::Answers(std::uint64_t store, std::int64_t scan_count, absl::Time now) {
   Line& line = lines_.find(store)->second;
-  const bool they_return = 2 * line.returned_count >= line.answered_count;
-  line.crowd = they_return ? line.running_count + line.scans.size() : 0;
-  line.answered_count = line.running_count;
+  std::int64_t expected = 0;
+  if (line.answered_count > 0) {
+    const std::int64_t returned = std::min(line.returned_count, line.answered_count);
+    expected = scan_count * returned / line.answered_count;
+  }
+  line.awaited_count = static_cast<std::int64_t>(line.scans.size()) + expected;
+  line.answered_count = scan_count;
   line.returned_count = 0;
-  line.return_until = now + std::min(options_.wait_max, (now - line.begun) / kWaitPart);
+  line.return_until = now + std::min(options_.wait_max, line.reading_part * (now - line.begun));
 }
 
 void BatchQueue::Done(std::uint64_t store, absl::Time now, double done_part) {
@@ -143,7 +147,8 @@ void BatchQueue::Done(std::uint64_t store, absl::Time now, double done_part) {
   for (auto it = lines_.begin(); it != lines_.end();) {
     const Line& line = it->second;
     const bool is_idle = line.scans.empty() && !line.is_running;
-    const bool is_forgotten = is_idle && (line.served <= served_ || ++remembered > kRememberedMax);
+    const bool is_behind = line.served <= served_ && line.return_until < now;
+    const bool is_forgotten = is_idle && (is_behind || ++remembered > kRememberedMax);
     it = is_forgotten ? lines_.erase(it) : std::next(it);
   }
 }

@@ -38,9 +38,10 @@ struct Batch {
 struct BatchOptions {
   // Batches end before they have more queries, unless the first scan has.
   std::int64_t queries_max = 256;
-  // How long scans wait, from the first answer of their store's last batch on, for those whom it
-  // answers, if they ask again within that time more often than not: at most so long, and an eighth
-  // of the batch's time. Who asks alone never waits.
+  // How long scans wait, from the first answer of their store's last batch on, for as many of those
+  // whom it answers as asked again within that time after the batch before: at most so long, and
+  // what reading the rows was of the batch's time, which a batch less saves. Who asks alone never
+  // waits.
   absl::Duration wait_max = absl::Milliseconds(5);
   // A scan is turned away if it would be answered later than this, counted from the end of what is
   // running, and later than `stretch_max` times what it takes alone. By the rate of work of late.
@@ -62,8 +63,9 @@ class BatchQueue {
   std::optional<absl::Duration> Refusal(const WaitingScan& scan) const;
   // The batch to run now, if there is one. Its store has no other until Done.
   std::optional<Batch> Take(absl::Time now);
-  // Answers to its scans go out from now on. Before Done.
-  void Answers(std::uint64_t store, absl::Time now);
+  // So many of its scans are answered from now on; the others have been, or are given up. Before
+  // Done.
+  void Answers(std::uint64_t store, std::int64_t scan_count, absl::Time now);
   // The batch was run; `done_part` of its cost, unless parts of it were given up, is 1.
   void Done(std::uint64_t store, absl::Time now, double done_part);
 
@@ -95,13 +97,15 @@ class BatchQueue {
     double running_cost = 0;
     WorkRate::Piece running;
     bool is_running = false;
-    absl::Time begun;                // Its last batch ...
-    std::size_t running_count = 0;   // ... of so many scans.
-    std::size_t answered_count = 0;  // Scans that were answered last, ...
-    std::size_t returned_count = 0;  // ... and that have come since, until `return_until`.
+    absl::Time begun;               // When the last batch began.
+    double reading_part = 0;        // Of its cost, what reading the rows was.
+    std::int64_t scan_queries = 0;  // Of one of its scans, about.
+    // Scans that were answered last, and that have come since, until `return_until`.
+    std::int64_t answered_count = 0;
+    std::int64_t returned_count = 0;
     absl::Time return_until = absl::InfinitePast();
-    std::size_t crowd = 0;  // Until then, the next batch waits for so many scans.
-    double served = 0;      // The cost of its batches; at least that of whom it found waiting.
+    std::int64_t awaited_count = 0;  // Until then, the next batch waits to have so many scans.
+    double served = 0;  // The cost of its batches; at least that of whom it found waiting.
   };
 
   absl::Time ReadyTime(const Line& line) const;

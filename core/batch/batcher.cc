@@ -28,10 +28,7 @@ std::optional<absl::Duration> Batcher::Post(WaitingScan& scan, Admission admissi
     const auto refusal = queue_.Add(scan, SteadyNow(), admission == Admission::kAlways);
     if (refusal) return refusal;
     ++change_count_;
-    // Who runs its store's batch comes back to it.
-    if (queue_.NextTime() == absl::InfiniteFuture() || runner_count_ == running_max_) {
-      return std::nullopt;
-    }
+    if (!NeedsRunner()) return std::nullopt;
     ++runner_count_;
   }
   executor_([this] { RunNext(); });
@@ -63,8 +60,16 @@ double Batcher::waiting_cost() const {
   return queue_.waiting_cost();
 }
 
+bool Batcher::NeedsRunner() const {
+  // Who runs a store's batch comes back to it.
+  const absl::Time next = queue_.NextTime();
+  if (next == absl::InfiniteFuture() || runner_count_ == running_max_) return false;
+  return !has_waiter_ || next <= SteadyNow();
+}
+
 void Batcher::RunNext() {
   std::optional<Batch> batch;
+  bool needs_other = false;
   {
     absl::MutexLock lock(&mutex_);
     batch = AwaitNext();
@@ -72,11 +77,14 @@ void Batcher::RunNext() {
       --runner_count_;
       return;
     }
+    needs_other = NeedsRunner();
+    if (needs_other) ++runner_count_;
   }
+  if (needs_other) executor_([this] { RunNext(); });
   const std::uint64_t store = batch->store;
-  const double done_part = run_(*std::move(batch), [&] {
+  const double done_part = run_(*std::move(batch), [&](std::int64_t scan_count) {
     absl::MutexLock lock(&mutex_);
-    queue_.Answers(store, SteadyNow());
+    queue_.Answers(store, scan_count, SteadyNow());
   });
   {
     absl::MutexLock lock(&mutex_);
@@ -96,11 +104,13 @@ std::optional<Batch> Batcher::AwaitNext() {
     const absl::Time now = SteadyNow();
     std::optional<Batch> batch = queue_.Take(now);
     const absl::Time next = queue_.NextTime();
-    if (batch || next == absl::InfiniteFuture()) return batch;
+    if (batch || next == absl::InfiniteFuture() || has_waiter_) return batch;
     const auto has_changed = [this, seen = change_count_]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       return change_count_ != seen;
     };
+    has_waiter_ = true;
     mutex_.AwaitWithTimeout(absl::Condition(&has_changed), next - now);
+    has_waiter_ = false;
   }
 }
 

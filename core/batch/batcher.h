@@ -18,9 +18,10 @@ class Batcher {
  public:
   // Runs a task on some thread, later.
   using Executor = std::function<void(absl::AnyInvocable<void()>)>;
-  // Calls `answers` before it answers the first scan. Returns what part of the batch's cost was
-  // done: 1, unless some of it was given up.
-  using RunBatch = std::function<double(Batch, absl::FunctionRef<void()> answers)>;
+  // Calls `answers` with how many scans it answers from then on, before it does. Returns what part
+  // of the batch's cost was done: 1, unless some of it was given up.
+  using Answers = absl::FunctionRef<void(std::int64_t scan_count)>;
+  using RunBatch = std::function<double(Batch, Answers answers)>;
   enum class Admission { kBounded, kAlways };
 
   // At most `running_max` batches are run at a time, each by one call of `run` on `executor`.
@@ -47,7 +48,10 @@ class Batcher {
  private:
   // Runs the next batch, once there is one.
   void RunNext();
+  // Waits for it unless another thread does. None if there is nothing to wait for here.
   std::optional<Batch> AwaitNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether another call of RunNext would have something to do.
+  bool NeedsRunner() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const int running_max_;
   const Executor executor_;
@@ -55,7 +59,8 @@ class Batcher {
 
   mutable absl::Mutex mutex_;
   BatchQueue queue_ ABSL_GUARDED_BY(mutex_);
-  int runner_count_ ABSL_GUARDED_BY(mutex_) = 0;  // Calls of RunNext that are posted or run.
+  int runner_count_ ABSL_GUARDED_BY(mutex_) = 0;     // Calls of RunNext that are posted or run.
+  bool has_waiter_ ABSL_GUARDED_BY(mutex_) = false;  // A thread is in AwaitNext.
   std::uint64_t change_count_ ABSL_GUARDED_BY(mutex_) = 0;  // Of the queue.
 };
 

@@ -164,7 +164,7 @@ class EngineOfStores final : public Engine {
                          .wait_max = options.pass_wait_max,
                          .answer_max = options.limits.lookup_wait_max},
             options.thread_count, [this](Task task) { pool_.Post(std::move(task)); },
-            [this](Batch batch, absl::FunctionRef<void()> answers) {
+            [this](Batch batch, Batcher::Answers answers) {
               return RunBatch(std::move(batch), answers);
             }),
         pool_(options.thread_count, kUnlimited),
@@ -238,12 +238,12 @@ class EngineOfStores final : public Engine {
   // Has it run with others in the same store. `admission` is into the queue for that.
   void Share(std::unique_ptr<PendingLookup> pending, std::uint64_t store_number,
              Batcher::Admission admission);
-  double RunBatch(Batch batch, absl::FunctionRef<void()> answers);
+  double RunBatch(Batch batch, Batcher::Answers answers);
   // Answers lookups in one store, which take part in a pass since `begin`, here and on threads of
   // the pool. Calls `answers` before what the pass found goes out. Returns what part of their cost
   // was done: 1, unless some were given up.
   double RunLookups(absl::Span<PendingLookup* const> lookups, SteadyTime begin,
-                    absl::FunctionRef<void()> answers);
+                    Batcher::Answers answers);
   // Counts where the time of a lookup went, and reports it.
   void Report(const PendingLookup& lookup);
   // Waits for the revision, then looks up.
@@ -547,7 +547,7 @@ void EngineOfStores::Lookup(LookupRequest request, std::shared_ptr<CancelToken> 
                                                  std::move(cancel), std::move(callback));
   if (pending->lookup->cost() <= kInlineCostMax) {
     PendingLookup* const alone = pending.get();
-    RunLookups({&alone, 1}, begin, [] {});
+    RunLookups({&alone, 1}, begin, [](std::int64_t) {});
     return;
   }
   pending->waits_since = begin;
@@ -589,7 +589,7 @@ absl::Status EngineOfStores::CheckRoom(absl::string_view store, std::int64_t que
   return retry_delay ? LookupWorkFull(*retry_delay) : absl::OkStatus();
 }
 
-double EngineOfStores::RunBatch(Batch batch, absl::FunctionRef<void()> answers) {
+double EngineOfStores::RunBatch(Batch batch, Batcher::Answers answers) {
   waiting_count_ -= static_cast<std::int64_t>(batch.scans.size());
   const SteadyTime begin = Now();
   std::vector<PendingLookup*> lookups;
@@ -601,7 +601,7 @@ double EngineOfStores::RunBatch(Batch batch, absl::FunctionRef<void()> answers) 
 }
 
 double EngineOfStores::RunLookups(absl::Span<PendingLookup* const> lookups, SteadyTime begin,
-                                  absl::FunctionRef<void()> answers) {
+                                  Batcher::Answers answers) {
   std::vector<absl::Status> statuses(lookups.size());
   pool_.ForkJoin(static_cast<std::int64_t>(lookups.size()), [&](std::int64_t i) {
     PendingLookup& pending = *lookups[static_cast<std::size_t>(i)];
@@ -635,13 +635,16 @@ double EngineOfStores::RunLookups(absl::Span<PendingLookup* const> lookups, Stea
   counters_.scanned_rows += scanned.rows;
   counters_.scanned_bytes += scanned.bytes;
   double cost = 0, done_cost = 0;
+  std::int64_t answered_count = 0;
   for (const PendingLookup* const pending : lookups) cost += pending->lookup->cost();
   for (std::size_t i = 0; i < begun.size(); ++i) {
     const absl::Status& status = tasks[i].answer.status();
     const bool is_cut = absl::IsCancelled(status) || absl::IsDeadlineExceeded(status);
-    if (!is_cut) done_cost += begun[i]->lookup->cost();
+    if (is_cut) continue;
+    done_cost += begun[i]->lookup->cost();
+    ++answered_count;
   }
-  answers();
+  answers(answered_count);
   pool_.ForkJoin(static_cast<std::int64_t>(begun.size()), [&](std::int64_t i) {
     PendingLookup& pending = *begun[static_cast<std::size_t>(i)];
     absl::StatusOr<AttentionAnswer>& answer = tasks[static_cast<std::size_t>(i)].answer;

@@ -89,14 +89,13 @@ constexpr float kLowestExponent = -87;
 constexpr int kStepVecs = 4;
 constexpr std::int64_t kStepRows = kStepVecs * static_cast<std::int64_t>(kLanes);
 
-template <int kVecs>
-using Vecs = FloatVec[kVecs];
+static_assert(kStepRows % kPanelRows == 0);
 
 // exp(x) for x in [kLowestExponent, 0], in place: x = n ln 2 + r with |r| <= ln 2 / 2, and exp(r)
 // by the polynomial of degree 6 whose largest relative error there is least, 1.9e-9. Off by 9e-8 of
 // the result in all.
 template <int kVecs>
-HWY_INLINE void Exp(Vecs<kVecs>& x) {
+HWY_INLINE void Exp(FloatVec (&x)[kVecs]) {
   const FloatTag d;
   const hn::RebindToSigned<FloatTag> di;
   // Adding 1.5 * 2^23 rounds to an integer, which the lowest bits then hold; with the exponent's

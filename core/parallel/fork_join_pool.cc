@@ -67,7 +67,7 @@ void ForkJoinPool::ForkJoin(std::int64_t count, absl::FunctionRef<void(std::int6
     if (count == 1) body(0);
     return;
   }
-  Loop loop(body, count, thread_count());
+  Loop loop(body, count, static_cast<int>(std::min<std::int64_t>(count, thread_count())));
   {
     absl::MutexLock lock(&mutex_);
     loops_.push_back(&loop);

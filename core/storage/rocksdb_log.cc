@@ -365,11 +365,21 @@ class RocksdbLog final : public CommitLog {
 
   // After a write that had no room, only what a new start would find can be relied on.
   void ReopenIfThereIsRoom() {
-    std::uint64_t free_bytes = 0;
-    if (!env_->GetFreeSpace(directory_, &free_bytes).ok() || free_bytes < kRoomToReopen) return;
+    if (FreeBytes() < kRoomToReopen) return;
     if (!mutex_.TryLock()) return;  // A copy of it is being made, or it is read.
     Reopen();
     mutex_.Unlock();
+  }
+
+  // 0 if nobody can tell. RocksDB's own count has what only root may use.
+  std::uint64_t FreeBytes() const {
+    if (env_ != rocksdb::Env::Default()) {
+      std::uint64_t bytes = 0;
+      return env_->GetFreeSpace(directory_, &bytes).ok() ? bytes : 0;
+    }
+    std::error_code error;
+    const std::filesystem::space_info space = std::filesystem::space(directory_, error);
+    return error ? 0 : space.available;
   }
 
   void Reopen() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {

@@ -243,7 +243,9 @@ IOStatus FaultyFileSystem::RenameFile(const std::string& from, const std::string
 
 IOStatus FaultyFileSystem::GetFreeSpace(const std::string&, const IOOptions&,
                                         std::uint64_t* free_bytes, IODebugContext*) {
-  *free_bytes = std::uint64_t{1} << 40;
+  absl::MutexLock lock(&mutex_);
+  const bool is_full = fault_ == Fault::kDiskFull && has_failed_;
+  *free_bytes = is_full && ++free_space_calls_ % 2 == 0 ? 0 : std::uint64_t{1} << 40;
   return IOStatus::OK();
 }
 

@@ -55,8 +55,8 @@ class FaultyFileSystem : public rocksdb::FileSystemWrapper {
                                const rocksdb::IOOptions& options,
                                rocksdb::IODebugContext* debug) override;
 
-  // Always room enough, however full the machine's disk is: what is tested is a disk that has no
-  // room for a call although it told of some, and has it again when it is healed.
+  // However full the machine's disk is: room enough, but none every second time while the disk is
+  // full. A disk may tell of room and have none for a call.
   rocksdb::IOStatus GetFreeSpace(const std::string& path, const rocksdb::IOOptions& options,
                                  std::uint64_t* free_bytes,
                                  rocksdb::IODebugContext* debug) override;
@@ -73,6 +73,7 @@ class FaultyFileSystem : public rocksdb::FileSystemWrapper {
   std::int64_t calls_left_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stays_ ABSL_GUARDED_BY(mutex_) = false;
   bool has_failed_ ABSL_GUARDED_BY(mutex_) = false;
+  std::uint64_t free_space_calls_ ABSL_GUARDED_BY(mutex_) = 0;
   std::string failed_file_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::uint64_t> synced_bytes_ ABSL_GUARDED_BY(mutex_);
 };

@@ -49,9 +49,9 @@ class BatchQueueTest : public ::testing::Test {
     return names;
   }
 
-  // The batch of a store was run, and is answered.
-  void Answer(std::uint64_t store) {
-    queue_.Answers(store, now_);
+  // The batch of a store was run, and so many of its scans are answered.
+  void Answer(std::uint64_t store, std::int64_t scan_count) {
+    queue_.Answers(store, scan_count, now_);
     queue_.Done(store, now_, /*done_part=*/1);
   }
 
@@ -92,69 +92,107 @@ TEST_F(BatchQueueTest, WhoAsksAloneNeverWaits) {
   Add(1, "a");
   EXPECT_THAT(Take(), ElementsAre("a"));
   now_ += absl::Seconds(1);
-  queue_.Answers(1, now_);
+  queue_.Answers(1, 1, now_);
   Add(1, "a again");
   queue_.Done(1, now_, /*done_part=*/1);
   EXPECT_LE(queue_.NextTime(), now_);
   EXPECT_THAT(Take(), ElementsAre("a again"));
 }
 
-TEST_F(BatchQueueTest, WaitsUntilAllWhoWereAnsweredHaveAskedAgain) {
-  Add(1, "a");
-  Add(1, "b");
-  EXPECT_THAT(Take(), ElementsAre("a", "b"));
-  now_ += absl::Seconds(1);
+// a and b ask again as soon as they are answered.
+class ReturningTest : public BatchQueueTest {
+ protected:
+  ReturningTest() {
+    reading_cost_ = 1;
+    Add(1, "a");
+    Add(1, "b");
+    EXPECT_THAT(Take(), ElementsAre("a", "b"));
+    now_ += kPass;
+    Answer(1, 2);
+    Add(1, "a");
+    EXPECT_THAT(Take(), ElementsAre("a")) << "nobody has been seen to return yet";
+    Add(1, "b");
+    now_ += kPass;
+    Answer(1, 1);
+    EXPECT_THAT(Take(), IsEmpty());
+    Add(1, "a");
+    EXPECT_THAT(Take(), ElementsAre("b", "a"));
+    now_ += kPass;
+  }
+
+  static constexpr absl::Duration kPass = absl::Seconds(1);
+};
+
+TEST_F(ReturningTest, WaitsUntilAllWhoWereAnsweredHaveAskedAgain) {
   Add(1, "other");
-  Answer(1);
+  Answer(1, 2);
   EXPECT_EQ(queue_.NextTime(), now_ + kWait);
-  Add(1, "a again");
+  Add(1, "a");
   EXPECT_THAT(Take(), IsEmpty());
-  Add(1, "b again");
-  EXPECT_THAT(Take(), ElementsAre("other", "a again", "b again"));
+  Add(1, "b");
+  EXPECT_THAT(Take(), ElementsAre("other", "a", "b"));
 }
 
-TEST_F(BatchQueueTest, WaitsForThoseWhoWereAnsweredButNotLong) {
-  Add(1, "a");
-  Add(1, "b");
-  EXPECT_THAT(Take(), ElementsAre("a", "b"));
-  now_ += absl::Seconds(1);
-  Answer(1);
+TEST_F(ReturningTest, DoesNotWaitLong) {
+  Answer(1, 2);
   EXPECT_EQ(queue_.NextTime(), absl::InfiniteFuture()) << "for nobody's sake";
   now_ += kWait / 2;
-  Add(1, "a again");
+  Add(1, "a");
   EXPECT_EQ(queue_.NextTime(), now_ + kWait / 2) << "from the answers on";
   EXPECT_THAT(Take(), IsEmpty());
   now_ += kWait / 2;
-  EXPECT_THAT(Take(), ElementsAre("a again"));
+  EXPECT_THAT(Take(), ElementsAre("a"));
 }
 
-TEST_F(BatchQueueTest, AShortBatchIsWorthAShortWait) {
+TEST_F(ReturningTest, WaitsNoLongerThanReadingTakes) {
+  Answer(1, 2);
   Add(1, "a");
   Add(1, "b");
   EXPECT_THAT(Take(), ElementsAre("a", "b"));
   now_ += kWait;
-  Answer(1);
-  Add(1, "a again");
-  EXPECT_EQ(queue_.NextTime(), now_ + kWait / 8);
+  Answer(1, 2);
+  Add(1, "a");
+  // 1 of a cost of 3 is reading.
+  EXPECT_NEAR(absl::ToDoubleMicroseconds(queue_.NextTime() - now_),
+              absl::ToDoubleMicroseconds(kWait) / 3, 0.01);
 }
 
-TEST_F(BatchQueueTest, DoesNotWaitAgainForThoseWhoDidNotAskAgain) {
+TEST_F(ReturningTest, WaitsForAsManyAsReturnedBefore) {
+  Answer(1, 2);
   Add(1, "a");
-  Add(1, "b");
-  EXPECT_THAT(Take(), ElementsAre("a", "b"));
-  now_ += absl::Seconds(1);
-  Answer(1);
   now_ += 2 * kWait;
-  for (const char* name : {"c", "d", "e"}) Add(1, name);
-  EXPECT_THAT(Take(), ElementsAre("c", "d", "e")) << "nobody was worth waiting for any longer";
-  now_ += absl::Seconds(1);
-  Answer(1);
-  Add(1, "c again");
-  EXPECT_THAT(Take(), ElementsAre("c again")) << "nor is anybody now";
-  // But two of three asked again in time, so next time they are.
-  Add(1, "d again");
-  now_ += absl::Seconds(1);
-  Answer(1);
+  EXPECT_THAT(Take(), ElementsAre("a")) << "b has gone";
+  Add(1, "c");
+  now_ += kPass;
+  Answer(1, 1);
+  EXPECT_THAT(Take(), ElementsAre("c")) << "half of one is nobody";
+}
+
+TEST_F(ReturningTest, WhoIsGivenUpIsNotAwaited) {
+  Add(1, "a");
+  Add(1, "b");  // Both again, before they were answered.
+  Answer(1, 0);
+  EXPECT_THAT(Take(), ElementsAre("a", "b"));
+}
+
+TEST_F(ReturningTest, DoesNotWaitForWhomItHasNoRoom) {
+  Answer(1, 2);
+  Add(1, "a", 3);
+  Add(1, "b", 3);
+  EXPECT_THAT(Take(), ElementsAre("a"));
+  now_ += kPass;
+  Answer(1, 1);
+  EXPECT_THAT(Take(), ElementsAre("b"));
+}
+
+TEST_F(ReturningTest, AStoreIsNotForgottenWhileItsScansMayReturn) {
+  Add(2, "dear", 1, 1000);
+  EXPECT_THAT(Take(), ElementsAre("dear"));
+  Add(2, "dear");
+  Answer(2, 1);
+  EXPECT_THAT(Take(), ElementsAre("dear")) << "the other store has been served less by now";
+  Answer(1, 2);
+  Add(1, "a");
   EXPECT_THAT(Take(), IsEmpty());
 }
 
@@ -165,16 +203,10 @@ TEST_F(BatchQueueTest, DoesNotWaitForAnotherStoresBatch) {
   EXPECT_THAT(Take(), ElementsAre("b"));
 }
 
-TEST_F(BatchQueueTest, AFullBatchDoesNotWait) {
-  Add(1, "a");
-  EXPECT_THAT(Take(), ElementsAre("a"));
-  now_ += absl::Seconds(1);
-  for (const char* name : {"b", "c", "d", "e"}) Add(1, name);
-  Answer(1);
-  EXPECT_THAT(Take(), ElementsAre("b", "c", "d", "e")) << "without the one that was answered";
-  for (const char* name : {"f", "g", "h", "i", "j"}) Add(1, name);
-  Answer(1);
-  EXPECT_THAT(Take(), ElementsAre("f", "g", "h", "i"));
+TEST_F(ReturningTest, AFullBatchDoesNotWait) {
+  for (const char* name : {"c", "d", "e", "f", "g"}) Add(1, name);
+  Answer(1, 2);
+  EXPECT_THAT(Take(), ElementsAre("c", "d", "e", "f"));
 }
 
 TEST_F(BatchQueueTest, ScansKeepTheirOrderAndOneLargerThanABatchGoesAlone) {

@@ -335,6 +335,34 @@ TEST_P(KernelTest, WeightsOfSumsAreThoseOfTheirLogits) {
   }
 }
 
+// A step of the kernel is some panels, and what is left over goes by itself.
+TEST_P(KernelTest, WeightsDoNotDependOnWhereARangeOfPanelsBegins) {
+  const std::vector<float> sums = NormalFloats(kScratchStride, 4, 60);
+  std::vector<float> all(kScratchStride), some(kScratchStride);
+  const float best = *std::max_element(sums.begin(), sums.end());
+  MakeSoftmaxWeightsOfSums(sums.data(), 1, best, {.begin = 0, .end = 16}, all.data());
+  EXPECT_GT(std::count(all.begin(), all.begin() + 256, 0.0f), 0) << "below exp(-87)";
+  for (const std::int64_t count : {1, 3, 4, 8, 9}) {
+    for (const std::int64_t begin : {0, 1, 5}) {
+      MakeSoftmaxWeightsOfSums(sums.data(), 1, best, {.begin = begin, .end = begin + count},
+                               some.data());
+      for (std::int64_t r = begin * kPanelRows; r < (begin + count) * kPanelRows; ++r) {
+        ASSERT_EQ(some[r], all[r]) << r;
+      }
+    }
+  }
+}
+
+TEST_P(KernelTest, EqualSumsHaveEqualWeights) {
+  const std::vector<float> sums(kScratchStride, -7.5f);
+  std::vector<float> weights(kScratchStride);
+  const SoftmaxSums of_sums =
+      MakeSoftmaxWeightsOfSums(sums.data(), 3, -7.5f, {.begin = 0, .end = 5}, weights.data());
+  for (std::int64_t r = 0; r < 80; ++r) ASSERT_EQ(weights[r], 1.0f);
+  EXPECT_EQ(of_sums.weight, 80);
+  EXPECT_EQ(of_sums.weighted, 0);
+}
+
 TEST_P(KernelTest, LinearWeightsAreTheLogits) {
   std::vector<double> logits(kScratchStride, -std::numeric_limits<double>::infinity());
   std::vector<float> weights(kScratchStride);
