@@ -274,7 +274,8 @@ ScanOrder SharedPass::OrderOf(const Unit& unit, std::int64_t block, std::int64_t
   if (end - lane == 1 && view.shape.storage == StorageType::kFloat32) return order;
   if (!first.task->sums_values()) return order;
   // A core has few fetches under way at a time, so they are spread over all that it computes: the
-  // scans of a block fetch the next one, a part each. One alone has time for what it needs first.
+  // scans of a block fetch the next one, a part each. One alone fetches its own block's values and
+  // the next one's keys. What is missed, as of lanes that are left out, is read a little later.
   const bool is_alone = lane == unit.begin && end == unit.end;
   const bool is_fetched = block > unit.strip.begin && !is_alone;
   if (is_first && !is_fetched) {

@@ -60,7 +60,7 @@ class Batcher {
   mutable absl::Mutex mutex_;
   BatchQueue queue_ ABSL_GUARDED_BY(mutex_);
   int runner_count_ ABSL_GUARDED_BY(mutex_) = 0;     // Calls of RunNext that are posted or run.
-  bool has_waiter_ ABSL_GUARDED_BY(mutex_) = false;  // A thread is in AwaitNext.
+  bool has_waiter_ ABSL_GUARDED_BY(mutex_) = false;  // A thread sleeps in AwaitNext.
   std::uint64_t change_count_ ABSL_GUARDED_BY(mutex_) = 0;  // Of the queue.
 };
 

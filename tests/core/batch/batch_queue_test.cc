@@ -89,14 +89,16 @@ TEST_F(BatchQueueTest, WhatComesWhileItsStoreIsScannedGoesTogether) {
 
 // It asks again as soon as it is answered, which is before its batch is done.
 TEST_F(BatchQueueTest, WhoAsksAloneNeverWaits) {
+  reading_cost_ = 1;
   Add(1, "a");
-  EXPECT_THAT(Take(), ElementsAre("a"));
-  now_ += absl::Seconds(1);
-  queue_.Answers(1, 1, now_);
-  Add(1, "a again");
-  queue_.Done(1, now_, /*done_part=*/1);
-  EXPECT_LE(queue_.NextTime(), now_);
-  EXPECT_THAT(Take(), ElementsAre("a again"));
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_LE(queue_.NextTime(), now_);
+    EXPECT_THAT(Take(), ElementsAre("a"));
+    now_ += absl::Seconds(1);
+    queue_.Answers(1, 1, now_);
+    Add(1, "a");
+    queue_.Done(1, now_, /*done_part=*/1);
+  }
 }
 
 // a and b ask again as soon as they are answered.
