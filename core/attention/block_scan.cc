@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/attention/scan_way.h"
+#include "core/kernels/int8_scores.h"
 #include "core/kernels/score_rows.h"
 #include "core/kernels/sum_values.h"
 #include "core/kernels/tile_scan.h"
@@ -63,6 +64,7 @@ struct Scratch {
   // Of the block in progress, once a query is scored in tiles.
   PackedRows packed;
   kernels::PackedQueries packed_queries;
+  kernels::DigitQueries digit_queries;
 };
 
 Scratch& ThreadScratch() {
@@ -135,6 +137,15 @@ void ScoreQueries(const ScanPlan& plan, const kernels::BlockView& block, PanelRa
     } else {
       kernels::ScoreRowsInTiles(*plan.tiles, packed, panels, scratch.packed_queries, doubles);
     }
+  } else if (way.sums == SumsBy::kInt8Dots) {
+    scratch.digit_queries.Pack(queries, query_count, plan.key_dims.count);
+    if (way.in_float32) {
+      kernels::ScoreInt8Rows(kernels::DotUnit::kVnni, block, panels, plan.key_dims.begin,
+                             scratch.digit_queries, floats, fetched);
+    } else {
+      kernels::ScoreInt8Rows(kernels::DotUnit::kVnni, block, panels, plan.key_dims.begin,
+                             scratch.digit_queries, doubles, fetched);
+    }
   } else if (way.in_float32) {
     kernels::ScoreRowsFloat32(term, block, panels, plan.key_dims, queries, query_count, floats,
                               fetched);
@@ -157,7 +168,8 @@ void ScoreTile(const ScanPlan& plan, const kernels::BlockView& block, PanelRange
     ScoreQueries(plan, block, panels, &components[q], ways[q], count, fetched,
                  scratch.float_scores.data() + q * kScratchStride,
                  scratch.scores.data() + q * kScratchStride, scratch);
-    if (ways[q].sums == SumsBy::kFloat32Runs) fetched = {};  // Once is enough.
+    const SumsBy sums = ways[q].sums;
+    if (sums == SumsBy::kFloat32Runs || sums == SumsBy::kInt8Dots) fetched = {};  // Once is enough.
     q += count;
   }
 }

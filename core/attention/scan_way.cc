@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/kernels/int8_scores.h"
 #include "core/kernels/tile_scan.h"
 
 namespace softlookup {
@@ -32,6 +33,18 @@ bool FitsTiles(const ScanPlan& plan, const kernels::BlockView& block, const Head
          kernels::KeysFitTiles(dim, query.magnitude, block.key_magnitude) &&
          LogitError(kernels::ScoreErrorInTiles(dim, query.magnitude, block.key_magnitude), plan) <=
              kLogitErrorMax;
+}
+
+double Int8Error(const ScanPlan& plan, const kernels::BlockView& block, const HeadQuery& query) {
+  return kernels::ScoreErrorInInt8(plan.key_dims.count, query.magnitude, block.key_magnitude,
+                                   query.norm * block.key_norms_max[plan.head]);
+}
+
+bool FitsInt8Dots(const ScanPlan& plan, const kernels::BlockView& block, const HeadQuery& query) {
+  return block.shape.storage == StorageType::kInt8 && kernels::VnniIsUsable() &&
+         TermOf(plan.options.score) == kernels::Term::kProduct &&
+         kernels::KeysFitInt8Dots(query.magnitude, block.key_magnitude) &&
+         LogitError(Int8Error(plan, block, query), plan) <= kLogitErrorMax;
 }
 
 bool FitsFloat32Runs(const ScanPlan& plan, const kernels::BlockView& block,
@@ -68,6 +81,7 @@ SumsBy SumsFor(const ScanPlan& plan, const kernels::BlockView& block, const Head
   if (options.score == Score::kCosine) return SumsBy::kFloat64;
   if (plan.key_dims.count <= kFloat64KeyDimMax) return SumsBy::kFloat64;
   if (FitsTiles(plan, block, query)) return SumsBy::kTiles;
+  if (FitsInt8Dots(plan, block, query)) return SumsBy::kInt8Dots;
   return FitsFloat32Runs(plan, block, query) ? SumsBy::kFloat32Runs : SumsBy::kFloat64;
 }
 
@@ -76,6 +90,12 @@ bool SumsFitFloat32(const ScanPlan& plan, const kernels::BlockView& block, const
                     SumsBy sums) {
   const std::int64_t dim = plan.key_dims.count;
   if (sums == SumsBy::kFloat32Runs) return dim <= kernels::kFloat32RunDims;
+  if (sums == SumsBy::kInt8Dots) {
+    const double norms = query.norm * block.key_norms_max[plan.head];
+    return dim <= kernels::kInt8FloatDimMax &&
+           LogitError(Int8Error(plan, block, query) + kernels::kInt8FloatError * norms, plan) <=
+               kLogitErrorMax;
+  }
   if (sums != SumsBy::kTiles || dim > kernels::kTileFloatDimMax) return false;
   const double largest = query.norm * block.key_norms_max[plan.head];
   const double error =

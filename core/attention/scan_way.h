@@ -8,7 +8,7 @@
 namespace softlookup {
 
 // What forms a query's sums over the components of a block's keys.
-enum class SumsBy { kTiles, kFloat32Runs, kFloat64 };
+enum class SumsBy { kTiles, kInt8Dots, kFloat32Runs, kFloat64 };
 
 // How a query is scored against a block, and its scores become weights.
 struct Way {

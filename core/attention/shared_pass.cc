@@ -281,7 +281,10 @@ ScanOrder SharedPass::OrderOf(const Unit& unit, std::int64_t block, std::int64_t
   if (is_first && !is_fetched) {
     order.while_scoring = ValuesOf(view, PanelsOf(block_rows_[static_cast<std::size_t>(block)]));
   }
-  if (block + 1 == unit.strip.end) return order;
+  if (block + 1 == static_cast<std::int64_t>(blocks_.size())) return order;
+  // Whoever scans all lanes of a strip mostly takes the next strip, too.
+  const bool is_of_all = end - lane == lane_count();
+  if (block + 1 == unit.strip.end && !is_of_all) return order;
   const PositionedBlock* next = BlockOf(block + 1, first);
   if (next == nullptr) return order;
   const PanelRange all = PanelsOf(block_rows_[static_cast<std::size_t>(block + 1)]);

@@ -9,6 +9,7 @@
 // clang-format off
 #include "hwy/foreach_target.h"  // Comes first.
 #include "core/kernels/decode-inl.h"
+#include "core/kernels/digits-inl.h"
 #include "core/kernels/vectors-inl.h"
 // clang-format on
 
@@ -32,25 +33,6 @@ inline constexpr float kMagnitudeMin = 0x1p-90f;
 HWY_BEFORE_NAMESPACE();
 namespace softlookup::kernels {
 namespace HWY_NAMESPACE {
-
-using IntTag = hn::RebindToSigned<FloatTag>;
-using IntVec = hn::Vec<IntTag>;
-
-// Of an integer that its digits hold.
-HWY_INLINE IntVec Nearest(FloatVec x) {
-#if HWY_TARGET <= HWY_AVX3
-  return IntVec{_mm512_cvtps_epi32(x.raw)};  // NearestInt also sees to those that overflow.
-#else
-  return hn::NearestInt(x);
-#endif
-}
-
-// The integer's digits, one a byte, the lowest first. A digit is a byte, less 128, of the number
-// that has 128 more in each.
-HWY_INLINE IntVec DigitsOf(FloatVec x) {
-  const IntVec offsets = hn::Set(IntTag(), static_cast<std::int32_t>(0x80808080));
-  return hn::Xor(hn::Add(Nearest(x), offsets), offsets);
-}
 
 // Sorts the digits of four vectors: lane i of the result's `digit` has numbers[0 to 3][i]'s.
 template <int kDigitCount>
@@ -181,19 +163,6 @@ HWY_INLINE void PackRowOfA(const float* const (&sixteens)[4], FloatVec factor, s
     }
     StoreDigits<kDigits>(numbers, tiles, row, lane);
   }
-}
-
-HWY_INLINE float MagnitudeOf(const float* HWY_RESTRICT components, std::int64_t count) {
-  const FloatTag d;
-  FloatVec magnitudes = hn::Zero(d);
-  const auto lanes = static_cast<std::int64_t>(kLanes);
-  std::int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) {
-    magnitudes = hn::Max(magnitudes, hn::Abs(hn::LoadU(d, components + i)));
-  }
-  float magnitude = hn::GetLane(hn::MaxOfLanes(d, magnitudes));
-  for (; i < count; ++i) magnitude = std::max(magnitude, std::abs(components[i]));
-  return magnitude;
 }
 
 void PackQueriesOneTarget(const float* const* queries, int query_count, std::int64_t dim_count,
@@ -351,6 +320,10 @@ double FixedPointBound(float magnitude) {
   const std::int32_t exponent =
       std::max(std::bit_cast<std::int32_t>(magnitude * kBoundMargin) >> 23, kExponentMin);
   return std::bit_cast<double>(static_cast<std::int64_t>(exponent - 126 + 1023) << 52);
+}
+
+bool IsModerate(float magnitude) {
+  return magnitude == 0 || (magnitude >= 0x1p-50f && magnitude <= 0x1p50f);
 }
 
 void PackKeys(const BlockView& block, PanelRange panels, DimRange dims, Tile* tiles, float* units) {

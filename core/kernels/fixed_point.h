@@ -32,6 +32,10 @@ constexpr std::int64_t RowChunkCount(PanelRange panels) {
 // nearest.
 double FixedPointBound(float magnitude);
 
+// True of magnitudes whose integers, units and products with each other are far from the ends of
+// float32's range: 0, or in [2^-50, 2^50].
+bool IsModerate(float magnitude);
+
 // The sums that score_rows and sum_values make of levels of digits are multiples of `unit` below:
 // a key's or query's is 2^-19 of its FixedPointBound, so that the product of both is what level 3,
 // digits i and 3 - i, counts in.

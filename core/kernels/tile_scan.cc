@@ -268,15 +268,6 @@ HWY_EXPORT(ScoreRowsFloatsOneTarget);
 HWY_EXPORT(ScoreRowsDoublesOneTarget);
 HWY_EXPORT(SumValuesOneTarget);
 
-namespace {
-
-// Keeps factors and sums far from the ends of float32's range.
-bool IsModerate(float magnitude) {
-  return magnitude == 0 || (magnitude >= 0x1p-50f && magnitude <= 0x1p50f);
-}
-
-}  // namespace
-
 bool KeysFitTiles(std::int64_t key_dim, float query_magnitude, float key_magnitude) {
   return key_dim <= kTileKeyDimMax && IsModerate(query_magnitude) && IsModerate(key_magnitude);
 }

@@ -13,50 +13,14 @@
 #include "core/kernels/score_rows.h"
 #include "core/kernels/sum_values.h"
 #include "hwy/targets.h"
+#include "tests/testing/kept_rows.h"
 #include "tests/testing/random.h"
 
 namespace softlookup::kernels {
 namespace {
 
+using softlookup::testing::KeptRows;
 using softlookup::testing::NormalFloats;
-
-// Rows in panels; memory ends right behind the last panel, so that asan sees every overrun.
-class PanelRows {
- public:
-  PanelRows(PanelShape shape, std::int64_t row_count, std::uint64_t seed, double deviation = 1)
-      : shape_(shape),
-        keys_(NormalFloats(row_count * shape.key_dim, seed, deviation)),
-        values_(NormalFloats(row_count * shape.value_dim, seed + 1, deviation)),
-        panels_((row_count + kPanelRows - 1) / kPanelRows * shape.bytes()) {
-    PanelRowReader reader(shape);
-    for (std::int64_t row = 0; row < row_count; ++row) {
-      std::byte* panel = panels_.data() + row / kPanelRows * shape.bytes();
-      PutRow(shape, key(row), value(row), row % kPanelRows, panel);
-      // From here on, what counts is what is kept.
-      const PanelRow kept = reader.Read(panel, row % kPanelRows);
-      float* key = keys_.data() + row * shape.key_dim;
-      for (std::int64_t i = 0; i < shape.key_dim; ++i) key[i] = kept.key[i * kept.key_stride];
-      std::copy_n(kept.value, shape.value_dim, values_.data() + row * shape.value_dim);
-    }
-    view_.shape = shape;
-    view_.full_panels = panels_.data();
-    view_.full_panel_count = row_count / kPanelRows;
-    view_.partial_panel = panels_.data() + view_.full_panel_count * shape.bytes();
-    view_.row_count = row_count;
-  }
-
-  const BlockView& view() const { return view_; }
-  PanelRange panels() const { return {.begin = 0, .end = view_.panel_count()}; }
-  const float* key(std::int64_t row) const { return keys_.data() + row * shape_.key_dim; }
-  const float* value(std::int64_t row) const { return values_.data() + row * shape_.value_dim; }
-
- private:
-  PanelShape shape_;
-  std::vector<float> keys_;
-  std::vector<float> values_;
-  std::vector<std::byte> panels_;
-  BlockView view_;
-};
 
 class KernelTest : public ::testing::TestWithParam<std::int64_t> {  // Param: a Highway target.
  protected:
@@ -82,7 +46,7 @@ TEST_P(KernelTest, ScoresMatchTheReferenceAroundEveryWidth) {
     for (const SumIn sum_in : {SumIn::kFloat32Runs, SumIn::kFloat64}) {
       for (const std::int64_t dim : {1, 2, 31, 100, 170}) {
         for (const std::int64_t row_count : {1, 15, 17, 63, 64, 65, 130}) {
-          const PanelRows rows({.key_dim = dim, .value_dim = 3, .storage = storage}, row_count, 7);
+          const KeptRows rows({.key_dim = dim, .value_dim = 3, .storage = storage}, row_count, 7);
           for (const int query_count : {1, 2, 3, 5, kTileQueries}) {
             const std::vector<float> queries = NormalFloats(query_count * dim, 11);
             std::vector<const float*> pointers;
@@ -107,7 +71,7 @@ TEST_P(KernelTest, ScoresMatchTheReferenceAroundEveryWidth) {
 
 TEST_P(KernelTest, ScoreBitsDoNotDependOnTheNumberOfQueries) {
   constexpr std::int64_t kDim = 67, kRows = 100;
-  const PanelRows rows({.key_dim = kDim, .value_dim = 1}, kRows, 3);
+  const KeptRows rows({.key_dim = kDim, .value_dim = 1}, kRows, 3);
   const std::vector<float> queries = NormalFloats(kTileQueries * kDim, 5);
   std::vector<const float*> pointers;
   for (int q = 0; q < kTileQueries; ++q) pointers.push_back(&queries[q * kDim]);
@@ -134,7 +98,7 @@ TEST_P(KernelTest, FloatScoresHaveTheBitsOfTheOthersAndOfAQueryAlone) {
   constexpr StorageType kTypes[] = {StorageType::kFloat32, StorageType::kBfloat16,
                                     StorageType::kInt8};
   for (const std::int64_t dim : {1, 4, 5, 19, 20, 21, 40, 99, 128, 159, 160}) {
-    const PanelRows rows({.key_dim = dim, .value_dim = 1, .storage = kTypes[dim % 3]}, 150, 3);
+    const KeptRows rows({.key_dim = dim, .value_dim = 1, .storage = kTypes[dim % 3]}, 150, 3);
     const std::vector<float> queries = NormalFloats(kTileQueries * dim, 5);
     std::vector<const float*> pointers;
     for (int q = 0; q < kTileQueries; ++q) pointers.push_back(&queries[q * dim]);
@@ -213,7 +177,7 @@ TEST_P(KernelTest, Float32ScoresKeepTheirBound) {
 }
 
 TEST_P(KernelTest, ScoresOneHeadOfTheKey) {
-  const PanelRows rows({.key_dim = 12, .value_dim = 1}, 20, 3);
+  const KeptRows rows({.key_dim = 12, .value_dim = 1}, 20, 3);
   const std::vector<float> query = NormalFloats(4, 5);
   const float* pointer = query.data();
   std::vector<double> sums(kScratchStride);
@@ -225,7 +189,7 @@ TEST_P(KernelTest, ScoresOneHeadOfTheKey) {
 }
 
 TEST_P(KernelTest, Float64SumsHoldWhatFloat32CannotReach) {
-  PanelRows rows({.key_dim = 40, .value_dim = 1}, 5, 3, 1e30);
+  KeptRows rows({.key_dim = 40, .value_dim = 1}, 5, 3, 1e30);
   const std::vector<float> query = NormalFloats(40, 5, 1e30);
   const float* pointer = query.data();
   std::vector<double> sums(kScratchStride);
@@ -240,7 +204,7 @@ TEST_P(KernelTest, Float64SumsHoldWhatFloat32CannotReach) {
 TEST_P(KernelTest, KeyNormsMatchTheReference) {
   for (const StorageType storage :
        {StorageType::kFloat32, StorageType::kBfloat16, StorageType::kInt8}) {
-    const PanelRows rows({.key_dim = 290, .value_dim = 1, .storage = storage}, 21, 3);
+    const KeptRows rows({.key_dim = 290, .value_dim = 1, .storage = storage}, 21, 3);
     std::vector<double> norms(kScratchStride);
     KeyNorms(rows.view(), rows.panels(), {.begin = 1, .count = 280}, norms.data());
     for (std::int64_t r = 0; r < 21; ++r) {
@@ -383,7 +347,7 @@ TEST_P(KernelTest, ValueSumsMatchTheReferenceAroundEveryWidth) {
         std::pair(63, StorageType::kFloat32), std::pair(130, StorageType::kFloat32),
         std::pair(130, StorageType::kBfloat16), std::pair(300, StorageType::kInt8)}) {
     for (const std::int64_t row_count : {1, 16, 17, 127, 128, 129, 300}) {
-      const PanelRows rows({.key_dim = 1, .value_dim = dim, .storage = storage}, row_count, 7);
+      const KeptRows rows({.key_dim = 1, .value_dim = dim, .storage = storage}, row_count, 7);
       for (const int query_count : {1, 2, 3, 5, kTileQueries}) {
         std::vector<float> weights(kTileQueries * kScratchStride);
         for (int q = 0; q < query_count; ++q) {
@@ -411,7 +375,7 @@ TEST_P(KernelTest, ValueSumsMatchTheReferenceAroundEveryWidth) {
 
 TEST_P(KernelTest, EqualWeightsOfEqualValuesDoNotDrift) {
   constexpr std::int64_t kRows = 1024;
-  PanelRows rows({.key_dim = 1, .value_dim = 1}, kRows, 1);
+  KeptRows rows({.key_dim = 1, .value_dim = 1}, kRows, 1);
   std::vector<float> panels(kRows * 2, 0.1f);
   BlockView view = rows.view();
   view.full_panels = reinterpret_cast<const std::byte*>(panels.data());

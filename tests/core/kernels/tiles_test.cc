@@ -14,91 +14,25 @@
 #include "core/kernels/sum_values.h"
 #include "core/kernels/tile_scan.h"
 #include "hwy/targets.h"
+#include "tests/testing/kept_rows.h"
 #include "tests/testing/random.h"
 
 namespace softlookup::kernels {
 namespace {
 
 using softlookup::testing::Draw;
+using softlookup::testing::KeptRows;
+using softlookup::testing::MagnitudeOf;
 using softlookup::testing::NormalFloats;
+using softlookup::testing::PointersTo;
+using softlookup::testing::Product;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// A block of rows as they are kept, with its magnitudes; memory ends right behind the last panel,
-// so that asan sees every overrun.
-class Block {
- public:
-  Block(PanelShape shape, std::int64_t row_count, std::vector<float> keys,
-        std::vector<float> values)
-      : keys_(std::move(keys)),
-        values_(std::move(values)),
-        panels_((row_count + kPanelRows - 1) / kPanelRows * shape.bytes()) {
-    view_.shape = shape;
-    view_.full_panels = panels_.data();
-    view_.full_panel_count = row_count / kPanelRows;
-    view_.partial_panel = panels_.data() + view_.full_panel_count * shape.bytes();
-    view_.row_count = row_count;
-    PanelRowReader reader(shape);
-    for (std::int64_t row = 0; row < row_count; ++row) {
-      std::byte* panel = panels_.data() + row / kPanelRows * shape.bytes();
-      float* const key = keys_.data() + row * shape.key_dim;
-      float* const value = values_.data() + row * shape.value_dim;
-      PutRow(shape, key, value, row % kPanelRows, panel);
-      const PanelRow kept = reader.Read(panel, row % kPanelRows);
-      for (std::int64_t i = 0; i < shape.key_dim; ++i) {
-        key[i] = kept.key[i * kept.key_stride];
-        view_.key_magnitude = std::max(view_.key_magnitude, std::abs(key[i]));
-      }
-      for (std::int64_t i = 0; i < shape.value_dim; ++i) {
-        value[i] = kept.value[i];
-        view_.value_magnitude = std::max(view_.value_magnitude, std::abs(value[i]));
-      }
-    }
-  }
-
-  // Of normally distributed components.
-  Block(PanelShape shape, std::int64_t row_count, std::uint64_t seed)
-      : Block(shape, row_count, NormalFloats(row_count * shape.key_dim, seed),
-              NormalFloats(row_count * shape.value_dim, seed + 1)) {}
-
-  const BlockView& view() const { return view_; }
-  PanelRange panels() const { return {.begin = 0, .end = view_.panel_count()}; }
-  const float* key(std::int64_t row) const { return keys_.data() + row * view_.shape.key_dim; }
-  const float* value(std::int64_t row) const {
-    return values_.data() + row * view_.shape.value_dim;
-  }
-  DimRange key_dims() const { return {.begin = 0, .count = view_.shape.key_dim}; }
-  DimRange value_dims() const { return {.begin = 0, .count = view_.shape.value_dim}; }
-
-  PackedBlock Packed() const {
-    PackedBlock packed;
-    packed.Pack(view_, panels(), key_dims(), value_dims());
-    return packed;
-  }
-
- private:
-  std::vector<float> keys_;
-  std::vector<float> values_;
-  std::vector<std::byte> panels_;
-  BlockView view_;
-};
-
-std::vector<const float*> PointersTo(const std::vector<float>& queries, std::int64_t dim) {
-  std::vector<const float*> pointers;
-  for (std::size_t i = 0; i < queries.size(); i += dim) pointers.push_back(&queries[i]);
-  return pointers;
-}
-
-float MagnitudeOf(const float* components, std::int64_t count) {
-  float magnitude = 0;
-  for (std::int64_t i = 0; i < count; ++i) magnitude = std::max(magnitude, std::abs(components[i]));
-  return magnitude;
-}
-
-double Product(const float* query, const float* key, std::int64_t dim) {
-  double sum = 0;
-  for (std::int64_t i = 0; i < dim; ++i) sum += static_cast<double>(query[i]) * key[i];
-  return sum;
+PackedBlock Pack(const KeptRows& rows) {
+  PackedBlock packed;
+  packed.Pack(rows.view(), rows.panels(), rows.key_dims(), rows.value_dims());
+  return packed;
 }
 
 template <typename Sum>
@@ -134,10 +68,10 @@ std::vector<float> RandomWeights(std::int64_t row_count, int query_count, std::u
 
 // The largest error among all scores, over its bound.
 template <typename Sum>
-double WorstScore(const Block& block, const std::vector<float>& queries) {
+double WorstScore(const KeptRows& block, const std::vector<float>& queries) {
   const std::int64_t dim = block.view().shape.key_dim;
   const std::vector<const float*> pointers = PointersTo(queries, dim);
-  const std::vector<Sum> sums = Scores<Sum>(block.Packed(), block.panels(), pointers);
+  const std::vector<Sum> sums = Scores<Sum>(Pack(block), block.panels(), pointers);
   double worst = 0;
   for (std::size_t q = 0; q < pointers.size(); ++q) {
     const double bound =
@@ -155,10 +89,10 @@ double WorstScore(const Block& block, const std::vector<float>& queries) {
 }
 
 // The same of sums of values.
-double WorstSum(const Block& block, const std::vector<float>& weights, int query_count) {
+double WorstSum(const KeptRows& block, const std::vector<float>& weights, int query_count) {
   const std::int64_t dim = block.view().shape.value_dim;
   const std::int64_t row_count = block.view().row_count;
-  const std::vector<double> sums = Sums(block.Packed(), block.panels(), weights, query_count);
+  const std::vector<double> sums = Sums(Pack(block), block.panels(), weights, query_count);
   double worst = 0;
   for (int q = 0; q < query_count; ++q) {
     const float* of_query = weights.data() + q * kScratchStride;
@@ -281,7 +215,8 @@ TEST_P(TileScanTest, ScoresKeepTheirBoundAroundEveryWidth) {
   int i = 0;
   for (const std::int64_t dim : {1, 2, 15, 16, 17, 63, 64, 65, 100, 128, 130, 256, 300}) {
     for (const std::int64_t row_count : {1, 15, 17, 64, 130}) {
-      const Block block({.key_dim = dim, .value_dim = 3, .storage = kTypes[i % 3]}, row_count, 7);
+      const KeptRows block({.key_dim = dim, .value_dim = 3, .storage = kTypes[i % 3]}, row_count,
+                           7);
       const std::vector<float> queries = NormalFloats(dim * (i % kTileQueries + 1), 11);
       ASSERT_LE(WorstScore<double>(block, queries), 1) << dim << ", " << row_count;
       if (dim <= kTileFloatDimMax) {
@@ -302,7 +237,7 @@ TEST_P(TileScanTest, ScoresOfEqualTermsKeepTheirBoundAndComeNearIt) {
       for (const float sign : {1.0f, -1.0f}) {
         std::vector<float> key(kDim, component), query(kDim, component * sign);
         key[0] = query[0] = size;
-        const Block block({.key_dim = kDim, .value_dim = 1}, 1, key, {1});
+        const KeptRows block({.key_dim = kDim, .value_dim = 1}, 1, key, {1});
         worst = std::max(worst, WorstScore<double>(block, query));
         ASSERT_LE(worst, 1) << size << ", " << component;
         ASSERT_LE(WorstScore<float>(block, query), 1) << size << ", " << component;
@@ -322,8 +257,8 @@ TEST_P(TileScanTest, ScoresOfComponentsOfEverySizeKeepTheirBound) {
     }
     return components;
   };
-  const Block block({.key_dim = kDim, .value_dim = 1}, kRows, floats(kRows * kDim),
-                    std::vector<float>(kRows, 1));
+  const KeptRows block({.key_dim = kDim, .value_dim = 1}, kRows, floats(kRows * kDim),
+                       std::vector<float>(kRows, 1));
   const std::vector<float> queries = floats(kTileQueries * kDim);
   EXPECT_LE(WorstScore<double>(block, queries), 1);
   EXPECT_LE(WorstScore<float>(block, queries), 1);
@@ -336,13 +271,13 @@ TEST_P(TileScanTest, TinyRowsAndZerosScoreFinitely) {
                               1e-40f, 1e-38f, 1e-30f};
   std::vector<float> keys;
   for (const float size : kSizes) keys.insert(keys.end(), kDim, size);
-  const Block block({.key_dim = kDim, .value_dim = 1}, std::size(kSizes), keys,
-                    std::vector<float>(std::size(kSizes), 0));
+  const KeptRows block({.key_dim = kDim, .value_dim = 1}, std::size(kSizes), keys,
+                       std::vector<float>(std::size(kSizes), 0));
   std::vector<float> queries(2 * kDim, 0);
   std::fill_n(queries.begin(), kDim, 0.75f);
   EXPECT_LE(WorstScore<double>(block, queries), 1);
   EXPECT_LE(WorstScore<float>(block, queries), 1);
-  const auto sums = Scores<float>(block.Packed(), block.panels(), PointersTo(queries, kDim));
+  const auto sums = Scores<float>(Pack(block), block.panels(), PointersTo(queries, kDim));
   EXPECT_EQ(sums[0], 15);
   EXPECT_EQ(sums[1], 0);
   EXPECT_EQ(sums[kPanelRows - 1], 0);  // No row.
@@ -350,11 +285,11 @@ TEST_P(TileScanTest, TinyRowsAndZerosScoreFinitely) {
   // Scales follow small rows down to 2^-90; from there on, a step is 2^-121.
   EXPECT_NEAR(sums[5] / (15 * 1e-30), 1, 1e-3);
   // All values are zero.
-  EXPECT_EQ(Sums(block.Packed(), block.panels(), std::vector<float>(kScratchStride, 1), 1)[0], 0);
+  EXPECT_EQ(Sums(Pack(block), block.panels(), std::vector<float>(kScratchStride, 1), 1)[0], 0);
 }
 
 TEST_P(TileScanTest, ReadsOneHeadOfSomePanels) {
-  const Block block({.key_dim = 30, .value_dim = 40}, 200, 3);
+  const KeptRows block({.key_dim = 30, .value_dim = 40}, 200, 3);
   const std::vector<float> query = NormalFloats(9, 5);
   const PanelRange packed_panels{.begin = 5, .end = 13}, panels{.begin = 10, .end = 12};
   PackedBlock packed;
@@ -379,8 +314,8 @@ TEST_P(TileScanTest, BitsDoNotDependOnNeighboursOrPanels) {
   constexpr std::int64_t kDim = 100, kRows = 150, kValueDim = 37;
   for (const StorageType storage :
        {StorageType::kFloat32, StorageType::kBfloat16, StorageType::kInt8}) {
-    const Block block({.key_dim = kDim, .value_dim = kValueDim, .storage = storage}, kRows, 3);
-    const PackedBlock packed = block.Packed();
+    const KeptRows block({.key_dim = kDim, .value_dim = kValueDim, .storage = storage}, kRows, 3);
+    const PackedBlock packed = Pack(block);
     const std::vector<float> queries = NormalFloats(kTileQueries * kDim, 5);
     const std::vector<const float*> pointers = PointersTo(queries, kDim);
     const auto together = Scores<double>(packed, block.panels(), pointers);
@@ -412,17 +347,17 @@ TEST_P(TileScanTest, BitsDoNotDependOnNeighboursOrPanels) {
 TEST_P(TileScanTest, BitsAreThoseOfEveryInstructionSet) {
   for (const StorageType storage :
        {StorageType::kFloat32, StorageType::kBfloat16, StorageType::kInt8}) {
-    const Block block({.key_dim = 77, .value_dim = 19, .storage = storage}, 90, 3);
+    const KeptRows block({.key_dim = 77, .value_dim = 19, .storage = storage}, 90, 3);
     const std::vector<float> queries = NormalFloats(5 * 77, 5);
     const std::vector<const float*> pointers = PointersTo(queries, 77);
     const std::vector<float> weights = RandomWeights(90, 5, 9);
-    const auto scores = Scores<double>(block.Packed(), block.panels(), pointers);
-    const auto floats = Scores<float>(block.Packed(), block.panels(), pointers);
-    const auto sums = Sums(block.Packed(), block.panels(), weights, 5);
+    const auto scores = Scores<double>(Pack(block), block.panels(), pointers);
+    const auto floats = Scores<float>(Pack(block), block.panels(), pointers);
+    const auto sums = Sums(Pack(block), block.panels(), weights, 5);
     hwy::SetSupportedTargetsForTest(0);  // The best there is.
-    EXPECT_EQ(Scores<double>(block.Packed(), block.panels(), pointers), scores);
-    EXPECT_EQ(Scores<float>(block.Packed(), block.panels(), pointers), floats);
-    const auto best = Sums(block.Packed(), block.panels(), weights, 5);
+    EXPECT_EQ(Scores<double>(Pack(block), block.panels(), pointers), scores);
+    EXPECT_EQ(Scores<float>(Pack(block), block.panels(), pointers), floats);
+    const auto best = Sums(Pack(block), block.panels(), weights, 5);
     for (int q = 0; q < 5; ++q) {
       for (int i = 0; i < 19; ++i) EXPECT_EQ(best[q * 32 + i], sums[q * 32 + i]);
     }
@@ -436,7 +371,8 @@ TEST_P(TileScanTest, SumsKeepTheirBoundAroundEveryWidth) {
   int i = 0;
   for (const std::int64_t dim : {1, 3, 15, 16, 17, 48, 63, 130, 300}) {
     for (const std::int64_t row_count : {1, 16, 17, 63, 64, 65, 300, 1024}) {
-      const Block block({.key_dim = 1, .value_dim = dim, .storage = kTypes[i % 3]}, row_count, 7);
+      const KeptRows block({.key_dim = 1, .value_dim = dim, .storage = kTypes[i % 3]}, row_count,
+                           7);
       const int query_count = i % kTileQueries + 1;
       ASSERT_LE(WorstSum(block, RandomWeights(row_count, query_count, 13), query_count), 1)
           << dim << ", " << row_count;
@@ -457,8 +393,8 @@ TEST_P(TileScanTest, SumsOfEqualSmallWeightsKeepTheirBoundAndComeNearIt) {
           std::vector<float> values(row_count,
                                     static_cast<float>(std::min(value, 1.0)) * -magnitude);
           values[0] = magnitude;
-          const Block block({.key_dim = 1, .value_dim = 1}, row_count,
-                            std::vector<float>(row_count, 1), values);
+          const KeptRows block({.key_dim = 1, .value_dim = 1}, row_count,
+                               std::vector<float>(row_count, 1), values);
           std::vector<float> weights(kScratchStride, static_cast<float>(weight));
           weights[0] = 1;
           worst = std::max(worst, WorstSum(block, weights, 1));
@@ -477,23 +413,24 @@ TEST_P(TileScanTest, ARowOfNoOrLittleWeightTakesNothingFromTheOthers) {
   for (const float size : {1e3f, 1e6f, 1e9f, 1e15f}) {
     std::vector<float> values(kRows, 1.05f);
     values[3] = size;
-    const Block block({.key_dim = 1, .value_dim = 1}, kRows, std::vector<float>(kRows, 1), values);
+    const KeptRows block({.key_dim = 1, .value_dim = 1}, kRows, std::vector<float>(kRows, 1),
+                         values);
     std::vector<float> weights(kScratchStride, 1);
     weights[3] = 0;
     const double others = 1023 * static_cast<double>(1.05f);
-    EXPECT_NEAR(Sums(block.Packed(), block.panels(), weights, 1)[0], others, 1e-6 * others);
+    EXPECT_NEAR(Sums(Pack(block), block.panels(), weights, 1)[0], others, 1e-6 * others);
     weights[3] = 1 / size;
-    EXPECT_NEAR(Sums(block.Packed(), block.panels(), weights, 1)[0], others + 1, 1e-6 * others);
+    EXPECT_NEAR(Sums(Pack(block), block.panels(), weights, 1)[0], others + 1, 1e-6 * others);
   }
 }
 
 TEST_P(TileScanTest, SumsAreAddedToWhatIsThere) {
-  const Block block({.key_dim = 1, .value_dim = 2}, 3, {1, 1, 1}, {1, -1, 0.5f, 0.25f, 1, 1});
+  const KeptRows block({.key_dim = 1, .value_dim = 2}, 3, {1, 1, 1}, {1, -1, 0.5f, 0.25f, 1, 1});
   const std::vector<float> weights = {1, 0.5f, 0};
   std::vector<float> of_rows(kScratchStride);
   std::copy(weights.begin(), weights.end(), of_rows.begin());
   std::vector<double> sums(PaddedValueDim(2), 100);
-  SumValuesInTiles(TileUnit::kPortable, block.Packed(), block.panels(), of_rows.data(), 1,
+  SumValuesInTiles(TileUnit::kPortable, Pack(block), block.panels(), of_rows.data(), 1,
                    sums.data());
   EXPECT_NEAR(sums[0], 101.25, 1e-6);
   EXPECT_NEAR(sums[1], 99.125, 1e-6);
@@ -511,23 +448,23 @@ TEST_P(TileScanTest, RowsOfWeightZeroChangeNoBit) {
   }
   const PanelShape shape{.key_dim = 1, .value_dim = kDim};
   const std::vector<float> keys(kRows, 1);
-  const Block block(shape, kRows, keys, values), other(shape, kRows, keys, others);
-  const auto sums = Sums(block.Packed(), block.panels(), weights, 1);
-  const auto other_sums = Sums(other.Packed(), other.panels(), weights, 1);
+  const KeptRows block(shape, kRows, keys, values), other(shape, kRows, keys, others);
+  const auto sums = Sums(Pack(block), block.panels(), weights, 1);
+  const auto other_sums = Sums(Pack(other), other.panels(), weights, 1);
   for (std::int64_t i = 0; i < kDim; ++i) ASSERT_EQ(sums[i], other_sums[i]);
 }
 
 TEST_P(TileScanTest, OneScratchTakesBlocksOfManyShapes) {
   PackedBlock packed;
   for (const std::int64_t dim : {90, 5, 200, 64}) {
-    const Block block({.key_dim = dim, .value_dim = dim}, 300 - dim, 3);
+    const KeptRows block({.key_dim = dim, .value_dim = dim}, 300 - dim, 3);
     packed.Pack(block.view(), block.panels(), block.key_dims(), block.value_dims());
     const std::vector<float> query = NormalFloats(dim, 5);
     EXPECT_EQ(Scores<double>(packed, block.panels(), {query.data()}),
-              Scores<double>(block.Packed(), block.panels(), {query.data()}));
+              Scores<double>(Pack(block), block.panels(), {query.data()}));
     const std::vector<float> weights = RandomWeights(300 - dim, 1, 3);
     const auto sums = Sums(packed, block.panels(), weights, 1);
-    const auto expected = Sums(block.Packed(), block.panels(), weights, 1);
+    const auto expected = Sums(Pack(block), block.panels(), weights, 1);
     for (std::int64_t i = 0; i < dim; ++i) EXPECT_EQ(sums[i], expected[i]);
   }
 }

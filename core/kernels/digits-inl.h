@@ -1,0 +1,52 @@
+// Integers that floats are rounded to, and their base-256 digits. Included once a target, after
+// core/kernels/vectors-inl.h.
+#if defined(SOFTLOOKUP_CORE_KERNELS_DIGITS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef SOFTLOOKUP_CORE_KERNELS_DIGITS_INL_H_
+#undef SOFTLOOKUP_CORE_KERNELS_DIGITS_INL_H_
+#else
+#define SOFTLOOKUP_CORE_KERNELS_DIGITS_INL_H_
+#endif
+
+#include "core/kernels/vectors-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace softlookup::kernels {
+namespace HWY_NAMESPACE {
+
+using IntTag = hn::RebindToSigned<FloatTag>;
+using IntVec = hn::Vec<IntTag>;
+
+// Of an integer that its digits hold.
+HWY_INLINE IntVec Nearest(FloatVec x) {
+#if HWY_TARGET <= HWY_AVX3
+  return IntVec{_mm512_cvtps_epi32(x.raw)};  // NearestInt also sees to those that overflow.
+#else
+  return hn::NearestInt(x);
+#endif
+}
+
+// The integer's digits, one a byte, the lowest first. A digit is a byte, less 128, of the number
+// that has 128 more in each.
+HWY_INLINE IntVec DigitsOf(FloatVec x) {
+  const IntVec offsets = hn::Set(IntTag(), static_cast<std::int32_t>(0x80808080));
+  return hn::Xor(hn::Add(Nearest(x), offsets), offsets);
+}
+
+HWY_INLINE float MagnitudeOf(const float* HWY_RESTRICT components, std::int64_t count) {
+  const FloatTag d;
+  FloatVec magnitudes = hn::Zero(d);
+  const auto lanes = static_cast<std::int64_t>(kLanes);
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    magnitudes = hn::Max(magnitudes, hn::Abs(hn::LoadU(d, components + i)));
+  }
+  float magnitude = hn::GetLane(hn::MaxOfLanes(d, magnitudes));
+  for (; i < count; ++i) magnitude = std::max(magnitude, std::abs(components[i]));
+  return magnitude;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace softlookup::kernels
+HWY_AFTER_NAMESPACE();
+
+#endif  // SOFTLOOKUP_CORE_KERNELS_DIGITS_INL_H_

@@ -1,0 +1,321 @@
+#include "core/kernels/int8_scores.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "core/base/limits.h"
+#include "core/kernels/fixed_point.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "core/kernels/int8_scores.cc"
+// clang-format off
+#include "hwy/foreach_target.h"  // Comes first.
+#include "core/kernels/decode-inl.h"
+#include "core/kernels/digits-inl.h"
+#include "core/kernels/vectors-inl.h"
+// clang-format on
+
+#ifndef SOFTLOOKUP_CORE_KERNELS_INT8_SCORES_CC_  // What all targets share.
+#define SOFTLOOKUP_CORE_KERNELS_INT8_SCORES_CC_
+namespace softlookup::kernels {
+
+// Components whose products a 32-bit lane adds up at once.
+inline constexpr std::int64_t kGroup = 4;
+inline constexpr int kQueryDigits = 4;
+
+// In bytes: a query's digits of a group, and a panel's keys.
+inline constexpr std::int64_t kQueryGroupBytes = kQueryDigits * kGroup;
+inline constexpr std::int64_t kKeyGroupBytes = kGroup * kPanelRows;
+
+// A product of a digit and a number is at most 128 * 127; an unsigned number is up to 255.
+static_assert(kInt8FloatDimMax * 128 * 127 < std::int64_t{1} << 24, "float32 holds the sums");
+static_assert(kDimMax * 128 * 255 < std::int64_t{1} << 31, "32 bits hold them");
+
+}  // namespace softlookup::kernels
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace softlookup::kernels {
+namespace HWY_NAMESPACE {
+
+// Digits and their sums as DigitQueries has them; writes whole vectors. Returns the unit.
+float PackQueryOneTarget(const float* components, std::int64_t dim_count, std::int8_t* digits,
+                         std::int32_t* digit_sums) {
+  const double bound = FixedPointBound(MagnitudeOf(components, dim_count));
+  const auto factor = static_cast<float>(0x1p31 / bound);
+  const FloatTag d;
+  const hn::Repartition<std::int8_t, IntTag> d8;
+  alignas(16) static constexpr std::int8_t kByDigit[16] = {0, 4, 8,  12, 1, 5, 9,  13,
+                                                           2, 6, 10, 14, 3, 7, 11, 15};
+  const auto by_digit = hn::LoadDup128(d8, kByDigit);
+  const auto lanes = static_cast<std::int64_t>(kLanes);
+  for (std::int64_t dim = 0; dim < dim_count; dim += lanes) {
+    alignas(64) float filled[kLanes] = {};
+    const bool is_whole = dim + lanes <= dim_count;
+    if (!is_whole) std::copy(components + dim, components + dim_count, filled);
+    const FloatVec numbers = hn::LoadU(d, is_whole ? components + dim : filled);
+    const IntVec of_component = DigitsOf(hn::Mul(numbers, hn::Set(d, factor)));
+    const auto of_digit = hn::TableLookupBytes(hn::BitCast(d8, of_component), by_digit);
+    hn::StoreU(of_digit, d8, digits + kQueryDigits * dim);
+  }
+  std::int32_t sums[kQueryGroupBytes] = {};  // Of each place in a group.
+  const std::int64_t bytes = (dim_count + kGroup - 1) / kGroup * kQueryGroupBytes;
+  for (std::int64_t i = 0; i < bytes; i += kQueryGroupBytes) {
+    for (std::int64_t j = 0; j < kQueryGroupBytes; ++j) sums[j] += digits[i + j];
+  }
+  for (int i = 0; i < kQueryDigits; ++i) {
+    digit_sums[i] = std::accumulate(sums + i * kGroup, sums + (i + 1) * kGroup, 0);
+  }
+  return static_cast<float>(bound * 0x1p-31);
+}
+
+// The sums of some rows: of the products with each digit, dots[i] of digit i.
+HWY_INLINE void WriteSums(const IntVec (&dots)[kQueryDigits], float query_unit,
+                          const float* HWY_RESTRICT key_scales, float* HWY_RESTRICT sums) {
+  const FloatTag d;
+  const FloatVec step = hn::Set(d, 256.0f);
+  const auto dot = [&](int i) HWY_ATTR { return hn::ConvertTo(d, dots[i]); };
+  const FloatVec low = hn::MulAdd(dot(1), step, dot(0));
+  const FloatVec high = hn::MulAdd(dot(3), step, dot(2));
+  const FloatVec sum = hn::MulAdd(high, hn::Set(d, 65536.0f), low);
+  const FloatVec of_query = hn::Mul(sum, hn::Set(d, query_unit));
+  hn::StoreU(hn::Mul(of_query, hn::LoadU(d, key_scales)), d, sums);
+}
+
+// The same: exact but for the last product, as float64 has 53 bits.
+HWY_INLINE void WriteSums(const IntVec (&dots)[kQueryDigits], float query_unit,
+                          const float* HWY_RESTRICT key_scales, double* HWY_RESTRICT sums) {
+  const DoubleTag d;
+  const hn::Half<IntTag> di;
+  const DoubleVec step = hn::Set(d, 256.0);
+  for (std::size_t half = 0; half < 2; ++half) {
+    const auto dot = [&](int i) HWY_ATTR {
+      return hn::PromoteTo(d, half == 0 ? hn::LowerHalf(di, dots[i]) : hn::UpperHalf(di, dots[i]));
+    };
+    DoubleVec sum = hn::MulAdd(dot(3), step, dot(2));
+    sum = hn::MulAdd(sum, step, dot(1));
+    sum = hn::MulAdd(sum, step, dot(0));
+    const auto scales = hn::LoadU(HalfFloatTag(), key_scales + half * kHalfLanes);
+    const DoubleVec unit =
+        hn::Mul(hn::Set(d, static_cast<double>(query_unit)), hn::PromoteTo(d, scales));
+    hn::StoreU(hn::Mul(sum, unit), d, sums + half * kHalfLanes);
+  }
+}
+
+#if HWY_TARGET <= HWY_AVX3
+
+// kQueries queries from `query` on against kPanels panels.
+template <int kQueries, int kPanels, typename Sum>
+void VnniTile(const BlockView& block, std::int64_t panel, std::int64_t first_dim,
+              const DigitQueries& queries, int query, Prefetcher& ahead, Sum* sums) {
+  const IntTag d;
+  // Brings the components of a row side by side: they lie a panel's rows apart.
+  alignas(64) static constexpr auto kByRow = [] {
+    std::array<std::uint8_t, kKeyGroupBytes> from{};
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      from[i] = static_cast<std::uint8_t>(i % kGroup * kPanelRows + i / kGroup);
+    }
+    return from;
+  }();
+  const __m512i by_row = _mm512_load_si512(kByRow.data());
+  // The instruction takes one unsigned operand: keys' numbers and 128 each, which is taken off the
+  // sums in advance.
+  const IntVec offset = hn::Set(d, static_cast<std::int32_t>(0x80808080));
+  IntVec dots[kQueries][kPanels][kQueryDigits];
+  const std::byte* keys[kPanels];
+  const std::int32_t* digits[kQueries];
+  HWY_UNROLL(4) for (int p = 0; p < kPanels; ++p) {
+    keys[p] = block.panel(panel + p) + block.shape.key_offset(0, first_dim);
+  }
+  HWY_UNROLL(4) for (int q = 0; q < kQueries; ++q) {
+    digits[q] = reinterpret_cast<const std::int32_t*>(queries.digits(query + q));
+    const std::int32_t* digit_sums = queries.digit_sums(query + q);
+    HWY_UNROLL(4) for (int p = 0; p < kPanels; ++p) {
+      HWY_UNROLL(4) for (int i = 0; i < kQueryDigits; ++i) {
+        dots[q][p][i] = hn::Set(d, -128 * digit_sums[i]);
+      }
+    }
+  }
+  const std::int64_t group_count = queries.group_count();
+  for (std::int64_t group = 0; group < group_count; ++group) {
+    ahead.Step();
+    IntVec key[kPanels];
+    HWY_UNROLL(4) for (int p = 0; p < kPanels; ++p) {
+      // Highway's AVX3 has neither instruction.
+      asm("vpermb %1, %2, %0"
+          : "=v"(key[p].raw)
+          : "m"(*reinterpret_cast<const __m512i_u*>(keys[p])), "v"(by_row));
+      key[p] = hn::Xor(key[p], offset);
+      keys[p] += kKeyGroupBytes;
+    }
+    HWY_UNROLL(4) for (int q = 0; q < kQueries; ++q) {
+      HWY_UNROLL(4) for (int i = 0; i < kQueryDigits; ++i) {
+        const IntVec digit = hn::Set(d, digits[q][i]);
+        HWY_UNROLL(4) for (int p = 0; p < kPanels; ++p) {
+          asm("vpdpbusd %2, %1, %0" : "+v"(dots[q][p][i].raw) : "v"(key[p].raw), "v"(digit.raw));
+        }
+      }
+      digits[q] += kQueryDigits;
+    }
+  }
+  HWY_UNROLL(4) for (int q = 0; q < kQueries; ++q) {
+    HWY_UNROLL(4) for (int p = 0; p < kPanels; ++p) {
+      WriteSums(dots[q][p], queries.unit(query + q),
+                KeyScalesOf(block.shape, block.panel(panel + p)),
+                sums + (query + q) * kScratchStride + (panel + p) * kPanelRows);
+    }
+  }
+}
+
+template <int kQueries, int kPanels, typename Sum>
+void VnniPanels(const BlockView& block, PanelRange panels, std::int64_t first_dim,
+                const DigitQueries& queries, int query, Prefetcher& ahead, Sum* sums) {
+  std::int64_t panel = panels.begin;
+  for (; panel + kPanels <= panels.end; panel += kPanels) {
+    VnniTile<kQueries, kPanels>(block, panel, first_dim, queries, query, ahead, sums);
+  }
+  for (; panel < panels.end; ++panel) {
+    VnniTile<kQueries, 1>(block, panel, first_dim, queries, query, ahead, sums);
+  }
+}
+
+template <typename Sum>
+void ScoreByVnni(const BlockView& block, PanelRange panels, std::int64_t first_dim,
+                 const DigitQueries& queries, const PanelPart& fetched, Sum* sums) {
+  // So few that all queries find them in the nearest cache.
+  constexpr std::int64_t kNearPanels = 4;
+  const int count = queries.count();
+  // A tile takes four pairs of a query and a panel.
+  const std::int64_t tiles = (panels.end - panels.begin + kNearPanels - 1) / kNearPanels * count;
+  Prefetcher ahead(fetched, tiles * queries.group_count());
+  for (std::int64_t panel = panels.begin; panel < panels.end; panel += kNearPanels) {
+    const PanelRange near{.begin = panel, .end = std::min(panel + kNearPanels, panels.end)};
+    int q = 0;
+    for (; q + 4 <= count; q += 4) {
+      VnniPanels<4, 1>(block, near, first_dim, queries, q, ahead, sums);
+    }
+    for (; q + 2 <= count; q += 2) {
+      VnniPanels<2, 2>(block, near, first_dim, queries, q, ahead, sums);
+    }
+    if (q < count) VnniPanels<1, 4>(block, near, first_dim, queries, q, ahead, sums);
+  }
+}
+
+#endif
+
+template <typename Sum>
+void ScoreInLoops(const BlockView& block, PanelRange panels, std::int64_t first_dim,
+                  const DigitQueries& queries, Sum* sums) {
+  const IntTag d;
+  for (int q = 0; q < queries.count(); ++q) {
+    for (std::int64_t panel = panels.begin; panel < panels.end; ++panel) {
+      const std::byte* keys = block.panel(panel) + block.shape.key_offset(0, first_dim);
+      const float* scales = KeyScalesOf(block.shape, block.panel(panel));
+      alignas(64) std::int32_t dots[kQueryDigits][kPanelRows] = {};
+      for (std::int64_t dim = 0; dim < queries.key_dim(); ++dim) {
+        const std::int8_t* group = queries.digits(q) + dim / kGroup * kQueryGroupBytes;
+        for (std::int64_t i = 0; i < kQueryDigits; ++i) {
+          const std::int32_t digit = group[i * kGroup + dim % kGroup];
+          for (std::int64_t row = 0; row < kPanelRows; ++row) {
+            dots[i][row] += digit * static_cast<std::int8_t>(keys[dim * kPanelRows + row]);
+          }
+        }
+      }
+      for (std::size_t row = 0; row < kPanelRows; row += kLanes) {
+        IntVec of_rows[kQueryDigits];
+        for (int i = 0; i < kQueryDigits; ++i) of_rows[i] = hn::Load(d, dots[i] + row);
+        WriteSums(of_rows, queries.unit(q), scales + row,
+                  sums + q * kScratchStride + panel * kPanelRows + row);
+      }
+    }
+  }
+}
+
+template <typename Sum>
+void ScoreAs(DotUnit unit, const BlockView& block, PanelRange panels, std::int64_t first_dim,
+             const DigitQueries& queries, const PanelPart& fetched, Sum* sums) {
+#if HWY_TARGET <= HWY_AVX3
+  if (unit == DotUnit::kVnni) {
+    return ScoreByVnni(block, panels, first_dim, queries, fetched, sums);
+  }
+#endif
+  ScoreInLoops(block, panels, first_dim, queries, sums);
+}
+
+void ScoreFloatsOneTarget(DotUnit unit, const BlockView& block, PanelRange panels,
+                          std::int64_t first_dim, const DigitQueries& queries,
+                          const PanelPart& fetched, float* sums) {
+  ScoreAs(unit, block, panels, first_dim, queries, fetched, sums);
+}
+
+void ScoreDoublesOneTarget(DotUnit unit, const BlockView& block, PanelRange panels,
+                           std::int64_t first_dim, const DigitQueries& queries,
+                           const PanelPart& fetched, double* sums) {
+  ScoreAs(unit, block, panels, first_dim, queries, fetched, sums);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace softlookup::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace softlookup::kernels {
+
+HWY_EXPORT(PackQueryOneTarget);
+HWY_EXPORT(ScoreFloatsOneTarget);
+HWY_EXPORT(ScoreDoublesOneTarget);
+
+bool VnniIsUsable() {
+#if HWY_ARCH_X86_64
+  return __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vbmi");
+#else
+  return false;
+#endif
+}
+
+bool KeysFitInt8Dots(float query_magnitude, float key_magnitude) {
+  return IsModerate(query_magnitude) && IsModerate(key_magnitude);
+}
+
+// A query's component is off by half a unit, 2^-32 of its bound, and a key's, which is kept as the
+// float32 nearest to its number times its scale, by 2^-24 of itself. What is rounded in float64 is
+// nothing beside these.
+//
+// In float32, dots are exact. Of the sum, high is off by 2^-24, so are the whole and its product
+// with the scale. As the integers' norms are 2^29.9 and 127 at least, low is off by less than 2^-28
+// of |query| |key|.
+double ScoreErrorInInt8(std::int64_t key_dim, float query_magnitude, float key_magnitude,
+                        double norms) {
+  return 0x1p-32 * static_cast<double>(key_dim) * FixedPointBound(query_magnitude) *
+             static_cast<double>(key_magnitude) +
+         0x1p-24 * norms;
+}
+
+void DigitQueries::Pack(const float* const* queries, int query_count, std::int64_t key_dim) {
+  count_ = query_count;
+  key_dim_ = key_dim;
+  stride_ = static_cast<std::size_t>((key_dim + 15) / 16 * 64);  // Of any vector's components.
+  if (digits_.size() < stride_ * static_cast<std::size_t>(query_count)) {
+    digits_.resize(stride_ * static_cast<std::size_t>(query_count));
+  }
+  for (int q = 0; q < query_count; ++q) {
+    units_[q] = HWY_DYNAMIC_DISPATCH(PackQueryOneTarget)(
+        queries[q], key_dim, digits_.data() + q * stride_, digit_sums_[q].data());
+  }
+}
+
+void ScoreInt8Rows(DotUnit unit, const BlockView& block, PanelRange panels, std::int64_t first_dim,
+                   const DigitQueries& queries, float* sums, const PanelPart& fetched) {
+  HWY_DYNAMIC_DISPATCH(ScoreFloatsOneTarget)
+  (unit, block, panels, first_dim, queries, fetched, sums);
+}
+
+void ScoreInt8Rows(DotUnit unit, const BlockView& block, PanelRange panels, std::int64_t first_dim,
+                   const DigitQueries& queries, double* sums, const PanelPart& fetched) {
+  HWY_DYNAMIC_DISPATCH(ScoreDoublesOneTarget)
+  (unit, block, panels, first_dim, queries, fetched, sums);
+}
+
+}  // namespace softlookup::kernels
+#endif  // HWY_ONCE
