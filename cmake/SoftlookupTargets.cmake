@@ -62,6 +62,7 @@ function(softlookup_test name)
   # A test's time is what it calls, not its own code: in release builds too, -O1 is enough for it.
   target_compile_options(${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1> -pthread)
   target_precompile_headers(${name} REUSE_FROM softlookup_test_headers)
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
+  # Listing them takes a busy machine a while, above all under a sanitizer.
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
     PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}" ENVIRONMENT "${ARG_ENVIRONMENT}")
 endfunction()
