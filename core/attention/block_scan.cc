@@ -64,6 +64,7 @@ struct Scratch {
   // Of the block in progress, once a query is scored in tiles.
   PackedRows packed;
   kernels::PackedQueries packed_queries;
+  // Of those that are scored in INT8.
   kernels::DigitQueries digit_queries;
 };
 
@@ -132,20 +133,17 @@ void ScoreQueries(const ScanPlan& plan, const kernels::BlockView& block, PanelRa
   if (way.sums == SumsBy::kTiles) {
     const kernels::PackedBlock& packed = Pack(plan, block, panels, scratch);
     scratch.packed_queries.Pack(queries, query_count, plan.key_dims.count);
-    if (way.in_float32) {
-      kernels::ScoreRowsInTiles(*plan.tiles, packed, panels, scratch.packed_queries, floats);
-    } else {
-      kernels::ScoreRowsInTiles(*plan.tiles, packed, panels, scratch.packed_queries, doubles);
-    }
+    const auto score = [&](auto* sums) {
+      kernels::ScoreRowsInTiles(*plan.tiles, packed, panels, scratch.packed_queries, sums);
+    };
+    way.in_float32 ? score(floats) : score(doubles);
   } else if (way.sums == SumsBy::kInt8Dots) {
     scratch.digit_queries.Pack(queries, query_count, plan.key_dims.count);
-    if (way.in_float32) {
+    const auto score = [&](auto* sums) {
       kernels::ScoreInt8Rows(kernels::DotUnit::kVnni, block, panels, plan.key_dims.begin,
-                             scratch.digit_queries, floats, fetched);
-    } else {
-      kernels::ScoreInt8Rows(kernels::DotUnit::kVnni, block, panels, plan.key_dims.begin,
-                             scratch.digit_queries, doubles, fetched);
-    }
+                             scratch.digit_queries, sums, fetched);
+    };
+    way.in_float32 ? score(floats) : score(doubles);
   } else if (way.in_float32) {
     kernels::ScoreRowsFloat32(term, block, panels, plan.key_dims, queries, query_count, floats,
                               fetched);

@@ -15,6 +15,10 @@ constexpr double kNoScore = -std::numeric_limits<double>::infinity();
 // parallel in few dimensions then tie exactly.
 constexpr std::int64_t kFloat64KeyDimMax = 16;
 
+// Below these, making digits of a batch's queries and joining the sums takes longer than it saves.
+constexpr std::int64_t kInt8DotsKeyDimMin = 64;
+constexpr std::int64_t kInt8DotsRowsMin = 128;
+
 // What a logit may be off by: an answer is then off by as much of the largest value component.
 constexpr double kLogitErrorMax = 1e-5;
 // Relative to the sum of the terms' magnitudes, in the worst case; two more for a difference.
@@ -41,7 +45,10 @@ double Int8Error(const ScanPlan& plan, const kernels::BlockView& block, const He
 }
 
 bool FitsInt8Dots(const ScanPlan& plan, const kernels::BlockView& block, const HeadQuery& query) {
-  return block.shape.storage == StorageType::kInt8 && kernels::VnniIsUsable() &&
+  const bool pays =
+      plan.key_dims.count >= kInt8DotsKeyDimMin && block.row_count >= kInt8DotsRowsMin;
+  return pays && block.shape.storage == StorageType::kInt8 && kernels::VnniIsUsable() &&
+         plan.options.mode == Mode::kSoft &&  // As of tiles.
          TermOf(plan.options.score) == kernels::Term::kProduct &&
          kernels::KeysFitInt8Dots(query.magnitude, block.key_magnitude) &&
          LogitError(Int8Error(plan, block, query), plan) <= kLogitErrorMax;

@@ -7,6 +7,10 @@
 #define SOFTLOOKUP_CORE_KERNELS_DIGITS_INL_H_
 #endif
 
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
 #include "core/kernels/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -25,11 +29,14 @@ HWY_INLINE IntVec Nearest(FloatVec x) {
 #endif
 }
 
-// The integer's digits, one a byte, the lowest first. A digit is a byte, less 128, of the number
-// that has 128 more in each.
+// 128 and the integer's digits, one a byte, the lowest first.
+HWY_INLINE IntVec OffsetDigitsOf(FloatVec x) {
+  return hn::Add(Nearest(x), hn::Set(IntTag(), static_cast<std::int32_t>(0x80808080)));
+}
+
+// The digits themselves.
 HWY_INLINE IntVec DigitsOf(FloatVec x) {
-  const IntVec offsets = hn::Set(IntTag(), static_cast<std::int32_t>(0x80808080));
-  return hn::Xor(hn::Add(Nearest(x), offsets), offsets);
+  return hn::Xor(OffsetDigitsOf(x), hn::Set(IntTag(), static_cast<std::int32_t>(0x80808080)));
 }
 
 HWY_INLINE float MagnitudeOf(const float* HWY_RESTRICT components, std::int64_t count) {

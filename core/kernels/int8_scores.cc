@@ -1,8 +1,7 @@
 #include "core/kernels/int8_scores.h"
 
 #include <algorithm>
-#include <cmath>
-#include <numeric>
+#include <array>
 
 #include "core/base/limits.h"
 #include "core/kernels/fixed_point.h"
@@ -24,13 +23,12 @@ namespace softlookup::kernels {
 inline constexpr std::int64_t kGroup = 4;
 inline constexpr int kQueryDigits = 4;
 
-// In bytes: a query's digits of a group, and a panel's keys.
-inline constexpr std::int64_t kQueryGroupBytes = kQueryDigits * kGroup;
-inline constexpr std::int64_t kKeyGroupBytes = kGroup * kPanelRows;
+// Of a panel's keys.
+inline constexpr std::int64_t kGroupBytes = kGroup * kPanelRows;
 
-// A product of a digit and a number is at most 128 * 127; an unsigned number is up to 255.
+// A digit is at most 128, with 128 more 255, a key's number 127.
 static_assert(kInt8FloatDimMax * 128 * 127 < std::int64_t{1} << 24, "float32 holds the sums");
-static_assert(kDimMax * 128 * 255 < std::int64_t{1} << 31, "32 bits hold them");
+static_assert(kDimMax * 255 * 127 < std::int64_t{1} << 31, "32 bits hold them");
 
 }  // namespace softlookup::kernels
 #endif
@@ -39,33 +37,27 @@ HWY_BEFORE_NAMESPACE();
 namespace softlookup::kernels {
 namespace HWY_NAMESPACE {
 
-// Digits and their sums as DigitQueries has them; writes whole vectors. Returns the unit.
-float PackQueryOneTarget(const float* components, std::int64_t dim_count, std::int8_t* digits,
-                         std::int32_t* digit_sums) {
-  const double bound = FixedPointBound(MagnitudeOf(components, dim_count));
-  const auto factor = static_cast<float>(0x1p31 / bound);
+// Digits as DigitQueries has them; writes whole vectors. Returns the unit.
+float PackQueryOneTarget(const float* components, std::int64_t dim_count, std::uint32_t* digits) {
   const FloatTag d;
-  const hn::Repartition<std::int8_t, IntTag> d8;
-  alignas(16) static constexpr std::int8_t kByDigit[16] = {0, 4, 8,  12, 1, 5, 9,  13,
-                                                           2, 6, 10, 14, 3, 7, 11, 15};
+  const hn::Repartition<std::uint8_t, IntTag> d8;
+  const double bound = FixedPointBound(MagnitudeOf(components, dim_count));
+  const FloatVec factor = hn::Set(d, static_cast<float>(0x1p31 / bound));
+  alignas(16) static constexpr std::uint8_t kByDigit[16] = {0, 4, 8,  12, 1, 5, 9,  13,
+                                                            2, 6, 10, 14, 3, 7, 11, 15};
   const auto by_digit = hn::LoadDup128(d8, kByDigit);
-  const auto lanes = static_cast<std::int64_t>(kLanes);
-  for (std::int64_t dim = 0; dim < dim_count; dim += lanes) {
-    alignas(64) float filled[kLanes] = {};
-    const bool is_whole = dim + lanes <= dim_count;
-    if (!is_whole) std::copy(components + dim, components + dim_count, filled);
-    const FloatVec numbers = hn::LoadU(d, is_whole ? components + dim : filled);
-    const IntVec of_component = DigitsOf(hn::Mul(numbers, hn::Set(d, factor)));
+  const auto pack = [&](const float* from, std::uint32_t* to) HWY_ATTR {
+    const IntVec of_component = OffsetDigitsOf(hn::Mul(hn::LoadU(d, from), factor));
     const auto of_digit = hn::TableLookupBytes(hn::BitCast(d8, of_component), by_digit);
-    hn::StoreU(of_digit, d8, digits + kQueryDigits * dim);
-  }
-  std::int32_t sums[kQueryGroupBytes] = {};  // Of each place in a group.
-  const std::int64_t bytes = (dim_count + kGroup - 1) / kGroup * kQueryGroupBytes;
-  for (std::int64_t i = 0; i < bytes; i += kQueryGroupBytes) {
-    for (std::int64_t j = 0; j < kQueryGroupBytes; ++j) sums[j] += digits[i + j];
-  }
-  for (int i = 0; i < kQueryDigits; ++i) {
-    digit_sums[i] = std::accumulate(sums + i * kGroup, sums + (i + 1) * kGroup, 0);
+    hn::StoreU(of_digit, d8, reinterpret_cast<std::uint8_t*>(to));
+  };
+  const auto lanes = static_cast<std::int64_t>(kLanes);
+  std::int64_t dim = 0;
+  for (; dim + lanes <= dim_count; dim += lanes) pack(components + dim, digits + dim);
+  if (dim < dim_count) {
+    float filled[kLanes] = {};
+    std::copy(components + dim, components + dim_count, filled);
+    pack(filled, digits + dim);
   }
   return static_cast<float>(bound * 0x1p-31);
 }
@@ -83,7 +75,7 @@ HWY_INLINE void WriteSums(const IntVec (&dots)[kQueryDigits], float query_unit,
   hn::StoreU(hn::Mul(of_query, hn::LoadU(d, key_scales)), d, sums);
 }
 
-// The same: exact but for the last product, as float64 has 53 bits.
+// The same: up to 2^15 components, exact but for the last product.
 HWY_INLINE void WriteSums(const IntVec (&dots)[kQueryDigits], float query_unit,
                           const float* HWY_RESTRICT key_scales, double* HWY_RESTRICT sums) {
   const DoubleTag d;
@@ -105,6 +97,21 @@ HWY_INLINE void WriteSums(const IntVec (&dots)[kQueryDigits], float query_unit,
 
 #if HWY_TARGET <= HWY_AVX3
 
+// Two instructions that Highway's AVX3 leaves out.
+
+// Byte i is byte order[i] of `bytes`.
+HWY_INLINE IntVec PermuteBytes(__m512i bytes, __m512i order) {
+  IntVec permuted;
+  asm("vpermb %1, %2, %0" : "=v"(permuted.raw) : "v"(bytes), "v"(order));
+  return permuted;
+}
+
+// sum[i] + the products of the bytes of a[i], which are unsigned, and of b[i], which are signed.
+HWY_INLINE IntVec AddDots(IntVec sum, IntVec a, IntVec b) {
+  asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(a.raw), "v"(b.raw));
+  return sum;
+}
+
 // kQueries queries from `query` on against kPanels panels.
 template <int kQueries, int kPanels, typename Sum>
 void VnniTile(const BlockView& block, std::int64_t panel, std::int64_t first_dim,
@@ -112,29 +119,27 @@ void VnniTile(const BlockView& block, std::int64_t panel, std::int64_t first_dim
   const IntTag d;
   // Brings the components of a row side by side: they lie a panel's rows apart.
   alignas(64) static constexpr auto kByRow = [] {
-    std::array<std::uint8_t, kKeyGroupBytes> from{};
+    std::array<std::uint8_t, kGroupBytes> from{};
     for (std::size_t i = 0; i < from.size(); ++i) {
       from[i] = static_cast<std::uint8_t>(i % kGroup * kPanelRows + i / kGroup);
     }
     return from;
   }();
   const __m512i by_row = _mm512_load_si512(kByRow.data());
-  // The instruction takes one unsigned operand: keys' numbers and 128 each, which is taken off the
-  // sums in advance.
-  const IntVec offset = hn::Set(d, static_cast<std::int32_t>(0x80808080));
   IntVec dots[kQueries][kPanels][kQueryDigits];
   const std::byte* keys[kPanels];
-  const std::int32_t* digits[kQueries];
+  const std::uint32_t* digits[kQueries];
   HWY_UNROLL(4) for (int p = 0; p < kPanels; ++p) {
     keys[p] = block.panel(panel + p) + block.shape.key_offset(0, first_dim);
   }
+  // One operand of the instruction is unsigned: digits have 128 more, and so much is taken off.
+  const IntVec offset = hn::Set(d, static_cast<std::int32_t>(0x80808080));
+  IntVec too_much[kPanels];
+  HWY_UNROLL(4) for (int p = 0; p < kPanels; ++p) too_much[p] = hn::Zero(d);
   HWY_UNROLL(4) for (int q = 0; q < kQueries; ++q) {
-    digits[q] = reinterpret_cast<const std::int32_t*>(queries.digits(query + q));
-    const std::int32_t* digit_sums = queries.digit_sums(query + q);
+    digits[q] = queries.digits(query + q);
     HWY_UNROLL(4) for (int p = 0; p < kPanels; ++p) {
-      HWY_UNROLL(4) for (int i = 0; i < kQueryDigits; ++i) {
-        dots[q][p][i] = hn::Set(d, -128 * digit_sums[i]);
-      }
+      HWY_UNROLL(4) for (int i = 0; i < kQueryDigits; ++i) dots[q][p][i] = hn::Zero(d);
     }
   }
   const std::int64_t group_count = queries.group_count();
@@ -142,18 +147,15 @@ void VnniTile(const BlockView& block, std::int64_t panel, std::int64_t first_dim
     ahead.Step();
     IntVec key[kPanels];
     HWY_UNROLL(4) for (int p = 0; p < kPanels; ++p) {
-      // Highway's AVX3 has neither instruction.
-      asm("vpermb %1, %2, %0"
-          : "=v"(key[p].raw)
-          : "m"(*reinterpret_cast<const __m512i_u*>(keys[p])), "v"(by_row));
-      key[p] = hn::Xor(key[p], offset);
-      keys[p] += kKeyGroupBytes;
+      key[p] = PermuteBytes(_mm512_loadu_si512(keys[p]), by_row);
+      keys[p] += kGroupBytes;
+      too_much[p] = AddDots(too_much[p], offset, key[p]);
     }
     HWY_UNROLL(4) for (int q = 0; q < kQueries; ++q) {
       HWY_UNROLL(4) for (int i = 0; i < kQueryDigits; ++i) {
-        const IntVec digit = hn::Set(d, digits[q][i]);
+        const IntVec digit = hn::Set(d, static_cast<std::int32_t>(digits[q][i]));
         HWY_UNROLL(4) for (int p = 0; p < kPanels; ++p) {
-          asm("vpdpbusd %2, %1, %0" : "+v"(dots[q][p][i].raw) : "v"(key[p].raw), "v"(digit.raw));
+          dots[q][p][i] = AddDots(dots[q][p][i], digit, key[p]);
         }
       }
       digits[q] += kQueryDigits;
@@ -161,6 +163,9 @@ void VnniTile(const BlockView& block, std::int64_t panel, std::int64_t first_dim
   }
   HWY_UNROLL(4) for (int q = 0; q < kQueries; ++q) {
     HWY_UNROLL(4) for (int p = 0; p < kPanels; ++p) {
+      HWY_UNROLL(4) for (int i = 0; i < kQueryDigits; ++i) {
+        dots[q][p][i] = hn::Sub(dots[q][p][i], too_much[p]);
+      }
       WriteSums(dots[q][p], queries.unit(query + q),
                 KeyScalesOf(block.shape, block.panel(panel + p)),
                 sums + (query + q) * kScratchStride + (panel + p) * kPanelRows);
@@ -187,7 +192,7 @@ void ScoreByVnni(const BlockView& block, PanelRange panels, std::int64_t first_d
   constexpr std::int64_t kNearPanels = 4;
   const int count = queries.count();
   // A tile takes four pairs of a query and a panel.
-  const std::int64_t tiles = (panels.end - panels.begin + kNearPanels - 1) / kNearPanels * count;
+  const std::int64_t tiles = ((panels.end - panels.begin) * count + 3) / 4;
   Prefetcher ahead(fetched, tiles * queries.group_count());
   for (std::int64_t panel = panels.begin; panel < panels.end; panel += kNearPanels) {
     const PanelRange near{.begin = panel, .end = std::min(panel + kNearPanels, panels.end)};
@@ -214,9 +219,10 @@ void ScoreInLoops(const BlockView& block, PanelRange panels, std::int64_t first_
       const float* scales = KeyScalesOf(block.shape, block.panel(panel));
       alignas(64) std::int32_t dots[kQueryDigits][kPanelRows] = {};
       for (std::int64_t dim = 0; dim < queries.key_dim(); ++dim) {
-        const std::int8_t* group = queries.digits(q) + dim / kGroup * kQueryGroupBytes;
+        const std::uint32_t* group = queries.digits(q) + dim / kGroup * kQueryDigits;
         for (std::int64_t i = 0; i < kQueryDigits; ++i) {
-          const std::int32_t digit = group[i * kGroup + dim % kGroup];
+          const auto byte = reinterpret_cast<const std::uint8_t*>(group + i)[dim % kGroup];
+          const std::int32_t digit = byte - 128;
           for (std::int64_t row = 0; row < kPanelRows; ++row) {
             dots[i][row] += digit * static_cast<std::int8_t>(keys[dim * kPanelRows + row]);
           }
@@ -267,7 +273,7 @@ HWY_EXPORT(ScoreFloatsOneTarget);
 HWY_EXPORT(ScoreDoublesOneTarget);
 
 bool VnniIsUsable() {
-#if HWY_ARCH_X86_64
+#if HWY_TARGETS & HWY_AVX3
   return __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vbmi");
 #else
   return false;
@@ -282,9 +288,9 @@ bool KeysFitInt8Dots(float query_magnitude, float key_magnitude) {
 // float32 nearest to its number times its scale, by 2^-24 of itself. What is rounded in float64 is
 // nothing beside these.
 //
-// In float32, dots are exact. Of the sum, high is off by 2^-24, so are the whole and its product
-// with the scale. As the integers' norms are 2^29.9 and 127 at least, low is off by less than 2^-28
-// of |query| |key|.
+// In float32, dots are exact. Of the sum, high is off by 2^-24 of itself, so are the whole and its
+// product with the scale. Low is at most 128 * 257 sqrt(1024) times the norm of the key's numbers,
+// where the query's integers have one of 2^29.9 at least: its rounding is below 2^-33 of both.
 double ScoreErrorInInt8(std::int64_t key_dim, float query_magnitude, float key_magnitude,
                         double norms) {
   return 0x1p-32 * static_cast<double>(key_dim) * FixedPointBound(query_magnitude) *
@@ -295,13 +301,13 @@ double ScoreErrorInInt8(std::int64_t key_dim, float query_magnitude, float key_m
 void DigitQueries::Pack(const float* const* queries, int query_count, std::int64_t key_dim) {
   count_ = query_count;
   key_dim_ = key_dim;
-  stride_ = static_cast<std::size_t>((key_dim + 15) / 16 * 64);  // Of any vector's components.
+  stride_ = static_cast<std::size_t>((key_dim + 15) / 16 * 16);  // Whole vectors, however wide.
   if (digits_.size() < stride_ * static_cast<std::size_t>(query_count)) {
     digits_.resize(stride_ * static_cast<std::size_t>(query_count));
   }
   for (int q = 0; q < query_count; ++q) {
-    units_[q] = HWY_DYNAMIC_DISPATCH(PackQueryOneTarget)(
-        queries[q], key_dim, digits_.data() + q * stride_, digit_sums_[q].data());
+    units_[q] =
+        HWY_DYNAMIC_DISPATCH(PackQueryOneTarget)(queries[q], key_dim, digits_.data() + q * stride_);
   }
 }
 

@@ -35,8 +35,7 @@ double ScoreErrorInInt8(std::int64_t key_dim, float query_magnitude, float key_m
 inline constexpr std::int64_t kInt8FloatDimMax = 1024;
 inline constexpr double kInt8FloatError = 0x3.2p-24;
 
-// Queries as ScoreInt8Rows takes them, packed once for many blocks. Not thread-safe, but for
-// reading; memory is kept.
+// Queries as ScoreInt8Rows takes them. Not thread-safe, but for reading; memory is kept.
 class DigitQueries {
  public:
   // Each queries[q] points to key_dim floats, which must fit; query_count is in [1, kTileQueries].
@@ -47,12 +46,10 @@ class DigitQueries {
   // Fours of components, with zeros behind the last one.
   std::int64_t group_count() const { return (key_dim_ + 3) / 4; }
 
-  // [group_count()][4 digits, the lowest first][4 components].
-  const std::int8_t* digits(int query) const {
+  // [group_count()][4 digits, the lowest first]: bytes of the group's components, a digit and 128.
+  const std::uint32_t* digits(int query) const {
     return digits_.data() + static_cast<std::size_t>(query) * stride_;
   }
-  // Of each digit, the sum over the components.
-  const std::int32_t* digit_sums(int query) const { return digit_sums_[query].data(); }
   // What a component is a multiple of.
   float unit(int query) const { return units_[query]; }
 
@@ -60,8 +57,7 @@ class DigitQueries {
   int count_ = 0;
   std::int64_t key_dim_ = 0;
   std::size_t stride_ = 0;
-  std::vector<std::int8_t> digits_;
-  std::array<std::array<std::int32_t, 4>, kTileQueries> digit_sums_ = {};
+  std::vector<std::uint32_t> digits_;
   std::array<float, kTileQueries> units_ = {};
 };
 

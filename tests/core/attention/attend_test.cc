@@ -440,6 +440,17 @@ TEST(AttendTest, SmallLinearWeightsOfSmallInt8ValuesCount) {
   EXPECT_NEAR(answer.values[0] / rows.Reference(task).values[0], 1, 1e-5);
 }
 
+TEST(AttendTest, SmallLinearWeightsOfInt8KeysCountBesideALargeComponent) {
+  constexpr std::int64_t kRows = 1024, kKeyDim = 64;
+  std::vector<float> keys(kRows * kKeyDim, 0.1f), query(kKeyDim, 1e-8f);
+  for (std::int64_t r = 0; r < kRows; ++r) keys[r * kKeyDim] = 0;
+  query[0] = 15;
+  const Rows rows(kRows, kKeyDim, 1, keys, std::vector<float>(kRows, 0.7f), StorageType::kInt8);
+  const AttentionTask task = rows.Task(query, {.score = Score::kDot, .mode = Mode::kLinear});
+  const AttentionAnswer answer = MustAttend(task);
+  EXPECT_NEAR(answer.values[0] / rows.Reference(task).values[0], 1, 1e-5);
+}
+
 TEST(AttendTest, ALinearAnswerBeyondFloat32SaturatesToItsLargestNumber) {
   const Rows rows(4, 20, 3, std::vector<float>(80, 1e30f), std::vector<float>(12, 1e30f));
   const std::vector<float> query(20, -1e30f);

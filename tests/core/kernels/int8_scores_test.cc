@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "hwy/targets.h"
@@ -134,6 +135,23 @@ TEST_P(Int8ScoresTest, KeepTheirBoundWhereComponentsAreExtreme) {
   }
 }
 
+// All that is left is what is rounded of a query, as much as it may be: just half a unit of each
+// component, and keys that are zero where the query is large. A row has the smallest numbers there
+// are.
+TEST_P(Int8ScoresTest, ComeNearTheirBound) {
+  constexpr std::int64_t kDim = 65536, kRows = 20;
+  std::vector<float> keys(kDim * kRows, 1.0f), query(kDim, 0x1.fep-32f);
+  for (std::int64_t r = 0; r < kRows; ++r) keys[r * kDim] = 0;
+  for (std::int64_t i = 1; i < kDim; ++i) keys[7 * kDim + i] = 0x1p-149f;
+  query[0] = 1;
+  const KeptRows rows(Int8Shape(kDim), kRows, keys, NormalFloats(kRows * 3, 1));
+  for (const DotUnit unit : UnitsHere()) {
+    const double worst = WorstScore<double>(unit, rows, rows.key_dims(), query);
+    EXPECT_LE(worst, 1);
+    EXPECT_GE(worst, 0.6);
+  }
+}
+
 // The sums of 32 bits come as far as they can.
 TEST_P(Int8ScoresTest, DoNotOverflowInTheLongestKey) {
   constexpr std::int64_t kDim = 65536, kRows = 17;
@@ -189,22 +207,52 @@ TEST_P(Int8ScoresTest, HaveTheSameBitsByAnyUnitAndTarget) {
   }
 }
 
-TEST_P(Int8ScoresTest, HaveTheSameBitsAloneAndTogether) {
-  constexpr std::int64_t kDim = 67, kRows = 100;
-  const KeptRows rows(Int8Shape(kDim), kRows, 3);
-  const std::vector<float> queries = NormalFloats(kTileQueries * kDim, 5);
-  for (const DotUnit unit : UnitsHere()) {
+template <typename Sum>
+void ExpectSameBitsAloneAndTogether(DotUnit unit, const KeptRows& rows,
+                                    const std::vector<float>& queries) {
+  const DimRange dims = rows.key_dims();
+  const std::vector<const float*> pointers = PointersTo(queries, dims.count);
+  for (const int count : {2, 3, 4, 7, kTileQueries}) {
     const auto together =
-        Scores<float>(unit, rows, rows.panels(), rows.key_dims(), PointersTo(queries, kDim));
-    for (int q = 0; q < kTileQueries; ++q) {
+        Scores<Sum>(unit, rows, rows.panels(), dims, {pointers.begin(), pointers.begin() + count});
+    for (int q = 0; q < count; ++q) {
+      const std::vector<Sum> of_query(together.begin() + q * kScratchStride,
+                                      together.begin() + (q + 1) * kScratchStride);
+      ExpectSameBits(Scores<Sum>(unit, rows, rows.panels(), dims, {pointers[q]}), of_query);
+      // A panel at a time, too.
       for (std::int64_t panel = 0; panel < rows.panels().end; ++panel) {
-        const auto alone = Scores<float>(unit, rows, {.begin = panel, .end = panel + 1},
-                                         rows.key_dims(), {&queries[q * kDim]});
+        const auto alone =
+            Scores<Sum>(unit, rows, {.begin = panel, .end = panel + 1}, dims, {pointers[q]});
         for (std::int64_t r = panel * kPanelRows; r < (panel + 1) * kPanelRows; ++r) {
-          ASSERT_EQ(std::bit_cast<std::uint32_t>(alone[r]),
-                    std::bit_cast<std::uint32_t>(together[q * kScratchStride + r]));
+          ASSERT_EQ(alone[r], of_query[r]) << count << " queries, row " << r;
         }
       }
+    }
+  }
+}
+
+TEST_P(Int8ScoresTest, HaveTheSameBitsAloneAndTogether) {
+  constexpr std::int64_t kDim = 67;
+  const KeptRows rows(Int8Shape(kDim), 100, 3);
+  const std::vector<float> queries = NormalFloats(kTileQueries * kDim, 5);
+  for (const DotUnit unit : UnitsHere()) {
+    ExpectSameBitsAloneAndTogether<float>(unit, rows, queries);
+    ExpectSameBitsAloneAndTogether<double>(unit, rows, queries);
+  }
+}
+
+TEST_P(Int8ScoresTest, HaveTheSameBitsFromUsedMemoryAndWhileFetching) {
+  DigitQueries used;
+  for (const std::int64_t dim : {200, 19, 64, 33}) {
+    const KeptRows rows(Int8Shape(dim), 150, 3);
+    const std::vector<float> queries = NormalFloats(dim * 5, static_cast<std::uint64_t>(dim));
+    const std::vector<const float*> pointers = PointersTo(queries, dim);
+    used.Pack(pointers.data(), 5, dim);
+    for (const DotUnit unit : UnitsHere()) {
+      std::vector<float> sums(5 * kScratchStride, std::numeric_limits<float>::quiet_NaN());
+      ScoreInt8Rows(unit, rows.view(), rows.panels(), 0, used, sums.data(),
+                    KeysOf(rows.view(), rows.panels()));
+      ExpectSameBits(sums, Scores<float>(unit, rows, rows.panels(), rows.key_dims(), pointers));
     }
   }
 }

@@ -1,0 +1,104 @@
+// Which way a query takes through a block: the fast ones are taken where they keep the bound.
+#include "core/attention/scan_way.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/kernels/int8_scores.h"
+
+namespace softlookup {
+namespace {
+
+// A block of normally distributed components, and a query like its rows.
+class ScanWayTest : public ::testing::Test {
+ protected:
+  static constexpr std::int64_t kDim = 128, kRows = 512;
+
+  ScanWayTest() {
+    block_.view = {.shape = {.key_dim = kDim, .value_dim = kDim},
+                   .row_count = kRows,
+                   .key_magnitude = 4,
+                   .value_magnitude = 4,
+                   .key_norms_max = &key_norm_};
+    plan_.options = {.score = Score::kScaledDot, .mode = Mode::kSoft};
+    plan_.key_dims = plan_.value_dims = {.begin = 0, .count = kDim};
+    query_ = {.magnitude = 3, .norm = std::sqrt(double{kDim}), .end = kRows};
+  }
+
+  Way WayOf() const { return WayFor(plan_, block_, query_, {.begin = 0, .end = kRows}); }
+  SumsBy Sums() const { return WayOf().sums; }
+  void Keep(StorageType storage) { block_.view.shape.storage = storage; }
+
+  float key_norm_ = 12;
+  PositionedBlock block_;
+  ScanPlan plan_;
+  HeadQuery query_;
+};
+
+TEST_F(ScanWayTest, OrdinaryQueriesTakeFloat32) {
+  EXPECT_EQ(WayOf(), (Way{.sums = SumsBy::kFloat32Runs, .in_float32 = true}));
+  plan_.options.score = Score::kSquaredEuclidean;
+  plan_.options.temperature = 100;
+  EXPECT_EQ(WayOf(), (Way{.sums = SumsBy::kFloat32Runs, .in_float32 = true}));
+}
+
+TEST_F(ScanWayTest, LargeLogitsTakeFloat64) {
+  plan_.options.temperature = 0.5;  // Logits of up to 24.
+  EXPECT_EQ(Sums(), SumsBy::kFloat64);
+}
+
+TEST_F(ScanWayTest, ScoresThatDecideTakeFloat64) {
+  for (const StorageType storage : {StorageType::kFloat32, StorageType::kInt8}) {
+    Keep(storage);
+    const ScanPlan plan = plan_;
+    plan_.options.mode = Mode::kHard;
+    EXPECT_EQ(Sums(), SumsBy::kFloat64);
+    plan_ = plan;
+    plan_.options.top_k = 3;
+    EXPECT_EQ(Sums(), SumsBy::kFloat64);
+    plan_ = plan;
+    plan_.options.min_score = 0;
+    EXPECT_EQ(Sums(), SumsBy::kFloat64);
+    plan_ = plan;
+    plan_.options.score = Score::kCosine;
+    EXPECT_EQ(Sums(), SumsBy::kFloat64);
+    plan_ = plan;
+  }
+}
+
+TEST_F(ScanWayTest, Int8KeysTakeIntegersWhereTheCpuCan) {
+  if (!kernels::VnniIsUsable()) GTEST_SKIP() << "no AVX-512 VNNI here";
+  Keep(StorageType::kInt8);
+  EXPECT_EQ(WayOf(), (Way{.sums = SumsBy::kInt8Dots, .in_float32 = true}));
+  plan_.options.temperature = 0.2;  // Logits of up to 60.
+  EXPECT_EQ(WayOf(), (Way{.sums = SumsBy::kInt8Dots, .in_float32 = false}));
+  plan_.options.temperature = 0.05;  // Of up to 240.
+  EXPECT_EQ(Sums(), SumsBy::kFloat64);
+}
+
+TEST_F(ScanWayTest, Int8KeysTakeFloat32WhereIntegersDoNotPayOrFit) {
+  Keep(StorageType::kInt8);
+  const PositionedBlock block = block_;
+  block_.view.row_count = 100;
+  EXPECT_EQ(Sums(), SumsBy::kFloat32Runs);
+  block_ = block;
+  block_.view.key_magnitude = 0x1p60f;
+  query_.magnitude = 0x1p-60f;
+  EXPECT_EQ(Sums(), SumsBy::kFloat32Runs);
+  block_ = block;
+  query_.magnitude = 3;
+  plan_.options.mode = Mode::kLinear;  // Its weights are the logits: small ones are exact, too.
+  EXPECT_EQ(Sums(), SumsBy::kFloat32Runs);
+  plan_.options.mode = Mode::kSoft;
+  plan_.options.score = Score::kSquaredEuclidean;
+  plan_.options.temperature = 100;
+  EXPECT_EQ(Sums(), SumsBy::kFloat32Runs);
+  plan_.options.score = Score::kDot;
+  plan_.key_dims.count = 32;
+  query_.norm = 1;
+  EXPECT_EQ(Sums(), SumsBy::kFloat32Runs);
+}
+
+}  // namespace
+}  // namespace softlookup
