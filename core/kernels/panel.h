@@ -17,9 +17,9 @@ namespace softlookup::kernels {
 //
 // one right after the other, components in the storage type's elements. Scoring runs over the
 // components of 16 keys at once, so the order in which one key's products are added is the same for
-// every vector width, every number of queries and every neighbour. Summing values runs along a row;
-// a vector load at the end of a row may read into the next one, or into the keys, and never leaves
-// the panel.
+// every vector width, every number of queries and every neighbour. Summing values runs along a row.
+// A load at the end of a row may read into the next one, or into the keys, one at the end of INT8's
+// keys into the scales; none leaves the panel.
 //
 // Rows that a panel does not hold yet are zero.
 inline constexpr std::int64_t kPanelRows = 16;
