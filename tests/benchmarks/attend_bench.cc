@@ -157,7 +157,8 @@ void AddAttendBench(CLI::App& app) {
       "attend", "Normally distributed queries against normally distributed rows, SCALED_DOT");
   command->add_option("--queries", flags->query_count, "Queries in the batch")
       ->check(CLI::Range(std::int64_t{1}, limits.queries_per_lookup_max));
-  command->add_option("--rows", flags->row_count, "Rows in the store")->check(CLI::PositiveNumber);
+  command->add_option("--rows", flags->row_count, "Rows in the store")
+      ->check(CLI::Range(std::int64_t{1}, kRowCountMax));
   command->add_option("--key-dim", flags->key_dim)->check(CLI::Range(std::int64_t{1}, kDimMax));
   command->add_option("--value-dim", flags->value_dim)->check(CLI::Range(std::int64_t{1}, kDimMax));
   command->add_option("--storage", flags->storage, "How rows are kept")

@@ -68,7 +68,7 @@ void AddEchoBench(CLI::App& app) {
   command->add_option("--concurrency", flags->concurrency, "Calls in flight")
       ->check(CLI::Range(1, 4096));
   command->add_option("--seconds", flags->seconds, "Of calls to each server, over all rounds")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(kSecondsMin, kSecondsMax));
   command->callback([flags] { RunEcho(*flags); });
 }
 

@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "core/base/limits.h"
+#include "tests/benchmarks/measuring.h"
 #include "tests/benchmarks/normal_floats.h"
 
 namespace softlookup::testing {
@@ -29,7 +30,8 @@ void SetMatrix(std::int64_t rows, std::int64_t cols, const std::vector<float>& e
 }  // namespace
 
 void AddStoreOptions(CLI::App& command, FilledStore& store) {
-  command.add_option("--rows", store.row_count, "Rows in the store")->check(CLI::PositiveNumber);
+  command.add_option("--rows", store.row_count, "Rows in the store")
+      ->check(CLI::Range(std::int64_t{1}, kRowCountMax));
   command.add_option("--key-dim", store.key_dim)->check(CLI::Range(std::int64_t{1}, kDimMax));
   command.add_option("--value-dim", store.value_dim)->check(CLI::Range(std::int64_t{1}, kDimMax));
 }

@@ -93,7 +93,7 @@ void AddLoadtestBench(CLI::App& app) {
   command->add_option("--concurrency", flags->concurrency, "Calls in flight")
       ->check(CLI::Range(1, 4096));
   command->add_option("--seconds", flags->seconds, "Of calls by each, over all rounds")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(kSecondsMin, kSecondsMax));
   command->callback([flags] { RunLoadtestBench(*flags); });
 }
 

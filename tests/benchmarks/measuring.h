@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <iostream>
 #include <utility>
@@ -12,6 +13,10 @@
 #include "absl/status/statusor.h"
 
 namespace softlookup::testing {
+
+// What flags allow: CLI11 prints these, where it would print the ends of a double.
+inline constexpr std::int64_t kRowCountMax = 1'000'000'000;
+inline constexpr double kSecondsMin = 0.01, kSecondsMax = 3600;
 
 inline double Seconds(absl::FunctionRef<void()> work) {
   const auto begin = std::chrono::steady_clock::now();

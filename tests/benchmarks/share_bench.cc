@@ -69,7 +69,7 @@ void AddShareBench(CLI::App& app) {
   command->add_option("--clients", flags->client_count, "Lookups in flight")
       ->check(CLI::Range(1, 4096));
   command->add_option("--seconds", flags->seconds, "Of each server, in each repetition")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(kSecondsMin, kSecondsMax));
   command->add_option("--repetitions", flags->repetitions)->check(CLI::Range(1, 1000));
   command->callback([flags] { RunShare(*flags); });
 }
