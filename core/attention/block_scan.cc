@@ -64,7 +64,7 @@ struct Scratch {
   // Of the block in progress, once a query is scored in tiles.
   PackedRows packed;
   kernels::PackedQueries packed_queries;
-  // Of those that are scored in INT8.
+  // Of queries that are scored by INT8 dots.
   kernels::DigitQueries digit_queries;
 };
 

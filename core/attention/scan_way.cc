@@ -39,9 +39,14 @@ bool FitsTiles(const ScanPlan& plan, const kernels::BlockView& block, const Head
              kLogitErrorMax;
 }
 
+// Bounds |query| |key|.
+double NormsOf(const ScanPlan& plan, const kernels::BlockView& block, const HeadQuery& query) {
+  return query.norm * block.key_norms_max[plan.head];
+}
+
 double Int8Error(const ScanPlan& plan, const kernels::BlockView& block, const HeadQuery& query) {
   return kernels::ScoreErrorInInt8(plan.key_dims.count, query.magnitude, block.key_magnitude,
-                                   query.norm * block.key_norms_max[plan.head]);
+                                   NormsOf(plan, block, query));
 }
 
 bool FitsInt8Dots(const ScanPlan& plan, const kernels::BlockView& block, const HeadQuery& query) {
@@ -96,18 +101,23 @@ SumsBy SumsFor(const ScanPlan& plan, const kernels::BlockView& block, const Head
 bool SumsFitFloat32(const ScanPlan& plan, const kernels::BlockView& block, const HeadQuery& query,
                     SumsBy sums) {
   const std::int64_t dim = plan.key_dims.count;
-  if (sums == SumsBy::kFloat32Runs) return dim <= kernels::kFloat32RunDims;
-  if (sums == SumsBy::kInt8Dots) {
-    const double norms = query.norm * block.key_norms_max[plan.head];
-    return dim <= kernels::kInt8FloatDimMax &&
-           LogitError(Int8Error(plan, block, query) + kernels::kInt8FloatError * norms, plan) <=
-               kLogitErrorMax;
+  const auto keeps_bound = [&](double error) { return LogitError(error, plan) <= kLogitErrorMax; };
+  switch (sums) {
+    case SumsBy::kTiles: {
+      const double error = kernels::ScoreErrorInTiles(dim, query.magnitude, block.key_magnitude);
+      return dim <= kernels::kTileFloatDimMax &&
+             keeps_bound(error + 0x1p-23 * NormsOf(plan, block, query));
+    }
+    case SumsBy::kInt8Dots:
+      return dim <= kernels::kInt8FloatDimMax &&
+             keeps_bound(Int8Error(plan, block, query) +
+                         kernels::kInt8FloatError * NormsOf(plan, block, query));
+    case SumsBy::kFloat32Runs:
+      return dim <= kernels::kFloat32RunDims;
+    case SumsBy::kFloat64:
+      return false;
   }
-  if (sums != SumsBy::kTiles || dim > kernels::kTileFloatDimMax) return false;
-  const double largest = query.norm * block.key_norms_max[plan.head];
-  const double error =
-      kernels::ScoreErrorInTiles(dim, query.magnitude, block.key_magnitude) + 0x1p-23 * largest;
-  return LogitError(error, plan) <= kLogitErrorMax;
+  return false;
 }
 
 }  // namespace

@@ -9,11 +9,11 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <string>
 #include <type_traits>
 #include <vector>
 
 #include "hwy/targets.h"
+#include "tests/core/kernels/every_target.h"
 #include "tests/testing/kept_rows.h"
 #include "tests/testing/random.h"
 
@@ -76,11 +76,7 @@ double WorstScore(DotUnit unit, const KeptRows& rows, DimRange dims,
   return worst;
 }
 
-class Int8ScoresTest : public ::testing::TestWithParam<std::int64_t> {  // Param: a Highway target.
- protected:
-  void SetUp() override { hwy::SetSupportedTargetsForTest(GetParam()); }
-  void TearDown() override { hwy::SetSupportedTargetsForTest(0); }
-};
+class Int8ScoresTest : public TargetTest {};
 
 TEST_P(Int8ScoresTest, KeepTheirBoundAroundEveryWidth) {
   int queries_more = 0;
@@ -266,12 +262,7 @@ TEST(Int8ScoresRangeTest, LeavesOutWhatFloat32DoesNotHold) {
   EXPECT_FALSE(KeysFitInt8Dots(1, 1e-38f));
 }
 
-std::string TargetName(const ::testing::TestParamInfo<std::int64_t>& info) {
-  return hwy::TargetName(info.param);
-}
-
-INSTANTIATE_TEST_SUITE_P(EveryTarget, Int8ScoresTest,
-                         ::testing::ValuesIn(hwy::SupportedAndGeneratedTargets()), TargetName);
+INSTANTIATE_TEST_SUITE_P(EveryTarget, Int8ScoresTest, EveryTarget(), TargetName);
 
 }  // namespace
 }  // namespace softlookup::kernels

@@ -12,7 +12,7 @@
 #include "core/kernels/panel_rows.h"
 #include "core/kernels/score_rows.h"
 #include "core/kernels/sum_values.h"
-#include "hwy/targets.h"
+#include "tests/core/kernels/every_target.h"
 #include "tests/testing/kept_rows.h"
 #include "tests/testing/random.h"
 
@@ -21,12 +21,9 @@ namespace {
 
 using softlookup::testing::KeptRows;
 using softlookup::testing::NormalFloats;
+using softlookup::testing::PointersTo;
 
-class KernelTest : public ::testing::TestWithParam<std::int64_t> {  // Param: a Highway target.
- protected:
-  void SetUp() override { hwy::SetSupportedTargetsForTest(GetParam()); }
-  void TearDown() override { hwy::SetSupportedTargetsForTest(0); }
-};
+class KernelTest : public TargetTest {};
 
 double ReferenceSum(Term term, const float* query, const float* key, std::int64_t dim) {
   double sum = 0;
@@ -49,8 +46,7 @@ TEST_P(KernelTest, ScoresMatchTheReferenceAroundEveryWidth) {
           const KeptRows rows({.key_dim = dim, .value_dim = 3, .storage = storage}, row_count, 7);
           for (const int query_count : {1, 2, 3, 5, kTileQueries}) {
             const std::vector<float> queries = NormalFloats(query_count * dim, 11);
-            std::vector<const float*> pointers;
-            for (int q = 0; q < query_count; ++q) pointers.push_back(&queries[q * dim]);
+            const std::vector<const float*> pointers = PointersTo(queries, dim);
             std::vector<double> sums(kTileQueries * kScratchStride);
             ScoreRows(term, sum_in, rows.view(), rows.panels(), {.begin = 0, .count = dim},
                       pointers.data(), query_count, sums.data());
@@ -73,8 +69,7 @@ TEST_P(KernelTest, ScoreBitsDoNotDependOnTheNumberOfQueries) {
   constexpr std::int64_t kDim = 67, kRows = 100;
   const KeptRows rows({.key_dim = kDim, .value_dim = 1}, kRows, 3);
   const std::vector<float> queries = NormalFloats(kTileQueries * kDim, 5);
-  std::vector<const float*> pointers;
-  for (int q = 0; q < kTileQueries; ++q) pointers.push_back(&queries[q * kDim]);
+  const std::vector<const float*> pointers = PointersTo(queries, kDim);
   const DimRange dims{.begin = 0, .count = kDim};
   std::vector<double> together(kTileQueries * kScratchStride);
   ScoreRows(Term::kProduct, SumIn::kFloat32Runs, rows.view(), rows.panels(), dims, pointers.data(),
@@ -100,8 +95,7 @@ TEST_P(KernelTest, FloatScoresHaveTheBitsOfTheOthersAndOfAQueryAlone) {
   for (const std::int64_t dim : {1, 4, 5, 19, 20, 21, 40, 99, 128, 159, 160}) {
     const KeptRows rows({.key_dim = dim, .value_dim = 1, .storage = kTypes[dim % 3]}, 150, 3);
     const std::vector<float> queries = NormalFloats(kTileQueries * dim, 5);
-    std::vector<const float*> pointers;
-    for (int q = 0; q < kTileQueries; ++q) pointers.push_back(&queries[q * dim]);
+    const std::vector<const float*> pointers = PointersTo(queries, dim);
     const DimRange dims{.begin = 0, .count = dim};
     for (const Term term : {Term::kProduct, Term::kSquaredDifference}) {
       std::vector<double> wide(kTileQueries * kScratchStride), alone(kScratchStride);
@@ -386,12 +380,7 @@ TEST_P(KernelTest, EqualWeightsOfEqualValuesDoNotDrift) {
   EXPECT_NEAR(sums[0] / expected, 1, 5e-6);
 }
 
-std::string TargetName(const ::testing::TestParamInfo<std::int64_t>& info) {
-  return hwy::TargetName(info.param);
-}
-
-INSTANTIATE_TEST_SUITE_P(EveryTarget, KernelTest,
-                         ::testing::ValuesIn(hwy::SupportedAndGeneratedTargets()), TargetName);
+INSTANTIATE_TEST_SUITE_P(EveryTarget, KernelTest, EveryTarget(), TargetName);
 
 }  // namespace
 }  // namespace softlookup::kernels

@@ -14,6 +14,7 @@
 #include "core/kernels/sum_values.h"
 #include "core/kernels/tile_scan.h"
 #include "hwy/targets.h"
+#include "tests/core/kernels/every_target.h"
 #include "tests/testing/kept_rows.h"
 #include "tests/testing/random.h"
 
@@ -203,11 +204,7 @@ TEST(TilesTest, WhatIsTooLargeOrTooSmallDoesNotFit) {
   EXPECT_FALSE(ValuesFitTiles(3e38f));
 }
 
-class TileScanTest : public ::testing::TestWithParam<std::int64_t> {  // Param: a Highway target.
- protected:
-  void SetUp() override { hwy::SetSupportedTargetsForTest(GetParam()); }
-  void TearDown() override { hwy::SetSupportedTargetsForTest(0); }
-};
+class TileScanTest : public TargetTest {};
 
 TEST_P(TileScanTest, ScoresKeepTheirBoundAroundEveryWidth) {
   constexpr StorageType kTypes[] = {StorageType::kFloat32, StorageType::kBfloat16,
@@ -469,12 +466,7 @@ TEST_P(TileScanTest, OneScratchTakesBlocksOfManyShapes) {
   }
 }
 
-std::string TargetName(const ::testing::TestParamInfo<std::int64_t>& info) {
-  return hwy::TargetName(info.param);
-}
-
-INSTANTIATE_TEST_SUITE_P(EveryTarget, TileScanTest,
-                         ::testing::ValuesIn(hwy::SupportedAndGeneratedTargets()), TargetName);
+INSTANTIATE_TEST_SUITE_P(EveryTarget, TileScanTest, EveryTarget(), TargetName);
 
 }  // namespace
 }  // namespace softlookup::kernels
