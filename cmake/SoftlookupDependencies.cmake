@@ -8,6 +8,7 @@ find_package(CLI11 REQUIRED)
 include(SoftlookupGrpc)
 
 if(SOFTLOOKUP_BUILD_SERVER)
+  find_package(OpenSSL 3 REQUIRED)
   find_package(hwy REQUIRED)
   find_package(RocksDB REQUIRED)
   find_package(spdlog REQUIRED)

@@ -181,6 +181,25 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
                  "Lookups that take as many milliseconds are logged, 10 a second at most; 0: none")
       ->check(CLI::Range(0, 3'600'000));
 
+  const auto file = [&app](const char* flag, std::string& path, const char* what) {
+    return app.add_option(flag, path, what)->group("Security");
+  };
+  CLI::Option* certificate = file("--tls-certificate", flags.tls_certificate,
+                                  "PEM file of the server's certificate and its chain: serve TLS");
+  CLI::Option* key = file("--tls-key", flags.tls_key, "PEM file of the certificate's key");
+  CLI::Option* client_ca =
+      file("--tls-client-ca", flags.tls_client_ca,
+           "PEM file of the authority whose certificates clients must present");
+  certificate->needs(key);
+  key->needs(certificate);
+  client_ca->needs(certificate);
+  file("--auth", flags.auth, "JSON file of who may do what (`softlookup auth add` writes it)");
+  file("--audit-log", flags.audit_log,
+       "File that gets a line for every change, denial and admin call");
+  app.add_flag("--insecure", flags.insecure,
+               "Listen beyond loopback without TLS or without --auth: the network is trusted")
+      ->group("Security");
+
   Limits& limits = flags.limits;
   const auto limit = [&app](const char* flag, std::int64_t& value, const char* what,
                             std::int64_t max) {
@@ -222,6 +241,11 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
          "Seconds that a client may take for one message of a stream, or for each MiB of an "
          "answer, before its call is ended; an idle stream is not",
          0.1, kDay);
+  number("--receive-timeout", flags.receive_timeout_seconds,
+         "Seconds in which the first message of a call must have arrived", 0.1, kDay);
+  number("--revision-wait", flags.revision_wait_seconds,
+         "Seconds that a lookup waits for its min_revision at most, whatever its deadline", 0.1,
+         kDay);
   number("--tenant-requests-per-second", flags.tenant_requests_per_second,
          "Requests a second about the stores of one tenant, which is a store's name up to its "
          "first /; 0 is no limit",
@@ -230,6 +254,15 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
          "Rows appended and queries looked up a second in the stores of one tenant; 0 is no limit",
          0, 1e12);
 
+  app.add_option(
+         "--request-memory", flags.request_bytes_max,
+         "Bytes that requests may take from their arrival to their answer; more are refused")
+      ->group("Limits")
+      ->transform(CLI::Validator(ByteSizeToNumber, "SIZE"));
+  app.add_option("--ranking-memory", limits.ranking_bytes_max,
+                 "Bytes that lookups in progress may take to keep the rows of their top_k")
+      ->group("Limits")
+      ->transform(CLI::Validator(ByteSizeToNumber, "SIZE"));
   app.add_option("--memory-limit", limits.memory_bytes_max,
                  "Bytes of memory that all stores may take, with the appends that wait, such as "
                  "4GiB, 512MiB or 1000000; what would take more is refused, and 0 is no limit. The "
@@ -250,6 +283,8 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
       {"--keepalive-seconds", flags.keepalive_seconds},
       {"--handshake-timeout", flags.handshake_timeout_seconds},
       {"--stall-timeout", flags.stall_timeout_seconds},
+      {"--receive-timeout", flags.receive_timeout_seconds},
+      {"--revision-wait", flags.revision_wait_seconds},
       {"--tenant-requests-per-second", flags.tenant_requests_per_second},
       {"--tenant-rows-per-second", flags.tenant_rows_per_second}};
   for (const auto& [flag, value] : numbers) {

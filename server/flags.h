@@ -37,6 +37,15 @@ struct Flags {
   double keepalive_seconds = 60;
   double handshake_timeout_seconds = 10;
   double stall_timeout_seconds = 60;
+  double receive_timeout_seconds = 60;
+  double revision_wait_seconds = 60;
+  std::int64_t request_bytes_max = std::int64_t{1} << 30;
+  std::string tls_certificate;  // Paths of PEM files; empty: plaintext.
+  std::string tls_key;
+  std::string tls_client_ca;  // Empty: clients need no certificate.
+  std::string auth;           // The auth file's path; empty: nobody is asked who they are.
+  std::string audit_log;      // Its path; empty: there is none.
+  bool insecure = false;
   // 0: no limit.
   double tenant_requests_per_second = 0;
   double tenant_rows_per_second = 0;

@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 
 #include <cstdio>
 #include <iostream>
@@ -10,20 +11,21 @@
 
 #include "absl/synchronization/mutex.h"
 #include "server/flags.h"
-#include "server/log.h"
+#include "server/observability/log.h"
 #include "server/server.h"
-#include "server/verify.h"
+#include "server/admin/verify.h"
 #include "server/version.h"
 
 namespace {
 
-// Blocks the signals that stop the server, in this thread and in all that it starts, so that only
+// Blocks the signals that the server waits for, in this thread and in all that it starts, so that only
 // sigwait() sees them.
-sigset_t BlockStopSignals() {
+sigset_t BlockSignals() {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
   return signals;
@@ -36,7 +38,8 @@ int main(int argc, char** argv) {
   google::protobuf::SetLogHandler(nullptr);  // What is wrong with a message, its sender hears.
   // Debian's Abseil has every lock of a mutex look for deadlocks, under one lock for all of them.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-  const sigset_t stop_signals = BlockStopSignals();
+  const sigset_t signals = BlockSignals();
+  umask(077);  // Data, backups and logs are their owner's alone.
   Flags flags;
   if (const std::optional<int> exit_code = ParseFlags(argc, argv, flags)) return *exit_code;
   if (flags.verify) return VerifyDataDirectory(flags.data_dir, std::cout) ? 0 : 1;
@@ -57,7 +60,7 @@ int main(int argc, char** argv) {
   std::fflush(stdout);
 
   int signal = 0;
-  sigwait(&stop_signals, &signal);
+  while (sigwait(&signals, &signal) == 0 && signal == SIGHUP) (*server)->Reload();
   spdlog::info("signal {}: takes no new calls, lets running ones end", signal);
   (*server)->Stop(absl::Seconds(flags.shutdown_grace_seconds));
   server->reset();

@@ -1,8 +1,7 @@
 #include "server/server.h"
 
 #include <grpc/grpc.h>
-#include <grpcpp/ext/proto_server_reflection_plugin.h>
-#include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/resource_quota.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -14,7 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/base/status_macros.h"
-#include "server/metrics_page.h"
+#include "server/observability/metrics_page.h"
+#include "server/security/auth_rules.h"
 
 namespace softlookup::server {
 namespace {
@@ -43,6 +43,23 @@ int Milliseconds(absl::Duration duration) {
   return static_cast<int>(absl::ToInt64Milliseconds(duration));
 }
 
+// Certificates and rules are in force this long after they have changed, or sooner.
+constexpr absl::Duration kFileInterval = absl::Seconds(2);
+
+// By how much a message may be too large and still hear so from us, with details.
+constexpr std::int64_t kMessageSlack = std::int64_t{4} << 20;
+
+CallLimits CallLimitsOf(const Flags& flags) {
+  return {.engine = flags.limits,
+          .stall_timeout = absl::Seconds(flags.stall_timeout_seconds),
+          .receive_timeout = absl::Seconds(flags.receive_timeout_seconds),
+          .revision_wait_max = absl::Seconds(flags.revision_wait_seconds),
+          .tenant_rates = {.requests_per_second = flags.tenant_requests_per_second,
+                           .rows_per_second = flags.tenant_rows_per_second},
+          .calls_per_connection_max = static_cast<std::size_t>(flags.streams_per_connection_max),
+          .request_bytes_max = flags.request_bytes_max};
+}
+
 void BoundConnections(const Flags& flags, grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
                              static_cast<int>(flags.streams_per_connection_max));
@@ -55,6 +72,11 @@ void BoundConnections(const Flags& flags, grpc::ServerBuilder& builder) {
   // read gets the window that it needs.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kUnreadBytesMax);
+  // Few bytes could become very many.
+  builder.SetDefaultCompressionAlgorithm(GRPC_COMPRESS_NONE);
+  for (const auto algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
+    builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
+  }
   // Idle connections are asked, too, and however often.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
@@ -111,15 +133,14 @@ absl::Status Load(Engine& engine) {
 
 }  // namespace
 
-Server::Server(std::unique_ptr<Engine> engine, const Flags& flags)
-    : observer_(absl::Milliseconds(flags.slow_lookup_ms)),
-      calls_(observer_, {.stall_timeout = absl::Seconds(flags.stall_timeout_seconds),
-                         .tenant_rates = {.requests_per_second = flags.tenant_requests_per_second,
-                                          .rows_per_second = flags.tenant_rows_per_second}}),
+Server::Server(std::unique_ptr<Engine> engine, std::unique_ptr<AuditLog> audit, const Flags& flags)
+    : audit_(std::move(audit)),
+      observer_(absl::Milliseconds(flags.slow_lookup_ms)),
+      calls_(observer_, authenticator_, audit_.get(), CallLimitsOf(flags)),
       engine_(std::move(engine)),
       backups_(*engine_, flags.backup_dir),
-      service_(calls_, *engine_),
-      admin_service_(calls_, *engine_, backups_) {
+      service_(calls_, *engine_, backups_, health_),
+      rpcs_([this](Rpc& rpc) { service_.Begin(rpc); }) {
   http_.set_metrics(
       [this] { return MetricsPage(*engine_, observer_, process_stats_, http_.ready()); });
 }
@@ -132,41 +153,16 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Flags& flags) {
     spdlog::warn("serves at most {} connections: there are no more file descriptors (ulimit -n)",
                  connections_max);
   }
-  SOFTLOOKUP_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, MakeEngine(flags));
-  std::unique_ptr<Server> server(new Server(std::move(engine), flags));
-  grpc::EnableDefaultHealthCheckService(true);
-  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-
-  const HostPort listen = *SplitHostPort(flags.listen);
-  if (!server->listener_.Bind(listen.host, listen.port).ok()) {
-    return absl::UnavailableError(
-        absl::StrCat("cannot listen on ", flags.listen, " for gRPC; is the port taken?"));
+  std::unique_ptr<AuditLog> audit;
+  if (!flags.audit_log.empty()) {
+    const LogFormat format = flags.log_format == "json" ? LogFormat::kJson : LogFormat::kText;
+    SOFTLOOKUP_ASSIGN_OR_RETURN(audit, AuditLog::Open(flags.audit_log, format));
   }
-  grpc::ServerBuilder builder;
-  server->acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
-      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
-      grpc::InsecureServerCredentials());
-  BoundConnections(flags, builder);
-  // Above the limit, so that a message somewhat over it still gets an error that says so; the
-  // handlers keep the limit itself.
-  constexpr std::int64_t kGrpcMax = std::numeric_limits<int>::max();
-  builder.SetMaxReceiveMessageSize(
-      static_cast<int>(std::min(2 * flags.limits.message_bytes_max, kGrpcMax)));
-  builder.SetMaxSendMessageSize(static_cast<int>(kGrpcMax));
-  builder.RegisterService(&server->service_);
-  builder.RegisterService(&server->admin_service_);
-  server->grpc_ = builder.BuildAndStart();
-  if (server->grpc_ == nullptr) return absl::InternalError("cannot start gRPC");
-  server->SetServing(false);
-  SOFTLOOKUP_RETURN_IF_ERROR(server->listener_.Start(
-      connections_max, kKeepaliveTimeout,
-      [acceptor = server->acceptor_.get()](int listener, int fd) {
-        grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
-        connection.listener_fd = listener;
-        connection.fd = fd;
-        acceptor->HandleNewConnection(&connection);
-      }));
-  server->grpc_address_ = JoinHostPort(listen.host, server->listener_.port());
+  SOFTLOOKUP_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, MakeEngine(flags));
+  std::unique_ptr<Server> server(new Server(std::move(engine), std::move(audit), flags));
+  SOFTLOOKUP_RETURN_IF_ERROR(server->LoadSecurity(flags));
+  SOFTLOOKUP_RETURN_IF_ERROR(server->Listen(flags));
+  SOFTLOOKUP_RETURN_IF_ERROR(server->ServeGrpc(flags, connections_max));
 
   const HostPort http = *SplitHostPort(flags.http_listen);
   SOFTLOOKUP_RETURN_IF_ERROR(server->http_.Start(http.host, http.port));
@@ -183,29 +179,109 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Flags& flags) {
   return server;
 }
 
+absl::Status Server::LoadSecurity(const Flags& flags) {
+  if (!flags.tls_certificate.empty()) {
+    const bool has_client_ca = !flags.tls_client_ca.empty();
+    tls_ = std::make_shared<TlsCredentials>(/*clients_need_certificates=*/has_client_ca);
+    std::vector<std::string> paths = {flags.tls_certificate, flags.tls_key};
+    if (has_client_ca) paths.push_back(flags.tls_client_ca);
+    SOFTLOOKUP_RETURN_IF_ERROR(
+        files_.Add("the TLS certificate", std::move(paths),
+                   [this](const std::vector<std::string>& contents) -> absl::Status {
+                     TlsIdentity identity{.certificate = contents[0], .key = contents[1]};
+                     if (contents.size() > 2) identity.client_ca = contents[2];
+                     SOFTLOOKUP_RETURN_IF_ERROR(CheckTlsIdentity(identity));
+                     tls_->Set(std::move(identity));
+                     return absl::OkStatus();
+                   }));
+  }
+  if (!flags.auth.empty()) {
+    SOFTLOOKUP_RETURN_IF_ERROR(files_.Add(
+        "the auth file", {flags.auth},
+        [this, path = flags.auth](const std::vector<std::string>& contents) -> absl::Status {
+          absl::StatusOr<std::shared_ptr<const AuthRules>> rules = AuthRules::Parse(contents[0]);
+          if (!rules.ok()) {
+            return absl::InvalidArgumentError(
+                absl::StrCat("--auth ", path, ": ", rules.status().message()));
+          }
+          authenticator_.SetRules(*std::move(rules));
+          calls_.RecheckStreams();
+          return absl::OkStatus();
+        }));
+  }
+  files_.Start(kFileInterval);
+  return absl::OkStatus();
+}
+
+absl::Status Server::Listen(const Flags& flags) {
+  const HostPort listen = *SplitHostPort(flags.listen);
+  if (!listener_.Bind(listen.host, listen.port).ok()) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot listen on ", flags.listen, " for gRPC; is the port taken?"));
+  }
+  grpc_address_ = JoinHostPort(listen.host, listener_.port());
+  const bool is_safe = tls_ != nullptr && !flags.auth.empty();
+  if (listener_.is_loopback() || is_safe || flags.insecure) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "--listen ", flags.listen,
+      " lets other machines in, so it takes --tls-certificate with --tls-key, and --auth "
+      "(`softlookup tls init` and `softlookup auth add` make them); or listen on 127.0.0.1; or "
+      "say --insecure if everybody on that network may do everything"));
+}
+
+absl::Status Server::ServeGrpc(const Flags& flags, std::size_t connections_max) {
+  grpc::ServerBuilder builder;
+  std::shared_ptr<grpc::ServerCredentials> credentials = tls_;
+  if (credentials == nullptr) credentials = grpc::InsecureServerCredentials();
+  acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials);
+  BoundConnections(flags, builder);
+  // Above the limit, so that a message somewhat over it still gets an error that says so; the
+  // calls keep the limit itself.
+  constexpr std::int64_t kGrpcMax = std::numeric_limits<int>::max();
+  builder.SetMaxReceiveMessageSize(
+      static_cast<int>(std::min(flags.limits.message_bytes_max + kMessageSlack, kGrpcMax)));
+  builder.SetMaxSendMessageSize(static_cast<int>(kGrpcMax));
+  // What gRPC holds of messages that have not arrived whole is nobody's yet.
+  builder.SetResourceQuota(grpc::ResourceQuota("softlookup")
+                               .Resize(static_cast<std::size_t>(2 * flags.request_bytes_max)));
+  const int threads = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 2, 16);
+  SOFTLOOKUP_RETURN_IF_ERROR(rpcs_.Start(builder, threads));
+  return listener_.Start(
+      connections_max, kKeepaliveTimeout, [acceptor = acceptor_.get()](int listener, int fd) {
+        grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+        connection.listener_fd = listener;
+        connection.fd = fd;
+        acceptor->HandleNewConnection(&connection);
+      });
+}
+
+void Server::Reload() {
+  files_.LookNow();
+  if (audit_ != nullptr) audit_->Reopen();
+}
+
 void Server::SetServing(bool serving) {
-  grpc::HealthCheckServiceInterface& health = *grpc_->GetHealthCheckService();
-  health.SetServingStatus("", serving);
-  health.SetServingStatus("softlookup.v1.SoftLookup", serving);
+  health_.SetServing(serving);
   http_.set_ready(serving);
 }
 
 void Server::Stop(absl::Duration grace) {
-  http_.set_ready(false);
-  grpc_->GetHealthCheckService()->Shutdown();
+  SetServing(false);
   listener_.Stop();
   const absl::Time deadline = absl::Now() + grace;
   calls_.DrainStreams();
   // A call that comes while gRPC begins to shut down is cancelled, which its client may not take
   // for a reason to try again. So new ones are told first.
   calls_.WaitUntilQuiet(kQuietBeforeShutdown, std::min(deadline, absl::Now() + kRefusingMax));
-  std::thread shutdown([&] { grpc_->Shutdown(absl::ToChronoTime(deadline)); });
+  calls_.arrivals().EndAll("SHUTTING_DOWN: the server is stopping");
+  std::thread shutdown([&] { rpcs_.Shutdown(deadline); });
   // gRPC waits for every connection to say goodbye, and a client that is idle may not be listening.
   // Once no call is in progress, the connections that are left are cut.
   calls_.WaitUntilQuiet(kQuietBeforeCut, deadline);
-  grpc_server_cancel_all_calls(grpc_->c_server());
+  rpcs_.CancelAll();
   shutdown.join();
-  grpc_->Wait();
+  rpcs_.Wait();
 }
 
 }  // namespace softlookup::server

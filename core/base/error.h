@@ -22,6 +22,8 @@ struct ErrorReason {
 namespace reasons {
 inline constexpr ErrorReason kInvalidName{absl::StatusCode::kInvalidArgument, "INVALID_NAME"};
 inline constexpr ErrorReason kInvalidMatrix{absl::StatusCode::kInvalidArgument, "INVALID_MATRIX"};
+inline constexpr ErrorReason kMalformedMessage{absl::StatusCode::kInvalidArgument,
+                                               "MALFORMED_MESSAGE"};
 inline constexpr ErrorReason kShapeMismatch{absl::StatusCode::kInvalidArgument, "SHAPE_MISMATCH"};
 inline constexpr ErrorReason kNonFiniteValue{absl::StatusCode::kInvalidArgument,
                                              "NON_FINITE_VALUE"};
@@ -59,6 +61,15 @@ inline constexpr ErrorReason kTooManyWriters{absl::StatusCode::kResourceExhauste
 inline constexpr ErrorReason kLoading{absl::StatusCode::kUnavailable, "LOADING"};
 inline constexpr ErrorReason kMemoryLimit{absl::StatusCode::kResourceExhausted, "MEMORY_LIMIT"};
 inline constexpr ErrorReason kTenantRate{absl::StatusCode::kResourceExhausted, "TENANT_RATE"};
+inline constexpr ErrorReason kIdentityLimit{absl::StatusCode::kResourceExhausted,
+                                            "IDENTITY_LIMIT"};
+inline constexpr ErrorReason kRequestBytes{absl::StatusCode::kResourceExhausted, "REQUEST_BYTES"};
+inline constexpr ErrorReason kTooManyCalls{absl::StatusCode::kResourceExhausted, "TOO_MANY_CALLS"};
+inline constexpr ErrorReason kUnauthenticated{absl::StatusCode::kUnauthenticated,
+                                              "UNAUTHENTICATED"};
+inline constexpr ErrorReason kPermissionDenied{absl::StatusCode::kPermissionDenied,
+                                               "PERMISSION_DENIED"};
+inline constexpr ErrorReason kUnknownMethod{absl::StatusCode::kUnimplemented, "UNKNOWN_METHOD"};
 inline constexpr ErrorReason kShuttingDown{absl::StatusCode::kUnavailable, "SHUTTING_DOWN"};
 }  // namespace reasons
 

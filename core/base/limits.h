@@ -21,6 +21,9 @@ inline constexpr std::int64_t kStoreLabelKeyBytesMax = 128;
 inline constexpr std::int64_t kStoreLabelValueBytesMax = 1024;
 inline constexpr std::int64_t kWriterCountMax = 65536;  // Of a store.
 inline constexpr std::int64_t kWriterBytesMax = 128;    // Of a writer's name.
+inline constexpr std::int64_t kFilterLabelCountMax = 4096;  // In any_labels, and in no_labels.
+inline constexpr std::int64_t kFilterIdCountMax = 1 << 18;  // In ids, and in exclude_ids.
+inline constexpr std::int64_t kMaskPathCountMax = 16;       // In an update_mask or a read_mask.
 inline constexpr std::int64_t kListPageSizeDefault = 100;
 inline constexpr std::int64_t kListPageSizeMax = 1000;
 
@@ -40,6 +43,9 @@ struct Limits {
   // Bytes of appends that wait to be written, and of inputs that wait to be projected for one.
   // Beyond: RESOURCE_EXHAUSTED, likewise.
   std::int64_t waiting_append_bytes_max = std::int64_t{256} << 20;
+  // Bytes that lookups in progress may take to keep the rows of their `top_k`. Beyond:
+  // RESOURCE_EXHAUSTED, likewise; of one lookup alone: INVALID_ARGUMENT.
+  std::int64_t ranking_bytes_max = std::int64_t{1} << 30;
   // Lookups and long projections that wait for a thread. Beyond: RESOURCE_EXHAUSTED, with a hint
   // when to come back. Those that waited for a revision before are not turned away.
   std::int64_t waiting_lookups_max = 1024;

@@ -133,14 +133,17 @@ SteadyTime Now() { return std::chrono::steady_clock::now(); }
 
 // A lookup that waits for others to share a pass over their store's rows with.
 struct PendingLookup : Scan {
-  PendingLookup(std::unique_ptr<PreparedLookup> lookup, LookupReport* report,
-                std::shared_ptr<CancelToken> cancel, Engine::LookupCallback callback)
+  PendingLookup(std::unique_ptr<PreparedLookup> lookup, RankingMemory::Taken ranking,
+                LookupReport* report, std::shared_ptr<CancelToken> cancel,
+                Engine::LookupCallback callback)
       : lookup(std::move(lookup)),
+        ranking(std::move(ranking)),
         report(report),
         cancel(std::move(cancel)),
         callback(std::move(callback)) {}
 
   std::unique_ptr<PreparedLookup> lookup;
+  RankingMemory::Taken ranking;
   LookupReport* report;  // May be null.
   std::shared_ptr<CancelToken> cancel;
   Engine::LookupCallback callback;
@@ -159,6 +162,7 @@ class EngineOfStores final : public Engine {
         log_(std::move(log)),
         loaded_(log_ == nullptr),
         stores_(limits_.memory_bytes_max),
+        ranking_(limits_.ranking_bytes_max),
         batcher_(
             BatchOptions{.queries_max = options.queries_per_pass_max,
                          .wait_max = options.pass_wait_max,
@@ -264,6 +268,7 @@ class EngineOfStores final : public Engine {
   const std::unique_ptr<CommitLog> log_;
   std::atomic<bool> loaded_;
   StoreTable stores_;
+  RankingMemory ranking_;
   std::atomic<std::uint64_t> last_store_number_{0};
   std::atomic<std::int64_t> waiting_count_{0};  // For a thread of the pool.
 
@@ -543,8 +548,12 @@ void EngineOfStores::Lookup(LookupRequest request, std::shared_ptr<CancelToken> 
   }
   auto lookup = PreparedLookup::Make(request, std::move(snapshot), limits_, tiles_);
   if (!lookup.ok()) return callback(lookup.status());
-  auto pending = std::make_unique<PendingLookup>(*std::move(lookup), request.report,
-                                                 std::move(cancel), std::move(callback));
+  absl::StatusOr<RankingMemory::Taken> ranking =
+      ranking_.Take((*lookup)->task(), (*lookup)->query_count());
+  if (!ranking.ok()) return callback(ranking.status());
+  auto pending =
+      std::make_unique<PendingLookup>(*std::move(lookup), *std::move(ranking), request.report,
+                                      std::move(cancel), std::move(callback));
   if (pending->lookup->cost() <= kInlineCostMax) {
     PendingLookup* const alone = pending.get();
     RunLookups({&alone, 1}, begin, [](std::int64_t) {});
@@ -710,8 +719,15 @@ double EngineOfStores::LookUp(const LookupRequest& request, const Store& store, 
     callback(lookup.status());
     return 0;
   }
-  auto pending = std::make_unique<PendingLookup>(*std::move(lookup), request.report,
-                                                 std::move(cancel), std::move(callback));
+  absl::StatusOr<RankingMemory::Taken> ranking =
+      ranking_.Take((*lookup)->task(), (*lookup)->query_count());
+  if (!ranking.ok()) {
+    callback(ranking.status());
+    return 0;
+  }
+  auto pending =
+      std::make_unique<PendingLookup>(*std::move(lookup), *std::move(ranking), request.report,
+                                      std::move(cancel), std::move(callback));
   pending->waits_since = Now();
   pending->queue_time = begin - posted;
   pending->compute_time = pending->waits_since - begin;
@@ -726,7 +742,7 @@ void EngineOfStores::Attend(const AttendRequest& request, std::shared_ptr<Cancel
   Schedule(
       *cost,
       [this, request, cancel = std::move(cancel)] {
-        return AttendToRequest(request, limits_, tiles_, pool_, *cancel);
+        return AttendToRequest(request, limits_, tiles_, ranking_, pool_, *cancel);
       },
       std::move(callback));
 }

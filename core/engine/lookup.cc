@@ -161,7 +161,8 @@ LookupResult PreparedLookup::Finish(AttentionAnswer answer) const {
 
 absl::StatusOr<LookupResult> AttendToRequest(const AttendRequest& request, const Limits& limits,
                                              std::optional<kernels::TileUnit> tiles,
-                                             ForkJoinPool& pool, const CancelToken& cancel) {
+                                             RankingMemory& ranking, ForkJoinPool& pool,
+                                             const CancelToken& cancel) {
   MatrixView queries = request.queries, keys = request.keys, values = request.values;
   std::vector<float> projected_queries, projected_keys, projected_values;
   if (request.inputs) {
@@ -197,6 +198,8 @@ absl::StatusOr<LookupResult> AttendToRequest(const AttendRequest& request, const
                            .age_end = row_count,
                            .answer_bytes_max = limits.message_bytes_max,
                            .tiles = tiles};
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const RankingMemory::Taken taken,
+                              ranking.Take(task, task.query_count()));
   SOFTLOOKUP_ASSIGN_OR_RETURN(AttentionAnswer answer, Attend(task, pool, cancel));
   return ToResult(std::move(answer), task);
 }

@@ -9,6 +9,7 @@
 #include "core/attention/attend.h"
 #include "core/base/cancellation.h"
 #include "core/base/limits.h"
+#include "core/engine/ranking_memory.h"
 #include "core/parallel/fork_join_pool.h"
 #include "core/store/row_selection.h"
 #include "core/store/snapshot.h"
@@ -51,7 +52,8 @@ double PreparationCost(const LookupRequest& request, const Snapshot& snapshot);
 // Attention over what a checked request carries. `tiles` as in AttentionTask.
 absl::StatusOr<LookupResult> AttendToRequest(const AttendRequest& request, const Limits& limits,
                                              std::optional<kernels::TileUnit> tiles,
-                                             ForkJoinPool& pool, const CancelToken& cancel);
+                                             RankingMemory& ranking, ForkJoinPool& pool,
+                                             const CancelToken& cancel);
 
 // Which of a store's memories has this name (empty: average), as Snapshot::MemoryAsOf numbers them.
 // MEMORY_NOT_FOUND.

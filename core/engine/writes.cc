@@ -360,7 +360,11 @@ class DeleteStoreWrite final : public Write {
   }
   void Publish() override {
     table_.Remove(name_);
-    table_.budget().Add(-static_cast<std::int64_t>(store_->snapshot()->byte_size()));
+    // Whoever still reads the store holds its memory.
+    store_->writer().lease().OnEnd(
+        [&budget = table_.budget(), bytes = store_->snapshot()->byte_size()] {
+          budget.Add(-static_cast<std::int64_t>(bytes));
+        });
     store_->Close(StoreNotFound(name_));
   }
   void Undo() override {}

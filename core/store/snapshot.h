@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/functional/any_invocable.h"
 #include "core/attention/block_scan.h"
 #include "core/kernels/panel.h"
 #include "core/kernels/panel_rows.h"
@@ -79,6 +81,21 @@ kernels::PanelShape PanelShapeOf(const StoreConfig& config);
 // A store's memories before its first row: `average`, then those of the configuration.
 MemorySet MemorySetOf(const StoreConfig& config);
 
+// What a store and all its snapshots hold in common: when the last of them is gone, so is the
+// store's memory.
+class StoreLease {
+ public:
+  ~StoreLease() {
+    if (on_end_) on_end_();
+  }
+
+  // Has `on_end` run then, on whatever thread that is. Once, while the caller holds the store.
+  void OnEnd(absl::AnyInvocable<void()> on_end) { on_end_ = std::move(on_end); }
+
+ private:
+  absl::AnyInvocable<void()> on_end_;
+};
+
 // A store as of one revision: immutable, cheap to make, safe to read on any thread for as long as
 // it is held.
 class Snapshot {
@@ -137,6 +154,7 @@ class Snapshot {
   // Null: no row is before that block.
   const MemorySet* KeptMemoriesBefore(std::int64_t index) const;
 
+  std::shared_ptr<const StoreLease> lease_;
   std::shared_ptr<const StoreConfig> config_;
   kernels::PanelShape shape_;
   std::int64_t block_rows_ = 0;

@@ -433,6 +433,7 @@ void StoreWriter::MakeSnapshot() {
   TakeGrowingTags();
   if (state_.labels != nullptr) state_.label_count = state_.labels->size();
   auto snapshot = std::make_shared<Snapshot>();
+  snapshot->lease_ = lease_;
   snapshot->config_ = state_.config;
   snapshot->shape_ = shape_;
   snapshot->block_rows_ = block_rows_;

@@ -66,6 +66,7 @@ class StoreWriter {
   // With revision 1.
   explicit StoreWriter(StoreConfig config, Memories memories = Memories::kKept);
 
+  StoreLease& lease() { return *lease_; }
   // What the next write builds on.
   const std::shared_ptr<const Snapshot>& newest() const { return state_.newest; }
 
@@ -100,6 +101,8 @@ class StoreWriter {
 
  private:
   friend class StoreLoader;
+
+  const std::shared_ptr<StoreLease> lease_ = std::make_shared<StoreLease>();
 
   // All that a write changes but for live_ids_ and writers_. Copying it costs a few pointers.
   struct State {

@@ -14,8 +14,8 @@
 #include "absl/synchronization/notification.h"
 #include "core/base/error.h"
 #include "google/rpc/status.pb.h"
-#include "server/codec.h"
-#include "server/status.h"
+#include "server/rpc/codec.h"
+#include "server/rpc/status.h"
 #include "softlookup/engine.h"
 #include "tests/testing/engine_calls.h"
 

@@ -7,7 +7,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/time/clock.h"
-#include "server/file_descriptor.h"
+#include "server/rpc/file_descriptor.h"
 #include "tests/faults/cycles.h"
 #include "tests/integration/integration_test.h"
 #include "tests/testing/status_matchers.h"

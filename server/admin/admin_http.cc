@@ -1,0 +1,190 @@
+#include "server/admin/admin_http.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "server/rpc/listening.h"
+
+namespace softlookup::server {
+namespace {
+
+// From its first byte to the last of its answer; the same for all, so that the oldest ends first.
+constexpr absl::Duration kConnectionTime = absl::Seconds(2);
+constexpr std::size_t kConnectionsMax = 128;
+constexpr std::size_t kRequestBytesMax = 8192;
+
+// The request line and the headers end with a blank line.
+bool IsWhole(absl::string_view request) {
+  return absl::StrContains(request, "\r\n\r\n") || absl::StrContains(request, "\n\n");
+}
+
+constexpr absl::string_view kText = "text/plain";
+constexpr absl::string_view kMetricsText = "text/plain; version=0.0.4; charset=utf-8";
+
+std::string Message(absl::string_view status, absl::string_view body, bool with_body = true,
+                    absl::string_view type = kText) {
+  return absl::StrCat("HTTP/1.1 ", status, "\r\nContent-Type: ", type,
+                      "\r\nContent-Length: ", body.size(), "\r\nConnection: close\r\n\r\n",
+                      with_body ? body : "");
+}
+
+FileDescriptor ListenOn(const addrinfo& address) {
+  FileDescriptor socket(::socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (socket.get() < 0) return socket;
+  // Without SO_REUSEPORT: a second server must not share the port.
+  const int yes = 1;
+  setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+  if (bind(socket.get(), address.ai_addr, address.ai_addrlen) != 0 ||
+      listen(socket.get(), SOMAXCONN) != 0) {
+    return FileDescriptor();
+  }
+  return socket;
+}
+
+bool WouldWait() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
+
+}  // namespace
+
+AdminHttp::~AdminHttp() {
+  if (!thread_.joinable()) return;
+  eventfd_write(stop_.get(), 1);
+  thread_.join();
+}
+
+absl::Status AdminHttp::Start(const std::string& host, int port) {
+  addrinfo hints{};
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(host.c_str(), absl::StrCat(port).c_str(), &hints, &found) == 0) {
+    const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> addresses(found, &freeaddrinfo);
+    for (const addrinfo* address = found; address != nullptr && listener_.get() < 0;
+         address = address->ai_next) {
+      listener_ = ListenOn(*address);
+    }
+  }
+  if (listener_.get() < 0) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot listen on ", host, ":", port, " for HTTP; is the port taken?"));
+  }
+  port_ = PortOf(listener_.get());
+  stop_ = FileDescriptor(eventfd(0, EFD_CLOEXEC));
+  if (stop_.get() < 0) return absl::UnavailableError("too many open files to serve HTTP");
+  thread_ = std::thread([this] { Serve(); });
+  return absl::OkStatus();
+}
+
+void AdminHttp::Serve() {
+  std::vector<Connection> connections;  // Oldest first.
+  std::vector<pollfd> fds;
+  bool pause = false;
+  while (true) {
+    fds.assign({{stop_.get(), POLLIN, 0}, {pause ? -1 : listener_.get(), POLLIN, 0}});
+    for (const Connection& connection : connections) {
+      fds.push_back({connection.socket.get(),
+                     static_cast<short>(connection.answer.empty() ? POLLIN : POLLOUT), 0});
+    }
+    absl::Duration timeout = pause ? kAcceptPause : absl::Hours(1);
+    if (!connections.empty()) timeout = std::min(timeout, connections.front().end - absl::Now());
+    timeout = std::max(timeout, absl::ZeroDuration());
+    if (poll(fds.data(), fds.size(), static_cast<int>(absl::ToInt64Milliseconds(timeout)) + 1) <
+        0) {
+      continue;
+    }
+    if (fds[0].revents != 0) return;
+    const absl::Time now = absl::Now();
+    std::size_t left = 0;
+    for (std::size_t i = 0; i < connections.size(); ++i) {
+      if (connections[i].end <= now) continue;
+      if (fds[2 + i].revents != 0 && !Proceed(connections[i])) continue;
+      if (left != i) connections[left] = std::move(connections[i]);
+      ++left;
+    }
+    connections.resize(left);
+    pause = fds[1].revents != 0 && !Accept(connections);
+  }
+}
+
+bool AdminHttp::Accept(std::vector<Connection>& connections) {
+  for (int i = 0; i < kAcceptsAtOnce; ++i) {
+    FileDescriptor socket(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (socket.get() < 0) {
+      if (errno == ECONNABORTED || errno == EINTR) continue;
+      if (WouldWait()) return true;
+      if (connections.empty()) return false;
+      connections.erase(connections.begin());  // The oldest gives its descriptor.
+      continue;
+    }
+    if (connections.size() == kConnectionsMax) connections.erase(connections.begin());
+    connections.push_back({.socket = std::move(socket), .end = absl::Now() + kConnectionTime});
+    // Most requests are there already.
+    if (!Proceed(connections.back())) connections.pop_back();
+  }
+  return true;
+}
+
+bool AdminHttp::Proceed(Connection& connection) {
+  const int socket = connection.socket.get();
+  if (connection.answer.empty()) {
+    // Once, however much is there: others wait.
+    std::array<char, 4096> bytes;
+    const ssize_t count = recv(socket, bytes.data(), bytes.size(), 0);
+    if (count < 0) return WouldWait();
+    if (count == 0) return false;
+    // A connection that is closed with bytes unread loses its answer, so the client closes it.
+    if (connection.answered) return true;
+    connection.request.append(bytes.data(), static_cast<std::size_t>(count));
+    if (connection.request.size() > kRequestBytesMax) {
+      connection.answer = Message("431 Request Header Fields Too Large", "too long\n");
+    } else if (IsWhole(connection.request)) {
+      connection.answer = Answer(connection.request);
+    } else {
+      return true;
+    }
+  }
+  const ssize_t count =
+      send(socket, connection.answer.data(), connection.answer.size(), MSG_NOSIGNAL);
+  if (count < 0) return WouldWait();
+  connection.answer.erase(0, static_cast<std::size_t>(count));
+  if (connection.answer.empty()) {
+    connection.answered = true;
+    shutdown(socket, SHUT_WR);
+  }
+  return true;
+}
+
+std::string AdminHttp::Answer(const std::string& request) const {
+  const absl::string_view line = *absl::StrSplit(request, absl::ByAnyChar("\r\n")).begin();
+  const std::vector<absl::string_view> words = absl::StrSplit(line, ' ');
+  if (words.size() != 3 || !absl::StartsWith(words[2], "HTTP/1.")) {
+    return Message("400 Bad Request", "not an HTTP/1.1 request\n");
+  }
+  const bool get = words[0] == "GET";
+  if (!get && words[0] != "HEAD") {
+    return Message("405 Method Not Allowed\r\nAllow: GET, HEAD", "GET and HEAD only\n");
+  }
+  const absl::string_view path = *absl::StrSplit(words[1], '?').begin();
+  if (path == "/healthz") return Message("200 OK", "ok\n", get);
+  if (path == "/readyz") {
+    return ready_.load() ? Message("200 OK", "ready\n", get)
+                         : Message("503 Service Unavailable", "not ready\n", get);
+  }
+  if (path == "/metrics") return Message("200 OK", metrics_(), get, kMetricsText);
+  return Message("404 Not Found", "there are /healthz, /readyz and /metrics\n", get);
+}
+
+}  // namespace softlookup::server

@@ -1,0 +1,18 @@
+#ifndef SOFTLOOKUP_SERVER_ADMIN_ADMIN_METHODS_H_
+#define SOFTLOOKUP_SERVER_ADMIN_ADMIN_METHODS_H_
+
+#include <memory>
+
+#include "core/base/limits.h"
+#include "server/admin/backups.h"
+#include "server/rpc/call.h"
+
+namespace softlookup::server {
+
+// The operator's methods. Each call deletes itself when it is over.
+void StartCreateBackup(std::unique_ptr<Call> call, Backups& backups);
+void StartListBackups(std::unique_ptr<Call> call, Backups& backups, const Limits& limits);
+
+}  // namespace softlookup::server
+
+#endif  // SOFTLOOKUP_SERVER_ADMIN_ADMIN_METHODS_H_

@@ -1,0 +1,39 @@
+#include "server/admin/verify.h"
+
+#include "softlookup/engine.h"
+
+namespace softlookup::server {
+namespace {
+
+class Report final : public LoadObserver {
+ public:
+  explicit Report(std::ostream& out) : out_(out) {}
+  void OnStore(const StoreInfo& info) override {
+    out_ << "whole: store \"" << info.config.name << "\", " << info.row_count << " rows, revision "
+         << info.revision << "\n";
+  }
+  void OnDamage(const absl::Status& damage) override {
+    out_ << "DAMAGED: " << damage.message() << "\n";
+    ++damaged_count_;
+  }
+  int damaged_count() const { return damaged_count_; }
+
+ private:
+  std::ostream& out_;
+  int damaged_count_ = 0;
+};
+
+}  // namespace
+
+bool VerifyDataDirectory(const std::string& directory, std::ostream& out) {
+  Report report(out);
+  const absl::Status status = Engine::Verify(directory, report);
+  if (status.ok()) {
+    out << directory << " is whole\n";
+  } else if (report.damaged_count() == 0) {
+    out << status.message() << "\n";
+  }
+  return status.ok();
+}
+
+}  // namespace softlookup::server

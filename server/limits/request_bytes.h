@@ -1,0 +1,62 @@
+#ifndef SOFTLOOKUP_SERVER_LIMITS_REQUEST_BYTES_H_
+#define SOFTLOOKUP_SERVER_LIMITS_REQUEST_BYTES_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+namespace softlookup::server {
+
+// Bytes that requests take from when they are read until nothing refers to them, against a limit.
+// Thread-safe.
+class RequestBytes {
+ public:
+  explicit RequestBytes(std::int64_t limit) : limit_(limit) {}
+
+  // False, and nothing is taken, if that would be over the limit. One request alone always fits.
+  bool TryTake(std::int64_t bytes) {
+    const std::int64_t before = used_.fetch_add(bytes, std::memory_order_relaxed);
+    const std::int64_t limit = limit_.load(std::memory_order_relaxed);
+    if (limit == 0 || before == 0 || before + bytes <= limit) return true;
+    Return(bytes);
+    return false;
+  }
+  void Return(std::int64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+
+  std::int64_t used() const { return used_.load(std::memory_order_relaxed); }
+  std::int64_t limit() const { return limit_.load(std::memory_order_relaxed); }
+  // 0: no limit.
+  void set_limit(std::int64_t limit) { limit_.store(limit, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::int64_t> limit_;
+  std::atomic<std::int64_t> used_{0};
+};
+
+// Bytes that are taken for as long as this lives.
+class RequestCharge {
+ public:
+  RequestCharge() = default;
+  // `bytes` were taken of `account`, which it keeps.
+  RequestCharge(std::shared_ptr<RequestBytes> account, std::int64_t bytes)
+      : account_(std::move(account)), bytes_(bytes) {}
+  RequestCharge(RequestCharge&& other) noexcept
+      : account_(std::move(other.account_)), bytes_(std::exchange(other.bytes_, 0)) {}
+  RequestCharge& operator=(RequestCharge&& other) noexcept {
+    std::swap(account_, other.account_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~RequestCharge() {
+    if (account_ != nullptr) account_->Return(bytes_);
+  }
+
+ private:
+  std::shared_ptr<RequestBytes> account_;
+  std::int64_t bytes_ = 0;
+};
+
+}  // namespace softlookup::server
+
+#endif  // SOFTLOOKUP_SERVER_LIMITS_REQUEST_BYTES_H_

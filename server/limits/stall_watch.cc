@@ -1,0 +1,100 @@
+#include "server/limits/stall_watch.h"
+
+#include <grpc/grpc.h>
+
+#include <chrono>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace softlookup::server {
+namespace {
+
+std::int64_t SteadyNanoseconds() {
+  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// Not under a lock: the calls' own callbacks may run here, and end them.
+void EndCalls(const std::vector<grpc_call*>& calls, grpc_status_code code,
+              const std::string& message) {
+  for (grpc_call* call : calls) {
+    // Goes to the client ahead of what it has not taken, without details.
+    grpc_call_cancel_with_status(call, code, message.c_str(), nullptr);
+    grpc_call_unref(call);
+  }
+}
+
+}  // namespace
+
+StallWatch::Waits::Waits(StallWatch& watch, grpc::ServerContextBase& context)
+    : watch_(watch), call_(context.c_call()) {
+  if (watch_.timeout_ == absl::InfiniteDuration()) return;
+  absl::MutexLock lock(&watch_.mutex_);
+  watch_.waits_.insert(this);
+}
+
+void StallWatch::Waits::OnStart(std::size_t bytes) {
+  if (watch_.timeout_ == absl::InfiniteDuration()) return;
+  const std::int64_t more = static_cast<std::int64_t>(bytes >> 20);
+  since_.store(SteadyNanoseconds() + more * absl::ToInt64Nanoseconds(watch_.timeout_),
+               std::memory_order_relaxed);
+}
+
+void StallWatch::Waits::End() {
+  if (watch_.timeout_ == absl::InfiniteDuration()) return;
+  absl::MutexLock lock(&watch_.mutex_);
+  watch_.waits_.erase(this);
+}
+
+StallWatch::StallWatch(absl::Duration timeout, std::string what)
+    : timeout_(timeout), what_(std::move(what)) {
+  if (timeout_ < absl::InfiniteDuration()) thread_ = std::thread([this] { Run(); });
+}
+
+StallWatch::~StallWatch() {
+  if (!thread_.joinable()) return;
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  thread_.join();
+}
+
+void StallWatch::Run() {
+  for (;;) {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_), timeout_ / 4)) return;
+    }
+    EndStalled();
+  }
+}
+
+std::vector<grpc_call*> StallWatch::TakeWaiting(std::int64_t before) {
+  std::vector<grpc_call*> calls;
+  absl::MutexLock lock(&mutex_);
+  for (Waits* waits : waits_) {
+    const std::int64_t since = waits->since_.load(std::memory_order_relaxed);
+    if (since == 0 || since > before) continue;
+    waits->OnDone();
+    grpc_call_ref(waits->call_);
+    calls.push_back(waits->call_);
+  }
+  return calls;
+}
+
+void StallWatch::EndStalled() {
+  const std::int64_t before = SteadyNanoseconds() - absl::ToInt64Nanoseconds(timeout_);
+  const std::string message =
+      absl::StrCat("STREAM_STALLED: ", what_, " for ", absl::FormatDuration(timeout_));
+  EndCalls(TakeWaiting(before), GRPC_STATUS_RESOURCE_EXHAUSTED, message);
+}
+
+void StallWatch::EndAll(const std::string& why) {
+  EndCalls(TakeWaiting(std::numeric_limits<std::int64_t>::max()), GRPC_STATUS_UNAVAILABLE, why);
+}
+
+}  // namespace softlookup::server

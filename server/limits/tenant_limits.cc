@@ -1,0 +1,57 @@
+#include "server/limits/tenant_limits.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/error.h"
+#include "core/base/limits.h"
+#include "core/base/steady_time.h"
+
+namespace softlookup::server {
+namespace {
+
+// No store has it as its name's first part.
+constexpr absl::string_view kAllOthers = "";
+
+absl::Status Exceeded(absl::string_view tenant, const RateShare::Refusal& refusal) {
+  return WithRetryAfter(
+      MakeError(reasons::kTenantRate,
+                absl::StrCat("The stores of \"", tenant, "\" get more than ", refusal.rate, " ",
+                             refusal.what, " a second"),
+                {{"tenant", std::string(tenant)}, {"limit", absl::StrCat(refusal.rate)}}),
+      refusal.wait);
+}
+
+}  // namespace
+
+absl::Status TenantLimits::Admit(absl::string_view store, std::int64_t rows) {
+  return rates_.is_limited() ? Admit(store, rows, SteadyNow()) : absl::OkStatus();
+}
+
+absl::Status TenantLimits::Admit(absl::string_view store, std::int64_t rows, absl::Time now) {
+  if (!rates_.is_limited()) return absl::OkStatus();
+  // Longer names are those of no store.
+  const absl::string_view tenant = store.substr(0, store.find('/')).substr(0, kNameLengthMax);
+  absl::MutexLock lock(&mutex_);
+  const auto refusal = ShareOf(tenant, now).Take(rates_, 1, rows, now);
+  return refusal ? Exceeded(tenant, *refusal) : absl::OkStatus();
+}
+
+RateShare& TenantLimits::ShareOf(absl::string_view tenant, absl::Time now) {
+  if (const auto known = shares_.find(tenant); known != shares_.end()) return known->second;
+  if (shares_.size() >= std::min(tenants_before_sweep_, tenants_max_) && now >= next_sweep_) {
+    ForgetIdle(now);
+    tenants_before_sweep_ = std::max<std::size_t>(1024, 2 * shares_.size());
+    // Looking at all of them for every one that comes would take too long.
+    next_sweep_ = now + absl::Milliseconds(100);
+  }
+  const absl::string_view name = shares_.size() < tenants_max_ ? tenant : kAllOthers;
+  return shares_.try_emplace(name, now).first->second;
+}
+
+void TenantLimits::ForgetIdle(absl::Time now) {
+  absl::erase_if(shares_, [&](const auto& entry) { return entry.second.IsWhole(now); });
+}
+
+}  // namespace softlookup::server

@@ -1,0 +1,60 @@
+#include "server/limits/unsent_answers.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "core/base/error.h"
+
+namespace softlookup::server {
+namespace {
+
+// The calls that a connection may have in progress, 1,024 by default, hold little of less.
+constexpr std::size_t kCountedBytesMin = std::size_t{4} << 10;
+// A message, and what gRPC has made of it.
+constexpr std::int64_t kCopies = 2;
+
+constexpr absl::Duration kRetryDelay = absl::Milliseconds(100);
+
+}  // namespace
+
+bool UnsentAnswers::Add(const std::string& connection, std::int64_t bytes, bool may_refuse) {
+  absl::MutexLock lock(&mutex_);
+  std::int64_t& own_bytes = bytes_of_[connection];
+  const bool has_room = (own_bytes == 0 || own_bytes + bytes <= kConnectionBytesMax) &&
+                        (bytes_ == 0 || bytes_ + bytes <= kBytesMax);
+  if (may_refuse && !has_room) {
+    if (own_bytes == 0) bytes_of_.erase(connection);
+    return false;
+  }
+  own_bytes += bytes;
+  bytes_ += bytes;
+  return true;
+}
+
+void UnsentAnswers::Remove(const std::string& connection, std::int64_t bytes) {
+  absl::MutexLock lock(&mutex_);
+  bytes_ -= bytes;
+  const auto own = bytes_of_.find(connection);
+  own->second -= bytes;
+  if (own->second == 0) bytes_of_.erase(own);
+}
+
+absl::Status UnsentAnswer::Hold(std::size_t bytes, bool may_refuse,
+                                grpc::ServerContextBase& context) {
+  if (bytes < kCountedBytesMin) return absl::OkStatus();
+  const std::int64_t held = kCopies * static_cast<std::int64_t>(bytes);
+  connection_ = context.peer();
+  if (!answers_.Add(connection_, held, may_refuse)) {
+    return WithRetryAfter(
+        MakeError(reasons::kQueueFull,
+                  absl::StrCat("Answers of ", UnsentAnswers::kConnectionBytesMax >> 20,
+                               " MiB to this connection, or ", UnsentAnswers::kBytesMax >> 20,
+                               " MiB to all, wait for clients to read them")),
+        kRetryDelay);
+  }
+  bytes_ = held;
+  write_.emplace(stalls_, context);
+  write_->OnStart(bytes);
+  return absl::OkStatus();
+}
+
+}  // namespace softlookup::server

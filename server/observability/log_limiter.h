@@ -1,0 +1,51 @@
+#ifndef SOFTLOOKUP_SERVER_OBSERVABILITY_LOG_LIMITER_H_
+#define SOFTLOOKUP_SERVER_OBSERVABILITY_LOG_LIMITER_H_
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+
+namespace softlookup::server {
+
+// Lets through so many lines of a kind a second, so that they cannot flood the log. Thread-safe.
+class LogLimiter {
+ public:
+  explicit LogLimiter(std::int64_t lines_per_second_max) : lines_max_(lines_per_second_max) {}
+
+  // Whether a line may be written at `now`: nothing if not, else how many were left out since the
+  // last one that was.
+  std::optional<std::int64_t> Admit(absl::Time now) {
+    absl::MutexLock lock(&mutex_);
+    if (now < second_ || now >= second_ + absl::Seconds(1)) {
+      second_ = now;
+      lines_ = 0;
+    }
+    if (lines_ == lines_max_) {
+      ++left_out_;
+      return std::nullopt;
+    }
+    ++lines_;
+    return std::exchange(left_out_, 0);
+  }
+
+  // How many were left out since the last line.
+  std::int64_t TakeLeftOut() {
+    absl::MutexLock lock(&mutex_);
+    return std::exchange(left_out_, 0);
+  }
+
+ private:
+  const std::int64_t lines_max_;
+  absl::Mutex mutex_;
+  absl::Time second_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // That began then.
+  std::int64_t lines_ ABSL_GUARDED_BY(mutex_) = 0;                    // In it.
+  std::int64_t left_out_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace softlookup::server
+
+#endif  // SOFTLOOKUP_SERVER_OBSERVABILITY_LOG_LIMITER_H_

@@ -1,0 +1,181 @@
+#include "server/observability/metrics_page.h"
+
+#include <prometheus/metric_family.h>
+#include <prometheus/text_serializer.h>
+
+#include <array>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "server/version.h"
+
+namespace softlookup::server {
+namespace {
+
+using prometheus::ClientMetric;
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+using Labels = std::vector<ClientMetric::Label>;
+
+constexpr double kPerNanosecond = 1e-9, kAsIs = 1;
+
+// By absl::StatusCode, which has gRPC's numbers; absl spells one of them in another way.
+constexpr std::array<absl::string_view, CallObserver::kCodeCount> kCodeNames = {
+    "OK",        "CANCELLED",      "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
+    "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
+    "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
+    "DATA_LOSS", "UNAUTHENTICATED"};
+
+// The page in the making.
+class Page {
+ public:
+  // What the following metrics are of.
+  void Begin(const char* name, MetricType type, const char* help) {
+    families_.push_back({.name = name, .help = help, .type = type});
+  }
+  template <typename Number>
+  void Add(Number value, Labels labels = {}) {
+    ClientMetric& metric = NewMetric(std::move(labels));
+    metric.gauge.value = metric.counter.value = static_cast<double>(value);
+  }
+  // `unit` is what one of the histogram's numbers is in the metric's unit.
+  void Add(const HistogramCounts& counts, double unit, Labels labels = {}) {
+    ClientMetric::Histogram& histogram = NewMetric(std::move(labels)).histogram;
+    for (std::size_t i = 0; i < counts.counts.size(); ++i) {
+      histogram.sample_count += counts.counts[i];
+      const double bound = i < counts.bounds.size() ? static_cast<double>(counts.bounds[i]) * unit
+                                                    : std::numeric_limits<double>::infinity();
+      histogram.bucket.push_back(
+          {.cumulative_count = histogram.sample_count, .upper_bound = bound});
+    }
+    histogram.sample_sum = static_cast<double>(counts.sum) * unit;
+  }
+
+  template <typename Number>
+  void Counter(const char* name, Number value, const char* help) {
+    Begin(name, MetricType::Counter, help);
+    Add(value);
+  }
+  template <typename Number>
+  void Gauge(const char* name, Number value, const char* help) {
+    Begin(name, MetricType::Gauge, help);
+    Add(value);
+  }
+  void Histogram(const char* name, const HistogramCounts& counts, double unit, const char* help) {
+    Begin(name, MetricType::Histogram, help);
+    Add(counts, unit);
+  }
+
+  std::string Text() const { return prometheus::TextSerializer().Serialize(families_); }
+
+ private:
+  ClientMetric& NewMetric(Labels labels) {
+    ClientMetric& metric = families_.back().metric.emplace_back();
+    metric.label = std::move(labels);
+    return metric;
+  }
+
+  std::vector<MetricFamily> families_;
+};
+
+void AddCalls(const CallObserver& calls, Page& page) {
+  std::vector<std::pair<std::string, CallObserver::MethodCounts>> methods;
+  for (std::size_t i = 0; i < kMethodCount; ++i) {
+    methods.emplace_back(NameOf(static_cast<Method>(i)), calls.CountsOf(static_cast<Method>(i)));
+  }
+  page.Begin("softlookup_calls_total", MetricType::Counter, "Calls that were answered.");
+  for (const auto& [method, counts] : methods) {
+    for (std::size_t code = 0; code < kCodeNames.size(); ++code) {
+      const std::uint64_t count = counts.answers_by_code[code];
+      if (code > 0 && count == 0) continue;
+      page.Add(count, {{"method", method}, {"code", std::string(kCodeNames[code])}});
+    }
+  }
+  page.Begin("softlookup_call_duration_seconds", MetricType::Histogram,
+             "From a call's request to its answer.");
+  for (const auto& [method, counts] : methods) {
+    page.Add(counts.duration, kPerNanosecond, {{"method", method}});
+  }
+  page.Begin("softlookup_calls_in_progress", MetricType::Gauge, "Calls that are not over.");
+  for (const auto& [method, counts] : methods) page.Add(counts.in_progress, {{"method", method}});
+  page.Begin("softlookup_rejected_total", MetricType::Counter,
+             "Answers with RESOURCE_EXHAUSTED or UNAVAILABLE.");
+  for (const CallObserver::ReasonCount& rejections : calls.RejectionCounts()) {
+    page.Add(rejections.count, {{"reason", std::string(rejections.reason)}});
+  }
+  page.Counter("softlookup_slow_lookups_total", calls.slow_lookup_count(),
+               "Lookups that took --slow-lookup-ms or longer.");
+}
+
+void AddLookups(const EngineStats& stats, Page& page) {
+  page.Histogram("softlookup_lookup_queue_seconds", stats.lookup_queue_time, kPerNanosecond,
+                 "How long lookups waited for a thread, or to share a pass.");
+  page.Histogram("softlookup_lookup_compute_seconds", stats.lookup_compute_time, kPerNanosecond,
+                 "How long the work of lookups took.");
+  page.Histogram("softlookup_pass_queries", stats.pass_queries, kAsIs,
+                 "Queries that went over a store's rows together.");
+  page.Histogram("softlookup_pass_lookups", stats.pass_lookups, kAsIs,
+                 "Lookups that went over a store's rows together.");
+  page.Counter("softlookup_scanned_rows_total", stats.scanned_rows, "Rows that passes went over.");
+  page.Counter("softlookup_scanned_bytes_total", stats.scanned_bytes,
+               "Bytes of the rows that passes went over.");
+  page.Gauge("softlookup_waiting_lookups", stats.waiting_lookups,
+             "Lookups and long projections that wait for a thread.");
+  page.Gauge("softlookup_waiting_work", stats.waiting_work,
+             "Multiply-adds of what waits for a thread or a pass.");
+}
+
+void AddWrites(const EngineStats& stats, Page& page) {
+  page.Counter("softlookup_appended_rows_total", stats.appended_rows, "Rows that were appended.");
+  page.Counter("softlookup_appended_bytes_total", stats.appended_bytes,
+               "Bytes of the rows that were appended, in float32.");
+  page.Histogram("softlookup_log_sync_seconds", stats.log_sync_time, kPerNanosecond,
+                 "How long the log took to write and sync a group of changes.");
+  page.Gauge("softlookup_log_failed", stats.log_failed,
+             "1 while the log refuses writes because one failed.");
+  page.Gauge("softlookup_damaged_stores", stats.damaged_stores,
+             "Stores that answer DATA_LOSS to everything.");
+}
+
+void AddStores(const EngineStats& stats, std::int64_t memory_bytes_max, Page& page) {
+  page.Gauge("softlookup_stores", stats.stores, "Stores that are served.");
+  page.Gauge("softlookup_rows", stats.rows, "Rows ever appended to the stores.");
+  page.Gauge("softlookup_live_rows", stats.live_rows, "Rows of the stores that are not deleted.");
+  page.Gauge("softlookup_store_bytes", stats.store_bytes, "Memory that the stores take.");
+  page.Gauge("softlookup_memory_used_bytes", stats.memory_used_bytes,
+             "Memory that the stores take, with the appends that wait.");
+  page.Gauge("softlookup_memory_limit_bytes", memory_bytes_max, "--memory-limit; 0 is no limit.");
+}
+
+void AddProcess(const ProcessStats& process, Page& page) {
+  page.Gauge("process_resident_memory_bytes", process.resident_bytes(), "Physical memory.");
+  page.Gauge("process_open_fds", process.open_fds(), "Open file descriptors.");
+  page.Gauge("process_max_fds", process.max_fds(), "The most file descriptors.");
+  page.Counter("process_cpu_seconds_total", absl::ToDoubleSeconds(process.cpu_time()),
+               "Processor time, in user and system mode.");
+  page.Gauge("process_start_time_seconds",
+             absl::ToDoubleSeconds(process.start_time() - absl::UnixEpoch()),
+             "When the process started, in Unix time.");
+}
+
+}  // namespace
+
+std::string MetricsPage(const Engine& engine, const CallObserver& calls,
+                        const ProcessStats& process, bool ready) {
+  const EngineStats stats = engine.stats();
+  Page page;
+  page.Begin("softlookup_build_info", MetricType::Gauge, "Which version runs.");
+  page.Add(1, {{"version", kVersion}});
+  page.Gauge("softlookup_ready", ready, "1 while the server takes calls.");
+  AddCalls(calls, page);
+  AddLookups(stats, page);
+  AddWrites(stats, page);
+  AddStores(stats, engine.limits().memory_bytes_max, page);
+  AddProcess(process, page);
+  return page.Text();
+}
+
+}  // namespace softlookup::server

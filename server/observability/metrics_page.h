@@ -1,0 +1,19 @@
+#ifndef SOFTLOOKUP_SERVER_OBSERVABILITY_METRICS_PAGE_H_
+#define SOFTLOOKUP_SERVER_OBSERVABILITY_METRICS_PAGE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "server/observability/call_observer.h"
+#include "server/observability/process_stats.h"
+#include "softlookup/engine.h"
+
+namespace softlookup::server {
+
+// All metrics in Prometheus' text format. docs/metrics.md has every one of them.
+std::string MetricsPage(const Engine& engine, const CallObserver& calls,
+                        const ProcessStats& process, bool ready);
+
+}  // namespace softlookup::server
+
+#endif  // SOFTLOOKUP_SERVER_OBSERVABILITY_METRICS_PAGE_H_

@@ -1,0 +1,35 @@
+#ifndef SOFTLOOKUP_SERVER_OBSERVABILITY_PROCESS_STATS_H_
+#define SOFTLOOKUP_SERVER_OBSERVABILITY_PROCESS_STATS_H_
+
+#include <dirent.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/time/time.h"
+#include "server/rpc/file_descriptor.h"
+
+namespace softlookup::server {
+
+// What the kernel says of this process. Not thread-safe.
+class ProcessStats {
+ public:
+  // Opens what it reads, so that it also tells when no descriptor is left.
+  ProcessStats();
+
+  // Each is 0 where /proc cannot be read.
+  std::int64_t resident_bytes() const;
+  std::int64_t open_fds() const;
+  std::int64_t max_fds() const;
+  absl::Duration cpu_time() const;  // In user and in system mode.
+  absl::Time start_time() const { return start_time_; }
+
+ private:
+  const FileDescriptor memory_;
+  const std::unique_ptr<DIR, int (*)(DIR*)> descriptors_;
+  const absl::Time start_time_;
+};
+
+}  // namespace softlookup::server
+
+#endif  // SOFTLOOKUP_SERVER_OBSERVABILITY_PROCESS_STATS_H_

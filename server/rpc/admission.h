@@ -1,0 +1,41 @@
+#ifndef SOFTLOOKUP_SERVER_RPC_ADMISSION_H_
+#define SOFTLOOKUP_SERVER_RPC_ADMISSION_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "softlookup/engine.h"
+#include "softlookup/v1/lookup.pb.h"
+#include "softlookup/v1/row.pb.h"
+
+// What is to know of a request before its matrices are decoded.
+namespace softlookup::server {
+
+// At most as many as are allowed: more is refused, whatever the request says of itself.
+inline std::int64_t RowsOf(const v1::AppendRequest& request, const Limits& limits) {
+  const std::int64_t rows = request.has_inputs() ? request.inputs().rows() : request.keys().rows();
+  return std::min(rows, limits.rows_per_append_max);
+}
+
+inline std::int64_t QueriesOf(const v1::LookupRequest& request, const Limits& limits) {
+  const std::int64_t queries =
+      request.has_inputs() ? request.inputs().rows() : request.queries().rows();
+  return std::min(queries, limits.queries_per_lookup_max);
+}
+
+// QUEUE_FULL if the lookup, of `store`, would be refused with that. One that does not go over all
+// rows may be let through here.
+inline absl::Status CheckRoom(Engine& engine, const std::string& store,
+                              const v1::LookupRequest& request) {
+  const bool over_all_rows =
+      !request.has_filter() && request.min_revision() == 0 &&
+      (request.source() == v1::SOURCE_UNSPECIFIED || request.source() == v1::SOURCE_ROWS);
+  return over_all_rows ? engine.CheckRoom(store, QueriesOf(request, engine.limits()))
+                       : absl::OkStatus();
+}
+
+}  // namespace softlookup::server
+
+#endif  // SOFTLOOKUP_SERVER_RPC_ADMISSION_H_

@@ -1,0 +1,104 @@
+#ifndef SOFTLOOKUP_SERVER_RPC_APPEND_STREAM_H_
+#define SOFTLOOKUP_SERVER_RPC_APPEND_STREAM_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "server/limits/pipeline_budget.h"
+#include "server/limits/stall_watch.h"
+#include "server/rpc/call.h"
+#include "server/rpc/status.h"
+#include "softlookup/engine.h"
+#include "softlookup/v1/row.pb.h"
+
+namespace softlookup::server {
+
+// One StreamAppend call. Requests are applied in the order in which they come; the next is read
+// while earlier ones wait for their acknowledgement, up to a limit.
+//
+// It owns itself until the call is over; a callback of the engine or a worker that is still running
+// then shares it.
+class AppendStream final : public Rpc::Handler,
+                           public Stream,
+                           public std::enable_shared_from_this<AppendStream> {
+ public:
+  static void Start(std::unique_ptr<Call> call, Engine& engine);
+
+  void OnReadDone(bool ok) override;
+  void OnWriteDone(bool ok) override;
+  void OnDone() override;
+  void Drain() override { Cut(ShuttingDown()); }
+  void Recheck() override;
+
+ private:
+  // Appends in progress and responses not yet written.
+  static constexpr std::size_t kPipelineMax = 64;
+  static constexpr std::size_t kPipelineBytesMax = std::size_t{64} << 20;
+
+  struct Acknowledgement {
+    grpc::ByteBuffer response;
+    std::size_t bytes = 0;
+  };
+
+  AppendStream(std::unique_ptr<Call> call, Engine& engine)
+      : call_(std::move(call)),
+        engine_(engine),
+        arrival_(call_->tracker().arrivals(), call_->rpc().context()),
+        writes_(call_->tracker().stalls(), call_->rpc().context()),
+        budget_(kPipelineMax, kPipelineBytesMax) {}
+
+  // Takes the request that was read last.
+  void Take();
+  // Hands it, which came at `begin`, to the engine, or says what is wrong with it.
+  absl::Status Apply(SteadyTime begin);
+  // INVALID_ARGUMENT if the request names another store than the stream's.
+  absl::Status CheckStore(const std::string& store);
+  // The append has its turn: the next request may be read.
+  void OnTurn();
+  void Acknowledge(SteadyTime begin, std::uint64_t sequence, std::size_t request_bytes,
+                   absl::StatusOr<AppendResult> result);
+  // Has the stream end with `status` once what was applied is acknowledged.
+  void Cut(const absl::Status& status);
+  // Starts whatever can go on.
+  void Proceed();
+  void ProceedLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  std::shared_ptr<AppendStream> self_;
+  const std::unique_ptr<Call> call_;
+  Engine& engine_;
+  StallWatch::Waits arrival_;  // Of the first message.
+  StallWatch::Waits writes_;
+  const std::shared_ptr<AppendChain> chain_ = std::make_shared<AppendChain>();
+  // The reader's: of who reads, from StartRead until `reading_` is false again.
+  grpc::ByteBuffer bytes_;
+  std::string store_;  // Of the first message.
+
+  absl::Mutex mutex_;
+  PipelineBudget budget_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Acknowledgement> responses_ ABSL_GUARDED_BY(mutex_);
+  std::size_t written_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // Of the one that is being written.
+  bool awaits_turn_ ABSL_GUARDED_BY(mutex_) = false;       // The append that was read last.
+  int unacknowledged_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool reading_ ABSL_GUARDED_BY(mutex_) = false;
+  bool applying_ ABSL_GUARDED_BY(mutex_) = false;  // A request is on its way to the engine.
+  bool reads_over_ ABSL_GUARDED_BY(mutex_) = false;
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool broken_ ABSL_GUARDED_BY(mutex_) = false;  // Nobody reads the responses.
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status cut_ ABSL_GUARDED_BY(mutex_);  // Not OK: the server ends the stream.
+  // Of the first request that failed; it ends the stream.
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);
+  SteadyTime failure_begin_ ABSL_GUARDED_BY(mutex_);  // When it came.
+  bool append_failed_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace softlookup::server
+
+#endif  // SOFTLOOKUP_SERVER_RPC_APPEND_STREAM_H_

@@ -1,0 +1,241 @@
+#include "server/rpc/call.h"
+
+#include <grpcpp/support/proto_buffer_reader.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "core/base/error.h"
+#include "core/base/limits.h"
+#include "core/base/status_macros.h"
+#include "core/base/steady_time.h"
+#include "server/observability/trace_context.h"
+#include "server/rpc/codec.h"
+#include "server/rpc/status.h"
+
+namespace softlookup::server {
+namespace {
+
+constexpr absl::Duration kRetryDelay = absl::Milliseconds(100);
+
+Role RoleOf(Access access) {
+  switch (access) {
+    case Access::kManage:
+      return Role::kManage;
+    case Access::kWrite:
+      return Role::kWrite;
+    case Access::kAdmin:
+      return Role::kAdmin;
+    default:
+      return Role::kRead;
+  }
+}
+
+// Takes `bytes` of `account`. False if it has no room for them.
+bool Take(const std::shared_ptr<RequestBytes>& account, std::int64_t bytes, RequestCharge& charge) {
+  if (!account->TryTake(bytes)) return false;
+  charge = RequestCharge(account, bytes);
+  return true;
+}
+
+absl::Status NoRoomOfCaller(const Caller& caller) {
+  const std::string limit = absl::StrCat(caller.account->bytes()->limit());
+  return WithRetryAfter(
+      MakeError(reasons::kIdentityLimit,
+                absl::StrCat("The requests of \"", caller.name(),
+                             "\" in flight would take more than ", limit, " bytes"),
+                {{"identity", caller.name()}, {"limit", limit}}),
+      kRetryDelay);
+}
+
+absl::Status NoRoom(std::int64_t limit) {
+  return WithRetryAfter(
+      MakeError(reasons::kRequestBytes,
+                absl::StrCat("The requests in flight would take more than ", limit, " bytes"),
+                {{"limit", absl::StrCat(limit)}}),
+      kRetryDelay);
+}
+
+}  // namespace
+
+Call::Call(CallTracker& tracker, Rpc& rpc, const MethodSpec& spec)
+    : tracker_(tracker),
+      rpc_(rpc),
+      spec_(spec),
+      connection_(tracker.connections(), rpc.context().peer()),
+      info_{.method = spec.method, .context = rpc.context()} {
+  tracker_.Add(1);
+  observer().OnBegin(spec_.method);
+}
+
+Call::~Call() {
+  observer().OnEnd(spec_.method);
+  tracker_.Add(-1);
+}
+
+absl::Time Call::deadline() const {
+  const auto deadline = rpc_.context().deadline();
+  return deadline == std::chrono::system_clock::time_point::max() ? absl::InfiniteFuture()
+                                                                  : absl::FromChrono(deadline);
+}
+
+absl::Status Call::Admit() {
+  if (connection_.is_over_limit()) {
+    const std::string limit = absl::StrCat(tracker_.connections().calls_max());
+    return MakeError(reasons::kTooManyCalls,
+                     absl::StrCat("The connection has ", limit, " calls in progress already"),
+                     {{"limit", limit}});
+  }
+  if (spec_.access == Access::kNone) return absl::OkStatus();
+  if (tracker_.is_draining()) return ShuttingDown();
+  SOFTLOOKUP_ASSIGN_OR_RETURN(Credentials credentials, CredentialsOf(rpc_.context()));
+  absl::MutexLock lock(&mutex_);
+  SOFTLOOKUP_ASSIGN_OR_RETURN(caller_, tracker_.authenticator().Identify(std::move(credentials)));
+  if (caller_.identity == nullptr) return absl::OkStatus();
+  identity_ = caller_.name();
+  info_.identity = identity_;
+  const Role role = RoleOf(spec_.access);
+  const bool is_allowed = role == Role::kAdmin ? caller_.identity->MayEverywhere(role)
+                                               : caller_.identity->MaySomewhere(role);
+  if (!is_allowed) return Denied(caller_, "");
+  return caller_.account->Admit(*caller_.identity, 1, 0, SteadyNow());
+}
+
+absl::Status Call::Receive(grpc::ByteBuffer& bytes, google::protobuf::Message& message,
+                           MessageCharge& charge) {
+  const auto size = static_cast<std::int64_t>(bytes.Length());
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckMessageBytes(size, tracker_.limits().engine.message_bytes_max));
+  std::int64_t cost = size;
+  {
+    grpc::ProtoBufferReader reader(&bytes);
+    SOFTLOOKUP_ASSIGN_OR_RETURN(const std::int64_t parsed_bytes,
+                                tracker_.scans().Of(*message.GetDescriptor()).Measure(reader));
+    cost += parsed_bytes;
+  }
+  {
+    absl::MutexLock lock(&mutex_);
+    if (caller_.account != nullptr && !Take(caller_.account->bytes(), cost, charge.of_caller)) {
+      return NoRoomOfCaller(caller_);
+    }
+  }
+  if (!Take(tracker_.request_bytes(), cost, charge.of_all)) {
+    return NoRoom(tracker_.request_bytes()->limit());
+  }
+  grpc::ProtoBufferReader reader(&bytes);
+  const bool is_whole = message.ParseFromZeroCopyStream(&reader) && reader.status().ok();
+  bytes.Clear();
+  return is_whole ? absl::OkStatus() : MalformedMessage();
+}
+
+absl::Status Call::AdmitNext() {
+  if (tracker_.authenticator().HasChangedSince(caller())) SOFTLOOKUP_RETURN_IF_ERROR(Recheck());
+  absl::MutexLock lock(&mutex_);
+  if (caller_.identity == nullptr) return absl::OkStatus();
+  return caller_.account->Admit(*caller_.identity, 1, 0, SteadyNow());
+}
+
+absl::Status Call::Enter(absl::string_view store, std::int64_t rows) {
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckAccess(store));
+  SOFTLOOKUP_RETURN_IF_ERROR(tracker_.tenants().Admit(store, rows));
+  absl::MutexLock lock(&mutex_);
+  if (caller_.identity == nullptr || rows == 0) return absl::OkStatus();
+  return caller_.account->Admit(*caller_.identity, 0, rows, SteadyNow());
+}
+
+absl::Status Call::FollowRules() {
+  if (!tracker_.authenticator().HasChangedSince(caller_)) return absl::OkStatus();
+  SOFTLOOKUP_ASSIGN_OR_RETURN(caller_, tracker_.authenticator().Identify(caller_.credentials));
+  return absl::OkStatus();
+}
+
+absl::Status Call::CheckAccess(absl::string_view store) {
+  // What is longer names no store, and is nothing to keep.
+  store = store.substr(0, kNameLengthMax + 1);
+  absl::MutexLock lock(&mutex_);
+  store_.assign(store.data(), store.size());
+  if (spec_.access == Access::kNone) return absl::OkStatus();
+  SOFTLOOKUP_RETURN_IF_ERROR(FollowRules());
+  return caller_.May(RoleOf(spec_.access), store) ? absl::OkStatus() : Denied(caller_, store);
+}
+
+absl::Status Call::Recheck() {
+  std::string store;
+  {
+    absl::MutexLock lock(&mutex_);
+    store = store_;
+  }
+  if (!store.empty()) return CheckAccess(store);
+  absl::MutexLock lock(&mutex_);
+  SOFTLOOKUP_RETURN_IF_ERROR(FollowRules());
+  const bool is_allowed = caller_.identity == nullptr || spec_.access == Access::kNone ||
+                          caller_.identity->MaySomewhere(RoleOf(spec_.access));
+  return is_allowed ? absl::OkStatus() : Denied(caller_, "");
+}
+
+Caller Call::caller() const {
+  absl::MutexLock lock(&mutex_);
+  return caller_;
+}
+
+absl::Status Call::Denied(const Caller& caller, absl::string_view store) const {
+  const std::string where = store.empty() ? "" : absl::StrCat(" in the store \"", store, "\"");
+  return MakeError(
+      reasons::kPermissionDenied,
+      absl::StrCat("\"", caller.name(), "\" may not call ", spec_.name, where,
+                   "; that takes the role ", NameOf(RoleOf(spec_.access))),
+      {{"identity", caller.name()}, {"role", std::string(NameOf(RoleOf(spec_.access)))}});
+}
+
+grpc::Status Call::Answer(const absl::Status& status) {
+  observer().OnAnswer(info_, begin_, status);
+  return EndStream(status);
+}
+
+grpc::Status Call::AnswerLookup(const absl::Status& status, const LookupFacts& facts) {
+  observer().OnLookup(info_, begin_, status, facts);
+  return EndStream(status);
+}
+
+grpc::Status Call::CutStream(const absl::Status& status) {
+  observer().OnStreamCut(status);
+  return EndStream(status);
+}
+
+grpc::Status Call::EndStream(const absl::Status& status) {
+  Audit(status);
+  return ToGrpcStatus(status, rpc_.context());
+}
+
+void Call::Audit(const absl::Status& status) {
+  if (tracker_.audit() == nullptr) return;
+  const bool is_login_failure = absl::IsUnauthenticated(status);
+  if (!spec_.is_change && !is_login_failure && !absl::IsPermissionDenied(status)) return;
+  const bool is_denial = absl::IsPermissionDenied(status);
+  std::optional<std::int64_t> left_out = 0;
+  if (is_login_failure || is_denial) left_out = tracker_.refusal_lines().Admit(absl::Now());
+  if (!left_out) return;
+  const char* event = is_login_failure                 ? "login_failure"
+                      : is_denial                      ? "denial"
+                      : spec_.access == Access::kAdmin ? "admin"
+                                                       : "change";
+  nlohmann::ordered_json fields = {{"event", event},
+                                   {"identity", identity_},
+                                   {"peer", connection_.peer()},
+                                   {"method", std::string(spec_.name)}};
+  {
+    absl::MutexLock lock(&mutex_);
+    fields["store"] = store_;
+  }
+  fields["result"] = absl::StatusCodeToString(status.code());
+  if (!status.ok()) fields["reason"] = ReasonOf(status);
+  if (const std::uint64_t changes = changes_; changes > 0) {
+    fields["changes"] = changes;
+    fields["rows"] = changed_rows_.load();
+  }
+  fields["trace_id"] = std::string(TraceIdOf(rpc_.context()));
+  if (*left_out > 0) fields["left_out"] = *left_out;
+  tracker_.audit()->Write(fields);
+}
+
+}  // namespace softlookup::server

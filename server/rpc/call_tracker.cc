@@ -1,0 +1,86 @@
+#include "server/rpc/call_tracker.h"
+
+#include <algorithm>
+
+namespace softlookup::server {
+namespace {
+
+// They wait for the disk more than they work.
+constexpr int kWorkerCount = 4;
+constexpr std::size_t kTasksMax = 1024;
+constexpr std::size_t kTasksOfCallerMax = 128;
+
+// Whoever is refused may ask again as often as they like.
+constexpr std::int64_t kRefusalLinesPerSecond = 100;
+
+}  // namespace
+
+CallTracker::CallTracker(CallObserver& observer, const Authenticator& authenticator,
+                         AuditLog* audit, const CallLimits& limits)
+    : observer_(observer),
+      authenticator_(authenticator),
+      audit_(audit),
+      limits_(limits),
+      refusal_lines_(kRefusalLinesPerSecond),
+      stalls_(limits.stall_timeout, "the client has not taken a message"),
+      arrivals_(limits.receive_timeout, "the client has not sent its message"),
+      tenants_(limits.tenant_rates),
+      connections_(limits.calls_per_connection_max),
+      request_bytes_(std::make_shared<RequestBytes>(limits.request_bytes_max)),
+      scans_(limits.engine),
+      workers_(kWorkerCount, kTasksMax, kTasksOfCallerMax) {}
+
+void CallTracker::AddStream(const std::shared_ptr<Stream>& stream) {
+  bool drain = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    drain = draining_;
+    // Those that have ended go whenever the list has doubled.
+    if (streams_.size() >= streams_before_sweep_) {
+      streams_.erase(std::remove_if(streams_.begin(), streams_.end(),
+                                    [](const auto& other) { return other.expired(); }),
+                     streams_.end());
+      streams_before_sweep_ = 2 * streams_.size() + 16;
+    }
+    streams_.push_back(stream);
+  }
+  if (drain) stream->Drain();
+}
+
+std::vector<std::shared_ptr<Stream>> CallTracker::StreamsOfNow() {
+  std::vector<std::shared_ptr<Stream>> streams;
+  for (const auto& weak : streams_) {
+    if (std::shared_ptr<Stream> stream = weak.lock()) streams.push_back(std::move(stream));
+  }
+  return streams;
+}
+
+void CallTracker::DrainStreams() {
+  std::vector<std::shared_ptr<Stream>> streams;
+  {
+    absl::MutexLock lock(&mutex_);
+    draining_ = true;
+    streams = StreamsOfNow();
+  }
+  for (const auto& stream : streams) stream->Drain();
+}
+
+void CallTracker::RecheckStreams() {
+  std::vector<std::shared_ptr<Stream>> streams;
+  {
+    absl::MutexLock lock(&mutex_);
+    streams = StreamsOfNow();
+  }
+  for (const auto& stream : streams) stream->Recheck();
+}
+
+void CallTracker::WaitUntilQuiet(absl::Duration quiet, absl::Time deadline) {
+  const auto idle = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return count_ == 0; };
+  const auto busy = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return count_ != 0; };
+  absl::MutexLock lock(&mutex_);
+  while (mutex_.AwaitWithDeadline(absl::Condition(&idle), deadline) &&
+         mutex_.AwaitWithTimeout(absl::Condition(&busy), quiet)) {
+  }
+}
+
+}  // namespace softlookup::server

@@ -1,0 +1,108 @@
+#ifndef SOFTLOOKUP_SERVER_RPC_CODEC_H_
+#define SOFTLOOKUP_SERVER_RPC_CODEC_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "softlookup/engine.h"
+#include "softlookup/v1/attention.pb.h"
+#include "softlookup/v1/lookup.pb.h"
+#include "softlookup/v1/memory.pb.h"
+#include "softlookup/v1/row.pb.h"
+#include "softlookup/v1/store.pb.h"
+
+namespace softlookup::server {
+
+// Between the wire's messages and the core's structs. Decoding checks what the encoding itself can
+// get wrong, and refuses fields that this server does not serve; the engine checks the rest.
+
+// A matrix as float32: a view of the message where its bytes are just that, else of `converted`.
+class DecodedMatrix {
+ public:
+  // The view, valid as long as the message and this object stay where they are.
+  MatrixView view() const;
+
+ private:
+  friend absl::StatusOr<DecodedMatrix> DecodeMatrix(const std::string& field,
+                                                    const v1::Matrix& matrix);
+  const float* in_message_ = nullptr;
+  std::vector<float> converted_;
+  std::int64_t rows_ = 0;
+  std::int64_t cols_ = 0;
+};
+
+// INVALID_ARGUMENT that names `field` if data and values are both or neither there, their length is
+// not rows * cols, or a FLOAT64 element is beyond float32's range.
+absl::StatusOr<DecodedMatrix> DecodeMatrix(const std::string& field, const v1::Matrix& matrix);
+
+absl::StatusOr<StoreConfig> DecodeStore(const v1::Store& store);
+// The fields of request.store() that the mask names.
+absl::StatusOr<StoreUpdate> DecodeUpdate(const v1::UpdateStoreRequest& request);
+v1::Store EncodeStore(const StoreInfo& info);
+
+struct DecodedAppend {
+  DecodedMatrix keys;
+  DecodedMatrix values;
+  DecodedMatrix inputs;
+  std::vector<std::vector<std::string>> row_labels;
+  AppendRequest request;  // Its views point to the message or to the above.
+};
+// `store` stands in for the request's where that is empty. Views live as long as `request`, `store`
+// and `decoded` do.
+absl::Status DecodeAppend(const v1::AppendRequest& request, const std::string& store,
+                          DecodedAppend& decoded);
+// `sequence` is the request's.
+void EncodeAppend(std::uint64_t sequence, const AppendResult& result, v1::AppendResponse& response);
+
+struct DecodedLookup {
+  DecodedMatrix queries;
+  DecodedMatrix inputs;
+  LookupRequest request;  // Its views point to the message or to the above.
+};
+absl::Status DecodeLookup(const v1::LookupRequest& request, const std::string& store,
+                          DecodedLookup& decoded);
+// RESOURCE_EXHAUSTED if the message is larger than `bytes_max`.
+absl::Status EncodeLookup(const v1::LookupRequest& request, const LookupResult& result,
+                          std::int64_t bytes_max, v1::LookupResponse& response);
+
+struct DecodedAttend {
+  DecodedMatrix queries;
+  DecodedMatrix keys;
+  DecodedMatrix values;
+  DecodedMatrix inputs;
+  AttendRequest request;  // Its views point to the message or to the above.
+};
+absl::Status DecodeAttend(const v1::AttendRequest& request, DecodedAttend& decoded);
+// RESOURCE_EXHAUSTED if the message is larger than `bytes_max`.
+absl::Status EncodeAttend(const v1::AttendRequest& request, const LookupResult& result,
+                          std::int64_t bytes_max, v1::AttendResponse& response);
+
+absl::StatusOr<RowFilter> DecodeFilter(const v1::RowFilter& filter);
+
+// Which fields of a Row are sent.
+struct RowFields {
+  bool position = true;
+  bool id = true;
+  bool labels = true;
+  bool key = true;
+  bool value = true;
+};
+// An empty mask is all of them.
+absl::StatusOr<RowFields> DecodeReadMask(const google::protobuf::FieldMask& mask);
+void EncodeRow(const Row& row, const RowFields& fields, v1::Row& message);
+
+void EncodeMemory(const MemoryState& memory, v1::Memory& message);
+
+// RESOURCE_EXHAUSTED if the request, or the answer, is larger than `bytes_max`.
+absl::Status CheckMessageBytes(std::int64_t bytes, std::int64_t bytes_max);
+absl::Status CheckAnswerBytes(const google::protobuf::MessageLite& answer, std::int64_t bytes_max);
+
+// RESOURCE_EXHAUSTED if what says all of a store of this config would be larger than `bytes_max`,
+// now or ever, alone in a list.
+absl::Status CheckStoreBytes(const StoreConfig& config, std::int64_t bytes_max);
+
+}  // namespace softlookup::server
+
+#endif  // SOFTLOOKUP_SERVER_RPC_CODEC_H_

@@ -1,0 +1,169 @@
+#include "server/rpc/connection_listener.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "server/rpc/listening.h"
+
+namespace softlookup::server {
+namespace {
+
+// Between two looks at which connections are still open.
+constexpr absl::Duration kCountInterval = absl::Milliseconds(50);
+// Descriptors for the log, HTTP and the rest, at least where there are twice as many.
+constexpr rlim_t kOtherDescriptors = 128;
+
+void SetOption(int socket, int level, int option, int value) {
+  setsockopt(socket, level, option, &value, sizeof(value));
+}
+
+FileDescriptor ListenOn(addrinfo& address, int port) {
+  // Both families have it at the same place.
+  reinterpret_cast<sockaddr_in*>(address.ai_addr)->sin_port = htons(static_cast<uint16_t>(port));
+  FileDescriptor socket(::socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (socket.get() < 0) return socket;
+  // Without SO_REUSEPORT: two processes on one port would share its calls between two sets of
+  // stores.
+  SetOption(socket.get(), SOL_SOCKET, SO_REUSEADDR, 1);
+  if (address.ai_family == AF_INET6) SetOption(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
+  SetOption(socket.get(), IPPROTO_TCP, TCP_NODELAY, 1);  // Connections inherit it.
+  if (bind(socket.get(), address.ai_addr, address.ai_addrlen) != 0 ||
+      listen(socket.get(), SOMAXCONN) != 0) {
+    return FileDescriptor();
+  }
+  return socket;
+}
+
+bool IsLoopback(const sockaddr& address) {
+  if (address.sa_family == AF_INET) {
+    const std::uint32_t host = ntohl(reinterpret_cast<const sockaddr_in&>(address).sin_addr.s_addr);
+    return host >> 24 == 127;
+  }
+  return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
+}
+
+// The socket's; 0 if it is not open.
+ino_t InodeOf(int fd) {
+  struct stat info {};
+  return fstat(fd, &info) == 0 ? info.st_ino : 0;
+}
+
+}  // namespace
+
+absl::Status ConnectionListener::Bind(const std::string& host, int port) {
+  addrinfo hints{};
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const bool is_known = getaddrinfo(host.c_str(), "0", &hints, &found) == 0;
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> addresses(found, &freeaddrinfo);
+  port_ = port;
+  bool all = is_known;
+  for (addrinfo* address = found; all && address != nullptr; address = address->ai_next) {
+    FileDescriptor listener = ListenOn(*address, port_);
+    if (listener.get() < 0) {
+      // A name may have an address of a family that this machine lacks.
+      all = errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT;
+      continue;
+    }
+    if (port_ == 0) port_ = PortOf(listener.get());
+    is_loopback_ = is_loopback_ && IsLoopback(*address->ai_addr);
+    listeners_.push_back(std::move(listener));
+  }
+  if (all && !listeners_.empty()) return absl::OkStatus();
+  listeners_.clear();
+  return absl::UnavailableError("is the port taken?");
+}
+
+absl::Status ConnectionListener::Start(std::size_t connections_max, absl::Duration peer_timeout,
+                                       Take take) {
+  connections_max_ = connections_max;
+  peer_timeout_ = peer_timeout;
+  take_ = std::move(take);
+  stop_ = FileDescriptor(eventfd(0, EFD_CLOEXEC));
+  if (stop_.get() < 0) return absl::UnavailableError("too many open files to listen");
+  thread_ = std::thread([this] { Run(); });
+  return absl::OkStatus();
+}
+
+void ConnectionListener::Stop() {
+  if (thread_.joinable()) {
+    eventfd_write(stop_.get(), 1);
+    thread_.join();
+  }
+  listeners_.clear();
+}
+
+void ConnectionListener::Run() {
+  std::vector<pollfd> fds;
+  bool pause = false;
+  for (;;) {
+    fds.assign({{stop_.get(), POLLIN, 0}});
+    for (const FileDescriptor& listener : listeners_) {
+      fds.push_back({pause ? -1 : listener.get(), POLLIN, 0});
+    }
+    const int timeout = pause ? static_cast<int>(absl::ToInt64Milliseconds(kAcceptPause)) : -1;
+    if (poll(fds.data(), fds.size(), timeout) < 0) continue;
+    if (fds[0].revents != 0) return;
+    pause = false;
+    for (std::size_t i = 1; i < fds.size(); ++i) {
+      if (fds[i].revents != 0 && !AcceptFrom(fds[i].fd)) pause = true;
+    }
+  }
+}
+
+bool ConnectionListener::AcceptFrom(int listener) {
+  for (int i = 0; i < kAcceptsAtOnce; ++i) {
+    FileDescriptor socket(accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (socket.get() < 0) {
+      if (errno == EAGAIN || errno == EWOULDBLOCK) return true;
+      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) return false;
+      continue;  // It is gone already.
+    }
+    if (!HasRoom()) continue;
+    SetOption(socket.get(), IPPROTO_TCP, TCP_USER_TIMEOUT,
+              static_cast<int>(absl::ToInt64Milliseconds(peer_timeout_)));
+    connections_[socket.get()] = InodeOf(socket.get());
+    take_(listener, socket.Release());
+  }
+  return true;
+}
+
+bool ConnectionListener::HasRoom() {
+  if (connections_.size() < connections_max_) return true;
+  // Each look takes long, if there are many.
+  const absl::Time now = absl::Now();
+  if (now < next_count_) return false;
+  next_count_ = now + kCountInterval;
+  absl::erase_if(connections_, [](const auto& connection) {
+    return InodeOf(connection.first) != connection.second;
+  });
+  return connections_.size() < connections_max_;
+}
+
+std::size_t ConnectionsWithin(std::size_t connections_max) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return connections_max;
+  if (limit.rlim_cur < limit.rlim_max) {
+    const rlimit raised{.rlim_cur = limit.rlim_max, .rlim_max = limit.rlim_max};
+    if (setrlimit(RLIMIT_NOFILE, &raised) == 0) limit = raised;
+  }
+  const rlim_t others = std::min(kOtherDescriptors, limit.rlim_cur / 2);
+  return static_cast<std::size_t>(
+      std::min<rlim_t>(connections_max, std::max<rlim_t>(1, limit.rlim_cur - others)));
+}
+
+}  // namespace softlookup::server

@@ -1,0 +1,127 @@
+#include "server/rpc/health.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/rpc/status.h"
+#include "server/rpc/unary_call.h"
+
+namespace softlookup::server {
+namespace {
+
+using grpc::health::v1::HealthCheckRequest;
+using grpc::health::v1::HealthCheckResponse;
+
+grpc::ByteBuffer BytesOf(Health::Status status) {
+  HealthCheckResponse response;
+  response.set_status(status);
+  return server::BytesOf(response);
+}
+
+}  // namespace
+
+void Health::SetServing(bool serving) {
+  std::vector<std::shared_ptr<HealthWatch>> watches;
+  {
+    absl::MutexLock lock(&mutex_);
+    serving_ = serving;
+    for (const auto& weak : watches_) {
+      if (auto watch = weak.lock()) watches.push_back(std::move(watch));
+    }
+  }
+  for (const auto& watch : watches) watch->Proceed();
+}
+
+Health::Status Health::StatusOf(const std::string& service) const {
+  if (!service.empty() && service != "softlookup.v1.SoftLookup") {
+    return HealthCheckResponse::SERVICE_UNKNOWN;
+  }
+  absl::MutexLock lock(&mutex_);
+  return serving_ ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING;
+}
+
+void Health::Add(const std::shared_ptr<HealthWatch>& watch) {
+  absl::MutexLock lock(&mutex_);
+  if (watches_.size() >= watches_before_sweep_) {
+    watches_.erase(std::remove_if(watches_.begin(), watches_.end(),
+                                  [](const auto& other) { return other.expired(); }),
+                   watches_.end());
+    watches_before_sweep_ = 2 * watches_.size() + 16;
+  }
+  watches_.push_back(watch);
+}
+
+void StartHealthCheck(std::unique_ptr<Call> call, Health& health) {
+  StartCall<HealthCheckRequest, HealthCheckResponse>(
+      std::move(call), UnaryCall::Place::kNetworkThread,
+      [&health](Call&, const HealthCheckRequest& request,
+                HealthCheckResponse& response) -> absl::Status {
+        const Health::Status status = health.StatusOf(request.service());
+        if (status == HealthCheckResponse::SERVICE_UNKNOWN) {
+          return absl::NotFoundError("There is no such service");
+        }
+        response.set_status(status);
+        return absl::OkStatus();
+      });
+}
+
+void HealthWatch::Start(std::unique_ptr<Call> call, Health& health) {
+  const std::shared_ptr<HealthWatch> watch(new HealthWatch(std::move(call), health));
+  watch->self_ = watch;
+  Rpc& rpc = watch->call_->rpc();
+  rpc.Attach(*watch);
+  watch->arrival_.OnStart();
+  rpc.StartRead(&watch->request_);
+  watch->call_->tracker().AddStream(watch);
+}
+
+void HealthWatch::OnReadDone(bool ok) {
+  arrival_.OnDone();
+  HealthCheckRequest request;
+  MessageCharge charge;
+  const absl::Status status = ok ? call_->Receive(request_, request, charge) : MalformedMessage();
+  {
+    absl::MutexLock lock(&mutex_);
+    reading_ = false;
+    if (end_.ok()) end_ = status;
+    service_ = request.service();
+  }
+  if (status.ok()) health_.Add(shared_from_this());
+  Proceed();
+}
+
+void HealthWatch::Proceed() {
+  absl::MutexLock lock(&mutex_);
+  if (finished_ || reading_ || writing_) return;
+  if (!end_.ok()) {
+    finished_ = true;
+    return call_->rpc().Finish(call_->Answer(end_));
+  }
+  const Health::Status serving = health_.StatusOf(service_);
+  if (sent_ == serving) return;
+  sent_ = serving;
+  writing_ = true;
+  waits_.OnStart();
+  call_->rpc().StartWrite(BytesOf(serving));
+}
+
+void HealthWatch::OnWriteDone(bool ok) {
+  waits_.OnDone();
+  {
+    absl::MutexLock lock(&mutex_);
+    writing_ = false;
+    if (!ok && end_.ok()) end_ = absl::CancelledError("The caller is gone");
+  }
+  Proceed();
+}
+
+void HealthWatch::End(const absl::Status& status) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (end_.ok()) end_ = status;
+  }
+  Proceed();
+}
+
+}  // namespace softlookup::server

@@ -1,0 +1,92 @@
+#ifndef SOFTLOOKUP_SERVER_RPC_HEALTH_H_
+#define SOFTLOOKUP_SERVER_RPC_HEALTH_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "grpc/health/v1/health.pb.h"
+#include "server/limits/stall_watch.h"
+#include "server/rpc/call.h"
+#include "server/rpc/status.h"
+
+namespace softlookup::server {
+
+class HealthWatch;
+
+// Whether the server takes calls, as grpc.health.v1 tells it to anybody. Thread-safe.
+class Health {
+ public:
+  using Status = grpc::health::v1::HealthCheckResponse::ServingStatus;
+
+  void SetServing(bool serving);
+  // Of the server (""), or of one of its services; SERVICE_UNKNOWN of any other.
+  Status StatusOf(const std::string& service) const;
+
+ private:
+  friend class HealthWatch;
+
+  void Add(const std::shared_ptr<HealthWatch>& watch);
+
+  mutable absl::Mutex mutex_;
+  bool serving_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<std::weak_ptr<HealthWatch>> watches_ ABSL_GUARDED_BY(mutex_);
+  std::size_t watches_before_sweep_ ABSL_GUARDED_BY(mutex_) = 16;
+};
+
+// One Check.
+void StartHealthCheck(std::unique_ptr<Call> call, Health& health);
+
+// One Watch: the status now, then after changes. It owns itself until the call is over.
+class HealthWatch final : public Rpc::Handler,
+                          public Stream,
+                          public std::enable_shared_from_this<HealthWatch> {
+ public:
+  static void Start(std::unique_ptr<Call> call, Health& health);
+
+  void OnReadDone(bool ok) override;
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override { End(absl::CancelledError("The caller is gone")); }
+  void OnDone() override {
+    waits_.End();
+    arrival_.End();
+    self_.reset();
+  }
+  void Drain() override { End(ShuttingDown()); }
+  void Recheck() override {}
+
+  // The status may have changed.
+  void Proceed();
+
+ private:
+  HealthWatch(std::unique_ptr<Call> call, Health& health)
+      : call_(std::move(call)),
+        health_(health),
+        waits_(call_->tracker().stalls(), call_->rpc().context()),
+        arrival_(call_->tracker().arrivals(), call_->rpc().context()) {}
+
+  void End(const absl::Status& status);
+
+  std::shared_ptr<HealthWatch> self_;
+  const std::unique_ptr<Call> call_;
+  Health& health_;
+  StallWatch::Waits waits_;
+  StallWatch::Waits arrival_;
+  grpc::ByteBuffer request_;
+
+  absl::Mutex mutex_;
+  std::string service_ ABSL_GUARDED_BY(mutex_);
+  bool reading_ ABSL_GUARDED_BY(mutex_) = true;
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+  int sent_ ABSL_GUARDED_BY(mutex_) = -1;  // The status; -1: none yet.
+  absl::Status end_ ABSL_GUARDED_BY(mutex_);  // Not OK: the call is to end.
+};
+
+}  // namespace softlookup::server
+
+#endif  // SOFTLOOKUP_SERVER_RPC_HEALTH_H_

@@ -1,0 +1,142 @@
+#include "server/rpc/lookup_call.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "core/base/cancellation.h"
+#include "core/base/status_macros.h"
+#include "server/rpc/admission.h"
+#include "server/rpc/codec.h"
+#include "server/rpc/revision_wait.h"
+#include "server/rpc/status.h"
+#include "server/rpc/unary_call.h"
+#include "softlookup/v1/lookup.pb.h"
+
+namespace softlookup::server {
+namespace {
+
+// Only on a stream may a request leave its store out.
+const std::string kNoStore;
+
+class LookupCall final : public MessageCall<v1::LookupRequest, v1::LookupResponse> {
+ public:
+  LookupCall(std::unique_ptr<Call> call, Engine& engine)
+      : MessageCall(std::move(call), Place::kNetworkThread),
+        engine_(engine),
+        cancel_(std::make_shared<CancelToken>(this->call().deadline())) {}
+
+  ~LookupCall() override {
+    if (wait_ != nullptr) wait_->End();
+  }
+
+  void OnCancel() override { cancel_->Cancel(); }
+
+ private:
+  // A lookup that waits for a revision is ended when the server stops, or its caller's rights end.
+  // It may outlive the call.
+  class Wait final : public Stream {
+   public:
+    explicit Wait(LookupCall& lookup) : cancel_(lookup.cancel_), call_(&lookup.call()) {}
+    // The call is over.
+    void End() {
+      absl::MutexLock lock(&mutex_);
+      call_ = nullptr;
+    }
+    void Drain() override { cancel_->EndSleep(ShuttingDown()); }
+    void Recheck() override {
+      absl::Status status;
+      {
+        absl::MutexLock lock(&mutex_);
+        if (call_ != nullptr) status = call_->Recheck();
+      }
+      if (!status.ok()) cancel_->EndSleep(status);
+    }
+
+   private:
+    const std::shared_ptr<CancelToken> cancel_;
+    absl::Mutex mutex_;
+    Call* call_ ABSL_GUARDED_BY(mutex_);
+  };
+
+  void Run() override;
+  absl::Status Prepare();
+
+  Engine& engine_;
+  const std::shared_ptr<CancelToken> cancel_;
+  DecodedLookup decoded_;
+  LookupReport report_;
+  std::shared_ptr<Wait> wait_;
+  RevisionWait revision_wait_;
+};
+
+absl::Status LookupCall::Prepare() {
+  const std::int64_t queries = QueriesOf(request_, engine_.limits());
+  SOFTLOOKUP_RETURN_IF_ERROR(call().Enter(request_.store(), queries));
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckRoom(engine_, request_.store(), request_));
+  return DecodeLookup(request_, kNoStore, decoded_);
+}
+
+void LookupCall::Run() {
+  if (absl::Status status = Prepare(); !status.ok()) return Refuse(status);
+  if (request_.min_revision() > 0) {
+    wait_ = std::make_shared<Wait>(*this);
+    call().tracker().AddStream(wait_);
+    revision_wait_.Start(call().tracker().limits().revision_wait_max, cancel_);
+  }
+  decoded_.request.report = &report_;
+  engine_.Lookup(std::move(decoded_.request), cancel_, [this](absl::StatusOr<LookupResult> result) {
+    absl::Status status = result.status();
+    if (status.ok()) {
+      status = EncodeLookup(request_, *result, engine_.limits().message_bytes_max, response_);
+    }
+    AnswerAs(std::move(status), response_, [&](const absl::Status& told) {
+      return call().AnswerLookup(told, {.request = request_,
+                                        .store = request_.store(),
+                                        .result = result.ok() ? &*result : nullptr,
+                                        .report = report_});
+    });
+  });
+}
+
+class AttendCall final : public MessageCall<v1::AttendRequest, v1::AttendResponse> {
+ public:
+  AttendCall(std::unique_ptr<Call> call, Engine& engine)
+      : MessageCall(std::move(call), Place::kNetworkThread),
+        engine_(engine),
+        cancel_(std::make_shared<CancelToken>(this->call().deadline())) {}
+
+  void OnCancel() override { cancel_->Cancel(); }
+
+ private:
+  void Run() override;
+
+  Engine& engine_;
+  const std::shared_ptr<CancelToken> cancel_;
+  DecodedAttend decoded_;
+};
+
+void AttendCall::Run() {
+  if (absl::Status status = DecodeAttend(request_, decoded_); !status.ok()) return Refuse(status);
+  engine_.Attend(decoded_.request, cancel_, [this](absl::StatusOr<LookupResult> result) {
+    absl::Status status = result.status();
+    if (status.ok()) {
+      status = EncodeAttend(request_, *result, engine_.limits().message_bytes_max, response_);
+    }
+    Answer(std::move(status), response_);
+  });
+}
+
+}  // namespace
+
+void StartLookup(std::unique_ptr<Call> call, Engine& engine) {
+  (new LookupCall(std::move(call), engine))->Start();
+}
+
+void StartAttend(std::unique_ptr<Call> call, Engine& engine) {
+  (new AttendCall(std::move(call), engine))->Start();
+}
+
+}  // namespace softlookup::server

@@ -1,0 +1,107 @@
+#ifndef SOFTLOOKUP_SERVER_RPC_LOOKUP_STREAM_H_
+#define SOFTLOOKUP_SERVER_RPC_LOOKUP_STREAM_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "core/base/cancellation.h"
+#include "server/limits/pipeline_budget.h"
+#include "server/limits/stall_watch.h"
+#include "server/rpc/call.h"
+#include "server/rpc/codec.h"
+#include "server/rpc/revision_wait.h"
+#include "softlookup/engine.h"
+#include "softlookup/v1/lookup.pb.h"
+
+namespace softlookup::server {
+
+// One StreamLookup call. Several lookups run at once; their responses leave in the order of the
+// requests. A failed one is a response with `error`.
+//
+// Requests are taken one at a time: the next is read once the last one is with the engine. It owns
+// itself until the call is over; a callback of the engine or a worker that is still running then
+// shares it.
+class LookupStream final : public Rpc::Handler,
+                           public Stream,
+                           public std::enable_shared_from_this<LookupStream> {
+ public:
+  static void Start(std::unique_ptr<Call> call, Engine& engine);
+
+  void OnReadDone(bool ok) override;
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override;
+  void OnDone() override;
+  void Drain() override;
+  void Recheck() override;
+
+ private:
+  // Lookups that are read, running or waiting to be written.
+  static constexpr std::size_t kPipelineMax = 16;
+  // What a hundred streams hold whose clients do not read is still little.
+  static constexpr std::size_t kPipelineBytesMax = std::size_t{512} << 10;
+
+  LookupStream(std::unique_ptr<Call> call, Engine& engine)
+      : call_(std::move(call)),
+        engine_(engine),
+        arrival_(call_->tracker().arrivals(), call_->rpc().context()),
+        writes_(call_->tracker().stalls(), call_->rpc().context()),
+        budget_(kPipelineMax, kPipelineBytesMax) {}
+
+  // A lookup from its request to its response.
+  struct Slot {
+    v1::LookupRequest request;
+    MessageCharge charge;  // Of the request.
+    SteadyTime begin;      // When it came.
+    std::string store;     // The request's, or the stream's.
+    DecodedLookup decoded;
+    LookupReport report;
+    std::shared_ptr<CancelToken> cancel;
+    RevisionWait revision_wait;
+    grpc::ByteBuffer response;
+    std::size_t request_bytes = 0;
+    std::size_t response_bytes = 0;  // Once it is answered.
+    bool answered = false;
+  };
+
+  // Takes the request that was read last: hands it to the engine, or says what is wrong with it.
+  void Take();
+  absl::Status Prepare(Slot& slot);
+  void Answer(Slot& slot, absl::StatusOr<LookupResult> result);
+  // Starts whatever can go on.
+  void Proceed();
+  void ProceedLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void PopFront() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Ends the lookups' waits for revisions with `status`, and the stream with the rest.
+  void EndWaits(const absl::Status& status);
+
+  std::shared_ptr<LookupStream> self_;
+  const std::unique_ptr<Call> call_;
+  Engine& engine_;
+  StallWatch::Waits arrival_;  // Of the first message.
+  StallWatch::Waits writes_;
+  // The reader's: of who reads, from StartRead until `reading_` is false again.
+  grpc::ByteBuffer bytes_;
+  std::string store_;  // Of the first message.
+
+  absl::Mutex mutex_;
+  // In request order. The first is being written while writing_.
+  std::deque<std::unique_ptr<Slot>> slots_ ABSL_GUARDED_BY(mutex_);
+  PipelineBudget budget_ ABSL_GUARDED_BY(mutex_);  // Of slots_.
+  bool reading_ ABSL_GUARDED_BY(mutex_) = false;
+  bool reads_over_ ABSL_GUARDED_BY(mutex_) = false;
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool broken_ ABSL_GUARDED_BY(mutex_) = false;  // Nobody reads the responses.
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status cut_ ABSL_GUARDED_BY(mutex_);        // Not OK: the server ends the stream.
+  absl::Status malformed_ ABSL_GUARDED_BY(mutex_);  // What a message was that does not parse.
+};
+
+}  // namespace softlookup::server
+
+#endif  // SOFTLOOKUP_SERVER_RPC_LOOKUP_STREAM_H_

@@ -1,0 +1,283 @@
+#include "server/rpc/message_scan.h"
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/message.h>
+#include <google/protobuf/wire_format_lite.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
+#include "core/base/error.h"
+#include "server/rpc/status.h"
+
+namespace softlookup::server {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::internal::WireFormatLite;
+using google::protobuf::io::CodedInputStream;
+
+// What a parsed element takes beside its own bytes: a std::string, the pointer to it or to a
+// submessage, and what the allocator adds.
+constexpr std::int64_t kStringBytes = 56;
+constexpr std::int64_t kPointerBytes = 24;
+constexpr std::int64_t kMapEntryBytes = 160;
+// An UnknownField in its vector, which doubles as it grows.
+constexpr std::int64_t kUnknownFieldBytes = 48;
+// Submessages deeper than this are in no message of the contract.
+constexpr int kDepthMax = 32;
+
+constexpr std::int64_t kUnlimited = std::int64_t{1} << 62;
+
+// Of an element of a packed or plain repeated number.
+std::int64_t ElementBytes(const FieldDescriptor& field) {
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_INT64:
+    case FieldDescriptor::CPPTYPE_UINT64:
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return 8;
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return 1;
+    default:
+      return 4;
+  }
+}
+
+}  // namespace
+
+struct MessageScan::Field {
+  const FieldDescriptor* descriptor = nullptr;
+  const Type* message = nullptr;  // Of its elements, if they are messages.
+  std::int64_t element_bytes = 0;
+  std::int64_t count_max = kUnlimited;
+  int index = 0;  // Among the repeated fields of its type.
+};
+
+struct MessageScan::Type {
+  const Descriptor* descriptor = nullptr;
+  std::int64_t own_bytes = 0;
+  int repeated_count = 0;
+  std::vector<Field> fields;  // By number; those without a descriptor are not there.
+
+  const Field* Find(int number) const {
+    const auto index = static_cast<std::size_t>(number);
+    if (index >= fields.size() || fields[index].descriptor == nullptr) return nullptr;
+    return &fields[index];
+  }
+};
+
+// One pass over one message.
+class MessageScan::Reader {
+ public:
+  explicit Reader(google::protobuf::io::ZeroCopyInputStream& message) : input_(&message) {}
+
+  absl::StatusOr<std::int64_t> Measure(const Type& type) {
+    bytes_ = type.own_bytes;
+    if (!ReadMessage(type, /*depth=*/0)) return error_.ok() ? MalformedMessage() : error_;
+    if (!input_.ConsumedEntireMessage()) return MalformedMessage();
+    return bytes_;
+  }
+
+ private:
+  // A submessage that is being read.
+  struct Step {
+    const Field* field;
+    std::int64_t row;  // Which of many it is; -1 if it is the only one.
+  };
+
+  // Most repeated fields that a type of the contract has.
+  static constexpr int kRepeatedMax = 16;
+
+  bool ReadMessage(const Type& type, int depth) {
+    std::int64_t counts[kRepeatedMax] = {};
+    for (;;) {
+      const std::uint32_t tag = input_.ReadTag();
+      if (tag == 0) return true;  // The end, or what the caller finds not to be it.
+      const int number = WireFormatLite::GetTagFieldNumber(tag);
+      if (number == 0) return false;
+      const Field* field = type.Find(number);
+      // A field of another wire type than its own is unknown to the parser, too.
+      const bool is_known = field != nullptr && HasWireType(*field, tag);
+      if (!(is_known ? ReadKnown(*field, tag, depth, counts) : SkipUnknown(tag))) return false;
+    }
+  }
+
+  static WireFormatLite::WireType OwnWireType(const Field& field) {
+    return WireFormatLite::WireTypeForFieldType(
+        static_cast<WireFormatLite::FieldType>(field.descriptor->type()));
+  }
+
+  static bool HasWireType(const Field& field, std::uint32_t tag) {
+    const auto wire_type = WireFormatLite::GetTagWireType(tag);
+    return wire_type == OwnWireType(field) ||
+           (wire_type == WireFormatLite::WIRETYPE_LENGTH_DELIMITED &&
+            field.descriptor->is_packable());
+  }
+
+  bool ReadKnown(const Field& field, std::uint32_t tag, int depth, std::int64_t* counts) {
+    const auto own = OwnWireType(field);
+    if (WireFormatLite::GetTagWireType(tag) != WireFormatLite::WIRETYPE_LENGTH_DELIMITED) {
+      bytes_ += field.element_bytes;
+      return Count(field, 1, counts) && WireFormatLite::SkipField(&input_, tag);
+    }
+    int length = 0;
+    if (!input_.ReadVarintSizeAsInt(&length)) return false;
+    if (own != WireFormatLite::WIRETYPE_LENGTH_DELIMITED) {
+      const std::optional<std::int64_t> elements = CountPacked(own, length);
+      if (!elements) return false;
+      bytes_ += *elements * field.element_bytes;
+      return Count(field, *elements, counts);
+    }
+    bytes_ += field.element_bytes;
+    if (!Count(field, 1, counts)) return false;
+    if (field.message == nullptr) {
+      bytes_ += length;
+      return input_.Skip(length);
+    }
+    if (depth == kDepthMax) return false;
+    const auto limit = input_.PushLimit(length);
+    path_.push_back({&field, field.descriptor->is_repeated() ? counts[field.index] - 1 : -1});
+    const bool is_whole = ReadMessage(*field.message, depth + 1) && input_.BytesUntilLimit() == 0;
+    path_.pop_back();
+    input_.PopLimit(limit);
+    return is_whole;
+  }
+
+  bool Count(const Field& field, std::int64_t elements, std::int64_t* counts) {
+    if (!field.descriptor->is_repeated()) return true;
+    counts[field.index] += elements;
+    if (counts[field.index] <= field.count_max) return true;
+    error_ = TooMany(field);
+    return false;
+  }
+
+  // Names the field, and the row where it is part of one of many.
+  absl::Status TooMany(const Field& field) const {
+    std::string where, rest;
+    ErrorMetadata metadata;
+    for (const Step& step : path_) {
+      absl::StrAppend(metadata.empty() ? &where : &rest, step.field->descriptor->name(), ".");
+      if (step.row < 0) continue;
+      where.pop_back();
+      metadata = {{"field", where}, {"row", absl::StrCat(step.row)}};
+      absl::StrAppend(&where, ": row ", step.row, ": ");
+    }
+    absl::StrAppend(&where, rest, field.descriptor->name());
+    if (metadata.empty()) metadata = {{"field", where}};
+    metadata.emplace_back("limit", absl::StrCat(field.count_max));
+    return MakeError(reasons::kLimitExceeded,
+                     absl::StrCat(where, ": more than ", field.count_max, " elements"),
+                     std::move(metadata));
+  }
+
+  // How many numbers `length` bytes hold; nullopt if the message ends before.
+  std::optional<std::int64_t> CountPacked(WireFormatLite::WireType own, int length) {
+    if (own != WireFormatLite::WIRETYPE_VARINT) {
+      const int width = own == WireFormatLite::WIRETYPE_FIXED64 ? 8 : 4;
+      return input_.Skip(length) ? std::optional(length / width) : std::nullopt;
+    }
+    std::int64_t elements = 0;
+    while (length > 0) {
+      const void* data = nullptr;
+      int size = 0;
+      if (!input_.GetDirectBufferPointer(&data, &size) || size == 0) return std::nullopt;
+      size = std::min(size, length);
+      const auto* bytes = static_cast<const unsigned char*>(data);
+      // The last byte of a varint is below 0x80.
+      elements += std::count_if(bytes, bytes + size, [](unsigned char b) { return b < 0x80; });
+      if (!input_.Skip(size)) return std::nullopt;
+      length -= size;
+    }
+    return elements;
+  }
+
+  bool SkipUnknown(std::uint32_t tag) {
+    bytes_ += kUnknownFieldBytes;
+    if (++unknown_count_ > kUnknownFieldsMax) {
+      error_ = MakeError(reasons::kLimitExceeded,
+                         absl::StrCat("The message has more than ", kUnknownFieldsMax,
+                                      " fields that this server does not know"),
+                         {{"limit", absl::StrCat(kUnknownFieldsMax)}});
+      return false;
+    }
+    // A group may hold any number of fields, and the contract has none.
+    if (WireFormatLite::GetTagWireType(tag) == WireFormatLite::WIRETYPE_START_GROUP) return false;
+    const int before = input_.CurrentPosition();
+    if (!WireFormatLite::SkipField(&input_, tag)) return false;
+    bytes_ += kStringBytes + input_.CurrentPosition() - before;
+    return true;
+  }
+
+  CodedInputStream input_;
+  absl::InlinedVector<Step, 8> path_;  // To what is being read.
+  std::int64_t bytes_ = 0;
+  std::int64_t unknown_count_ = 0;
+  absl::Status error_;  // What a field is refused with.
+};
+
+MessageScan::MessageScan(const Descriptor& type, const CountLimits& limits)
+    : root_(TypeOf(type, limits)) {}
+
+MessageScan::~MessageScan() = default;
+
+const MessageScan::Type* MessageScan::TypeOf(const Descriptor& descriptor,
+                                             const CountLimits& limits) {
+  for (const auto& type : types_) {
+    if (type->descriptor == &descriptor) return type.get();
+  }
+  Type& type = *types_.emplace_back(std::make_unique<Type>());
+  type.descriptor = &descriptor;
+  const google::protobuf::Message& prototype =
+      *google::protobuf::MessageFactory::generated_factory()->GetPrototype(&descriptor);
+  type.own_bytes = static_cast<std::int64_t>(prototype.SpaceUsedLong());
+  for (int i = 0; i < descriptor.field_count(); ++i) {
+    const FieldDescriptor& field = *descriptor.field(i);
+    const auto number = static_cast<std::size_t>(field.number());
+    if (type.fields.size() <= number) type.fields.resize(number + 1);
+    Field& entry = type.fields[number];
+    entry.descriptor = &field;
+    if (field.is_repeated()) {
+      entry.index = type.repeated_count++;
+      if (const auto limit = limits.find(field.full_name()); limit != limits.end()) {
+        entry.count_max = limit->second;
+      }
+    }
+    if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+      const Type* const element = TypeOf(*field.message_type(), limits);
+      type.fields[number].message = element;
+      type.fields[number].element_bytes =
+          field.is_map() ? kMapEntryBytes : element->own_bytes + kPointerBytes;
+    } else if (field.cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
+      entry.element_bytes = kStringBytes;
+    } else {
+      // A repeated number's array doubles as it grows.
+      entry.element_bytes = field.is_repeated() ? 2 * ElementBytes(field) : 0;
+    }
+  }
+  return &type;
+}
+
+absl::StatusOr<std::int64_t> MessageScan::Measure(
+    google::protobuf::io::ZeroCopyInputStream& message) const {
+  return Reader(message).Measure(*root_);
+}
+
+MessageScan::CountLimits ContractCountLimits(const Limits& limits) {
+  return {{"softlookup.v1.AppendRequest.ids", limits.rows_per_append_max},
+          {"softlookup.v1.AppendRequest.row_labels", limits.rows_per_append_max},
+          {"softlookup.v1.AppendRequest.return_memories", kMemoryCountMax + 1},
+          {"softlookup.v1.RowLabels.labels", kRowLabelCountMax},
+          {"softlookup.v1.RowFilter.any_labels", kFilterLabelCountMax},
+          {"softlookup.v1.RowFilter.no_labels", kFilterLabelCountMax},
+          {"softlookup.v1.RowFilter.ids", kFilterIdCountMax},
+          {"softlookup.v1.RowFilter.exclude_ids", kFilterIdCountMax},
+          {"softlookup.v1.Store.memories", kMemoryCountMax},
+          {"softlookup.v1.Store.labels", kStoreLabelCountMax},
+          {"google.protobuf.FieldMask.paths", kMaskPathCountMax}};
+}
+
+}  // namespace softlookup::server

@@ -1,0 +1,28 @@
+#ifndef SOFTLOOKUP_SERVER_RPC_MESSAGE_SCANS_H_
+#define SOFTLOOKUP_SERVER_RPC_MESSAGE_SCANS_H_
+
+#include <memory>
+
+#include "absl/container/flat_hash_map.h"
+#include "core/base/limits.h"
+#include "server/rpc/message_scan.h"
+
+namespace softlookup::server {
+
+// The scans of all requests that this server takes. Immutable.
+class MessageScans {
+ public:
+  explicit MessageScans(const Limits& limits);
+
+  // Of `type`, which must be a request's.
+  const MessageScan& Of(const google::protobuf::Descriptor& type) const {
+    return *scans_.at(&type);
+  }
+
+ private:
+  absl::flat_hash_map<const google::protobuf::Descriptor*, std::unique_ptr<MessageScan>> scans_;
+};
+
+}  // namespace softlookup::server
+
+#endif  // SOFTLOOKUP_SERVER_RPC_MESSAGE_SCANS_H_

@@ -1,0 +1,55 @@
+#ifndef SOFTLOOKUP_SERVER_RPC_METHOD_H_
+#define SOFTLOOKUP_SERVER_RPC_METHOD_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+
+namespace softlookup::server {
+
+// The methods of the wire contract, the operator's, and those that gRPC's tools ask for.
+enum class Method : std::uint8_t {
+  kCreateStore,
+  kGetStore,
+  kListStores,
+  kUpdateStore,
+  kDeleteStore,
+  kAppend,
+  kStreamAppend,
+  kReadRows,
+  kDeleteRows,
+  kLookup,
+  kStreamLookup,
+  kAttend,
+  kGetMemory,
+  kWatchMemory,
+  kGetWriter,
+  kCreateBackup,
+  kListBackups,
+  kHealthCheck,
+  kHealthWatch,
+  kReflection,
+};
+inline constexpr std::size_t kMethodCount = 20;
+
+// What a caller needs to be allowed for a call.
+enum class Access : std::uint8_t { kNone, kRead, kWrite, kManage, kAdmin };
+
+struct MethodSpec {
+  Method method;
+  absl::string_view path;  // `/package.Service/Method`, as on the wire.
+  absl::string_view name;  // In metrics and logs.
+  Access access;
+  bool is_change;  // Leaves a line in the audit log.
+};
+
+const MethodSpec& SpecOf(Method method);
+inline absl::string_view NameOf(Method method) { return SpecOf(method).name; }
+
+// Null if there is no such method.
+const MethodSpec* FindMethod(absl::string_view path);
+
+}  // namespace softlookup::server
+
+#endif  // SOFTLOOKUP_SERVER_RPC_METHOD_H_

@@ -1,0 +1,61 @@
+#ifndef SOFTLOOKUP_SERVER_RPC_REFLECTION_H_
+#define SOFTLOOKUP_SERVER_RPC_REFLECTION_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <optional>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "grpc/reflection/v1alpha/reflection.pb.h"
+#include "server/limits/stall_watch.h"
+#include "server/rpc/call.h"
+
+namespace softlookup::server {
+
+// What the server's services and messages are, as gRPC's tools ask for it.
+grpc::reflection::v1alpha::ServerReflectionResponse Reflect(
+    const grpc::reflection::v1alpha::ServerReflectionRequest& request);
+
+// One ServerReflectionInfo: reads a request, writes its answer, reads the next. It owns itself until
+// the call is over.
+class ReflectionStream final : public Rpc::Handler,
+                               public Stream,
+                               public std::enable_shared_from_this<ReflectionStream> {
+ public:
+  static void Start(std::unique_ptr<Call> call);
+
+  void OnReadDone(bool ok) override;
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override {}
+  void OnDone() override {
+    waits_.End();
+    self_.reset();
+  }
+  void Drain() override;
+  void Recheck() override;
+
+ private:
+  explicit ReflectionStream(std::unique_ptr<Call> call)
+      : call_(std::move(call)), waits_(call_->tracker().stalls(), call_->rpc().context()) {}
+
+  // Ends the call, unless it has ended, once nothing is being written.
+  void End(const absl::Status& status);
+  void Finish() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  std::shared_ptr<ReflectionStream> self_;
+  const std::unique_ptr<Call> call_;
+  StallWatch::Waits waits_;
+  grpc::ByteBuffer bytes_;
+
+  absl::Mutex mutex_;
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+  std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);  // What the call is to end with.
+};
+
+}  // namespace softlookup::server
+
+#endif  // SOFTLOOKUP_SERVER_RPC_REFLECTION_H_

@@ -1,0 +1,26 @@
+#ifndef SOFTLOOKUP_SERVER_RPC_REVISION_WAIT_H_
+#define SOFTLOOKUP_SERVER_RPC_REVISION_WAIT_H_
+
+#include <grpcpp/alarm.h>
+
+#include <memory>
+
+#include "absl/time/time.h"
+#include "core/base/cancellation.h"
+
+namespace softlookup::server {
+
+// Ends a lookup's wait for its revision when it has taken too long, whatever the lookup's deadline:
+// DEADLINE_EXCEEDED. What the lookup holds is held for no longer.
+class RevisionWait {
+ public:
+  // Infinite: the wait may take for ever.
+  void Start(absl::Duration wait_max, std::shared_ptr<CancelToken> cancel);
+
+ private:
+  grpc::Alarm alarm_;
+};
+
+}  // namespace softlookup::server
+
+#endif  // SOFTLOOKUP_SERVER_RPC_REVISION_WAIT_H_

@@ -1,0 +1,119 @@
+#include "server/rpc/row_stream.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/status_macros.h"
+#include "server/rpc/status.h"
+#include "server/rpc/unary_call.h"
+
+namespace softlookup::server {
+namespace {
+
+// A page of about this size, or a row, unless the request wants fewer rows: what a hundred clients
+// that do not read make the server hold is still little.
+constexpr std::int64_t kPageBytesMax = std::int64_t{256} << 10;
+// A row's position, id, labels and tags on the wire, at most.
+constexpr std::int64_t kRowOverheadBytes = 16 * 66 + 64;
+
+}  // namespace
+
+void RowStream::Start(std::unique_ptr<Call> call, Engine& engine) {
+  const std::shared_ptr<RowStream> stream(new RowStream(std::move(call), engine));
+  stream->self_ = stream;
+  Rpc& rpc = stream->call_->rpc();
+  rpc.Attach(*stream);
+  stream->arrival_.OnStart();
+  rpc.StartRead(&stream->bytes_);
+  stream->call_->tracker().AddStream(stream);
+}
+
+void RowStream::OnReadDone(bool ok) {
+  arrival_.OnDone();
+  absl::Status status = ok ? absl::OkStatus() : MalformedMessage();
+  if (ok) {
+    status = call_->tracker().workers().Post(
+        call_->turn(), [self = shared_from_this()] { self->OpenAndWrite(); });
+  }
+  if (status.ok()) return;
+  absl::MutexLock lock(&mutex_);
+  Finish(status);
+}
+
+void RowStream::OpenAndWrite() {
+  if (const absl::Status status = Open(); !status.ok()) {
+    absl::MutexLock lock(&mutex_);
+    return Finish(status);
+  }
+  Write(ReadPage());
+}
+
+absl::Status RowStream::Open() {
+  v1::ReadRowsRequest request;
+  MessageCharge charge;
+  SOFTLOOKUP_RETURN_IF_ERROR(call_->Receive(bytes_, request, charge));
+  SOFTLOOKUP_RETURN_IF_ERROR(call_->Enter(request.store()));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const RowFilter filter, DecodeFilter(request.filter()));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(fields_, DecodeReadMask(request.read_mask()));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(reader_, engine_.ReadRows(request.store(), filter));
+  const std::int64_t row_bytes = reader_->row_bytes() + kRowOverheadBytes;
+  const std::int64_t rows_max = std::max<std::int64_t>(1, kPageBytesMax / row_bytes);
+  page_rows_ =
+      request.page_rows() == 0 ? rows_max : std::min<std::int64_t>(request.page_rows(), rows_max);
+  return absl::OkStatus();
+}
+
+v1::ReadRowsResponse RowStream::ReadPage() {
+  v1::ReadRowsResponse page;
+  page.set_revision(reader_->revision());
+  for (const Row& row : reader_->Next(page_rows_)) EncodeRow(row, fields_, *page.add_rows());
+  return page;
+}
+
+void RowStream::Write(const v1::ReadRowsResponse& page) {
+  const grpc::ByteBuffer bytes = BytesOf(page);
+  absl::MutexLock lock(&mutex_);
+  if (!cut_.ok()) return Finish(cut_);
+  writes_.OnStart();
+  call_->rpc().StartWrite(bytes);
+}
+
+void RowStream::OnWriteDone(bool ok) {
+  writes_.OnDone();
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!ok && cut_.ok()) cut_ = absl::CancelledError("The caller is gone");
+    if (!cut_.ok()) return Finish(cut_);
+  }
+  call_->tracker().workers().PostNext(call_->turn(), [self = shared_from_this()] {
+    const v1::ReadRowsResponse page = self->ReadPage();
+    if (page.rows_size() > 0) return self->Write(page);
+    absl::MutexLock lock(&self->mutex_);
+    self->Finish(absl::OkStatus());
+  });
+}
+
+void RowStream::OnDone() {
+  arrival_.End();
+  writes_.End();
+  self_.reset();
+}
+
+void RowStream::Recheck() {
+  const absl::Status status = call_->Recheck();
+  if (!status.ok()) Cut(status);
+}
+
+void RowStream::Cut(const absl::Status& status) {
+  absl::MutexLock lock(&mutex_);
+  if (cut_.ok()) cut_ = status;
+}
+
+void RowStream::Finish(const absl::Status& status) {
+  if (std::exchange(finished_, true)) return;
+  // The rows are let go of at once, however long the client takes to hear of it.
+  reader_.reset();
+  call_->rpc().Finish(call_->Answer(status));
+}
+
+}  // namespace softlookup::server

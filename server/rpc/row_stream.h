@@ -1,0 +1,74 @@
+#ifndef SOFTLOOKUP_SERVER_RPC_ROW_STREAM_H_
+#define SOFTLOOKUP_SERVER_RPC_ROW_STREAM_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "server/limits/stall_watch.h"
+#include "server/rpc/call.h"
+#include "server/rpc/codec.h"
+#include "softlookup/engine.h"
+#include "softlookup/v1/row.pb.h"
+
+namespace softlookup::server {
+
+// One ReadRows call. Workers look through the rows, page by page; the next page is made once the
+// client has taken the one before.
+//
+// It owns itself until the call is over; a worker that is still at work then shares it.
+class RowStream final : public Rpc::Handler,
+                        public Stream,
+                        public std::enable_shared_from_this<RowStream> {
+ public:
+  static void Start(std::unique_ptr<Call> call, Engine& engine);
+
+  void OnReadDone(bool ok) override;
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override { Cut(absl::CancelledError("The caller is gone")); }
+  void OnDone() override;
+  // A read goes on: it ends by itself.
+  void Drain() override {}
+  void Recheck() override;
+
+ private:
+  RowStream(std::unique_ptr<Call> call, Engine& engine)
+      : call_(std::move(call)),
+        engine_(engine),
+        arrival_(call_->tracker().arrivals(), call_->rpc().context()),
+        writes_(call_->tracker().stalls(), call_->rpc().context()) {}
+
+  absl::Status Open();
+  // Writes the first page, which is sent even if it is empty, for its revision.
+  void OpenAndWrite();
+  // Reads the next page; an empty one is the end.
+  v1::ReadRowsResponse ReadPage();
+  void Write(const v1::ReadRowsResponse& page);
+  // Has the stream end with `status`, where it is not at work.
+  void Cut(const absl::Status& status);
+  void Finish(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  std::shared_ptr<RowStream> self_;
+  const std::unique_ptr<Call> call_;
+  Engine& engine_;
+  StallWatch::Waits arrival_;
+  StallWatch::Waits writes_;
+  grpc::ByteBuffer bytes_;
+
+  // Of who is at work: one worker at a time.
+  std::unique_ptr<RowReader> reader_;
+  RowFields fields_;
+  std::int64_t page_rows_ = 0;
+
+  absl::Mutex mutex_;
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status cut_ ABSL_GUARDED_BY(mutex_);  // Not OK: the stream is to end.
+};
+
+}  // namespace softlookup::server
+
+#endif  // SOFTLOOKUP_SERVER_RPC_ROW_STREAM_H_

@@ -1,0 +1,88 @@
+#include "server/rpc/rpc.h"
+
+namespace softlookup::server {
+
+void Rpc::Request(grpc::AsyncGenericService& service, grpc::ServerCompletionQueue& queue,
+                  Owner& owner) {
+  auto* rpc = new Rpc(owner);
+  rpc->context_.AsyncNotifyWhenDone(&rpc->over_);
+  service.RequestCall(&rpc->context_, &rpc->stream_, &queue, &queue, &rpc->accepted_);
+}
+
+void Rpc::OnEvent(void* tag, bool ok) {
+  const Tag& event = *static_cast<Tag*>(tag);
+  (event.rpc->*event.on_event)(ok);
+}
+
+void Rpc::OnAccepted(bool ok) {
+  if (!ok) {
+    // The server stops. No other event follows.
+    Owner& owner = owner_;
+    delete this;
+    return owner.OnGone();
+  }
+  owner_.OnAccept(*this);
+}
+
+void Rpc::Attach(Handler& handler) {
+  bool is_over = false;
+  attached_ = &handler;
+  {
+    absl::MutexLock lock(&mutex_);
+    handler_ = &handler;
+    is_over = over_before_attach_;
+  }
+  if (!is_over) return;
+  handler.OnCancel();
+  Release();
+}
+
+void Rpc::StartRead(grpc::ByteBuffer* message) {
+  pending_.fetch_add(1, std::memory_order_relaxed);
+  stream_.Read(message, &read_);
+}
+
+void Rpc::StartWrite(const grpc::ByteBuffer& message) {
+  pending_.fetch_add(1, std::memory_order_relaxed);
+  stream_.Write(message, &written_);
+}
+
+void Rpc::WriteAndFinish(const grpc::ByteBuffer& message, const grpc::Status& status) {
+  stream_.WriteAndFinish(message, grpc::WriteOptions(), status, &finished_);
+}
+
+void Rpc::Finish(const grpc::Status& status) { stream_.Finish(status, &finished_); }
+
+void Rpc::OnRead(bool ok) {
+  attached_->OnReadDone(ok);
+  Release();
+}
+
+void Rpc::OnWritten(bool ok) {
+  attached_->OnWriteDone(ok);
+  Release();
+}
+
+void Rpc::OnOver(bool) {
+  Handler* handler = nullptr;
+  {
+    absl::MutexLock lock(&mutex_);
+    handler = handler_;
+    over_before_attach_ = handler == nullptr;
+  }
+  if (handler == nullptr) return;
+  if (context_.IsCancelled()) handler->OnCancel();
+  Release();
+}
+
+void Rpc::Release() {
+  if (pending_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+  Owner& owner = owner_;
+  Handler* const handler = attached_;
+  // The handler may hold what refers to the context until its end.
+  handler->OnDone();
+  delete this;
+  owner.OnGone();
+}
+
+}  // namespace softlookup::server

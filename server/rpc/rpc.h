@@ -1,0 +1,108 @@
+#ifndef SOFTLOOKUP_SERVER_RPC_RPC_H_
+#define SOFTLOOKUP_SERVER_RPC_RPC_H_
+
+#include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/grpcpp.h>
+
+#include <atomic>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+
+namespace softlookup::server {
+
+// One call as gRPC carries it: metadata, messages as bytes, a status. What the bytes mean is its
+// handler's business. It deletes itself once the call is over.
+//
+// At most one read and one write are in progress at a time. Nothing is started after Finish() or
+// WriteAndFinish(), which are called once, also after OnCancel(), and not while a write is in
+// progress. Thread-safe within these rules.
+class Rpc {
+ public:
+  // Hears what becomes of the operations, on gRPC's threads: two at once, if two operations end.
+  // Whatever takes long, or waits, belongs on another thread.
+  class Handler {
+   public:
+    virtual ~Handler() = default;
+    // False: the client has sent its last message, or the call is over.
+    virtual void OnReadDone(bool ok) {}
+    // False: the call is over. Not called for WriteAndFinish().
+    virtual void OnWriteDone(bool ok) {}
+    // The client is gone, or its deadline is past. At most once.
+    virtual void OnCancel() {}
+    // Nothing is in progress any more, and nothing follows.
+    virtual void OnDone() = 0;
+  };
+
+  // What starts an Rpc, and hears when it is gone.
+  class Owner {
+   public:
+    virtual ~Owner() = default;
+    // A call has come. Must see to it that Attach() is called, here or later.
+    virtual void OnAccept(Rpc& rpc) = 0;
+    // An Rpc is gone, whether or not its call ever came.
+    virtual void OnGone() = 0;
+  };
+
+  // Waits for a call of `service`, whose events come out of `queue`. `owner` must outlive it.
+  static void Request(grpc::AsyncGenericService& service, grpc::ServerCompletionQueue& queue,
+                      Owner& owner);
+
+  Rpc(const Rpc&) = delete;
+  Rpc& operator=(const Rpc&) = delete;
+
+  // Handles an event that came out of the queue with `tag`.
+  static void OnEvent(void* tag, bool ok);
+
+  // As `/package.Service/Method`.
+  const std::string& path() const { return context_.method(); }
+  grpc::ServerContext& context() { return context_; }
+
+  // `handler` hears of everything from now on: once, before any of the following. It must stay
+  // until its OnDone(), which it may end in.
+  void Attach(Handler& handler);
+
+  // `*message` must stay until OnReadDone().
+  void StartRead(grpc::ByteBuffer* message);
+  // The bytes of `message` are shared, not copied.
+  void StartWrite(const grpc::ByteBuffer& message);
+  void WriteAndFinish(const grpc::ByteBuffer& message, const grpc::Status& status);
+  void Finish(const grpc::Status& status);
+
+ private:
+  struct Tag {
+    Rpc* rpc;
+    void (Rpc::*on_event)(bool ok);
+  };
+
+  explicit Rpc(Owner& owner) : owner_(owner), stream_(&context_) {}
+
+  void OnAccepted(bool ok);
+  void OnRead(bool ok);
+  void OnWritten(bool ok);
+  void OnFinished(bool ok) { Release(); }
+  // The call is over: its status is sent, or cannot be.
+  void OnOver(bool ok);
+  void Release();
+
+  Owner& owner_;
+  grpc::GenericServerContext context_;
+  grpc::GenericServerAsyncReaderWriter stream_;
+  Tag accepted_{this, &Rpc::OnAccepted};
+  Tag read_{this, &Rpc::OnRead};
+  Tag written_{this, &Rpc::OnWritten};
+  Tag finished_{this, &Rpc::OnFinished};
+  Tag over_{this, &Rpc::OnOver};
+  // Events to come: that the call is over, that its status was sent, a read, a write.
+  std::atomic<int> pending_{2};
+
+  absl::Mutex mutex_;
+  Handler* handler_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  bool over_before_attach_ ABSL_GUARDED_BY(mutex_) = false;
+  Handler* attached_ = nullptr;  // The same, for events of what was started after Attach().
+};
+
+}  // namespace softlookup::server
+
+#endif  // SOFTLOOKUP_SERVER_RPC_RPC_H_

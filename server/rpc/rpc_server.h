@@ -1,0 +1,64 @@
+#ifndef SOFTLOOKUP_SERVER_RPC_RPC_SERVER_H_
+#define SOFTLOOKUP_SERVER_RPC_RPC_SERVER_H_
+
+#include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/grpcpp.h>
+
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "server/rpc/rpc.h"
+
+namespace softlookup::server {
+
+// Serves every call that gRPC accepts, whatever its method, on threads of its own. No message is
+// read before the call's handler asks for it.
+class RpcServer final : private Rpc::Owner {
+ public:
+  // Called on the threads, several at once, with each call that comes. It must see to it that the
+  // call gets a handler.
+  using Accept = std::function<void(Rpc&)>;
+
+  explicit RpcServer(Accept accept) : accept_(std::move(accept)) {}
+  ~RpcServer() override;
+  RpcServer(const RpcServer&) = delete;
+  RpcServer& operator=(const RpcServer&) = delete;
+
+  // Adds to `builder` what it needs and serves. Once. INTERNAL if gRPC does not start.
+  absl::Status Start(grpc::ServerBuilder& builder, int thread_count);
+
+  // Takes no new calls, and cancels those that are in progress at `deadline`. Returns once no
+  // connection is left. Handlers may still be at work.
+  void Shutdown(absl::Time deadline);
+  // Cancels all calls and closes all connections.
+  void CancelAll();
+  // Waits until every call is gone. After Shutdown().
+  void Wait();
+
+ private:
+  void OnAccept(Rpc& rpc) override;
+  void OnGone() override;
+  // Waits for one more call, unless the server stops.
+  void RequestOne();
+  void Run();
+
+  const Accept accept_;
+  grpc::AsyncGenericService service_;
+  std::unique_ptr<grpc::ServerCompletionQueue> queue_;
+  std::unique_ptr<grpc::Server> server_;
+  std::vector<std::thread> threads_;
+
+  absl::Mutex mutex_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  int rpc_count_ ABSL_GUARDED_BY(mutex_) = 0;  // Those that wait for their call included.
+};
+
+}  // namespace softlookup::server
+
+#endif  // SOFTLOOKUP_SERVER_RPC_RPC_SERVER_H_

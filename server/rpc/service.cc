@@ -1,0 +1,102 @@
+#include "server/rpc/service.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/error.h"
+#include "server/admin/admin_methods.h"
+#include "server/rpc/append_call.h"
+#include "server/rpc/append_stream.h"
+#include "server/rpc/call.h"
+#include "server/rpc/lookup_call.h"
+#include "server/rpc/lookup_stream.h"
+#include "server/rpc/method.h"
+#include "server/rpc/reflection.h"
+#include "server/rpc/row_stream.h"
+#include "server/rpc/status.h"
+#include "server/rpc/store_methods.h"
+#include "server/rpc/unary_call.h"
+#include "server/rpc/watch_stream.h"
+
+namespace softlookup::server {
+namespace {
+
+// A call of a method that there is not. It is in no metric: its name is its caller's.
+class UnknownCall final : public Rpc::Handler {
+ public:
+  static void Start(Rpc& rpc) {
+    rpc.Attach(*new UnknownCall);
+    rpc.Finish(ToGrpcStatus(MakeError(
+        reasons::kUnknownMethod, absl::StrCat("This server has no method ", rpc.path()))));
+  }
+  void OnDone() override { delete this; }
+};
+
+// Has a worker answer with what `method` makes of the request.
+template <typename Request, typename Response>
+void Answer(std::unique_ptr<Call> call, Engine& engine,
+            absl::Status (*method)(Engine&, Call&, const Request&, Response&)) {
+  StartCall<Request, Response>(
+      std::move(call), UnaryCall::Place::kWorker,
+      [&engine, method](Call& call, const Request& request, Response& response) {
+        return method(engine, call, request, response);
+      });
+}
+
+}  // namespace
+
+void Service::Begin(Rpc& rpc) {
+  const MethodSpec* const spec = FindMethod(rpc.path());
+  if (spec == nullptr) return UnknownCall::Start(rpc);
+  auto call = std::make_unique<Call>(calls_, rpc, *spec);
+  const absl::Status status = call->Admit();
+  if (!status.ok()) return RefusedCall::Start(std::move(call), status);
+  Serve(std::move(call));
+}
+
+void Service::Serve(std::unique_ptr<Call> call) {
+  switch (call->spec().method) {
+    case Method::kCreateStore:
+      return Answer(std::move(call), engine_, &CreateStore);
+    case Method::kGetStore:
+      return Answer(std::move(call), engine_, &GetStore);
+    case Method::kListStores:
+      return Answer(std::move(call), engine_, &ListStores);
+    case Method::kUpdateStore:
+      return Answer(std::move(call), engine_, &UpdateStore);
+    case Method::kDeleteStore:
+      return Answer(std::move(call), engine_, &DeleteStore);
+    case Method::kAppend:
+      return StartAppend(std::move(call), engine_);
+    case Method::kStreamAppend:
+      return AppendStream::Start(std::move(call), engine_);
+    case Method::kReadRows:
+      return RowStream::Start(std::move(call), engine_);
+    case Method::kDeleteRows:
+      return Answer(std::move(call), engine_, &DeleteRows);
+    case Method::kLookup:
+      return StartLookup(std::move(call), engine_);
+    case Method::kStreamLookup:
+      return LookupStream::Start(std::move(call), engine_);
+    case Method::kAttend:
+      return StartAttend(std::move(call), engine_);
+    case Method::kGetMemory:
+      return Answer(std::move(call), engine_, &GetMemory);
+    case Method::kWatchMemory:
+      return WatchStream::Start(std::move(call), engine_);
+    case Method::kGetWriter:
+      return Answer(std::move(call), engine_, &GetWriter);
+    case Method::kCreateBackup:
+      return StartCreateBackup(std::move(call), backups_);
+    case Method::kListBackups:
+      return StartListBackups(std::move(call), backups_, engine_.limits());
+    case Method::kHealthCheck:
+      return StartHealthCheck(std::move(call), health_);
+    case Method::kHealthWatch:
+      return HealthWatch::Start(std::move(call), health_);
+    case Method::kReflection:
+      return ReflectionStream::Start(std::move(call));
+  }
+}
+
+}  // namespace softlookup::server

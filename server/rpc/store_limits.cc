@@ -1,0 +1,73 @@
+#include "server/rpc/store_limits.h"
+
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/str_cat.h"
+#include "core/base/error.h"
+#include "core/base/status_macros.h"
+#include "core/base/steady_time.h"
+
+namespace softlookup::server {
+namespace {
+
+constexpr std::int64_t kStoresAtOnce = 256;
+
+absl::Status Exceeded(const Caller& caller, absl::string_view what, std::int64_t limit) {
+  return MakeError(reasons::kIdentityLimit,
+                   absl::StrCat("The stores of \"", caller.name(), "\" ", what, " ", limit),
+                   {{"identity", caller.name()}, {"limit", absl::StrCat(limit)}});
+}
+
+// Calls `visit` with every store that a grant of at least `role` covers, until that returns false.
+// One that two grants cover comes twice.
+absl::Status VisitStores(Engine& engine, const Caller& caller, Role role,
+                         absl::FunctionRef<bool(const StoreInfo&)> visit) {
+  for (const Grant& grant : caller.identity->grants) {
+    if (grant.role < role) continue;
+    std::string last;
+    for (bool more = true; more;) {
+      SOFTLOOKUP_ASSIGN_OR_RETURN(const ListResult list,
+                                  engine.ListStores(grant.stores.prefix(), last, kStoresAtOnce));
+      for (const StoreInfo& store : list.stores) {
+        last = store.config.name;
+        // A grant of one store begins like others.
+        if (!grant.stores.Matches(last)) continue;
+        if (!visit(store)) return absl::OkStatus();
+      }
+      more = list.more && !grant.stores.is_name();
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckStoreCount(Engine& engine, const Caller& caller) {
+  const std::int64_t limit = caller.identity == nullptr ? 0 : caller.identity->limits.stores;
+  if (limit == 0) return absl::OkStatus();
+  std::int64_t count = 0;
+  SOFTLOOKUP_RETURN_IF_ERROR(VisitStores(engine, caller, Role::kManage,
+                                         [&](const StoreInfo&) { return ++count < limit; }));
+  return count < limit ? absl::OkStatus() : Exceeded(caller, "may be at most", limit);
+}
+
+absl::Status CheckStoreGrowth(Engine& engine, const Caller& caller, std::int64_t growth) {
+  const std::int64_t limit = caller.identity == nullptr ? 0 : caller.identity->limits.store_bytes;
+  if (limit == 0) return absl::OkStatus();
+  const absl::Time now = SteadyNow();
+  if (caller.account->NeedsStoreBytes(now)) {
+    std::int64_t bytes = 0;
+    SOFTLOOKUP_RETURN_IF_ERROR(
+        VisitStores(engine, caller, Role::kWrite, [&](const StoreInfo& store) {
+          bytes += static_cast<std::int64_t>(store.byte_size);
+          return true;
+        }));
+    caller.account->SetStoreBytes(bytes, now);
+  }
+  return caller.account->TryGrow(growth, limit)
+             ? absl::OkStatus()
+             : Exceeded(caller, "would take more bytes than", limit);
+}
+
+}  // namespace softlookup::server

@@ -1,0 +1,61 @@
+#include "server/rpc/unary_call.h"
+
+#include <grpcpp/support/proto_buffer_writer.h>
+
+#include "server/rpc/status.h"
+
+namespace softlookup::server {
+namespace {
+
+// Of a large message's bytes in one piece.
+constexpr int kBlockBytes = 1 << 20;
+
+}  // namespace
+
+grpc::ByteBuffer BytesOf(const google::protobuf::MessageLite& message) {
+  grpc::ByteBuffer bytes;
+  const std::size_t size = message.ByteSizeLong();
+  if (size == 0) {
+    const grpc::Slice empty;
+    return grpc::ByteBuffer(&empty, 1);
+  }
+  grpc::ProtoBufferWriter writer(&bytes, kBlockBytes, static_cast<int>(size));
+  message.SerializeToZeroCopyStream(&writer);
+  return bytes;
+}
+
+void UnaryCall::Start() {
+  Rpc& rpc = call_->rpc();
+  rpc.Attach(*this);
+  arrival_.OnStart();
+  rpc.StartRead(&bytes_);
+}
+
+void UnaryCall::OnReadDone(bool ok) {
+  arrival_.OnDone();
+  if (!ok) return Refuse(MalformedMessage());
+  if (place_ == Place::kNetworkThread && bytes_.Length() <= kReadHereBytesMax) return Proceed();
+  const absl::Status status = call_->tracker().workers().Post(call_->turn(), [this] { Proceed(); });
+  if (!status.ok()) Refuse(status);
+}
+
+void UnaryCall::Proceed() {
+  if (const absl::Status status = Receive(bytes_); !status.ok()) return Refuse(status);
+  Run();
+}
+
+void UnaryCall::Answer(absl::Status status, const google::protobuf::MessageLite& response) {
+  AnswerAs(std::move(status), response,
+           [this](const absl::Status& told) { return call_->Answer(told); });
+}
+
+absl::Status UnaryCall::Hold(const google::protobuf::MessageLite& response,
+                             grpc::ByteBuffer& bytes) {
+  const bool may_refuse = !call_->spec().is_change;
+  const absl::Status status =
+      unsent_.Hold(response.ByteSizeLong(), may_refuse, call_->rpc().context());
+  if (status.ok()) bytes = BytesOf(response);
+  return status;
+}
+
+}  // namespace softlookup::server

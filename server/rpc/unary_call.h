@@ -1,0 +1,146 @@
+#ifndef SOFTLOOKUP_SERVER_RPC_UNARY_CALL_H_
+#define SOFTLOOKUP_SERVER_RPC_UNARY_CALL_H_
+
+#include <google/protobuf/message.h>
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "server/limits/stall_watch.h"
+#include "server/limits/unsent_answers.h"
+#include "server/rpc/call.h"
+#include "server/rpc/rpc.h"
+
+namespace softlookup::server {
+
+// The bytes of a message, which are shared by all that copy them.
+grpc::ByteBuffer BytesOf(const google::protobuf::MessageLite& message);
+
+// Requests of more bytes are read by a worker: parsing and copying them takes milliseconds.
+inline constexpr std::size_t kReadHereBytesMax = std::size_t{1} << 20;
+
+// A call with one request and one answer. Deletes itself when the call is over.
+class UnaryCall : public Rpc::Handler {
+ public:
+  // Where the request is read and the engine asked. The network's threads may not wait for a disk.
+  enum class Place { kNetworkThread, kWorker };
+
+  UnaryCall(std::unique_ptr<Call> call, Place place)
+      : call_(std::move(call)),
+        place_(place),
+        arrival_(call_->tracker().arrivals(), call_->rpc().context()),
+        unsent_(call_->tracker().unsent_answers(), call_->tracker().stalls()) {}
+
+  // Reads the request, then does the rest. Once, first.
+  void Start();
+
+  void OnReadDone(bool ok) final;
+  void OnDone() final { delete this; }
+
+ protected:
+  // Makes the request of `bytes`, or says what is wrong with them.
+  virtual absl::Status Receive(grpc::ByteBuffer& bytes) = 0;
+  // Does what the request asks for, and sees to it that it is answered: once, here or later.
+  virtual void Run() = 0;
+
+  // The answer is OK with `response`, or `status`.
+  void Answer(absl::Status status, const google::protobuf::MessageLite& response);
+  void Refuse(const absl::Status& status) { call_->rpc().Finish(call_->Answer(status)); }
+  // For who has told the observer about the answer: as Answer().
+  template <typename Tell>
+  void AnswerAs(absl::Status status, const google::protobuf::MessageLite& response,
+                const Tell& tell) {
+    grpc::ByteBuffer bytes;
+    if (status.ok()) status = Hold(response, bytes);
+    const bool is_ok = status.ok();
+    const grpc::Status told = tell(status);
+    if (is_ok) {
+      call_->rpc().WriteAndFinish(bytes, told);
+    } else {
+      call_->rpc().Finish(told);
+    }
+  }
+
+  Call& call() { return *call_; }
+
+ private:
+  void Proceed();
+  // Counts what the client has yet to take. QUEUE_FULL if there is no room, unless the call has
+  // changed something.
+  absl::Status Hold(const google::protobuf::MessageLite& response, grpc::ByteBuffer& bytes);
+
+  const std::unique_ptr<Call> call_;
+  const Place place_;
+  StallWatch::Waits arrival_;
+  UnsentAnswer unsent_;
+  grpc::ByteBuffer bytes_;
+};
+
+// A call whose request and answer are messages.
+template <typename RequestMessage, typename ResponseMessage>
+class MessageCall : public UnaryCall {
+ public:
+  using UnaryCall::UnaryCall;
+
+ protected:
+  absl::Status Receive(grpc::ByteBuffer& bytes) final {
+    return call().Receive(bytes, request_, charge_);
+  }
+
+  RequestMessage request_;
+  ResponseMessage response_;
+
+ private:
+  MessageCall(const MessageCall&) = delete;
+
+  MessageCharge charge_;
+};
+
+// A call that `work`, a function (Call&, const Request&, Response&) -> Status, answers at once.
+template <typename RequestMessage, typename ResponseMessage, typename Work>
+class WorkCall final : public MessageCall<RequestMessage, ResponseMessage> {
+ public:
+  WorkCall(std::unique_ptr<Call> call, UnaryCall::Place place, Work work)
+      : MessageCall<RequestMessage, ResponseMessage>(std::move(call), place),
+        work_(std::move(work)) {}
+
+ protected:
+  void Run() override {
+    absl::Status status = work_(this->call(), this->request_, this->response_);
+    this->Answer(std::move(status), this->response_);
+  }
+
+ private:
+  const Work work_;
+};
+
+// Starts such a call.
+template <typename RequestMessage, typename ResponseMessage, typename Work>
+void StartCall(std::unique_ptr<Call> call, UnaryCall::Place place, Work work) {
+  (new WorkCall<RequestMessage, ResponseMessage, Work>(std::move(call), place, std::move(work)))
+      ->Start();
+}
+
+// A call that ends before its first message is read. Deletes itself.
+class RefusedCall final : public Rpc::Handler {
+ public:
+  static void Start(std::unique_ptr<Call> call, const absl::Status& status) {
+    auto* refused = new RefusedCall(std::move(call));
+    Rpc& rpc = refused->call_->rpc();
+    const grpc::Status told = refused->call_->Answer(status);
+    rpc.Attach(*refused);
+    rpc.Finish(told);
+  }
+  void OnDone() override { delete this; }
+
+ private:
+  explicit RefusedCall(std::unique_ptr<Call> call) : call_(std::move(call)) {}
+
+  const std::unique_ptr<Call> call_;
+};
+
+}  // namespace softlookup::server
+
+#endif  // SOFTLOOKUP_SERVER_RPC_UNARY_CALL_H_

@@ -1,0 +1,122 @@
+#include "server/rpc/watch_stream.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "core/base/error.h"
+#include "core/base/status_macros.h"
+#include "server/rpc/codec.h"
+#include "server/rpc/status.h"
+#include "server/rpc/unary_call.h"
+
+namespace softlookup::server {
+
+void WatchStream::Start(std::unique_ptr<Call> call, Engine& engine) {
+  const std::shared_ptr<WatchStream> stream(new WatchStream(std::move(call), engine));
+  stream->self_ = stream;
+  Rpc& rpc = stream->call_->rpc();
+  rpc.Attach(*stream);
+  stream->arrival_.OnStart();
+  rpc.StartRead(&stream->bytes_);
+  stream->call_->tracker().AddStream(stream);
+}
+
+void WatchStream::OnReadDone(bool ok) {
+  arrival_.OnDone();
+  const absl::Status status = ok ? Open() : MalformedMessage();
+  if (!status.ok()) return Finish(status);
+  Send();
+}
+
+absl::Status WatchStream::Open() {
+  v1::WatchMemoryRequest request;
+  MessageCharge charge;
+  SOFTLOOKUP_RETURN_IF_ERROR(call_->Receive(bytes_, request, charge));
+  SOFTLOOKUP_RETURN_IF_ERROR(call_->Enter(request.store()));
+  store_ = request.store();
+  name_ = request.name();
+  interval_ = absl::Milliseconds(request.min_interval_ms());
+  return absl::OkStatus();
+}
+
+void WatchStream::Send() {
+  const absl::StatusOr<MemoryState> memory =
+      engine_.GetMemory(store_, name_, std::nullopt, std::nullopt);
+  if (!memory.ok()) {
+    return Finish(memory.status());
+  }
+  if (incarnation_.value_or(memory->incarnation) != memory->incarnation) {
+    // Deleted, and made anew under the same name.
+    return Finish(MakeError(reasons::kStoreNotFound,
+                            absl::StrCat("The store \"", store_, "\" was deleted"),
+                            {{"store", store_}}));
+  }
+  incarnation_ = memory->incarnation;
+  revision_ = memory->revision;
+  // Not every revision adds rows.
+  if (end_ == memory->end) return WaitForChange();
+  end_ = memory->end;
+  sent_ = absl::Now();
+  v1::Memory message;
+  EncodeMemory(*memory, message);
+  writes_.OnStart();
+  call_->rpc().StartWrite(BytesOf(message));
+}
+
+void WatchStream::OnWriteDone(bool ok) {
+  writes_.OnDone();
+  if (!ok) End(absl::CancelledError("The caller is gone"));
+  WaitForChange();
+}
+
+void WatchStream::WaitForChange() {
+  // Ends at once if the token is cancelled.
+  engine_.WhenRevision(store_, *incarnation_, revision_ + 1, cancel_,
+                       [self = shared_from_this()](const absl::Status& status) {
+                         if (status.ok()) return self->WaitForInterval();
+                         absl::Status end_status;
+                         {
+                           absl::MutexLock lock(&self->mutex_);
+                           end_status = self->end_status_;
+                         }
+                         self->Finish(end_status.ok() ? status : end_status);
+                       });
+}
+
+void WatchStream::WaitForInterval() {
+  absl::Status end_status;
+  {
+    absl::MutexLock lock(&mutex_);
+    end_status = end_status_;
+    if (end_status.ok()) {
+      // The alarm, which is part of the stream, keeps the function, which must not keep the stream.
+      alarm_.Set(absl::ToChronoTime(std::max(absl::Now(), sent_ + interval_)),
+                 [weak = weak_from_this()](bool expired) {
+                   const std::shared_ptr<WatchStream> self = weak.lock();
+                   if (expired) return self->Send();
+                   self->WaitForChange();  // Cancelled: it ends there.
+                 });
+    }
+  }
+  if (!end_status.ok()) Finish(end_status);
+}
+
+void WatchStream::End(const absl::Status& status) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (end_status_.ok()) end_status_ = status;
+    alarm_.Cancel();
+  }
+  cancel_->Cancel();
+}
+
+void WatchStream::Drain() { End(ShuttingDown()); }
+
+void WatchStream::Recheck() {
+  const absl::Status status = call_->Recheck();
+  if (!status.ok()) End(status);
+}
+
+}  // namespace softlookup::server

@@ -1,0 +1,42 @@
+#include "server/security/account.h"
+
+#include "absl/strings/str_cat.h"
+#include "core/base/error.h"
+
+namespace softlookup::server {
+
+absl::Status Account::Admit(const Identity& identity, std::int64_t requests, std::int64_t rows,
+                            absl::Time now) {
+  const Rates rates{.requests_per_second = identity.limits.requests_per_second,
+                    .rows_per_second = identity.limits.rows_per_second};
+  if (!rates.is_limited()) return absl::OkStatus();
+  absl::MutexLock lock(&mutex_);
+  const auto refusal = share_.Take(rates, requests, rows, now);
+  if (!refusal) return absl::OkStatus();
+  return WithRetryAfter(
+      MakeError(reasons::kIdentityLimit,
+                absl::StrCat("\"", identity.name, "\" sends more than ", refusal->rate, " ",
+                             refusal->what, " a second"),
+                {{"identity", identity.name}, {"limit", absl::StrCat(refusal->rate)}}),
+      refusal->wait);
+}
+
+bool Account::NeedsStoreBytes(absl::Time now) const {
+  absl::MutexLock lock(&mutex_);
+  return now - store_bytes_time_ >= absl::Seconds(1);
+}
+
+void Account::SetStoreBytes(std::int64_t bytes, absl::Time now) {
+  absl::MutexLock lock(&mutex_);
+  store_bytes_ = bytes;
+  store_bytes_time_ = now;
+}
+
+bool Account::TryGrow(std::int64_t growth, std::int64_t limit) {
+  absl::MutexLock lock(&mutex_);
+  if (store_bytes_ + growth > limit) return false;
+  store_bytes_ += growth;
+  return true;
+}
+
+}  // namespace softlookup::server

@@ -1,0 +1,47 @@
+#ifndef SOFTLOOKUP_SERVER_SECURITY_AUTH_RULES_H_
+#define SOFTLOOKUP_SERVER_SECURITY_AUTH_RULES_H_
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/security/identity.h"
+
+namespace softlookup::server {
+
+using Sha256 = std::array<std::uint8_t, 32>;
+
+Sha256 Sha256Of(absl::string_view text);
+
+// What the auth file says: who there is, and what each may do. Immutable.
+class AuthRules {
+ public:
+  // Reads the JSON of an auth file. INVALID_ARGUMENT, which names the identity and the field, if
+  // anything in it is wrong, unknown or said twice: a rule that is read otherwise than it was meant
+  // would let somebody in.
+  static absl::StatusOr<std::shared_ptr<const AuthRules>> Parse(const std::string& json);
+
+  // The identity with the token of this digest; null if there is none. Its time tells nothing of
+  // the digests that there are.
+  std::shared_ptr<const Identity> FindByToken(const Sha256& digest) const;
+  // The identity of a client certificate with these names; null if there is none, or several.
+  std::shared_ptr<const Identity> FindByCertificate(const std::vector<std::string>& names) const;
+
+  bool HasIdentity(const std::string& name) const { return names_.contains(name); }
+  std::size_t identity_count() const { return names_.size(); }
+
+ private:
+  absl::flat_hash_set<std::string> names_;
+  absl::flat_hash_map<Sha256, std::shared_ptr<const Identity>> by_token_;
+  absl::flat_hash_map<std::string, std::shared_ptr<const Identity>> by_certificate_;
+};
+
+}  // namespace softlookup::server
+
+#endif  // SOFTLOOKUP_SERVER_SECURITY_AUTH_RULES_H_

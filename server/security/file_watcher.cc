@@ -1,0 +1,101 @@
+#include "server/security/file_watcher.h"
+
+#include <spdlog/spdlog.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "core/base/status_macros.h"
+
+namespace softlookup::server {
+namespace {
+
+// More than any key, certificate or list of rules.
+constexpr std::size_t kFileBytesMax = std::size_t{64} << 20;
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  std::string contents;
+  char part[4096];
+  while (file.read(part, sizeof(part)) || file.gcount() > 0) {
+    contents.append(part, static_cast<std::size_t>(file.gcount()));
+    if (contents.size() > kFileBytesMax) {
+      return absl::InvalidArgumentError(absl::StrCat(path, ": is too large"));
+    }
+  }
+  if (!file.is_open() || file.bad()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": cannot be read: ", errno != 0 ? std::strerror(errno) : "no reason"));
+  }
+  return contents;
+}
+
+absl::StatusOr<std::vector<std::string>> ReadFiles(const std::vector<std::string>& paths) {
+  std::vector<std::string> contents;
+  for (const std::string& path : paths) {
+    SOFTLOOKUP_ASSIGN_OR_RETURN(std::string text, ReadFile(path));
+    contents.push_back(std::move(text));
+  }
+  return contents;
+}
+
+}  // namespace
+
+FileWatcher::~FileWatcher() {
+  if (!thread_.joinable()) return;
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  thread_.join();
+}
+
+absl::Status FileWatcher::Add(std::string name, std::vector<std::string> paths, Load load) {
+  SOFTLOOKUP_ASSIGN_OR_RETURN(std::vector<std::string> contents, ReadFiles(paths));
+  SOFTLOOKUP_RETURN_IF_ERROR(load(contents));
+  absl::MutexLock lock(&mutex_);
+  sets_.push_back({.name = std::move(name),
+                   .paths = std::move(paths),
+                   .load = std::move(load),
+                   .contents = std::move(contents)});
+  return absl::OkStatus();
+}
+
+void FileWatcher::Start(absl::Duration interval) {
+  thread_ = std::thread([this, interval] {
+    for (;;) {
+      {
+        absl::MutexLock lock(&mutex_);
+        if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_), interval)) return;
+      }
+      LookNow();
+    }
+  });
+}
+
+void FileWatcher::LookNow() {
+  absl::MutexLock lock(&mutex_);
+  for (FileSet& set : sets_) {
+    absl::StatusOr<std::vector<std::string>> contents = ReadFiles(set.paths);
+    absl::Status status = contents.status();
+    if (status.ok()) {
+      if (*contents == set.contents && set.last_error.empty()) continue;
+      status = set.load(*contents);
+      set.contents = *std::move(contents);
+    }
+    const std::string error(status.message());
+    if (status.ok()) {
+      spdlog::info("{} read again", set.name);
+    } else if (error != set.last_error) {
+      spdlog::error("{} not changed, the last one stays: {}", set.name, error);
+    }
+    set.last_error = error;
+  }
+}
+
+}  // namespace softlookup::server

@@ -1,0 +1,67 @@
+#ifndef SOFTLOOKUP_SERVER_SECURITY_IDENTITY_H_
+#define SOFTLOOKUP_SERVER_SECURITY_IDENTITY_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace softlookup::server {
+
+// What an identity may do with a store. Each role includes those before it.
+enum class Role { kRead = 1, kWrite = 2, kManage = 3, kAdmin = 4 };
+
+absl::string_view NameOf(Role role);
+std::optional<Role> RoleOfName(absl::string_view name);
+
+// A set of stores: all of them ("*"), those whose names begin with a prefix that ends in '/'
+// ("acme/*"), or one ("acme/users").
+class StorePattern {
+ public:
+  // Nullopt if `text` is none of the three.
+  static std::optional<StorePattern> Parse(absl::string_view text);
+
+  bool Matches(absl::string_view store) const;
+  // The names of its stores begin with this; if is_name(), there is no other one.
+  const std::string& prefix() const { return prefix_; }
+  bool is_name() const { return is_name_; }
+  bool is_all() const { return !is_name_ && prefix_.empty(); }
+
+ private:
+  StorePattern(std::string prefix, bool is_name) : prefix_(std::move(prefix)), is_name_(is_name) {}
+
+  std::string prefix_;
+  bool is_name_;
+};
+
+struct Grant {
+  Role role;
+  StorePattern stores;
+};
+
+// What an identity may take, whatever stores it names. 0: no limit.
+struct IdentityLimits {
+  double requests_per_second = 0;
+  double rows_per_second = 0;
+  std::int64_t bytes_in_flight = 0;  // Of its requests, from their arrival to their answer.
+  std::int64_t stores = 0;           // That its `manage` grants cover, when it creates one.
+  std::int64_t store_bytes = 0;      // That its `write` grants cover, when it appends.
+};
+
+struct Identity {
+  std::string name;
+  std::vector<Grant> grants;
+  IdentityLimits limits;
+
+  // Whether a grant allows as much as `role` on `store`.
+  bool May(Role role, absl::string_view store) const;
+  // The same on some store, and on all of them.
+  bool MaySomewhere(Role role) const;
+  bool MayEverywhere(Role role) const;
+};
+
+}  // namespace softlookup::server
+
+#endif  // SOFTLOOKUP_SERVER_SECURITY_IDENTITY_H_

@@ -1,0 +1,90 @@
+#include "server/security/tls_credentials.h"
+
+#include <grpc/grpc.h>
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+
+#include <utility>
+
+#include "absl/strings/string_view.h"
+
+namespace softlookup::server {
+namespace {
+
+template <auto kFree>
+struct Free {
+  template <typename T>
+  void operator()(T* object) const {
+    kFree(object);
+  }
+};
+using Bio = std::unique_ptr<BIO, Free<BIO_free_all>>;
+using Certificate = std::unique_ptr<X509, Free<X509_free>>;
+using Key = std::unique_ptr<EVP_PKEY, Free<EVP_PKEY_free>>;
+
+Bio Reader(const std::string& text) {
+  return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
+}
+
+// A key that is encrypted is not asked for on a terminal.
+int NoPassword(char*, int, int, void*) { return -1; }
+
+Certificate FirstCertificate(const std::string& text) {
+  return Certificate(PEM_read_bio_X509(Reader(text).get(), nullptr, NoPassword, nullptr));
+}
+
+}  // namespace
+
+absl::Status CheckTlsIdentity(const TlsIdentity& identity) {
+  const Certificate certificate = FirstCertificate(identity.certificate);
+  const Key key(PEM_read_bio_PrivateKey(Reader(identity.key).get(), nullptr, NoPassword, nullptr));
+  const bool is_pair = certificate != nullptr && key != nullptr &&
+                       X509_check_private_key(certificate.get(), key.get()) == 1;
+  const bool has_ca = identity.client_ca.empty() || FirstCertificate(identity.client_ca) != nullptr;
+  ERR_clear_error();
+  if (certificate == nullptr) {
+    return absl::InvalidArgumentError("--tls-certificate: holds no certificate in PEM");
+  }
+  if (key == nullptr) {
+    return absl::InvalidArgumentError("--tls-key: holds no key in PEM without a password");
+  }
+  if (!is_pair) return absl::InvalidArgumentError("--tls-key: is not the certificate's key");
+  if (!has_ca) return absl::InvalidArgumentError("--tls-client-ca: holds no certificate in PEM");
+  return absl::OkStatus();
+}
+
+TlsCredentials::TlsCredentials(bool clients_need_certificates)
+    : credentials_(grpc_ssl_server_credentials_create_with_options(
+          grpc_ssl_server_credentials_create_options_using_config_fetcher(
+              clients_need_certificates
+                  ? GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY
+                  : GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE,
+              &Fetch, this))) {}
+
+TlsCredentials::~TlsCredentials() { grpc_server_credentials_release(credentials_); }
+
+void TlsCredentials::Set(TlsIdentity identity) {
+  absl::MutexLock lock(&mutex_);
+  identity_ = std::move(identity);
+  is_fetched_ = false;
+}
+
+grpc_ssl_certificate_config_reload_status TlsCredentials::Fetch(
+    void* self, grpc_ssl_server_certificate_config** config) {
+  auto& credentials = *static_cast<TlsCredentials*>(self);
+  absl::MutexLock lock(&credentials.mutex_);
+  if (std::exchange(credentials.is_fetched_, true)) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
+  const TlsIdentity& identity = credentials.identity_;
+  const grpc_ssl_pem_key_cert_pair pair{identity.key.c_str(), identity.certificate.c_str()};
+  *config = grpc_ssl_server_certificate_config_create(
+      identity.client_ca.empty() ? nullptr : identity.client_ca.c_str(), &pair, 1);
+  return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
+}
+
+int TlsCredentials::AddPortToServer(const std::string& address, grpc_server* server) {
+  return grpc_server_add_http2_port(server, address.c_str(), credentials_);
+}
+
+}  // namespace softlookup::server

@@ -1,0 +1,84 @@
+#include "server/rpc/call_tracker.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/cancellation.h"
+#include "server/rpc/status.h"
+#include "tests/testing/status_matchers.h"
+
+namespace softlookup::server {
+namespace {
+
+using ::softlookup::testing::IsOk;
+using ::softlookup::testing::StatusIs;
+
+class CountingStream : public Stream {
+ public:
+  void Drain() override { ++drains; }
+  void Recheck() override { ++rechecks; }
+  int drains = 0;
+  int rechecks = 0;
+};
+
+TEST(CallTrackerTest, DrainsTheStreamsOfNowAndThoseThatCome) {
+  CallObserver observer(absl::ZeroDuration());
+  const Authenticator authenticator;
+  CallTracker calls(observer, authenticator, /*audit=*/nullptr);
+  std::vector<std::shared_ptr<CountingStream>> streams;
+  for (int i = 0; i < 1000; ++i) {
+    streams.push_back(std::make_shared<CountingStream>());
+    calls.AddStream(streams.back());
+    if (i % 3 != 0) streams.back() = nullptr;  // Over.
+  }
+  calls.DrainStreams();
+  for (const auto& stream : streams) {
+    if (stream != nullptr) {
+      EXPECT_EQ(stream->drains, 1);
+    }
+  }
+  calls.RecheckStreams();
+  for (const auto& stream : streams) {
+    if (stream != nullptr) {
+      EXPECT_EQ(stream->rechecks, 1);
+    }
+  }
+  const auto late = std::make_shared<CountingStream>();
+  calls.AddStream(late);
+  EXPECT_EQ(late->drains, 1);
+}
+
+TEST(CancelTokenTest, TheEndOfASleepLeavesWorkThatRunsAlone) {
+  CancelToken token;
+  absl::Status end;
+  token.OnSleepEnd([&](absl::Status status) { end = std::move(status); });
+  token.EndSleep(ShuttingDown());
+  EXPECT_THAT(end, StatusIs(absl::StatusCode::kUnavailable, "stopping"));
+  EXPECT_THAT(token.Check(), IsOk());
+  token.Cancel();
+  EXPECT_THAT(token.Check(), StatusIs(absl::StatusCode::kCancelled, ""));
+}
+
+TEST(CancelTokenTest, WorkThatFallsAsleepTooLateIsWokenAtOnce) {
+  CancelToken ended, cancelled;
+  ended.EndSleep(ShuttingDown());
+  cancelled.Cancel();
+  absl::Status end;
+  ended.OnSleepEnd([&](absl::Status status) { end = std::move(status); });
+  EXPECT_THAT(end, StatusIs(absl::StatusCode::kUnavailable, ""));
+  cancelled.OnSleepEnd([&](absl::Status status) { end = std::move(status); });
+  EXPECT_THAT(end, StatusIs(absl::StatusCode::kCancelled, ""));
+}
+
+TEST(CancelTokenTest, ASleepEndsOnce) {
+  CancelToken token;
+  int ends = 0;
+  token.OnSleepEnd([&](const absl::Status&) { ++ends; });
+  token.EndSleep(ShuttingDown());
+  token.EndSleep(ShuttingDown());
+  token.Cancel();
+  EXPECT_EQ(ends, 1);
+}
+
+}  // namespace
+}  // namespace softlookup::server
