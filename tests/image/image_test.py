@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 """Is the image what docs/operating.md says?  image_test.py IMAGE ROOT
 
-Runs it as docker/compose.yaml does: read-only, without capabilities, its data in a volume. Loads it
-from a second container, kills it in the middle, starts it again. `scripts/test --image` builds the
-image and runs this. Needs a Docker engine on this machine and the standard library.
+Runs it as docker/compose.yaml does: read-only, without capabilities, its data in a volume, and with the
+certificates and the identity that its setup makes. Loads it from a second container, kills it in the
+middle, starts it again. `scripts/test --image` builds the image and runs this. Needs a Docker engine on
+this machine and python3-yaml.
 """
 import json
 import os
@@ -15,6 +16,8 @@ import tempfile
 import threading
 import time
 import unittest
+
+import yaml
 
 HARDENED = ("--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges", "--pids-limit=1024",
             "--memory=2g", "--network=host")
@@ -65,6 +68,39 @@ class ImageTest(unittest.TestCase):
         self.assertEqual(labels["org.opencontainers.image.version"], version)
         for name in ("title", "description", "licenses", "revision", "source"):
             self.assertTrue(labels[f"org.opencontainers.image.{name}"], name)
+
+    def test_it_lists_the_packages_that_it_has(self):
+        container = docker("create", IMAGE).stdout.strip()
+        self.addCleanup(docker, "rm", "--force", "--volumes", container, check=False)
+        with tempfile.TemporaryDirectory() as files:
+            docker("cp", f"{container}:/usr/share/softlookup/sbom.spdx.json", files)
+            docker("cp", f"{container}:/var/lib/dpkg/status.d", files)
+            with open(os.path.join(files, "sbom.spdx.json"), encoding="utf-8") as file:
+                sbom = json.load(file)
+            debian = {}
+            for name in os.listdir(os.path.join(files, "status.d")):
+                with open(os.path.join(files, "status.d", name), encoding="utf-8") as file:
+                    debian[name] = re.search(r"^Version: (.*)$", file.read(), re.MULTILINE)[1]
+        self.assertEqual(sbom["spdxVersion"], "SPDX-2.3")
+        ours, *others = sbom["packages"]
+        self.assertEqual(ours["versionInfo"], self.image["Config"]["Labels"]["org.opencontainers.image.version"])
+        self.assertEqual({one["name"]: one["versionInfo"] for one in others}, debian)
+        self.assertGreater(len(debian), 10)
+        self.assertEqual({one["supplier"] for one in others}, {"Organization: Debian"})
+        self.assertTrue(all(one["licenseDeclared"] for one in others))
+        contained = {one["relatedSpdxElement"] for one in sbom["relationships"] if one["relationshipType"] == "CONTAINS"}
+        self.assertEqual(contained, {one["SPDXID"] for one in others})
+
+    def test_it_does_not_listen_to_strangers_without_tls_and_identities(self):
+        self.assertNotIn("INSECURE", " ".join(self.image["Config"]["Env"]))
+        grpc, http = free_ports()
+        name = f"softlookup-test-{os.getpid()}-refused"
+        self.addCleanup(docker, "rm", "--force", "--volumes", name, check=False)
+        docker("run", "--detach", f"--name={name}", *HARDENED, f"--env=SOFTLOOKUP_LISTEN=0.0.0.0:{grpc}",
+               f"--env=SOFTLOOKUP_HTTP_LISTEN=127.0.0.1:{http}", IMAGE)
+        wait_until(lambda: inspect(name)["State"]["Status"] == "exited")
+        self.assertNotEqual(inspect(name)["State"]["ExitCode"], 0)
+        self.assertIn("--insecure", docker("logs", name).stderr)
 
     def test_its_root_has_the_programs_and_no_shell(self):
         self.assertEqual(self.image["Config"]["User"], "65532:65532")
@@ -141,6 +177,74 @@ class ServerTest(unittest.TestCase):
         self.assertGreaterEqual(self.row_count(), acknowledged)
         after = self.tool("-o", "json", "lookup", "mine", "--query", "1,2", "--end", "20000").stdout
         self.assertEqual(json.loads(after)["answers"], json.loads(before)["answers"])
+
+
+class TlsTest(unittest.TestCase):
+    """The setup of docker/compose.yaml, by its own commands; docker alone runs them, as no compose may be here."""
+
+    def setUp(self):
+        with open(os.path.join(ROOT, "docker/compose.yaml"), encoding="utf-8") as file:
+            self.services = yaml.safe_load(file)["services"]
+        self.name = f"softlookup-test-{os.getpid()}-tls"
+        for volume in ("data", "identity", "audit"):
+            docker("volume", "create", f"{self.name}-{volume}")
+            self.addCleanup(docker, "volume", "rm", "--force", f"{self.name}-{volume}", check=False)
+        self.addCleanup(docker, "rm", "--force", self.name, check=False)
+        grpc, http = free_ports()
+        # On the host's network the container has no name of its own; the certificate has this one, too.
+        self.address = f"localhost:{grpc}"
+        self.environment = {"SOFTLOOKUP_LISTEN": f"127.0.0.1:{grpc}", "SOFTLOOKUP_HTTP_LISTEN": f"127.0.0.1:{http}",
+                            "SOFTLOOKUP_SERVER": self.address, "SOFTLOOKUP_MEMORY_LIMIT": "1GiB"}
+
+    def run_as(self, service, *arguments, options=(), check=True, without=()):
+        """`docker run` of a service with its entry point, environment and volumes."""
+        service = self.services[service]
+        environment = {**service.get("environment", {}), **self.environment}
+        flags = [f"--env={name}={value}" for name, value in environment.items() if name not in without]
+        flags += [f"--volume={self.name}-{volume}" for volume in service["volumes"]]
+        program, *first = service.get("entrypoint", ["/usr/bin/softlookup-server"])
+        return docker("run", *HARDENED, *flags, *options, f"--entrypoint={program}", IMAGE, *first, *arguments,
+                      check=check)
+
+    def tool(self, *arguments, **options):
+        return self.run_as("tool", *arguments, options=("--rm",), **options)
+
+    def made(self):
+        """What the setup made, byte for byte."""
+        container = docker("create", f"--volume={self.name}-identity:/identity", IMAGE).stdout.strip()
+        try:
+            done = subprocess.run(["docker", "cp", f"{container}:/identity", "-"], check=True, capture_output=True,
+                                  timeout=SECONDS)
+            return done.stdout
+        finally:
+            docker("rm", "--force", "--volumes", container)
+
+    def test_the_setup_makes_what_server_and_client_need_and_only_once(self):
+        for service in ("certificates", "identities"):
+            self.run_as(service, options=("--rm",))
+        first = self.made()
+        for service in ("certificates", "identities"):
+            self.run_as(service, options=("--rm",))
+        self.assertEqual(self.made(), first)
+
+        self.run_as("softlookup", options=("--detach", f"--name={self.name}"))
+        wait_until(lambda: inspect(self.name)["State"]["Health"]["Status"] == "healthy")
+        self.tool("store", "create", "mine", "--key-dim", "2", "--value-dim", "1")
+        listed = json.loads(self.tool("-o", "json", "store", "get", "mine").stdout)
+        self.assertEqual(listed["name"], "mine")
+
+        # Without a token, and without TLS.
+        self.assertNotEqual(self.tool("store", "list", without=("SOFTLOOKUP_TOKEN_FILE",), check=False).returncode, 0)
+        self.assertNotEqual(self.tool("store", "list", without=("SOFTLOOKUP_TLS_CA",), check=False).returncode, 0)
+        with tempfile.TemporaryDirectory() as files:
+            docker("cp", f"{self.name}:/audit/audit.log", files)
+            with open(os.path.join(files, "audit.log"), encoding="utf-8") as file:
+                audit = file.read()
+        self.assertIn("CreateStore", audit)
+        self.assertIn("operator", audit)
+
+        docker("stop", self.name)
+        self.assertEqual(inspect(self.name)["State"]["ExitCode"], 0)
 
 
 if __name__ == "__main__":

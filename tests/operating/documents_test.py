@@ -100,7 +100,8 @@ class HardeningTest(unittest.TestCase):
 
     def test_no_container_may_more_than_it_needs(self):
         services = yaml.safe_load(read(ROOT, "docker/compose.yaml"))["services"]
-        self.assertEqual(services.keys(), {"softlookup", "prometheus", "grafana", "loadtest"})
+        self.assertEqual(services.keys(), {"certificates", "identities", "softlookup", "prometheus", "grafana",
+                                           "loadtest", "tool"})
         for name, service in services.items():
             with self.subTest(name):
                 self.assertTrue(service["read_only"])
@@ -110,10 +111,27 @@ class HardeningTest(unittest.TestCase):
                 for port in service.get("ports", ()):
                     self.assertTrue(port.startswith("127.0.0.1:"), port)
 
+    def test_nothing_is_served_to_strangers_without_tls_and_identities(self):
+        services = yaml.safe_load(read(ROOT, "docker/compose.yaml"))["services"]
+        for name in ("TLS_CERTIFICATE", "TLS_KEY", "AUTH", "AUDIT_LOG"):
+            self.assertTrue(services["softlookup"]["environment"][f"SOFTLOOKUP_{name}"].startswith("/"), name)
+        for path in ("docker/Dockerfile", "docker/compose.yaml", "server/package/softlookup.conf",
+                     "examples/kubernetes/softlookup.yaml"):
+            self.assertNotRegex(read(ROOT, path), r"(?m)^[^#\n]*(SOFTLOOKUP_INSECURE|\binsecure=)", path)
+        # Only the setup writes certificates and identities, and it has no network.
+        for name, service in services.items():
+            if any(volume.startswith("identity:") for volume in service.get("volumes", ())):
+                writes = "identity:/identity" in service["volumes"]
+                self.assertEqual(writes, name in ("certificates", "identities"), name)
+                if writes:
+                    self.assertEqual(service["network_mode"], "none")
+
     def test_the_service_may_not_more_than_it_needs_and_has_time_to_stop(self):
         unit = read(ROOT, "server/package/softlookup.service")
         for line in ("User=softlookup", "NoNewPrivileges=yes", "CapabilityBoundingSet=", "ProtectSystem=strict",
-                     "MemoryDenyWriteExecute=yes", "PrivateUsers=yes", "Restart=on-failure"):
+                     "MemoryDenyWriteExecute=yes", "PrivateUsers=yes", "Restart=on-failure", "UMask=0077",
+                     "MemoryMax=80%", "StateDirectoryMode=0700", "LogsDirectoryMode=0700",
+                     "ExecReload=/bin/kill -HUP $MAINPID"):
             self.assertIn(f"\n{line}\n", unit)
         minutes = int(re.search(r"\nTimeoutStopSec=(\d+)min\n", unit)[1])
         grace = flags_of_table(read(ROOT, "docs/operating.md"))["shutdown-grace"]
