@@ -1,7 +1,5 @@
 #include "softlookup/client.h"
 
-#include <grpcpp/create_channel.h>
-#include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
 #include <grpcpp/support/sync_stream.h>
 
@@ -12,6 +10,8 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/time/clock.h"
+#include "client/lib/bearer_token.h"
+#include "client/lib/channel.h"
 #include "client/lib/grpc_status.h"
 #include "client/lib/health.h"
 #include "client/lib/one_connection_pipeline.h"
@@ -24,6 +24,7 @@
 namespace softlookup {
 namespace {
 
+using client_internal::BearerToken;
 using client_internal::Repeat;
 
 // A server that is started again is soon there, and asking costs next to nothing.
@@ -48,7 +49,7 @@ absl::Status Validate(std::string_view address, const ClientOptions& options) {
       options.keepalive_timeout <= absl::ZeroDuration()) {
     return absl::InvalidArgumentError("ClientOptions::keepalive_* must be positive");
   }
-  return absl::OkStatus();
+  return ValidateCredentials(options.credentials);
 }
 
 int Milliseconds(absl::Duration duration) {
@@ -58,20 +59,13 @@ int Milliseconds(absl::Duration duration) {
 
 std::shared_ptr<grpc::Channel> OpenChannel(std::string_view address, const ClientOptions& options) {
   grpc::ChannelArguments arguments;
-  arguments.SetMaxSendMessageSize(options.message_bytes_max);
-  arguments.SetMaxReceiveMessageSize(options.message_bytes_max);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, Milliseconds(options.keepalive_interval));
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, Milliseconds(options.keepalive_timeout));
-  // A channel that is slower to reconnect than calls are to retry would fail the retries unsent.
-  // gRPC takes no value below 100 ms.
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(
       GRPC_ARG_MAX_RECONNECT_BACKOFF_MS,
       std::max(100, Milliseconds(std::min(options.retry.backoff_max, kReconnectBackoffMax))));
-  // A store stands near its clients; a proxy for the web would swallow calls to this very machine.
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  return grpc::CreateCustomChannel(std::string(address), grpc::InsecureChannelCredentials(),
-                                   arguments);
+  return client_internal::OpenChannel(std::string(address), options.credentials,
+                                      options.message_bytes_max, std::move(arguments));
 }
 
 // Hands every message of a server stream to `take` until it returns false, which ends the stream.
@@ -84,11 +78,6 @@ absl::Status ReadStream(grpc::ClientContext* context, grpc::ClientReader<Message
   if (!go_on) context->TryCancel();
   const grpc::Status status = stream->Finish();
   return go_on ? client_internal::FromGrpcStatus(status) : absl::OkStatus();
-}
-
-void SetDeadline(absl::Duration deadline, grpc::ClientContext* context) {
-  if (deadline == absl::InfiniteDuration()) return;
-  context->set_deadline(absl::ToChronoTime(absl::Now() + deadline));
 }
 
 // Callers index an answer by query and head, and weights by their place in the list.
@@ -114,6 +103,7 @@ class Client::Impl {
  public:
   Impl(std::string_view address, const ClientOptions& options)
       : options_(options),
+        token_(options.credentials.token),
         channel_(OpenChannel(address, options)),
         stub_(v1::SoftLookup::NewStub(channel_)),
         admin_stub_(admin::v1::Admin::NewStub(channel_)) {}
@@ -121,11 +111,16 @@ class Client::Impl {
   const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
   const std::shared_ptr<v1::SoftLookup::Stub>& stub() const { return stub_; }
   admin::v1::Admin::Stub& admin_stub() const { return *admin_stub_; }
+  const BearerToken& token() const { return token_; }
 
   absl::Status Call(Repeat repeat, const CallOptions& call,
                     absl::FunctionRef<grpc::Status(grpc::ClientContext*)> attempt) const {
     const absl::Time deadline = absl::Now() + call.deadline.value_or(options_.deadline);
-    return client_internal::CallWithRetries(options_.retry, repeat, deadline, attempt);
+    return client_internal::CallWithRetries(options_.retry, repeat, deadline,
+                                            [&](grpc::ClientContext* context) {
+                                              token_.AddTo(context);
+                                              return attempt(context);
+                                            });
   }
 
   // Calls a unary `method` of the stub.
@@ -140,10 +135,18 @@ class Client::Impl {
     return response;
   }
 
+  // Readies `context` for a stream of the server's, which is never retried.
+  void PrepareStream(absl::Duration deadline, grpc::ClientContext* context) const {
+    token_.AddTo(context);
+    if (deadline == absl::InfiniteDuration()) return;
+    context->set_deadline(absl::ToChronoTime(absl::Now() + deadline));
+  }
+
   // What a stream with a writer needs for its calls.
   client_internal::ResumingPipeline::Peer PeerOf(std::string_view store,
                                                  absl::Time deadline) const {
     return {.stub = stub_,
+            .token = token_,
             .store = std::string(store),
             .retry = options_.retry,
             .call_deadline = options_.deadline,
@@ -152,6 +155,7 @@ class Client::Impl {
 
  private:
   const ClientOptions options_;
+  const BearerToken token_;
   const std::shared_ptr<grpc::Channel> channel_;
   const std::shared_ptr<v1::SoftLookup::Stub> stub_;
   const std::unique_ptr<admin::v1::Admin::Stub> admin_stub_;
@@ -234,7 +238,7 @@ absl::StatusOr<AppendStream> Client::OpenAppendStream(std::string_view store,
   }
   if (options.writer.empty()) {
     return AppendStream(std::make_unique<client_internal::OneConnectionPipeline>(
-        impl_->stub(), std::string(store), options));
+        impl_->stub(), impl_->token(), std::string(store), options));
   }
   const absl::Time deadline = absl::Now() + options.deadline;
   CallOptions call;
@@ -269,7 +273,7 @@ absl::Status Client::ReadRows(std::string_view store, const v1::RowFilter& filte
                                                          options.read_mask.end());
   }
   grpc::ClientContext context;
-  SetDeadline(options.deadline, &context);
+  impl_->PrepareStream(options.deadline, &context);
   const auto stream = impl_->stub()->ReadRows(&context, request);
   return ReadStream(&context, stream.get(), page);
 }
@@ -335,7 +339,7 @@ absl::Status Client::WatchMemory(std::string_view store, std::string_view name,
   request.set_name(std::string(name));
   request.set_min_interval_ms(static_cast<std::uint32_t>(interval_ms));
   grpc::ClientContext context;
-  SetDeadline(options.deadline, &context);
+  impl_->PrepareStream(options.deadline, &context);
   const auto stream = impl_->stub()->WatchMemory(&context, request);
   return ReadStream(&context, stream.get(), changed);
 }

@@ -8,7 +8,9 @@
 namespace softlookup::client_internal {
 namespace {
 
-grpc::ClientContext* WithDeadline(grpc::ClientContext* context, absl::Duration deadline) {
+grpc::ClientContext* Prepared(grpc::ClientContext* context, const BearerToken& token,
+                              absl::Duration deadline) {
+  token.AddTo(context);
   if (deadline != absl::InfiniteDuration()) {
     context->set_deadline(absl::ToChronoTime(absl::Now() + deadline));
   }
@@ -18,10 +20,11 @@ grpc::ClientContext* WithDeadline(grpc::ClientContext* context, absl::Duration d
 }  // namespace
 
 OneConnectionPipeline::OneConnectionPipeline(std::shared_ptr<v1::SoftLookup::Stub> stub,
-                                             std::string store, const AppendStreamOptions& options)
+                                             const BearerToken& token, std::string store,
+                                             const AppendStreamOptions& options)
     : AppendPipeline(options),
       stub_(std::move(stub)),
-      stream_(stub_->StreamAppend(WithDeadline(&context_, options.deadline))),
+      stream_(stub_->StreamAppend(Prepared(&context_, token, options.deadline))),
       store_(std::move(store)),
       reader_([this] { ReadAcknowledgements(); }) {}
 

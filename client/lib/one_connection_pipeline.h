@@ -14,6 +14,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "client/lib/append_pipeline.h"
+#include "client/lib/bearer_token.h"
 #include "softlookup/v1/soft_lookup.grpc.pb.h"
 
 namespace softlookup::client_internal {
@@ -25,8 +26,8 @@ namespace softlookup::client_internal {
 // same purpose.
 class OneConnectionPipeline final : public AppendPipeline {
  public:
-  OneConnectionPipeline(std::shared_ptr<v1::SoftLookup::Stub> stub, std::string store,
-                        const AppendStreamOptions& options);
+  OneConnectionPipeline(std::shared_ptr<v1::SoftLookup::Stub> stub, const BearerToken& token,
+                        std::string store, const AppendStreamOptions& options);
   ~OneConnectionPipeline() override;
 
   absl::Status Append(v1::AppendRequest request) override;

@@ -68,6 +68,7 @@ void ResumingPipeline::Run() {
   bool positioned = true;  // The queue goes on where the server is: the stream's opener asked.
   while (AwaitWork()) {
     grpc::ClientContext context;
+    peer_.token.AddTo(&context);
     SetCall(&context);
     absl::Status status = positioned ? Stream(&context) : Reposition(&context);
     SetCall(nullptr);

@@ -13,6 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "client/lib/append_pipeline.h"
+#include "client/lib/bearer_token.h"
 #include "client/lib/resend_queue.h"
 #include "softlookup/client.h"
 #include "softlookup/v1/soft_lookup.grpc.pb.h"
@@ -29,6 +30,7 @@ class ResumingPipeline final : public AppendPipeline {
   // What the calls need to know.
   struct Peer {
     std::shared_ptr<v1::SoftLookup::Stub> stub;
+    BearerToken token;
     std::string store;
     RetryOptions retry;            // But for attempts_max.
     absl::Duration call_deadline;  // Of a unary call.

@@ -57,6 +57,7 @@ void CallSlot::Attempt() {
     return;
   }
   context_.emplace();
+  setup_->connections->Authorize(&*context_);
   if (deadline_ < absl::InfiniteFuture()) context_->set_deadline(absl::ToChronoTime(deadline_));
   preparing_ = false;
   ++attempts_made_;

@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "client/lib/status_macros.h"
+#include "client/tool/credential_flags.h"
 #include "client/tool/exit_code.h"
 #include "client/tool/validators.h"
 
@@ -37,10 +38,15 @@ void AddSharedFooter(CLI::App* command) {
 
 }  // namespace
 
+absl::StatusOr<Credentials> Session::ReadCredentials() const {
+  return CredentialsFrom(credential_files);
+}
+
 absl::StatusOr<Client> Session::Connect() const {
   CLIENT_RETURN_IF_ERROR(CheckServer(server));
   ClientOptions options;
   if (timeout_s.has_value()) options.deadline = absl::Seconds(*timeout_s);
+  CLIENT_ASSIGN_OR_RETURN(options.credentials, ReadCredentials());
   return Client::Connect(server, options);
 }
 
@@ -55,6 +61,7 @@ void AddEverything(CLI::App* app, Session* session) {
          "-o,--output", [session](const std::string& format) { session->json = format == "json"; },
          "What to print on standard output (default table)")
       ->check(CLI::IsMember({"table", "json"}));
+  AddCredentialFlags(app, &session->credential_files);
   app->require_subcommand(1);
   app->fallthrough();
   AddStoreCommands(app, session);
@@ -68,6 +75,8 @@ void AddEverything(CLI::App* app, Session* session) {
   AddRecallCommand(app, session);
   AddLoadtestCommand(app, session);
   AddHealthCommand(app, session);
+  AddTlsCommands(app, session);
+  AddAuthCommands(app, session);
   for (CLI::App* command : app->get_subcommands({})) AddSharedFooter(command);
   app->footer(
       absl::StrCat("`softlookup COMMAND --help` has a command's options.\n\n", kExitCodeHelp));

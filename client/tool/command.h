@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "softlookup/client.h"
+#include "softlookup/credentials.h"
 
 namespace softlookup::tool {
 
@@ -18,11 +19,15 @@ struct Session {
   std::string server = "127.0.0.1:7471";
   std::optional<double> timeout_s;  // > 0.
   bool json = false;
+  CredentialFiles credential_files;
   std::ostream* out = &std::cout;
+  std::ostream* err = &std::cerr;  // For people, beside what scripts read on `out`.
 
   // What parsing chose to do; set by the command that was named.
   std::function<absl::Status()> run;
 
+  // What the files of `credential_files` hold.
+  absl::StatusOr<Credentials> ReadCredentials() const;
   absl::StatusOr<Client> Connect() const;
 };
 
@@ -38,6 +43,8 @@ void AddBackupCommands(CLI::App* app, Session* session);
 void AddRecallCommand(CLI::App* app, Session* session);
 void AddLoadtestCommand(CLI::App* app, Session* session);
 void AddHealthCommand(CLI::App* app, Session* session);
+void AddTlsCommands(CLI::App* app, Session* session);
+void AddAuthCommands(CLI::App* app, Session* session);
 
 // The options in front of the command, then all of the above.
 void AddEverything(CLI::App* app, Session* session);

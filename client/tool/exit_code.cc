@@ -53,6 +53,10 @@ absl::Status InputError(const std::string& file, const std::string& message) {
   return Marked(absl::StrCat(file, ": ", message), kInputMark);
 }
 
+absl::Status AsInputError(const absl::Status& error) {
+  return Marked(std::string(error.message()), kInputMark);
+}
+
 absl::Status MissedError(const std::string& message) { return Marked(message, kMissedMark); }
 
 absl::Status InvalidFiguresError(const std::string& message) {

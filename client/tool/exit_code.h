@@ -27,6 +27,8 @@ extern const char kExitCodeHelp[];
 // Errors that the tool finds itself. They carry a mark that ExitCodeOf() knows them by.
 absl::Status UsageError(const std::string& message);
 absl::Status InputError(const std::string& file, const std::string& message);
+// An error whose message names the file already, as an input error.
+absl::Status AsInputError(const absl::Status& error);
 absl::Status MissedError(const std::string& message);
 absl::Status InvalidFiguresError(const std::string& message);
 

@@ -124,10 +124,11 @@ class Loadtest {
   absl::Status Measure() {
     CLIENT_ASSIGN_OR_RETURN(const loadtest::Traffic traffic,
                             loadtest::Traffic::Make(plan_.traffic, Source(), names_));
+    CLIENT_ASSIGN_OR_RETURN(const Credentials credentials, session_.ReadCredentials());
     CLIENT_ASSIGN_OR_RETURN(
         const loadtest::Connections connections,
         loadtest::Connections::Open(session_.server, static_cast<int>(flags_.connections),
-                                    plan_.load.timeout));
+                                    plan_.load.timeout, credentials));
     loadtest::Evidence evidence(names_.size());
     const loadtest::LoadTarget target = {
         .connections = &connections,

@@ -1,26 +1,33 @@
 #include "client/tool/xml_text.h"
 
+#include <algorithm>
+
+#include "client/tool/terminal_text.h"
+
 namespace softlookup::tool {
 
 std::string XmlText(std::string_view text) {
+  constexpr char kReplacement[] = "\xef\xbf\xbd";  // U+FFFD.
   std::string escaped;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      default:  // XML has no other control characters.
-        escaped += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+  while (!text.empty()) {
+    const std::size_t length = Utf8Length(text);
+    const std::size_t taken = std::max<std::size_t>(length, 1);
+    if (length == 0) {
+      escaped += kReplacement;
+    } else if (StartsWithControl(text)) {
+      escaped += ' ';  // XML has few of them, and none that shows.
+    } else if (text[0] == '&') {
+      escaped += "&amp;";
+    } else if (text[0] == '<') {
+      escaped += "&lt;";
+    } else if (text[0] == '>') {
+      escaped += "&gt;";
+    } else if (text[0] == '"') {
+      escaped += "&quot;";
+    } else {
+      escaped.append(text.substr(0, taken));
     }
+    text.remove_prefix(taken);
   }
   return escaped;
 }

@@ -1,10 +1,10 @@
 #include "tests/client/scripted_service.h"
 
 #include <grpcpp/health_check_service_interface.h>
-#include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server_builder.h>
 
 #include <chrono>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "google/rpc/error_details.pb.h"
@@ -21,11 +21,12 @@ grpc::Status Run(const Handler& handler, Arguments&&... arguments) {
 
 }  // namespace
 
-ScriptedService::ScriptedService() {
+ScriptedService::ScriptedService(std::shared_ptr<grpc::ServerCredentials> credentials) {
+  if (credentials == nullptr) credentials = grpc::InsecureServerCredentials();
   grpc::EnableDefaultHealthCheckService(true);
   int port = 0;
   grpc::ServerBuilder builder;
-  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  builder.AddListeningPort("127.0.0.1:0", std::move(credentials), &port);
   builder.SetMaxReceiveMessageSize(64 << 20);  // As the real server.
   builder.RegisterService(this);
   server_ = builder.BuildAndStart();

@@ -1,6 +1,7 @@
 #ifndef SOFTLOOKUP_TESTS_CLIENT_SCRIPTED_SERVICE_H_
 #define SOFTLOOKUP_TESTS_CLIENT_SCRIPTED_SERVICE_H_
 
+#include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/status.h>
@@ -27,7 +28,8 @@ class ScriptedService final : public v1::SoftLookup::Service {
                                                    grpc::ServerWriter<Response>*)>;
   using AppendServerStream = grpc::ServerReaderWriter<v1::AppendResponse, v1::AppendRequest>;
 
-  ScriptedService();
+  // Serves plaintext, or as `credentials` say.
+  explicit ScriptedService(std::shared_ptr<grpc::ServerCredentials> credentials = nullptr);
   // As Stop().
   ~ScriptedService() override;
 

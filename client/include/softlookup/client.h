@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "softlookup/admin/v1/admin.pb.h"
 #include "softlookup/append_stream.h"
+#include "softlookup/credentials.h"
 #include "softlookup/error_details.h"
 #include "softlookup/float_matrix.h"
 #include "softlookup/v1/attention.pb.h"
@@ -50,6 +51,7 @@ struct ClientOptions {
   // Changes behaviour.
   absl::Duration deadline = absl::Seconds(10);  // Of a call, all its attempts together. > 0.
   RetryOptions retry;
+  Credentials credentials;           // Default: plaintext, no token.
   int message_bytes_max = 64 << 20;  // A message larger than this, in or out: ResourceExhausted.
 
   // Changes speed. How a dead connection is noticed while a call is open on it. Servers may answer
@@ -108,7 +110,8 @@ enum class ServingStatus { kUnknown = 0, kServing = 1, kNotServing = 2, kService
 class Client {
  public:
   // `address` is HOST:PORT or another gRPC target name. Does not wait for the server: the first
-  // call does. InvalidArgument for an empty address or an option out of its range.
+  // call does. InvalidArgument for an empty address, an option out of its range or credentials that
+  // ValidateCredentials() refuses.
   static absl::StatusOr<Client> Connect(std::string_view address,
                                         const ClientOptions& options = {});
 

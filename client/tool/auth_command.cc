@@ -1,0 +1,124 @@
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/lib/status_macros.h"
+#include "client/tool/auth_file.h"
+#include "client/tool/command.h"
+#include "client/tool/exit_code.h"
+#include "client/tool/json.h"
+#include "client/tool/terminal_text.h"
+#include "client/tool/whole_file.h"
+
+namespace softlookup::tool {
+namespace {
+
+struct AddFlags {
+  std::string file;
+  std::string name;
+  std::vector<std::string> roles;
+  std::vector<std::string> stores;
+  std::string certificate_name;
+  std::optional<std::uint64_t> requests_per_second;
+  std::optional<std::uint64_t> rows_per_second;
+  std::optional<std::uint64_t> bytes_in_flight;
+  std::optional<std::uint64_t> stores_max;
+  std::optional<std::uint64_t> store_bytes;
+};
+
+absl::StatusOr<Identity> IdentityOf(const AddFlags& flags) {
+  if (flags.roles.size() != flags.stores.size()) {
+    return UsageError("--role and --stores come in pairs");
+  }
+  Identity identity{.name = flags.name, .certificate_name = flags.certificate_name};
+  for (std::size_t i = 0; i < flags.roles.size(); ++i) {
+    identity.grants.push_back({flags.roles[i], flags.stores[i]});
+  }
+  const std::pair<const char*, std::optional<std::uint64_t>> limits[] = {
+      {"requests_per_second", flags.requests_per_second},
+      {"rows_per_second", flags.rows_per_second},
+      {"bytes_in_flight", flags.bytes_in_flight},
+      {"stores", flags.stores_max},
+      {"store_bytes", flags.store_bytes}};
+  for (const auto& [name, limit] : limits) {
+    if (limit.has_value()) identity.limits.emplace_back(name, *limit);
+  }
+  const absl::Status valid = ValidateIdentity(identity);
+  if (!valid.ok()) return UsageError(std::string(valid.message()));
+  return identity;
+}
+
+// An error of the file's contents under the file's name.
+absl::Status FileError(const std::string& file, const absl::Status& error) {
+  if (absl::IsInvalidArgument(error)) return InputError(file, std::string(error.message()));
+  return absl::Status(error.code(), absl::StrCat(file, " ", error.message()));
+}
+
+absl::Status Add(const AddFlags& flags, const Session& session) {
+  CLIENT_ASSIGN_OR_RETURN(Identity identity, IdentityOf(flags));
+  CLIENT_ASSIGN_OR_RETURN(const std::string token, NewToken());
+  CLIENT_ASSIGN_OR_RETURN(identity.token_sha256, TokenDigest(token));
+  CLIENT_RETURN_IF_ERROR(EditFile(flags.file, [&](std::string text) -> absl::StatusOr<std::string> {
+    absl::StatusOr<std::string> edited = WithIdentity(text, identity);
+    if (!edited.ok()) return FileError(flags.file, edited.status());
+    return edited;
+  }));
+  if (session.json) {
+    PrintJson({{"name", identity.name}, {"token", token}}, session.out);
+    return absl::OkStatus();
+  }
+  *session.out << token << "\n";
+  *session.err << "added " << identity.name << " to " << TerminalText(flags.file)
+               << "; its token is on standard output, once: the file has its SHA-256 only\n";
+  return absl::OkStatus();
+}
+
+void AddLimits(CLI::App* command, AddFlags* flags) {
+  const auto add = [&](const char* name, std::optional<std::uint64_t>* limit, const char* help) {
+    command->add_option(name, *limit, help)->group("Limits (default: none)");
+  };
+  add("--requests-per-second", &flags->requests_per_second, "Calls a second");
+  add("--rows-per-second", &flags->rows_per_second, "Rows appended a second");
+  add("--bytes-in-flight", &flags->bytes_in_flight, "Bytes of requests in progress");
+  add("--max-stores", &flags->stores_max, "Stores that it may make");
+  add("--store-bytes", &flags->store_bytes, "Bytes that its stores hold together");
+}
+
+}  // namespace
+
+void AddAuthCommands(CLI::App* app, Session* session) {
+  CLI::App* auth = app->add_subcommand("auth", "Say who may do what: softlookup-server --auth");
+  auth->require_subcommand(1);
+
+  auto flags = std::make_shared<AddFlags>();
+  CLI::App* add = auth->add_subcommand("add", "Add an identity to an auth file; needs no server");
+  add->footer(
+      "Prints a new token on standard output; the file gets its SHA-256 only. A file that is not\n"
+      "there is made, mode 0600. A server that runs reads the file again by itself.\n"
+      "Roles: read: look; write: also append and delete rows; manage: also make, change and\n"
+      "delete stores; admin: everything, backups included, with --stores '*' alone.\n"
+      "Example:\n"
+      "  softlookup auth add auth.json ingest --role write --stores 'acme/*' > ingest.token");
+  add->add_option("FILE", flags->file, "The auth file")->required();
+  add->add_option("NAME", flags->name, "Its name: 1 to 128 of A-Z a-z 0-9 . _ -")->required();
+  add->add_option("--role", flags->roles, "What it may do; one for each --stores")
+      ->required()
+      ->allow_extra_args(false)
+      ->check(CLI::IsMember(AuthRoles()));
+  add->add_option("--stores", flags->stores,
+                  "Where: a store's name, a prefix that ends in /*, or *")
+      ->required()
+      ->allow_extra_args(false)
+      ->type_name("PATTERN");
+  add->add_option("--certificate-name", flags->certificate_name,
+                  "Also knows it by a client certificate: its DNS or URI name, or its common name")
+      ->type_name("NAME");
+  AddLimits(add, flags.get());
+  add->callback([=] { session->run = [=] { return Add(*flags, *session); }; });
+}
+
+}  // namespace softlookup::tool

@@ -1,0 +1,51 @@
+#ifndef SOFTLOOKUP_CLIENT_TOOL_AUTH_FILE_H_
+#define SOFTLOOKUP_CLIENT_TOOL_AUTH_FILE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace softlookup::tool {
+
+// The file of softlookup-server --auth: {"identities": [{"name", "token_sha256",
+// "certificate_name"?, "grants": [{"role", "stores"}], "limits"?: {...}}]}.
+
+struct Grant {
+  std::string role;    // One of AuthRoles().
+  std::string stores;  // A store's name, a prefix that ends in /*, or *.
+};
+
+struct Identity {
+  std::string name;
+  std::string token_sha256;      // In hexadecimal.
+  std::string certificate_name;  // Of the client's certificate; empty: a token only.
+  std::vector<Grant> grants;
+  std::vector<std::pair<std::string, std::uint64_t>> limits;  // By the name that the file has.
+};
+
+// "read", "write", "manage", "admin".
+const std::vector<std::string>& AuthRoles();
+
+// InvalidArgument for what the server would refuse: a name, a certificate's name or a pattern that
+// is malformed, an unknown role, or the role admin for anything but *.
+absl::Status ValidateIdentity(const Identity& identity);
+
+// The file's text with `identity` at the end; `text` is empty for a new file. All else stays, in
+// its order, indented by two spaces. InvalidArgument if `text` is not such a file; AlreadyExists if
+// an identity has the same name or the same certificate's name.
+absl::StatusOr<std::string> WithIdentity(const std::string& text, const Identity& identity);
+
+// 32 random bytes in base64url without padding.
+absl::StatusOr<std::string> NewToken();
+
+// The SHA-256 of the token's characters, in hexadecimal.
+absl::StatusOr<std::string> TokenDigest(const std::string& token);
+
+}  // namespace softlookup::tool
+
+#endif  // SOFTLOOKUP_CLIENT_TOOL_AUTH_FILE_H_

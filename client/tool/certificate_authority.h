@@ -1,0 +1,56 @@
+#ifndef SOFTLOOKUP_CLIENT_TOOL_CERTIFICATE_AUTHORITY_H_
+#define SOFTLOOKUP_CLIENT_TOOL_CERTIFICATE_AUTHORITY_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/tool/openssl_ptr.h"
+
+namespace softlookup::tool {
+
+// A certificate and its private key, both in PEM.
+struct PemPair {
+  std::string certificate;
+  std::string key;
+};
+
+inline constexpr int kAuthorityDays = 3652;  // Ten years.
+inline constexpr int kLeafDays = 825;
+
+// Whether a server certificate can carry `host`: an IP address, or a DNS name whose first label may
+// be a wildcard.
+bool IsHost(const std::string& host);
+
+// Issues certificates: P-256 keys, signatures with SHA-256, serial numbers of 128 random bits. They
+// are valid from an hour ago on, for clocks that are behind.
+class CertificateAuthority {
+ public:
+  // Makes an authority, whose own certificate is valid for kAuthorityDays and may sign leaves only.
+  static absl::StatusOr<CertificateAuthority> Create();
+
+  const PemPair& pem() const { return pem_; }
+
+  // Certificates valid for kLeafDays. `hosts` pass IsHost() and are the subject alternative names;
+  // the first is the common name.
+  absl::StatusOr<PemPair> IssueServer(const std::vector<std::string>& hosts) const;
+
+  // `name` is a DNS name, which becomes the common name and the subject alternative name.
+  absl::StatusOr<PemPair> IssueClient(const std::string& name) const;
+
+ private:
+  CertificateAuthority(EvpKeyPtr key, X509Ptr certificate, PemPair pem)
+      : key_(std::move(key)), certificate_(std::move(certificate)), pem_(std::move(pem)) {}
+
+  absl::StatusOr<PemPair> Issue(const std::string& name, const char* usage,
+                                const std::string& alternative_names) const;
+
+  EvpKeyPtr key_;
+  X509Ptr certificate_;
+  PemPair pem_;
+};
+
+}  // namespace softlookup::tool
+
+#endif  // SOFTLOOKUP_CLIENT_TOOL_CERTIFICATE_AUTHORITY_H_

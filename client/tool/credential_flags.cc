@@ -1,0 +1,32 @@
+#include "client/tool/credential_flags.h"
+
+#include "client/tool/exit_code.h"
+
+namespace softlookup::tool {
+
+void AddCredentialFlags(CLI::App* app, CredentialFiles* files) {
+  const auto add = [app](const char* name, const char* variable, std::string* file,
+                         const char* help) {
+    app->add_option(name, *file, help)->envname(variable)->type_name("FILE")->group("Identity");
+  };
+  add("--tls-ca", "SOFTLOOKUP_TLS_CA", &files->tls_ca,
+      "Use TLS; these PEM certificates may sign the server's");
+  add("--tls-certificate", "SOFTLOOKUP_TLS_CERTIFICATE", &files->tls_certificate,
+      "Use TLS; show the server this PEM certificate");
+  add("--tls-key", "SOFTLOOKUP_TLS_KEY", &files->tls_key, "The PEM key of --tls-certificate");
+  add("--token-file", "SOFTLOOKUP_TOKEN_FILE", &files->token,
+      "Send the token in this file with every call");
+}
+
+absl::StatusOr<Credentials> CredentialsFrom(const CredentialFiles& files) {
+  if (files.tls_certificate.empty() != files.tls_key.empty()) {
+    return UsageError(
+        "--tls-certificate and --tls-key, or SOFTLOOKUP_TLS_CERTIFICATE and SOFTLOOKUP_TLS_KEY, go "
+        "together");
+  }
+  absl::StatusOr<Credentials> credentials = LoadCredentials(files);
+  if (!credentials.ok()) return AsInputError(credentials.status());
+  return credentials;
+}
+
+}  // namespace softlookup::tool

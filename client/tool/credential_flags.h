@@ -1,0 +1,21 @@
+#ifndef SOFTLOOKUP_CLIENT_TOOL_CREDENTIAL_FLAGS_H_
+#define SOFTLOOKUP_CLIENT_TOOL_CREDENTIAL_FLAGS_H_
+
+#include <CLI/CLI.hpp>
+
+#include "absl/status/statusor.h"
+#include "softlookup/credentials.h"
+
+namespace softlookup::tool {
+
+// The options of all commands that say how the server is known, and who asks. Each also comes from
+// the environment. `files` must outlive `app`.
+void AddCredentialFlags(CLI::App* app, CredentialFiles* files);
+
+// Reads the files that the options name. A usage error for a certificate without its key or the
+// other way round; an input error for a file that does not hold what it should.
+absl::StatusOr<Credentials> CredentialsFrom(const CredentialFiles& files);
+
+}  // namespace softlookup::tool
+
+#endif  // SOFTLOOKUP_CLIENT_TOOL_CREDENTIAL_FLAGS_H_

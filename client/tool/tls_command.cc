@@ -1,0 +1,117 @@
+#include <sys/stat.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/lib/status_macros.h"
+#include "client/tool/certificate_authority.h"
+#include "client/tool/command.h"
+#include "client/tool/exit_code.h"
+#include "client/tool/json.h"
+#include "client/tool/terminal_text.h"
+#include "client/tool/whole_file.h"
+
+namespace softlookup::tool {
+namespace {
+
+struct InitFlags {
+  std::string directory;
+  std::vector<std::string> hosts;
+};
+
+struct NewFile {
+  std::string path;
+  std::string bytes;
+  mode_t mode;
+};
+
+absl::StatusOr<std::vector<NewFile>> MakeFiles(const InitFlags& flags) {
+  std::vector<std::string> hosts = {"localhost", "127.0.0.1", "::1"};
+  hosts.insert(hosts.end(), flags.hosts.begin(), flags.hosts.end());
+  CLIENT_ASSIGN_OR_RETURN(const CertificateAuthority authority, CertificateAuthority::Create());
+  CLIENT_ASSIGN_OR_RETURN(const PemPair server, authority.IssueServer(hosts));
+  CLIENT_ASSIGN_OR_RETURN(const PemPair client, authority.IssueClient("client"));
+  std::vector<NewFile> files;
+  for (const auto& [name, pair] :
+       {std::pair("ca", &authority.pem()), {"server", &server}, {"client", &client}}) {
+    const std::string stem = absl::StrCat(flags.directory, "/", name);
+    files.push_back({absl::StrCat(stem, ".pem"), pair->certificate, kReadableByAll});
+    files.push_back({absl::StrCat(stem, "-key.pem"), pair->key, kOwnerOnly});
+  }
+  return files;
+}
+
+// Before the first file is written, so that a refusal leaves nothing behind.
+absl::Status CheckAbsent(const std::vector<NewFile>& files) {
+  for (const NewFile& file : files) {
+    struct stat ignored;
+    if (lstat(file.path.c_str(), &ignored) == 0) {
+      return absl::AlreadyExistsError(absl::StrCat(file.path, " exists and is not overwritten"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+void PrintMade(const InitFlags& flags, const std::vector<NewFile>& files, const Session& session) {
+  if (session.json) {
+    Json paths = Json::array();
+    for (const NewFile& file : files) paths.push_back(file.path);
+    return PrintJson({{"directory", flags.directory}, {"files", std::move(paths)}}, session.out);
+  }
+  for (const NewFile& file : files) *session.out << "made " << TerminalText(file.path) << "\n";
+  const std::string directory = TerminalText(flags.directory);
+  *session.out << absl::StrCat(
+      "\nServe with TLS, for clients with a certificate of this authority:\n"
+      "  softlookup-server --tls-certificate ",
+      directory, "/server.pem --tls-key ", directory, "/server-key.pem --tls-client-ca ", directory,
+      "/ca.pem\n"
+      "Ask:\n"
+      "  softlookup --tls-ca ",
+      directory, "/ca.pem --tls-certificate ", directory, "/client.pem --tls-key ", directory,
+      "/client-key.pem health\n"
+      "Keep ca-key.pem away from both: it can issue certificates for anyone.\n");
+}
+
+absl::Status Init(const InitFlags& flags, const Session& session) {
+  for (const std::string& host : flags.hosts) {
+    if (!IsHost(host)) {
+      return UsageError(
+          absl::StrCat("--host takes a DNS name or an IP address, not \"", host, "\""));
+    }
+  }
+  CLIENT_ASSIGN_OR_RETURN(const std::vector<NewFile> files, MakeFiles(flags));
+  CLIENT_RETURN_IF_ERROR(EnsureDirectory(flags.directory));
+  CLIENT_RETURN_IF_ERROR(CheckAbsent(files));
+  for (const NewFile& file : files) {
+    CLIENT_RETURN_IF_ERROR(CreateFile(file.path, file.bytes, file.mode));
+  }
+  PrintMade(flags, files, session);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddTlsCommands(CLI::App* app, Session* session) {
+  CLI::App* tls = app->add_subcommand("tls", "Make certificates for a first try of TLS");
+  tls->require_subcommand(1);
+
+  auto flags = std::make_shared<InitFlags>();
+  CLI::App* init = tls->add_subcommand(
+      "init", "Make an authority, a server's pair and a client's pair; needs no server");
+  init->footer(absl::StrCat(
+      "Writes ca.pem, server.pem, client.pem and a -key.pem of each, which its owner alone may\n"
+      "read. No file is overwritten. The server's certificate names localhost, 127.0.0.1, ::1\n"
+      "and every --host. The client's names \"client\". Both are valid for ",
+      kLeafDays, " days, the\nauthority for ten years."));
+  init->add_option("DIR", flags->directory, "Where the files go; it is made, mode 0700, if missing")
+      ->required();
+  init->add_option("--host", flags->hosts, "Another DNS name or IP address of the server")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  init->callback([=] { session->run = [=] { return Init(*flags, *session); }; });
+}
+
+}  // namespace softlookup::tool

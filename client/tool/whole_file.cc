@@ -1,0 +1,143 @@
+#include "client/tool/whole_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "client/lib/status_macros.h"
+#include "client/tool/exit_code.h"
+
+namespace softlookup::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+absl::Status Errno(const std::string& path) { return InputError(path, std::strerror(errno)); }
+
+// A file descriptor that is closed with the object.
+class Descriptor {
+ public:
+  explicit Descriptor(int descriptor) : descriptor_(descriptor) {}
+  Descriptor(Descriptor&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  Descriptor& operator=(Descriptor&&) = delete;
+  ~Descriptor() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+
+  int get() const { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
+
+absl::StatusOr<Descriptor> OpenDirectory(const std::string& path) {
+  Descriptor directory(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory.get() < 0) return Errno(path);
+  return directory;
+}
+
+std::string DirectoryOf(const std::string& path) {
+  const fs::path parent = fs::path(path).parent_path();
+  return parent.empty() ? "." : parent.string();
+}
+
+absl::Status WriteAll(int file, std::string_view bytes, const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(file, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return Errno(path);
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return fsync(file) == 0 ? absl::OkStatus() : Errno(path);
+}
+
+absl::StatusOr<std::string> ReadAll(int file, const std::string& path) {
+  std::string bytes;
+  char buffer[1 << 16];
+  for (;;) {
+    const ssize_t count = read(file, buffer, sizeof(buffer));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return Errno(path);
+    if (count == 0) return bytes;
+    bytes.append(buffer, static_cast<std::size_t>(count));
+  }
+}
+
+// What a file that is replaced hands on to the one in its place.
+struct Existing {
+  std::string bytes;
+  struct stat attributes;
+};
+
+// False if there is no file.
+absl::StatusOr<bool> ReadExisting(const std::string& path, Existing* existing) {
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0 && errno == ENOENT) return false;
+  if (file.get() < 0 || fstat(file.get(), &existing->attributes) != 0) return Errno(path);
+  CLIENT_ASSIGN_OR_RETURN(existing->bytes, ReadAll(file.get(), path));
+  return true;
+}
+
+absl::Status CopyAttributes(const struct stat& from, int to, const std::string& path) {
+  struct stat own;
+  if (fstat(to, &own) != 0) return Errno(path);
+  const bool same_owner = own.st_uid == from.st_uid && own.st_gid == from.st_gid;
+  if (!same_owner && fchown(to, from.st_uid, from.st_gid) != 0) {
+    return InputError(path, absl::StrCat("its owner cannot be kept: ", std::strerror(errno)));
+  }
+  return fchmod(to, from.st_mode & 07777) == 0 ? absl::OkStatus() : Errno(path);
+}
+
+}  // namespace
+
+absl::Status CreateFile(const std::string& path, std::string_view bytes, mode_t mode) {
+  const Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+  if (file.get() < 0 && errno == EEXIST) {
+    return absl::AlreadyExistsError(absl::StrCat(path, " exists and is not overwritten"));
+  }
+  if (file.get() < 0) return Errno(path);
+  const absl::Status written = WriteAll(file.get(), bytes, path);
+  if (!written.ok()) unlink(path.c_str());
+  return written;
+}
+
+absl::Status EditFile(const std::string& path,
+                      const std::function<absl::StatusOr<std::string>(std::string)>& edit) {
+  // The file itself where `path` is a link to it.
+  std::error_code error;
+  const fs::path resolved = fs::weakly_canonical(path, error);
+  const std::string target = error ? path : resolved.string();
+  CLIENT_ASSIGN_OR_RETURN(const Descriptor directory, OpenDirectory(DirectoryOf(target)));
+  // Until the descriptor is closed. The file cannot be locked itself, as it is replaced.
+  if (flock(directory.get(), LOCK_EX) != 0) return Errno(target);
+  Existing existing;
+  CLIENT_ASSIGN_OR_RETURN(const bool exists, ReadExisting(target, &existing));
+  CLIENT_ASSIGN_OR_RETURN(const std::string edited, edit(std::move(existing.bytes)));
+
+  std::string temporary = absl::StrCat(target, ".XXXXXX");
+  const Descriptor file(mkostemp(temporary.data(), O_CLOEXEC));  // Its mode is 0600.
+  if (file.get() < 0) return Errno(temporary);
+  absl::Cleanup remove_temporary = [&] { unlink(temporary.c_str()); };
+  if (exists) CLIENT_RETURN_IF_ERROR(CopyAttributes(existing.attributes, file.get(), target));
+  CLIENT_RETURN_IF_ERROR(WriteAll(file.get(), edited, temporary));
+  if (rename(temporary.c_str(), target.c_str()) != 0) return Errno(target);
+  std::move(remove_temporary).Cancel();
+  return fsync(directory.get()) == 0 ? absl::OkStatus() : Errno(target);
+}
+
+absl::Status EnsureDirectory(const std::string& path) {
+  if (mkdir(path.c_str(), kOwnerOnlyDirectory) == 0) return absl::OkStatus();
+  if (errno != EEXIST) return Errno(path);
+  return fs::is_directory(path) ? absl::OkStatus() : InputError(path, "is not a directory");
+}
+
+}  // namespace softlookup::tool
