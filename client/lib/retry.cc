@@ -8,6 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "client/lib/grpc_status.h"
+#include "client/lib/tls_failure.h"
 #include "softlookup/error_details.h"
 
 namespace softlookup::client_internal {
@@ -59,6 +60,7 @@ absl::Status CallWithRetries(const RetryOptions& options, Repeat repeat, absl::T
     context.set_deadline(absl::ToChronoTime(deadline));
     const absl::Status status = FromGrpcStatus(attempt(&context));
     if (status.ok() || repeat == Repeat::kUnsafe) return status;
+    if (TlsFailureOf(status) != TlsFailure::kNone) return status;
     const auto delay = DelayBeforeRetry(options, attempts_made, status, context);
     if (!delay.has_value() || absl::Now() + *delay >= deadline) return status;
     absl::SleepFor(*delay);

@@ -7,12 +7,14 @@
 #include "absl/strings/str_format.h"
 #include "client/loadtest/figure_text.h"
 #include "client/tool/table.h"
+#include "client/tool/terminal_text.h"
 
 namespace softlookup::loadtest {
 namespace {
 
 using tool::Align;
 using tool::Table;
+using tool::TerminalText;
 
 void PrintHead(const LoadReport& report, std::ostream* out) {
   const LoadOptions& options = report.result.options;
@@ -80,8 +82,8 @@ void PrintCounts(const LoadResult& result, std::ostream* out) {
 void PrintMessages(const LoadResult& result, std::ostream* out) {
   const Tally::OfMethod calls = result.tally.sum();
   for (const auto& [code, message] : result.messages) {
-    *out << "  " << NameOf(code) << " x " << CountText(calls.codes[code]) << ": " << message
-         << "\n";
+    *out << "  " << NameOf(code) << " x " << CountText(calls.codes[code]) << ": "
+         << TerminalText(message) << "\n";
   }
 }
 
@@ -94,7 +96,7 @@ void PrintVerdicts(const LoadReport& report, std::ostream* out) {
         verified.answers, verified.wrong, verified.error_max);
     if (verified.unchecked > 0) *out << "; " << verified.unchecked << " could not be checked";
     *out << "\n";
-    if (verified.wrong > 0) *out << "WRONG: " << verified.first_wrong << "\n";
+    if (verified.wrong > 0) *out << "WRONG: " << TerminalText(verified.first_wrong) << "\n";
   }
   for (const std::string& reason : report.invalid()) *out << "INVALID: " << reason << "\n";
   for (const Condition& condition : report.failed()) {
@@ -135,7 +137,7 @@ void PrintStep(const FindMaxStep& step, std::ostream* out) {
   PrintStepCells(
       {RateText(step.rate), RateText(step.result.rate()), TimeText(latency.Percentile(50)),
        TimeText(latency.Percentile(99)), TimeText(latency.Percentile(99.9)),
-       step.held ? "held" : absl::StrCat("missed: ", step.why)},
+       step.held ? "held" : absl::StrCat("missed: ", TerminalText(step.why))},
       out);
 }
 

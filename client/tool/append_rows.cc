@@ -14,6 +14,7 @@
 #include "client/lib/status_macros.h"
 #include "client/tool/exit_code.h"
 #include "client/tool/json.h"
+#include "client/tool/terminal_text.h"
 #include "client/tool/vocabulary.h"
 
 namespace softlookup::tool {
@@ -216,15 +217,17 @@ void PrintAppend(const AppendReport& report, const AppendFlags& flags, const v1:
   }
   if (report.created.value_or(false)) {
     *session.out << absl::StreamFormat("created %s with key_dim %d and value_dim %d\n",
-                                       store.name(), store.key_dim(), store.value_dim());
+                                       TerminalText(store.name()), store.key_dim(),
+                                       store.value_dim());
   }
   if (report.skipped_rows > 0) {
     *session.out << absl::StreamFormat("skipped %d rows, which %s had sent before\n",
-                                       report.skipped_rows, flags.writer);
+                                       report.skipped_rows, TerminalText(flags.writer));
   }
   *session.out << absl::StreamFormat(
       "appended %d rows in %.3f s, %.0f rows/s; %s has %d rows at revision %d\n",
-      summary.acknowledged_rows, seconds, rows_per_second, store.name(), row_count, revision);
+      summary.acknowledged_rows, seconds, rows_per_second, TerminalText(store.name()), row_count,
+      revision);
 }
 
 }  // namespace softlookup::tool

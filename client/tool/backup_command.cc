@@ -10,6 +10,7 @@
 #include "client/tool/json.h"
 #include "client/tool/restore.h"
 #include "client/tool/table.h"
+#include "client/tool/terminal_text.h"
 
 namespace softlookup::tool {
 namespace {
@@ -42,7 +43,8 @@ absl::Status Create(const std::string& name, const Session& session) {
   if (session.json) {
     PrintJson(BackupJson(backup), session.out);
   } else {
-    *session.out << "made backup " << backup.name() << " of " << backup.byte_size() << " bytes\n";
+    *session.out << "made backup " << TerminalText(backup.name()) << " of " << backup.byte_size()
+                 << " bytes\n";
   }
   return absl::OkStatus();
 }
@@ -75,7 +77,7 @@ absl::Status Restore(const RestoreFlags& flags, const Session& session) {
   } else {
     *session.out << "restored " << restored.files << " files of " << restored.bytes
                  << " bytes; serve them with softlookup-server --data-dir "
-                 << restored.data_directory << "\n";
+                 << TerminalText(restored.data_directory) << "\n";
   }
   return absl::OkStatus();
 }

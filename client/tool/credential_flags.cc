@@ -1,5 +1,7 @@
 #include "client/tool/credential_flags.h"
 
+#include "client/lib/status_macros.h"
+#include "client/tool/credential_check.h"
 #include "client/tool/exit_code.h"
 
 namespace softlookup::tool {
@@ -26,6 +28,7 @@ absl::StatusOr<Credentials> CredentialsFrom(const CredentialFiles& files) {
   }
   absl::StatusOr<Credentials> credentials = LoadCredentials(files);
   if (!credentials.ok()) return AsInputError(credentials.status());
+  CLIENT_RETURN_IF_ERROR(CheckCertificates(*credentials, files));
   return credentials;
 }
 

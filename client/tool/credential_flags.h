@@ -12,8 +12,8 @@ namespace softlookup::tool {
 // the environment. `files` must outlive `app`.
 void AddCredentialFlags(CLI::App* app, CredentialFiles* files);
 
-// Reads the files that the options name. A usage error for a certificate without its key or the
-// other way round; an input error for a file that does not hold what it should.
+// Reads and checks the files that the options name. A usage error for a certificate without its key
+// or the other way round; an input error for a file that does not hold what it should.
 absl::StatusOr<Credentials> CredentialsFrom(const CredentialFiles& files);
 
 }  // namespace softlookup::tool

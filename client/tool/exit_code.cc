@@ -5,6 +5,8 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "client/lib/append_text.h"
+#include "client/tool/connection_hint.h"
+#include "client/tool/terminal_text.h"
 #include "softlookup/error_details.h"
 
 namespace softlookup::tool {
@@ -26,10 +28,19 @@ bool HasMark(const absl::Status& status, const char* mark) {
 }
 
 // What the tool's user can do about an error of the server's that does not say so.
-absl::string_view Hint(absl::string_view reason) {
+absl::string_view Hint(const absl::Status& status, absl::string_view reason) {
   if (reason == "STORE_NOT_FOUND") return " (`softlookup store list` shows those there are)";
   if (reason == "MEMORY_NOT_FOUND") return " (`softlookup store get` shows those beside average)";
+  if (absl::IsUnauthenticated(status)) {
+    return " (--token-file, or --tls-certificate with --tls-key, says who asks)";
+  }
   return "";
+}
+
+// Of several lines, such as a parser's, it makes one.
+std::string MessageText(const absl::Status& status) {
+  return TerminalText(
+      absl::StrReplaceAll(status.message(), {{"\r", " "}, {"\n", " "}, {"\t", " "}}));
 }
 
 }  // namespace
@@ -45,7 +56,9 @@ const char kExitCodeHelp[] =
     "  6  already exists\n"
     "  7  server unavailable, overloaded or out of time\n"
     "  8  a load test gave wrong answers, met a condition of --fail-if or found no rate\n"
-    "  9  a load test is invalid: this client was the bottleneck, or left calls out\n";
+    "  9  a load test is invalid: this client was the bottleneck, or left calls out\n"
+    "  10 the server does not know the token or the certificate, or was given none\n"
+    "  11 the token or the certificate does not allow the call\n";
 
 absl::Status UsageError(const std::string& message) { return Marked(message, kUsageMark); }
 
@@ -88,30 +101,32 @@ ExitCode ExitCodeOf(const absl::Status& status) {
     case absl::StatusCode::kUnavailable:
     case absl::StatusCode::kDeadlineExceeded:
       return ExitCode::kUnavailable;
+    case absl::StatusCode::kUnauthenticated:
+      return ExitCode::kUnauthenticated;
+    case absl::StatusCode::kPermissionDenied:
+      return ExitCode::kPermissionDenied;
     default:
       return ExitCode::kOther;
   }
 }
 
-std::string ErrorLine(const absl::Status& status, const std::string& server) {
-  const std::string message =
-      absl::StrReplaceAll(status.message(), {{"\r", " "}, {"\n", " "}, {"\t", " "}});
-  const std::string reason = ErrorReason(status);
-  if (!reason.empty()) return absl::StrCat(reason, ": ", message, Hint(reason));
+std::string ErrorLine(const absl::Status& status, const std::string& server,
+                      const CredentialFiles& credentials) {
+  const std::string message = MessageText(status);
+  const std::string reason = TerminalText(ErrorReason(status));
+  if (!reason.empty()) return absl::StrCat(reason, ": ", message, Hint(status, reason));
   for (const char* mark : {kUsageMark, kInputMark, kMissedMark, kInvalidMark}) {
     if (HasMark(status, mark)) return message;
   }
   if (absl::IsUnavailable(status)) {
-    return absl::StrCat("UNAVAILABLE: no answer from ", server,
-                        "; does softlookup-server run there? (--server or SOFTLOOKUP_SERVER names "
-                        "another): ",
-                        message);
+    return absl::StrCat("UNAVAILABLE: no answer from ", TerminalText(server), "; ",
+                        ConnectionHint(status, credentials), ": ", message);
   }
   if (absl::IsDeadlineExceeded(status)) {
-    return absl::StrCat("DEADLINE_EXCEEDED: no answer from ", server,
+    return absl::StrCat("DEADLINE_EXCEEDED: no answer from ", TerminalText(server),
                         " in time (--timeout gives it longer): ", message);
   }
-  return absl::StrCat(absl::StatusCodeToString(status.code()), ": ", message);
+  return absl::StrCat(absl::StatusCodeToString(status.code()), ": ", message, Hint(status, ""));
 }
 
 }  // namespace softlookup::tool

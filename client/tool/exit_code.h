@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "softlookup/credentials.h"
 
 namespace softlookup::tool {
 
@@ -19,6 +20,8 @@ enum class ExitCode {
   kUnavailable = 7,    // UNAVAILABLE, DEADLINE_EXCEEDED, or a server that says to come back later.
   kMissed = 8,         // A load test: a condition of --fail-if, or a wrong answer.
   kInvalid = 9,        // A load test: its figures tell of the client, not of the server.
+  kUnauthenticated = 10,   // UNAUTHENTICATED: the server does not know who asks.
+  kPermissionDenied = 11,  // PERMISSION_DENIED: it knows, and does not allow it.
 };
 
 // The same, for --help.
@@ -38,8 +41,10 @@ absl::Status Annotate(const absl::Status& error, const std::string& note);
 ExitCode ExitCodeOf(const absl::Status& status);
 
 // One line that says what went wrong, for people: the stable reason, or else the code, then the
-// message. `server` is named if it cannot be reached.
-std::string ErrorLine(const absl::Status& status, const std::string& server);
+// message, then what can be done about it. `server` is named if it cannot be reached; the hint may
+// depend on which `credentials` were in use. Text of others is shown as TerminalText() does.
+std::string ErrorLine(const absl::Status& status, const std::string& server,
+                      const CredentialFiles& credentials = {});
 
 }  // namespace softlookup::tool
 

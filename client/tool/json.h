@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <string>
+#include <string_view>
 
 #include "absl/types/span.h"
 
@@ -31,15 +32,11 @@ inline Json ToJson(absl::Span<const float> vector) {
 }
 
 // Whether the contract can carry `text`.
-inline bool IsUtf8(const std::string& text) {
-  const std::string valid = Json(text).dump(-1, ' ', false, Json::error_handler_t::ignore);
-  return Json::parse(valid).get_ref<const std::string&>() == text;
-}
+bool IsUtf8(std::string_view text);
 
-// A command prints one object on one line. Text that is not UTF-8 is replaced, not refused.
-inline void PrintJson(const Json& json, std::ostream* out) {
-  *out << json.dump(-1, ' ', false, Json::error_handler_t::replace) << "\n";
-}
+// A command prints one object on one line. Text that is not UTF-8 is replaced, not refused. Control
+// characters are escaped, DEL and C1 too, which JSON would allow and a terminal may obey.
+void PrintJson(const Json& json, std::ostream* out);
 
 }  // namespace softlookup::tool
 

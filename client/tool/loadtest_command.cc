@@ -30,6 +30,7 @@
 #include "client/tool/interrupt.h"
 #include "client/tool/json.h"
 #include "client/tool/loadtest_flags.h"
+#include "client/tool/terminal_text.h"
 
 namespace softlookup::tool {
 namespace {
@@ -196,7 +197,9 @@ class Loadtest {
       PrintJson(json, session_.out);
     } else {
       loadtest::PrintSummary(report_, session_.out);
-      if (flags_.keep) *session_.out << "kept: " << absl::StrJoin(names_, " ") << "\n";
+      if (flags_.keep) {
+        *session_.out << "kept: " << TerminalText(absl::StrJoin(names_, " ")) << "\n";
+      }
     }
     if (!flags_.json.empty()) {
       CLIENT_RETURN_IF_ERROR(

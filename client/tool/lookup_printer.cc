@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "client/tool/json.h"
 #include "client/tool/table.h"
+#include "client/tool/terminal_text.h"
 
 namespace softlookup::tool {
 namespace {
@@ -118,7 +119,7 @@ void PrintAnswers(const LookupAnswer& answer, const LookupLabels& labels, std::o
   for (std::uint32_t query = 0; query < answer.values.rows; ++query) {
     for (std::size_t head = 0; head < heads; ++head) {
       *out << "query " << query;
-      if (!labels.queries.empty()) *out << ", " << labels.queries[query];
+      if (!labels.queries.empty()) *out << ", " << TerminalText(labels.queries[query]);
       if (heads > 1) *out << ", head " << head;
       *out << "\n";
       PrintHead(answer, labels, query * heads + head, out);
@@ -138,8 +139,8 @@ void PrintLookup(const LookupAnswer& answer, const LookupLabels& labels, const S
                       {"answers", AnswersJson(answer, labels)}},
                      session.out);
   }
-  *session.out << absl::StreamFormat("%s at revision %d, %d rows\n", labels.store, answer.revision,
-                                     answer.row_count);
+  *session.out << absl::StreamFormat("%s at revision %d, %d rows\n", TerminalText(labels.store),
+                                     answer.revision, answer.row_count);
   PrintAnswers(answer, labels, session.out);
 }
 

@@ -1,4 +1,6 @@
 // `softlookup`: stores, appends, lookups and memories from the command line.
+#include <stdlib.h>
+
 #include <CLI/CLI.hpp>
 #include <iostream>
 
@@ -11,6 +13,8 @@ int main(int argc, char** argv) {
   using softlookup::tool::ExitCode;
   // Debian's Abseil has every lock of a mutex look for deadlocks, under one lock for all of them.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  // gRPC logs every failed handshake; the error line says the same once.
+  setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   CLI::App app("Soft lookups over a softlookup server", "softlookup");
   app.set_version_flag("--version", SOFTLOOKUP_VERSION);
   softlookup::tool::Session session;
@@ -28,7 +32,9 @@ int main(int argc, char** argv) {
     status = absl::DataLossError("standard output cannot be written");
   }
   if (!status.ok()) {
-    std::cerr << "softlookup: " << softlookup::tool::ErrorLine(status, session.server) << "\n";
+    std::cerr << "softlookup: "
+              << softlookup::tool::ErrorLine(status, session.server, session.credential_files)
+              << "\n";
   }
   return static_cast<int>(softlookup::tool::ExitCodeOf(status));
 }

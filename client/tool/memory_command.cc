@@ -9,6 +9,7 @@
 #include "client/tool/command.h"
 #include "client/tool/json.h"
 #include "client/tool/table.h"
+#include "client/tool/terminal_text.h"
 #include "client/tool/validators.h"
 
 namespace softlookup::tool {
@@ -43,8 +44,8 @@ absl::Status Print(const v1::Memory& memory, const std::string& store, const Ses
               session.out);
   } else {
     *session.out << absl::StreamFormat("%s of positions [%d, %d), weight %.6g, revision %d\n",
-                                       memory.name(), memory.begin(), memory.end(), memory.weight(),
-                                       memory.revision())
+                                       TerminalText(memory.name()), memory.begin(), memory.end(),
+                                       memory.weight(), memory.revision())
                  << "key    " << VectorText(key) << "\nvalue  " << VectorText(value) << "\n";
   }
   return absl::OkStatus();

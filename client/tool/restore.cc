@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/lib/status_macros.h"
 #include "client/tool/exit_code.h"
+#include "client/tool/whole_file.h"
 #include "softlookup/admin/v1/admin.pb.h"
 
 namespace softlookup::tool {
@@ -29,7 +30,7 @@ absl::Status FileError(const fs::path& path, const std::error_code& error) {
   return InputError(path.string(), error.message());
 }
 
-// A file's contents or a directory's entries.
+// A directory's entries.
 absl::Status Sync(const fs::path& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   std::error_code error;
@@ -84,7 +85,7 @@ absl::Status CheckTarget(const fs::path& target) {
       absl::StrCat(target.string(), " is not empty; a backup is restored to a new directory"));
 }
 
-absl::Status CopyFile(const fs::path& from, const BackupManifest::File& file, const fs::path& to) {
+absl::Status CopyPart(const fs::path& from, const BackupManifest::File& file, const fs::path& to) {
   const auto check_size = [&](const fs::path& path) -> absl::Status {
     std::error_code error;
     const std::uintmax_t bytes = fs::file_size(path, error);
@@ -94,19 +95,14 @@ absl::Status CopyFile(const fs::path& from, const BackupManifest::File& file, co
                                                   file.byte_size()));
   };
   CLIENT_RETURN_IF_ERROR(check_size(from / file.name()));
-  std::error_code error;
-  fs::copy_file(from / file.name(), to / file.name(), error);
-  if (error) return FileError(to / file.name(), error);
-  CLIENT_RETURN_IF_ERROR(check_size(to / file.name()));
-  return Sync(to / file.name());
+  CLIENT_RETURN_IF_ERROR(CopyFile((from / file.name()).string(), (to / file.name()).string()));
+  return check_size(to / file.name());
 }
 
 absl::Status CopyFiles(const fs::path& from, const BackupManifest& manifest, const fs::path& to) {
-  std::error_code error;
-  fs::create_directories(to, error);
-  if (error) return FileError(to, error);
+  CLIENT_RETURN_IF_ERROR(EnsureDirectory(to.string()));
   for (const BackupManifest::File& file : manifest.files()) {
-    CLIENT_RETURN_IF_ERROR(CopyFile(from, file, to));
+    CLIENT_RETURN_IF_ERROR(CopyPart(from, file, to));
   }
   return Sync(to);
 }

@@ -15,8 +15,8 @@ struct Restored {
 };
 
 // Makes `data_directory`, which must not exist or be empty, a data directory with what the backup
-// holds. It is safe on disk once this returns; before, and after an error, it is as it was. The
-// backup is only read.
+// holds. It is safe on disk once this returns; before, and after an error, it is as it was. Its
+// owner alone may read it and its files. The backup is only read.
 //
 // InputError if the backup is none or is not whole, or if a file cannot be read or written;
 // AlreadyExists if there is something in `data_directory`.

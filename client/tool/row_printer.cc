@@ -9,6 +9,7 @@
 #include "client/lib/status_macros.h"
 #include "client/tool/json.h"
 #include "client/tool/table.h"
+#include "client/tool/terminal_text.h"
 #include "softlookup/float_matrix.h"
 
 namespace softlookup::tool {
@@ -78,7 +79,7 @@ absl::Status PrintRows(const RowListing& listing, const Session& session) {
   }
   table.Print(session.out);
   *session.out << absl::StreamFormat("%d rows of %s at revision %d%s\n", listing.rows.size(),
-                                     listing.store, listing.revision,
+                                     TerminalText(listing.store), listing.revision,
                                      listing.more ? "; more follow, see --limit" : "");
   return absl::OkStatus();
 }

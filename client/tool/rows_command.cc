@@ -16,6 +16,7 @@
 #include "client/tool/npy_writer.h"
 #include "client/tool/row_printer.h"
 #include "client/tool/row_tags.h"
+#include "client/tool/terminal_text.h"
 #include "client/tool/validators.h"
 
 namespace softlookup::tool {
@@ -131,7 +132,7 @@ absl::Status Export(const ExportFlags& flags, const Session& session) {
     PrintJson({{"store", flags.store}, {"rows", row_count}, {"revision", revision}}, session.out);
   } else {
     *session.out << absl::StreamFormat("exported %d rows of %s at revision %d\n", row_count,
-                                       flags.store, revision);
+                                       TerminalText(flags.store), revision);
   }
   return absl::OkStatus();
 }
@@ -151,7 +152,8 @@ absl::Status DeleteRows(const DeleteFlags& flags, const Session& session) {
               session.out);
   } else {
     *session.out << absl::StreamFormat("deleted %d rows of %s, now at revision %d\n",
-                                       deleted.deleted_count(), flags.store, deleted.revision());
+                                       deleted.deleted_count(), TerminalText(flags.store),
+                                       deleted.revision());
   }
   return absl::OkStatus();
 }

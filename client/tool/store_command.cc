@@ -9,6 +9,7 @@
 #include "client/tool/json.h"
 #include "client/tool/store_flags.h"
 #include "client/tool/store_printer.h"
+#include "client/tool/terminal_text.h"
 
 namespace softlookup::tool {
 namespace {
@@ -80,7 +81,7 @@ absl::Status Delete(const std::string& name, const Session& session) {
   if (session.json) {
     PrintJson({{"deleted", name}}, session.out);
   } else {
-    *session.out << "deleted " << name << "\n";
+    *session.out << "deleted " << TerminalText(name) << "\n";
   }
   return absl::OkStatus();
 }

@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "client/tool/json.h"
 #include "client/tool/table.h"
+#include "client/tool/terminal_text.h"
 #include "client/tool/vocabulary.h"
 
 namespace softlookup::tool {
@@ -87,7 +88,7 @@ Json StoreJson(const v1::Store& store) {
 void PrintStore(const v1::Store& store, const Session& session) {
   if (session.json) return PrintJson(StoreJson(store), session.out);
   const auto line = [&](const char* title, const std::string& text) {
-    *session.out << absl::StreamFormat("%-12s %s\n", title, text);
+    *session.out << absl::StreamFormat("%-12s %s\n", title, TerminalText(text));
   };
   line("name", store.name());
   line("key_dim", absl::StrCat(store.key_dim()));

@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/tool/terminal_text.h"
 
 namespace softlookup::tool {
 namespace {
@@ -15,7 +16,10 @@ std::size_t Width(const std::string& text) {
 
 }  // namespace
 
-void Table::AddRow(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+void Table::AddRow(std::vector<std::string> cells) {
+  for (std::string& cell : cells) cell = TerminalText(cell);
+  rows_.push_back(std::move(cells));
+}
 
 void Table::Print(std::ostream* out, const std::string& indent) const {
   std::vector<std::size_t> widths;

@@ -11,7 +11,8 @@ namespace softlookup::tool {
 
 enum class Align { kLeft, kRight };
 
-// A table of text, its columns as wide as their widest cell (in code points of UTF-8).
+// A table of text, its columns as wide as their widest cell (in code points of UTF-8). Cells are
+// shown as TerminalText() has them.
 class Table {
  public:
   struct Column {

@@ -10,8 +10,10 @@
 #include <filesystem>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "client/lib/status_macros.h"
 #include "client/tool/exit_code.h"
@@ -20,6 +22,8 @@ namespace softlookup::tool {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::size_t kBufferBytes = 1 << 20;
 
 absl::Status Errno(const std::string& path) { return InputError(path, std::strerror(errno)); }
 
@@ -57,18 +61,23 @@ absl::Status WriteAll(int file, std::string_view bytes, const std::string& path)
     if (written < 0) return Errno(path);
     bytes.remove_prefix(static_cast<std::size_t>(written));
   }
+  return absl::OkStatus();
+}
+
+absl::Status Sync(int file, const std::string& path) {
   return fsync(file) == 0 ? absl::OkStatus() : Errno(path);
 }
 
-absl::StatusOr<std::string> ReadAll(int file, const std::string& path) {
-  std::string bytes;
-  char buffer[1 << 16];
+// Hands all of a file to `take`, a part at a time.
+absl::Status ReadAll(int file, const std::string& path,
+                     absl::FunctionRef<absl::Status(std::string_view)> take) {
+  std::vector<char> buffer(kBufferBytes);
   for (;;) {
-    const ssize_t count = read(file, buffer, sizeof(buffer));
+    const ssize_t count = read(file, buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return Errno(path);
-    if (count == 0) return bytes;
-    bytes.append(buffer, static_cast<std::size_t>(count));
+    if (count == 0) return absl::OkStatus();
+    CLIENT_RETURN_IF_ERROR(take({buffer.data(), static_cast<std::size_t>(count)}));
   }
 }
 
@@ -83,7 +92,10 @@ absl::StatusOr<bool> ReadExisting(const std::string& path, Existing* existing) {
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0 && errno == ENOENT) return false;
   if (file.get() < 0 || fstat(file.get(), &existing->attributes) != 0) return Errno(path);
-  CLIENT_ASSIGN_OR_RETURN(existing->bytes, ReadAll(file.get(), path));
+  CLIENT_RETURN_IF_ERROR(ReadAll(file.get(), path, [existing](std::string_view part) {
+    existing->bytes.append(part);
+    return absl::OkStatus();
+  }));
   return true;
 }
 
@@ -97,17 +109,33 @@ absl::Status CopyAttributes(const struct stat& from, int to, const std::string& 
   return fchmod(to, from.st_mode & 07777) == 0 ? absl::OkStatus() : Errno(path);
 }
 
-}  // namespace
-
-absl::Status CreateFile(const std::string& path, std::string_view bytes, mode_t mode) {
+// Makes a file, has `write` fill it, and takes it away again if that fails.
+absl::Status Create(const std::string& path, mode_t mode,
+                    absl::FunctionRef<absl::Status(int file)> write) {
   const Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
   if (file.get() < 0 && errno == EEXIST) {
     return absl::AlreadyExistsError(absl::StrCat(path, " exists and is not overwritten"));
   }
   if (file.get() < 0) return Errno(path);
-  const absl::Status written = WriteAll(file.get(), bytes, path);
+  absl::Status written = write(file.get());
+  if (written.ok()) written = Sync(file.get(), path);
   if (!written.ok()) unlink(path.c_str());
   return written;
+}
+
+}  // namespace
+
+absl::Status CreateFile(const std::string& path, std::string_view bytes, mode_t mode) {
+  return Create(path, mode, [&](int file) { return WriteAll(file, bytes, path); });
+}
+
+absl::Status CopyFile(const std::string& from, const std::string& to) {
+  const Descriptor source(open(from.c_str(), O_RDONLY | O_CLOEXEC));
+  if (source.get() < 0) return Errno(from);
+  return Create(to, kOwnerOnly, [&](int file) {
+    return ReadAll(source.get(), from,
+                   [&](std::string_view part) { return WriteAll(file, part, to); });
+  });
 }
 
 absl::Status EditFile(const std::string& path,
@@ -129,15 +157,25 @@ absl::Status EditFile(const std::string& path,
   absl::Cleanup remove_temporary = [&] { unlink(temporary.c_str()); };
   if (exists) CLIENT_RETURN_IF_ERROR(CopyAttributes(existing.attributes, file.get(), target));
   CLIENT_RETURN_IF_ERROR(WriteAll(file.get(), edited, temporary));
+  CLIENT_RETURN_IF_ERROR(Sync(file.get(), temporary));
   if (rename(temporary.c_str(), target.c_str()) != 0) return Errno(target);
   std::move(remove_temporary).Cancel();
-  return fsync(directory.get()) == 0 ? absl::OkStatus() : Errno(target);
+  return Sync(directory.get(), target);
 }
 
 absl::Status EnsureDirectory(const std::string& path) {
   if (mkdir(path.c_str(), kOwnerOnlyDirectory) == 0) return absl::OkStatus();
-  if (errno != EEXIST) return Errno(path);
-  return fs::is_directory(path) ? absl::OkStatus() : InputError(path, "is not a directory");
+  if (errno == EEXIST) {
+    std::error_code error;
+    return fs::is_directory(path, error) ? absl::OkStatus()
+                                         : InputError(path, "is not a directory");
+  }
+  const std::string parent = fs::path(path).parent_path().string();
+  if (errno != ENOENT || parent.empty() || parent == path) return Errno(path);
+  CLIENT_RETURN_IF_ERROR(EnsureDirectory(parent));
+  // Where `path` ends in a slash, the parent is the same directory.
+  const bool exists = mkdir(path.c_str(), kOwnerOnlyDirectory) == 0 || errno == EEXIST;
+  return exists ? absl::OkStatus() : Errno(path);
 }
 
 }  // namespace softlookup::tool

@@ -29,7 +29,10 @@ absl::Status CreateFile(const std::string& path, std::string_view bytes, mode_t 
 absl::Status EditFile(const std::string& path,
                       const std::function<absl::StatusOr<std::string>(std::string)>& edit);
 
-// Makes a directory for its owner alone, unless there is one.
+// Writes a new file, for its owner alone, with what `from` holds. AlreadyExists as CreateFile().
+absl::Status CopyFile(const std::string& from, const std::string& to);
+
+// Makes a directory for its owner alone, and those above it that are missing, unless there is one.
 absl::Status EnsureDirectory(const std::string& path);
 
 }  // namespace softlookup::tool

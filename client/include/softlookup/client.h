@@ -35,7 +35,8 @@ namespace softlookup {
 // AppendStream with a writer has its own limit instead of attempts_max.
 //
 // Of failures, only these are: UNAVAILABLE, RESOURCE_EXHAUSTED if the server says when to come back
-// (RetryInfo), and CANCELLED without a reason, which is how a server that stops drops calls. The
+// (RetryInfo), and CANCELLED without a reason, which is how a server that stops drops calls. A TLS
+// handshake that fails over a certificate, or because the server has no TLS, is not. The
 // wait before try n + 1 is random in [backoff_min, backoff_min * 2^n], at most backoff_max, on top
 // of what the server asks for (RetryInfo or the trailer grpc-retry-pushback-ms, which may also
 // forbid it). A wait that would outlast the deadline is not begun: the failure is returned at once.

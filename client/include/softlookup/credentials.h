@@ -20,7 +20,8 @@ struct Credentials {
   // system's.
   std::string tls_ca;
   // The client's own PEM certificate, followed by any intermediate ones, and its PEM private key.
-  // Both or neither. For servers that ask for a client certificate.
+  // Both or neither. For servers that ask for a client certificate. If the key is not the
+  // certificate's, every call is Unavailable.
   std::string tls_certificate;
   std::string tls_key;
 

@@ -36,7 +36,8 @@ inline Outcome RunTool(const std::string& server, std::vector<std::string> argum
     return {ExitCode::kUsage, "", ParseErrorLine(app, error)};
   }
   const absl::Status status = session.run();
-  return {ExitCodeOf(status), out.str(), status.ok() ? "" : ErrorLine(status, session.server)};
+  return {ExitCodeOf(status), out.str(),
+          status.ok() ? "" : ErrorLine(status, session.server, session.credential_files)};
 }
 
 // The same for a run that succeeds and prints JSON.

@@ -1,0 +1,46 @@
+#include "client/tool/connection_hint.h"
+
+#include "absl/strings/match.h"
+#include "client/lib/tls_failure.h"
+
+namespace softlookup::tool {
+namespace {
+
+using client_internal::TlsFailure;
+
+// The server ends the connection without a word: of TLS, or that the client's certificate is wrong.
+bool WasClosed(const absl::Status& status) {
+  return absl::StrContains(status.message(), "Socket closed") ||
+         absl::StrContains(status.message(), "Connection reset by peer");
+}
+
+absl::string_view ClosedHint(const CredentialFiles& credentials) {
+  if (!credentials.tls_certificate.empty()) {
+    return "it may not accept the certificate of --tls-certificate";
+  }
+  if (!credentials.tls_ca.empty()) {
+    return "it may ask for a client certificate: --tls-certificate and --tls-key";
+  }
+  return "it may serve TLS: --tls-ca names its authority's certificate";
+}
+
+}  // namespace
+
+absl::string_view ConnectionHint(const absl::Status& status, const CredentialFiles& credentials) {
+  switch (client_internal::TlsFailureOf(status)) {
+    case TlsFailure::kUntrusted:
+      return "its certificate is out of date or not of an authority in --tls-ca";
+    case TlsFailure::kWrongHost:
+      return "its certificate does not name this host (softlookup tls init --host NAME makes one "
+             "that does)";
+    case TlsFailure::kPlaintextServer:
+      return "it does not serve TLS: leave out --tls-ca and --tls-certificate, or name its TLS "
+             "port";
+    case TlsFailure::kNone:
+      break;
+  }
+  if (WasClosed(status)) return ClosedHint(credentials);
+  return "does softlookup-server run there? (--server or SOFTLOOKUP_SERVER names another)";
+}
+
+}  // namespace softlookup::tool
