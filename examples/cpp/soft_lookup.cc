@@ -1,11 +1,26 @@
 // Five people at a party, each with a key and a value: what is near query 1?
+#include <cstdlib>
 #include <iostream>
+#include <string>
 
 #include "softlookup/client.h"
 
 int main(int argc, char** argv) {
   const auto fail = [](const absl::Status& status) { return std::cerr << status << "\n", 1; };
-  auto client = softlookup::Client::Connect(argc > 1 ? argv[1] : "127.0.0.1:7471");
+  // TLS and a token, if the environment names files of them as it does for `softlookup`.
+  const auto file = [](const char* variable) {
+    const char* path = std::getenv(variable);
+    return std::string(path == nullptr ? "" : path);
+  };
+  const auto credentials =
+      softlookup::LoadCredentials({.tls_ca = file("SOFTLOOKUP_TLS_CA"),
+                                   .tls_certificate = file("SOFTLOOKUP_TLS_CERTIFICATE"),
+                                   .tls_key = file("SOFTLOOKUP_TLS_KEY"),
+                                   .token = file("SOFTLOOKUP_TOKEN_FILE")});
+  if (!credentials.ok()) return fail(credentials.status());
+  softlookup::ClientOptions options;
+  options.credentials = *credentials;
+  auto client = softlookup::Client::Connect(argc > 1 ? argv[1] : "127.0.0.1:7471", options);
   if (!client.ok()) return fail(client.status());
 
   softlookup::v1::Store store;

@@ -1,6 +1,7 @@
 // A store made, filled, asked and deleted again.  node soft_lookup.js [ADDRESS] [PROTO_DIRECTORY]
 // Exits with 1 where the server's answers are not those of float64 arithmetic here.
 'use strict';
+const fs = require('node:fs');
 const path = require('node:path');
 const util = require('node:util');
 const grpc = require('@grpc/grpc-js');
@@ -53,10 +54,27 @@ function streamAppend(client, store, batches) {
   });
 }
 
+// TLS and a token, if the environment names files of them as it does for `softlookup`:
+// [credentials, options].
+function identity() {
+  const [ca, certificate, key, token] = ['TLS_CA', 'TLS_CERTIFICATE', 'TLS_KEY', 'TOKEN_FILE']
+    .map((name) => process.env[`SOFTLOOKUP_${name}`]).map((file) => (file ? fs.readFileSync(file) : null));
+  const credentials =
+    ca || certificate ? grpc.credentials.createSsl(ca, key, certificate) : grpc.credentials.createInsecure();
+  if (!token) return [credentials, {}];
+  // gRPC's own call credentials need TLS.
+  const addToken = (options, nextCall) => new grpc.InterceptingCall(nextCall(options), {
+    start(metadata, listener, next) {
+      metadata.set('authorization', `Bearer ${token.toString().trim()}`);
+      next(metadata, listener);
+    } });
+  return [credentials, { interceptors: [addToken] }];
+}
+
 async function main() {
   const limit = 64 << 20; // As the server's: gRPC's own default is 4 MiB.
-  const client = new SoftLookup(address, grpc.credentials.createInsecure(),
-    { 'grpc.max_receive_message_length': limit });
+  const [credentials, options] = identity();
+  const client = new SoftLookup(address, credentials, { 'grpc.max_receive_message_length': limit, ...options });
   // Methods with one request and one answer, as promises.
   const call = (method, request) => util.promisify(client[method]).call(client, request);
 

@@ -1,4 +1,7 @@
 """Soft lookups with NumPy arrays. Needs python3-grpcio, python3-numpy, and what make_stubs makes on the path."""
+import os
+import pathlib
+
 import grpc
 import numpy as np
 from google.rpc import error_details_pb2, status_pb2
@@ -26,12 +29,45 @@ def error_details(error):
     return info.reason, dict(info.metadata), wait
 
 
+class BearerToken(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor,
+                  grpc.StreamUnaryClientInterceptor, grpc.StreamStreamClientInterceptor):
+    """Sends a token with every call. gRPC's own call credentials need TLS."""
+
+    def __init__(self, token):
+        self._header = ("authorization", f"Bearer {token}")
+
+    def _intercept(self, continuation, details, request):
+        metadata = (*(details.metadata or ()), self._header)
+        return continuation(details._replace(metadata=metadata), request)
+
+    intercept_unary_unary = intercept_unary_stream = _intercept
+    intercept_stream_unary = intercept_stream_stream = _intercept
+
+
+def open_channel(address, options):
+    """TLS and a token, if the environment names files of them as it does for `softlookup`."""
+    def read(variable):
+        path = os.environ.get(variable)
+        return pathlib.Path(path).read_bytes() if path else None
+
+    ca, certificate, key, token = (read(f"SOFTLOOKUP_{name}") for name in (
+        "TLS_CA", "TLS_CERTIFICATE", "TLS_KEY", "TOKEN_FILE"))
+    if ca or certificate:
+        credentials = grpc.ssl_channel_credentials(ca, key, certificate)
+        channel = grpc.secure_channel(address, credentials, options)
+    else:
+        channel = grpc.insecure_channel(address, options)
+    if token:
+        channel = grpc.intercept_channel(channel, BearerToken(token.decode().strip()))
+    return channel
+
+
 class Client:
     """`stub` has every method of the service; those below take and give arrays."""
 
     def __init__(self, address="127.0.0.1:7471"):
         limit = 64 << 20  # As the server's: gRPC's own default is 4 MiB.
-        self.stub = soft_lookup_pb2_grpc.SoftLookupStub(grpc.insecure_channel(
+        self.stub = soft_lookup_pb2_grpc.SoftLookupStub(open_channel(
             address, [("grpc.max_receive_message_length", limit), ("grpc.enable_retries", 1)]))
 
     def create(self, name, key_dim, value_dim, **fields):
