@@ -9,14 +9,14 @@
 
 namespace softlookup::client_internal {
 
-// Says who makes a call. Whoever makes a ClientContext adds the token to it.
+// Tells the server who makes a call. Code that makes a ClientContext adds the token to it.
 class BearerToken {
  public:
   // `token` may be empty: then calls carry none.
   explicit BearerToken(const std::string& token)
       : authorization_(token.empty() ? "" : absl::StrCat("Bearer ", token)) {}
 
-  // `context` is of a call that has not begun. Once a context.
+  // `context` belongs to a call that has not begun. Call this once for each context.
   void AddTo(grpc::ClientContext* context) const {
     if (!authorization_.empty()) context->AddMetadata("authorization", authorization_);
   }

@@ -91,18 +91,19 @@ void AddLimits(CLI::App* command, AddFlags* flags) {
 }  // namespace
 
 void AddAuthCommands(CLI::App* app, Session* session) {
-  CLI::App* auth = app->add_subcommand("auth", "Say who may do what: softlookup-server --auth");
+  CLI::App* auth =
+      app->add_subcommand("auth", "Say who may do what, in the file of softlookup-server --auth");
   auth->require_subcommand(1);
 
   auto flags = std::make_shared<AddFlags>();
   CLI::App* add = auth->add_subcommand("add", "Add an identity to an auth file; needs no server");
   add->footer(
-      "Prints a new token on standard output; the file gets its SHA-256 only. A file that is not\n"
-      "there is made, mode 0600. A server that runs reads the file again by itself.\n"
-      "Roles: read: look; write: also append and delete rows; manage: also make, change and\n"
-      "delete stores; admin: everything, backups included, with --stores '*' alone.\n"
+      "Prints a new token on standard output. The file gets its SHA-256 only. A missing file is\n"
+      "made with mode 0600. A running server reads the changed file by itself.\n"
+      "Roles: read looks up and reads; write also appends and deletes rows; manage also makes,\n"
+      "changes and deletes stores; admin may do everything, and needs --stores '*'.\n"
       "Example:\n"
-      "  softlookup auth add auth.json ingest --role write --stores 'acme/*' > ingest.token");
+      "  (umask 077; softlookup auth add auth.json ingest --role write --stores 'acme/*' > token)");
   add->add_option("FILE", flags->file, "The auth file")->required();
   add->add_option("NAME", flags->name, "Its name: 1 to 128 of A-Z a-z 0-9 . _ -")->required();
   add->add_option("--role", flags->roles, "What it may do; one for each --stores")
@@ -115,7 +116,7 @@ void AddAuthCommands(CLI::App* app, Session* session) {
       ->allow_extra_args(false)
       ->type_name("PATTERN");
   add->add_option("--certificate-name", flags->certificate_name,
-                  "Also knows it by a client certificate: its DNS or URI name, or its common name")
+                  "Name in a client certificate of it: DNS or URI, else the common name")
       ->type_name("NAME");
   AddLimits(add, flags.get());
   add->callback([=] { session->run = [=] { return Add(*flags, *session); }; });

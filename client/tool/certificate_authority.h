@@ -23,8 +23,8 @@ inline constexpr int kLeafDays = 825;
 // be a wildcard.
 bool IsHost(const std::string& host);
 
-// Issues certificates: P-256 keys, signatures with SHA-256, serial numbers of 128 random bits. They
-// are valid from an hour ago on, for clocks that are behind.
+// Issues certificates with P-256 keys, SHA-256 signatures and random serial numbers of 128 bits.
+// They are valid from an hour before now, so that clocks may differ.
 class CertificateAuthority {
  public:
   // Makes an authority, whose own certificate is valid for kAuthorityDays and may sign leaves only.

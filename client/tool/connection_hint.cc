@@ -8,7 +8,8 @@ namespace {
 
 using client_internal::TlsFailure;
 
-// The server ends the connection without a word: of TLS, or that the client's certificate is wrong.
+// The server closed the connection without a reason. It does so for plaintext on a TLS port, and
+// for a client certificate that is missing or refused.
 bool WasClosed(const absl::Status& status) {
   return absl::StrContains(status.message(), "Socket closed") ||
          absl::StrContains(status.message(), "Connection reset by peer");

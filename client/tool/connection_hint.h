@@ -7,8 +7,8 @@
 
 namespace softlookup::tool {
 
-// What the tool's user can do about a server that was not reached (UNAVAILABLE), as far as gRPC's
-// message and the credentials in use tell.
+// What the user can do about an UNAVAILABLE server, judged by gRPC's message and the credentials in
+// use.
 absl::string_view ConnectionHint(const absl::Status& status, const CredentialFiles& credentials);
 
 }  // namespace softlookup::tool

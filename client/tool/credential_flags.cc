@@ -12,12 +12,12 @@ void AddCredentialFlags(CLI::App* app, CredentialFiles* files) {
     app->add_option(name, *file, help)->envname(variable)->type_name("FILE")->group("Identity");
   };
   add("--tls-ca", "SOFTLOOKUP_TLS_CA", &files->tls_ca,
-      "Use TLS; these PEM certificates may sign the server's");
+      "Use TLS; the server's certificate must be signed by one of these PEM certificates");
   add("--tls-certificate", "SOFTLOOKUP_TLS_CERTIFICATE", &files->tls_certificate,
-      "Use TLS; show the server this PEM certificate");
+      "Use TLS; present this PEM certificate to the server");
   add("--tls-key", "SOFTLOOKUP_TLS_KEY", &files->tls_key, "The PEM key of --tls-certificate");
   add("--token-file", "SOFTLOOKUP_TOKEN_FILE", &files->token,
-      "Send the token in this file with every call");
+      "Send the token in this file with every call; softlookup auth add makes one");
 }
 
 absl::StatusOr<Credentials> CredentialsFrom(const CredentialFiles& files) {

@@ -8,8 +8,8 @@
 
 namespace softlookup::tool {
 
-// The options of all commands that say how the server is known, and who asks. Each also comes from
-// the environment. `files` must outlive `app`.
+// Adds the options that name the files of Credentials, for all commands. Each option also comes
+// from the environment. `files` must outlive `app`.
 void AddCredentialFlags(CLI::App* app, CredentialFiles* files);
 
 // Reads and checks the files that the options name. A usage error for a certificate without its key

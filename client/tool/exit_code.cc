@@ -37,7 +37,7 @@ absl::string_view Hint(const absl::Status& status, absl::string_view reason) {
   return "";
 }
 
-// Of several lines, such as a parser's, it makes one.
+// Joins the lines of a message, such as a parser's.
 std::string MessageText(const absl::Status& status) {
   return TerminalText(
       absl::StrReplaceAll(status.message(), {{"\r", " "}, {"\n", " "}, {"\t", " "}}));

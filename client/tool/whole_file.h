@@ -20,19 +20,21 @@ inline constexpr mode_t kOwnerOnly = 0600;
 inline constexpr mode_t kReadableByAll = 0644;
 inline constexpr mode_t kOwnerOnlyDirectory = 0700;
 
-// Writes a new file. AlreadyExists if there is anything at `path`.
+// Writes a new file. AlreadyExists if `path` exists, even as a dangling link.
 absl::Status CreateFile(const std::string& path, std::string_view bytes, mode_t mode);
 
-// Replaces what the file at `path` holds by what `edit` makes of it, in one step: a reader sees the
-// old contents or the new ones. Two edits of one file follow each other. A file keeps its mode and
-// its owner; `edit` makes a new one, which its owner alone may read, of an empty string.
+// Replaces the contents of the file at `path` by what `edit` returns for them. The replacement is
+// atomic: a reader sees the old contents or the new ones. Concurrent edits of one file run one
+// after another. The file keeps its mode and its owner. A missing file counts as empty; it is made
+// with the mode kOwnerOnly.
 absl::Status EditFile(const std::string& path,
                       const std::function<absl::StatusOr<std::string>(std::string)>& edit);
 
-// Writes a new file, for its owner alone, with what `from` holds. AlreadyExists as CreateFile().
+// Copies the file `from` to a new file with the mode kOwnerOnly. AlreadyExists as CreateFile().
 absl::Status CopyFile(const std::string& from, const std::string& to);
 
-// Makes a directory for its owner alone, and those above it that are missing, unless there is one.
+// Makes a directory and its missing parents, with the mode kOwnerOnlyDirectory. An existing one is
+// left as it is.
 absl::Status EnsureDirectory(const std::string& path);
 
 }  // namespace softlookup::tool

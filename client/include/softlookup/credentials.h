@@ -8,8 +8,8 @@
 
 namespace softlookup {
 
-// How a client knows its server, and how the server knows the client. The default is plaintext
-// without a token, which a server serves on a loopback address.
+// How a client authenticates its server, and how it authenticates itself. The default is plaintext
+// without a token, as a server on a loopback address accepts it.
 //
 // With TLS the server's certificate must name the host of the address that the client connects to,
 // as a subject alternative name: a DNS name or an IP address.
@@ -46,11 +46,11 @@ struct CredentialFiles {
   std::string token;
 };
 
-// Reads the files. White space around a token is left out. Files may have any mode, because those
-// that an orchestrator mounts often are readable by all.
+// Reads the files and trims white space around the token. Files may have any mode: an orchestrator
+// often mounts secrets that every user of the container can read.
 //
 // InvalidArgument if a file cannot be read, is empty, is over 1 MiB, or is not what it should be.
-// The message begins with the file's path and has nothing of its contents.
+// The message begins with the file's path and never quotes its contents.
 absl::StatusOr<Credentials> LoadCredentials(const CredentialFiles& files);
 
 }  // namespace softlookup

@@ -94,6 +94,29 @@ TEST_F(LoadtestToolTest, PrintsASummaryAndLeavesNoStoreBehind) {
   EXPECT_THAT(stores_, IsEmpty());
 }
 
+TEST_F(LoadtestToolTest, EveryCallCarriesTheToken) {
+  std::atomic<int> calls = 0, with_token = 0;
+  const auto count = [&](grpc::ServerContext* context) {
+    const auto it = context->client_metadata().find("authorization");
+    if (it != context->client_metadata().end() && it->second == "Bearer abc") ++with_token;
+    ++calls;
+  };
+  const auto append = service_.append;
+  service_.append = [&](auto* context, const auto& request, auto* response) {
+    count(context);
+    return append(context, request, response);
+  };
+  const auto lookup = service_.lookup;
+  service_.lookup = [&](auto* context, const auto& request, auto* response) {
+    count(context);
+    return lookup(context, request, response);
+  };
+  const testing::TemporaryFile token("token", "abc\n");
+  EXPECT_EQ(Run({"--token-file", token.path(), "--connections", "2"}).error, "");
+  EXPECT_GT(calls, 4);
+  EXPECT_EQ(calls, with_token);
+}
+
 TEST_F(LoadtestToolTest, KeptStoresAreNamed) {
   const Outcome outcome = Run({"--keep", "--store-prefix", "acme/load"});
   ASSERT_THAT(stores_, SizeIs(2));

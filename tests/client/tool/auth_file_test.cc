@@ -19,6 +19,7 @@
 namespace softlookup::tool {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 using ::testing::Not;
@@ -138,6 +139,7 @@ TEST_F(AuthAddTest, PrintsATokenOfWhichTheFileHasTheDigestOnly) {
   ASSERT_EQ(outcome.error, "");
   ASSERT_THAT(outcome.out, MatchesRegex("[A-Za-z0-9_-]{43}\n"));
   const std::string token = outcome.out.substr(0, 43);
+  EXPECT_THAT(outcome.notes, AllOf(HasSubstr("added ingest to " + path_), Not(HasSubstr(token))));
   EXPECT_THAT(FileText(), Not(HasSubstr(token)));
   EXPECT_EQ(nlohmann::json::parse(FileText()), nlohmann::json::parse(R"({"identities": [{
     "name": "ingest", "token_sha256": ")" + *TokenDigest(token) +

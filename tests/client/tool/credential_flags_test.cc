@@ -102,6 +102,11 @@ TEST_F(CredentialFlagsTest, HintsTellWhatToChange) {
               HasSubstr("its certificate does not name this host"));
   EXPECT_THAT(error(mutual, {"--tls-ca", ca_.path()}),
               HasSubstr("it may ask for a client certificate"));
+  const TemporaryFile other_certificate("client.pem", elsewhere.client.certificate);
+  const TemporaryFile other_key("client-key.pem", elsewhere.client.key);
+  EXPECT_THAT(error(mutual, {"--tls-ca", ca_.path(), "--tls-certificate", other_certificate.path(),
+                             "--tls-key", other_key.path()}),
+              HasSubstr("it may not accept the certificate"));
 }
 
 TEST_F(CredentialFlagsTest, CertificateWithoutKeyIsAUsageError) {

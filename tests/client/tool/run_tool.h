@@ -19,13 +19,15 @@ struct Outcome {
   ExitCode exit_code;
   std::string out;
   std::string error;  // Empty if all went well.
+  std::string notes;  // For people, beside `out`.
 };
 
 // The tool from its command line to its output, in this process.
 inline Outcome RunTool(const std::string& server, std::vector<std::string> arguments) {
-  std::ostringstream out;
+  std::ostringstream out, notes;
   Session session;
   session.out = &out;
+  session.err = &notes;
   CLI::App app("", "softlookup");
   AddEverything(&app, &session);
   arguments.insert(arguments.begin(), {"--server", server});
@@ -33,11 +35,12 @@ inline Outcome RunTool(const std::string& server, std::vector<std::string> argum
   try {
     app.parse(arguments);
   } catch (const CLI::ParseError& error) {
-    return {ExitCode::kUsage, "", ParseErrorLine(app, error)};
+    return {ExitCode::kUsage, "", ParseErrorLine(app, error), ""};
   }
   const absl::Status status = session.run();
   return {ExitCodeOf(status), out.str(),
-          status.ok() ? "" : ErrorLine(status, session.server, session.credential_files)};
+          status.ok() ? "" : ErrorLine(status, session.server, session.credential_files),
+          notes.str()};
 }
 
 // The same for a run that succeeds and prints JSON.
