@@ -12,7 +12,7 @@ void AddCredentialFlags(CLI::App* app, CredentialFiles* files) {
     app->add_option(name, *file, help)->envname(variable)->type_name("FILE")->group("Identity");
   };
   add("--tls-ca", "SOFTLOOKUP_TLS_CA", &files->tls_ca,
-      "Use TLS; the server's certificate must be signed by one of these PEM certificates");
+      "Use TLS; one of these PEM certificates must sign the server's");
   add("--tls-certificate", "SOFTLOOKUP_TLS_CERTIFICATE", &files->tls_certificate,
       "Use TLS; present this PEM certificate to the server");
   add("--tls-key", "SOFTLOOKUP_TLS_KEY", &files->tls_key, "The PEM key of --tls-certificate");

@@ -1,4 +1,5 @@
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <memory>
 #include <string>
@@ -55,6 +56,17 @@ absl::Status CheckAbsent(const std::vector<NewFile>& files) {
   return absl::OkStatus();
 }
 
+// All of them, or none: the next try finds no file in its way.
+absl::Status CreateFiles(const std::vector<NewFile>& files) {
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const absl::Status created = CreateFile(files[i].path, files[i].bytes, files[i].mode);
+    if (created.ok()) continue;
+    for (std::size_t made = 0; made < i; ++made) unlink(files[made].path.c_str());
+    return created;
+  }
+  return absl::OkStatus();
+}
+
 void PrintMade(const InitFlags& flags, const std::vector<NewFile>& files, const Session& session) {
   if (session.json) {
     Json paths = Json::array();
@@ -85,9 +97,7 @@ absl::Status Init(const InitFlags& flags, const Session& session) {
   CLIENT_ASSIGN_OR_RETURN(const std::vector<NewFile> files, MakeFiles(flags));
   CLIENT_RETURN_IF_ERROR(EnsureDirectory(flags.directory));
   CLIENT_RETURN_IF_ERROR(CheckAbsent(files));
-  for (const NewFile& file : files) {
-    CLIENT_RETURN_IF_ERROR(CreateFile(file.path, file.bytes, file.mode));
-  }
+  CLIENT_RETURN_IF_ERROR(CreateFiles(files));
   PrintMade(flags, files, session);
   return absl::OkStatus();
 }
