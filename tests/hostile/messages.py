@@ -18,8 +18,8 @@ EMPTY_REQUESTS = {
 
 
 def expected_code(method):
-    # A watch has no end but its deadline.
-    return (contract.DEADLINE_EXCEEDED if method.endless else
+    # A watch has no end but its deadline, of which its own side may hear first.
+    return ((contract.DEADLINE_EXCEEDED, contract.CANCELLED) if method.endless else
             (contract.OK, contract.ALREADY_EXISTS) if method.name == "CreateStore" else method.code)
 
 
@@ -28,7 +28,6 @@ def deadline_of(method):
 
 
 def finished(ctx, method, message):
-    """The outcome; one more of a stream of lookups is its first answer's error."""
     return ctx.call(method.name, message, deadline=deadline_of(method))
 
 

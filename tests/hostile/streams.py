@@ -1,0 +1,248 @@
+"""Streams that end, stop, change their store, or are reset where nobody expects it."""
+import contract
+import grpc_call
+import http2
+from cases import add_case, case
+from contract import KNOWN_STORE, SCRATCH_STORE, new
+from grpc_call import headers_of, prefixed
+from http2 import frame
+from protobytes import UNPARSABLE
+
+JUNK = dict(UNPARSABLE)["a varint cut"]
+LOOKUP = contract.METHODS["StreamLookup"]
+
+
+def stream_bytes(number, path, messages, metadata=(), end=True):
+    """A whole stream as frames, to be sent at once with others."""
+    block = http2.hpack.encode_headers(headers_of(path, None, metadata))
+    data = b"".join(prefixed(message) for message in messages)
+    return (frame(http2.HEADERS, http2.END_HEADERS, number, block) +
+            frame(http2.DATA, http2.END_STREAM if end else 0, number, data))
+
+
+def burst(ctx, connection, count, path, messages, end=True):
+    """Opens `count` such streams in one write; returns them."""
+    streams = []
+    data = bytearray()
+    for _ in range(count):
+        number = connection.next_stream
+        connection.next_stream += 2
+        streams.append(http2.Stream(number, connection.initial_window))
+        connection.streams[number] = streams[-1]
+        data += stream_bytes(number, path, messages, ctx.access.metadata, end)
+    connection.send(bytes(data))
+    return streams
+
+
+def differing_stores(ctx, count):
+    """The heap was corrupted by what the second message left for the third to read."""
+    messages = [contract.lookup_request("").SerializeToString(),
+                contract.lookup_request("first/" + "a" * 100).SerializeToString(),
+                contract.lookup_request("second/" + "b" * 111).SerializeToString()]
+    connection = ctx.connect()
+    for done in range(0, count, 100):
+        streams = burst(ctx, connection, 100, LOOKUP.path, messages)
+        connection.wait(lambda: all(stream.over for stream in streams), 10 * ctx.scale)
+        if connection.closed or not all(stream.over for stream in streams):
+            ctx.problem(f"after {done} streams: {'closed' if connection.closed else 'no answer'}")
+            return
+        outcome = grpc_call.Outcome(streams[0], connection)
+        ctx.check(len(outcome.messages) == 3 or outcome.code == contract.INVALID_ARGUMENT,
+                  f"{len(outcome.messages)} answers, {outcome}")
+        for stream in streams:
+            del connection.streams[stream.number]
+
+
+@case("defect-1/StreamLookup: no store, then two long ones together, 4,000 streams", short=True,
+      fresh=True, seconds=60)
+def differing_stores_short(ctx):
+    differing_stores(ctx, 4_000)
+
+
+@case("defect-1/StreamLookup: no store, then two long ones together, 30,000 streams", fresh=True,
+      seconds=240, megabytes=40)
+def differing_stores_long(ctx):
+    differing_stores(ctx, 30_000)
+
+
+def add_third_message(method, name, junk, together):
+    """Two good messages, then one that does not parse, then a good one."""
+    def run(ctx):
+        valid = contract.METHODS[method].valid
+        call = ctx.start(method)
+        if together:
+            call.send_raw(prefixed(valid) * 2 + prefixed(valid + junk) + prefixed(valid))
+        else:
+            call.send_raw(prefixed(valid) * 2)
+            call.wait_messages(2, 5 * ctx.scale)
+            call.send_raw(prefixed(valid + junk) + prefixed(valid))
+        call.half_close()
+        outcome = ctx.finish(call)
+        ctx.expect(outcome, contract.INVALID_ARGUMENT, "MALFORMED_MESSAGE")
+        ctx.check(len(outcome.messages) == 2, f"{len(outcome.messages)} answers came, not 2")
+    how = "together" if together else "after two answers"
+    add_case(f"defect-4/{method}: the third message is {name}, {how}", run, short=name == "a varint cut")
+
+
+for _name, _junk in UNPARSABLE:
+    for _method in ("StreamAppend", "StreamLookup"):
+        add_third_message(_method, _name, _junk, together=len(_name) % 2 == 0)
+        if _name == "a varint cut":
+            add_third_message(_method, _name, _junk, together=len(_name) % 2 != 0)
+
+
+@case("streams/StreamAppend: what is behind a message that does not parse is not applied", short=True)
+def nothing_behind_junk(ctx):
+    def rows():
+        outcome = ctx.call("GetStore", new("GetStoreRequest", name=SCRATCH_STORE))
+        return contract.MESSAGES["Store"].FromString(outcome.messages[0]).row_count
+    before = rows()
+    valid = contract.METHODS["StreamAppend"].valid
+    call = ctx.start("StreamAppend")
+    call.send_raw(prefixed(valid) + prefixed(valid + JUNK) + prefixed(valid) * 20)
+    call.half_close()
+    ctx.finish(call)
+    ctx.check(rows() == before + 1, f"{rows() - before} rows were appended, not 1")
+
+
+# How streams and calls may end in the middle: (name, method, DATA, end of the stream?)
+UNFINISHED = [
+    ("no message", b"", True), ("one byte of a prefix", b"\0", True),
+    ("a prefix of four bytes", b"\0\0\0\0", True), ("a prefix alone", prefixed(b"", length=10), True),
+    ("half a message", prefixed(LOOKUP.valid)[:-10], True),
+    ("a message and half of the next", prefixed(LOOKUP.valid) + prefixed(LOOKUP.valid)[:20], True),
+    ("a declared length of 2^32-1", prefixed(b"x" * 100, length=0xFFFFFFFF), True),
+    ("a declared length of 2^31", prefixed(b"x" * 100, length=1 << 31), True),
+    ("a declared length over the limit, open", prefixed(b"x" * 100, length=0x7FFFFFFF), False),
+    ("compressed without an encoding", prefixed(LOOKUP.valid, compressed=1), True),
+    ("compressed flag 2", prefixed(LOOKUP.valid, compressed=2), True),
+    ("compressed flag 255", prefixed(LOOKUP.valid, compressed=255), True),
+]
+
+
+def add_unfinished(name, method, data, end):
+    def run(ctx):
+        call = ctx.start(method, 5.0)
+        call.send_raw(data, end)
+        outcome = ctx.finish(call)
+        ctx.notes.append(str(outcome))
+        # A stream without a message is an empty stream; one with a piece of a message is broken.
+        if not (data == b"" and method.startswith("Stream")):
+            ctx.expect_refused(outcome)
+    add_case(f"streams/{method}: {name}", run, short=method == "Lookup" and "2^32" in name)
+
+
+for _name, _data, _end in UNFINISHED:
+    for _method in ("Lookup", "StreamLookup", "StreamAppend"):
+        add_unfinished(_name, _method, _data, _end)
+
+
+@case("streams/Lookup: two messages in a unary call")
+def two_messages_in_a_unary_call(ctx):
+    ctx.expect_ended(ctx.call("Lookup", LOOKUP.valid, LOOKUP.valid))
+
+
+@case("defect-10/StreamAppend: a second store that exists is written to or refused, not missing",
+      short=True)
+def second_store_of_an_append_stream(ctx):
+    ctx.expect(ctx.call("CreateStore", contract.METHODS["CreateStore"].request()), contract.OK)
+    outcome = ctx.call("StreamAppend", contract.append_request(1, SCRATCH_STORE),
+                       contract.append_request(1, "made"))
+    ctx.expect(outcome, (contract.OK, contract.INVALID_ARGUMENT))
+    ctx.check(len(outcome.messages) == (2 if outcome.code == contract.OK else 1),
+              f"{len(outcome.messages)} answers, {outcome}")
+
+
+@case("streams/StreamLookup: a second store that exists is read or refused", short=True)
+def second_store_of_a_lookup_stream(ctx):
+    outcome = ctx.call("StreamLookup", contract.lookup_request(KNOWN_STORE),
+                       contract.lookup_request(SCRATCH_STORE), contract.lookup_request("nobody/s"),
+                       contract.lookup_request(""))
+    ctx.expect(outcome, contract.OK)
+    codes = [contract.MESSAGES["LookupResponse"].FromString(message).error.code
+             for message in outcome.messages]
+    ctx.check(len(codes) == 4 and codes[0] == 0 and codes[2] == contract.NOT_FOUND,
+              f"the codes are {codes}")
+
+
+@case("streams/a stream whose first message names no store", short=True)
+def no_store_first(ctx):
+    ctx.expect(ctx.call("StreamAppend", contract.append_request(1, "")),
+               (contract.INVALID_ARGUMENT, contract.NOT_FOUND))
+
+
+@case("streams/20,000 calls opened and reset at once: rapid reset", short=True, seconds=60,
+      memory_megabytes=16)
+def rapid_reset(ctx):
+    # The server may end such a connection. The frames of a call are 240 bytes.
+    connection = ctx.connect()
+    for _ in range(200):
+        first = connection.next_stream
+        data = b"".join(
+            stream_bytes(number, contract.METHODS["Lookup"].path, [LOOKUP.valid], end=False) +
+            http2.rst_stream(number) for number in range(first, first + 200, 2))
+        connection.next_stream += 200
+        if not connection.send(data):
+            break
+    ctx.notes.append("closed" if connection.closed or connection.goaway else "the connection lives")
+
+
+@case("streams/HEADERS and RST_STREAM 20,000 times, without a message", seconds=60)
+def rapid_reset_of_headers(ctx):
+    connection = ctx.connect()
+    block = http2.hpack.encode_headers(headers_of(LOOKUP.path))
+    for _ in range(200):
+        first = connection.next_stream
+        connection.next_stream += 200
+        connection.send(b"".join(frame(http2.HEADERS, http2.END_HEADERS, number, block) +
+                                 http2.rst_stream(number) for number in range(first, first + 200, 2)))
+        connection.poll(0)
+
+
+@case("streams/appends cancelled in the middle of a message", short=True)
+def cancelled_messages(ctx):
+    for size in range(0, 120, 3):
+        call = ctx.start("StreamAppend")
+        call.send_raw(prefixed(contract.METHODS["StreamAppend"].valid)[:size])
+        call.reset()
+
+
+@case("streams/a cancel storm of lookups on eight connections", seconds=60)
+def cancel_storm(ctx):
+    def storm():
+        connection = ctx.connect()
+        for i in range(600):
+            call = ctx.start("Lookup", connection=connection)
+            call.send(LOOKUP.valid, end=True)
+            connection.poll(0.001 * (i % 3))
+            call.reset()
+    ctx.in_threads([storm] * 8)
+
+
+@case("streams/lookups that are never read: 3,000 on one stream", fresh=True, memory_megabytes=8)
+def lookups_never_read(ctx):
+    connection = ctx.connect(settings={http2.SETTINGS_INITIAL_WINDOW_SIZE: 0}.items())
+    call = ctx.start("StreamLookup", None, connection)
+    message = contract.lookup_request(queries=100).SerializeToString()
+    for _ in range(3000):
+        # Beyond what the server reads ahead, it gives no window.
+        if call.stream.send_window < len(message) + 5 or connection.send_window < len(message) + 5:
+            connection.poll(0.2)
+            if call.stream.send_window < len(message) + 5:
+                break
+        call.send(message)
+    ctx.notes.append(f"{ctx.meter.sent >> 10} KiB were taken")
+    ctx.check(ctx.meter.sent < 4 << 20, "the server read on without being read")
+
+
+@case("streams/messages in pieces of every size", short=True)
+def messages_in_pieces(ctx):
+    data = prefixed(LOOKUP.valid) * 3
+    for size in (1, 2, 3, 5, 7, 64, 100):
+        call = ctx.start("StreamLookup")
+        for at in range(0, len(data), size):
+            call.send_raw(data[at:at + size])
+        call.half_close()
+        outcome = ctx.finish(call)
+        ctx.expect(outcome, contract.OK)
+        ctx.check(len(outcome.messages) == 3, f"{len(outcome.messages)} answers")
