@@ -30,7 +30,7 @@ class Run:
     def __init__(self, options):
         self.path = options.server
         self.help = server_process.help_text(self.path)
-        self.workspace = workspace.Workspace()
+        self.workspace = workspace.Workspace(self.help)
         self.prober = judge.ProberProcess()
         self.server, self.access, self.key, self.start_bytes = None, None, None, 0
         self.scale = 1.0
@@ -91,7 +91,7 @@ class Run:
             case.run(context)
         except http2.OutOfTime as error:
             context.problem(f"not done in {case.seconds * self.scale:.0f} s: {error}")
-        except OSError as error:
+        except Exception as error:  # Also a bug in the case: the others go on.
             context.problem(f"{type(error).__name__}: {error}")
         wrong = verdict.end(case, context)
         wrong += context.problems
