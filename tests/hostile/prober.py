@@ -2,7 +2,8 @@
 
 Reads one JSON object a line from standard input and answers each with one:
   {"do": "begin", "target": "HOST:PORT", "path": "/service/method", "request": HEX, "answer": HEX,
-   "token": TEXT or null, "ca": FILE or null, "certificate": FILE or null, "key": FILE or null}
+   "token": TEXT or null, "ca": FILE or null, "certificate": FILE or null, "key": FILE or null,
+   "interval": SECONDS}
   {"do": "end"} ->  {"probes": N, "wrong": N, "errors": [TEXT], "seconds": [...], "lag": SECONDS}
 In between it asks for the same answer again and again. `lag` is by how much its own waits were
 longest too long: how busy the machine is.
@@ -14,7 +15,6 @@ import time
 
 import grpc
 
-INTERVAL_SECONDS = 0.05
 DEADLINE_SECONDS = 40  # A server that hangs for longer has failed any bound.
 
 
@@ -41,7 +41,7 @@ class Prober:
         self.request, self.answer = bytes.fromhex(command["request"]), bytes.fromhex(command["answer"])
         self.metadata = [("authorization", "Bearer " + command["token"])] if command.get("token") else None
         self.seconds, self.wrong, self.errors, self.lag = [], 0, [], 0.0
-        self.over = threading.Event()
+        self.interval, self.over = command["interval"], threading.Event()
         self.thread = threading.Thread(target=self.probe_until_over)
         self.thread.start()
 
@@ -49,9 +49,9 @@ class Prober:
         while True:
             self.probe()
             begun = time.monotonic()
-            if self.over.wait(INTERVAL_SECONDS):
+            if self.over.wait(self.interval):
                 return
-            self.lag = max(self.lag, time.monotonic() - begun - INTERVAL_SECONDS)
+            self.lag = max(self.lag, time.monotonic() - begun - self.interval)
 
     def probe(self):
         begun = time.monotonic()

@@ -1,5 +1,91 @@
-"""Soak."""
+"""All hostile kinds at once, for as long as one likes, beside a client that behaves well.
+
+Its latency is measured alone first. With a server that has --auth, the two have identities of
+their own.
+"""
+import random
+import threading
+import time
+
+import cases
+import judge
+import server_process
+
+THREADS = 6
+INTERVAL = 0.005  # Seconds between the well-behaved client's lookups.
 
 
-def run(run, seconds):
-    return 0
+def figures(measured):
+    seconds = measured["seconds"]
+    return {"p50": judge.percentile(seconds, 0.5) * 1000, "p99": judge.percentile(seconds, 0.99) * 1000,
+            "longest": max(seconds) * 1000, "lookups": measured["probes"],
+            "errors": measured["error_count"], "wrong": measured["wrong"]}
+
+
+def line(name, found):
+    return (f"{name}: p50 {found['p50']:.2f} ms, p99 {found['p99']:.2f} ms, longest "
+            f"{found['longest']:.0f} ms, {found['lookups']} lookups, {found['errors']} errors, "
+            f"{found['wrong']} with wrong bits")
+
+
+class Hostility:
+    """Threads that each do one hostile case after the other."""
+
+    def __init__(self, server, access, workspace, until):
+        self.server, self.access, self.workspace, self.until = server, access, workspace, until
+        self.kinds = [case for case in cases.CASES if not case.flags and not case.needs]
+        self.done, self.bytes_sent, self.lock = 0, 0, threading.Lock()
+        self.threads = [threading.Thread(target=self.work, args=(seed,)) for seed in range(THREADS)]
+        for thread in self.threads:
+            thread.start()
+
+    def work(self, seed):
+        chosen = random.Random(seed)
+        while time.monotonic() < self.until and self.server.alive:
+            context = cases.Context(self.server, self.access, 1.0, 20, self.workspace)
+            try:
+                chosen.choice(self.kinds).run(context)
+            except Exception:
+                pass  # What the others leave to a case is not what it was written for.
+            finally:
+                context.close()
+            with self.lock:
+                self.done += 1
+                self.bytes_sent += context.meter.sent
+
+    def join(self):
+        for thread in self.threads:
+            thread.join()
+
+
+def run(run_state, seconds):
+    """Returns 0 if the server lived and no answer was wrong."""
+    flags, friend, foe = (), cases.Access(), cases.Access()
+    workspace = run_state.workspace
+    if "--auth" in run_state.help:
+        flags = workspace.flags("plaintext")
+        friend, foe = (workspace.access("plaintext", name) for name in ("read", "manage"))
+    server = server_process.Server(run_state.path, flags)
+    judge.plant(server, workspace.access("plaintext") if flags else cases.Access())
+    prober = run_state.prober
+
+    prober.begin(server, friend, INTERVAL)
+    threading.Event().wait(min(10.0, max(2.0, seconds / 4)))  # The measurement itself.
+    alone = figures(prober.end())
+    print(line("alone", alone), flush=True)
+
+    start_bytes = server.memory()
+    server.reset_memory_peak()
+    prober.begin(server, friend, INTERVAL)
+    hostility = Hostility(server, foe, workspace, time.monotonic() + seconds)
+    hostility.join()
+    beside = figures(prober.end())
+    print(line("beside", beside))
+    print(f"ratio: p50 {beside['p50'] / alone['p50']:.2f}, p99 {beside['p99'] / alone['p99']:.2f}")
+    print(f"{hostility.done} hostile cases sent {hostility.bytes_sent / judge.MIB:.0f} MiB; memory rose "
+          f"from {start_bytes / judge.MIB:.0f} to {server.memory_peak() / judge.MIB:.0f} MiB")
+    lived = server.alive
+    if not lived:
+        print(server.death())
+    server.kill()
+    return 0 if lived and not beside["wrong"] else 1
