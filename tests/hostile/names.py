@@ -55,7 +55,7 @@ PLACES = [
 ]
 
 # An empty name of a memory is `average`.
-MEANS_A_DEFAULT = {("Lookup", "memory"), ("GetMemory", "name")}
+MEANS_A_DEFAULT = {("Lookup", "memory"), ("GetMemory", "name"), ("Append", "return_memories")}
 NOT_THERE = (contract.INVALID_ARGUMENT, contract.NOT_FOUND)
 
 
