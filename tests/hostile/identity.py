@@ -244,13 +244,43 @@ def stalled_handshakes(ctx):
         connection.send(bytes.fromhex("16030100a5010000a10303")[:1 + i % 10])
 
 
-@case("identity/plaintext: an identity's own limits bind it, and nobody else", **options("plaintext"))
-def own_limits(ctx):
-    metadata = bearer(ctx.workspace.tokens["limited"])
-    request = new("GetStoreRequest", **{"name": "limited/s"})
-    codes = [ctx.call("GetStore", request, metadata=metadata).code for _ in range(50)]
-    ctx.check(contract.RESOURCE_EXHAUSTED in codes, f"50 requests at once ended {set(codes)}")
+def expect_bound(ctx, identity, method, requests):
+    """The first request is served, a later one is not, and nobody else is held up."""
+    metadata = bearer(ctx.workspace.tokens[identity])
+    codes = [ctx.call(method, request, metadata=metadata, deadline=10.0).code for request in requests]
+    ctx.check(codes[0] != contract.RESOURCE_EXHAUSTED and contract.RESOURCE_EXHAUSTED in codes,
+              f"{len(codes)} calls ended {[contract.code_name(code) for code in sorted(set(codes))]}")
     ctx.expect(ctx.call("Lookup", contract.lookup_request()), contract.OK)
+
+
+@case("identity/plaintext: an identity's requests a second", **options("plaintext"))
+def few_requests(ctx):
+    request = new("GetStoreRequest", **{"name": "few-requests/s"})
+    expect_bound(ctx, "few requests", "GetStore", [request] * 50)
+
+
+@case("identity/plaintext: an identity's rows a second, also of what names no store",
+      **options("plaintext"))
+def few_rows(ctx):
+    keys = contract.matrix(4, 4)
+    request = new("AttendRequest", queries=contract.matrix(100, 4), keys=keys, values=keys)
+    expect_bound(ctx, "few rows", "Attend", [request] * 20)
+
+
+@case("identity/plaintext: an identity's stores", **options("plaintext"))
+def few_stores(ctx):
+    expect_bound(ctx, "few stores", "CreateStore", [new("CreateStoreRequest", store=new(
+        "Store", **{"name": f"few-stores/{i}", "key_dim": 4, "value_dim": 4})) for i in range(5)])
+
+
+@case("identity/plaintext: the bytes of an identity's stores", **options("plaintext"))
+def few_bytes(ctx):
+    ctx.expect(ctx.call("CreateStore", new("CreateStoreRequest", store=new(
+        "Store", **{"name": "few-bytes/s", "key_dim": 64, "value_dim": 64})),
+        metadata=bearer(ctx.workspace.tokens["few bytes"])), contract.OK)
+    rows = {"rows": 500, "cols": 64, "data": bytes(500 * 64 * 4)}
+    expect_bound(ctx, "few bytes", "Append",
+                 [new("AppendRequest", store="few-bytes/s", keys=rows, values=rows)] * 10)
 
 
 def reloaded_flags(workspace):

@@ -20,8 +20,10 @@ IDENTITIES = {
     "admin": ("admin", "*", {}),
     "read elsewhere": ("read", "other/*", {}),
     "manage elsewhere": ("manage", "other/*", {}),
-    "limited": ("manage", "limited/*", {"requests_per_second": 5, "stores": 2,
-                                        "store_bytes": 1 << 20}),
+    "few requests": ("read", "few-requests/*", {"requests_per_second": 5}),
+    "few rows": ("read", "few-rows/*", {"rows_per_second": 10}),
+    "few stores": ("manage", "few-stores/*", {"stores": 2}),
+    "few bytes": ("manage", "few-bytes/*", {"store_bytes": 1 << 20}),
 }
 # Who is known by a certificate's name, without a token.
 CERTIFICATES = {"reader.acme": ("read", "known/*")}
