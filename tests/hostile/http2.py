@@ -95,7 +95,7 @@ class Connection:
         self.streams, self.decoder = {}, hpack.Decoder()
         self.closed, self.goaway, self.settings_seen = False, None, {}
         self.initial_window, self.send_window, self.frame_bytes_max = 65535, 65535, 16384
-        self.pings_answered, self.next_stream = 0, 1
+        self.last_pong, self.next_stream = b"", 1
         self._input, self._header_block, self._replies = bytearray(), bytearray(), bytearray()
         self._sending = False
         self.socket = socket.socket()
@@ -200,6 +200,11 @@ class Connection:
             self.poll(left)
         return condition()
 
+    def wait_processed(self, seconds):
+        """Waits until the server has read all that was sent, or has closed the connection."""
+        self.send(frame(PING, 0, 0, b"all read"))
+        return self.wait(lambda: self.last_pong == b"all read", seconds) or self.closed
+
     def wait_closed(self, seconds):
         return self.wait(lambda: self.closed, seconds)
 
@@ -274,7 +279,7 @@ class Connection:
         elif kind == PING and not flags & ACK and self.acknowledge:
             self._replies += frame(PING, ACK, 0, payload)
         elif kind == PING:
-            self.pings_answered += 1
+            self.last_pong = payload
         elif kind == GOAWAY:
             self.goaway = (struct.unpack(">I", payload[4:8])[0], payload[8:])
         elif kind == WINDOW_UPDATE:

@@ -21,6 +21,7 @@ REPLACE_BEYOND = 24 * MIB
 # A lookup alone takes about a millisecond; a machine where it takes more than this is slow.
 USUAL_ANSWER_SECONDS = 0.05
 SCALE_MAX = 5.0
+LOG_NOTED = 64 << 10  # A client that fills the operator's log is worth a word.
 PROBE_INTERVAL = 0.05  # Seconds between known lookups during a case.
 
 
@@ -100,7 +101,7 @@ class Judge:
 
     def begin(self):
         self.pid = self.server.pid
-        self.before = self.server.memory()
+        self.before, self.log_before = self.server.memory(), self.server.log_bytes()
         self.server.reset_memory_peak()
         self.prober.begin(self.server, self.access)
 
@@ -111,6 +112,9 @@ class Judge:
         probed = self.prober.end()
         self.worst, self.grown = max(probed["seconds"]), max(0, peak - self.before)
         self.kept = 0
+        logged = self.server.log_bytes() - self.log_before
+        if logged > LOG_NOTED:
+            context.notes.append(f"{logged / MIB:.1f} MiB were logged")
         if not self.server.alive:
             return [self.server.death()]
         # A case of which only liveness is asked may make the server slow; wrong bits never pass.
@@ -170,7 +174,8 @@ class Judge:
 
     def _wrong_memory_after(self, case, context):
         # Freed when the last reference goes, soon after the connections.
-        allowed = RETAINED + BYTES_FACTOR * context.meter.sent + BYTES_SLACK
+        allowed = (RETAINED + BYTES_FACTOR * context.meter.sent + BYTES_SLACK
+                   + case.memory_megabytes * MIB)
         begun = time.monotonic()
         never = threading.Event()
         while True:

@@ -63,6 +63,9 @@ class Server:
         self.log.seek(0)
         return self.log.read().decode(errors="replace")
 
+    def log_bytes(self):
+        return os.fstat(self.log.fileno()).st_size
+
     def memory(self):
         """Bytes of physical memory now; 0 once it is dead."""
         try:

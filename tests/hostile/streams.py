@@ -186,6 +186,7 @@ def rapid_reset(ctx):
         connection.next_stream += 200
         if not connection.send(data):
             break
+    connection.wait_processed(20 * ctx.scale)
     ctx.notes.append("closed" if connection.closed or connection.goaway else "the connection lives")
 
 
@@ -199,6 +200,7 @@ def rapid_reset_of_headers(ctx):
         connection.send(b"".join(frame(http2.HEADERS, http2.END_HEADERS, number, block) +
                                  http2.rst_stream(number) for number in range(first, first + 200, 2)))
         connection.poll(0)
+    connection.wait_processed(20 * ctx.scale)
 
 
 @case("streams/appends cancelled in the middle of a message", short=True)
