@@ -77,11 +77,9 @@ def lookup_request(store=KNOWN_STORE, queries=3, **fields):
 class Method:
     """One method: how it is called, a valid request, and how that one ends."""
 
-    def __init__(self, service, name, request, code=OK, client_stream=False, server_stream=False,
-                 endless=False):
+    def __init__(self, service, name, request, code=OK, endless=False):
         self.name, self.path = name, f"/{service}/{name}"
-        self.request, self.code = request, code
-        self.client_stream, self.server_stream, self.endless = client_stream, server_stream, endless
+        self.request, self.code, self.endless = request, code, endless
 
     @property
     def valid(self):
@@ -102,20 +100,18 @@ METHODS = {method.name: method for method in (
     Method(SERVICE, "DeleteStore", lambda: new("DeleteStoreRequest", name="nobody/s"),
            code=NOT_FOUND),
     Method(SERVICE, "Append", lambda: append_request(1)),
-    Method(SERVICE, "StreamAppend", lambda: append_request(1), client_stream=True,
-           server_stream=True),
-    Method(SERVICE, "ReadRows", lambda: new("ReadRowsRequest", store=KNOWN_STORE),
-           server_stream=True),
+    Method(SERVICE, "StreamAppend", lambda: append_request(1)),
+    Method(SERVICE, "ReadRows", lambda: new("ReadRowsRequest", store=KNOWN_STORE)),
     Method(SERVICE, "DeleteRows", lambda: new("DeleteRowsRequest", store=SCRATCH_STORE,
                                               filter={"ids": [1 << 60]})),
     Method(SERVICE, "Lookup", lookup_request),
-    Method(SERVICE, "StreamLookup", lookup_request, client_stream=True, server_stream=True),
+    Method(SERVICE, "StreamLookup", lookup_request),
     Method(SERVICE, "Attend", lambda: new("AttendRequest", queries=matrix(2, DIM),
                                           keys=matrix(3, DIM), values=matrix(3, DIM))),
     Method(SERVICE, "GetMemory", lambda: new("GetMemoryRequest", store=KNOWN_STORE)),
     Method(SERVICE, "WatchMemory", lambda: new("WatchMemoryRequest", store=KNOWN_STORE,
                                                min_interval_ms=1000),
-           server_stream=True, endless=True),
+           endless=True),
     Method(SERVICE, "GetWriter", lambda: new("GetWriterRequest", store=SCRATCH_STORE,
                                              writer="known-writer")),
     # The servers of the suite keep everything in memory, and make no backups.

@@ -8,33 +8,28 @@ import http2
 from cases import add_case, case
 from contract import DIM, SCRATCH_STORE, matrix, new
 from grpc_call import prefixed
+from protobytes import BYTES, tag, varint
 
 MIB = 1 << 20
 LIMIT = 1 * MIB  # Of the servers for messages around the limit: the default is 64 MiB.
 SMALL = (f"--max-message-bytes={LIMIT}",)
-REFUSED = (contract.RESOURCE_EXHAUSTED, contract.INVALID_ARGUMENT)
 
 
 def sized(method, size):
     """A valid request with an unknown string that makes it `size` bytes."""
-    valid = contract.METHODS[method].valid
-    head = b"\xfa\x3e"  # Field 1007, bytes.
-    length = size - len(valid) - len(head) - 3
-    low, middle, high = length & 127 | 128, length >> 7 & 127 | 128, length >> 14 & 127
-    if length >> 21:
-        length -= 1
-        return valid + head + bytes((length & 127 | 128, length >> 7 & 127 | 128,
-                                     length >> 14 & 127 | 128, length >> 21)) + bytes(length)
-    return valid + head + bytes((low, middle, high)) + bytes(length)
+    head = contract.METHODS[method].valid + tag(1007, BYTES)
+    left = size - len(head)
+    message = head + varint(left - len(varint(left))) + bytes(left - len(varint(left)))
+    assert len(message) == size
+    return message
 
 
 def add_sizes(method):
     def run(ctx):
         for size, served in ((LIMIT - 1, True), (LIMIT, True), (LIMIT + 1, False),
                              (2 * LIMIT, False), (2 * LIMIT + 1, False), (3 * LIMIT, False)):
-            message = sized(method, size)
-            assert len(message) == size
-            outcome = ctx.call(method, message, deadline=0.5 if contract.METHODS[method].endless else 5.0)
+            deadline = 0.5 if contract.METHODS[method].endless else 5.0
+            outcome = ctx.call(method, sized(method, size), deadline=deadline)
             if served:
                 ctx.check(outcome.code != contract.RESOURCE_EXHAUSTED, f"{size} bytes: {outcome}")
                 ctx.expect_ended(outcome, f"{size} bytes")
@@ -61,12 +56,12 @@ def messages_beyond_the_default_limit(ctx):
 BOMB_BYTES = 335_000_000  # 0.3 MB when compressed.
 
 
-def bomb(level_bytes, encoding):
-    """Zeros in a message, compressed: within the message limit or far beyond it."""
+def bomb(size, encoding):
+    """So many zeros, compressed a thousandfold."""
     packer = zlib.compressobj(9, zlib.DEFLATED, 31 if encoding == "gzip" else 15)
     chunk = bytes(MIB)
     out = bytearray()
-    for _ in range(level_bytes // MIB):
+    for _ in range(size // MIB):
         out += packer.compress(chunk)
     return bytes(out + packer.flush())
 

@@ -18,13 +18,13 @@ def help_text(path):
 class Server:
     """A running server. Keeps everything in memory, unless `flags` say otherwise."""
 
-    def __init__(self, path, flags=(), environment=None):
+    def __init__(self, path, flags=()):
         self.log = tempfile.TemporaryFile()
         storage = [] if any(flag.startswith("--data-dir") for flag in flags) else ["--ephemeral"]
         self.process = subprocess.Popen(
             [path, "--listen=127.0.0.1:0", "--http-listen=127.0.0.1:0", "--log-level=warning",
              *storage, *flags],
-            stdout=subprocess.PIPE, stderr=self.log, env={**os.environ, **(environment or {})})
+            stdout=subprocess.PIPE, stderr=self.log)
         self.pid = self.process.pid
         ready = self._read_ready_line(30)
         if ready is None:
@@ -101,17 +101,6 @@ class Server:
             lines = page.read().decode().splitlines()
         return {name: float(value) for name, _, value in
                 (line.rpartition(" ") for line in lines if line and not line.startswith("#"))}
-
-    def stop(self):
-        """Asks it to stop; returns its exit code, or None if it had to be killed."""
-        if self.alive:
-            self.process.terminate()
-        try:
-            code = self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            code = None
-        self.kill()
-        return code
 
     def kill(self):
         if self.alive:
