@@ -46,7 +46,9 @@ absl::StatusOr<Json> ParseJson(const std::string& text) {
   try {
     json = Json::parse(text, watch);
   } catch (const Json::exception& error) {
-    return absl::InvalidArgumentError(absl::StrCat("not JSON: ", error.what()));
+    // Behind the library's name for it.
+    const absl::string_view what = error.what();
+    return absl::InvalidArgumentError(absl::StrCat("not JSON: ", what.substr(what.find("] ") + 2)));
   }
   if (!repeated.empty()) return Wrong(repeated, "stands twice in one object");
   return json;

@@ -78,8 +78,10 @@ grpc_ssl_certificate_config_reload_status TlsCredentials::Fetch(
   if (std::exchange(credentials.is_fetched_, true)) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
   const TlsIdentity& identity = credentials.identity_;
   const grpc_ssl_pem_key_cert_pair pair{identity.key.c_str(), identity.certificate.c_str()};
-  *config = grpc_ssl_server_certificate_config_create(
-      identity.client_ca.empty() ? nullptr : identity.client_ca.c_str(), &pair, 1);
+  // gRPC wants an authority also where no client is asked for a certificate, and does not use it.
+  const std::string& authority =
+      identity.client_ca.empty() ? identity.certificate : identity.client_ca;
+  *config = grpc_ssl_server_certificate_config_create(authority.c_str(), &pair, 1);
   return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
 }
 
