@@ -5,9 +5,12 @@ set(package_dir "${PROJECT_SOURCE_DIR}/server/package")
 set(package_files COMPONENT package_files EXCLUDE_FROM_ALL)
 install(FILES "${package_dir}/softlookup.service" DESTINATION /lib/systemd/system ${package_files})
 install(FILES "${package_dir}/softlookup.conf" DESTINATION /etc/softlookup ${package_files})
+install(FILES "${package_dir}/softlookup.logrotate" DESTINATION /etc/logrotate.d
+  RENAME softlookup ${package_files})
 install(FILES "${package_dir}/softlookup.1" DESTINATION /usr/share/man/man1 ${package_files})
 install(FILES "${package_dir}/softlookup-server.8" DESTINATION /usr/share/man/man8 ${package_files})
 install(FILES "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/CHANGELOG.md"
+  "${PROJECT_SOURCE_DIR}/SECURITY.md"
   DESTINATION /usr/share/doc/softlookup ${package_files})
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs/" DESTINATION /usr/share/doc/softlookup ${package_files}
   FILES_MATCHING PATTERN "*.md" PATTERN decisions EXCLUDE PATTERN images EXCLUDE)

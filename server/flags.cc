@@ -32,7 +32,8 @@ constexpr char kFooter[] =
     "over\n"
     "the environment, that over the file, that over the default.\n\n"
     "Once it serves, it prints one line:  softlookup-server ready grpc=HOST:PORT http=HOST:PORT\n"
-    "SIGTERM and SIGINT let running calls end, then stop it with exit code 0. Bad usage: 2.";
+    "SIGTERM and SIGINT let running calls end, then stop it with exit code 0. Bad usage: 2.\n"
+    "SIGHUP reads certificates and the auth file again, and opens the audit log anew.";
 
 std::string VariableOf(const std::string& flag) {
   return absl::StrCat("SOFTLOOKUP_",
@@ -314,6 +315,10 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
   }
   if (!ephemeral && IsSamePlace(flags.backup_dir, flags.data_dir)) {
     std::cerr << "softlookup-server: --backup-dir must not be the data directory itself\n";
+    return 2;
+  }
+  if (IsSamePlace(std::filesystem::path(flags.audit_log).parent_path(), flags.data_dir)) {
+    std::cerr << "softlookup-server: --audit-log must not be in the data directory\n";
     return 2;
   }
   if (flags.threads == 0) {

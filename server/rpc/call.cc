@@ -1,5 +1,6 @@
 #include "server/rpc/call.h"
 
+#include <grpc/support/time.h>
 #include <grpcpp/support/proto_buffer_reader.h>
 
 #include <utility>
@@ -75,9 +76,11 @@ Call::~Call() {
 }
 
 absl::Time Call::deadline() const {
-  const auto deadline = rpc_.context().deadline();
-  return deadline == std::chrono::system_clock::time_point::max() ? absl::InfiniteFuture()
-                                                                  : absl::FromChrono(deadline);
+  // As seconds, since the longest that a client may ask for is beyond the clock's nanoseconds.
+  const gpr_timespec deadline =
+      gpr_convert_clock_type(rpc_.context().raw_deadline(), GPR_CLOCK_REALTIME);
+  if (gpr_time_cmp(deadline, gpr_inf_future(GPR_CLOCK_REALTIME)) == 0) return absl::InfiniteFuture();
+  return absl::FromUnixSeconds(deadline.tv_sec) + absl::Nanoseconds(deadline.tv_nsec);
 }
 
 absl::Status Call::Admit() {

@@ -28,8 +28,8 @@ constexpr std::int64_t kPointerBytes = 24;
 constexpr std::int64_t kMapEntryBytes = 160;
 // An UnknownField in its vector, which doubles as it grows.
 constexpr std::int64_t kUnknownFieldBytes = 48;
-// Submessages deeper than this are in no message of the contract.
-constexpr int kDepthMax = 32;
+// Nothing in a message of the contract is as deep. The parser gives up at 100.
+constexpr int kDepthMax = 90;
 
 constexpr std::int64_t kUnlimited = std::int64_t{1} << 62;
 
@@ -102,7 +102,7 @@ class MessageScan::Reader {
       const Field* field = type.Find(number);
       // A field of another wire type than its own is unknown to the parser, too.
       const bool is_known = field != nullptr && HasWireType(*field, tag);
-      if (!(is_known ? ReadKnown(*field, tag, depth, counts) : SkipUnknown(tag))) return false;
+      if (!(is_known ? ReadKnown(*field, tag, depth, counts) : SkipUnknown(tag, depth))) return false;
     }
   }
 
@@ -195,7 +195,17 @@ class MessageScan::Reader {
     return elements;
   }
 
-  bool SkipUnknown(std::uint32_t tag) {
+  // The contract has no groups, but each field in one is kept like other unknown ones.
+  bool SkipGroup(int number, int depth) {
+    if (depth == kDepthMax) return false;
+    for (;;) {
+      const std::uint32_t tag = input_.ReadTag();
+      if (tag == WireFormatLite::MakeTag(number, WireFormatLite::WIRETYPE_END_GROUP)) return true;
+      if (WireFormatLite::GetTagFieldNumber(tag) == 0 || !SkipUnknown(tag, depth + 1)) return false;
+    }
+  }
+
+  bool SkipUnknown(std::uint32_t tag, int depth) {
     bytes_ += kUnknownFieldBytes;
     if (++unknown_count_ > kUnknownFieldsMax) {
       error_ = MakeError(reasons::kLimitExceeded,
@@ -204,8 +214,9 @@ class MessageScan::Reader {
                          {{"limit", absl::StrCat(kUnknownFieldsMax)}});
       return false;
     }
-    // A group may hold any number of fields, and the contract has none.
-    if (WireFormatLite::GetTagWireType(tag) == WireFormatLite::WIRETYPE_START_GROUP) return false;
+    if (WireFormatLite::GetTagWireType(tag) == WireFormatLite::WIRETYPE_START_GROUP) {
+      return SkipGroup(WireFormatLite::GetTagFieldNumber(tag), depth);
+    }
     const int before = input_.CurrentPosition();
     if (!WireFormatLite::SkipField(&input_, tag)) return false;
     bytes_ += kStringBytes + input_.CurrentPosition() - before;
