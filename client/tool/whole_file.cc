@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <random>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -26,6 +27,10 @@ namespace fs = std::filesystem;
 constexpr std::size_t kBufferBytes = 1 << 20;
 
 absl::Status Errno(const std::string& path) { return InputError(path, std::strerror(errno)); }
+
+absl::Status ExistsError(const std::string& path) {
+  return absl::AlreadyExistsError(absl::StrCat(path, " exists and is not overwritten"));
+}
 
 // A file descriptor that is closed with the object.
 class Descriptor {
@@ -113,9 +118,7 @@ absl::Status CopyAttributes(const struct stat& from, int to, const std::string& 
 absl::Status Create(const std::string& path, mode_t mode,
                     absl::FunctionRef<absl::Status(int file)> write) {
   const Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
-  if (file.get() < 0 && errno == EEXIST) {
-    return absl::AlreadyExistsError(absl::StrCat(path, " exists and is not overwritten"));
-  }
+  if (file.get() < 0 && errno == EEXIST) return ExistsError(path);
   if (file.get() < 0) return Errno(path);
   absl::Status written = write(file.get());
   if (written.ok()) written = Sync(file.get(), path);
@@ -126,7 +129,19 @@ absl::Status Create(const std::string& path, mode_t mode,
 }  // namespace
 
 absl::Status CreateFile(const std::string& path, std::string_view bytes, mode_t mode) {
-  return Create(path, mode, [&](int file) { return WriteAll(file, bytes, path); });
+  CLIENT_ASSIGN_OR_RETURN(const Descriptor directory, OpenDirectory(DirectoryOf(path)));
+  // Random, so that a file that a crash left behind is not in the way.
+  const std::string temporary = absl::StrCat(path, ".", absl::Hex(std::random_device{}()));
+  CLIENT_RETURN_IF_ERROR(
+      Create(temporary, mode, [&](int file) { return WriteAll(file, bytes, temporary); }));
+  const absl::Cleanup remove_temporary = [&] { unlink(temporary.c_str()); };
+  // Unlike rename(), link() never replaces a file.
+  if (link(temporary.c_str(), path.c_str()) != 0) {
+    return errno == EEXIST ? ExistsError(path) : Errno(path);
+  }
+  absl::Status synced = Sync(directory.get(), path);
+  if (!synced.ok()) unlink(path.c_str());
+  return synced;
 }
 
 absl::Status CopyFile(const std::string& from, const std::string& to) {
@@ -149,7 +164,8 @@ absl::Status EditFile(const std::string& path,
   if (flock(directory.get(), LOCK_EX) != 0) return Errno(target);
   Existing existing;
   CLIENT_ASSIGN_OR_RETURN(const bool exists, ReadExisting(target, &existing));
-  CLIENT_ASSIGN_OR_RETURN(const std::string edited, edit(std::move(existing.bytes)));
+  CLIENT_ASSIGN_OR_RETURN(const std::string edited, edit(existing.bytes));
+  if (exists && edited == existing.bytes) return absl::OkStatus();
 
   std::string temporary = absl::StrCat(target, ".XXXXXX");
   const Descriptor file(mkostemp(temporary.data(), O_CLOEXEC));  // Its mode is 0600.

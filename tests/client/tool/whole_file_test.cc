@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -61,6 +63,30 @@ TEST_F(WholeFileTest, NothingIsOverwritten) {
   EXPECT_TRUE(absl::IsAlreadyExists(CreateFile(directory_.path() + "/link", "x", kOwnerOnly)));
 }
 
+TEST_F(WholeFileTest, CreatedFileAppearsWholeAndLeavesNoOtherBehind) {
+  const std::string large(64 << 20, 'x');
+  std::atomic<bool> done = false;
+  std::size_t parts = 0;
+  std::thread reader([&] {
+    std::error_code error;
+    while (!done) {
+      const auto size = fs::file_size(path_, error);
+      if (!error && size != large.size()) ++parts;
+    }
+  });
+  EXPECT_TRUE(CreateFile(path_, large, kOwnerOnly).ok());
+  done = true;
+  reader.join();
+  EXPECT_EQ(parts, 0u);
+  EXPECT_FALSE(CreateFile(path_, "x", kOwnerOnly).ok());
+  EXPECT_EQ(EntriesOf(directory_.path()), 1u);
+}
+
+TEST_F(WholeFileTest, CreatedFileOfAPathWithoutADirectoryIsAnInputError) {
+  EXPECT_EQ(ExitCodeOf(CreateFile(directory_.path() + "/none/file", "x", kOwnerOnly)),
+            ExitCode::kInput);
+}
+
 TEST_F(WholeFileTest, CopyIsForItsOwnerAlone) {
   const std::string large((3 << 20) + 1, 'x');
   ASSERT_TRUE(CreateFile(path_, large, 0666).ok());
@@ -100,6 +126,18 @@ TEST_F(WholeFileTest, EditThatFailsLeavesEverythingAsItWas) {
   EXPECT_EQ(Contents(path_), "old");
   EXPECT_TRUE(absl::IsAlreadyExists(EditFile(path_ + "2", fail)));
   EXPECT_EQ(EntriesOf(directory_.path()), 1u);
+}
+
+TEST_F(WholeFileTest, EditThatChangesNothingWritesNothing) {
+  ASSERT_TRUE(CreateFile(path_, "old", 0640).ok());
+  struct stat before = {}, after = {};
+  ASSERT_EQ(stat(path_.c_str(), &before), 0);
+  ASSERT_TRUE(EditFile(path_, [](const std::string& text) { return text; }).ok());
+  ASSERT_EQ(stat(path_.c_str(), &after), 0);
+  EXPECT_EQ(after.st_ino, before.st_ino);
+  // An empty file is made all the same if there is none.
+  ASSERT_TRUE(EditFile(path_ + "2", [](const std::string& text) { return text; }).ok());
+  EXPECT_TRUE(fs::exists(path_ + "2"));
 }
 
 TEST_F(WholeFileTest, EditFollowsALink) {
