@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <set>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -32,10 +33,30 @@ absl::Status OpensslError(absl::string_view what) {
   return absl::InternalError(absl::StrCat("OpenSSL cannot ", what, ": ", text));
 }
 
-bool IsAddress(const std::string& host) {
+// The bytes of an IP address; empty for anything else.
+std::string AddressBytes(const std::string& host) {
   const Asn1OctetStringPtr address(a2i_IPADDRESS(host.c_str()));
   ERR_clear_error();
-  return address != nullptr;
+  if (address == nullptr) return "";
+  return std::string(reinterpret_cast<const char*>(ASN1_STRING_get0_data(address.get())),
+                     static_cast<std::size_t>(ASN1_STRING_length(address.get())));
+}
+
+bool IsAddress(const std::string& host) { return !AddressBytes(host).empty(); }
+
+// The hosts in OpenSSL's syntax for alternative names, without those that repeat an earlier one.
+// DNS names ignore case, and an address can be spelled in several ways.
+std::string AlternativeNames(const std::vector<std::string>& hosts) {
+  std::set<std::string> seen;
+  std::vector<std::string> names;
+  for (const std::string& host : hosts) {
+    const std::string address = AddressBytes(host);
+    const std::string key = address.empty() ? absl::StrCat("DNS:", absl::AsciiStrToLower(host))
+                                            : absl::StrCat("IP:", address);
+    if (!seen.insert(key).second) continue;
+    names.push_back(absl::StrCat(address.empty() ? "DNS:" : "IP:", host));
+  }
+  return absl::StrJoin(names, ",");
 }
 
 bool IsLabel(absl::string_view label) {
@@ -173,10 +194,9 @@ absl::StatusOr<CertificateAuthority> CertificateAuthority::Create() {
 
 absl::StatusOr<PemPair> CertificateAuthority::IssueServer(
     const std::vector<std::string>& hosts) const {
-  const auto entry = [](std::string* out, const std::string& host) {
-    absl::StrAppend(out, IsAddress(host) ? "IP:" : "DNS:", host);
-  };
-  return Issue(hosts.front(), "serverAuth", absl::StrJoin(hosts, ",", entry));
+  // clientAuth, too: in a container, the health check finds the server's own pair in the
+  // environment and presents it. With --tls-client-ca the server refuses a pair without clientAuth.
+  return Issue(hosts.front(), "serverAuth,clientAuth", AlternativeNames(hosts));
 }
 
 absl::StatusOr<PemPair> CertificateAuthority::IssueClient(const std::string& name) const {

@@ -32,8 +32,8 @@ class CertificateAuthority {
 
   const PemPair& pem() const { return pem_; }
 
-  // Certificates valid for kLeafDays. `hosts` pass IsHost() and are the subject alternative names;
-  // the first is the common name.
+  // Certificates valid for kLeafDays. `hosts` pass IsHost() and are the subject alternative names,
+  // each once; the first is the common name. The server's certificate also serves as a client's.
   absl::StatusOr<PemPair> IssueServer(const std::vector<std::string>& hosts) const;
 
   // `name` is a DNS name, which becomes the common name and the subject alternative name.

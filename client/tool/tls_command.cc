@@ -1,12 +1,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/lib/status_macros.h"
 #include "client/tool/certificate_authority.h"
 #include "client/tool/command.h"
@@ -21,7 +23,18 @@ namespace {
 struct InitFlags {
   std::string directory;
   std::vector<std::string> hosts;
+  bool if_missing = false;
 };
+
+constexpr std::array<const char*, 3> kPairs = {"ca", "server", "client"};
+
+std::string CertificatePath(const std::string& directory, const char* pair) {
+  return absl::StrCat(directory, "/", pair, ".pem");
+}
+
+std::string KeyPath(const std::string& directory, const char* pair) {
+  return absl::StrCat(directory, "/", pair, "-key.pem");
+}
 
 struct NewFile {
   std::string path;
@@ -35,14 +48,34 @@ absl::StatusOr<std::vector<NewFile>> MakeFiles(const InitFlags& flags) {
   CLIENT_ASSIGN_OR_RETURN(const CertificateAuthority authority, CertificateAuthority::Create());
   CLIENT_ASSIGN_OR_RETURN(const PemPair server, authority.IssueServer(hosts));
   CLIENT_ASSIGN_OR_RETURN(const PemPair client, authority.IssueClient("client"));
+  const std::array<const PemPair*, kPairs.size()> pairs = {&authority.pem(), &server, &client};
   std::vector<NewFile> files;
-  for (const auto& [name, pair] :
-       {std::pair("ca", &authority.pem()), {"server", &server}, {"client", &client}}) {
-    const std::string stem = absl::StrCat(flags.directory, "/", name);
-    files.push_back({absl::StrCat(stem, ".pem"), pair->certificate, kReadableByAll});
-    files.push_back({absl::StrCat(stem, "-key.pem"), pair->key, kOwnerOnly});
+  for (std::size_t i = 0; i < kPairs.size(); ++i) {
+    files.push_back(
+        {CertificatePath(flags.directory, kPairs[i]), pairs[i]->certificate, kReadableByAll});
+    files.push_back({KeyPath(flags.directory, kPairs[i]), pairs[i]->key, kOwnerOnly});
   }
   return files;
+}
+
+// For --if-missing: whether all of the files exist. An error if only some do, as a new authority
+// would not fit the others.
+absl::StatusOr<bool> AllPresent(const InitFlags& flags) {
+  std::vector<std::string> missing;
+  for (const char* pair : kPairs) {
+    for (const std::string& path :
+         {CertificatePath(flags.directory, pair), KeyPath(flags.directory, pair)}) {
+      struct stat ignored;
+      if (stat(path.c_str(), &ignored) != 0) missing.push_back(path);
+    }
+  }
+  if (!missing.empty() && missing.size() < 2 * kPairs.size()) {
+    return InputError(
+        flags.directory,
+        absl::StrCat("has only some of its files; missing: ", absl::StrJoin(missing, ", "),
+                     "; nothing was changed. Restore these, or remove the others"));
+  }
+  return missing.empty();
 }
 
 // Before the first file is written, so that a refusal leaves nothing behind.
@@ -87,12 +120,25 @@ void PrintMade(const InitFlags& flags, const std::vector<NewFile>& files, const 
       "Keep ca-key.pem away from both: it can issue certificates for anyone.\n");
 }
 
+absl::Status ReportPresent(const InitFlags& flags, const Session& session) {
+  if (session.json) {
+    PrintJson({{"directory", flags.directory}, {"files", Json::array()}}, session.out);
+  }
+  *session.err << TerminalText(flags.directory)
+               << " has all of its files already; nothing was changed\n";
+  return absl::OkStatus();
+}
+
 absl::Status Init(const InitFlags& flags, const Session& session) {
   for (const std::string& host : flags.hosts) {
     if (!IsHost(host)) {
       return UsageError(
           absl::StrCat("--host takes a DNS name or an IP address, not \"", host, "\""));
     }
+  }
+  if (flags.if_missing) {
+    CLIENT_ASSIGN_OR_RETURN(const bool all_present, AllPresent(flags));
+    if (all_present) return ReportPresent(flags, session);
   }
   CLIENT_ASSIGN_OR_RETURN(const std::vector<NewFile> files, MakeFiles(flags));
   CLIENT_RETURN_IF_ERROR(EnsureDirectory(flags.directory));
@@ -115,12 +161,15 @@ void AddTlsCommands(CLI::App* app, Session* session) {
       "Writes ca.pem, server.pem, client.pem and a -key.pem of each, which its owner alone may\n"
       "read. No file is overwritten. The server's certificate names localhost, 127.0.0.1, ::1\n"
       "and every --host. The client's names \"client\". Both are valid for ",
-      kLeafDays, " days, the\nauthority for ten years."));
+      kLeafDays,
+      " days, the\nauthority for ten years.\n"
+      "--if-missing changes nothing if all six files exist, and fails if only some do."));
   init->add_option("DIR", flags->directory, "Where the files go; it is made, mode 0700, if missing")
       ->required();
   init->add_option("--host", flags->hosts, "Another DNS name or IP address of the server")
       ->type_name("NAME")
       ->allow_extra_args(false);
+  init->add_flag("--if-missing", flags->if_missing, "Change nothing if all of the files exist");
   init->callback([=] { session->run = [=] { return Init(*flags, *session); }; });
 }
 

@@ -9,9 +9,11 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "client/tool/openssl_ptr.h"
@@ -63,6 +65,17 @@ std::string CommonName(X509* certificate) {
   return name;
 }
 
+// As OpenSSL prints them.
+std::string AlternativeNames(const std::string& pem) {
+  const X509Ptr certificate = Parse(pem);
+  const int index = X509_get_ext_by_NID(certificate.get(), NID_subject_alt_name, -1);
+  const BioPtr bio(BIO_new(BIO_s_mem()));
+  EXPECT_EQ(X509V3_EXT_print(bio.get(), X509_get_ext(certificate.get(), index), 0, 0), 1);
+  char* data = nullptr;
+  const long size = BIO_get_mem_data(bio.get(), &data);
+  return std::string(data, static_cast<std::size_t>(size));
+}
+
 class CertificateAuthorityTest : public ::testing::Test {
  protected:
   const CertificateAuthority authority_ = *CertificateAuthority::Create();
@@ -70,11 +83,11 @@ class CertificateAuthorityTest : public ::testing::Test {
   const PemPair client_ = *authority_.IssueClient("client");
 };
 
-TEST_F(CertificateAuthorityTest, ItsLeavesVerifyForTheirPurposeOnly) {
+TEST_F(CertificateAuthorityTest, ServerCertificateServesBothSidesAndAClientsItsOwnOnly) {
   const std::string& ca = authority_.pem().certificate;
   EXPECT_EQ(Verify(ca, server_.certificate, X509_PURPOSE_SSL_SERVER), X509_V_OK);
   EXPECT_EQ(Verify(ca, client_.certificate, X509_PURPOSE_SSL_CLIENT), X509_V_OK);
-  EXPECT_EQ(Verify(ca, server_.certificate, X509_PURPOSE_SSL_CLIENT), X509_V_ERR_INVALID_PURPOSE);
+  EXPECT_EQ(Verify(ca, server_.certificate, X509_PURPOSE_SSL_CLIENT), X509_V_OK);
   EXPECT_EQ(Verify(ca, client_.certificate, X509_PURPOSE_SSL_SERVER), X509_V_ERR_INVALID_PURPOSE);
   const CertificateAuthority other = *CertificateAuthority::Create();
   EXPECT_NE(Verify(other.pem().certificate, server_.certificate, X509_PURPOSE_SSL_SERVER),
@@ -104,6 +117,13 @@ TEST_F(CertificateAuthorityTest, ServerCertificateNamesEveryHost) {
   }
   EXPECT_EQ(X509_check_host(certificate.get(), "acme.test", 0, 0, nullptr), 0);
   EXPECT_EQ(X509_check_ip_asc(certificate.get(), "127.0.0.2", 0), 0);
+}
+
+TEST_F(CertificateAuthorityTest, ServerCertificateNamesAHostOnceHoweverItIsSpelled) {
+  const PemPair pair = *authority_.IssueServer(
+      {"localhost", "::1", "10.0.0.1", "LocalHost", "db", "0:0:0:0:0:0:0:1", "db", "10.0.0.1"});
+  EXPECT_EQ(AlternativeNames(pair.certificate),
+            "DNS:localhost, IP Address:0:0:0:0:0:0:0:1, IP Address:10.0.0.1, DNS:db");
 }
 
 TEST_F(CertificateAuthorityTest, ClientCertificateHasItsNameTwice) {
@@ -179,6 +199,16 @@ class TlsInitTest : public ::testing::Test {
     return attributes.st_mode & 07777;
   }
 
+  // All files with their contents and when they were last changed.
+  std::map<std::string, std::pair<std::string, std::filesystem::file_time_type>> Files() const {
+    std::map<std::string, std::pair<std::string, std::filesystem::file_time_type>> files;
+    for (const auto& entry : std::filesystem::directory_iterator(path_)) {
+      const std::string name = entry.path().filename().string();
+      files[name] = {Contents(name), entry.last_write_time()};
+    }
+    return files;
+  }
+
   const testing::TemporaryDirectory directory_;
   const std::string path_ = directory_.path() + "/certs";
 };
@@ -216,6 +246,47 @@ TEST_F(TlsInitTest, WrongHostIsAUsageErrorBeforeAnythingIsMade) {
   const Outcome outcome = Init({"--host", "a,DNS:evil"});
   EXPECT_EQ(outcome.exit_code, ExitCode::kUsage);
   EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
+TEST_F(TlsInitTest, HostThatIsNamedAlreadyAppearsOnce) {
+  ASSERT_EQ(
+      Init({"--host", "localhost", "--host", "db", "--host", "127.0.0.1", "--host", "db"}).error,
+      "");
+  EXPECT_EQ(AlternativeNames(Contents("server.pem")),
+            "DNS:localhost, IP Address:127.0.0.1, IP Address:0:0:0:0:0:0:0:1, DNS:db");
+}
+
+// The flags are those of docker/compose.yaml.
+TEST_F(TlsInitTest, IfMissingMakesAllFilesOnceAndThenChangesNothing) {
+  const Outcome first = Init({"--if-missing", "--host", "softlookup"});
+  ASSERT_EQ(first.error, "");
+  EXPECT_THAT(first.out, HasSubstr("made " + path_ + "/client-key.pem"));
+  const auto before = Files();
+  ASSERT_EQ(before.size(), 6u);
+  const Outcome second = Init({"--if-missing", "--host", "softlookup"});
+  EXPECT_EQ(second.error, "");
+  EXPECT_EQ(second.exit_code, ExitCode::kOk);
+  EXPECT_EQ(second.out, "");
+  EXPECT_EQ(second.notes, path_ + " has all of its files already; nothing was changed\n");
+  EXPECT_EQ(Files(), before);
+  EXPECT_EQ(RunToolJson("127.0.0.1:1", {"tls", "init", path_, "--if-missing"})["files"].size(), 0u);
+}
+
+TEST_F(TlsInitTest, IfMissingNamesWhatIsMissingIfOnlySomeFilesExist) {
+  ASSERT_EQ(Init().error, "");
+  std::filesystem::remove(path_ + "/ca-key.pem");
+  std::filesystem::remove(path_ + "/client.pem");
+  const auto before = Files();
+  const Outcome outcome = Init({"--if-missing"});
+  EXPECT_EQ(outcome.exit_code, ExitCode::kInput);
+  EXPECT_THAT(outcome.error, HasSubstr("missing: " + path_ + "/ca-key.pem, " + path_ +
+                                       "/client.pem; nothing was changed"));
+  EXPECT_EQ(Files(), before);
+}
+
+TEST_F(TlsInitTest, IfMissingRefusesAWrongHostEvenIfAllFilesExist) {
+  ASSERT_EQ(Init().error, "");
+  EXPECT_EQ(Init({"--if-missing", "--host", "a,b"}).exit_code, ExitCode::kUsage);
 }
 
 TEST_F(TlsInitTest, JsonListsTheFiles) {

@@ -65,6 +65,17 @@ TEST_F(CredentialFlagsTest, EnvironmentDoesTheSame) {
   EXPECT_EQ(Health(service).error, "");
 }
 
+// In the container, where the health check finds the server's variables.
+TEST_F(CredentialFlagsTest, ServersOwnPairPassesAServerThatAsksForACertificate) {
+  const ScriptedService service(certificates_.ServerCredentials(/*ask_client=*/true));
+  const TemporaryFile pair("server.pem", certificates_.server.certificate);
+  const TemporaryFile pair_key("server-key.pem", certificates_.server.key);
+  const Variable ca("SOFTLOOKUP_TLS_CA", ca_.path());
+  const Variable certificate("SOFTLOOKUP_TLS_CERTIFICATE", pair.path());
+  const Variable key("SOFTLOOKUP_TLS_KEY", pair_key.path());
+  EXPECT_EQ(Health(service).error, "");
+}
+
 TEST_F(CredentialFlagsTest, TokenComesFromAFile) {
   ScriptedService service;
   std::string seen;
