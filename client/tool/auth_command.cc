@@ -1,7 +1,9 @@
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -12,14 +14,19 @@
 #include "client/tool/exit_code.h"
 #include "client/tool/json.h"
 #include "client/tool/terminal_text.h"
+#include "client/tool/token_file.h"
 #include "client/tool/whole_file.h"
 
 namespace softlookup::tool {
 namespace {
 
+namespace fs = std::filesystem;
+
 struct AddFlags {
   std::string file;
   std::string name;
+  bool if_missing = false;
+  std::optional<std::string> token_out;
   std::vector<std::string> roles;
   std::vector<std::string> stores;
   std::string certificate_name;
@@ -58,22 +65,72 @@ absl::Status FileError(const std::string& file, const absl::Status& error) {
   return absl::Status(error.code(), absl::StrCat(file, " ", error.message()));
 }
 
+// Whether both name the same file, which need not exist.
+bool SameFile(const std::string& one, const std::string& other) {
+  const auto canonical = [](const std::string& path) {
+    std::error_code error;
+    const fs::path absolute = fs::absolute(path, error);
+    const fs::path resolved = fs::weakly_canonical(absolute, error);
+    return error ? absolute : resolved;
+  };
+  return canonical(one) == canonical(other);
+}
+
+// For --if-missing with an identity that the auth file has.
+absl::Status ReportPresent(const AddFlags& flags, const Session& session) {
+  std::error_code error;
+  if (flags.token_out.has_value() && !fs::exists(*flags.token_out, error)) {
+    if (error) return InputError(*flags.token_out, error.message());
+    return InputError(*flags.token_out,
+                      absl::StrCat("is missing, and its token cannot be recovered; remove ",
+                                   flags.name, " from ", flags.file, " and add it again"));
+  }
+  if (session.json) PrintJson({{"name", flags.name}, {"added", false}}, session.out);
+  *session.err << TerminalText(flags.file) << " has an identity " << flags.name
+               << " already; nothing was changed\n";
+  return absl::OkStatus();
+}
+
+void ReportAdded(const AddFlags& flags, const std::string& token, const Session& session) {
+  if (session.json) {
+    Json json = {{"name", flags.name}, {"added", true}};
+    if (flags.token_out.has_value()) {
+      json["token_file"] = *flags.token_out;
+    } else {
+      json["token"] = token;
+    }
+    return PrintJson(json, session.out);
+  }
+  if (!flags.token_out.has_value()) *session.out << token << "\n";
+  *session.err << "added " << flags.name << " to " << TerminalText(flags.file) << "; its token is "
+               << (flags.token_out.has_value() ? "in " + TerminalText(*flags.token_out)
+                                               : "on standard output, once")
+               << ": the auth file has its SHA-256 only\n";
+}
+
 absl::Status Add(const AddFlags& flags, const Session& session) {
+  if (flags.token_out.has_value() && SameFile(*flags.token_out, flags.file)) {
+    return UsageError("--token-out and the auth file must be two files");
+  }
   CLIENT_ASSIGN_OR_RETURN(Identity identity, IdentityOf(flags));
   CLIENT_ASSIGN_OR_RETURN(const std::string token, NewToken());
   CLIENT_ASSIGN_OR_RETURN(identity.token_sha256, TokenDigest(token));
+  bool present = false;
   CLIENT_RETURN_IF_ERROR(EditFile(flags.file, [&](std::string text) -> absl::StatusOr<std::string> {
+    const absl::StatusOr<bool> has_identity = HasIdentity(text, identity.name);
+    if (!has_identity.ok()) return FileError(flags.file, has_identity.status());
+    present = flags.if_missing && *has_identity;
+    if (present) return text;
     absl::StatusOr<std::string> edited = WithIdentity(text, identity);
     if (!edited.ok()) return FileError(flags.file, edited.status());
+    // Before the auth file changes: if the tool ends between the two, it can be run again.
+    if (flags.token_out.has_value()) {
+      CLIENT_RETURN_IF_ERROR(WriteTokenFile(*flags.token_out, token, text));
+    }
     return edited;
   }));
-  if (session.json) {
-    PrintJson({{"name", identity.name}, {"token", token}}, session.out);
-    return absl::OkStatus();
-  }
-  *session.out << token << "\n";
-  *session.err << "added " << identity.name << " to " << TerminalText(flags.file)
-               << "; its token is on standard output, once: the file has its SHA-256 only\n";
+  if (present) return ReportPresent(flags, session);
+  ReportAdded(flags, token, session);
   return absl::OkStatus();
 }
 
@@ -98,12 +155,17 @@ void AddAuthCommands(CLI::App* app, Session* session) {
   auto flags = std::make_shared<AddFlags>();
   CLI::App* add = auth->add_subcommand("add", "Add an identity to an auth file; needs no server");
   add->footer(
-      "Prints a new token on standard output. The file gets its SHA-256 only. A missing file is\n"
-      "made with mode 0600. A running server reads the changed file by itself.\n"
+      "Makes a new token. Prints it on standard output, or writes it to --token-out. The auth\n"
+      "file gets its SHA-256 only. A missing auth file is made with mode 0600. A running server\n"
+      "reads the changed file by itself.\n"
+      "--token-out makes a file with mode 0600, before it changes the auth file. It replaces a\n"
+      "file with a token that the auth file does not have, and refuses any other that exists.\n"
+      "--if-missing changes nothing if there is an identity NAME, whatever it may do. It fails\n"
+      "if the file of --token-out is missing then, as a token cannot be recovered.\n"
       "Roles: read looks up and reads; write also appends and deletes rows; manage also makes,\n"
       "changes and deletes stores; admin may do everything, and needs --stores '*'.\n"
       "Example:\n"
-      "  (umask 077; softlookup auth add auth.json ingest --role write --stores 'acme/*' > token)");
+      "  softlookup auth add auth.json ingest --role write --stores 'acme/*' --token-out token");
   add->add_option("FILE", flags->file, "The auth file")->required();
   add->add_option("NAME", flags->name, "Its name: 1 to 128 of A-Z a-z 0-9 . _ -")->required();
   add->add_option("--role", flags->roles, "What it may do; one for each --stores")
@@ -118,6 +180,9 @@ void AddAuthCommands(CLI::App* app, Session* session) {
   add->add_option("--certificate-name", flags->certificate_name,
                   "Name in a client certificate of it: DNS or URI, else the common name")
       ->type_name("NAME");
+  add->add_flag("--if-missing", flags->if_missing, "Change nothing if there is an identity NAME");
+  add->add_option("--token-out", flags->token_out, "Write the token to this file; do not print it")
+      ->type_name("FILE");
   AddLimits(add, flags.get());
   add->callback([=] { session->run = [=] { return Add(*flags, *session); }; });
 }

@@ -103,6 +103,13 @@ absl::Status ValidateIdentity(const Identity& identity) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<bool> HasIdentity(const std::string& text, const std::string& name) {
+  CLIENT_ASSIGN_OR_RETURN(const Json file, ParseFile(text));
+  const Json& identities = file["identities"];
+  return std::any_of(identities.begin(), identities.end(),
+                     [&](const Json& identity) { return HasMember(identity, "name", name); });
+}
+
 absl::StatusOr<std::string> WithIdentity(const std::string& text, const Identity& identity) {
   CLIENT_ASSIGN_OR_RETURN(Json file, ParseFile(text));
   for (const Json& other : file["identities"]) {
@@ -126,6 +133,12 @@ absl::StatusOr<std::string> NewToken() {
   }
   return absl::WebSafeBase64Escape(
       absl::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+}
+
+bool IsToken(const std::string& text) {
+  std::string bytes;
+  return absl::WebSafeBase64Unescape(text, &bytes) && bytes.size() == kTokenBytes &&
+         absl::WebSafeBase64Escape(bytes) == text;
 }
 
 absl::StatusOr<std::string> TokenDigest(const std::string& token) {

@@ -35,6 +35,9 @@ const std::vector<std::string>& AuthRoles();
 // is malformed, an unknown role, or the role admin for anything but *.
 absl::Status ValidateIdentity(const Identity& identity);
 
+// Whether an identity of the file's text has this name. Errors as WithIdentity() has them.
+absl::StatusOr<bool> HasIdentity(const std::string& text, const std::string& name);
+
 // The file's text with `identity` at the end; `text` is empty for a new file. All else stays, in
 // its order, indented by two spaces. InvalidArgument if `text` is not such a file; AlreadyExists if
 // an identity has the same name or the same certificate's name.
@@ -42,6 +45,9 @@ absl::StatusOr<std::string> WithIdentity(const std::string& text, const Identity
 
 // 32 random bytes in base64url without padding.
 absl::StatusOr<std::string> NewToken();
+
+// Whether `text` is a token as NewToken() makes it.
+bool IsToken(const std::string& text);
 
 // The SHA-256 of the token's characters, in hexadecimal.
 absl::StatusOr<std::string> TokenDigest(const std::string& token);

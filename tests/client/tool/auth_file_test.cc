@@ -4,12 +4,14 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -19,10 +21,15 @@
 namespace softlookup::tool {
 namespace {
 
+namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 using ::testing::Not;
+
+std::size_t EntriesOf(const std::string& directory) {
+  return std::distance(fs::directory_iterator(directory), fs::directory_iterator());
+}
 
 Identity Reader(const std::string& name) {
   return {.name = name, .token_sha256 = "00", .grants = {{"read", "*"}}};
@@ -41,6 +48,23 @@ TEST(TokenTest, IsThirtyTwoRandomBytesInBase64Url) {
     tokens.insert(token);
   }
   EXPECT_EQ(tokens.size(), 100u);
+}
+
+TEST(TokenTest, IsKnownByItsForm) {
+  EXPECT_TRUE(IsToken(*NewToken()));
+  for (const std::string& text :
+       {std::string(), std::string("abc"), std::string(43, '+'), std::string(42, 'A'),
+        std::string(43, 'A') + "=", std::string(44, 'A'), std::string(43, '-')}) {
+    EXPECT_FALSE(IsToken(text)) << text;
+  }
+}
+
+TEST(HasIdentityTest, LooksForTheWholeName) {
+  const std::string file = *WithIdentity("", Reader("ab"));
+  EXPECT_TRUE(*HasIdentity(file, "ab"));
+  EXPECT_FALSE(*HasIdentity(file, "a"));
+  EXPECT_FALSE(*HasIdentity("", "ab"));
+  EXPECT_TRUE(absl::IsInvalidArgument(HasIdentity("{}", "ab").status()));
 }
 
 TEST(WithIdentityTest, KeepsEverythingElseInItsOrder) {
@@ -123,13 +147,25 @@ class AuthAddTest : public ::testing::Test {
     return RunTool("127.0.0.1:1", std::move(arguments));
   }
 
-  std::string FileText() const {
-    std::ifstream file(path_);
+  std::string FileText() const { return TextOf(path_); }
+
+  static std::string TextOf(const std::string& path) {
+    std::ifstream file(path);
     return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  static struct stat AttributesOf(const std::string& path) {
+    struct stat attributes = {};
+    EXPECT_EQ(stat(path.c_str(), &attributes), 0) << path;
+    return attributes;
   }
 
   const testing::TemporaryDirectory directory_;
   const std::string path_ = directory_.path() + "/auth.json";
+  const std::string token_path_ = directory_.path() + "/operator.token";
+  // The flags of docker/compose.yaml, in its order.
+  const std::vector<std::string> setup_ = {
+      "operator", "--if-missing", "--role", "admin", "--stores", "*", "--token-out", token_path_};
 };
 
 TEST_F(AuthAddTest, PrintsATokenOfWhichTheFileHasTheDigestOnly) {
@@ -147,9 +183,7 @@ TEST_F(AuthAddTest, PrintsATokenOfWhichTheFileHasTheDigestOnly) {
     "certificate_name": "ingest.acme",
     "grants": [{"role": "write", "stores": "acme/*"}, {"role": "read", "stores": "*"}],
     "limits": {"requests_per_second": 1000, "stores": 3}}]})"));
-  struct stat attributes = {};
-  ASSERT_EQ(stat(path_.c_str(), &attributes), 0);
-  EXPECT_EQ(attributes.st_mode & 07777, 0600u);
+  EXPECT_EQ(AttributesOf(path_).st_mode & 07777, 0600u);
 }
 
 TEST_F(AuthAddTest, NameThatIsThereIsRefusedAndTheFileStays) {
@@ -192,6 +226,145 @@ TEST_F(AuthAddTest, FileThatIsNoAuthFileIsAnInputErrorAndStays) {
   EXPECT_EQ(outcome.exit_code, ExitCode::kInput);
   EXPECT_THAT(outcome.error, HasSubstr(path_ + ": is not an auth file"));
   EXPECT_EQ(FileText(), "{}");
+  EXPECT_EQ(Add(setup_).exit_code, ExitCode::kInput);
+  EXPECT_FALSE(fs::exists(token_path_));
+}
+
+TEST_F(AuthAddTest, IfMissingAddsANameOnceWhateverItsRole) {
+  const std::vector<std::string> add = {"a", "--if-missing", "--role", "read", "--stores", "*"};
+  const Outcome first = Add(add);
+  ASSERT_EQ(first.error, "");
+  EXPECT_THAT(first.out, MatchesRegex("[A-Za-z0-9_-]{43}\n"));
+  const struct stat before = AttributesOf(path_);
+  for (const char* role : {"read", "write"}) {
+    const Outcome again = Add({"a", "--if-missing", "--role", role, "--stores", "*"});
+    EXPECT_EQ(again.exit_code, ExitCode::kOk);
+    EXPECT_EQ(again.error, "");
+    EXPECT_EQ(again.out, "");
+    EXPECT_EQ(again.notes, path_ + " has an identity a already; nothing was changed\n");
+  }
+  EXPECT_EQ(AttributesOf(path_).st_ino, before.st_ino);
+  EXPECT_EQ(nlohmann::json::parse(FileText())["identities"].size(), 1u);
+  EXPECT_EQ(Add({"b", "--if-missing", "--role", "read", "--stores", "*"}).error, "");
+}
+
+TEST_F(AuthAddTest, IfMissingRefusesTheCertificateOfAnother) {
+  ASSERT_EQ(Add({"a", "--role", "read", "--stores", "*", "--certificate-name", "c"}).error, "");
+  const Outcome outcome =
+      Add({"b", "--if-missing", "--role", "read", "--stores", "*", "--certificate-name", "c"});
+  EXPECT_EQ(outcome.exit_code, ExitCode::kAlreadyExists);
+}
+
+TEST_F(AuthAddTest, TokenOutHasTheTokenForItsOwnerAloneAndTheOutputHasNot) {
+  const mode_t loose = umask(0);
+  const Outcome outcome = Add(setup_);
+  umask(loose);
+  ASSERT_EQ(outcome.error, "");
+  EXPECT_EQ(outcome.out, "");
+  ASSERT_THAT(TextOf(token_path_), MatchesRegex("[A-Za-z0-9_-]{43}\n"));
+  const std::string token = TextOf(token_path_).substr(0, 43);
+  EXPECT_THAT(outcome.notes,
+              AllOf(HasSubstr("its token is in " + token_path_), Not(HasSubstr(token))));
+  EXPECT_THAT(FileText(), AllOf(HasSubstr(*TokenDigest(token)), Not(HasSubstr(token))));
+  EXPECT_EQ(AttributesOf(token_path_).st_mode & 07777, 0600u);
+  EXPECT_EQ(EntriesOf(directory_.path()), 2u);
+}
+
+TEST_F(AuthAddTest, IfMissingLeavesTheTokenFileAlone) {
+  ASSERT_EQ(Add(setup_).error, "");
+  const struct stat before = AttributesOf(token_path_);
+  const std::string token = TextOf(token_path_);
+  EXPECT_EQ(Add(setup_).error, "");
+  EXPECT_EQ(AttributesOf(token_path_).st_ino, before.st_ino);
+  EXPECT_EQ(TextOf(token_path_), token);
+}
+
+TEST_F(AuthAddTest, IfMissingSaysThatALostTokenCannotBeRecovered) {
+  ASSERT_EQ(Add(setup_).error, "");
+  const std::string before = FileText();
+  fs::remove(token_path_);
+  const Outcome outcome = Add(setup_);
+  EXPECT_EQ(outcome.exit_code, ExitCode::kInput);
+  EXPECT_THAT(outcome.error, HasSubstr("cannot be recovered; remove operator from " + path_ +
+                                       " and add it again"));
+  EXPECT_FALSE(fs::exists(token_path_));
+  EXPECT_EQ(FileText(), before);
+}
+
+TEST_F(AuthAddTest, LeftoverOfTokenOutIsReplaced) {
+  ASSERT_EQ(Add({"other", "--role", "read", "--stores", "*"}).error, "");
+  // As it is if the first try ended between the two files.
+  const std::string leftover = *NewToken() + "\n";
+  std::ofstream(token_path_) << leftover;
+  ASSERT_EQ(Add(setup_).error, "");
+  const std::string token = TextOf(token_path_).substr(0, 43);
+  EXPECT_NE(token + "\n", leftover);
+  EXPECT_THAT(FileText(), HasSubstr(*TokenDigest(token)));
+  EXPECT_EQ(AttributesOf(token_path_).st_mode & 07777, 0600u);
+}
+
+TEST_F(AuthAddTest, TokenOutThatCannotBeWrittenLeavesTheAuthFileAsItWas) {
+  const Outcome outcome = Add(
+      {"a", "--role", "read", "--stores", "*", "--token-out", directory_.path() + "/none/token"});
+  EXPECT_EQ(outcome.exit_code, ExitCode::kInput);
+  EXPECT_FALSE(fs::exists(path_));
+}
+
+TEST_F(AuthAddTest, TokenOutReplacesNothingButALeftover) {
+  ASSERT_EQ(Add(setup_).error, "");
+  const std::string before = FileText(), token = TextOf(token_path_);
+  const std::string text = directory_.path() + "/text", link = directory_.path() + "/link",
+                    stray = directory_.path() + "/stray";
+  std::ofstream(text) << "mine\n";
+  std::ofstream(stray) << *NewToken() << "\n";
+  fs::create_symlink(stray, link);
+  // A token in use, another kind of file, a link, a directory.
+  for (const std::string& path : {token_path_, text, link, directory_.path()}) {
+    const Outcome outcome = Add({"a", "--role", "read", "--stores", "*", "--token-out", path});
+    EXPECT_EQ(outcome.exit_code, ExitCode::kAlreadyExists) << path;
+    EXPECT_THAT(outcome.error, HasSubstr(path + " exists and is not overwritten"));
+    EXPECT_EQ(outcome.out, "");
+  }
+  EXPECT_EQ(TextOf(token_path_), token);
+  EXPECT_EQ(TextOf(text), "mine\n");
+  EXPECT_EQ(FileText(), before);
+}
+
+TEST_F(AuthAddTest, TokenOutStaysIfTheNameIsThere) {
+  ASSERT_EQ(Add(setup_).error, "");
+  const std::string token = TextOf(token_path_);
+  const Outcome outcome =
+      Add({"operator", "--role", "read", "--stores", "*", "--token-out", token_path_});
+  EXPECT_EQ(outcome.exit_code, ExitCode::kAlreadyExists);
+  EXPECT_THAT(outcome.error, HasSubstr("has an identity operator already"));
+  EXPECT_EQ(TextOf(token_path_), token);
+}
+
+TEST_F(AuthAddTest, TokenOutIsNotTheAuthFile) {
+  for (const std::string& path : {path_, directory_.path() + "/./auth.json"}) {
+    EXPECT_EQ(Add({"a", "--role", "read", "--stores", "*", "--token-out", path}).exit_code,
+              ExitCode::kUsage);
+  }
+  EXPECT_FALSE(fs::exists(path_));
+}
+
+TEST_F(AuthAddTest, SetupsAtOnceAgreeOnOneToken) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] { EXPECT_EQ(Add(setup_).error, ""); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(nlohmann::json::parse(FileText())["identities"].size(), 1u);
+  EXPECT_THAT(FileText(), HasSubstr(*TokenDigest(TextOf(token_path_).substr(0, 43))));
+}
+
+TEST_F(AuthAddTest, JsonSaysWhatWasDone) {
+  std::vector<std::string> arguments = setup_;
+  arguments.insert(arguments.begin(), {"auth", "add", path_});
+  EXPECT_EQ(RunToolJson("127.0.0.1:1", arguments),
+            nlohmann::json({{"name", "operator"}, {"added", true}, {"token_file", token_path_}}));
+  EXPECT_EQ(RunToolJson("127.0.0.1:1", arguments),
+            nlohmann::json({{"name", "operator"}, {"added", false}}));
 }
 
 }  // namespace
