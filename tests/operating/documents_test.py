@@ -126,6 +126,24 @@ class HardeningTest(unittest.TestCase):
                 if writes:
                     self.assertEqual(service["network_mode"], "none")
 
+    def test_the_setup_keeps_what_is_there_and_makes_what_the_others_read(self):
+        services = yaml.safe_load(read(ROOT, "docker/compose.yaml"))["services"]
+        certificates, identities = (services[name]["entrypoint"] for name in ("certificates", "identities"))
+        for command in (certificates, identities):
+            self.assertIn("--if-missing", command)
+        folder = certificates[certificates.index("init") + 1]
+        token = identities[identities.index("--token-out") + 1]
+        environment = services["softlookup"]["environment"]
+        self.assertEqual(environment["SOFTLOOKUP_AUTH"], identities[identities.index("add") + 1])
+        for name, file in (("CERTIFICATE", "server.pem"), ("KEY", "server-key.pem"), ("CA", "ca.pem")):
+            self.assertEqual(environment[f"SOFTLOOKUP_TLS_{name}"], f"{folder}/{file}")
+        for client in ("tool", "loadtest"):
+            environment = services[client]["environment"]
+            self.assertEqual(environment["SOFTLOOKUP_TOKEN_FILE"], token)
+            # A name that the server's certificate gets.
+            self.assertEqual(environment["SOFTLOOKUP_SERVER"].split(":")[0],
+                             certificates[certificates.index("--host") + 1])
+
     def test_the_service_may_not_more_than_it_needs_and_has_time_to_stop(self):
         unit = read(ROOT, "server/package/softlookup.service")
         for line in ("User=softlookup", "NoNewPrivileges=yes", "CapabilityBoundingSet=", "ProtectSystem=strict",
