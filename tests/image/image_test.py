@@ -246,6 +246,15 @@ class TlsTest(unittest.TestCase):
         docker("stop", self.name)
         self.assertEqual(inspect(self.name)["State"]["ExitCode"], 0)
 
+    def test_the_health_check_passes_a_server_that_asks_for_a_certificate(self):
+        for service in ("certificates", "identities"):
+            self.run_as(service, options=("--rm",))
+        self.run_as("softlookup", options=("--detach", f"--name={self.name}",
+                                           "--env=SOFTLOOKUP_TLS_CLIENT_CA=/identity/tls/ca.pem"))
+        wait_until(lambda: inspect(self.name)["State"]["Health"]["Status"] == "healthy")
+        # A client that presents nothing ends in the handshake.
+        self.assertEqual(self.tool("--timeout", "2", "health", check=False).returncode, 7)
+
 
 if __name__ == "__main__":
     IMAGE, ROOT = sys.argv[1:3]
