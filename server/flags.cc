@@ -244,7 +244,7 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
          0.1, kDay);
   number("--receive-timeout", flags.receive_timeout_seconds,
          "Seconds in which the first message of a call must have arrived", 0.1, kDay);
-  number("--revision-wait", flags.revision_wait_seconds,
+  number("--revision-timeout", flags.revision_timeout_seconds,
          "Seconds that a lookup waits for its min_revision at most, whatever its deadline", 0.1,
          kDay);
   number("--tenant-requests-per-second", flags.tenant_requests_per_second,
@@ -285,7 +285,7 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
       {"--handshake-timeout", flags.handshake_timeout_seconds},
       {"--stall-timeout", flags.stall_timeout_seconds},
       {"--receive-timeout", flags.receive_timeout_seconds},
-      {"--revision-wait", flags.revision_wait_seconds},
+      {"--revision-timeout", flags.revision_timeout_seconds},
       {"--tenant-requests-per-second", flags.tenant_requests_per_second},
       {"--tenant-rows-per-second", flags.tenant_rows_per_second}};
   for (const auto& [flag, value] : numbers) {

@@ -38,7 +38,7 @@ struct Flags {
   double handshake_timeout_seconds = 10;
   double stall_timeout_seconds = 60;
   double receive_timeout_seconds = 60;
-  double revision_wait_seconds = 60;
+  double revision_timeout_seconds = 60;
   std::int64_t request_bytes_max = std::int64_t{1} << 30;
   std::string tls_certificate;  // Paths of PEM files; empty: plaintext.
   std::string tls_key;

@@ -53,7 +53,7 @@ CallLimits CallLimitsOf(const Flags& flags) {
   return {.engine = flags.limits,
           .stall_timeout = absl::Seconds(flags.stall_timeout_seconds),
           .receive_timeout = absl::Seconds(flags.receive_timeout_seconds),
-          .revision_wait_max = absl::Seconds(flags.revision_wait_seconds),
+          .revision_wait_max = absl::Seconds(flags.revision_timeout_seconds),
           .tenant_rates = {.requests_per_second = flags.tenant_requests_per_second,
                            .rows_per_second = flags.tenant_rows_per_second},
           .calls_per_connection_max = static_cast<std::size_t>(flags.streams_per_connection_max),
@@ -140,6 +140,7 @@ Server::Server(std::unique_ptr<Engine> engine, std::unique_ptr<AuditLog> audit, 
       engine_(std::move(engine)),
       backups_(*engine_, flags.backup_dir),
       service_(calls_, *engine_, backups_, health_),
+      heap_trim_([stats = std::make_shared<ProcessStats>()] { return stats->resident_bytes(); }),
       rpcs_([this](Rpc& rpc) { service_.Begin(rpc); }) {
   http_.set_metrics(
       [this] { return MetricsPage(*engine_, observer_, process_stats_, http_.ready()); });

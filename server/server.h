@@ -12,6 +12,7 @@
 #include "server/admin/admin_http.h"
 #include "server/admin/backups.h"
 #include "server/flags.h"
+#include "server/limits/heap_trim.h"
 #include "server/observability/call_observer.h"
 #include "server/observability/process_stats.h"
 #include "server/rpc/call_tracker.h"
@@ -68,6 +69,7 @@ class Server {
   Health health_;
   Service service_;
   ProcessStats process_stats_;
+  HeapTrim heap_trim_;
   AdminHttp http_;
   FileWatcher files_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;

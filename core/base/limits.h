@@ -45,7 +45,7 @@ struct Limits {
   std::int64_t waiting_append_bytes_max = std::int64_t{256} << 20;
   // Bytes that lookups in progress may take to keep the rows of their `top_k`. Beyond:
   // RESOURCE_EXHAUSTED, likewise; of one lookup alone: INVALID_ARGUMENT.
-  std::int64_t ranking_bytes_max = std::int64_t{1} << 30;
+  std::int64_t ranking_bytes_max = std::int64_t{256} << 20;
   // Lookups and long projections that wait for a thread. Beyond: RESOURCE_EXHAUSTED, with a hint
   // when to come back. Those that waited for a revision before are not turned away.
   std::int64_t waiting_lookups_max = 1024;

@@ -162,7 +162,7 @@ class EngineOfStores final : public Engine {
         log_(std::move(log)),
         loaded_(log_ == nullptr),
         stores_(limits_.memory_bytes_max),
-        ranking_(limits_.ranking_bytes_max),
+        ranking_(limits_.ranking_bytes_max, stores_.budget()),
         batcher_(
             BatchOptions{.queries_max = options.queries_per_pass_max,
                          .wait_max = options.pass_wait_max,

@@ -3,10 +3,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "absl/status/statusor.h"
 #include "core/attention/attention_task.h"
+#include "core/engine/memory_budget.h"
 
 namespace softlookup {
 
@@ -14,29 +16,30 @@ namespace softlookup {
 // query keeps its `top_k` best rows until all are looked at. Thread-safe.
 class RankingMemory {
  public:
-  explicit RankingMemory(std::int64_t limit) : limit_(limit) {}
+  // What is taken counts in `budget`, too, as waiting. It must outlive this.
+  RankingMemory(std::int64_t limit, MemoryBudget& budget) : limit_(limit), budget_(budget) {}
 
   // Bytes that are taken for as long as this lives.
   class Taken {
    public:
     Taken() = default;
     Taken(Taken&& other) noexcept
-        : memory_(std::exchange(other.memory_, nullptr)), bytes_(other.bytes_) {}
-    Taken& operator=(Taken&& other) noexcept {
-      std::swap(memory_, other.memory_);
-      std::swap(bytes_, other.bytes_);
-      return *this;
-    }
+        : memory_(std::exchange(other.memory_, nullptr)),
+          bytes_(other.bytes_),
+          waiting_(std::move(other.waiting_)) {}
+    Taken& operator=(Taken&&) = delete;
     ~Taken() {
       if (memory_ != nullptr) memory_->used_ -= bytes_;
     }
 
    private:
     friend class RankingMemory;
-    Taken(RankingMemory& memory, std::int64_t bytes) : memory_(&memory), bytes_(bytes) {}
+    Taken(RankingMemory& memory, std::int64_t bytes)
+        : memory_(&memory), bytes_(bytes), waiting_(std::in_place, memory.budget_, bytes) {}
 
     RankingMemory* memory_ = nullptr;
     std::int64_t bytes_ = 0;
+    std::optional<MemoryBudget::Waiting> waiting_;
   };
 
   // What the task takes. LIMIT_EXCEEDED if that is more than all may, QUEUE_FULL, with when to come
@@ -46,6 +49,7 @@ class RankingMemory {
 
  private:
   const std::int64_t limit_;
+  MemoryBudget& budget_;
   std::atomic<std::int64_t> used_{0};
 };
 

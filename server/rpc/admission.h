@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "softlookup/engine.h"
+#include "softlookup/v1/attention.pb.h"
 #include "softlookup/v1/lookup.pb.h"
 #include "softlookup/v1/row.pb.h"
 
@@ -22,6 +23,11 @@ inline std::int64_t RowsOf(const v1::AppendRequest& request, const Limits& limit
 inline std::int64_t QueriesOf(const v1::LookupRequest& request, const Limits& limits) {
   const std::int64_t queries =
       request.has_inputs() ? request.inputs().rows() : request.queries().rows();
+  return std::min(queries, limits.queries_per_lookup_max);
+}
+
+inline std::int64_t QueriesOf(const v1::AttendRequest& request, const Limits& limits) {
+  const std::int64_t queries = request.self() ? request.inputs().rows() : request.queries().rows();
   return std::min(queries, limits.queries_per_lookup_max);
 }
 

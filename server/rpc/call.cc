@@ -79,7 +79,8 @@ absl::Time Call::deadline() const {
   // As seconds, since the longest that a client may ask for is beyond the clock's nanoseconds.
   const gpr_timespec deadline =
       gpr_convert_clock_type(rpc_.context().raw_deadline(), GPR_CLOCK_REALTIME);
-  if (gpr_time_cmp(deadline, gpr_inf_future(GPR_CLOCK_REALTIME)) == 0) return absl::InfiniteFuture();
+  if (gpr_time_cmp(deadline, gpr_inf_future(GPR_CLOCK_REALTIME)) == 0)
+    return absl::InfiniteFuture();
   return absl::FromUnixSeconds(deadline.tv_sec) + absl::Nanoseconds(deadline.tv_nsec);
 }
 
@@ -141,6 +142,10 @@ absl::Status Call::AdmitNext() {
 absl::Status Call::Enter(absl::string_view store, std::int64_t rows) {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckAccess(store));
   SOFTLOOKUP_RETURN_IF_ERROR(tracker_.tenants().Admit(store, rows));
+  return TakeRows(rows);
+}
+
+absl::Status Call::TakeRows(std::int64_t rows) {
   absl::MutexLock lock(&mutex_);
   if (caller_.identity == nullptr || rows == 0) return absl::OkStatus();
   return caller_.account->Admit(*caller_.identity, 0, rows, SteadyNow());

@@ -58,6 +58,8 @@ class Call {
   // PERMISSION_DENIED, or what the rates refuse, unless the caller may go on with `store`, and
   // `rows` of it.
   absl::Status Enter(absl::string_view store, std::int64_t rows = 0);
+  // The part of Enter() for a request that names no store: IDENTITY_LIMIT.
+  absl::Status TakeRows(std::int64_t rows);
   // One more message of a stream: what of Admit() is for each of them.
   absl::Status AdmitNext();
 

@@ -522,11 +522,13 @@ void EncodeMemory(const MemoryState& memory, v1::Memory& message) {
 }
 
 absl::Status CheckMessageBytes(std::int64_t bytes, std::int64_t bytes_max) {
-  return CheckBytes(static_cast<std::size_t>(bytes), bytes_max, reasons::kMessageTooLarge, "The message has");
+  return CheckBytes(static_cast<std::size_t>(bytes), bytes_max, reasons::kMessageTooLarge,
+                    "The message has");
 }
 
 absl::Status CheckAnswerBytes(const google::protobuf::MessageLite& answer, std::int64_t bytes_max) {
-  return CheckBytes(answer.ByteSizeLong(), bytes_max, reasons::kAnswerTooLarge, "The answer would need");
+  return CheckBytes(answer.ByteSizeLong(), bytes_max, reasons::kAnswerTooLarge,
+                    "The answer would need");
 }
 
 absl::Status CheckStoreBytes(const StoreConfig& config, std::int64_t bytes_max) {
@@ -540,7 +542,8 @@ absl::Status CheckStoreBytes(const StoreConfig& config, std::int64_t bytes_max) 
                    .byte_size = kMax,
                    .create_time = absl::FromUnixNanos(std::numeric_limits<std::int64_t>::max())});
   list.set_next_page_token(config.name);
-  return CheckBytes(list.ByteSizeLong(), bytes_max, reasons::kAnswerTooLarge, "store: to tell what it is takes");
+  return CheckBytes(list.ByteSizeLong(), bytes_max, reasons::kAnswerTooLarge,
+                    "store: to tell what it is takes");
 }
 
 }  // namespace softlookup::server

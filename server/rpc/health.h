@@ -83,7 +83,7 @@ class HealthWatch final : public Rpc::Handler,
   bool reading_ ABSL_GUARDED_BY(mutex_) = true;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
-  int sent_ ABSL_GUARDED_BY(mutex_) = -1;  // The status; -1: none yet.
+  int sent_ ABSL_GUARDED_BY(mutex_) = -1;     // The status; -1: none yet.
   absl::Status end_ ABSL_GUARDED_BY(mutex_);  // Not OK: the call is to end.
 };
 

@@ -119,7 +119,9 @@ class AttendCall final : public MessageCall<v1::AttendRequest, v1::AttendRespons
 };
 
 void AttendCall::Run() {
-  if (absl::Status status = DecodeAttend(request_, decoded_); !status.ok()) return Refuse(status);
+  absl::Status status = call().TakeRows(QueriesOf(request_, engine_.limits()));
+  if (status.ok()) status = DecodeAttend(request_, decoded_);
+  if (!status.ok()) return Refuse(status);
   engine_.Attend(decoded_.request, cancel_, [this](absl::StatusOr<LookupResult> result) {
     absl::Status status = result.status();
     if (status.ok()) {

@@ -10,6 +10,15 @@
 #include "server/rpc/unary_call.h"
 
 namespace softlookup::server {
+namespace {
+
+// Whether a stream with such a failure may not end with OK: its client is broken, or not allowed.
+bool OutlivesItsAnswer(const absl::Status& status) {
+  return ReasonOf(status) == reasons::kMalformedMessage.name || absl::IsPermissionDenied(status) ||
+         absl::IsUnauthenticated(status);
+}
+
+}  // namespace
 
 void LookupStream::Start(std::unique_ptr<Call> call, Engine& engine) {
   const std::shared_ptr<LookupStream> stream(new LookupStream(std::move(call), engine));
@@ -44,7 +53,7 @@ void LookupStream::Take() {
     absl::MutexLock lock(&mutex_);
     reading_ = false;
     if (finished_) return;
-    if (ReasonOf(status) == reasons::kMalformedMessage.name) malformed_ = status;
+    if (final_.ok() && OutlivesItsAnswer(status)) final_ = status;
     if (broken_) slot.cancel->Cancel();
     if (!cut_.ok()) slot.cancel->EndSleep(cut_);
     slots_.push_back(std::move(owned));
@@ -122,7 +131,7 @@ void LookupStream::ProceedLocked() {
   // A read may be in progress when the server ends the stream: it ends with the call.
   if (reading_ && cut_.ok()) return;
   finished_ = true;
-  const absl::Status status = cut_.ok() ? malformed_ : cut_;
+  const absl::Status status = cut_.ok() ? final_ : cut_;
   call_->rpc().Finish(cut_.ok() ? call_->EndStream(status) : call_->CutStream(status));
 }
 

@@ -98,8 +98,8 @@ class LookupStream final : public Rpc::Handler,
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool broken_ ABSL_GUARDED_BY(mutex_) = false;  // Nobody reads the responses.
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Status cut_ ABSL_GUARDED_BY(mutex_);        // Not OK: the server ends the stream.
-  absl::Status malformed_ ABSL_GUARDED_BY(mutex_);  // What a message was that does not parse.
+  absl::Status cut_ ABSL_GUARDED_BY(mutex_);    // Not OK: the server ends the stream.
+  absl::Status final_ ABSL_GUARDED_BY(mutex_);  // What it ends with otherwise.
 };
 
 }  // namespace softlookup::server

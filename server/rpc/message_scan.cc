@@ -102,7 +102,8 @@ class MessageScan::Reader {
       const Field* field = type.Find(number);
       // A field of another wire type than its own is unknown to the parser, too.
       const bool is_known = field != nullptr && HasWireType(*field, tag);
-      if (!(is_known ? ReadKnown(*field, tag, depth, counts) : SkipUnknown(tag, depth))) return false;
+      if (!(is_known ? ReadKnown(*field, tag, depth, counts) : SkipUnknown(tag, depth)))
+        return false;
     }
   }
 

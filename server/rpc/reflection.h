@@ -19,8 +19,8 @@ namespace softlookup::server {
 grpc::reflection::v1alpha::ServerReflectionResponse Reflect(
     const grpc::reflection::v1alpha::ServerReflectionRequest& request);
 
-// One ServerReflectionInfo: reads a request, writes its answer, reads the next. It owns itself until
-// the call is over.
+// One ServerReflectionInfo: reads a request, writes its answer, reads the next. It owns itself
+// until the call is over.
 class ReflectionStream final : public Rpc::Handler,
                                public Stream,
                                public std::enable_shared_from_this<ReflectionStream> {

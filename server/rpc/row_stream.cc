@@ -32,8 +32,8 @@ void RowStream::OnReadDone(bool ok) {
   arrival_.OnDone();
   absl::Status status = ok ? absl::OkStatus() : MalformedMessage();
   if (ok) {
-    status = call_->tracker().workers().Post(
-        call_->turn(), [self = shared_from_this()] { self->OpenAndWrite(); });
+    status = call_->tracker().workers().Post(call_->turn(),
+                                             [self = shared_from_this()] { self->OpenAndWrite(); });
   }
   if (status.ok()) return;
   absl::MutexLock lock(&mutex_);

@@ -26,8 +26,8 @@ class UnknownCall final : public Rpc::Handler {
  public:
   static void Start(Rpc& rpc) {
     rpc.Attach(*new UnknownCall);
-    rpc.Finish(ToGrpcStatus(MakeError(
-        reasons::kUnknownMethod, absl::StrCat("This server has no method ", rpc.path()))));
+    rpc.Finish(ToGrpcStatus(MakeError(reasons::kUnknownMethod,
+                                      absl::StrCat("This server has no method ", rpc.path()))));
   }
   void OnDone() override { delete this; }
 };

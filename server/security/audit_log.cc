@@ -80,8 +80,8 @@ void AuditLog::Run() {
     if (left_out > 0) {
       absl::StrAppend(&lines, FormatFields(format_, {{"left_out", left_out}}), "\n");
     }
-    const bool written =
-        std::fwrite(lines.data(), 1, lines.size(), file_) == lines.size() && std::fflush(file_) == 0;
+    const bool written = std::fwrite(lines.data(), 1, lines.size(), file_) == lines.size() &&
+                         std::fflush(file_) == 0;
     if (!written && !failed) {
       spdlog::error("the audit log cannot be written: {}", std::strerror(errno));
     }

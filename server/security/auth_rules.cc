@@ -133,9 +133,9 @@ absl::Status ParseLimits(absl::string_view where, const Json& json, IdentityLimi
 absl::StatusOr<Sha256> ParseDigest(absl::string_view where, const Json& json) {
   SOFTLOOKUP_ASSIGN_OR_RETURN(const std::string hex, TextOf(where, json, "token_sha256"));
   Sha256 digest{};
-  if (hex.size() != 2 * digest.size() ||
-      !std::all_of(hex.begin(), hex.end(),
-                   [](char c) { return absl::ascii_isxdigit(static_cast<unsigned char>(c)); })) {
+  if (hex.size() != 2 * digest.size() || !std::all_of(hex.begin(), hex.end(), [](char c) {
+        return absl::ascii_isxdigit(static_cast<unsigned char>(c));
+      })) {
     return Wrong(absl::StrCat(where, ".token_sha256"), "must be 64 hexadecimal digits");
   }
   const std::string bytes = absl::HexStringToBytes(hex);

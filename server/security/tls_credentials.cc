@@ -58,9 +58,8 @@ absl::Status CheckTlsIdentity(const TlsIdentity& identity) {
 TlsCredentials::TlsCredentials(bool clients_need_certificates)
     : credentials_(grpc_ssl_server_credentials_create_with_options(
           grpc_ssl_server_credentials_create_options_using_config_fetcher(
-              clients_need_certificates
-                  ? GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY
-                  : GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE,
+              clients_need_certificates ? GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY
+                                        : GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE,
               &Fetch, this))) {}
 
 TlsCredentials::~TlsCredentials() { grpc_server_credentials_release(credentials_); }
@@ -75,7 +74,8 @@ grpc_ssl_certificate_config_reload_status TlsCredentials::Fetch(
     void* self, grpc_ssl_server_certificate_config** config) {
   auto& credentials = *static_cast<TlsCredentials*>(self);
   absl::MutexLock lock(&credentials.mutex_);
-  if (std::exchange(credentials.is_fetched_, true)) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
+  if (std::exchange(credentials.is_fetched_, true))
+    return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
   const TlsIdentity& identity = credentials.identity_;
   const grpc_ssl_pem_key_cert_pair pair{identity.key.c_str(), identity.certificate.c_str()};
   // gRPC wants an authority also where no client is asked for a certificate, and does not use it.

@@ -33,7 +33,7 @@ def add_sizes(method):
             if served:
                 ctx.check(outcome.code != contract.RESOURCE_EXHAUSTED, f"{size} bytes: {outcome}")
                 ctx.expect_ended(outcome, f"{size} bytes")
-            elif method == "StreamLookup" and size <= 2 * LIMIT and outcome.messages:
+            elif method == "StreamLookup" and outcome.messages:
                 error = contract.MESSAGES["LookupResponse"].FromString(outcome.messages[0]).error
                 ctx.check(error.code == contract.RESOURCE_EXHAUSTED, f"{size} bytes: {error}")
             else:
