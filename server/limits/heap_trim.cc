@@ -5,18 +5,32 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/steady_time.h"
+
 namespace softlookup::server {
 namespace {
 
 constexpr absl::Duration kInterval = absl::Seconds(1);
+constexpr absl::Duration kPauseMax = absl::Seconds(64);
 // Trimming takes milliseconds, and is worth it for no less.
 constexpr std::int64_t kGrowthMin = std::int64_t{32} << 20;
+// What trimming gives back if there is anything to give.
+constexpr std::int64_t kGainMin = std::int64_t{4} << 20;
 
 }  // namespace
 
-bool TrimDecision::Wants(std::int64_t resident_bytes) {
-  least_bytes_ = std::min(least_bytes_, resident_bytes);
-  return resident_bytes - least_bytes_ >= growth_min_;
+bool TrimSchedule::IsDue(std::int64_t resident_bytes, absl::Time now) {
+  if (least_bytes_ < 0 || resident_bytes < least_bytes_) least_bytes_ = resident_bytes;
+  if (resident_bytes - least_bytes_ < kGrowthMin) return false;
+  return now >= next_ || resident_bytes - last_bytes_ >= kGrowthMin;
+}
+
+void TrimSchedule::OnTrimmed(std::int64_t before_bytes, std::int64_t after_bytes, absl::Time now) {
+  const bool has_grown = before_bytes - last_bytes_ >= kGrowthMin;
+  const bool has_gained = before_bytes - after_bytes >= kGainMin;
+  pause_ = has_grown || has_gained ? kInterval : std::min(2 * pause_, kPauseMax);
+  last_bytes_ = after_bytes;
+  next_ = now + pause_;
 }
 
 HeapTrim::HeapTrim(std::function<std::int64_t()> resident_bytes)
@@ -33,15 +47,16 @@ HeapTrim::~HeapTrim() {
 }
 
 void HeapTrim::Run() {
-  TrimDecision decision(kGrowthMin);
+  TrimSchedule schedule;
   for (;;) {
     {
       absl::MutexLock lock(&mutex_);
       if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_), kInterval)) return;
     }
-    if (!decision.Wants(resident_bytes_())) continue;
+    const std::int64_t before_bytes = resident_bytes_();
+    if (!schedule.IsDue(before_bytes, SteadyNow())) continue;
     malloc_trim(0);
-    decision.OnTrimmed(resident_bytes_());
+    schedule.OnTrimmed(before_bytes, resident_bytes_(), SteadyNow());
   }
 }
 

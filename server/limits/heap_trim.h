@@ -12,20 +12,21 @@
 namespace softlookup::server {
 
 // Decides when memory that was freed is to be given back to the system. The allocator keeps it for
-// the next request, so one burst of large messages would hold its memory for ever.
-class TrimDecision {
+// the next request, so one burst of large messages would hold its memory for ever. Times are told.
+class TrimSchedule {
  public:
-  explicit TrimDecision(std::int64_t growth_min) : growth_min_(growth_min) {}
-
-  // Whether to trim, if the process has `resident_bytes`: they have grown enough since the least
-  // that was seen after the last time.
-  bool Wants(std::int64_t resident_bytes);
-  // It was trimmed to this.
-  void OnTrimmed(std::int64_t resident_bytes) { least_bytes_ = resident_bytes; }
+  // Whether to trim at `now`, if the process has `resident_bytes`. Not while they are near the
+  // least there ever was; less and less often while trimming gives nothing back; at once when they
+  // grow.
+  bool IsDue(std::int64_t resident_bytes, absl::Time now);
+  // It was trimmed, from one to the other.
+  void OnTrimmed(std::int64_t before_bytes, std::int64_t after_bytes, absl::Time now);
 
  private:
-  const std::int64_t growth_min_;
-  std::int64_t least_bytes_ = 0;
+  std::int64_t least_bytes_ = -1;  // -1: none was seen yet.
+  std::int64_t last_bytes_ = 0;    // After the last time.
+  absl::Duration pause_;
+  absl::Time next_ = absl::InfinitePast();
 };
 
 // Looks once a second, on a thread of its own, whether to trim the heap.

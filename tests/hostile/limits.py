@@ -195,7 +195,7 @@ def deleted_store_is_counted(ctx):
 
 
 @case("defect-8/four lookups with top_k = rows - 1 take no more memory than is counted", short=True,
-      fresh=True, seconds=90, megabytes=20)
+      fresh=True, seconds=90, megabytes=20, memory_megabytes=64)
 def top_k_of_nearly_all_rows(ctx):
     rows = 200_000
     store_of(ctx, "rows", rows, 2)

@@ -5,16 +5,39 @@
 namespace softlookup::server {
 namespace {
 
-TEST(TrimDecisionTest, WantsWhatHasGrownSinceTheLastTime) {
-  TrimDecision decision(100);
-  EXPECT_TRUE(decision.Wants(150));
-  decision.OnTrimmed(120);
-  EXPECT_FALSE(decision.Wants(219));
-  EXPECT_TRUE(decision.Wants(220));
-  decision.OnTrimmed(220);  // It was all in use.
-  EXPECT_FALSE(decision.Wants(300));
-  EXPECT_FALSE(decision.Wants(50));  // Now it is not.
-  EXPECT_TRUE(decision.Wants(150));
+constexpr std::int64_t kMiB = std::int64_t{1} << 20;
+constexpr absl::Time kStart = absl::UnixEpoch();
+
+TEST(TrimScheduleTest, IsDueOnceTheProcessHasGrown) {
+  TrimSchedule schedule;
+  EXPECT_FALSE(schedule.IsDue(30 * kMiB, kStart));
+  EXPECT_FALSE(schedule.IsDue(61 * kMiB, kStart));
+  EXPECT_TRUE(schedule.IsDue(62 * kMiB, kStart));
+}
+
+TEST(TrimScheduleTest, TriesAgainWhereWhatIsInUseMayHaveBeenFreedSince) {
+  TrimSchedule schedule;
+  schedule.IsDue(30 * kMiB, kStart);
+  schedule.OnTrimmed(130 * kMiB, 130 * kMiB, kStart);
+  EXPECT_FALSE(schedule.IsDue(130 * kMiB, kStart + absl::Milliseconds(999)));
+  EXPECT_TRUE(schedule.IsDue(130 * kMiB, kStart + absl::Seconds(1)));
+  schedule.OnTrimmed(130 * kMiB, 40 * kMiB, kStart + absl::Seconds(1));
+  EXPECT_FALSE(schedule.IsDue(40 * kMiB, kStart + absl::Hours(1)));
+}
+
+TEST(TrimScheduleTest, TriesLessAndLessOftenWhileItGainsNothing) {
+  TrimSchedule schedule;
+  schedule.IsDue(30 * kMiB, kStart);
+  absl::Time now = kStart;
+  int trims = 0;
+  for (; now < kStart + absl::Minutes(60); now += absl::Seconds(1)) {
+    if (!schedule.IsDue(1000 * kMiB, now)) continue;
+    schedule.OnTrimmed(1000 * kMiB, 1000 * kMiB, now);
+    ++trims;
+  }
+  EXPECT_GE(trims, 50);
+  EXPECT_LE(trims, 70);
+  EXPECT_TRUE(schedule.IsDue(1032 * kMiB, now)) << "it has grown again";
 }
 
 }  // namespace
