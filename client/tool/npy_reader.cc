@@ -21,6 +21,7 @@ namespace {
 constexpr char kMagic[] = "\x93NUMPY";
 constexpr std::size_t kMagicSize = 6;
 constexpr std::uint32_t kHeaderBytesMax = 1 << 16;
+constexpr std::uint32_t kPartElementsMax = 1 << 18;
 
 struct Header {
   std::uint64_t rows = 0;
@@ -121,23 +122,33 @@ class NpyReader : public RowReader {
     const std::uint64_t left = rows_ - rows_read_;
     if (left == 0) return AtEnd();
     const auto count = static_cast<std::uint32_t>(std::min<std::uint64_t>(rows_max, left));
-    rows->resize(std::size_t{count} * columns_.count);
-    if (!is_float64_) {
-      CLIENT_RETURN_IF_ERROR(ReadElements(rows->data(), rows->size()));
-      return count;
+    // Room is made as rows arrive: a header may tell of more than there are.
+    const std::uint32_t part_max = std::max<std::uint32_t>(kPartElementsMax / columns_.count, 1);
+    for (std::uint32_t done = 0; done < count;) {
+      const std::uint32_t part = std::min(part_max, count - done);
+      CLIENT_RETURN_IF_ERROR(ReadPart(rows_read_ + done, part, rows));
+      done += part;
     }
-    doubles_.resize(rows->size());
-    CLIENT_RETURN_IF_ERROR(ReadElements(doubles_.data(), doubles_.size()));
-    std::transform(doubles_.begin(), doubles_.end(), rows->begin(),
-                   [](double value) { return static_cast<float>(value); });
     return count;
   }
 
+  // Appends `count` rows, the first of which is `first_row`.
+  absl::Status ReadPart(std::uint64_t first_row, std::uint32_t count, std::vector<float>* rows) {
+    const std::size_t begin = rows->size();
+    rows->resize(begin + std::size_t{count} * columns_.count);
+    if (!is_float64_) return ReadElements(first_row, rows->data() + begin, rows->size() - begin);
+    doubles_.resize(rows->size() - begin);
+    CLIENT_RETURN_IF_ERROR(ReadElements(first_row, doubles_.data(), doubles_.size()));
+    std::transform(doubles_.begin(), doubles_.end(), rows->begin() + begin,
+                   [](double value) { return static_cast<float>(value); });
+    return absl::OkStatus();
+  }
+
   template <typename Element>
-  absl::Status ReadElements(Element* out, std::size_t count) {
+  absl::Status ReadElements(std::uint64_t first_row, Element* out, std::size_t count) {
     CLIENT_ASSIGN_OR_RETURN(const std::size_t bytes, source_.Read(out, count * sizeof(Element)));
     if (bytes < count * sizeof(Element)) {
-      const std::uint64_t row = rows_read_ + bytes / sizeof(Element) / columns_.count;
+      const std::uint64_t row = first_row + bytes / sizeof(Element) / columns_.count;
       return InputError(name(), absl::StrCat("ends in row ", row, " (from 0) of ", rows_));
     }
     return absl::OkStatus();

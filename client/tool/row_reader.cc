@@ -37,7 +37,7 @@ absl::Status RowReader::CheckColumns(const std::string& where, std::uint64_t cou
   if (columns_.count == 0 && count > 0 && count <= kColumnsMax) {
     columns_ = {static_cast<std::uint32_t>(count), ""};
   }
-  if (count == columns_.count) return absl::OkStatus();
+  if (count > 0 && count == columns_.count) return absl::OkStatus();
   std::string needed = absl::StrCat("not in [1, ", kColumnsMax, "]");
   if (columns_.count > 0) {
     needed = absl::StrCat("but ",

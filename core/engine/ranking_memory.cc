@@ -10,7 +10,7 @@
 namespace softlookup {
 namespace {
 
-constexpr absl::Duration kRetryDelay = absl::Milliseconds(50);
+constexpr absl::Duration kRankingRetryDelay = absl::Milliseconds(50);
 
 // Up to twice as many rows as are wanted are kept before the rest are thrown away.
 constexpr double kBytesPerRow = 2.0 * sizeof(CountedRow);
@@ -44,7 +44,7 @@ absl::StatusOr<RankingMemory::Taken> RankingMemory::Take(const AttentionTask& ta
           reasons::kQueueFull,
           absl::StrCat("Lookups in progress keep too many rows for their top_k; the limit is ",
                        limit_, " bytes")),
-      kRetryDelay);
+      kRankingRetryDelay);
 }
 
 }  // namespace softlookup

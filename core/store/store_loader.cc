@@ -62,7 +62,7 @@ void StoreLoader::AddWriter(const std::string& writer, WriterState state) {
 
 absl::Status StoreLoader::MakeRoom() {
   // The row count alone is not to be trusted with memory.
-  if (starts_.size() < (row_count_ + block_rows() - 1) / block_rows()) {
+  if (starts_.size() < row_count_ / block_rows() + (row_count_ % block_rows() != 0 ? 1 : 0)) {
     return Incomplete("the start of a block is missing", starts_.size() * block_rows());
   }
   for (std::uint64_t begin = 0; begin < row_count_; begin += block_rows()) {

@@ -8,7 +8,7 @@
 namespace softlookup::server {
 namespace {
 
-constexpr absl::Duration kRetryDelay = absl::Milliseconds(100);
+constexpr absl::Duration kWorkerRetryDelay = absl::Milliseconds(100);
 
 }  // namespace
 
@@ -32,7 +32,7 @@ absl::Status Workers::Post(absl::string_view caller, Task task) {
   if (task_count_ >= tasks_max_ || own_count >= tasks_of_caller_max_) {
     return WithRetryAfter(
         MakeError(reasons::kQueueFull, "Too many requests wait for the disk or are being read"),
-        kRetryDelay);
+        kWorkerRetryDelay);
   }
   Add(caller, std::move(task));
   return absl::OkStatus();

@@ -13,9 +13,6 @@
 namespace softlookup::server {
 namespace {
 
-// Only on a stream may a request leave its store out.
-const std::string kNoStore;
-
 class AppendCall final : public MessageCall<v1::AppendRequest, v1::AppendResponse> {
  public:
   AppendCall(std::unique_ptr<Call> call, Engine& engine)

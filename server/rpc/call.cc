@@ -18,7 +18,7 @@
 namespace softlookup::server {
 namespace {
 
-constexpr absl::Duration kRetryDelay = absl::Milliseconds(100);
+constexpr absl::Duration kRequestRetryDelay = absl::Milliseconds(100);
 
 Role RoleOf(Access access) {
   switch (access) {
@@ -47,7 +47,7 @@ absl::Status NoRoomOfCaller(const Caller& caller) {
                 absl::StrCat("The requests of \"", caller.name(),
                              "\" in flight would take more than ", limit, " bytes"),
                 {{"identity", caller.name()}, {"limit", limit}}),
-      kRetryDelay);
+      kRequestRetryDelay);
 }
 
 absl::Status NoRoom(std::int64_t limit) {
@@ -55,7 +55,7 @@ absl::Status NoRoom(std::int64_t limit) {
       MakeError(reasons::kRequestBytes,
                 absl::StrCat("The requests in flight would take more than ", limit, " bytes"),
                 {{"limit", absl::StrCat(limit)}}),
-      kRetryDelay);
+      kRequestRetryDelay);
 }
 
 }  // namespace

@@ -42,6 +42,9 @@ absl::StatusOr<StoreConfig> DecodeStore(const v1::Store& store);
 absl::StatusOr<StoreUpdate> DecodeUpdate(const v1::UpdateStoreRequest& request);
 v1::Store EncodeStore(const StoreInfo& info);
 
+// For a request that may not leave its store out: only those of streams may.
+inline const std::string kNoStore;
+
 struct DecodedAppend {
   DecodedMatrix keys;
   DecodedMatrix values;

@@ -18,9 +18,6 @@
 namespace softlookup::server {
 namespace {
 
-// Only on a stream may a request leave its store out.
-const std::string kNoStore;
-
 class LookupCall final : public MessageCall<v1::LookupRequest, v1::LookupResponse> {
  public:
   LookupCall(std::unique_ptr<Call> call, Engine& engine)

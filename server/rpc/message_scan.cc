@@ -139,10 +139,13 @@ class MessageScan::Reader {
       bytes_ += length;
       return input_.Skip(length);
     }
-    if (depth == kDepthMax) return false;
+    // A limit beyond the outer message's would be cut to that.
+    if (depth == kDepthMax || (depth > 0 && length > input_.BytesUntilLimit())) return false;
     const auto limit = input_.PushLimit(length);
     path_.push_back({&field, field.descriptor->is_repeated() ? counts[field.index] - 1 : -1});
-    const bool is_whole = ReadMessage(*field.message, depth + 1) && input_.BytesUntilLimit() == 0;
+    // Whole neither in the middle of a tag nor where the outer message ends before.
+    const bool is_whole = ReadMessage(*field.message, depth + 1) &&
+                          input_.ConsumedEntireMessage() && input_.BytesUntilLimit() == 0;
     path_.pop_back();
     input_.PopLimit(limit);
     return is_whole;

@@ -20,7 +20,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kNameBytesMax = 128;
+constexpr std::size_t kIdentityNameBytesMax = 128;
 constexpr std::size_t kIdentitiesMax = 100'000;
 // Whole numbers up to here are exact in JSON.
 constexpr double kNumberMax = 9007199254740992.0;
@@ -77,13 +77,13 @@ absl::StatusOr<std::string> TextOf(absl::string_view where, const Json& object, 
 absl::StatusOr<std::string> ParseName(absl::string_view where, const Json& object) {
   SOFTLOOKUP_ASSIGN_OR_RETURN(std::string name, TextOf(where, object, "name"));
   const bool is_valid =
-      name.size() <= kNameBytesMax && std::all_of(name.begin(), name.end(), [](char c) {
+      name.size() <= kIdentityNameBytesMax && std::all_of(name.begin(), name.end(), [](char c) {
         return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' ||
                c == '-';
       });
   if (!is_valid) {
-    return Wrong(absl::StrCat(where, ".name"),
-                 absl::StrCat("must be 1 to ", kNameBytesMax, " characters of [A-Za-z0-9._-]"));
+    return Wrong(absl::StrCat(where, ".name"), absl::StrCat("must be 1 to ", kIdentityNameBytesMax,
+                                                            " characters of [A-Za-z0-9._-]"));
   }
   return name;
 }

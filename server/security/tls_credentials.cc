@@ -70,17 +70,14 @@ void TlsCredentials::Set(TlsIdentity identity) {
   is_fetched_ = false;
 }
 
-grpc_ssl_certificate_config_reload_status TlsCredentials::Fetch(
-    void* self, grpc_ssl_server_certificate_config** config) {
-  auto& credentials = *static_cast<TlsCredentials*>(self);
-  absl::MutexLock lock(&credentials.mutex_);
-  if (std::exchange(credentials.is_fetched_, true))
-    return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
-  const TlsIdentity& identity = credentials.identity_;
-  const grpc_ssl_pem_key_cert_pair pair{identity.key.c_str(), identity.certificate.c_str()};
+grpc_ssl_certificate_config_reload_status TlsCredentials::FetchInto(
+    grpc_ssl_server_certificate_config** config) {
+  absl::MutexLock lock(&mutex_);
+  if (std::exchange(is_fetched_, true)) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
+  const grpc_ssl_pem_key_cert_pair pair{identity_.key.c_str(), identity_.certificate.c_str()};
   // gRPC wants an authority also where no client is asked for a certificate, and does not use it.
   const std::string& authority =
-      identity.client_ca.empty() ? identity.certificate : identity.client_ca;
+      identity_.client_ca.empty() ? identity_.certificate : identity_.client_ca;
   *config = grpc_ssl_server_certificate_config_create(authority.c_str(), &pair, 1);
   return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
 }

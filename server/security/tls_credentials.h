@@ -42,7 +42,10 @@ class TlsCredentials final : public grpc::ServerCredentials {
  private:
   // gRPC asks before each handshake.
   static grpc_ssl_certificate_config_reload_status Fetch(
-      void* self, grpc_ssl_server_certificate_config** config);
+      void* self, grpc_ssl_server_certificate_config** config) {
+    return static_cast<TlsCredentials*>(self)->FetchInto(config);
+  }
+  grpc_ssl_certificate_config_reload_status FetchInto(grpc_ssl_server_certificate_config** config);
 
   int AddPortToServer(const std::string& address, grpc_server* server) override;
 
