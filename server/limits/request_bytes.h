@@ -14,11 +14,11 @@ class RequestBytes {
  public:
   explicit RequestBytes(std::int64_t limit) : limit_(limit) {}
 
-  // False, and nothing is taken, if that would be over the limit. One request alone always fits.
+  // False, and nothing is taken, if that would be over the limit.
   bool TryTake(std::int64_t bytes) {
     const std::int64_t before = used_.fetch_add(bytes, std::memory_order_relaxed);
     const std::int64_t limit = limit_.load(std::memory_order_relaxed);
-    if (limit == 0 || before == 0 || before + bytes <= limit) return true;
+    if (limit == 0 || before + bytes <= limit) return true;
     Return(bytes);
     return false;
   }

@@ -5,6 +5,7 @@
 #include <google/protobuf/wire_format_lite.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <utility>
 
@@ -33,6 +34,9 @@ constexpr int kDepthMax = 90;
 
 constexpr std::int64_t kUnlimited = std::int64_t{1} << 62;
 
+// No type of the contract has more fields.
+constexpr int kFieldsMax = 32;
+
 // Of an element of a packed or plain repeated number.
 std::int64_t ElementBytes(const FieldDescriptor& field) {
   switch (field.cpp_type()) {
@@ -54,13 +58,12 @@ struct MessageScan::Field {
   const Type* message = nullptr;  // Of its elements, if they are messages.
   std::int64_t element_bytes = 0;
   std::int64_t count_max = kUnlimited;
-  int index = 0;  // Among the repeated fields of its type.
+  int index = 0;  // Among the fields of its type.
 };
 
 struct MessageScan::Type {
   const Descriptor* descriptor = nullptr;
   std::int64_t own_bytes = 0;
-  int repeated_count = 0;
   std::vector<Field> fields;  // By number; those without a descriptor are not there.
 
   const Field* Find(int number) const {
@@ -89,11 +92,8 @@ class MessageScan::Reader {
     std::int64_t row;  // Which of many it is; -1 if it is the only one.
   };
 
-  // Most repeated fields that a type of the contract has.
-  static constexpr int kRepeatedMax = 16;
-
   bool ReadMessage(const Type& type, int depth) {
-    std::int64_t counts[kRepeatedMax] = {};
+    std::int64_t counts[kFieldsMax] = {};
     for (;;) {
       const std::uint32_t tag = input_.ReadTag();
       if (tag == 0) return true;  // The end, or what the caller finds not to be it.
@@ -133,8 +133,10 @@ class MessageScan::Reader {
       bytes_ += *elements * field.element_bytes;
       return Count(field, *elements, counts);
     }
-    bytes_ += field.element_bytes;
-    if (!Count(field, 1, counts)) return false;
+    // A field that there is one of is merged into the one before, or takes its place.
+    const bool is_repeated = field.descriptor->is_repeated();
+    if (is_repeated || counts[field.index]++ == 0) bytes_ += field.element_bytes;
+    if (is_repeated && !Count(field, 1, counts)) return false;
     if (field.message == nullptr) {
       bytes_ += length;
       return input_.Skip(length);
@@ -142,7 +144,7 @@ class MessageScan::Reader {
     // A limit beyond the outer message's would be cut to that.
     if (depth == kDepthMax || (depth > 0 && length > input_.BytesUntilLimit())) return false;
     const auto limit = input_.PushLimit(length);
-    path_.push_back({&field, field.descriptor->is_repeated() ? counts[field.index] - 1 : -1});
+    path_.push_back({&field, is_repeated ? counts[field.index] - 1 : -1});
     // Whole neither in the middle of a tag nor where the outer message ends before.
     const bool is_whole = ReadMessage(*field.message, depth + 1) &&
                           input_.ConsumedEntireMessage() && input_.BytesUntilLimit() == 0;
@@ -248,6 +250,7 @@ const MessageScan::Type* MessageScan::TypeOf(const Descriptor& descriptor,
   type.descriptor = &descriptor;
   const google::protobuf::Message& prototype =
       *google::protobuf::MessageFactory::generated_factory()->GetPrototype(&descriptor);
+  if (descriptor.field_count() > kFieldsMax) std::abort();
   type.own_bytes = static_cast<std::int64_t>(prototype.SpaceUsedLong());
   for (int i = 0; i < descriptor.field_count(); ++i) {
     const FieldDescriptor& field = *descriptor.field(i);
@@ -255,8 +258,8 @@ const MessageScan::Type* MessageScan::TypeOf(const Descriptor& descriptor,
     if (type.fields.size() <= number) type.fields.resize(number + 1);
     Field& entry = type.fields[number];
     entry.descriptor = &field;
+    entry.index = i;
     if (field.is_repeated()) {
-      entry.index = type.repeated_count++;
       if (const auto limit = limits.find(field.full_name()); limit != limits.end()) {
         entry.count_max = limit->second;
       }

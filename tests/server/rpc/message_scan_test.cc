@@ -84,6 +84,14 @@ TEST(MessageScanTest, EmptySubmessagesAreCountedForWhatTheyTake) {
   EXPECT_GE(*bytes, 1000 * static_cast<std::int64_t>(sizeof(v1::RowLabels)));
 }
 
+TEST(MessageScanTest, AFieldThatThereIsOneOfIsCountedOnce) {
+  const std::string empty_store = Field(1, 0);  // CreateStoreRequest.store.
+  const auto once = Measure<v1::CreateStoreRequest>(empty_store);
+  const auto often = Measure<v1::CreateStoreRequest>(Repeated(empty_store, 1000));
+  ASSERT_TRUE(once.ok() && often.ok());
+  EXPECT_EQ(*often, *once);
+}
+
 TEST(MessageScanTest, MoreElementsThanAFieldMayHaveAreRefusedByItsName) {
   const auto refusal = [](const auto& measured) { return measured.status(); };
   const std::string too_many_memories = Field(1, 2 * 60) + Field(1, 2 * 5);
