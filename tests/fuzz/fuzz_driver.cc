@@ -1,16 +1,19 @@
-// The fuzz target without a fuzzer, for every compiler and for ctest:
+// FuzzEngine() without a fuzzer, for every compiler and for ctest:
 //   decoder_fuzz_test [SEED [RUNS]]      the seed corpus, then RUNS mutations of it
-//   decoder_fuzz_test --write-corpus DIR writes the seed corpus, for libFuzzer to start from
+//   decoder_fuzz_test --write-corpus DIR writes SeedFiles()
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <string>
 #include <vector>
 
-#include "tests/fuzz/decoder_fuzz.h"
+#include "tests/fuzz/engine_fuzz.h"
 #include "tests/fuzz/mutator.h"
 #include "tests/fuzz/seed_corpus.h"
+#include "tests/fuzz/seed_files.h"
+#include "tests/fuzz/targets.h"
 
 namespace softlookup::fuzz {
 namespace {
@@ -18,14 +21,14 @@ namespace {
 void RunInput(const std::string& input) {
   // A copy of just that size, so that AddressSanitizer sees a read past its end.
   const std::vector<std::uint8_t> bytes(input.begin(), input.end());
-  LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
+  FuzzEngine(bytes.data(), bytes.size());
 }
 
-int WriteCorpus(const std::string& directory) {
-  int index = 0;
-  for (const auto& message : SeedCorpus()) {
-    std::ofstream file(directory + "/seed-" + std::to_string(index++), std::ios::binary);
-    if (!message->SerializeToOstream(&file) || !file.flush()) return 1;
+int WriteCorpus(const std::filesystem::path& directory) {
+  for (const auto& [path, bytes] : SeedFiles()) {
+    std::filesystem::create_directories((directory / path).parent_path());
+    std::ofstream file(directory / path, std::ios::binary);
+    if (!(file << bytes).flush()) return 1;
   }
   return 0;
 }

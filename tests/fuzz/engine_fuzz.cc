@@ -1,34 +1,24 @@
-#include "tests/fuzz/decoder_fuzz.h"
+#include "tests/fuzz/engine_fuzz.h"
 
 #include <google/protobuf/stubs/logging.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/synchronization/notification.h"
-#include "core/base/error.h"
-#include "google/rpc/status.pb.h"
 #include "server/rpc/codec.h"
-#include "server/rpc/status.h"
 #include "softlookup/engine.h"
+#include "tests/fuzz/refusal.h"
+#include "tests/fuzz/require.h"
+#include "tests/fuzz/targets.h"
 #include "tests/testing/engine_calls.h"
 
 namespace softlookup::fuzz {
 namespace {
-
-#define REQUIRE(condition)                                                         \
-  do {                                                                             \
-    if (!(condition)) {                                                            \
-      std::fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-      std::abort();                                                                \
-    }                                                                              \
-  } while (false)
 
 // The stores that every input finds. The first stands in where a request names none, as on a
 // stream.
@@ -46,24 +36,6 @@ constexpr Limits kLimits{.queries_per_lookup_max = 64,
 
 bool AllFinite(const auto& numbers) {
   return std::all_of(numbers.begin(), numbers.end(), [](double x) { return std::isfinite(x); });
-}
-
-// A refusal blames the request, by a reason.
-void CheckRefusal(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kInvalidArgument:
-    case absl::StatusCode::kNotFound:
-    case absl::StatusCode::kAlreadyExists:
-    case absl::StatusCode::kFailedPrecondition:
-    case absl::StatusCode::kResourceExhausted:
-      break;
-    default:
-      REQUIRE(!"a code that blames the request");
-  }
-  REQUIRE(!ReasonOf(status).empty());
-  google::rpc::Status details;
-  REQUIRE(details.ParseFromString(server::ToGrpcStatus(status).error_details()));
-  REQUIRE(details.code() == static_cast<int>(status.code()));
 }
 
 class Fuzzer {
@@ -289,9 +261,6 @@ Fuzzer& TheFuzzer() {
 
 const Reached& ReachedSoFar() { return TheFuzzer().reached(); }
 
-}  // namespace softlookup::fuzz
+void FuzzEngine(const std::uint8_t* bytes, std::size_t size) { TheFuzzer().Run(bytes, size); }
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
-  softlookup::fuzz::TheFuzzer().Run(bytes, size);
-  return 0;
-}
+}  // namespace softlookup::fuzz

@@ -1,0 +1,184 @@
+#include "tests/fuzz/seed_files.h"
+
+#include <google/protobuf/text_format.h>
+
+#include <memory>
+#include <vector>
+
+#include "core/engine/store_records.h"
+#include "core/storage/records.h"
+#include "grpc/health/v1/health.pb.h"
+#include "grpc/reflection/v1alpha/reflection.pb.h"
+#include "softlookup/admin/v1/admin.pb.h"
+#include "softlookup/v1/lookup.pb.h"
+#include "softlookup/v1/memory.pb.h"
+#include "softlookup/v1/row.pb.h"
+#include "softlookup/v1/store.pb.h"
+#include "tests/fuzz/request_fuzz.h"
+#include "tests/fuzz/require.h"
+#include "tests/fuzz/seed_corpus.h"
+#include "tests/fuzz/store_log.h"
+
+namespace softlookup::fuzz {
+namespace {
+
+using Files = std::map<std::string, std::string>;
+
+template <typename Request>
+void AddRequest(const std::string& name, const char* text, Files& files) {
+  Request request;
+  REQUIRE(google::protobuf::TextFormat::ParseFromString(text, &request));
+  files["request/" + name] = RequestInput(request);
+}
+
+// Those that the engine's seeds are not.
+void AddRequests(Files& files) {
+  AddRequest<v1::GetStoreRequest>("get_store", "name: 's'", files);
+  AddRequest<v1::ListStoresRequest>("list_stores", "page_size: 10 page_token: 'a' prefix: 'acme/'",
+                                    files);
+  AddRequest<v1::DeleteStoreRequest>("delete_store", "name: 's'", files);
+  AddRequest<v1::CreateStoreRequest>("create_projection", R"(
+      store { name: "p" key_dim: 1 value_dim: 1 projection {
+        query { rows: 1 cols: 2 values: [1, 2] } key { rows: 1 cols: 2 values: [3, 4] }
+        value { rows: 1 cols: 2 values: [5, 6] } } })",
+                                     files);
+  AddRequest<v1::AppendRequest>("append_tagged", R"(
+      store: "s" keys { rows: 2 cols: 1 values: [1, 2] } values { rows: 2 cols: 1 values: [3, 4] }
+      ids: [7, 8] on_conflict: ON_CONFLICT_REPLACE row_labels { labels: "a" labels: "b" }
+      row_labels {} writer: "w" sequence: 3)",
+                                files);
+  AddRequest<v1::AppendRequest>("append_inputs", "inputs { rows: 1 cols: 3 values: [1, 2, 3] }",
+                                files);
+  AddRequest<v1::ReadRowsRequest>("read_rows", R"(
+      store: "s" filter { begin: 1 end: 9 any_labels: "a" no_labels: "b" ids: [1, 2]
+      exclude_ids: 3 } page_rows: 5 read_mask { paths: "id" paths: "key" paths: "labels"
+      paths: "position" paths: "value" })",
+                                  files);
+  AddRequest<v1::DeleteRowsRequest>("delete_rows", "store: 's' filter { ids: [300, 4] last: 2 }",
+                                    files);
+  AddRequest<v1::LookupRequest>("lookup_inputs", R"(
+      inputs { rows: 1 cols: 1 element_type: ELEMENT_TYPE_BFLOAT16 data: "\200\077" }
+      source: SOURCE_ROWS_AND_MEMORY memory: "average" filter { any_labels: "x" })",
+                                files);
+  AddRequest<v1::AttendRequest>("attend", R"(
+      queries { rows: 1 cols: 2 values: [1, 2] } keys { rows: 1 cols: 2 values: [3, 4] }
+      values { rows: 1 cols: 2 element_type: ELEMENT_TYPE_FLOAT64
+        data: "\000\000\000\000\000\000\360\077\000\000\000\000\000\000\360\077" }
+      num_heads: 2 options { score: SCORE_DOT causal: true })",
+                                files);
+  AddRequest<v1::AttendRequest>("attend_self", R"(
+      inputs { rows: 1 cols: 1 values: 1 } self: true projection {
+        query { rows: 1 cols: 1 values: 1 } key { rows: 1 cols: 1 values: 2 }
+        value { rows: 1 cols: 1 values: 3 } })",
+                                files);
+  AddRequest<v1::WatchMemoryRequest>("watch_memory",
+                                     "store: 's' name: 'average' min_interval_ms: 100", files);
+  AddRequest<v1::GetWriterRequest>("get_writer", "store: 's' writer: 'w'", files);
+  AddRequest<admin::v1::CreateBackupRequest>("create_backup", "name: 'b'", files);
+  AddRequest<admin::v1::ListBackupsRequest>("list_backups", "", files);
+  AddRequest<grpc::health::v1::HealthCheckRequest>("health", "service: 's'", files);
+  AddRequest<grpc::reflection::v1alpha::ServerReflectionRequest>(
+      "reflection", "host: 'h' file_by_filename: 'f'", files);
+}
+
+void AddLogRecords(Files& files) {
+  const auto add = [&](const char* name, char kind, const std::string& value) {
+    files[std::string("log_record/") + name] = kind + value;
+  };
+  add("key", 0, EncodeKey({.store = 1, .kind = RecordKind::kRows, .number = 16}));
+  add("key_of_writer", 0, EncodeKey({.store = 1, .kind = RecordKind::kWriter, .writer = "w"}));
+  auto projection = std::make_shared<Projection>();
+  *projection = {.input_dim = 1, .query = {1, 2}, .key = {3, 4}, .value = {5}};
+  add("config", 1,
+      EncodeConfig({.config = {.name = "s",
+                               .key_dim = 2,
+                               .value_dim = 1,
+                               .storage_type = StorageType::kInt8,
+                               .memories = {{.name = "m",
+                                             .kind = MemoryKind::kGated,
+                                             .decay = 0.5,
+                                             .gate = {1, 2, 3}}},
+                               .projection = projection,
+                               .labels = {{"team", "search"}}},
+                    .create_time = absl::FromUnixNanos(1)}));
+  add("head", 2, EncodeHead({.revision = 2, .row_count = 3}));
+  add("block_start", 3, EncodeBlockStart({.memories = {1, 2}, .bounds = {3, 4}}));
+  add("live_rows", 4, EncodeLiveRows({1, 2, 3}));
+  add("rows", 5,
+      EncodeRows({.row_count = 2,
+                  .components = "abcdefghijkl",
+                  .ids = {5, 6},
+                  .row_labels = {{"x", "yz"}, {}}}));
+  add("writer", 6, EncodeWriter({.last_sequence = 7, .last_position = 9}));
+  add("format", 7, EncodeFormat());
+  add("name", 8, EncodeName("s"));
+  add("key_of_name", 9, KeyOfName(1));
+}
+
+// A store as the engine logs it: three appends, tags, a writer, a deletion.
+std::string StoreLogText(StoreConfig config, std::int64_t row_count) {
+  MemoryLog log;
+  StoreWriter writer(std::move(config));
+  LogNewStore(1, *writer.newest(), absl::FromUnixNanos(1), *log.NewBatch());
+  const std::int64_t key_dim = writer.newest()->config().key_dim;
+  const std::int64_t value_dim = writer.newest()->config().value_dim;
+  const std::vector<float> numbers(static_cast<std::size_t>(row_count * (key_dim + value_dim)),
+                                   0.25f);
+  const std::vector<std::uint64_t> ids = {7};
+  const std::vector<std::vector<std::string>> labels = {{"a", "b"}};
+  const auto append = [&](std::int64_t count, bool is_tagged) {
+    RowBatch rows{.keys = {numbers.data(), count, key_dim},
+                  .values = {numbers.data(), count, value_dim}};
+    if (is_tagged) {
+      rows.ids = ids;
+      rows.row_labels = labels;
+      rows.writer = "w";
+      rows.sequence = 1;
+    }
+    const auto appended = writer.Append(rows);
+    REQUIRE(appended.ok());
+    LogAppend(1, *appended, rows, is_tagged ? writer.FindWriter("w") : nullptr, *log.NewBatch());
+  };
+  append(1, /*is_tagged=*/true);
+  append(row_count, /*is_tagged=*/false);
+  append(1, /*is_tagged=*/false);
+  const auto deleted = writer.Delete({.begin = 1, .end = 3});
+  REQUIRE(deleted.ok());
+  LogDelete(1, *deleted, *log.NewBatch());
+  return log.LogText();
+}
+
+void AddStoreLogs(Files& files) {
+  files["store_log/float32"] =
+      StoreLogText({.name = "s", .key_dim = 2, .value_dim = 1}, /*row_count=*/18);
+  files["store_log/int8_heads"] =
+      StoreLogText({.name = "s",
+                    .key_dim = 2,
+                    .value_dim = 2,
+                    .num_heads = 2,
+                    .storage_type = StorageType::kInt8,
+                    .memories = {{.name = "sum", .kind = MemoryKind::kDecayedSum, .decay = 0.5}}},
+                   /*row_count=*/33);
+  // Over a block's end.
+  files["store_log/bfloat16_blocks"] = StoreLogText(
+      {.name = "s", .key_dim = 1, .value_dim = 1, .storage_type = StorageType::kBfloat16},
+      /*row_count=*/1030);
+}
+
+}  // namespace
+
+Files SeedFiles() {
+  Files files;
+  int index = 0;
+  for (const auto& message : SeedCorpus()) {
+    const std::string name = "seed-" + std::to_string(index++);
+    files["engine/" + name] = message->SerializeAsString();
+    files["request/" + name] = RequestInput(*message);
+  }
+  AddRequests(files);
+  AddLogRecords(files);
+  AddStoreLogs(files);
+  return files;
+}
+
+}  // namespace softlookup::fuzz
