@@ -166,6 +166,8 @@ void CheckMeasured(const absl::StatusOr<std::int64_t>& measured, const WireFacts
     REQUIRE(facts.unknown_count <= server::MessageScan::kUnknownFieldsMax);
     if (parsed == nullptr) return;
     REQUIRE(*measured >= static_cast<std::int64_t>(parsed->SpaceUsedLong()));
+    // Also of a submessage that came in parts, which the parser merges.
+    REQUIRE(!IsOverLimit(*parsed, *limits));
     return;
   }
   CheckRefusal(measured.status());
