@@ -80,20 +80,34 @@ class MessageScan::Reader {
 
   absl::StatusOr<std::int64_t> Measure(const Type& type) {
     bytes_ = type.own_bytes;
-    if (!ReadMessage(type, /*depth=*/0)) return error_.ok() ? MalformedMessage() : error_;
+    Counts counts;
+    if (!ReadMessage(type, /*depth=*/0, counts)) return error_.ok() ? MalformedMessage() : error_;
     if (!input_.ConsumedEntireMessage()) return MalformedMessage();
     return bytes_;
   }
 
  private:
+  // How often the fields of a message have come. A submessage that there is one of may come in
+  // parts, which are merged, so its counts go on.
+  struct Counts {
+    Counts& PartOf(const Field& field) {
+      for (auto& [known, counts] : parts) {
+        if (known == &field) return *counts;
+      }
+      return *parts.emplace_back(&field, std::make_unique<Counts>()).second;
+    }
+
+    std::int64_t of[kFieldsMax] = {};
+    std::vector<std::pair<const Field*, std::unique_ptr<Counts>>> parts;
+  };
+
   // A submessage that is being read.
   struct Step {
     const Field* field;
     std::int64_t row;  // Which of many it is; -1 if it is the only one.
   };
 
-  bool ReadMessage(const Type& type, int depth) {
-    std::int64_t counts[kFieldsMax] = {};
+  bool ReadMessage(const Type& type, int depth, Counts& counts) {
     for (;;) {
       const std::uint32_t tag = input_.ReadTag();
       if (tag == 0) return true;  // The end, or what the caller finds not to be it.
@@ -119,7 +133,7 @@ class MessageScan::Reader {
             field.descriptor->is_packable());
   }
 
-  bool ReadKnown(const Field& field, std::uint32_t tag, int depth, std::int64_t* counts) {
+  bool ReadKnown(const Field& field, std::uint32_t tag, int depth, Counts& counts) {
     const auto own = OwnWireType(field);
     if (WireFormatLite::GetTagWireType(tag) != WireFormatLite::WIRETYPE_LENGTH_DELIMITED) {
       bytes_ += field.element_bytes;
@@ -135,7 +149,7 @@ class MessageScan::Reader {
     }
     // A field that there is one of is merged into the one before, or takes its place.
     const bool is_repeated = field.descriptor->is_repeated();
-    if (is_repeated || counts[field.index]++ == 0) bytes_ += field.element_bytes;
+    if (is_repeated || counts.of[field.index]++ == 0) bytes_ += field.element_bytes;
     if (is_repeated && !Count(field, 1, counts)) return false;
     if (field.message == nullptr) {
       bytes_ += length;
@@ -144,19 +158,21 @@ class MessageScan::Reader {
     // A limit beyond the outer message's would be cut to that.
     if (depth == kDepthMax || (depth > 0 && length > input_.BytesUntilLimit())) return false;
     const auto limit = input_.PushLimit(length);
-    path_.push_back({&field, is_repeated ? counts[field.index] - 1 : -1});
+    path_.push_back({&field, is_repeated ? counts.of[field.index] - 1 : -1});
     // Whole neither in the middle of a tag nor where the outer message ends before.
-    const bool is_whole = ReadMessage(*field.message, depth + 1) &&
+    Counts own_counts;
+    Counts& part = is_repeated ? own_counts : counts.PartOf(field);
+    const bool is_whole = ReadMessage(*field.message, depth + 1, part) &&
                           input_.ConsumedEntireMessage() && input_.BytesUntilLimit() == 0;
     path_.pop_back();
     input_.PopLimit(limit);
     return is_whole;
   }
 
-  bool Count(const Field& field, std::int64_t elements, std::int64_t* counts) {
+  bool Count(const Field& field, std::int64_t elements, Counts& counts) {
     if (!field.descriptor->is_repeated()) return true;
-    counts[field.index] += elements;
-    if (counts[field.index] <= field.count_max) return true;
+    counts.of[field.index] += elements;
+    if (counts.of[field.index] <= field.count_max) return true;
     error_ = TooMany(field);
     return false;
   }

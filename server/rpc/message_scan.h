@@ -28,7 +28,7 @@ class MessageScan {
   MessageScan(const MessageScan&) = delete;
   MessageScan& operator=(const MessageScan&) = delete;
 
-  // The bytes of memory that the message takes once it is parsed, at most. Allocates nothing.
+  // The bytes of memory that the message takes once it is parsed, at most.
   //
   // LIMIT_EXCEEDED, which names the field, if it has more elements than its limit, or the message
   // more than kUnknownFieldsMax fields that its type lacks. MALFORMED_MESSAGE if it does not parse.

@@ -113,6 +113,15 @@ TEST(MessageScanTest, MoreElementsThanAFieldMayHaveAreRefusedByItsName) {
   EXPECT_THAT(refusal(Measure(ids)), IsOk());
 }
 
+TEST(MessageScanTest, PartsOfOneSubmessageHaveItsLimitTogether) {
+  v1::CreateStoreRequest part;
+  for (int i = 0; i < 40; ++i) part.mutable_store()->add_memories();
+  const std::string bytes = part.SerializeAsString();
+  EXPECT_THAT(Measure<v1::CreateStoreRequest>(bytes).status(), IsOk());
+  EXPECT_THAT(Measure<v1::CreateStoreRequest>(bytes + bytes).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, "store.memories"));
+}
+
 TEST(MessageScanTest, ARowIsNamedWhereOneOfManyHasTooMuch) {
   v1::AppendRequest request;
   request.add_row_labels();
