@@ -194,8 +194,8 @@ def deleted_store_is_counted(ctx):
               f"{held / MIB:.0f} MiB are held, and {after / MIB:.0f} MiB counted")
 
 
-@case("defect-8/four lookups with top_k = rows - 1 take no more memory than is counted", short=True,
-      fresh=True, seconds=90, megabytes=20, memory_megabytes=64)
+@case("defect-8/four lookups with top_k = rows - 1 take no more memory than is counted",
+      fresh=True, seconds=90, megabytes=20)
 def top_k_of_nearly_all_rows(ctx):
     rows = 200_000
     store_of(ctx, "rows", rows, 2)

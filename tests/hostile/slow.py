@@ -37,7 +37,7 @@ def expect_let_go(ctx, before, connections, what):
     ctx.check(held < HELD_MAX, f"{held / MIB:.0f} MiB are held by {what}")
 
 
-@case("defect-7/64 messages of 2 MB of which all but the last byte was sent", short=True, fresh=True,
+@case("defect-7/64 messages of 2 MB of which all but the last byte was sent", fresh=True,
       flags=short_timeouts, needs=("--stall-timeout",), seconds=60, megabytes=140)
 def all_but_the_last_byte(ctx):
     before = ctx.server.memory()
