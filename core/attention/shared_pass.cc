@@ -18,8 +18,6 @@ using kernels::RowRange;
 constexpr std::int64_t kWaveBytesMax = std::int64_t{32} << 20;
 // Lanes are taken in chunks whose merged states take at most this much.
 constexpr std::int64_t kChunkBytesMax = std::int64_t{4} << 20;
-// ... and whose best rows, before they are weighed, take at most this much (or one lane's).
-constexpr std::int64_t kCollectorBytesMax = std::int64_t{64} << 20;
 // Blocks are merged within groups of so many neighbours, then group after group.
 constexpr std::int64_t kGroupBlocks = 8;
 // Pieces of work a thread, so that all end at about the same time.

@@ -65,9 +65,9 @@ absl::Status TaskAnswer::Begin() {
 }
 
 std::int64_t TaskAnswer::CollectorBytes() const {
-  const std::int64_t rows = selects_rows_ ? static_cast<std::int64_t>(task_.options.top_k)
-                                          : 2 * task_.options.top_weights;
-  return 2 * rows * static_cast<std::int64_t>(sizeof(CountedRow));
+  if (selects_rows_) return TopRows::BytesMax(static_cast<std::int64_t>(task_.options.top_k));
+  if (task_.options.weights != WeightsMode::kTop) return 0;
+  return 2 * TopRows::BytesMax(task_.options.top_weights);
 }
 
 ScanPlan TaskAnswer::PlanOf(std::int64_t lane) {

@@ -45,7 +45,8 @@ class TaskAnswer {
   // False if only the best rows are wanted: they are found first and weighed at the end.
   bool sums_values() const { return sums_values_; }
   std::int64_t head_value_dim() const { return head_value_dim_; }
-  // Memory that a lane's best rows take, at most, before they are weighed.
+  // Memory that a lane's best rows take, at most, before they are weighed. With ALL they are the
+  // answer, whose bytes are bounded.
   std::int64_t CollectorBytes() const;
   ScanPlan PlanOf(std::int64_t lane);
 

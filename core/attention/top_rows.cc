@@ -7,11 +7,18 @@ namespace softlookup {
 
 void TopRows::Add(absl::Span<const CountedRow> rows) {
   absl::MutexLock lock(&mutex_);
-  rows_.insert(rows_.end(), rows.begin(), rows.end());
-  // Half as much again keeps the cost of a row constant and the memory bounded.
-  if (capacity_ != kUnlimited &&
-      static_cast<std::int64_t>(rows_.size()) > capacity_ + capacity_ / 2 + 64) {
-    Prune();
+  if (capacity_ == kUnlimited) {
+    rows_.insert(rows_.end(), rows.begin(), rows.end());
+    return;
+  }
+  const auto size_max = static_cast<std::size_t>(SizeMax(capacity_));
+  for (const CountedRow& row : rows) {
+    if (!Wants(row)) continue;  // Those before it may have been better.
+    if (rows_.size() == size_max) Prune();
+    if (rows_.size() == rows_.capacity()) {
+      rows_.reserve(std::min(std::max<std::size_t>(16, 2 * rows_.size()), size_max));
+    }
+    rows_.push_back(row);
   }
 }
 

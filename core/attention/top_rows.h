@@ -32,6 +32,11 @@ class TopRows {
 
   TopRows(std::int64_t capacity, RankBy rank_by) : capacity_(capacity), rank_by_(rank_by) {}
 
+  // The most bytes that one of `capacity` rows takes.
+  static constexpr std::int64_t BytesMax(std::int64_t capacity) {
+    return SizeMax(capacity) * static_cast<std::int64_t>(sizeof(CountedRow));
+  }
+
   // Rows that cannot be among the first need not be added. What is wanted only ever shrinks.
   bool Wants(const CountedRow& row) const {
     return Rank(row) >= threshold_.load(std::memory_order_relaxed);
@@ -49,6 +54,11 @@ class TopRows {
   }
   bool ComesBefore(const CountedRow& a, const CountedRow& b) const {
     return Rank(a) != Rank(b) ? Rank(a) > Rank(b) : a.position < b.position;
+  }
+  // A quarter more than are wanted, and some, keeps the cost of a row constant and the memory
+  // bounded.
+  static constexpr std::int64_t SizeMax(std::int64_t capacity) {
+    return capacity + capacity / 4 + 64;
   }
   void Prune() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "core/attention/shared_pass.h"
 #include "core/attention/top_rows.h"
 #include "core/base/error.h"
 
@@ -12,14 +13,10 @@ namespace {
 
 constexpr absl::Duration kRankingRetryDelay = absl::Milliseconds(50);
 
-// Up to twice as many rows as are wanted are kept before the rest are thrown away.
-constexpr double kBytesPerRow = 2.0 * sizeof(CountedRow);
-
-// In floating point, since the product may be beyond an integer.
-double BytesOf(const AttentionTask& task, std::int64_t query_count) {
+// Of one query of one head.
+std::int64_t LaneBytes(const AttentionTask& task) {
   const std::uint64_t rows = std::min<std::uint64_t>(task.options.top_k, task.row_count());
-  return kBytesPerRow * static_cast<double>(rows) * static_cast<double>(query_count) *
-         static_cast<double>(task.num_heads);
+  return TopRows::BytesMax(static_cast<std::int64_t>(rows));
 }
 
 }  // namespace
@@ -27,16 +24,16 @@ double BytesOf(const AttentionTask& task, std::int64_t query_count) {
 absl::StatusOr<RankingMemory::Taken> RankingMemory::Take(const AttentionTask& task,
                                                          std::int64_t query_count) {
   if (task.options.top_k == 0) return Taken();
-  const double wanted = BytesOf(task, query_count);
-  const auto limit = static_cast<double>(limit_);
-  if (wanted > limit) {
-    return MakeError(
-        reasons::kLimitExceeded,
-        absl::StrCat("options.top_k: ", query_count, " queries that keep ", task.options.top_k,
-                     " rows each take ", wanted, " bytes; the limit is ", limit_),
-        {{"field", "options.top_k"}, {"limit", absl::StrCat(limit_)}});
+  const std::int64_t lane_bytes = LaneBytes(task);
+  const std::int64_t lanes_at_once = kCollectorBytesMax / lane_bytes + 1;
+  const std::int64_t bytes =
+      lane_bytes * std::min(lanes_at_once, query_count * static_cast<std::int64_t>(task.num_heads));
+  if (bytes > limit_) {
+    return MakeError(reasons::kLimitExceeded,
+                     absl::StrCat("options.top_k: keeping ", task.options.top_k, " rows takes ",
+                                  bytes, " bytes; the limit is ", limit_),
+                     {{"field", "options.top_k"}, {"limit", absl::StrCat(limit_)}});
   }
-  const auto bytes = static_cast<std::int64_t>(wanted);
   if (used_.fetch_add(bytes) + bytes <= limit_) return Taken(*this, bytes);
   used_ -= bytes;
   return WithRetryAfter(

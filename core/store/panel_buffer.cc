@@ -8,6 +8,7 @@
 #include <new>
 #include <utility>
 
+#include "absl/base/config.h"
 #include "core/memory/heap_bytes.h"
 
 namespace softlookup {
@@ -30,7 +31,7 @@ constexpr std::int64_t RoundUp(std::int64_t bytes, std::int64_t unit) {
 }
 
 bool IsMapped(std::int64_t panel_count, std::int64_t panel_bytes) {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(ABSL_HAVE_ADDRESS_SANITIZER)
   return false;  // What is written behind the end would not be found.
 #else
   return panel_count > 1 && panel_count * panel_bytes >= kMappedBytesMin;

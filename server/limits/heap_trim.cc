@@ -20,7 +20,7 @@ constexpr std::int64_t kGainMin = std::int64_t{4} << 20;
 }  // namespace
 
 bool TrimSchedule::IsDue(std::int64_t resident_bytes, absl::Time now) {
-  if (least_bytes_ < 0 || resident_bytes < least_bytes_) least_bytes_ = resident_bytes;
+  least_bytes_ = std::min(least_bytes_, resident_bytes);
   if (resident_bytes - least_bytes_ < kGrowthMin) return false;
   return now >= next_ || resident_bytes - last_bytes_ >= kGrowthMin;
 }
@@ -34,7 +34,7 @@ void TrimSchedule::OnTrimmed(std::int64_t before_bytes, std::int64_t after_bytes
 }
 
 HeapTrim::HeapTrim(std::function<std::int64_t()> resident_bytes)
-    : resident_bytes_(std::move(resident_bytes)) {
+    : resident_bytes_(std::move(resident_bytes)), schedule_(resident_bytes_()) {
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -47,16 +47,15 @@ HeapTrim::~HeapTrim() {
 }
 
 void HeapTrim::Run() {
-  TrimSchedule schedule;
   for (;;) {
     {
       absl::MutexLock lock(&mutex_);
       if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_), kInterval)) return;
     }
     const std::int64_t before_bytes = resident_bytes_();
-    if (!schedule.IsDue(before_bytes, SteadyNow())) continue;
+    if (!schedule_.IsDue(before_bytes, SteadyNow())) continue;
     malloc_trim(0);
-    schedule.OnTrimmed(before_bytes, resident_bytes_(), SteadyNow());
+    schedule_.OnTrimmed(before_bytes, resident_bytes_(), SteadyNow());
   }
 }
 

@@ -15,6 +15,9 @@ namespace softlookup::server {
 // the next request, so one burst of large messages would hold its memory for ever. Times are told.
 class TrimSchedule {
  public:
+  // The process has `resident_bytes` before it has served anybody.
+  explicit TrimSchedule(std::int64_t resident_bytes) : least_bytes_(resident_bytes) {}
+
   // Whether to trim at `now`, if the process has `resident_bytes`. Not while they are near the
   // least there ever was; less and less often while trimming gives nothing back; at once when they
   // grow.
@@ -23,8 +26,8 @@ class TrimSchedule {
   void OnTrimmed(std::int64_t before_bytes, std::int64_t after_bytes, absl::Time now);
 
  private:
-  std::int64_t least_bytes_ = -1;  // -1: none was seen yet.
-  std::int64_t last_bytes_ = 0;    // After the last time.
+  std::int64_t least_bytes_;
+  std::int64_t last_bytes_ = 0;  // After the last time.
   absl::Duration pause_;
   absl::Time next_ = absl::InfinitePast();
 };
@@ -42,6 +45,7 @@ class HeapTrim {
   void Run();
 
   const std::function<std::int64_t()> resident_bytes_;
+  TrimSchedule schedule_;  // The thread's.
   absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;

@@ -31,7 +31,9 @@ class MessageScan {
   // The bytes of memory that the message takes once it is parsed, at most.
   //
   // LIMIT_EXCEEDED, which names the field, if it has more elements than its limit, or the message
-  // more than kUnknownFieldsMax fields that its type lacks. MALFORMED_MESSAGE if it does not parse.
+  // more than kUnknownFieldsMax fields that its type lacks. MALFORMED_MESSAGE if its fields do not
+  // fill it exactly, or are of another kind than their type has; strings that are not UTF-8 and
+  // packed numbers that are cut are left to the parser.
   absl::StatusOr<std::int64_t> Measure(google::protobuf::io::ZeroCopyInputStream& message) const;
 
   // A newer client may use fields that this server does not know. They are kept when parsed.

@@ -147,6 +147,7 @@ TEST_F(BackupKillTest, WhatIsCalledABackupIsWholeWheneverTheServerWasKilled) {
     backups.join();
     ASSERT_NO_FATAL_FAILURE(CheckBackups()) << "cycle " << cycle;
     Start();
+    const absl::MutexLock lock(&mutex_);
     ASSERT_GE(client_->GetStore("s")->row_count(), acknowledged_rows_);
   }
   ASSERT_THAT(client_->CreateBackup("last"), IsOk());

@@ -1,10 +1,12 @@
 #ifndef SOFTLOOKUP_TESTS_TESTING_SANITIZED_H_
 #define SOFTLOOKUP_TESTS_TESTING_SANITIZED_H_
 
+#include "absl/base/config.h"
+
 namespace softlookup::testing {
 
 // Whether a sanitizer slows this program down, so that bounds on time say nothing.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(ABSL_HAVE_ADDRESS_SANITIZER) || defined(ABSL_HAVE_THREAD_SANITIZER)
 inline constexpr bool kSanitized = true;
 #else
 inline constexpr bool kSanitized = false;

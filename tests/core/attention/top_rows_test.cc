@@ -43,6 +43,20 @@ TEST(TopRowsTest, ByPositionItKeepsTheLowestOnes) {
   EXPECT_EQ(sum, 300u + 0 + 1 + 2);
 }
 
+TEST(TopRowsTest, TakesNoMoreMemoryThanItSays) {
+  for (const std::int64_t capacity : {1, 10, 1000}) {
+    TopRows top(capacity, RankBy::kLogit);
+    // Each is better than all before it, so all are wanted.
+    std::vector<CountedRow> rows(20'000);
+    for (std::size_t i = 0; i < rows.size(); ++i) rows[i].logit = static_cast<double>(i);
+    top.Add(rows);
+    const std::vector<CountedRow> kept = top.Take();
+    EXPECT_EQ(static_cast<std::int64_t>(kept.size()), capacity);
+    EXPECT_LE(kept.capacity() * sizeof(CountedRow),
+              static_cast<std::size_t>(TopRows::BytesMax(capacity)));
+  }
+}
+
 TEST(TopRowsTest, DoesNotWantWhatCannotBeAmongTheFirst) {
   TopRows top(2, RankBy::kLogit);
   std::vector<CountedRow> rows(200, {.position = 0, .logit = 5});

@@ -9,15 +9,19 @@ constexpr std::int64_t kMiB = std::int64_t{1} << 20;
 constexpr absl::Time kStart = absl::UnixEpoch();
 
 TEST(TrimScheduleTest, IsDueOnceTheProcessHasGrown) {
-  TrimSchedule schedule;
+  TrimSchedule schedule(30 * kMiB);
   EXPECT_FALSE(schedule.IsDue(30 * kMiB, kStart));
   EXPECT_FALSE(schedule.IsDue(61 * kMiB, kStart));
   EXPECT_TRUE(schedule.IsDue(62 * kMiB, kStart));
 }
 
+TEST(TrimScheduleTest, ABurstBeforeTheFirstLookCountsAsGrowth) {
+  TrimSchedule schedule(30 * kMiB);
+  EXPECT_TRUE(schedule.IsDue(130 * kMiB, kStart));
+}
+
 TEST(TrimScheduleTest, TriesAgainWhereWhatIsInUseMayHaveBeenFreedSince) {
-  TrimSchedule schedule;
-  schedule.IsDue(30 * kMiB, kStart);
+  TrimSchedule schedule(30 * kMiB);
   schedule.OnTrimmed(130 * kMiB, 130 * kMiB, kStart);
   EXPECT_FALSE(schedule.IsDue(130 * kMiB, kStart + absl::Milliseconds(999)));
   EXPECT_TRUE(schedule.IsDue(130 * kMiB, kStart + absl::Seconds(1)));
@@ -26,8 +30,7 @@ TEST(TrimScheduleTest, TriesAgainWhereWhatIsInUseMayHaveBeenFreedSince) {
 }
 
 TEST(TrimScheduleTest, TriesLessAndLessOftenWhileItGainsNothing) {
-  TrimSchedule schedule;
-  schedule.IsDue(30 * kMiB, kStart);
+  TrimSchedule schedule(30 * kMiB);
   absl::Time now = kStart;
   int trims = 0;
   for (; now < kStart + absl::Minutes(60); now += absl::Seconds(1)) {
