@@ -14,6 +14,7 @@
 #include "server/flags.h"
 #include "server/limits/heap_trim.h"
 #include "server/observability/call_observer.h"
+#include "server/observability/log_limiter.h"
 #include "server/observability/process_stats.h"
 #include "server/rpc/call_tracker.h"
 #include "server/rpc/connection_listener.h"
@@ -55,6 +56,7 @@ class Server {
   absl::Status LoadSecurity(const Flags& flags);
   absl::Status Listen(const Flags& flags);
   absl::Status ServeGrpc(const Flags& flags, std::size_t connections_max);
+  void CutConnection(const std::string& peer);
   // What the health service and /readyz say.
   void SetServing(bool serving);
 
@@ -74,6 +76,7 @@ class Server {
   FileWatcher files_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   ConnectionListener listener_;  // Hands connections to the acceptor.
+  LogLimiter cut_lines_{1};
   RpcServer rpcs_;               // Before the rest in destruction: calls use it.
   std::string grpc_address_;
   std::string http_address_;

@@ -18,7 +18,7 @@ namespace softlookup {
 
 // Lanes go through the rows together until their best rows may take this much, so that a pass keeps
 // no more than this and one lane's.
-inline constexpr std::int64_t kCollectorBytesMax = std::int64_t{8} << 20;
+inline constexpr std::int64_t kCollectorBytesMax = std::int64_t{4} << 20;
 
 // Takes the lanes of some tasks through the rows of their store, block by block: a block is read
 // once for all of them, and lanes that ask the same of its rows are scanned together.

@@ -1,5 +1,7 @@
 #include "server/rpc/connection_listener.h"
 
+#include <arpa/inet.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -55,6 +57,32 @@ bool IsLoopback(const sockaddr& address) {
   return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
 }
 
+// Who is at the other end, as gRPC names them; empty if that cannot be told.
+std::string PeerOf(int fd) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof(address);
+  if (getpeername(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) return "";
+  char host[INET6_ADDRSTRLEN];
+  if (address.ss_family == AF_INET) {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
+    inet_ntop(AF_INET, &v4.sin_addr, host, sizeof(host));
+    return absl::StrCat("ipv4:", host, ":", ntohs(v4.sin_port));
+  }
+  const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
+  const int port = ntohs(v6.sin6_port);
+  if (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) {
+    inet_ntop(AF_INET, &v6.sin6_addr.s6_addr[12], host, sizeof(host));
+    return absl::StrCat("ipv4:", host, ":", port);
+  }
+  inet_ntop(AF_INET6, &v6.sin6_addr, host, sizeof(host));
+  std::string scope;
+  if (v6.sin6_scope_id != 0) {
+    char name[IF_NAMESIZE];
+    if (if_indextoname(v6.sin6_scope_id, name) != nullptr) scope = absl::StrCat("%25", name);
+  }
+  return absl::StrCat("ipv6:%5B", host, scope, "%5D:", port);
+}
+
 // The socket's; 0 if it is not open.
 ino_t InodeOf(int fd) {
   struct stat info {};
@@ -93,31 +121,61 @@ absl::Status ConnectionListener::Start(std::size_t connections_max, absl::Durati
   connections_max_ = connections_max;
   peer_timeout_ = peer_timeout;
   take_ = std::move(take);
-  stop_ = FileDescriptor(eventfd(0, EFD_CLOEXEC));
-  if (stop_.get() < 0) return absl::UnavailableError("too many open files to listen");
+  wake_ = FileDescriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (wake_.get() < 0) return absl::UnavailableError("too many open files to listen");
   thread_ = std::thread([this] { Run(); });
   return absl::OkStatus();
 }
 
 void ConnectionListener::Stop() {
   if (thread_.joinable()) {
-    eventfd_write(stop_.get(), 1);
+    {
+      absl::MutexLock lock(&mutex_);
+      stopping_ = true;
+    }
+    eventfd_write(wake_.get(), 1);
     thread_.join();
   }
   listeners_.clear();
+}
+
+void ConnectionListener::Cut(const std::string& peer) {
+  absl::MutexLock lock(&mutex_);
+  if (to_cut_.insert(peer).second) eventfd_write(wake_.get(), 1);
+}
+
+// On the thread, so that no descriptor becomes another connection's meanwhile.
+void ConnectionListener::CutPeers() {
+  absl::flat_hash_set<std::string> peers;
+  {
+    absl::MutexLock lock(&mutex_);
+    peers.swap(to_cut_);
+  }
+  if (peers.empty()) return;
+  for (const auto& [fd, inode] : connections_) {
+    if (InodeOf(fd) == inode && peers.contains(PeerOf(fd))) ::shutdown(fd, SHUT_RDWR);
+  }
 }
 
 void ConnectionListener::Run() {
   std::vector<pollfd> fds;
   bool pause = false;
   for (;;) {
-    fds.assign({{stop_.get(), POLLIN, 0}});
+    fds.assign({{wake_.get(), POLLIN, 0}});
     for (const FileDescriptor& listener : listeners_) {
       fds.push_back({pause ? -1 : listener.get(), POLLIN, 0});
     }
     const int timeout = pause ? static_cast<int>(absl::ToInt64Milliseconds(kAcceptPause)) : -1;
     if (poll(fds.data(), fds.size(), timeout) < 0) continue;
-    if (fds[0].revents != 0) return;
+    if (fds[0].revents != 0) {
+      eventfd_t count = 0;
+      eventfd_read(wake_.get(), &count);
+      {
+        absl::MutexLock lock(&mutex_);
+        if (stopping_) return;
+      }
+      CutPeers();
+    }
     pause = false;
     for (std::size_t i = 1; i < fds.size(); ++i) {
       if (fds[i].revents != 0 && !AcceptFrom(fds[i].fd)) pause = true;

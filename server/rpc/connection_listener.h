@@ -9,8 +9,11 @@
 #include <thread>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "server/rpc/file_descriptor.h"
 
@@ -39,6 +42,8 @@ class ConnectionListener {
   // Accepts on a thread of its own, once. A peer that has not acknowledged what was sent to it for
   // `peer_timeout` is gone.
   absl::Status Start(std::size_t connections_max, absl::Duration peer_timeout, Take take);
+  // Ends the connection of `peer`, as gRPC names it, soon, if there still is one. Thread-safe.
+  void Cut(const std::string& peer);
   // Accepts no more, and closes the port. Connections stay.
   void Stop();
 
@@ -46,6 +51,7 @@ class ConnectionListener {
   void Run();
   // False if the process is out of descriptors.
   bool AcceptFrom(int listener);
+  void CutPeers();
   // Whether one more connection may be open.
   bool HasRoom();
 
@@ -55,8 +61,12 @@ class ConnectionListener {
   std::size_t connections_max_ = 0;
   absl::Duration peer_timeout_;
   Take take_;
-  FileDescriptor stop_;  // Readable once the thread must end.
+  FileDescriptor wake_;  // Readable once the thread must end, or cut somebody.
   std::thread thread_;
+
+  absl::Mutex mutex_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::flat_hash_set<std::string> to_cut_ ABSL_GUARDED_BY(mutex_);
 
   // The thread's. Connections that may be open: who took them does not tell when they close, but
   // then the descriptor is free or another socket's, with another inode.

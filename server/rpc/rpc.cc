@@ -64,6 +64,8 @@ void Rpc::OnWritten(bool ok) {
 }
 
 void Rpc::OnOver(bool) {
+  const bool is_cancelled = context_.IsCancelled();
+  if (is_cancelled) owner_.OnCancelled(context_);
   Handler* handler = nullptr;
   {
     absl::MutexLock lock(&mutex_);
@@ -71,7 +73,7 @@ void Rpc::OnOver(bool) {
     over_before_attach_ = handler == nullptr;
   }
   if (handler == nullptr) return;
-  if (context_.IsCancelled()) handler->OnCancel();
+  if (is_cancelled) handler->OnCancel();
   Release();
 }
 

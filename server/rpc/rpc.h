@@ -41,6 +41,8 @@ class Rpc {
     virtual ~Owner() = default;
     // A call has come. Must see to it that Attach() is called, here or later.
     virtual void OnAccept(Rpc& rpc) = 0;
+    // The call of `context` was taken back before it was answered, or its deadline is past.
+    virtual void OnCancelled(grpc::ServerContext& context) = 0;
     // An Rpc is gone, whether or not its call ever came.
     virtual void OnGone() = 0;
   };

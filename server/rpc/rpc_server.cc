@@ -2,6 +2,8 @@
 
 #include <grpc/grpc.h>
 
+#include <chrono>
+
 namespace softlookup::server {
 namespace {
 
@@ -50,6 +52,11 @@ void RpcServer::RequestOne() {
 void RpcServer::OnAccept(Rpc& rpc) {
   RequestOne();
   accept_(rpc);
+}
+
+void RpcServer::OnCancelled(grpc::ServerContext& context) {
+  // One that was not answered in time is no fault of its client's.
+  if (context.deadline() > std::chrono::system_clock::now()) taken_back_(context.peer());
 }
 
 void RpcServer::OnGone() {

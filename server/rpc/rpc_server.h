@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -24,8 +25,11 @@ class RpcServer final : private Rpc::Owner {
   // Called on the threads, several at once, with each call that comes. It must see to it that the
   // call gets a handler.
   using Accept = std::function<void(Rpc&)>;
+  // Called on the threads with the peer of each call that its client takes back.
+  using TakenBack = std::function<void(const std::string& peer)>;
 
-  explicit RpcServer(Accept accept) : accept_(std::move(accept)) {}
+  RpcServer(Accept accept, TakenBack taken_back)
+      : accept_(std::move(accept)), taken_back_(std::move(taken_back)) {}
   ~RpcServer() override;
   RpcServer(const RpcServer&) = delete;
   RpcServer& operator=(const RpcServer&) = delete;
@@ -43,12 +47,14 @@ class RpcServer final : private Rpc::Owner {
 
  private:
   void OnAccept(Rpc& rpc) override;
+  void OnCancelled(grpc::ServerContext& context) override;
   void OnGone() override;
   // Waits for one more call, unless the server stops.
   void RequestOne();
   void Run();
 
   const Accept accept_;
+  const TakenBack taken_back_;
   grpc::AsyncGenericService service_;
   std::unique_ptr<grpc::ServerCompletionQueue> queue_;
   std::unique_ptr<grpc::Server> server_;

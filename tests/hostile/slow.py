@@ -38,7 +38,7 @@ def expect_let_go(ctx, before, connections, what):
 
 
 @case("defect-7/64 messages of 2 MB of which all but the last byte was sent", fresh=True,
-      flags=short_timeouts, needs=("--stall-timeout",), seconds=60, megabytes=140)
+      short=True, flags=short_timeouts, needs=("--stall-timeout",), seconds=60, megabytes=140)
 def all_but_the_last_byte(ctx):
     before = ctx.server.memory()
     connections = [ctx.connect() for _ in range(8)]

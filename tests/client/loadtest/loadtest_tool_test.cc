@@ -87,7 +87,7 @@ TEST_F(LoadtestToolTest, PrintsASummaryAndLeavesNoStoreBehind) {
   const Outcome outcome = Run({});
   EXPECT_EQ(outcome.error, "");
   for (const std::string text :
-       {"closed loop, 2 calls in flight, 1 s measured", "\nlatency   lookup\n", "\np99.99 ",
+       {"closed loop, 2 calls in flight, 1.00 s measured", "\nlatency   lookup\n", "\np99.99 ",
         "\nthroughput ", "\nerrors ", "\nrejected ", "\nclient CPU "}) {
     EXPECT_THAT(outcome.out, HasSubstr(text));
   }
