@@ -72,13 +72,13 @@ TEST_F(RankingMemoryTest, QueriesThatAreTakenOneAfterAnotherAreCountedOnce) {
 }
 
 TEST_F(RankingMemoryTest, WhatAllCouldNotHoldIsTheCallersError) {
-  blocks_[0].view.row_count = 10 * kRows;
-  task_.end = 10 * kRows;
-  const auto refused = Take(10 * kRows - 1, 2);
+  blocks_[0].view.row_count = 20 * kRows;
+  task_.end = 20 * kRows;
+  const auto refused = Take(20 * kRows - 1, 2);
   EXPECT_EQ(ReasonOf(refused.status()), "LIMIT_EXCEEDED");
   EXPECT_EQ(RetryAfterOf(refused.status()), std::nullopt);
   EXPECT_THAT(MetadataOf(refused.status()), Contains(Pair("field", "options.top_k")));
-  EXPECT_THAT(refused.status().message(), HasSubstr("keeping 999999 rows takes "));
+  EXPECT_THAT(refused.status().message(), HasSubstr("keeping 1999999 rows takes "));
 }
 
 TEST_F(RankingMemoryTest, NoMoreRowsAreKeptThanThereAre) {
