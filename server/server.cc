@@ -35,6 +35,9 @@ std::string JoinHostPort(const std::string& host, int port) {
 // How long a peer that is asked whether it is alive has to answer.
 constexpr absl::Duration kKeepaliveTimeout = absl::Seconds(20);
 
+// Of a connection, in one read.
+constexpr int kReadBytesMax = 64 << 10;
+
 // Of a stream: what its client may send before it is read.
 constexpr int kUnreadBytesMax = 128 << 10;
 
@@ -76,7 +79,9 @@ void BoundConnections(const Flags& flags, grpc::ServerBuilder& builder) {
   for (const auto algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
     builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
   }
-  builder.AddChannelArgument(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, 64 << 10);
+  // What gRPC reads at once it also takes apart at once: of 4 MiB, its own choice, a flood's calls
+  // would all be made before the first of them is seen here.
+  builder.AddChannelArgument(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kReadBytesMax);
   // gRPC would answer each PING of a flood with an error of its own, which takes thirty times the
   // PING's bytes; it reads no more where 10,000 answers wait.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);

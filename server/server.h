@@ -56,6 +56,7 @@ class Server {
   absl::Status LoadSecurity(const Flags& flags);
   absl::Status Listen(const Flags& flags);
   absl::Status ServeGrpc(const Flags& flags, std::size_t connections_max);
+  // Ends the connection of `peer`, as gRPC names it, and says so in the log.
   void CutConnection(const std::string& peer);
   // What the health service and /readyz say.
   void SetServing(bool serving);
