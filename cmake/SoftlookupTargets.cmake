@@ -41,9 +41,16 @@ function(softlookup_library name)
     PRIVATE ${ARG_PRIVATE} $<BUILD_INTERFACE:softlookup_build_flags>)
 endfunction()
 
+# Every program that is built for tsan gets what tells it of Debian's Abseil.
+function(softlookup_tell_tsan program)
+  if(SOFTLOOKUP_SANITIZE MATCHES "thread")
+    target_sources(${program} PRIVATE "${PROJECT_SOURCE_DIR}/tests/testing/tsan_absl_mutex.cc")
+  endif()
+endfunction()
+
 # softlookup_test(NAME SOURCES ... DEPENDS targets ... [LABELS ...] [TIMEOUT seconds] [ENVIRONMENT ...])
 # Every TEST becomes a ctest of its own, found on the machine that runs it. ENVIRONMENT entries reach
-# the test as NAME=VALUE.
+# the test as NAME=VALUE. The target LABEL_tests builds all tests of a label.
 function(softlookup_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPENDS;LABELS;ENVIRONMENT" ${ARGN})
   if(NOT ARG_TIMEOUT)
@@ -53,9 +60,13 @@ function(softlookup_test name)
     endif()
   endif()
   add_executable(${name} ${ARG_SOURCES})
-  if(SOFTLOOKUP_SANITIZE MATCHES "thread")
-    target_sources(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests/testing/tsan_absl_mutex.cc")
-  endif()
+  softlookup_tell_tsan(${name})
+  foreach(label IN LISTS ARG_LABELS)
+    if(NOT TARGET ${label}_tests)
+      add_custom_target(${label}_tests)
+    endif()
+    add_dependencies(${label}_tests ${name})
+  endforeach()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} GTest::gmock GTest::gtest_main
     softlookup_build_flags)

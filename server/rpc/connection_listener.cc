@@ -89,6 +89,14 @@ ino_t InodeOf(int fd) {
   return fstat(fd, &info) == 0 ? info.st_ino : 0;
 }
 
+// Ends a connection at once, and drops what came and was not read: after shutdown(), gRPC would still
+// read it. Whoever holds the descriptor finds the connection reset.
+void Abort(int fd) {
+  sockaddr nobody{};
+  nobody.sa_family = AF_UNSPEC;
+  if (connect(fd, &nobody, sizeof(nobody)) != 0) ::shutdown(fd, SHUT_RDWR);
+}
+
 }  // namespace
 
 absl::Status ConnectionListener::Bind(const std::string& host, int port) {
@@ -129,10 +137,6 @@ absl::Status ConnectionListener::Start(std::size_t connections_max, absl::Durati
 
 void ConnectionListener::Stop() {
   if (thread_.joinable()) {
-    {
-      absl::MutexLock lock(&mutex_);
-      stopping_ = true;
-    }
     eventfd_write(wake_.get(), 1);
     thread_.join();
   }
@@ -140,20 +144,10 @@ void ConnectionListener::Stop() {
 }
 
 void ConnectionListener::Cut(const std::string& peer) {
+  // No descriptor becomes another connection's meanwhile.
   absl::MutexLock lock(&mutex_);
-  if (to_cut_.insert(peer).second) eventfd_write(wake_.get(), 1);
-}
-
-// On the thread, so that no descriptor becomes another connection's meanwhile.
-void ConnectionListener::CutPeers() {
-  absl::flat_hash_set<std::string> peers;
-  {
-    absl::MutexLock lock(&mutex_);
-    peers.swap(to_cut_);
-  }
-  if (peers.empty()) return;
-  for (const auto& [fd, inode] : connections_) {
-    if (InodeOf(fd) == inode && peers.contains(PeerOf(fd))) ::shutdown(fd, SHUT_RDWR);
+  for (const auto& [fd, connection] : connections_) {
+    if (connection.peer == peer && InodeOf(fd) == connection.inode) Abort(fd);
   }
 }
 
@@ -167,15 +161,7 @@ void ConnectionListener::Run() {
     }
     const int timeout = pause ? static_cast<int>(absl::ToInt64Milliseconds(kAcceptPause)) : -1;
     if (poll(fds.data(), fds.size(), timeout) < 0) continue;
-    if (fds[0].revents != 0) {
-      eventfd_t count = 0;
-      eventfd_read(wake_.get(), &count);
-      {
-        absl::MutexLock lock(&mutex_);
-        if (stopping_) return;
-      }
-      CutPeers();
-    }
+    if (fds[0].revents != 0) return;
     pause = false;
     for (std::size_t i = 1; i < fds.size(); ++i) {
       if (fds[i].revents != 0 && !AcceptFrom(fds[i].fd)) pause = true;
@@ -185,16 +171,25 @@ void ConnectionListener::Run() {
 
 bool ConnectionListener::AcceptFrom(int listener) {
   for (int i = 0; i < kAcceptsAtOnce; ++i) {
-    FileDescriptor socket(accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    FileDescriptor socket;
+    int error = 0;
+    {
+      absl::MutexLock lock(&mutex_);
+      socket = FileDescriptor(accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+      error = errno;
+      if (socket.get() >= 0) {
+        if (!HasRoom()) continue;
+        connections_[socket.get()] = {InodeOf(socket.get()), PeerOf(socket.get())};
+      }
+    }
     if (socket.get() < 0) {
-      if (errno == EAGAIN || errno == EWOULDBLOCK) return true;
-      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) return false;
+      if (error == EAGAIN || error == EWOULDBLOCK) return true;
+      if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) return false;
       continue;  // It is gone already.
     }
-    if (!HasRoom()) continue;
     SetOption(socket.get(), IPPROTO_TCP, TCP_USER_TIMEOUT,
               static_cast<int>(absl::ToInt64Milliseconds(peer_timeout_)));
-    connections_[socket.get()] = InodeOf(socket.get());
+    // Not under the lock: gRPC may do much with it at once.
     take_(listener, socket.Release());
   }
   return true;
@@ -207,7 +202,7 @@ bool ConnectionListener::HasRoom() {
   if (now < next_count_) return false;
   next_count_ = now + kCountInterval;
   absl::erase_if(connections_, [](const auto& connection) {
-    return InodeOf(connection.first) != connection.second;
+    return InodeOf(connection.first) != connection.second.inode;
   });
   return connections_.size() < connections_max_;
 }

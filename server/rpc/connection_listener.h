@@ -11,7 +11,6 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
@@ -42,7 +41,8 @@ class ConnectionListener {
   // Accepts on a thread of its own, once. A peer that has not acknowledged what was sent to it for
   // `peer_timeout` is gone.
   absl::Status Start(std::size_t connections_max, absl::Duration peer_timeout, Take take);
-  // Ends the connection of `peer`, as gRPC names it, soon, if there still is one. Thread-safe.
+  // Ends the connection of `peer`, as gRPC names it, if there still is one. What came of it and was
+  // not read is dropped. Thread-safe.
   void Cut(const std::string& peer);
   // Accepts no more, and closes the port. Connections stay.
   void Stop();
@@ -51,9 +51,8 @@ class ConnectionListener {
   void Run();
   // False if the process is out of descriptors.
   bool AcceptFrom(int listener);
-  void CutPeers();
   // Whether one more connection may be open.
-  bool HasRoom();
+  bool HasRoom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   std::vector<FileDescriptor> listeners_;
   int port_ = 0;
@@ -61,17 +60,19 @@ class ConnectionListener {
   std::size_t connections_max_ = 0;
   absl::Duration peer_timeout_;
   Take take_;
-  FileDescriptor wake_;  // Readable once the thread must end, or cut somebody.
+  FileDescriptor wake_;  // Readable once the thread must end.
   std::thread thread_;
 
+  // Who took a connection does not tell when it closes, but then the descriptor is free or another
+  // socket's, with another inode.
+  struct Connection {
+    ino_t inode;
+    std::string peer;
+  };
   absl::Mutex mutex_;
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::flat_hash_set<std::string> to_cut_ ABSL_GUARDED_BY(mutex_);
-
-  // The thread's. Connections that may be open: who took them does not tell when they close, but
-  // then the descriptor is free or another socket's, with another inode.
-  absl::flat_hash_map<int, ino_t> connections_;
-  absl::Time next_count_ = absl::InfinitePast();
+  // Those that may be open, by descriptor.
+  absl::flat_hash_map<int, Connection> connections_ ABSL_GUARDED_BY(mutex_);
+  absl::Time next_count_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 
 // How many connections to allow of `connections_max`, so that other files never find all

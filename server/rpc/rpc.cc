@@ -1,27 +1,8 @@
 #include "server/rpc/rpc.h"
 
-#include "absl/base/config.h"
-#ifdef ABSL_HAVE_THREAD_SANITIZER
-#include <sanitizer/tsan_interface.h>
-#endif
+#include "server/rpc/event_order.h"
 
 namespace softlookup::server {
-namespace {
-
-// An event comes after what started its operation. gRPC sees to that where ThreadSanitizer, which
-// Debian's gRPC is not built for, does not see it.
-void BeforeEvent(Rpc* rpc) {
-#ifdef ABSL_HAVE_THREAD_SANITIZER
-  __tsan_release(rpc);
-#endif
-}
-void InEvent(Rpc* rpc) {
-#ifdef ABSL_HAVE_THREAD_SANITIZER
-  __tsan_acquire(rpc);
-#endif
-}
-
-}  // namespace
 
 void Rpc::Request(grpc::AsyncGenericService& service, grpc::ServerCompletionQueue& queue,
                   Owner& owner) {

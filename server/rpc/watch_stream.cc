@@ -7,6 +7,7 @@
 #include "absl/time/clock.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
+#include "server/rpc/alarm.h"
 #include "server/rpc/codec.h"
 #include "server/rpc/status.h"
 #include "server/rpc/unary_call.h"
@@ -91,13 +92,11 @@ void WatchStream::WaitForInterval() {
     absl::MutexLock lock(&mutex_);
     end_status = end_status_;
     if (end_status.ok()) {
-      // The alarm, which is part of the stream, keeps the function, which must not keep the stream.
-      alarm_.Set(absl::ToChronoTime(std::max(absl::Now(), sent_ + interval_)),
-                 [weak = weak_from_this()](bool expired) {
-                   const std::shared_ptr<WatchStream> self = weak.lock();
-                   if (expired) return self->Send();
-                   self->WaitForChange();  // Cancelled: it ends there.
-                 });
+      SetAlarm(alarm_, std::max(absl::Now(), sent_ + interval_),
+               [self = shared_from_this()](bool is_time) {
+                 if (is_time) return self->Send();
+                 self->WaitForChange();  // Cancelled: it ends there.
+               });
     }
   }
   if (!end_status.ok()) Finish(end_status);

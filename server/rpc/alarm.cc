@@ -1,0 +1,21 @@
+#include "server/rpc/alarm.h"
+
+#include <memory>
+#include <utility>
+
+#include "server/rpc/event_order.h"
+
+namespace softlookup::server {
+
+void SetAlarm(grpc::Alarm& alarm, absl::Time time, std::function<void(bool is_time)> on_end) {
+  // gRPC gets a bare pointer: all that it would copy without ThreadSanitizer's knowledge.
+  auto* kept = new std::function<void(bool)>(std::move(on_end));
+  BeforeEvent(kept);
+  alarm.Set(absl::ToChronoTime(time), [kept](bool is_time) {
+    InEvent(kept);
+    const std::unique_ptr<std::function<void(bool)>> owned(kept);
+    (*owned)(is_time);
+  });
+}
+
+}  // namespace softlookup::server
