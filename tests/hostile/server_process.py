@@ -57,7 +57,11 @@ class Server:
         if code is None:
             return "it lives"
         ended = f"signal {-code}" if code < 0 else f"exit code {code}"
-        return f"the server died of {ended}: {self.log_text()[-300:].strip()}"
+        log = self.log_text()
+        # A sanitizer's report, if there is one, tells most at its beginning.
+        report = re.search(r"(WARNING|ERROR): \w+Sanitizer|runtime error:", log)
+        told = log[report.start():][:6000] if report else log[-300:]
+        return f"the server died of {ended}: {told.strip()}"
 
     def log_text(self):
         self.log.seek(0)
@@ -101,6 +105,16 @@ class Server:
             lines = page.read().decode().splitlines()
         return {name: float(value) for name, _, value in
                 (line.rpartition(" ") for line in lines if line and not line.startswith("#"))}
+
+    def stop(self):
+        """Has it end by itself. None if it does so well, else what went wrong: also what a sanitizer
+        finds at the end."""
+        self.process.terminate()
+        try:
+            self.process.wait(120)
+        except subprocess.TimeoutExpired:
+            return "the server does not stop"
+        return self.death() if self.process.returncode != 0 else None
 
     def kill(self):
         if self.alive:
