@@ -3,6 +3,7 @@
 Its latency is measured alone first. With a server that has --auth, the two have identities of
 their own.
 """
+import os
 import random
 import threading
 import time
@@ -77,6 +78,8 @@ def run(run_state, seconds):
     start_bytes = server.memory()
     server.reset_memory_peak()
     prober.begin(server, friend, INTERVAL)
+    # Strangers have processors of their own. Here they share the server's, and so give way to it.
+    os.nice(19)
     hostility = Hostility(server, foe, workspace, time.monotonic() + seconds)
     hostility.join()
     beside = figures(prober.end())
