@@ -148,8 +148,11 @@ Server::Server(std::unique_ptr<Engine> engine, std::unique_ptr<AuditLog> audit, 
       service_(calls_, *engine_, backups_, health_),
       heap_trim_([stats = std::make_shared<ProcessStats>()] { return stats->resident_bytes(); }),
       rpcs_([this](Rpc& rpc) { service_.Begin(rpc); },
-            [this](const std::string& peer) { calls_.connections().TakeBack(peer, SteadyNow()); }) {
-  calls_.connections().set_cut([this](const std::string& peer) { CutConnection(peer); });
+            [this](const std::string& peer, bool is_late) {
+              calls_.connections().TakeBack(peer, is_late);
+            }) {
+  calls_.connections().set_cut(
+      [this](const std::string& peer, absl::string_view why) { CutConnection(peer, why); });
   http_.set_metrics(
       [this] { return MetricsPage(*engine_, observer_, process_stats_, http_.ready()); });
 }
@@ -265,10 +268,10 @@ absl::Status Server::ServeGrpc(const Flags& flags, std::size_t connections_max) 
       });
 }
 
-void Server::CutConnection(const std::string& peer) {
-  listener_.Cut(peer);
+void Server::CutConnection(const std::string& peer, absl::string_view why) {
+  if (!listener_.Cut(peer)) return;
   if (const auto left_out = cut_lines_.Admit(absl::Now())) {
-    spdlog::warn("cut the connection of {}, which opens calls and takes them back{}", peer,
+    spdlog::warn("cut the connection of {}, which {}{}", peer, std::string(why),
                  *left_out > 0 ? absl::StrCat("; and ", *left_out, " others") : "");
   }
 }

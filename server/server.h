@@ -57,7 +57,7 @@ class Server {
   absl::Status Listen(const Flags& flags);
   absl::Status ServeGrpc(const Flags& flags, std::size_t connections_max);
   // Ends the connection of `peer`, as gRPC names it, and says so in the log.
-  void CutConnection(const std::string& peer);
+  void CutConnection(const std::string& peer, absl::string_view why);
   // What the health service and /readyz say.
   void SetServing(bool serving);
 

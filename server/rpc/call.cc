@@ -64,7 +64,7 @@ Call::Call(CallTracker& tracker, Rpc& rpc, const MethodSpec& spec)
     : tracker_(tracker),
       rpc_(rpc),
       spec_(spec),
-      connection_(tracker.connections(), rpc.context().peer()),
+      connection_(tracker.connections(), rpc.peer()),
       info_{.method = spec.method, .context = rpc.context()} {
   tracker_.Add(1);
   observer().OnBegin(spec_.method);

@@ -1,7 +1,6 @@
 #include "server/rpc/connection_listener.h"
 
 #include <arpa/inet.h>
-#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -76,10 +75,7 @@ std::string PeerOf(int fd) {
   }
   inet_ntop(AF_INET6, &v6.sin6_addr, host, sizeof(host));
   std::string scope;
-  if (v6.sin6_scope_id != 0) {
-    char name[IF_NAMESIZE];
-    if (if_indextoname(v6.sin6_scope_id, name) != nullptr) scope = absl::StrCat("%25", name);
-  }
+  if (v6.sin6_scope_id != 0) scope = absl::StrCat("%25", v6.sin6_scope_id);
   return absl::StrCat("ipv6:%5B", host, scope, "%5D:", port);
 }
 
@@ -143,12 +139,16 @@ void ConnectionListener::Stop() {
   listeners_.clear();
 }
 
-void ConnectionListener::Cut(const std::string& peer) {
-  // No descriptor becomes another connection's meanwhile.
+bool ConnectionListener::Cut(const std::string& peer) {
+  bool is_cut = false;
+  // No descriptor becomes another client's connection meanwhile.
   absl::MutexLock lock(&mutex_);
   for (const auto& [fd, connection] : connections_) {
-    if (connection.peer == peer && InodeOf(fd) == connection.inode) Abort(fd);
+    if (connection.peer != peer || InodeOf(fd) != connection.inode) continue;
+    Abort(fd);
+    is_cut = true;
   }
+  return is_cut;
 }
 
 void ConnectionListener::Run() {

@@ -41,9 +41,9 @@ class ConnectionListener {
   // Accepts on a thread of its own, once. A peer that has not acknowledged what was sent to it for
   // `peer_timeout` is gone.
   absl::Status Start(std::size_t connections_max, absl::Duration peer_timeout, Take take);
-  // Ends the connection of `peer`, as gRPC names it, if there still is one. What came of it and was
-  // not read is dropped. Thread-safe.
-  void Cut(const std::string& peer);
+  // Ends the connection of `peer`, as gRPC names it, and drops what came of it and was not read.
+  // False if there is none. Thread-safe.
+  bool Cut(const std::string& peer);
   // Accepts no more, and closes the port. Connections stay.
   void Stop();
 

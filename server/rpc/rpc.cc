@@ -8,13 +8,14 @@ void Rpc::Request(grpc::AsyncGenericService& service, grpc::ServerCompletionQueu
                   Owner& owner) {
   auto* rpc = new Rpc(owner);
   rpc->context_.AsyncNotifyWhenDone(&rpc->over_);
-  BeforeEvent(rpc);
+  BeforeEvent(&rpc->over_);
+  BeforeEvent(&rpc->accepted_);
   service.RequestCall(&rpc->context_, &rpc->stream_, &queue, &queue, &rpc->accepted_);
 }
 
 void Rpc::OnEvent(void* tag, bool ok) {
   const Tag& event = *static_cast<Tag*>(tag);
-  InEvent(event.rpc);
+  InEvent(tag);
   (event.rpc->*event.on_event)(ok);
 }
 
@@ -25,6 +26,15 @@ void Rpc::OnAccepted(bool ok) {
     delete this;
     return owner.OnGone();
   }
+  bool is_cancelled = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    // Later gRPC may not know it any more.
+    peer_ = context_.peer();
+    came_ = std::chrono::steady_clock::now();
+    is_cancelled = is_cancelled_;
+  }
+  if (is_cancelled) owner_.OnCancelled(*this);
   owner_.OnAccept(*this);
 }
 
@@ -43,23 +53,23 @@ void Rpc::Attach(Handler& handler) {
 
 void Rpc::StartRead(grpc::ByteBuffer* message) {
   pending_.fetch_add(1, std::memory_order_relaxed);
-  BeforeEvent(this);
+  BeforeEvent(&read_);
   stream_.Read(message, &read_);
 }
 
 void Rpc::StartWrite(const grpc::ByteBuffer& message) {
   pending_.fetch_add(1, std::memory_order_relaxed);
-  BeforeEvent(this);
+  BeforeEvent(&written_);
   stream_.Write(message, &written_);
 }
 
 void Rpc::WriteAndFinish(const grpc::ByteBuffer& message, const grpc::Status& status) {
-  BeforeEvent(this);
+  BeforeEvent(&finished_);
   stream_.WriteAndFinish(message, grpc::WriteOptions(), status, &finished_);
 }
 
 void Rpc::Finish(const grpc::Status& status) {
-  BeforeEvent(this);
+  BeforeEvent(&finished_);
   stream_.Finish(status, &finished_);
 }
 
@@ -75,13 +85,16 @@ void Rpc::OnWritten(bool ok) {
 
 void Rpc::OnOver(bool) {
   const bool is_cancelled = context_.IsCancelled();
-  if (is_cancelled) owner_.OnCancelled(context_);
   Handler* handler = nullptr;
+  bool is_accepted = false;
   {
     absl::MutexLock lock(&mutex_);
     handler = handler_;
     over_before_attach_ = handler == nullptr;
+    is_cancelled_ = is_cancelled;
+    is_accepted = !peer_.empty();
   }
+  if (is_cancelled && is_accepted) owner_.OnCancelled(*this);
   if (handler == nullptr) return;
   if (is_cancelled) handler->OnCancel();
   Release();

@@ -5,10 +5,12 @@
 #include <grpcpp/grpcpp.h>
 
 #include <atomic>
+#include <chrono>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 
 namespace softlookup::server {
 
@@ -41,8 +43,9 @@ class Rpc {
     virtual ~Owner() = default;
     // A call has come. Must see to it that Attach() is called, here or later.
     virtual void OnAccept(Rpc& rpc) = 0;
-    // The call of `context` was taken back before it was answered, or its deadline is past.
-    virtual void OnCancelled(grpc::ServerContext& context) = 0;
+    // The call was cancelled before it was answered: by its client, by the server, or because its
+    // deadline is past or its connection gone.
+    virtual void OnCancelled(const Rpc& rpc) = 0;
     // An Rpc is gone, whether or not its call ever came.
     virtual void OnGone() = 0;
   };
@@ -60,6 +63,11 @@ class Rpc {
   // As `/package.Service/Method`.
   const std::string& path() const { return context_.method(); }
   grpc::ServerContext& context() { return context_; }
+  const grpc::ServerContext& context() const { return context_; }
+  // The connection's other end, as gRPC names it.
+  const std::string& peer() const { return peer_; }
+  // Since it came.
+  absl::Duration age() const { return absl::FromChrono(std::chrono::steady_clock::now() - came_); }
 
   // `handler` hears of everything from now on: once, before any of the following. It must stay
   // until its OnDone(), which it may end in.
@@ -99,7 +107,12 @@ class Rpc {
   // Events to come: that the call is over, that its status was sent, a read, a write.
   std::atomic<int> pending_{2};
 
+  // Written once, under the lock, as another thread may hear that the call is over before.
+  std::string peer_;
+  std::chrono::steady_clock::time_point came_;
+
   absl::Mutex mutex_;
+  bool is_cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   Handler* handler_ ABSL_GUARDED_BY(mutex_) = nullptr;
   bool over_before_attach_ ABSL_GUARDED_BY(mutex_) = false;
   Handler* attached_ = nullptr;  // The same, for events of what was started after Attach().

@@ -1,14 +1,18 @@
 #include "server/rpc/rpc_server.h"
 
 #include <grpc/grpc.h>
-
-#include <chrono>
+#include <grpc/support/time.h>
 
 namespace softlookup::server {
 namespace {
 
 // Calls that may come at once before a thread has taken one. Others wait within gRPC.
 constexpr int kRequestsAhead = 64;
+// A call that is cancelled later was worth its while, or was ended by the server.
+constexpr absl::Duration kTakenBackAgeMax = absl::Seconds(1);
+// A call that is not answered by its deadline is no fault of its client's, unless nobody could have
+// answered it.
+constexpr absl::Duration kAnswerTimeMin = absl::Milliseconds(10);
 
 }  // namespace
 
@@ -54,9 +58,18 @@ void RpcServer::OnAccept(Rpc& rpc) {
   accept_(rpc);
 }
 
-void RpcServer::OnCancelled(grpc::ServerContext& context) {
-  // One that was not answered in time is no fault of its client's.
-  if (context.deadline() > std::chrono::system_clock::now()) taken_back_(context.peer());
+void RpcServer::OnCancelled(const Rpc& rpc) {
+  const absl::Duration age = rpc.age();
+  if (age > kTakenBackAgeMax) return;
+  const gpr_timespec deadline =
+      gpr_convert_clock_type(rpc.context().raw_deadline(), GPR_CLOCK_REALTIME);
+  const bool is_late = gpr_time_cmp(deadline, gpr_now(GPR_CLOCK_REALTIME)) <= 0;
+  if (is_late && age > kAnswerTimeMin) return;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (stopping_) return;
+  }
+  taken_back_(rpc.peer(), is_late);
 }
 
 void RpcServer::OnGone() {

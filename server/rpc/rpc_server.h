@@ -25,8 +25,9 @@ class RpcServer final : private Rpc::Owner {
   // Called on the threads, several at once, with each call that comes. It must see to it that the
   // call gets a handler.
   using Accept = std::function<void(Rpc&)>;
-  // Called on the threads with the peer of each call that its client takes back.
-  using TakenBack = std::function<void(const std::string& peer)>;
+  // Called on the threads with the peer of each call that its client takes back soon after it came,
+  // or (late) whose deadline nobody could have kept.
+  using TakenBack = std::function<void(const std::string& peer, bool is_late)>;
 
   RpcServer(Accept accept, TakenBack taken_back)
       : accept_(std::move(accept)), taken_back_(std::move(taken_back)) {}
@@ -47,7 +48,7 @@ class RpcServer final : private Rpc::Owner {
 
  private:
   void OnAccept(Rpc& rpc) override;
-  void OnCancelled(grpc::ServerContext& context) override;
+  void OnCancelled(const Rpc& rpc) override;
   void OnGone() override;
   // Waits for one more call, unless the server stops.
   void RequestOne();

@@ -24,12 +24,17 @@ namespace {
 // A call of a method that there is not. It is in no metric: its name is its caller's.
 class UnknownCall final : public Rpc::Handler {
  public:
-  static void Start(Rpc& rpc) {
-    rpc.Attach(*new UnknownCall);
+  static void Start(ConnectionCalls& connections, Rpc& rpc) {
+    rpc.Attach(*new UnknownCall(connections, rpc));
     rpc.Finish(ToGrpcStatus(MakeError(reasons::kUnknownMethod,
                                       absl::StrCat("This server has no method ", rpc.path()))));
   }
   void OnDone() override { delete this; }
+
+ private:
+  UnknownCall(ConnectionCalls& connections, Rpc& rpc) : connection_(connections, rpc.peer()) {}
+
+  const ConnectionCalls::Call connection_;
 };
 
 // Has a worker answer with what `method` makes of the request.
@@ -47,7 +52,7 @@ void Answer(std::unique_ptr<Call> call, Engine& engine,
 
 void Service::Begin(Rpc& rpc) {
   const MethodSpec* const spec = FindMethod(rpc.path());
-  if (spec == nullptr) return UnknownCall::Start(rpc);
+  if (spec == nullptr) return UnknownCall::Start(calls_.connections(), rpc);
   auto call = std::make_unique<Call>(calls_, rpc, *spec);
   const absl::Status status = call->Admit();
   if (!status.ok()) return RefusedCall::Start(std::move(call), status);

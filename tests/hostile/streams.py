@@ -179,10 +179,9 @@ def no_store_first(ctx):
                (contract.INVALID_ARGUMENT, contract.NOT_FOUND))
 
 
-@case("streams/20,000 calls opened and reset at once: rapid reset", fresh=True, seconds=60,
-      memory_megabytes=16)
+@case("streams/20,000 calls opened and reset at once: rapid reset", short=True, fresh=True, seconds=60)
 def rapid_reset(ctx):
-    # The server may end such a connection. The frames of a call are 240 bytes.
+    # The frames of a call are 240 bytes.
     connection = ctx.connect()
     for _ in range(200):
         first = connection.next_stream
@@ -193,7 +192,63 @@ def rapid_reset(ctx):
         if not connection.send(data):
             break
     connection.wait_processed(20 * ctx.scale)
+    ctx.check(connection.closed, "the connection goes on")
+
+
+def in_progress(server):
+    return sum(value for name, value in server.metrics().items()
+               if name.startswith("softlookup_calls_in_progress"))
+
+
+@case("streams/800 calls reset at once, and again, have the connection cut", short=True, seconds=60)
+def reset_in_bursts(ctx):
+    connection = ctx.connect()
+    block = http2.hpack.encode_headers(headers_of(contract.METHODS["GetStore"].path))
+    # A second that ends in the middle of a burst counts each half for itself: another burst follows.
+    for _ in range(10):
+        numbers = range(connection.next_stream, connection.next_stream + 1600, 2)
+        connection.next_stream += 1600
+        connection.send(b"".join(frame(http2.HEADERS, http2.END_HEADERS, number, block) for number in numbers))
+        while not connection.closed and in_progress(ctx.server) < 800:
+            connection.poll(0.01)
+        connection.send(b"".join(http2.rst_stream(number) for number in numbers))
+        while not connection.closed and in_progress(ctx.server) > 0:
+            connection.poll(0.01)
+        if connection.closed:
+            return
+    ctx.problem("the connection goes on")
+
+
+@case("streams/20,000 lookups with a deadline of a nanosecond", fresh=True, seconds=60)
+def nanosecond_deadlines(ctx):
+    connection = ctx.connect()
+    late = http2.hpack.encode_headers(headers_of(LOOKUP.path) + [("grpc-timeout", "1n")])
+    for _ in range(200):
+        first = connection.next_stream
+        connection.next_stream += 200
+        if not connection.send(b"".join(frame(http2.HEADERS, http2.END_HEADERS, number, late)
+                                        for number in range(first, first + 200, 2))):
+            break
+        connection.poll(0)
+    connection.wait_processed(20 * ctx.scale)
     ctx.notes.append("closed" if connection.closed or connection.goaway else "the connection lives")
+
+
+@case("streams/20,000 calls of unknown methods whose answers nobody reads", fresh=True, seconds=60)
+def unread_unknown_methods(ctx):
+    connection = ctx.connect(acknowledge=False, small_buffers=True)
+    block = http2.hpack.encode_headers(headers_of("/softlookup.v1.SoftLookup/Nothing"))
+    for _ in range(200):
+        first = connection.next_stream
+        connection.next_stream += 200
+        data = b"".join(frame(http2.HEADERS, http2.END_HEADERS | http2.END_STREAM, number, block)
+                        for number in range(first, first + 200, 2))
+        try:
+            connection.socket.settimeout(0.5)
+            connection.socket.sendall(data)
+            ctx.meter.sent += len(data)
+        except OSError:
+            break  # It is cut, or the server reads no more.
 
 
 @case("streams/HEADERS and RST_STREAM 20,000 times, without a message", seconds=60)

@@ -32,27 +32,40 @@ TEST(ConnectionCallsTest, EachConnectionHasItsLimit) {
 class CutConnectionTest : public ::testing::Test {
  protected:
   // How often `count` calls that are taken back, one after the other, have the connection cut.
-  int Flood(const std::string& peer, std::uint64_t count, absl::Time now) {
+  int Flood(const std::string& peer, std::uint64_t count, bool is_late = false) {
     const int before = cuts_[peer];
     for (std::uint64_t i = 0; i < count; ++i) {
       const ConnectionCalls::Call call(calls_, peer);
-      calls_.TakeBack(peer, now);
+      calls_.TakeBack(peer, is_late);
     }
     return cuts_[peer] - before;
   }
+  void Answer(const std::string& peer, std::uint64_t count) {
+    for (std::uint64_t i = 0; i < count; ++i) const ConnectionCalls::Call answered(calls_, peer);
+  }
 
+  absl::Time now_ = absl::UnixEpoch();
   std::map<std::string, int> cuts_;
-  ConnectionCalls calls_{1024, [this](const std::string& peer) { ++cuts_[peer]; }};
+  ConnectionCalls calls_{1024, [this](const std::string& peer, absl::string_view) { ++cuts_[peer]; },
+                         [this] { return now_; }};
 };
 
 constexpr std::uint64_t kMax = ConnectionCalls::kTakenBackMax;
-constexpr absl::Time kNow = absl::UnixEpoch();
 
 TEST_F(CutConnectionTest, TooManyTakenBackWithinASecondHaveTheConnectionCutOnce) {
-  EXPECT_EQ(Flood("a", kMax, kNow), 0);
-  EXPECT_EQ(Flood("b", kMax, kNow), 0) << "each connection has its own";
-  EXPECT_EQ(Flood("a", 1, kNow + absl::Milliseconds(999)), 1);
-  EXPECT_EQ(Flood("a", kMax, kNow + absl::Milliseconds(999)), 0);
+  EXPECT_EQ(Flood("a", kMax), 0);
+  EXPECT_EQ(Flood("b", kMax), 0) << "each connection has its own";
+  now_ += absl::Milliseconds(999);
+  EXPECT_EQ(Flood("a", 1), 1);
+  EXPECT_EQ(Flood("a", kMax), 0);
+}
+
+TEST_F(CutConnectionTest, MoreDeadlinesThatNobodyCouldKeepAreBorne) {
+  EXPECT_EQ(Flood("a", ConnectionCalls::kLateMax, true), 0);
+  EXPECT_EQ(Flood("a", 1, true), 1);
+  EXPECT_EQ(Flood("b", kMax, true), 0);
+  EXPECT_EQ(Flood("b", kMax, false), 0);
+  EXPECT_EQ(Flood("b", 1, false), 1);
 }
 
 TEST_F(CutConnectionTest, FarTooManyInProgressHaveItCut) {
@@ -63,27 +76,49 @@ TEST_F(CutConnectionTest, FarTooManyInProgressHaveItCut) {
   EXPECT_EQ(cuts_["a"], 1);
 }
 
+TEST_F(CutConnectionTest, AFewMoreThanASmallLimitAreBorne) {
+  int cuts = 0;
+  ConnectionCalls calls(1, [&](const std::string&, absl::string_view) { ++cuts; });
+  std::deque<ConnectionCalls::Call> held;
+  while (held.size() < 65) held.emplace_back(calls, "a");
+  EXPECT_EQ(cuts, 0);
+  held.emplace_back(calls, "a");
+  EXPECT_EQ(cuts, 1);
+}
+
 TEST_F(CutConnectionTest, EachSecondCountsForItself) {
   for (int second = 0; second < 10; ++second) {
-    EXPECT_EQ(Flood("a", kMax, kNow + absl::Seconds(second)), 0);
+    EXPECT_EQ(Flood("a", kMax), 0);
+    now_ += absl::Seconds(1);
   }
 }
 
 TEST_F(CutConnectionTest, WhoTakesBackLessThanHalfOfManyCallsIsLeftAlone) {
-  const ConnectionCalls::Call one_that_stays(calls_, "a");
-  int cuts = Flood("a", 1, kNow);
+  int cuts = 0;
   for (int i = 0; i < 100'000; ++i) {
-    const ConnectionCalls::Call answered(calls_, "a"), answered_too(calls_, "a");
-    cuts += Flood("a", 1, kNow);
+    Answer("a", 1);
+    cuts += Flood("a", 1);
   }
   EXPECT_EQ(cuts, 0);
 }
 
+// One of a proxy's clients goes, and with it all its calls; the others' were answered before.
+TEST_F(CutConnectionTest, ABurstOfFewAmongManyIsLeftAlone) {
+  Answer("proxy", 10'000);
+  now_ += absl::Milliseconds(1500);
+  EXPECT_EQ(Flood("proxy", 5000), 0);
+}
+
+TEST_F(CutConnectionTest, WhatWasAnsweredLongAgoExcusesNothing) {
+  Answer("a", 1'000'000);
+  now_ += absl::Seconds(2);
+  EXPECT_EQ(Flood("a", kMax + 1), 1);
+}
+
 TEST_F(CutConnectionTest, ConnectionsThatAreGoneAreForgotten) {
-  absl::Time now = kNow;
   for (int i = 0; i < 100'000; ++i) {
-    Flood(absl::StrCat("peer", i), 1, now);
-    now += absl::Milliseconds(1);
+    Flood(absl::StrCat("peer", i), 1);
+    now_ += absl::Milliseconds(2);
   }
   EXPECT_LE(calls_.known_connections(), 2048u);
 }
