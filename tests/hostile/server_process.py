@@ -20,11 +20,14 @@ class Server:
 
     def __init__(self, path, flags=()):
         self.log = tempfile.TemporaryFile()
+        # A build with asan gives memory back nearly as soon as others do.
+        environment = dict(os.environ, ASAN_OPTIONS=":".join(
+            ["quarantine_size_mb=8:allocator_release_to_os_interval_ms=500", os.environ.get("ASAN_OPTIONS", "")]))
         storage = [] if any(flag.startswith("--data-dir") for flag in flags) else ["--ephemeral"]
         self.process = subprocess.Popen(
             [path, "--listen=127.0.0.1:0", "--http-listen=127.0.0.1:0", "--log-level=warning",
              *storage, *flags],
-            stdout=subprocess.PIPE, stderr=self.log)
+            stdout=subprocess.PIPE, stderr=self.log, env=environment)
         self.pid = self.process.pid
         ready = self._read_ready_line(30)
         if ready is None:
