@@ -60,7 +60,7 @@ class Run:
         if self.server is not None and self.key == key and self.server.alive and not case.fresh:
             return
         self._stop_server()
-        self.server = server_process.Server(self.path, flags)
+        self.server = server_process.Server(self.path, flags, self.sanitized)
         self.access, self.key = access, key
         judge.plant(self.server, access)
         self.start_bytes = self.server.memory()

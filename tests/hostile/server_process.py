@@ -18,7 +18,8 @@ def help_text(path):
 class Server:
     """A running server. Keeps everything in memory, unless `flags` say otherwise."""
 
-    def __init__(self, path, flags=()):
+    def __init__(self, path, flags=(), sanitized=False):
+        self.memory_is_not_its_own = sanitized
         self.log = tempfile.TemporaryFile()
         # A build with asan gives memory back nearly as soon as others do.
         environment = dict(os.environ, ASAN_OPTIONS=":".join(
@@ -118,6 +119,10 @@ class Server:
         except subprocess.TimeoutExpired:
             return "the server does not stop"
         return self.death() if self.process.returncode != 0 else None
+
+    def calls_in_progress(self):
+        return sum(value for name, value in self.metrics().items()
+                   if name.startswith("softlookup_calls_in_progress"))
 
     def kill(self):
         if self.alive:

@@ -195,11 +195,6 @@ def rapid_reset(ctx):
     ctx.check(connection.closed, "the connection goes on")
 
 
-def in_progress(server):
-    return sum(value for name, value in server.metrics().items()
-               if name.startswith("softlookup_calls_in_progress"))
-
-
 @case("streams/800 calls reset at once, and again, have the connection cut", short=True, seconds=60)
 def reset_in_bursts(ctx):
     connection = ctx.connect()
@@ -209,10 +204,10 @@ def reset_in_bursts(ctx):
         numbers = range(connection.next_stream, connection.next_stream + 1600, 2)
         connection.next_stream += 1600
         connection.send(b"".join(frame(http2.HEADERS, http2.END_HEADERS, number, block) for number in numbers))
-        while not connection.closed and in_progress(ctx.server) < 800:
+        while not connection.closed and ctx.server.calls_in_progress() < 800:
             connection.poll(0.01)
         connection.send(b"".join(http2.rst_stream(number) for number in numbers))
-        while not connection.closed and in_progress(ctx.server) > 0:
+        while not connection.closed and ctx.server.calls_in_progress() > 0:
             connection.poll(0.01)
         if connection.closed:
             return
