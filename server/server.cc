@@ -13,7 +13,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/base/status_macros.h"
-#include "core/base/steady_time.h"
 #include "server/observability/metrics_page.h"
 #include "server/security/auth_rules.h"
 

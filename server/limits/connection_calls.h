@@ -66,8 +66,8 @@ class ConnectionCalls {
     return connections_.size();
   }
 
-  // A call of `peer` was taken back before it was answered, or (late) had a deadline that nobody could
-  // have kept. The connection is cut if these were too many in a second, and more than half of all
+  // A call of `peer` was taken back before it was answered, or (late) had a deadline that nobody
+  // could have kept. The connection is cut if these were too many in a second, and more than half of all
   // that ended in it and the one before.
   void TakeBack(const std::string& peer, bool is_late);
 
@@ -85,7 +85,9 @@ class ConnectionCalls {
 
   // Of a connection, until it is cut: a client that keeps to the limit may end all its calls and
   // begin some before the end of the first ones is seen here.
-  std::size_t far_too_many() const { return calls_max_ + std::max<std::size_t>(calls_max_ / 4, 64) + 1; }
+  std::size_t far_too_many() const {
+    return calls_max_ + std::max<std::size_t>(calls_max_ / 4, 64) + 1;
+  }
 
   // Whether there were enough before.
   bool Add(const std::string& peer);

@@ -85,8 +85,8 @@ ino_t InodeOf(int fd) {
   return fstat(fd, &info) == 0 ? info.st_ino : 0;
 }
 
-// Ends a connection at once, and drops what came and was not read: after shutdown(), gRPC would still
-// read it. Whoever holds the descriptor finds the connection reset.
+// Ends a connection at once, and drops what came and was not read: after shutdown(), gRPC would
+// still read it. Whoever holds the descriptor finds the connection reset.
 void Abort(int fd) {
   sockaddr nobody{};
   nobody.sa_family = AF_UNSPEC;

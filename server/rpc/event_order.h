@@ -9,7 +9,7 @@
 namespace softlookup::server {
 
 // What was written before an operation was started is read in the event that ends it. gRPC orders
-// the two, which ThreadSanitizer does not see: Debian's gRPC is not built for it. These two tell it,
+// the two, which ThreadSanitizer does not see: Debian's gRPC is not built for it. These tell it,
 // and are nothing in any other build. `operation` stands for both sides: an address that they know.
 inline void BeforeEvent([[maybe_unused]] void* operation) {
 #ifdef ABSL_HAVE_THREAD_SANITIZER

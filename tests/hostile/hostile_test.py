@@ -91,8 +91,7 @@ class Run:
             self._stop_server()
             return
         context = cases.Context(self.server, self.access, self.scale, case.seconds, self.workspace)
-        verdict = judge.Judge(self.server, self.access, self.prober, self.start_bytes, self.scale,
-                              self.sanitized)
+        verdict = judge.Judge(self.server, self.access, self.prober, self.start_bytes, self.scale)
         verdict.begin()
         try:
             case.run(context)

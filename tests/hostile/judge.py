@@ -95,9 +95,9 @@ def percentile(numbers, share):
 
 
 class Judge:
-    def __init__(self, server, access, prober, start_bytes, scale, sanitized=False):
+    def __init__(self, server, access, prober, start_bytes, scale):
         self.server, self.access, self.prober = server, access, prober
-        self.start_bytes, self.scale, self.sanitized = start_bytes, scale, sanitized
+        self.start_bytes, self.scale = start_bytes, scale
 
     def begin(self):
         self.pid = self.server.pid
@@ -118,7 +118,7 @@ class Judge:
         if not self.server.alive:
             return [self.server.death()]
         # A case of which only liveness is asked may make the server slow; wrong bits never pass.
-        life_is_enough = case.liveness_only or self.sanitized
+        life_is_enough = case.liveness_only or self.server.sanitized
         wrong = [] if life_is_enough else self._wrong_during(case, context, probed)
         if probed["wrong"]:
             wrong.append(f"{probed['wrong']} known lookups had other bits")
@@ -174,7 +174,7 @@ class Judge:
             threading.Event().wait(0.05)  # Nothing notifies of a free connection.
 
     def _wrong_memory_after(self, case, context):
-        if self.sanitized:
+        if self.server.sanitized:
             return []
         # Freed when the last reference goes, soon after the connections.
         allowed = (RETAINED + BYTES_FACTOR * context.meter.sent + BYTES_SLACK

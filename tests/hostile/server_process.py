@@ -19,7 +19,7 @@ class Server:
     """A running server. Keeps everything in memory, unless `flags` say otherwise."""
 
     def __init__(self, path, flags=(), sanitized=False):
-        self.memory_is_not_its_own = sanitized
+        self.sanitized = sanitized  # Its memory and times are a sanitizer's.
         self.log = tempfile.TemporaryFile()
         # A build with asan gives memory back nearly as soon as others do.
         environment = dict(os.environ, ASAN_OPTIONS=":".join(

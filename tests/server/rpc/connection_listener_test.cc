@@ -30,8 +30,8 @@ class Client {
     socklen_t size = is_v6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
     address.ss_family = is_v6 ? AF_INET6 : AF_INET;
     reinterpret_cast<sockaddr_in*>(&address)->sin_port = htons(static_cast<uint16_t>(port));
-    void* const bytes = is_v6 ? static_cast<void*>(&reinterpret_cast<sockaddr_in6*>(&address)->sin6_addr)
-                              : &reinterpret_cast<sockaddr_in*>(&address)->sin_addr;
+    void* bytes = &reinterpret_cast<sockaddr_in*>(&address)->sin_addr;
+    if (is_v6) bytes = &reinterpret_cast<sockaddr_in6*>(&address)->sin6_addr;
     inet_pton(address.ss_family, host.c_str(), bytes);
     socket_ = FileDescriptor(socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
     connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), size);
