@@ -89,6 +89,8 @@ absl::StatusOr<RecordKey> ParseKey(absl::string_view bytes) {
     if (bytes.size() != 8) return Damaged("unknown kind");
     key.number = KeyNumber(bytes);
   } else if (key.kind == RecordKind::kWriter) {
+    // An append without a writer would be taken for a repetition by the writer without a name.
+    if (bytes.empty()) return Damaged("a writer");
     key.writer = std::string(bytes);
   } else if (!bytes.empty()) {
     return Damaged("unknown kind");

@@ -100,6 +100,11 @@ TEST(RecordsTest, KeysOfAStoreAreARangeInTheOrderThatLoadingNeeds) {
   }
 }
 
+TEST(RecordsTest, AWriterHasAName) {
+  EXPECT_THAT(ParseKey(EncodeKey({.store = 7, .kind = RecordKind::kWriter})),
+              StatusIs(absl::StatusCode::kDataLoss, "writer"));
+}
+
 TEST(RecordsTest, AConfigurationComesBackWhole) {
   auto projection = std::make_shared<Projection>();
   *projection = {.input_dim = 3,
