@@ -23,8 +23,8 @@ using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 
 // What a parsed element takes beside its own bytes: a std::string, the pointer to it or to a
-// submessage, and what the allocator adds.
-constexpr std::int64_t kStringBytes = 56;
+// submessage, and what the allocator adds. A std::string of 16 to 30 bytes has room for 30.
+constexpr std::int64_t kStringBytes = 72;
 constexpr std::int64_t kPointerBytes = 24;
 constexpr std::int64_t kMapEntryBytes = 160;
 // An UnknownField in its vector, which doubles as it grows.
@@ -59,11 +59,19 @@ struct MessageScan::Field {
   std::int64_t element_bytes = 0;
   std::int64_t count_max = kUnlimited;
   int index = 0;  // Among the fields of its type.
+  // Copies of what the descriptor says: asking it each time is slow.
+  WireFormatLite::WireType wire_type = WireFormatLite::WIRETYPE_VARINT;
+  bool is_repeated = false;
+  bool is_packable = false;
 };
 
 struct MessageScan::Type {
   const Descriptor* descriptor = nullptr;
   std::int64_t own_bytes = 0;
+  // Whether it has repeated fields or submessages. A submessage may come in several parts; only if
+  // this holds do the counts of one part go on in the next. Otherwise a string that comes in each
+  // part is measured in each, which is more than the one that stays.
+  bool has_many = false;
   std::vector<Field> fields;  // By number; those without a descriptor are not there.
 
   const Field* Find(int number) const {
@@ -121,36 +129,28 @@ class MessageScan::Reader {
     }
   }
 
-  static WireFormatLite::WireType OwnWireType(const Field& field) {
-    return WireFormatLite::WireTypeForFieldType(
-        static_cast<WireFormatLite::FieldType>(field.descriptor->type()));
-  }
-
   static bool HasWireType(const Field& field, std::uint32_t tag) {
     const auto wire_type = WireFormatLite::GetTagWireType(tag);
-    return wire_type == OwnWireType(field) ||
-           (wire_type == WireFormatLite::WIRETYPE_LENGTH_DELIMITED &&
-            field.descriptor->is_packable());
+    return wire_type == field.wire_type ||
+           (wire_type == WireFormatLite::WIRETYPE_LENGTH_DELIMITED && field.is_packable);
   }
 
   bool ReadKnown(const Field& field, std::uint32_t tag, int depth, Counts& counts) {
-    const auto own = OwnWireType(field);
     if (WireFormatLite::GetTagWireType(tag) != WireFormatLite::WIRETYPE_LENGTH_DELIMITED) {
       bytes_ += field.element_bytes;
       return Count(field, 1, counts) && WireFormatLite::SkipField(&input_, tag);
     }
     int length = 0;
     if (!input_.ReadVarintSizeAsInt(&length)) return false;
-    if (own != WireFormatLite::WIRETYPE_LENGTH_DELIMITED) {
-      const std::optional<std::int64_t> elements = CountPacked(own, length);
+    if (field.wire_type != WireFormatLite::WIRETYPE_LENGTH_DELIMITED) {
+      const std::optional<std::int64_t> elements = CountPacked(field.wire_type, length);
       if (!elements) return false;
       bytes_ += *elements * field.element_bytes;
       return Count(field, *elements, counts);
     }
     // A field that there is one of is merged into the one before, or takes its place.
-    const bool is_repeated = field.descriptor->is_repeated();
-    if (is_repeated || counts.of[field.index]++ == 0) bytes_ += field.element_bytes;
-    if (is_repeated && !Count(field, 1, counts)) return false;
+    if (field.is_repeated || counts.of[field.index]++ == 0) bytes_ += field.element_bytes;
+    if (field.is_repeated && !Count(field, 1, counts)) return false;
     if (field.message == nullptr) {
       bytes_ += length;
       return input_.Skip(length);
@@ -158,10 +158,11 @@ class MessageScan::Reader {
     // A limit beyond the outer message's would be cut to that.
     if (depth == kDepthMax || (depth > 0 && length > input_.BytesUntilLimit())) return false;
     const auto limit = input_.PushLimit(length);
-    path_.push_back({&field, is_repeated ? counts.of[field.index] - 1 : -1});
+    path_.push_back({&field, field.is_repeated ? counts.of[field.index] - 1 : -1});
     // Whole neither in the middle of a tag nor where the outer message ends before.
     Counts own_counts;
-    Counts& part = is_repeated ? own_counts : counts.PartOf(field);
+    const bool counts_on = !field.is_repeated && field.message->has_many;
+    Counts& part = counts_on ? counts.PartOf(field) : own_counts;
     const bool is_whole = ReadMessage(*field.message, depth + 1, part) &&
                           input_.ConsumedEntireMessage() && input_.BytesUntilLimit() == 0;
     path_.pop_back();
@@ -170,7 +171,7 @@ class MessageScan::Reader {
   }
 
   bool Count(const Field& field, std::int64_t elements, Counts& counts) {
-    if (!field.descriptor->is_repeated()) return true;
+    if (!field.is_repeated) return true;
     counts.of[field.index] += elements;
     if (counts.of[field.index] <= field.count_max) return true;
     error_ = TooMany(field);
@@ -275,6 +276,11 @@ const MessageScan::Type* MessageScan::TypeOf(const Descriptor& descriptor,
     Field& entry = type.fields[number];
     entry.descriptor = &field;
     entry.index = i;
+    entry.wire_type =
+        WireFormatLite::WireTypeForFieldType(static_cast<WireFormatLite::FieldType>(field.type()));
+    entry.is_repeated = field.is_repeated();
+    entry.is_packable = field.is_packable();
+    type.has_many |= field.is_repeated() || field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
     if (field.is_repeated()) {
       if (const auto limit = limits.find(field.full_name()); limit != limits.end()) {
         entry.count_max = limit->second;

@@ -160,9 +160,8 @@ void CheckMeasured(const absl::StatusOr<std::int64_t>& measured, const WireFacts
                    const Message* parsed) {
   static const auto* const limits =
       new server::MessageScan::CountLimits(server::ContractCountLimits(Limits()));
-  const bool is_whole = facts.is_whole && !facts.has_group;
   if (measured.ok()) {
-    REQUIRE(is_whole);
+    REQUIRE(facts.is_whole);
     REQUIRE(facts.unknown_count <= server::MessageScan::kUnknownFieldsMax);
     if (parsed == nullptr) return;
     REQUIRE(*measured >= static_cast<std::int64_t>(parsed->SpaceUsedLong()));
