@@ -1,5 +1,6 @@
 #include "server/rpc/call.h"
 
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <grpc/support/time.h>
 #include <grpcpp/support/proto_buffer_reader.h>
 
@@ -32,6 +33,28 @@ Role RoleOf(Access access) {
       return Role::kRead;
   }
 }
+
+// Reads a message's bytes: those of a small one, which are in one piece, without gRPC's reader.
+class MessageReader {
+ public:
+  explicit MessageReader(grpc::ByteBuffer& bytes) {
+    if (bytes.TrySingleSlice(&slice_).ok()) {
+      one_.emplace(slice_.begin(), static_cast<int>(slice_.size()));
+    } else {
+      many_.emplace(&bytes);
+    }
+  }
+  google::protobuf::io::ZeroCopyInputStream& stream() {
+    return one_.has_value() ? static_cast<google::protobuf::io::ZeroCopyInputStream&>(*one_)
+                            : *many_;
+  }
+  bool ok() const { return !many_.has_value() || many_->status().ok(); }
+
+ private:
+  grpc::Slice slice_;
+  std::optional<google::protobuf::io::ArrayInputStream> one_;
+  std::optional<grpc::ProtoBufferReader> many_;
+};
 
 // Takes `bytes` of `account`. False if it has no room for them.
 bool Take(const std::shared_ptr<RequestBytes>& account, std::int64_t bytes, RequestCharge& charge) {
@@ -93,6 +116,7 @@ absl::Status Call::Admit() {
   }
   if (spec_.access == Access::kNone) return absl::OkStatus();
   if (tracker_.is_draining()) return ShuttingDown();
+  if (!tracker_.authenticator().asks()) return absl::OkStatus();
   SOFTLOOKUP_ASSIGN_OR_RETURN(Credentials credentials, CredentialsOf(rpc_.context()));
   absl::MutexLock lock(&mutex_);
   SOFTLOOKUP_ASSIGN_OR_RETURN(caller_, tracker_.authenticator().Identify(std::move(credentials)));
@@ -112,9 +136,10 @@ absl::Status Call::Receive(grpc::ByteBuffer& bytes, google::protobuf::Message& m
   SOFTLOOKUP_RETURN_IF_ERROR(CheckMessageBytes(size, tracker_.limits().engine.message_bytes_max));
   std::int64_t cost = size;
   {
-    grpc::ProtoBufferReader reader(&bytes);
-    SOFTLOOKUP_ASSIGN_OR_RETURN(const std::int64_t parsed_bytes,
-                                tracker_.scans().Of(*message.GetDescriptor()).Measure(reader));
+    MessageReader reader(bytes);
+    SOFTLOOKUP_ASSIGN_OR_RETURN(
+        const std::int64_t parsed_bytes,
+        tracker_.scans().Of(*message.GetDescriptor()).Measure(reader.stream()));
     cost += parsed_bytes;
   }
   {
@@ -126,8 +151,8 @@ absl::Status Call::Receive(grpc::ByteBuffer& bytes, google::protobuf::Message& m
   if (!Take(tracker_.request_bytes(), cost, charge.of_all)) {
     return NoRoom(tracker_.request_bytes()->limit());
   }
-  grpc::ProtoBufferReader reader(&bytes);
-  const bool is_whole = message.ParseFromZeroCopyStream(&reader) && reader.status().ok();
+  MessageReader reader(bytes);
+  const bool is_whole = message.ParseFromZeroCopyStream(&reader.stream()) && reader.ok();
   bytes.Clear();
   return is_whole ? absl::OkStatus() : MalformedMessage();
 }

@@ -4,6 +4,7 @@
 #include <grpcpp/alarm.h>
 
 #include <memory>
+#include <optional>
 
 #include "absl/time/time.h"
 #include "core/base/cancellation.h"
@@ -18,7 +19,8 @@ class RevisionWait {
   void Start(absl::Duration wait_max, std::shared_ptr<CancelToken> cancel);
 
  private:
-  grpc::Alarm alarm_;
+  // Made by Start(): every lookup has a RevisionWait, few wait, and gRPC makes an alarm slowly.
+  std::optional<grpc::Alarm> alarm_;
 };
 
 }  // namespace softlookup::server

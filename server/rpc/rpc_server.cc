@@ -47,9 +47,9 @@ void RpcServer::Run() {
 
 void RpcServer::RequestOne() {
   // Under the lock: nothing may be started on a queue that is shut down.
-  absl::MutexLock lock(&mutex_);
+  absl::ReaderMutexLock lock(&mutex_);
   if (stopping_) return;
-  ++rpc_count_;
+  rpc_count_.fetch_add(1, std::memory_order_relaxed);
   Rpc::Request(service_, *queue_, *this);
 }
 
@@ -66,15 +66,15 @@ void RpcServer::OnCancelled(const Rpc& rpc) {
   const bool is_late = gpr_time_cmp(deadline, gpr_now(GPR_CLOCK_REALTIME)) <= 0;
   if (is_late && age > kAnswerTimeMin) return;
   {
-    absl::MutexLock lock(&mutex_);
+    absl::ReaderMutexLock lock(&mutex_);
     if (stopping_) return;
   }
   taken_back_(rpc.peer(), is_late);
 }
 
 void RpcServer::OnGone() {
-  absl::MutexLock lock(&mutex_);
-  --rpc_count_;
+  // Some Rpc waits for a call until the server stops. After that none is added.
+  if (rpc_count_.fetch_sub(1, std::memory_order_acq_rel) == 1) all_gone_.Notify();
 }
 
 void RpcServer::Shutdown(absl::Time deadline) {
@@ -89,11 +89,7 @@ void RpcServer::CancelAll() { grpc_server_cancel_all_calls(server_->c_server());
 
 void RpcServer::Wait() {
   if (threads_.empty()) return;
-  const auto all_gone = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return rpc_count_ == 0; };
-  {
-    absl::MutexLock lock(&mutex_);
-    mutex_.Await(absl::Condition(&all_gone));
-  }
+  all_gone_.WaitForNotification();
   queue_->Shutdown();
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();

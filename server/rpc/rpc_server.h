@@ -4,6 +4,7 @@
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/grpcpp.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -13,6 +14,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "server/rpc/rpc.h"
 
@@ -61,9 +63,12 @@ class RpcServer final : private Rpc::Owner {
   std::unique_ptr<grpc::Server> server_;
   std::vector<std::thread> threads_;
 
+  // Threads that read stopping_ lock it shared. They do not wait for each other then.
   absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  int rpc_count_ ABSL_GUARDED_BY(mutex_) = 0;  // Those that wait for their call included.
+  // Counts the Rpcs that wait for their call, too. It is 0 only once the server has stopped.
+  std::atomic<int> rpc_count_{0};
+  absl::Notification all_gone_;
 };
 
 }  // namespace softlookup::server

@@ -52,6 +52,9 @@ class Authenticator {
   // From now on, callers are who `rules` says.
   void SetRules(std::shared_ptr<const AuthRules> rules);
 
+  // Whether anybody is asked who they are.
+  bool asks() const { return version_.load(std::memory_order_acquire) > 0; }
+
   // UNAUTHENTICATED if the rules know nobody with these credentials. A token goes before a
   // certificate.
   absl::StatusOr<Caller> Identify(Credentials credentials) const;
