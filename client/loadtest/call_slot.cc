@@ -32,8 +32,11 @@ void CallSlot::Start(const PreparedRequest& request, Clock::time_point due) {
 
 void CallSlot::StartAfter(absl::Duration delay, const PreparedRequest& request) {
   alarm_.emplace();
-  alarm_->Set(absl::ToChronoTime(absl::Now() + delay),
-              [this, &request](bool) { Start(request, Clock::now()); });
+  HandOver();
+  alarm_->Set(absl::ToChronoTime(absl::Now() + delay), [this, &request](bool) {
+    TakeBack();
+    Start(request, Clock::now());
+  });
 }
 
 // A slot has one call at a time, so its writer's appends come in order.
@@ -63,9 +66,13 @@ void CallSlot::Attempt() {
   ++attempts_made_;
   answer_.Clear();
   const bool with_writer = request_->method == Method::kAppend && !writer_.empty();
+  HandOver();
   stub_.UnaryCall(&*context_, PathOf(request_->method), {},
                   with_writer ? &written_ : &request_->bytes, &answer_,
-                  [this](grpc::Status status) { Answered(status); });
+                  [this](grpc::Status status) {
+                    TakeBack();
+                    Answered(status);
+                  });
 }
 
 void CallSlot::Answered(const grpc::Status& status) {
@@ -80,7 +87,11 @@ bool CallSlot::Retry(const grpc::Status& status, Clock::time_point now) {
   if (!delay.has_value() || absl::Now() + *delay >= deadline_) return false;
   setup_->recorder->Retried(due_);
   alarm_.emplace();
-  alarm_->Set(absl::ToChronoTime(absl::Now() + *delay), [this](bool) { Attempt(); });
+  HandOver();
+  alarm_->Set(absl::ToChronoTime(absl::Now() + *delay), [this](bool) {
+    TakeBack();
+    Attempt();
+  });
   return true;
 }
 
