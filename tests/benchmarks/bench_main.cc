@@ -6,6 +6,7 @@
 #include "tests/benchmarks/echo_bench.h"
 #include "tests/benchmarks/loadtest_bench.h"
 #include "tests/benchmarks/share_bench.h"
+#include "tests/benchmarks/tls_bench.h"
 
 int main(int argc, char** argv) {
   // As the server does, so that callers and echoes are no slower than it.
@@ -17,5 +18,6 @@ int main(int argc, char** argv) {
   softlookup::testing::AddEchoBench(app);
   softlookup::testing::AddShareBench(app);
   softlookup::testing::AddLoadtestBench(app);
+  softlookup::testing::AddTlsBench(app);
   CLI11_PARSE(app, argc, argv);
 }

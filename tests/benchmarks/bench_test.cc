@@ -101,6 +101,19 @@ TEST(BenchTest, SmallLookupsAreMeasuredBesideBothEchoes) {
   EXPECT_THAT(result.out, HasSubstr("fastest_echo=c"));
 }
 
+TEST(BenchTest, TlsIsMeasuredForLookupsAndEchoes) {
+  const CommandResult result = RunBench({"tls", "--rows", "10", "--key-dim", "8", "--value-dim",
+                                         "4", "--concurrency", "3", "--seconds", "0.2"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto figures = FiguresOf(result.out);
+  for (const char* name : {"lookup_per_s", "secure_per_s", "echo_per_s", "tls_echo_per_s"}) {
+    EXPECT_THAT(figures, Contains(Pair(name, AllOf(Gt(1), Lt(1e7)))));
+  }
+  for (const char* name : {"ratio", "echo_ratio"}) {
+    EXPECT_THAT(figures, Contains(Pair(name, AllOf(Gt(0), Lt(100)))));
+  }
+}
+
 TEST(BenchTest, TheLoadTesterIsMeasuredBesideABareCaller) {
   const CommandResult result = RunBench(
       {"loadtest", "--queries", "2", "--key-dim", "8", "--concurrency", "3", "--seconds", "0.2"});

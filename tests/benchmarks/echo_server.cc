@@ -97,15 +97,23 @@ void Accept(v1::SoftLookup::AsyncService& service, grpc::ServerCompletionQueue& 
   std::abort();  // Nobody shuts it down.
 }
 
+std::shared_ptr<grpc::ServerCredentials> Credentials(
+    const std::optional<PemKeyCertPair>& certificate) {
+  if (!certificate.has_value()) return grpc::InsecureServerCredentials();
+  grpc::SslServerCredentialsOptions options;
+  options.pem_key_cert_pairs.push_back(*certificate);
+  return grpc::SslServerCredentials(options);
+}
+
 // What the child does for the rest of its life.
-[[noreturn]] void Serve(EchoApi api, int socket) {
+[[noreturn]] void Serve(EchoApi api, const std::optional<PemKeyCertPair>& certificate, int socket) {
   v1::LookupResponse response;
   if (!response.ParseFromString(ReadToEnd(socket))) _exit(1);
   v1::SoftLookup::AsyncService queue_service;
   CallbackEcho callback_service(response);
   grpc::ServerBuilder builder;
   int port = 0;
-  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  builder.AddListeningPort("127.0.0.1:0", Credentials(certificate), &port);
   // One queue and one thread a core, as gRPC's guide to performance has it.
   std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues;
   if (api == EchoApi::kCallback) {
@@ -129,7 +137,7 @@ void Accept(v1::SoftLookup::AsyncService& service, grpc::ServerCompletionQueue& 
 
 }  // namespace
 
-EchoServer::EchoServer(EchoApi api) {
+EchoServer::EchoServer(EchoApi api, const std::optional<PemKeyCertPair>& certificate) {
   std::array<int, 2> sockets;  // Ours, the child's.
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets.data()) != 0) Die("socketpair");
   pid_ = fork();
@@ -137,7 +145,7 @@ EchoServer::EchoServer(EchoApi api) {
   if (pid_ == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     close(sockets[0]);
-    Serve(api, sockets[1]);
+    Serve(api, certificate, sockets[1]);
   }
   close(sockets[1]);
   socket_ = sockets[0];

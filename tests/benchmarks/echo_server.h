@@ -1,8 +1,10 @@
 #ifndef SOFTLOOKUP_TESTS_BENCHMARKS_ECHO_SERVER_H_
 #define SOFTLOOKUP_TESTS_BENCHMARKS_ECHO_SERVER_H_
 
+#include <grpcpp/security/server_credentials.h>
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 
 #include "softlookup/v1/lookup.pb.h"
@@ -12,12 +14,16 @@ namespace softlookup::testing {
 // gRPC's two ways of serving without a thread a call.
 enum class EchoApi { kCompletionQueue, kCallback };
 
+// What a server of TLS proves itself with, as PEM.
+using PemKeyCertPair = grpc::SslServerCredentialsOptions::PemKeyCertPair;
+
 // A process that answers every Lookup with the same response and does nothing else. It ends with
 // the object.
 class EchoServer {
  public:
   // Splits the process off. Must come before the first use of gRPC, which does not survive a fork.
-  explicit EchoServer(EchoApi api);
+  // With a `certificate` and its key it speaks TLS.
+  explicit EchoServer(EchoApi api, const std::optional<PemKeyCertPair>& certificate = std::nullopt);
   ~EchoServer();
   EchoServer(const EchoServer&) = delete;
   EchoServer& operator=(const EchoServer&) = delete;

@@ -45,9 +45,11 @@ struct Caller::Call {
   Clock::time_point begin;
 };
 
-Caller::Caller(const std::string& address)
-    : stub_(v1::SoftLookup::NewStub(
-          grpc::CreateChannel(address, grpc::InsecureChannelCredentials()))) {}
+Caller::Caller(const std::string& address,
+               const std::shared_ptr<grpc::ChannelCredentials>& credentials,
+               const std::string& token)
+    : stub_(v1::SoftLookup::NewStub(grpc::CreateChannel(address, credentials))),
+      authorization_(token.empty() ? "" : "Bearer " + token) {}
 
 Caller::~Caller() {
   queue_.Shutdown();
@@ -56,8 +58,13 @@ Caller::~Caller() {
   while (queue_.Next(&tag, &ok)) continue;
 }
 
+void Caller::Identify(grpc::ClientContext& context) const {
+  if (!authorization_.empty()) context.AddMetadata("authorization", authorization_);
+}
+
 void Caller::Fill(const FilledStore& store, ForkJoinPool& pool) {
   grpc::ClientContext create_context;
+  Identify(create_context);
   v1::CreateStoreRequest create;
   create.mutable_store()->set_name(store.name);
   create.mutable_store()->set_key_dim(static_cast<std::uint32_t>(store.key_dim));
@@ -71,6 +78,7 @@ void Caller::Fill(const FilledStore& store, ForkJoinPool& pool) {
   for (std::int64_t row = 0; row < store.row_count; row += batch_rows) {
     const std::int64_t rows = std::min(batch_rows, store.row_count - row);
     grpc::ClientContext context;
+    Identify(context);
     v1::AppendRequest append;
     append.set_store(store.name);
     SetMatrix(rows, store.key_dim, NormalFloats(rows * store.key_dim, seed++, pool),
@@ -84,6 +92,7 @@ void Caller::Fill(const FilledStore& store, ForkJoinPool& pool) {
 
 v1::LookupResponse Caller::Lookup(const v1::LookupRequest& request) {
   grpc::ClientContext context;
+  Identify(context);
   v1::LookupResponse response;
   CheckCall(stub_->Lookup(&context, request, &response));
   return response;
@@ -91,6 +100,7 @@ v1::LookupResponse Caller::Lookup(const v1::LookupRequest& request) {
 
 void Caller::Begin(const v1::LookupRequest& request, std::size_t index, Call& call) {
   call.context = std::make_unique<grpc::ClientContext>();
+  Identify(*call.context);
   call.index = index;
   call.begin = Clock::now();
   call.reader = stub_->AsyncLookup(call.context.get(), request, &queue_);

@@ -37,7 +37,11 @@ struct Load {
 // is asked at the same cost. What fails ends the program.
 class Caller {
  public:
-  explicit Caller(const std::string& address);
+  // Over plaintext and without a token unless they are given.
+  explicit Caller(const std::string& address,
+                  const std::shared_ptr<grpc::ChannelCredentials>& credentials =
+                      grpc::InsecureChannelCredentials(),
+                  const std::string& token = "");
   ~Caller();
 
   void Fill(const FilledStore& store, ForkJoinPool& pool);
@@ -51,9 +55,11 @@ class Caller {
  private:
   struct Call;
 
+  void Identify(grpc::ClientContext& context) const;
   void Begin(const v1::LookupRequest& request, std::size_t index, Call& call);
 
   const std::unique_ptr<v1::SoftLookup::Stub> stub_;
+  const std::string authorization_;  // The header, or nothing.
   grpc::CompletionQueue queue_;
 };
 

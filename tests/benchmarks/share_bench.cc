@@ -22,10 +22,8 @@ struct ShareFlags {
 };
 
 void RunShare(const ShareFlags& flags) {
-  // All clients may wait: how fast they are served counts.
-  const std::vector<std::string> patient = {"--max-waiting-work", "60000"};
-  const ServerProcess sharing_server(patient);
-  const ServerProcess alone_server({"--share-queries", "1", patient[0], patient[1]});
+  const ServerProcess sharing_server;
+  const ServerProcess alone_server({"--share-queries", "1"});
   Caller sharing(sharing_server.grpc_address()), alone(alone_server.grpc_address());
   std::vector<v1::LookupRequest> requests;
   std::vector<std::string> answers;  // The values, each looked up alone.
