@@ -47,7 +47,7 @@ class Run:
             wrong = self.server.stop() if self.sanitized and self.server.alive else None
             if wrong:
                 print(f"FAIL at the end of a server: {wrong}", flush=True)
-                self.failed.append("the end of a server")
+                self.failed.append(("the end of a server", wrong.splitlines()[0]))
             self.server.kill()
             self.server.log.close()
         self.server = None
@@ -117,14 +117,14 @@ class Run:
         if len(wrong) > 4:
             print(f"     and {len(wrong) - 4} more like these", flush=True)
         if wrong:
-            self.failed.append(case.name)
+            self.failed.append((case.name, wrong[0].splitlines()[0]))
         else:
             self.passed += 1
 
     def summarise(self):
         self._stop_server()
         if self.failed:
-            print("failed:\n  " + "\n  ".join(self.failed))
+            print("failed:\n  " + "\n  ".join(f"{name}: {wrong}" for name, wrong in self.failed))
         if self.skipped:
             print(f"{len(self.skipped)} skipped")
         print(f"{self.passed} passed, {len(self.failed)} failed")

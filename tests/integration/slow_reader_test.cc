@@ -12,7 +12,6 @@
 #include "absl/time/clock.h"
 #include "tests/faults/cycles.h"
 #include "tests/integration/integration_test.h"
-#include "tests/testing/sanitized.h"
 #include "tests/testing/status_matchers.h"
 
 namespace softlookup::testing {
@@ -150,7 +149,7 @@ class SlowReaderTest : public IntegrationTest {
 };
 
 TEST_F(SlowReaderTest, AHundredTakeLittleMemory) {
-  if (kSanitized) GTEST_SKIP() << "the memory would be the sanitizer's, too";
+  if (BinariesAreSanitized()) GTEST_SKIP() << "the memory would be the sanitizer's, too";
   constexpr int kReaders = 100;
   constexpr std::int64_t kMost = std::int64_t{64} << 20;
   std::vector<std::unique_ptr<v1::SoftLookup::Stub>> stubs;
@@ -187,10 +186,7 @@ TEST_F(SlowReaderTest, AHundredTakeLittleMemory) {
   lookups.clear();
 }
 
-class UnreadAnswersTest : public SlowReaderTest {
- protected:
-  UnreadAnswersTest() : SlowReaderTest({"--max-waiting-work", "60000"}) {}
-};
+class UnreadAnswersTest : public SlowReaderTest {};
 
 TEST_F(UnreadAnswersTest, AreKeptUpToABound) {
   constexpr int kReaders = 30;
@@ -205,7 +201,7 @@ TEST_F(UnreadAnswersTest, AreKeptUpToABound) {
   }
   const std::int64_t grown = ResidentBytes(server_.pid()) - before;
   std::printf("answers that nobody reads take %.1f MiB\n", static_cast<double>(grown) / (1 << 20));
-  if (!kSanitized) {
+  if (!BinariesAreSanitized()) {
     EXPECT_LE(grown, kMost);
   }
   int answered = 0;
@@ -238,7 +234,7 @@ TEST_F(UnreadAnswersTest, AreKeptUpToABound) {
 
 class StallTest : public SlowReaderTest {
  protected:
-  StallTest() : SlowReaderTest({"--stall-timeout", "0.25", "--max-waiting-work", "60000"}) {}
+  StallTest() : SlowReaderTest({"--stall-timeout", "0.25"}) {}
 };
 
 TEST_F(StallTest, AStreamIsEndedIfNobodyReadsItButNotForBeingIdle) {

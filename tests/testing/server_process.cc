@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <regex>
+#include <string_view>
 
 extern char** environ;
 
@@ -57,6 +58,15 @@ int WaitFor(pid_t pid) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+// Names the directory of binaries that a sanitizer watches, to be tested in place of this build's.
+constexpr char kSanitizedBin[] = "SOFTLOOKUP_SANITIZED_BIN";
+
+// The binary under test that stands for `path`, this build's own.
+std::string BinaryOf(const std::string& path) {
+  const char* const directory = std::getenv(kSanitizedBin);
+  return directory == nullptr ? path : directory + path.substr(path.rfind('/'));
+}
+
 std::string ReadLine(int fd) {
   std::string line;
   char c = 0;
@@ -69,10 +79,12 @@ std::string ReadLine(int fd) {
 ServerProcess::ServerProcess(const std::vector<std::string>& flags, const std::string& log) {
   std::vector<std::string> command = {ServerBinary(), "--listen",    "127.0.0.1:0", "--http-listen",
                                       "127.0.0.1:0",  "--log-level", "error"};
-  const bool keeps = std::any_of(flags.begin(), flags.end(), [](const std::string& flag) {
-    return flag.rfind("--data-dir", 0) == 0;
-  });
-  if (!keeps) command.push_back("--ephemeral");
+  const auto given = [&flags](std::string_view name) {
+    return std::any_of(flags.begin(), flags.end(),
+                       [name](const std::string& flag) { return flag.rfind(name, 0) == 0; });
+  };
+  if (!given("--data-dir")) command.push_back("--ephemeral");
+  if (!given("--max-waiting-work")) command.insert(command.end(), {"--max-waiting-work", "60000"});
   command.insert(command.end(), flags.begin(), flags.end());
   const Pipe out;
   const int err =
@@ -142,7 +154,9 @@ CommandResult RunCommand(const std::vector<std::string>& command, const std::str
   return result;
 }
 
-std::string ServerBinary() { return SOFTLOOKUP_SERVER_BINARY; }
-std::string ToolBinary() { return SOFTLOOKUP_TOOL_BINARY; }
+bool BinariesAreSanitized() { return std::getenv(kSanitizedBin) != nullptr; }
+
+std::string ServerBinary() { return BinaryOf(SOFTLOOKUP_SERVER_BINARY); }
+std::string ToolBinary() { return BinaryOf(SOFTLOOKUP_TOOL_BINARY); }
 
 }  // namespace softlookup::testing

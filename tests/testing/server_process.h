@@ -11,8 +11,9 @@ namespace softlookup::testing {
 // The real server binary on free ports of the loopback interface. Killed when the object goes.
 class ServerProcess {
  public:
-  // Starts it with `flags` beside the ports, and --ephemeral unless they have a --data-dir, and
-  // waits for its ready line. Aborts the test program if that does not come. What it writes to
+  // Starts it with `flags` beside the ports, and waits for its ready line. Aborts the test program
+  // if that does not come. Unless they have a --data-dir, it gets --ephemeral; unless they have a
+  // --max-waiting-work, a minute, so that no slow machine turns work away. What it writes to
   // standard error goes to the file `log`, if it has a name.
   explicit ServerProcess(const std::vector<std::string>& flags = {}, const std::string& log = "");
   ~ServerProcess();
@@ -42,7 +43,11 @@ struct CommandResult {
 // Runs `command` with `input` on standard input and waits for it. command[0] is a path.
 CommandResult RunCommand(const std::vector<std::string>& command, const std::string& input = "");
 
-// Paths of the binaries under test.
+// Whether a sanitizer watches the binaries under test, so that bounds on memory say nothing.
+bool BinariesAreSanitized();
+
+// Paths of the binaries under test: this build's, or those in the directory that the environment
+// variable SOFTLOOKUP_SANITIZED_BIN names.
 std::string ServerBinary();
 std::string ToolBinary();
 
