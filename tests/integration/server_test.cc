@@ -37,7 +37,7 @@ TEST_F(ServerTest, AStreamAnswersInOrderAndReportsFailuresInPlace) {
   for (int i = 0; i < kCount; ++i) {
     ASSERT_TRUE(stream->Read(&response));
     ASSERT_EQ(response.tag(), static_cast<std::uint64_t>(i));
-    ASSERT_EQ(response.has_error(), i % 7 == 3);
+    ASSERT_EQ(response.has_error(), i % 7 == 3) << response.error().message();
     if (response.has_error()) {
       ASSERT_EQ(response.error().code(), static_cast<int>(grpc::StatusCode::INVALID_ARGUMENT));
       ASSERT_THAT(response.error().message(), ::testing::HasSubstr("options.temperature"));
@@ -52,6 +52,16 @@ TEST_F(ServerTest, AStreamAnswersInOrderAndReportsFailuresInPlace) {
   EXPECT_FALSE(stream->Read(&response));
   sender.join();
   EXPECT_TRUE(stream->Finish().ok());
+}
+
+TEST_F(ServerTest, WithoutAnAuthFileNobodyIsAskedWhoTheyAre) {
+  Create("s", 2, 1);
+  CallContext context;
+  context.AddMetadata("authorization", "Basic no token");
+  v1::GetStoreRequest request;
+  request.set_name("s");
+  v1::Store store;
+  EXPECT_TRUE(stub_->GetStore(&context, request, &store).ok());
 }
 
 TEST_F(ServerTest, AFailingAppendEndsItsStreamAfterTheResponsesBeforeIt) {

@@ -22,6 +22,7 @@ namespace {
 using ::softlookup::testing::GoldenLookup;
 using ::softlookup::testing::IsOk;
 using ::softlookup::testing::NormalFloats;
+using ::softlookup::testing::ReadGoldenLookups;
 using ::softlookup::testing::RelativeError;
 using ::softlookup::testing::StatusIs;
 
@@ -153,75 +154,73 @@ std::vector<std::optional<kernels::TileUnit>> UnitsThatDiffer(const ResolvedOpti
   return {std::nullopt};
 }
 
-class GoldenTest : public ::testing::TestWithParam<GoldenLookup> {};
-
-TEST_P(GoldenTest, HoldsInTheCore) {
-  const GoldenLookup& golden = GetParam();
-  Rows rows(golden.row_count, golden.key_dim, golden.value_dim, golden.keys, golden.values);
-  if (!golden.allowed.empty()) rows.Allow(golden.allowed);
-  auto options = ResolveOptions(golden.options, Score::kScaledDot, 1, Limits());
-  ASSERT_THAT(options, IsOk());
-  options->weights = WeightsMode::kAll;
-  for (const auto unit : Units()) {
-    AttentionTask task = rows.Task(golden.queries, *options, golden.num_heads);
-    task.tiles = unit;
-    const AttentionAnswer answer = MustAttend(task);
-    EXPECT_LE(RelativeError(answer.values, golden.expected_values), 1e-5);
-    ASSERT_EQ(answer.stats.size(), golden.expected_stats.size());
-    for (std::size_t i = 0; i < answer.stats.size(); ++i) {
-      const QueryStats& expected = golden.expected_stats[i];
-      EXPECT_EQ(answer.stats[i].counted_rows, expected.counted_rows);
-      if (std::isinf(expected.max_logit)) {
-        EXPECT_EQ(answer.stats[i].max_logit, expected.max_logit);
-      } else {
-        EXPECT_NEAR(answer.stats[i].max_logit, expected.max_logit, 1e-5);
+TEST(GoldenTest, HoldsInTheCore) {
+  for (const GoldenLookup& golden : ReadGoldenLookups()) {
+    SCOPED_TRACE(golden.name);
+    Rows rows(golden.row_count, golden.key_dim, golden.value_dim, golden.keys, golden.values);
+    if (!golden.allowed.empty()) rows.Allow(golden.allowed);
+    auto options = ResolveOptions(golden.options, Score::kScaledDot, 1, Limits());
+    ASSERT_THAT(options, IsOk());
+    options->weights = WeightsMode::kAll;
+    for (const auto unit : Units()) {
+      AttentionTask task = rows.Task(golden.queries, *options, golden.num_heads);
+      task.tiles = unit;
+      const AttentionAnswer answer = MustAttend(task);
+      EXPECT_LE(RelativeError(answer.values, golden.expected_values), 1e-5);
+      ASSERT_EQ(answer.stats.size(), golden.expected_stats.size());
+      for (std::size_t i = 0; i < answer.stats.size(); ++i) {
+        const QueryStats& expected = golden.expected_stats[i];
+        EXPECT_EQ(answer.stats[i].counted_rows, expected.counted_rows);
+        if (std::isinf(expected.max_logit)) {
+          EXPECT_EQ(answer.stats[i].max_logit, expected.max_logit);
+        } else {
+          EXPECT_NEAR(answer.stats[i].max_logit, expected.max_logit, 1e-5);
+        }
+        if (std::isinf(expected.log_sum_exp)) {
+          EXPECT_EQ(answer.stats[i].log_sum_exp, expected.log_sum_exp);
+        } else {
+          EXPECT_NEAR(answer.stats[i].log_sum_exp, expected.log_sum_exp, 1e-5);
+        }
+        EXPECT_NEAR(answer.stats[i].entropy, expected.entropy, 1e-5);
+        EXPECT_EQ(answer.weights[i].rows.size(), expected.counted_rows);
+        EXPECT_EQ(answer.weights[i].remaining_weight, 0);
+        EXPECT_LE(
+            RelativeError(Dense(answer.weights[i], golden.row_count), golden.expected_weights[i]),
+            1e-5);
       }
-      if (std::isinf(expected.log_sum_exp)) {
-        EXPECT_EQ(answer.stats[i].log_sum_exp, expected.log_sum_exp);
-      } else {
-        EXPECT_NEAR(answer.stats[i].log_sum_exp, expected.log_sum_exp, 1e-5);
-      }
-      EXPECT_NEAR(answer.stats[i].entropy, expected.entropy, 1e-5);
-      EXPECT_EQ(answer.weights[i].rows.size(), expected.counted_rows);
-      EXPECT_EQ(answer.weights[i].remaining_weight, 0);
-      EXPECT_LE(
-          RelativeError(Dense(answer.weights[i], golden.row_count), golden.expected_weights[i]),
-          1e-5);
     }
   }
 }
 
 // The float64 answer over the rows as they are kept.
-TEST_P(GoldenTest, HoldsInEveryStorageTypeForTheRowsThatItKeeps) {
-  const GoldenLookup& golden = GetParam();
-  auto options = ResolveOptions(golden.options, Score::kScaledDot, 1, Limits());
-  ASSERT_THAT(options, IsOk());
-  for (const StorageType storage : {StorageType::kBfloat16, StorageType::kInt8}) {
-    Rows rows(golden.row_count, golden.key_dim, golden.value_dim, golden.keys, golden.values,
-              storage);
-    if (!golden.allowed.empty()) rows.Allow(golden.allowed);
-    AttentionTask task = rows.Task(golden.queries, *options, golden.num_heads);
-    const ReferenceAnswer expected = rows.Reference(task, golden.allowed);
-    for (const auto unit : Units()) {
-      task.tiles = unit;
-      const AttentionAnswer answer = MustAttend(task);
-      EXPECT_LE(RelativeError(answer.values, expected.values), 1e-5);
-      ASSERT_EQ(answer.stats.size(), expected.stats.size());
-      for (std::size_t i = 0; i < answer.stats.size(); ++i) {
-        EXPECT_EQ(answer.stats[i].counted_rows, expected.stats[i].counted_rows);
-        if (std::isinf(expected.stats[i].log_sum_exp)) {
-          EXPECT_EQ(answer.stats[i].log_sum_exp, expected.stats[i].log_sum_exp);
-        } else {
-          EXPECT_NEAR(answer.stats[i].log_sum_exp, expected.stats[i].log_sum_exp, 1e-5);
+TEST(GoldenTest, HoldsInEveryStorageTypeForTheRowsThatItKeeps) {
+  for (const GoldenLookup& golden : ReadGoldenLookups()) {
+    SCOPED_TRACE(golden.name);
+    auto options = ResolveOptions(golden.options, Score::kScaledDot, 1, Limits());
+    ASSERT_THAT(options, IsOk());
+    for (const StorageType storage : {StorageType::kBfloat16, StorageType::kInt8}) {
+      Rows rows(golden.row_count, golden.key_dim, golden.value_dim, golden.keys, golden.values,
+                storage);
+      if (!golden.allowed.empty()) rows.Allow(golden.allowed);
+      AttentionTask task = rows.Task(golden.queries, *options, golden.num_heads);
+      const ReferenceAnswer expected = rows.Reference(task, golden.allowed);
+      for (const auto unit : Units()) {
+        task.tiles = unit;
+        const AttentionAnswer answer = MustAttend(task);
+        EXPECT_LE(RelativeError(answer.values, expected.values), 1e-5);
+        ASSERT_EQ(answer.stats.size(), expected.stats.size());
+        for (std::size_t i = 0; i < answer.stats.size(); ++i) {
+          EXPECT_EQ(answer.stats[i].counted_rows, expected.stats[i].counted_rows);
+          if (std::isinf(expected.stats[i].log_sum_exp)) {
+            EXPECT_EQ(answer.stats[i].log_sum_exp, expected.stats[i].log_sum_exp);
+          } else {
+            EXPECT_NEAR(answer.stats[i].log_sum_exp, expected.stats[i].log_sum_exp, 1e-5);
+          }
         }
       }
     }
   }
 }
-
-INSTANTIATE_TEST_SUITE_P(Lookups, GoldenTest,
-                         ::testing::ValuesIn(softlookup::testing::ReadGoldenLookups()),
-                         [](const auto& info) { return "Case" + std::to_string(info.index); });
 
 // Options in every combination that changes the path through the code.
 std::vector<ResolvedOptions> ManyOptions() {
@@ -640,15 +639,18 @@ TEST(AttendTest, StopsWhenItIsCancelledOrLate) {
 // nothing else to do; the bound here is for one that has.
 TEST(AttendTest, ADeadlineInTheMiddleEndsTheScan) {
   const Rows rows(60'000, 64, 64, 1);
-  const std::vector<float> queries = NormalFloats(1024 * 64, 2);
+  const std::vector<float> queries = NormalFloats(512 * 64, 2);
   const AttentionTask task = rows.Task(queries, {});
+  const absl::Time begin = absl::Now();
+  MustAttend(task);
+  const absl::Duration whole = absl::Now() - begin;
   const absl::Time deadline = absl::Now() + absl::Milliseconds(5);
   const CancelToken token(deadline);
   EXPECT_THAT(Attend(task, Pool(), token).status(),
               StatusIs(absl::StatusCode::kDeadlineExceeded, ""));
   const absl::Duration late = absl::Now() - deadline;
   RecordProperty("late_ms", absl::StrCat(absl::ToDoubleMilliseconds(late)));
-  EXPECT_LT(late, absl::Milliseconds(100));
+  EXPECT_LT(late, whole / 2);
 }
 
 }  // namespace
