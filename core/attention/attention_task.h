@@ -9,6 +9,7 @@
 #include "absl/types/span.h"
 #include "core/attention/block_scan.h"
 #include "core/attention/options.h"
+#include "core/base/cost.h"
 #include "core/base/matrix_view.h"
 #include "core/kernels/tile_scan.h"
 
@@ -54,19 +55,14 @@ struct AttentionTask {
     }
     return std::min(present, end - begin);
   }
-  // What it costs, in multiply-adds, about: the scan, then a query's fixed share, then what each
-  // row takes that is looked at for its weight.
   double cost() const {
-    const double lanes = static_cast<double>(query_count()) * static_cast<double>(num_heads);
-    const double rows = static_cast<double>(row_count());
-    const bool ranks = options.top_k > 0 || options.weights != WeightsMode::kNone;
-    return static_cast<double>(query_count()) * rows * static_cast<double>(key_dim + value_dim) +
-           lanes * 1000 + lanes * rows * (ranks ? 60 : 10);
+    return ScanCost({.query_count = query_count(),
+                     .num_heads = num_heads,
+                     .row_count = row_count(),
+                     .dims = key_dim + value_dim,
+                     .ranks_rows = options.top_k > 0 || options.weights != WeightsMode::kNone});
   }
 };
-
-// A task below this takes about 50 microseconds: less than handing it to another thread.
-inline constexpr double kInlineCostMax = 1e6;
 
 struct AttentionAnswer {
   std::vector<float> values;          // [T, value_dim].

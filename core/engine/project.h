@@ -20,11 +20,6 @@ absl::StatusOr<std::vector<float>> Project(absl::string_view field,
                                            std::int64_t output_dim, const MatrixView& inputs,
                                            const CancelToken& cancel);
 
-// What it costs, as AttentionTask::cost().
-inline double ProjectionCost(std::int64_t weight_count, std::int64_t input_count) {
-  return 4 * static_cast<double>(weight_count) * static_cast<double>(input_count);
-}
-
 }  // namespace softlookup
 
 #endif  // SOFTLOOKUP_CORE_ENGINE_PROJECT_H_

@@ -9,9 +9,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/attention/options.h"
+#include "core/base/cost.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
-#include "core/engine/project.h"
 
 namespace softlookup {
 namespace {
@@ -394,11 +394,14 @@ absl::StatusOr<double> CheckAttend(const AttendRequest& request, const Limits& l
   SOFTLOOKUP_RETURN_IF_ERROR(
       ResolveOptions(request.options, Score::kScaledDot, 1, limits).status());
   // The rows are packed, then scanned.
-  const double dims = static_cast<double>(key_dim + value_dim);
-  return cost + 20 * static_cast<double>(rows.rows) * dims +
-         static_cast<double>(query_count) *
-             (static_cast<double>(rows.rows) * (dims + 60 * request.num_heads) +
-              1000 * static_cast<double>(request.num_heads));
+  const std::int64_t dims = key_dim + value_dim;
+  const auto row_count = static_cast<std::uint64_t>(rows.rows);
+  return cost + PassOverRowsCost(row_count, dims) +
+         ScanCost({.query_count = query_count,
+                   .num_heads = request.num_heads,
+                   .row_count = row_count,
+                   .dims = dims,
+                   .ranks_rows = true});
 }
 
 }  // namespace softlookup

@@ -8,7 +8,7 @@
 #include "absl/time/clock.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
-#include "core/engine/lookup.h"
+#include "core/engine/memories.h"
 #include "core/engine/store_records.h"
 
 namespace softlookup {

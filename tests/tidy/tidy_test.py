@@ -23,12 +23,12 @@ CORE_EDGES = {
     "kernels": ("base",),
     "parallel": ("base",),
     "memory": ("include", "base"),
-    "batch": ("base",),
     "storage": ("include", "base"),
     "attention": ("include", "kernels", "parallel", "base"),
+    "scheduler": ("attention", "parallel", "base"),
     "store": ("include", "attention/block_scan.h", "memory", "kernels", "base"),
-    "engine": ("include", "attention", "memory", "batch", "store", "storage", "kernels", "parallel",
-               "base"),
+    "engine": ("include", "attention", "memory", "scheduler", "store", "storage", "kernels",
+               "parallel", "base"),
 }
 
 # Libraries that one folder, and its tests, keep to themselves; tests of faults and benchmarks put

@@ -1,9 +1,11 @@
-#include "core/batch/batch_queue.h"
+#include "core/scheduler/job_queue.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <deque>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,95 +16,122 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-struct NamedScan : Scan {
-  explicit NamedScan(std::string name) : name(std::move(name)) {}
-  const std::string name;
+// A job that the queue only moves about.
+class NamedJob final : public Job {
+ public:
+  explicit NamedJob(std::string name) : name_(std::move(name)) {}
+  const std::string& name() const { return name_; }
+
+  void Refuse(absl::Status) override {}
+  absl::Status Prepare() override { return absl::OkStatus(); }
+  const AttentionTask* task() const override { return nullptr; }
+  const CancelToken& cancel() const override { return cancel_; }
+  void Finish(absl::StatusOr<AttentionAnswer>, const JobTimes&) override {}
+
+ private:
+  const std::string name_;
+  const CancelToken cancel_;
 };
 
-// A queue whose clock is told.
-class BatchQueueTest : public ::testing::Test {
+// A queue whose time is told.
+class JobQueueTest : public ::testing::Test {
  protected:
   static constexpr absl::Duration kWait = absl::Microseconds(200);
+  static constexpr absl::Duration kAnswerTimeMax = absl::Milliseconds(10);
 
+  // Adds a job, unless it is refused.
   bool Add(std::uint64_t store, std::string name, std::int64_t queries = 1, double cost = 1,
-           bool is_admitted = false) {
-    WaitingScan scan{.store = store,
-                     .query_count = queries,
-                     .cost = cost,
-                     .reading_cost = reading_cost_,
-                     .scan = std::make_unique<NamedScan>(std::move(name))};
-    refusal_ = queue_.Add(scan, now_, is_admitted);
-    const bool added = !refusal_;
-    EXPECT_EQ(added, scan.scan == nullptr) << "what is refused stays the caller's";
-    return added;
+           absl::Duration answer_time_max = kAnswerTimeMax) {
+    QueuedJob job{.store = store,
+                  .query_count = queries,
+                  .cost = cost,
+                  .reading_cost = reading_cost_,
+                  .answer_time_max = answer_time_max};
+    refusal_ = queue_.Refusal(job);
+    if (refusal_) return false;
+    AddAdmitted(store, std::move(name), queries, cost);
+    return true;
+  }
+  void AddAdmitted(std::uint64_t store, std::string name, std::int64_t queries, double cost) {
+    QueuedJob job{
+        .store = store, .query_count = queries, .cost = cost, .reading_cost = reading_cost_};
+    job.job = std::make_unique<NamedJob>(std::move(name));
+    queue_.Add(std::move(job), now_);
   }
 
-  // The names of the batch that comes next; none if there is none.
+  // The names of the next batch, which then runs. Empty if there is none.
   std::vector<std::string> Take() {
     std::vector<std::string> names;
-    const std::optional<Batch> batch = queue_.Take(now_);
+    std::optional<Batch> batch = queue_.Take(now_);
     if (!batch) return names;
     store_ = batch->store;
-    for (const auto& scan : batch->scans) {
-      names.push_back(static_cast<const NamedScan&>(*scan).name);
+    for (const QueuedJob& job : batch->jobs) {
+      names.push_back(static_cast<const NamedJob&>(*job.job).name());
     }
+    running_[store_].push_back(*std::move(batch));
     return names;
   }
 
-  // The batch of a store was run, and so many of its scans are answered.
-  void Answer(std::uint64_t store, std::int64_t scan_count) {
-    queue_.Answers(store, scan_count, now_);
-    queue_.Done(store, now_, /*done_part=*/1);
+  // So many jobs of the store's batch are about to be answered.
+  void OnAnswers(std::uint64_t store, std::int64_t answered_count) {
+    queue_.OnAnswers(running_[store].front(), answered_count, now_);
+  }
+  // The store's batch has ended.
+  void Done(std::uint64_t store, double done_part = 1) {
+    queue_.Done(running_[store].front(), now_, done_part);
+    running_[store].pop_front();
+  }
+  void Answer(std::uint64_t store, std::int64_t answered_count) {
+    OnAnswers(store, answered_count);
+    Done(store);
   }
 
   absl::Time now_ = absl::UnixEpoch();
-  BatchQueue queue_{{.queries_max = 4,
-                     .wait_max = kWait,
-                     .answer_max = absl::Milliseconds(10),
-                     .stretch_max = 4}};
+  JobQueue queue_{{.queries_max = 4, .wait_max = kWait, .stretch_max = 4}};
+  std::map<std::uint64_t, std::deque<Batch>> running_;  // By store.
   double reading_cost_ = 0;
   std::uint64_t store_ = 0;                // Of the last batch.
   std::optional<absl::Duration> refusal_;  // Of the last Add.
 };
 
-TEST_F(BatchQueueTest, ALoneScanDoesNotWait) {
+TEST_F(JobQueueTest, ALoneScanDoesNotWait) {
   EXPECT_THAT(Take(), IsEmpty());
   EXPECT_TRUE(Add(1, "a"));
   EXPECT_LE(queue_.NextTime(), now_);
   EXPECT_THAT(Take(), ElementsAre("a"));
   EXPECT_EQ(queue_.NextTime(), absl::InfiniteFuture());
-  queue_.Done(1, now_, /*done_part=*/1);
+  Done(1);
   EXPECT_TRUE(Add(1, "b"));
   EXPECT_THAT(Take(), ElementsAre("b"));
 }
 
-TEST_F(BatchQueueTest, WhatComesWhileItsStoreIsScannedGoesTogether) {
+TEST_F(JobQueueTest, WhatComesWhileItsStoreIsScannedGoesTogether) {
   Add(1, "a");
   EXPECT_THAT(Take(), ElementsAre("a"));
   Add(1, "b");
   Add(1, "c");
   now_ += 10 * kWait;
   EXPECT_THAT(Take(), IsEmpty()) << "one batch a store at a time";
-  queue_.Done(1, now_, /*done_part=*/1);
+  Done(1);
   EXPECT_THAT(Take(), ElementsAre("b", "c"));
 }
 
 // It asks again as soon as it is answered, which is before its batch is done.
-TEST_F(BatchQueueTest, WhoAsksAloneNeverWaits) {
+TEST_F(JobQueueTest, WhoAsksAloneNeverWaits) {
   reading_cost_ = 1;
   Add(1, "a");
   for (int round = 0; round < 3; ++round) {
     EXPECT_LE(queue_.NextTime(), now_);
     EXPECT_THAT(Take(), ElementsAre("a"));
     now_ += absl::Seconds(1);
-    queue_.Answers(1, 1, now_);
+    OnAnswers(1, 1);
     Add(1, "a");
-    queue_.Done(1, now_, /*done_part=*/1);
+    Done(1);
   }
 }
 
 // a and b ask again as soon as they are answered.
-class ReturningTest : public BatchQueueTest {
+class ReturningTest : public JobQueueTest {
  protected:
   ReturningTest() {
     reading_cost_ = 1;
@@ -198,7 +227,7 @@ TEST_F(ReturningTest, AStoreIsNotForgottenWhileItsScansMayReturn) {
   EXPECT_THAT(Take(), IsEmpty());
 }
 
-TEST_F(BatchQueueTest, DoesNotWaitForAnotherStoresBatch) {
+TEST_F(JobQueueTest, DoesNotWaitForAnotherStoresBatch) {
   Add(1, "a");
   EXPECT_THAT(Take(), ElementsAre("a"));
   Add(2, "b");
@@ -211,28 +240,28 @@ TEST_F(ReturningTest, AFullBatchDoesNotWait) {
   EXPECT_THAT(Take(), ElementsAre("c", "d", "e", "f"));
 }
 
-TEST_F(BatchQueueTest, ScansKeepTheirOrderAndOneLargerThanABatchGoesAlone) {
+TEST_F(JobQueueTest, ScansKeepTheirOrderAndOneLargerThanABatchGoesAlone) {
   Add(1, "a", 3);
   Add(1, "b", 9);
   Add(1, "c", 2);
   Add(1, "d", 2);
   EXPECT_THAT(Take(), ElementsAre("a"));
-  queue_.Done(1, now_, /*done_part=*/1);
+  Done(1);
   EXPECT_THAT(Take(), ElementsAre("b"));
-  queue_.Done(1, now_, /*done_part=*/1);
+  Done(1);
   EXPECT_THAT(Take(), ElementsAre("c", "d"));
 }
 
-TEST_F(BatchQueueTest, TheStoreThatWasServedLeastIsNext) {
+TEST_F(JobQueueTest, TheStoreThatWasServedLeastIsNext) {
   // Store 1 always has large scans waiting, 2 and 3 small ones.
   Add(1, "large", 4, 50);
   EXPECT_THAT(Take(), ElementsAre("large"));
   std::vector<std::uint64_t> order;
   for (int i = 0; i < 12; ++i) {
-    Add(1, "large", 4, 50, /*is_admitted=*/true);
-    Add(2, "small", 4, 10, /*is_admitted=*/true);
-    Add(3, "small", 4, 10, /*is_admitted=*/true);
-    queue_.Done(i == 0 ? 1 : store_, now_, /*done_part=*/1);
+    AddAdmitted(1, "large", 4, 50);
+    AddAdmitted(2, "small", 4, 10);
+    AddAdmitted(3, "small", 4, 10);
+    Done(i == 0 ? 1 : store_);
     now_ += kWait;
     Take();
     order.push_back(store_);
@@ -241,11 +270,11 @@ TEST_F(BatchQueueTest, TheStoreThatWasServedLeastIsNext) {
   EXPECT_GE(std::count(order.begin(), order.end(), 1), 1) << "nor is a large one held up for ever";
 }
 
-TEST_F(BatchQueueTest, AStoreThatWasIdleHasSavedNothingUp) {
+TEST_F(JobQueueTest, AStoreThatWasIdleHasSavedNothingUp) {
   for (int i = 0; i < 10; ++i) {
     Add(1, "a", 4, 10);
     EXPECT_THAT(Take(), ElementsAre("a"));
-    queue_.Done(1, now_, /*done_part=*/1);
+    Done(1);
   }
   std::vector<std::uint64_t> order;
   for (int i = 0; i < 6; ++i) {
@@ -253,13 +282,13 @@ TEST_F(BatchQueueTest, AStoreThatWasIdleHasSavedNothingUp) {
     Add(2, "b", 4, 10);
     ASSERT_FALSE(Take().empty());
     order.push_back(store_);
-    queue_.Done(store_, now_, /*done_part=*/1);
+    Done(store_);
   }
   EXPECT_EQ(std::count(order.begin(), order.end(), 1), 3);
 }
 
 // Has the queue know that work of `kPerSecond` gets done in a second.
-class BoundedQueueTest : public BatchQueueTest {
+class BoundedQueueTest : public JobQueueTest {
  protected:
   static constexpr double kPerSecond = 1e9, kPerMs = 1e6;
 
@@ -271,7 +300,7 @@ class BoundedQueueTest : public BatchQueueTest {
     Add(9, "measured", 1, cost);
     ASSERT_THAT(Take(), ElementsAre("measured"));
     now_ += took;
-    queue_.Done(9, now_, /*done_part=*/1);
+    Done(9);
   }
 };
 
@@ -280,10 +309,11 @@ TEST_F(BoundedQueueTest, TurnsAwayWhatWouldBeAnsweredTooLate) {
   EXPECT_FALSE(Add(1, "11th", 1, kPerMs));
   EXPECT_FALSE(Add(1, "small", 1, 0.2 * kPerMs)) << "what is before it takes as long";
   EXPECT_NEAR(absl::ToDoubleMilliseconds(*refusal_), 10, 0.2) << "when all that waits has begun";
-  EXPECT_TRUE(Add(1, "admitted", 1, kPerMs, /*is_admitted=*/true));
+  AddAdmitted(1, "admitted", 1, kPerMs);
   for (int i = 0; i < 2; ++i) {
     EXPECT_FALSE(Take().empty());
-    queue_.Done(1, now_ += absl::Milliseconds(4), /*done_part=*/1);
+    now_ += absl::Milliseconds(4);
+    Done(1);
   }
   EXPECT_TRUE(Add(1, "again", 1, kPerMs));
 }
@@ -300,7 +330,7 @@ TEST_F(BoundedQueueTest, KeepsToTheRateOfLate) {
   EXPECT_TRUE(Add(1, "9 ms", 1, 0.9 * kPerMs));
   EXPECT_FALSE(Add(1, "2 ms", 1, 0.2 * kPerMs));
   EXPECT_THAT(Take(), ElementsAre("9 ms"));
-  queue_.Done(1, now_, /*done_part=*/1);
+  Done(1);
   now_ += absl::Hours(1);  // In which there was nothing to do.
   EXPECT_TRUE(Add(1, "9 ms", 1, 0.9 * kPerMs));
   EXPECT_FALSE(Add(1, "2 ms", 1, 0.2 * kPerMs));
@@ -311,7 +341,8 @@ TEST_F(BoundedQueueTest, WorkThatWasCutShortIsNotTakenForDone) {
   for (int i = 0; i < 60; ++i) {
     ASSERT_TRUE(Add(9, "cut", 1, 100 * kPerSecond));
     ASSERT_THAT(Take(), ElementsAre("cut"));
-    queue_.Done(9, now_ += absl::Milliseconds(100), /*done_part=*/0);
+    now_ += absl::Milliseconds(100);
+    Done(9, 0);
   }
   EXPECT_TRUE(Add(1, "9 ms", 1, 9 * kPerMs));
   EXPECT_FALSE(Add(1, "2 ms", 1, 2 * kPerMs)) << "the rate is what it was";
@@ -321,7 +352,8 @@ TEST_F(BoundedQueueTest, WorkThatWasCutShortDidNotDoMoreThanAllOfIt) {
   for (int i = 0; i < 60; ++i) {
     ASSERT_TRUE(Add(9, "slow", 1, kPerMs));
     ASSERT_THAT(Take(), ElementsAre("slow"));
-    queue_.Done(9, now_ += absl::Milliseconds(100), /*done_part=*/0);
+    now_ += absl::Milliseconds(100);
+    Done(9, 0);
   }
   EXPECT_TRUE(Add(1, "9 ms by now", 1, 0.09 * kPerMs));
   EXPECT_FALSE(Add(1, "2 ms by now", 1, 0.02 * kPerMs)) << "at a hundredth of the rate";
@@ -333,7 +365,8 @@ TEST_F(BoundedQueueTest, WhatOthersOfABatchGotDoneCounts) {
   for (int i = 0; i < 60; ++i) {
     ASSERT_TRUE(Add(9, "nearly", 1, kPerSecond / 10));
     ASSERT_THAT(Take(), ElementsAre("nearly"));
-    queue_.Done(9, now_ += absl::Milliseconds(95), /*done_part=*/0.95);
+    now_ += absl::Milliseconds(95);
+    Done(9, 0.95);
   }
   EXPECT_TRUE(Add(1, "9 ms", 1, 9 * kPerMs));
   EXPECT_FALSE(Add(1, "2 ms", 1, 2 * kPerMs));
@@ -348,9 +381,10 @@ TEST_F(BoundedQueueTest, ALongPassDoesNotMakeTheRestSeemSlow) {
     ASSERT_TRUE(Add(1, "9 ms", 1, 9 * kPerMs)) << i;
     ASSERT_FALSE(Add(1, "2 ms", 1, 2 * kPerMs)) << i;
     ASSERT_FALSE(Take().empty());
-    queue_.Done(1, now_ += absl::Milliseconds(18), /*done_part=*/1);
+    now_ += absl::Milliseconds(18);
+    Done(1);
   }
-  queue_.Done(8, now_, /*done_part=*/0);
+  Done(8, 0);
   EXPECT_TRUE(Add(1, "9 ms", 1, 9 * kPerMs));
   EXPECT_FALSE(Add(1, "2 ms", 1, 2 * kPerMs));
 }
@@ -365,7 +399,7 @@ TEST_F(BoundedQueueTest, RowsAreReadOnceForABatch) {
   EXPECT_NEAR(queue_.waiting_cost(), 14 * kPerMs, 1);
   EXPECT_EQ(Take().size(), 4u);
   EXPECT_NEAR(queue_.waiting_cost(), 6 * kPerMs, 1);
-  queue_.Done(1, now_, /*done_part=*/1);
+  Done(1);
   EXPECT_EQ(Take().size(), 2u);
   EXPECT_EQ(queue_.waiting_cost(), 0);
 }
@@ -383,24 +417,51 @@ TEST_F(BoundedQueueTest, ManyStoresTogetherAreBoundedToo) {
   EXPECT_EQ(taken, 10);
 }
 
-TEST_F(BoundedQueueTest, ARefusalIsKnownBeforehand) {
-  WaitingScan scan{.store = 1, .query_count = 1, .cost = 9 * kPerMs};
-  EXPECT_EQ(queue_.Refusal(scan), std::nullopt);
-  EXPECT_TRUE(Add(1, "9 ms", 1, 9 * kPerMs));
-  scan.cost = 2 * kPerMs;
-  EXPECT_NE(queue_.Refusal(scan), std::nullopt);
-  EXPECT_FALSE(Add(1, "2 ms", 1, 2 * kPerMs));
+TEST_F(BoundedQueueTest, JobsWithoutAStoreAreBoundedAsOneStoreIs) {
+  constexpr absl::Duration kMost = absl::Milliseconds(50);
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(Add(kNoStore, "projection", 1, 9.9 * kPerMs, kMost));
+  EXPECT_FALSE(Add(kNoStore, "sixth", 1, 9.9 * kPerMs, kMost));
+  EXPECT_TRUE(Add(1, "a", 1, 4.9 * kPerMs)) << "as much of the others comes before it";
+  EXPECT_FALSE(Add(1, "b", 1, 2 * kPerMs));
+  EXPECT_FALSE(Take().empty());
+  EXPECT_FALSE(Take().empty());
+  EXPECT_TRUE(Add(kNoStore, "now", 1, 9.9 * kPerMs, kMost));
 }
 
-TEST_F(BoundedQueueTest, OtherWorkIsBoundedByItself) {
-  constexpr absl::Duration kMost = absl::Milliseconds(50);
-  for (int i = 0; i < 5; ++i) EXPECT_EQ(queue_.AddTask(9.9 * kPerMs, kMost), std::nullopt);
-  EXPECT_NE(queue_.AddTask(9.9 * kPerMs, kMost), std::nullopt);
-  EXPECT_TRUE(Add(1, "a", 1, 4.9 * kPerMs)) << "no more of it comes before than of its own store";
-  EXPECT_FALSE(Add(1, "b", 1, 2 * kPerMs));
-  const WorkRate::Piece task = queue_.BeginTask(9.9 * kPerMs, now_);
-  EXPECT_EQ(queue_.AddTask(9.9 * kPerMs, kMost), std::nullopt);
-  queue_.EndTask(task, 9.9 * kPerMs, now_ + absl::Milliseconds(10), /*done_part=*/1);
+TEST_F(JobQueueTest, JobsWithoutAStoreRunSideBySideEachAlone) {
+  Add(kNoStore, "a", 1);
+  Add(kNoStore, "b", 1);
+  EXPECT_THAT(Take(), ElementsAre("a"));
+  EXPECT_LE(queue_.NextTime(), now_);
+  EXPECT_THAT(Take(), ElementsAre("b"));
+  EXPECT_EQ(queue_.size(), 0);
+}
+
+// Each comes when the one before has begun, so there is always one of them waiting.
+TEST_F(JobQueueTest, JobsWithoutAStoreDoNotStarveAStore) {
+  AddAdmitted(1, "store", 4, 10);
+  EXPECT_THAT(Take(), ElementsAre("store"));
+  Done(1);
+  AddAdmitted(1, "store", 4, 10);
+  int others = 0;
+  do {
+    ASSERT_LT(++others, 20);
+    AddAdmitted(kNoStore, "other", 1, 2);
+    ASSERT_FALSE(Take().empty());
+    Done(store_);
+  } while (store_ != 1);
+}
+
+TEST_F(JobQueueTest, AJobThatDoesNotShareItsScanIsABatchOfItsOwn) {
+  Add(1, "a");
+  QueuedJob alone{.store = 1, .query_count = 1, .shares_scan = false, .cost = 1};
+  alone.job = std::make_unique<NamedJob>("alone");
+  queue_.Add(std::move(alone), now_);
+  Add(1, "b");
+  for (const char* name : {"a", "alone", "b"}) {
+    EXPECT_THAT(Take(), ElementsAre(name));
+    Done(1);
+  }
 }
 
 }  // namespace

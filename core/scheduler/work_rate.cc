@@ -1,13 +1,13 @@
-#include "core/batch/work_rate.h"
+#include "core/scheduler/work_rate.h"
 
 #include <algorithm>
 
 namespace softlookup {
 namespace {
 
-// Work of longer ago counts less and less.
+// Busy time that the estimate covers. The weight of older work decays.
 constexpr double kRememberedSeconds = 0.5;
-// However wrong the rate was, one piece of work does not bring it down to less than this part.
+// One run lowers the estimate to this part of it at most.
 constexpr double kCorrectedMin = 1.0 / 16;
 
 }  // namespace
@@ -23,15 +23,15 @@ void WorkRate::CountUntil(absl::Time now) {
   counted_until_ = now;
 }
 
-WorkRate::Piece WorkRate::Begin(absl::Time now) {
+WorkRate::Run WorkRate::Begin(absl::Time now) {
   CountUntil(now);
   ++running_;
   return {.begin = now, .share_before = share_};
 }
 
-void WorkRate::End(const Piece& piece, double cost, double done, absl::Time now) {
+void WorkRate::End(const Run& run, double cost, double done, absl::Time now) {
   CountUntil(now);
-  const double assumed = share_ - piece.share_before;
+  const double assumed = share_ - run.share_before;
   const double missing = std::clamp(assumed, done, cost) - assumed;
   --running_;
   if (running_ == 0) share_ = 0;
@@ -39,8 +39,8 @@ void WorkRate::End(const Piece& piece, double cost, double done, absl::Time now)
     cost_ *= kRememberedSeconds / seconds_;
     seconds_ = kRememberedSeconds;
   }
-  // Of a piece that took longer than what is remembered, the last part counts.
-  const double took = absl::ToDoubleSeconds(now - piece.begin);
+  // A run that took longer than the estimate covers is corrected for its last part alone.
+  const double took = absl::ToDoubleSeconds(now - run.begin);
   const double remembered = took > seconds_ ? seconds_ / took : 1;
   cost_ = std::max(cost_ + missing * remembered, kCorrectedMin * cost_);
 }

@@ -1,0 +1,24 @@
+#include "core/base/clock.h"
+
+#include "core/base/steady_time.h"
+
+namespace softlookup {
+namespace {
+
+class SteadyClock final : public Clock {
+ public:
+  absl::Time Now() const override { return SteadyNow(); }
+  void AwaitUntil(absl::Mutex& mutex, const absl::Condition& condition,
+                  absl::Time deadline) const override {
+    mutex.AwaitWithTimeout(condition, deadline - SteadyNow());
+  }
+};
+
+}  // namespace
+
+const Clock& Clock::Steady() {
+  static const SteadyClock clock;
+  return clock;
+}
+
+}  // namespace softlookup

@@ -1,0 +1,202 @@
+#include "core/engine/appender.h"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/base/cost.h"
+#include "core/base/error.h"
+#include "core/base/status_macros.h"
+#include "core/engine/memories.h"
+#include "core/engine/project.h"
+#include "core/engine/validate.h"
+
+namespace softlookup {
+namespace {
+
+using MayBlock = Committer::MayBlock;
+
+// What a caller should wait whose append was refused because too many bytes wait.
+constexpr absl::Duration kRetryDelay = absl::Milliseconds(50);
+
+// A larger append takes much longer than handing it to the committer's thread.
+constexpr std::int64_t kBytesWrittenHereMax = 64 << 10;
+
+// Inputs may wait longer than a lookup for a thread: only their own writer waits for them.
+constexpr absl::Duration kProjectionTimeMax = absl::Seconds(1);
+
+}  // namespace
+
+absl::Status WriteQueueFull() {
+  return WithRetryAfter(MakeError(reasons::kQueueFull,
+                                  "More bytes of appends wait to be written than the server holds"),
+                        kRetryDelay);
+}
+
+// An append whose keys and values are still to be made of its inputs.
+class Appender::ProjectionJob final : public Job {
+ public:
+  ProjectionJob(Appender& appender, std::shared_ptr<Store> store, const StoreConfig& config,
+                RowsToAppend rows, const AppendRequest& request, Answer answer,
+                absl::AnyInvocable<void()> on_turn)
+      : appender_(appender),
+        store_(std::move(store)),
+        projection_(config.projection),
+        key_dim_(config.key_dim),
+        value_dim_(config.value_dim),
+        rows_(std::move(rows)),
+        inputs_(*request.inputs),
+        cancel_(request.deadline),
+        answer_(std::move(answer)),
+        on_turn_(std::move(on_turn)) {}
+
+  ~ProjectionJob() override {
+    if (reserved_bytes_ > 0) appender_.Release(reserved_bytes_);
+  }
+
+  double cost() const {
+    return ProjectionCost(inputs_.cols * (key_dim_ + value_dim_), inputs_.rows);
+  }
+  // Of inputs, keys and values.
+  std::int64_t bytes() const { return 4 * inputs_.rows * (inputs_.cols + key_dim_ + value_dim_); }
+  // Copies the inputs, which are the caller's until then. Appender::Reserve has counted them, which
+  // ends with the job.
+  void OwnInputs() {
+    reserved_bytes_ = bytes();
+    owned_inputs_.assign(inputs_.data, inputs_.data + inputs_.rows * inputs_.cols);
+    inputs_.data = owned_inputs_.data();
+    waiting_.emplace(appender_.stores_.budget(), bytes());
+  }
+
+  void Refuse(absl::Status status) override {
+    if (rows_.chain != nullptr) rows_.chain->failed = true;
+    answer_(std::move(status));
+    on_turn_();
+  }
+  absl::Status Prepare() override {
+    SOFTLOOKUP_ASSIGN_OR_RETURN(
+        rows_.keys, Project("inputs", projection_->key, key_dim_, inputs_, cancel_));
+    SOFTLOOKUP_ASSIGN_OR_RETURN(
+        rows_.values, Project("inputs", projection_->value, value_dim_, inputs_, cancel_));
+    return absl::OkStatus();
+  }
+  const AttentionTask* task() const override { return nullptr; }
+  const CancelToken& cancel() const override { return cancel_; }
+  void Finish(absl::StatusOr<AttentionAnswer> projected, const JobTimes&) override {
+    Post(projected.status(), MayBlock::kNo);
+  }
+
+  // Posts the rows, or the error that refuses them.
+  void Post(const absl::Status& status, MayBlock may_block) {
+    const std::shared_ptr<AppendChain> chain = rows_.chain;
+    absl::StatusOr<RowsToAppend> rows = std::move(rows_);
+    if (!status.ok()) rows = status;
+    appender_.Post(std::move(store_), std::move(rows), chain, answer_, may_block);
+    on_turn_();
+  }
+
+ private:
+  Appender& appender_;
+  std::shared_ptr<Store> store_;
+  const std::shared_ptr<const Projection> projection_;
+  const std::int64_t key_dim_;
+  const std::int64_t value_dim_;
+  RowsToAppend rows_;
+  MatrixView inputs_;  // [N, input_dim]
+  const CancelToken cancel_;
+  const Answer answer_;
+  absl::AnyInvocable<void()> on_turn_;
+  std::vector<float> owned_inputs_;
+  std::int64_t reserved_bytes_ = 0;
+  std::optional<MemoryBudget::Waiting> waiting_;
+};
+
+Appender::~Appender() {
+  const auto none_projects = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return projecting_count_ == 0;
+  };
+  absl::MutexLock lock(&mutex_);
+  mutex_.Await(absl::Condition(&none_projects));
+}
+
+void Appender::Append(const AppendRequest& request, absl::StatusOr<std::shared_ptr<Store>> store,
+                      Engine::AppendCallback callback, absl::AnyInvocable<void()> on_turn) {
+  const auto shared_callback = std::make_shared<Engine::AppendCallback>(std::move(callback));
+  const Answer answer = [shared_callback](absl::StatusOr<AppendResult> result) {
+    (*shared_callback)(std::move(result));
+  };
+  const MayBlock may_block = request.may_block ? MayBlock::kYes : MayBlock::kNo;
+  if (!store.ok()) {
+    Post(nullptr, store.status(), request.chain, answer, may_block);
+    return on_turn();
+  }
+  const std::shared_ptr<const Snapshot> snapshot = (*store)->snapshot();
+  const StoreConfig& config = snapshot->config();
+  absl::StatusOr<RowsToAppend> rows = RowsOf(request, config);
+  if (!rows.ok() || !request.inputs) {
+    Post(*std::move(store), std::move(rows), request.chain, answer, may_block);
+    return on_turn();
+  }
+  auto job = std::make_unique<ProjectionJob>(*this, *std::move(store), config, *std::move(rows),
+                                             request, answer, std::move(on_turn));
+  if (job->cost() > kInlineCostMax) return ProjectLater(std::move(job));
+  const absl::Status projected = job->Prepare();
+  job->Post(projected, may_block);
+}
+
+void Appender::ProjectLater(std::unique_ptr<ProjectionJob> job) {
+  if (!Reserve(job->bytes())) return job->Refuse(WriteQueueFull());
+  job->OwnInputs();
+  QueuedJob queued{.cost = job->cost(), .answer_time_max = kProjectionTimeMax};
+  queued.job = std::move(job);
+  scheduler_.Submit(std::move(queued), Scheduler::Admission::kBounded);
+}
+
+bool Appender::Reserve(std::int64_t bytes) {
+  absl::MutexLock lock(&mutex_);
+  const bool is_full = projecting_bytes_ + bytes > limits_.waiting_append_bytes_max;
+  if (projecting_count_ > 0 && is_full) return false;
+  ++projecting_count_;
+  projecting_bytes_ += bytes;
+  return true;
+}
+
+void Appender::Release(std::int64_t bytes) {
+  absl::MutexLock lock(&mutex_);
+  --projecting_count_;
+  projecting_bytes_ -= bytes;
+}
+
+absl::StatusOr<RowsToAppend> Appender::RowsOf(const AppendRequest& request,
+                                              const StoreConfig& config) const {
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckAppend(request, config, limits_));
+  RowsToAppend rows{.ids = {request.ids.begin(), request.ids.end()},
+                    .row_labels = {request.row_labels.begin(), request.row_labels.end()},
+                    .on_conflict = request.on_conflict,
+                    .writer = request.writer,
+                    .sequence = request.sequence,
+                    .sync = request.durable ? Sync::kYes : Sync::kNo,
+                    .chain = request.chain};
+  for (const std::string& name : request.return_memories) {
+    SOFTLOOKUP_ASSIGN_OR_RETURN(rows.memories.emplace_back(), FindMemory(config, name));
+  }
+  if (!request.inputs) {
+    rows.keys.assign(request.keys.data, request.keys.data + request.keys.rows * config.key_dim);
+    rows.values.assign(request.values.data,
+                       request.values.data + request.values.rows * config.value_dim);
+  }
+  return rows;
+}
+
+void Appender::Post(std::shared_ptr<Store> store, absl::StatusOr<RowsToAppend> rows,
+                    std::shared_ptr<AppendChain> chain, const Answer& answer, MayBlock may_block) {
+  std::unique_ptr<Write> write =
+      rows.ok() ? MakeAppend(stores_, std::move(store), *std::move(rows), answer)
+                : MakeRefusedAppend(rows.status(), chain, answer);
+  const bool is_small = write->bytes() <= kBytesWrittenHereMax;
+  if (committer_.Post(std::move(write), is_small ? may_block : MayBlock::kNo)) return;
+  if (chain != nullptr) chain->failed = true;
+  answer(WriteQueueFull());
+}
+
+}  // namespace softlookup

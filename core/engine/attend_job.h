@@ -1,0 +1,56 @@
+#ifndef SOFTLOOKUP_CORE_ENGINE_ATTEND_JOB_H_
+#define SOFTLOOKUP_CORE_ENGINE_ATTEND_JOB_H_
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/base/cancellation.h"
+#include "core/base/matrix_view.h"
+#include "core/engine/job_context.h"
+#include "core/engine/ranking_memory.h"
+#include "core/scheduler/job.h"
+#include "core/store/snapshot.h"
+#include "softlookup/engine.h"
+
+namespace softlookup {
+
+// Attention over the keys and values of one request. They become a store that lives as long as the
+// job.
+class AttendJob final : public Job {
+ public:
+  // `request` has passed CheckAttend. What it points to must live until the callback. `context`
+  // must outlive the job.
+  AttendJob(JobContext& context, const AttendRequest& request, std::shared_ptr<CancelToken> cancel,
+            Engine::LookupCallback callback)
+      : context_(context),
+        request_(request),
+        cancel_(std::move(cancel)),
+        callback_(std::move(callback)) {}
+
+  void Refuse(absl::Status status) override { callback_(std::move(status)); }
+  absl::Status Prepare() override;
+  const AttentionTask* task() const override { return &task_; }
+  const CancelToken& cancel() const override { return *cancel_; }
+  void Finish(absl::StatusOr<AttentionAnswer> answer, const JobTimes& times) override;
+
+ private:
+  // Sets `matrix` to the inputs, or to their projection by `weights`, which is kept in `projected`.
+  absl::Status MakeOfInputs(std::vector<float> Projection::*weights, std::vector<float>& projected,
+                            MatrixView& matrix) const;
+
+  JobContext& context_;
+  const AttendRequest request_;
+  const std::shared_ptr<CancelToken> cancel_;
+  Engine::LookupCallback callback_;
+
+  std::vector<float> projected_queries_;
+  std::shared_ptr<const Snapshot> snapshot_;
+  Snapshot::Blocks blocks_;
+  std::optional<RankingMemory::Taken> ranking_;
+  AttentionTask task_;
+};
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_ENGINE_ATTEND_JOB_H_

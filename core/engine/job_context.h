@@ -1,0 +1,26 @@
+#ifndef SOFTLOOKUP_CORE_ENGINE_JOB_CONTEXT_H_
+#define SOFTLOOKUP_CORE_ENGINE_JOB_CONTEXT_H_
+
+#include <optional>
+
+#include "core/base/histogram.h"
+#include "core/base/limits.h"
+#include "core/engine/ranking_memory.h"
+#include "core/kernels/tile_scan.h"
+
+namespace softlookup {
+
+// What all jobs of an engine share. Thread-safe.
+struct JobContext {
+  const Limits& limits;
+  // The unit that multiplies tiles, as in AttentionTask.
+  const std::optional<kernels::TileUnit> tiles;
+  RankingMemory ranking;
+  // Of lookups, in nanoseconds.
+  Histogram lookup_queue_time{kTimeBounds};
+  Histogram lookup_compute_time{kTimeBounds};
+};
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_ENGINE_JOB_CONTEXT_H_

@@ -1,0 +1,121 @@
+#include "core/engine/lookups.h"
+
+#include <utility>
+
+#include "core/base/cost.h"
+#include "core/base/steady_time.h"
+#include "core/engine/lookup_job.h"
+#include "core/engine/memories.h"
+#include "core/engine/validate.h"
+#include "core/store/snapshot.h"
+
+namespace softlookup {
+namespace {
+
+// Selects the rows of a lookup on a thread of the scheduler, then submits the lookup.
+class SelectionJob final : public Job {
+ public:
+  // `admission` is the lookup's.
+  SelectionJob(Scheduler& scheduler, Scheduler::Admission admission,
+               std::unique_ptr<LookupJob> lookup, LookupRequest request, std::uint64_t store,
+               std::shared_ptr<const Snapshot> snapshot)
+      : scheduler_(scheduler),
+        admission_(admission),
+        lookup_(std::move(lookup)),
+        request_(std::move(request)),
+        store_(store),
+        snapshot_(std::move(snapshot)) {}
+
+  void Refuse(absl::Status status) override { lookup_->Refuse(std::move(status)); }
+  absl::Status Prepare() override { return lookup_->Select(request_, std::move(snapshot_)); }
+  const AttentionTask* task() const override { return nullptr; }
+  const CancelToken& cancel() const override { return lookup_->cancel(); }
+  void Finish(absl::StatusOr<AttentionAnswer> answer, const JobTimes& times) override {
+    if (!answer.ok()) return lookup_->Refuse(answer.status());
+    lookup_->AddTimes(times);
+    scheduler_.Submit(LookupJob::Queued(std::move(lookup_), store_), admission_);
+  }
+
+ private:
+  Scheduler& scheduler_;
+  const Scheduler::Admission admission_;
+  std::unique_ptr<LookupJob> lookup_;
+  const LookupRequest request_;
+  const std::uint64_t store_;
+  std::shared_ptr<const Snapshot> snapshot_;
+};
+
+}  // namespace
+
+void Lookups::Start(LookupRequest request, std::shared_ptr<Store> store,
+                    std::shared_ptr<CancelToken> cancel, Engine::LookupCallback callback) {
+  std::shared_ptr<const Snapshot> snapshot = store->snapshot();
+  if (snapshot->revision() < request.min_revision) {
+    return StartAtRevision(std::move(request), std::move(store), std::move(cancel),
+                           std::move(callback));
+  }
+  auto lookup = std::make_unique<LookupJob>(context_, std::move(cancel), request.report,
+                                            std::move(callback));
+  const double cost = LookupJob::SelectCost(request, *snapshot);
+  if (cost > kInlineCostMax) {
+    QueuedJob selection{.cost = cost, .answer_time_max = context_.limits.lookup_wait_max};
+    selection.job = std::make_unique<SelectionJob>(scheduler_, Scheduler::Admission::kBounded,
+                                                   std::move(lookup), std::move(request),
+                                                   store->number(), std::move(snapshot));
+    return scheduler_.Submit(std::move(selection), Scheduler::Admission::kBounded);
+  }
+  if (absl::Status status = lookup->Select(request, std::move(snapshot)); !status.ok()) {
+    return lookup->Refuse(std::move(status));
+  }
+  scheduler_.Submit(LookupJob::Queued(std::move(lookup), store->number()),
+                    Scheduler::Admission::kBounded);
+}
+
+void Lookups::StartAtRevision(LookupRequest request, std::shared_ptr<Store> store,
+                              std::shared_ptr<CancelToken> cancel,
+                              Engine::LookupCallback callback) {
+  // A request that no later revision can make valid is refused at once.
+  const std::shared_ptr<const Snapshot> snapshot = store->snapshot();
+  absl::Status status = CheckLookupForGood(request, snapshot->config(), context_.limits);
+  if (status.ok() && request.source == Source::kMemory) {
+    status = FindMemory(snapshot->config(), request.memory).status();
+  }
+  if (!status.ok()) return callback(std::move(status));
+  Store& waited_for = *store;
+  const std::uint64_t revision = request.min_revision;
+  std::shared_ptr<CancelToken> wait_cancel = cancel;
+  waited_for.WhenRevision(
+      revision, std::move(wait_cancel),
+      [this, begin = SteadyNow(), request = std::move(request), store = std::move(store),
+       cancel = std::move(cancel),
+       callback = std::move(callback)](const absl::Status& status) mutable {
+        if (request.report != nullptr) request.report->revision_wait = SteadyNow() - begin;
+        if (!status.ok()) return callback(status);
+        auto lookup = std::make_unique<LookupJob>(context_, std::move(cancel), request.report,
+                                                  std::move(callback));
+        std::shared_ptr<const Snapshot> snapshot = store->snapshot();
+        QueuedJob selection{.cost = LookupJob::SelectCost(request, *snapshot)};
+        // The lookup was admitted when it began to wait. The thread that runs this must not be
+        // kept: all lookups that wait for a revision share it.
+        selection.job = std::make_unique<SelectionJob>(scheduler_, Scheduler::Admission::kAdmitted,
+                                                       std::move(lookup), std::move(request),
+                                                       store->number(), std::move(snapshot));
+        scheduler_.Submit(std::move(selection), Scheduler::Admission::kAdmitted);
+      });
+}
+
+absl::Status Lookups::CheckRoom(const Store& store, std::int64_t query_count) const {
+  const std::shared_ptr<const Snapshot> snapshot = store.snapshot();
+  const StoreConfig& config = snapshot->config();
+  const double cost = ScanCost({.query_count = query_count,
+                                .num_heads = config.num_heads,
+                                .row_count = snapshot->live_row_count(),
+                                .dims = config.key_dim + config.value_dim});
+  return scheduler_.CheckRoom({.store = store.number(),
+                               .query_count = query_count,
+                               .cost = cost,
+                               .reading_cost = ReadingCost(cost, query_count),
+                               .answer_time_max = context_.limits.lookup_wait_max});
+}
+
+}  // namespace softlookup

@@ -1,0 +1,40 @@
+#ifndef SOFTLOOKUP_CORE_ENGINE_LOOKUPS_H_
+#define SOFTLOOKUP_CORE_ENGINE_LOOKUPS_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "core/base/cancellation.h"
+#include "core/engine/job_context.h"
+#include "core/scheduler/scheduler.h"
+#include "core/store/store.h"
+#include "softlookup/engine.h"
+
+namespace softlookup {
+
+// Engine::Lookup, once the store is found: waits for the revision, selects the rows, and submits a
+// job. Thread-safe.
+class Lookups {
+ public:
+  // Both must outlive it.
+  Lookups(JobContext& context, Scheduler& scheduler) : context_(context), scheduler_(scheduler) {}
+
+  void Start(LookupRequest request, std::shared_ptr<Store> store,
+             std::shared_ptr<CancelToken> cancel, Engine::LookupCallback callback);
+
+  // As Engine::CheckRoom.
+  absl::Status CheckRoom(const Store& store, std::int64_t query_count) const;
+
+ private:
+  // Starts the lookup again once the store has its min_revision.
+  void StartAtRevision(LookupRequest request, std::shared_ptr<Store> store,
+                       std::shared_ptr<CancelToken> cancel, Engine::LookupCallback callback);
+
+  JobContext& context_;
+  Scheduler& scheduler_;
+};
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_ENGINE_LOOKUPS_H_

@@ -1,0 +1,44 @@
+#include "core/engine/memories.h"
+
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/error.h"
+#include "softlookup/engine.h"
+
+namespace softlookup {
+
+absl::StatusOr<std::size_t> FindMemory(const StoreConfig& config, absl::string_view name) {
+  if (name.empty() || name == kAverageMemory) return 0;
+  for (std::size_t i = 0; i < config.memories.size(); ++i) {
+    if (config.memories[i].name == name) return i + 1;
+  }
+  return MakeError(reasons::kMemoryNotFound,
+                   absl::StrCat("The store keeps no memory \"", name, "\""),
+                   {{"memory", std::string(name)}});
+}
+
+absl::string_view MemoryNameOf(const StoreConfig& config, std::size_t index) {
+  return index == 0 ? kAverageMemory : absl::string_view(config.memories[index - 1].name);
+}
+
+absl::StatusOr<MemoryState> ReadMemory(const Snapshot& snapshot, std::size_t index,
+                                       std::uint64_t begin, std::uint64_t end) {
+  const std::unique_ptr<RunningMemory> memory = snapshot.MemoryAsOf(end, index);
+  MemoryState state{.name = std::string(MemoryNameOf(snapshot.config(), index)),
+                    .begin = begin,
+                    .end = end,
+                    .revision = snapshot.revision()};
+  if (begin == 0) {
+    state.memory = memory->Read();
+  } else if (memory->has_windows()) {
+    state.memory = memory->ReadSince(*snapshot.MemoryAsOf(begin, index));
+  } else {
+    return InvalidOption("begin", absl::StrCat("only AVERAGE memories have windows; \"", state.name,
+                                               "\" always begins at 0"));
+  }
+  return state;
+}
+
+}  // namespace softlookup

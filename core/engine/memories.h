@@ -1,0 +1,26 @@
+#ifndef SOFTLOOKUP_CORE_ENGINE_MEMORIES_H_
+#define SOFTLOOKUP_CORE_ENGINE_MEMORIES_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/store/snapshot.h"
+#include "softlookup/memory.h"
+#include "softlookup/store_config.h"
+
+namespace softlookup {
+
+// The index of the store's memory `name` (empty: average), as Snapshot::MemoryAsOf counts them.
+// MEMORY_NOT_FOUND.
+absl::StatusOr<std::size_t> FindMemory(const StoreConfig& config, absl::string_view name);
+absl::string_view MemoryNameOf(const StoreConfig& config, std::size_t index);
+
+// The memory over the append indices [begin, end), which the snapshot has. INVALID_OPTION if
+// `begin` is not 0 and memories of that kind have no windows.
+absl::StatusOr<MemoryState> ReadMemory(const Snapshot& snapshot, std::size_t index,
+                                       std::uint64_t begin, std::uint64_t end);
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_ENGINE_MEMORIES_H_

@@ -1,0 +1,147 @@
+#include "core/scheduler/job_queue.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace softlookup {
+namespace {
+
+// Idle lines that are remembered.
+constexpr int kRememberedMax = 64;
+
+// Bounds of the time after which a refused caller should try again.
+constexpr absl::Duration kRetryDelayMin = absl::Milliseconds(1);
+constexpr absl::Duration kRetryDelayMax = absl::Seconds(30);
+
+}  // namespace
+
+void JobQueue::Add(QueuedJob job, absl::Time now) {
+  Line& line = lines_[job.store];
+  if (line.jobs.empty()) line.served = std::max(line.served, served_);
+  const bool joins = JoinsLast(line, job);
+  const double cost = joins ? job.cost : job.cost + job.reading_cost;
+  const std::int64_t queries = BatchQueries(job);
+  line.last_batch_queries = queries + (joins ? line.last_batch_queries : 0);
+  line.waiting_cost += cost;
+  line.query_count += queries;
+  if (now <= line.return_until) ++line.returned_count;
+  job.queued_at = now;
+  line.jobs.push_back({.job = std::move(job), .cost = cost});
+  ++size_;
+}
+
+std::int64_t JobQueue::BatchQueries(const QueuedJob& job) const {
+  const std::int64_t queries = std::max<std::int64_t>(job.query_count, 1);
+  if (job.shares_scan && job.store != kNoStore) return queries;
+  return std::max(queries, options_.queries_max);
+}
+
+bool JobQueue::JoinsLast(const Line& line, const QueuedJob& job) const {
+  return !line.jobs.empty() && line.last_batch_queries + BatchQueries(job) <= options_.queries_max;
+}
+
+std::optional<absl::Duration> JobQueue::Refusal(const QueuedJob& job) const {
+  const double cost_alone = job.cost + job.reading_cost;
+  double cost = cost_alone;
+  double own_cost_before = 0;
+  if (const auto own = lines_.find(job.store); own != lines_.end()) {
+    own_cost_before = own->second.waiting_cost;
+    if (JoinsLast(own->second, job)) cost = job.cost;
+  }
+  // Until the job is served, each other line is served no more than the job's own.
+  const double share = own_cost_before + cost;
+  double cost_before = own_cost_before;
+  for (const auto& [store, line] : lines_) {
+    if (store != job.store) cost_before += std::min(line.waiting_cost, share);
+  }
+  if (cost_before <= 0) return std::nullopt;
+  const absl::Duration most =
+      std::max(job.answer_time_max, rate_.TimeOf(options_.stretch_max * cost_alone));
+  if (rate_.TimeOf(cost_before + cost) <= most) return std::nullopt;
+  return std::clamp(rate_.TimeOf(cost_before), kRetryDelayMin, kRetryDelayMax);
+}
+
+double JobQueue::waiting_cost() const {
+  double cost = 0;
+  for (const auto& [store, line] : lines_) cost += line.waiting_cost;
+  return cost;
+}
+
+absl::Time JobQueue::ReadyTime(std::uint64_t store, const Line& line) const {
+  if (line.jobs.empty()) return absl::InfiniteFuture();
+  if (store != kNoStore && line.running_count > 0) return absl::InfiniteFuture();
+  const bool has_room = line.query_count + line.queries_per_job <= options_.queries_max;
+  const bool waits = has_room && static_cast<std::int64_t>(line.jobs.size()) < line.awaited_count;
+  return waits ? line.return_until : absl::InfinitePast();
+}
+
+absl::Time JobQueue::NextTime() const {
+  absl::Time next = absl::InfiniteFuture();
+  for (const auto& [store, line] : lines_) next = std::min(next, ReadyTime(store, line));
+  return next;
+}
+
+std::optional<Batch> JobQueue::Take(absl::Time now) {
+  auto chosen = lines_.end();
+  for (auto it = lines_.begin(); it != lines_.end(); ++it) {
+    if (ReadyTime(it->first, it->second) > now) continue;
+    if (chosen == lines_.end() || it->second.served < chosen->second.served) chosen = it;
+  }
+  if (chosen == lines_.end()) return std::nullopt;
+  Line& line = chosen->second;
+  served_ = std::max(served_, line.served);
+  Batch batch{.store = chosen->first, .begin = now};
+  const double reading_cost = line.jobs.front().job.reading_cost;
+  std::int64_t query_count = 0;
+  while (!line.jobs.empty()) {
+    auto& [job, cost] = line.jobs.front();
+    const std::int64_t queries = BatchQueries(job);
+    if (!batch.jobs.empty() && query_count + queries > options_.queries_max) break;
+    query_count += queries;
+    line.served += job.cost;
+    batch.cost += cost;
+    batch.jobs.push_back(std::move(job));
+    line.jobs.pop_front();
+  }
+  const auto job_count = static_cast<std::int64_t>(batch.jobs.size());
+  size_ -= job_count;
+  line.query_count -= query_count;
+  line.queries_per_job = query_count / job_count;
+  ++line.running_count;
+  // Zero exactly: sums of floating-point numbers leave a rest.
+  line.waiting_cost = line.jobs.empty() ? 0 : line.waiting_cost - batch.cost;
+  batch.reading_part = batch.cost > 0 ? reading_cost / batch.cost : 0;
+  batch.run = rate_.Begin(now);
+  return batch;
+}
+
+void JobQueue::OnAnswers(const Batch& batch, std::int64_t answered_count, absl::Time now) {
+  if (batch.store == kNoStore) return;
+  Line& line = lines_.find(batch.store)->second;
+  std::int64_t expected = 0;
+  if (line.answered_count > 0) {
+    const std::int64_t returned = std::min(line.returned_count, line.answered_count);
+    expected = answered_count * returned / line.answered_count;
+  }
+  line.awaited_count = static_cast<std::int64_t>(line.jobs.size()) + expected;
+  line.answered_count = answered_count;
+  line.returned_count = 0;
+  line.return_until = now + std::min(options_.wait_max, batch.reading_part * (now - batch.begin));
+}
+
+void JobQueue::Done(const Batch& batch, absl::Time now, double done_part) {
+  --lines_.find(batch.store)->second.running_count;
+  rate_.End(batch.run, batch.cost, done_part * batch.cost, now);
+  // An idle line is forgotten once others have been served as much, or if too many are remembered.
+  int remembered = 0;
+  for (auto it = lines_.begin(); it != lines_.end();) {
+    const Line& line = it->second;
+    const bool is_idle = line.jobs.empty() && line.running_count == 0;
+    const bool is_behind = line.served <= served_ && line.return_until < now;
+    const bool is_forgotten = is_idle && (is_behind || ++remembered > kRememberedMax);
+    it = is_forgotten ? lines_.erase(it) : std::next(it);
+  }
+}
+
+}  // namespace softlookup

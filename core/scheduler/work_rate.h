@@ -1,0 +1,42 @@
+#ifndef SOFTLOOKUP_CORE_SCHEDULER_WORK_RATE_H_
+#define SOFTLOOKUP_CORE_SCHEDULER_WORK_RATE_H_
+
+#include "absl/time/time.h"
+
+namespace softlookup {
+
+// Estimates how much work the process completes per second of busy time, from recent work. The
+// caller passes the time, which must not go back. Not thread-safe.
+class WorkRate {
+ public:
+  // The start of one run of work, to be handed to End().
+  struct Run {
+    absl::Time begin;
+    double share_before = 0;
+  };
+
+  // A run of work begins. Several may be in progress at the same time.
+  Run Begin(absl::Time now);
+  // The run has ended. `cost` is what all of it was estimated to take, `done` the least that was
+  // done of it: less than `cost` if parts of the run were cancelled.
+  void End(const Run& run, double cost, double done, absl::Time now);
+
+  // The time that work of `cost` is expected to take.
+  absl::Duration TimeOf(double cost) const { return absl::Seconds(cost * seconds_ / cost_); }
+
+ private:
+  // Adds the busy time since the last call, at the rate estimated so far.
+  void CountUntil(absl::Time now);
+
+  int running_ = 0;
+  absl::Time counted_until_ = absl::InfinitePast();
+  // Work done so far by a run that never ends, if all runs progress at the same rate.
+  double share_ = 0;
+  // `cost_` was done in `seconds_`. The initial guess weighs less than the first real work.
+  double cost_ = 1e7;
+  double seconds_ = 1e-3;
+};
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_SCHEDULER_WORK_RATE_H_
