@@ -10,16 +10,16 @@
 #include <optional>
 
 #include "absl/synchronization/mutex.h"
+#include "server/admin/verify.h"
 #include "server/flags.h"
 #include "server/observability/log.h"
 #include "server/server.h"
-#include "server/admin/verify.h"
 #include "server/version.h"
 
 namespace {
 
-// Blocks the signals that the server waits for, in this thread and in all that it starts, so that only
-// sigwait() sees them.
+// Blocks the signals that the server waits for, in this thread and in all that it starts, so that
+// only sigwait() sees them.
 sigset_t BlockSignals() {
   sigset_t signals;
   sigemptyset(&signals);

@@ -78,7 +78,7 @@ class Server {
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   ConnectionListener listener_;  // Hands connections to the acceptor.
   LogLimiter cut_lines_{1};
-  RpcServer rpcs_;               // Before the rest in destruction: calls use it.
+  RpcServer rpcs_;  // Before the rest in destruction: calls use it.
   std::string grpc_address_;
   std::string http_address_;
 };

@@ -11,8 +11,8 @@
 namespace softlookup::tool {
 
 // While the object lives the first SIGINT or SIGTERM does not end the process: it is only noted, so
-// that what the command made can be cleaned up on the way out. The one after it ends it at once. One
-// object at a time.
+// that what the command made can be cleaned up on the way out. The one after it ends it at once.
+// One object at a time.
 class InterruptGuard {
  public:
   InterruptGuard();

@@ -56,7 +56,7 @@ struct AttentionTask {
     return std::min(present, end - begin);
   }
   double cost() const {
-    return ScanCost({.query_count = query_count(),
+    return AttentionCost({.query_count = query_count(),
                      .num_heads = num_heads,
                      .row_count = row_count(),
                      .dims = key_dim + value_dim,

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/attention/scan_way.h"
+#include "core/attention/precision_path.h"
 #include "core/kernels/int8_scores.h"
 #include "core/kernels/score_rows.h"
 #include "core/kernels/sum_values.h"
@@ -124,49 +124,49 @@ const kernels::PackedBlock& Pack(const ScanPlan& plan, const kernels::BlockView&
   return packed.operands;
 }
 
-// Scores queries of one way.
+// Scores queries of one path.
 void ScoreQueries(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
-                  const float* const* queries, Way way, int query_count,
+                  const float* const* queries, PrecisionPath path, int query_count,
                   const kernels::PanelPart& fetched, float* floats, double* doubles,
                   Scratch& scratch) {
   const kernels::Term term = TermOf(plan.options.score);
-  if (way.sums == SumsBy::kTiles) {
+  if (path.sums == SumsBy::kTiles) {
     const kernels::PackedBlock& packed = Pack(plan, block, panels, scratch);
     scratch.packed_queries.Pack(queries, query_count, plan.key_dims.count);
     const auto score = [&](auto* sums) {
       kernels::ScoreRowsInTiles(*plan.tiles, packed, panels, scratch.packed_queries, sums);
     };
-    way.in_float32 ? score(floats) : score(doubles);
-  } else if (way.sums == SumsBy::kInt8Dots) {
+    path.in_float32 ? score(floats) : score(doubles);
+  } else if (path.sums == SumsBy::kInt8Dots) {
     scratch.digit_queries.Pack(queries, query_count, plan.key_dims.count);
     const auto score = [&](auto* sums) {
       kernels::ScoreInt8Rows(kernels::DotUnit::kVnni, block, panels, plan.key_dims.begin,
                              scratch.digit_queries, sums, fetched);
     };
-    way.in_float32 ? score(floats) : score(doubles);
-  } else if (way.in_float32) {
+    path.in_float32 ? score(floats) : score(doubles);
+  } else if (path.in_float32) {
     kernels::ScoreRowsFloat32(term, block, panels, plan.key_dims, queries, query_count, floats,
                               fetched);
   } else {
     const kernels::SumIn sum_in =
-        way.sums == SumsBy::kFloat32Runs ? kernels::SumIn::kFloat32Runs : kernels::SumIn::kFloat64;
+        path.sums == SumsBy::kFloat32Runs ? kernels::SumIn::kFloat32Runs : kernels::SumIn::kFloat64;
     kernels::ScoreRows(term, sum_in, block, panels, plan.key_dims, queries, query_count, doubles,
                        fetched);
   }
 }
 
-// Scores the queries in as few passes as their ways allow.
+// Scores the queries in as few passes as their paths allow.
 void ScoreTile(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
-               const HeadQuery* queries, const Way* ways, int query_count,
+               const HeadQuery* queries, const PrecisionPath* paths, int query_count,
                kernels::PanelPart fetched, Scratch& scratch) {
   std::array<const float*, kTileQueries> components;
   for (int q = 0; q < query_count; ++q) components[q] = queries[q].components;
   for (int q = 0; q < query_count;) {
-    const int count = RunLength(ways, q, query_count);
-    ScoreQueries(plan, block, panels, &components[q], ways[q], count, fetched,
+    const int count = RunLength(paths, q, query_count);
+    ScoreQueries(plan, block, panels, &components[q], paths[q], count, fetched,
                  scratch.float_scores.data() + q * kScratchStride,
                  scratch.scores.data() + q * kScratchStride, scratch);
-    const SumsBy sums = ways[q].sums;
+    const SumsBy sums = paths[q].sums;
     if (sums == SumsBy::kFloat32Runs || sums == SumsBy::kInt8Dots) fetched = {};  // Once is enough.
     q += count;
   }
@@ -174,13 +174,13 @@ void ScoreTile(const ScanPlan& plan, const kernels::BlockView& block, PanelRange
 
 // Adds up the values with the weights in `scratch`: in tiles for the queries that were scored so.
 void SumValuesOfTile(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
-                     const Way* ways, int query_count, kernels::PanelPart fetched, Scratch& scratch,
-                     double* sums) {
+                     const PrecisionPath* paths, int query_count, kernels::PanelPart fetched,
+                     Scratch& scratch, double* sums) {
   const std::int64_t stride = kernels::PaddedValueDim(plan.value_dims.count);
   const bool fit_tiles = SumsFitTiles(plan, block);
   std::array<bool, kTileQueries> in_tiles;
   for (int q = 0; q < query_count; ++q) {
-    in_tiles[q] = fit_tiles && ways[q].sums == SumsBy::kTiles;
+    in_tiles[q] = fit_tiles && paths[q].sums == SumsBy::kTiles;
   }
   for (int q = 0; q < query_count;) {
     const int count = RunLength(in_tiles.data(), q, query_count);
@@ -310,9 +310,10 @@ void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const ScanOrd
   }
   if (panels.begin >= panels.end) return;
 
-  std::array<Way, kTileQueries> ways;
-  for (int q = 0; q < query_count; ++q) ways[q] = WayFor(plan, block, queries[q], rows[q]);
-  ScoreTile(plan, view, panels, queries, ways.data(), query_count, order.while_scoring, scratch);
+  std::array<PrecisionPath, kTileQueries> paths;
+  for (int q = 0; q < query_count; ++q)
+    paths[q] = PrecisionPathFor(plan, block, queries[q], rows[q]);
+  ScoreTile(plan, view, panels, queries, paths.data(), query_count, order.while_scoring, scratch);
   const ResolvedOptions& options = plan.options;
   if (options.score == Score::kCosine) {
     kernels::KeyNorms(view, panels, plan.key_dims, scratch.key_norms.data());
@@ -329,7 +330,7 @@ void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const ScanOrd
   for (int q = 0; q < query_count; ++q) {
     const HeadQuery& query = queries[q];
     float* weights = scratch.weights.data() + q * kScratchStride;
-    if (ways[q].in_float32) {
+    if (paths[q].in_float32) {
       MakeWeightsOfFloats(plan, view, panels, scratch.float_scores.data() + q * kScratchStride,
                           weights, states[q], sums + q * sums_stride);
       continue;
@@ -371,7 +372,7 @@ void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const ScanOrd
     }
   }
   if (plan.sum_values) {
-    SumValuesOfTile(plan, view, panels, ways.data(), query_count, order.while_summing, scratch,
+    SumValuesOfTile(plan, view, panels, paths.data(), query_count, order.while_summing, scratch,
                     sums);
   }
 }

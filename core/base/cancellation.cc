@@ -9,14 +9,14 @@ namespace softlookup {
 
 void CancelToken::Cancel() {
   cancelled_.store(true, std::memory_order_release);
-  EndSleep(Check());
+  EndWait(Check());
 }
 
-void CancelToken::EndSleep(absl::Status status) {
+void CancelToken::EndWait(absl::Status status) {
   absl::AnyInvocable<void(absl::Status)> callback;
   {
     absl::MutexLock lock(&mutex_);
-    if (sleep_end_.ok()) sleep_end_ = status;
+    if (wait_end_.ok()) wait_end_ = status;
     callback = std::exchange(callback_, nullptr);
   }
   if (callback) callback(std::move(status));
@@ -32,15 +32,15 @@ absl::Status CancelToken::Check() const {
   return absl::OkStatus();
 }
 
-void CancelToken::OnSleepEnd(absl::AnyInvocable<void(absl::Status)> callback) {
+void CancelToken::OnWaitEnd(absl::AnyInvocable<void(absl::Status)> callback) {
   absl::Status status;
   {
     absl::MutexLock lock(&mutex_);
-    if (sleep_end_.ok()) {
+    if (wait_end_.ok()) {
       callback_ = std::move(callback);
       return;
     }
-    status = sleep_end_;
+    status = wait_end_;
   }
   callback(std::move(status));
 }

@@ -11,7 +11,7 @@ namespace softlookup {
 // Work up to this takes about 50 us: less than handing it to another thread.
 inline constexpr double kInlineCostMax = 1e6;
 
-struct ScanSize {
+struct AttentionSize {
   std::int64_t query_count = 0;
   std::int64_t num_heads = 1;
   std::uint64_t row_count = 0;
@@ -21,7 +21,7 @@ struct ScanSize {
 };
 
 // The products, a fixed part for each query of each head, and a part for each logit.
-inline double ScanCost(const ScanSize& size) {
+inline double AttentionCost(const AttentionSize& size) {
   const double rows = static_cast<double>(size.row_count);
   const double queries = static_cast<double>(size.query_count);
   const double heads = queries * static_cast<double>(size.num_heads);
@@ -29,9 +29,9 @@ inline double ScanCost(const ScanSize& size) {
          heads * rows * (size.ranks_rows ? 60 : 10);
 }
 
-// Reading the rows for a scan of `scan_cost`, which takes as long as computing 8 queries.
-inline double ReadingCost(double scan_cost, std::int64_t query_count) {
-  return 8 * scan_cost / static_cast<double>(query_count > 1 ? query_count : 1);
+// Reading the rows, which takes as long as computing 8 of the queries that cost `cost` in all.
+inline double ReadingCost(double cost, std::int64_t query_count) {
+  return 8 * cost / static_cast<double>(query_count > 1 ? query_count : 1);
 }
 
 // Multiplying `input_count` inputs by a matrix of `weight_count` weights, in float64.

@@ -61,8 +61,7 @@ inline constexpr ErrorReason kTooManyWriters{absl::StatusCode::kResourceExhauste
 inline constexpr ErrorReason kLoading{absl::StatusCode::kUnavailable, "LOADING"};
 inline constexpr ErrorReason kMemoryLimit{absl::StatusCode::kResourceExhausted, "MEMORY_LIMIT"};
 inline constexpr ErrorReason kTenantRate{absl::StatusCode::kResourceExhausted, "TENANT_RATE"};
-inline constexpr ErrorReason kIdentityLimit{absl::StatusCode::kResourceExhausted,
-                                            "IDENTITY_LIMIT"};
+inline constexpr ErrorReason kIdentityLimit{absl::StatusCode::kResourceExhausted, "IDENTITY_LIMIT"};
 inline constexpr ErrorReason kRequestBytes{absl::StatusCode::kResourceExhausted, "REQUEST_BYTES"};
 inline constexpr ErrorReason kTooManyCalls{absl::StatusCode::kResourceExhausted, "TOO_MANY_CALLS"};
 inline constexpr ErrorReason kUnauthenticated{absl::StatusCode::kUnauthenticated,

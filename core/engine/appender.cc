@@ -74,8 +74,8 @@ class Appender::ProjectionJob final : public Job {
     on_turn_();
   }
   absl::Status Prepare() override {
-    SOFTLOOKUP_ASSIGN_OR_RETURN(
-        rows_.keys, Project("inputs", projection_->key, key_dim_, inputs_, cancel_));
+    SOFTLOOKUP_ASSIGN_OR_RETURN(rows_.keys,
+                                Project("inputs", projection_->key, key_dim_, inputs_, cancel_));
     SOFTLOOKUP_ASSIGN_OR_RETURN(
         rows_.values, Project("inputs", projection_->value, value_dim_, inputs_, cancel_));
     return absl::OkStatus();

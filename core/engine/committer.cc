@@ -95,7 +95,7 @@ void Committer::CommitGroup(Writes group) {
     if (committed.ok()) {
       group[i]->Publish();
     } else {
-      group[i]->Undo();
+      group[i]->Rollback();
       statuses[i] = committed;
     }
   }

@@ -26,9 +26,9 @@ class Write {
   virtual absl::Status Stage(LogBatch* batch) = 0;
   // The log has it: lets readers see it.
   virtual void Publish() = 0;
-  // The log does not have it: takes it back, and every write staged to the same place since the
-  // last Publish.
-  virtual void Undo() = 0;
+  // The log does not have it: undoes it, with every write staged to the same store since the last
+  // Publish.
+  virtual void Rollback() = 0;
   // Says how it ended. Called once, last.
   virtual void Answer(absl::Status status) = 0;
 

@@ -133,11 +133,11 @@ absl::Status EngineOfStores::Load(LoadObserver& observer) {
 
 EngineStats EngineOfStores::stats() const {
   const StoreTotals& totals = stores_.totals();
-  const ScanCounters& scans = scheduler_.counters();
+  const PassCounters& scans = scheduler_.counters();
   return {.lookup_queue_time = jobs_.lookup_queue_time.counts(),
           .lookup_compute_time = jobs_.lookup_compute_time.counts(),
-          .pass_queries = scans.queries_per_scan.counts(),
-          .pass_lookups = scans.jobs_per_scan.counts(),
+          .pass_queries = scans.queries_per_pass.counts(),
+          .pass_lookups = scans.jobs_per_pass.counts(),
           .scanned_rows = scans.rows,
           .scanned_bytes = scans.bytes,
           .appended_rows = static_cast<std::uint64_t>(totals.appended_rows),

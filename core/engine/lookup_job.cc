@@ -19,8 +19,7 @@ absl::Status LookupJob::Select(const LookupRequest& request,
   SOFTLOOKUP_ASSIGN_OR_RETURN(
       const ResolvedOptions options,
       ResolveOptions(request.options, config.score, config.temperature, limits));
-  SOFTLOOKUP_ASSIGN_OR_RETURN(selection_,
-                              RowSelection::Make(*snapshot, request.filter, "filter."));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(selection_, RowSelection::Make(*snapshot, request.filter, "filter."));
   inputs_ = request.inputs;
   task_ = AttentionTask{.options = options,
                         .queries = request.queries,
@@ -93,7 +92,7 @@ QueuedJob LookupJob::Queued(std::unique_ptr<LookupJob> job, std::uint64_t store)
   return {.store = store,
           .query_count = query_count,
           // One that lists all weights takes too many bytes to wait with them for others.
-          .shares_scan = job->task_.options.weights != WeightsMode::kAll,
+          .shares_pass = job->task_.options.weights != WeightsMode::kAll,
           .cost = cost,
           .reading_cost = ReadingCost(cost, query_count),
           .answer_time_max = job->context_.limits.lookup_wait_max,

@@ -54,8 +54,8 @@ void Lookups::Start(LookupRequest request, std::shared_ptr<Store> store,
     return StartAtRevision(std::move(request), std::move(store), std::move(cancel),
                            std::move(callback));
   }
-  auto lookup = std::make_unique<LookupJob>(context_, std::move(cancel), request.report,
-                                            std::move(callback));
+  auto lookup =
+      std::make_unique<LookupJob>(context_, std::move(cancel), request.report, std::move(callback));
   const double cost = LookupJob::SelectCost(request, *snapshot);
   if (cost > kInlineCostMax) {
     QueuedJob selection{.cost = cost, .answer_time_max = context_.limits.lookup_wait_max};
@@ -107,7 +107,7 @@ void Lookups::StartAtRevision(LookupRequest request, std::shared_ptr<Store> stor
 absl::Status Lookups::CheckRoom(const Store& store, std::int64_t query_count) const {
   const std::shared_ptr<const Snapshot> snapshot = store.snapshot();
   const StoreConfig& config = snapshot->config();
-  const double cost = ScanCost({.query_count = query_count,
+  const double cost = AttentionCost({.query_count = query_count,
                                 .num_heads = config.num_heads,
                                 .row_count = snapshot->live_row_count(),
                                 .dims = config.key_dim + config.value_dim});

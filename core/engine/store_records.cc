@@ -313,7 +313,7 @@ LoadedStore LoadStore(const NamedStore& store, const CommitLog& log, Store::Exec
   return loading.Finish(std::move(status), std::move(executor));
 }
 
-void Tell(LoadObserver& observer, const LoadedStore& loaded) {
+void Notify(LoadObserver& observer, const LoadedStore& loaded) {
   if (loaded.store.ok()) {
     observer.OnStore((*loaded.store)->info());
   } else {
@@ -334,7 +334,7 @@ absl::Status LoadStores(const std::vector<NamedStore>& stores, const CommitLog& 
       unavailable.Update(loaded.store.status());
       return;
     }
-    Tell(observer, loaded);
+    Notify(observer, loaded);
     on_loaded(std::move(loaded));
     observer.OnProgress(++done, count);
   };

@@ -47,7 +47,8 @@ struct LoadedStore {
 // be read, which may pass.
 LoadedStore LoadStore(const NamedStore& store, const CommitLog& log, Store::Executor executor);
 
-void Tell(LoadObserver& observer, const LoadedStore& loaded);
+// Reports a store, or its damage, to `observer`.
+void Notify(LoadObserver& observer, const LoadedStore& loaded);
 
 // Loads them all on the threads of `pool`. on_loaded() is called by one of them at a time.
 // UNAVAILABLE if some could not be read.

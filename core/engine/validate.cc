@@ -397,7 +397,7 @@ absl::StatusOr<double> CheckAttend(const AttendRequest& request, const Limits& l
   const std::int64_t dims = key_dim + value_dim;
   const auto row_count = static_cast<std::uint64_t>(rows.rows);
   return cost + PassOverRowsCost(row_count, dims) +
-         ScanCost({.query_count = query_count,
+         AttentionCost({.query_count = query_count,
                    .num_heads = request.num_heads,
                    .row_count = row_count,
                    .dims = dims,

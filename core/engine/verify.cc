@@ -18,7 +18,7 @@ absl::Status Engine::Verify(const std::string& directory, LoadObserver& observer
   for (const NamedStore& store : stores) {
     // One by one: a directory may hold more than this machine's memory.
     const LoadedStore loaded = LoadStore(store, *log, /*executor=*/nullptr);
-    Tell(observer, loaded);
+    Notify(observer, loaded);
     damage.Update(loaded.store.status());
   }
   const absl::Status checksums = log->VerifyChecksums();

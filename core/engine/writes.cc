@@ -34,8 +34,8 @@ class StoreWrite : public Write {
     store_->Publish(snapshot_);
     table_.OnPublished(snapshot_->config(), change_);
   }
-  void Undo() override {
-    store_->writer().Undo();
+  void Rollback() override {
+    store_->writer().Rollback();
     table_.budget().Add(-growth_);
   }
   void Answer(absl::Status status) final {
@@ -58,21 +58,21 @@ class StoreWrite : public Write {
   const Snapshot& snapshot() const { return *snapshot_; }
 
  private:
-  // What a write takes is known when it is made, so one that takes too much is made and taken back,
-  // by itself: those staged before it stay.
+  // How many bytes a write takes is only known once it is made. One that takes too many is rolled
+  // back alone: writes staged before it stay.
   absl::Status WriteWithinBudget() {
     StoreWriter& writer = store_->writer();
     MemoryBudget& budget = table_.budget();
     const std::shared_ptr<const Snapshot> before = writer.newest();
-    std::optional<StoreWriter::Mark> mark;
-    if (budget.has_limit()) mark = writer.MakeMark();
+    std::optional<StoreWriter::Savepoint> savepoint;
+    if (budget.has_limit()) savepoint = writer.MakeSavepoint();
     SOFTLOOKUP_ASSIGN_OR_RETURN(snapshot_, WriteTo(writer));
     const std::int64_t growth = static_cast<std::int64_t>(snapshot_->byte_size()) -
                                 static_cast<std::int64_t>(before->byte_size());
-    if (mark && IsBounded(*before, *snapshot_)) {
+    if (savepoint && IsBounded(*before, *snapshot_)) {
       absl::Status room = budget.Check(growth, bytes());
       if (!room.ok()) {
-        writer.UndoTo(*mark);
+        writer.RollbackTo(*savepoint);
         return room;
       }
     }
@@ -118,7 +118,7 @@ class RefusedAppend final : public Write {
     return StageInChain(chain_.get(), [this] { return status_; });
   }
   void Publish() override {}
-  void Undo() override {}
+  void Rollback() override {}
   void Answer(absl::Status status) override { callback_(std::move(status)); }
 
  private:
@@ -160,9 +160,9 @@ class AppendWrite final : public StoreWrite<AppendResult> {
       return StoreWrite::Stage(batch);
     });
   }
-  void Undo() override {
+  void Rollback() override {
     if (rows_.chain != nullptr) rows_.chain->failed = true;
-    StoreWrite::Undo();
+    StoreWrite::Rollback();
   }
 
   Sync sync() const override { return rows_.sync; }
@@ -321,7 +321,7 @@ class CreateStoreWrite final : public Write {
     return absl::OkStatus();
   }
   void Publish() override { table_.Add(config_.name, store_); }
-  void Undo() override {
+  void Rollback() override {
     table_.Release(config_.name);
     table_.budget().Add(-StoreBytes());
   }
@@ -367,7 +367,7 @@ class DeleteStoreWrite final : public Write {
         });
     store_->Close(StoreNotFound(name_));
   }
-  void Undo() override {}
+  void Rollback() override {}
   void Answer(absl::Status status) override { callback_(std::move(status)); }
 
  private:

@@ -13,7 +13,7 @@ namespace softlookup {
 // Where the time of a job went.
 struct JobTimes {
   std::chrono::nanoseconds queue{0};    // In the scheduler's queue.
-  std::chrono::nanoseconds compute{0};  // Prepare, and the whole scan that the job took part in.
+  std::chrono::nanoseconds compute{0};  // Prepare, and the whole pass that the job took part in.
 };
 
 // Work that the scheduler runs: a lookup, an Attend, the projection of an append's inputs.
@@ -26,13 +26,14 @@ class Job {
 
   // The job was not queued: `status` is QUEUE_FULL. Called by Submit.
   virtual void Refuse(absl::Status status) = 0;
-  // Does what comes before the scan. If it returns an error, the job is not scanned, and Finish
-  // gets the error.
+  // Does what comes before the pass. If it returns an error, the job is left out of the pass, and
+  // Finish gets the error.
   virtual absl::Status Prepare() = 0;
-  // What to scan, after Prepare. Null if the job has no scan. It must stay valid until Finish.
+  // What the pass computes, after Prepare. Null if the job has no pass. It must stay valid until
+  // Finish.
   virtual const AttentionTask* task() const = 0;
   virtual const CancelToken& cancel() const = 0;
-  // Called last. `answer` is empty if the job has no scan. The job is destroyed soon afterwards.
+  // Called last. `answer` is empty if the job has no pass. The job is destroyed soon afterwards.
   virtual void Finish(absl::StatusOr<AttentionAnswer> answer, const JobTimes& times) = 0;
 };
 

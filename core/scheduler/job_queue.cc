@@ -33,7 +33,7 @@ void JobQueue::Add(QueuedJob job, absl::Time now) {
 
 std::int64_t JobQueue::BatchQueries(const QueuedJob& job) const {
   const std::int64_t queries = std::max<std::int64_t>(job.query_count, 1);
-  if (job.shares_scan && job.store != kNoStore) return queries;
+  if (job.shares_pass && job.store != kNoStore) return queries;
   return std::max(queries, options_.queries_max);
 }
 

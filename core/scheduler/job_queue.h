@@ -14,7 +14,7 @@
 
 namespace softlookup {
 
-// The store of a job that shares its scan with no other job.
+// The store of a job that shares its pass with no other job.
 inline constexpr std::uint64_t kNoStore = 0;
 
 // A job, and what the queue has to know of it.
@@ -22,8 +22,8 @@ struct QueuedJob {
   // Number of the store whose rows the job scans, or kNoStore.
   std::uint64_t store = kNoStore;
   std::int64_t query_count = 1;
-  // Whether other jobs of the store may be scanned with this one.
-  bool shares_scan = true;
+  // Whether other jobs of the store may be in one pass with this one.
+  bool shares_pass = true;
   // Estimated, in multiply-adds (core/base/cost.h).
   double cost = 0;
   // Cost of reading the store's rows. The jobs of a batch pay it once.
@@ -34,7 +34,7 @@ struct QueuedJob {
   std::unique_ptr<Job> job;
 };
 
-// Jobs that run together, in the order in which they came: those of one store, in one scan.
+// Jobs that run together, in the order in which they came: those of one store, in one pass.
 struct Batch {
   std::uint64_t store = kNoStore;
   std::vector<QueuedJob> jobs;
@@ -50,7 +50,7 @@ struct JobQueueOptions {
   std::int64_t queries_max = 256;
   // Longest time a store's next batch waits for more lookups after a batch was answered. The wait
   // ends early when as many clients have returned as returned after the batch before, or when
-  // waiting costs more than the shared scan saves. A lookup that finds no other client never waits.
+  // waiting costs more than the shared pass saves. A lookup that finds no other client never waits.
   absl::Duration wait_max = absl::Milliseconds(5);
   // A job is admitted, whatever its answer_time_max, if it is expected to take at most
   // `stretch_max` times what it would take alone.

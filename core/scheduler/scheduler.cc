@@ -204,8 +204,8 @@ void Scheduler::Count(absl::Span<QueuedJob* const> scanned, const ScannedRows& r
   if (scanned[0]->store == kNoStore) return;
   std::int64_t query_count = 0;
   for (const QueuedJob* const job : scanned) query_count += job->query_count;
-  counters_.queries_per_scan.Observe(query_count);
-  counters_.jobs_per_scan.Observe(static_cast<std::int64_t>(scanned.size()));
+  counters_.queries_per_pass.Observe(query_count);
+  counters_.jobs_per_pass.Observe(static_cast<std::int64_t>(scanned.size()));
   counters_.rows += rows.rows;
   counters_.bytes += rows.bytes;
 }

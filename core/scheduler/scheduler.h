@@ -26,17 +26,17 @@ struct SchedulerOptions {
   JobQueueOptions queue;
 };
 
-// What the scans of stores did. Thread-safe.
-struct ScanCounters {
-  Histogram queries_per_scan{kCountBounds};
-  Histogram jobs_per_scan{kCountBounds};
-  std::atomic<std::uint64_t> rows{0};  // Once for all jobs of a scan.
+// What the passes over stores did. Thread-safe.
+struct PassCounters {
+  Histogram queries_per_pass{kCountBounds};
+  Histogram jobs_per_pass{kCountBounds};
+  std::atomic<std::uint64_t> rows{0};  // Once for all jobs of a pass.
   std::atomic<std::uint64_t> bytes{0};
 };
 
 // Runs all work that scans or multiplies: lookups, Attends, projections. It owns the threads, the
 // queue and the account of what waits, and it is the one place where work is refused for load.
-// Jobs that wait for the same store run as one batch, in one scan of its rows. Thread-safe.
+// Jobs that wait for the same store run as one batch, in one pass of its rows. Thread-safe.
 class Scheduler {
  public:
   enum class Admission {
@@ -61,7 +61,7 @@ class Scheduler {
   // For loops over things that are not jobs.
   ForkJoinPool& pool() { return pool_; }
 
-  const ScanCounters& counters() const { return counters_; }
+  const PassCounters& counters() const { return counters_; }
   std::int64_t waiting_jobs() const;
   double waiting_cost() const;
 
@@ -85,7 +85,7 @@ class Scheduler {
 
   const SchedulerOptions options_;
   const Clock& clock_;
-  ScanCounters counters_;
+  PassCounters counters_;
 
   mutable absl::Mutex mutex_;
   JobQueue queue_ ABSL_GUARDED_BY(mutex_);

@@ -49,7 +49,7 @@ StoreInfo Store::InfoOf(const Snapshot& snapshot) const {
 }
 
 void Store::Publish(std::shared_ptr<const Snapshot> snapshot) {
-  writer_->Keep();
+  writer_->Commit();
   Waiters reached;
   {
     absl::MutexLock lock(&mutex_);
@@ -91,7 +91,7 @@ void Store::WhenRevision(std::uint64_t revision, std::shared_ptr<CancelToken> ca
     }
   }
   if (!waits) return waiter->Finish(status);
-  cancel->OnSleepEnd([waiter](const absl::Status& end) { waiter->Finish(end); });
+  cancel->OnWaitEnd([waiter](const absl::Status& end) { waiter->Finish(end); });
 }
 
 void Store::Close(absl::Status status) {

@@ -192,7 +192,7 @@ absl::StatusOr<std::unique_ptr<StoreWriter>> StoreLoader::Finish() {
   }
   writer_->AddSealed(absl::MakeSpan(sealed_));
   writer_->MakeSnapshot();
-  writer_->Keep();
+  writer_->Commit();
   return std::move(writer_);
 }
 

@@ -66,42 +66,42 @@ StoreWriter::StoreWriter(StoreConfig config, Memories memories)
       keeps_memories_(memories == Memories::kKept) {
   SetConfig(std::move(config));
   MakeSnapshot();
-  Keep();
+  Commit();
 }
 
-void StoreWriter::Keep() {
-  kept_ = state_;
+void StoreWriter::Commit() {
+  committed_ = state_;
   // Their memory, too: most stores are small, and a large append may have been their last.
   std::vector<IdChange>().swap(id_changes_);
   std::vector<WriterChange>().swap(writer_changes_);
-  memories_kept_ = true;
+  memories_shared_ = true;
   partial_panel_shown_ = true;
 }
 
-void StoreWriter::Undo() {
-  Mark kept;
-  kept.state_ = kept_;
-  UndoTo(kept);
+void StoreWriter::Rollback() {
+  Savepoint committed;
+  committed.state_ = committed_;
+  RollbackTo(committed);
 }
 
-StoreWriter::Mark StoreWriter::MakeMark() {
-  // The mark has these, too.
-  memories_kept_ = true;
+StoreWriter::Savepoint StoreWriter::MakeSavepoint() {
+  // The savepoint has these, too.
+  memories_shared_ = true;
   partial_panel_shown_ = true;
-  Mark mark;
-  mark.state_ = state_;
-  mark.id_change_count_ = id_changes_.size();
-  mark.writer_change_count_ = writer_changes_.size();
-  return mark;
+  Savepoint savepoint;
+  savepoint.state_ = state_;
+  savepoint.id_change_count_ = id_changes_.size();
+  savepoint.writer_change_count_ = writer_changes_.size();
+  return savepoint;
 }
 
-void StoreWriter::UndoTo(const Mark& mark) {
-  state_ = mark.state_;
+void StoreWriter::RollbackTo(const Savepoint& savepoint) {
+  state_ = savepoint.state_;
   growing_tags_ = nullptr;
-  memories_kept_ = true;
+  memories_shared_ = true;
   partial_panel_shown_ = true;
   if (state_.labels != nullptr) state_.labels->Truncate(state_.label_count);
-  for (; id_changes_.size() > mark.id_change_count_; id_changes_.pop_back()) {
+  for (; id_changes_.size() > savepoint.id_change_count_; id_changes_.pop_back()) {
     const IdChange& change = id_changes_.back();
     if (change.position_before) {
       live_ids_[change.id] = *change.position_before;
@@ -110,7 +110,7 @@ void StoreWriter::UndoTo(const Mark& mark) {
     }
   }
   if (live_ids_.capacity() > 64 && live_ids_.size() < live_ids_.capacity() / 4) live_ids_.rehash(0);
-  for (; writer_changes_.size() > mark.writer_change_count_; writer_changes_.pop_back()) {
+  for (; writer_changes_.size() > savepoint.writer_change_count_; writer_changes_.pop_back()) {
     const WriterChange& change = writer_changes_.back();
     const auto found = writers_.find(change.writer);
     if (change.before) {
@@ -370,10 +370,10 @@ std::shared_ptr<PanelBuffer> StoreWriter::NewBlock() {
 void StoreWriter::AddToMemories(const kernels::PanelRow& row) {
   if (state_.memories == nullptr) {
     state_.memories = std::make_shared<MemorySet>(MemorySetOf(*state_.config));
-  } else if (memories_kept_) {
+  } else if (memories_shared_) {
     state_.memories = std::make_shared<MemorySet>(*state_.memories);
   }
-  memories_kept_ = false;
+  memories_shared_ = false;
   if (state_.tail_rows == 0 && state_.sealed.size() > 0) {
     state_.memories_before_tail = std::make_shared<const MemorySet>(*state_.memories);
   }

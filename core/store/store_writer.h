@@ -55,9 +55,9 @@ struct DeleteOutcome {
   std::vector<std::int64_t> masked_blocks;  // As above.
 };
 
-// Makes one store's snapshots, each from the one before. A write is made whole or not at all, and
-// can be taken back as long as it is not kept: what it made may have to reach a disk first. Not
-// thread-safe; its snapshots are. Arguments are checked by the caller.
+// Makes the snapshots of one store, each from the one before. A write is made whole or not at all.
+// It can be rolled back until it is committed, because it may have to reach a disk first. Not
+// thread-safe; its snapshots are. The caller checks arguments.
 class StoreWriter {
  public:
   // Whether it feeds running memories. Without them, no memory may be read.
@@ -88,16 +88,17 @@ class StoreWriter {
   // Memory `index`, as Snapshot numbers them, as of all rows.
   MemoryValue ReadMemory(std::size_t index) const;
 
-  // The writes so far stay.
-  void Keep();
-  // Takes back the writes since the last Keep. Their snapshots must not be read any more.
-  void Undo();
+  // Keeps the writes so far.
+  void Commit();
+  // Undoes the writes since the last Commit. Their snapshots must not be read any more.
+  void Rollback();
 
-  class Mark;
-  // Where a write that follows can be taken back to, and no write before it.
-  Mark MakeMark();
-  // Takes back the writes since `mark`, which was made since the last Keep and Undo.
-  void UndoTo(const Mark& mark);
+  class Savepoint;
+  // Only writes that come after it can be rolled back to it.
+  Savepoint MakeSavepoint();
+  // Undoes the writes since `savepoint`, which must have been made after the last Commit and the
+  // last Rollback.
+  void RollbackTo(const Savepoint& savepoint);
 
  private:
   friend class StoreLoader;
@@ -182,22 +183,22 @@ class StoreWriter {
   const bool keeps_memories_;
 
   State state_;
-  State kept_;
+  State committed_;
   absl::flat_hash_map<std::uint64_t, std::uint64_t> live_ids_;  // Id to position.
-  std::vector<IdChange> id_changes_;                            // Since the last Keep.
+  std::vector<IdChange> id_changes_;                            // Since the last Commit.
   absl::flat_hash_map<std::string, WriterState> writers_;
   std::int64_t writer_name_bytes_ = 0;        // That the names in writers_ have allocated.
   std::vector<WriterChange> writer_changes_;  // Likewise.
   // Of the batch in progress; tail_tags from when its snapshot is made or the tail sealed.
   std::unique_ptr<RowTags> growing_tags_;
-  // Once a snapshot or the kept state has the partial panel, or the memories, the next row goes
-  // into a copy.
+  // Whether a snapshot or the committed state has the partial panel, or the memories. The next row
+  // then goes into a copy.
   bool partial_panel_shown_ = false;
-  bool memories_kept_ = false;
+  bool memories_shared_ = false;
 };
 
 // Costs a few pointers; so does holding it.
-class StoreWriter::Mark {
+class StoreWriter::Savepoint {
  private:
   friend class StoreWriter;
   State state_;

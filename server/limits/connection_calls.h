@@ -67,8 +67,8 @@ class ConnectionCalls {
   }
 
   // A call of `peer` was taken back before it was answered, or (late) had a deadline that nobody
-  // could have kept. The connection is cut if these were too many in a second, and more than half of
-  // all that ended in it and the one before.
+  // could have kept. The connection is cut if these were too many in a second, and more than half
+  // of all that ended in it and the one before.
   void TakeBack(const std::string& peer, bool is_late);
 
  private:

@@ -31,7 +31,8 @@ class TenantLimits {
   absl::Status Admit(absl::string_view store, std::int64_t rows);
 
  private:
-  RateShare& ShareOf(absl::string_view tenant, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  RateShare& ShareOf(absl::string_view tenant, absl::Time now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Forgets the tenants that have all of a second left.
   void ForgetIdle(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -55,7 +55,7 @@ void LookupStream::Take() {
     if (finished_) return;
     if (final_.ok() && OutlivesItsAnswer(status)) final_ = status;
     if (broken_) slot.cancel->Cancel();
-    if (!cut_.ok()) slot.cancel->EndSleep(cut_);
+    if (!cut_.ok()) slot.cancel->EndWait(cut_);
     slots_.push_back(std::move(owned));
     budget_.OnRead(slot.request_bytes);
     if (status.ok()) ProceedLocked();  // The next one is read while the engine looks.
@@ -180,7 +180,7 @@ void LookupStream::EndWaits(const absl::Status& status) {
     if (cut_.ok()) cut_ = status;
     for (const auto& slot : slots_) cancels.push_back(slot->cancel);
   }
-  for (const auto& cancel : cancels) cancel->EndSleep(status);
+  for (const auto& cancel : cancels) cancel->EndWait(status);
   Proceed();
 }
 

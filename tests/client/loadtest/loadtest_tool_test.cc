@@ -68,7 +68,7 @@ class LoadtestToolTest : public ::testing::Test {
   Outcome Run(std::vector<std::string> arguments) {
     const std::vector<std::string> first = {
         "loadtest", "--warm-up", "0", "--duration",  "1", "--stores",      "2", "--rows",
-        "50",       "--key-dim", "4", "--value-dim", "3",   "--concurrency", "2"};
+        "50",       "--key-dim", "4", "--value-dim", "3", "--concurrency", "2"};
     arguments.insert(arguments.begin(), first.begin(), first.end());
     return RunTool(service_.address(), std::move(arguments));
   }

@@ -124,7 +124,7 @@ TEST_F(BudgetedWritesTest, WhatTheLogRefusesGivesBackAllThatItTook) {
     ASSERT_THAT((*write)->Stage(nullptr), IsOk());
   }
   EXPECT_GT(table_.budget().store_bytes(), before);
-  for (const auto* write : {&first, &second, &create}) (*write)->Undo();
+  for (const auto* write : {&first, &second, &create}) (*write)->Rollback();
   EXPECT_EQ(table_.budget().store_bytes(), before);
   // The name is free again.
   EXPECT_THAT(Create("t")->Stage(nullptr), IsOk());
@@ -147,7 +147,7 @@ TEST_F(BudgetedWritesTest, NamesThatAreReservedCountAsStores) {
     ASSERT_THAT(creates.back()->Stage(nullptr), IsOk());
   }
   EXPECT_EQ(ReasonOf(Create("u")->Stage(nullptr)), "TOO_MANY_STORES");
-  creates.back()->Undo();
+  creates.back()->Rollback();
   EXPECT_THAT(Create("u")->Stage(nullptr), IsOk());
 }
 

@@ -454,7 +454,7 @@ TEST_F(JobQueueTest, JobsWithoutAStoreDoNotStarveAStore) {
 
 TEST_F(JobQueueTest, AJobThatDoesNotShareItsScanIsABatchOfItsOwn) {
   Add(1, "a");
-  QueuedJob alone{.store = 1, .query_count = 1, .shares_scan = false, .cost = 1};
+  QueuedJob alone{.store = 1, .query_count = 1, .shares_pass = false, .cost = 1};
   alone.job = std::make_unique<NamedJob>("alone");
   queue_.Add(std::move(alone), now_);
   Add(1, "b");

@@ -22,8 +22,8 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using ::testing::UnorderedElementsAre;
 using testing::ToldClock;
+using ::testing::UnorderedElementsAre;
 
 // What became of jobs, in the order in which they ended.
 class Endings {
@@ -50,19 +50,19 @@ class Endings {
   std::vector<std::string> endings_ ABSL_GUARDED_BY(mutex_);
 };
 
-// A job that scans no rows, or has no scan at all.
+// a job that attends to no rows, or has no pass at all.
 class TestJob final : public Job {
  public:
   TestJob(std::string name, Endings& endings) : name_(std::move(name)), endings_(endings) {}
 
   std::function<absl::Status()> prepare = [] { return absl::OkStatus(); };
   std::function<void()> on_finish = [] {};
-  bool scans = true;
+  bool has_task = true;
   CancelToken token;
 
   void Refuse(absl::Status status) override { endings_.Add(Ending("refused", status)); }
   absl::Status Prepare() override { return prepare(); }
-  const AttentionTask* task() const override { return scans ? &task_ : nullptr; }
+  const AttentionTask* task() const override { return has_task ? &task_ : nullptr; }
   const CancelToken& cancel() const override { return token; }
   void Finish(absl::StatusOr<AttentionAnswer> answer, const JobTimes& times) override {
     times_ = times;
@@ -139,7 +139,7 @@ TEST_F(SchedulerTest, AnAdmittedJobDoesNotRunOnTheCallersThread) {
   EXPECT_NE(thread, std::this_thread::get_id());
 }
 
-TEST_F(SchedulerTest, WhatComesWhileItsStoreIsScannedIsOneBatch) {
+TEST_F(SchedulerTest, WhatComesWhileItsStoreIsBusyIsOneBatch) {
   SubmitGated("first");
   Submit(Make("second"));
   Submit(Make("third"));
@@ -150,19 +150,19 @@ TEST_F(SchedulerTest, WhatComesWhileItsStoreIsScannedIsOneBatch) {
   EXPECT_THAT(endings_.all().front(), "first");
 }
 
-TEST_F(SchedulerTest, ScansOfStoresAreCountedAndOtherJobsAreNot) {
+TEST_F(SchedulerTest, PassesOverStoresAreCountedAndOtherJobsAreNot) {
   SubmitGated("first");
   Submit(Make("second"));
   Submit(Make("third"));
-  auto other = Make("without a scan");
-  other->scans = false;
+  auto other = Make("without a pass");
+  other->has_task = false;
   Submit(std::move(other), kNoStore);
   gate_.Notify();
   endings_.Await(4);
-  const HistogramCounts jobs = scheduler_->counters().jobs_per_scan.counts();
+  const HistogramCounts jobs = scheduler_->counters().jobs_per_pass.counts();
   EXPECT_EQ(jobs.sum, 3);
-  EXPECT_EQ(jobs.counts[0], 1u) << "a scan of one job";
-  EXPECT_EQ(jobs.counts[1], 1u) << "a scan of two";
+  EXPECT_EQ(jobs.counts[0], 1u) << "a pass of one job";
+  EXPECT_EQ(jobs.counts[1], 1u) << "a pass of two";
 }
 
 TEST_F(SchedulerTest, TooManyAreRefusedButNotThoseAdmittedBefore) {

@@ -230,14 +230,12 @@ TEST(StoreWriterTest, ABlockWithFewLiveRowsIsReadAsThoseWhateverTheOrderInWhichT
   ExpectNumbered(*whole);
 }
 
-// A write that is taken back leaves nothing: what is written next is as if it had never been.
-// Taken back is either all since the last Keep, or what came after a mark, while the writes before
-// that stay.
-enum class TakeBack { kAll, kToMark };
+// A write that is rolled back leaves nothing: the next write finds what was there before it.
+enum class RollbackKind { kToCommit, kToSavepoint };
 
-class TakeBackTest : public ::testing::TestWithParam<TakeBack> {};
+class RollbackTest : public ::testing::TestWithParam<RollbackKind> {};
 
-TEST_P(TakeBackTest, WhatIsUndoneLeavesNothing) {
+TEST_P(RollbackTest, LeavesNothing) {
   const StoreConfig config{
       .name = "s",
       .key_dim = 3,
@@ -265,14 +263,14 @@ TEST_P(TakeBackTest, WhatIsUndoneLeavesNothing) {
       }
     };
     write(plain);
-    plain.Keep();
-    std::optional<StoreWriter::Mark> mark;
-    if (GetParam() == TakeBack::kToMark) {
+    plain.Commit();
+    std::optional<StoreWriter::Savepoint> savepoint;
+    if (GetParam() == RollbackKind::kToSavepoint) {
       write(undoing);
-      mark = undoing.MakeMark();
+      savepoint = undoing.MakeSavepoint();
     }
     const std::uint64_t byte_size = undoing.newest()->byte_size();
-    // Taken back: other rows, deletions, a new configuration, in any number and order.
+    // Rolled back: other rows, deletions, a new configuration, in any number and order.
     for (std::uint64_t i = number(4); i > 0; --i) {
       const std::int64_t other_rows = 1 + static_cast<std::int64_t>(number(1500));
       const std::vector<float> other(other_rows * 3, -1.5f);
@@ -292,15 +290,15 @@ TEST_P(TakeBackTest, WhatIsUndoneLeavesNothing) {
       ASSERT_THAT(undoing.Delete({.begin = begin}), IsOk());
       undoing.Update([](StoreConfig& changed) { changed.temperature = 2; });
     }
-    if (mark) {
-      undoing.UndoTo(*mark);
+    if (savepoint) {
+      undoing.RollbackTo(*savepoint);
     } else {
-      undoing.Undo();
+      undoing.Rollback();
     }
     ASSERT_EQ(undoing.newest()->byte_size(), byte_size);
     ASSERT_EQ(undoing.FindWriter("a writer whose name is long"), nullptr);
-    if (!mark) write(undoing);
-    undoing.Keep();
+    if (!savepoint) write(undoing);
+    undoing.Commit();
     const Snapshot &expected = *plain.newest(), &actual = *undoing.newest();
     ASSERT_EQ(actual.revision(), expected.revision());
     ASSERT_EQ(actual.row_count(), expected.row_count());
@@ -319,24 +317,24 @@ TEST_P(TakeBackTest, WhatIsUndoneLeavesNothing) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Either, TakeBackTest,
-                         ::testing::Values(TakeBack::kAll, TakeBack::kToMark));
+INSTANTIATE_TEST_SUITE_P(Either, RollbackTest,
+                         ::testing::Values(RollbackKind::kToCommit, RollbackKind::kToSavepoint));
 
 // While one is staged, the next write in the group may be refused, and one after it not.
-TEST(StoreWriterTest, WhatIsWrittenAfterAMarkWasTakenBackToGoesOnFromThere) {
+TEST(StoreWriterTest, WritesGoOnFromASavepointThatWasRolledBackTo) {
   StoreWriter store({.name = "s", .key_dim = 3, .value_dim = 2});
   AppendNumbered(store, 0, 1000);
-  store.Keep();
+  store.Commit();
   const auto shown = AppendNumbered(store, 1000, 10);
-  const StoreWriter::Mark mark = store.MakeMark();
+  const StoreWriter::Savepoint savepoint = store.MakeSavepoint();
   AppendNumbered(store, 5'000'000, 3000);
-  store.UndoTo(mark);
+  store.RollbackTo(savepoint);
   EXPECT_EQ(store.newest(), shown);
   const auto after = AppendNumbered(store, 1010, 2000);
   ExpectNumbered(*shown);
   ExpectNumbered(*after);
   EXPECT_EQ(store.ReadMemory(0).key, after->MemoryAsOf(3010, 0)->Read().key);
-  store.Undo();
+  store.Rollback();
   EXPECT_EQ(store.newest()->row_count(), 1000u);
   ExpectNumbered(*AppendNumbered(store, 1000, 500));
 }
@@ -376,7 +374,7 @@ TEST(StoreWriterTest, ByteSizeCountsWhatTheConfigurationAndWritersTake) {
                               .writer = std::string(100, 'w') + std::to_string(i),
                               .sequence = 1}),
                 IsOk());
-    store.Keep();
+    store.Commit();
   }
   expect_growth(1000 * 150, 1000 * 260);
 }

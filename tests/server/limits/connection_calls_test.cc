@@ -46,7 +46,8 @@ class CutConnectionTest : public ::testing::Test {
 
   absl::Time now_ = absl::UnixEpoch();
   std::map<std::string, int> cuts_;
-  ConnectionCalls calls_{1024, [this](const std::string& peer, absl::string_view) { ++cuts_[peer]; },
+  ConnectionCalls calls_{1024,
+                         [this](const std::string& peer, absl::string_view) { ++cuts_[peer]; },
                          [this] { return now_; }};
 };
 

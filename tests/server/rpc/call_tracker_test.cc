@@ -51,8 +51,8 @@ TEST(CallTrackerTest, DrainsTheStreamsOfNowAndThoseThatCome) {
 TEST(CancelTokenTest, TheEndOfASleepLeavesWorkThatRunsAlone) {
   CancelToken token;
   absl::Status end;
-  token.OnSleepEnd([&](absl::Status status) { end = std::move(status); });
-  token.EndSleep(ShuttingDown());
+  token.OnWaitEnd([&](absl::Status status) { end = std::move(status); });
+  token.EndWait(ShuttingDown());
   EXPECT_THAT(end, StatusIs(absl::StatusCode::kUnavailable, "stopping"));
   EXPECT_THAT(token.Check(), IsOk());
   token.Cancel();
@@ -61,21 +61,21 @@ TEST(CancelTokenTest, TheEndOfASleepLeavesWorkThatRunsAlone) {
 
 TEST(CancelTokenTest, WorkThatFallsAsleepTooLateIsWokenAtOnce) {
   CancelToken ended, cancelled;
-  ended.EndSleep(ShuttingDown());
+  ended.EndWait(ShuttingDown());
   cancelled.Cancel();
   absl::Status end;
-  ended.OnSleepEnd([&](absl::Status status) { end = std::move(status); });
+  ended.OnWaitEnd([&](absl::Status status) { end = std::move(status); });
   EXPECT_THAT(end, StatusIs(absl::StatusCode::kUnavailable, ""));
-  cancelled.OnSleepEnd([&](absl::Status status) { end = std::move(status); });
+  cancelled.OnWaitEnd([&](absl::Status status) { end = std::move(status); });
   EXPECT_THAT(end, StatusIs(absl::StatusCode::kCancelled, ""));
 }
 
 TEST(CancelTokenTest, ASleepEndsOnce) {
   CancelToken token;
   int ends = 0;
-  token.OnSleepEnd([&](const absl::Status&) { ++ends; });
-  token.EndSleep(ShuttingDown());
-  token.EndSleep(ShuttingDown());
+  token.OnWaitEnd([&](const absl::Status&) { ++ends; });
+  token.EndWait(ShuttingDown());
+  token.EndWait(ShuttingDown());
   token.Cancel();
   EXPECT_EQ(ends, 1);
 }

@@ -1,5 +1,5 @@
-#ifndef SOFTLOOKUP_CORE_ATTENTION_SCAN_WAY_H_
-#define SOFTLOOKUP_CORE_ATTENTION_SCAN_WAY_H_
+#ifndef SOFTLOOKUP_CORE_ATTENTION_PRECISION_PATH_H_
+#define SOFTLOOKUP_CORE_ATTENTION_PRECISION_PATH_H_
 
 #include "core/attention/block_scan.h"
 #include "core/kernels/logits.h"
@@ -11,18 +11,18 @@ namespace softlookup {
 enum class SumsBy { kTiles, kInt8Dots, kFloat32Runs, kFloat64 };
 
 // How a query is scored against a block, and its scores become weights.
-struct Way {
+struct PrecisionPath {
   SumsBy sums = SumsBy::kFloat64;
   // In float32 throughout: sums whose weights nobody else wants to know. Else logits are float64.
   bool in_float32 = false;
 
-  bool operator==(const Way&) const = default;
+  bool operator==(const PrecisionPath&) const = default;
 };
 
 // The fastest one that keeps the bound on errors. Depends on the query and the block alone, never
 // on the query's neighbours. `rows` are those that may count.
-Way WayFor(const ScanPlan& plan, const PositionedBlock& block, const HeadQuery& query,
-           kernels::RowRange rows);
+PrecisionPath PrecisionPathFor(const ScanPlan& plan, const PositionedBlock& block,
+                               const HeadQuery& query, kernels::RowRange rows);
 
 kernels::Term TermOf(Score score);
 
@@ -36,4 +36,4 @@ inline constexpr double kFloat32FactorMin = 0x1p-60;
 
 }  // namespace softlookup
 
-#endif  // SOFTLOOKUP_CORE_ATTENTION_SCAN_WAY_H_
+#endif  // SOFTLOOKUP_CORE_ATTENTION_PRECISION_PATH_H_

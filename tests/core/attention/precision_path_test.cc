@@ -1,5 +1,5 @@
-// Which way a query takes through a block: the fast ones are taken where they keep the bound.
-#include "core/attention/scan_way.h"
+// Which path a query takes through a block: the fast ones are taken where they keep the bound.
+#include "core/attention/precision_path.h"
 
 #include <gtest/gtest.h>
 
@@ -11,11 +11,11 @@ namespace softlookup {
 namespace {
 
 // A block of normally distributed components, and a query like its rows.
-class ScanWayTest : public ::testing::Test {
+class PrecisionPathTest : public ::testing::Test {
  protected:
   static constexpr std::int64_t kDim = 128, kRows = 512;
 
-  ScanWayTest() {
+  PrecisionPathTest() {
     block_.view = {.shape = {.key_dim = kDim, .value_dim = kDim},
                    .row_count = kRows,
                    .key_magnitude = 4,
@@ -26,8 +26,10 @@ class ScanWayTest : public ::testing::Test {
     query_ = {.magnitude = 3, .norm = std::sqrt(double{kDim}), .end = kRows};
   }
 
-  Way WayOf() const { return WayFor(plan_, block_, query_, {.begin = 0, .end = kRows}); }
-  SumsBy Sums() const { return WayOf().sums; }
+  PrecisionPath Path() const {
+    return PrecisionPathFor(plan_, block_, query_, {.begin = 0, .end = kRows});
+  }
+  SumsBy Sums() const { return Path().sums; }
   void Keep(StorageType storage) { block_.view.shape.storage = storage; }
 
   float key_norm_ = 12;
@@ -36,19 +38,19 @@ class ScanWayTest : public ::testing::Test {
   HeadQuery query_;
 };
 
-TEST_F(ScanWayTest, OrdinaryQueriesTakeFloat32) {
-  EXPECT_EQ(WayOf(), (Way{.sums = SumsBy::kFloat32Runs, .in_float32 = true}));
+TEST_F(PrecisionPathTest, OrdinaryQueriesTakeFloat32) {
+  EXPECT_EQ(Path(), (PrecisionPath{.sums = SumsBy::kFloat32Runs, .in_float32 = true}));
   plan_.options.score = Score::kSquaredEuclidean;
   plan_.options.temperature = 100;
-  EXPECT_EQ(WayOf(), (Way{.sums = SumsBy::kFloat32Runs, .in_float32 = true}));
+  EXPECT_EQ(Path(), (PrecisionPath{.sums = SumsBy::kFloat32Runs, .in_float32 = true}));
 }
 
-TEST_F(ScanWayTest, LargeLogitsTakeFloat64) {
+TEST_F(PrecisionPathTest, LargeLogitsTakeFloat64) {
   plan_.options.temperature = 0.5;  // Logits of up to 24.
   EXPECT_EQ(Sums(), SumsBy::kFloat64);
 }
 
-TEST_F(ScanWayTest, ScoresThatDecideTakeFloat64) {
+TEST_F(PrecisionPathTest, ScoresThatDecideTakeFloat64) {
   for (const StorageType storage : {StorageType::kFloat32, StorageType::kInt8}) {
     Keep(storage);
     const ScanPlan plan = plan_;
@@ -67,17 +69,17 @@ TEST_F(ScanWayTest, ScoresThatDecideTakeFloat64) {
   }
 }
 
-TEST_F(ScanWayTest, Int8KeysTakeIntegersWhereTheCpuCan) {
+TEST_F(PrecisionPathTest, Int8KeysTakeIntegersWhereTheCpuCan) {
   if (!kernels::VnniIsUsable()) GTEST_SKIP() << "no AVX-512 VNNI here";
   Keep(StorageType::kInt8);
-  EXPECT_EQ(WayOf(), (Way{.sums = SumsBy::kInt8Dots, .in_float32 = true}));
+  EXPECT_EQ(Path(), (PrecisionPath{.sums = SumsBy::kInt8Dots, .in_float32 = true}));
   plan_.options.temperature = 0.2;  // Logits of up to 60.
-  EXPECT_EQ(WayOf(), (Way{.sums = SumsBy::kInt8Dots, .in_float32 = false}));
+  EXPECT_EQ(Path(), (PrecisionPath{.sums = SumsBy::kInt8Dots, .in_float32 = false}));
   plan_.options.temperature = 0.05;  // Of up to 240.
   EXPECT_EQ(Sums(), SumsBy::kFloat64);
 }
 
-TEST_F(ScanWayTest, Int8KeysTakeFloat32WhereIntegersDoNotPayOrFit) {
+TEST_F(PrecisionPathTest, Int8KeysTakeFloat32WhereIntegersDoNotPayOrFit) {
   Keep(StorageType::kInt8);
   const PositionedBlock block = block_;
   block_.view.row_count = 100;

@@ -1,4 +1,4 @@
-#include "core/attention/scan_way.h"
+#include "core/attention/precision_path.h"
 
 #include <cmath>
 #include <limits>
@@ -134,9 +134,9 @@ double ScaleOf(const ScanPlan& plan) {
              : 1;
 }
 
-Way WayFor(const ScanPlan& plan, const PositionedBlock& block, const HeadQuery& query,
-           kernels::RowRange rows) {
-  Way way{.sums = SumsFor(plan, block.view, query)};
+PrecisionPath PrecisionPathFor(const ScanPlan& plan, const PositionedBlock& block,
+                               const HeadQuery& query, kernels::RowRange rows) {
+  PrecisionPath path{.sums = SumsFor(plan, block.view, query)};
   const ResolvedOptions& options = plan.options;
   const bool all_rows_count = block.row_mask == nullptr && rows.begin == 0 &&
                               rows.end == block.view.row_count &&
@@ -144,9 +144,9 @@ Way WayFor(const ScanPlan& plan, const PositionedBlock& block, const HeadQuery& 
   const bool logit_is_multiple = options.ln_decay == 0 && options.score != Score::kEuclidean;
   const bool only_weights = options.mode == Mode::kSoft && plan.sum_values &&
                             query.top_rows == nullptr && query.first_rows == nullptr;
-  way.in_float32 = all_rows_count && logit_is_multiple && only_weights &&
-                   SumsFitFloat32(plan, block.view, query, way.sums);
-  return way;
+  path.in_float32 = all_rows_count && logit_is_multiple && only_weights &&
+                    SumsFitFloat32(plan, block.view, query, path.sums);
+  return path;
 }
 
 }  // namespace softlookup
