@@ -29,7 +29,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kInt8TermMin = 0x1p-100;
 
 // A block's operands for tiles, which serve all queries that ask for the same part of its rows.
-struct PackedRows {
+struct TileOperands {
   kernels::PackedBlock operands;
   // What they were made of. Blocks of the scans of one block, as ScanOrder has it, live as long as
   // each other: these tell them apart.
@@ -62,7 +62,7 @@ struct Scratch {
   std::array<float, kTileQueries * kScratchStride> weights;
   std::vector<CountedRow> rows;
   // Of the block in progress, once a query is scored in tiles.
-  PackedRows packed;
+  TileOperands tile_operands;
   kernels::PackedQueries packed_queries;
   // Of queries that are scored by INT8 dots.
   kernels::DigitQueries digit_queries;
@@ -111,7 +111,7 @@ const kernels::PackedBlock& Pack(const ScanPlan& plan, const kernels::BlockView&
                                  PanelRange panels, Scratch& scratch) {
   kernels::DimRange value_dims = plan.value_dims;
   if (!SumsFitTiles(plan, block)) value_dims.count = 0;
-  PackedRows& packed = scratch.packed;
+  TileOperands& packed = scratch.tile_operands;
   if (!packed.Serves(block, panels, plan.key_dims, value_dims)) {
     packed.operands.Pack(block, panels, plan.key_dims, value_dims);
     packed.full_panels = block.full_panels;
@@ -295,7 +295,7 @@ void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const ScanOrd
                const HeadQuery* queries, int query_count, PartialState* states, double* sums) {
   const kernels::BlockView& view = block.view;
   Scratch& scratch = ThreadScratch();
-  if (order.is_first_of_block) scratch.packed.is_set = false;
+  if (order.is_first_of_block) scratch.tile_operands.is_set = false;
   const std::int64_t sums_stride = kernels::PaddedValueDim(plan.value_dims.count);
   std::fill_n(states, query_count, PartialState{});
   if (plan.sum_values) std::fill_n(sums, query_count * sums_stride, 0.0);

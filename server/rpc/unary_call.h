@@ -49,13 +49,13 @@ class UnaryCall : public Rpc::Handler {
   void Answer(absl::Status status, const google::protobuf::MessageLite& response);
   void Refuse(const absl::Status& status) { call_->rpc().Finish(call_->Answer(status)); }
   // For who has told the observer about the answer: as Answer().
-  template <typename Tell>
+  template <typename Report>
   void AnswerAs(absl::Status status, const google::protobuf::MessageLite& response,
-                const Tell& tell) {
+                const Report& report) {
     grpc::ByteBuffer bytes;
     if (status.ok()) status = Hold(response, bytes);
     const bool is_ok = status.ok();
-    const grpc::Status told = tell(status);
+    const grpc::Status told = report(status);
     if (is_ok) {
       call_->rpc().WriteAndFinish(bytes, told);
     } else {

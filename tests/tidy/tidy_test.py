@@ -219,6 +219,47 @@ def no_machine_and_no_registry_is_named(tree):
                 yield f"{path}: names {found}"
 
 
+@rule(bad=[{"core/store/a.h": "Mark MakeMark();"}, {"server/a.cc": "token.EndSleep(status);"}],
+      near=[{"core/store/a.h": "// Marks a row. A bookmark."}])
+def retired_terms_stay_away(tree):
+    """docs/glossary.md has the terms that took their places."""
+    retired = re.compile(r"\b(?:Mark|MakeMark|UndoTo|EndSleep|OnSleepEnd|Tell|Way|WayFor|TakePlace"
+                         r"|LookUpLater|BatchQueue|Batcher)\b")
+    for path, text in tree.items():
+        if path.startswith(("core/", "server/")) and path.endswith((".cc", ".h")):
+            code = re.sub(r"//.*", "", text)
+            for term in retired.findall(code):
+                yield f"{path}: {term}: a retired term"
+
+
+@rule(bad=[{"core/store/a.h": "struct Rows {", "core/attention/b.cc": "class Rows final : Base {"}],
+      near=[{"core/store/a.h": "class Rows;", "core/store/b.h": "struct Rows {",
+             "client/tool/a.h": "struct Rows {"}])
+def type_names_are_used_once(tree):
+    """In the server's program: core/ and server/."""
+    homes = {}
+    for path, text in tree.items():
+        if path.startswith(("core/", "server/")) and path.endswith((".cc", ".h")):
+            for name in re.findall(r"^(?:class|struct|enum class) (\w+)(?: final)?(?: :| \{)", text,
+                                   re.MULTILINE):
+                homes.setdefault(name, []).append(path)
+    for name, paths in homes.items():
+        if len(paths) > 1:
+            yield f"{', '.join(paths)}: {name} is the name of {len(paths)} types"
+
+
+@rule(bad=[{"docs/glossary.md": "| b | x |\n| a | x |\n"},
+           {"docs/glossary.md": "".join(f"| t{i:02} | x |\n" for i in range(41))}],
+      near=[{"docs/glossary.md": "| term | meaning |\n|---|---|\n| a | x |\n| b | x |\n"}])
+def the_glossary_is_short_and_sorted(tree):
+    lines = re.findall(r"^\| ([^|]+) \| [^|]+ \|$", tree.get("docs/glossary.md", ""), re.MULTILINE)
+    terms = [term for term in lines if term != "term"]
+    if len(terms) > 40:
+        yield f"docs/glossary.md: {len(terms)} terms; 40 are enough"
+    if terms != sorted(terms):
+        yield "docs/glossary.md: not sorted"
+
+
 @rule(bad=[{"server/main.cc": "\n" * 100}], near=[{"server/main.cc": "\n" * 99}])
 def main_is_short(tree):
     if tree.get("server/main.cc", "").count("\n") >= 100:
