@@ -3,6 +3,8 @@
 #include <grpc/grpc.h>
 #include <grpc/support/time.h>
 
+#include "server/rpc/time_slice.h"
+
 namespace softlookup::server {
 namespace {
 
@@ -40,6 +42,8 @@ absl::Status RpcServer::Start(grpc::ServerBuilder& builder, int thread_count) {
 }
 
 void RpcServer::Run() {
+  // Each event is short, and somebody waits for it.
+  AskForShortTimeSlices();
   void* tag = nullptr;
   bool ok = false;
   while (queue_->Next(&tag, &ok)) Rpc::OnEvent(tag, ok);

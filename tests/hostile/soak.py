@@ -78,8 +78,9 @@ def run(run_state, seconds):
     start_bytes = server.memory()
     server.reset_memory_peak()
     prober.begin(server, friend, INTERVAL)
-    # Strangers have processors of their own. Here they share the server's, and so give way to it.
-    os.nice(19)
+    # Strangers have processors of their own. Here they share the server's, so they only get what it
+    # leaves. Being nice is not enough: a nice thread still ends its time slice before it gives way.
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     hostility = Hostility(server, foe, workspace, time.monotonic() + seconds)
     hostility.join()
     beside = figures(prober.end())
