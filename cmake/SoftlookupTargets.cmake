@@ -14,6 +14,8 @@ set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g1")
 add_library(softlookup_build_flags INTERFACE)
 target_compile_options(softlookup_build_flags INTERFACE -Wall -Wextra -Wno-unused-parameter
   -Wno-missing-field-initializers)
+# Checks that take time are for builds that are slow anyway (core/base/check.h).
+target_compile_definitions(softlookup_build_flags INTERFACE $<$<CONFIG:Debug>:SOFTLOOKUP_DCHECKS>)
 # Results must not depend on which products the compiler happens to fuse.
 target_compile_options(softlookup_build_flags INTERFACE -ffp-contract=off)
 

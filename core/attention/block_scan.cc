@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/attention/precision_path.h"
+#include "core/base/check.h"
 #include "core/kernels/int8_scores.h"
 #include "core/kernels/score_rows.h"
 #include "core/kernels/sum_values.h"
@@ -294,6 +295,12 @@ void MakeWeightsOfFloats(const ScanPlan& plan, const kernels::BlockView& block, 
 void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const ScanOrder& order,
                const HeadQuery* queries, int query_count, PartialState* states, double* sums) {
   const kernels::BlockView& view = block.view;
+  SOFTLOOKUP_DCHECK(query_count >= 1 && query_count <= kTileQueries) << query_count << " queries";
+  SOFTLOOKUP_DCHECK(view.row_count >= 0 && view.row_count <= kernels::kBlockRowsMax)
+      << view.row_count << " rows";
+  SOFTLOOKUP_DCHECK(plan.key_dims.begin + plan.key_dims.count <= view.shape.key_dim &&
+                    plan.value_dims.begin + plan.value_dims.count <= view.shape.value_dim)
+      << "a head beyond the row's components";
   Scratch& scratch = ThreadScratch();
   if (order.is_first_of_block) scratch.tile_operands.is_set = false;
   const std::int64_t sums_stride = kernels::PaddedValueDim(plan.value_dims.count);

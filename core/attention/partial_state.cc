@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/check.h"
 #include "core/kernels/sum_values.h"
 
 namespace softlookup {
@@ -23,6 +24,9 @@ double ScaleWeights(double shift, PartialState& state) {
 void Merge(Mode mode, const PartialState& later, const double* later_sum, std::int64_t value_dim,
            PartialState& state, double* sum) {
   if (later.counted_rows == 0) return;
+  SOFTLOOKUP_DCHECK(!std::isnan(later.max_logit) && !std::isnan(state.max_logit));
+  SOFTLOOKUP_DCHECK(mode != Mode::kSoft || later.weight > 0.99)
+      << "the largest logit alone has the weight 1, not " << later.weight;
   if (state.counted_rows == 0) {
     state = later;
     if (mode != Mode::kHard) std::copy_n(later_sum, value_dim, sum);

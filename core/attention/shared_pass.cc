@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "core/base/check.h"
 #include "core/kernels/sum_values.h"
 
 namespace softlookup {
@@ -186,6 +187,7 @@ void SharedPass::RunChunk() {
   for (std::int64_t begin = 0; begin < strip_count;) {
     std::int64_t end = std::min(begin + wave_strips_max, strip_count);
     while (!strips_[static_cast<std::size_t>(end - 1)].ends_group) --end;
+    SOFTLOOKUP_CHECK(end > begin) << "a group of strips is larger than a wave";
     ScanWave(begin, end);
     MergeWave(begin, end);
     const Strip &first = strips_[static_cast<std::size_t>(begin)],
@@ -317,6 +319,7 @@ std::int64_t SharedPass::ScanTile(const Unit& unit, std::int64_t block, std::int
   const ScanOrder order = OrderOf(unit, block, lane, tile_end, std::exchange(is_first, false));
   const int count = static_cast<int>(tile_end - lane);
   const std::int64_t slot = unit.first_slot + lane;
+  SOFTLOOKUP_DCHECK(slot + count <= wave_slots_) << slot << " of " << wave_slots_ << " slots";
   const ScanPlan plan = first.task->PlanOf(first.number);
   const HeadQuery* queries = &queries_[static_cast<std::size_t>(lane)];
   PartialState* states = &wave_states_[static_cast<std::size_t>(slot)];

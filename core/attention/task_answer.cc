@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/attention/score_pair.h"
+#include "core/base/check.h"
 #include "core/base/error.h"
 #include "core/kernels/panel_rows.h"
 
@@ -53,7 +54,19 @@ TaskAnswer::TaskAnswer(const AttentionTask& task, const CancelToken& cancel)
       selects_rows_(task.options.top_k > 0 &&
                     task.options.top_k < task.end - task.begin + (task.memory.has_value() ? 1 : 0)),
       sums_values_(!selects_rows_ && task.options.mode != Mode::kHard),
-      listed_rows_left_(task.answer_bytes_max / kWeightBytesMin + 1) {}
+      listed_rows_left_(task.answer_bytes_max / kWeightBytesMin + 1) {
+  SOFTLOOKUP_CHECK(task.num_heads >= 1 && task.key_dim % task.num_heads == 0 &&
+                   task.value_dim % task.num_heads == 0)
+      << task.num_heads << " heads of " << task.key_dim << " and " << task.value_dim;
+  SOFTLOOKUP_CHECK(task.queries.cols == task.key_dim)
+      << "queries of " << task.queries.cols << " components, keys of " << task.key_dim;
+  SOFTLOOKUP_CHECK(task.begin <= task.end) << "rows from " << task.begin << " to " << task.end;
+  SOFTLOOKUP_DCHECK(std::is_sorted(task.blocks.begin(), task.blocks.end(),
+                                   [](const PositionedBlock& a, const PositionedBlock& b) {
+                                     return a.first_position < b.first_position;
+                                   }))
+      << "blocks must be in the order of their positions";
+}
 
 absl::Status TaskAnswer::Begin() {
   bytes_ = FixedBytes();
@@ -164,6 +177,7 @@ void TaskAnswer::AddValue(std::int64_t lane, std::uint64_t position, double weig
   const auto after = std::upper_bound(
       task_.blocks.begin(), task_.blocks.end(), position,
       [](std::uint64_t p, const PositionedBlock& block) { return p < block.first_position; });
+  SOFTLOOKUP_CHECK(after != task_.blocks.begin()) << "no block has position " << position;
   const PositionedBlock& block = *(after - 1);
   const std::int64_t row = block.FirstRowFrom(position);
   const float* value = kernels::ReadValue(

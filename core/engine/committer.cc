@@ -3,6 +3,8 @@
 #include <chrono>
 #include <utility>
 
+#include "core/base/check.h"
+
 namespace softlookup {
 namespace {
 
@@ -31,6 +33,7 @@ Committer::~Committer() {
 }
 
 bool Committer::Post(std::unique_ptr<Write> write, MayBlock may_block) {
+  SOFTLOOKUP_CHECK(write != nullptr);
   const std::int64_t bytes = write->bytes();
   {
     absl::MutexLock lock(&mutex_);
@@ -73,6 +76,8 @@ Committer::Writes Committer::TakeGroup() {
     if (group.back()->alone()) break;
   }
   waiting_bytes_ -= bytes;
+  SOFTLOOKUP_CHECK(waiting_bytes_ >= 0) << waiting_bytes_ << " bytes wait";
+  SOFTLOOKUP_CHECK(!committing_) << "two groups at once";
   committing_ = true;
   return group;
 }
@@ -102,6 +107,7 @@ void Committer::CommitGroup(Writes group) {
   for (std::size_t i = 0; i < group.size(); ++i) group[i]->Answer(std::move(statuses[i]));
   group.clear();  // Gives back what the writes hold before others begin.
   absl::MutexLock lock(&mutex_);
+  SOFTLOOKUP_CHECK(committing_);
   committing_ = false;
   log_is_quick_ = log_is_quick;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/check.h"
 #include "core/base/cost.h"
 #include "core/base/status_macros.h"
 #include "core/engine/memories.h"
@@ -87,6 +88,7 @@ double LookupJob::cost() const {
 }
 
 QueuedJob LookupJob::Queued(std::unique_ptr<LookupJob> job, std::uint64_t store) {
+  SOFTLOOKUP_CHECK(job->snapshot_ != nullptr) << "Select comes first";
   const double cost = job->cost();
   const std::int64_t query_count = job->query_count();
   return {.store = store,
@@ -127,6 +129,10 @@ void LookupJob::Finish(absl::StatusOr<AttentionAnswer> answer, const JobTimes& t
 }
 
 LookupResult LookupJob::ResultOf(AttentionAnswer answer) const {
+  SOFTLOOKUP_CHECK(static_cast<std::int64_t>(answer.values.size()) ==
+                   task_.query_count() * task_.value_dim)
+      << answer.values.size() << " components for " << task_.query_count() << " queries of "
+      << task_.value_dim;
   LookupResult result{.values = std::move(answer.values),
                       .query_count = task_.query_count(),
                       .value_dim = task_.value_dim,

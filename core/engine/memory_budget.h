@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "core/base/check.h"
 
 namespace softlookup {
 
@@ -27,7 +28,10 @@ class MemoryBudget {
       other.bytes_ = 0;
     }
     Waiting& operator=(Waiting&&) = delete;
-    ~Waiting() { budget_->waiting_bytes_ -= bytes_; }
+    ~Waiting() {
+      const std::int64_t before = budget_->waiting_bytes_.fetch_sub(bytes_);
+      SOFTLOOKUP_DCHECK(before >= bytes_) << bytes_ << " of " << before << " bytes given back";
+    }
 
    private:
     MemoryBudget* budget_;
@@ -41,9 +45,12 @@ class MemoryBudget {
   // when to come back.
   absl::Status Check(std::int64_t growth, std::int64_t own_waiting_bytes) const;
 
-  // The stores take so much more, or less. Not refused: whoever adds without having asked, such as
-  // for stores that are loaded, only leaves the less for others.
-  void Add(std::int64_t growth) { store_bytes_ += growth; }
+  // The stores take `growth` more bytes, or less if it is negative. Does not check the limit: a
+  // caller that must not exceed it calls Check() first. Stores that are loaded may exceed it.
+  void Add(std::int64_t growth) {
+    const std::int64_t before = store_bytes_.fetch_add(growth);
+    SOFTLOOKUP_DCHECK(before + growth >= 0) << growth << " bytes more than " << before;
+  }
 
   std::int64_t store_bytes() const { return store_bytes_; }
   std::int64_t used_bytes() const { return store_bytes_ + waiting_bytes_; }

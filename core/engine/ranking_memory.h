@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "core/attention/attention_task.h"
+#include "core/base/check.h"
 #include "core/engine/memory_budget.h"
 
 namespace softlookup {
@@ -29,7 +30,9 @@ class RankingMemory {
           waiting_(std::move(other.waiting_)) {}
     Taken& operator=(Taken&&) = delete;
     ~Taken() {
-      if (memory_ != nullptr) memory_->used_ -= bytes_;
+      if (memory_ == nullptr) return;
+      const std::int64_t before = memory_->used_.fetch_sub(bytes_);
+      SOFTLOOKUP_DCHECK(before >= bytes_) << bytes_ << " of " << before << " bytes given back";
     }
 
    private:

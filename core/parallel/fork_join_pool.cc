@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/time/time.h"
+#include "core/base/check.h"
 #include "core/base/steady_time.h"
 
 namespace softlookup {
@@ -26,6 +27,7 @@ thread_local int thread_number = 0;
 
 ForkJoinPool::ForkJoinPool(int thread_count, std::int64_t waiting_tasks_max)
     : waiting_tasks_max_(waiting_tasks_max) {
+  SOFTLOOKUP_CHECK(thread_count >= 1) << thread_count << " threads";
   threads_.reserve(thread_count);
   for (int i = 0; i < thread_count; ++i) threads_.emplace_back([this, i] { ThreadMain(i); });
 }
@@ -36,6 +38,9 @@ ForkJoinPool::~ForkJoinPool() {
     stopping_ = true;
   }
   for (std::thread& thread : threads_) thread.join();
+  absl::MutexLock lock(&mutex_);
+  SOFTLOOKUP_CHECK(loops_.empty() && tasks_.empty())
+      << loops_.size() << " loops and " << tasks_.size() << " tasks are left";
 }
 
 ForkJoinPool::Loop::Loop(absl::FunctionRef<void(std::int64_t)> body, std::int64_t count,
@@ -123,6 +128,7 @@ void ForkJoinPool::ThreadMain(int number) {
       bool has_more = true;
       while (has_more && !has_tasks_.load(std::memory_order_relaxed)) has_more = loop->Step(number);
       mutex_.Lock();
+      SOFTLOOKUP_DCHECK(loop->helper_count > 0);
       --loop->helper_count;
       if (!has_more) RemoveLoop(loop);
     } else {

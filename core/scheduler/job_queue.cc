@@ -4,6 +4,8 @@
 #include <iterator>
 #include <utility>
 
+#include "core/base/check.h"
+
 namespace softlookup {
 namespace {
 
@@ -17,6 +19,9 @@ constexpr absl::Duration kRetryDelayMax = absl::Seconds(30);
 }  // namespace
 
 void JobQueue::Add(QueuedJob job, absl::Time now) {
+  SOFTLOOKUP_CHECK(job.job != nullptr) << "a job of store " << job.store;
+  SOFTLOOKUP_CHECK(job.cost >= 0 && job.reading_cost >= 0)
+      << "cost " << job.cost << ", reading " << job.reading_cost;
   Line& line = lines_[job.store];
   if (line.jobs.empty()) line.served = std::max(line.served, served_);
   const bool joins = JoinsLast(line, job);
@@ -107,6 +112,9 @@ std::optional<Batch> JobQueue::Take(absl::Time now) {
   const auto job_count = static_cast<std::int64_t>(batch.jobs.size());
   size_ -= job_count;
   line.query_count -= query_count;
+  SOFTLOOKUP_CHECK(size_ >= 0 && line.query_count >= 0)
+      << "jobs " << size_ << ", queries " << line.query_count;
+  SOFTLOOKUP_CHECK(line.jobs.empty() == (line.query_count == 0)) << "queries " << line.query_count;
   line.queries_per_job = query_count / job_count;
   ++line.running_count;
   // Zero exactly: sums of floating-point numbers leave a rest.
@@ -118,7 +126,9 @@ std::optional<Batch> JobQueue::Take(absl::Time now) {
 
 void JobQueue::OnAnswers(const Batch& batch, std::int64_t answered_count, absl::Time now) {
   if (batch.store == kNoStore) return;
-  Line& line = lines_.find(batch.store)->second;
+  const auto found = lines_.find(batch.store);
+  SOFTLOOKUP_CHECK(found != lines_.end()) << "no batch of store " << batch.store << " runs";
+  Line& line = found->second;
   std::int64_t expected = 0;
   if (line.answered_count > 0) {
     const std::int64_t returned = std::min(line.returned_count, line.answered_count);
@@ -131,8 +141,11 @@ void JobQueue::OnAnswers(const Batch& batch, std::int64_t answered_count, absl::
 }
 
 void JobQueue::Done(const Batch& batch, absl::Time now, double done_part) {
-  --lines_.find(batch.store)->second.running_count;
-  rate_.End(batch.run, batch.cost, done_part * batch.cost, now);
+  const auto done = lines_.find(batch.store);
+  SOFTLOOKUP_CHECK(done != lines_.end() && done->second.running_count > 0)
+      << "no batch of store " << batch.store << " runs";
+  --done->second.running_count;
+  rate_.End(batch.run, batch.cost, std::clamp(done_part, 0.0, 1.0) * batch.cost, now);
   // An idle line is forgotten once others have been served as much, or if too many are remembered.
   int remembered = 0;
   for (auto it = lines_.begin(); it != lines_.end();) {

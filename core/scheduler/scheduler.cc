@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/attention/attend.h"
+#include "core/base/check.h"
 #include "core/base/cost.h"
 #include "core/base/error.h"
 
@@ -50,6 +51,7 @@ Scheduler::~Scheduler() {
 }
 
 void Scheduler::Submit(QueuedJob job, Admission admission) {
+  SOFTLOOKUP_CHECK(job.job != nullptr) << "a job of store " << job.store;
   if (admission == Admission::kBounded && job.cost <= kInlineCostMax) {
     job.queued_at = clock_.Now();
     Run({&job, 1}, job.queued_at, [](std::int64_t) {});
@@ -104,6 +106,8 @@ void Scheduler::RunNext() {
   bool needs_other = false;
   {
     absl::MutexLock lock(&mutex_);
+    SOFTLOOKUP_CHECK(runner_count_ > 0 && runner_count_ <= options_.thread_count)
+        << runner_count_ << " runners of " << options_.thread_count << " threads";
     batch = AwaitNext();
     if (!batch) {
       --runner_count_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/base/check.h"
+
 namespace softlookup {
 namespace {
 
@@ -13,6 +15,7 @@ constexpr double kCorrectedMin = 1.0 / 16;
 }  // namespace
 
 void WorkRate::CountUntil(absl::Time now) {
+  SOFTLOOKUP_CHECK(now >= counted_until_) << now << " comes before " << counted_until_;
   if (running_ > 0) {
     const double seconds = absl::ToDoubleSeconds(now - counted_until_);
     const double cost = seconds * cost_ / seconds_;
@@ -30,6 +33,8 @@ WorkRate::Run WorkRate::Begin(absl::Time now) {
 }
 
 void WorkRate::End(const Run& run, double cost, double done, absl::Time now) {
+  SOFTLOOKUP_CHECK(running_ > 0);
+  SOFTLOOKUP_CHECK(done >= 0 && done <= cost) << done << " of " << cost;
   CountUntil(now);
   const double assumed = share_ - run.share_before;
   const double missing = std::clamp(assumed, done, cost) - assumed;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/check.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
 #include "core/storage/coding.h"
@@ -71,6 +72,10 @@ std::string KeyOfNumber(std::uint64_t store) {
 }  // namespace
 
 std::string EncodeKey(const RecordKey& key) {
+  // As ParseKey checks.
+  SOFTLOOKUP_CHECK(key.kind >= RecordKind::kConfig && key.kind <= RecordKind::kWriter);
+  SOFTLOOKUP_CHECK((key.kind == RecordKind::kWriter) == !key.writer.empty())
+      << "the name of a writer: \"" << key.writer << "\"";
   std::string bytes = KeyOfNumber(key.store);
   bytes.push_back(static_cast<char>(key.kind));
   if (HasNumber(key.kind)) PutKeyNumber(key.number, bytes);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "core/base/check.h"
 #include "core/kernels/panel.h"
 
 namespace softlookup {
@@ -44,7 +45,11 @@ class PanelBuffer {
   PanelBuffer& operator=(const PanelBuffer&) = delete;
   ~PanelBuffer();
 
-  std::byte* panel(std::int64_t index) { return bytes_ + index * panel_bytes_; }
+  std::byte* panel(std::int64_t index) {
+    SOFTLOOKUP_DCHECK(index >= 0 && index < panel_count_)
+        << "panel " << index << " of " << panel_count_;
+    return bytes_ + index * panel_bytes_;
+  }
   const std::byte* panel(std::int64_t index) const { return bytes_ + index * panel_bytes_; }
   std::int64_t panel_count() const { return panel_count_; }
 

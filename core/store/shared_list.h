@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "core/base/check.h"
 #include "core/memory/heap_bytes.h"
 
 namespace softlookup {
@@ -21,6 +22,7 @@ class SharedList {
  public:
   std::int64_t size() const { return size_; }
   const T& operator[](std::int64_t index) const {
+    SOFTLOOKUP_DCHECK(index >= 0 && index < size_) << "element " << index << " of " << size_;
     return (*(*chunks_)[index / kChunkSize])[index % kChunkSize];
   }
   const T& back() const { return (*this)[size_ - 1]; }
@@ -52,6 +54,7 @@ class SharedList {
 
   // Replaces one element, for the price of push_back.
   void Set(std::int64_t index, T value) {
+    SOFTLOOKUP_CHECK(index >= 0 && index < size_) << "element " << index << " of " << size_;
     auto chunks = std::make_shared<Chunks>(*chunks_);
     auto chunk = std::make_shared<Chunk>(*(*chunks)[index / kChunkSize]);
     (*chunk)[index % kChunkSize] = std::move(value);

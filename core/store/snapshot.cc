@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/check.h"
 #include "core/kernels/panel_rows.h"
 #include "core/memory/heap_bytes.h"
 
@@ -105,6 +106,8 @@ kernels::BlockView Snapshot::HistoryAt(std::int64_t index) const {
 }
 
 PositionedBlock Snapshot::BlockAt(std::int64_t index) const {
+  SOFTLOOKUP_DCHECK(index >= 0 && index <= sealed_.size())
+      << "block " << index << " behind " << sealed_.size();
   PositionedBlock block;
   block.view = HistoryAt(index);
   block.number = index;
@@ -146,6 +149,7 @@ const RowMask* Snapshot::LiveRowsOf(std::int64_t index) const {
 Snapshot::Blocks Snapshot::BlocksOf(std::uint64_t begin, std::uint64_t end) const {
   Blocks blocks;
   if (begin >= end) return blocks;
+  SOFTLOOKUP_CHECK(end <= row_count()) << "position " << end << " of " << row_count() << " rows";
   const std::int64_t first = static_cast<std::int64_t>(begin) / block_rows_;
   const std::int64_t last = static_cast<std::int64_t>(end - 1) / block_rows_;
   blocks.reserve(last - first + 1);
@@ -155,6 +159,8 @@ Snapshot::Blocks Snapshot::BlocksOf(std::uint64_t begin, std::uint64_t end) cons
 
 std::unique_ptr<RunningMemory> Snapshot::MemoryAsOf(std::uint64_t position,
                                                     std::size_t index) const {
+  SOFTLOOKUP_CHECK(position <= row_count())
+      << "append index " << position << " of " << row_count() << " rows";
   // From the block of the last row before it, so that there is always one.
   const std::int64_t block_index =
       position == 0 ? 0 : static_cast<std::int64_t>(position - 1) / block_rows_;
@@ -199,6 +205,8 @@ std::optional<std::uint64_t> Snapshot::IdAt(std::uint64_t position) const {
 }
 
 Row Snapshot::RowOf(const PositionedBlock& block, std::int64_t index) const {
+  SOFTLOOKUP_DCHECK(index >= 0 && index < block.view.row_count)
+      << "row " << index << " of " << block.view.row_count;
   kernels::PanelRowReader reader(shape_);
   const kernels::PanelRow kept = reader.Read(block.view, index);
   Row row{.position = block.PositionOf(index)};

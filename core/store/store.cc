@@ -4,6 +4,8 @@
 #include <atomic>
 #include <utility>
 
+#include "core/base/check.h"
+
 namespace softlookup {
 
 class Store::Waiter {
@@ -53,6 +55,10 @@ void Store::Publish(std::shared_ptr<const Snapshot> snapshot) {
   Waiters reached;
   {
     absl::MutexLock lock(&mutex_);
+    SOFTLOOKUP_CHECK(snapshot->revision() >= snapshot_->revision())
+        << "revision " << snapshot->revision() << " after " << snapshot_->revision();
+    SOFTLOOKUP_CHECK(snapshot->row_count() >= snapshot_->row_count())
+        << snapshot->row_count() << " rows after " << snapshot_->row_count();
     const auto waits = std::partition(waiters_.begin(), waiters_.end(), [&](const auto& waiter) {
       return waiter->revision() > snapshot->revision();
     });

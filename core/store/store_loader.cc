@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/check.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
 #include "core/store/row_codec.h"
@@ -193,6 +194,9 @@ absl::StatusOr<std::unique_ptr<StoreWriter>> StoreLoader::Finish() {
   writer_->AddSealed(absl::MakeSpan(sealed_));
   writer_->MakeSnapshot();
   writer_->Commit();
+  // As MakeSnapshot checked when the rows were written.
+  SOFTLOOKUP_CHECK(writer_->newest()->row_count() == row_count_)
+      << writer_->newest()->row_count() << " rows loaded of " << row_count_;
   return std::move(writer_);
 }
 

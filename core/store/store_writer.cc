@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/check.h"
 #include "core/base/error.h"
 #include "core/base/limits.h"
 #include "core/base/status_macros.h"
@@ -96,6 +98,12 @@ StoreWriter::Savepoint StoreWriter::MakeSavepoint() {
 }
 
 void StoreWriter::RollbackTo(const Savepoint& savepoint) {
+  // A Commit in between would have emptied the lists of changes.
+  SOFTLOOKUP_CHECK(savepoint.id_change_count_ <= id_changes_.size() &&
+                   savepoint.writer_change_count_ <= writer_changes_.size())
+      << "the savepoint is older than the last commit";
+  SOFTLOOKUP_CHECK(savepoint.state_.revision <= state_.revision)
+      << "revision " << savepoint.state_.revision << " comes after " << state_.revision;
   state_ = savepoint.state_;
   growing_tags_ = nullptr;
   memories_shared_ = true;
@@ -257,6 +265,11 @@ absl::StatusOr<DeleteOutcome> StoreWriter::Delete(const RowFilter& filter) {
 std::vector<std::int64_t> StoreWriter::DeletePositions(absl::Span<const std::uint64_t> positions) {
   std::vector<std::int64_t> masked_blocks;
   if (positions.empty()) return masked_blocks;
+  SOFTLOOKUP_CHECK(positions.back() < RowCount())
+      << "position " << positions.back() << " of " << RowCount() << " rows";
+  SOFTLOOKUP_DCHECK(std::adjacent_find(positions.begin(), positions.end(),
+                                       std::greater_equal<>()) == positions.end())
+      << "positions must ascend";
   state_.deleted_count += positions.size();
   auto next = positions.begin();
   const auto block_of = [&](std::uint64_t position) {
@@ -299,6 +312,7 @@ std::vector<std::int64_t> StoreWriter::DeletePositions(absl::Span<const std::uin
   if (next != positions.end()) {
     clear(state_.sealed.size(), state_.tail_tags.get(), state_.tail_live);
   }
+  SOFTLOOKUP_CHECK(next == positions.end()) << "position " << *next << " has no block";
   return masked_blocks;
 }
 
@@ -310,6 +324,9 @@ void StoreWriter::PackIfFewAreLive(SealedBlock& block) {
 
 void StoreWriter::AddSealed(absl::Span<SealedBlock> blocks) {
   for (SealedBlock& block : blocks) {
+    SOFTLOOKUP_CHECK(block.panels != nullptr && block.bounds != nullptr);
+    SOFTLOOKUP_CHECK(block.panels->panel_count() * kPanelRows == block_rows_)
+        << block.panels->panel_count() << " panels in a block of " << block_rows_ << " rows";
     PackIfFewAreLive(block);
     state_.sealed_bytes += block.bytes();
   }
@@ -408,6 +425,8 @@ void StoreWriter::AppendRow(const float* key, const float* value, kernels::Panel
 }
 
 void StoreWriter::SealTail() {
+  SOFTLOOKUP_CHECK(state_.tail_rows == block_rows_)
+      << state_.tail_rows << " rows in a block of " << block_rows_;
   TakeGrowingTags();
   SealedBlock block{.panels = std::move(state_.tail_panels),
                     .bounds = std::make_shared<const RowBounds>(std::move(state_.tail_bounds)),
@@ -431,6 +450,10 @@ void StoreWriter::TakeGrowingTags() {
 
 void StoreWriter::MakeSnapshot() {
   TakeGrowingTags();
+  SOFTLOOKUP_CHECK(state_.deleted_count <= RowCount())
+      << state_.deleted_count << " of " << RowCount() << " rows deleted";
+  SOFTLOOKUP_CHECK(state_.tail_rows < block_rows_)
+      << state_.tail_rows << " rows behind blocks of " << block_rows_;
   if (state_.labels != nullptr) state_.label_count = state_.labels->size();
   auto snapshot = std::make_shared<Snapshot>();
   snapshot->lease_ = lease_;

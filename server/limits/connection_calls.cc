@@ -1,5 +1,7 @@
 #include "server/limits/connection_calls.h"
 
+#include "core/base/check.h"
+
 namespace softlookup::server {
 namespace {
 
@@ -35,6 +37,7 @@ bool ConnectionCalls::Add(const std::string& peer) {
 void ConnectionCalls::Remove(const std::string& peer) {
   absl::MutexLock lock(&mutex_);
   Connection& connection = Find(peer);
+  SOFTLOOKUP_CHECK(connection.in_progress > 0) << "no call of " << peer << " is in progress";
   --connection.in_progress;
   ++connection.current.ended;
 }

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <optional>
 
+#include "core/base/check.h"
+
 namespace softlookup::server {
 
 // How far a stream reads ahead of the responses that its client takes. Beyond it the next request
@@ -31,12 +33,16 @@ class PipelineBudget {
     bytes_ += request_bytes;
   }
   void OnAnswer(std::size_t request_bytes, std::size_t response_bytes) {
+    SOFTLOOKUP_CHECK(unanswered_count_ > 0 && bytes_ >= request_bytes)
+        << unanswered_count_ << " unanswered, " << request_bytes << " of " << bytes_ << " bytes";
     --unanswered_count_;
     bytes_ += response_bytes;
     bytes_ -= request_bytes;
     largest_response_bytes_ = std::max(largest_response_bytes_.value_or(0), response_bytes);
   }
   void OnWritten(std::size_t response_bytes) {
+    SOFTLOOKUP_CHECK(count_ > 0 && bytes_ >= response_bytes)
+        << count_ << " in progress, " << response_bytes << " of " << bytes_ << " bytes";
     --count_;
     bytes_ -= response_bytes;
   }

@@ -6,6 +6,8 @@
 #include <memory>
 #include <utility>
 
+#include "core/base/check.h"
+
 namespace softlookup::server {
 
 // Bytes that requests take from when they are read until nothing refers to them, against a limit.
@@ -22,7 +24,10 @@ class RequestBytes {
     Return(bytes);
     return false;
   }
-  void Return(std::int64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+  void Return(std::int64_t bytes) {
+    const std::int64_t before = used_.fetch_sub(bytes, std::memory_order_relaxed);
+    SOFTLOOKUP_CHECK(before >= bytes) << bytes << " of " << before << " bytes given back";
+  }
 
   std::int64_t used() const { return used_.load(std::memory_order_relaxed); }
   std::int64_t limit() const { return limit_.load(std::memory_order_relaxed); }

@@ -1,5 +1,6 @@
 #include "server/rpc/rpc.h"
 
+#include "core/base/check.h"
 #include "server/rpc/event_order.h"
 
 namespace softlookup::server {
@@ -39,6 +40,7 @@ void Rpc::OnAccepted(bool ok) {
 }
 
 void Rpc::Attach(Handler& handler) {
+  SOFTLOOKUP_CHECK(attached_ == nullptr) << path() << " has a handler";
   bool is_over = false;
   attached_ = &handler;
   {
@@ -52,33 +54,42 @@ void Rpc::Attach(Handler& handler) {
 }
 
 void Rpc::StartRead(grpc::ByteBuffer* message) {
+  SOFTLOOKUP_CHECK(!is_reading_.exchange(true)) << path() << " reads twice at once";
   pending_.fetch_add(1, std::memory_order_relaxed);
   BeforeEvent(&read_);
   stream_.Read(message, &read_);
 }
 
 void Rpc::StartWrite(const grpc::ByteBuffer& message) {
+  SOFTLOOKUP_CHECK(!is_writing_.exchange(true)) << path() << " writes twice at once";
+  SOFTLOOKUP_CHECK(!is_finishing_) << path() << " writes behind its end";
   pending_.fetch_add(1, std::memory_order_relaxed);
   BeforeEvent(&written_);
   stream_.Write(message, &written_);
 }
 
 void Rpc::WriteAndFinish(const grpc::ByteBuffer& message, const grpc::Status& status) {
+  SOFTLOOKUP_CHECK(!is_finishing_.exchange(true)) << path() << " ends twice";
+  SOFTLOOKUP_DCHECK(!is_writing_) << path() << " ends during a write";
   BeforeEvent(&finished_);
   stream_.WriteAndFinish(message, grpc::WriteOptions(), status, &finished_);
 }
 
 void Rpc::Finish(const grpc::Status& status) {
+  SOFTLOOKUP_CHECK(!is_finishing_.exchange(true)) << path() << " ends twice";
+  SOFTLOOKUP_DCHECK(!is_writing_) << path() << " ends during a write";
   BeforeEvent(&finished_);
   stream_.Finish(status, &finished_);
 }
 
 void Rpc::OnRead(bool ok) {
+  is_reading_ = false;
   attached_->OnReadDone(ok);
   Release();
 }
 
 void Rpc::OnWritten(bool ok) {
+  is_writing_ = false;
   attached_->OnWriteDone(ok);
   Release();
 }
@@ -101,7 +112,9 @@ void Rpc::OnOver(bool) {
 }
 
 void Rpc::Release() {
-  if (pending_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+  const int pending = pending_.fetch_sub(1, std::memory_order_acq_rel);
+  SOFTLOOKUP_CHECK(pending > 0) << path() << " has had its last event";
+  if (pending > 1) return;
   Owner& owner = owner_;
   Handler* const handler = attached_;
   // The handler may hold what refers to the context until its end.

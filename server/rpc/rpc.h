@@ -106,6 +106,10 @@ class Rpc {
   Tag over_{this, &Rpc::OnOver};
   // Events to come: that the call is over, that its status was sent, a read, a write.
   std::atomic<int> pending_{2};
+  // What the rules above are checked by.
+  std::atomic<bool> is_reading_{false};
+  std::atomic<bool> is_writing_{false};
+  std::atomic<bool> is_finishing_{false};
 
   // Written once, under the lock, as another thread may hear that the call is over before.
   std::string peer_;

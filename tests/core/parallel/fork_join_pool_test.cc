@@ -105,5 +105,7 @@ TEST(ForkJoinPoolTest, RefusesWhatItsQueueCannotHoldAndKeepsTheRest) {
   EXPECT_EQ(runs, 2);
 }
 
+TEST(ForkJoinPoolDeathTest, HasAThread) { EXPECT_DEATH(ForkJoinPool(0, 1), "0 threads"); }
+
 }  // namespace
 }  // namespace softlookup

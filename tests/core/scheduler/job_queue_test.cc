@@ -464,5 +464,23 @@ TEST_F(JobQueueTest, AJobThatDoesNotShareItsScanIsABatchOfItsOwn) {
   }
 }
 
+using JobQueueDeathTest = JobQueueTest;
+
+TEST_F(JobQueueDeathTest, AJobMustBeThereAndABatchMustRun) {
+  EXPECT_DEATH(queue_.Add({.store = 1, .cost = 1}, now_), "a job of store 1");
+  AddAdmitted(1, "a", 1, 1);
+  const std::optional<Batch> batch = queue_.Take(now_);
+  ASSERT_TRUE(batch);
+  queue_.Done(*batch, now_, /*done_part=*/1);
+  EXPECT_DEATH(queue_.Done(*batch, now_, /*done_part=*/1), "no batch of store 1 runs");
+}
+
+TEST_F(JobQueueDeathTest, TimeMustNotGoBack) {
+  AddAdmitted(1, "a", 1, 1);
+  Take();
+  now_ -= absl::Seconds(1);
+  EXPECT_DEATH(Done(1), "comes before");
+}
+
 }  // namespace
 }  // namespace softlookup

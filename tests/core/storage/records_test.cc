@@ -204,5 +204,12 @@ TEST(RecordsTest, WhatIsCutShortOrTooLongOrOfALaterVersionIsDataLoss) {
   EXPECT_THAT(CheckFormat(std::string("\2\0\0\0", 4)), StatusIs(kDataLoss, "format 2"));
 }
 
+// What ParseKey takes for damage is never written.
+TEST(RecordsDeathTest, AWriterHasAName) {
+  EXPECT_DEATH(EncodeKey({.store = 1, .kind = RecordKind::kWriter}), "the name of a writer");
+  EXPECT_DEATH(EncodeKey({.store = 1, .kind = RecordKind::kConfig, .writer = "w"}),
+               "the name of a writer");
+}
+
 }  // namespace
 }  // namespace softlookup

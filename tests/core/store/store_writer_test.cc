@@ -420,5 +420,25 @@ TEST(StoreWriterTest, WithoutMemoriesItKeepsTheSameRowsInLessMemory) {
   }
 }
 
+TEST(StoreWriterDeathTest, ASavepointEndsWithTheNextCommit) {
+  StoreWriter store({.name = "s", .key_dim = 3, .value_dim = 2});
+  const float row[3] = {1, 2, 3};
+  const std::uint64_t id = 7;
+  ASSERT_THAT(store.Append({.keys = {.data = row, .rows = 1, .cols = 3},
+                            .values = {.data = row, .rows = 1, .cols = 2},
+                            .ids = {&id, 1}}),
+              IsOk());
+  const StoreWriter::Savepoint savepoint = store.MakeSavepoint();
+  store.Commit();
+  EXPECT_DEATH(store.RollbackTo(savepoint), "older than the last commit");
+}
+
+TEST(StoreWriterDeathTest, ASnapshotHasNoRowsBehindItsLast) {
+  StoreWriter store({.name = "s", .key_dim = 3, .value_dim = 2});
+  const auto snapshot = AppendNumbered(store, 0, 10);
+  EXPECT_DEATH(snapshot->BlocksOf(0, 11), "position 11 of 10 rows");
+  EXPECT_DEATH(snapshot->MemoryAsOf(11, 0), "append index 11 of 10 rows");
+}
+
 }  // namespace
 }  // namespace softlookup
