@@ -56,11 +56,12 @@ struct AttentionTask {
     return std::min(present, end - begin);
   }
   double cost() const {
-    return AttentionCost({.query_count = query_count(),
-                     .num_heads = num_heads,
-                     .row_count = row_count(),
-                     .dims = key_dim + value_dim,
-                     .ranks_rows = options.top_k > 0 || options.weights != WeightsMode::kNone});
+    return AttentionCost(
+        {.query_count = query_count(),
+         .num_heads = num_heads,
+         .row_count = row_count(),
+         .dims = key_dim + value_dim,
+         .ranks_rows = options.top_k > 0 || options.weights != WeightsMode::kNone});
   }
 };
 

@@ -108,9 +108,9 @@ absl::Status Lookups::CheckRoom(const Store& store, std::int64_t query_count) co
   const std::shared_ptr<const Snapshot> snapshot = store.snapshot();
   const StoreConfig& config = snapshot->config();
   const double cost = AttentionCost({.query_count = query_count,
-                                .num_heads = config.num_heads,
-                                .row_count = snapshot->live_row_count(),
-                                .dims = config.key_dim + config.value_dim});
+                                     .num_heads = config.num_heads,
+                                     .row_count = snapshot->live_row_count(),
+                                     .dims = config.key_dim + config.value_dim});
   return scheduler_.CheckRoom({.store = store.number(),
                                .query_count = query_count,
                                .cost = cost,

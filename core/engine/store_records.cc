@@ -67,7 +67,7 @@ class Loading {
   absl::Status ReadStore() {
     SOFTLOOKUP_RETURN_IF_ERROR(Scan(KeysOfStore(store_).begin, KeyOfRows(0)));
     if (!loader_) return Missing("head");
-    SOFTLOOKUP_RETURN_IF_ERROR(Scan(KeyOf(store_, RecordKind::kWriter), KeysOfStore(store_).end));
+    SOFTLOOKUP_RETURN_IF_ERROR(Scan(KeysOfWriters(store_).begin, KeysOfWriters(store_).end));
     return loader_->MakeRoom();
   }
 

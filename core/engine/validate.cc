@@ -398,10 +398,10 @@ absl::StatusOr<double> CheckAttend(const AttendRequest& request, const Limits& l
   const auto row_count = static_cast<std::uint64_t>(rows.rows);
   return cost + PassOverRowsCost(row_count, dims) +
          AttentionCost({.query_count = query_count,
-                   .num_heads = request.num_heads,
-                   .row_count = row_count,
-                   .dims = dims,
-                   .ranks_rows = true});
+                        .num_heads = request.num_heads,
+                        .row_count = row_count,
+                        .dims = dims,
+                        .ranks_rows = true});
 }
 
 }  // namespace softlookup

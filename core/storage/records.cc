@@ -107,6 +107,11 @@ KeyRange KeysOfStore(std::uint64_t store) {
   return {.begin = KeyOfNumber(store), .end = KeyOfNumber(store + 1)};
 }
 
+KeyRange KeysOfWriters(std::uint64_t store) {
+  return {.begin = KeyOfNumber(store) + static_cast<char>(RecordKind::kWriter),
+          .end = KeyOfNumber(store + 1)};
+}
+
 KeyRange KeysOfAllStores() {
   return {.begin = KeyOfNumber(1), .end = KeyOfNumber(~std::uint64_t{0})};
 }

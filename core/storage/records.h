@@ -41,6 +41,8 @@ struct KeyRange {
   std::string end;
 };
 KeyRange KeysOfStore(std::uint64_t store);
+// Those of the kind kWriter, which are its last.
+KeyRange KeysOfWriters(std::uint64_t store);
 KeyRange KeysOfAllStores();
 
 // The record that says how the others are written.

@@ -101,8 +101,7 @@ TEST(RecordsTest, KeysOfAStoreAreARangeInTheOrderThatLoadingNeeds) {
 }
 
 TEST(RecordsTest, AWriterHasAName) {
-  EXPECT_THAT(ParseKey(EncodeKey({.store = 7, .kind = RecordKind::kWriter})),
-              StatusIs(absl::StatusCode::kDataLoss, "writer"));
+  EXPECT_THAT(ParseKey(KeysOfWriters(7).begin), StatusIs(absl::StatusCode::kDataLoss, "writer"));
 }
 
 TEST(RecordsTest, AConfigurationComesBackWhole) {
