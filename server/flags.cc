@@ -145,30 +145,27 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
   CLI::Option* data_dir =
       app.add_option("--data-dir", flags.data_dir, "Directory where everything is kept");
   app.add_option("--backup-dir", flags.backup_dir,
-                 "Directory where backups are made, each in one of its own; without it there are "
-                 "none");
+                 "Directory of the backups, each in one of its own; without it there are none");
   bool ephemeral = false;
   app.add_flag("--ephemeral", ephemeral,
-               "Keep everything in memory instead: it is gone when the server stops");
-  app.add_flag("--verify", flags.verify,
-               "Check all of --data-dir, print what it holds, and exit: 0 if it is whole, else 1")
+               "Keep everything in memory: it is gone when the server stops");
+  app.add_flag(
+         "--verify", flags.verify,
+         "Check all of --data-dir, print what it holds, and exit with 0 if it is whole, else 1")
       ->configurable(false);
   app.add_option("--threads", flags.threads, "Threads that scan; 0 is one a core")
       ->check(CLI::Range(0, 1024));
   app.add_option_function<std::string>(
          "--kernel", [&flags](const std::string& name) { flags.kernel = *KernelOfName(name); },
-         "What scans: the CPU's matrix unit (amx), its vectors (simd), or the faster of those that "
-         "are there")
+         "What scans: the matrix unit (amx), the vectors (simd), or the faster one that the CPU "
+         "has")
       ->check(CLI::IsMember(KernelNames()))
       ->default_str("auto");
-  app.add_option(
-         "--share-queries", flags.share_queries,
-         "Queries that go over a store's rows together, at most; with 1, lookups do not share")
+  app.add_option("--share-queries", flags.share_queries,
+                 "Most queries that share one pass over the rows of a store; 1: lookups share none")
       ->check(CLI::Range(1, 1 << 20));
-  app.add_option(
-         "--share-wait-us", flags.share_wait_us,
-         "Microseconds that a pass may wait for those whom the last one answered to ask again, if "
-         "they do and it pays; nobody who asks alone waits")
+  app.add_option("--share-wait-us", flags.share_wait_us,
+                 "Longest time a shared pass waits for more lookups, in microseconds")
       ->check(CLI::Range(0, 1'000'000));
   app.add_option("--shutdown-grace", flags.shutdown_grace_seconds,
                  "Seconds that running calls get after SIGTERM")
@@ -176,10 +173,11 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
   app.add_option("--log-level", flags.log_level, "What is logged to standard error")
       ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}));
   app.add_option("--log-format", flags.log_format,
-                 "How: text, or json for an object a line, with time, level, message and fields")
+                 "Format of the log: text, or json for one object a line")
       ->check(CLI::IsMember({"text", "json"}));
-  app.add_option("--slow-lookup-ms", flags.slow_lookup_ms,
-                 "Lookups that take as many milliseconds are logged, 10 a second at most; 0: none")
+  app.add_option(
+         "--slow-lookup-ms", flags.slow_lookup_ms,
+         "Log lookups that take at least so many milliseconds, 10 a second at most; 0: none")
       ->check(CLI::Range(0, 3'600'000));
 
   const auto file = [&app](const char* flag, std::string& path, const char* what) {
@@ -194,7 +192,7 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
   certificate->needs(key);
   key->needs(certificate);
   client_ca->needs(certificate);
-  file("--auth", flags.auth, "JSON file of who may do what (`softlookup auth add` writes it)");
+  file("--auth", flags.auth, "JSON file of who may do what; softlookup auth add writes it");
   file("--audit-log", flags.audit_log,
        "File that gets a line for every change, denial and admin call");
   app.add_flag("--insecure", flags.insecure,
@@ -216,58 +214,46 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
         "Lookups that wait for a thread; more are refused at once", 1 << 24);
 
   limit("--max-connections", flags.connections_max,
-        "Connections of gRPC clients; more are closed at once. Never so many that fewer than 128 "
-        "file descriptors are left for other things",
-        std::int64_t{1} << 24);
+        "Open gRPC connections; more are closed at once", std::int64_t{1} << 24);
   limit("--max-streams-per-connection", flags.streams_per_connection_max,
-        "Calls that a connection may have in progress; its client holds others back", 1 << 24);
+        "Calls in progress on one connection; its client holds others back", 1 << 24);
   const auto number = [&app](const char* flag, double& value, const char* what, double min,
                              double max) {
     app.add_option(flag, value, what)->group("Limits")->check(CLI::Range(min, max));
   };
   constexpr double kDay = 86400;
-  number(
-      "--max-waiting-work", flags.waiting_work_ms,
-      "Milliseconds of work, at the rate of late, that may stand between a lookup and its answer "
-      "while it waits, or four times what it takes alone if that is more; beyond, it is refused "
-      "at once",
-      0, 1000 * kDay);
+  number("--max-waiting-work", flags.waiting_work_ms,
+         "Longest expected time to the answer of a lookup that waits, in milliseconds", 0,
+         1000 * kDay);
   number("--keepalive-seconds", flags.keepalive_seconds,
-         "After so long without a byte, a connection is asked whether it is alive; clients may ask "
-         "every 10 seconds",
-         1, kDay);
+         "A connection that was silent for so many seconds is asked whether it is alive", 1, kDay);
   number("--handshake-timeout", flags.handshake_timeout_seconds,
-         "Seconds that a new connection has to say that it speaks HTTP/2", 0.1, kDay);
+         "Seconds in which a new connection must begin to speak HTTP/2", 0.1, kDay);
   number("--stall-timeout", flags.stall_timeout_seconds,
-         "Seconds that a client may take for one message of a stream, or for each MiB of an "
-         "answer, before its call is ended; an idle stream is not",
-         0.1, kDay);
-  number("--receive-timeout", flags.receive_timeout_seconds,
-         "Seconds in which the first message of a call must have arrived", 0.1, kDay);
-  number("--revision-timeout", flags.revision_timeout_seconds,
-         "Seconds that a lookup waits for its min_revision at most, whatever its deadline", 0.1,
+         "Seconds a client may take for one message of a stream, or each MiB of an answer", 0.1,
          kDay);
+  number("--receive-timeout", flags.receive_timeout_seconds,
+         "Seconds in which the first message of a call must arrive", 0.1, kDay);
+  number("--revision-timeout", flags.revision_timeout_seconds,
+         "Seconds that a lookup waits for its min_revision, at most", 0.1, kDay);
   number("--tenant-requests-per-second", flags.tenant_requests_per_second,
-         "Requests a second about the stores of one tenant, which is a store's name up to its "
-         "first /; 0 is no limit",
-         0, 1e12);
+         "Requests a second in the stores of one tenant (a name up to its first /); 0: no limit", 0,
+         1e12);
   number("--tenant-rows-per-second", flags.tenant_rows_per_second,
-         "Rows appended and queries looked up a second in the stores of one tenant; 0 is no limit",
-         0, 1e12);
+         "Rows appended and queries asked a second in the stores of one tenant; 0: no limit", 0,
+         1e12);
 
-  app.add_option(
-         "--request-memory", flags.request_bytes_max,
-         "Bytes that requests may take from their arrival to their answer; more are refused")
+  app.add_option("--request-memory", flags.request_bytes_max,
+                 "Bytes that requests may take from their arrival to their answer")
       ->group("Limits")
       ->transform(CLI::Validator(ByteSizeToNumber, "SIZE"));
   app.add_option("--ranking-memory", limits.ranking_bytes_max,
-                 "Bytes that lookups in progress may take to keep the rows of their top_k")
+                 "Bytes that running lookups may take to keep the best rows for their top_k")
       ->group("Limits")
       ->transform(CLI::Validator(ByteSizeToNumber, "SIZE"));
-  app.add_option("--memory-limit", limits.memory_bytes_max,
-                 "Bytes of memory that all stores may take, with the appends that wait, such as "
-                 "4GiB, 512MiB or 1000000; what would take more is refused, and 0 is no limit. The "
-                 "server itself, its buffers and its log come on top: some 100 to 300 MiB")
+  app.add_option(
+         "--memory-limit", limits.memory_bytes_max,
+         "Bytes that all stores may take, with appends that wait, such as 4GiB; 0: no limit")
       ->group("Limits")
       ->transform(CLI::Validator(ByteSizeToNumber, "SIZE"));
 

@@ -155,8 +155,7 @@ void AddAppendFlags(CLI::App* command, AppendFlags* flags) {
   command
       ->add_option(
           "--writer", flags->writer,
-          "A name for this input that the store remembers: lost connections are made anew, "
-          "and the same command, given again after a failure, goes on where the last ended")
+          "Name by which the store recognizes this input, so that a repeated command resumes")
       ->type_name("NAME");
 }
 

@@ -85,14 +85,10 @@ absl::StatusOr<loadtest::LoadOptions> LoadOf(const LoadtestFlags& flags, absl::D
 
 void AddLoadFlags(CLI::App* command, LoadtestFlags* flags) {
   command->option_defaults()->group("Load");
-  auto* rate =
-      command
-          ->add_option(
-              "--rate", flags->rate,
-              "Open loop: calls a second, sent when they are due whatever "
-              "became of earlier ones; at most 10,000,000. With --find-max: the first rate "
-              "to try")
-          ->check(Positive());
+  auto* rate = command
+                   ->add_option("--rate", flags->rate,
+                                "Open loop: calls a second. With --find-max: the first rate to try")
+                   ->check(Positive());
   command->add_option("--arrivals", flags->arrivals, "Of an open loop")
       ->check(CLI::IsMember({"constant", "poisson"}))
       ->capture_default_str();

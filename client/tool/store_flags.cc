@@ -69,8 +69,8 @@ void AddStoreFlags(CLI::App* command, StoreFlags* flags) {
       ->check(CLI::IsMember({"float32", "bfloat16", "int8"}));
   command
       ->add_option("--memory", flags->memories,
-                   "A running memory beside the average; may be repeated. KIND is average, "
-                   "decayed-sum or decayed-average, the latter two with DECAY in (0, 1)")
+                   "Running memory beside the average; KIND: average, decayed-sum, "
+                   "decayed-average; repeatable")
       ->type_name("NAME=KIND[:DECAY]")
       ->allow_extra_args(false);
   AddStoreUpdateFlags(command, flags);

@@ -248,6 +248,19 @@ def type_names_are_used_once(tree):
             yield f"{', '.join(paths)}: {name} is the name of {len(paths)} types"
 
 
+@rule(bad=[{"server/flags.cc": 'add("--a", flags.a, "' + 50 * "x" + '"\n    "' + 50 * "y" + '")'}],
+      near=[{"server/flags.cc": 'add("--a,-b", flags.a, "' + 99 * "x" + '")'}])
+def help_texts_are_one_short_line(tree):
+    """More belongs in docs/operating.md."""
+    literal = r'"(?:[^"\\]|\\.)*"'
+    for path, text in tree.items():
+        if path.startswith(("client/", "server/")) and path.endswith(".cc"):
+            for flag, literals in re.findall(rf'(?<!Error\()"(--[\w,-]+)",[^"]*?((?:{literal}\s*)+)', text):
+                help_text = "".join(part[1:-1] for part in re.findall(literal, literals))
+                if len(help_text) >= 100:
+                    yield f"{path}: the help of {flag} has {len(help_text)} characters"
+
+
 @rule(bad=[{"docs/glossary.md": "| b | x |\n| a | x |\n"},
            {"docs/glossary.md": "".join(f"| t{i:02} | x |\n" for i in range(41))}],
       near=[{"docs/glossary.md": "| term | meaning |\n|---|---|\n| a | x |\n| b | x |\n"}])

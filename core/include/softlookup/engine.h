@@ -28,27 +28,27 @@
 namespace softlookup {
 
 struct EngineOptions {
-  // Changes behaviour.
   Limits limits;
-  // What follows changes speed. Threads that scan. At least 1.
+  // The other options change how fast answers come, not what they are.
+  // Threads that scan. At least 1.
   int thread_count = 1;
-  // Lookups in the same store share a pass over its rows: of at most so many queries. At least 1,
-  // with which none are shared.
+  // Lookups in the same store share a pass over its rows, which has at most this many queries. At
+  // least 1: no pass is shared then.
   std::int64_t queries_per_pass_max = 256;
-  // How long, after a pass, the next one may wait for those whom it answered to ask again.
+  // Longest time a pass waits for more lookups, after one in the same store was answered.
   absl::Duration pass_wait_max = absl::Milliseconds(5);
-  // kSimd is used where kAmx is not there: see ChooseKernel.
+  // kSimd is used on CPUs without AMX: see ChooseKernel.
   Kernel kernel = Kernel::kAuto;
 };
 
 // The name of the memory that every store keeps.
 inline constexpr absl::string_view kAverageMemory = "average";
 
-// Appends that must not outlive each other, such as those of a stream: once one fails, those after
-// it are refused. All are to one store; another one of its name is not it.
+// Appends to one store of which none may be applied after one before it has failed, such as those
+// of a stream. A store that was deleted and made again under the same name is another one.
 struct AppendChain {
   std::atomic<bool> failed{false};
-  std::uint64_t store_number = 0;  // Of the engine: the one that they go to.
+  std::uint64_t store_number = 0;  // Set by the engine.
 };
 
 struct AppendRequest {
@@ -61,16 +61,16 @@ struct AppendRequest {
   OnConflict on_conflict = OnConflict::kUnspecified;      // Unspecified: fail.
   absl::Span<const std::vector<std::string>> row_labels;  // None, or one a row.
   std::vector<std::string> return_memories;
-  // Who appends, and which of their appends this is: one that is not above their last is a
-  // duplicate. Both or neither; a sequence is at least 1.
+  // The writer's name and the number of its append. An append whose sequence is not above the
+  // writer's last one is a duplicate. Both or neither; a sequence is at least 1.
   std::string writer;
   std::uint64_t sequence = 0;
-  bool durable = true;  // Acknowledged when it is on disk, or when it is visible.
-  // The caller's thread may do the writing, if that is quicker than handing it over: it then waits
-  // for the disk.
+  // True: acknowledged when it is on disk. False: when it is visible.
+  bool durable = true;
+  // Whether the write may run on the caller's thread, which then waits for the disk.
   bool may_block = false;
   std::shared_ptr<AppendChain> chain;  // May be null.
-  // Inputs that are not projected by then are refused. What is ready to be written is written.
+  // An append whose inputs are not projected by then is refused. Rows that are ready are written.
   absl::Time deadline = absl::InfiniteFuture();
 };
 
@@ -85,10 +85,10 @@ struct AppendResult {
 
 // Where the time of a lookup went.
 struct LookupReport {
-  absl::Duration revision_wait;    // For min_revision.
-  absl::Duration queue_wait;       // For a thread, or for others to share a pass with.
-  absl::Duration compute;          // Its preparation, and the whole pass that it took part in.
-  std::uint64_t scanned_rows = 0;  // That were to be looked at for it.
+  absl::Duration revision_wait;    // Waiting for min_revision.
+  absl::Duration queue_wait;       // Waiting in the scheduler's queue.
+  absl::Duration compute;          // Selecting rows, and the whole pass that it took part in.
+  std::uint64_t scanned_rows = 0;  // Rows that its queries were to be scored against.
 };
 
 // What a lookup attends to. Numbered as in the wire contract.
@@ -158,7 +158,7 @@ struct ListResult {
   bool more = false;              // Stores with this prefix follow.
 };
 
-// Hears of what is loaded, one call at a time, from any thread.
+// Is told about stores as they are loaded: one call at a time, from any thread.
 class LoadObserver {
  public:
   virtual ~LoadObserver() = default;
@@ -203,11 +203,11 @@ class Engine {
 
   virtual const Limits& limits() const = 0;
 
-  // Costs the same however much the engine holds, and waits for no call.
+  // Takes the same time whatever the engine holds. Does not wait for other calls.
   virtual EngineStats stats() const = 0;
 
-  // Brings back the stores of the directory, once; blocks. Everything else may be called meanwhile.
-  // A store that is damaged answers DATA_LOSS to everything.
+  // Loads the stores of the directory. Called once; blocks. Other methods may be called meanwhile.
+  // A damaged store answers DATA_LOSS to every call.
   virtual absl::Status Load(LoadObserver& observer) = 0;
 
   virtual absl::StatusOr<StoreInfo> CreateStore(const StoreConfig& config) = 0;
@@ -232,8 +232,8 @@ class Engine {
     Append(request, std::move(callback), [] {});
   }
 
-  // Where `writer` stands, all appends called before counted. WRITER_NOT_FOUND if it never
-  // appended to the store.
+  // The last append of `writer`, those counted that were called before. WRITER_NOT_FOUND if it
+  // never appended to the store.
   virtual absl::StatusOr<WriterInfo> GetWriter(absl::string_view store,
                                                absl::string_view writer) = 0;
 
@@ -246,14 +246,14 @@ class Engine {
                                                       const RowFilter& filter) = 0;
 
   // Answers a batch of queries from one snapshot. What `request.queries` points to must live until
-  // `callback`, which runs once: here, if that is quicker than handing the work over, or later on
-  // another thread. It must not wait for another call. `cancel` stops the work; where the store has
-  // not reached min_revision its owner must see to the deadline (see CancelToken).
+  // `callback`. It runs once: before Lookup returns if the lookup is small, otherwise later on
+  // another thread. It must not wait for another call. `cancel` stops the work. While the lookup
+  // waits for its min_revision, the owner of `cancel` must cancel it at the deadline.
   virtual void Lookup(LookupRequest request, std::shared_ptr<CancelToken> cancel,
                       LookupCallback callback) = 0;
 
-  // QUEUE_FULL if a lookup of so many queries over all rows of the store would be refused with that
-  // now; else OK, whatever is wrong with it. Cheap: it spares its callers what comes before Lookup.
+  // QUEUE_FULL if Lookup would now refuse so many queries over all rows of the store for load. OK
+  // otherwise, also if the store does not exist. Cheap: callers ask before they decode a request.
   virtual absl::Status CheckRoom(absl::string_view store, std::int64_t query_count) = 0;
 
   // The memory `name` (empty: average) as of the append index `end` (default: all rows) and, for
