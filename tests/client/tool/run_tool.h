@@ -1,17 +1,11 @@
 #ifndef SOFTLOOKUP_TESTS_CLIENT_TOOL_RUN_TOOL_H_
 #define SOFTLOOKUP_TESTS_CLIENT_TOOL_RUN_TOOL_H_
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <nlohmann/json.hpp>
-#include <sstream>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
-#include "client/tool/command.h"
 #include "client/tool/exit_code.h"
-#include "client/tool/parse_error.h"
 
 namespace softlookup::tool {
 
@@ -22,34 +16,11 @@ struct Outcome {
   std::string notes;  // For people, beside `out`.
 };
 
-// The tool from its command line to its output, in this process.
-inline Outcome RunTool(const std::string& server, std::vector<std::string> arguments) {
-  std::ostringstream out, notes;
-  Session session;
-  session.out = &out;
-  session.err = &notes;
-  CLI::App app("", "softlookup");
-  AddEverything(&app, &session);
-  arguments.insert(arguments.begin(), {"--server", server});
-  std::reverse(arguments.begin(), arguments.end());  // As CLI11 wants them.
-  try {
-    app.parse(arguments);
-  } catch (const CLI::ParseError& error) {
-    return {ExitCode::kUsage, "", ParseErrorLine(app, error), ""};
-  }
-  const absl::Status status = session.run();
-  return {ExitCodeOf(status), out.str(),
-          status.ok() ? "" : ErrorLine(status, session.server, session.credential_files),
-          notes.str()};
-}
+// Runs the tool in this process, from its command line to its output.
+Outcome RunTool(const std::string& server, std::vector<std::string> arguments);
 
 // The same for a run that succeeds and prints JSON.
-inline nlohmann::json RunToolJson(const std::string& server, std::vector<std::string> arguments) {
-  arguments.insert(arguments.end(), {"-o", "json"});
-  const Outcome outcome = RunTool(server, std::move(arguments));
-  EXPECT_EQ(outcome.error, "");
-  return nlohmann::json::parse(outcome.out);
-}
+nlohmann::json RunToolJson(const std::string& server, std::vector<std::string> arguments);
 
 }  // namespace softlookup::tool
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/tool/command.h"
 #include "tests/client/tool/scripted_tool_test.h"
 #include "tests/client/tool/temporary_file.h"
 

@@ -1,0 +1,42 @@
+#include "tests/client/tool/run_tool.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <utility>
+
+#include "client/tool/command.h"
+#include "client/tool/parse_error.h"
+
+namespace softlookup::tool {
+
+Outcome RunTool(const std::string& server, std::vector<std::string> arguments) {
+  std::ostringstream out, notes;
+  Session session;
+  session.out = &out;
+  session.err = &notes;
+  CLI::App app("", "softlookup");
+  AddEverything(&app, &session);
+  arguments.insert(arguments.begin(), {"--server", server});
+  std::reverse(arguments.begin(), arguments.end());  // As CLI11 wants them.
+  try {
+    app.parse(arguments);
+  } catch (const CLI::ParseError& error) {
+    return {ExitCode::kUsage, "", ParseErrorLine(app, error), ""};
+  }
+  const absl::Status status = session.run();
+  return {ExitCodeOf(status), out.str(),
+          status.ok() ? "" : ErrorLine(status, session.server, session.credential_files),
+          notes.str()};
+}
+
+nlohmann::json RunToolJson(const std::string& server, std::vector<std::string> arguments) {
+  arguments.insert(arguments.end(), {"-o", "json"});
+  const Outcome outcome = RunTool(server, std::move(arguments));
+  EXPECT_EQ(outcome.error, "");
+  return nlohmann::json::parse(outcome.out);
+}
+
+}  // namespace softlookup::tool
