@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/base/status_macros.h"
-#include "server/rpc/codec.h"
+#include "server/rpc/message_bytes.h"
 #include "server/rpc/unary_call.h"
 #include "softlookup/admin/v1/admin.pb.h"
 

@@ -13,7 +13,7 @@
 #include "core/base/status_macros.h"
 #include "core/base/steady_time.h"
 #include "server/observability/trace_context.h"
-#include "server/rpc/codec.h"
+#include "server/rpc/message_bytes.h"
 #include "server/rpc/status.h"
 
 namespace softlookup::server {

@@ -6,41 +6,18 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/rpc/matrix_codec.h"
 #include "softlookup/engine.h"
 #include "softlookup/v1/attention.pb.h"
 #include "softlookup/v1/lookup.pb.h"
 #include "softlookup/v1/memory.pb.h"
 #include "softlookup/v1/row.pb.h"
-#include "softlookup/v1/store.pb.h"
 
 namespace softlookup::server {
 
-// Between the wire's messages and the core's structs. Decoding checks what the encoding itself can
-// get wrong, and refuses fields that this server does not serve; the engine checks the rest.
-
-// A matrix as float32: a view of the message where its bytes are just that, else of `converted`.
-class DecodedMatrix {
- public:
-  // The view, valid as long as the message and this object stay where they are.
-  MatrixView view() const;
-
- private:
-  friend absl::StatusOr<DecodedMatrix> DecodeMatrix(const std::string& field,
-                                                    const v1::Matrix& matrix);
-  const float* in_message_ = nullptr;
-  std::vector<float> converted_;
-  std::int64_t rows_ = 0;
-  std::int64_t cols_ = 0;
-};
-
-// INVALID_ARGUMENT that names `field` if data and values are both or neither there, their length is
-// not rows * cols, or a FLOAT64 element is beyond float32's range.
-absl::StatusOr<DecodedMatrix> DecodeMatrix(const std::string& field, const v1::Matrix& matrix);
-
-absl::StatusOr<StoreConfig> DecodeStore(const v1::Store& store);
-// The fields of request.store() that the mask names.
-absl::StatusOr<StoreUpdate> DecodeUpdate(const v1::UpdateStoreRequest& request);
-v1::Store EncodeStore(const StoreInfo& info);
+// Between the wire's messages of rows, lookups and memories and the core's structs. Decoding checks
+// what the encoding itself can get wrong, and refuses fields that this server does not serve; the
+// engine checks the rest.
 
 // For a request that may not leave its store out: only those of streams may.
 inline const std::string kNoStore;
@@ -97,14 +74,6 @@ absl::StatusOr<RowFields> DecodeReadMask(const google::protobuf::FieldMask& mask
 void EncodeRow(const Row& row, const RowFields& fields, v1::Row& message);
 
 void EncodeMemory(const MemoryState& memory, v1::Memory& message);
-
-// RESOURCE_EXHAUSTED if the request, or the answer, is larger than `bytes_max`.
-absl::Status CheckMessageBytes(std::int64_t bytes, std::int64_t bytes_max);
-absl::Status CheckAnswerBytes(const google::protobuf::MessageLite& answer, std::int64_t bytes_max);
-
-// RESOURCE_EXHAUSTED if what says all of a store of this config would be larger than `bytes_max`,
-// now or ever, alone in a list.
-absl::Status CheckStoreBytes(const StoreConfig& config, std::int64_t bytes_max);
 
 }  // namespace softlookup::server
 

@@ -12,6 +12,8 @@
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
 #include "server/rpc/codec.h"
+#include "server/rpc/message_bytes.h"
+#include "server/rpc/store_codec.h"
 #include "server/rpc/store_limits.h"
 
 namespace softlookup::server {

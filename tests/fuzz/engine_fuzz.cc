@@ -11,6 +11,7 @@
 
 #include "absl/synchronization/notification.h"
 #include "server/rpc/codec.h"
+#include "server/rpc/store_codec.h"
 #include "softlookup/engine.h"
 #include "tests/fuzz/refusal.h"
 #include "tests/fuzz/require.h"

@@ -13,6 +13,7 @@
 #include "grpc/reflection/v1alpha/reflection.pb.h"
 #include "server/rpc/codec.h"
 #include "server/rpc/message_scans.h"
+#include "server/rpc/store_codec.h"
 #include "softlookup/admin/v1/admin.pb.h"
 #include "tests/fuzz/refusal.h"
 #include "tests/fuzz/require.h"

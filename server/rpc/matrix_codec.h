@@ -1,0 +1,59 @@
+#ifndef SOFTLOOKUP_SERVER_RPC_MATRIX_CODEC_H_
+#define SOFTLOOKUP_SERVER_RPC_MATRIX_CODEC_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "core/base/error.h"
+#include "core/base/matrix_view.h"
+#include "softlookup/v1/row.pb.h"
+
+namespace softlookup::server {
+
+// A matrix of the wire as float32: a view of the message if its bytes are float32, otherwise a
+// converted copy.
+class DecodedMatrix {
+ public:
+  // Valid as long as the message and this object stay where they are.
+  MatrixView view() const;
+
+ private:
+  friend absl::StatusOr<DecodedMatrix> DecodeMatrix(const std::string& field,
+                                                    const v1::Matrix& matrix);
+  const float* in_message_ = nullptr;
+  std::vector<float> converted_;
+  std::int64_t rows_ = 0;
+  std::int64_t cols_ = 0;
+};
+
+// INVALID_ARGUMENT that names `field` if data and values are both or neither there, their length is
+// not rows * cols, or a FLOAT64 element is beyond float32's range.
+absl::StatusOr<DecodedMatrix> DecodeMatrix(const std::string& field, const v1::Matrix& matrix);
+
+// INVALID_MATRIX about `field`.
+absl::Status InvalidMatrix(const std::string& field, absl::string_view message);
+
+// Makes `matrix` one of FLOAT32 elements: in `values` if `as_numbers`, else in `data`.
+void SetFloat32(const std::vector<float>& floats, std::int64_t rows, std::int64_t cols,
+                bool as_numbers, v1::Matrix& matrix);
+// Makes `matrix` one row of FLOAT64 elements.
+void SetFloat64Row(const std::vector<double>& row, v1::Matrix& matrix);
+
+// The value of an enumeration, which arrives as a number. INVALID_OPTION about `field` if there is
+// no such value.
+template <typename Enum>
+absl::StatusOr<Enum> DecodeEnum(const std::string& field, int value, Enum largest) {
+  if (value < 0 || value > static_cast<int>(largest)) {
+    return InvalidOption(field, absl::StrCat("there is no value ", value));
+  }
+  return static_cast<Enum>(value);
+}
+
+}  // namespace softlookup::server
+
+#endif  // SOFTLOOKUP_SERVER_RPC_MATRIX_CODEC_H_
