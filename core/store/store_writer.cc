@@ -12,7 +12,7 @@
 #include "core/base/status_macros.h"
 #include "core/memory/heap_bytes.h"
 #include "core/store/row_selection.h"
-#include "core/store/store.h"
+#include "core/store/store_bytes.h"
 
 namespace softlookup {
 namespace {
@@ -26,33 +26,6 @@ constexpr std::int64_t kLargePagesMin = std::int64_t{32} << 20;
 
 // A sealed block with at most this part of its rows live has them packed, too.
 constexpr std::int64_t kPackedPart = 4;
-
-// What every store takes, the entry in its engine's table included.
-constexpr std::int64_t FixedBytes() {
-  constexpr std::int64_t kTableEntryBytes = 96;
-  return HeapBytes(sizeof(StoreWriter)) + SharedBytes<Snapshot>() + SharedBytes<Store>() +
-         kTableEntryBytes;
-}
-
-std::int64_t ConfigBytes(const StoreConfig& config) {
-  // The name is in the engine's table, too.
-  std::int64_t bytes = SharedBytes<StoreConfig>() + 2 * HeapBytes(config.name);
-  bytes += HeapBytes(config.memories);
-  for (const MemorySpec& memory : config.memories) {
-    // The gate is in the memory itself, too.
-    bytes += HeapBytes(memory.name) + 2 * HeapBytes(memory.gate);
-  }
-  constexpr std::size_t kTreeNodeBytes = 32;
-  for (const auto& [key, value] : config.labels) {
-    bytes +=
-        HeapBytes(kTreeNodeBytes + 2 * sizeof(std::string)) + HeapBytes(key) + HeapBytes(value);
-  }
-  if (const Projection* projection = config.projection.get()) {
-    bytes += SharedBytes<Projection>() + HeapBytes(projection->query) + HeapBytes(projection->key) +
-             HeapBytes(projection->value);
-  }
-  return bytes;
-}
 
 }  // namespace
 
@@ -481,7 +454,7 @@ void StoreWriter::MakeSnapshot() {
 }
 
 std::int64_t StoreWriter::ByteSize() const {
-  return FixedBytes() + state_.config_bytes + state_.sealed_bytes + state_.sealed.bytes() +
+  return FixedStoreBytes() + state_.config_bytes + state_.sealed_bytes + state_.sealed.bytes() +
          TailBytes() + HashTableBytes(live_ids_.capacity(), sizeof(*live_ids_.begin())) +
          HashTableBytes(writers_.capacity(), sizeof(*writers_.begin())) + writer_name_bytes_ +
          (state_.labels == nullptr ? 0 : state_.labels->bytes()) +
