@@ -10,8 +10,7 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
-#include "core/attention/reference.h"
-#include "core/store/store_writer.h"
+#include "tests/core/attention/test_rows.h"
 #include "tests/testing/golden.h"
 #include "tests/testing/random.h"
 #include "tests/testing/status_matchers.h"
@@ -19,208 +18,10 @@
 namespace softlookup {
 namespace {
 
-using ::softlookup::testing::GoldenLookup;
 using ::softlookup::testing::IsOk;
 using ::softlookup::testing::NormalFloats;
-using ::softlookup::testing::ReadGoldenLookups;
 using ::softlookup::testing::RelativeError;
 using ::softlookup::testing::StatusIs;
-
-// Rows in a real store's blocks, and a task over them.
-class Rows {
- public:
-  Rows(std::int64_t row_count, std::int64_t key_dim, std::int64_t value_dim,
-       std::vector<float> keys, std::vector<float> values,
-       StorageType storage = StorageType::kFloat32)
-      : keys_(std::move(keys)),
-        values_(std::move(values)),
-        // Bounds for as many heads as a task may ask for.
-        store_({.name = "s",
-                .key_dim = key_dim,
-                .value_dim = value_dim,
-                .num_heads = key_dim % 4 == 0 ? 4 : 1,
-                .storage_type = storage}),
-        snapshot_(store_
-                      .Append({.keys = this->keys(row_count, key_dim),
-                               .values = this->values(row_count, value_dim)})
-                      ->snapshot),
-        blocks_(snapshot_->BlocksOf(0, row_count)) {
-    // From here on, what counts is what is kept.
-    auto key = keys_.begin(), value = values_.begin();
-    for (const PositionedBlock& block : blocks_) {
-      for (std::int64_t r = 0; r < block.view.row_count; ++r) {
-        const Row row = snapshot_->RowOf(block, r);
-        key = std::copy(row.key.begin(), row.key.end(), key);
-        value = std::copy(row.value.begin(), row.value.end(), value);
-      }
-    }
-  }
-  Rows(std::int64_t row_count, std::int64_t key_dim, std::int64_t value_dim, std::uint64_t seed,
-       double deviation = 1, StorageType storage = StorageType::kFloat32)
-      : Rows(row_count, key_dim, value_dim, NormalFloats(row_count * key_dim, seed, deviation),
-             NormalFloats(row_count * value_dim, seed + 1, deviation), storage) {}
-
-  // Only rows with allowed[j] count.
-  void Allow(const std::vector<bool>& allowed) {
-    for (PositionedBlock& block : blocks_) {
-      std::vector<std::uint64_t>& mask = masks_.emplace_back(kernels::kBlockRowsMax / 64);
-      for (std::int64_t r = 0; r < block.view.row_count; ++r) {
-        if (allowed[block.first_position + r]) mask[r / 64] |= std::uint64_t{1} << (r % 64);
-      }
-    }
-    for (std::size_t i = 0; i < blocks_.size(); ++i) blocks_[i].row_mask = masks_[i].data();
-  }
-
-  // The task refers to `queries`.
-  AttentionTask Task(std::vector<float>&& queries, const ResolvedOptions& options,
-                     std::int64_t num_heads = 1) const = delete;
-  AttentionTask Task(const std::vector<float>& queries, const ResolvedOptions& options,
-                     std::int64_t num_heads = 1) const {
-    const StoreConfig& config = snapshot_->config();
-    const std::int64_t query_count = static_cast<std::int64_t>(queries.size()) / config.key_dim;
-    return {.options = options,
-            .queries = {.data = queries.data(), .rows = query_count, .cols = config.key_dim},
-            .key_dim = config.key_dim,
-            .value_dim = config.value_dim,
-            .num_heads = num_heads,
-            .blocks = blocks_,
-            .begin = 0,
-            .end = snapshot_->row_count(),
-            .age_end = snapshot_->row_count(),
-            .answer_bytes_max = std::int64_t{64} << 20};
-  }
-
-  // `allowed` as Allow has it.
-  ReferenceAnswer Reference(const AttentionTask& task,
-                            const std::vector<bool>& allowed = {}) const {
-    return ReferenceAttend({.options = task.options,
-                            .queries = task.queries,
-                            .keys = keys(snapshot_->row_count(), task.key_dim),
-                            .values = values(snapshot_->row_count(), task.value_dim),
-                            .num_heads = task.num_heads,
-                            .allowed = allowed,
-                            .age_end = task.end});
-  }
-
- private:
-  MatrixView keys(std::int64_t rows, std::int64_t cols) const {
-    return {.data = keys_.data(), .rows = rows, .cols = cols};
-  }
-  MatrixView values(std::int64_t rows, std::int64_t cols) const {
-    return {.data = values_.data(), .rows = rows, .cols = cols};
-  }
-
-  std::vector<float> keys_;
-  std::vector<float> values_;
-  StoreWriter store_;
-  std::shared_ptr<const Snapshot> snapshot_;
-  Snapshot::Blocks blocks_;
-  std::vector<std::vector<std::uint64_t>> masks_;
-};
-
-ForkJoinPool& Pool() {
-  static ForkJoinPool& pool = *new ForkJoinPool(2, 16);
-  return pool;
-}
-
-AttentionAnswer MustAttend(const AttentionTask& task, ForkJoinPool& pool = Pool()) {
-  const CancelToken cancel;
-  absl::StatusOr<AttentionAnswer> answer = Attend(task, pool, cancel);
-  EXPECT_THAT(answer, IsOk());
-  return *std::move(answer);
-}
-
-// Weights listed with ALL, one a row.
-std::vector<double> Dense(const QueryWeights& weights, std::int64_t row_count) {
-  std::vector<double> dense(row_count);
-  for (const WeightedRow& row : weights.rows) dense[row.position] = row.weight;
-  return dense;
-}
-
-// What may multiply: vectors, and tiles; in plain loops besides.
-const std::vector<std::optional<kernels::TileUnit>>& Units() {
-  static const auto& units = *[] {
-    auto* all = new std::vector<std::optional<kernels::TileUnit>>{std::nullopt,
-                                                                  kernels::TileUnit::kPortable};
-    if (kernels::AmxIsUsable()) all->push_back(kernels::TileUnit::kAmx);
-    return all;
-  }();
-  return units;
-}
-
-// Those that may give other bits: tiles are for soft weights.
-std::vector<std::optional<kernels::TileUnit>> UnitsThatDiffer(const ResolvedOptions& options) {
-  if (options.mode == Mode::kSoft && options.top_k == 0) return Units();
-  return {std::nullopt};
-}
-
-TEST(GoldenTest, HoldsInTheCore) {
-  for (const GoldenLookup& golden : ReadGoldenLookups()) {
-    SCOPED_TRACE(golden.name);
-    Rows rows(golden.row_count, golden.key_dim, golden.value_dim, golden.keys, golden.values);
-    if (!golden.allowed.empty()) rows.Allow(golden.allowed);
-    auto options = ResolveOptions(golden.options, Score::kScaledDot, 1, Limits());
-    ASSERT_THAT(options, IsOk());
-    options->weights = WeightsMode::kAll;
-    for (const auto unit : Units()) {
-      AttentionTask task = rows.Task(golden.queries, *options, golden.num_heads);
-      task.tiles = unit;
-      const AttentionAnswer answer = MustAttend(task);
-      EXPECT_LE(RelativeError(answer.values, golden.expected_values), 1e-5);
-      ASSERT_EQ(answer.stats.size(), golden.expected_stats.size());
-      for (std::size_t i = 0; i < answer.stats.size(); ++i) {
-        const QueryStats& expected = golden.expected_stats[i];
-        EXPECT_EQ(answer.stats[i].counted_rows, expected.counted_rows);
-        if (std::isinf(expected.max_logit)) {
-          EXPECT_EQ(answer.stats[i].max_logit, expected.max_logit);
-        } else {
-          EXPECT_NEAR(answer.stats[i].max_logit, expected.max_logit, 1e-5);
-        }
-        if (std::isinf(expected.log_sum_exp)) {
-          EXPECT_EQ(answer.stats[i].log_sum_exp, expected.log_sum_exp);
-        } else {
-          EXPECT_NEAR(answer.stats[i].log_sum_exp, expected.log_sum_exp, 1e-5);
-        }
-        EXPECT_NEAR(answer.stats[i].entropy, expected.entropy, 1e-5);
-        EXPECT_EQ(answer.weights[i].rows.size(), expected.counted_rows);
-        EXPECT_EQ(answer.weights[i].remaining_weight, 0);
-        EXPECT_LE(
-            RelativeError(Dense(answer.weights[i], golden.row_count), golden.expected_weights[i]),
-            1e-5);
-      }
-    }
-  }
-}
-
-// The float64 answer over the rows as they are kept.
-TEST(GoldenTest, HoldsInEveryStorageTypeForTheRowsThatItKeeps) {
-  for (const GoldenLookup& golden : ReadGoldenLookups()) {
-    SCOPED_TRACE(golden.name);
-    auto options = ResolveOptions(golden.options, Score::kScaledDot, 1, Limits());
-    ASSERT_THAT(options, IsOk());
-    for (const StorageType storage : {StorageType::kBfloat16, StorageType::kInt8}) {
-      Rows rows(golden.row_count, golden.key_dim, golden.value_dim, golden.keys, golden.values,
-                storage);
-      if (!golden.allowed.empty()) rows.Allow(golden.allowed);
-      AttentionTask task = rows.Task(golden.queries, *options, golden.num_heads);
-      const ReferenceAnswer expected = rows.Reference(task, golden.allowed);
-      for (const auto unit : Units()) {
-        task.tiles = unit;
-        const AttentionAnswer answer = MustAttend(task);
-        EXPECT_LE(RelativeError(answer.values, expected.values), 1e-5);
-        ASSERT_EQ(answer.stats.size(), expected.stats.size());
-        for (std::size_t i = 0; i < answer.stats.size(); ++i) {
-          EXPECT_EQ(answer.stats[i].counted_rows, expected.stats[i].counted_rows);
-          if (std::isinf(expected.stats[i].log_sum_exp)) {
-            EXPECT_EQ(answer.stats[i].log_sum_exp, expected.stats[i].log_sum_exp);
-          } else {
-            EXPECT_NEAR(answer.stats[i].log_sum_exp, expected.stats[i].log_sum_exp, 1e-5);
-          }
-        }
-      }
-    }
-  }
-}
 
 // Options in every combination that changes the path through the code.
 std::vector<ResolvedOptions> ManyOptions() {
@@ -249,7 +50,7 @@ TEST(AttendTest, MatchesTheReferenceOverManyBlocks) {
   const std::vector<float> queries = NormalFloats(13 * kKeyDim, 2);
   for (const StorageType storage :
        {StorageType::kFloat32, StorageType::kBfloat16, StorageType::kInt8}) {
-    const Rows rows(kRows, kKeyDim, kValueDim, 1, 1, storage);
+    const TestRows rows(kRows, kKeyDim, kValueDim, 1, 1, storage);
     for (const ResolvedOptions& options : ManyOptions()) {
       for (const std::int64_t num_heads : {1, 4}) {
         AttentionTask task = rows.Task(queries, options, num_heads);
@@ -272,7 +73,7 @@ TEST(AttendTest, MatchesTheReferenceOverManyBlocks) {
 
 TEST(AttendTest, ListsTheLargestWeightsThenTheLowestPositions) {
   constexpr std::int64_t kRows = 700, kKeyDim = 20;
-  const Rows rows(kRows, kKeyDim, 3, 5);
+  const TestRows rows(kRows, kKeyDim, 3, 5);
   const std::vector<float> queries = NormalFloats(3 * kKeyDim, 6);
   for (const Mode mode : {Mode::kSoft, Mode::kHard, Mode::kLinear}) {
     for (const double temperature : {1.0, 1e-4}) {  // At 1e-4 nearly all weights are 0.
@@ -312,17 +113,17 @@ bool SameBits(const float* a, const float* b, std::int64_t count) {
 
 TEST(AttendTest, AQuerysBitsAreTheSameAloneInABatchAndOnAnyNumberOfThreads) {
   constexpr std::int64_t kRows = 5000, kKeyDim = 40, kValueDim = 36, kQueries = 256;
-  const Rows rows_of_types[] = {
-      Rows(kRows, kKeyDim, kValueDim, 8),
-      Rows(kRows, kKeyDim, kValueDim, 8, 1, StorageType::kBfloat16),
-      Rows(kRows, kKeyDim, kValueDim, 8, 1, StorageType::kInt8),
+  const TestRows rows_of_types[] = {
+      TestRows(kRows, kKeyDim, kValueDim, 8),
+      TestRows(kRows, kKeyDim, kValueDim, 8, 1, StorageType::kBfloat16),
+      TestRows(kRows, kKeyDim, kValueDim, 8, 1, StorageType::kInt8),
   };
   const std::vector<float> queries = NormalFloats(kQueries * kKeyDim, 9);
   ForkJoinPool one_thread(1, 16);
   std::size_t number = 0;
   for (const ResolvedOptions& base : ManyOptions()) {
     // So that each score in each mode has its turn with another type.
-    const Rows& rows = rows_of_types[(number + number / 6) % 3];
+    const TestRows& rows = rows_of_types[(number + number / 6) % 3];
     ++number;
     ResolvedOptions options = base;
     options.causal = false;  // Query t of a batch is query 0 when alone.
@@ -353,7 +154,7 @@ TEST(AttendTest, AQuerysBitsAreTheSameAloneInABatchAndOnAnyNumberOfThreads) {
 // block by block.
 TEST(AttendTest, BitsDoNotDependOnHowTheWorkIsCut) {
   constexpr std::int64_t kRows = 2500, kKeyDim = 24, kValueDim = 1000, kQueries = 512;
-  const Rows rows(kRows, kKeyDim, kValueDim, 21);
+  const TestRows rows(kRows, kKeyDim, kValueDim, 21);
   const std::vector<float> queries = NormalFloats(kQueries * kKeyDim, 22);
   ForkJoinPool one_thread(1, 16);
   const std::pair<std::uint64_t, std::optional<kernels::TileUnit>> cases[] = {
@@ -386,7 +187,7 @@ TEST(AttendTest, BitsDoNotDependOnHowTheWorkIsCut) {
 // Rule 1: 1e-5 of the largest component while logits stay under 128.
 TEST(AttendTest, StaysWithinItsBoundAtLogitsOfAHundred) {
   constexpr std::int64_t kRows = 20000, kDim = 128, kQueries = 64;
-  const Rows rows(kRows, kDim, kDim, 21);
+  const TestRows rows(kRows, kDim, kDim, 21);
   const std::vector<float> queries = NormalFloats(kQueries * kDim, 22);
   for (const double temperature : {1.0, 0.035}) {
     const AttentionTask task = rows.Task(queries, {.temperature = temperature});
@@ -398,7 +199,8 @@ TEST(AttendTest, StaysWithinItsBoundAtLogitsOfAHundred) {
 
 TEST(AttendTest, EqualRowsAverageExactlyOverManyBlocks) {
   constexpr std::int64_t kRows = 100'000;
-  const Rows rows(kRows, 1, 1, std::vector<float>(kRows, 0.3f), std::vector<float>(kRows, 0.1f));
+  const TestRows rows(kRows, 1, 1, std::vector<float>(kRows, 0.3f),
+                      std::vector<float>(kRows, 0.1f));
   const std::vector<float> query = {0.7f};
   const AttentionAnswer answer = MustAttend(rows.Task(query, {}));
   EXPECT_NEAR(answer.values[0] / 0.1f, 1, 5e-6);
@@ -407,7 +209,7 @@ TEST(AttendTest, EqualRowsAverageExactlyOverManyBlocks) {
 
 TEST(AttendTest, HugeAndTinyComponentsNeitherOverflowNorVanish) {
   for (const double size : {3e37, 1e25, 1e-30}) {
-    const Rows rows(40, 20, 5, 31, size);
+    const TestRows rows(40, 20, 5, 31, size);
     const std::vector<float> queries = NormalFloats(2 * 20, 32, size);
     for (const Score score : {Score::kDot, Score::kCosine, Score::kEuclidean}) {
       for (const Mode mode : {Mode::kSoft, Mode::kHard}) {
@@ -430,8 +232,8 @@ TEST(AttendTest, SmallLinearWeightsOfSmallInt8ValuesCount) {
   for (std::int64_t r = 0; r < kRows; ++r) {
     keys[r * kKeyDim] = r == 0 ? 0x1.1p-60f : 0x1.01p-75f;
   }
-  const Rows rows(kRows, kKeyDim, 1, keys, std::vector<float>(kRows, 0x1.1p-60f),
-                  StorageType::kInt8);
+  const TestRows rows(kRows, kKeyDim, 1, keys, std::vector<float>(kRows, 0x1.1p-60f),
+                      StorageType::kInt8);
   std::vector<float> query(kKeyDim);
   query[0] = 1;
   const AttentionTask task = rows.Task(query, {.score = Score::kDot, .mode = Mode::kLinear});
@@ -444,14 +246,14 @@ TEST(AttendTest, SmallLinearWeightsOfInt8KeysCountBesideALargeComponent) {
   std::vector<float> keys(kRows * kKeyDim, 0.1f), query(kKeyDim, 1e-8f);
   for (std::int64_t r = 0; r < kRows; ++r) keys[r * kKeyDim] = 0;
   query[0] = 15;
-  const Rows rows(kRows, kKeyDim, 1, keys, std::vector<float>(kRows, 0.7f), StorageType::kInt8);
+  const TestRows rows(kRows, kKeyDim, 1, keys, std::vector<float>(kRows, 0.7f), StorageType::kInt8);
   const AttentionTask task = rows.Task(query, {.score = Score::kDot, .mode = Mode::kLinear});
   const AttentionAnswer answer = MustAttend(task);
   EXPECT_NEAR(answer.values[0] / rows.Reference(task).values[0], 1, 1e-5);
 }
 
 TEST(AttendTest, ALinearAnswerBeyondFloat32SaturatesToItsLargestNumber) {
-  const Rows rows(4, 20, 3, std::vector<float>(80, 1e30f), std::vector<float>(12, 1e30f));
+  const TestRows rows(4, 20, 3, std::vector<float>(80, 1e30f), std::vector<float>(12, 1e30f));
   const std::vector<float> query(20, -1e30f);
   const AttentionAnswer answer =
       MustAttend(rows.Task(query, {.score = Score::kDot, .mode = Mode::kLinear}));
@@ -467,14 +269,14 @@ TEST(AttendTest, DistancesDoNotCancelFarFromTheOrigin) {
     keys[row * 32] += static_cast<float>(row) * 0.5f;
     values[row] = static_cast<float>(row);
   }
-  const Rows rows(20, 32, 1, keys, values);
+  const TestRows rows(20, 32, 1, keys, values);
   const std::vector<float> query(32, 1000.0f);
   const AttentionTask task = rows.Task(query, {.score = Score::kSquaredEuclidean});
   EXPECT_LE(RelativeError(MustAttend(task).values, rows.Reference(task).values), 1e-6);
 }
 
 TEST(AttendTest, NoRowsAreAnAnswer) {
-  const Rows rows(10, 4, 2, 1);
+  const TestRows rows(10, 4, 2, 1);
   const std::vector<float> queries = NormalFloats(3 * 4, 2);
   AttentionTask task = rows.Task(queries, {.weights = WeightsMode::kAll});
   task.end = 0;
@@ -488,7 +290,7 @@ TEST(AttendTest, NoRowsAreAnAnswer) {
 }
 
 TEST(AttendTest, SplitRangesMergeByLogSumExp) {
-  const Rows rows(3000, 24, 6, 41);
+  const TestRows rows(3000, 24, 6, 41);
   const std::vector<float> queries = NormalFloats(4 * 24, 42);
   const AttentionAnswer whole = MustAttend(rows.Task(queries, {}));
   AttentionTask left = rows.Task(queries, {}), right = left;
@@ -507,7 +309,7 @@ TEST(AttendTest, SplitRangesMergeByLogSumExp) {
 }
 
 TEST(AttendTest, AnAnswerOverTheLimitSaysHowManyBytesItNeeds) {
-  const Rows rows(1000, 4, 2, 1);
+  const TestRows rows(1000, 4, 2, 1);
   const std::vector<float> queries = NormalFloats(3 * 4, 2);
   AttentionTask task = rows.Task(queries, {.weights = WeightsMode::kAll});
   task.answer_bytes_max = 10'000;
@@ -524,7 +326,7 @@ TEST(AttendTest, ListingAllWeightsChangesNoAnswer) {
   constexpr std::int64_t kRows = 100'000;
   std::vector<float> numbers(kRows);
   for (std::int64_t i = 0; i < kRows; ++i) numbers[i] = static_cast<float>(i);
-  const Rows rows(kRows, 1, 1, numbers, numbers);
+  const TestRows rows(kRows, 1, 1, numbers, numbers);
   const std::vector<float> queries(80, 1.0f);
   const ResolvedOptions options{.score = Score::kDot, .top_k = 10};
   ResolvedOptions all = options;
@@ -548,7 +350,7 @@ TEST(AttendTest, KeysFarFromTheOriginKeepTheirLogits) {
   for (const float offset : {100.0f, 10000.0f}) {
     std::vector<float> keys = NormalFloats(kRows * kDim, 51);
     for (float& component : keys) component += offset;
-    const Rows rows(kRows, kDim, 8, keys, NormalFloats(kRows * 8, 53));
+    const TestRows rows(kRows, kDim, 8, keys, NormalFloats(kRows * 8, 53));
     const AttentionTask task = rows.Task(queries, {.score = Score::kDot});
     EXPECT_LE(RelativeError(MustAttend(task).values, rows.Reference(task).values), 1e-5) << offset;
   }
@@ -586,7 +388,7 @@ TEST(AttendTest, ComponentsThatRoundAlikeKeepTheirLogits) {
         }
         values.push_back(row % 2 == 0 ? 1 : -1);
       }
-      const Rows rows(kRows, c.dim, 1, keys, values);
+      const TestRows rows(kRows, c.dim, 1, keys, values);
       const std::vector<float> query(c.dim, c.query);
       const AttentionTask task = rows.Task(query, {.score = c.score, .temperature = c.temperature});
       // The answers may cancel: an error is relative to the values, which are 1.
@@ -601,7 +403,7 @@ TEST(AttendTest, RowsThatDifferInTheirLastBitAreToldApart) {
   constexpr std::int64_t kDim = 32;
   std::vector<float> keys(2 * kDim, 1);
   keys.back() += 0x1p-23f;
-  const Rows rows(2, kDim, 1, keys, {10, 20});
+  const TestRows rows(2, kDim, 1, keys, {10, 20});
   const std::vector<float> query(kDim, 1);
   for (const ResolvedOptions& options :
        {ResolvedOptions{.score = Score::kDot, .mode = Mode::kHard},
@@ -612,7 +414,7 @@ TEST(AttendTest, RowsThatDifferInTheirLastBitAreToldApart) {
 }
 
 TEST(AttendTest, ManyHeadsOfAnEmptyStoreAreBoundedByTheAnswer) {
-  Rows rows(1, 4096, 4096, 1);
+  TestRows rows(1, 4096, 4096, 1);
   const std::vector<float> queries(4000 * 4096);
   AttentionTask task =
       rows.Task(queries, {.weights = WeightsMode::kTop, .top_weights = 10}, /*num_heads=*/4096);
@@ -624,7 +426,7 @@ TEST(AttendTest, ManyHeadsOfAnEmptyStoreAreBoundedByTheAnswer) {
 }
 
 TEST(AttendTest, StopsWhenItIsCancelledOrLate) {
-  const Rows rows(5000, 64, 64, 1);
+  const TestRows rows(5000, 64, 64, 1);
   const std::vector<float> queries = NormalFloats(256 * 64, 2);
   const AttentionTask task = rows.Task(queries, {});
   CancelToken cancelled;
@@ -638,7 +440,7 @@ TEST(AttendTest, StopsWhenItIsCancelledOrLate) {
 // A scan that would take a tenth of a second and more is left within 10 ms on a machine that has
 // nothing else to do; the bound here is for one that has.
 TEST(AttendTest, ADeadlineInTheMiddleEndsTheScan) {
-  const Rows rows(60'000, 64, 64, 1);
+  const TestRows rows(60'000, 64, 64, 1);
   const std::vector<float> queries = NormalFloats(512 * 64, 2);
   const AttentionTask task = rows.Task(queries, {});
   const absl::Time begin = absl::Now();
