@@ -122,6 +122,8 @@ void Scheduler::RunNext() {
         absl::MutexLock lock(&mutex_);
         queue_.OnAnswers(*batch, answered_count, clock_.Now());
       });
+  // Gives back what the jobs hold before others begin.
+  batch->jobs.clear();
   {
     absl::MutexLock lock(&mutex_);
     queue_.Done(*batch, clock_.Now(), done_part);

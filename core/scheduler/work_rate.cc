@@ -15,7 +15,7 @@ constexpr double kCorrectedMin = 1.0 / 16;
 }  // namespace
 
 void WorkRate::CountUntil(absl::Time now) {
-  SOFTLOOKUP_CHECK(now >= counted_until_) << now << " comes before " << counted_until_;
+  SOFTLOOKUP_DCHECK(now >= counted_until_) << now << " comes before " << counted_until_;
   if (running_ > 0) {
     const double seconds = absl::ToDoubleSeconds(now - counted_until_);
     const double cost = seconds * cost_ / seconds_;

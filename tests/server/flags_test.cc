@@ -253,7 +253,7 @@ TEST_F(FlagsTest, TheMemoryLimitTakesUnitsWhereverItStands) {
   EXPECT_EQ(parsed.flags.limits.memory_bytes_max, std::int64_t{512} << 20);
   ::setenv("SOFTLOOKUP_MEMORY_LIMIT", "2tib", 1);
   EXPECT_EQ(Parse({}).flags.limits.memory_bytes_max, std::int64_t{2} << 40);
-  EXPECT_THAT(Parse({"--help"}).out, HasSubstr("0 is no limit"));
+  EXPECT_THAT(Parse({"--help"}).out, HasSubstr("0: no limit"));
 }
 
 TEST_F(FlagsTest, TheWaitOfLookupsIsGivenInMilliseconds) {
