@@ -145,9 +145,13 @@ void Appender::Append(const AppendRequest& request, absl::StatusOr<std::shared_p
 }
 
 void Appender::ProjectLater(std::unique_ptr<ProjectionJob> job) {
+  QueuedJob queued{.cost = job->cost(), .answer_time_max = kProjectionTimeMax};
+  // Before anything is copied or counted for it.
+  if (absl::Status room = scheduler_.CheckRoom(queued); !room.ok()) {
+    return job->Refuse(std::move(room));
+  }
   if (!Reserve(job->bytes())) return job->Refuse(WriteQueueFull());
   job->OwnInputs();
-  QueuedJob queued{.cost = job->cost(), .answer_time_max = kProjectionTimeMax};
   queued.job = std::move(job);
   scheduler_.Submit(std::move(queued), Scheduler::Admission::kBounded);
 }

@@ -60,6 +60,10 @@ absl::Status AttendJob::Prepare() {
 }
 
 void AttendJob::Finish(absl::StatusOr<AttentionAnswer> answer, const JobTimes&) {
+  // The caller may come back at once, with as much.
+  ranking_.reset();
+  blocks_.clear();
+  snapshot_.reset();
   if (!answer.ok()) return callback_(answer.status());
   callback_(LookupResult{.values = std::move(answer->values),
                          .query_count = task_.query_count(),

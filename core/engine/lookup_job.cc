@@ -115,17 +115,27 @@ absl::Status LookupJob::Prepare() {
   return absl::OkStatus();
 }
 
+void LookupJob::Refuse(absl::Status status) {
+  Report();
+  callback_(std::move(status));
+}
+
 void LookupJob::Finish(absl::StatusOr<AttentionAnswer> answer, const JobTimes& times) {
   AddTimes(times);
   context_.lookup_queue_time.Observe(times_.queue);
   context_.lookup_compute_time.Observe(times_.compute);
-  if (report_ != nullptr) {
-    report_->queue_wait = absl::FromChrono(times_.queue);
-    report_->compute = absl::FromChrono(times_.compute);
-    report_->scanned_rows = task_.row_count();
-  }
+  Report();
+  // The caller may come back at once, with as much.
+  ranking_.reset();
   if (!answer.ok()) return callback_(answer.status());
   callback_(ResultOf(*std::move(answer)));
+}
+
+void LookupJob::Report() {
+  if (report_ == nullptr) return;
+  report_->queue_wait = absl::FromChrono(times_.queue);
+  report_->compute = absl::FromChrono(times_.compute);
+  report_->scanned_rows = task_.row_count();
 }
 
 LookupResult LookupJob::ResultOf(AttentionAnswer answer) const {

@@ -38,7 +38,7 @@ class LookupJob final : public Job {
   // The lookup waited and computed for so long before it was submitted.
   void AddTimes(const JobTimes& times);
 
-  void Refuse(absl::Status status) override { callback_(std::move(status)); }
+  void Refuse(absl::Status status) override;
   absl::Status Prepare() override;
   const AttentionTask* task() const override { return &task_; }
   const CancelToken& cancel() const override { return *cancel_; }
@@ -47,6 +47,7 @@ class LookupJob final : public Job {
  private:
   std::int64_t query_count() const { return inputs_ ? inputs_->rows : task_.query_count(); }
   double cost() const;
+  void Report();
   LookupResult ResultOf(AttentionAnswer answer) const;
 
   JobContext& context_;

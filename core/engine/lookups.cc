@@ -17,23 +17,23 @@ class SelectionJob final : public Job {
  public:
   // `admission` is the lookup's.
   SelectionJob(Scheduler& scheduler, Scheduler::Admission admission,
-               std::unique_ptr<LookupJob> lookup, LookupRequest request, std::uint64_t store,
-               std::shared_ptr<const Snapshot> snapshot)
+               std::unique_ptr<LookupJob> lookup, LookupRequest request,
+               std::shared_ptr<const Store> store)
       : scheduler_(scheduler),
         admission_(admission),
         lookup_(std::move(lookup)),
         request_(std::move(request)),
-        store_(store),
-        snapshot_(std::move(snapshot)) {}
+        store_(std::move(store)) {}
 
   void Refuse(absl::Status status) override { lookup_->Refuse(std::move(status)); }
-  absl::Status Prepare() override { return lookup_->Select(request_, std::move(snapshot_)); }
+  // In the newest snapshot: an older one would keep the rows that were deleted since.
+  absl::Status Prepare() override { return lookup_->Select(request_, store_->snapshot()); }
   const AttentionTask* task() const override { return nullptr; }
   const CancelToken& cancel() const override { return lookup_->cancel(); }
   void Finish(absl::StatusOr<AttentionAnswer> answer, const JobTimes& times) override {
-    if (!answer.ok()) return lookup_->Refuse(answer.status());
     lookup_->AddTimes(times);
-    scheduler_.Submit(LookupJob::Queued(std::move(lookup_), store_), admission_);
+    if (!answer.ok()) return lookup_->Refuse(answer.status());
+    scheduler_.Submit(LookupJob::Queued(std::move(lookup_), store_->number()), admission_);
   }
 
  private:
@@ -41,8 +41,7 @@ class SelectionJob final : public Job {
   const Scheduler::Admission admission_;
   std::unique_ptr<LookupJob> lookup_;
   const LookupRequest request_;
-  const std::uint64_t store_;
-  std::shared_ptr<const Snapshot> snapshot_;
+  const std::shared_ptr<const Store> store_;
 };
 
 }  // namespace
@@ -59,9 +58,9 @@ void Lookups::Start(LookupRequest request, std::shared_ptr<Store> store,
   const double cost = LookupJob::SelectCost(request, *snapshot);
   if (cost > kInlineCostMax) {
     QueuedJob selection{.cost = cost, .answer_time_max = context_.limits.lookup_wait_max};
-    selection.job = std::make_unique<SelectionJob>(scheduler_, Scheduler::Admission::kBounded,
-                                                   std::move(lookup), std::move(request),
-                                                   store->number(), std::move(snapshot));
+    selection.job =
+        std::make_unique<SelectionJob>(scheduler_, Scheduler::Admission::kBounded,
+                                       std::move(lookup), std::move(request), std::move(store));
     return scheduler_.Submit(std::move(selection), Scheduler::Admission::kBounded);
   }
   if (absl::Status status = lookup->Select(request, std::move(snapshot)); !status.ok()) {
@@ -93,13 +92,14 @@ void Lookups::StartAtRevision(LookupRequest request, std::shared_ptr<Store> stor
         if (!status.ok()) return callback(status);
         auto lookup = std::make_unique<LookupJob>(context_, std::move(cancel), request.report,
                                                   std::move(callback));
-        std::shared_ptr<const Snapshot> snapshot = store->snapshot();
-        QueuedJob selection{.cost = LookupJob::SelectCost(request, *snapshot)};
+        const double cost = LookupJob::SelectCost(request, *store->snapshot());
+        QueuedJob selection{.store = cost <= kInlineCostMax ? kNoStoreShort : kNoStore,
+                            .cost = cost};
         // The lookup was admitted when it began to wait. The thread that runs this must not be
         // kept: all lookups that wait for a revision share it.
-        selection.job = std::make_unique<SelectionJob>(scheduler_, Scheduler::Admission::kAdmitted,
-                                                       std::move(lookup), std::move(request),
-                                                       store->number(), std::move(snapshot));
+        selection.job =
+            std::make_unique<SelectionJob>(scheduler_, Scheduler::Admission::kAdmitted,
+                                           std::move(lookup), std::move(request), std::move(store));
         scheduler_.Submit(std::move(selection), Scheduler::Admission::kAdmitted);
       });
 }

@@ -18,13 +18,14 @@ struct JobTimes {
 
 // Work that the scheduler runs: a lookup, an Attend, the projection of an append's inputs.
 //
-// The scheduler calls either Refuse, or Prepare and then Finish, each once. Prepare and Finish may
-// run on different threads, but not at the same time.
+// The scheduler calls either Refuse or Finish, once. Before Finish it calls Prepare, unless the job
+// was cancelled. They may run on different threads, but not at the same time.
 class Job {
  public:
   virtual ~Job() = default;
 
-  // The job was not queued: `status` is QUEUE_FULL. Called by Submit.
+  // The job ends without having run. Submit calls it with QUEUE_FULL; whoever made the job may call
+  // it before, with what is wrong.
   virtual void Refuse(absl::Status status) = 0;
   // Does what comes before the pass. If it returns an error, the job is left out of the pass, and
   // Finish gets the error.

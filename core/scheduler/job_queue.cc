@@ -38,7 +38,7 @@ void JobQueue::Add(QueuedJob job, absl::Time now) {
 
 std::int64_t JobQueue::BatchQueries(const QueuedJob& job) const {
   const std::int64_t queries = std::max<std::int64_t>(job.query_count, 1);
-  if (job.shares_pass && job.store != kNoStore) return queries;
+  if (job.shares_pass && IsStore(job.store)) return queries;
   return std::max(queries, options_.queries_max);
 }
 
@@ -75,7 +75,7 @@ double JobQueue::waiting_cost() const {
 
 absl::Time JobQueue::ReadyTime(std::uint64_t store, const Line& line) const {
   if (line.jobs.empty()) return absl::InfiniteFuture();
-  if (store != kNoStore && line.running_count > 0) return absl::InfiniteFuture();
+  if (IsStore(store) && line.running_count > 0) return absl::InfiniteFuture();
   const bool has_room = line.query_count + line.queries_per_job <= options_.queries_max;
   const bool waits = has_room && static_cast<std::int64_t>(line.jobs.size()) < line.awaited_count;
   return waits ? line.return_until : absl::InfinitePast();
@@ -125,7 +125,7 @@ std::optional<Batch> JobQueue::Take(absl::Time now) {
 }
 
 void JobQueue::OnAnswers(const Batch& batch, std::int64_t answered_count, absl::Time now) {
-  if (batch.store == kNoStore) return;
+  if (!IsStore(batch.store)) return;
   const auto found = lines_.find(batch.store);
   SOFTLOOKUP_CHECK(found != lines_.end()) << "no batch of store " << batch.store << " runs";
   Line& line = found->second;

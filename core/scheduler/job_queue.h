@@ -16,10 +16,14 @@ namespace softlookup {
 
 // The store of a job that shares its pass with no other job.
 inline constexpr std::uint64_t kNoStore = 0;
+// The same for a job that takes no time to speak of. It does not wait behind long ones.
+inline constexpr std::uint64_t kNoStoreShort = ~std::uint64_t{0};
+
+inline bool IsStore(std::uint64_t store) { return store != kNoStore && store != kNoStoreShort; }
 
 // A job, and what the queue has to know of it.
 struct QueuedJob {
-  // Number of the store whose rows the job scans, or kNoStore.
+  // Number of the store whose rows the job scans, or kNoStore, or kNoStoreShort.
   std::uint64_t store = kNoStore;
   std::int64_t query_count = 1;
   // Whether other jobs of the store may be in one pass with this one.
@@ -28,7 +32,8 @@ struct QueuedJob {
   double cost = 0;
   // Cost of reading the store's rows. The jobs of a batch pay it once.
   double reading_cost = 0;
-  // The job is refused if its answer is expected later than this.
+  // The job is refused if its answer is expected later than this and something waits before it, but
+  // see JobQueueOptions::stretch_max.
   absl::Duration answer_time_max = absl::InfiniteDuration();
   absl::Time queued_at;
   std::unique_ptr<Job> job;
@@ -60,7 +65,7 @@ struct JobQueueOptions {
 // Decides which jobs run next. Jobs of one store run as batches, one batch of a store at a time.
 // Among the stores that have jobs waiting, the one that was served least so far is next, so that
 // scans of a large store do not hold up those of small ones. Jobs without a store count as one more
-// store, but do not wait for each other.
+// store, short ones as another, but do not wait for each other to end.
 //
 // The caller passes the time, which must not go back. Not thread-safe.
 class JobQueue {
@@ -106,8 +111,8 @@ class JobQueue {
     absl::Time return_until = absl::InfinitePast();
     // Until then, the next batch waits for so many jobs.
     std::int64_t awaited_count = 0;
-    // Cost of the batches so far. A line that becomes busy starts at the queue's `served_`, so that
-    // an idle store saves nothing up.
+    // Cost of the jobs served so far, without reading. A line that becomes busy starts at the
+    // queue's `served_`, so that an idle store saves nothing up.
     double served = 0;
   };
 

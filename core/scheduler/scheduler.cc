@@ -188,9 +188,10 @@ double Scheduler::Run(absl::Span<QueuedJob> jobs, absl::Time begin,
   Count(scanned, rows);
   std::int64_t answered_count = 0;
   for (std::size_t i = 0; i < scanned.size(); ++i) {
-    if (IsCancellation(tasks[i].answer.status())) continue;
-    done_cost += scanned[i]->cost;
-    ++answered_count;
+    const absl::Status& status = tasks[i].answer.status();
+    // A refused answer may not have been computed at all.
+    if (status.ok()) done_cost += scanned[i]->cost;
+    if (!IsCancellation(status)) ++answered_count;
   }
   before_answers(answered_count);
   pool_.ForkJoin(static_cast<std::int64_t>(scanned.size()), [&](std::int64_t i) {
@@ -207,7 +208,7 @@ void Scheduler::Finish(QueuedJob& job, absl::Time begin, absl::Time end,
 }
 
 void Scheduler::Count(absl::Span<QueuedJob* const> scanned, const ScannedRows& rows) {
-  if (scanned[0]->store == kNoStore) return;
+  if (!IsStore(scanned[0]->store)) return;
   std::int64_t query_count = 0;
   for (const QueuedJob* const job : scanned) query_count += job->query_count;
   counters_.queries_per_pass.Observe(query_count);

@@ -21,7 +21,7 @@ namespace softlookup {
 struct SchedulerOptions {
   // Threads that compute. At least 1.
   int thread_count = 1;
-  // Jobs that wait, at most. Beyond: QUEUE_FULL.
+  // Jobs that wait, at most. Beyond: QUEUE_FULL, unless the job was admitted before.
   std::int64_t waiting_jobs_max = 1024;
   JobQueueOptions queue;
 };
@@ -34,8 +34,8 @@ struct PassCounters {
   std::atomic<std::uint64_t> bytes{0};
 };
 
-// Runs all work that scans or multiplies: lookups, Attends, projections. It owns the threads, the
-// queue and the account of what waits, and it is the one place where work is refused for load.
+// Runs lookups, Attends, projections, and the selection of rows for lookups. It owns the threads,
+// the queue and the account of what waits, and it is the one place where work is refused for load.
 // Jobs that wait for the same store run as one batch, in one pass of its rows. Thread-safe.
 class Scheduler {
  public:
@@ -75,8 +75,8 @@ class Scheduler {
   // Whether one more call of RunNext would have something to do.
   bool NeedsRunner() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // Runs jobs that begin at `begin`. Calls `before_answers` with the number of jobs that have an
-  // answer. Returns the part of their cost that was done.
+  // Runs jobs that begin at `begin`. Calls `before_answers`, after the pass, with the number of
+  // jobs that took part in it and were not cancelled. Returns the part of the cost that was done.
   double Run(absl::Span<QueuedJob> jobs, absl::Time begin,
              absl::FunctionRef<void(std::int64_t answered_count)> before_answers);
   static void Finish(QueuedJob& job, absl::Time begin, absl::Time end,

@@ -452,6 +452,15 @@ TEST_F(JobQueueTest, JobsWithoutAStoreDoNotStarveAStore) {
   } while (store_ != 1);
 }
 
+TEST_F(JobQueueTest, AShortJobDoesNotWaitBehindLongOnesWithoutAStore) {
+  AddAdmitted(kNoStore, "running", 1, 100);
+  EXPECT_THAT(Take(), ElementsAre("running"));
+  AddAdmitted(kNoStore, "long", 1, 100);
+  AddAdmitted(kNoStoreShort, "short", 1, 0);
+  EXPECT_THAT(Take(), ElementsAre("short"));
+  EXPECT_THAT(Take(), ElementsAre("long"));
+}
+
 TEST_F(JobQueueTest, AJobThatDoesNotShareItsScanIsABatchOfItsOwn) {
   Add(1, "a");
   QueuedJob alone{.store = 1, .query_count = 1, .shares_pass = false, .cost = 1};
