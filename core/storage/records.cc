@@ -1,5 +1,6 @@
 #include "core/storage/records.h"
 
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -250,6 +251,8 @@ absl::StatusOr<HeadRecord> ParseHead(absl::string_view value) {
   record.revision = decoder.Get<std::uint64_t>();
   record.row_count = decoder.Get<std::uint64_t>();
   if (!decoder.at_end()) return Damaged("a head");
+  // The next write would begin again at revision 0.
+  if (record.revision == std::numeric_limits<std::uint64_t>::max()) return Damaged("a head");
   return record;
 }
 

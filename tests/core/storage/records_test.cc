@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -201,6 +202,13 @@ TEST(RecordsTest, WhatIsCutShortOrTooLongOrOfALaterVersionIsDataLoss) {
   }
   EXPECT_THAT(ParseHead("\2" + values[1].substr(1)), StatusIs(kDataLoss, "version 2"));
   EXPECT_THAT(CheckFormat(std::string("\2\0\0\0", 4)), StatusIs(kDataLoss, "format 2"));
+}
+
+// The store's next write would be revision 0, and the check of revisions would end the server.
+TEST(RecordsTest, AHeadWithoutANextRevisionIsDataLoss) {
+  constexpr auto kLast = std::numeric_limits<std::uint64_t>::max();
+  EXPECT_THAT(ParseHead(EncodeHead({.revision = kLast})), StatusIs(kDataLoss, "a head"));
+  EXPECT_THAT(ParseHead(EncodeHead({.revision = kLast - 1})), IsOk());
 }
 
 // What ParseKey takes for damage is never written.
