@@ -12,21 +12,20 @@
 #include "core/base/cost.h"
 #include "core/base/matrix_view.h"
 #include "core/kernels/tile_scan.h"
+#include "softlookup/partial_answer.h"
 
 namespace softlookup {
 
-// One more row to attend to, which stands for many: a running memory. Not owned.
+// A running memory, attended to as one more row that stands for many. Not owned.
 struct MemoryPair {
-  const double* key = nullptr;    // key_dim
-  const double* value = nullptr;  // value_dim
-  // Rows it stands for, at least 1: its softmax weight is multiplied by it, as its linear weight
-  // is.
-  double multiplicity = 1;
-  // The last position it stands for; not one of the blocks' rows that take part.
+  const double* key = nullptr;    // [key_dim]
+  const double* value = nullptr;  // [value_dim]
+  double multiplicity = 1;        // Rows it stands for, at least 1. Multiplies its weight.
+  // The last position it stands for. No row of the task's blocks that counts is there.
   std::uint64_t position = 0;
 };
 
-// Attention of a batch of queries over the rows of some blocks.
+// Attention of a batch of T queries over the rows of some blocks.
 struct AttentionTask {
   ResolvedOptions options;
   MatrixView queries;          // [T, key_dim], finite.
@@ -34,20 +33,22 @@ struct AttentionTask {
   std::int64_t value_dim = 0;  // Total over heads.
   std::int64_t num_heads = 1;
   absl::Span<const PositionedBlock> blocks;  // In position order, without gaps. Not owned.
-  // Positions that take part: [begin, end), within the blocks.
+  // The task attends to the rows at positions [begin, end), all of them within the blocks.
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
-  // Ages count from here: age_end - 1 - position.
+  // The age of a row is age_end - 1 - position.
   std::uint64_t age_end = 0;
   std::optional<MemoryPair> memory;
   // An answer that would take more bytes on the wire is refused.
   std::int64_t answer_bytes_max = 0;
-  // What multiplies, where integer tiles can; null: vectors alone. The same for all tasks of a
-  // process, whose answers would else have other bits.
+  // The CPU's matrix unit, for blocks that fit its integer tiles. Unset: vector registers alone.
+  // All tasks of a process must have the same, or equal tasks could get answers of other bits.
   std::optional<kernels::TileUnit> tiles;
+  // If set, the task wants partial answers. Their base position is *partial_base_position.
+  std::optional<std::uint64_t> partial_base_position;
 
   std::int64_t query_count() const { return queries.rows; }
-  // Rows that are looked at, about: at most those that take part.
+  // An estimate of the rows to scan: rows may be missing from [begin, end).
   std::uint64_t row_count() const {
     std::uint64_t present = 0;
     for (const PositionedBlock& block : blocks) {
@@ -67,14 +68,16 @@ struct AttentionTask {
 
 struct AttentionAnswer {
   std::vector<float> values;          // [T, value_dim].
-  std::vector<QueryStats> stats;      // T * num_heads, query-major.
-  std::vector<QueryWeights> weights;  // Likewise, unless the weights mode is NONE.
+  std::vector<QueryStats> stats;      // [T, num_heads].
+  std::vector<QueryWeights> weights;  // [T, num_heads]; empty if the weights mode is NONE.
+  // [T, num_heads], and all else is empty, if the task wants partial answers.
+  std::vector<PartialAnswer> partials;
 };
 
-// The rows that a pass went over, once for all that shared it.
+// What a pass has read. A row counts once, for all tasks that shared the pass.
 struct ScannedRows {
   std::uint64_t rows = 0;
-  std::uint64_t bytes = 0;  // Of their keys and values, as they are kept.
+  std::uint64_t bytes = 0;  // Of their keys and values, in the store's storage type.
 };
 
 }  // namespace softlookup

@@ -7,25 +7,25 @@
 #include <optional>
 
 #include "core/attention/options.h"
-#include "core/attention/partial_state.h"
 #include "core/attention/top_rows.h"
 #include "core/kernels/logits.h"
 #include "core/kernels/panel.h"
 #include "core/kernels/prefetch.h"
 #include "core/kernels/tile_scan.h"
+#include "softlookup/partial_answer.h"
 
 namespace softlookup {
 
-// The rows that may count of a stretch of positions. Row r of `view` is at the r-th of them, or at
-// none if rows between were left out: see row_offsets.
+// The rows of one block, and their positions in the store. A selection may have left rows out.
 struct PositionedBlock {
   kernels::BlockView view;
-  std::int64_t number = 0;  // In its store: blocks are merged in groups of neighbours.
+  std::int64_t number = 0;  // In its store, from 0. Says which blocks are merged in one group.
+  // The block covers the positions [first_position, first_position + position_count).
   std::uint64_t first_position = 0;
   std::int64_t position_count = 0;  // At least view.row_count.
   // Row r is at first_position + row_offsets[r], ascending. Null: at first_position + r.
   const std::uint16_t* row_offsets = nullptr;
-  // Which rows may count, as in kernels::LogitParams. Null: all.
+  // Bit r % 64 of word r / 64: row r may count. Null: all rows may.
   const std::uint64_t* row_mask = nullptr;
 
   std::uint64_t end_position() const {
@@ -37,7 +37,7 @@ struct PositionedBlock {
   std::uint64_t PositionOf(std::int64_t row) const {
     return first_position + static_cast<std::uint64_t>(OffsetOf(row));
   }
-  // The first row at `position` or behind it; view.row_count if there is none.
+  // The first row whose position is at least `position`; view.row_count if there is none.
   std::int64_t FirstRowFrom(std::uint64_t position) const {
     if (position <= first_position) return 0;
     const std::uint64_t offset = position - first_position;
@@ -51,45 +51,47 @@ struct PositionedBlock {
   }
 };
 
-// One query of one head.
+// One query in one head: the head's part of the query's components.
 struct HeadQuery {
-  const float* components = nullptr;  // The head's part of the query.
-  float magnitude = 0;                // Largest |component|.
-  double norm = 0;                    // |query|, this head's part.
-  std::uint64_t begin = 0;            // Positions that count: [begin, end).
+  const float* components = nullptr;
+  float magnitude = 0;      // Largest |component|.
+  double norm = 0;          // Euclidean, of the head's part.
+  std::uint64_t begin = 0;  // Rows at positions [begin, end) count.
   std::uint64_t end = 0;
 
-  // Where the best rows go, if anybody asked: by logit, and the first ones by position.
+  // Collect the rows with the largest logits, and those with the lowest positions. Null: nobody
+  // asked for them.
   TopRows* top_rows = nullptr;
   TopRows* first_rows = nullptr;
 };
 
-// What a scan needs to know besides the query and the block.
+// Parameters of a scan besides the query and the block.
 struct ScanPlan {
   ResolvedOptions options;
   std::int64_t head = 0;
   kernels::DimRange key_dims;    // The head's part of a key.
   kernels::DimRange value_dims;  // The head's part of a value.
   std::uint64_t age_end = 0;     // A row's age is age_end - 1 - position.
-  // Bounds the rows that all queries together collect, if set: what comes after is left out.
+  // If set, the rows that all queries together may still collect. Further rows are left out.
   std::atomic<std::int64_t>* collected_rows_left = nullptr;
-  // False if only the best rows are wanted: the sums of values are then left alone.
+  // False: only the best rows are wanted. The scan then writes no sums.
   bool sum_values = true;
   std::optional<kernels::TileUnit> tiles;  // As in AttentionTask.
 };
 
-// A scan's place among the scans that a thread makes one after the other.
+// How a scan follows on the scan before it, on the same thread.
 struct ScanOrder {
-  // Nobody has just scanned the block: what is kept of the one before is no use.
+  // The scan before was of another block, so operands kept from it cannot be used again.
   bool is_first_of_block = true;
-  // What to fetch for scans to come: while keys are scored, and while values are added up.
+  // Rows to fetch into the cache for later scans: while keys are scored, and while values are added
+  // up.
   kernels::PanelPart while_scoring;
   kernels::PanelPart while_summing;
 };
 
-// Runs `query_count` <= kTileQueries queries of one head over one block: states[q] is the state
-// over this block alone, and sums[q * PaddedValueDim(value_dims.count) + i] its weighted sum of
-// values. Both are overwritten. A query's results do not depend on the others.
+// Scans one block for a tile: 1 to kTileQueries queries of one head. Overwrites states[q] with the
+// state over this block alone, and sums[q * PaddedValueDim(value_dims.count) + i] with component i
+// of its weighted sum of values. A query's bits do not depend on the other queries.
 void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const ScanOrder& order,
                const HeadQuery* queries, int query_count, PartialState* states, double* sums);
 

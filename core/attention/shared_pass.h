@@ -8,125 +8,114 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
+#include "core/attention/aligned_blocks.h"
 #include "core/attention/block_scan.h"
-#include "core/attention/partial_state.h"
+#include "core/attention/head_query_order.h"
 #include "core/attention/task_answer.h"
 #include "core/attention/top_rows.h"
 #include "core/parallel/fork_join_pool.h"
+#include "softlookup/partial_answer.h"
 
 namespace softlookup {
 
-// Lanes go through the rows together until their best rows may take this much, so that a pass keeps
-// no more than this and one lane's.
+// A round ends when its head queries may collect best rows of this many bytes. So a pass never
+// keeps more than this and the best rows of one head query.
 inline constexpr std::int64_t kCollectorBytesMax = std::int64_t{4} << 20;
 
-// Takes the lanes of some tasks through the rows of their store, block by block: a block is read
-// once for all of them, and lanes that ask the same of its rows are scanned together.
+// One walk over the rows of a store that computes several tasks. It reads each block once for all
+// tasks, and scans head queries in tiles that cross tasks where these share a scan.
+//
+// The pass runs in rounds: the head queries of a round go through all blocks together. The work of
+// a round is cut into items, of a range of blocks and some head queries, which threads take one
+// after another. An item keeps one state for each of its head queries. These states wait in a
+// window of bounded size, and are merged in the order of blocks once the window is scanned.
 class SharedPass {
  public:
-  // The tasks have begun, and are over rows of one store. They must outlive the pass.
+  // The tasks have begun, are over rows of one store, and outlive the pass.
   SharedPass(absl::Span<TaskAnswer* const> tasks, ForkJoinPool& pool);
 
-  // Finishes all lanes of all tasks, except of those that are cancelled.
+  // Finishes the head queries of all tasks, except of tasks that are cancelled meanwhile.
   ScannedRows Run();
 
  private:
-  struct Lane {
-    TaskAnswer* task = nullptr;
-    std::size_t task_index = 0;
-    std::int64_t number = 0;  // In its task.
-  };
-
-  // Blocks [begin, end) of the pass that a unit scans: one, or a whole group. A thread that scans a
-  // group keeps one state a lane, and knows which block is next.
-  struct Strip {
+  // Blocks [begin, end) of the pass: one, or a whole merge group.
+  struct BlockRange {
     std::int64_t begin = 0;
     std::int64_t end = 0;
     bool ends_group = false;
   };
 
-  // A piece of work for a thread: a strip, for the lanes [begin, end) of the chunk. The states of
-  // the strip's lanes begin at `first_slot` of the wave's.
-  struct Unit {
-    const Strip& strip;
-    std::int64_t first_slot = 0;
+  // A block range for the head queries [begin, end) of the round. The state of head query q is the
+  // window's state `states_begin` + q.
+  struct WorkItem {
+    const BlockRange& blocks;
+    std::int64_t states_begin = 0;
     std::int64_t begin = 0;
     std::int64_t end = 0;
   };
 
-  // A place in the order of all lanes: those that ask the same of a row come one after another.
-  struct Cursor {
-    std::size_t kind = 0;
-    std::int64_t head = 0;
-    std::size_t task = 0;  // Of its kind.
-    std::int64_t query = 0;
-  };
+  bool AnyTaskContinues() const;
+  // Takes the head queries of the next round; none at the end.
+  void TakeRound();
+  void RunRound();
+  // Chooses the round's block ranges, and how many head queries a work item has.
+  void CutWork();
 
-  // Puts tasks together that ask the same of a row.
-  void SortTasks();
-  // Finds the blocks that tasks have at the same positions.
-  void AlignBlocks();
-  // Takes the lanes that go through all blocks next; none at the end.
-  void TakeChunk();
-  bool TakeLane();
-  // Cuts the chunk's work into units: strips of blocks by parts of the lanes.
-  void PlanUnits();
-  void RunChunk();
-  bool AnyContinues() const;
-  void ScanWave(std::int64_t strip_begin, std::int64_t strip_end);
-  void ScanUnit(const Unit& unit);
-  // Scans one of a unit's blocks for its lanes [lane, result) that ask the same of its rows.
-  // `is_first`: nobody of the unit has scanned the block yet.
-  std::int64_t ScanTile(const Unit& unit, std::int64_t block, std::int64_t lane, bool& is_first);
-  // The place of that scan, for the lanes [lane, end).
-  ScanOrder OrderOf(const Unit& unit, std::int64_t block, std::int64_t lane, std::int64_t end,
+  // The window is block ranges [ranges_begin, ranges_end) of the round.
+  void ScanWindow(std::int64_t ranges_begin, std::int64_t ranges_end);
+  void ScanItem(const WorkItem& item);
+  // Scans one of the item's blocks for a tile of head queries from `query` on, and returns the head
+  // query behind the tile. Sets `is_first`, true if the item has not scanned the block yet, to
+  // false.
+  std::int64_t ScanTile(const WorkItem& item, std::int64_t block, std::int64_t query,
+                        bool& is_first);
+  // What the scan of the tile [query, end) fetches for the scans behind it.
+  ScanOrder OrderOf(const WorkItem& item, std::int64_t block, std::int64_t query, std::int64_t end,
                     bool is_first) const;
-  // Merges the wave's states into the chunk's: first those of a group, then group after group.
-  void MergeWave(std::int64_t strip_begin, std::int64_t strip_end);
+  // Merges the window's states into the round's: the states of a merge group into its first, then
+  // group after group.
+  void MergeWindow(std::int64_t ranges_begin, std::int64_t ranges_end);
 
-  // Null if the lane's task has no rows there.
-  const PositionedBlock* BlockOf(std::int64_t block, const Lane& lane) const {
-    return blocks_[static_cast<std::size_t>(block)][lane.task_index];
+  std::int64_t query_count() const { return static_cast<std::int64_t>(refs_.size()); }
+  const HeadQueryRef& RefOf(std::int64_t query) const {
+    return refs_[static_cast<std::size_t>(query)];
   }
-  const Lane& LaneOf(std::int64_t lane) const { return lanes_[static_cast<std::size_t>(lane)]; }
-  std::int64_t lane_count() const { return static_cast<std::int64_t>(lanes_.size()); }
-  // Whether two lanes of the chunk ask the same of a row.
-  bool AskTheSame(const Lane& a, const Lane& b) const;
-  // Where the sums of a lane begin, of the chunk or of a wave.
-  std::int64_t SumsOffset(std::int64_t lane) const { return lane * sums_stride_; }
+  // Null if the head query's task has no rows there.
+  const PositionedBlock* BlockOf(std::int64_t block, const HeadQueryRef& query) const {
+    return blocks_.Of(query.task_index, block);
+  }
+  const BlockRange& RangeOf(std::int64_t range) const {
+    return ranges_[static_cast<std::size_t>(range)];
+  }
+  // Where the sums of a state begin, in the round's sums or the window's.
+  std::int64_t SumsOffset(std::int64_t state) const { return state * sums_stride_; }
   std::int64_t StateBytes() const {
     return static_cast<std::int64_t>(sizeof(PartialState)) + 8 * sums_stride_;
   }
-  // Runs body(i) for i in [0, count), here or on all threads.
+  // Runs body(i) for i in [0, count): on all threads if the pass is large, else on this one.
   void ForEach(std::int64_t count, absl::FunctionRef<void(std::int64_t)> body);
 
   const std::vector<TaskAnswer*> tasks_;
   ForkJoinPool& pool_;
+  HeadQueryOrder order_;
+  const AlignedBlocks blocks_;
   bool is_large_ = false;
-  std::int64_t sums_stride_ = 0;                 // 0: no task wants sums.
-  std::vector<std::vector<std::size_t>> kinds_;  // Of each kind, the tasks.
-  std::vector<std::size_t> kind_of_;             // Of each task.
-  // In position order: of each task, the block that begins there.
-  std::vector<std::vector<const PositionedBlock*>> blocks_;
-  std::vector<kernels::RowRange> block_rows_;  // Of each of them: those that any task wants.
-  // Behind the last block of each group: numbers with the same quotient by kGroupBlocks.
-  std::vector<std::int64_t> group_ends_;
-  Cursor next_;
-  std::uint64_t scanned_row_count_ = 0;
-  std::uint64_t row_bytes_ = 0;  // As they are kept.
+  std::int64_t sums_stride_ = 0;  // 0: no task wants sums.
+  std::int64_t scanned_row_count_ = 0;
 
-  // Of the chunk in progress.
-  std::vector<Lane> lanes_;
+  // The round in progress, by head query.
+  std::vector<HeadQueryRef> refs_;
   std::deque<TopRows> collectors_;
   std::vector<HeadQuery> queries_;
-  std::vector<LaneState> states_;
+  std::vector<HeadQueryState> states_;
   std::vector<double> sums_;
-  std::vector<Strip> strips_;
-  std::int64_t unit_lanes_ = 0;
-  // Of the wave in progress: [strip][lane of the chunk].
-  std::vector<PartialState> wave_states_;
-  std::unique_ptr<double[]> wave_sums_;
-  std::int64_t wave_slots_ = 0;  // Room for so many.
+  // Its work.
+  std::vector<BlockRange> ranges_;
+  std::int64_t item_queries_ = 0;
+  // The window in progress: [range][head query of the round].
+  std::vector<PartialState> window_states_;
+  std::unique_ptr<double[]> window_sums_;
+  std::int64_t window_size_ = 0;  // States that fit.
 };
 
 }  // namespace softlookup

@@ -13,13 +13,13 @@
 namespace softlookup {
 namespace {
 
-// A listed weight on the wire: weight, score, and the position as a varint of at least a byte.
+// The least bytes of a listed weight on the wire: weight, score, and the position as a varint.
 constexpr std::int64_t kWeightBytesMin = 16 + 1;
-// Rows that are weighed or sorted, at most a few milliseconds' work, between two looks at the
-// token.
+// Rows that are weighed or sorted between two checks of the cancellation token: at most a few
+// milliseconds' work.
 constexpr std::size_t kRowsBetweenChecks = 1 << 15;
 
-// Sorts, but stops and returns false once it is cancelled.
+// Sorts the items. Stops and returns false once `cancel` is cancelled.
 template <typename T, typename Less>
 bool SortInSteps(std::vector<T>& items, const Less& less, const CancelToken& cancel) {
   const auto at = [&](std::size_t index) {
@@ -38,11 +38,6 @@ bool SortInSteps(std::vector<T>& items, const Less& less, const CancelToken& can
   return true;
 }
 
-float ToFloat32(double value) {
-  constexpr double kMax = std::numeric_limits<float>::max();
-  return static_cast<float>(std::clamp(value, -kMax, kMax));
-}
-
 }  // namespace
 
 TaskAnswer::TaskAnswer(const AttentionTask& task, const CancelToken& cancel)
@@ -50,7 +45,7 @@ TaskAnswer::TaskAnswer(const AttentionTask& task, const CancelToken& cancel)
       cancel_(cancel),
       head_key_dim_(task.key_dim / task.num_heads),
       head_value_dim_(task.value_dim / task.num_heads),
-      lane_count_(task.query_count() * task.num_heads),
+      head_query_count_(task.query_count() * task.num_heads),
       selects_rows_(task.options.top_k > 0 &&
                     task.options.top_k < task.end - task.begin + (task.memory.has_value() ? 1 : 0)),
       sums_values_(!selects_rows_ && task.options.mode != Mode::kHard),
@@ -71,9 +66,13 @@ TaskAnswer::TaskAnswer(const AttentionTask& task, const CancelToken& cancel)
 absl::Status TaskAnswer::Begin() {
   bytes_ = FixedBytes();
   if (is_too_large()) return TooLarge();
+  if (task_.partial_base_position) {
+    answer_.partials.resize(static_cast<std::size_t>(head_query_count_));
+    return absl::OkStatus();
+  }
   answer_.values.resize(task_.query_count() * task_.value_dim);
-  answer_.stats.resize(lane_count_);
-  if (task_.options.weights != WeightsMode::kNone) answer_.weights.resize(lane_count_);
+  answer_.stats.resize(head_query_count_);
+  if (task_.options.weights != WeightsMode::kNone) answer_.weights.resize(head_query_count_);
   return absl::OkStatus();
 }
 
@@ -83,13 +82,13 @@ std::int64_t TaskAnswer::CollectorBytes() const {
   return 2 * TopRows::BytesMax(task_.options.top_weights);
 }
 
-ScanPlan TaskAnswer::PlanOf(std::int64_t lane) {
-  const std::int64_t head = HeadOf(lane);
+ScanPlan TaskAnswer::PlanOf(std::int64_t head_query) {
+  const std::int64_t head = HeadOf(head_query);
   return {.options = task_.options,
           .head = head,
           .key_dims = {.begin = head * head_key_dim_, .count = head_key_dim_},
           .value_dims = {.begin = head * head_value_dim_, .count = head_value_dim_},
-          .age_end = task_.end,
+          .age_end = task_.age_end,
           .collected_rows_left = task_.options.weights == WeightsMode::kAll && !selects_rows_
                                      ? &listed_rows_left_
                                      : nullptr,
@@ -97,13 +96,13 @@ ScanPlan TaskAnswer::PlanOf(std::int64_t lane) {
           .tiles = task_.tiles};
 }
 
-LaneState TaskAnswer::BeginLane(std::int64_t lane, std::deque<TopRows>& collectors,
-                                double* sums) const {
-  LaneState begun;
+HeadQueryState TaskAnswer::BeginHeadQuery(std::int64_t head_query, std::deque<TopRows>& collectors,
+                                          double* sums) const {
+  HeadQueryState begun;
   const ResolvedOptions& options = task_.options;
-  const std::int64_t t = QueryOf(lane);
+  const std::int64_t t = QueryOf(head_query);
   HeadQuery& query = begun.query;
-  query = {.components = task_.queries.row(t) + HeadOf(lane) * head_key_dim_,
+  query = {.components = task_.queries.row(t) + HeadOf(head_query) * head_key_dim_,
            .begin = task_.begin,
            .end = task_.end};
   double square = 0;
@@ -126,23 +125,23 @@ LaneState TaskAnswer::BeginLane(std::int64_t lane, std::deque<TopRows>& collecto
     query.top_rows = &collectors.emplace_back(TopRows::kUnlimited, RankBy::kLogit);
   } else if (lists) {
     query.top_rows = &collectors.emplace_back(options.top_weights, RankBy::kLogit);
-    // Weights of 0 are listed by position, and any number of logits may give 0.
+    // Rows of weight 0 are listed by position, and any number of logits may give the weight 0.
     if (options.mode != Mode::kLinear) {
       query.first_rows = &collectors.emplace_back(options.top_weights, RankBy::kPosition);
     }
   }
-  if (task_.memory) CountMemory(lane, begun, sums);
+  if (task_.memory) MergeMemory(head_query, begun, sums);
   return begun;
 }
 
-void TaskAnswer::CountMemory(std::int64_t lane, LaneState& begun, double* sums) const {
+void TaskAnswer::MergeMemory(std::int64_t head_query, HeadQueryState& begun, double* sums) const {
   const MemoryPair& memory = *task_.memory;
   const ResolvedOptions& options = task_.options;
   const HeadQuery& query = begun.query;
-  const std::uint64_t t = static_cast<std::uint64_t>(QueryOf(lane));
+  const std::uint64_t t = static_cast<std::uint64_t>(QueryOf(head_query));
   if (options.causal && memory.position > t && memory.position - t > options.causal_offset) return;
   const double score = ScorePair(options.score, query.components,
-                                 memory.key + HeadOf(lane) * head_key_dim_, head_key_dim_);
+                                 memory.key + HeadOf(head_query) * head_key_dim_, head_key_dim_);
   if (!(score >= options.min_score)) return;
   const double age = static_cast<double>(task_.age_end) - 1 - static_cast<double>(memory.position);
   double logit = score / options.temperature + age * options.ln_decay;
@@ -151,14 +150,13 @@ void TaskAnswer::CountMemory(std::int64_t lane, LaneState& begun, double* sums) 
   state.weight = options.mode == Mode::kLinear ? logit * memory.multiplicity : 1;
   std::vector<double> sum(sums_values_ ? head_value_dim_ : 0);
   if (sums_values_) {
-    const double* value = memory.value + HeadOf(lane) * head_value_dim_;
+    const double* value = memory.value + HeadOf(head_query) * head_value_dim_;
     for (std::int64_t i = 0; i < head_value_dim_; ++i) sum[i] = state.weight * value[i];
   }
-  Merge(sums_values_ ? options.mode : Mode::kHard, state, sum.data(), head_value_dim_, begun.state,
-        sums);
+  Merge(merge_mode(), state, sum, begun.state, {sums, sum.size()});
   const CountedRow row{.position = memory.position, .logit = logit, .score = score};
   if (options.mode == Mode::kLinear && !selects_rows_) {
-    // Its weight is not its logit, by which the collector ranks.
+    // The collector ranks by logit, but the memory's weight is a multiple of its logit.
     begun.unranked_memory = row;
     return;
   }
@@ -166,9 +164,9 @@ void TaskAnswer::CountMemory(std::int64_t lane, LaneState& begun, double* sums) 
   if (query.first_rows != nullptr) query.first_rows->Add({&row, 1});
 }
 
-void TaskAnswer::AddValue(std::int64_t lane, std::uint64_t position, double weight,
+void TaskAnswer::AddValue(std::int64_t head_query, std::uint64_t position, double weight,
                           std::vector<double>& sums, std::vector<float>& buffer) const {
-  const std::int64_t offset = HeadOf(lane) * head_value_dim_;
+  const std::int64_t offset = HeadOf(head_query) * head_value_dim_;
   if (IsMemory(position)) {
     const double* value = task_.memory->value + offset;
     for (std::int64_t i = 0; i < head_value_dim_; ++i) sums[i] += weight * value[i];
@@ -186,10 +184,10 @@ void TaskAnswer::AddValue(std::int64_t lane, std::uint64_t position, double weig
   for (std::int64_t i = 0; i < head_value_dim_; ++i) sums[i] += weight * value[i];
 }
 
-void TaskAnswer::CountListed(const LaneState& lane) {
+void TaskAnswer::CountListed(const HeadQueryState& found) {
   const ResolvedOptions& options = task_.options;
   if (options.weights == WeightsMode::kNone) return;
-  std::uint64_t listed = lane.state.counted_rows;
+  std::uint64_t listed = found.state.counted_rows;
   if (options.weights == WeightsMode::kTop) {
     listed = std::min(listed, static_cast<std::uint64_t>(options.top_weights));
   }
@@ -197,34 +195,36 @@ void TaskAnswer::CountListed(const LaneState& lane) {
   bytes_ += static_cast<std::int64_t>(listed) * kWeightBytesMin;
 }
 
-void TaskAnswer::FinishLane(std::int64_t lane, const LaneState& found, const double* sums) {
-  // A refused answer goes on counting, to say what it would need.
+void TaskAnswer::FinishHeadQuery(std::int64_t head_query, const HeadQueryState& found,
+                                 const double* sums) {
+  // An answer that is too large finishes nothing more, but counts on: its error states its size.
   if (is_too_large() || !Continues()) return;
   const HeadQuery& query = found.query;
+  if (task_.partial_base_position) {
+    if (!FinishPartial(head_query, found, sums)) stopped_ = true;
+    return;
+  }
   if (selects_rows_) {
-    if (!FinishSelected(lane, query.top_rows->Take())) stopped_ = true;
+    if (!FinishSelected(head_query, query.top_rows->Take())) stopped_ = true;
     return;
   }
   const PartialState& state = found.state;
   const Mode mode = task_.options.mode;
-  float* values = ValuesOf(lane);
-  if (state.counted_rows == 0) {
-    std::fill_n(values, head_value_dim_, 0.0f);
-  } else if (mode == Mode::kHard) {
-    std::vector<double> sums_scratch(head_value_dim_);
+  if (mode == Mode::kHard && state.counted_rows > 0) {
+    std::vector<double> value(head_value_dim_);
     std::vector<float> buffer(head_value_dim_);
-    AddValue(lane, state.max_position, 1, sums_scratch, buffer);
-    for (std::int64_t i = 0; i < head_value_dim_; ++i) values[i] = ToFloat32(sums_scratch[i]);
+    AddValue(head_query, state.max_position, 1, value, buffer);
+    WriteValues(mode, state, value, ValuesOf(head_query));
   } else {
-    const double divisor = mode == Mode::kSoft ? state.weight : 1;
-    for (std::int64_t i = 0; i < head_value_dim_; ++i) values[i] = ToFloat32(sums[i] / divisor);
+    WriteValues(mode, state, {sums, static_cast<std::size_t>(head_value_dim_)},
+                ValuesOf(head_query));
   }
-  answer_.stats[ResultOf(lane)] = StatsOf(mode, state);
+  answer_.stats[ResultOf(head_query)] = StatsOf(mode, state);
   if (task_.options.weights == WeightsMode::kNone) return;
   std::vector<CountedRow> others;
   if (query.first_rows != nullptr) others = query.first_rows->Take();
   if (found.unranked_memory) others.push_back(*found.unranked_memory);
-  if (!ListWeights(lane, state, query.top_rows->Take(), others)) stopped_ = true;
+  if (!ListWeights(head_query, state, query.top_rows->Take(), others)) stopped_ = true;
 }
 
 bool TaskAnswer::Continues() {
@@ -237,20 +237,28 @@ bool TaskAnswer::Continues() {
 absl::StatusOr<AttentionAnswer> TaskAnswer::Take() {
   if (stopped_) {
     const absl::Status status = cancel_.Check();
-    // The deadline has passed, though a clock that is set back says it has not.
+    // The token was cancelled by a deadline, but the clock has been set back since.
     return status.ok() ? MakeError(reasons::kDeadlineExceeded, "The deadline has passed") : status;
   }
   if (is_too_large()) return TooLarge();
   return std::move(answer_);
 }
 
+bool TaskAnswer::FinishPartial(std::int64_t head_query, const HeadQueryState& found,
+                               const double* sums) {
+  PartialAnswer& partial = answer_.partials[ResultOf(head_query)];
+  partial.base_position = *task_.partial_base_position;
+  partial.state = found.state;
+  if (merge_mode() != Mode::kHard) partial.sum.assign(sums, sums + head_value_dim_);
+  if (found.query.top_rows != nullptr) partial.best_rows = found.query.top_rows->Take();
+  if (found.unranked_memory) partial.best_rows.push_back(*found.unranked_memory);
+  return SortInSteps(partial.best_rows, RanksBefore, cancel_);
+}
+
 // Weighs the rows that top_k left, in float64 and in the order of their logits.
-bool TaskAnswer::FinishSelected(std::int64_t lane, std::vector<CountedRow> rows) {
+bool TaskAnswer::FinishSelected(std::int64_t head_query, std::vector<CountedRow> rows) {
   const Mode mode = task_.options.mode;
-  const auto comes_first = [](const CountedRow& a, const CountedRow& b) {
-    return a.logit != b.logit ? a.logit > b.logit : a.position < b.position;
-  };
-  if (!SortInSteps(rows, comes_first, cancel_)) return false;
+  if (!SortInSteps(rows, RanksBefore, cancel_)) return false;
   PartialState state{.counted_rows = rows.size()};
   std::vector<double> sums(head_value_dim_, 0.0);
   std::vector<float> buffer(head_value_dim_);
@@ -267,29 +275,27 @@ bool TaskAnswer::FinishSelected(std::int64_t lane, std::vector<CountedRow> rows)
                                                 : std::exp(shifted);
     state.weight += weight;
     if (mode == Mode::kSoft && weight > 0) state.weighted += weight * shifted;
-    AddValue(lane, row.position, weight, sums, buffer);
+    AddValue(head_query, row.position, weight, sums, buffer);
   }
-  const double divisor = mode == Mode::kSoft && !rows.empty() ? state.weight : 1;
-  float* values = ValuesOf(lane);
-  for (std::int64_t i = 0; i < head_value_dim_; ++i) values[i] = ToFloat32(sums[i] / divisor);
-  answer_.stats[ResultOf(lane)] = StatsOf(mode, state);
+  WriteValues(mode, state, sums, ValuesOf(head_query));
+  answer_.stats[ResultOf(head_query)] = StatsOf(mode, state);
   if (task_.options.weights == WeightsMode::kNone) return true;
-  return ListWeights(lane, state, std::move(rows), {});
+  return ListWeights(head_query, state, std::move(rows), {});
 }
 
-// Lists the weights of the best rows, `rows`, and of others that may be among them: the first ones,
-// which stand in for rows of weight 0, and a memory.
-bool TaskAnswer::ListWeights(std::int64_t lane, const PartialState& state,
+// Lists the weights of the best rows, `rows`, and of `others`: the rows of the lowest positions, in
+// case the list reaches rows of weight 0, and a running memory. A row may be in both.
+bool TaskAnswer::ListWeights(std::int64_t head_query, const PartialState& state,
                              std::vector<CountedRow> rows, const std::vector<CountedRow>& others) {
   const Mode mode = task_.options.mode;
-  const double log_sum_exp = answer_.stats[ResultOf(lane)].log_sum_exp;
+  const double log_sum_exp = answer_.stats[ResultOf(head_query)].log_sum_exp;
   const auto weigh = [&](const CountedRow& row) {
     const double weight = mode == Mode::kLinear ? LinearWeight(row)
                           : mode == Mode::kHard ? (row.position == state.max_position ? 1.0 : 0.0)
                                                 : std::min(1.0, std::exp(row.logit - log_sum_exp));
     return WeightedRow{.position = row.position, .weight = weight, .score = row.score};
   };
-  QueryWeights& weights = answer_.weights[ResultOf(lane)];
+  QueryWeights& weights = answer_.weights[ResultOf(head_query)];
   weights.rows.reserve(rows.size() + others.size());
   for (const CountedRow& row : rows) weights.rows.push_back(weigh(row));
   for (const CountedRow& row : others) weights.rows.push_back(weigh(row));
@@ -303,7 +309,7 @@ bool TaskAnswer::ListWeights(std::int64_t lane, const PartialState& state,
   if (task_.options.weights == WeightsMode::kTop) {
     weights.rows.resize(std::min<std::size_t>(weights.rows.size(), task_.options.top_weights));
   }
-  if (weights.rows.size() == state.counted_rows) return true;  // Nothing remains.
+  if (weights.rows.size() == state.counted_rows) return true;  // No weight remains.
   double listed = 0;
   for (const WeightedRow& row : weights.rows) listed += row.weight;
   const double total = mode == Mode::kLinear ? state.weight : 1;
@@ -312,12 +318,12 @@ bool TaskAnswer::ListWeights(std::int64_t lane, const PartialState& state,
 }
 
 std::int64_t TaskAnswer::FixedBytes() const {
-  // Two of the statistics' doubles, and a message's tag and length.
+  // A message's tag and length, and the two statistics that are never left out of it.
   constexpr std::int64_t kStatsBytes = 2 + 2 * 9;
   constexpr std::int64_t kListBytes = 2;
   const bool lists = task_.options.weights != WeightsMode::kNone;
   return task_.query_count() * task_.value_dim * 4 +
-         lane_count_ * (kStatsBytes + (lists ? kListBytes : 0));
+         head_query_count_ * (kStatsBytes + (lists ? kListBytes : 0));
 }
 
 absl::Status TaskAnswer::TooLarge() const {

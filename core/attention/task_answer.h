@@ -11,77 +11,83 @@
 #include "absl/status/statusor.h"
 #include "core/attention/attention_task.h"
 #include "core/attention/block_scan.h"
-#include "core/attention/partial_state.h"
 #include "core/attention/top_rows.h"
 #include "core/base/cancellation.h"
 #include "core/kernels/sum_values.h"
+#include "softlookup/partial_answer.h"
 
 namespace softlookup {
 
-// What a pass has found of a lane so far.
-struct LaneState {
+// A head query, and what a pass has found for it so far.
+struct HeadQueryState {
   HeadQuery query;
   PartialState state;
-  // A memory that is listed beside the collected rows.
+  // A running memory that is listed beside the collected rows.
   std::optional<CountedRow> unranked_memory;
 };
 
-// The answer to one task in the making: it says what is asked of each row, and makes of what was
-// found what is answered. A *lane* is one query of one head; lanes are numbered head by head, so
-// that neighbours share their part of the keys.
+// The answer to one task in the making. It tells a pass what to ask of each row, and turns what the
+// pass found into the answer. A *head query* is one query in one head. Head queries are numbered
+// head by head, so that neighbours read the same components of the keys.
 //
-// Different lanes may be worked on by different threads at the same time.
+// Several threads may work on different head queries at the same time.
 class TaskAnswer {
  public:
   // Both must outlive it.
   TaskAnswer(const AttentionTask& task, const CancelToken& cancel);
 
-  // Makes room for the answer. First. RESOURCE_EXHAUSTED if it would be too large.
+  // Makes room for the answer. Call it first. RESOURCE_EXHAUSTED if the answer would be too large.
   absl::Status Begin();
 
   const AttentionTask& task() const { return task_; }
-  std::int64_t lane_count() const { return lane_count_; }
-  std::int64_t HeadOf(std::int64_t lane) const { return lane / task_.query_count(); }
-  // False if only the best rows are wanted: they are found first and weighed at the end.
+  std::int64_t head_query_count() const { return head_query_count_; }
+  std::int64_t HeadOf(std::int64_t head_query) const { return head_query / task_.query_count(); }
+  // False if only the best rows are wanted: the answer weighs them once the pass has found them.
   bool sums_values() const { return sums_values_; }
+  // How the states of this task merge: as HARD if no sums are wanted.
+  Mode merge_mode() const { return sums_values_ ? task_.options.mode : Mode::kHard; }
   std::int64_t head_value_dim() const { return head_value_dim_; }
-  // Memory that a lane's best rows take, at most, before they are weighed. With ALL they are the
-  // answer, whose bytes are bounded.
+  // Upper bound on the bytes of a head query's best rows before they are weighed. 0 with weights
+  // ALL, whose rows the limit on the answer bounds.
   std::int64_t CollectorBytes() const;
-  ScanPlan PlanOf(std::int64_t lane);
+  ScanPlan PlanOf(std::int64_t head_query);
 
-  // The lane as it is before the first row. `sums`, as many zeros as PaddedValueDim, is its
-  // weighted sum of values. The query's collectors are made in `collectors`.
-  LaneState BeginLane(std::int64_t lane, std::deque<TopRows>& collectors, double* sums) const;
+  // The state before the first row is scanned; the task's running memory is merged already. `sums`
+  // is its weighted sum of values: head_value_dim() zeros before. Adds the query's collectors to
+  // `collectors`, which must outlive the state.
+  HeadQueryState BeginHeadQuery(std::int64_t head_query, std::deque<TopRows>& collectors,
+                                double* sums) const;
 
-  // Counts what the weights that a lane lists will take. Not thread-safe.
-  void CountListed(const LaneState& lane);
-  // Puts what was found of a lane into the answer, unless that has become too large.
-  void FinishLane(std::int64_t lane, const LaneState& found, const double* sums);
+  // Adds the bytes of the weights that a head query lists to the answer's size. Not thread-safe.
+  void CountListed(const HeadQueryState& found);
+  // Puts what was found into the answer, unless the answer is too large.
+  void FinishHeadQuery(std::int64_t head_query, const HeadQueryState& found, const double* sums);
 
-  // False once the task is cancelled: the rest of its lanes may be left out.
+  // False once the task is cancelled: the rest of its head queries may be left out.
   bool Continues();
-  // Once, last.
+  // Returns the answer. Call it once, last.
   absl::StatusOr<AttentionAnswer> Take();
 
  private:
-  void CountMemory(std::int64_t lane, LaneState& state, double* sums) const;
+  void MergeMemory(std::int64_t head_query, HeadQueryState& state, double* sums) const;
   // These return false if they were cancelled before the end.
-  bool FinishSelected(std::int64_t lane, std::vector<CountedRow> rows);
-  bool ListWeights(std::int64_t lane, const PartialState& state, std::vector<CountedRow> rows,
+  bool FinishPartial(std::int64_t head_query, const HeadQueryState& found, const double* sums);
+  bool FinishSelected(std::int64_t head_query, std::vector<CountedRow> rows);
+  bool ListWeights(std::int64_t head_query, const PartialState& state, std::vector<CountedRow> rows,
                    const std::vector<CountedRow>& others);
-  // The least bytes that the answer takes without its listed weights.
+  // The bytes that the answer takes at least, without its listed weights.
   std::int64_t FixedBytes() const;
   absl::Status TooLarge() const;
   bool is_too_large() const { return bytes_ > task_.answer_bytes_max; }
 
-  std::int64_t QueryOf(std::int64_t lane) const { return lane % task_.query_count(); }
-  // Where the lane's results stand: query-major.
-  std::int64_t ResultOf(std::int64_t lane) const {
-    return QueryOf(lane) * task_.num_heads + HeadOf(lane);
+  std::int64_t QueryOf(std::int64_t head_query) const { return head_query % task_.query_count(); }
+  // The index of a head query's results in the answer, which is query-major.
+  std::size_t ResultOf(std::int64_t head_query) const {
+    return static_cast<std::size_t>(QueryOf(head_query) * task_.num_heads + HeadOf(head_query));
   }
-  float* ValuesOf(std::int64_t lane) {
-    return answer_.values.data() + QueryOf(lane) * task_.value_dim + HeadOf(lane) * head_value_dim_;
+  float* ValuesOf(std::int64_t head_query) {
+    return answer_.values.data() + QueryOf(head_query) * task_.value_dim +
+           HeadOf(head_query) * head_value_dim_;
   }
   bool IsMemory(std::uint64_t position) const {
     return task_.memory && task_.memory->position == position &&
@@ -91,23 +97,23 @@ class TaskAnswer {
   double LinearWeight(const CountedRow& row) const {
     return IsMemory(row.position) ? row.logit * task_.memory->multiplicity : row.logit;
   }
-  // Adds the weighted value of the row at `position`, this lane's head of it, to `sums`. `buffer`
+  // Adds the weighted value of the row at `position`, this head's part of it, to `sums`. `buffer`
   // has room for as many components.
-  void AddValue(std::int64_t lane, std::uint64_t position, double weight, std::vector<double>& sums,
-                std::vector<float>& buffer) const;
+  void AddValue(std::int64_t head_query, std::uint64_t position, double weight,
+                std::vector<double>& sums, std::vector<float>& buffer) const;
 
   const AttentionTask& task_;
   const CancelToken& cancel_;
   const std::int64_t head_key_dim_;
   const std::int64_t head_value_dim_;
-  const std::int64_t lane_count_;
-  // Only the top_k best rows count.
+  const std::int64_t head_query_count_;
+  // The task has a top_k that leaves rows out.
   const bool selects_rows_;
   const bool sums_values_;
 
   AttentionAnswer answer_;
   std::int64_t bytes_ = 0;  // Of the answer so far, at least.
-  // With ALL: rows that may still be collected. An answer that needs more is refused anyway.
+  // With weights ALL: rows that may still be collected. An answer that lists more is refused.
   std::atomic<std::int64_t> listed_rows_left_;
   std::atomic<bool> stopped_{false};
 };

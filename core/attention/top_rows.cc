@@ -13,7 +13,7 @@ void TopRows::Add(absl::Span<const CountedRow> rows) {
   }
   const auto size_max = static_cast<std::size_t>(SizeMax(capacity_));
   for (const CountedRow& row : rows) {
-    if (!Wants(row)) continue;  // Those before it may have been better.
+    if (!Wants(row)) continue;  // The rows added before it may rank higher.
     if (rows_.size() == size_max) Prune();
     if (rows_.size() == rows_.capacity()) {
       rows_.reserve(std::min(std::max<std::size_t>(16, 2 * rows_.size()), size_max));
@@ -25,7 +25,10 @@ void TopRows::Add(absl::Span<const CountedRow> rows) {
 void TopRows::Prune() {
   if (static_cast<std::int64_t>(rows_.size()) <= capacity_) return;
   std::nth_element(rows_.begin(), rows_.begin() + (capacity_ - 1), rows_.end(),
-                   [this](const auto& a, const auto& b) { return ComesBefore(a, b); });
+                   [this](const CountedRow& a, const CountedRow& b) {
+                     return rank_by_ == RankBy::kLogit ? RanksBefore(a, b)
+                                                       : a.position < b.position;
+                   });
   threshold_.store(Rank(rows_[capacity_ - 1]), std::memory_order_relaxed);
   rows_.resize(capacity_);
 }

@@ -9,42 +9,37 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
+#include "softlookup/partial_answer.h"
 
 namespace softlookup {
 
-struct CountedRow {
-  std::uint64_t position = 0;
-  double logit = 0;
-  double score = 0;
-};
-
-// What rows are ranked by. Both are total orders, so what is kept does not depend on the order in
-// which rows arrive.
+// Both are total orders, so the rows kept do not depend on the order in which rows are added.
 enum class RankBy {
-  kLogit,     // Larger logit first, then lower position.
+  kLogit,     // As RanksBefore: larger logit first, then lower position.
   kPosition,  // Lower position first.
 };
 
-// Keeps the `capacity` first rows of all that are added. Thread-safe.
+// Keeps the `capacity` rows that rank first among all that are added. Thread-safe.
 class TopRows {
  public:
   static constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
 
   TopRows(std::int64_t capacity, RankBy rank_by) : capacity_(capacity), rank_by_(rank_by) {}
 
-  // The most bytes that one of `capacity` rows takes.
+  // Upper bound on the bytes of a collector of `capacity` rows.
   static constexpr std::int64_t BytesMax(std::int64_t capacity) {
     return SizeMax(capacity) * static_cast<std::int64_t>(sizeof(CountedRow));
   }
 
-  // Rows that cannot be among the first need not be added. What is wanted only ever shrinks.
+  // False if `row` cannot rank among the first `capacity` rows: Add() would leave it out. Once
+  // false for a row, it stays false.
   bool Wants(const CountedRow& row) const {
     return Rank(row) >= threshold_.load(std::memory_order_relaxed);
   }
 
   void Add(absl::Span<const CountedRow> rows);
 
-  // The rows kept, in no order. The object is empty afterwards.
+  // Returns the rows kept, in no order, and leaves the collector empty.
   std::vector<CountedRow> Take();
 
  private:
@@ -52,11 +47,8 @@ class TopRows {
   double Rank(const CountedRow& row) const {
     return rank_by_ == RankBy::kLogit ? row.logit : -static_cast<double>(row.position);
   }
-  bool ComesBefore(const CountedRow& a, const CountedRow& b) const {
-    return Rank(a) != Rank(b) ? Rank(a) > Rank(b) : a.position < b.position;
-  }
-  // A quarter more than are wanted, and some, keeps the cost of a row constant and the memory
-  // bounded.
+  // The rows held before the collector prunes itself to `capacity`. Room for a quarter more keeps
+  // the average cost of an added row constant.
   static constexpr std::int64_t SizeMax(std::int64_t capacity) {
     return capacity + capacity / 4 + 64;
   }

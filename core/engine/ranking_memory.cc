@@ -13,8 +13,8 @@ namespace {
 
 constexpr absl::Duration kRankingRetryDelay = absl::Milliseconds(50);
 
-// Of one query of one head.
-std::int64_t LaneBytes(const AttentionTask& task) {
+// Upper bound on the bytes of one head query's best rows.
+std::int64_t HeadQueryBytes(const AttentionTask& task) {
   const std::uint64_t rows = std::min<std::uint64_t>(task.options.top_k, task.row_count());
   return TopRows::BytesMax(static_cast<std::int64_t>(rows));
 }
@@ -24,10 +24,11 @@ std::int64_t LaneBytes(const AttentionTask& task) {
 absl::StatusOr<RankingMemory::Taken> RankingMemory::Take(const AttentionTask& task,
                                                          std::int64_t query_count) {
   if (task.options.top_k == 0) return Taken();
-  const std::int64_t lane_bytes = LaneBytes(task);
-  const std::int64_t lanes_at_once = kCollectorBytesMax / lane_bytes + 1;
+  const std::int64_t head_query_bytes = HeadQueryBytes(task);
+  const std::int64_t head_queries_at_once = kCollectorBytesMax / head_query_bytes + 1;
   const std::int64_t bytes =
-      lane_bytes * std::min(lanes_at_once, query_count * static_cast<std::int64_t>(task.num_heads));
+      head_query_bytes *
+      std::min(head_queries_at_once, query_count * static_cast<std::int64_t>(task.num_heads));
   if (bytes > limit_) {
     return MakeError(reasons::kLimitExceeded,
                      absl::StrCat("options.top_k: keeping ", task.options.top_k, " rows takes ",

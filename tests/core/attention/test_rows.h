@@ -93,7 +93,7 @@ class TestRows {
                             .values = values(snapshot_->row_count(), task.value_dim),
                             .num_heads = task.num_heads,
                             .allowed = allowed,
-                            .age_end = task.end});
+                            .age_end = task.age_end});
   }
 
  private:

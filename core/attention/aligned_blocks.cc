@@ -1,0 +1,47 @@
+#include "core/attention/aligned_blocks.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace softlookup {
+
+using kernels::RowRange;
+
+AlignedBlocks::AlignedBlocks(absl::Span<TaskAnswer* const> tasks) {
+  std::vector<std::uint64_t> positions;
+  for (const TaskAnswer* task : tasks) {
+    std::vector<std::uint64_t> own, all;
+    for (const PositionedBlock& block : task->task().blocks) own.push_back(block.first_position);
+    std::set_union(positions.begin(), positions.end(), own.begin(), own.end(),
+                   std::back_inserter(all));
+    positions = std::move(all);
+  }
+  blocks_.assign(positions.size(), std::vector<const PositionedBlock*>(tasks.size()));
+  rows_.resize(positions.size());
+  std::vector<std::int64_t> numbers(positions.size());
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    std::size_t at = 0;
+    const AttentionTask& task = tasks[i]->task();
+    for (const PositionedBlock& block : task.blocks) {
+      while (positions[at] != block.first_position) ++at;
+      blocks_[at][i] = &block;
+      numbers[at] = block.number;
+      row_bytes_ = block.view.shape.row_bytes();
+      const RowRange rows = {.begin = block.FirstRowFrom(task.begin),
+                             .end = block.FirstRowFrom(task.end)};
+      RowRange& all = rows_[at];
+      const bool is_first = all.end == 0;
+      all = {.begin = is_first ? rows.begin : std::min(all.begin, rows.begin),
+             .end = std::max(all.end, rows.end)};
+    }
+  }
+  for (std::size_t at = 1; at <= numbers.size(); ++at) {
+    if (at == numbers.size() ||
+        numbers[at] / kMergeGroupBlocks != numbers[at - 1] / kMergeGroupBlocks) {
+      group_ends_.push_back(static_cast<std::int64_t>(at));
+    }
+  }
+}
+
+}  // namespace softlookup

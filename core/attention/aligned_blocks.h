@@ -1,0 +1,46 @@
+#ifndef SOFTLOOKUP_CORE_ATTENTION_ALIGNED_BLOCKS_H_
+#define SOFTLOOKUP_CORE_ATTENTION_ALIGNED_BLOCKS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "core/attention/block_scan.h"
+#include "core/attention/task_answer.h"
+
+namespace softlookup {
+
+// The blocks of all tasks of a pass, aligned by position: block b of the pass is, for each task,
+// its block at the b-th of all first positions.
+class AlignedBlocks {
+ public:
+  // The tasks are over rows of one store, and outlive this object.
+  explicit AlignedBlocks(absl::Span<TaskAnswer* const> tasks);
+
+  std::int64_t count() const { return static_cast<std::int64_t>(blocks_.size()); }
+  // Null if the task has no rows there.
+  const PositionedBlock* Of(std::size_t task_index, std::int64_t block) const {
+    return blocks_[static_cast<std::size_t>(block)][task_index];
+  }
+  // The block's rows from the first to the last that any task attends to.
+  kernels::RowRange rows(std::int64_t block) const {
+    return rows_[static_cast<std::size_t>(block)];
+  }
+  // Bytes of a row's key and value in the store's storage type.
+  std::int64_t row_bytes() const { return row_bytes_; }
+  // Behind the last block of each merge group, ascending. A group is up to kMergeGroupBlocks
+  // neighbours: blocks whose numbers in the store have the same quotient by it.
+  const std::vector<std::int64_t>& group_ends() const { return group_ends_; }
+
+  static constexpr std::int64_t kMergeGroupBlocks = 8;
+
+ private:
+  std::vector<std::vector<const PositionedBlock*>> blocks_;  // [block][task]
+  std::vector<kernels::RowRange> rows_;
+  std::vector<std::int64_t> group_ends_;
+  std::int64_t row_bytes_ = 0;
+};
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_ATTENTION_ALIGNED_BLOCKS_H_

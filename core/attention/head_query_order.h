@@ -1,0 +1,53 @@
+#ifndef SOFTLOOKUP_CORE_ATTENTION_HEAD_QUERY_ORDER_H_
+#define SOFTLOOKUP_CORE_ATTENTION_HEAD_QUERY_ORDER_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "core/attention/task_answer.h"
+
+namespace softlookup {
+
+// Names one head query of the tasks of a pass.
+struct HeadQueryRef {
+  TaskAnswer* task = nullptr;
+  std::size_t task_index = 0;  // Among the pass's tasks.
+  std::int64_t number = 0;     // Among its task's head queries.
+};
+
+// Enumerates the head queries of all tasks of a pass. Those that ScanBlock can scan together come
+// one after another: tasks with the same plan follow each other head by head.
+class HeadQueryOrder {
+ public:
+  // A place in the order: before the head query that Next() returns.
+  struct Cursor {
+    std::size_t plan = 0;
+    std::int64_t head = 0;
+    std::size_t task = 0;  // Among the tasks of the plan.
+    std::int64_t query = 0;
+  };
+
+  // The tasks have begun and outlive the order.
+  explicit HeadQueryOrder(absl::Span<TaskAnswer* const> tasks);
+
+  // The next head query, or nothing at the end.
+  std::optional<HeadQueryRef> Next();
+  Cursor cursor() const { return cursor_; }
+  void SeekTo(Cursor cursor) { cursor_ = cursor; }
+
+  // True if ScanBlock computes the same for both, up to the query's components: their tasks have
+  // the same plan, and their heads are the same.
+  bool ShareScan(const HeadQueryRef& a, const HeadQueryRef& b) const;
+
+ private:
+  const std::vector<TaskAnswer*> tasks_;
+  std::vector<std::vector<std::size_t>> tasks_of_plan_;
+  std::vector<std::size_t> plan_of_task_;
+  Cursor cursor_;
+};
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_ATTENTION_HEAD_QUERY_ORDER_H_

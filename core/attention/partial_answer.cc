@@ -1,0 +1,102 @@
+#include "softlookup/partial_answer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <utility>
+
+#include "core/base/check.h"
+#include "core/kernels/sum_values.h"
+
+namespace softlookup {
+namespace {
+
+// Raises the max_logit that the weights of a softmax state refer to by -shift, where shift <= 0.
+// Multiplies the weights by exp(shift), adjusts `weighted`, and returns exp(shift).
+double ScaleWeights(double shift, PartialState& state) {
+  if (shift == 0) return 1;
+  const double factor = std::exp(shift);
+  state.weighted = factor == 0 ? 0 : factor * (state.weighted + state.weight * shift);
+  state.weight *= factor;
+  return factor;
+}
+
+}  // namespace
+
+void Merge(Mode mode, const PartialState& later, absl::Span<const double> later_sum,
+           PartialState& state, absl::Span<double> sum) {
+  if (later.counted_rows == 0) return;
+  SOFTLOOKUP_DCHECK(mode == Mode::kHard || later_sum.size() == sum.size())
+      << later_sum.size() << " components into " << sum.size();
+  SOFTLOOKUP_DCHECK(!std::isnan(later.max_logit) && !std::isnan(state.max_logit));
+  SOFTLOOKUP_DCHECK(mode != Mode::kSoft || later.weight > 0.99)
+      << "the largest logit alone has the weight 1, not " << later.weight;
+  if (state.counted_rows == 0) {
+    state = later;
+    if (mode != Mode::kHard) std::copy(later_sum.begin(), later_sum.end(), sum.begin());
+    return;
+  }
+  if (mode == Mode::kSoft) {
+    const double max_logit = std::max(state.max_logit, later.max_logit);
+    PartialState scaled = later;
+    const double later_factor = ScaleWeights(later.max_logit - max_logit, scaled);
+    const double factor = ScaleWeights(state.max_logit - max_logit, state);
+    kernels::CombineSums(factor, later_sum.data(), later_factor,
+                         static_cast<std::int64_t>(sum.size()), sum.data());
+    state.weight += scaled.weight;
+    state.weighted += scaled.weighted;
+  } else if (mode == Mode::kLinear) {
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += later_sum[i];
+    state.weight += later.weight;
+  }
+  if (later.max_logit > state.max_logit) state.max_position = later.max_position;
+  state.max_logit = std::max(state.max_logit, later.max_logit);
+  state.counted_rows += later.counted_rows;
+}
+
+QueryStats StatsOf(Mode mode, const PartialState& state) {
+  QueryStats stats{.log_sum_exp = -std::numeric_limits<double>::infinity(),
+                   .max_logit = state.max_logit,
+                   .counted_rows = state.counted_rows,
+                   .entropy = 0};
+  if (mode == Mode::kSoft && state.counted_rows > 0) {
+    const double ln_weight = std::log(state.weight);
+    stats.log_sum_exp = state.max_logit + ln_weight;
+    stats.entropy = std::max(0.0, ln_weight - state.weighted / state.weight);
+  }
+  return stats;
+}
+
+void WriteValues(Mode mode, const PartialState& state, absl::Span<const double> sum,
+                 float* values) {
+  constexpr double kMax = std::numeric_limits<float>::max();
+  if (state.counted_rows == 0) {
+    std::fill_n(values, sum.size(), 0.0f);
+    return;
+  }
+  const double divisor = mode == Mode::kSoft ? state.weight : 1;
+  std::transform(sum.begin(), sum.end(), values, [&](double component) {
+    return static_cast<float>(std::clamp(component / divisor, -kMax, kMax));
+  });
+}
+
+void Merge(Mode mode, const PartialAnswer& later, std::size_t best_rows_max,
+           PartialAnswer& earlier) {
+  SOFTLOOKUP_CHECK(later.base_position >= earlier.base_position)
+      << "rows from " << later.base_position << " merged behind rows from "
+      << earlier.base_position;
+  const std::uint64_t offset = later.base_position - earlier.base_position;
+  PartialState state = later.state;
+  state.max_position += offset;
+  Merge(mode, state, later.sum, earlier.state, absl::MakeSpan(earlier.sum));
+  std::vector<CountedRow> moved = later.best_rows;
+  for (CountedRow& row : moved) row.position += offset;
+  std::vector<CountedRow> merged;
+  merged.reserve(earlier.best_rows.size() + moved.size());
+  std::merge(earlier.best_rows.begin(), earlier.best_rows.end(), moved.begin(), moved.end(),
+             std::back_inserter(merged), RanksBefore);
+  merged.resize(std::min(merged.size(), best_rows_max));
+  earlier.best_rows = std::move(merged);
+}
+
+}  // namespace softlookup
