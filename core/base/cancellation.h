@@ -15,7 +15,7 @@ namespace softlookup {
 // Tells work that its caller no longer wants it. Thread-safe.
 //
 // Running work polls the token, which also knows the deadline. Work that waits for an event cannot
-// poll: it registers a callback, and the owner of the call must Cancel() at the deadline, as gRPC
+// poll, so it registers a callback. The owner of the call must Cancel() at the deadline, as gRPC
 // does. Ending a wait does not end work that runs.
 class CancelToken {
  public:
@@ -30,8 +30,8 @@ class CancelToken {
   // OK, or CANCELLED / DEADLINE_EXCEEDED. Cheap enough for one call every 50 microseconds.
   absl::Status Check() const;
 
-  // Ends the work with the error `status` if it waits, or as soon as it begins to: runs the
-  // registered callback. Work that runs goes on.
+  // Ends the wait of the work with the error `status`, now or as soon as a wait begins, by running
+  // the registered callback. Running work continues.
   void EndWait(absl::Status status);
 
   // Registers `callback`, which Cancel() or EndWait() runs with the status that ends the wait. Runs

@@ -3,15 +3,14 @@
 
 #include <sstream>
 
-// Assertions. A failed one prints its file and line, the condition and what was streamed into it,
-// and aborts the process:
+// Assertions. A failed check prints its file, line, condition and streamed message, then aborts the
+// process:
 //
 //   SOFTLOOKUP_CHECK(revision == last + 1) << "revision " << revision << " after " << last;
 //
-// SOFTLOOKUP_CHECK is always on. It guards data: what it would let pass corrupts a store or gives a
-// wrong answer. SOFTLOOKUP_DCHECK is on in builds of the type Debug, which the sanitizers' are. It
-// stands where a check would take time that a lookup notices; elsewhere its condition is compiled
-// but not evaluated.
+// SOFTLOOKUP_CHECK is always on. It guards against corrupt stores and wrong answers.
+// SOFTLOOKUP_DCHECK is on in Debug builds alone, which include the sanitizer builds. It is for
+// checks that would slow lookups down. Other builds compile its condition but do not evaluate it.
 
 #define SOFTLOOKUP_CHECK(condition)                               \
   (condition) ? static_cast<void>(0)                              \

@@ -6,18 +6,19 @@
 
 namespace softlookup {
 
-// The time, as code sees it whose tests must not depend on the machine's speed. Thread-safe.
+// A clock that tests can replace, so that they do not depend on the machine's speed. Thread-safe.
 class Clock {
  public:
   virtual ~Clock() = default;
 
-  // Never goes back.
+  // The current time. It never goes back.
   virtual absl::Time Now() const = 0;
   // Waits until `condition` holds or `deadline` has come. The caller holds `mutex`.
   virtual void AwaitUntil(absl::Mutex& mutex, const absl::Condition& condition,
                           absl::Time deadline) const = 0;
 
-  // The machine's clock. Counts from an epoch of its own, whatever is done to the time of day.
+  // The machine's steady clock. Its epoch is arbitrary. Changes of the time of day do not affect
+  // it.
   static const Clock& Steady();
 };
 

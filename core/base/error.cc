@@ -11,7 +11,8 @@
 namespace softlookup {
 namespace {
 
-// Payloads of absl::Status are keyed by URL; one payload a part.
+// absl::Status keys payloads by URL. The reason, the retry delay and each metadata entry have one
+// payload each.
 constexpr absl::string_view kReasonUrl = "softlookup/reason";
 constexpr absl::string_view kRetryUrl = "softlookup/retry_after_us";
 constexpr absl::string_view kMetadataUrl = "softlookup/metadata/";

@@ -12,7 +12,7 @@
 
 namespace softlookup {
 
-// Why a call failed, for programs: a stable UPPER_SNAKE word and the status code that goes with it.
+// Machine-readable cause of a failed call: a stable UPPER_SNAKE name and its status code.
 // docs/errors.md says what to do about each.
 struct ErrorReason {
   absl::StatusCode code;
@@ -86,7 +86,8 @@ absl::Status InvalidOption(absl::string_view field, absl::string_view message);
 // `status` with the advice to try again after `delay`.
 absl::Status WithRetryAfter(absl::Status status, absl::Duration delay);
 
-// The parts of a status made above. Other statuses have the reason "" and no metadata.
+// Read what the functions above stored in a status. Other statuses have the reason "", no metadata
+// and no retry delay.
 std::string ReasonOf(const absl::Status& status);
 ErrorMetadata MetadataOf(const absl::Status& status);
 std::optional<absl::Duration> RetryAfterOf(const absl::Status& status);

@@ -21,12 +21,12 @@ std::error_code SyncPath(const fs::path& path) {
 std::error_code MakeDirectories(const fs::path& directory) {
   std::error_code error;
   if (directory.empty() || fs::is_directory(directory, error)) return {};
-  // "a/b/" has a last component without a name.
+  // The last component of "a/b/" is empty.
   const fs::path path = directory.has_filename() ? directory : directory.parent_path();
   if (error = MakeDirectories(path.parent_path()); error) return error;
   fs::create_directory(path, error);
   if (error) return error;
-  // One that may not be read cannot be synced, and serves all the same.
+  // Ignores the error: a parent without read permission cannot be synced, but it can be used.
   SyncPath(path.has_parent_path() ? path.parent_path() : fs::path("."));
   return {};
 }

@@ -6,10 +6,11 @@
 
 namespace softlookup {
 
-// Sees that a file's contents, or a directory's entries, are on the disk.
+// Syncs a file's contents, or a directory's entries, to the disk.
 std::error_code SyncPath(const std::filesystem::path& path);
 
-// Makes a directory and those that it is in, if need be: what is kept there outlives a power cut.
+// Creates `directory` and its missing parents. Syncs the parents of new directories, so that files
+// kept there survive a power cut. Ignores sync errors.
 std::error_code MakeDirectories(const std::filesystem::path& directory);
 
 }  // namespace softlookup

@@ -16,22 +16,24 @@ inline constexpr std::array<std::int64_t, 18> kTimeBounds = {
     50'000,      100'000,       200'000,       500'000,       1'000'000,      2'000'000,
     5'000'000,   10'000'000,    20'000'000,    50'000'000,    100'000'000,    200'000'000,
     500'000'000, 1'000'000'000, 2'000'000'000, 5'000'000'000, 10'000'000'000, 30'000'000'000};
-// ... and for how many of something there are.
+// Upper bounds for counts: 1 to 4,096.
 inline constexpr std::array<std::int64_t, 13> kCountBounds = {1,   2,   4,   8,    16,   32,  64,
                                                               128, 256, 512, 1024, 2048, 4096};
 
-// What a histogram held at one moment.
+// A copy of a histogram's counts. A concurrent observation may be in `counts` but not in `sum`.
 struct HistogramCounts {
   absl::Span<const std::int64_t> bounds;
-  // Observations up to each bound and above the one before; last, those above all bounds.
+  // counts[i] is the number of observations in (bounds[i - 1], bounds[i]]. The last element counts
+  // observations above all bounds.
   std::vector<std::uint64_t> counts;
   std::int64_t sum = 0;  // Of all observations.
 };
 
-// Observations by their size. Thread-safe and without locks: one costs two additions.
+// Counts observations by size. Thread-safe without locks: an observation costs two atomic
+// additions.
 class Histogram {
  public:
-  // Upper bounds, ascending, at most kBoundCountMax, that outlive it.
+  // `bounds` are ascending upper bounds, at most kBoundCountMax. They must outlive the histogram.
   explicit Histogram(absl::Span<const std::int64_t> bounds) : bounds_(bounds) {}
 
   void Observe(std::int64_t value) {

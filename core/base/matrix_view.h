@@ -5,7 +5,7 @@
 
 namespace softlookup {
 
-// A row-major [rows, cols] matrix of float32 that somebody else owns.
+// A row-major [rows, cols] matrix of float32. The view does not own the data.
 struct MatrixView {
   const float* data = nullptr;
   std::int64_t rows = 0;

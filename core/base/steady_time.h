@@ -7,7 +7,8 @@
 
 namespace softlookup {
 
-// Never goes back, whatever is done to the machine's clock. Counts from an epoch of its own.
+// The steady clock's time. It never goes back, even if the time of day is changed. Its epoch is
+// arbitrary.
 inline absl::Time SteadyNow() {
   return absl::UnixEpoch() + absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
 }

@@ -5,15 +5,15 @@
 
 namespace softlookup {
 
-// How a store keeps the components of its rows. Whatever reads a row, a memory or a lookup too,
-// sees it as it is kept. Numbered as the wire contract's ElementType.
+// How a store keeps the components of its rows. All readers, including memories and lookups, see
+// the stored components. The numbers are those of ElementType in the wire contract.
 enum class StorageType : std::uint8_t {
-  kFloat32 = 1,  // As they came.
-  // Rounded to 8 bits of precision: off by at most 2^-9 of themselves, where they are not
-  // subnormal; by 2^-8 where that would be infinite.
+  kFloat32 = 1,  // Unchanged.
+  // Rounded to 8 bits of precision. The relative error of a normal number is at most 2^-9, or 2^-8
+  // where rounding to nearest would give infinity.
   kBfloat16 = 3,
-  // Multiples of a scale, one for a row's key and one for its value: the largest |component| / 127,
-  // up to a rounding. Off by at most half of it.
+  // Integer multiples of a scale. A row has one scale for its key and one for its value: the
+  // largest |component| / 127, up to a rounding. The error is at most half a scale.
   kInt8 = 4,
 };
 

@@ -1,4 +1,4 @@
-// The components of panels as float32 vectors take them. Included once a target, after
+// Decodes components of panels to float32 vectors. Include this once per target, after
 // core/kernels/vectors-inl.h.
 #if defined(SOFTLOOKUP_CORE_KERNELS_DECODE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SOFTLOOKUP_CORE_KERNELS_DECODE_INL_H_
@@ -13,7 +13,7 @@ HWY_BEFORE_NAMESPACE();
 namespace softlookup::kernels {
 namespace HWY_NAMESPACE {
 
-// A vector of components from `elements` on; of INT8, the numbers before they are scaled.
+// Loads a vector of components from `elements` on. For INT8, these are integers without the scale.
 template <StorageType kStorage>
 HWY_INLINE FloatVec Decode(const std::byte* elements) {
   const FloatTag d;
@@ -31,7 +31,7 @@ HWY_INLINE FloatVec Decode(const std::byte* elements) {
   }
 }
 
-// The components themselves. `scale`: INT8's.
+// Decode, with INT8 integers multiplied by `scale`. Other storage types ignore `scale`.
 template <StorageType kStorage>
 HWY_INLINE FloatVec DecodeScaled(const std::byte* elements, FloatVec scale) {
   const FloatVec decoded = Decode<kStorage>(elements);
@@ -56,14 +56,14 @@ HWY_INLINE void DecodeKeys(const std::byte* keys, const float* scales, std::int6
   }
 }
 
-// INT8's scales of a panel's keys; null for other types, which have none.
+// The scales of a panel's INT8 keys. Null for other storage types, which have no scales.
 HWY_INLINE const float* KeyScalesOf(const PanelShape& shape, const std::byte* panel) {
   if (shape.storage != StorageType::kInt8) return nullptr;
   return reinterpret_cast<const float*>(panel + shape.key_scale_offset(0));
 }
 
-// The components `dims` of a panel's keys, [dims.count][kPanelRows]: in place, or in `buffer`,
-// which is aligned to vectors.
+// Returns the components `dims` of a panel's keys, [dims.count][kPanelRows]: in place for FLOAT32,
+// else in `buffer`, which is aligned to vectors.
 HWY_INLINE const float* DecodedKeys(const PanelShape& shape, const std::byte* panel, DimRange dims,
                                     float* HWY_RESTRICT buffer) {
   const std::byte* keys = panel + shape.key_offset(0, dims.begin);

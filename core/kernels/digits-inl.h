@@ -1,5 +1,5 @@
-// Integers that floats are rounded to, and their base-256 digits. Included once a target, after
-// core/kernels/vectors-inl.h.
+// Rounds floats to integers, and splits these into base-256 digits. Include this once per target,
+// after core/kernels/vectors-inl.h.
 #if defined(SOFTLOOKUP_CORE_KERNELS_DIGITS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SOFTLOOKUP_CORE_KERNELS_DIGITS_INL_H_
 #undef SOFTLOOKUP_CORE_KERNELS_DIGITS_INL_H_
@@ -20,21 +20,21 @@ namespace HWY_NAMESPACE {
 using IntTag = hn::RebindToSigned<FloatTag>;
 using IntVec = hn::Vec<IntTag>;
 
-// Of an integer that its digits hold.
+// The nearest integer, which must fit into four digits in [-128, 127].
 HWY_INLINE IntVec Nearest(FloatVec x) {
 #if HWY_TARGET <= HWY_AVX3
-  return IntVec{_mm512_cvtps_epi32(x.raw)};  // NearestInt also sees to those that overflow.
+  return IntVec{_mm512_cvtps_epi32(x.raw)};  // NearestInt would also handle overflow.
 #else
   return hn::NearestInt(x);
 #endif
 }
 
-// 128 and the integer's digits, one a byte, the lowest first.
+// The digits of the nearest integer, plus 128, in one byte each, the lowest digit first.
 HWY_INLINE IntVec OffsetDigitsOf(FloatVec x) {
   return hn::Add(Nearest(x), hn::Set(IntTag(), static_cast<std::int32_t>(0x80808080)));
 }
 
-// The digits themselves.
+// The digits of the nearest integer, in one signed byte each, the lowest digit first.
 HWY_INLINE IntVec DigitsOf(FloatVec x) {
   return hn::Xor(OffsetDigitsOf(x), hn::Set(IntTag(), static_cast<std::int32_t>(0x80808080)));
 }

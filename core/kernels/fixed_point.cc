@@ -17,14 +17,15 @@
 #define SOFTLOOKUP_CORE_KERNELS_FIXED_POINT_CC_
 namespace softlookup::kernels {
 
-// 1.004 times a magnitude has the exponent field e of float32; e is at least kExponentMin, so that
-// 2^(e - 126), the bound, is at least 2^-90. Four digits hold 2^31 / 1.004.
+// Let e be the float32 exponent field of 1.004 times a magnitude, but at least kExponentMin. The
+// bound is 2^(e - 126), and so at least 2^-90. Four digits hold 2^31 / 1.004.
 inline constexpr float kBoundMargin = 1.004f;
 inline constexpr std::int32_t kExponentMin = 126 - 90;
-// The exponent fields of 2^31 / bound and of bound / 2^19 are this less e, and e less this.
+// The exponent field of 2^31 / bound is kFactorExponent - e. That of bound / 2^19 is
+// e - kUnitExponent.
 inline constexpr std::int32_t kFactorExponent = 127 + 31 + 126;
 inline constexpr std::int32_t kUnitExponent = 126 + 19 - 127;
-// Of a value: below it, kValueSteps over it would leave float32's range.
+// The least magnitude of a value. It keeps kValueSteps / magnitude in float32's range.
 inline constexpr float kMagnitudeMin = 0x1p-90f;
 
 }  // namespace softlookup::kernels
@@ -34,7 +35,8 @@ HWY_BEFORE_NAMESPACE();
 namespace softlookup::kernels {
 namespace HWY_NAMESPACE {
 
-// Sorts the digits of four vectors: lane i of the result's `digit` has numbers[0 to 3][i]'s.
+// Sorts the digits of four vectors into one tile per digit. Lane i of a digit's vector has that
+// digit of numbers[0][i] to numbers[3][i]. It goes to the tile's row `row`, from `lane` on.
 template <int kDigitCount>
 HWY_INLINE void StoreDigits(const IntVec* HWY_RESTRICT numbers, Tile* HWY_RESTRICT tiles,
                             std::int64_t row, std::int64_t lane) {
@@ -43,7 +45,7 @@ HWY_INLINE void StoreDigits(const IntVec* HWY_RESTRICT numbers, Tile* HWY_RESTRI
   const hn::Repartition<std::uint16_t, IntTag> d16;
   const hn::Repartition<std::uint32_t, IntTag> d32;
   using U16 = hn::Vec<decltype(d16)>;
-  U16 even[2], odd[2];  // Digits 0 and 2, 1 and 3, of two numbers.
+  U16 even[2], odd[2];  // Digits 0 and 2 of two numbers, and digits 1 and 3.
   HWY_UNROLL(2) for (int i = 0; i < 2; ++i) {
     const U16 a = hn::BitCast(d16, numbers[2 * i]);
     const U16 b = hn::BitCast(d16, numbers[2 * i + 1]);
@@ -61,7 +63,7 @@ HWY_INLINE void StoreDigits(const IntVec* HWY_RESTRICT numbers, Tile* HWY_RESTRI
     return hn::OddEven(pairs[1], hn::BitCast(d16, low_half));
   };
   const auto store = [&](U16 digits, int digit) HWY_ATTR {
-    // The lowest digit is the last.
+    // The lowest digit's tile is the last.
     auto* to = tiles[kDigitCount - 1 - digit].bytes[row] + 4 * lane;
     hn::Store(hn::BitCast(d, digits), d, reinterpret_cast<std::int32_t*>(to));
   };
@@ -77,7 +79,7 @@ HWY_INLINE IntVec ExponentOf(FloatVec magnitude) {
   return hn::Max(hn::ShiftRight<23>(hn::BitCast(d, bounded)), hn::Set(d, kExponentMin));
 }
 
-// What makes integers of components.
+// The factor that turns components into integers: 2^31 / bound.
 HWY_INLINE FloatVec FactorOf(IntVec exponent) {
   const IntTag d;
   return hn::BitCast(FloatTag(), hn::ShiftLeft<23>(hn::Sub(hn::Set(d, kFactorExponent), exponent)));
@@ -91,7 +93,7 @@ HWY_INLINE FloatVec UnitOf(IntVec exponent) {
 // The largest of |component(i)|, i < count, in each lane.
 template <class Component>
 HWY_INLINE FloatVec MagnitudeOfKeys(const Component& component, std::int64_t count) {
-  FloatVec magnitudes[4];  // Of every fourth: what waits for itself is slow.
+  FloatVec magnitudes[4];  // Independent: one alone would wait for its own last result.
   HWY_UNROLL(4) for (FloatVec& magnitude : magnitudes) magnitude = hn::Zero(FloatTag());
   std::int64_t dim = 0;
   for (; dim + 4 <= count; dim += 4) {
@@ -108,7 +110,7 @@ void PackKeysAs(const BlockView& block, PanelRange panels, DimRange dims, Tile* 
                 float* units) {
   const FloatTag d;
   const std::int64_t chunks = ChunkCount(dims.count);
-  constexpr std::int64_t kVectorBytes = kPanelRows * ElementBytes(kStorage);  // One component.
+  constexpr std::int64_t kVectorBytes = kPanelRows * ElementBytes(kStorage);  // Of one component.
   for (std::int64_t panel = panels.begin; panel < panels.end; ++panel, units += kPanelRows) {
     const std::byte* keys = block.panel(panel) + block.shape.key_offset(0, dims.begin);
     const auto* scales =
@@ -152,7 +154,7 @@ void PackKeysOneTarget(const BlockView& block, PanelRange panels, DimRange dims,
   }
 }
 
-// 64 numbers of row `row` of an A operand, made integers by `factor`.
+// Writes the row `row` of an A operand: 64 numbers, which `factor` turns into integers.
 HWY_INLINE void PackRowOfA(const float* const (&sixteens)[4], FloatVec factor, std::int64_t row,
                            Tile* HWY_RESTRICT tiles) {
   const FloatTag d;
@@ -186,7 +188,7 @@ void PackQueriesOneTarget(const float* const* queries, int query_count, std::int
   }
 }
 
-// Of a row's value, but kMagnitudeMin at least.
+// The largest |component| of a row's value, but at least kMagnitudeMin.
 template <StorageType kStorage>
 HWY_INLINE float MagnitudeOfValue(const std::byte* value, FloatVec scale, std::int64_t count) {
   const FloatTag d;
@@ -199,7 +201,7 @@ HWY_INLINE float MagnitudeOfValue(const std::byte* value, FloatVec scale, std::i
     magnitudes = hn::Max(magnitudes, hn::Abs(DecodeScaled<kStorage>(value + i * kBytes, scale)));
   }
   if (i < count) {
-    // What comes behind the value is not its own.
+    // Masks the lanes behind the value.
     const FloatVec last = hn::Abs(DecodeScaled<kStorage>(value + i * kBytes, scale));
     const auto is_own = hn::Lt(hn::Iota(di, 0), hn::Set(di, static_cast<std::int32_t>(count - i)));
     magnitudes = hn::Max(magnitudes, hn::IfThenElseZero(hn::RebindMask(d, is_own), last));
@@ -217,7 +219,7 @@ void PackValuesAs(const BlockView& block, PanelRange panels, DimRange dims, Tile
   for (std::int64_t chunk = 0; chunk < chunks; ++chunk, tiles += kValueDigits) {
     const std::int64_t first_panel = (FirstRowChunk(panels) + chunk) * kChunkPanels;
     for (std::int64_t row = 0; row < kPanelRows; ++row) {
-      const std::byte* values[4];  // Null: no rows.
+      const std::byte* values[4];  // Null where `panels` has no row.
       FloatVec scales[4], factors[4];
       for (int i = 0; i < 4; ++i) {
         const std::int64_t p = first_panel + i;
@@ -295,7 +297,7 @@ void PackWeightsOneTarget(const float* weights, const float* magnitudes, const f
                     terms + i * kPanelRows + lane);
         }
       }
-      // Where no row has a weight, there is nothing to scale.
+      // If the largest term is 0, all terms are.
       const float factor = largest[q] == 0 ? 0 : kWeightSteps / largest[q];
       PackRowOfA({terms, terms + 16, terms + 32, terms + 48}, hn::Set(d, factor), q,
                  tiles + chunk * kDigits);

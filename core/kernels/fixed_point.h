@@ -6,16 +6,16 @@
 
 namespace softlookup::kernels {
 
-// Floats as the operands of tiles: a number is an integer times a unit, and the integer's base-256
-// digits, each in [-128, 127], lie in as many tiles, the one of the highest digit first.
+// Packs floats as operands of tiles (tiles.h). A number is an integer times a unit. Each base-256
+// digit of the integer, in [-128, 127], is in a tile of its own, the highest digit's tile first.
 //
-// What a product sums over (components of a key, rows of values) goes in chunks of 64; a chunk that
-// is not full is filled up with zeros. Operands agree on the place of the i-th of a chunk, which is
-// 4 * (i % 16) + i / 16: then digits are sorted within 32-bit lanes.
+// A product sums over chunks of 64 components of a key, or of 64 rows of values. Zeros fill a chunk
+// that is not full. In both operands, element i of a chunk is at the place 4 * (i % 16) + i / 16.
+// With this order, sorting the digits never crosses 32-bit lanes.
 inline constexpr std::int64_t kChunk = 64;
 inline constexpr std::int64_t kChunkPanels = kChunk / kPanelRows;
 
-// Digits of keys, queries and weights, and of values.
+// The number of digits: kDigits for keys, queries and weights, kValueDigits for values.
 inline constexpr int kDigits = 4;
 inline constexpr int kValueDigits = 3;
 
@@ -27,50 +27,50 @@ constexpr std::int64_t RowChunkCount(PanelRange panels) {
   return (panels.end + kChunkPanels - 1) / kChunkPanels - FirstRowChunk(panels);
 }
 
-// The power of two that bounds a key or query of this magnitude (its largest |component|): below
-// 2.01 times it, and never below 2^-90. Components are multiples of 2^-31 of it, rounded to
-// nearest.
+// A power of two that bounds a key or query of this magnitude, which is its largest |component|.
+// The bound is below 2.01 times the magnitude, but at least 2^-90. Components are rounded to the
+// nearest multiple of 2^-31 of the bound.
 double FixedPointBound(float magnitude);
 
-// True of magnitudes whose integers, units and products with each other are far from the ends of
-// float32's range: 0, or in [2^-50, 2^50].
+// True if `magnitude` is 0 or in [2^-50, 2^50]. The integers and units of such magnitudes, and
+// their products with each other, are far from the ends of float32's range.
 bool IsModerate(float magnitude);
 
-// The sums that score_rows and sum_values make of levels of digits are multiples of `unit` below:
-// a key's or query's is 2^-19 of its FixedPointBound, so that the product of both is what level 3,
-// digits i and 3 - i, counts in.
+// The unit of a key or query below is 2^-19 of its FixedPointBound. The product of a key's and a
+// query's unit is the unit of level 3, which sums the products of digits i and 3 - i.
 
-// B operands [panels][chunks of components][kDigits] of the keys of `panels`, and units
-// [panels][kPanelRows].
+// Writes the keys of `panels` as B operands [panels][chunks of components][kDigits], and their
+// units [panels][kPanelRows].
 void PackKeys(const BlockView& block, PanelRange panels, DimRange dims, Tile* tiles, float* units);
 
-// A operands [chunks of components][kDigits] of queries of dim_count components each, and their
-// units. Rows behind query_count in a tile stay as they are.
+// Writes queries of dim_count components each as A operands [chunks of components][kDigits], and
+// their units. Rows of a tile from query_count on stay as they are.
 void PackQueries(const float* const* queries, int query_count, std::int64_t dim_count, Tile* tiles,
                  float* units);
 
-// Steps in a row's magnitude: as many as three digits hold, less what rounding may add.
+// The integer of a component as large as its row's magnitude: the largest that three digits hold,
+// less a margin for rounding.
 inline constexpr float kValueSteps = 0x7f7f00;
 
-// Steps in the largest of a query's weights times magnitudes: four digits hold 1.0039 times as
-// many, of either sign.
+// The integer of a query's largest weight times magnitude. Four digits hold 1.0039 times as much,
+// of either sign.
 inline constexpr float kWeightSteps = 0x7f000000;
 
-// B operands [16 components][chunks of rows][kValueDigits] of the values of `panels`, and each
-// row's magnitude [panels][kPanelRows], its largest |component|, but 2^-90 at least; the product
-// sums over rows. A row's unit is its magnitude over kValueSteps, so that no row takes digits from
-// another. Columns of components past dims.count are garbage.
+// Writes the values of `panels` as B operands, whose product sums over rows: [groups of 16
+// components][chunks of rows][kValueDigits]. Also writes each row's magnitude, which is its largest
+// |component|, but at least 2^-90: [panels][kPanelRows]. A row's unit is magnitude / kValueSteps,
+// so that no row takes digits from another. Columns of components past dims.count are garbage.
 void PackValues(const BlockView& block, PanelRange panels, DimRange dims, Tile* tiles,
                 float* magnitudes);
 
-// The largest |weights[r] * magnitude of row r| over the rows of `panels`; magnitudes[0] is that of
-// the first of them.
+// The largest |weights[r] * magnitude of row r| over the rows r of `panels`. magnitudes[0] is the
+// magnitude of the first row of `panels`.
 float LargestTerm(const float* weights, const float* magnitudes, PanelRange panels);
 
-// A operands [chunks of rows][kDigits] of the weights of `panels`, weights[q * kScratchStride + r],
-// times the rows' magnitudes, magnitudes[0] being the first one's: query q's are multiples of
-// largest[q] / kWeightSteps, where largest[q] is LargestTerm. Rows behind query_count in a tile
-// stay as they are.
+// Writes weights[q * kScratchStride + r] times the magnitude of row r, for the rows r of `panels`,
+// as A operands [chunks of rows][kDigits]. magnitudes[0] is the magnitude of the first row of
+// `panels`. Query q has the unit largest[q] / kWeightSteps, where largest[q] is at least its
+// LargestTerm. Rows of a tile from query_count on stay as they are.
 void PackWeights(const float* weights, const float* magnitudes, const float* largest,
                  int query_count, PanelRange panels, Tile* tiles);
 

@@ -23,10 +23,10 @@ namespace softlookup::kernels {
 inline constexpr std::int64_t kGroup = 4;
 inline constexpr int kQueryDigits = 4;
 
-// Of a panel's keys.
+// Bytes of one group of components of a panel's keys.
 inline constexpr std::int64_t kGroupBytes = kGroup * kPanelRows;
 
-// A digit is at most 128, with 128 more 255, a key's number 127.
+// Sizes: a digit is at most 128, a digit plus 128 at most 255, a key's integer at most 127.
 static_assert(kInt8FloatDimMax * 128 * 127 < std::int64_t{1} << 24, "float32 holds the sums");
 static_assert(kDimMax * 255 * 127 < std::int64_t{1} << 31, "32 bits hold them");
 
@@ -37,7 +37,7 @@ HWY_BEFORE_NAMESPACE();
 namespace softlookup::kernels {
 namespace HWY_NAMESPACE {
 
-// Digits as DigitQueries has them; writes whole vectors. Returns the unit.
+// Writes a query's digits in the form of DigitQueries::digits, in whole vectors. Returns the unit.
 float PackQueryOneTarget(const float* components, std::int64_t dim_count, std::uint32_t* digits) {
   const FloatTag d;
   const hn::Repartition<std::uint8_t, IntTag> d8;
@@ -62,7 +62,7 @@ float PackQueryOneTarget(const float* components, std::int64_t dim_count, std::u
   return static_cast<float>(bound * 0x1p-31);
 }
 
-// The sums of some rows: of the products with each digit, dots[i] of digit i.
+// Writes the sums of kLanes rows. dots[i] has the sums of products with digit i, the lowest first.
 HWY_INLINE void WriteSums(const IntVec (&dots)[kQueryDigits], float query_unit,
                           const float* HWY_RESTRICT key_scales, float* HWY_RESTRICT sums) {
   const FloatTag d;
@@ -75,7 +75,7 @@ HWY_INLINE void WriteSums(const IntVec (&dots)[kQueryDigits], float query_unit,
   hn::StoreU(hn::Mul(of_query, hn::LoadU(d, key_scales)), d, sums);
 }
 
-// The same: up to 2^15 components, exact but for the last product.
+// The same with double sums. Exact for up to 2^15 components, but for the last product.
 HWY_INLINE void WriteSums(const IntVec (&dots)[kQueryDigits], float query_unit,
                           const float* HWY_RESTRICT key_scales, double* HWY_RESTRICT sums) {
   const DoubleTag d;
@@ -106,18 +106,19 @@ HWY_INLINE IntVec PermuteBytes(__m512i bytes, __m512i order) {
   return permuted;
 }
 
-// sum[i] + the products of the bytes of a[i], which are unsigned, and of b[i], which are signed.
+// sum[i] plus the dot product of the four unsigned bytes of a[i] and the four signed bytes of b[i].
 HWY_INLINE IntVec AddDots(IntVec sum, IntVec a, IntVec b) {
   asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(a.raw), "v"(b.raw));
   return sum;
 }
 
-// kQueries queries from `query` on against kPanels panels.
+// Scores kQueries queries from `query` on against kPanels panels from `panel` on.
 template <int kQueries, int kPanels, typename Sum>
 void VnniTile(const BlockView& block, std::int64_t panel, std::int64_t first_dim,
               const DigitQueries& queries, int query, Prefetcher& ahead, Sum* sums) {
   const IntTag d;
-  // Brings the components of a row side by side: they lie a panel's rows apart.
+  // The order that puts a row's components side by side. In a panel they are kPanelRows bytes
+  // apart.
   alignas(64) static constexpr auto kByRow = [] {
     std::array<std::uint8_t, kGroupBytes> from{};
     for (std::size_t i = 0; i < from.size(); ++i) {
@@ -132,7 +133,8 @@ void VnniTile(const BlockView& block, std::int64_t panel, std::int64_t first_dim
   HWY_UNROLL(4) for (int p = 0; p < kPanels; ++p) {
     keys[p] = block.panel(panel + p) + block.shape.key_offset(0, first_dim);
   }
-  // One operand of the instruction is unsigned: digits have 128 more, and so much is taken off.
+  // One operand of the instruction is unsigned, so digits are stored plus 128. `too_much` sums the
+  // products with 128, which are subtracted in the end.
   const IntVec offset = hn::Set(d, static_cast<std::int32_t>(0x80808080));
   IntVec too_much[kPanels];
   HWY_UNROLL(4) for (int p = 0; p < kPanels; ++p) too_much[p] = hn::Zero(d);
@@ -188,10 +190,10 @@ void VnniPanels(const BlockView& block, PanelRange panels, std::int64_t first_di
 template <typename Sum>
 void ScoreByVnni(const BlockView& block, PanelRange panels, std::int64_t first_dim,
                  const DigitQueries& queries, const PanelPart& fetched, Sum* sums) {
-  // So few that all queries find them in the nearest cache.
+  // Few enough that all queries find them in the first-level cache.
   constexpr std::int64_t kNearPanels = 4;
   const int count = queries.count();
-  // A tile takes four pairs of a query and a panel.
+  // A VnniTile takes four pairs of a query and a panel.
   const std::int64_t tiles = ((panels.end - panels.begin) * count + 3) / 4;
   Prefetcher ahead(fetched, tiles * queries.group_count());
   for (std::int64_t panel = panels.begin; panel < panels.end; panel += kNearPanels) {
@@ -284,13 +286,14 @@ bool KeysFitInt8Dots(float query_magnitude, float key_magnitude) {
   return IsModerate(query_magnitude) && IsModerate(key_magnitude);
 }
 
-// A query's component is off by half a unit, 2^-32 of its bound, and a key's, which is kept as the
-// float32 nearest to its number times its scale, by 2^-24 of itself. What is rounded in float64 is
-// nothing beside these.
+// A query's component is off by half a unit, 2^-32 of its bound. A key's component is, by
+// definition, the float32 nearest to its integer times its scale. So the exact product is off by
+// 2^-24 of itself. Roundings in float64 are negligible beside these.
 //
-// In float32, dots are exact. Of the sum, high is off by 2^-24 of itself, so are the whole and its
-// product with the scale. Low is at most 128 * 257 sqrt(1024) times the norm of the key's numbers,
-// where the query's integers have one of 2^29.9 at least: its rounding is below 2^-33 of both.
+// kInt8FloatError is for float sums, whose dots are exact. `high`, the sum and its product with the
+// scale are each off by 2^-24 of themselves. `low` is at most 128 * 257 sqrt(1024) times the norm
+// of the key's integers, and the norm of the query's integers is at least 2^29.9. So the rounding
+// of `low` is below 2^-33 of the product of these norms.
 double ScoreErrorInInt8(std::int64_t key_dim, float query_magnitude, float key_magnitude,
                         double norms) {
   return 0x1p-32 * static_cast<double>(key_dim) * FixedPointBound(query_magnitude) *
@@ -301,7 +304,7 @@ double ScoreErrorInInt8(std::int64_t key_dim, float query_magnitude, float key_m
 void DigitQueries::Pack(const float* const* queries, int query_count, std::int64_t key_dim) {
   count_ = query_count;
   key_dim_ = key_dim;
-  stride_ = static_cast<std::size_t>((key_dim + 15) / 16 * 16);  // Whole vectors, however wide.
+  stride_ = static_cast<std::size_t>((key_dim + 15) / 16 * 16);  // Whole vectors of any width.
   if (digits_.size() < stride_ * static_cast<std::size_t>(query_count)) {
     digits_.resize(stride_ * static_cast<std::size_t>(query_count));
   }

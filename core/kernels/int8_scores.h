@@ -10,47 +10,50 @@
 
 namespace softlookup::kernels {
 
-// Products of queries and INT8 keys, in integers: a query's components become fixed-point numbers
-// of four base-256 digits, and the products of each digit with the keys' numbers are added up
-// exactly, in 32 bits. So the bits of a sum depend on its query and row alone, and on no unit,
-// vector width, neighbour or order; the errors below hold in the worst case.
+// Dot products of queries and INT8 keys, in integers. A query's components become fixed-point
+// numbers of four base-256 digits. The products of each digit with the keys' integers are summed
+// exactly in 32 bits. So the bits of a sum depend on its query and row alone, not on the unit,
+// vector width, neighbours or order. The errors below are worst-case bounds.
 
 enum class DotUnit {
-  kPortable,  // Slow: what kVnni is compared with.
+  kPortable,  // Slow reference for kVnni.
   kVnni,      // AVX-512's dot products of four bytes. Only where VnniIsUsable().
 };
 
-// AVX-512 VNNI, and VBMI to sort bytes. Thread-safe.
+// True if the CPU has AVX-512 VNNI, and VBMI to sort bytes. Thread-safe.
 bool VnniIsUsable();
 
-// Can these be multiplied so? Magnitudes are bounds on |component|: a query's, and a block's.
+// True if ScoreInt8Rows takes a query and a block whose |components| have these bounds.
 bool KeysFitInt8Dots(float query_magnitude, float key_magnitude);
 
-// Bounds what ScoreInt8Rows is off by. `norms` bounds |query| |key|.
+// An upper bound on the error of ScoreInt8Rows with double sums. `norms` bounds |query| |key|.
 double ScoreErrorInInt8(std::int64_t key_dim, float query_magnitude, float key_magnitude,
                         double norms);
 
-// Sums in float32 take so many components of a key at most, and are off by another
+// Float sums take keys of at most kInt8FloatDimMax components. They add an error of
 // kInt8FloatError * norms.
 inline constexpr std::int64_t kInt8FloatDimMax = 1024;
 inline constexpr double kInt8FloatError = 0x3.2p-24;
 
-// Queries as ScoreInt8Rows takes them. Not thread-safe, but for reading; memory is kept.
+// Queries in the form that ScoreInt8Rows takes. Several threads may read it, but not during Pack.
+// Keeps its buffers for the next Pack.
 class DigitQueries {
  public:
-  // Each queries[q] points to key_dim floats, which must fit; query_count is in [1, kTileQueries].
+  // Each queries[q] points to key_dim floats, for which KeysFitInt8Dots must hold. query_count is
+  // in [1, kTileQueries].
   void Pack(const float* const* queries, int query_count, std::int64_t key_dim);
 
   int count() const { return count_; }
   std::int64_t key_dim() const { return key_dim_; }
-  // Fours of components, with zeros behind the last one.
+  // The number of groups of four components. Zeros fill the last group.
   std::int64_t group_count() const { return (key_dim_ + 3) / 4; }
 
-  // [group_count()][4 digits, the lowest first]: bytes of the group's components, a digit and 128.
+  // [group_count()][4 digits, the lowest first]: a byte for each of the group's components, which
+  // is the digit plus 128.
   const std::uint32_t* digits(int query) const {
     return digits_.data() + static_cast<std::size_t>(query) * stride_;
   }
-  // What a component is a multiple of.
+  // The fixed-point components are multiples of this.
   float unit(int query) const { return units_[query]; }
 
  private:
@@ -61,9 +64,10 @@ class DigitQueries {
   std::array<float, kTileQueries> units_ = {};
 };
 
-// sums[q * kScratchStride + r] = query q times the key of row r, its components from `first_dim`
-// on, for every row r of `panels`. The block is INT8. Rows past block.row_count get sums against
-// zero keys. `fetched`, if any, is fetched meanwhile.
+// sums[q * kScratchStride + r] = the dot product of query q and the key of row r, for every row r
+// of `panels`. The query's component 0 meets the key's component `first_dim`. The block is INT8.
+// Rows past block.row_count get sums against zero keys. The call prefetches `fetched` meanwhile,
+// with DotUnit::kVnni alone.
 void ScoreInt8Rows(DotUnit unit, const BlockView& block, PanelRange panels, std::int64_t first_dim,
                    const DigitQueries& queries, float* sums, const PanelPart& fetched = {});
 void ScoreInt8Rows(DotUnit unit, const BlockView& block, PanelRange panels, std::int64_t first_dim,

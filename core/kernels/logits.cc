@@ -52,7 +52,7 @@ LogitSummary MakeLogitsOfForm(const LogitParams& params, PanelRange panels, RowR
     const DoubleVec decay = hn::Mul(age, ln_decay);
     auto counts = hn::And(hn::And(hn::Ge(row, begin), hn::Lt(row, end)), hn::Ge(score, min_score));
     if (params.row_mask != nullptr) {
-      // LoadMaskBits may look at a whole word.
+      // LoadMaskBits may read a whole word, so `bits` is one.
       const std::uint64_t bits =
           params.row_mask[r / 64] >> (r % 64) & ((std::uint64_t{1} << kHalfLanes) - 1);
       counts = hn::And(counts, hn::LoadMaskBits(d, reinterpret_cast<const std::uint8_t*>(&bits)));
@@ -81,31 +81,31 @@ LogitSummary MakeLogitsOneTarget(const LogitParams& params, PanelRange panels, R
   return MakeLogitsOfForm<ScoreForm::kNegative>(params, panels, rows, sums, logits);
 }
 
-// Below exp of this, weights are 0.
+// Weights below exp(kLowestExponent) are set to 0.
 constexpr float kLowestExponent = -87;
 
-// As many vectors as a step of the loops over weights takes: while one waits for a result, others
-// compute. A step is so many rows.
+// Vectors, and rows, in a step of the loops over weights. While one vector waits for a result,
+// others compute.
 constexpr int kStepVecs = 4;
 constexpr std::int64_t kStepRows = kStepVecs * static_cast<std::int64_t>(kLanes);
 
 static_assert(kStepRows % kPanelRows == 0);
 
-// exp(x) for x in [kLowestExponent, 0], in place: x = n ln 2 + r with |r| <= ln 2 / 2, and exp(r)
-// by the polynomial of degree 6 whose largest relative error there is least, 1.9e-9. Off by 9e-8 of
-// the result in all.
+// Replaces x in [kLowestExponent, 0] by exp(x), with a relative error of at most 9e-8. x is
+// n ln 2 + r with |r| <= ln 2 / 2. A minimax polynomial of degree 6 gives exp(r) with a relative
+// error of at most 1.9e-9.
 template <int kVecs>
 HWY_INLINE void Exp(FloatVec (&x)[kVecs]) {
   const FloatTag d;
   const hn::RebindToSigned<FloatTag> di;
-  // Adding 1.5 * 2^23 rounds to an integer, which the lowest bits then hold; with the exponent's
-  // bias, they are that of 2^n.
+  // Adding 1.5 * 2^23 rounds to the integer n, which the lowest bits then hold. With the exponent's
+  // bias of 127, these bits are the exponent field of 2^n.
   const FloatVec shift = hn::Set(d, 0x1.8p23f + 127);
   FloatVec shifted[kVecs], p[kVecs];
   HWY_UNROLL(4) for (int v = 0; v < kVecs; ++v) {
     shifted[v] = hn::MulAdd(x[v], hn::Set(d, 1.44269504088896341f), shift);
   }
-  // ln 2 in two parts, the first with few enough bits that n times it is exact.
+  // Subtracts n ln 2 in two parts. The first part has so few bits that n times it is exact.
   for (const float part : {0.693359375f, -2.12194440e-4f}) {
     HWY_UNROLL(4) for (int v = 0; v < kVecs; ++v) {
       x[v] = hn::NegMulAdd(hn::Sub(shifted[v], shift), hn::Set(d, part), x[v]);
@@ -129,7 +129,8 @@ HWY_INLINE FloatVec LoadDemoted(const double* logits, DoubleVec subtract) {
   return hn::Combine(d, high, low);
 }
 
-// Adds up the 16 sums of a panel's rows: each of a half to the other's, as every vector width does.
+// Adds up the 16 sums of a panel's rows: the upper half to the lower half, repeatedly. The order is
+// the same for every vector width.
 double SumOfRows(const FloatVec* sums) {
   const FloatTag d;
   float rows[kPanelRows];
@@ -144,7 +145,8 @@ double SumOfRows(const FloatVec* sums) {
   return totals[0];
 }
 
-// The sums of weights, and of weights times logit - max, of the rows in each place of a panel.
+// For each of the 16 places in a panel: the sum of its rows' weights, and the sum of their
+// weight * (logit - max).
 struct SumsOfPlaces {
   FloatVec weight[kVecsPerPanel];
   FloatVec weighted[kVecsPerPanel];
@@ -171,7 +173,8 @@ HWY_INLINE void AddWeights(float* HWY_RESTRICT weights, SumsOfPlaces& sums) {
   }
 }
 
-// The weights of all rows of `panels`; exponent(r) gives logit - max of a vector of rows.
+// Makes the weights of all rows of `panels`. exponent(r) returns logit - max of the vector of rows
+// from r on.
 template <typename Exponent>
 HWY_INLINE SoftmaxSums MakeWeights(PanelRange panels, const Exponent& exponent,
                                    float* HWY_RESTRICT weights) {
@@ -204,7 +207,7 @@ SoftmaxSums MakeSoftmaxWeightsOneTarget(const double* HWY_RESTRICT logits, doubl
 
 SumRange RangeOfSumsOneTarget(PanelRange panels, const float* HWY_RESTRICT sums) {
   const FloatTag d;
-  // One vector alone would wait for itself.
+  // Independent vectors: one alone would wait for its own last result.
   FloatVec min[kStepVecs], max[kStepVecs];
   HWY_UNROLL(4) for (int v = 0; v < kStepVecs; ++v) {
     min[v] = hn::Set(d, std::numeric_limits<float>::infinity());

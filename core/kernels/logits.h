@@ -23,12 +23,13 @@ struct LogitParams {
   const double* key_norms = nullptr;  // kCosine only: as KeyNorms gives them.
   double inverse_temperature = 1;
   double min_score = -std::numeric_limits<double>::infinity();
-  // Bit r % 64 of word r / 64: may row r count? Null: all may.
+  // Row r may count if bit r % 64 of word r / 64 is set. Null: all rows may count.
   const std::uint64_t* row_mask = nullptr;
-  // Added to row r's logit: its age times ln_decay.
+  // Added to row r's logit: its age times ln_decay. The age is ages[r] if `ages` is set, else
+  // age_of_row_0 - r. ages[r] must be finite for every row of the panels.
   double ln_decay = 0;
-  double age_of_row_0 = 0;       // Row r's is age_of_row_0 - r ...
-  const double* ages = nullptr;  // ... or, if set, ages[r]: finite for every row of the panels.
+  double age_of_row_0 = 0;
+  const double* ages = nullptr;
 };
 
 struct LogitSummary {
@@ -36,8 +37,8 @@ struct LogitSummary {
   std::int64_t counted_rows = 0;
 };
 
-// Turns sums[r] into scores in place, and into logits, for every row r of `panels`. A row outside
-// `rows`, outside row_mask or below min_score does not count: its logit is -inf.
+// Replaces sums[r] by the score of row r and sets logits[r], for every row r of `panels`. A row
+// outside `rows`, outside row_mask or below min_score does not count: its logit is -inf.
 LogitSummary MakeLogits(const LogitParams& params, PanelRange panels, RowRange rows, double* sums,
                         double* logits);
 
@@ -57,9 +58,9 @@ struct SumRange {
 };
 SumRange RangeOfSums(PanelRange panels, const float* sums);
 
-// The same weights for logits that are factor * sums[r], which are nowhere written down. `best` is
-// the sum with the largest logit. Besides, a weight is off by 1.8e-7 of itself for each unit of
-// logit - max, so by 7e-8 of the largest one at most.
+// MakeSoftmaxWeights for the logits factor * sums[r], which are not stored. `best` is the sum with
+// the largest logit. A weight has one more error: 1.8e-7 of itself for each unit of max - logit,
+// and so at most 7e-8 of the largest weight.
 SoftmaxSums MakeSoftmaxWeightsOfSums(const float* sums, double factor, float best,
                                      PanelRange panels, float* weights);
 

@@ -12,19 +12,22 @@ namespace softlookup::kernels {
 //
 //   values        [16 rows][value_dim]   row after row
 //   keys          [key_dim][16 rows]     transposed: one vector load gives one component of 16 keys
-//   key scales    [16 rows]              float32, INT8 alone: a component is its number times this
-//   value scales  [16 rows]              likewise
+//   key scales    [16 rows]              float32, INT8 alone: a component is its integer times this
+//   value scales  [16 rows]              the same for values
 //
-// one right after the other, components in the storage type's elements. Scoring runs over the
-// components of 16 keys at once, so the order in which one key's products are added is the same for
-// every vector width, every number of queries and every neighbour. Summing values runs along a row.
-// A load at the end of a row may read into the next one, or into the keys, one at the end of INT8's
-// keys into the scales; none leaves the panel.
+// The parts follow each other without gaps. Components are elements of the storage type.
+//
+// Scoring goes over the components of 16 keys at once. So the order in which one key's products are
+// added does not depend on the vector width, the number of queries or the neighbours. Summing
+// values goes along a row.
+//
+// A load at the end of a row may read into the next row or into the keys. A load at the end of INT8
+// keys may read into the scales. No load leaves the panel.
 //
 // Rows that a panel does not hold yet are zero.
 inline constexpr std::int64_t kPanelRows = 16;
 
-// The largest number that an INT8 component is a multiple of its scale by.
+// An INT8 component is its scale times an integer of at most this size.
 inline constexpr float kInt8Max = 127;
 
 struct PanelShape {
@@ -53,20 +56,20 @@ struct PanelShape {
   }
 };
 
-// A block of up to kBlockRowsMax rows, not owned: `full_panel_count` panels back to back, then at
-// most one panel that is still filling, which may lie anywhere. Panels begin at multiples of 4
-// bytes.
+// A view of a block of up to kBlockRowsMax rows: `full_panel_count` contiguous panels, then at most
+// one partial panel, which may lie elsewhere. Panels are aligned to 4 bytes. The view does not own
+// them.
 struct BlockView {
   PanelShape shape;
   const std::byte* full_panels = nullptr;
   std::int64_t full_panel_count = 0;
   const std::byte* partial_panel = nullptr;  // Set if row_count is not a multiple of kPanelRows.
   std::int64_t row_count = 0;
-  // Bounds over the rows of this block (or more): on |component| of the keys and of the values, and
-  // on the norm of each head of a key.
+  // Upper bounds on |component| of the keys and of the values, and on the norm of each head of a
+  // key. They hold for the rows of this block, and may be computed over more rows.
   float key_magnitude = 0;
   float value_magnitude = 0;
-  const float* key_norms_max = nullptr;  // One a head.
+  const float* key_norms_max = nullptr;  // One per head.
 
   std::int64_t panel_count() const { return (row_count + kPanelRows - 1) / kPanelRows; }
   const std::byte* panel(std::int64_t index) const {
@@ -81,7 +84,7 @@ inline constexpr std::int64_t kBlockRowsMax = 1024;
 // column of several queries falls into different cache sets.
 inline constexpr std::size_t kScratchStride = kBlockRowsMax + kPanelRows;
 
-// The most queries that go through a block together.
+// The most queries in a tile, which are scanned together over a block.
 inline constexpr int kTileQueries = 16;
 
 // A half-open range of the panels of one block.
@@ -101,7 +104,7 @@ constexpr PanelRange PanelsOf(RowRange rows) {
   return {.begin = rows.begin / kPanelRows, .end = (rows.end + kPanelRows - 1) / kPanelRows};
 }
 
-// A half-open range of components: one head of a key or of a value.
+// The components [begin, begin + count): one head of a key or of a value.
 struct DimRange {
   std::int64_t begin = 0;
   std::int64_t count = 0;

@@ -14,7 +14,7 @@ float LoadFloat(const std::byte* at) {
   return value;
 }
 
-// To nearest, ties to even. Finite numbers stay finite.
+// Rounds to nearest, ties to even. Truncates finite numbers that would round to infinity.
 std::uint16_t ToBfloat16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t rounded = bits + 0x7fff + (bits >> 16 & 1);
@@ -22,7 +22,7 @@ std::uint16_t ToBfloat16(float value) {
   return static_cast<std::uint16_t>((overflows ? bits : rounded) >> 16);
 }
 
-// The components that `at(i)` addresses, `count` of them.
+// Writes component i to at(i), for i < count. For INT8, also writes their scale to `scale_at`.
 template <typename At>
 void Put(const PanelShape& shape, const float* components, std::int64_t count, std::byte* scale_at,
          const At& at) {
@@ -41,7 +41,8 @@ void Put(const PanelShape& shape, const float* components, std::int64_t count, s
   }
   float magnitude = 0;
   for (std::int64_t i = 0; i < count; ++i) magnitude = std::max(magnitude, std::abs(components[i]));
-  // The least that holds the largest component, subnormal or not, and of which 127 are finite.
+  // The least scale whose 127-fold reaches the largest component, even a subnormal one. The
+  // 127-fold must be finite.
   float scale = magnitude / kInt8Max;
   if (scale * kInt8Max < magnitude) scale = std::nextafter(scale, magnitude);
   if (!std::isfinite(scale * kInt8Max)) scale = std::nextafter(scale, 0.0f);
@@ -68,8 +69,8 @@ void Get(const PanelShape& shape, const std::byte* scale_at, const At& at, std::
   }
 }
 
-// Moves the row `lane` of `panel` to or from `row`: Move(where it is in the panel, where it is in
-// the row, bytes).
+// Calls move(address in `panel`, address in `row`, bytes) for each contiguous part of the row
+// `lane`.
 template <typename Panel, typename Row, typename Move>
 void ForEachPart(const PanelShape& shape, Panel* panel, std::int64_t lane, Row* row,
                  const Move& move) {

@@ -9,10 +9,10 @@
 
 namespace softlookup::kernels {
 
-// Single rows of panels, as all but the scans reads and writes them. `lane` is a row's place in its
-// panel, in [0, kPanelRows).
+// Reading and writing single rows of panels, for all code but the scans. `lane` is the index of a
+// row in its panel, in [0, kPanelRows).
 
-// A row as it is kept. Its key's component i is at key[i * key_stride].
+// A stored row in float32. Component i of its key is key[i * key_stride].
 struct PanelRow {
   const float* key = nullptr;
   std::int64_t key_stride = 1;
@@ -24,7 +24,7 @@ class PanelRowReader {
  public:
   explicit PanelRowReader(const PanelShape& shape);
 
-  // Valid as long as the panel, and until the next call.
+  // The result is valid until the next call, and no longer than the panel.
   PanelRow Read(const std::byte* panel, std::int64_t lane);
   PanelRow Read(const BlockView& block, std::int64_t row) {
     return Read(block.panel(row / kPanelRows), row % kPanelRows);
@@ -35,16 +35,17 @@ class PanelRowReader {
   std::vector<float> key_, value_;  // Empty for FLOAT32, whose rows are read in place.
 };
 
-// The components `dims` of a row's value: in place, or in `buffer`, of dims.count.
+// Returns the components `dims` of a row's value: in place for FLOAT32, else in `buffer`, which has
+// room for dims.count floats.
 const float* ReadValue(const PanelShape& shape, const std::byte* panel, std::int64_t lane,
                        DimRange dims, float* buffer);
 
-// Keeps a row of finite components, rounded as the storage type has it.
+// Writes a row of finite components to a panel, rounded to the storage type.
 void PutRow(const PanelShape& shape, const float* key, const float* value, std::int64_t lane,
             std::byte* panel);
 
-// The same for a row's shape.row_bytes() by themselves: key, value, and the scales if there are
-// any.
+// Copy a row between a panel and the shape.row_bytes() bytes of `row`: key, value, and for INT8 the
+// two scales. The elements stay as they are.
 void PackRow(const PanelShape& shape, const std::byte* panel, std::int64_t lane, std::byte* row);
 void UnpackRow(const PanelShape& shape, const std::byte* row, std::int64_t lane, std::byte* panel);
 

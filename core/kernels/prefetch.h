@@ -9,8 +9,8 @@
 
 namespace softlookup::kernels {
 
-// The same bytes of each of some full panels of a block. A kernel that is given some fetches them
-// into the second-level cache while it computes, for whoever reads them next.
+// The same range of bytes in each of some full panels of a block. A kernel prefetches it into the
+// second-level cache while it computes, for the kernel that reads it next.
 struct PanelPart {
   const std::byte* first = nullptr;  // In the first panel.
   std::int64_t bytes = 0;            // Of each panel.
@@ -18,7 +18,7 @@ struct PanelPart {
   std::int64_t panel_count = 0;
 };
 
-// Of the full panels among `panels`.
+// The bytes [begin, end) of the full panels among `panels`.
 inline PanelPart PartOf(const BlockView& block, PanelRange panels, std::int64_t begin,
                         std::int64_t end) {
   const std::int64_t count = std::min(panels.end, block.full_panel_count) - panels.begin;
@@ -34,13 +34,12 @@ inline PanelPart ValuesOf(const BlockView& block, PanelRange panels) {
   return PartOf(block, panels, 0, block.shape.key_offset(0, 0));
 }
 
-// With the scales, which lie behind them.
+// The keys and the scales behind them.
 inline PanelPart KeysOf(const BlockView& block, PanelRange panels) {
   return PartOf(block, panels, block.shape.key_offset(0, 0), block.shape.bytes());
 }
 
-// Fetches a part line by line, as evenly as may be over as many of a kernel's steps as were
-// foreseen.
+// Prefetches a part by cache lines, spread evenly over `step_count` calls of Step().
 class Prefetcher {
  public:
   Prefetcher(const PanelPart& part, std::int64_t step_count)
@@ -72,7 +71,7 @@ class Prefetcher {
   const std::int64_t step_count_;
   std::int64_t panels_left_;
   const std::int64_t line_count_;
-  std::int64_t due_ = 0;  // Lines times step_count_ that are behind.
+  std::int64_t due_ = 0;  // Lines that are due by now, times step_count_.
   const std::byte* at_ = nullptr;
   const std::byte* panel_end_ = nullptr;
 };

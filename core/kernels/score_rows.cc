@@ -14,7 +14,7 @@ HWY_BEFORE_NAMESPACE();
 namespace softlookup::kernels {
 namespace HWY_NAMESPACE {
 
-// The shapes of the register tiles: as many independent sums as the registers hold.
+// Queries and panels that are scored at once: as many independent sums as the registers hold.
 #if HWY_TARGET <= HWY_AVX3
 constexpr int kFloat32Queries = 4;
 constexpr int kFloat32Panels = 4;
@@ -25,13 +25,13 @@ constexpr int kFloat32Panels = 1;
 constexpr int kFloat64Queries = 2;
 #endif
 
-// Trees of so many levels are straight-line code.
+// Trees of this many levels are unrolled to straight-line code.
 constexpr int kInlineLevels = 2;
 
-// Queries are widened to float64, and keys decoded for it, this many components at a time.
+// The float64 kernels widen queries and decode keys for this many components at a time.
 constexpr std::int64_t kWideDims = 256;
 
-// Float32 or float64.
+// V is a float32 or a float64 vector.
 template <Term kTerm, typename V>
 HWY_INLINE V FirstTerm(V query, V key) {
   if constexpr (kTerm == Term::kProduct) {
@@ -56,7 +56,7 @@ HWY_INLINE void Flush(FloatVec run, bool, float* HWY_RESTRICT sums) {
   hn::StoreU(run, FloatTag(), sums);
 }
 
-// Adds (or, for the first run, stores) float32 sums to float64 ones.
+// Adds the float32 sums of a run to float64 sums. Stores them if it is the first run.
 HWY_INLINE void Flush(FloatVec run, bool first_run, double* HWY_RESTRICT sums) {
   const DoubleTag dd;
   DoubleVec low = hn::PromoteTo(dd, hn::LowerHalf(run));
@@ -73,24 +73,23 @@ HWY_INLINE void Flush(FloatVec run, bool first_run, double* HWY_RESTRICT sums) {
 template <int kPanels>
 struct KeyPanels {
   const std::byte* first[kPanels];
-  const float* scales[kPanels];  // Where they are kept as INT8.
+  const float* scales[kPanels];  // Of INT8 keys; null for other storage types.
 };
 
-// kQueries queries against kPanels panels: the sums of a chain are in registers.
-// The sums go to `Sum`s, which are doubles, or floats if there is one run.
-// Keys are kept as `kStorage`.
+// Scores kQueries queries against kPanels panels. The sums of a chain are in registers. Results are
+// of type Sum: double, or float if there is one run. Keys have the type kStorage.
 template <Term kTerm, typename Sum, int kQueries, int kPanels,
           StorageType kStorage = StorageType::kFloat32>
 class Float32Tile {
  public:
-  // One run of `dim_count` components from `first_dim` on: queries[q] is at component 0, the keys
-  // are at the first one of the run.
+  // Scores one run of `dim_count` components from `first_dim` on. queries[q] points to component 0,
+  // `keys` to the first component of the run.
   static HWY_INLINE void Run(const KeyPanels<kPanels>& keys, std::int64_t dim_count,
                              const float* const* HWY_RESTRICT queries, std::int64_t first_dim,
                              Prefetcher& ahead, Sum* HWY_RESTRICT sums) {
     const float* run_queries[kQueries];
     for (int q = 0; q < kQueries; ++q) run_queries[q] = queries[q] + first_dim;
-    // Sums that wait for one of as many chains: at level i, of 2^i.
+    // pending[i] is the sum of 2^i chains, which waits for the sum of the next 2^i chains.
     alignas(64) Pending pending;
     unsigned chains = 0;
     std::int64_t dim = 0;
@@ -131,7 +130,7 @@ class Float32Tile {
                                 const float* const* HWY_RESTRICT queries, std::int64_t dim,
                                 Sums& sums) {
     const FloatTag d;
-    // Loads stay where they stand: a compiler that moves many of them up runs out of registers.
+    // Keeps the compiler from moving loads up: with many of them moved, it runs out of registers.
     asm volatile("" ::: "memory");
     FloatVec key[kVecs];
     HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
@@ -151,7 +150,7 @@ class Float32Tile {
     }
   }
 
-  // The sum of 2^kLevel whole chains; those at lower levels wait in `pending`.
+  // Sets `sums` to the sum of 2^kLevel whole chains. Keeps sums of lower levels in `pending`.
   template <int kLevel>
   static HWY_INLINE void AddTree(const KeyPanels<kPanels>& keys,
                                  const float* const* HWY_RESTRICT queries, std::int64_t dim,
@@ -180,7 +179,8 @@ class Float32Tile {
     }
   }
 
-  // Puts the sum of the next 2^level chains to the `chains` before them.
+  // Adds the sum of the next 2^level chains to the `chains` before them, and joins sums of equal
+  // levels.
   static HWY_INLINE void Join(Sums& sums, int level, unsigned& chains, Pending& pending) {
     const unsigned added = 1u << level;
     for (; (chains >> level & 1) != 0; ++level) Add(pending[level], sums);
@@ -224,7 +224,7 @@ class Float32Tile {
   }
 };
 
-// One run of components, as Float32Tile has it, of all queries.
+// Scores all queries over one run of components, as Float32Tile::Run does.
 template <Term kTerm, typename Sum, int kPanels>
 void RunOfQueries(const KeyPanels<kPanels>& keys, std::int64_t dim_count,
                   const float* const* queries, int query_count, std::int64_t first_dim,
@@ -244,7 +244,7 @@ void RunOfQueries(const KeyPanels<kPanels>& keys, std::int64_t dim_count,
   }
 }
 
-// The same of one query, decoding keys in registers.
+// Scores one query over one run of components, and decodes the keys in registers.
 template <Term kTerm, typename Sum, int kPanels>
 void RunOfOneQuery(StorageType storage, const KeyPanels<kPanels>& keys, std::int64_t dim_count,
                    const float* const* query, std::int64_t first_dim, Prefetcher& ahead,
@@ -262,7 +262,7 @@ void RunOfOneQuery(StorageType storage, const KeyPanels<kPanels>& keys, std::int
   }
 }
 
-// All queries against kPanels panels from `panel` on: those stay in the nearest cache.
+// Scores all queries against kPanels panels from `panel` on, which stay in the first-level cache.
 template <Term kTerm, typename Sum, int kPanels>
 void Float32Panels(const BlockView& block, std::int64_t panel, DimRange dims,
                    const float* const* queries, int query_count, Prefetcher& ahead, Sum* sums) {
@@ -308,7 +308,8 @@ void ScoreFloat32(const BlockView& block, PanelRange panels, DimRange dims,
   }
 }
 
-// kQueries queries against one panel, in float64: adds the terms of `dim_count` components to sums.
+// Scores kQueries queries against one panel in float64: adds the terms of `dim_count` components to
+// `sums`.
 template <Term kTerm, int kQueries>
 HWY_INLINE void Float64Tile(const float* HWY_RESTRICT keys, std::int64_t dim_count,
                             const double (*HWY_RESTRICT queries)[kWideDims],

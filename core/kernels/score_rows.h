@@ -12,13 +12,13 @@ enum class Term {
   kSquaredDifference,  // (q_i - k_i)^2, without cancellation
 };
 
-// How the sum is formed. The choice must depend on nothing but the query, the block and the shape,
-// or bits would depend on a query's neighbours.
+// How the sum is formed. The choice must depend on the query, the block and the shape alone.
+// Otherwise the bits of a sum would depend on the query's neighbours.
 enum class SumIn {
-  // float32 over runs of kFloat32RunDims components: chains of kFloat32ChainDims, whose sums are
-  // added up in pairs, those in pairs, and so on; float64 across runs. For terms whose run sums
-  // stay in float32's range. Off by at most kFloat32Roundings * 2^-24 times the sum of the terms'
-  // magnitudes.
+  // float32 in runs of kFloat32RunDims components, float64 across runs. A run is split into chains
+  // of kFloat32ChainDims components, whose sums are added in pairs by a binary tree. The sums of
+  // runs must stay in float32's range. The error is at most kFloat32Roundings * 2^-24 times the sum
+  // of the terms' magnitudes.
   kFloat32Runs,
   // float64 throughout: products of float32 are exact in it, and nothing overflows.
   kFloat64,
@@ -26,26 +26,27 @@ enum class SumIn {
 inline constexpr std::int64_t kFloat32ChainDims = 5;
 inline constexpr int kFloat32TreeLevels = 5;
 inline constexpr std::int64_t kFloat32RunDims = kFloat32ChainDims << kFloat32TreeLevels;
-// What a term goes through at most: its own rounding, one for each term behind it in its chain, and
-// one for each level of the tree.
+// The most roundings of a term: its own, one for each later term in its chain, and one for each
+// level of the tree.
 inline constexpr std::int64_t kFloat32Roundings = kFloat32ChainDims + kFloat32TreeLevels;
 
 // sums[q * kScratchStride + r] = sum over `dims` of term(queries[q], key of row r), for every row r
 // of `panels`. queries[q] points to dims.count floats; query_count is in [1, kTileQueries]. Rows
 // past block.row_count get sums against zero keys.
 //
-// Each sum is formed in the order of the components, whatever the vector width and query_count.
-// `fetched`, if any, is fetched meanwhile, but not in SumIn::kFloat64.
+// The order of additions in a sum depends on neither the vector width nor query_count. The call
+// prefetches `fetched` meanwhile, except in SumIn::kFloat64.
 void ScoreRows(Term term, SumIn sum_in, const BlockView& block, PanelRange panels, DimRange dims,
                const float* const* queries, int query_count, double* sums,
                const PanelPart& fetched = {});
 
-// The same in SumIn::kFloat32Runs for at most kFloat32RunDims components, which need no float64.
+// ScoreRows in SumIn::kFloat32Runs, for dims.count of at most kFloat32RunDims: one run needs no
+// float64.
 void ScoreRowsFloat32(Term term, const BlockView& block, PanelRange panels, DimRange dims,
                       const float* const* queries, int query_count, float* sums,
                       const PanelPart& fetched = {});
 
-// norms[r] = |key of row r| over `dims`, in float64.
+// norms[r] = |key of row r| over `dims`, in float64, for every row r of `panels`.
 void KeyNorms(const BlockView& block, PanelRange panels, DimRange dims, double* norms);
 
 }  // namespace softlookup::kernels

@@ -18,7 +18,7 @@ HWY_BEFORE_NAMESPACE();
 namespace softlookup::kernels {
 namespace HWY_NAMESPACE {
 
-// The shape of the register tile: queries by vectors of value components.
+// Queries, and vectors of value components, whose sums are in registers together.
 #if HWY_TARGET <= HWY_AVX3
 constexpr int kRegisterQueries = 8;
 constexpr int kRegisterVecs = 3;
@@ -29,13 +29,13 @@ constexpr int kRegisterVecs = 2;
 constexpr int kLoneVecs = 8;
 #endif
 
-// Rows between two looks at what else to fetch.
+// Rows between two steps of the prefetcher.
 constexpr std::int64_t kPrefetchRows = 4;
 
 constexpr std::int64_t kRunPanels = kFloat32RunRows / kPanelRows;
 
-// kQueries queries, kVecs vectors of components from `dim` of a value on, all rows of `panels`; the
-// sums of a run stay in registers.
+// Sums kVecs vectors of value components, from component `dim` on, for kQueries queries and all
+// rows of `panels`. The sums of a run stay in registers.
 template <StorageType kStorage, int kQueries, int kVecs>
 void Strip(const BlockView& block, PanelRange panels, std::int64_t dim,
            const float* HWY_RESTRICT weights, std::int64_t sums_stride, Prefetcher& ahead,
@@ -138,7 +138,7 @@ void SumValuesAs(const BlockView& block, PanelRange panels, DimRange dims, const
   }
 }
 
-// Of INT8 values, which are numbers times a row's scale: it goes into the weights.
+// SumValues for INT8 values, which are integers times a row's scale: multiplies the weights by it.
 void SumInt8Values(const BlockView& block, PanelRange panels, DimRange dims, const float* weights,
                    int query_count, const PanelPart& fetched, double* sums) {
   const FloatTag d;
@@ -183,7 +183,7 @@ void CombineSumsOneTarget(double factor, const double* HWY_RESTRICT others, doub
   for (; i + kStep <= count; i += kStep) {
     hn::StoreU(combine(hn::LoadU(d, sums + i), hn::LoadU(d, others + i)), d, sums + i);
   }
-  // One by one, in the same way.
+  // The rest one by one, by the same operations.
   for (; i < count; ++i) {
     sums[i] = hn::GetLane(combine(hn::Set(d, sums[i]), hn::Set(d, others[i])));
   }

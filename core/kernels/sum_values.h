@@ -6,28 +6,31 @@
 
 namespace softlookup::kernels {
 
-// Rows whose weighted values are added up in float32 before float64 takes over.
+// The number of rows whose weighted values are added up in float32. Float64 adds up these sums.
 inline constexpr std::int64_t kFloat32RunRows = 128;
 
-// Distance between queries in `sums` below: whole vectors, so that the last one needs no mask.
+// Distance between queries in `sums` below: a multiple of 16, so that the last vector needs no
+// mask.
 constexpr std::int64_t PaddedValueDim(std::int64_t dim_count) {
   return (dim_count + kPanelRows - 1) / kPanelRows * kPanelRows;
 }
 
-// Adds sum over the rows r of `panels` of weights[q * kScratchStride + r] * value of row r, over
-// the components `dims`, to sums[q * PaddedValueDim(dims.count) + i], for query_count queries in
-// [1, kTileQueries]. Components past dims.count receive garbage.
+// For each query q, sums weights[q * kScratchStride + r] * value of row r over the rows r of
+// `panels`. Adds component dims.begin + i of the sum to sums[q * PaddedValueDim(dims.count) + i].
+// query_count is in [1, kTileQueries]. Components past dims.count receive garbage.
 //
-// Rows are added in order, in float32 over runs of kFloat32RunRows rows that start at multiples of
-// it, and in float64 across runs, whatever the vector width and query_count. A row of weight 0
-// changes no bit. The caller sees to it that a run's sum stays in float32's range, and with INT8
-// that weights times scales that count do: those are formed first, rounded once. `fetched`, if any,
-// is fetched meanwhile.
+// Rows are added in order: in float32 within runs, in float64 across runs. A run has
+// kFloat32RunRows rows and starts at a multiple of kFloat32RunRows. Neither the vector width nor
+// query_count changes the order. A row of weight 0 changes no bit.
+//
+// The caller ensures that the sum of a run stays in float32's range. INT8 values need the products
+// of weights and scales first, each rounded once; products that matter must stay in range, too. The
+// call prefetches `fetched` meanwhile.
 void SumValues(const BlockView& block, PanelRange panels, DimRange dims, const float* weights,
                int query_count, double* sums, const PanelPart& fetched = {});
 
-// The same for one query, with float64 weights and in float64 throughout: nothing overflows.
-// Weights of -inf count as 0. Writes dims.count components.
+// SumValues for one query with float64 weights, in float64 throughout: nothing overflows. Weights
+// of -inf count as 0. Adds to dims.count components of `sums`.
 void SumValuesFloat64(const BlockView& block, PanelRange panels, DimRange dims,
                       const double* weights, double* sums);
 

@@ -19,12 +19,13 @@
 #define SOFTLOOKUP_CORE_KERNELS_TILE_SCAN_CC_
 namespace softlookup::kernels {
 
-// Level l sums the products of digits i of A and l - i of B, whose place is 256^-l. Those of levels
-// 4 to 6 are left out. What is summed in register l is of level l; register 4 has some of level 3,
-// as a register is ready for its next product only after three others.
+// Level l is the sum of the products of digit i of A and digit l - i of B, whose place is 256^-l.
+// Levels 4 to 6 are left out. Register l sums level l, except that register 4 sums a part of level
+// 3. The reason is that a register is ready for its next product only after three others.
 using Levels = SumTile[kSumRegisters];
 
-// A level of a score has at most 4 products of 2^14 a component, one of values 3 a row.
+// A level of a score has at most 4 products of 2^14 per component. A level of values has at most 3
+// per row.
 static_assert(4 * (std::int64_t{1} << 14) * kTileKeyDimMax < std::int64_t{1} << 31);
 static_assert(3 * (std::int64_t{1} << 14) * kBlockRowsMax < std::int64_t{1} << 31);
 // Float32 holds each level of a score.
@@ -55,7 +56,7 @@ HWY_INLINE void StoreLevels(const Tiles& tiles, Levels& levels) {
   tiles.template Store<4>(levels[4]);
 }
 
-// Adds the products of 64 components: 10 of them, with 10 loads.
+// Adds the products of 64 components to the levels: 10 products of tiles, with 10 loads.
 template <class Tiles>
 HWY_INLINE void AddScores(Tiles& tiles, const Tile* queries, const Tile* keys) {
   tiles.template Load<5>(queries[1]);
@@ -80,7 +81,7 @@ HWY_INLINE void AddScores(Tiles& tiles, const Tile* queries, const Tile* keys) {
   tiles.template Dot<4, 5, 6>();
 }
 
-// Adds the products of 64 rows: 9 of them, with 9 loads.
+// Adds the products of 64 rows to the levels: 9 products of tiles, with 9 loads.
 template <class Tiles>
 HWY_INLINE void AddValues(Tiles& tiles, const Tile* weights, const Tile* values) {
   tiles.template Load<5>(weights[1]);
@@ -124,8 +125,8 @@ HWY_INLINE void WriteScores(const Levels& levels, int query, float query_unit,
   }
 }
 
-// The high two levels are rounded, if at all, only where they make up the sum, and the sum is. The
-// low two may be by 2^-24 of themselves, which is nothing beside the levels that are left out.
+// There are two roundings that matter: of the sum, and of `high` where it makes up most of the sum.
+// `low` may be rounded by 2^-24 of itself, which is negligible beside the levels that are left out.
 HWY_INLINE void WriteScores(const Levels& levels, int query, float query_unit,
                             const float* HWY_RESTRICT key_units, float* HWY_RESTRICT sums) {
   const FloatTag d;
@@ -146,7 +147,7 @@ template <class Tiles, typename Sum>
 void ScoreRowsWith(const PackedBlock& block, PanelRange panels, const PackedQueries& queries,
                    Sum* sums) {
   const std::int64_t chunks = ChunkCount(block.key_dim());
-  // A panel's levels are joined while the next one's are summed.
+  // Joins the levels of a panel while the tiles sum those of the next.
   Levels levels[2];
   const auto write = [&](std::int64_t panel) HWY_ATTR {
     const float* key_units = block.key_units() + (panel - block.panels().begin) * kPanelRows;
@@ -197,7 +198,7 @@ void SumValuesWith(const PackedBlock& block, PanelRange panels, const float* wei
   Levels levels[2];
   const auto add = [&](std::int64_t sixteen) HWY_ATTR {
     for (int q = 0; q < query_count; ++q) {
-      // A weight's and a value's, times what level 3 counts in.
+      // The unit of a weight times that of a value, times the place of level 3.
       const DoubleVec unit =
           hn::Set(d, largest[q] * (65536 / (double{kWeightSteps} * double{kValueSteps})));
       double* out = sums + q * stride + sixteen * kTileColumns;
@@ -218,7 +219,7 @@ void SumValuesWith(const PackedBlock& block, PanelRange panels, const float* wei
     ZeroLevels(tiles);
     for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
       AddValues(tiles, packed_weights + chunk * kDigits, values + chunk * kValueDigits);
-      // The rest is packed while the tiles are busy.
+      // Packs the next chunk while the tiles are busy.
       if (sixteen == 0 && chunk + 1 < chunks) pack(chunk + 1);
     }
     StoreLevels(tiles, levels[sixteen % 2]);
@@ -274,25 +275,29 @@ bool KeysFitTiles(std::int64_t key_dim, float query_magnitude, float key_magnitu
 
 bool ValuesFitTiles(float value_magnitude) { return IsModerate(value_magnitude); }
 
-// With the bounds Q and K of a query and a key (FixedPointBound), a product of digits i and j is at
-// most 2^14 and its unit 2^(48 - 8 (i + j) - 62) Q K. For each component, in multiples of
-// 2^-32 Q K:
-//   3    the three products of level 4 that are left out: 3 * 2^14 * 2^-46
-//   2^-7, 2^-16   the two of level 5, the one of level 6
-//   2    a component of each is off by half a unit, 2^-32 of its bound, times the other one's bound
-//   2^-6 float sums: the low levels' rounding, less than one unit of level 3, 2^-38
+// Let Q and K be the FixedPointBound of a query and a key. A product of digits i and j is at most
+// 2^14, and its unit is 2^(48 - 8 (i + j) - 62) Q K. Each component has these errors, in multiples
+// of 2^-32 Q K:
+//   3     the three products of level 4, which are left out: 3 * 2^14 * 2^-46
+//   2^-7  the two products of level 5, which are left out
+//   2^-16 the product of level 6, which is left out
+//   2     the query's and the key's component are off by half a unit, 2^-32 of the bound; each
+//         error is multiplied by the other bound
+//   2^-6  for float sums, the rounding of the low levels: less than one unit of level 3, 2^-38
 double ScoreErrorInTiles(std::int64_t key_dim, float query_magnitude, float key_magnitude) {
   return 5.03 * 0x1p-32 * static_cast<double>(key_dim) * FixedPointBound(query_magnitude) *
          FixedPointBound(key_magnitude);
 }
 
-// Units are largest_term / kWeightSteps = w of weights times magnitudes, and 1 / kValueSteps = v of
-// values over magnitudes. Of a row's product,
-//   a value is off by half a unit, by another quarter as a float32 of up to 2^23 units, and by
-//   2^-24 of itself as its factor is: 0.75 v and 2^-24 times the term; a term by half a unit, and
-//   by 2^-24 of itself three times: when it is formed, its factor is and it is scaled: those times
-//   the value; the two products of level 4 that are left out are at most 2 * 2^14 * 2^8 w v, the
-//   one of level 5 2^14 w v.
+// A term is a weight times its row's magnitude. Its unit is w = largest_term / kWeightSteps. The
+// unit of a value over its row's magnitude is v = 1 / kValueSteps. A row's product has these
+// errors:
+//   value     off by half a unit, and by a quarter unit as a float32 of up to 2^23 units. Its
+//             rounded factor adds 2^-24 of itself. Together (0.75 v + 2^-24) times the term.
+//   term      off by half a unit, and three times by 2^-24 of itself: the term, its factor and the
+//             scaled term are rounded. Each is multiplied by the value.
+//   left out  two products of level 4, at most 2 * 2^14 * 2^8 w v, and one of level 5, at most
+//             2^14 w v.
 double SumErrorInTiles(std::int64_t row_count, double largest_term, double term_sum) {
   constexpr double kWeightUnit = 1 / double{kWeightSteps};  // Of the largest term.
   constexpr double kValueUnit = 1 / double{kValueSteps};    // Of the magnitude.
@@ -351,7 +356,7 @@ void SumValuesInTiles(TileUnit unit, const PackedBlock& block, PanelRange panels
 
 namespace {
 
-// One random block through both units.
+// True if both units give the same bits for one random block.
 bool UnitsAgree(std::mt19937_64& random) {
   const auto draw = [&](std::int64_t low, std::int64_t high) {
     return std::uniform_int_distribution<std::int64_t>(low, high)(random);

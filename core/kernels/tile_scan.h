@@ -10,46 +10,48 @@
 
 namespace softlookup::kernels {
 
-// What score_rows and sum_values do, by tiles of 8-bit integers: operands as fixed-point numbers
-// whose digits' products are summed exactly, less the lowest ones. So the bits of a result depend
-// on its query, row and block alone, and on no unit, vector width, neighbour or order; the errors
-// below hold in the worst case.
+// Scores rows and sums values, as score_rows and sum_values do, by tiles of 8-bit integers
+// (tiles.h). Operands are fixed-point numbers. The products of their digits are summed exactly,
+// except the lowest products, which are left out. So the bits of a result depend on its query, row
+// and block alone, not on the unit, vector width, neighbours or order. The errors below are
+// worst-case bounds.
 
 enum class TileUnit {
-  kPortable,  // Slow: what kAmx is compared with.
+  kPortable,  // Slow reference for kAmx.
   kAmx,       // Only where AmxIsUsable().
 };
 
-// The most components of a key, and those whose sums float32 can take.
+// The most components of a key, and the most for float sums.
 inline constexpr std::int64_t kTileKeyDimMax = 1024;
 inline constexpr std::int64_t kTileFloatDimMax = 256;
 
-// Do the tiles take these? Magnitudes are bounds on |component|: a query's, and a block's.
+// True if tiles take a query and a block whose |components| have these bounds.
 bool KeysFitTiles(std::int64_t key_dim, float query_magnitude, float key_magnitude);
 bool ValuesFitTiles(float value_magnitude);
 
-// Bounds what ScoreRowsInTiles is off by. Sums in float32 are rounded twice besides, so off by
-// another 2^-23 of themselves.
+// An upper bound on the error of ScoreRowsInTiles. Float sums have two more roundings, which add
+// 2^-23 of the sum.
 double ScoreErrorInTiles(std::int64_t key_dim, float query_magnitude, float key_magnitude);
 
-// Bounds what a component of SumValuesInTiles is off by, given the sum and the largest of a query's
-// |weight of a row| * |largest component of its value|: rows of weight 0 do not matter, however
-// large they are. Less than 1.3e-6 * term_sum.
+// An upper bound on the error of a component of SumValuesInTiles: less than 1.3e-6 * term_sum. A
+// row's term is |weight| times the largest |component| of its value. `largest_term` and `term_sum`
+// are the largest and the sum of a query's terms, so rows of weight 0 do not matter.
 double SumErrorInTiles(std::int64_t row_count, double largest_term, double term_sum);
 
-// The operands of one block, packed once for many queries. Not thread-safe; memory is kept from
-// block to block.
+// The operands of one block, packed once for many queries. Not thread-safe. Keeps its buffers for
+// the next block.
 class PackedBlock {
  public:
-  // Packs the rows of `panels`. value_dims.count may be 0: no values. The block must fit tiles; its
-  // magnitudes must bound its components. Afterwards `block` may go away.
+  // Packs the rows of `panels`, without values if value_dims.count is 0. KeysFitTiles and, for
+  // values, ValuesFitTiles must hold. The block's magnitudes must bound its components. `block`
+  // need not outlive the call.
   void Pack(const BlockView& block, PanelRange panels, DimRange key_dims, DimRange value_dims);
 
   PanelRange panels() const { return panels_; }
   std::int64_t key_dim() const { return key_dim_; }
   std::int64_t value_dim() const { return value_dim_; }
 
-  // As PackKeys and PackValues have them.
+  // The operands in the layout of PackKeys and PackValues.
   const Tile* keys() const { return keys_.data(); }
   const float* key_units() const { return key_units_.data(); }
   const Tile* values() const { return values_.data(); }
@@ -65,18 +67,18 @@ class PackedBlock {
   std::vector<float> value_magnitudes_;
 };
 
-// The operands of up to kTileQueries queries, packed once for many blocks: for a block of 512 rows,
-// packing takes an eighth of the time that scoring does. Not thread-safe, but for reading.
+// The operands of up to kTileQueries queries, packed once for many blocks. Packing takes an eighth
+// of the time of scoring a block of 512 rows. Several threads may read it, but not during Pack.
 class PackedQueries {
  public:
-  // Each queries[q] points to key_dim floats; query_count is in [1, kTileQueries]. They must fit
-  // tiles.
+  // Each queries[q] points to key_dim floats, for which KeysFitTiles must hold. query_count is in
+  // [1, kTileQueries].
   void Pack(const float* const* queries, int query_count, std::int64_t key_dim);
 
   int count() const { return count_; }
   std::int64_t key_dim() const { return key_dim_; }
 
-  // As the function PackQueries has them.
+  // The operands in the layout of PackQueries.
   const Tile* tiles() const { return tiles_.data(); }
   const float* units() const { return units_.data(); }
 
@@ -87,18 +89,18 @@ class PackedQueries {
   std::array<float, kTileQueries> units_ = {};
 };
 
-// sums[q * kScratchStride + r] = query q times the key of row r, for every row r of `panels`, which
-// are among block.panels(). The key_dim() of both is the same; float sums take kTileFloatDimMax at
-// most.
+// sums[q * kScratchStride + r] = the dot product of query q and the key of row r, for every row r
+// of `panels`. `panels` must be within block.panels(). Block and queries must have the same
+// key_dim(), which is at most kTileFloatDimMax for float sums.
 void ScoreRowsInTiles(TileUnit unit, const PackedBlock& block, PanelRange panels,
                       const PackedQueries& queries, float* sums);
 void ScoreRowsInTiles(TileUnit unit, const PackedBlock& block, PanelRange panels,
                       const PackedQueries& queries, double* sums);
 
-// Adds sum over the rows r of `panels`, which are among block.panels(), of
-// weights[q * kScratchStride + r] * value of row r to sums[q * PaddedValueDim(block.value_dim()) +
-// i] for query_count queries in [1, kTileQueries]. |Weights| are at most 1; a row of weight 0
-// changes no bit. Components past block.value_dim() receive garbage.
+// For each query q, sums weights[q * kScratchStride + r] * value of row r over the rows r of
+// `panels`. Adds component i of the sum to sums[q * PaddedValueDim(block.value_dim()) + i].
+// `panels` must be within block.panels(), query_count in [1, kTileQueries], and |weight| at most 1.
+// A row of weight 0 changes no bit. Components past block.value_dim() receive garbage.
 void SumValuesInTiles(TileUnit unit, const PackedBlock& block, PanelRange panels,
                       const float* weights, int query_count, double* sums);
 

@@ -13,12 +13,12 @@ namespace {
 
 #if defined(__x86_64__)
 
-// CPUID leaf 7, EDX, and leaf 1, ECX.
+// Bits of CPUID leaf 7, EDX (AMX), and leaf 1, ECX (OSXSAVE).
 constexpr unsigned kAmxTileBit = 1u << 24;
 constexpr unsigned kAmxInt8Bit = 1u << 25;
 constexpr unsigned kOsxsaveBit = 1u << 27;
 
-// The state components of tiles: their configuration, and what they hold.
+// The XSAVE state components of tiles: their configuration and their contents.
 constexpr int kTileConfigComponent = 17;
 constexpr int kTileDataComponent = 18;
 constexpr unsigned kTileComponents = 1u << kTileConfigComponent | 1u << kTileDataComponent;
@@ -36,8 +36,8 @@ bool KernelKeepsTiles() {
   return (a & kTileComponents) == kTileComponents;
 }
 
-// Linux keeps the tiles' 8 KiB for those alone who ask. Permission is the process's: its threads
-// have it, those made later inherit it.
+// Linux keeps the tiles' 8 KiB only for processes that asked for permission. All threads of the
+// process have the permission, and threads created later inherit it.
 bool KernelPermitsTiles() {
 #if defined(__linux__)
   constexpr int kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM of <asm/prctl.h>, since 5.16.

@@ -6,17 +6,18 @@
 
 namespace softlookup::kernels {
 
-// Units that multiply tiles of 8-bit integers and add the products up in 32-bit ones, as AMX does
-// (Intel SDM, volume 2, TDPBSSD). Both have the same interface and results, bit for bit:
+// Units that multiply tiles of 8-bit integers and add the products up in 32-bit integers, as AMX
+// does (Intel SDM, volume 2, TDPBSSD). A tile here is a matrix of integers, not a tile of queries.
+// Both units have the same interface, and the same results bit for bit:
 //
-//   Configure(rows)      before all else: sums and A operands have `rows` rows, in [1, 16]
+//   Configure(rows)      must come first: sums and A operands have `rows` rows, in [1, 16]
 //   Zero<c>()            sums c = 0
 //   Load<t>(tile)        operand t = tile; of an A operand, the first `rows` rows
 //   Dot<c, a, b>()       sums c [m][n] += sum over k of A[m][k] * B[k / 4][4 * n + k % 4]
 //   Store<c>(tile)       the first `rows` rows of tile = sums c
-//   Release()            after all else
+//   Release()            must come last
 //
-// Registers have fixed parts: sums are in 0 to 4, A operands in 5, B operands in 6 and 7.
+// Registers have fixed roles: 0 to 4 hold sums, 5 holds an A operand, 6 and 7 hold B operands.
 inline constexpr int kSumRegisters = 5;
 inline constexpr int kFirstBRegister = 6;
 inline constexpr int kTileRegisters = 8;
@@ -34,7 +35,7 @@ struct alignas(64) SumTile {
   std::int32_t sums[kTileRows][kTileColumns];
 };
 
-// In plain loops: what the hardware is compared with.
+// The unit in plain loops. AmxPassesSelfCheck compares the hardware with it.
 class PortableTiles {
  public:
   void Configure(int rows) { rows_ = rows; }
@@ -87,8 +88,9 @@ class PortableTiles {
 
 #if defined(__x86_64__)
 
-// AMX's, which are a thread's state: one AmxTiles a thread at a time, and only where AmxIsUsable().
-// In assembly, as intrinsics take neither template parameters nor functions without the target.
+// The unit in AMX, whose registers are state of the thread. Use one AmxTiles per thread at a time,
+// and only where AmxIsUsable(). It is in assembly, as intrinsics accept neither template parameters
+// nor functions that are not compiled for the target.
 class AmxTiles {
  public:
   void Configure(int rows) {
@@ -141,8 +143,8 @@ class AmxTiles {
 
 #endif  // defined(__x86_64__)
 
-// Why this process cannot use AmxTiles, for people to read; null if it can. The first call asks the
-// kernel for permission, which the process then has, with all its threads. Thread-safe.
+// Why this process cannot use AmxTiles, for people to read. Null if it can. The first call asks the
+// operating system for permission, which then holds for all threads of the process. Thread-safe.
 const char* WhyNotAmx();
 
 inline bool AmxIsUsable() { return WhyNotAmx() == nullptr; }

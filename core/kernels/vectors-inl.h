@@ -1,4 +1,5 @@
-// The vector types that the kernels share. Included once a target, after hwy/foreach_target.h.
+// The vector types that the kernels share. Include this once per target, after
+// hwy/foreach_target.h.
 #if defined(SOFTLOOKUP_CORE_KERNELS_VECTORS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SOFTLOOKUP_CORE_KERNELS_VECTORS_INL_H_
 #undef SOFTLOOKUP_CORE_KERNELS_VECTORS_INL_H_
@@ -16,7 +17,7 @@ namespace softlookup::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Float32 vectors of at most a panel's 16 rows, and float64 ones that hold half as many numbers.
+// Float32 vectors of at most 16 lanes, as a panel has rows, and float64 vectors of half as many.
 using FloatTag = hn::CappedTag<float, kPanelRows>;
 using HalfFloatTag = hn::Half<FloatTag>;
 using DoubleTag = hn::Rebind<double, HalfFloatTag>;

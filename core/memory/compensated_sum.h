@@ -9,10 +9,10 @@
 
 namespace softlookup {
 
-// A sum of float32 vectors to about twice float64's precision, so that the difference of two long
-// sums is still good to float64's. Each component is kept as high + low; what is lost by adding to
-// high is exactly known (Knuth, The Art of Computer Programming 2, 4.2.2, theorem B) and goes to
-// low.
+// A sum of float32 vectors with about twice the precision of float64, so that the difference of two
+// long sums still has float64's precision. Each component is high + low. The rounding error of an
+// addition to high is known exactly and goes to low (Knuth, The Art of Computer Programming 2,
+// 4.2.2, theorem B).
 class CompensatedSum {
  public:
   explicit CompensatedSum(std::int64_t dim) : high_(dim, 0.0), low_(dim, 0.0) {}
@@ -22,13 +22,13 @@ class CompensatedSum {
   // Adds the vector whose component i is vector[i * stride].
   void Add(const float* vector, std::int64_t stride = 1);
 
-  // The sum minus an earlier state of it.
+  // The sum minus `earlier`, a former state of it.
   std::vector<double> Minus(const CompensatedSum& earlier) const;
 
   absl::Span<double> high() { return absl::MakeSpan(high_); }
   absl::Span<double> low() { return absl::MakeSpan(low_); }
 
-  // Memory that it takes beside the object itself.
+  // Bytes allocated besides the object itself.
   std::int64_t heap_bytes() const { return HeapBytes(high_) + HeapBytes(low_); }
 
  private:

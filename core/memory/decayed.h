@@ -6,7 +6,7 @@
 
 namespace softlookup {
 
-// DECAYED_SUM and DECAYED_AVERAGE: a composite memory that forgets at a constant rate.
+// DECAYED_SUM and DECAYED_AVERAGE: a ForgettingSum whose `keep` is the constant decay.
 class DecayedMemory final : public RunningMemory {
  public:
   DecayedMemory(double decay, Normalise normalise, std::int64_t key_dim, std::int64_t value_dim)

@@ -13,8 +13,8 @@ namespace softlookup {
 // Whether a memory is divided by its weight when it is read.
 enum class Normalise { kNo, kYes };
 
-// m = keep m + x and, for the weight, w = keep w + 1: what the decayed and the gated memories
-// share.
+// The recurrence that the decayed and the gated memories share: m = keep m + x, with the weight
+// w = keep w + 1.
 class ForgettingSum {
  public:
   ForgettingSum(std::int64_t key_dim, std::int64_t value_dim)
@@ -43,7 +43,7 @@ class ForgettingSum {
     return {absl::MakeSpan(sum_.key), absl::MakeSpan(sum_.value), {&sum_.weight, 1}};
   }
 
-  // Memory that it takes beside the object itself.
+  // Bytes allocated besides the object itself.
   std::int64_t heap_bytes() const { return HeapBytes(sum_.key) + HeapBytes(sum_.value); }
 
  private:

@@ -9,7 +9,7 @@
 
 namespace softlookup {
 
-// GATED and GATED_AVERAGE: what is kept depends on the key, keep = sigmoid(gate . [1, k]).
+// GATED and GATED_AVERAGE: a ForgettingSum whose `keep` depends on the key: sigmoid(gate . [1, k]).
 class GatedMemory final : public RunningMemory {
  public:
   GatedMemory(const std::vector<float>& gate, Normalise normalise, std::int64_t key_dim,

@@ -13,7 +13,7 @@ namespace softlookup {
 MemoryValue RunningMemory::ReadSince(const RunningMemory&) const { std::abort(); }
 
 void RunningMemory::Save(std::vector<double>& state) const {
-  // parts() changes nothing; that its result could is what Restore needs.
+  // parts() changes nothing. It is not const because Restore writes through its result.
   for (const absl::Span<double> part : const_cast<RunningMemory*>(this)->parts()) {
     state.insert(state.end(), part.begin(), part.end());
   }

@@ -10,17 +10,17 @@
 
 namespace softlookup {
 
-// The state of one memory after some rows: the recurrence m_new = f((k, v), m). It depends on the
-// sequence of rows alone, bit for bit, so a copy that is fed the same rows later ends the same.
+// The state of one memory after some rows, by the recurrence m_new = f((k, v), m). Its bits depend
+// on the sequence of rows alone: a copy that is given the same further rows ends the same.
 //
-// A new kind is one file that derives from this, an enumerator, and a line in MakeRunningMemory.
+// A new kind needs a derived class in a file, an enumerator, and a case in MakeRunningMemory.
 class RunningMemory {
  public:
   virtual ~RunningMemory() = default;
 
   virtual std::unique_ptr<RunningMemory> Clone() const = 0;
 
-  // One step: the row's key, whose component i is key[i * key_stride], and its value.
+  // Adds one row. Component i of its key is key[i * key_stride].
   virtual void Add(const float* key, std::int64_t key_stride, const float* value) = 0;
 
   // What the memory holds now.
@@ -28,24 +28,24 @@ class RunningMemory {
 
   // Whether ReadSince may be called.
   virtual bool has_windows() const { return false; }
-  // What it would hold had it begun after `earlier`, a former state of this memory.
+  // The contents that the memory would have if it had begun after `earlier`, a former state of it.
   virtual MemoryValue ReadSince(const RunningMemory& earlier) const;
 
-  // Memory that it takes, but for what all its copies share.
+  // Bytes that the memory takes, without those that all its copies share.
   virtual std::int64_t bytes() const = 0;
 
-  // Appends all that it holds to `state`, and takes it from the front of what was saved. Restore
-  // returns false if that is too short.
+  // Save appends the memory's numbers to `state`. Restore takes them off the front of `state`, and
+  // returns false if it is too short.
   void Save(std::vector<double>& state) const;
   bool Restore(absl::Span<const double>& state);
 
  protected:
-  // All the numbers that it holds. Their order is part of the storage format.
+  // All numbers of the memory's state. Their order is part of the storage format.
   using Parts = std::vector<absl::Span<double>>;
   virtual Parts parts() = 0;
 };
 
-// A memory that has seen no row. `spec` is valid.
+// Makes a memory that has seen no row. `spec` must be valid.
 std::unique_ptr<RunningMemory> MakeRunningMemory(const MemorySpec& spec, std::int64_t key_dim,
                                                  std::int64_t value_dim);
 
@@ -58,10 +58,11 @@ class MemorySet {
 
   void Add(const float* key, std::int64_t key_stride, const float* value);
   const RunningMemory& operator[](std::size_t index) const { return *memories_[index]; }
-  // Memory that it takes, itself included.
+  // Bytes that the set takes, including the object itself.
   std::int64_t bytes() const;
 
-  // As those of each memory, in order. Restore wants all of `state` and no more.
+  // Save and restore all memories, in order. Restore returns false unless `state` has exactly their
+  // length.
   std::vector<double> Save() const;
   bool Restore(absl::Span<const double> state);
 

@@ -10,17 +10,17 @@
 namespace softlookup {
 namespace {
 
-// About what it takes to wake a thread that sleeps.
+// About the time that it takes to wake a sleeping thread.
 constexpr absl::Duration kLinger = absl::Microseconds(100);
 
-// Looks for a while whether `happened`, and lets any thread run that has something to do.
+// Polls `happened` for up to kLinger, and yields to other threads meanwhile.
 template <typename Happened>
 void Linger(const Happened& happened) {
   const absl::Time end = SteadyNow() + kLinger;
   while (!happened() && SteadyNow() < end) std::this_thread::yield();
 }
 
-// Of the pool's thread that runs; others begin where its first one does.
+// The number of this thread in its pool. Other threads have 0, as the pool's first one.
 thread_local int thread_number = 0;
 
 }  // namespace
@@ -57,7 +57,7 @@ bool ForkJoinPool::Loop::Step(int own) {
   const std::size_t share_count = shares.size();
   for (std::size_t k = 0; k < share_count; ++k) {
     Share& share = shares[(static_cast<std::size_t>(own) + k) % share_count];
-    // Not added to without end.
+    // Without this check, repeated calls would increase `next` without bound.
     if (share.next.load(std::memory_order_relaxed) >= share.end) continue;
     const std::int64_t i = share.next.fetch_add(1, std::memory_order_relaxed);
     if (i >= share.end) continue;
@@ -83,7 +83,7 @@ void ForkJoinPool::ForkJoin(std::int64_t count, absl::FunctionRef<void(std::int6
   const auto no_helper = [&loop] { return loop.helper_count == 0; };
   Linger(no_helper);
   absl::MutexLock lock(&mutex_);
-  // After this no thread joins in; those that did are waited for.
+  // No thread joins the loop after this. The helpers that did are awaited.
   RemoveLoop(&loop);
   mutex_.Await(absl::Condition(&no_helper));
 }

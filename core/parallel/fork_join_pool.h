@@ -17,16 +17,17 @@ namespace softlookup {
 
 // A fixed set of threads for two patterns, both thread-safe:
 //
-//   ForkJoin  one loop whose iterations are independent. The caller takes part, idle threads help,
-//             and it returns when all iterations are done. Each thread begins with a part of its
-//             own, the same in every loop of as many iterations: what it read there is near it.
-//   Post      one task, later. Tasks start in order, each when a thread is free or has only a loop
-//             to help with: a long loop keeps its caller, and nobody waits for it.
+//   ForkJoin  runs a loop whose iterations are independent. The caller takes part and idle threads
+//             help. ForkJoin returns when all iterations are done. Each thread begins with its own
+//             share of the loop. Loops of equal length have the same shares, so that a thread finds
+//             what it has read near it.
+//   Post      runs one task later. Tasks start in order. A helper leaves its loop to start a task,
+//             so a long loop occupies its caller alone.
 //
-// Who has just worked, and finds nothing to do or waits for a helper's last iteration, looks on for
-// 100 us before it sleeps, and lets any other thread run meanwhile: waking it would take as long.
+// A thread that runs out of work, or waits for a helper's last iteration, polls for 100 us before
+// it sleeps. Waking it would take as long. It yields to other threads meanwhile.
 //
-// A task may call ForkJoin. It does not nest loops inside iterations, or grow.
+// A task may call ForkJoin. An iteration must not. The number of threads never changes.
 class ForkJoinPool {
  public:
   // Starts `thread_count` >= 1 threads. At most `waiting_tasks_max` posted tasks wait at a time.
@@ -47,7 +48,7 @@ class ForkJoinPool {
   int thread_count() const { return static_cast<int>(threads_.size()); }
 
  private:
-  // One thread's part of a loop.
+  // One thread's share of a loop: the iterations in [next, end) are left.
   struct alignas(64) Share {
     std::atomic<std::int64_t> next{0};
     std::int64_t end = 0;
@@ -55,8 +56,8 @@ class ForkJoinPool {
   struct Loop {
     Loop(absl::FunctionRef<void(std::int64_t)> body, std::int64_t count, int share_count);
 
-    // Takes an iteration of the `own` share, or, if none is left there, of another one; false if
-    // there is none.
+    // Runs one iteration of the share `own`, or of another share if `own` is used up. Returns false
+    // if no iteration is left.
     bool Step(int own);
 
     const absl::FunctionRef<void(std::int64_t)> body;
@@ -68,15 +69,16 @@ class ForkJoinPool {
   bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return stopping_ || !loops_.empty() || !tasks_.empty();
   }
-  // Takes a loop off, if it is still there.
+  // Removes `loop` from loops_ if it is still there.
   void RemoveLoop(Loop* loop) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::int64_t waiting_tasks_max_;
   absl::Mutex mutex_;
-  std::deque<Loop*> loops_ ABSL_GUARDED_BY(mutex_);  // Those that may have iterations left.
+  std::deque<Loop*> loops_ ABSL_GUARDED_BY(mutex_);  // Loops that may have iterations left.
   std::deque<absl::AnyInvocable<void()>> tasks_ ABSL_GUARDED_BY(mutex_);
-  std::atomic<bool> has_tasks_{false};  // For helpers, between iterations ...
-  std::atomic<bool> has_loops_{false};  // ... and for who has nothing to do.
+  // Whether tasks_ and loops_ have elements, for threads that poll without mutex_.
+  std::atomic<bool> has_tasks_{false};
+  std::atomic<bool> has_loops_{false};
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };

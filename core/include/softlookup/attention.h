@@ -21,8 +21,8 @@ enum class Mode { kUnspecified = 0, kSoft = 1, kHard = 2, kLinear = 3 };
 
 enum class WeightsMode { kUnspecified = 0, kNone = 1, kTop = 2, kAll = 3 };
 
-// How keys are scored and scores become weights. Rows count in this order: position filter, causal,
-// min_score, top_k; what is left is weighed.
+// How keys are scored, and how scores become weights. Rows are excluded in this order: position
+// filter, causal, min_score, top_k. The remaining rows get weights.
 struct AttentionOptions {
   Score score = Score::kUnspecified;    // Unspecified: the store's.
   std::optional<double> temperature;    // In [1e-6, 1e6]. Unset: the store's.
@@ -36,7 +36,7 @@ struct AttentionOptions {
   std::uint32_t top_weights = 0;                    // 0: 10.
 };
 
-// One a query and head.
+// Statistics of one query and head.
 struct QueryStats {
   double log_sum_exp = 0;  // -inf if no row counts, or if the mode is not soft.
   double max_logit = 0;    // -inf if no row counts.
@@ -51,10 +51,10 @@ struct WeightedRow {
   double score = 0;  // Before temperature.
 };
 
-// One a query and head. Rows are sorted by weight, descending, then by position.
+// Weights of one query and head. Rows are sorted by weight, descending, then by position.
 struct QueryWeights {
   std::vector<WeightedRow> rows;
-  double remaining_weight = 0;  // The counted rows' weights that are not listed, summed.
+  double remaining_weight = 0;  // Sum of the weights of counted rows that are not listed.
 };
 
 }  // namespace softlookup

@@ -29,23 +29,26 @@ namespace softlookup {
 
 struct EngineOptions {
   Limits limits;
-  // The other options change how fast answers come, not what they are.
+  // The options below change the speed. Of these, `kernel` alone may change answers, in their last
+  // bits.
+
   // Threads that scan. At least 1.
   int thread_count = 1;
-  // Lookups in the same store share a pass over its rows, which has at most this many queries. At
-  // least 1: no pass is shared then.
+  // Most queries in a pass that lookups in one store share. A lookup with more has its own pass. At
+  // least 1, which means that no pass is shared.
   std::int64_t queries_per_pass_max = 256;
-  // Longest time a pass waits for more lookups, after one in the same store was answered.
+  // Longest time a pass waits for more lookups after a pass over the same store was answered.
   absl::Duration pass_wait_max = absl::Milliseconds(5);
-  // kSimd is used on CPUs without AMX: see ChooseKernel.
+  // The engine uses kSimd if ChooseKernel refuses this kernel.
   Kernel kernel = Kernel::kAuto;
 };
 
 // The name of the memory that every store keeps.
 inline constexpr absl::string_view kAverageMemory = "average";
 
-// Appends to one store of which none may be applied after one before it has failed, such as those
-// of a stream. A store that was deleted and made again under the same name is another one.
+// Links appends to one store, such as those of a stream. Once one of them fails, the engine refuses
+// those after it. A store that was deleted and created again under its name counts as another one:
+// appends to it fail.
 struct AppendChain {
   std::atomic<bool> failed{false};
   std::uint64_t store_number = 0;  // Set by the engine.
@@ -55,14 +58,14 @@ struct AppendRequest {
   absl::string_view store;
   MatrixView keys;    // [N, key_dim], finite, N in [1, rows_per_append_max].
   MatrixView values;  // [N, value_dim]
-  // Instead of both, where the store has a projection: [N, input_dim].
+  // [N, input_dim]. Replaces keys and values if the store has a projection.
   std::optional<MatrixView> inputs;
-  absl::Span<const std::uint64_t> ids;                    // None, or one a row, all different.
+  absl::Span<const std::uint64_t> ids;                    // Empty, or one per row, all different.
   OnConflict on_conflict = OnConflict::kUnspecified;      // Unspecified: fail.
-  absl::Span<const std::vector<std::string>> row_labels;  // None, or one a row.
+  absl::Span<const std::vector<std::string>> row_labels;  // Empty, or one element per row.
   std::vector<std::string> return_memories;
-  // The writer's name and the number of its append. An append whose sequence is not above the
-  // writer's last one is a duplicate. Both or neither; a sequence is at least 1.
+  // The writer's name and the number of its append, which is at least 1. Set both or neither. An
+  // append whose sequence is not above the writer's last one is a duplicate.
   std::string writer;
   std::uint64_t sequence = 0;
   // True: acknowledged when it is on disk. False: when it is visible.
@@ -70,16 +73,17 @@ struct AppendRequest {
   // Whether the write may run on the caller's thread, which then waits for the disk.
   bool may_block = false;
   std::shared_ptr<AppendChain> chain;  // May be null.
-  // An append whose inputs are not projected by then is refused. Rows that are ready are written.
+  // The append is refused if its inputs are not projected by then. Rows that are already projected,
+  // or need no projection, are written even after it.
   absl::Time deadline = absl::InfiniteFuture();
 };
 
 struct AppendResult {
   std::uint64_t first_position = 0;
   std::uint64_t appended_count = 0;
-  bool duplicate = false;       // It had been applied before; nothing was done.
-  std::uint64_t row_count = 0;  // After this append, as is the revision.
-  std::uint64_t revision = 0;
+  bool duplicate = false;             // The append had been applied before; nothing was done.
+  std::uint64_t row_count = 0;        // After this append.
+  std::uint64_t revision = 0;         // After this append.
   std::vector<MemoryState> memories;  // As of this append, in the order asked for.
 };
 
@@ -87,8 +91,8 @@ struct AppendResult {
 struct LookupReport {
   absl::Duration revision_wait;    // Waiting for min_revision.
   absl::Duration queue_wait;       // Waiting in the scheduler's queue.
-  absl::Duration compute;          // Selecting rows, and the whole pass that it took part in.
-  std::uint64_t scanned_rows = 0;  // Rows that its queries were to be scored against.
+  absl::Duration compute;          // Selecting rows, and the lookup's whole pass.
+  std::uint64_t scanned_rows = 0;  // Rows that the lookup scores its queries against.
 };
 
 // What a lookup attends to. Numbered as in the wire contract.
@@ -97,25 +101,26 @@ enum class Source { kUnspecified = 0, kRows = 1, kMemory = 2, kRowsAndMemory = 3
 struct LookupRequest {
   std::string store;
   MatrixView queries;  // [T, key_dim], finite, T in [0, queries_per_lookup_max].
-  // Instead, where the store has a projection: [T, input_dim].
+  // [T, input_dim]. Replaces queries if the store has a projection.
   std::optional<MatrixView> inputs;
   AttentionOptions options;
   RowFilter filter;
   Source source = Source::kUnspecified;  // Unspecified: rows.
   std::string memory;                    // For kMemory. Empty: average.
-  std::uint64_t min_revision = 0;        // Waits until the store has it.
+  std::uint64_t min_revision = 0;        // The lookup waits until the store has this revision.
   // Filled in before the callback, also if the lookup fails. Not owned; may be null.
   LookupReport* report = nullptr;
 };
 
-// Attention over what the request carries.
+// Attention over keys and values that the request carries.
 struct AttendRequest {
   MatrixView queries;  // [T, key_dim]
   MatrixView keys;     // [N, key_dim]
   MatrixView values;   // [N, value_dim]
-  // [N, input_dim]: keys and values, and with `self` queries, are made of them.
+  // [N, input_dim]. Replaces keys and values, and with `self` queries: the projection makes them.
   std::optional<MatrixView> inputs;
-  std::shared_ptr<const Projection> projection;  // Null: with `self`, inputs stand for themselves.
+  // May be null with `self`: the inputs then are the queries, keys and values.
+  std::shared_ptr<const Projection> projection;
   bool self = false;
   std::int64_t num_heads = 1;
   AttentionOptions options;  // Defaults: SCALED_DOT, temperature 1.
@@ -126,7 +131,7 @@ struct LookupResult {
   std::int64_t query_count = 0;  // T
   std::int64_t value_dim = 0;
   std::vector<QueryStats> stats;      // T * num_heads, query-major.
-  std::vector<QueryWeights> weights;  // Likewise, if asked for.
+  std::vector<QueryWeights> weights;  // T * num_heads, query-major; empty unless asked for.
   std::uint64_t revision = 0;         // The snapshot that answered.
   std::uint64_t row_count = 0;
 };
@@ -140,14 +145,14 @@ struct DeleteRowsResult {
 class RowReader {
  public:
   virtual ~RowReader() = default;
-  // The next rows, at most `count_max` of them; none at the end.
+  // Returns the next rows, at most `count_max`. Returns none at the end.
   virtual std::vector<Row> Next(std::int64_t count_max) = 0;
   virtual std::uint64_t revision() const = 0;
-  // Bytes of a row's key and value.
+  // Bytes of the key and value of a returned Row.
   virtual std::int64_t row_bytes() const = 0;
 };
 
-// Where a writer resumes.
+// A writer's last append, after which it resumes.
 struct WriterInfo {
   std::uint64_t last_sequence = 0;
   std::uint64_t last_position = 0;  // Of the last row it wrote.
@@ -155,17 +160,18 @@ struct WriterInfo {
 
 struct ListResult {
   std::vector<StoreInfo> stores;  // By name, ascending.
-  bool more = false;              // Stores with this prefix follow.
+  bool more = false;              // True if more stores with the prefix follow.
 };
 
-// Is told about stores as they are loaded: one call at a time, from any thread.
+// Receives events while stores are loaded: one call at a time, on any thread.
 class LoadObserver {
  public:
   virtual ~LoadObserver() = default;
   // `loaded` of `count` stores are done, damaged ones included.
   virtual void OnProgress(std::int64_t loaded, std::int64_t count) {}
   virtual void OnStore(const StoreInfo& info) {}
-  // DATA_LOSS, which names the store.
+  // `damage` is a DATA_LOSS error that names the store. In Verify it may also be an error of the
+  // directory, which names no store.
   virtual void OnDamage(const absl::Status& damage) {}
 };
 
@@ -179,35 +185,35 @@ class Engine {
   using AppendCallback = absl::AnyInvocable<void(absl::StatusOr<AppendResult>)>;
   using LookupCallback = absl::AnyInvocable<void(absl::StatusOr<LookupResult>)>;
 
-  // An engine that keeps everything in memory.
+  // Creates an engine without a directory. Its stores do not outlive the process.
   static std::unique_ptr<Engine> Create(const EngineOptions& options);
 
-  // An engine that keeps everything in `directory` as well, which is made if there is none. Until
-  // Load has returned, whatever is asked of its stores is answered LOADING.
+  // Creates an engine that also keeps its stores in `directory`, which is created if missing. Calls
+  // that concern a store fail with LOADING until Load has returned.
   //
-  // DIRECTORY_IN_USE if another process has it open, DATA_LOSS if it is damaged as a whole,
-  // STORAGE_FAILED for what else the file system refuses.
+  // DIRECTORY_IN_USE if another process has the directory open, DATA_LOSS if it is damaged as a
+  // whole, STORAGE_FAILED for other errors of the file system.
   static absl::StatusOr<std::unique_ptr<Engine>> Open(const EngineOptions& options,
                                                       const std::string& directory);
-  // The same, loaded.
+  // Opens the directory as above, then loads its stores. Calls `on_damage` for each damaged store.
   static absl::StatusOr<std::unique_ptr<Engine>> Open(
       const EngineOptions& options, const std::string& directory,
       absl::FunctionRef<void(const absl::Status&)> on_damage);
 
-  // Reads all of `directory`, which must exist, as Open and Load do, and checks besides what they
-  // have no use for; changes nothing.
+  // Reads all of `directory`, which must exist, as Open and Load do. Also checks parts that they do
+  // not need. Changes nothing.
   static absl::Status Verify(const std::string& directory, LoadObserver& observer);
 
-  // Waits for lookups in progress. Nothing may be called any more.
+  // Waits for lookups in progress. No method may be called any more.
   virtual ~Engine() = default;
 
   virtual const Limits& limits() const = 0;
 
-  // Takes the same time whatever the engine holds. Does not wait for other calls.
+  // Its time does not depend on what the engine holds. Does not wait for other calls.
   virtual EngineStats stats() const = 0;
 
-  // Loads the stores of the directory. Called once; blocks. Other methods may be called meanwhile.
-  // A damaged store answers DATA_LOSS to every call.
+  // Loads the stores of the directory. Call this once; it blocks. Other methods may be called
+  // meanwhile. Calls that concern a damaged store fail with DATA_LOSS.
   virtual absl::Status Load(LoadObserver& observer) = 0;
 
   virtual absl::StatusOr<StoreInfo> CreateStore(const StoreConfig& config) = 0;
@@ -219,69 +225,74 @@ class Engine {
                                                 const StoreUpdate& update) = 0;
   virtual absl::Status DeleteStore(absl::string_view name) = 0;
 
-  // Appends the batch whole or not at all. `request` is not needed once this returns.
+  // Appends the batch whole or not at all. `request` may be destroyed once this returns.
   //
-  // `on_turn` runs once, here or on another thread, when the append has its turn: those that are
-  // called after it come after this one. That is at once but for inputs that take long to project.
-  // `callback` runs once, when the rows are acknowledged or refused: in the order of the turns, and
-  // while other writes wait, so it must be quick and must not wait for one. It runs here if too
-  // much waits already, with QUEUE_FULL, or if the request may block; else on another thread.
+  // `on_turn` runs once, on this or another thread, when the append has its turn. Appends that are
+  // called after `on_turn` come after this one. The turn comes at once unless the inputs take long
+  // to project.
+  //
+  // `callback` runs once, when the rows are acknowledged or refused, in the order of the turns.
+  // Other writes wait meanwhile, so it must be quick and must not wait for a write. It runs on this
+  // thread if the append is refused with QUEUE_FULL, or may if `may_block` is set. Otherwise it
+  // runs on another thread.
   virtual void Append(const AppendRequest& request, AppendCallback callback,
                       absl::AnyInvocable<void()> on_turn) = 0;
   void Append(const AppendRequest& request, AppendCallback callback) {
     Append(request, std::move(callback), [] {});
   }
 
-  // The last append of `writer`, those counted that were called before. WRITER_NOT_FOUND if it
-  // never appended to the store.
+  // The last append of `writer`, including appends that had their turn before this call.
+  // WRITER_NOT_FOUND if it never appended to the store.
   virtual absl::StatusOr<WriterInfo> GetWriter(absl::string_view store,
                                                absl::string_view writer) = 0;
 
-  // The rows that `filter` leaves of the newest snapshot.
+  // The rows of the newest snapshot that pass `filter`.
   virtual absl::StatusOr<std::unique_ptr<RowReader>> ReadRows(absl::string_view store,
                                                               const RowFilter& filter) = 0;
 
-  // Deletes the rows that `filter`, which must not be empty, leaves. Positions and memories stay.
+  // Deletes the rows that pass `filter`, which must not be empty. Positions and memories stay.
   virtual absl::StatusOr<DeleteRowsResult> DeleteRows(absl::string_view store,
                                                       const RowFilter& filter) = 0;
 
-  // Answers a batch of queries from one snapshot. What `request.queries` points to must live until
-  // `callback`. It runs once: before Lookup returns if the lookup is small, otherwise later on
-  // another thread. It must not wait for another call. `cancel` stops the work. While the lookup
+  // Answers a batch of queries from one snapshot. The data of `request.queries` and
+  // `request.inputs` must live until `callback` runs.
+  //
+  // `callback` runs once: before Lookup returns if the lookup is small or refused, otherwise later
+  // on another thread. It must not wait for another call. `cancel` stops the work. While the lookup
   // waits for its min_revision, the owner of `cancel` must cancel it at the deadline.
   virtual void Lookup(LookupRequest request, std::shared_ptr<CancelToken> cancel,
                       LookupCallback callback) = 0;
 
-  // QUEUE_FULL if Lookup would now refuse so many queries over all rows of the store for load. OK
-  // otherwise, also if the store does not exist. Cheap: callers ask before they decode a request.
+  // QUEUE_FULL if load would now make Lookup refuse `query_count` queries over all rows of the
+  // store. OK otherwise, also if the store does not exist. Cheap: callers ask before they decode a
+  // request.
   virtual absl::Status CheckRoom(absl::string_view store, std::int64_t query_count) = 0;
 
   // The memory `name` (empty: average) as of the append index `end` (default: all rows) and, for
-  // the AVERAGE kind, from `begin` (default 0). Costs the reading of at most one block at either
-  // end.
+  // the AVERAGE kind, from `begin` (default 0). Reads at most one block at either end.
   virtual absl::StatusOr<MemoryState> GetMemory(absl::string_view store, absl::string_view name,
                                                 std::optional<std::uint64_t> begin,
                                                 std::optional<std::uint64_t> end) = 0;
 
-  // Runs `callback` once, as Lookup does with min_revision: with OK once the store has `revision`,
-  // or with what came before it, such as STORE_NOT_FOUND if the store of that name is not, or no
-  // longer, the one whose MemoryState has this `incarnation`. It must be quick: all that wait share
-  // a thread.
+  // Runs `callback` once: with OK when the store has `revision`, or with the error that comes
+  // first. It waits as Lookup does for min_revision. STORE_NOT_FOUND if the store of that name is
+  // not, or no longer, the one with this `incarnation` (see MemoryState).
+  //
+  // `callback` must be quick: all waiting calls share one thread.
   virtual void WhenRevision(absl::string_view store, std::uint64_t incarnation,
                             std::uint64_t revision, std::shared_ptr<CancelToken> cancel,
                             absl::AnyInvocable<void(absl::Status)> callback) = 0;
 
-  // Attention over the request's own keys and values; nothing is stored. What the request points to
-  // must live until `callback`, which runs as Lookup's does.
+  // Attention over the request's own keys and values; nothing is stored. The data that the request
+  // points to must live until `callback` runs. The rules for Lookup's callback hold for it, too.
   virtual void Attend(const AttendRequest& request, std::shared_ptr<CancelToken> cancel,
                       LookupCallback callback) = 0;
 
-  // Makes `directory`, which must not exist, a copy that Open takes: of what is here at one moment
-  // during the call, whole writes only, with all that was acknowledged before the call. It is safe
-  // on disk once this returns. Writes and lookups go on meanwhile; only the caller waits.
+  // Copies the stores to `directory`, which must not exist and which Open can open later. The copy
+  // shows one moment during the call. It has whole writes only, and every write that was
+  // acknowledged before the call. It is safe on disk when this returns. Only the caller waits.
   //
-  // BACKUPS_DISABLED if everything is in memory only, STORAGE_FAILED for what the file system
-  // refuses.
+  // BACKUPS_DISABLED if the engine has no directory, STORAGE_FAILED for errors of the file system.
   virtual absl::Status CopyTo(const std::string& directory) = 0;
 };
 

@@ -9,7 +9,7 @@ namespace softlookup {
 
 // What an engine has done, and what it holds. docs/metrics.md says what each figure means.
 struct EngineStats {
-  // Since the engine was made. Times are in nanoseconds.
+  // Totals since the engine was created. Times are in nanoseconds.
   HistogramCounts lookup_queue_time;
   HistogramCounts lookup_compute_time;
   HistogramCounts pass_queries;
@@ -20,7 +20,7 @@ struct EngineStats {
   std::uint64_t appended_bytes = 0;
   HistogramCounts log_sync_time;
 
-  // Now.
+  // Current values.
   bool log_failed = false;
   std::int64_t damaged_stores = 0;
   std::int64_t stores = 0;

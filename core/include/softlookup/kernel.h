@@ -10,30 +10,33 @@
 
 namespace softlookup {
 
-// What scores rows and adds up values. All keep the same bound on errors, and may differ in an
-// answer's last bits; those of one never depend on what else is asked.
+// The arithmetic that scores rows and adds up values. All kernels keep the same bound on errors,
+// but may differ in an answer's last bits. With one kernel, the bits of an answer never depend on
+// other requests.
 enum class Kernel {
-  kAuto,  // kAmx where it is there, gives the right bits and is the faster one, else kSimd.
-  kAmx,   // Tiles of integers in the CPU's matrix unit, where scores are products; vectors
-          // elsewhere.
-  kSimd,  // Vectors, by the widest instructions that the CPU has.
-  // What kAmx does, in plain loops: for tests, as it is slow.
+  // kAmx if the machine has it, it passes its self-check and it is faster in a trial. Else kSimd.
+  kAuto,
+  // Integer tiles in the CPU's matrix unit where scores are products, vectors elsewhere.
+  kAmx,
+  // Vectors, with the widest instructions that the CPU has.
+  kSimd,
+  // The arithmetic of kAmx in plain loops. Slow; for tests.
   kPortableTiles,
 };
 
 absl::string_view NameOf(Kernel kernel);
-// Of the three that people choose from: "auto", "amx", "simd".
+// The names that an operator may choose are "auto", "amx" and "simd".
 std::optional<Kernel> KernelOfName(absl::string_view name);
 std::vector<std::string> KernelNames();
 
 struct KernelChoice {
   Kernel kernel = Kernel::kSimd;  // Never kAuto.
-  std::string why;                // For the log.
+  std::string why;                // The reason, for people to read.
 };
 
-// What `wanted` comes to on this machine. FAILED_PRECONDITION, with the reason, if that is kAmx and
-// it is not there. With kAuto where AMX is there, takes some milliseconds, the first time.
-// Thread-safe.
+// The kernel that this machine runs for `wanted`. FAILED_PRECONDITION with the reason if `wanted`
+// is kAmx and AMX is missing or fails its self-check. With AMX, the first call for kAuto or kAmx
+// takes some milliseconds. Thread-safe.
 absl::StatusOr<KernelChoice> ChooseKernel(Kernel wanted);
 
 }  // namespace softlookup

@@ -25,7 +25,7 @@ struct MemorySpec {
   std::vector<float> gate;  // key_dim + 1 finite numbers, the bias first, for the gated kinds.
 };
 
-// What a memory holds: float64, because a memory is a long sum.
+// The contents of a memory, in float64 because a memory is a long sum.
 struct MemoryValue {
   std::vector<double> key;    // key_dim
   std::vector<double> value;  // value_dim

@@ -11,7 +11,7 @@ namespace softlookup {
 // What happens when a live row already has an appended row's id. Numbered as in the wire contract.
 enum class OnConflict { kUnspecified = 0, kFail = 1, kReplace = 2, kSkip = 3 };
 
-// Which rows take part. All parts that are set must hold.
+// Which rows take part. A row must pass every part that is set.
 struct RowFilter {
   std::optional<std::uint64_t> begin;  // Default 0.
   std::optional<std::uint64_t> end;    // Default: the row count.
@@ -27,7 +27,7 @@ struct RowFilter {
   }
 };
 
-// One row, as it was appended.
+// One row, with its components as the store keeps them.
 struct Row {
   std::uint64_t position = 0;
   std::optional<std::uint64_t> id;

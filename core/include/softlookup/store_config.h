@@ -27,7 +27,7 @@ struct Projection {
 struct StoreConfig {
   std::string name;
   std::int64_t key_dim = 0;    // Total over heads, in [1, 65536], divisible by num_heads.
-  std::int64_t value_dim = 0;  // Likewise.
+  std::int64_t value_dim = 0;  // Total over heads, in [1, 65536], divisible by num_heads.
   std::int64_t num_heads = 1;  // At least 1.
   Score score = Score::kScaledDot;
   double temperature = 1;
@@ -37,7 +37,7 @@ struct StoreConfig {
   std::map<std::string, std::string> labels;
 };
 
-// What an update sets; the rest stays.
+// The fields that an update changes. Unset fields keep their values.
 struct StoreUpdate {
   std::optional<Score> score;  // Unspecified: SCALED_DOT.
   std::optional<double> temperature;
@@ -50,7 +50,7 @@ struct StoreInfo {
   StoreConfig config;
   std::uint64_t revision = 0;
   std::uint64_t row_count = 0;       // Every row ever appended.
-  std::uint64_t live_row_count = 0;  // Those not deleted.
+  std::uint64_t live_row_count = 0;  // Rows that are not deleted.
   std::uint64_t byte_size = 0;
   absl::Time create_time;
 };
