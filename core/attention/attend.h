@@ -9,25 +9,25 @@
 
 namespace softlookup {
 
-// Answers the task on the calling thread and idle threads of `pool`. A query's answer has the same
-// bits alone or in any batch, on any number of threads: every block is scanned for itself, in a
-// fixed order within, and the blocks' states are merged in position order.
+// Answers the task on the calling thread and idle threads of `pool`. The bits of a query's answer
+// depend neither on the other queries nor on the number of threads: each block is scanned by itself
+// in a fixed order, and the blocks' states are merged in the order of positions.
 //
-// Returns the status of `cancel` within 10 ms of work after its cancellation, and
-// RESOURCE_EXHAUSTED, with the bytes it would need, if the answer would be larger than allowed.
+// Returns the status of `cancel` at most 10 ms of work after its cancellation. Returns
+// RESOURCE_EXHAUSTED, with the bytes it would need, if the answer is larger than the task allows.
 absl::StatusOr<AttentionAnswer> Attend(const AttentionTask& task, ForkJoinPool& pool,
                                        const CancelToken& cancel);
 
-// A task that shares a pass, and what became of it.
+// A task that shares a pass, and its answer. The task and the token are not owned.
 struct SharedTask {
   const AttentionTask* task = nullptr;
   const CancelToken* cancel = nullptr;
   absl::StatusOr<AttentionAnswer> answer = AttentionAnswer();
 };
 
-// Answers tasks over rows of one store, of the same dimensions and heads, in one pass over those
-// rows, each as Attend does, to the bit. Tasks that ask the same of a row, such as one query each
-// with the same options, also share the arithmetic.
+// Answers tasks over rows of one store in one pass over these rows. The tasks have the same
+// dimensions and heads. Each answer has the bits that Attend gives. Tasks with equal options, such
+// as one query each, also share the arithmetic.
 ScannedRows AttendTogether(absl::Span<SharedTask> tasks, ForkJoinPool& pool);
 
 }  // namespace softlookup

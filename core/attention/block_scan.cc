@@ -26,14 +26,15 @@ using kernels::RowRange;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Weights times INT8's scales from this size on keep the small ones out of float32's subnormals.
+// If the largest weight times INT8 scale is at least this, smaller ones that matter are not
+// subnormal in float32.
 constexpr double kInt8TermMin = 0x1p-100;
 
-// A block's operands for tiles, which serve all queries that ask for the same part of its rows.
+// A block packed for the matrix unit. All queries that read the same components share it.
 struct TileOperands {
   kernels::PackedBlock operands;
-  // What they were made of. Blocks of the scans of one block, as ScanOrder has it, live as long as
-  // each other: these tell them apart.
+  // What `operands` was packed from. ScanOrder::is_first_of_block says when it is out of date:
+  // until then these pointers identify the block.
   const std::byte* full_panels = nullptr;
   const std::byte* partial_panel = nullptr;
   std::int64_t row_count = 0;
@@ -51,7 +52,7 @@ struct TileOperands {
   }
 };
 
-// Wider values would take much memory as operands, and blocks of a few rows do not fill tiles.
+// Wider values would take too many bytes as operands.
 constexpr std::int64_t kTileValueDimMax = 2048;
 
 struct Scratch {
@@ -62,10 +63,10 @@ struct Scratch {
   std::array<double, kScratchStride> ages = {};
   std::array<float, kTileQueries * kScratchStride> weights;
   std::vector<CountedRow> rows;
-  // Of the block in progress, once a query is scored in tiles.
+  // The block in progress, once a query is scored by the matrix unit.
   TileOperands tile_operands;
   kernels::PackedQueries packed_queries;
-  // Of queries that are scored by INT8 dots.
+  // The queries in progress, if they are scored by INT8 dots.
   kernels::DigitQueries digit_queries;
 };
 
@@ -93,7 +94,7 @@ RowRange RowsOf(const PositionedBlock& block, const HeadQuery& query) {
   return rows.begin < rows.end ? rows : RowRange{};
 }
 
-// The length of the run of equal items that begins at `first`.
+// The number of equal items in a row from items[first] on.
 template <typename Item>
 int RunLength(const Item* items, int first, int count) {
   int end = first + 1;
@@ -101,13 +102,13 @@ int RunLength(const Item* items, int first, int count) {
   return end - first;
 }
 
-// Are sums of values formed in tiles where scores are?
+// True if the matrix unit that forms the scores can also sum up the values.
 bool SumsFitTiles(const ScanPlan& plan, const kernels::BlockView& block) {
   return plan.value_dims.count <= kTileValueDimMax &&
          kernels::ValuesFitTiles(block.value_magnitude);
 }
 
-// The operands of a block that fits tiles.
+// Returns the block's operands for the matrix unit, packed now if they are not yet.
 const kernels::PackedBlock& Pack(const ScanPlan& plan, const kernels::BlockView& block,
                                  PanelRange panels, Scratch& scratch) {
   kernels::DimRange value_dims = plan.value_dims;
@@ -125,7 +126,7 @@ const kernels::PackedBlock& Pack(const ScanPlan& plan, const kernels::BlockView&
   return packed.operands;
 }
 
-// Scores queries of one path.
+// Scores queries that have the same precision path.
 void ScoreQueries(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
                   const float* const* queries, PrecisionPath path, int query_count,
                   const kernels::PanelPart& fetched, float* floats, double* doubles,
@@ -156,7 +157,7 @@ void ScoreQueries(const ScanPlan& plan, const kernels::BlockView& block, PanelRa
   }
 }
 
-// Scores the queries in as few passes as their paths allow.
+// Scores all queries of a tile. Neighbours with the same precision path are scored together.
 void ScoreTile(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
                const HeadQuery* queries, const PrecisionPath* paths, int query_count,
                kernels::PanelPart fetched, Scratch& scratch) {
@@ -168,12 +169,13 @@ void ScoreTile(const ScanPlan& plan, const kernels::BlockView& block, PanelRange
                  scratch.float_scores.data() + q * kScratchStride,
                  scratch.scores.data() + q * kScratchStride, scratch);
     const SumsBy sums = paths[q].sums;
-    if (sums == SumsBy::kFloat32Runs || sums == SumsBy::kInt8Dots) fetched = {};  // Once is enough.
+    if (sums == SumsBy::kFloat32Runs || sums == SumsBy::kInt8Dots) fetched = {};  // Fetched now.
     q += count;
   }
 }
 
-// Adds up the values with the weights in `scratch`: in tiles for the queries that were scored so.
+// Adds up the values with the weights in `scratch`. The matrix unit does it for the queries that it
+// has scored.
 void SumValuesOfTile(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
                      const PrecisionPath* paths, int query_count, kernels::PanelPart fetched,
                      Scratch& scratch, double* sums) {
@@ -198,7 +200,7 @@ void SumValuesOfTile(const ScanPlan& plan, const kernels::BlockView& block, Pane
   }
 }
 
-// Hands the rows that `collector` may want to it. `max_logit` is that of `rows`.
+// Adds the rows that `collector` wants to it. `max_logit` is the largest logit of `rows`.
 void CollectRows(const ScanPlan& plan, const PositionedBlock& block, RowRange rows,
                  double max_logit, const double* scores, const double* logits,
                  std::vector<CountedRow>& buffer, TopRows& collector) {
@@ -224,10 +226,11 @@ std::int64_t FirstRowWith(double logit, const double* logits, RowRange rows) {
   return r;
 }
 
-// True if float32 holds the sums of a block's values, given the largest weight and component.
+// True if float32 can hold the sums of a block's values: they neither overflow nor lose small
+// terms. `weight` and `value` are the largest magnitudes of a weight and a component.
 bool FitsFloat32(StorageType storage, double weight, double value) {
   const auto fits = [](double factor) { return factor == 0 || factor >= kFloat32FactorMin; };
-  // INT8's weights take in the rows' scales.
+  // The sum of INT8 values multiplies each weight by its row's scale first.
   if (storage == StorageType::kInt8 && weight * value != 0 &&
       weight * value < kInt8TermMin * kernels::kInt8Max) {
     return false;
@@ -236,15 +239,15 @@ bool FitsFloat32(StorageType storage, double weight, double value) {
          weight * std::max(value, 1.0) * kernels::kBlockRowsMax <= kFloat32SumMax;
 }
 
-// Where float32 does not hold the sums of a block's values with these weights, adds them up here,
-// and leaves weights of 0.
+// Adds up the values in float64, for blocks whose sums float32 cannot hold. Sets `weights` to 0, so
+// that the float32 sum that follows adds nothing.
 void SumWideValues(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
                    const double* wide_weights, float* weights, double* sums) {
   kernels::SumValuesFloat64(block, panels, plan.value_dims, wide_weights, sums);
   std::fill(weights + panels.begin * kPanelRows, weights + panels.end * kPanelRows, 0.0f);
 }
 
-// The same for weights exp(logit - max).
+// Calls SumWideValues if float32 cannot hold the sums with the softmax weights `weights`.
 void SumWideValuesIfNeeded(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
                            float* weights, double* sums) {
   if (FitsFloat32(block.shape.storage, 1, block.value_magnitude)) return;
@@ -254,7 +257,8 @@ void SumWideValuesIfNeeded(const ScanPlan& plan, const kernels::BlockView& block
   SumWideValues(plan, block, panels, wide.data(), weights, sums);
 }
 
-// The weights exp(logit - max), or the logits, of one query in `weights`; their sums in `state`.
+// Writes the weights of one query, exp(logit - max) or in LINEAR mode the logits, to `weights`, and
+// their sums to `state`.
 void MakeWeights(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
                  const double* logits, float* weights, PartialState& state, double* sums) {
   if (plan.options.mode == Mode::kSoft) {
@@ -274,7 +278,7 @@ void MakeWeights(const ScanPlan& plan, const kernels::BlockView& block, PanelRan
   SumWideValues(plan, block, panels, logits, weights, sums);
 }
 
-// From the sums to the weights of a query that is scored in float32 throughout.
+// The same for a query whose path is in float32: from the sums of products to the weights.
 void MakeWeightsOfFloats(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
                          const float* scores, float* weights, PartialState& state, double* sums) {
   const bool product = TermOf(plan.options.score) == kernels::Term::kProduct;

@@ -11,17 +11,19 @@ namespace {
 
 constexpr double kNoScore = -std::numeric_limits<double>::infinity();
 
-// Heads this small are scored in float64: it costs little beside the rest, and keys that are
-// parallel in few dimensions then tie exactly.
+// Heads of at most this size are scored in float64. That costs little here, and keys that are
+// parallel, as happens in few dimensions, then tie exactly.
 constexpr std::int64_t kFloat64KeyDimMax = 16;
 
-// Below these, making digits of a batch's queries and joining the sums takes longer than it saves.
+// For smaller heads or blocks, splitting queries into digits takes longer than the integers save.
 constexpr std::int64_t kInt8DotsKeyDimMin = 64;
 constexpr std::int64_t kInt8DotsRowsMin = 128;
 
-// What a logit may be off by: an answer is then off by as much of the largest value component.
+// Bound on the error of a logit. It bounds the error of the answer relative to the largest
+// component of a value.
 constexpr double kLogitErrorMax = 1e-5;
-// Relative to the sum of the terms' magnitudes, in the worst case; two more for a difference.
+// Worst-case errors of a float32 run, relative to the sum of the terms' magnitudes. A squared
+// difference has two more roundings than a product.
 constexpr double kFloat32Error = kernels::kFloat32Roundings * 0x1p-24;
 constexpr double kFloat32SquareError = (kernels::kFloat32Roundings + 2) * 0x1p-24;
 
@@ -31,7 +33,7 @@ double LogitError(double score_error, const ScanPlan& plan) {
 
 bool FitsTiles(const ScanPlan& plan, const kernels::BlockView& block, const HeadQuery& query) {
   const std::int64_t dim = plan.key_dims.count;
-  // Linear weights are logits: what is left out of a small one would be much of it.
+  // LINEAR weights are logits: an absolute error may be a large part of a small one.
   return plan.tiles.has_value() && plan.options.mode == Mode::kSoft &&
          TermOf(plan.options.score) == kernels::Term::kProduct &&
          kernels::KeysFitTiles(dim, query.magnitude, block.key_magnitude) &&
@@ -39,7 +41,7 @@ bool FitsTiles(const ScanPlan& plan, const kernels::BlockView& block, const Head
              kLogitErrorMax;
 }
 
-// Bounds |query| |key|.
+// An upper bound on |query| |key| over the rows of the block.
 double NormsOf(const ScanPlan& plan, const kernels::BlockView& block, const HeadQuery& query) {
   return query.norm * block.key_norms_max[plan.head];
 }
@@ -50,10 +52,10 @@ double Int8Error(const ScanPlan& plan, const kernels::BlockView& block, const He
 }
 
 bool FitsInt8Dots(const ScanPlan& plan, const kernels::BlockView& block, const HeadQuery& query) {
-  const bool pays =
+  const bool pays_off =
       plan.key_dims.count >= kInt8DotsKeyDimMin && block.row_count >= kInt8DotsRowsMin;
-  return pays && block.shape.storage == StorageType::kInt8 && kernels::VnniIsUsable() &&
-         plan.options.mode == Mode::kSoft &&  // As of tiles.
+  return pays_off && block.shape.storage == StorageType::kInt8 && kernels::VnniIsUsable() &&
+         plan.options.mode == Mode::kSoft &&  // For the reason given in FitsTiles.
          TermOf(plan.options.score) == kernels::Term::kProduct &&
          kernels::KeysFitInt8Dots(query.magnitude, block.key_magnitude) &&
          LogitError(Int8Error(plan, block, query), plan) <= kLogitErrorMax;
@@ -68,7 +70,7 @@ bool FitsFloat32Runs(const ScanPlan& plan, const kernels::BlockView& block,
     return term == 0 || (term >= kFloat32FactorMin && term <= kFloat32SumMax);
   };
   if (!fits(product ? q * k : (q + k) * (q + k))) return false;
-  // Bounds on the terms' sum; Cauchy and Schwarz for products.
+  // Upper bounds on the sum of the terms' magnitudes. For products by Cauchy-Schwarz.
   const double key_norm = block.key_norms_max[plan.head];
   const double distance = query.norm + key_norm;
   double error = 0;  // Of a score.
@@ -82,14 +84,13 @@ bool FitsFloat32Runs(const ScanPlan& plan, const kernels::BlockView& block,
   return LogitError(error, plan) <= kLogitErrorMax;
 }
 
-// Depends on the query and the block alone, never on the query's neighbours.
 SumsBy SumsFor(const ScanPlan& plan, const kernels::BlockView& block, const HeadQuery& query) {
   const ResolvedOptions& options = plan.options;
-  // Where a score decides which rows count, a rounding would decide it.
+  // Here scores decide which rows count, so a rounding error could change which do.
   if (options.mode == Mode::kHard || options.top_k > 0 || options.min_score > kNoScore) {
     return SumsBy::kFloat64;
   }
-  // Cosines do not change with the size of a key, so no row may be lost to float32's range.
+  // A cosine does not depend on the key's norm, so norms beyond float32's range must not lose rows.
   if (options.score == Score::kCosine) return SumsBy::kFloat64;
   if (plan.key_dims.count <= kFloat64KeyDimMax) return SumsBy::kFloat64;
   if (FitsTiles(plan, block, query)) return SumsBy::kTiles;
@@ -97,7 +98,7 @@ SumsBy SumsFor(const ScanPlan& plan, const kernels::BlockView& block, const Head
   return FitsFloat32Runs(plan, block, query) ? SumsBy::kFloat32Runs : SumsBy::kFloat64;
 }
 
-// Does float32 hold these sums to the bound?
+// True if float32 sums keep the bound on errors, too.
 bool SumsFitFloat32(const ScanPlan& plan, const kernels::BlockView& block, const HeadQuery& query,
                     SumsBy sums) {
   const std::int64_t dim = plan.key_dims.count;

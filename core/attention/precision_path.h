@@ -7,30 +7,31 @@
 
 namespace softlookup {
 
-// What forms a query's sums over the components of a block's keys.
+// How the products or squared differences of a query and the keys of a block are summed up over
+// the components.
 enum class SumsBy { kTiles, kInt8Dots, kFloat32Runs, kFloat64 };
 
-// How a query is scored against a block, and its scores become weights.
+// The arithmetic that scores a query against a block and turns the scores into weights.
 struct PrecisionPath {
   SumsBy sums = SumsBy::kFloat64;
-  // In float32 throughout: sums whose weights nobody else wants to know. Else logits are float64.
+  // True: from the sums to the weights, all numbers are float32. False: the logits are float64.
   bool in_float32 = false;
 
   bool operator==(const PrecisionPath&) const = default;
 };
 
-// The fastest one that keeps the bound on errors. Depends on the query and the block alone, never
-// on the query's neighbours. `rows` are those that may count.
+// The fastest path that keeps the bound on errors. It depends on the query and the block alone,
+// never on other queries of the batch. `rows` are the rows that may count.
 PrecisionPath PrecisionPathFor(const ScanPlan& plan, const PositionedBlock& block,
                                const HeadQuery& query, kernels::RowRange rows);
 
 kernels::Term TermOf(Score score);
 
-// What a sum of products is multiplied by to be a score.
+// The factor that turns a sum of products into a score.
 double ScaleOf(const ScanPlan& plan);
 
-// Sums up to this size leave float32 room for a run of any length, and factors from this size keep
-// products with small weights out of its subnormals.
+// Float32 sums of at most kFloat32SumMax cannot overflow in a run of any length. Products of small
+// weights with factors of at least kFloat32FactorMin are not subnormal.
 inline constexpr double kFloat32SumMax = 0x1p120;
 inline constexpr double kFloat32FactorMin = 0x1p-60;
 

@@ -9,23 +9,24 @@
 
 namespace softlookup {
 
-// Plain float64 attention: the definition that everything faster is tested against.
+// Plain float64 attention: the definition that tests compare every faster path with.
 struct ReferenceTask {
   ResolvedOptions options;
   MatrixView queries;  // [T, key_dim]
   MatrixView keys;     // [N, key_dim]; row j has position j.
   MatrixView values;   // [N, value_dim]
   std::int64_t num_heads = 1;
-  // The filter: rows that may count. Empty: all.
+  // Row j may count if allowed[j]. Empty: all rows may.
   std::vector<bool> allowed;
   std::uint64_t age_end = 0;
 };
 
 struct ReferenceAnswer {
-  std::vector<double> values;                // [T, value_dim]
-  std::vector<QueryStats> stats;             // T * num_heads, query-major
-  std::vector<std::vector<double>> weights;  // Likewise, N each; 0 where a row does not count.
-  std::vector<std::vector<double>> scores;   // Likewise.
+  std::vector<double> values;     // [T, value_dim]
+  std::vector<QueryStats> stats;  // [T, num_heads]
+  std::vector<std::vector<double>>
+      weights;  // [T, num_heads] of N each; 0 for a row that does not count.
+  std::vector<std::vector<double>> scores;  // [T, num_heads] of N each.
 };
 
 ReferenceAnswer ReferenceAttend(const ReferenceTask& task);
