@@ -16,10 +16,11 @@ namespace {
 
 using MayBlock = Committer::MayBlock;
 
-// What a caller should wait whose append was refused because too many bytes wait.
+// How long a caller should wait if its append was refused because too many bytes wait.
 constexpr absl::Duration kRetryDelay = absl::Milliseconds(50);
 
-// A larger append takes much longer than handing it to the committer's thread.
+// Largest append, in bytes, that the calling thread may write. Writing a larger one takes much
+// longer than handing it to the committer's thread.
 constexpr std::int64_t kBytesWrittenHereMax = 64 << 10;
 
 // Inputs may wait longer than a lookup for a thread: only their own writer waits for them.
@@ -33,7 +34,7 @@ absl::Status WriteQueueFull() {
                         kRetryDelay);
 }
 
-// An append whose keys and values are still to be made of its inputs.
+// Projects the inputs of an append to its keys and values, then posts the append.
 class Appender::ProjectionJob final : public Job {
  public:
   ProjectionJob(Appender& appender, std::shared_ptr<Store> store, const StoreConfig& config,
@@ -57,10 +58,10 @@ class Appender::ProjectionJob final : public Job {
   double cost() const {
     return ProjectionCost(inputs_.cols * (key_dim_ + value_dim_), inputs_.rows);
   }
-  // Of inputs, keys and values.
+  // Bytes of the inputs, keys and values.
   std::int64_t bytes() const { return 4 * inputs_.rows * (inputs_.cols + key_dim_ + value_dim_); }
-  // Copies the inputs, which are the caller's until then. Appender::Reserve has counted them, which
-  // ends with the job.
+  // Copies the inputs, which belong to the caller until then. Call this after Appender::Reserve;
+  // the job's destructor calls Release.
   void OwnInputs() {
     reserved_bytes_ = bytes();
     owned_inputs_.assign(inputs_.data, inputs_.data + inputs_.rows * inputs_.cols);
@@ -146,7 +147,7 @@ void Appender::Append(const AppendRequest& request, absl::StatusOr<std::shared_p
 
 void Appender::ProjectLater(std::unique_ptr<ProjectionJob> job) {
   QueuedJob queued{.cost = job->cost(), .answer_time_max = kProjectionTimeMax};
-  // Before anything is copied or counted for it.
+  // Refuse it before anything is copied or counted.
   if (absl::Status room = scheduler_.CheckRoom(queued); !room.ok()) {
     return job->Refuse(std::move(room));
   }

@@ -21,34 +21,36 @@ namespace softlookup {
 
 absl::Status WriteQueueFull();
 
-// Engine::Append, once the store is found: checks the rows, projects inputs to keys and values, and
-// posts the write. Thread-safe.
+// Engine::Append after the search for the store: checks the rows, projects inputs to keys and
+// values, and posts the write. Thread-safe.
 class Appender {
  public:
-  // All must outlive it.
+  // All arguments must outlive the appender.
   Appender(const Limits& limits, StoreTable& stores, Scheduler& scheduler, Committer& committer)
       : limits_(limits), stores_(stores), scheduler_(scheduler), committer_(committer) {}
   // Waits for appends whose inputs are being projected.
   ~Appender();
 
-  // `store` is the error if there is none: the append then takes its turn, and is refused.
+  // As Engine::Append. If `store` is an error, the append is refused with it in its turn.
   void Append(const AppendRequest& request, absl::StatusOr<std::shared_ptr<Store>> store,
               Engine::AppendCallback callback, absl::AnyInvocable<void()> on_turn);
 
  private:
   class ProjectionJob;
-  // Copyable, so that a callback that the committer did not take can still be called.
+  // Copyable, so that Post can still call it if the committer refuses the write.
   using Answer = std::function<void(absl::StatusOr<AppendResult>)>;
 
-  // The rows of `request`, checked. Keys and values that are to be projected are still missing.
+  // Checks `request` and returns its rows. Keys and values are empty if they must be projected.
   absl::StatusOr<RowsToAppend> RowsOf(const AppendRequest& request,
                                       const StoreConfig& config) const;
-  // Projects inputs that take long on the scheduler, then posts the write.
+  // Projects the inputs on a thread of the scheduler, then posts the write.
   void ProjectLater(std::unique_ptr<ProjectionJob> job);
-  // Counts inputs that wait or are projected. False if there is no room for them.
+  // Counts one more append whose inputs wait or are projected. False, and not counted, if that
+  // would take more than Limits::waiting_append_bytes_max bytes; a first append is always counted.
   bool Reserve(std::int64_t bytes);
   void Release(std::int64_t bytes);
-  // Gives the append its turn. `rows` may be the error that refuses it.
+  // Posts the append to the committer, which is its turn. If `rows` is an error, the append is
+  // refused with it.
   void Post(std::shared_ptr<Store> store, absl::StatusOr<RowsToAppend> rows,
             std::shared_ptr<AppendChain> chain, const Answer& answer,
             Committer::MayBlock may_block);
@@ -59,7 +61,7 @@ class Appender {
   Committer& committer_;
 
   absl::Mutex mutex_;
-  // Of appends whose inputs are being projected, or wait for that.
+  // Appends whose inputs are being projected or wait for that, and their bytes.
   std::int64_t projecting_count_ ABSL_GUARDED_BY(mutex_) = 0;
   std::int64_t projecting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };

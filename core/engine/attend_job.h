@@ -15,12 +15,12 @@
 
 namespace softlookup {
 
-// Attention over the keys and values of one request. They become a store that lives as long as the
-// job.
+// Attention over the keys and values of one request. Prepare makes a snapshot of them, which the
+// job holds until Finish.
 class AttendJob final : public Job {
  public:
-  // `request` has passed CheckAttend. What it points to must live until the callback. `context`
-  // must outlive the job.
+  // `request` must have passed CheckAttend. The data that it points to must live until the
+  // callback. `context` must outlive the job.
   AttendJob(JobContext& context, const AttendRequest& request, std::shared_ptr<CancelToken> cancel,
             Engine::LookupCallback callback)
       : context_(context),
@@ -35,7 +35,8 @@ class AttendJob final : public Job {
   void Finish(absl::StatusOr<AttentionAnswer> answer, const JobTimes& times) override;
 
  private:
-  // Sets `matrix` to the inputs, or to their projection by `weights`, which is kept in `projected`.
+  // Sets `matrix` to the inputs, or, if the request has a projection, to their projection by
+  // `weights`, which `projected` then holds.
   absl::Status MakeOfInputs(std::vector<float> Projection::*weights, std::vector<float>& projected,
                             MatrixView& matrix) const;
 

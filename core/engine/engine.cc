@@ -34,7 +34,7 @@ namespace {
 
 class EngineOfStores final : public Engine {
  public:
-  // `log` may be null: then nothing outlives the process.
+  // If `log` is null, nothing outlives the process.
   EngineOfStores(const EngineOptions& options, std::unique_ptr<CommitLog> log)
       : limits_(options.limits),
         log_(std::move(log)),
@@ -101,9 +101,9 @@ class EngineOfStores final : public Engine {
   std::atomic<std::uint64_t> last_store_number_{0};
   JobContext jobs_;
 
-  // These run what is in progress before they go, the last one first. The appender's projections
-  // post to the committer. A write hands the lookups that waited for it to the waker, whose one
-  // thread submits them to the scheduler.
+  // Each destructor finishes the work in progress, the last member's first. The appender's
+  // projections post to the committer. A write hands the lookups that waited for it to the waker,
+  // whose one thread submits them to the scheduler.
   Scheduler scheduler_;
   Lookups lookups_;
   ForkJoinPool waker_;
@@ -123,9 +123,10 @@ absl::Status EngineOfStores::Load(LoadObserver& observer) {
         LogName(loaded.number, loaded.name, *names);
         stores_.AddLoaded(loaded.name, std::move(loaded.store));
       }));
-  // All of them, also one whose name is lost: what has no name is not looked for.
+  // Writes a name record for every store, also if its name is lost: once there are such records,
+  // StoresIn finds only stores that have one.
   if (!have_names) SOFTLOOKUP_RETURN_IF_ERROR(log_->Commit(*names, Sync::kYes));
-  // Where there is damage, upkeep would come by it, and end the writes to all stores.
+  // If upkeep read a damaged record, writes to all stores would end.
   if (is_whole) log_->BeginUpkeep();
   loaded_ = true;
   return absl::OkStatus();
@@ -299,7 +300,7 @@ void EngineOfStores::WhenRevision(absl::string_view store, std::uint64_t incarna
 }
 
 absl::Status EngineOfStores::CopyTo(const std::string& directory) {
-  // A write is acknowledged once the log has it, so the log's copy has all that it takes.
+  // A write is acknowledged only when the log has it, so a copy of the log has every such write.
   if (log_ != nullptr) return log_->CopyTo(directory);
   return MakeError(reasons::kBackupsDisabled, "What is kept in memory only cannot be backed up");
 }

@@ -10,13 +10,13 @@
 
 namespace softlookup {
 
-// What all jobs of an engine share. Thread-safe.
+// Shared by all jobs of an engine. Thread-safe.
 struct JobContext {
   const Limits& limits;
-  // The unit that multiplies tiles, as in AttentionTask.
+  // As in AttentionTask.
   const std::optional<kernels::TileUnit> tiles;
   RankingMemory ranking;
-  // Of lookups, in nanoseconds.
+  // Nanoseconds per lookup.
   Histogram lookup_queue_time{kTimeBounds};
   Histogram lookup_compute_time{kTimeBounds};
 };

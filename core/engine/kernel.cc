@@ -22,7 +22,7 @@ namespace {
 constexpr std::array<std::pair<absl::string_view, Kernel>, 3> kNames = {
     {{"auto", Kernel::kAuto}, {"amx", Kernel::kAmx}, {"simd", Kernel::kSimd}}};
 
-// Numbers in [-1, 1), which need be no more than different.
+// Pseudo-random numbers in [-1, 1).
 std::vector<float> SomeFloats(std::int64_t count) {
   std::vector<float> floats(static_cast<std::size_t>(count));
   std::uint32_t state = 1;
@@ -33,11 +33,12 @@ std::vector<float> SomeFloats(std::int64_t count) {
   return floats;
 }
 
-// Whether tiles take a batch of queries through some rows clearly sooner than vectors do.
+// Whether tiles scan 1,024 rows for a batch of 64 queries at least kMargin times as fast as
+// vectors.
 bool TilesAreFaster(kernels::TileUnit tiles) {
   constexpr std::int64_t kRows = 1024, kDim = 128, kQueries = 64;
   constexpr int kTrials = 3;
-  constexpr double kMargin = 1.2;  // So that a noisy start seldom decides.
+  constexpr double kMargin = 1.2;  // Makes a decision by noise unlikely.
   const std::vector<float> keys = SomeFloats(kRows * kDim), queries = SomeFloats(kQueries * kDim);
   const MatrixView rows{.data = keys.data(), .rows = kRows, .cols = kDim};
   StoreWriter store({.name = "trial", .key_dim = kDim, .value_dim = kDim},

@@ -125,7 +125,7 @@ void LookupJob::Finish(absl::StatusOr<AttentionAnswer> answer, const JobTimes& t
   context_.lookup_queue_time.Observe(times_.queue);
   context_.lookup_compute_time.Observe(times_.compute);
   Report();
-  // The caller may come back at once, with as much.
+  // Free these bytes before the callback: the caller may send as large a request at once.
   ranking_.reset();
   if (!answer.ok()) return callback_(answer.status());
   callback_(ResultOf(*std::move(answer)));

@@ -15,7 +15,7 @@ namespace {
 // Selects the rows of a lookup on a thread of the scheduler, then submits the lookup.
 class SelectionJob final : public Job {
  public:
-  // `admission` is the lookup's.
+  // `admission` is that of the lookup.
   SelectionJob(Scheduler& scheduler, Scheduler::Admission admission,
                std::unique_ptr<LookupJob> lookup, LookupRequest request,
                std::shared_ptr<const Store> store)
@@ -26,7 +26,7 @@ class SelectionJob final : public Job {
         store_(std::move(store)) {}
 
   void Refuse(absl::Status status) override { lookup_->Refuse(std::move(status)); }
-  // In the newest snapshot: an older one would keep the rows that were deleted since.
+  // Uses the newest snapshot. An older one would still have rows that were deleted since.
   absl::Status Prepare() override { return lookup_->Select(request_, store_->snapshot()); }
   const AttentionTask* task() const override { return nullptr; }
   const CancelToken& cancel() const override { return lookup_->cancel(); }
@@ -95,8 +95,8 @@ void Lookups::StartAtRevision(LookupRequest request, std::shared_ptr<Store> stor
         const double cost = LookupJob::SelectCost(request, *store->snapshot());
         QueuedJob selection{.store = cost <= kInlineCostMax ? kNoStoreShort : kNoStore,
                             .cost = cost};
-        // The lookup was admitted when it began to wait. The thread that runs this must not be
-        // kept: all lookups that wait for a revision share it.
+        // The lookup was admitted when it began to wait. Do not run it here: all lookups that wait
+        // for a revision share this thread.
         selection.job =
             std::make_unique<SelectionJob>(scheduler_, Scheduler::Admission::kAdmitted,
                                            std::move(lookup), std::move(request), std::move(store));

@@ -13,11 +13,11 @@
 
 namespace softlookup {
 
-// Engine::Lookup, once the store is found: waits for the revision, selects the rows, and submits a
+// Engine::Lookup after the store was found: waits for the revision, selects the rows, and submits a
 // job. Thread-safe.
 class Lookups {
  public:
-  // Both must outlive it.
+  // Both arguments must outlive this.
   Lookups(JobContext& context, Scheduler& scheduler) : context_(context), scheduler_(scheduler) {}
 
   void Start(LookupRequest request, std::shared_ptr<Store> store,
@@ -27,7 +27,7 @@ class Lookups {
   absl::Status CheckRoom(const Store& store, std::int64_t query_count) const;
 
  private:
-  // Starts the lookup again once the store has its min_revision.
+  // Waits until the store has the request's min_revision, then submits the lookup.
   void StartAtRevision(LookupRequest request, std::shared_ptr<Store> store,
                        std::shared_ptr<CancelToken> cancel, Engine::LookupCallback callback);
 

@@ -9,7 +9,7 @@
 namespace softlookup {
 namespace {
 
-// What a caller should wait before the next attempt, while others' writes end.
+// How long a caller should wait before it tries again, while other writes end.
 constexpr absl::Duration kRoomRetryDelay = absl::Milliseconds(50);
 
 }  // namespace

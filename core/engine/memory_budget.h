@@ -9,16 +9,16 @@
 
 namespace softlookup {
 
-// What all stores take, and what waits to become part of one, against Limits::memory_bytes_max.
+// Counts the bytes of all stores and of work that waits, against Limits::memory_bytes_max.
 //
-// The one thread that writes asks Check() before it makes a store grow, and tells Add() how it
-// went. What waits is added up by any thread, and any thread may read the sums.
+// The thread that writes calls Check() before it lets a store grow, and Add() for the change. Only
+// one thread at a time writes. Any thread may make a Waiting or read the sums.
 class MemoryBudget {
  public:
   // 0: no limit.
   explicit MemoryBudget(std::int64_t limit) : limit_(limit) {}
 
-  // Bytes that count for as long as this lives, which must be shorter than the budget. Thread-safe.
+  // Counts `bytes` as waiting until it is destroyed. The budget must outlive it. Thread-safe.
   class Waiting {
    public:
     Waiting(MemoryBudget& budget, std::int64_t bytes) : budget_(&budget), bytes_(bytes) {
@@ -40,9 +40,9 @@ class MemoryBudget {
 
   bool has_limit() const { return limit_ > 0; }
 
-  // MEMORY_LIMIT if the stores may not take `growth` bytes more. `own_waiting_bytes` are those of
-  // what waits for that; if there would be room but for all the others that wait, the error says
-  // when to come back.
+  // MEMORY_LIMIT if the stores may not take `growth` bytes more. `own_waiting_bytes` is what the
+  // caller's own Waiting counts. If there were room without all other waiting bytes, the error says
+  // when to try again.
   absl::Status Check(std::int64_t growth, std::int64_t own_waiting_bytes) const;
 
   // The stores take `growth` more bytes, or less if it is negative. Does not check the limit: a

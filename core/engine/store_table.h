@@ -19,55 +19,55 @@
 
 namespace softlookup {
 
-// How much more there is in all stores after a write, or less.
+// What a write adds to the totals of all stores. Negative if it takes away.
 struct StoreChange {
   std::int64_t rows = 0;
   std::int64_t live_rows = 0;
 };
 
-// Sums over the stores that are served, kept as they change. Any thread may read them.
+// Sums over the stores that are served. Every change updates them. Any thread may read them.
 struct StoreTotals {
   std::atomic<std::int64_t> stores{0};
   std::atomic<std::int64_t> damaged_stores{0};  // Not served.
   std::atomic<std::int64_t> rows{0};
   std::atomic<std::int64_t> live_rows{0};
-  // Ever appended, also to stores that are deleted since.
+  // Appended since the process started, also to stores that were deleted since.
   std::atomic<std::int64_t> appended_rows{0};
   std::atomic<std::int64_t> appended_bytes{0};  // In float32.
 };
 
-// The stores of an engine by name, and the memory that they may take. Thread-safe, but for what the
-// budget says of itself.
+// The stores of an engine by name, and the budget for their bytes. Thread-safe, except as
+// MemoryBudget says.
 class StoreTable {
  public:
-  // As in Limits.
+  // As Limits::memory_bytes_max.
   explicit StoreTable(std::int64_t memory_bytes_max) : budget_(memory_bytes_max) {}
 
   MemoryBudget& budget() { return budget_; }
   const MemoryBudget& budget() const { return budget_; }
   const StoreTotals& totals() const { return totals_; }
 
-  // STORE_NOT_FOUND, INVALID_NAME about `field`, where the name stands in the request, or what is
-  // wrong with the store.
+  // STORE_NOT_FOUND; INVALID_NAME, which names `field`, the place of the name in the request; or
+  // the error of a damaged store.
   absl::StatusOr<std::shared_ptr<Store>> Find(absl::string_view field,
                                               absl::string_view name) const;
-  // At most `count_max` stores that are served and whose name starts with `prefix` and comes after
-  // `after`.
+  // At most `count_max` stores whose name starts with `prefix` and comes after `after`. Damaged
+  // stores are left out.
   ListResult List(absl::string_view prefix, absl::string_view after, std::int64_t count_max) const;
 
-  // Keeps the name for a store to come: until Add or Release it is taken, but there is no such
-  // store. STORE_EXISTS if it is taken already, TOO_MANY_STORES if `count_max` names are.
+  // Reserves `name` for a new store until Add or Release. Find does not see it meanwhile.
+  // STORE_EXISTS if the name is taken or reserved. TOO_MANY_STORES if `count_max` names are.
   absl::Status Reserve(const std::string& name, std::int64_t count_max);
   void Release(const std::string& name);
-  // There is no store of this name yet.
+  // Adds a new store and ends the reservation of its name. There must be no store of this name.
   void Add(const std::string& name, std::shared_ptr<Store> store);
-  // One that was kept, before anything else. If it cannot be served, it is its error; if its name
-  // is lost as well, it is only counted. It stays also where that takes more memory than the stores
-  // may: what was acknowledged is not lost, but no store grows until there is room.
+  // Adds a store that was loaded from the log, before any other call. `store` is the error if it
+  // cannot be served; if `name` is empty, too, the store is only counted. Loaded stores may exceed
+  // the budget, so that acknowledged rows are kept. No store grows then until there is room.
   void AddLoaded(const std::string& name, absl::StatusOr<std::shared_ptr<Store>> store);
-  // There is a store of this name.
+  // Removes a store. A store of this name must be served.
   void Remove(absl::string_view name);
-  // Readers see more, or less, in a store of this configuration.
+  // Counts a write to a store of this configuration. Call this when readers see it.
   void OnPublished(const StoreConfig& config, const StoreChange& change);
 
  private:

@@ -8,7 +8,8 @@
 
 namespace softlookup {
 
-// What multiplies tiles for a kernel that ChooseKernel chose; null: it uses vectors alone.
+// The unit that multiplies tiles for `kernel`, which ChooseKernel chose. Null: it uses vectors
+// alone.
 std::optional<kernels::TileUnit> TileUnitOf(Kernel kernel);
 
 }  // namespace softlookup

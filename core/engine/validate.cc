@@ -33,7 +33,7 @@ absl::Status CheckLabels(const std::map<std::string, std::string>& labels) {
   return absl::OkStatus();
 }
 
-// `field` is that of the spec, such as store.memories[0].
+// `field` names the spec, such as store.memories[0].
 absl::Status CheckMemorySpec(const std::string& field, const MemorySpec& spec,
                              std::int64_t key_dim) {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreName(absl::StrCat(field, ".name"), spec.name));
@@ -103,7 +103,7 @@ absl::Status CheckRowsMax(absl::string_view field, std::int64_t rows, std::int64
                    {{"field", std::string(field)}, {"limit", absl::StrCat(rows_max)}});
 }
 
-// The exponent of infinities and NaNs, and of nothing else.
+// The exponent bits of a float32. All are set in infinities and NaNs, and in no other number.
 constexpr std::uint32_t kNonFiniteExponent = 0x7f800000;
 
 bool IsNonFinite(float component) {
@@ -120,8 +120,8 @@ absl::Status CheckSameRows(const MatrixView& keys, const MatrixView& values) {
   return ShapeMismatch("values", absl::StrCat(values.rows, " rows, but keys has ", keys.rows));
 }
 
-// OK if there is a projection that takes these inputs, finite ones, and makes at most `bytes_max`
-// of them: few inputs may become many rows. Each becomes `output_dim` components.
+// OK if `projection` is not null, takes `inputs`, and makes at most `bytes_max` bytes of them. Each
+// input becomes `output_dim` floats, so that few bytes may become many.
 absl::Status CheckInputs(const MatrixView& inputs, const Projection* projection,
                          std::int64_t output_dim, std::int64_t bytes_max) {
   if (projection == nullptr) {
@@ -141,7 +141,8 @@ absl::Status CheckInputs(const MatrixView& inputs, const Projection* projection,
       {{"field", "inputs"}, {"bytes", absl::StrCat(bytes)}, {"limit", absl::StrCat(bytes_max)}});
 }
 
-// W_q and W_k are [key_dim, input_dim], W_v is [value_dim, input_dim]. `field` is the projection's.
+// `query` and `key` must be [key_dim, input_dim], `value` must be [value_dim, input_dim]. `field`
+// names the projection.
 absl::Status CheckProjection(const std::string& field, const Projection& projection,
                              std::int64_t key_dim, std::int64_t value_dim) {
   const std::int64_t input_dim = projection.input_dim;
@@ -201,7 +202,7 @@ absl::Status CheckRowLabels(absl::Span<const std::vector<std::string>> row_label
 // RESOURCE_EXHAUSTED if the memories asked for would make the answer too large.
 absl::Status CheckReturnedMemories(const AppendRequest& request, const StoreConfig& config,
                                    std::int64_t bytes_max) {
-  // Once each is enough; and at most all there are.
+  // No caller needs a memory twice, so more names than memories are refused.
   const std::size_t count_max = config.memories.size() + 1;
   if (request.return_memories.size() > count_max) {
     return MakeError(reasons::kLimitExceeded,
@@ -393,7 +394,7 @@ absl::StatusOr<double> CheckAttend(const AttendRequest& request, const Limits& l
   }
   SOFTLOOKUP_RETURN_IF_ERROR(
       ResolveOptions(request.options, Score::kScaledDot, 1, limits).status());
-  // The rows are packed, then scanned.
+  // The rows are packed into panels, then scanned.
   const std::int64_t dims = key_dim + value_dim;
   const auto row_count = static_cast<std::uint64_t>(rows.rows);
   return cost + PassOverRowsCost(row_count, dims) +

@@ -13,8 +13,8 @@
 
 namespace softlookup {
 
-// The checks that stand before every change and every scan. Each returns OK, or INVALID_ARGUMENT
-// with the field and the row.
+// Checks of requests, made before every change and every scan. Each returns OK, or an error, mostly
+// INVALID_ARGUMENT, that names the field and the row.
 
 // 1-128 characters, [A-Za-z0-9][A-Za-z0-9._/-]*, without "..".
 absl::Status CheckStoreName(absl::string_view field, absl::string_view name);
@@ -28,18 +28,18 @@ absl::Status CheckWriterName(absl::string_view writer);
 // No NaN and no infinity.
 absl::Status CheckFinite(absl::string_view field, const MatrixView& matrix);
 
-// All of an append that does not depend on the store's rows.
+// Checks everything in an append that does not depend on the store's rows.
 absl::Status CheckAppend(const AppendRequest& request, const StoreConfig& config,
                          const Limits& limits);
-// The part of CheckLookup that holds for as long as the store lives: all but what depends on its
-// projection.
+// The part of CheckLookup whose result stays true for the life of the store: everything but the
+// checks against its projection, which may be updated.
 absl::Status CheckLookupForGood(const LookupRequest& request, const StoreConfig& config,
                                 const Limits& limits);
-// All of a lookup that does not depend on the store's rows.
+// Checks everything in a lookup that does not depend on the store's rows.
 absl::Status CheckLookup(const LookupRequest& request, const StoreConfig& config,
                          const Limits& limits);
 
-// All of an Attend. Returns what it costs, as AttentionTask::cost().
+// Checks everything in an Attend. Returns its cost in multiply-adds of a scan (core/base/cost.h).
 absl::StatusOr<double> CheckAttend(const AttendRequest& request, const Limits& limits);
 
 }  // namespace softlookup

@@ -15,15 +15,15 @@ namespace softlookup {
 namespace {
 
 constexpr std::int64_t kAlignment = 64;
-// Of what malloc returns, so that many bytes are too many for the rest of a cache line.
+// Extra bytes that suffice to align a buffer: malloc itself aligns to 16 bytes.
 constexpr std::int64_t kAlignmentSlack = kAlignment - 16;
 constexpr std::int64_t kPageBytes = 4096;
 constexpr std::int64_t kLargePageBytes = std::int64_t{2} << 20;
 constexpr std::int64_t kRegionBytes = 2 * kLargePageBytes;
 
-// From here on, the kernel gives a buffer its pages. The heap would keep holes of this size, as
-// blocks come and go between small things that stay. A buffer of one panel is copied with almost
-// every append: for that, asking the kernel is too slow.
+// Buffers of at least this many bytes are mapped. In the heap, freed ones would leave holes between
+// small allocations that stay. A buffer of one panel is never mapped: almost every append copies
+// one, and mapping is too slow for that.
 constexpr std::int64_t kMappedBytesMin = std::int64_t{64} << 10;
 
 constexpr std::int64_t RoundUp(std::int64_t bytes, std::int64_t unit) {
@@ -32,7 +32,7 @@ constexpr std::int64_t RoundUp(std::int64_t bytes, std::int64_t unit) {
 
 bool IsMapped(std::int64_t panel_count, std::int64_t panel_bytes) {
 #if defined(ABSL_HAVE_ADDRESS_SANITIZER)
-  return false;  // What is written behind the end would not be found.
+  return false;  // AddressSanitizer finds no write behind a mapping's end.
 #else
   return panel_count > 1 && panel_count * panel_bytes >= kMappedBytesMin;
 #endif
@@ -42,7 +42,7 @@ bool IsMapped(std::int64_t panel_count, std::int64_t panel_bytes) {
 
 std::shared_ptr<PanelRegion> PanelRegion::Make(std::int64_t bytes_min) {
   const std::int64_t size = RoundUp(std::max(bytes_min, kRegionBytes), kLargePageBytes);
-  // What lies before the first boundary of a large page, and as much behind, goes back.
+  // Maps one large page too many, then unmaps what is not aligned: one large page in all.
   const std::int64_t mapped = size + kLargePageBytes;
   void* const memory = ::mmap(nullptr, static_cast<std::size_t>(mapped), PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -72,7 +72,7 @@ PanelBuffer::PanelBuffer(std::int64_t panel_count, std::int64_t panel_bytes)
     : panel_count_(panel_count), panel_bytes_(panel_bytes) {
   if (IsMapped(panel_count, panel_bytes)) {
     memory_ = ::mmap(nullptr, size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    is_mapped_ = memory_ != MAP_FAILED;  // Fails where the process has too many mappings.
+    is_mapped_ = memory_ != MAP_FAILED;  // Fails if the process has too many.
     if (is_mapped_) {
       bytes_ = static_cast<std::byte*>(memory_);
       return;
@@ -105,8 +105,8 @@ PanelBuffer::PanelBuffer(const PanelBuffer& other)
 
 void PanelBuffer::UseLargePages() {
   if (!is_mapped_ || region_ != nullptr) return;
-  // Buffers lie next to each other, so a large page may hold more than one. A kernel that has none
-  // refuses.
+  // Mappings lie next to each other, so a large page may hold more than one buffer. A kernel
+  // without large pages returns an error, which does not matter.
   ::madvise(memory_, size(), MADV_HUGEPAGE);
 }
 
@@ -116,7 +116,7 @@ PanelBuffer::~PanelBuffer() {
     std::free(memory_);
     return;
   }
-  // Taking one mapping apart into two may be one too many; the memory goes back all the same.
+  // munmap may split a mapping in two, and fails if that is one too many. Free the pages anyway.
   if (::munmap(memory_, size()) != 0) ::madvise(memory_, size(), MADV_DONTNEED);
 }
 

@@ -10,11 +10,11 @@
 
 namespace softlookup {
 
-// Memory for the panels of several buffers, on large pages where the kernel has them: a scan of
-// many rows then waits for fewer translations. Given back when the last of them is gone.
+// A mapping that holds the panels of several buffers, on large pages where the kernel has them.
+// Scans of many rows then wait for fewer address translations. Unmapped with the last reference.
 class PanelRegion {
  public:
-  // Of at least `bytes_min`, all zero. Null if there is no such memory.
+  // Maps at least `bytes_min` bytes, all zero. Null if the kernel refuses.
   static std::shared_ptr<PanelRegion> Make(std::int64_t bytes_min);
   PanelRegion(const PanelRegion&) = delete;
   PanelRegion& operator=(const PanelRegion&) = delete;
@@ -22,7 +22,8 @@ class PanelRegion {
 
   std::byte* at(std::int64_t offset) { return memory_ + offset; }
   std::int64_t size() const { return size_; }
-  // What it takes beyond its first `used` bytes, if no more has been written to.
+  // Bytes between `used` and the end of its large page. The kernel commits whole large pages, so a
+  // region of which the first `used` bytes are written takes these as well.
   static std::int64_t UnusedBytes(std::int64_t used);
 
  private:
@@ -32,13 +33,13 @@ class PanelRegion {
   const std::int64_t size_;
 };
 
-// Memory for some panels, on a cache line boundary.
+// Storage for some panels. It begins on a cache line boundary.
 class PanelBuffer {
  public:
-  // Zero at first. One of many bytes takes memory only as far as it is written to, so room for a
+  // All zero. If CommitsAsWritten(), pages are committed only as they are written to, so room for a
   // whole block costs nothing in advance.
   PanelBuffer(const kernels::PanelShape& shape, std::int64_t panel_count);
-  // From `offset` on in `region`, where nobody else has any. As zero as that is.
+  // Uses the bytes of `region` from `offset` on, as they are. No other buffer may use them.
   PanelBuffer(const kernels::PanelShape& shape, std::int64_t panel_count,
               std::shared_ptr<PanelRegion> region, std::int64_t offset);
   PanelBuffer(const PanelBuffer& other);
@@ -53,15 +54,16 @@ class PanelBuffer {
   const std::byte* panel(std::int64_t index) const { return bytes_ + index * panel_bytes_; }
   std::int64_t panel_count() const { return panel_count_; }
 
-  // All of it is about to be written: has the kernel give large pages where it can, which costs a
-  // small part of the faults.
+  // Asks the kernel for large pages, which cause far fewer page faults. Call this before the whole
+  // buffer is written. Does nothing for a buffer in the heap or in a region.
   void UseLargePages();
 
-  // Memory that it takes, itself included: with all panels written, or the first `written`.
+  // Bytes taken, the object included, once all panels or the first `written` ones are written.
   std::int64_t bytes() const { return bytes(panel_count_); }
   std::int64_t bytes(std::int64_t written) const;
 
-  // Whether a buffer of `panel_count` panels takes memory only as far as it is written to.
+  // Whether the kernel commits the pages of a buffer of `panel_count` panels only as they are
+  // written to.
   static bool CommitsAsWritten(const kernels::PanelShape& shape, std::int64_t panel_count);
 
  private:
@@ -71,9 +73,9 @@ class PanelBuffer {
 
   std::int64_t panel_count_;
   std::int64_t panel_bytes_;
-  void* memory_ = nullptr;  // What was allocated, if anything; bytes_ is in it.
+  void* memory_ = nullptr;  // The allocation or mapping that holds bytes_. Null in a region.
   bool is_mapped_ = false;
-  std::shared_ptr<PanelRegion> region_;  // If it is what has the memory.
+  std::shared_ptr<PanelRegion> region_;  // Holds bytes_. Null: memory_ does.
   std::byte* bytes_ = nullptr;
 };
 

@@ -10,8 +10,8 @@ namespace {
 
 using kernels::kPanelRows;
 
-// Calls whole(panel) for each panel that [begin, end) covers and single(panel, lane) for the rows
-// beside those, in order.
+// Calls whole(panel) for each panel that lies wholly in [begin, end), and single(panel, lane) for
+// each other row, in the order of positions.
 template <typename Whole, typename Single>
 void ForEachRun(std::uint64_t begin, std::uint64_t end, const Whole& whole, const Single& single) {
   for (std::uint64_t position = begin; position < end;) {

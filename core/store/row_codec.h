@@ -12,12 +12,13 @@
 
 namespace softlookup {
 
-// The components of rows [begin, end) of a snapshot, deleted ones included, as the storage format
-// has them: whole panels as they lie, so that loading them is copying them, other rows one by one.
+// Encodes the components of rows [begin, end), deleted ones included, in the storage format. Panels
+// that lie wholly in the range are copied as they are, so that loading copies them back. Other rows
+// are encoded one by one.
 std::string EncodeComponents(const Snapshot& snapshot, std::uint64_t begin, std::uint64_t end);
 
-// Puts rows [begin, end), which EncodeComponents made `components` of, back into panels. Positions
-// are divided into panels from 0 on; panel_of(i) is where panel i is.
+// Decodes `components`, which EncodeComponents made of rows [begin, end), into panels. Panel i
+// holds positions [16 * i, 16 * i + 16), and panel_of(i) returns it.
 void DecodeComponents(absl::string_view components, const kernels::PanelShape& shape,
                       std::uint64_t begin, std::uint64_t end,
                       absl::FunctionRef<std::byte*(std::int64_t)> panel_of);

@@ -10,21 +10,22 @@
 
 namespace softlookup {
 
-// The rows of a snapshot that a filter leaves.
+// The live rows of a snapshot that pass a filter.
 class RowSelection {
  public:
-  // POSITION_OUT_OF_RANGE if the filter's positions are not within the snapshot's; `prefix` stands
-  // before the names of its fields. The snapshot must outlive the selection.
+  // POSITION_OUT_OF_RANGE if the filter's begin and end are not a range within the snapshot's
+  // positions. Errors name the field with `prefix` before it. The snapshot must outlive the
+  // selection.
   static absl::StatusOr<RowSelection> Make(const Snapshot& snapshot, const RowFilter& filter,
                                            absl::string_view prefix);
 
-  // Blocks that cover [begin(), end()), each with the mask of its rows that count.
+  // Blocks that cover [begin(), end()). Each has a mask of the rows that pass; null: all pass.
   const Snapshot::Blocks& blocks() const { return blocks_; }
-  // Positions outside these do not count, whatever the masks say.
+  // Rows at positions outside [begin(), end()) are not selected, even if a mask has them.
   std::uint64_t begin() const { return begin_; }
   std::uint64_t end() const { return end_; }
 
-  // Whether row `row` of `block`, one of blocks(), is one of them.
+  // Whether row `row` of `block` is selected. `block` must be one of blocks().
   bool Contains(const PositionedBlock& block, std::int64_t row) const {
     const std::uint64_t position = block.PositionOf(row);
     return position >= begin_ && position < end_ && block.MayCount(row);
@@ -34,7 +35,7 @@ class RowSelection {
   Snapshot::Blocks blocks_;
   std::uint64_t begin_ = 0;
   std::uint64_t end_ = 0;
-  std::deque<RowMask> masks_;  // Those that no block has; they stay where they are.
+  std::deque<RowMask> masks_;  // Made for tag filters. blocks_ points into it.
 };
 
 }  // namespace softlookup

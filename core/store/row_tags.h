@@ -19,7 +19,7 @@
 
 namespace softlookup {
 
-// A bit a row of a block, in the form that the kernels take.
+// One bit per row of a block, in the layout that the kernels read.
 class RowMask {
  public:
   static RowMask All() {
@@ -37,7 +37,7 @@ class RowMask {
   bool operator[](std::int64_t row) const { return words_[row / 64] >> (row % 64) & 1; }
   void Set(std::int64_t row) { words_[row / 64] |= Bit(row); }
   void Clear(std::int64_t row) { words_[row / 64] &= ~Bit(row); }
-  std::int64_t CountFirst(std::int64_t row_count) const;  // Rows set of [0, row_count).
+  std::int64_t CountFirst(std::int64_t row_count) const;  // Set bits of rows [0, row_count).
   const std::uint64_t* words() const { return words_.data(); }
 
  private:
@@ -45,34 +45,36 @@ class RowMask {
   std::array<std::uint64_t, kernels::kBlockRowsMax / 64> words_ = {};
 };
 
-// The labels of a store by number, so that a row holds numbers. Labels that a snapshot shows never
-// go, so it may share the dictionary with the writer. Thread-safe.
+// Numbers the labels of a store; rows hold the numbers. A label that a snapshot shows is never
+// removed, so snapshots share the dictionary with the writer. Thread-safe.
 class LabelDictionary {
  public:
   std::uint32_t size() const;
   std::uint32_t Intern(absl::string_view label);
   std::optional<std::uint32_t> Find(absl::string_view label) const;
-  // A number that Intern or Find returned. The view lives as long as the dictionary.
+  // `number` must be one that Intern or Find returned. The view is valid as long as the dictionary
+  // has the label.
   absl::string_view NameOf(std::uint32_t number) const;
-  // Forgets the labels from number `size` on, which nobody reads any more.
+  // Removes the labels from number `size` on. No snapshot that is still read may show them.
   void Truncate(std::uint32_t size);
-  // Memory that it takes, itself included.
+  // Bytes taken, the object included.
   std::int64_t bytes() const;
 
  private:
   mutable absl::Mutex mutex_;
-  std::deque<std::string> names_ ABSL_GUARDED_BY(mutex_);  // Names stay where they are.
+  std::deque<std::string> names_ ABSL_GUARDED_BY(mutex_);  // numbers_ points into it.
   absl::flat_hash_map<absl::string_view, std::uint32_t> numbers_ ABSL_GUARDED_BY(mutex_);
-  std::int64_t name_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // That names have allocated.
+  std::int64_t name_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // Allocated by names_' strings.
 };
 
 // The ids and labels of a block's rows. A block whose rows have none has no RowTags.
 class RowTags {
  public:
-  // Adds row `row`, not before the last one added; rows between have neither.
+  // Sets the tags of row `row`. Rows must be added in ascending order. Rows that are left out have
+  // no tags.
   void Add(std::int64_t row, std::optional<std::uint64_t> id,
            absl::Span<const std::uint32_t> labels);
-  // Gives back the room for further rows.
+  // Frees the room that was reserved for further rows.
   void ShrinkToFit();
 
   std::optional<std::uint64_t> id(std::int64_t row) const {
@@ -85,7 +87,7 @@ class RowTags {
     const std::size_t begin = row == 0 ? 0 : label_ends_[row - 1];
     return absl::MakeConstSpan(labels_).subspan(begin, label_ends_[row] - begin);
   }
-  // Memory that they take, themselves included.
+  // Bytes taken, the object included.
   std::int64_t bytes() const;
 
  private:
@@ -93,9 +95,9 @@ class RowTags {
                 std::numeric_limits<std::uint16_t>::max());
 
   RowMask has_id_;
-  std::vector<std::uint64_t> ids_;         // Up to the last row that has one.
-  std::vector<std::uint32_t> labels_;      // Of all rows, one after another.
-  std::vector<std::uint16_t> label_ends_;  // In labels_, up to the last row that has any.
+  std::vector<std::uint64_t> ids_;         // By row, up to the last one with an id.
+  std::vector<std::uint32_t> labels_;      // Of all rows, back to back.
+  std::vector<std::uint16_t> label_ends_;  // Ends in labels_, up to the last row with labels.
 };
 
 }  // namespace softlookup

@@ -14,9 +14,9 @@
 
 namespace softlookup {
 
-// A list that is cheap to copy: copies share their elements, and changing one leaves the others as
-// they are. Appending costs a copy of at most 256 elements and of a pointer for every 256. Not
-// thread-safe; its copies may be used by different threads.
+// A list that is cheap to copy: copies share their elements, and changing one copy leaves the
+// others as they are. Appending copies at most 256 elements, and one pointer per 256 elements. Not
+// thread-safe, but different threads may use different copies.
 template <typename T>
 class SharedList {
  public:
@@ -27,7 +27,7 @@ class SharedList {
   }
   const T& back() const { return (*this)[size_ - 1]; }
 
-  // Memory that it takes, but for the object itself and what its elements have allocated.
+  // Heap bytes of the list, without the object itself and without what its elements allocate.
   std::int64_t bytes() const {
     if (size_ == 0) return 0;
     const std::int64_t full = size_ / kChunkSize, rest = size_ % kChunkSize;
@@ -36,8 +36,8 @@ class SharedList {
     return rest == 0 ? bytes : bytes + SharedBytes<Chunk>() + HeapBytes(rest * sizeof(T));
   }
 
-  // Calls change(index, element) for every element of the copies that this list goes on with; other
-  // lists keep theirs. Costs a copy of the list.
+  // Copies all elements, then calls change(index, element) on each copy in order. Other lists keep
+  // the old elements.
   template <typename Change>
   void Transform(const Change& change) {
     if (size_ == 0) return;
@@ -52,7 +52,7 @@ class SharedList {
     chunks_ = std::move(chunks);
   }
 
-  // Replaces one element, for the price of push_back.
+  // Replaces one element. Costs as much as push_back.
   void Set(std::int64_t index, T value) {
     SOFTLOOKUP_CHECK(index >= 0 && index < size_) << "element " << index << " of " << size_;
     auto chunks = std::make_shared<Chunks>(*chunks_);
@@ -64,10 +64,10 @@ class SharedList {
 
   void push_back(T value) { Append(absl::MakeSpan(&value, 1)); }
 
-  // Moves `values` behind the last element, for the price of one push_back and theirs.
+  // Moves `values` behind the last element. Costs as much as one push_back and moving the values.
   void Append(absl::Span<T> values) {
     if (values.empty()) return;
-    // With room for what they get, and no more.
+    // Chunks have exactly the capacity that they need, as bytes() assumes.
     auto chunks = std::make_shared<Chunks>();
     const std::int64_t size = size_ + static_cast<std::int64_t>(values.size());
     chunks->reserve((size + kChunkSize - 1) / kChunkSize);

@@ -13,7 +13,7 @@ namespace softlookup {
 
 namespace {
 
-// Of memory `index`, as Snapshot numbers them.
+// The spec of memory `index`, numbered as in Snapshot::MemoryAsOf.
 const MemorySpec& SpecOf(const StoreConfig& config, std::size_t index) {
   static const auto& average = *new MemorySpec{.name = "average", .kind = MemoryKind::kAverage};
   return index == 0 ? average : config.memories[index - 1];
@@ -44,7 +44,7 @@ void RowBounds::Add(const kernels::PanelRow& row, const StoreConfig& config) {
       raise(key_magnitude, std::abs(component));
       square += static_cast<double>(component) * component;
     }
-    // Infinite beyond float32, which is a bound as well.
+    // Infinity if the norm is beyond float32's range, which is still a bound.
     raise(key_norms_max[head], static_cast<float>(std::sqrt(square)));
   }
 }
@@ -161,7 +161,7 @@ std::unique_ptr<RunningMemory> Snapshot::MemoryAsOf(std::uint64_t position,
                                                     std::size_t index) const {
   SOFTLOOKUP_CHECK(position <= row_count())
       << "append index " << position << " of " << row_count() << " rows";
-  // From the block of the last row before it, so that there is always one.
+  // Starts at the block of the last row before `position`, because that block always exists.
   const std::int64_t block_index =
       position == 0 ? 0 : static_cast<std::int64_t>(position - 1) / block_rows_;
   const MemorySet* before = KeptMemoriesBefore(block_index);

@@ -21,49 +21,49 @@
 
 namespace softlookup {
 
-// Bounds over some rows, as in kernels::BlockView.
+// Upper bounds over some rows, as in kernels::BlockView.
 struct RowBounds {
   float key_magnitude = 0;
   float value_magnitude = 0;
-  std::vector<float> key_norms_max;  // One a head; none before the first row.
+  std::vector<float> key_norms_max;  // One per head. Empty before the first row.
 
   void Add(const kernels::PanelRow& row, const StoreConfig& config);
-  // Memory that they take, themselves included.
+  // Bytes taken, the object included.
   std::int64_t bytes() const;
 };
 
-// The live rows of a sealed block that has few: what lookups read instead of the block.
+// A copy of the live rows of a sealed block that has few. Lookups read it instead of the block.
 struct PackedRows {
   std::shared_ptr<const PanelBuffer> panels;  // Null: no row is live.
-  std::vector<std::uint16_t> offsets;         // Where in the block each row was, ascending.
+  std::vector<std::uint16_t> offsets;         // Each row's index in the block, ascending.
 
   std::int64_t row_count() const { return static_cast<std::int64_t>(offsets.size()); }
-  // Memory that they take, themselves included.
+  // Bytes taken, the object included.
   std::int64_t bytes() const;
 };
 
-// Rows `live` of a block of `row_count`, whose panels are `panels`, by themselves.
+// Copies the rows `live` out of `panels`, which hold a block of `row_count` rows.
 std::shared_ptr<const PackedRows> PackLiveRows(const PanelBuffer& panels,
                                                const kernels::PanelShape& shape,
                                                std::int64_t row_count, const RowMask& live);
 
-// A block that is full: immutable, shared by every snapshot since.
+// A full block. Its parts are immutable, and snapshots share them.
 struct SealedBlock {
-  // All rows, the deleted ones too: memories are a function of them.
+  // All rows, deleted ones included: memories are computed from all rows.
   std::shared_ptr<const PanelBuffer> panels;
-  std::shared_ptr<const PackedRows> packed;  // Null: most rows are live.
+  std::shared_ptr<const PackedRows> packed;  // Null unless few rows are live.
   std::shared_ptr<const RowBounds> bounds;
-  // As of this block's first row. Null: no row was before it.
+  // Memories before this block's first row. Null for block 0, or if the writer keeps no memories.
   std::shared_ptr<const MemorySet> memories_before;
   std::shared_ptr<const RowTags> tags;  // Null: no row has any.
   std::shared_ptr<const RowMask> live;  // Rows not deleted. Null: all.
 
-  // Memory that all of this takes; the block itself lies in a SharedList.
+  // Bytes of all that the members point to. A SharedList counts the members themselves.
   std::int64_t bytes() const;
 };
 
-// The block that still grows, as one snapshot sees it. Its full panels are shared with the writer,
-// who only writes panels behind those; the panel that is still filling is a copy.
+// The block that still grows, as one snapshot sees it. The writer shares the full panels and writes
+// only behind them. It copies the panel that is still filling before it adds a row to it.
 struct TailView {
   std::shared_ptr<const PanelBuffer> full_panels;
   std::int64_t full_panel_count = 0;
@@ -75,21 +75,22 @@ struct TailView {
   std::shared_ptr<const RowMask> live;
 };
 
-// How a store's rows lie.
+// The layout of a store's panels.
 kernels::PanelShape PanelShapeOf(const StoreConfig& config);
 
 // A store's memories before its first row: `average`, then those of the configuration.
 MemorySet MemorySetOf(const StoreConfig& config);
 
-// What a store and all its snapshots hold in common: when the last of them is gone, so is the
-// store's memory.
+// Shared by a store's writer and all its snapshots. It is destroyed when the last of these is, and
+// the store's bytes are then free.
 class StoreLease {
  public:
   ~StoreLease() {
     if (on_end_) on_end_();
   }
 
-  // Has `on_end` run then, on whatever thread that is. Once, while the caller holds the store.
+  // Makes the destructor run `on_end`, on the thread that drops the last reference. Call this once,
+  // while holding the store.
   void OnEnd(absl::AnyInvocable<void()> on_end) { on_end_ = std::move(on_end); }
 
  private:
@@ -106,15 +107,15 @@ class Snapshot {
     return static_cast<std::uint64_t>(sealed_.size() * block_rows_ + tail_.row_count);
   }
   std::uint64_t live_row_count() const { return row_count() - deleted_count_; }
-  // Memory that the store takes as long as nobody reads an older snapshot of it, as the allocator
-  // counts it: rows, with the room that was made for more of them, in blocks and packed; their ids,
-  // labels and masks; the memories at the start of every block; the store's dictionaries of ids,
-  // labels and writers; its configuration; and what every store takes. What the log keeps in memory
-  // of it does not count.
+  // Bytes of the store, as the allocator counts them, if no older snapshot is held:
+  // - rows, in blocks and packed, with the room reserved for more; their ids, labels and masks;
+  // - the memories before every block and after the last row;
+  // - the dictionaries of ids, labels and writers; the configuration; the fixed part of a store.
+  // The log's buffers do not count.
   std::uint64_t byte_size() const { return byte_size_; }
 
   using Blocks = absl::InlinedVector<PositionedBlock, 1>;
-  // The blocks that hold positions [begin, end), end <= row_count(), with their live rows.
+  // The blocks that hold positions [begin, end), each with its live rows. end <= row_count().
   Blocks BlocksOf(std::uint64_t begin, std::uint64_t end) const;
 
   // Memory `index` (0: average; then config().memories) as of the append index `position` <=
@@ -125,7 +126,7 @@ class Snapshot {
     std::optional<std::uint64_t> id;
     std::vector<std::string> labels;
   };
-  // Of the row at `position` < row_count(), deleted or not.
+  // The tags of the row at `position` < row_count(), deleted or not.
   TagsOfRow TagsOf(std::uint64_t position) const;
   // The id of the row at `position`, if there is such a row and it has one.
   std::optional<std::uint64_t> IdAt(std::uint64_t position) const;
@@ -134,16 +135,17 @@ class Snapshot {
   // The labels of the store's rows; null if no row has ever had one.
   const LabelDictionary* labels() const { return labels_.get(); }
 
-  // The rows of a block, and all that block `index` ever had.
+  // Rows in a full block.
   std::int64_t block_rows() const { return block_rows_; }
+  // All rows of block `index`, deleted ones included.
   kernels::BlockView HistoryAt(std::int64_t index) const;
-  // The memories as of the first row of block `index`, which has one.
+  // The memories before the first row of block `index`, which must have a row.
   MemorySet MemoriesBefore(std::int64_t index) const;
   const RowBounds& BoundsOf(std::int64_t index) const;
   // The rows of block `index` that are not deleted. Null: all.
   const RowMask* LiveRowsOf(std::int64_t index) const;
 
-  // Row `row` of `block`, which BlocksOf returned. Exact bits.
+  // Row `row` of `block`, which BlocksOf returned. The components have the bits that are stored.
   Row RowOf(const PositionedBlock& block, std::int64_t row) const;
 
  private:
@@ -151,7 +153,7 @@ class Snapshot {
 
   // Block `index` with its live rows.
   PositionedBlock BlockAt(std::int64_t index) const;
-  // Null: no row is before that block.
+  // Null for block 0, or if the writer keeps no memories.
   const MemorySet* KeptMemoriesBefore(std::int64_t index) const;
 
   std::shared_ptr<const StoreLease> lease_;

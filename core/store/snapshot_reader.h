@@ -12,7 +12,7 @@
 
 namespace softlookup {
 
-// Reads a selection's rows, for as long as it takes, from one snapshot.
+// Reads the rows of a selection from one snapshot, which it holds until it is destroyed.
 class SnapshotReader final : public RowReader {
  public:
   SnapshotReader(std::shared_ptr<const Snapshot> snapshot, RowSelection selection)
@@ -27,7 +27,7 @@ class SnapshotReader final : public RowReader {
  private:
   const std::shared_ptr<const Snapshot> snapshot_;
   const RowSelection selection_;
-  std::size_t block_ = 0;  // In selection_.blocks().
+  std::size_t block_ = 0;  // Index in selection_.blocks().
   std::int64_t row_ = 0;   // In that block.
 };
 

@@ -17,15 +17,16 @@
 
 namespace softlookup {
 
-// One store: what its readers see, and the writer of what they will see next. Thread-safe but for
-// the writer, which belongs to the one thread that writes.
+// One store: the snapshot that readers see, and the writer that makes the next one. Thread-safe,
+// except that only one thread at a time may use the writer or call Publish().
 class Store {
  public:
   // Runs a task soon, on another thread.
   using Executor = std::function<void(absl::AnyInvocable<void()>)>;
 
-  // `number` tells the store from all others that the engine has had, of the same name or not. A
-  // write only hands those who waited for it to `executor`, so that it does not wait for them.
+  // `number` differs from that of every other store that the engine has had, also of the same name.
+  // `executor` runs the callbacks that waited for a write, so that the write does not wait for
+  // them.
   Store(std::uint64_t number, std::unique_ptr<StoreWriter> writer, absl::Time create_time,
         Executor executor);
 
@@ -36,24 +37,25 @@ class Store {
   StoreInfo info() const { return InfoOf(*snapshot()); }
 
   StoreWriter& writer() { return *writer_; }
-  // Lets readers see `snapshot`, one of the writer's, and keeps what it made so far.
+  // Lets readers see `snapshot`, which the writer made, and commits the writer's writes so far.
   void Publish(std::shared_ptr<const Snapshot> snapshot);
 
-  // Runs `callback` once: with OK when the store reaches `revision`, with the status of `cancel` if
-  // that is cancelled before, with `status` if the store is closed before. Here if that is so now,
-  // on the thread that cancels, or by the executor.
+  // Runs `callback` once, with OK when the store reaches `revision`. If `cancel` ends the wait
+  // first, it gets that status; if the store is closed first, the status of Close(). It runs here
+  // if one of these holds already, else on the thread that cancels or by the executor.
   void WhenRevision(std::uint64_t revision, std::shared_ptr<CancelToken> cancel,
                     absl::AnyInvocable<void(absl::Status)> callback);
 
-  // The store is deleted: those who wait for a revision get `status`.
+  // Call this when the store is deleted. Callbacks that wait for a revision, and later ones, get
+  // `status`.
   void Close(absl::Status status);
 
  private:
-  // Someone who waits for a revision; whoever takes the callback runs it.
+  // A callback that waits for a revision. Runs at most once.
   class Waiter;
   using Waiters = std::vector<std::shared_ptr<Waiter>>;
 
-  // Ends their wait in one task.
+  // Hands the executor one task that runs the callbacks of all `waiters` with `status`.
   void FinishLater(Waiters waiters, absl::Status status);
 
   const std::uint64_t number_;

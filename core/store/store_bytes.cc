@@ -16,11 +16,11 @@ std::int64_t FixedStoreBytes() {
 }
 
 std::int64_t ConfigBytes(const StoreConfig& config) {
-  // The name is in the engine's table, too.
+  // The engine's table has a copy of the name.
   std::int64_t bytes = SharedBytes<StoreConfig>() + 2 * HeapBytes(config.name);
   bytes += HeapBytes(config.memories);
   for (const MemorySpec& memory : config.memories) {
-    // The gate is in the memory itself, too.
+    // The running memory has a copy of the gate.
     bytes += HeapBytes(memory.name) + 2 * HeapBytes(memory.gate);
   }
   constexpr std::size_t kTreeNodeBytes = 32;

@@ -7,12 +7,12 @@
 
 namespace softlookup {
 
-// Bytes of the heap, as docs/decisions/0007-memory-is-counted-as-allocated.md counts them.
+// Heap bytes, counted as in docs/decisions/0007-memory-is-counted-as-allocated.md.
 
-// What an empty store takes, without its configuration but with its entry in the engine's table.
+// Bytes of an empty store and its entry in the engine's table, without its configuration.
 std::int64_t FixedStoreBytes();
 
-// What a configuration takes.
+// Bytes of a store's configuration and of the copies that the store makes of its parts.
 std::int64_t ConfigBytes(const StoreConfig& config);
 
 }  // namespace softlookup

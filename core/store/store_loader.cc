@@ -30,14 +30,14 @@ std::vector<float> SaveBounds(const RowBounds& bounds) {
 
 StoreLoader::StoreLoader(StoreConfig config, std::uint64_t revision, std::uint64_t row_count)
     : writer_(std::make_unique<StoreWriter>(std::move(config))), row_count_(row_count) {
-  writer_->state_.revision = revision - 1;  // The snapshot at the end is the next.
+  writer_->state_.revision = revision - 1;  // Finish makes a snapshot, which is the next.
 }
 
 absl::Status StoreLoader::AddBlockStart(std::uint64_t index, absl::Span<const double> memories,
                                         absl::Span<const float> bounds_before) {
   const StoreConfig& config = *writer_->state_.config;
   const std::uint64_t position = index * static_cast<std::uint64_t>(writer_->block_rows_);
-  // A copy, which shares what all memories of a store share.
+  // Copies of one set share what is constant, such as the gates.
   if (no_rows_ == nullptr) no_rows_ = std::make_shared<const MemorySet>(MemorySetOf(config));
   BlockStart start{.memories = std::make_shared<MemorySet>(*no_rows_)};
   if (!start.memories->Restore(memories)) return Incomplete("memories of another shape", position);
@@ -62,12 +62,12 @@ void StoreLoader::AddWriter(const std::string& writer, WriterState state) {
 }
 
 absl::Status StoreLoader::MakeRoom() {
-  // The row count alone is not to be trusted with memory.
+  // The row count may be damaged: do not allocate for it alone.
   if (starts_.size() < row_count_ / block_rows() + (row_count_ % block_rows() != 0 ? 1 : 0)) {
     return Incomplete("the start of a block is missing", starts_.size() * block_rows());
   }
   for (std::uint64_t begin = 0; begin < row_count_; begin += block_rows()) {
-    // The last block gets room for the rows that it has.
+    // The last block gets room for no more rows than it has.
     const auto rows = static_cast<std::int64_t>(std::min(block_rows(), row_count_ - begin));
     panels_.push_back(
         std::make_shared<PanelBuffer>(writer_->shape_, (rows + kPanelRows - 1) / kPanelRows));
@@ -98,7 +98,7 @@ absl::Status StoreLoader::AddRows(std::uint64_t first_position, std::uint64_t co
   if (!AreRows(first_position, count)) return Incomplete("rows of another shape", loaded_);
   const std::uint64_t end = loaded_ + count;
   while (loaded_ < end) {
-    // Up to the end of a block at most.
+    // A step ends where a block does.
     const std::uint64_t begin = loaded_;
     loaded_ = std::min(end, (begin / block_rows() + 1) * block_rows());
     for (std::uint64_t position = begin; position < loaded_; ++position) {
@@ -162,7 +162,7 @@ absl::StatusOr<std::unique_ptr<StoreWriter>> StoreLoader::Finish() {
     if (start == starts_.end()) {
       return Incomplete("the start of a block is missing", last * block_rows());
     }
-    // What no record has of the last block follows from its rows.
+    // No record has the bounds of the last block, nor the memories after it: compute them.
     auto memories = std::make_shared<MemorySet>(*start->second.memories);
     RowBounds bounds;
     const kernels::PanelShape& shape = writer_->shape_;
@@ -194,7 +194,7 @@ absl::StatusOr<std::unique_ptr<StoreWriter>> StoreLoader::Finish() {
   writer_->AddSealed(absl::MakeSpan(sealed_));
   writer_->MakeSnapshot();
   writer_->Commit();
-  // As MakeSnapshot checked when the rows were written.
+  // Pairs with the checks in MakeSnapshot when the rows were written.
   SOFTLOOKUP_CHECK(writer_->newest()->row_count() == row_count_)
       << writer_->newest()->row_count() << " rows loaded of " << row_count_;
   return std::move(writer_);

@@ -15,30 +15,31 @@
 
 namespace softlookup {
 
-// Makes the writer of a store out of what was kept of it, so that everything goes on, bit for bit,
-// as if it had never stopped. First come the starts of the blocks, the live rows and the writers,
-// in any order, then the components of all rows, then the rows in the order of their positions.
-// DATA_LOSS if they do not make a whole. Not thread-safe but for PutComponents.
+// Rebuilds the writer of a store from its records, bit for bit as it was.
+//
+// Call order: AddBlockStart, AddLiveRows and AddWriter in any order; MakeRoom; PutComponents for
+// all rows; AddRows in the order of positions; Finish. DATA_LOSS if the records do not make a whole
+// store. Not thread-safe, except PutComponents.
 class StoreLoader {
  public:
   StoreLoader(StoreConfig config, std::uint64_t revision, std::uint64_t row_count);
 
-  // The memories before the first row of block `index`, as MemorySet::Save gave them, and the
-  // bounds of the block before, as SaveBounds did; none for block 0.
+  // `memories` are those before the first row of block `index`, as MemorySet::Save returned them.
+  // `bounds_before` are those of the block before, as SaveBounds returned them; none for block 0.
   absl::Status AddBlockStart(std::uint64_t index, absl::Span<const double> memories,
                              absl::Span<const float> bounds_before);
   void AddLiveRows(std::uint64_t index, const RowMask& live);
   void AddWriter(const std::string& writer, WriterState state);
-  // After the starts of all blocks, before the components.
+  // Allocates the panels. Call this after the starts of all blocks, before the components.
   absl::Status MakeRoom();
-  // `components`, of EncodeComponents, are those of `count` rows. Threads may put different rows at
-  // the same time.
+  // Adds the components of `count` rows, as EncodeComponents made them. Threads may put different
+  // rows at the same time.
   absl::Status PutComponents(std::uint64_t first_position, std::uint64_t count,
                              absl::string_view components);
   absl::Status AddRows(std::uint64_t first_position, std::uint64_t count,
                        absl::Span<const std::uint64_t> ids,
                        absl::Span<const std::vector<std::string>> row_labels);
-  // Once, last.
+  // Call this once, last.
   absl::StatusOr<std::unique_ptr<StoreWriter>> Finish();
 
  private:
@@ -48,23 +49,24 @@ class StoreLoader {
   };
 
   std::uint64_t block_rows() const { return static_cast<std::uint64_t>(writer_->block_rows_); }
-  // Whether `count` rows from there on are rows of the store.
+  // Whether [first_position, first_position + count) is not empty and lies within the store.
   bool AreRows(std::uint64_t first_position, std::uint64_t count) const {
     return count > 0 && first_position < row_count_ && count <= row_count_ - first_position;
   }
   void TagRow(std::uint64_t position, std::optional<std::uint64_t> id,
               absl::Span<const std::string> labels);
-  // The block in progress, which ends before loaded_, with its live rows counted and found by id.
+  // Takes the block in progress, whose rows end at loaded_. Counts its deleted rows, and adds the
+  // ids of its live rows to the writer.
   SealedBlock TakeBlock(std::uint64_t index, RowBounds bounds);
 
   std::unique_ptr<StoreWriter> writer_;
   const std::uint64_t row_count_;
-  std::uint64_t loaded_ = 0;                  // Rows so far.
-  std::shared_ptr<const MemorySet> no_rows_;  // The memories before any.
+  std::uint64_t loaded_ = 0;                  // Rows added so far.
+  std::shared_ptr<const MemorySet> no_rows_;  // Memories before the first row.
   std::map<std::uint64_t, BlockStart> starts_;
   std::map<std::uint64_t, std::shared_ptr<const RowMask>> live_;
   std::vector<std::shared_ptr<PanelBuffer>> panels_;  // By block.
-  std::vector<SealedBlock> sealed_;                   // For the writer.
+  std::vector<SealedBlock> sealed_;                   // Handed to the writer by Finish.
   std::unique_ptr<RowTags> tags_;                     // Of the block in progress.
 };
 

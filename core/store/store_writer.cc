@@ -21,10 +21,10 @@ using kernels::kPanelRows;
 
 constexpr std::int64_t kBlockBytesMax = std::int64_t{512} << 10;
 
-// A store of as many bytes of rows gets large pages for more.
+// A store with at least this many bytes in sealed blocks puts further blocks on large pages.
 constexpr std::int64_t kLargePagesMin = std::int64_t{32} << 20;
 
-// A sealed block with at most this part of its rows live has them packed, too.
+// A sealed block has its live rows packed if they are at most 1 / kPackedPart of all.
 constexpr std::int64_t kPackedPart = 4;
 
 }  // namespace
@@ -46,7 +46,7 @@ StoreWriter::StoreWriter(StoreConfig config, Memories memories)
 
 void StoreWriter::Commit() {
   committed_ = state_;
-  // Their memory, too: most stores are small, and a large append may have been their last.
+  // Frees their capacity, too: most stores are small, and a large append may have been the last.
   std::vector<IdChange>().swap(id_changes_);
   std::vector<WriterChange>().swap(writer_changes_);
   memories_shared_ = true;
@@ -60,7 +60,7 @@ void StoreWriter::Rollback() {
 }
 
 StoreWriter::Savepoint StoreWriter::MakeSavepoint() {
-  // The savepoint has these, too.
+  // The savepoint shares both.
   memories_shared_ = true;
   partial_panel_shown_ = true;
   Savepoint savepoint;
@@ -248,7 +248,7 @@ std::vector<std::int64_t> StoreWriter::DeletePositions(absl::Span<const std::uin
   const auto block_of = [&](std::uint64_t position) {
     return static_cast<std::int64_t>(position) / block_rows_;
   };
-  // Takes the positions of block `index` out of a copy of `live`.
+  // Clears the positions of block `index` in a copy of `live`, and forgets their ids.
   const auto clear = [&](std::int64_t index, const RowTags* tags,
                          std::shared_ptr<const RowMask>& live) {
     masked_blocks.push_back(index);
@@ -267,7 +267,7 @@ std::vector<std::int64_t> StoreWriter::DeletePositions(absl::Span<const std::uin
     PackIfFewAreLive(block);
     state_.sealed_bytes += block.bytes();
   };
-  // One block's list is copied in part, many blocks' at once.
+  // For one block, Set copies a part of the list. For several, Transform copies all of it once.
   if (block_of(positions.front()) == block_of(positions.back())) {
     const std::int64_t index = block_of(positions.front());
     if (index < state_.sealed.size()) {
@@ -319,14 +319,14 @@ std::shared_ptr<const Snapshot> StoreWriter::Update(absl::FunctionRef<void(Store
   return newest();
 }
 
-// Makes room for one more panel in the tail. Its old memory stays with the snapshots that show it.
+// Makes room for one more panel in the tail. Snapshots keep the old buffer if they show it.
 void StoreWriter::StartTail() {
   const std::int64_t panels = state_.tail_rows / kPanelRows;
   if (state_.tail_panels != nullptr && panels < state_.tail_panels->panel_count()) return;
   const std::int64_t block_panels = block_rows_ / kPanelRows;
   std::int64_t capacity = std::clamp<std::int64_t>(2 * panels, 1, block_panels);
-  // A small store gets little room. A large one gets a whole block's, once and for all, and so does
-  // one for which that costs nothing in advance.
+  // A small store gets little room. A store with sealed blocks gets a whole block, and so does one
+  // whose pages are committed only as they are written to.
   if (state_.sealed.size() > 0 || PanelBuffer::CommitsAsWritten(shape_, capacity)) {
     capacity = block_panels;
   }
@@ -341,7 +341,7 @@ void StoreWriter::StartTail() {
 std::shared_ptr<PanelBuffer> StoreWriter::NewBlock() {
   const std::int64_t panels = block_rows_ / kPanelRows;
   const std::int64_t bytes = panels * shape_.bytes();
-  // Large pages are taken whole, so they are for stores that are much larger.
+  // The kernel commits large pages whole, so only a store of many of them uses them.
   if (state_.sealed.size() * bytes < kLargePagesMin ||
       !PanelBuffer::CommitsAsWritten(shape_, panels)) {
     return std::make_shared<PanelBuffer>(shape_, panels);
@@ -352,11 +352,11 @@ std::shared_ptr<PanelBuffer> StoreWriter::NewBlock() {
     if (state_.region == nullptr) return std::make_shared<PanelBuffer>(shape_, panels);
   }
   auto block = std::make_shared<PanelBuffer>(shape_, panels, state_.region, state_.region_used);
-  state_.region_used += (bytes + 63) / 64 * 64;  // The next one begins on a cache line, too.
+  state_.region_used += (bytes + 63) / 64 * 64;  // The next block begins on a cache line, too.
   return block;
 }
 
-// Before it counts as part of the tail.
+// Call this before `row` counts in tail_rows.
 void StoreWriter::AddToMemories(const kernels::PanelRow& row) {
   if (state_.memories == nullptr) {
     state_.memories = std::make_shared<MemorySet>(MemorySetOf(*state_.config));
@@ -381,7 +381,7 @@ void StoreWriter::AppendRow(const float* key, const float* value, kernels::Panel
   std::byte* panel = state_.partial_panel->panel(0);
   const std::int64_t lane = state_.tail_rows % kPanelRows;
   kernels::PutRow(shape_, key, value, lane, panel);
-  // As it is kept, or as it came, which are the same bits but read faster.
+  // The row as it is stored. For float32 the input has the same bits and is faster to read.
   const kernels::PanelRow row = shape_.storage == StorageType::kFloat32
                                     ? kernels::PanelRow{.key = key, .value = value}
                                     : reader.Read(panel, lane);
@@ -390,7 +390,7 @@ void StoreWriter::AppendRow(const float* key, const float* value, kernels::Panel
   if (lane == kPanelRows - 1) {
     StartTail();
     std::memcpy(state_.tail_panels->panel(state_.tail_rows / kPanelRows), panel, shape_.bytes());
-    // This copy is the writer's alone: see above.
+    // No snapshot shares this panel: it was copied above if one did.
     std::memset(panel, 0, shape_.bytes());
   }
   ++state_.tail_rows;
@@ -468,7 +468,7 @@ std::int64_t StoreWriter::TailBytes() const {
   if (state_.partial_panel != nullptr) bytes += state_.partial_panel->bytes();
   if (state_.region != nullptr) bytes += PanelRegion::UnusedBytes(state_.region_used);
   if (state_.tail_rows == 0) return bytes;
-  // The bounds are here, in the kept state and in the snapshot.
+  // state_, committed_ and the snapshot each have a copy of the bounds.
   bytes += 3 * state_.tail_bounds.bytes();
   if (state_.memories_before_tail != nullptr) bytes += state_.memories_before_tail->bytes();
   if (state_.tail_tags != nullptr) bytes += state_.tail_tags->bytes();

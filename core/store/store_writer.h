@@ -17,25 +17,25 @@
 
 namespace softlookup {
 
-// The rows of a block: a power of two, as many as keep it in a core's second-level cache, so that a
-// batch of queries reads it from main memory once. Fixed by the shape, because the bits of an
+// Rows per block: a power of two in [16, 1024], as many as fit a core's second-level cache. A batch
+// of queries then reads a block from RAM once. Depends on the shape alone, because the bits of an
 // answer depend on it.
 std::int64_t BlockRows(const kernels::PanelShape& shape);
 
-// Rows to append: checked, and whole.
+// Rows to append. The caller has checked them.
 struct RowBatch {
   MatrixView keys;
   MatrixView values;
-  absl::Span<const std::uint64_t> ids;                    // None, or one a row, all different.
-  absl::Span<const std::vector<std::string>> row_labels;  // None, or one a row.
+  absl::Span<const std::uint64_t> ids;                    // None, or one per row, all different.
+  absl::Span<const std::vector<std::string>> row_labels;  // None, or one per row.
   OnConflict on_conflict = OnConflict::kFail;
-  // Who appends, and which of their appends this is: a sequence not above the writer's last one is
-  // a duplicate. No writer: never.
+  // The writer's name and the number of its append. The batch is a duplicate if `sequence` is not
+  // above the writer's last one. Without a name it never is.
   absl::string_view writer;
   std::uint64_t sequence = 0;
 };
 
-// Where a writer stands.
+// The last append of a writer.
 struct WriterState {
   std::uint64_t last_sequence = 0;
   std::uint64_t last_position = 0;  // Of the last row it appended; 0 if all its rows were skipped.
@@ -44,15 +44,15 @@ struct WriterState {
 struct AppendOutcome {
   std::shared_ptr<const Snapshot> snapshot;  // The first that shows the rows.
   std::uint64_t first_position = 0;
-  std::uint64_t appended_count = 0;         // Less than the batch's where rows were skipped.
-  bool duplicate = false;                   // Then nothing else was done.
-  std::vector<std::int64_t> masked_blocks;  // Those that lost rows, by index, ascending.
+  std::uint64_t appended_count = 0;         // Below the batch's row count if rows were skipped.
+  bool duplicate = false;                   // If true, nothing was changed.
+  std::vector<std::int64_t> masked_blocks;  // Indexes of blocks that lost rows, ascending.
 };
 
 struct DeleteOutcome {
   std::shared_ptr<const Snapshot> snapshot;
   std::uint64_t deleted_count = 0;
-  std::vector<std::int64_t> masked_blocks;  // As above.
+  std::vector<std::int64_t> masked_blocks;  // As in AppendOutcome.
 };
 
 // Makes the snapshots of one store, each from the one before. A write is made whole or not at all.
@@ -60,41 +60,42 @@ struct DeleteOutcome {
 // thread-safe; its snapshots are. The caller checks arguments.
 class StoreWriter {
  public:
-  // Whether it feeds running memories. Without them, no memory may be read.
+  // Whether the writer feeds the running memories. With kNone, no memory may be read.
   enum class Memories { kKept, kNone };
 
-  // With revision 1.
+  // Makes an empty store at revision 1.
   explicit StoreWriter(StoreConfig config, Memories memories = Memories::kKept);
 
   StoreLease& lease() { return *lease_; }
-  // What the next write builds on.
+  // The snapshot after the last write, committed or not.
   const std::shared_ptr<const Snapshot>& newest() const { return state_.newest; }
 
-  // Appends the rows as one revision; if all are skipped and there is no writer to remember, there
-  // is none. ROW_EXISTS, and nothing changed, if a live row has one of the ids and on_conflict says
-  // so; TOO_MANY_WRITERS likewise.
+  // Appends the rows as one revision. Makes no revision for a duplicate, or if all rows are skipped
+  // and the batch names no writer. On an error nothing is changed: ROW_EXISTS if a live row has one
+  // of the ids, unless on_conflict is kReplace or kSkip; TOO_MANY_WRITERS if the writer is one more
+  // than the limit.
   absl::StatusOr<AppendOutcome> Append(const RowBatch& batch);
 
-  // Deletes the live rows that `filter` leaves as one revision; if there are none, there is none.
-  // Positions stay, and so do the memories. POSITION_OUT_OF_RANGE as in RowSelection.
+  // Deletes the live rows that pass `filter` as one revision, or makes none if no row passes.
+  // Positions and memories do not change. POSITION_OUT_OF_RANGE as in RowSelection::Make.
   absl::StatusOr<DeleteOutcome> Delete(const RowFilter& filter);
 
-  // Changes the configuration as one revision. Name and dimensions stay.
+  // Changes the configuration as one revision. `change` must keep the name and the dimensions.
   std::shared_ptr<const Snapshot> Update(absl::FunctionRef<void(StoreConfig&)> change);
 
-  // Where `writer` stands; null if it never appended.
+  // The last append of `writer`; null if it never appended.
   const WriterState* FindWriter(absl::string_view writer) const;
 
-  // Memory `index`, as Snapshot numbers them, as of all rows.
+  // Memory `index`, numbered as in Snapshot::MemoryAsOf, after the last row.
   MemoryValue ReadMemory(std::size_t index) const;
 
-  // Keeps the writes so far.
+  // Makes the writes so far final.
   void Commit();
   // Undoes the writes since the last Commit. Their snapshots must not be read any more.
   void Rollback();
 
   class Savepoint;
-  // Only writes that come after it can be rolled back to it.
+  // RollbackTo() undoes only the writes that come after this call.
   Savepoint MakeSavepoint();
   // Undoes the writes since `savepoint`, which must have been made after the last Commit and the
   // last Rollback.
@@ -105,35 +106,35 @@ class StoreWriter {
 
   const std::shared_ptr<StoreLease> lease_ = std::make_shared<StoreLease>();
 
-  // All that a write changes but for live_ids_ and writers_. Copying it costs a few pointers.
+  // Everything that a write changes, except live_ids_ and writers_. Copying it costs a few
+  // pointers.
   struct State {
     std::shared_ptr<const Snapshot> newest;
     std::shared_ptr<const StoreConfig> config;
     std::uint64_t revision = 0;
     SharedList<SealedBlock> sealed;
     std::shared_ptr<PanelBuffer> tail_panels;
-    // Where the next blocks are put, behind what is used of it. Null: by themselves.
+    // Holds the next blocks, behind its first `region_used` bytes. Null: each has its own buffer.
     std::shared_ptr<PanelRegion> region;
     std::int64_t region_used = 0;
     std::int64_t tail_rows = 0;
     RowBounds tail_bounds;
-    // Null while no row of the tail has tags, or is deleted.
-    std::shared_ptr<const RowTags> tail_tags;
-    std::shared_ptr<const RowMask> tail_live;
+    std::shared_ptr<const RowTags> tail_tags;  // Null while no row of the tail has tags.
+    std::shared_ptr<const RowMask> tail_live;  // Null while no row of the tail is deleted.
     std::shared_ptr<LabelDictionary> labels;
-    std::uint32_t label_count = 0;  // Of those, that a snapshot may show.
+    std::uint32_t label_count = 0;  // Labels that a snapshot may show.
     std::int64_t config_bytes = 0;
-    std::int64_t sealed_bytes = 0;  // Of sealed blocks.
+    std::int64_t sealed_bytes = 0;  // Sum of SealedBlock::bytes().
     std::uint64_t deleted_count = 0;
-    std::shared_ptr<const MemorySet> memories_before_tail;  // Null in block 0, as in SealedBlock.
-    // The panel that is filling; copied behind the full ones when it is full.
+    std::shared_ptr<const MemorySet> memories_before_tail;  // Null as in SealedBlock.
+    // The panel that is filling. When it is full, it is copied behind the full ones.
     std::shared_ptr<PanelBuffer> partial_panel;
-    // As of all rows. Like the two above, there is none before the first row: an empty store is
-    // small.
+    // Memories after the last row. This and the two members above are null before the first row, so
+    // that an empty store is small.
     std::shared_ptr<MemorySet> memories;
   };
 
-  // Which rows of a batch are to be appended, and which positions go for them, ascending.
+  // The rows of a batch to append, and the positions of the rows that they replace, ascending.
   struct Admission {
     std::vector<bool> admitted;
     std::vector<std::uint64_t> replaced;
@@ -150,26 +151,26 @@ class StoreWriter {
 
   absl::StatusOr<Admission> Admit(const RowBatch& batch) const;
   void TagRow(const RowBatch& batch, std::int64_t row);
-  // `reader` is of panels of this shape.
+  // `reader` must read panels of shape_.
   void AppendRow(const float* key, const float* value, kernels::PanelRowReader& reader);
   void AddToMemories(const kernels::PanelRow& row);
   void StartTail();
-  // Room for a block of panels.
+  // Allocates the panels of one block.
   std::shared_ptr<PanelBuffer> NewBlock();
   void SealTail();
   void TakeGrowingTags();
-  // Marks live rows, given by position in ascending order, as deleted. Returns their blocks.
+  // Deletes the live rows at `positions`, which must ascend. Returns the indexes of their blocks.
   std::vector<std::int64_t> DeletePositions(absl::Span<const std::uint64_t> positions);
-  // Packs the live rows of a sealed block that has few, so that the cost of a lookup follows them.
-  // Called whenever one of its rows goes: the bits of an answer depend on which rows are live, not
-  // on the order in which the others went.
+  // Packs the live rows of a sealed block that has few, so that a lookup costs as much as those.
+  // Call this whenever one of its rows is deleted: the bits of an answer may depend on which rows
+  // are live, but not on the order in which the others were deleted.
   void PackIfFewAreLive(SealedBlock& block);
   void AddSealed(absl::Span<SealedBlock> blocks);
   void SetConfig(StoreConfig config);
   void SetWriter(const std::string& writer, WriterState state);
-  // The live row of `id` is at `position`, or gone.
+  // Notes that the live row of `id` is at `position`, or that none has this id.
   void SetId(std::uint64_t id, std::optional<std::uint64_t> position);
-  // Makes the state's snapshot, as the next revision.
+  // Makes a snapshot of state_ as the next revision.
   void MakeSnapshot();
   std::uint64_t RowCount() const {
     return static_cast<std::uint64_t>(state_.sealed.size() * block_rows_ + state_.tail_rows);
@@ -187,17 +188,18 @@ class StoreWriter {
   absl::flat_hash_map<std::uint64_t, std::uint64_t> live_ids_;  // Id to position.
   std::vector<IdChange> id_changes_;                            // Since the last Commit.
   absl::flat_hash_map<std::string, WriterState> writers_;
-  std::int64_t writer_name_bytes_ = 0;        // That the names in writers_ have allocated.
-  std::vector<WriterChange> writer_changes_;  // Likewise.
-  // Of the batch in progress; tail_tags from when its snapshot is made or the tail sealed.
+  std::int64_t writer_name_bytes_ = 0;        // Allocated by the names in writers_.
+  std::vector<WriterChange> writer_changes_;  // Since the last Commit.
+  // The tail's tags with those of the batch in progress, if it has any. They become
+  // state_.tail_tags when a snapshot is made or the tail is sealed.
   std::unique_ptr<RowTags> growing_tags_;
-  // Whether a snapshot or the committed state has the partial panel, or the memories. The next row
-  // then goes into a copy.
+  // Whether a snapshot, a savepoint or the committed state shares the partial panel, or the
+  // memories. The next row then goes into a copy.
   bool partial_panel_shown_ = false;
   bool memories_shared_ = false;
 };
 
-// Costs a few pointers; so does holding it.
+// A state to roll back to. Making and holding one costs a few pointers.
 class StoreWriter::Savepoint {
  private:
   friend class StoreWriter;
