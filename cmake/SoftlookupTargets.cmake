@@ -72,8 +72,9 @@ function(softlookup_test name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} GTest::gmock GTest::gtest_main
     softlookup_build_flags)
-  # A test's time is what it calls, not its own code: in release builds too, -O1 is enough for it.
-  target_compile_options(${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1> -pthread)
+  # A test's time is what it calls, not its own code, which compiles a quarter faster without
+  # optimization.
+  target_compile_options(${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O0> -pthread)
   target_precompile_headers(${name} REUSE_FROM softlookup_test_headers)
   # Listing them takes a busy machine a while, above all under a sanitizer.
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60

@@ -18,7 +18,7 @@
 namespace softlookup::testing {
 namespace {
 
-constexpr int kRounds = 7;
+constexpr int kStoreRounds = 7;
 
 struct LoadtestFlags {
   std::int64_t query_count = 1;
@@ -61,12 +61,13 @@ void RunLoadtestBench(const LoadtestFlags& flags) {
   const loadtest::LoadTarget target = {.connections = &connections, .traffic = &traffic};
   loadtest::LoadOptions options;
   options.concurrency = flags.concurrency;
-  options.duration = absl::Seconds(flags.seconds / kRounds);
+  options.duration = absl::Seconds(flags.seconds / kStoreRounds);
 
   std::vector<double> bare_rates, loadtest_rates, ratios, ratios_with_deadlines;
-  for (int round = 0; round < kRounds; ++round) {
-    bare_rates.push_back(bare.Measure({&request, 1}, {}, flags.concurrency, flags.seconds / kRounds)
-                             .calls_per_second);
+  for (int round = 0; round < kStoreRounds; ++round) {
+    bare_rates.push_back(
+        bare.Measure({&request, 1}, {}, flags.concurrency, flags.seconds / kStoreRounds)
+            .calls_per_second);
     options.timeout = absl::InfiniteDuration();  // The bare caller's have no deadlines either.
     loadtest_rates.push_back(loadtest::RunLoad(options, target).rate());
     ratios.push_back(loadtest_rates.back() / bare_rates.back());

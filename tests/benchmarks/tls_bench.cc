@@ -19,7 +19,7 @@
 namespace softlookup::testing {
 namespace {
 
-constexpr int kRounds = 15;
+constexpr int kTlsRounds = 15;
 
 struct TlsFlags {
   FilledStore store{.row_count = 100, .key_dim = 64, .value_dim = 64};
@@ -77,10 +77,10 @@ void RunTls(const TlsFlags& flags) {
   // Neighbours in time are compared, as a machine's speed changes between rounds.
   std::vector<double> lookup_rates, secure_rates, echo_rates, tls_echo_rates, ratios, echo_ratios;
   const auto measure = [&](Caller& caller, std::vector<double>& rates) {
-    rates.push_back(caller.Measure({&request, 1}, {}, flags.concurrency, flags.seconds / kRounds)
+    rates.push_back(caller.Measure({&request, 1}, {}, flags.concurrency, flags.seconds / kTlsRounds)
                         .calls_per_second);
   };
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < kTlsRounds; ++round) {
     measure(plain_caller, lookup_rates);
     measure(secure_caller, secure_rates);
     measure(plain_echo_caller, echo_rates);
