@@ -11,10 +11,10 @@
 #include "softlookup/v1/lookup.pb.h"
 #include "softlookup/v1/row.pb.h"
 
-// What is to know of a request before its matrices are decoded.
+// Facts about a request that are known before its matrices are decoded.
 namespace softlookup::server {
 
-// At most as many as are allowed: more is refused, whatever the request says of itself.
+// The number of rows that the request states, capped at the limit. Larger requests are refused.
 inline std::int64_t RowsOf(const v1::AppendRequest& request, const Limits& limits) {
   const std::int64_t rows = request.has_inputs() ? request.inputs().rows() : request.keys().rows();
   return std::min(rows, limits.rows_per_append_max);
@@ -31,8 +31,8 @@ inline std::int64_t QueriesOf(const v1::AttendRequest& request, const Limits& li
   return std::min(queries, limits.queries_per_lookup_max);
 }
 
-// QUEUE_FULL if the lookup, of `store`, would be refused with that. One that does not go over all
-// rows may be let through here.
+// QUEUE_FULL if the engine would now refuse this lookup in `store` with QUEUE_FULL. Always OK
+// if the lookup has a filter or a min_revision, or reads a memory: it need not go over all rows.
 inline absl::Status CheckRoom(Engine& engine, const std::string& store,
                               const v1::LookupRequest& request) {
   const bool over_all_rows =

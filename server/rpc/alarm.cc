@@ -8,7 +8,7 @@
 namespace softlookup::server {
 
 void SetAlarm(grpc::Alarm& alarm, absl::Time time, std::function<void(bool is_time)> on_end) {
-  // gRPC gets a bare pointer: all that it would copy without ThreadSanitizer's knowledge.
+  // gRPC gets only a pointer, since ThreadSanitizer would not see how gRPC copies `on_end` itself.
   auto* kept = new std::function<void(bool)>(std::move(on_end));
   BeforeEvent(kept);
   alarm.Set(absl::ToChronoTime(time), [kept](bool is_time) {

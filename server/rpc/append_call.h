@@ -8,7 +8,7 @@
 
 namespace softlookup::server {
 
-// One Append. The call deletes itself when it is over.
+// Starts an Append call. The call deletes itself when it is over.
 void StartAppend(std::unique_ptr<Call> call, Engine& engine);
 
 }  // namespace softlookup::server

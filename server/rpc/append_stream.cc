@@ -26,7 +26,7 @@ void AppendStream::OnReadDone(bool ok) {
   arrival_.OnDone();
   {
     absl::MutexLock lock(&mutex_);
-    // Later requests than one that failed, or than the server's end of the stream, are not applied.
+    // Requests after a failed one, or after the server has cut the stream, are not applied.
     const bool is_ignored = finished_ || !failure_.ok() || !cut_.ok();
     if (!ok || is_ignored) {
       reading_ = false;
@@ -80,7 +80,7 @@ absl::Status AppendStream::Apply(SteadyTime begin) {
     awaits_turn_ = true;
     ++unacknowledged_;
   }
-  // The engine copies what it keeps, and counts that itself.
+  // The engine copies the data that it keeps, and counts those bytes itself.
   engine_.Append(
       decoded.request,
       [self = shared_from_this(), begin, sequence = request.sequence(), request_bytes](
@@ -112,7 +112,8 @@ void AppendStream::Acknowledge(SteadyTime begin, std::uint64_t sequence, std::si
   if (result.ok()) {
     responses_.push_back(std::move(acknowledgement));
   } else {
-    // Acknowledgements come in order, and a request that could not be read comes after them all.
+    // Acknowledgements come in request order, and a request that Apply() refused comes after all
+    // of these. So the first append that fails here is the first failure.
     if (!append_failed_) {
       failure_ = result.status();
       failure_begin_ = begin;
@@ -143,7 +144,7 @@ void AppendStream::ProceedLocked() {
     responses_.pop_front();
   }
   const bool is_idle = !applying_ && !writing_ && unacknowledged_ == 0 && responses_.empty();
-  // A read may be in progress when the server ends the stream: it ends with the call.
+  // If the server cuts the stream, a read may still be in progress. It ends with the call.
   if (!is_idle || !ends || (reading_ && cut_.ok())) return;
   finished_ = true;
   if (!failure_.ok()) {

@@ -23,8 +23,8 @@ namespace softlookup::server {
 // One StreamAppend call. Requests are applied in the order in which they come; the next is read
 // while earlier ones wait for their acknowledgement, up to a limit.
 //
-// It owns itself until the call is over; a callback of the engine or a worker that is still running
-// then shares it.
+// The stream owns itself until the call is over. A callback of the engine or a worker that still
+// runs then keeps it alive.
 class AppendStream final : public Rpc::Handler,
                            public Stream,
                            public std::enable_shared_from_this<AppendStream> {
@@ -38,7 +38,8 @@ class AppendStream final : public Rpc::Handler,
   void Recheck() override;
 
  private:
-  // Appends in progress and responses not yet written.
+  // Maximum number of appends in progress plus responses not yet written, and about the maximum of
+  // their bytes.
   static constexpr std::size_t kPipelineMax = 64;
   static constexpr std::size_t kPipelineBytesMax = std::size_t{64} << 20;
 
@@ -54,48 +55,49 @@ class AppendStream final : public Rpc::Handler,
         writes_(call_->tracker().stalls(), call_->rpc().context()),
         budget_(kPipelineMax, kPipelineBytesMax) {}
 
-  // Takes the request that was read last.
+  // Handles the request that was read last.
   void Take();
-  // Hands it, which came at `begin`, to the engine, or says what is wrong with it.
+  // Passes that request, which came at `begin`, to the engine, or returns why it is refused.
   absl::Status Apply(SteadyTime begin);
   // INVALID_ARGUMENT if the request names another store than the stream's.
   absl::Status CheckStore(const std::string& store);
-  // The append has its turn: the next request may be read.
+  // The engine calls this once the last append has its turn. The next request may then be read.
   void OnTurn();
   void Acknowledge(SteadyTime begin, std::uint64_t sequence, std::size_t request_bytes,
                    absl::StatusOr<AppendResult> result);
-  // Has the stream end with `status` once what was applied is acknowledged.
+  // Makes the stream end with `status` once all applied requests are acknowledged. Only the first
+  // call counts.
   void Cut(const absl::Status& status);
-  // Starts whatever can go on.
+  // Starts the next read and the next write if possible, or ends the stream if it is done.
   void Proceed();
   void ProceedLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   std::shared_ptr<AppendStream> self_;
   const std::unique_ptr<Call> call_;
   Engine& engine_;
-  StallWatch::Waits arrival_;  // Of the first message.
+  StallWatch::Waits arrival_;  // The wait for the first message.
   StallWatch::Waits writes_;
   const std::shared_ptr<AppendChain> chain_ = std::make_shared<AppendChain>();
-  // The reader's: of who reads, from StartRead until `reading_` is false again.
+  // Owned by the read in progress, from StartRead() until `reading_` is false again.
   grpc::ByteBuffer bytes_;
-  std::string store_;  // Of the first message.
+  std::string store_;  // The first store that a message named.
 
   absl::Mutex mutex_;
   PipelineBudget budget_ ABSL_GUARDED_BY(mutex_);
   std::deque<Acknowledgement> responses_ ABSL_GUARDED_BY(mutex_);
-  std::size_t written_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // Of the one that is being written.
-  bool awaits_turn_ ABSL_GUARDED_BY(mutex_) = false;       // The append that was read last.
+  std::size_t written_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // Of the response being written.
+  bool awaits_turn_ ABSL_GUARDED_BY(mutex_) = false;  // The append read last waits for its turn.
   int unacknowledged_ ABSL_GUARDED_BY(mutex_) = 0;
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;
   bool applying_ ABSL_GUARDED_BY(mutex_) = false;  // A request is on its way to the engine.
   bool reads_over_ ABSL_GUARDED_BY(mutex_) = false;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool broken_ ABSL_GUARDED_BY(mutex_) = false;  // Nobody reads the responses.
+  bool broken_ ABSL_GUARDED_BY(mutex_) = false;  // The client reads no more responses.
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status cut_ ABSL_GUARDED_BY(mutex_);  // Not OK: the server ends the stream.
-  // Of the first request that failed; it ends the stream.
+  // The error of the first request that failed; it ends the stream.
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
-  SteadyTime failure_begin_ ABSL_GUARDED_BY(mutex_);  // When it came.
+  SteadyTime failure_begin_ ABSL_GUARDED_BY(mutex_);  // When that request came.
   bool append_failed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -34,7 +34,7 @@ Role RoleOf(Access access) {
   }
 }
 
-// Reads a message's bytes: those of a small one, which are in one piece, without gRPC's reader.
+// Reads the bytes of a message. Small messages are in one slice, which needs no reader of gRPC's.
 class MessageReader {
  public:
   explicit MessageReader(grpc::ByteBuffer& bytes) {
@@ -56,7 +56,7 @@ class MessageReader {
   std::optional<grpc::ProtoBufferReader> many_;
 };
 
-// Takes `bytes` of `account`. False if it has no room for them.
+// Takes `bytes` from `account` into `charge`. False if the account has no room for them.
 bool Take(const std::shared_ptr<RequestBytes>& account, std::int64_t bytes, RequestCharge& charge) {
   if (!account->TryTake(bytes)) return false;
   charge = RequestCharge(account, bytes);
@@ -99,7 +99,8 @@ Call::~Call() {
 }
 
 absl::Time Call::deadline() const {
-  // As seconds, since the longest that a client may ask for is beyond the clock's nanoseconds.
+  // Converted by seconds: the longest deadline that a client may set overflows the clock's
+  // nanoseconds.
   const gpr_timespec deadline =
       gpr_convert_clock_type(rpc_.context().raw_deadline(), GPR_CLOCK_REALTIME);
   if (gpr_time_cmp(deadline, gpr_inf_future(GPR_CLOCK_REALTIME)) == 0)
@@ -183,7 +184,7 @@ absl::Status Call::FollowRules() {
 }
 
 absl::Status Call::CheckAccess(absl::string_view store) {
-  // What is longer names no store, and is nothing to keep.
+  // No store has a longer name, so the rest need not be kept.
   store = store.substr(0, kNameLengthMax + 1);
   absl::MutexLock lock(&mutex_);
   store_.assign(store.data(), store.size());

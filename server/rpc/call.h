@@ -24,20 +24,22 @@
 
 namespace softlookup::server {
 
-// What the bytes of a request take, of all requests and of its caller's, until this goes.
+// The bytes of one request, charged to the budget of all requests and to that of its caller. The
+// destructor returns them.
 struct MessageCharge {
   RequestCharge of_all;
   RequestCharge of_caller;
 };
 
-// A call in progress, for as long as it lives, and the way that all calls go, whatever their
-// method: is there room for one more call of its connection; who calls; may they ever do this; how
-// many requests have they left (Admit); how many bytes does a message take, and is there room for
-// them; is it a message of its type (Receive); may they do this with the store that it names; how
-// many rows have they left (Enter). After that the engine is asked.
+// A call in progress, for the lifetime of this object. Calls of all methods pass the same checks
+// before the engine sees them:
+//   Admit(): The connection has room for one more call. The caller is known, has the method's role
+//     for some store (admin: for all), and has requests left in its rate.
+//   Receive(): The message's bytes fit the limits and budgets, and parse as the request's type.
+//   Enter(): The caller has the role for the store that the message names, and rows left.
 //
-// Whoever answers the call says so here before gRPC hears of it. Thread-safe but for Receive and
-// Enter, which are called for one message at a time.
+// The code that answers a call reports the answer here before it passes it to gRPC. Thread-safe,
+// except that Receive() and Enter() must be called for one message at a time.
 class Call {
  public:
   Call(CallTracker& tracker, Rpc& rpc, const MethodSpec& spec);
@@ -45,43 +47,49 @@ class Call {
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
-  // SHUTTING_DOWN, TOO_MANY_CALLS, UNAUTHENTICATED, PERMISSION_DENIED or IDENTITY_LIMIT if no
-  // message of the call is to be read. Once, first.
+  // Returns SHUTTING_DOWN, TOO_MANY_CALLS, UNAUTHENTICATED, PERMISSION_DENIED or IDENTITY_LIMIT if
+  // no message of the call may be read. Call this once, first.
   absl::Status Admit();
 
-  // Makes `message` of `bytes`, and empties them: MESSAGE_TOO_LARGE, LIMIT_EXCEEDED, REQUEST_BYTES,
-  // IDENTITY_LIMIT or MALFORMED_MESSAGE. `charge` must live as long as anything refers to the
-  // message.
+  // Parses `bytes` into `message` and clears `bytes`. Errors: MESSAGE_TOO_LARGE, LIMIT_EXCEEDED,
+  // REQUEST_BYTES, IDENTITY_LIMIT or MALFORMED_MESSAGE. `charge` must live as long as anything
+  // refers to the message.
   absl::Status Receive(grpc::ByteBuffer& bytes, google::protobuf::Message& message,
                        MessageCharge& charge);
 
-  // PERMISSION_DENIED, or what the rates refuse, unless the caller may go on with `store`, and
-  // `rows` of it.
+  // Checks that the caller may use `store`. Takes `rows` from the rates of the store's tenant and
+  // of the caller, and one request from the tenant's. Errors: UNAUTHENTICATED, PERMISSION_DENIED,
+  // TENANT_RATE or IDENTITY_LIMIT.
   absl::Status Enter(absl::string_view store, std::int64_t rows = 0);
-  // The part of Enter() for a request that names no store: IDENTITY_LIMIT.
+  // Takes `rows` from the caller's rate, for a request that names no store. IDENTITY_LIMIT if
+  // the rate refuses them.
   absl::Status TakeRows(std::int64_t rows);
-  // One more message of a stream: what of Admit() is for each of them.
+  // Call this for each message of a stream of requests. Takes one request from the caller's rate,
+  // and calls Recheck() if the auth rules have changed.
   absl::Status AdmitNext();
 
-  // Whether the caller may still do what it does, now that the rules have changed.
+  // Identifies the caller again if the auth rules have changed. UNAUTHENTICATED or
+  // PERMISSION_DENIED if it may no longer make this call.
   absl::Status Recheck();
-  // Who calls, as of now.
+  // The caller as it was last identified.
   Caller caller() const;
-  // Whose turn it is when callers take turns: an identity's, or a connection's.
+  // The name under which this call's caller takes turns with others: its identity's, or if it has
+  // none its connection's.
   absl::string_view turn() const { return identity_.empty() ? connection_.peer() : identity_; }
 
-  // The whole call is answered with `status`. Returns what its caller hears.
+  // Reports `status` as the answer to the whole call. Returns the status to send to the client.
   grpc::Status Answer(const absl::Status& status);
+  // As Answer(), for a lookup.
   grpc::Status AnswerLookup(const absl::Status& status, const LookupFacts& facts);
-  // A stream ends with `status`, which is not an answer to one of its messages.
+  // Reports that the server ends a stream with `status`, which answers none of its messages.
   grpc::Status CutStream(const absl::Status& status);
-  // The same of a stream whose messages are answered each.
+  // For the end of a stream whose messages were each reported: only writes the audit line.
   grpc::Status EndStream(const absl::Status& status);
 
-  // Writes the audit log's line, if there is to be one, of the call or of a message that is
-  // refused.
+  // Writes the audit line of the call, or of a refused message, if there is an audit log. Only
+  // changes, failed logins and denials have a line.
   void Audit(const absl::Status& status);
-  // For the audit log: a message of the stream was applied, with `rows`.
+  // For the audit line: counts one applied message that changed `rows` rows.
   void CountChange(std::uint64_t rows) {
     changes_.fetch_add(1, std::memory_order_relaxed);
     changed_rows_.fetch_add(rows, std::memory_order_relaxed);
@@ -92,11 +100,12 @@ class Call {
   CallObserver& observer() const { return tracker_.observer(); }
   Rpc& rpc() const { return rpc_; }
   const CallInfo& info() const { return info_; }
-  // When the caller stops waiting.
+  // The deadline that the client set; infinite if none.
   absl::Time deadline() const;
 
  private:
-  // UNAUTHENTICATED if the rules of now know the caller no longer.
+  // Identifies the caller again if the rules have changed. UNAUTHENTICATED if they no longer know
+  // it.
   absl::Status FollowRules() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckAccess(absl::string_view store);
   absl::Status Denied(const Caller& caller, absl::string_view store) const;
@@ -113,7 +122,7 @@ class Call {
 
   mutable absl::Mutex mutex_;
   Caller caller_ ABSL_GUARDED_BY(mutex_);
-  std::string store_ ABSL_GUARDED_BY(mutex_);  // The last that Enter() was asked about.
+  std::string store_ ABSL_GUARDED_BY(mutex_);  // The last store passed to Enter().
 };
 
 }  // namespace softlookup::server

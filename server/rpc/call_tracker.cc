@@ -5,12 +5,12 @@
 namespace softlookup::server {
 namespace {
 
-// They wait for the disk more than they work.
+// Workers spend more time waiting for the disk than computing.
 constexpr int kWorkerCount = 4;
 constexpr std::size_t kTasksMax = 1024;
 constexpr std::size_t kTasksOfCallerMax = 128;
 
-// Whoever is refused may ask again as often as they like.
+// Maximum of audit lines about refusals. Refused callers may retry as often as they like.
 constexpr std::int64_t kRefusalLinesPerSecond = 100;
 
 }  // namespace
@@ -35,7 +35,7 @@ void CallTracker::AddStream(const std::shared_ptr<Stream>& stream) {
   {
     absl::MutexLock lock(&mutex_);
     drain = draining_;
-    // Those that have ended go whenever the list has doubled.
+    // Removes the streams that have ended whenever the list has doubled.
     if (streams_.size() >= streams_before_sweep_) {
       streams_.erase(std::remove_if(streams_.begin(), streams_.end(),
                                     [](const auto& other) { return other.expired(); }),

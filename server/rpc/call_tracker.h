@@ -29,17 +29,17 @@ namespace softlookup::server {
 class Stream {
  public:
   virtual ~Stream() = default;
-  // Ends the call as soon as nothing of it is in progress. Waiting is not progress.
+  // Ends the call as soon as none of its work is in progress. Waiting does not count as work.
   virtual void Drain() = 0;
   // Ends the call if its caller may no longer do what it does.
   virtual void Recheck() = 0;
 };
 
-// What bounds all calls.
+// The bounds on all calls.
 struct CallLimits {
   Limits engine;
   absl::Duration stall_timeout = absl::InfiniteDuration();
-  // A call's first message must have come by then.
+  // Longest wait for a call's first message.
   absl::Duration receive_timeout = absl::InfiniteDuration();
   // A lookup waits no longer than this for its revision, whatever its deadline.
   absl::Duration revision_wait_max = absl::InfiniteDuration();
@@ -48,11 +48,11 @@ struct CallLimits {
   std::int64_t request_bytes_max = std::int64_t{1} << 30;
 };
 
-// Knows which calls are in progress, and what bounds them. Thread-safe.
+// Counts the calls in progress, knows their streams, and owns what bounds them. Thread-safe.
 class CallTracker {
  public:
-  // `observer` hears of every call; `audit`, which may be null, of those that change something or
-  // are denied. All must outlive this.
+  // `observer` is notified of every call. `audit`, which may be null, gets lines about changes,
+  // failed logins and denials. All must outlive this.
   CallTracker(CallObserver& observer, const Authenticator& authenticator, AuditLog* audit,
               const CallLimits& limits = {});
 
@@ -70,21 +70,22 @@ class CallTracker {
   const MessageScans& scans() const { return scans_; }
   Workers& workers() { return workers_; }
 
-  // A call has begun, or is over.
+  // Adds `calls` calls in progress: 1 when a call begins, -1 when it is over.
   void Add(int calls) {
     absl::MutexLock lock(&mutex_);
     count_ += calls;
   }
 
-  // Streams are asked to end when the server stops; one that comes later, at once.
+  // Registers `stream` for DrainStreams() and RecheckStreams(). Drains it at once if the server is
+  // already stopping.
   void AddStream(const std::shared_ptr<Stream>& stream);
-  // The server stops: from now on is_draining().
+  // Call this when the server stops. Sets is_draining() and drains all streams.
   void DrainStreams();
   bool is_draining() const { return draining_; }
-  // The rules of who may do what have changed.
+  // Call this after the auth rules have changed. Rechecks all streams.
   void RecheckStreams();
 
-  // Waits until no call was in progress for `quiet`, at most until `deadline`.
+  // Waits until no call has been in progress for `quiet`, or until `deadline`.
   void WaitUntilQuiet(absl::Duration quiet, absl::Time deadline);
 
  private:
@@ -94,7 +95,7 @@ class CallTracker {
   const Authenticator& authenticator_;
   AuditLog* const audit_;
   const CallLimits limits_;
-  LogLimiter refusal_lines_;  // Of the audit log.
+  LogLimiter refusal_lines_;  // Bounds the audit log's lines about refusals.
   StallWatch stalls_;
   StallWatch arrivals_;
   TenantLimits tenants_;
@@ -109,7 +110,7 @@ class CallTracker {
   std::vector<std::weak_ptr<Stream>> streams_ ABSL_GUARDED_BY(mutex_);
   std::size_t streams_before_sweep_ ABSL_GUARDED_BY(mutex_) = 16;
 
-  Workers workers_;  // The last tasks may use the rest.
+  Workers workers_;  // Last: its remaining tasks may use the other members.
 };
 
 }  // namespace softlookup::server

@@ -30,13 +30,14 @@ absl::StatusOr<AttentionOptions> DecodeOptions(const v1::AttentionOptions& optio
   return decoded;
 }
 
-// INVALID_ARGUMENT if a request has both `inputs` and what is made of them.
+// INVALID_ARGUMENT if a request has both `inputs` and matrices that would be made from them.
+// `other` names these matrices.
 absl::Status CheckNotBoth(bool has_inputs, bool has_other, const std::string& other) {
   if (!has_inputs || !has_other) return absl::OkStatus();
   return InvalidMatrix("inputs", absl::StrCat("and ", other, " are both set; set one of them"));
 }
 
-// What the responses of Lookup and Attend share.
+// Encodes the fields that the responses of Lookup and Attend share.
 template <typename Response>
 void EncodeAnswer(const LookupResult& result, bool as_numbers, Response& response) {
   SetFloat32(result.values, result.query_count, result.value_dim, as_numbers,
@@ -62,7 +63,7 @@ void EncodeAnswer(const LookupResult& result, bool as_numbers, Response& respons
       message->add_scores(row.score);
       any_id = any_id || row.id.has_value();
     }
-    // Parallel to the positions, or not there at all.
+    // One id for each position, or none at all.
     for (const WeightedRow& row : weights.rows) {
       if (any_id) message->add_ids(row.id.value_or(0));
     }

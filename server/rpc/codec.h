@@ -15,11 +15,11 @@
 
 namespace softlookup::server {
 
-// Between the wire's messages of rows, lookups and memories and the core's structs. Decoding checks
-// what the encoding itself can get wrong, and refuses fields that this server does not serve; the
-// engine checks the rest.
+// Converts between the wire's messages about rows, lookups and memories and the core's structs.
+// Decoding checks only for errors of the wire encoding, and for fields that this server does not
+// serve. The engine checks the rest.
 
-// For a request that may not leave its store out: only those of streams may.
+// The `store` argument for a request that must name its store. Only requests of streams need not.
 inline const std::string kNoStore;
 
 struct DecodedAppend {
@@ -27,10 +27,10 @@ struct DecodedAppend {
   DecodedMatrix values;
   DecodedMatrix inputs;
   std::vector<std::vector<std::string>> row_labels;
-  AppendRequest request;  // Its views point to the message or to the above.
+  AppendRequest request;  // Its views point to the message or to the members above.
 };
-// `store` stands in for the request's where that is empty. Views live as long as `request`, `store`
-// and `decoded` do.
+// `store` is used if the request's store is empty. Views are valid while `request`, `store` and
+// `decoded` live.
 absl::Status DecodeAppend(const v1::AppendRequest& request, const std::string& store,
                           DecodedAppend& decoded);
 // `sequence` is the request's.
@@ -39,7 +39,7 @@ void EncodeAppend(std::uint64_t sequence, const AppendResult& result, v1::Append
 struct DecodedLookup {
   DecodedMatrix queries;
   DecodedMatrix inputs;
-  LookupRequest request;  // Its views point to the message or to the above.
+  LookupRequest request;  // Its views point to the message or to the members above.
 };
 absl::Status DecodeLookup(const v1::LookupRequest& request, const std::string& store,
                           DecodedLookup& decoded);
@@ -52,7 +52,7 @@ struct DecodedAttend {
   DecodedMatrix keys;
   DecodedMatrix values;
   DecodedMatrix inputs;
-  AttendRequest request;  // Its views point to the message or to the above.
+  AttendRequest request;  // Its views point to the message or to the members above.
 };
 absl::Status DecodeAttend(const v1::AttendRequest& request, DecodedAttend& decoded);
 // RESOURCE_EXHAUSTED if the message is larger than `bytes_max`.
@@ -69,7 +69,7 @@ struct RowFields {
   bool key = true;
   bool value = true;
 };
-// An empty mask is all of them.
+// An empty mask selects all fields.
 absl::StatusOr<RowFields> DecodeReadMask(const google::protobuf::FieldMask& mask);
 void EncodeRow(const Row& row, const RowFields& fields, v1::Row& message);
 

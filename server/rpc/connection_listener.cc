@@ -22,9 +22,9 @@
 namespace softlookup::server {
 namespace {
 
-// Between two looks at which connections are still open.
+// Shortest time between two checks of which connections are still open.
 constexpr absl::Duration kCountInterval = absl::Milliseconds(50);
-// Descriptors for the log, HTTP and the rest, at least where there are twice as many.
+// Descriptors kept for the log, HTTP and other files; at most half of the process's limit.
 constexpr rlim_t kOtherDescriptors = 128;
 
 void SetOption(int socket, int level, int option, int value) {
@@ -32,7 +32,7 @@ void SetOption(int socket, int level, int option, int value) {
 }
 
 FileDescriptor ListenOn(addrinfo& address, int port) {
-  // Both families have it at the same place.
+  // IPv4 and IPv6 addresses have the port at the same offset.
   reinterpret_cast<sockaddr_in*>(address.ai_addr)->sin_port = htons(static_cast<uint16_t>(port));
   FileDescriptor socket(::socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (socket.get() < 0) return socket;
@@ -56,7 +56,7 @@ bool IsLoopback(const sockaddr& address) {
   return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
 }
 
-// Who is at the other end, as gRPC names them; empty if that cannot be told.
+// The peer of the socket `fd`, as gRPC writes it; empty if it is unknown.
 std::string PeerOf(int fd) {
   sockaddr_storage address{};
   socklen_t size = sizeof(address);
@@ -79,14 +79,14 @@ std::string PeerOf(int fd) {
   return absl::StrCat("ipv6:%5B", host, scope, "%5D:", port);
 }
 
-// The socket's; 0 if it is not open.
+// The inode of the socket `fd`; 0 if it is not open.
 ino_t InodeOf(int fd) {
   struct stat info {};
   return fstat(fd, &info) == 0 ? info.st_ino : 0;
 }
 
-// Ends a connection at once, and drops what came and was not read: after shutdown(), gRPC would
-// still read it. Whoever holds the descriptor finds the connection reset.
+// Ends a connection at once and drops its unread bytes, which gRPC would still read after a
+// shutdown(). The descriptor's owner finds the connection reset.
 void Abort(int fd) {
   sockaddr nobody{};
   nobody.sa_family = AF_UNSPEC;
@@ -141,7 +141,7 @@ void ConnectionListener::Stop() {
 
 bool ConnectionListener::Cut(const std::string& peer) {
   bool is_cut = false;
-  // No descriptor becomes another client's connection meanwhile.
+  // Under the lock, no descriptor can become another client's connection.
   absl::MutexLock lock(&mutex_);
   for (const auto& [fd, connection] : connections_) {
     if (connection.peer != peer || InodeOf(fd) != connection.inode) continue;
@@ -185,11 +185,11 @@ bool ConnectionListener::AcceptFrom(int listener) {
     if (socket.get() < 0) {
       if (error == EAGAIN || error == EWOULDBLOCK) return true;
       if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) return false;
-      continue;  // It is gone already.
+      continue;  // The client is gone already.
     }
     SetOption(socket.get(), IPPROTO_TCP, TCP_USER_TIMEOUT,
               static_cast<int>(absl::ToInt64Milliseconds(peer_timeout_)));
-    // Not under the lock: gRPC may do much with it at once.
+    // Not under the lock, since gRPC may do much work in this call.
     take_(listener, socket.Release());
   }
   return true;
@@ -197,7 +197,7 @@ bool ConnectionListener::AcceptFrom(int listener) {
 
 bool ConnectionListener::HasRoom() {
   if (connections_.size() < connections_max_) return true;
-  // Each look takes long, if there are many.
+  // Checking many connections takes long, so it is done only now and then.
   const absl::Time now = absl::Now();
   if (now < next_count_) return false;
   next_count_ = now + kCountInterval;

@@ -18,10 +18,10 @@
 
 namespace softlookup::server {
 
-// Accepts the connections of gRPC's clients and hands them over, up to a number of open ones: what
-// comes beyond is closed at once. Goes on by itself after descriptors have run out.
+// Accepts connections of gRPC's clients and passes them on, up to a maximum of open ones. Closes
+// any further connection at once. Resumes by itself after descriptors have run out.
 //
-// gRPC's own listener knows no such number, and stops for good when it finds no descriptor.
+// gRPC's own listener has no such maximum, and stops for good when no descriptor is free.
 class ConnectionListener {
  public:
   // Takes a connected socket over, and closes it when the connection is over.
@@ -38,13 +38,13 @@ class ConnectionListener {
   // Whether only this machine can reach it.
   bool is_loopback() const { return is_loopback_; }
 
-  // Accepts on a thread of its own, once. A peer that has not acknowledged what was sent to it for
-  // `peer_timeout` is gone.
+  // Starts a thread that accepts connections. Call this once. The kernel ends a connection whose
+  // peer has not acknowledged sent data for `peer_timeout`. UNAVAILABLE if no descriptor is free.
   absl::Status Start(std::size_t connections_max, absl::Duration peer_timeout, Take take);
-  // Ends the connection of `peer`, as gRPC names it, and drops what came of it and was not read.
-  // False if there is none. Thread-safe.
+  // Ends the connection of `peer`, an address in gRPC's notation, and drops its unread bytes.
+  // False if there is no such connection. Thread-safe.
   bool Cut(const std::string& peer);
-  // Accepts no more, and closes the port. Connections stay.
+  // Stops accepting and closes the port. Open connections stay.
   void Stop();
 
  private:
@@ -63,20 +63,20 @@ class ConnectionListener {
   FileDescriptor wake_;  // Readable once the thread must end.
   std::thread thread_;
 
-  // Who took a connection does not tell when it closes, but then the descriptor is free or another
-  // socket's, with another inode.
+  // The taker of a connection does not report when it closes it. The descriptor is then free, or
+  // belongs to another socket with another inode.
   struct Connection {
     ino_t inode;
     std::string peer;
   };
   absl::Mutex mutex_;
-  // Those that may be open, by descriptor.
+  // The connections that may be open, by descriptor.
   absl::flat_hash_map<int, Connection> connections_ ABSL_GUARDED_BY(mutex_);
   absl::Time next_count_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 
-// How many connections to allow of `connections_max`, so that other files never find all
-// descriptors taken. Raises the process's limit of them as far as it may.
+// The number of connections to allow, at most `connections_max`, so that descriptors stay free for
+// other files. First raises the process's soft limit on descriptors to its hard limit.
 std::size_t ConnectionsWithin(std::size_t connections_max);
 
 }  // namespace softlookup::server

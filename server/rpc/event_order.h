@@ -8,9 +8,10 @@
 
 namespace softlookup::server {
 
-// What was written before an operation was started is read in the event that ends it. gRPC orders
-// the two, which ThreadSanitizer does not see: Debian's gRPC is not built for it. These tell it,
-// and are nothing in any other build. `operation` stands for both sides: an address that they know.
+// The event that ends an operation reads data that was written before the operation was started.
+// gRPC orders the two, but ThreadSanitizer does not see it: Debian's gRPC is not built for it.
+// Call BeforeEvent() before the start and InEvent() in the event to tell ThreadSanitizer. They do
+// nothing in other builds. `operation` is any address that both sides know.
 inline void BeforeEvent([[maybe_unused]] void* operation) {
 #ifdef ABSL_HAVE_THREAD_SANITIZER
   __tsan_release(operation);

@@ -7,7 +7,7 @@
 
 namespace softlookup::server {
 
-// Closes what it holds; -1 is nothing.
+// Owns a file descriptor and closes it; -1 means none.
 class FileDescriptor {
  public:
   explicit FileDescriptor(int fd = -1) : fd_(fd) {}
@@ -21,7 +21,7 @@ class FileDescriptor {
   }
 
   int get() const { return fd_; }
-  // Leaves it to the caller.
+  // Gives up the descriptor, which the caller must close.
   int Release() { return std::exchange(fd_, -1); }
 
  private:

@@ -18,13 +18,14 @@ namespace softlookup::server {
 
 class HealthWatch;
 
-// Whether the server takes calls, as grpc.health.v1 tells it to anybody. Thread-safe.
+// Whether the server takes calls. Any client may ask this through grpc.health.v1. Thread-safe.
 class Health {
  public:
   using Status = grpc::health::v1::HealthCheckResponse::ServingStatus;
 
   void SetServing(bool serving);
-  // Of the server (""), or of one of its services; SERVICE_UNKNOWN of any other.
+  // The status of the server ("") or of softlookup.v1.SoftLookup. SERVICE_UNKNOWN for any other
+  // `service`.
   Status StatusOf(const std::string& service) const;
 
  private:
@@ -38,10 +39,11 @@ class Health {
   std::size_t watches_before_sweep_ ABSL_GUARDED_BY(mutex_) = 16;
 };
 
-// One Check.
+// Starts a Check call.
 void StartHealthCheck(std::unique_ptr<Call> call, Health& health);
 
-// One Watch: the status now, then after changes. It owns itself until the call is over.
+// One Watch call: sends the status at once, and again after changes. It owns itself until the call
+// is over.
 class HealthWatch final : public Rpc::Handler,
                           public Stream,
                           public std::enable_shared_from_this<HealthWatch> {
@@ -59,7 +61,8 @@ class HealthWatch final : public Rpc::Handler,
   void Drain() override { End(ShuttingDown()); }
   void Recheck() override {}
 
-  // The status may have changed.
+  // Call this when the status may have changed. Sends a new status, or ends the call if it is to
+  // end.
   void Proceed();
 
  private:
@@ -83,7 +86,7 @@ class HealthWatch final : public Rpc::Handler,
   bool reading_ ABSL_GUARDED_BY(mutex_) = true;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
-  int sent_ ABSL_GUARDED_BY(mutex_) = -1;     // The status; -1: none yet.
+  int sent_ ABSL_GUARDED_BY(mutex_) = -1;     // The last status sent; -1: none yet.
   absl::Status end_ ABSL_GUARDED_BY(mutex_);  // Not OK: the call is to end.
 };
 

@@ -6,20 +6,20 @@
 
 #include "absl/time/time.h"
 
-// What both ports have in common.
+// Shared by the listeners of the gRPC port and the HTTP port.
 namespace softlookup::server {
 
-// Connections that are accepted before others are looked at.
+// Accepts in a row on one socket before other sockets get a turn.
 inline constexpr int kAcceptsAtOnce = 64;
-// Before the next try to accept a connection when there was no descriptor for it.
+// Pause before the next accept, after one found no free descriptor.
 inline constexpr absl::Duration kAcceptPause = absl::Milliseconds(100);
 
-// Where a socket listens.
+// The port on which `socket` listens.
 inline int PortOf(int socket) {
   sockaddr_storage address{};
   socklen_t bytes = sizeof(address);
   getsockname(socket, reinterpret_cast<sockaddr*>(&address), &bytes);
-  // Both families have it at the same place.
+  // IPv4 and IPv6 addresses have the port at the same offset.
   return ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
 }
 

@@ -32,12 +32,12 @@ class LookupCall final : public MessageCall<v1::LookupRequest, v1::LookupRespons
   void OnCancel() override { cancel_->Cancel(); }
 
  private:
-  // A lookup that waits for a revision is ended when the server stops, or its caller's rights end.
-  // It may outlive the call.
+  // Ends the lookup's wait for a revision when the server stops or the caller loses its rights.
+  // May outlive the call.
   class Wait final : public Stream {
    public:
     explicit Wait(LookupCall& lookup) : cancel_(lookup.cancel_), call_(&lookup.call()) {}
-    // The call is over.
+    // Call this when the call is over: `call_` is not used any more.
     void End() {
       absl::MutexLock lock(&mutex_);
       call_ = nullptr;

@@ -12,7 +12,8 @@
 namespace softlookup::server {
 namespace {
 
-// Whether a stream with such a failure may not end with OK: its client is broken, or not allowed.
+// Whether a stream must not end with OK after a lookup failed with `status`: its client is broken,
+// or lacks rights.
 bool OutlivesItsAnswer(const absl::Status& status) {
   return ReasonOf(status) == reasons::kMalformedMessage.name || absl::IsPermissionDenied(status) ||
          absl::IsUnauthenticated(status);
@@ -58,7 +59,7 @@ void LookupStream::Take() {
     if (!cut_.ok()) slot.cancel->EndWait(cut_);
     slots_.push_back(std::move(owned));
     budget_.OnRead(slot.request_bytes);
-    if (status.ok()) ProceedLocked();  // The next one is read while the engine looks.
+    if (status.ok()) ProceedLocked();  // The next one is read while this one runs.
   }
   if (!status.ok()) return Answer(slot, status);
   if (slot.request.min_revision() > 0) {
@@ -99,7 +100,7 @@ void LookupStream::Answer(Slot& slot, absl::StatusOr<LookupResult> result) {
                               .report = slot.report});
   slot.response = BytesOf(response);
   slot.response_bytes = slot.response.Length();
-  // A response may wait for long; nothing looks at its request any more.
+  // The response may wait long to be written. Nothing uses the request any more.
   slot.request = {};
   slot.decoded = {};
   slot.charge = {};
@@ -128,7 +129,7 @@ void LookupStream::ProceedLocked() {
     call_->rpc().StartWrite(slots_.front()->response);
   }
   if (!slots_.empty() || !ends) return;
-  // A read may be in progress when the server ends the stream: it ends with the call.
+  // If the server cuts the stream, a read may still be in progress. It ends with the call.
   if (reading_ && cut_.ok()) return;
   finished_ = true;
   const absl::Status status = cut_.ok() ? final_ : cut_;

@@ -21,12 +21,12 @@
 
 namespace softlookup::server {
 
-// One StreamLookup call. Several lookups run at once; their responses leave in the order of the
-// requests. A failed one is a response with `error`.
+// One StreamLookup call. Several lookups run at once. Their responses are written in the order of
+// the requests. A failed lookup gets a response with `error`.
 //
-// Requests are taken one at a time: the next is read once the last one is with the engine. It owns
-// itself until the call is over; a callback of the engine or a worker that is still running then
-// shares it.
+// The stream handles one request at a time: it reads the next once the last one is decoded or
+// refused. It owns itself until the call is over. A callback of the engine or a worker that still
+// runs then keeps it alive.
 class LookupStream final : public Rpc::Handler,
                            public Stream,
                            public std::enable_shared_from_this<LookupStream> {
@@ -41,9 +41,9 @@ class LookupStream final : public Rpc::Handler,
   void Recheck() override;
 
  private:
-  // Lookups that are read, running or waiting to be written.
+  // Maximum number of lookups that were read and whose responses are not yet written.
   static constexpr std::size_t kPipelineMax = 16;
-  // What a hundred streams hold whose clients do not read is still little.
+  // About the maximum of their bytes. A hundred streams whose clients do not read hold 50 MiB.
   static constexpr std::size_t kPipelineBytesMax = std::size_t{512} << 10;
 
   LookupStream(std::unique_ptr<Call> call, Engine& engine)
@@ -56,9 +56,9 @@ class LookupStream final : public Rpc::Handler,
   // A lookup from its request to its response.
   struct Slot {
     v1::LookupRequest request;
-    MessageCharge charge;  // Of the request.
+    MessageCharge charge;  // For `request`.
     SteadyTime begin;      // When it came.
-    std::string store;     // The request's, or the stream's.
+    std::string store;     // The request's; the stream's if it names none.
     DecodedLookup decoded;
     LookupReport report;
     std::shared_ptr<CancelToken> cancel;
@@ -69,37 +69,38 @@ class LookupStream final : public Rpc::Handler,
     bool answered = false;
   };
 
-  // Takes the request that was read last: hands it to the engine, or says what is wrong with it.
+  // Handles the request that was read last: passes it to the engine, or answers with an error.
   void Take();
   absl::Status Prepare(Slot& slot);
   void Answer(Slot& slot, absl::StatusOr<LookupResult> result);
-  // Starts whatever can go on.
+  // Starts the next read and the next write if possible, or ends the stream if it is done.
   void Proceed();
   void ProceedLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void PopFront() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Ends the lookups' waits for revisions with `status`, and the stream with the rest.
+  // Ends the lookups' waits for revisions with `status`. The stream ends with `status` once its
+  // lookups are answered, unless an earlier call gave another one.
   void EndWaits(const absl::Status& status);
 
   std::shared_ptr<LookupStream> self_;
   const std::unique_ptr<Call> call_;
   Engine& engine_;
-  StallWatch::Waits arrival_;  // Of the first message.
+  StallWatch::Waits arrival_;  // The wait for the first message.
   StallWatch::Waits writes_;
-  // The reader's: of who reads, from StartRead until `reading_` is false again.
+  // Owned by the read in progress, from StartRead() until `reading_` is false again.
   grpc::ByteBuffer bytes_;
-  std::string store_;  // Of the first message.
+  std::string store_;  // The first store that a message named.
 
   absl::Mutex mutex_;
   // In request order. The first is being written while writing_.
   std::deque<std::unique_ptr<Slot>> slots_ ABSL_GUARDED_BY(mutex_);
-  PipelineBudget budget_ ABSL_GUARDED_BY(mutex_);  // Of slots_.
+  PipelineBudget budget_ ABSL_GUARDED_BY(mutex_);  // Counts slots_.
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;
   bool reads_over_ ABSL_GUARDED_BY(mutex_) = false;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool broken_ ABSL_GUARDED_BY(mutex_) = false;  // Nobody reads the responses.
+  bool broken_ ABSL_GUARDED_BY(mutex_) = false;  // The client reads no more responses.
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status cut_ ABSL_GUARDED_BY(mutex_);    // Not OK: the server ends the stream.
-  absl::Status final_ ABSL_GUARDED_BY(mutex_);  // What it ends with otherwise.
+  absl::Status final_ ABSL_GUARDED_BY(mutex_);  // The status to end with if cut_ is OK.
 };
 
 }  // namespace softlookup::server

@@ -15,11 +15,11 @@
 
 namespace softlookup::server {
 
-// A matrix of the wire as float32: a view of the message if its bytes are float32, otherwise a
-// converted copy.
+// A matrix of the wire as float32: a view of the message if its elements are aligned float32,
+// otherwise a copy.
 class DecodedMatrix {
  public:
-  // Valid as long as the message and this object stay where they are.
+  // Valid while the message and this object live and do not move.
   MatrixView view() const;
 
  private:
@@ -31,21 +31,23 @@ class DecodedMatrix {
   std::int64_t cols_ = 0;
 };
 
-// INVALID_ARGUMENT that names `field` if data and values are both or neither there, their length is
-// not rows * cols, or a FLOAT64 element is beyond float32's range.
+// Decodes a matrix of FLOAT32, FLOAT64 or BFLOAT16. INVALID_ARGUMENT that names `field` if:
+// - data and values are both set, or neither is and rows * cols > 0,
+// - their length does not match rows * cols,
+// - the element type is another one, or a finite FLOAT64 element is beyond float32's range.
 absl::StatusOr<DecodedMatrix> DecodeMatrix(const std::string& field, const v1::Matrix& matrix);
 
 // INVALID_MATRIX about `field`.
 absl::Status InvalidMatrix(const std::string& field, absl::string_view message);
 
-// Makes `matrix` one of FLOAT32 elements: in `values` if `as_numbers`, else in `data`.
+// Sets `matrix` to `rows` x `cols` FLOAT32 elements: in `values` if `as_numbers`, else in `data`.
 void SetFloat32(const std::vector<float>& floats, std::int64_t rows, std::int64_t cols,
                 bool as_numbers, v1::Matrix& matrix);
-// Makes `matrix` one row of FLOAT64 elements.
+// Sets `matrix` to one row of FLOAT64 elements.
 void SetFloat64Row(const std::vector<double>& row, v1::Matrix& matrix);
 
-// The value of an enumeration, which arrives as a number. INVALID_OPTION about `field` if there is
-// no such value.
+// Converts a number of the wire to an enumeration with the values 0 to `largest`. INVALID_OPTION
+// about `field` if there is no such value.
 template <typename Enum>
 absl::StatusOr<Enum> DecodeEnum(const std::string& field, int value, Enum largest) {
   if (value < 0 || value > static_cast<int>(largest)) {

@@ -12,9 +12,9 @@
 
 namespace softlookup::server {
 
-// Each is RESOURCE_EXHAUSTED if a message is larger than `bytes_max`.
+// Each function returns RESOURCE_EXHAUSTED if a message has more bytes than `bytes_max`.
 
-// `what` is the message's beginning: "The message has" so many bytes.
+// `what` begins the error message, such as "The message has". The number of bytes follows it.
 absl::Status CheckBytes(std::size_t bytes, std::int64_t bytes_max, const ErrorReason& reason,
                         absl::string_view what);
 absl::Status CheckMessageBytes(std::int64_t bytes, std::int64_t bytes_max);

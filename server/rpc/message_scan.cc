@@ -22,14 +22,14 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 
-// What a parsed element takes beside its own bytes: a std::string, the pointer to it or to a
-// submessage, and what the allocator adds. A std::string of 16 to 30 bytes has room for 30.
+// Bytes that a parsed element takes beside its own content: a std::string, the pointer to it or to
+// a submessage, and the allocator's overhead. A std::string of 16 to 30 bytes has room for 30.
 constexpr std::int64_t kStringBytes = 72;
 constexpr std::int64_t kPointerBytes = 24;
 constexpr std::int64_t kMapEntryBytes = 160;
-// An UnknownField in its vector, which doubles as it grows.
+// Bytes of an UnknownField in its vector, whose capacity doubles as it grows.
 constexpr std::int64_t kUnknownFieldBytes = 48;
-// Nothing in a message of the contract is as deep. The parser gives up at 100.
+// Maximum nesting depth. No message of the contract is as deep. The parser gives up at 100.
 constexpr int kDepthMax = 90;
 
 constexpr std::int64_t kUnlimited = std::int64_t{1} << 62;
@@ -37,7 +37,7 @@ constexpr std::int64_t kUnlimited = std::int64_t{1} << 62;
 // No type of the contract has more fields.
 constexpr int kFieldsMax = 32;
 
-// Of an element of a packed or plain repeated number.
+// Bytes of one element of a repeated number field, packed or not.
 std::int64_t ElementBytes(const FieldDescriptor& field) {
   switch (field.cpp_type()) {
     case FieldDescriptor::CPPTYPE_INT64:
@@ -55,11 +55,11 @@ std::int64_t ElementBytes(const FieldDescriptor& field) {
 
 struct MessageScan::Field {
   const FieldDescriptor* descriptor = nullptr;
-  const Type* message = nullptr;  // Of its elements, if they are messages.
+  const Type* message = nullptr;  // Type of its elements, if they are messages.
   std::int64_t element_bytes = 0;
   std::int64_t count_max = kUnlimited;
-  int index = 0;  // Among the fields of its type.
-  // Copies of what the descriptor says: asking it each time is slow.
+  int index = 0;  // Its index among the fields of its type.
+  // Copied from the descriptor, which is slow to ask each time.
   WireFormatLite::WireType wire_type = WireFormatLite::WIRETYPE_VARINT;
   bool is_repeated = false;
   bool is_packable = false;
@@ -68,11 +68,11 @@ struct MessageScan::Field {
 struct MessageScan::Type {
   const Descriptor* descriptor = nullptr;
   std::int64_t own_bytes = 0;
-  // Whether it has repeated fields or submessages. A submessage may come in several parts; only if
-  // this holds do the counts of one part go on in the next. Otherwise a string that comes in each
-  // part is measured in each, which is more than the one that stays.
+  // Whether the type has repeated fields or submessages. A submessage may come in several parts. If
+  // this is true, the counts of one part continue in the next. Otherwise each part counts from 0,
+  // and a string that comes in each part is measured each time, though only one stays.
   bool has_many = false;
-  std::vector<Field> fields;  // By number; those without a descriptor are not there.
+  std::vector<Field> fields;  // By field number. No descriptor: no such field.
 
   const Field* Find(int number) const {
     const auto index = static_cast<std::size_t>(number);
@@ -81,7 +81,7 @@ struct MessageScan::Type {
   }
 };
 
-// One pass over one message.
+// One walk over one message.
 class MessageScan::Reader {
  public:
   explicit Reader(google::protobuf::io::ZeroCopyInputStream& message) : input_(&message) {}
@@ -95,8 +95,8 @@ class MessageScan::Reader {
   }
 
  private:
-  // How often the fields of a message have come. A submessage that there is one of may come in
-  // parts, which are merged, so its counts go on.
+  // How often each field of a message has come, by Field::index. A singular submessage may come in
+  // parts, which the parser merges, so its counts continue from part to part.
   struct Counts {
     Counts& PartOf(const Field& field) {
       for (auto& [known, counts] : parts) {
@@ -112,17 +112,17 @@ class MessageScan::Reader {
   // A submessage that is being read.
   struct Step {
     const Field* field;
-    std::int64_t row;  // Which of many it is; -1 if it is the only one.
+    std::int64_t row;  // Index among the elements of a repeated field; -1 if the field is singular.
   };
 
   bool ReadMessage(const Type& type, int depth, Counts& counts) {
     for (;;) {
       const std::uint32_t tag = input_.ReadTag();
-      if (tag == 0) return true;  // The end, or what the caller finds not to be it.
+      if (tag == 0) return true;  // The end or a bad tag; the caller checks which.
       const int number = WireFormatLite::GetTagFieldNumber(tag);
       if (number == 0) return false;
       const Field* field = type.Find(number);
-      // A field of another wire type than its own is unknown to the parser, too.
+      // The parser, too, treats a field with the wrong wire type as unknown.
       const bool is_known = field != nullptr && HasWireType(*field, tag);
       if (!(is_known ? ReadKnown(*field, tag, depth, counts) : SkipUnknown(tag, depth)))
         return false;
@@ -148,18 +148,18 @@ class MessageScan::Reader {
       bytes_ += *elements * field.element_bytes;
       return Count(field, *elements, counts);
     }
-    // A field that there is one of is merged into the one before, or takes its place.
+    // A singular field that comes again is merged into the one before, or replaces it.
     if (field.is_repeated || counts.of[field.index]++ == 0) bytes_ += field.element_bytes;
     if (field.is_repeated && !Count(field, 1, counts)) return false;
     if (field.message == nullptr) {
       bytes_ += length;
       return input_.Skip(length);
     }
-    // A limit beyond the outer message's would be cut to that.
+    // PushLimit() would cut a limit beyond the outer message's to that one.
     if (depth == kDepthMax || (depth > 0 && length > input_.BytesUntilLimit())) return false;
     const auto limit = input_.PushLimit(length);
     path_.push_back({&field, field.is_repeated ? counts.of[field.index] - 1 : -1});
-    // Whole neither in the middle of a tag nor where the outer message ends before.
+    // The submessage is not whole if it ends within a tag, or if the outer message ends first.
     Counts own_counts;
     const bool counts_on = !field.is_repeated && field.message->has_many;
     Counts& part = counts_on ? counts.PartOf(field) : own_counts;
@@ -178,7 +178,7 @@ class MessageScan::Reader {
     return false;
   }
 
-  // Names the field, and the row where it is part of one of many.
+  // An error that names the field, and the row if the field is inside a repeated message.
   absl::Status TooMany(const Field& field) const {
     std::string where, rest;
     ErrorMetadata metadata;
@@ -197,7 +197,7 @@ class MessageScan::Reader {
                      std::move(metadata));
   }
 
-  // How many numbers `length` bytes hold; nullopt if the message ends before.
+  // Skips `length` bytes and counts the numbers in them. Nullopt if the message ends first.
   std::optional<std::int64_t> CountPacked(WireFormatLite::WireType own, int length) {
     if (own != WireFormatLite::WIRETYPE_VARINT) {
       const int width = own == WireFormatLite::WIRETYPE_FIXED64 ? 8 : 4;
@@ -218,7 +218,7 @@ class MessageScan::Reader {
     return elements;
   }
 
-  // The contract has no groups, but each field in one is kept like other unknown ones.
+  // Counts each field of a group as unknown: the contract has no groups, but the parser keeps them.
   bool SkipGroup(int number, int depth) {
     if (depth == kDepthMax) return false;
     for (;;) {
@@ -247,10 +247,10 @@ class MessageScan::Reader {
   }
 
   CodedInputStream input_;
-  absl::InlinedVector<Step, 8> path_;  // To what is being read.
+  absl::InlinedVector<Step, 8> path_;  // The submessages around the field being read.
   std::int64_t bytes_ = 0;
   std::int64_t unknown_count_ = 0;
-  absl::Status error_;  // What a field is refused with.
+  absl::Status error_;  // Why a field was refused.
 };
 
 MessageScan::MessageScan(const Descriptor& type, const CountLimits& limits)

@@ -15,9 +15,9 @@
 
 namespace softlookup::server {
 
-// Reads the structure of messages of one type without parsing them, to tell what parsing will take.
-// A few bytes on the wire can become a hundred in memory, such as an empty submessage. Immutable
-// once made.
+// Walks messages of one type without parsing them, to bound the bytes that the parsed message
+// takes. A few bytes on the wire, such as an empty submessage, can become a hundred when parsed.
+// Immutable once made.
 class MessageScan {
  public:
   // The most elements that a repeated field of a message may have, by the field's full name.
@@ -28,15 +28,15 @@ class MessageScan {
   MessageScan(const MessageScan&) = delete;
   MessageScan& operator=(const MessageScan&) = delete;
 
-  // The bytes of memory that the message takes once it is parsed, at most.
+  // Upper bound on the bytes that `message` takes once it is parsed.
   //
-  // LIMIT_EXCEEDED, which names the field, if it has more elements than its limit, or the message
-  // more than kUnknownFieldsMax fields that its type lacks. MALFORMED_MESSAGE if its fields do not
-  // fill it exactly, or are of another kind than their type has; strings that are not UTF-8 and
-  // packed numbers that are cut are left to the parser.
+  // LIMIT_EXCEEDED, naming the field, if a repeated field has more elements than its limit.
+  // LIMIT_EXCEEDED also if the message has more than kUnknownFieldsMax fields that its type lacks.
+  // MALFORMED_MESSAGE if its fields do not fill it exactly, a tag is invalid, or it nests too deep.
+  // The parser checks that strings are UTF-8 and that packed numbers are not cut short.
   absl::StatusOr<std::int64_t> Measure(google::protobuf::io::ZeroCopyInputStream& message) const;
 
-  // A newer client may use fields that this server does not know. They are kept when parsed.
+  // A newer client may send fields that this server does not know. The parser keeps them.
   static constexpr std::int64_t kUnknownFieldsMax = 1024;
 
  private:
@@ -44,14 +44,14 @@ class MessageScan {
   struct Field;
   class Reader;
 
-  // The one of `descriptor`, made if there is none yet.
+  // Returns the Type of `descriptor`; makes it on the first call.
   const Type* TypeOf(const google::protobuf::Descriptor& descriptor, const CountLimits& limits);
 
   std::vector<std::unique_ptr<Type>> types_;
   const Type* root_;
 };
 
-// What the contract's messages may hold, in a server with these limits.
+// The count limits of the wire contract's repeated fields, in a server with `limits`.
 MessageScan::CountLimits ContractCountLimits(const Limits& limits);
 
 }  // namespace softlookup::server

@@ -9,12 +9,12 @@
 
 namespace softlookup::server {
 
-// The scans of all requests that this server takes. Immutable.
+// One MessageScan for each request type of this server. Immutable.
 class MessageScans {
  public:
   explicit MessageScans(const Limits& limits);
 
-  // Of `type`, which must be a request's.
+  // The scan of `type`, which must be a request type of this server.
   const MessageScan& Of(const google::protobuf::Descriptor& type) const {
     return *scans_.at(&type);
   }

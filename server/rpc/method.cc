@@ -9,7 +9,7 @@ namespace {
 
 constexpr bool kChanges = true, kOnlyReads = false;
 
-// By Method.
+// Indexed by Method.
 constexpr std::array<MethodSpec, kMethodCount> kSpecs = {{
     {Method::kCreateStore, "/softlookup.v1.SoftLookup/CreateStore", "CreateStore", Access::kManage,
      kChanges},

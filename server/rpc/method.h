@@ -8,7 +8,7 @@
 
 namespace softlookup::server {
 
-// The methods of the wire contract, the operator's, and those that gRPC's tools ask for.
+// The methods of the wire contract, of the operator's service, and of gRPC's health and reflection.
 enum class Method : std::uint8_t {
   kCreateStore,
   kGetStore,
@@ -33,7 +33,7 @@ enum class Method : std::uint8_t {
 };
 inline constexpr std::size_t kMethodCount = 20;
 
-// What a caller needs to be allowed for a call.
+// The right that a caller needs to call a method.
 enum class Access : std::uint8_t { kNone, kRead, kWrite, kManage, kAdmin };
 
 struct MethodSpec {
@@ -41,7 +41,7 @@ struct MethodSpec {
   absl::string_view path;  // `/package.Service/Method`, as on the wire.
   absl::string_view name;  // In metrics and logs.
   Access access;
-  bool is_change;  // Leaves a line in the audit log.
+  bool is_change;  // Each call leaves a line in the audit log.
 };
 
 const MethodSpec& SpecOf(Method method);

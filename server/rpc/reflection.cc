@@ -11,8 +11,8 @@
 #include "server/rpc/unary_call.h"
 #include "softlookup/v1/soft_lookup.pb.h"
 
-// The file of the services has no message that anything could refer to. This has the linker keep
-// it.
+// The services' .proto file has no message that other code could refer to. This reference makes the
+// linker keep the file's descriptor.
 [[gnu::used]] static const auto* const kServicesFile =
     &descriptor_table_softlookup_2fv1_2fsoft_5flookup_2eproto;
 

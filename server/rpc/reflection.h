@@ -15,11 +15,11 @@
 
 namespace softlookup::server {
 
-// What the server's services and messages are, as gRPC's tools ask for it.
+// Answers a question of gRPC's tools about the server's services and messages.
 grpc::reflection::v1alpha::ServerReflectionResponse Reflect(
     const grpc::reflection::v1alpha::ServerReflectionRequest& request);
 
-// One ServerReflectionInfo: reads a request, writes its answer, reads the next. It owns itself
+// One ServerReflectionInfo call: reads a request, writes its answer, reads the next. It owns itself
 // until the call is over.
 class ReflectionStream final : public Rpc::Handler,
                                public Stream,
@@ -41,7 +41,7 @@ class ReflectionStream final : public Rpc::Handler,
   explicit ReflectionStream(std::unique_ptr<Call> call)
       : call_(std::move(call)), waits_(call_->tracker().stalls(), call_->rpc().context()) {}
 
-  // Ends the call, unless it has ended, once nothing is being written.
+  // Ends the call with `status` once no write is in progress. Only the first call counts.
   void End(const absl::Status& status);
   void Finish() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -53,7 +53,7 @@ class ReflectionStream final : public Rpc::Handler,
   absl::Mutex mutex_;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
-  std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);  // What the call is to end with.
+  std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);  // The status to end the call with.
 };
 
 }  // namespace softlookup::server

@@ -11,15 +11,15 @@
 
 namespace softlookup::server {
 
-// Ends a lookup's wait for its revision when it has taken too long, whatever the lookup's deadline:
-// DEADLINE_EXCEEDED. What the lookup holds is held for no longer.
+// Ends a lookup's wait for its revision with DEADLINE_EXCEEDED after a maximum time, even if the
+// lookup's deadline is later. So a waiting lookup holds its resources for no longer.
 class RevisionWait {
  public:
-  // Infinite: the wait may take for ever.
+  // Starts the timer. If `wait_max` is infinite, the wait is not bounded.
   void Start(absl::Duration wait_max, std::shared_ptr<CancelToken> cancel);
 
  private:
-  // Made by Start(): every lookup has a RevisionWait, few wait, and gRPC makes an alarm slowly.
+  // Made by Start(): every lookup has a RevisionWait, few wait, and an alarm is slow to make.
   std::optional<grpc::Alarm> alarm_;
 };
 

@@ -10,10 +10,10 @@
 namespace softlookup::server {
 namespace {
 
-// A page of about this size, or a row, unless the request wants fewer rows: what a hundred clients
-// that do not read make the server hold is still little.
+// Approximate bytes of a page, which has at least one row. A request may ask for fewer rows. A
+// hundred clients that do not read make the server hold 25 MiB.
 constexpr std::int64_t kPageBytesMax = std::int64_t{256} << 10;
-// A row's position, id, labels and tags on the wire, at most.
+// Upper bound on the wire bytes of a row's position, id, labels and tags.
 constexpr std::int64_t kRowOverheadBytes = 16 * 66 + 64;
 
 }  // namespace
@@ -111,7 +111,7 @@ void RowStream::Cut(const absl::Status& status) {
 
 void RowStream::Finish(const absl::Status& status) {
   if (std::exchange(finished_, true)) return;
-  // The rows are let go of at once, however long the client takes to hear of it.
+  // Releases the rows now: the client may take long to receive the status.
   reader_.reset();
   call_->rpc().Finish(call_->Answer(status));
 }

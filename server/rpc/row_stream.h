@@ -17,10 +17,10 @@
 
 namespace softlookup::server {
 
-// One ReadRows call. Workers look through the rows, page by page; the next page is made once the
-// client has taken the one before.
+// One ReadRows call. Workers read the rows page by page. They make a page only after the one before
+// was written.
 //
-// It owns itself until the call is over; a worker that is still at work then shares it.
+// The stream owns itself until the call is over. A worker that still runs then keeps it alive.
 class RowStream final : public Rpc::Handler,
                         public Stream,
                         public std::enable_shared_from_this<RowStream> {
@@ -31,7 +31,7 @@ class RowStream final : public Rpc::Handler,
   void OnWriteDone(bool ok) override;
   void OnCancel() override { Cut(absl::CancelledError("The caller is gone")); }
   void OnDone() override;
-  // A read goes on: it ends by itself.
+  // Does nothing: a read ends by itself.
   void Drain() override {}
   void Recheck() override;
 
@@ -43,12 +43,13 @@ class RowStream final : public Rpc::Handler,
         writes_(call_->tracker().stalls(), call_->rpc().context()) {}
 
   absl::Status Open();
-  // Writes the first page, which is sent even if it is empty, for its revision.
+  // Opens the reader and writes the first page. It is sent even if it is empty, since it has the
+  // revision.
   void OpenAndWrite();
   // Reads the next page; an empty one is the end.
   v1::ReadRowsResponse ReadPage();
   void Write(const v1::ReadRowsResponse& page);
-  // Has the stream end with `status`, where it is not at work.
+  // Makes the stream end with `status` at its next step. Only the first call counts.
   void Cut(const absl::Status& status);
   void Finish(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -59,7 +60,7 @@ class RowStream final : public Rpc::Handler,
   StallWatch::Waits writes_;
   grpc::ByteBuffer bytes_;
 
-  // Of who is at work: one worker at a time.
+  // Used by the step in progress only: one worker at a time.
   std::unique_ptr<RowReader> reader_;
   RowFields fields_;
   std::int64_t page_rows_ = 0;

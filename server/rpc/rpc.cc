@@ -30,7 +30,7 @@ void Rpc::OnAccepted(bool ok) {
   bool is_cancelled = false;
   {
     absl::MutexLock lock(&mutex_);
-    // Later gRPC may not know it any more.
+    // Copied now, since gRPC may not know it later.
     peer_ = context_.peer();
     came_ = std::chrono::steady_clock::now();
     is_cancelled = is_cancelled_;
@@ -117,7 +117,7 @@ void Rpc::Release() {
   if (pending > 1) return;
   Owner& owner = owner_;
   Handler* const handler = attached_;
-  // The handler may hold what refers to the context until its end.
+  // Before the deletion, since the handler may own objects that refer to the context.
   handler->OnDone();
   delete this;
   owner.OnGone();

@@ -14,16 +14,16 @@
 
 namespace softlookup::server {
 
-// One call as gRPC carries it: metadata, messages as bytes, a status. What the bytes mean is its
-// handler's business. It deletes itself once the call is over.
+// One call as gRPC carries it: metadata, messages as bytes, and a status. Its handler interprets
+// the bytes. An Rpc deletes itself once the call is over.
 //
-// At most one read and one write are in progress at a time. Nothing is started after Finish() or
-// WriteAndFinish(), which are called once, also after OnCancel(), and not while a write is in
-// progress. Thread-safe within these rules.
+// At most one read and one write may be in progress. Call either Finish() or WriteAndFinish() once,
+// also after OnCancel(), and not during a write. Start nothing after it. Thread-safe within these
+// rules.
 class Rpc {
  public:
-  // Hears what becomes of the operations, on gRPC's threads: two at once, if two operations end.
-  // Whatever takes long, or waits, belongs on another thread.
+  // Is notified of the ends of operations, on the threads that call OnEvent(): on two at once if
+  // two operations end. Work that takes long or waits belongs on another thread.
   class Handler {
    public:
     virtual ~Handler() = default;
@@ -31,26 +31,28 @@ class Rpc {
     virtual void OnReadDone(bool ok) {}
     // False: the call is over. Not called for WriteAndFinish().
     virtual void OnWriteDone(bool ok) {}
-    // The client is gone, or its deadline is past. At most once.
+    // The client is gone, its deadline is past, or the server cancels. Called at most once, perhaps
+    // within Attach().
     virtual void OnCancel() {}
-    // Nothing is in progress any more, and nothing follows.
+    // No operation is in progress any more. This is the last notification.
     virtual void OnDone() = 0;
   };
 
-  // What starts an Rpc, and hears when it is gone.
+  // Starts Rpcs, and is notified of their calls and of their ends.
   class Owner {
    public:
     virtual ~Owner() = default;
-    // A call has come. Must see to it that Attach() is called, here or later.
+    // A call has come. Attach() must be called, here or later.
     virtual void OnAccept(Rpc& rpc) = 0;
     // The call was cancelled before it was answered: by its client, by the server, or because its
     // deadline is past or its connection gone.
     virtual void OnCancelled(const Rpc& rpc) = 0;
-    // An Rpc is gone, whether or not its call ever came.
+    // An Rpc was deleted, whether or not its call ever came.
     virtual void OnGone() = 0;
   };
 
-  // Waits for a call of `service`, whose events come out of `queue`. `owner` must outlive it.
+  // Makes an Rpc that waits for a call of `service`. Its events come out of `queue`. `owner` must
+  // outlive it.
   static void Request(grpc::AsyncGenericService& service, grpc::ServerCompletionQueue& queue,
                       Owner& owner);
 
@@ -66,14 +68,14 @@ class Rpc {
   const grpc::ServerContext& context() const { return context_; }
   // The connection's other end, as gRPC names it.
   const std::string& peer() const { return peer_; }
-  // Since it came.
+  // Time since the call came.
   absl::Duration age() const { return absl::FromChrono(std::chrono::steady_clock::now() - came_); }
 
-  // `handler` hears of everything from now on: once, before any of the following. It must stay
-  // until its OnDone(), which it may end in.
+  // Notifies `handler` from now on. Call this once, before any method below. `handler` must live
+  // until its OnDone(), which may delete it.
   void Attach(Handler& handler);
 
-  // `*message` must stay until OnReadDone().
+  // `*message` must live until OnReadDone().
   void StartRead(grpc::ByteBuffer* message);
   // The bytes of `message` are shared, not copied.
   void StartWrite(const grpc::ByteBuffer& message);
@@ -104,14 +106,14 @@ class Rpc {
   Tag written_{this, &Rpc::OnWritten};
   Tag finished_{this, &Rpc::OnFinished};
   Tag over_{this, &Rpc::OnOver};
-  // Events to come: that the call is over, that its status was sent, a read, a write.
+  // Number of events to come: the call is over, its status was sent, a read ended, a write ended.
   std::atomic<int> pending_{2};
-  // What the rules above are checked by.
+  // For checks of the rules in the class comment.
   std::atomic<bool> is_reading_{false};
   std::atomic<bool> is_writing_{false};
   std::atomic<bool> is_finishing_{false};
 
-  // Written once, under the lock, as another thread may hear that the call is over before.
+  // Written once, under the lock, since another thread may run OnOver() before.
   std::string peer_;
   std::chrono::steady_clock::time_point came_;
 
@@ -119,7 +121,8 @@ class Rpc {
   bool is_cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   Handler* handler_ ABSL_GUARDED_BY(mutex_) = nullptr;
   bool over_before_attach_ ABSL_GUARDED_BY(mutex_) = false;
-  Handler* attached_ = nullptr;  // The same, for events of what was started after Attach().
+  // The same, without the lock, for events of operations started after Attach().
+  Handler* attached_ = nullptr;
 };
 
 }  // namespace softlookup::server

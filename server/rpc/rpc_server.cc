@@ -8,12 +8,13 @@
 namespace softlookup::server {
 namespace {
 
-// Calls that may come at once before a thread has taken one. Others wait within gRPC.
+// Maximum number of calls that may come before a thread has taken one. Others wait within gRPC.
 constexpr int kRequestsAhead = 64;
-// A call that is cancelled later was worth its while, or was ended by the server.
+// Maximum age of a call whose cancellation is reported. An older one was worth serving, or the
+// server ended it.
 constexpr absl::Duration kTakenBackAgeMax = absl::Seconds(1);
-// A call that is not answered by its deadline is no fault of its client's, unless nobody could have
-// answered it.
+// A call that misses its deadline after more than this time is not its client's fault. In less
+// time, nobody could have answered it.
 constexpr absl::Duration kAnswerTimeMin = absl::Milliseconds(10);
 
 }  // namespace
@@ -42,7 +43,7 @@ absl::Status RpcServer::Start(grpc::ServerBuilder& builder, int thread_count) {
 }
 
 void RpcServer::Run() {
-  // Each event is short, and somebody waits for it.
+  // Each event is short, and a client waits for it.
   AskForShortTimeSlices();
   void* tag = nullptr;
   bool ok = false;
@@ -50,7 +51,7 @@ void RpcServer::Run() {
 }
 
 void RpcServer::RequestOne() {
-  // Under the lock: nothing may be started on a queue that is shut down.
+  // Under the lock, since no operation may be started on a queue that is shut down.
   absl::ReaderMutexLock lock(&mutex_);
   if (stopping_) return;
   rpc_count_.fetch_add(1, std::memory_order_relaxed);
@@ -77,7 +78,7 @@ void RpcServer::OnCancelled(const Rpc& rpc) {
 }
 
 void RpcServer::OnGone() {
-  // Some Rpc waits for a call until the server stops. After that none is added.
+  // Until the server stops, at least one Rpc waits for a call. After that, none is added.
   if (rpc_count_.fetch_sub(1, std::memory_order_acq_rel) == 1) all_gone_.Notify();
 }
 

@@ -24,11 +24,11 @@ namespace softlookup::server {
 // read before the call's handler asks for it.
 class RpcServer final : private Rpc::Owner {
  public:
-  // Called on the threads, several at once, with each call that comes. It must see to it that the
-  // call gets a handler.
+  // Called with each new call, on the server's threads, several at once. Must attach a handler to
+  // the call, before or after it returns.
   using Accept = std::function<void(Rpc&)>;
-  // Called on the threads with the peer of each call that its client takes back soon after it came,
-  // or (late) whose deadline nobody could have kept.
+  // Called on the server's threads with the peer of each call that was cancelled soon after it
+  // came. `is_late` means that its deadline was too short for anybody to meet.
   using TakenBack = std::function<void(const std::string& peer, bool is_late)>;
 
   RpcServer(Accept accept, TakenBack taken_back)
@@ -37,7 +37,8 @@ class RpcServer final : private Rpc::Owner {
   RpcServer(const RpcServer&) = delete;
   RpcServer& operator=(const RpcServer&) = delete;
 
-  // Adds to `builder` what it needs and serves. Once. INTERNAL if gRPC does not start.
+  // Registers with `builder`, starts gRPC and serves on `thread_count` threads. Call this once.
+  // INTERNAL if gRPC does not start.
   absl::Status Start(grpc::ServerBuilder& builder, int thread_count);
 
   // Takes no new calls, and cancels those that are in progress at `deadline`. Returns once no
@@ -45,14 +46,14 @@ class RpcServer final : private Rpc::Owner {
   void Shutdown(absl::Time deadline);
   // Cancels all calls and closes all connections.
   void CancelAll();
-  // Waits until every call is gone. After Shutdown().
+  // Waits until every call is gone. Call this after Shutdown().
   void Wait();
 
  private:
   void OnAccept(Rpc& rpc) override;
   void OnCancelled(const Rpc& rpc) override;
   void OnGone() override;
-  // Waits for one more call, unless the server stops.
+  // Asks gRPC for one more call, unless the server is stopping.
   void RequestOne();
   void Run();
 
@@ -63,10 +64,10 @@ class RpcServer final : private Rpc::Owner {
   std::unique_ptr<grpc::Server> server_;
   std::vector<std::thread> threads_;
 
-  // Threads that read stopping_ lock it shared. They do not wait for each other then.
+  // Threads that only read stopping_ lock it shared, so that they do not wait for each other.
   absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  // Counts the Rpcs that wait for their call, too. It is 0 only once the server has stopped.
+  // Also counts the Rpcs that wait for a call. Falls to 0 only after the server has stopped.
   std::atomic<int> rpc_count_{0};
   absl::Notification all_gone_;
 };

@@ -21,7 +21,7 @@
 namespace softlookup::server {
 namespace {
 
-// A call of a method that there is not. It is in no metric: its name is its caller's.
+// A call of an unknown method. No metric counts it, since the client chose the method's name.
 class UnknownCall final : public Rpc::Handler {
  public:
   static void Start(ConnectionCalls& connections, Rpc& rpc) {
@@ -37,7 +37,7 @@ class UnknownCall final : public Rpc::Handler {
   const ConnectionCalls::Call connection_;
 };
 
-// Has a worker answer with what `method` makes of the request.
+// Has a worker call `method` with the request, and answers with its response.
 template <typename Request, typename Response>
 void Answer(std::unique_ptr<Call> call, Engine& engine,
             absl::Status (*method)(Engine&, Call&, const Request&, Response&)) {

@@ -13,15 +13,15 @@ namespace softlookup::server {
 
 class Call;
 
-// Every method that the server has: lets a call in, and hands it to what serves its method.
-// Thread-safe.
+// Dispatches the calls of all methods: admits a call, and passes it to the code that serves its
+// method. Thread-safe.
 class Service {
  public:
   // All must outlive the service and its calls.
   Service(CallTracker& calls, Engine& engine, Backups& backups, Health& health)
       : calls_(calls), engine_(engine), backups_(backups), health_(health) {}
 
-  // A call has come. UNKNOWN_METHOD, and what Call::Admit() refuses, end it at once.
+  // Begins to serve a new call. Ends it at once with UNKNOWN_METHOD, or if Call::Admit() fails.
   void Begin(Rpc& rpc);
 
  private:

@@ -12,7 +12,8 @@
 namespace softlookup::server {
 namespace {
 
-// Messages quote what clients sent, and trailers hold a few kilobytes.
+// Maximum bytes of an error's message and of a metadata value. They quote client input, and
+// trailers hold only a few kilobytes.
 constexpr std::size_t kMessageBytesMax = 1024;
 constexpr std::size_t kMetadataBytesMax = 256;
 
@@ -29,7 +30,7 @@ std::size_t CharacterBytes(absl::string_view text) {
   for (std::size_t i = 1; i < bytes; ++i) {
     if (byte(i) < 0x80 || byte(i) >= 0xc0) return 0;
   }
-  // Longer than need be, half of a UTF-16 pair, beyond Unicode.
+  // Overlong encodings, UTF-16 surrogates, and code points beyond Unicode.
   if ((lead == 0xe0 && byte(1) < 0xa0) || (lead == 0xed && byte(1) >= 0xa0) ||
       (lead == 0xf0 && byte(1) < 0x90) || (lead == 0xf4 && byte(1) >= 0x90)) {
     return 0;

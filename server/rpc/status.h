@@ -9,21 +9,22 @@
 
 namespace softlookup::server {
 
-// The status of a call, with `grpc-status-details-bin`: a google.rpc.Status that holds an ErrorInfo
-// and, where waiting helps, a RetryInfo.
+// Converts `status` to a gRPC status. An error has `grpc-status-details-bin`: a google.rpc.Status
+// with an ErrorInfo and, if `status` has a retry delay, a RetryInfo.
 grpc::Status ToGrpcStatus(const absl::Status& status);
 
-// The same, which is to end the call of `context`: where waiting helps, its trailer
-// grpc-retry-pushback-ms says so to clients that know no details. Once a call, before it is ended.
+// As above, for the status that ends the call of `context`. If `status` has a retry delay, also
+// adds the trailer grpc-retry-pushback-ms, for clients that do not read the details. Call this once
+// per call, before the call ends.
 grpc::Status ToGrpcStatus(const absl::Status& status, grpc::ServerContextBase& context);
 
-// The same inside a stream's answer.
+// Converts `status` to the error in a response of a lookup stream.
 v1::LookupError ToLookupError(const absl::Status& status);
 
-// What a stream hears that the server ends because it stops.
+// The error of calls that the server ends or refuses because it is stopping.
 absl::Status ShuttingDown();
 
-// What somebody hears whose bytes are not the method's request.
+// The error for bytes that are not a request of the method.
 absl::Status MalformedMessage();
 
 }  // namespace softlookup::server

@@ -12,20 +12,20 @@
 
 namespace softlookup::server {
 
-// Between the wire's messages of stores and the core's structs. Decoding checks what the encoding
-// itself can get wrong; the engine checks the rest.
+// Converts between the wire's messages about stores and the core's structs. Decoding checks only
+// for errors of the wire encoding. The engine checks the rest.
 
 absl::StatusOr<StoreConfig> DecodeStore(const v1::Store& store);
-// The fields of request.store() that the mask names.
+// Decodes the fields of request.store() that the mask names.
 absl::StatusOr<StoreUpdate> DecodeUpdate(const v1::UpdateStoreRequest& request);
 v1::Store EncodeStore(const StoreInfo& info);
 
-// A copy of the matrices: a store outlives the request.
+// Copies the matrices, since a store outlives the request.
 absl::StatusOr<std::shared_ptr<const Projection>> DecodeProjection(
     const std::string& field, const v1::Projection& projection);
 
-// RESOURCE_EXHAUSTED if the message that describes a store of this config, alone in a list, would
-// be larger than `bytes_max`, now or once the store has grown.
+// RESOURCE_EXHAUSTED if a ListStoresResponse with only a store of this config could have more bytes
+// than `bytes_max`, now or once the store has grown.
 absl::Status CheckStoreBytes(const StoreConfig& config, std::int64_t bytes_max);
 
 }  // namespace softlookup::server

@@ -19,8 +19,8 @@ absl::Status Exceeded(const Caller& caller, absl::string_view what, std::int64_t
                    {{"identity", caller.name()}, {"limit", absl::StrCat(limit)}});
 }
 
-// Calls `visit` with every store that a grant of at least `role` covers, until that returns false.
-// One that two grants cover comes twice.
+// Calls `visit` with every store that a grant of at least `role` covers, until `visit` returns
+// false. Visits a store twice if two grants cover it.
 absl::Status VisitStores(Engine& engine, const Caller& caller, Role role,
                          absl::FunctionRef<bool(const StoreInfo&)> visit) {
   for (const Grant& grant : caller.identity->grants) {
@@ -31,7 +31,7 @@ absl::Status VisitStores(Engine& engine, const Caller& caller, Role role,
                                   engine.ListStores(grant.stores.prefix(), last, kStoresAtOnce));
       for (const StoreInfo& store : list.stores) {
         last = store.config.name;
-        // A grant of one store begins like others.
+        // The name of a grant for one store may be a prefix of other stores' names.
         if (!grant.stores.Matches(last)) continue;
         if (!visit(store)) return absl::OkStatus();
       }

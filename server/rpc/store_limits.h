@@ -9,14 +9,16 @@
 
 namespace softlookup::server {
 
-// What an identity's limits say of the stores that its grants cover, whoever made them.
+// Check an identity's limits on the stores that its grants cover, no matter who made the stores.
 // Thread-safe.
 
-// IDENTITY_LIMIT if the `manage` grants cover as many stores as the caller may have.
+// IDENTITY_LIMIT if the caller's grants of at least `manage` already cover as many stores as it may
+// have.
 absl::Status CheckStoreCount(Engine& engine, const Caller& caller);
 
-// IDENTITY_LIMIT if the stores that the `write` grants cover take so many bytes that they may not
-// take `growth` more. What stores take is asked for once a second; the growth of between is added.
+// IDENTITY_LIMIT if `growth` more bytes would exceed the caller's limit on the bytes of all stores
+// that its grants of at least `write` cover. Reads the stores' sizes at most about once per second,
+// and adds the growth in between.
 absl::Status CheckStoreGrowth(Engine& engine, const Caller& caller, std::int64_t growth);
 
 }  // namespace softlookup::server

@@ -19,7 +19,7 @@
 namespace softlookup::server {
 namespace {
 
-// Leaves the numbers of its matrices out; their shapes stay.
+// Clears the elements of the store's matrices. Their shapes stay.
 void LeaveNumbersOut(v1::Store& store) {
   for (v1::MemorySpec& memory : *store.mutable_memories()) {
     if (memory.has_gate()) memory.mutable_gate()->clear_data();
@@ -32,20 +32,22 @@ void LeaveNumbersOut(v1::Store& store) {
   }
 }
 
-// The bytes in a message of a string or message of `bytes`: a tag, its length and itself.
+// Wire bytes of a string or submessage field of `bytes`: a tag of one byte, the length, the
+// content.
 std::size_t FieldBytes(std::size_t bytes) {
   return 1 + google::protobuf::io::CodedOutputStream::VarintSize64(bytes) + bytes;
 }
 
-// The stores of `pattern` whose names start with `prefix` start with this; nullopt if none does.
+// The prefix that all names share which match `pattern` and start with `prefix`. Nullopt if there
+// can be no such name.
 std::optional<std::string> CommonPrefix(const StorePattern& pattern, const std::string& prefix) {
   if (absl::StartsWith(pattern.prefix(), prefix)) return pattern.prefix();
   if (!pattern.is_name() && absl::StartsWith(prefix, pattern.prefix())) return prefix;
   return std::nullopt;
 }
 
-// The first store after `last` whose name starts with `prefix` and that the caller may read. Looks
-// at no store of others, however many there are.
+// The first store after `last` whose name starts with `prefix` and that the caller may read. Asks
+// the engine for at most one store per grant, however many stores others have.
 absl::StatusOr<std::optional<StoreInfo>> NextStore(Engine& engine, const Caller& caller,
                                                    const std::string& prefix,
                                                    const std::string& last) {
@@ -62,7 +64,7 @@ absl::StatusOr<std::optional<StoreInfo>> NextStore(Engine& engine, const Caller&
     SOFTLOOKUP_ASSIGN_OR_RETURN(ListResult next, engine.ListStores(readable, last, 1));
     if (next.stores.empty()) continue;
     StoreInfo& store = next.stores.front();
-    // A grant of one store begins like others.
+    // The name of a grant for one store may be a prefix of other stores' names.
     if (!caller.May(Role::kRead, store.config.name)) continue;
     if (!first || store.config.name < first->config.name) first = std::move(store);
   }
@@ -108,7 +110,7 @@ absl::Status ListStores(Engine& engine, Call& call, const v1::ListStoresRequest&
   const auto bytes_max = static_cast<std::size_t>(engine.limits().message_bytes_max);
   std::size_t bytes = 0;  // Of the stores in the answer.
   while (response.stores_size() < page_size) {
-    // One by one, since a store may be nearly as large as a page.
+    // Stores are fetched one by one, since one may have nearly as many bytes as a page.
     SOFTLOOKUP_ASSIGN_OR_RETURN(const std::optional<StoreInfo> next,
                                 NextStore(engine, caller, request.prefix(), last));
     if (!next) return absl::OkStatus();
@@ -116,7 +118,7 @@ absl::Status ListStores(Engine& engine, Call& call, const v1::ListStoresRequest&
     // If the page ends here, the name is its token.
     const std::size_t token_bytes = FieldBytes(store.name().size());
     if (FieldBytes(store.ByteSizeLong()) + token_bytes > bytes_max) {
-      // From when the limit was higher. It must not hide those behind it.
+      // The store was made when the limit was higher. It must not hide the stores after it.
       LeaveNumbersOut(store);
     }
     bytes += FieldBytes(store.ByteSizeLong());
@@ -136,7 +138,7 @@ absl::Status UpdateStore(Engine& engine, Call& call, const v1::UpdateStoreReques
   SOFTLOOKUP_RETURN_IF_ERROR(call.Enter(name));
   SOFTLOOKUP_ASSIGN_OR_RETURN(const StoreUpdate update, DecodeUpdate(request));
   if (update.projection || update.labels) {
-    // If there is no such store, the update says so.
+    // If there is no such store, engine.UpdateStore() returns the error.
     if (absl::StatusOr<StoreInfo> info = engine.GetStore(name); info.ok()) {
       if (update.projection) info->config.projection = *update.projection;
       if (update.labels) info->config.labels = *update.labels;

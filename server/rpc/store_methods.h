@@ -8,14 +8,14 @@
 
 namespace softlookup::server {
 
-// The methods that are answered at once: each checks that the caller may, decodes, asks the engine
-// and encodes. They may wait for the disk. Thread-safe.
+// The methods that are answered before they return. Each checks the caller's rights, decodes the
+// request, calls the engine and encodes the response. They may wait for the disk. Thread-safe.
 
 absl::Status CreateStore(Engine& engine, Call& call, const v1::CreateStoreRequest& request,
                          v1::Store& response);
 absl::Status GetStore(Engine& engine, Call& call, const v1::GetStoreRequest& request,
                       v1::Store& response);
-// Only of stores that the caller may read.
+// Lists only stores that the caller may read.
 absl::Status ListStores(Engine& engine, Call& call, const v1::ListStoresRequest& request,
                         v1::ListStoresResponse& response);
 absl::Status UpdateStore(Engine& engine, Call& call, const v1::UpdateStoreRequest& request,

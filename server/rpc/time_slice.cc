@@ -20,7 +20,7 @@ struct SchedulingAttributes {
   std::uint64_t flags = 0;
   std::int32_t nice = 0;
   std::uint32_t priority = 0;
-  std::uint64_t runtime = 0;  // Of an ordinary thread: its slice.
+  std::uint64_t runtime = 0;  // The time slice, for SCHED_OTHER, in nanoseconds.
   std::uint64_t deadline = 0;
   std::uint64_t period = 0;
 };

@@ -3,9 +3,9 @@
 
 namespace softlookup::server {
 
-// Asks the kernel for short time slices for the calling thread. It then runs sooner once it has
-// something to do, also where all processors compute, and gets no more of their time than before.
-// Needs no privilege. Kernels before Linux 6.12 ignore it.
+// Asks the kernel for short time slices for the calling thread. The thread then runs sooner once it
+// has work, even if all processors are busy. It gets no more processor time than before. Needs no
+// privilege. Kernels before Linux 6.12 ignore the request.
 void AskForShortTimeSlices();
 
 }  // namespace softlookup::server

@@ -7,7 +7,7 @@
 namespace softlookup::server {
 namespace {
 
-// Of a large message's bytes in one piece.
+// Largest slice of a serialized message, in bytes.
 constexpr int kBlockBytes = 1 << 20;
 
 }  // namespace

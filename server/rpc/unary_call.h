@@ -15,16 +15,18 @@
 
 namespace softlookup::server {
 
-// The bytes of a message, which are shared by all that copy them.
+// Serializes `message`. Copies of the buffer share its bytes.
 grpc::ByteBuffer BytesOf(const google::protobuf::MessageLite& message);
 
-// Requests of more bytes are read by a worker: parsing and copying them takes milliseconds.
+// A worker parses requests of more bytes than this, since parsing and copying them takes
+// milliseconds.
 inline constexpr std::size_t kReadHereBytesMax = std::size_t{1} << 20;
 
 // A call with one request and one answer. Deletes itself when the call is over.
 class UnaryCall : public Rpc::Handler {
  public:
-  // Where the request is read and the engine asked. The network's threads may not wait for a disk.
+  // The thread that parses the request and calls the engine. Network threads must not wait for a
+  // disk.
   enum class Place { kNetworkThread, kWorker };
 
   UnaryCall(std::unique_ptr<Call> call, Place place)
@@ -33,22 +35,23 @@ class UnaryCall : public Rpc::Handler {
         arrival_(call_->tracker().arrivals(), call_->rpc().context()),
         unsent_(call_->tracker().unsent_answers(), call_->tracker().stalls()) {}
 
-  // Reads the request, then does the rest. Once, first.
+  // Starts to read the request, which the other steps follow. Call this once, first.
   void Start();
 
   void OnReadDone(bool ok) final;
   void OnDone() final { delete this; }
 
  protected:
-  // Makes the request of `bytes`, or says what is wrong with them.
+  // Parses `bytes` into the request. Returns an error if that fails.
   virtual absl::Status Receive(grpc::ByteBuffer& bytes) = 0;
-  // Does what the request asks for, and sees to it that it is answered: once, here or later.
+  // Executes the request. Must answer or refuse the call exactly once, before or after it returns.
   virtual void Run() = 0;
 
-  // The answer is OK with `response`, or `status`.
+  // Ends the call with `response` if `status` is OK, else with `status`.
   void Answer(absl::Status status, const google::protobuf::MessageLite& response);
   void Refuse(const absl::Status& status) { call_->rpc().Finish(call_->Answer(status)); }
-  // For who has told the observer about the answer: as Answer().
+  // As Answer(), but `report(status)` reports the final status to the observer and returns the one
+  // to send.
   template <typename Report>
   void AnswerAs(absl::Status status, const google::protobuf::MessageLite& response,
                 const Report& report) {
@@ -67,8 +70,8 @@ class UnaryCall : public Rpc::Handler {
 
  private:
   void Proceed();
-  // Counts what the client has yet to take. QUEUE_FULL if there is no room, unless the call has
-  // changed something.
+  // Counts the bytes of `response` as unsent, then serializes it into `bytes`. QUEUE_FULL if there
+  // is no room, unless the method makes changes.
   absl::Status Hold(const google::protobuf::MessageLite& response, grpc::ByteBuffer& bytes);
 
   const std::unique_ptr<Call> call_;
@@ -78,7 +81,7 @@ class UnaryCall : public Rpc::Handler {
   grpc::ByteBuffer bytes_;
 };
 
-// A call whose request and answer are messages.
+// A unary call with typed request and response messages.
 template <typename RequestMessage, typename ResponseMessage>
 class MessageCall : public UnaryCall {
  public:
@@ -116,7 +119,7 @@ class WorkCall final : public MessageCall<RequestMessage, ResponseMessage> {
   const Work work_;
 };
 
-// Starts such a call.
+// Starts a WorkCall.
 template <typename RequestMessage, typename ResponseMessage, typename Work>
 void StartCall(std::unique_ptr<Call> call, UnaryCall::Place place, Work work) {
   (new WorkCall<RequestMessage, ResponseMessage, Work>(std::move(call), place, std::move(work)))

@@ -49,7 +49,7 @@ void WatchStream::Send() {
     return Finish(memory.status());
   }
   if (incarnation_.value_or(memory->incarnation) != memory->incarnation) {
-    // Deleted, and made anew under the same name.
+    // The store was deleted, and another made under the same name.
     return Finish(MakeError(reasons::kStoreNotFound,
                             absl::StrCat("The store \"", store_, "\" was deleted"),
                             {{"store", store_}}));
@@ -73,7 +73,7 @@ void WatchStream::OnWriteDone(bool ok) {
 }
 
 void WatchStream::WaitForChange() {
-  // Ends at once if the token is cancelled.
+  // The wait ends at once if the token is cancelled.
   engine_.WhenRevision(store_, *incarnation_, revision_ + 1, cancel_,
                        [self = shared_from_this()](const absl::Status& status) {
                          if (status.ok()) return self->WaitForInterval();
@@ -95,7 +95,7 @@ void WatchStream::WaitForInterval() {
       SetAlarm(alarm_, std::max(absl::Now(), sent_ + interval_),
                [self = shared_from_this()](bool is_time) {
                  if (is_time) return self->Send();
-                 self->WaitForChange();  // Cancelled: it ends there.
+                 self->WaitForChange();  // Cancelled: WaitForChange() ends the call.
                });
     }
   }

@@ -21,10 +21,10 @@
 
 namespace softlookup::server {
 
-// One WatchMemory call: write, wait for a change, wait for the interval, write again. One of the
-// three is under way at a time.
+// One WatchMemory call. It writes the memory, waits for a change, waits for the interval, and
+// writes again. One of these steps is in progress at a time.
 //
-// It owns itself until the call is over; a callback that is still running then shares it.
+// The stream owns itself until the call is over. A callback that still runs then keeps it alive.
 class WatchStream final : public Rpc::Handler,
                           public Stream,
                           public std::enable_shared_from_this<WatchStream> {
@@ -49,15 +49,15 @@ class WatchStream final : public Rpc::Handler,
         arrival_(call_->tracker().arrivals(), call_->rpc().context()),
         writes_(call_->tracker().stalls(), call_->rpc().context()) {}
 
-  // Makes the request of what was read, and sends the memory for the first time.
+  // Parses the request, checks that the caller may read its store, and keeps its parameters.
   absl::Status Open();
   void Finish(const absl::Status& status) { call_->rpc().Finish(call_->Answer(status)); }
   // Writes the memory if it has changed, else waits for a change.
   void Send();
   void WaitForChange();
-  // Sends when the interval since the last message is over, on a thread of gRPC's.
+  // Calls Send() on a thread of gRPC's once the interval since the last message is over.
   void WaitForInterval();
-  // Has whatever is under way end, and the call with `status`.
+  // Ends the step in progress, and then the call with `status`. Only the first status counts.
   void End(const absl::Status& status);
 
   std::shared_ptr<WatchStream> self_;
@@ -71,10 +71,10 @@ class WatchStream final : public Rpc::Handler,
   absl::Duration interval_;
   const std::shared_ptr<CancelToken> cancel_ = std::make_shared<CancelToken>();
 
-  // Of the step under way.
-  std::optional<std::uint64_t> incarnation_;  // Of the store that is watched.
-  std::uint64_t revision_ = 0;                // Last seen.
-  std::optional<std::uint64_t> end_;          // Of the memory last sent.
+  // Used by the step in progress only.
+  std::optional<std::uint64_t> incarnation_;  // Of the watched store.
+  std::uint64_t revision_ = 0;                // The last one seen.
+  std::optional<std::uint64_t> end_;          // Append index of the memory last sent.
   absl::Time sent_ = absl::InfinitePast();
 
   absl::Mutex mutex_;
