@@ -1,6 +1,8 @@
 #include "server/rpc/store_limits.h"
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
@@ -19,12 +21,19 @@ absl::Status Exceeded(const Caller& caller, absl::string_view what, std::int64_t
                    {{"identity", caller.name()}, {"limit", absl::StrCat(limit)}});
 }
 
-// Calls `visit` with every store that a grant of at least `role` covers, until `visit` returns
-// false. Visits a store twice if two grants cover it.
+// Calls `visit` once with every store that a grant of at least `role` covers, until `visit` returns
+// false.
 absl::Status VisitStores(Engine& engine, const Caller& caller, Role role,
                          absl::FunctionRef<bool(const StoreInfo&)> visit) {
-  for (const Grant& grant : caller.identity->grants) {
+  const std::vector<Grant>& grants = caller.identity->grants;
+  for (auto grant_at = grants.begin(); grant_at != grants.end(); ++grant_at) {
+    const Grant& grant = *grant_at;
     if (grant.role < role) continue;
+    const auto is_visited = [&](absl::string_view name) {
+      return std::any_of(grants.begin(), grant_at, [&](const Grant& earlier) {
+        return earlier.role >= role && earlier.stores.Matches(name);
+      });
+    };
     std::string last;
     for (bool more = true; more;) {
       SOFTLOOKUP_ASSIGN_OR_RETURN(const ListResult list,
@@ -32,7 +41,7 @@ absl::Status VisitStores(Engine& engine, const Caller& caller, Role role,
       for (const StoreInfo& store : list.stores) {
         last = store.config.name;
         // The name of a grant for one store may be a prefix of other stores' names.
-        if (!grant.stores.Matches(last)) continue;
+        if (!grant.stores.Matches(last) || is_visited(last)) continue;
         if (!visit(store)) return absl::OkStatus();
       }
       more = list.more && !grant.stores.is_name();

@@ -229,11 +229,12 @@ TEST(ListStoresTest, ShowsWhatTheCallerMayReadInPages) {
   EXPECT_THAT(names, ::testing::ElementsAre("b/1", "b/2", "b/3", "c"));
 }
 
+// Two grants cover store a, which counts once all the same.
 TEST(IdentityLimitsTest, AreTheIdentitysWhateverItNames) {
   const SecurityFiles files;
-  const CommandResult added =
-      RunCommand({ToolBinary(), "auth", "add", files.auth(), "m", "--role", "manage", "--stores",
-                  "*", "--max-stores", "2", "--store-bytes", "1000000"});
+  const CommandResult added = RunCommand({ToolBinary(), "auth", "add", files.auth(), "m", "--role",
+                                          "manage", "--stores", "*", "--role", "manage", "--stores",
+                                          "a", "--max-stores", "2", "--store-bytes", "1000000"});
   ASSERT_EQ(added.exit_code, 0) << added.err;
   const std::string token = added.out.substr(0, added.out.size() - 1);
   const ServerProcess server(files.Flags(Transport::kPlaintext));
