@@ -168,7 +168,7 @@ void AddAuthCommands(CLI::App* app, Session* session) {
       "  softlookup auth add auth.json ingest --role write --stores 'acme/*' --token-out token");
   add->add_option("FILE", flags->file, "The auth file")->required();
   add->add_option("NAME", flags->name, "Its name: 1 to 128 of A-Z a-z 0-9 . _ -")->required();
-  add->add_option("--role", flags->roles, "What it may do; one for each --stores")
+  add->add_option("--role", flags->roles, "What it may do; repeat it with each --stores")
       ->required()
       ->allow_extra_args(false)
       ->check(CLI::IsMember(AuthRoles()));

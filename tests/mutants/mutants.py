@@ -1,0 +1,128 @@
+#!/usr/bin/python3
+"""Does a test fail when the code is wrong?  mutants.py TREE [OPTION...]
+
+Draws small changes of core/ and server/ at random, makes one at a time in TREE, a clone of this
+repository that it may write to, builds it, and runs the release tests until one fails. A mutant
+that fails a test, hangs or crashes has died. One that passes all tests lives: it needs a test, or
+a reason why it changes nothing. Exit 0 if at least 95 of 100 die.
+
+A mutant takes one to four minutes on two cores. The same --seed and tree draw the same mutants.
+"""
+import argparse
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+
+import mutate
+
+TEST_TIMEOUT_SECONDS = 60  # The longest test of a release build takes half of it on a quiet machine.
+
+
+def sources(tree):
+    for folder in ("core", "server"):
+        for path in sorted((tree / folder).rglob("*")):
+            if path.suffix in (".cc", ".h"):
+                yield path
+
+
+def all_mutations(tree):
+    found = []
+    for path in sources(tree):
+        found += mutate.mutations_of(str(path.relative_to(tree)), path.read_text())
+    return found
+
+
+class Tree:
+    """A clone with a release build of its own."""
+
+    def __init__(self, path, jobs):
+        self.path, self.build, self.jobs = path, path / "build" / "release", str(jobs)
+
+    def make(self):
+        return subprocess.run(["cmake", "--build", self.build, "-j", self.jobs], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+    def configure(self):
+        subprocess.run(["cmake", "--preset", "release", "-DSOFTLOOKUP_BUILD_TESTS=ON"], cwd=self.path,
+                       stdout=subprocess.DEVNULL, check=True)
+
+    def failing_test(self, first):
+        """The name of a test that fails, or None. Tests whose label is `first` run first."""
+        for selection in (["-L", f"^{first}$"], ["-LE", f"^{first}$|tidy|benchmark|contract"]):
+            # A mutant may kill its parents' terminal or leave servers behind: a session of its own.
+            ran = subprocess.run(
+                ["ctest", "--test-dir", self.build, "-j", self.jobs, "--stop-on-failure", "--timeout",
+                 str(TEST_TIMEOUT_SECONDS), *selection], capture_output=True, text=True, errors="replace",
+                start_new_session=True, check=False)
+            if ran.returncode != 0:
+                failed = [line for line in ran.stdout.split("\n") if "***" in line]
+                return failed[0].split(": ", 1)[-1].split(" ")[0] if failed else "ctest"
+        return None
+
+
+def outcome(tree, mutation):
+    path = tree.path / mutation.path
+    text = path.read_text()
+    path.write_text(mutate.apply(mutation, text))
+    try:
+        if not tree.make():
+            return "does not compile"
+        test = tree.failing_test("core" if mutation.path.startswith("core/") else "integration")
+        return f"died: {test}" if test else "lives"
+    finally:
+        path.write_text(text)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("tree", type=pathlib.Path, help="a clone that may be changed")
+    parser.add_argument("--count", type=int, default=100, help="mutants to judge")
+    parser.add_argument("--seed", type=int, default=1, help="which mutants are drawn")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no mutant after this long")
+    parser.add_argument("--results", type=pathlib.Path, help="a file of JSON lines; mutants in it are not run again")
+    parser.add_argument("--list", action="store_true", help="print the mutants drawn, and run nothing")
+    options = parser.parse_args()
+
+    drawn = all_mutations(options.tree)
+    random.Random(options.seed).shuffle(drawn)
+    if options.list:
+        print("\n".join(map(str, drawn[:options.count])))
+        return 0
+    known = {}
+    if options.results and options.results.exists():
+        for line in options.results.read_text().splitlines():
+            result = json.loads(line)
+            known[result["mutant"]] = result["outcome"]
+    tree = Tree(options.tree, os.cpu_count())
+    tree.configure()
+    if not tree.make() or tree.failing_test("core"):
+        print("the tree itself does not build and pass", file=sys.stderr)
+        return 2
+    begun, judged, lives = time.monotonic(), 0, []
+    for mutation in drawn:
+        if judged == options.count or time.monotonic() - begun > 60 * options.minutes:
+            break
+        came = known.get(str(mutation)) or outcome(tree, mutation)
+        if options.results and str(mutation) not in known:
+            with options.results.open("a") as file:
+                print(json.dumps({"mutant": str(mutation), "outcome": came}), file=file)
+        print(f"{came}  {mutation}", flush=True)
+        if came == "does not compile":
+            continue
+        judged += 1
+        if came == "lives":
+            lives.append(mutation)
+    print(f"{judged - len(lives)} of {judged} died")
+    for mutation in lives:
+        print(f"  lives: {mutation}")
+    return 0 if judged and (judged - len(lives)) / judged >= 0.95 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
