@@ -62,6 +62,9 @@ def plant(server, access):
         raise RuntimeError("the known lookup has another answer on a new server")
 
 
+SERVING = b"\x08\x01"  # A HealthCheckResponse with the status SERVING.
+
+
 class ProberProcess:
     """prober.py, beside the hostile client."""
 
@@ -75,10 +78,15 @@ class ProberProcess:
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())
 
-    def begin(self, server, access, interval=PROBE_INTERVAL):
-        self.ask(do="begin", target="%s:%d" % server.address, path=contract.METHODS["Lookup"].path,
-                 request=Golden.request.hex(), answer=Golden.answer.hex(), token=access.token,
-                 ca=access.ca, certificate=access.certificate, key=access.key, interval=interval)
+    def begin(self, server, access, interval=PROBE_INTERVAL, health=False):
+        """Sends known lookups; with `health`, health checks, which ask no work of the server."""
+        if health:
+            path, request, answer = "/grpc.health.v1.Health/Check", b"", SERVING
+        else:
+            path, request, answer = contract.METHODS["Lookup"].path, Golden.request, Golden.answer
+        self.ask(do="begin", target="%s:%d" % server.address, path=path, request=request.hex(),
+                 answer=answer.hex(), token=access.token, ca=access.ca,
+                 certificate=access.certificate, key=access.key, interval=interval)
 
     def end(self):
         return self.ask(do="end")

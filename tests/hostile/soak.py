@@ -1,7 +1,8 @@
 """All hostile kinds at once, for as long as one likes, beside a client that behaves well.
 
 Its latency is measured alone first. With a server that has --auth, the two have identities of
-their own.
+their own. A second client sends health checks: their latency is what gRPC and the machine take,
+without any work of the server.
 """
 import os
 import random
@@ -19,13 +20,13 @@ INTERVAL = 0.005  # Seconds between the well-behaved client's lookups.
 def figures(measured):
     seconds = measured["seconds"]
     return {"p50": judge.percentile(seconds, 0.5) * 1000, "p99": judge.percentile(seconds, 0.99) * 1000,
-            "longest": max(seconds) * 1000, "lookups": measured["probes"],
+            "longest": max(seconds) * 1000, "calls": measured["probes"],
             "errors": measured["error_count"], "wrong": measured["wrong"]}
 
 
 def line(name, found):
     return (f"{name}: p50 {found['p50']:.2f} ms, p99 {found['p99']:.2f} ms, longest "
-            f"{found['longest']:.0f} ms, {found['lookups']} lookups, {found['errors']} errors, "
+            f"{found['longest']:.0f} ms, {found['calls']} calls, {found['errors']} errors, "
             f"{found['wrong']} with wrong bits")
 
 
@@ -68,28 +69,39 @@ def run(run_state, seconds):
         friend, foe = (workspace.access("plaintext", name) for name in ("read", "manage"))
     server = server_process.Server(run_state.path, flags)
     judge.plant(server, workspace.access("plaintext") if flags else cases.Access())
-    prober = run_state.prober
+    probers = {"lookups": run_state.prober, "health checks": judge.ProberProcess()}
 
-    prober.begin(server, friend, INTERVAL)
-    threading.Event().wait(min(10.0, max(2.0, seconds / 4)))  # The measurement itself.
-    alone = figures(prober.end())
-    print(line("alone", alone), flush=True)
+    def begin():
+        for name, prober in probers.items():
+            prober.begin(server, friend, INTERVAL, health=name == "health checks")
+
+    def end(when):
+        found = {name: figures(prober.end()) for name, prober in probers.items()}
+        for name in probers:
+            print(line(f"{name} {when}", found[name]), flush=True)
+        return found
+
+    begin()
+    threading.Event().wait(min(30.0, max(2.0, seconds / 4)))  # The measurement itself.
+    alone = end("alone")
 
     start_bytes = server.memory()
     server.reset_memory_peak()
-    prober.begin(server, friend, INTERVAL)
+    begin()
     # Strangers have processors of their own. Here they share the server's, so they only get what it
     # leaves. Being nice is not enough: a nice thread still ends its time slice before it gives way.
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     hostility = Hostility(server, foe, workspace, time.monotonic() + seconds)
     hostility.join()
-    beside = figures(prober.end())
-    print(line("beside", beside))
-    print(f"ratio: p50 {beside['p50'] / alone['p50']:.2f}, p99 {beside['p99'] / alone['p99']:.2f}")
+    beside = end("beside")
+    for name in probers:
+        print(f"ratio of {name}: p50 {beside[name]['p50'] / alone[name]['p50']:.2f}, "
+              f"p99 {beside[name]['p99'] / alone[name]['p99']:.2f}")
     print(f"{hostility.done} hostile cases sent {hostility.bytes_sent / judge.MIB:.0f} MiB; memory rose "
           f"from {start_bytes / judge.MIB:.0f} to {server.memory_peak() / judge.MIB:.0f} MiB")
     lived = server.alive
     if not lived:
         print(server.death())
     server.kill()
-    return 0 if lived and not beside["wrong"] else 1
+    probers["health checks"].stop()
+    return 0 if lived and not beside["lookups"]["wrong"] else 1
