@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "client/lib/grpc_status.h"
-#include "client/lib/retry.h"
+#include "client/cpp/grpc_status.h"
+#include "client/cpp/retry.h"
 #include "softlookup/v1/row.pb.h"
 
 namespace softlookup::loadtest {

@@ -12,7 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "client/loadtest/figure_text.h"
+#include "client/output/figure_text.h"
 
 namespace softlookup::loadtest {
 namespace {

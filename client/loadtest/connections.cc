@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "client/lib/channel.h"
-#include "client/lib/status_macros.h"
+#include "client/cpp/channel.h"
+#include "client/cpp/status_macros.h"
 
 namespace softlookup::loadtest {
 namespace {

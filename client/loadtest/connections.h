@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "client/lib/bearer_token.h"
+#include "client/cpp/bearer_token.h"
 #include "softlookup/credentials.h"
 
 namespace softlookup::loadtest {

@@ -8,10 +8,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
-#include "client/loadtest/chart.h"
-#include "client/loadtest/figure_text.h"
 #include "client/loadtest/report_charts.h"
-#include "client/tool/xml_text.h"
+#include "client/output/figure_text.h"
+#include "client/output/xml_text.h"
+#include "client/plot/chart.h"
 
 namespace softlookup::loadtest {
 namespace {

@@ -1,7 +1,7 @@
 #include "client/loadtest/load_report.h"
 
 #include "absl/strings/str_cat.h"
-#include "client/loadtest/figure_text.h"
+#include "client/output/figure_text.h"
 
 namespace softlookup::loadtest {
 

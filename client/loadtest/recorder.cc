@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "client/lib/grpc_status.h"
+#include "client/cpp/grpc_status.h"
 #include "softlookup/error_details.h"
 
 namespace softlookup::loadtest {

@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "client/loadtest/figure_text.h"
+#include "client/output/figure_text.h"
 
 namespace softlookup::loadtest {
 namespace {

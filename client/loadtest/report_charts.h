@@ -1,8 +1,8 @@
 #ifndef SOFTLOOKUP_CLIENT_LOADTEST_REPORT_CHARTS_H_
 #define SOFTLOOKUP_CLIENT_LOADTEST_REPORT_CHARTS_H_
 
-#include "client/loadtest/chart.h"
 #include "client/loadtest/load_report.h"
+#include "client/plot/chart.h"
 
 namespace softlookup::loadtest {
 

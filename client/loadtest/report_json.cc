@@ -6,7 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "client/loadtest/figure_text.h"
+#include "client/output/figure_text.h"
 
 namespace softlookup::loadtest {
 namespace {

@@ -2,7 +2,7 @@
 #define SOFTLOOKUP_CLIENT_LOADTEST_REPORT_JSON_H_
 
 #include "client/loadtest/load_report.h"
-#include "client/tool/json.h"
+#include "client/output/json.h"
 
 namespace softlookup::loadtest {
 

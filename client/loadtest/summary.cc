@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "client/loadtest/figure_text.h"
-#include "client/tool/table.h"
-#include "client/tool/terminal_text.h"
+#include "client/output/figure_text.h"
+#include "client/output/table.h"
+#include "client/output/terminal_text.h"
 
 namespace softlookup::loadtest {
 namespace {

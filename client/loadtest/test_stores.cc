@@ -13,8 +13,8 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "client/lib/append_text.h"
-#include "client/lib/status_macros.h"
+#include "client/cpp/append_text.h"
+#include "client/cpp/status_macros.h"
 #include "softlookup/error_details.h"
 
 namespace softlookup::loadtest {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "client/lib/status_macros.h"
+#include "client/cpp/status_macros.h"
 #include "client/tool/append_rows.h"
 #include "client/tool/command.h"
 #include "client/tool/exit_code.h"

@@ -11,11 +11,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "client/lib/status_macros.h"
+#include "client/cpp/status_macros.h"
+#include "client/output/json.h"
+#include "client/output/terminal_text.h"
+#include "client/output/vocabulary.h"
 #include "client/tool/exit_code.h"
-#include "client/tool/json.h"
-#include "client/tool/terminal_text.h"
-#include "client/tool/vocabulary.h"
 
 namespace softlookup::tool {
 namespace {

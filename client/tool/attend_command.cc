@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "client/lib/status_macros.h"
+#include "client/cpp/status_macros.h"
 #include "client/tool/attention_flags.h"
 #include "client/tool/command.h"
 #include "client/tool/exit_code.h"

@@ -1,7 +1,7 @@
 #include "client/tool/attention_flags.h"
 
+#include "client/output/vocabulary.h"
 #include "client/tool/validators.h"
-#include "client/tool/vocabulary.h"
 
 namespace softlookup::tool {
 

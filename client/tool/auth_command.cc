@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/lib/status_macros.h"
+#include "client/cpp/status_macros.h"
+#include "client/output/json.h"
+#include "client/output/terminal_text.h"
 #include "client/tool/auth_file.h"
 #include "client/tool/command.h"
 #include "client/tool/exit_code.h"
-#include "client/tool/json.h"
-#include "client/tool/terminal_text.h"
 #include "client/tool/token_file.h"
 #include "client/tool/whole_file.h"
 

@@ -13,8 +13,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "client/lib/status_macros.h"
-#include "client/tool/json.h"
+#include "client/cpp/status_macros.h"
+#include "client/output/json.h"
 
 namespace softlookup::tool {
 namespace {

@@ -15,7 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "client/lib/status_macros.h"
+#include "client/cpp/status_macros.h"
 
 namespace softlookup::tool {
 namespace {

@@ -3,7 +3,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "client/lib/status_macros.h"
+#include "client/cpp/status_macros.h"
 #include "client/tool/credential_flags.h"
 #include "client/tool/exit_code.h"
 #include "client/tool/validators.h"

@@ -1,7 +1,7 @@
 #include "client/tool/connection_hint.h"
 
 #include "absl/strings/match.h"
-#include "client/lib/tls_failure.h"
+#include "client/cpp/tls_failure.h"
 
 namespace softlookup::tool {
 namespace {

@@ -1,6 +1,6 @@
 #include "client/tool/credential_flags.h"
 
-#include "client/lib/status_macros.h"
+#include "client/cpp/status_macros.h"
 #include "client/tool/credential_check.h"
 #include "client/tool/exit_code.h"
 

@@ -4,9 +4,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
-#include "client/lib/append_text.h"
+#include "client/cpp/append_text.h"
+#include "client/output/terminal_text.h"
 #include "client/tool/connection_hint.h"
-#include "client/tool/terminal_text.h"
 #include "softlookup/error_details.h"
 
 namespace softlookup::tool {

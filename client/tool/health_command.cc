@@ -1,8 +1,8 @@
 #include <array>
 
-#include "client/lib/status_macros.h"
+#include "client/cpp/status_macros.h"
+#include "client/output/json.h"
 #include "client/tool/command.h"
-#include "client/tool/json.h"
 
 namespace softlookup::tool {
 namespace {

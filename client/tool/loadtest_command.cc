@@ -3,7 +3,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <random>
@@ -13,10 +12,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/lib/status_macros.h"
+#include "client/cpp/status_macros.h"
 #include "client/loadtest/connections.h"
 #include "client/loadtest/evidence.h"
-#include "client/loadtest/figure_text.h"
 #include "client/loadtest/find_max.h"
 #include "client/loadtest/html_report.h"
 #include "client/loadtest/load_report.h"
@@ -25,12 +23,14 @@
 #include "client/loadtest/run_load.h"
 #include "client/loadtest/summary.h"
 #include "client/loadtest/verifier.h"
+#include "client/output/figure_text.h"
+#include "client/output/json.h"
+#include "client/output/terminal_text.h"
 #include "client/tool/command.h"
 #include "client/tool/exit_code.h"
 #include "client/tool/interrupt.h"
-#include "client/tool/json.h"
 #include "client/tool/loadtest_flags.h"
-#include "client/tool/terminal_text.h"
+#include "client/tool/whole_file.h"
 
 namespace softlookup::tool {
 namespace {
@@ -38,15 +38,6 @@ namespace {
 using loadtest::LoadReport;
 
 constexpr absl::Duration kTimeout = absl::Seconds(10);
-
-absl::Status WriteFile(const std::string& path, const std::string& text) {
-  errno = 0;
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (!file) return InputError(path, absl::StrCat("cannot be written: ", std::strerror(errno)));
-  return absl::OkStatus();
-}
 
 // Before a long test that it is for. Leaves no file where there was none.
 absl::Status CheckWritable(const std::string& path) {

@@ -7,10 +7,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
-#include "client/lib/status_macros.h"
+#include "client/cpp/status_macros.h"
+#include "client/output/vocabulary.h"
 #include "client/tool/exit_code.h"
 #include "client/tool/validators.h"
-#include "client/tool/vocabulary.h"
 
 namespace softlookup::tool {
 namespace {

@@ -8,7 +8,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "client/lib/status_macros.h"
+#include "client/cpp/status_macros.h"
+#include "client/output/vocabulary.h"
 #include "client/tool/attention_flags.h"
 #include "client/tool/command.h"
 #include "client/tool/exit_code.h"
@@ -17,7 +18,6 @@
 #include "client/tool/npy_writer.h"
 #include "client/tool/row_reader.h"
 #include "client/tool/validators.h"
-#include "client/tool/vocabulary.h"
 #include "client/tool/word_list.h"
 #include "softlookup/word_encoder.h"
 

@@ -7,9 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "client/tool/json.h"
-#include "client/tool/table.h"
-#include "client/tool/terminal_text.h"
+#include "client/output/json.h"
+#include "client/output/table.h"
+#include "client/output/terminal_text.h"
 
 namespace softlookup::tool {
 namespace {

@@ -5,11 +5,11 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
-#include "client/lib/status_macros.h"
+#include "client/cpp/status_macros.h"
+#include "client/output/json.h"
+#include "client/output/table.h"
+#include "client/output/terminal_text.h"
 #include "client/tool/command.h"
-#include "client/tool/json.h"
-#include "client/tool/table.h"
-#include "client/tool/terminal_text.h"
 #include "client/tool/validators.h"
 
 namespace softlookup::tool {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/lib/status_macros.h"
+#include "client/cpp/status_macros.h"
 #include "client/tool/exit_code.h"
 
 namespace softlookup::tool {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/lib/status_macros.h"
+#include "client/cpp/status_macros.h"
 #include "client/tool/exit_code.h"
 #include "client/tool/row_reader.h"
 #include "client/tool/word_list.h"

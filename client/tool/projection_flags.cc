@@ -1,7 +1,7 @@
 #include "client/tool/projection_flags.h"
 
 #include "absl/strings/str_cat.h"
-#include "client/lib/status_macros.h"
+#include "client/cpp/status_macros.h"
 #include "client/tool/exit_code.h"
 #include "client/tool/row_reader.h"
 

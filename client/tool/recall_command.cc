@@ -11,15 +11,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "client/lib/status_macros.h"
+#include "client/cpp/status_macros.h"
+#include "client/output/json.h"
+#include "client/output/table.h"
+#include "client/output/vocabulary.h"
+#include "client/plot/svg_plot.h"
 #include "client/tool/command.h"
 #include "client/tool/exit_code.h"
-#include "client/tool/json.h"
 #include "client/tool/recall_experiment.h"
 #include "client/tool/scratch_store.h"
-#include "client/tool/svg_plot.h"
-#include "client/tool/table.h"
-#include "client/tool/vocabulary.h"
+#include "client/tool/whole_file.h"
 #include "client/tool/word_list.h"
 #include "softlookup/similarity.h"
 #include "softlookup/word_encoder.h"
@@ -308,7 +309,7 @@ absl::Status RunExperiment(RecallFlags flags, const Session& session) {
                           RunPosner(design, temperatures, &client));
   PrintPosner(design, points, session);
   if (flags.plot.empty()) return absl::OkStatus();
-  CLIENT_RETURN_IF_ERROR(WriteSvg(flags.plot, PosnerSvg(design, points)));
+  CLIENT_RETURN_IF_ERROR(WriteFile(flags.plot, PosnerSvg(design, points)));
   if (!session.json) *session.out << "plot written to " << flags.plot << "\n";
   return absl::OkStatus();
 }

@@ -6,10 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "client/lib/status_macros.h"
+#include "client/cpp/status_macros.h"
+#include "client/output/vocabulary.h"
+#include "client/plot/svg_plot.h"
 #include "client/tool/scratch_store.h"
-#include "client/tool/svg_plot.h"
-#include "client/tool/vocabulary.h"
 #include "softlookup/word_encoder.h"
 
 namespace softlookup::tool {

@@ -12,7 +12,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "client/lib/status_macros.h"
+#include "client/cpp/status_macros.h"
 #include "client/tool/exit_code.h"
 #include "client/tool/whole_file.h"
 #include "softlookup/admin/v1/admin.pb.h"

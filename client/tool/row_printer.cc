@@ -6,10 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "client/lib/status_macros.h"
-#include "client/tool/json.h"
-#include "client/tool/table.h"
-#include "client/tool/terminal_text.h"
+#include "client/cpp/status_macros.h"
+#include "client/output/json.h"
+#include "client/output/table.h"
+#include "client/output/terminal_text.h"
 #include "softlookup/float_matrix.h"
 
 namespace softlookup::tool {

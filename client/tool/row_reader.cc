@@ -5,7 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "client/lib/status_macros.h"
+#include "client/cpp/status_macros.h"
 #include "client/tool/csv_reader.h"
 #include "client/tool/exit_code.h"
 #include "client/tool/fvecs_reader.h"

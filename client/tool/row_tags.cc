@@ -10,9 +10,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "client/lib/status_macros.h"
+#include "client/cpp/status_macros.h"
+#include "client/output/json.h"
 #include "client/tool/exit_code.h"
-#include "client/tool/json.h"
 #include "client/tool/word_list.h"
 
 namespace softlookup::tool {

@@ -8,15 +8,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "client/lib/status_macros.h"
+#include "client/cpp/status_macros.h"
+#include "client/output/json.h"
+#include "client/output/terminal_text.h"
 #include "client/tool/command.h"
 #include "client/tool/exit_code.h"
 #include "client/tool/filter_flags.h"
-#include "client/tool/json.h"
 #include "client/tool/npy_writer.h"
 #include "client/tool/row_printer.h"
 #include "client/tool/row_tags.h"
-#include "client/tool/terminal_text.h"
 #include "client/tool/validators.h"
 
 namespace softlookup::tool {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/lib/status_macros.h"
+#include "client/cpp/status_macros.h"
 
 namespace softlookup::tool {
 

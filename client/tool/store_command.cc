@@ -3,13 +3,13 @@
 #include <string>
 #include <vector>
 
-#include "client/lib/status_macros.h"
+#include "client/cpp/status_macros.h"
+#include "client/output/json.h"
+#include "client/output/terminal_text.h"
 #include "client/tool/command.h"
 #include "client/tool/exit_code.h"
-#include "client/tool/json.h"
 #include "client/tool/store_flags.h"
 #include "client/tool/store_printer.h"
-#include "client/tool/terminal_text.h"
 
 namespace softlookup::tool {
 namespace {

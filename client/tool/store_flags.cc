@@ -3,10 +3,10 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "client/lib/status_macros.h"
+#include "client/cpp/status_macros.h"
+#include "client/output/vocabulary.h"
 #include "client/tool/exit_code.h"
 #include "client/tool/validators.h"
-#include "client/tool/vocabulary.h"
 
 namespace softlookup::tool {
 namespace {

@@ -8,10 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
-#include "client/tool/json.h"
-#include "client/tool/table.h"
-#include "client/tool/terminal_text.h"
-#include "client/tool/vocabulary.h"
+#include "client/output/json.h"
+#include "client/output/table.h"
+#include "client/output/terminal_text.h"
+#include "client/output/vocabulary.h"
 
 namespace softlookup::tool {
 namespace {

@@ -9,12 +9,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/lib/status_macros.h"
+#include "client/cpp/status_macros.h"
+#include "client/output/json.h"
+#include "client/output/terminal_text.h"
 #include "client/tool/certificate_authority.h"
 #include "client/tool/command.h"
 #include "client/tool/exit_code.h"
-#include "client/tool/json.h"
-#include "client/tool/terminal_text.h"
 #include "client/tool/whole_file.h"
 
 namespace softlookup::tool {

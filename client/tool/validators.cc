@@ -5,7 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "client/tool/json.h"
+#include "client/output/json.h"
 
 namespace softlookup::tool {
 

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <random>
 #include <system_error>
 #include <utility>
@@ -16,7 +17,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
-#include "client/lib/status_macros.h"
+#include "client/cpp/status_macros.h"
 #include "client/tool/exit_code.h"
 
 namespace softlookup::tool {
@@ -142,6 +143,15 @@ absl::Status CreateFile(const std::string& path, std::string_view bytes, mode_t 
   absl::Status synced = Sync(directory.get(), path);
   if (!synced.ok()) unlink(path.c_str());
   return synced;
+}
+
+absl::Status WriteFile(const std::string& path, std::string_view bytes) {
+  errno = 0;
+  std::ofstream file(path, std::ios::binary);
+  file << bytes;
+  file.close();
+  if (!file) return InputError(path, absl::StrCat("cannot be written: ", std::strerror(errno)));
+  return absl::OkStatus();
 }
 
 absl::Status CopyFile(const std::string& from, const std::string& to) {

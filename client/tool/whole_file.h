@@ -12,9 +12,10 @@
 
 namespace softlookup::tool {
 
-// Files that are written whole and synced, or not at all. They have their final mode from the
-// start, so nobody reads a secret that is just being written. Errors are InputErrors. A crash may
-// leave a temporary file behind, named as the file with a dot and a few characters appended.
+// Files that are written whole and synced, or not at all, except by WriteFile(). They have their
+// final mode from the start, so nobody reads a secret that is just being written. Errors are
+// InputErrors. A crash may leave a temporary file behind, named as the file with a dot and a few
+// characters appended.
 
 // Modes of files and of directories.
 inline constexpr mode_t kOwnerOnly = 0600;
@@ -31,6 +32,9 @@ absl::Status CreateFile(const std::string& path, std::string_view bytes, mode_t 
 // with the mode kOwnerOnly. If `edit` returns the same contents, nothing is written.
 absl::Status EditFile(const std::string& path,
                       const std::function<absl::StatusOr<std::string>(std::string)>& edit);
+
+// Writes or overwrites a file that holds no secret, such as a report. A crash may leave a part.
+absl::Status WriteFile(const std::string& path, std::string_view bytes);
 
 // Copies the file `from` to a new file with the mode kOwnerOnly. AlreadyExists as CreateFile(). A
 // crash may leave a part of the copy.

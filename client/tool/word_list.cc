@@ -1,7 +1,7 @@
 #include "client/tool/word_list.h"
 
 #include "absl/strings/ascii.h"
-#include "client/lib/status_macros.h"
+#include "client/cpp/status_macros.h"
 
 namespace softlookup::tool {
 

@@ -106,7 +106,7 @@ def core_includes_point_downwards(tree):
 
 @rule(bad=[{"server/a.cc": '#include "core/engine/validate.h"'},
            {"server/a.cc": '#include "core/include/softlookup/engine.h"'},
-           {"server/a.cc": '#include "client/lib/retry.h"'}],
+           {"server/a.cc": '#include "client/cpp/retry.h"'}],
       near=[{"server/a.cc": '#include "core/base/error.h"\n#include "softlookup/engine.h"',
              "tests/server/a_test.cc": '#include "core/engine/validate.h"'}])
 def server_sees_core_by_its_public_headers(tree):
@@ -115,16 +115,35 @@ def server_sees_core_by_its_public_headers(tree):
             yield f'{where}; server/ sees "softlookup/..." and "core/base/..." only'
 
 
-@rule(bad=[{"client/lib/a.cc": '#include "core/base/error.h"'},
+@rule(bad=[{"client/cpp/a.cc": '#include "core/base/error.h"'},
            {"client/tool/a.cc": '#include "server/flags.h"'},
-           {"client/lib/a.cc": '#include "softlookup/engine.h"',
+           {"client/cpp/a.cc": '#include "softlookup/engine.h"',
             "core/include/softlookup/engine.h": ""}],
-      near=[{"client/lib/a.cc": '#include "softlookup/client.h"\n#include "softlookup/v1/row.pb.h"',
-             "client/include/softlookup/client.h": ""}])
+      near=[{"client/cpp/a.cc": '#include "softlookup/client.h"\n#include "softlookup/v1/row.pb.h"',
+             "client/cpp/include/softlookup/client.h": ""}])
 def client_stands_alone(tree):
     for _, where, header in includes(tree, "client/"):
         if header.startswith(("core/", "server/", "tests/")) or f"core/include/{header}" in tree:
             yield f"{where}; client/ builds without core/ and server/"
+
+
+# What each folder of client/ may include besides itself and the public headers of the library.
+CLIENT_EDGES = {"cpp": (), "output": (), "plot": ("output",), "loadtest": ("cpp", "output", "plot"),
+                "tool": ("cpp", "output", "plot", "loadtest")}
+
+
+@rule(bad=[{"client/plot/a.cc": '#include "client/tool/exit_code.h"'},
+           {"client/loadtest/a.cc": '#include "client/tool/exit_code.h"'},
+           {"client/b/a.cc": ""}],
+      near=[{"client/tool/a.cc": '#include "client/plot/chart.h"\n#include "client/tool/exit_code.h"'}])
+def client_has_one_direction_of_includes(tree):
+    for path in tree:
+        if path.startswith("client/") and path.count("/") > 1 and path.split("/")[1] not in CLIENT_EDGES:
+            yield f"{path}: client/{path.split('/')[1]} has no line in CLIENT_EDGES"
+    for path, where, header in includes(tree, "client/"):
+        folder = path.split("/")[1]
+        if header.startswith("client/") and header.split("/")[1] not in (folder, *CLIENT_EDGES.get(folder, ())):
+            yield f"{where}; client/{folder} may not"
 
 
 @rule(bad=[{"core/base/a.h": "#pragma once\n"},
@@ -133,7 +152,7 @@ def client_stands_alone(tree):
            {"server/a.h": "#ifndef SOFTLOOKUP_SERVER_A_H_\n#define SOFTLOOKUP_SERVER_B_H_\n"
                           "#endif  // SOFTLOOKUP_SERVER_A_H_\n"},
            {"server/a.h": "#ifndef SOFTLOOKUP_SERVER_A_H_\n#define SOFTLOOKUP_SERVER_A_H_\n"}],
-      near=[{"client/include/softlookup/a.h": "// Free.\n#ifndef SOFTLOOKUP_A_H_\n"
+      near=[{"client/cpp/include/softlookup/a.h": "// Free.\n#ifndef SOFTLOOKUP_A_H_\n"
                                               "#define SOFTLOOKUP_A_H_\n"
                                               "#endif  // SOFTLOOKUP_A_H_\n"}])
 def headers_are_guarded_by_their_path(tree):
@@ -141,7 +160,7 @@ def headers_are_guarded_by_their_path(tree):
         if not path.endswith(".h"):
             continue
         # An installed header is named as others include it.
-        name = path.removeprefix("client/include/softlookup/")
+        name = path.removeprefix("client/cpp/include/softlookup/")
         guard = "SOFTLOOKUP_" + re.sub(r"\W", "_", name).upper() + "_"
         opening = f"#ifndef {guard}\n#define {guard}\n"
         if path.endswith("-inl.h"):  # Compiled once a target; see hwy/foreach_target.h.

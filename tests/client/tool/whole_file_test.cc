@@ -173,5 +173,14 @@ TEST_F(WholeFileTest, MadeDirectoriesAreForTheirOwnerAlone) {
   EXPECT_EQ(ExitCodeOf(EnsureDirectory(path_)), ExitCode::kInput);
 }
 
+TEST_F(WholeFileTest, AReportIsWrittenOrItsErrorNamesTheFile) {
+  EXPECT_TRUE(WriteFile(path_, "old and longer").ok());
+  EXPECT_TRUE(WriteFile(path_, "<svg/>").ok());
+  EXPECT_EQ(Contents(path_), "<svg/>");
+  const absl::Status status = WriteFile(path_ + "/plot.svg", "<svg/>");
+  EXPECT_EQ(ExitCodeOf(status), ExitCode::kInput);
+  EXPECT_THAT(status.message(), HasSubstr("plot.svg: cannot be written: Not a directory"));
+}
+
 }  // namespace
 }  // namespace softlookup::tool

@@ -1,0 +1,30 @@
+#ifndef SOFTLOOKUP_CLIENT_CPP_BEARER_TOKEN_H_
+#define SOFTLOOKUP_CLIENT_CPP_BEARER_TOKEN_H_
+
+#include <grpcpp/client_context.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+namespace softlookup::client_internal {
+
+// Tells the server who makes a call. Code that makes a ClientContext adds the token to it.
+class BearerToken {
+ public:
+  // `token` may be empty: then calls carry none.
+  explicit BearerToken(const std::string& token)
+      : authorization_(token.empty() ? "" : absl::StrCat("Bearer ", token)) {}
+
+  // `context` belongs to a call that has not begun. Call this once for each context.
+  void AddTo(grpc::ClientContext* context) const {
+    if (!authorization_.empty()) context->AddMetadata("authorization", authorization_);
+  }
+
+ private:
+  std::string authorization_;
+};
+
+}  // namespace softlookup::client_internal
+
+#endif  // SOFTLOOKUP_CLIENT_CPP_BEARER_TOKEN_H_

@@ -1,0 +1,33 @@
+#include "client/cpp/channel.h"
+
+#include <grpcpp/create_channel.h>
+#include <grpcpp/security/credentials.h>
+
+namespace softlookup::client_internal {
+namespace {
+
+std::shared_ptr<grpc::ChannelCredentials> ChannelCredentialsOf(const Credentials& credentials) {
+  if (!credentials.uses_tls()) return grpc::InsecureChannelCredentials();
+  grpc::SslCredentialsOptions options;
+  options.pem_root_certs = credentials.tls_ca;
+  options.pem_cert_chain = credentials.tls_certificate;
+  options.pem_private_key = credentials.tls_key;
+  return grpc::SslCredentials(options);
+}
+
+}  // namespace
+
+std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address,
+                                           const Credentials& credentials, int message_bytes_max,
+                                           grpc::ChannelArguments arguments) {
+  arguments.SetMaxSendMessageSize(message_bytes_max);
+  arguments.SetMaxReceiveMessageSize(message_bytes_max);
+  // A channel that is slower to reconnect than calls are to retry would fail the retries unsent.
+  // gRPC takes no value below 100 ms.
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+  // A store stands near its clients; a proxy for the web would swallow calls to this very machine.
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  return grpc::CreateCustomChannel(address, ChannelCredentialsOf(credentials), arguments);
+}
+
+}  // namespace softlookup::client_internal

@@ -1,0 +1,376 @@
+#include "softlookup/client.h"
+
+#include <grpcpp/support/channel_arguments.h>
+#include <grpcpp/support/sync_stream.h>
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <utility>
+
+#include "absl/functional/function_ref.h"
+#include "absl/time/clock.h"
+#include "client/cpp/bearer_token.h"
+#include "client/cpp/channel.h"
+#include "client/cpp/grpc_status.h"
+#include "client/cpp/health.h"
+#include "client/cpp/one_connection_pipeline.h"
+#include "client/cpp/resuming_pipeline.h"
+#include "client/cpp/retry.h"
+#include "client/cpp/status_macros.h"
+#include "softlookup/admin/v1/admin.grpc.pb.h"
+#include "softlookup/v1/soft_lookup.grpc.pb.h"
+
+namespace softlookup {
+namespace {
+
+using client_internal::BearerToken;
+using client_internal::Repeat;
+
+// A server that is started again is soon there, and asking costs next to nothing.
+constexpr absl::Duration kReconnectBackoffMax = absl::Milliseconds(500);
+
+absl::Status Validate(std::string_view address, const ClientOptions& options) {
+  if (address.empty()) return absl::InvalidArgumentError("the server address is empty");
+  if (options.deadline <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError("ClientOptions::deadline must be positive");
+  }
+  if (options.retry.attempts_max < 1) {
+    return absl::InvalidArgumentError("RetryOptions::attempts_max must be at least 1");
+  }
+  if (options.retry.backoff_min < absl::ZeroDuration() ||
+      options.retry.backoff_max < options.retry.backoff_min) {
+    return absl::InvalidArgumentError("RetryOptions needs 0 <= backoff_min <= backoff_max");
+  }
+  if (options.message_bytes_max < 1) {
+    return absl::InvalidArgumentError("ClientOptions::message_bytes_max must be at least 1");
+  }
+  if (options.keepalive_interval <= absl::ZeroDuration() ||
+      options.keepalive_timeout <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError("ClientOptions::keepalive_* must be positive");
+  }
+  return ValidateCredentials(options.credentials);
+}
+
+int Milliseconds(absl::Duration duration) {
+  const absl::Duration most = absl::Milliseconds(std::numeric_limits<int>::max());
+  return static_cast<int>(absl::ToInt64Milliseconds(std::min(duration, most)));
+}
+
+std::shared_ptr<grpc::Channel> OpenChannel(std::string_view address, const ClientOptions& options) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, Milliseconds(options.keepalive_interval));
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, Milliseconds(options.keepalive_timeout));
+  arguments.SetInt(
+      GRPC_ARG_MAX_RECONNECT_BACKOFF_MS,
+      std::max(100, Milliseconds(std::min(options.retry.backoff_max, kReconnectBackoffMax))));
+  return client_internal::OpenChannel(std::string(address), options.credentials,
+                                      options.message_bytes_max, std::move(arguments));
+}
+
+// Hands every message of a server stream to `take` until it returns false, which ends the stream.
+template <typename Message>
+absl::Status ReadStream(grpc::ClientContext* context, grpc::ClientReader<Message>* stream,
+                        const std::function<bool(const Message&)>& take) {
+  Message message;
+  bool go_on = true;
+  while (go_on && stream->Read(&message)) go_on = take(message);
+  if (!go_on) context->TryCancel();
+  const grpc::Status status = stream->Finish();
+  return go_on ? client_internal::FromGrpcStatus(status) : absl::OkStatus();
+}
+
+// Callers index an answer by query and head, and weights by their place in the list.
+template <typename Response>
+absl::Status CheckShape(const Response& response, std::uint32_t queries) {
+  const auto is_whole = [queries](int count) {
+    return queries == 0 ? count == 0 : static_cast<std::uint32_t>(count) % queries == 0;
+  };
+  bool fits = response.values().rows() == queries && is_whole(response.stats_size());
+  if (response.weights_size() > 0) fits &= response.weights_size() == response.stats_size();
+  for (const v1::QueryWeights& weights : response.weights()) {
+    fits &= weights.ids_size() == 0 || weights.ids_size() == weights.positions_size();
+    fits &= weights.weights_size() == weights.positions_size() &&
+            weights.scores_size() == weights.positions_size();
+  }
+  return fits ? absl::OkStatus()
+              : absl::InternalError("the server's answer does not fit the queries");
+}
+
+}  // namespace
+
+class Client::Impl {
+ public:
+  Impl(std::string_view address, const ClientOptions& options)
+      : options_(options),
+        token_(options.credentials.token),
+        channel_(OpenChannel(address, options)),
+        stub_(v1::SoftLookup::NewStub(channel_)),
+        admin_stub_(admin::v1::Admin::NewStub(channel_)) {}
+
+  const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
+  const std::shared_ptr<v1::SoftLookup::Stub>& stub() const { return stub_; }
+  admin::v1::Admin::Stub& admin_stub() const { return *admin_stub_; }
+  const BearerToken& token() const { return token_; }
+
+  absl::Status Call(Repeat repeat, const CallOptions& call,
+                    absl::FunctionRef<grpc::Status(grpc::ClientContext*)> attempt) const {
+    const absl::Time deadline = absl::Now() + call.deadline.value_or(options_.deadline);
+    return client_internal::CallWithRetries(options_.retry, repeat, deadline,
+                                            [&](grpc::ClientContext* context) {
+                                              token_.AddTo(context);
+                                              return attempt(context);
+                                            });
+  }
+
+  // Calls a unary `method` of the stub.
+  template <typename Request, typename Response>
+  absl::StatusOr<Response> Call(
+      grpc::Status (v1::SoftLookup::Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+      const Request& request, Repeat repeat, const CallOptions& call) const {
+    Response response;
+    CLIENT_RETURN_IF_ERROR(Call(repeat, call, [&](grpc::ClientContext* context) {
+      return (stub_.get()->*method)(context, request, &response);
+    }));
+    return response;
+  }
+
+  // Readies `context` for a stream of the server's, which is never retried.
+  void PrepareStream(absl::Duration deadline, grpc::ClientContext* context) const {
+    token_.AddTo(context);
+    if (deadline == absl::InfiniteDuration()) return;
+    context->set_deadline(absl::ToChronoTime(absl::Now() + deadline));
+  }
+
+  // What a stream with a writer needs for its calls.
+  client_internal::ResumingPipeline::Peer PeerOf(std::string_view store,
+                                                 absl::Time deadline) const {
+    return {.stub = stub_,
+            .token = token_,
+            .store = std::string(store),
+            .retry = options_.retry,
+            .call_deadline = options_.deadline,
+            .deadline = deadline};
+  }
+
+ private:
+  const ClientOptions options_;
+  const BearerToken token_;
+  const std::shared_ptr<grpc::Channel> channel_;
+  const std::shared_ptr<v1::SoftLookup::Stub> stub_;
+  const std::unique_ptr<admin::v1::Admin::Stub> admin_stub_;
+};
+
+using Stub = v1::SoftLookup::Stub;
+
+absl::StatusOr<Client> Client::Connect(std::string_view address, const ClientOptions& options) {
+  CLIENT_RETURN_IF_ERROR(Validate(address, options));
+  return Client(std::make_unique<Impl>(address, options));
+}
+
+Client::Client(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Client::Client(Client&&) noexcept = default;
+Client& Client::operator=(Client&&) noexcept = default;
+Client::~Client() = default;
+
+absl::StatusOr<v1::Store> Client::CreateStore(const v1::Store& store, const CallOptions& call) {
+  v1::CreateStoreRequest request;
+  *request.mutable_store() = store;
+  return impl_->Call(&Stub::CreateStore, request, Repeat::kUnsafe, call);
+}
+
+absl::StatusOr<v1::Store> Client::GetStore(std::string_view name, const CallOptions& call) {
+  v1::GetStoreRequest request;
+  request.set_name(std::string(name));
+  return impl_->Call(&Stub::GetStore, request, Repeat::kSafe, call);
+}
+
+absl::StatusOr<std::vector<v1::Store>> Client::ListStores(std::string_view prefix,
+                                                          const CallOptions& call) {
+  std::vector<v1::Store> stores;
+  v1::ListStoresRequest request;
+  request.set_prefix(std::string(prefix));
+  do {
+    CLIENT_ASSIGN_OR_RETURN(v1::ListStoresResponse page,
+                            impl_->Call(&Stub::ListStores, request, Repeat::kSafe, call));
+    std::move(page.mutable_stores()->begin(), page.mutable_stores()->end(),
+              std::back_inserter(stores));
+    request.set_page_token(page.next_page_token());
+  } while (!request.page_token().empty());
+  return stores;
+}
+
+absl::StatusOr<v1::Store> Client::UpdateStore(const v1::Store& store,
+                                              const std::vector<std::string>& update_mask,
+                                              const CallOptions& call) {
+  v1::UpdateStoreRequest request;
+  *request.mutable_store() = store;
+  request.mutable_update_mask()->mutable_paths()->Assign(update_mask.begin(), update_mask.end());
+  return impl_->Call(&Stub::UpdateStore, request, Repeat::kUnsafe, call);
+}
+
+absl::Status Client::DeleteStore(std::string_view name, const CallOptions& call) {
+  v1::DeleteStoreRequest request;
+  request.set_name(std::string(name));
+  return impl_->Call(&Stub::DeleteStore, request, Repeat::kUnsafe, call).status();
+}
+
+absl::StatusOr<v1::AppendResponse> Client::Append(std::string_view store, FloatMatrixView keys,
+                                                  FloatMatrixView values, const CallOptions& call) {
+  v1::AppendRequest request;
+  request.set_store(std::string(store));
+  CLIENT_RETURN_IF_ERROR(keys.ToProto(request.mutable_keys()));
+  CLIENT_RETURN_IF_ERROR(values.ToProto(request.mutable_values()));
+  return Append(request, call);
+}
+
+absl::StatusOr<v1::AppendResponse> Client::Append(const v1::AppendRequest& request,
+                                                  const CallOptions& call) {
+  const bool exactly_once = !request.writer().empty() && request.sequence() > 0;
+  return impl_->Call(&Stub::Append, request, exactly_once ? Repeat::kSafe : Repeat::kUnsafe, call);
+}
+
+absl::StatusOr<AppendStream> Client::OpenAppendStream(std::string_view store,
+                                                      const AppendStreamOptions& options) {
+  if (options.deadline <= absl::ZeroDuration() || options.outage_max <= absl::ZeroDuration() ||
+      options.unacknowledged_requests_max < 1 || options.unacknowledged_bytes_max < 1) {
+    return absl::InvalidArgumentError("an AppendStreamOptions field is out of its range");
+  }
+  if (options.writer.empty()) {
+    return AppendStream(std::make_unique<client_internal::OneConnectionPipeline>(
+        impl_->stub(), impl_->token(), std::string(store), options));
+  }
+  const absl::Time deadline = absl::Now() + options.deadline;
+  CallOptions call;
+  if (options.deadline < absl::InfiniteDuration()) call.deadline = options.deadline;
+  CLIENT_ASSIGN_OR_RETURN(
+      v1::Writer writer,
+      client_internal::KnownOrNewWriter(options.writer, GetWriter(store, options.writer, call)));
+  return AppendStream(std::make_unique<client_internal::ResumingPipeline>(
+      impl_->PeerOf(store, deadline), options, std::move(writer)));
+}
+
+absl::StatusOr<v1::Writer> Client::GetWriter(std::string_view store, std::string_view writer,
+                                             const CallOptions& call) {
+  v1::GetWriterRequest request;
+  request.set_store(std::string(store));
+  request.set_writer(std::string(writer));
+  return impl_->Call(&Stub::GetWriter, request, Repeat::kSafe, call);
+}
+
+absl::Status Client::ReadRows(std::string_view store, const v1::RowFilter& filter,
+                              const std::function<bool(const v1::ReadRowsResponse&)>& page,
+                              const ReadRowsOptions& options) {
+  if (options.deadline <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError("ReadRowsOptions::deadline must be positive");
+  }
+  v1::ReadRowsRequest request;
+  request.set_store(std::string(store));
+  *request.mutable_filter() = filter;
+  request.set_page_rows(options.page_rows);
+  if (!options.read_mask.empty()) {
+    request.mutable_read_mask()->mutable_paths()->Assign(options.read_mask.begin(),
+                                                         options.read_mask.end());
+  }
+  grpc::ClientContext context;
+  impl_->PrepareStream(options.deadline, &context);
+  const auto stream = impl_->stub()->ReadRows(&context, request);
+  return ReadStream(&context, stream.get(), page);
+}
+
+absl::StatusOr<v1::DeleteRowsResponse> Client::DeleteRows(std::string_view store,
+                                                          const v1::RowFilter& filter,
+                                                          const CallOptions& call) {
+  v1::DeleteRowsRequest request;
+  request.set_store(std::string(store));
+  *request.mutable_filter() = filter;
+  return impl_->Call(&Stub::DeleteRows, request, Repeat::kUnsafe, call);
+}
+
+absl::StatusOr<LookupAnswer> Client::Lookup(std::string_view store, FloatMatrixView queries,
+                                            const LookupOptions& options, const CallOptions& call) {
+  v1::LookupRequest request;
+  request.set_store(std::string(store));
+  CLIENT_RETURN_IF_ERROR(queries.ToProto(options.queries_are_inputs ? request.mutable_inputs()
+                                                                    : request.mutable_queries()));
+  *request.mutable_options() = options.attention;
+  *request.mutable_filter() = options.filter;
+  request.set_source(options.source);
+  request.set_memory(options.memory);
+  request.set_min_revision(options.min_revision);
+  CLIENT_ASSIGN_OR_RETURN(v1::LookupResponse response,
+                          impl_->Call(&Stub::Lookup, request, Repeat::kSafe, call));
+  CLIENT_RETURN_IF_ERROR(CheckShape(response, queries.rows));
+  LookupAnswer answer;
+  CLIENT_ASSIGN_OR_RETURN(answer.values, FloatMatrix::FromProto(response.values()));
+  answer.stats.assign(std::make_move_iterator(response.mutable_stats()->begin()),
+                      std::make_move_iterator(response.mutable_stats()->end()));
+  answer.weights.assign(std::make_move_iterator(response.mutable_weights()->begin()),
+                        std::make_move_iterator(response.mutable_weights()->end()));
+  answer.revision = response.revision();
+  answer.row_count = response.row_count();
+  return answer;
+}
+
+absl::StatusOr<v1::AttendResponse> Client::Attend(const v1::AttendRequest& request,
+                                                  const CallOptions& call) {
+  CLIENT_ASSIGN_OR_RETURN(v1::AttendResponse response,
+                          impl_->Call(&Stub::Attend, request, Repeat::kSafe, call));
+  const v1::Matrix& queries = request.self() ? request.inputs() : request.queries();
+  CLIENT_RETURN_IF_ERROR(CheckShape(response, queries.rows()));
+  return response;
+}
+
+absl::StatusOr<v1::Memory> Client::GetMemory(const v1::GetMemoryRequest& request,
+                                             const CallOptions& call) {
+  return impl_->Call(&Stub::GetMemory, request, Repeat::kSafe, call);
+}
+
+absl::Status Client::WatchMemory(std::string_view store, std::string_view name,
+                                 const std::function<bool(const v1::Memory&)>& changed,
+                                 const WatchMemoryOptions& options) {
+  const std::int64_t interval_ms = absl::ToInt64Milliseconds(options.min_interval);
+  if (options.deadline <= absl::ZeroDuration() || options.min_interval < absl::ZeroDuration() ||
+      interval_ms > std::numeric_limits<std::uint32_t>::max()) {
+    return absl::InvalidArgumentError("a WatchMemoryOptions field is out of its range");
+  }
+  v1::WatchMemoryRequest request;
+  request.set_store(std::string(store));
+  request.set_name(std::string(name));
+  request.set_min_interval_ms(static_cast<std::uint32_t>(interval_ms));
+  grpc::ClientContext context;
+  impl_->PrepareStream(options.deadline, &context);
+  const auto stream = impl_->stub()->WatchMemory(&context, request);
+  return ReadStream(&context, stream.get(), changed);
+}
+
+absl::StatusOr<admin::v1::Backup> Client::CreateBackup(std::string_view name,
+                                                       const CallOptions& call) {
+  admin::v1::CreateBackupRequest request;
+  request.set_name(std::string(name));
+  admin::v1::Backup backup;
+  CLIENT_RETURN_IF_ERROR(impl_->Call(Repeat::kUnsafe, call, [&](grpc::ClientContext* context) {
+    return impl_->admin_stub().CreateBackup(context, request, &backup);
+  }));
+  return backup;
+}
+
+absl::StatusOr<std::vector<admin::v1::Backup>> Client::ListBackups(const CallOptions& call) {
+  admin::v1::ListBackupsResponse response;
+  CLIENT_RETURN_IF_ERROR(impl_->Call(Repeat::kSafe, call, [&](grpc::ClientContext* context) {
+    return impl_->admin_stub().ListBackups(context, {}, &response);
+  }));
+  return std::vector<admin::v1::Backup>(
+      std::make_move_iterator(response.mutable_backups()->begin()),
+      std::make_move_iterator(response.mutable_backups()->end()));
+}
+
+absl::StatusOr<ServingStatus> Client::Health(std::string_view service, const CallOptions& call) {
+  ServingStatus serving = ServingStatus::kUnknown;
+  CLIENT_RETURN_IF_ERROR(impl_->Call(Repeat::kSafe, call, [&](grpc::ClientContext* context) {
+    return client_internal::CheckHealth(impl_->channel(), context, service, &serving);
+  }));
+  return serving;
+}
+
+}  // namespace softlookup

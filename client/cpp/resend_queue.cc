@@ -1,0 +1,77 @@
+#include "client/cpp/resend_queue.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace softlookup::client_internal {
+namespace {
+
+// At least 1, so that sequences ascend even where the server will refuse the request.
+std::uint32_t RowsOf(const v1::AppendRequest& request) {
+  return std::max({1u, request.keys().rows(), request.inputs().rows()});
+}
+
+}  // namespace
+
+absl::Status ResendQueue::Push(v1::AppendRequest request) {
+  const std::uint32_t rows = RowsOf(request);
+  if (last_pushed_ > std::numeric_limits<std::uint64_t>::max() - rows) {
+    return absl::OutOfRangeError(
+        absl::StrCat("no sequences are left after ", last_pushed_, "; use another writer"));
+  }
+  request.set_sequence(last_pushed_ += rows);
+  const auto bytes = static_cast<std::int64_t>(request.ByteSizeLong());
+  entries_.push_back({std::make_shared<const v1::AppendRequest>(std::move(request)), bytes});
+  bytes_ += bytes;
+  return absl::OkStatus();
+}
+
+ResendQueue::Request ResendQueue::NextToSend() {
+  return all_sent() ? nullptr : entries_[sent_++].request;
+}
+
+absl::Status ResendQueue::Acknowledge(const v1::AppendResponse& response) {
+  if (sent_ == 0 || response.sequence() != entries_.front().request->sequence()) {
+    return absl::InternalError(absl::StrCat("the server answered sequence ", response.sequence(),
+                                            ", which is not the next to be answered"));
+  }
+  const Request request = entries_.front().request;
+  // A duplicate was written by a connection whose answer got lost; how many of its rows were
+  // skipped went with it.
+  PopFront(response.duplicate() ? RowsOf(*request) : response.appended_count());
+  acknowledged_.row_count = response.row_count();
+  acknowledged_.revision = response.revision();
+  return absl::OkStatus();
+}
+
+absl::Status ResendQueue::Rewind(std::uint64_t last_sequence) {
+  if (last_sequence < acknowledged_sequence_) {
+    return absl::DataLossError(absl::StrCat("the server knows the writer's rows up to sequence ",
+                                            last_sequence, " only, but had acknowledged ",
+                                            acknowledged_sequence_));
+  }
+  if (last_sequence > last_pushed_) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("another stream has the same writer: the server knows its sequence ",
+                     last_sequence, ", and this stream's last is ", last_pushed_));
+  }
+  sent_ = 0;
+  while (entries_.size() > 1 && entries_.front().request->sequence() <= last_sequence) {
+    PopFront(RowsOf(*entries_.front().request));
+  }
+  return absl::OkStatus();
+}
+
+void ResendQueue::PopFront(std::uint64_t rows) {
+  acknowledged_sequence_ = entries_.front().request->sequence();
+  bytes_ -= entries_.front().bytes;
+  entries_.pop_front();
+  if (sent_ > 0) --sent_;
+  ++acknowledged_.acknowledged_requests;
+  acknowledged_.acknowledged_rows += rows;
+}
+
+}  // namespace softlookup::client_internal

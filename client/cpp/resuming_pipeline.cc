@@ -1,0 +1,214 @@
+#include "client/cpp/resuming_pipeline.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "client/cpp/grpc_status.h"
+#include "client/cpp/retry.h"
+#include "client/cpp/status_macros.h"
+#include "softlookup/error_details.h"
+
+namespace softlookup::client_internal {
+
+ResumingPipeline::ResumingPipeline(Peer peer, const AppendStreamOptions& options,
+                                   v1::Writer resumed_from)
+    : AppendPipeline(options),
+      peer_(std::move(peer)),
+      resumed_from_(std::move(resumed_from)),
+      queue_(resumed_from_.last_sequence()),
+      worker_([this] { Run(); }) {}
+
+ResumingPipeline::~ResumingPipeline() {
+  {
+    absl::MutexLock lock(&mutex_);
+    cancelled_ = true;
+    if (call_ != nullptr) call_->TryCancel();
+  }
+  worker_.join();
+}
+
+absl::Status ResumingPipeline::Append(v1::AppendRequest request) {
+  if (!request.writer().empty() || request.sequence() != 0) {
+    return absl::InvalidArgumentError(
+        "the stream has a writer, so its requests may have neither writer nor sequence");
+  }
+  // On every message: any may be the first of a connection.
+  request.set_store(peer_.store);
+  request.set_writer(options().writer);
+  const auto bytes = static_cast<std::int64_t>(request.ByteSizeLong());
+  absl::MutexLock lock(&mutex_);
+  const auto may_proceed = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return result_.has_value() || FitsWindow(options(), queue_.size(), queue_.bytes(), bytes);
+  };
+  mutex_.Await(absl::Condition(&may_proceed));
+  if (result_.has_value() && !result_->ok()) return *result_;
+  if (finishing_) return absl::FailedPreconditionError("the stream is finished");
+  return queue_.Push(std::move(request));
+}
+
+absl::StatusOr<AppendSummary> ResumingPipeline::Finish() {
+  absl::MutexLock lock(&mutex_);
+  finishing_ = true;
+  const auto is_over = [this]()
+                           ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return result_.has_value(); };
+  mutex_.Await(absl::Condition(&is_over));
+  if (!result_->ok()) return *result_;
+  return queue_.acknowledged();
+}
+
+AppendSummary ResumingPipeline::acknowledged() const {
+  absl::MutexLock lock(&mutex_);
+  return queue_.acknowledged();
+}
+
+void ResumingPipeline::Run() {
+  absl::Status failure;
+  bool positioned = true;  // The queue goes on where the server is: the stream's opener asked.
+  while (AwaitWork()) {
+    grpc::ClientContext context;
+    peer_.token.AddTo(&context);
+    SetCall(&context);
+    absl::Status status = positioned ? Stream(&context) : Reposition(&context);
+    SetCall(nullptr);
+    positioned = status.ok() && !positioned;
+    if (!status.ok() && !AwaitRetry(status, context)) {
+      failure = std::move(status);
+      break;
+    }
+  }
+  absl::MutexLock lock(&mutex_);
+  result_ = failure.ok() ? failure : WithProgress(failure, queue_.acknowledged());
+}
+
+bool ResumingPipeline::AwaitWork() {
+  absl::MutexLock lock(&mutex_);
+  // What breaks while there is nothing to send is no outage.
+  if (queue_.empty()) outage_ = {};
+  const auto may_proceed = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return cancelled_ || finishing_ || !queue_.empty();
+  };
+  mutex_.Await(absl::Condition(&may_proceed));
+  return !cancelled_ && !queue_.empty();
+}
+
+absl::Status ResumingPipeline::Stream(grpc::ClientContext* context) {
+  context->set_deadline(absl::ToChronoTime(peer_.deadline));
+  {
+    absl::MutexLock lock(&mutex_);
+    reading_ended_ = false;
+  }
+  const auto stream = peer_.stub->StreamAppend(context);
+  std::thread reader([&] { Receive(context, stream.get()); });
+  Send(stream.get());
+  reader.join();
+  absl::Status status = FromGrpcStatus(stream->Finish());
+  absl::MutexLock lock(&mutex_);
+  if (!wrong_answer_.ok()) return wrong_answer_;
+  // Where all is acknowledged, how the connection ended does not matter any more.
+  if (finishing_ && queue_.empty()) return absl::OkStatus();
+  return status.ok() ? EndedEarly() : status;
+}
+
+void ResumingPipeline::Send(ServerStream* stream) {
+  const auto may_proceed = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return reading_ended_ || finishing_ || !queue_.all_sent();
+  };
+  for (;;) {
+    ResendQueue::Request request;
+    {
+      absl::MutexLock lock(&mutex_);
+      mutex_.Await(absl::Condition(&may_proceed));
+      if (reading_ended_) return;
+      request = queue_.NextToSend();
+    }
+    if (request == nullptr) {
+      stream->WritesDone();
+      return;
+    }
+    if (!stream->Write(*request)) return;
+  }
+}
+
+void ResumingPipeline::Receive(grpc::ClientContext* context, ServerStream* stream) {
+  v1::AppendResponse response;
+  bool go_on = true;
+  while (go_on && stream->Read(&response)) {
+    {
+      absl::MutexLock lock(&mutex_);
+      wrong_answer_ = queue_.Acknowledge(response);
+      go_on = wrong_answer_.ok();
+    }
+    if (go_on) {
+      Report(acknowledged());
+    } else {
+      context->TryCancel();
+    }
+  }
+  absl::MutexLock lock(&mutex_);
+  reading_ended_ = true;
+}
+
+absl::Status ResumingPipeline::Reposition(grpc::ClientContext* context) {
+  const absl::Time deadline =
+      std::min({peer_.deadline, OutageEnd(), absl::Now() + peer_.call_deadline});
+  context->set_deadline(absl::ToChronoTime(deadline));
+  // A channel connects anew only while a call waits for it, or every few seconds.
+  context->set_wait_for_ready(true);
+  v1::GetWriterRequest request;
+  request.set_store(peer_.store);
+  request.set_writer(options().writer);
+  v1::Writer answer;
+  const absl::Status status = FromGrpcStatus(peer_.stub->GetWriter(context, request, &answer));
+  if (absl::IsDeadlineExceeded(status) && deadline < peer_.deadline) {
+    return absl::UnavailableError("the server cannot be reached or does not answer");
+  }
+  CLIENT_ASSIGN_OR_RETURN(
+      const v1::Writer writer,
+      KnownOrNewWriter(options().writer,
+                       status.ok() ? absl::StatusOr<v1::Writer>(answer) : status));
+  absl::MutexLock lock(&mutex_);
+  return queue_.Rewind(writer.last_sequence());
+}
+
+bool ResumingPipeline::AwaitRetry(const absl::Status& failure, const grpc::ClientContext& context) {
+  AppendSummary summary = acknowledged();
+  if (outage_.failures == 0 || outage_.acknowledged_requests < summary.acknowledged_requests) {
+    outage_ = {.begin = absl::Now(), .acknowledged_requests = summary.acknowledged_requests};
+  }
+  RetryOptions retry = peer_.retry;
+  retry.attempts_max = std::numeric_limits<int>::max();
+  const auto delay = DelayBeforeRetry(retry, ++outage_.failures, failure, context);
+  const absl::Time end = std::min(peer_.deadline, OutageEnd());
+  if (!delay.has_value() || absl::Now() + *delay >= end) return false;
+  {
+    absl::MutexLock lock(&mutex_);
+    queue_.CountReconnection();
+    summary = queue_.acknowledged();
+  }
+  Report(summary);
+  absl::MutexLock lock(&mutex_);
+  mutex_.AwaitWithTimeout(absl::Condition(&cancelled_), *delay);
+  return !cancelled_;
+}
+
+absl::Time ResumingPipeline::OutageEnd() const {
+  return outage_.failures == 0 ? absl::InfiniteFuture() : outage_.begin + options().outage_max;
+}
+
+void ResumingPipeline::SetCall(grpc::ClientContext* context) {
+  absl::MutexLock lock(&mutex_);
+  call_ = context;
+  if (cancelled_ && call_ != nullptr) call_->TryCancel();
+}
+
+absl::StatusOr<v1::Writer> KnownOrNewWriter(const std::string& name,
+                                            absl::StatusOr<v1::Writer> answer) {
+  if (ErrorReason(answer.status()) != "WRITER_NOT_FOUND") return answer;
+  v1::Writer writer;
+  writer.set_writer(name);
+  return writer;
+}
+
+}  // namespace softlookup::client_internal

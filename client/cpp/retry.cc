@@ -1,0 +1,70 @@
+#include "client/cpp/retry.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "absl/random/random.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "client/cpp/grpc_status.h"
+#include "client/cpp/tls_failure.h"
+#include "softlookup/error_details.h"
+
+namespace softlookup::client_internal {
+
+std::optional<absl::Duration> Pushback(const grpc::ClientContext& context) {
+  const auto& trailers = context.GetServerTrailingMetadata();
+  const auto it = trailers.find("grpc-retry-pushback-ms");
+  if (it == trailers.end()) return std::nullopt;
+  std::int64_t delay_ms;
+  if (!absl::SimpleAtoi(absl::string_view(it->second.data(), it->second.size()), &delay_ms) ||
+      delay_ms < 0) {
+    return absl::InfiniteDuration();
+  }
+  return absl::Milliseconds(delay_ms);
+}
+
+std::optional<absl::Duration> DelayBeforeRetry(const RetryOptions& options, int attempts_made,
+                                               const absl::Status& status,
+                                               std::optional<absl::Duration> server_delay,
+                                               double jitter) {
+  if (attempts_made >= options.attempts_max) return std::nullopt;
+  // A server that stops is cut off from the calls that reach it just then: they end without a
+  // reason, and were not begun.
+  const bool was_dropped = absl::IsCancelled(status) && ErrorReason(status).empty();
+  const bool may_pass = absl::IsUnavailable(status) || was_dropped ||
+                        (absl::IsResourceExhausted(status) && server_delay.has_value());
+  if (!may_pass || server_delay == absl::InfiniteDuration()) return std::nullopt;
+  absl::Duration ceiling = options.backoff_min;
+  for (int i = 0; i < attempts_made && ceiling < options.backoff_max; ++i) ceiling *= 2;
+  ceiling = std::min(ceiling, options.backoff_max);
+  return options.backoff_min + jitter * (ceiling - options.backoff_min) +
+         server_delay.value_or(absl::ZeroDuration());
+}
+
+std::optional<absl::Duration> DelayBeforeRetry(const RetryOptions& options, int attempts_made,
+                                               const absl::Status& status,
+                                               const grpc::ClientContext& context) {
+  thread_local absl::InsecureBitGen random;
+  std::optional<absl::Duration> server_delay = Pushback(context);
+  if (!server_delay.has_value()) server_delay = RetryDelay(status);
+  return DelayBeforeRetry(options, attempts_made, status, server_delay,
+                          absl::Uniform(random, 0.0, 1.0));
+}
+
+absl::Status CallWithRetries(const RetryOptions& options, Repeat repeat, absl::Time deadline,
+                             absl::FunctionRef<grpc::Status(grpc::ClientContext*)> attempt) {
+  for (int attempts_made = 1;; ++attempts_made) {
+    grpc::ClientContext context;
+    context.set_deadline(absl::ToChronoTime(deadline));
+    const absl::Status status = FromGrpcStatus(attempt(&context));
+    if (status.ok() || repeat == Repeat::kUnsafe) return status;
+    if (TlsFailureOf(status) != TlsFailure::kNone) return status;
+    const auto delay = DelayBeforeRetry(options, attempts_made, status, context);
+    if (!delay.has_value() || absl::Now() + *delay >= deadline) return status;
+    absl::SleepFor(*delay);
+  }
+}
+
+}  // namespace softlookup::client_internal

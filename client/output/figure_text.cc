@@ -1,0 +1,41 @@
+#include "client/output/figure_text.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace softlookup::loadtest {
+namespace {
+
+std::string ThreeDigits(double number) {
+  // As it will be rounded: 9.996 has two digits before the point.
+  if (number < 9.995) return absl::StrFormat("%.2f", number);
+  if (number < 99.95) return absl::StrFormat("%.1f", number);
+  return absl::StrFormat("%.0f", number);
+}
+
+}  // namespace
+
+std::string TimeText(double seconds) {
+  if (!std::isfinite(seconds)) return "-";
+  if (seconds < 0.9995e-3) return absl::StrCat(ThreeDigits(seconds * 1e6), " µs");
+  if (seconds < 0.9995) return absl::StrCat(ThreeDigits(seconds * 1e3), " ms");
+  return absl::StrCat(ThreeDigits(seconds), " s");
+}
+
+std::string CountText(std::uint64_t count) {
+  std::string text = absl::StrCat(count);
+  for (int at = static_cast<int>(text.size()) - 3; at > 0; at -= 3) text.insert(at, 1, ',');
+  return text;
+}
+
+std::string RateText(double per_second) {
+  if (!std::isfinite(per_second)) return "-";
+  if (per_second < 99.95) return absl::StrCat(ThreeDigits(per_second), "/s");
+  return absl::StrCat(CountText(std::llround(per_second)), "/s");
+}
+
+std::string PercentText(double percent) { return absl::StrFormat("%.7g", percent); }
+
+}  // namespace softlookup::loadtest

@@ -1,0 +1,25 @@
+#ifndef SOFTLOOKUP_CLIENT_OUTPUT_FIGURE_TEXT_H_
+#define SOFTLOOKUP_CLIENT_OUTPUT_FIGURE_TEXT_H_
+
+#include <cstdint>
+#include <string>
+
+namespace softlookup::loadtest {
+
+// Figures as people read them, three digits where they are rounded.
+
+// "412 µs", "1.23 ms", "12.3 s"; "-" if not finite.
+std::string TimeText(double seconds);
+
+// "135,021".
+std::string CountText(std::uint64_t count);
+
+// "4,998/s", "0.52/s".
+std::string RateText(double per_second);
+
+// "99.9" of 99.9, "50" of 50.
+std::string PercentText(double percent);
+
+}  // namespace softlookup::loadtest
+
+#endif  // SOFTLOOKUP_CLIENT_OUTPUT_FIGURE_TEXT_H_

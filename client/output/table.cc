@@ -1,0 +1,64 @@
+#include "client/output/table.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/output/terminal_text.h"
+
+namespace softlookup::tool {
+namespace {
+
+std::size_t Width(const std::string& text) {
+  return std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; });
+}
+
+}  // namespace
+
+void Table::AddRow(std::vector<std::string> cells) {
+  for (std::string& cell : cells) cell = TerminalText(cell);
+  rows_.push_back(std::move(cells));
+}
+
+void Table::Print(std::ostream* out, const std::string& indent) const {
+  std::vector<std::size_t> widths;
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    std::size_t width = Width(columns_[c].title);
+    for (const auto& row : rows_) width = std::max(width, Width(row[c]));
+    widths.push_back(width);
+  }
+  const auto print = [&](const auto& cell_at) {
+    std::string line = indent;
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+      const std::string& cell = cell_at(c);
+      const std::string padding(widths[c] - Width(cell), ' ');
+      if (c > 0) line += "  ";
+      line += columns_[c].align == Align::kLeft ? cell + padding : padding + cell;
+    }
+    absl::StripTrailingAsciiWhitespace(&line);
+    *out << line << "\n";
+  };
+  print([&](std::size_t c) -> const std::string& { return columns_[c].title; });
+  for (const auto& row : rows_) print([&](std::size_t c) -> const std::string& { return row[c]; });
+}
+
+std::string VectorText(absl::Span<const double> vector) {
+  constexpr std::size_t kAllOf = 16;
+  constexpr std::size_t kFirst = 8;
+  constexpr std::size_t kLast = 2;
+  const bool all = vector.size() <= kAllOf;
+  std::string text = "[";
+  for (std::size_t i = 0; i < vector.size(); ++i) {
+    if (!all && i == kFirst) {
+      text += " ...";
+      i = vector.size() - kLast;
+    }
+    absl::StrAppendFormat(&text, "%s%.6g", i == 0 ? "" : " ", vector[i]);
+  }
+  text += "]";
+  if (!all) absl::StrAppend(&text, " (", vector.size(), " components)");
+  return text;
+}
+
+}  // namespace softlookup::tool

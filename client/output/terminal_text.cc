@@ -1,0 +1,82 @@
+#include "client/output/terminal_text.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_format.h"
+
+namespace softlookup::tool {
+namespace {
+
+constexpr unsigned char kDel = 0x7f;
+
+unsigned char ByteAt(std::string_view text, std::size_t i) {
+  return static_cast<unsigned char>(text[i]);
+}
+
+// Bytes of a character by its first one; 0 if none begins so.
+std::size_t LengthFromLead(unsigned char lead) {
+  if (lead < 0x80) return 1;
+  if (lead < 0xc2) return 0;  // A continuation, or a longer form of an ASCII character.
+  if (lead < 0xe0) return 2;
+  if (lead < 0xf0) return 3;
+  return lead < 0xf5 ? 4 : 0;
+}
+
+// What the second byte may be; RFC 3629, section 4, excludes longer forms and surrogates.
+bool IsSecond(unsigned char lead, unsigned char second) {
+  switch (lead) {
+    case 0xe0:
+      return second >= 0xa0 && second <= 0xbf;
+    case 0xed:
+      return second >= 0x80 && second <= 0x9f;
+    case 0xf0:
+      return second >= 0x90 && second <= 0xbf;
+    case 0xf4:
+      return second >= 0x80 && second <= 0x8f;
+    default:
+      return second >= 0x80 && second <= 0xbf;
+  }
+}
+
+}  // namespace
+
+std::size_t Utf8Length(std::string_view text) {
+  if (text.empty()) return 0;
+  const std::size_t length = LengthFromLead(ByteAt(text, 0));
+  if (length > text.size()) return 0;
+  if (length > 1 && !IsSecond(ByteAt(text, 0), ByteAt(text, 1))) return 0;
+  for (std::size_t i = 2; i < length; ++i) {
+    if ((ByteAt(text, i) & 0xc0) != 0x80) return 0;
+  }
+  return length;
+}
+
+bool StartsWithControl(std::string_view text) {
+  if (text.empty()) return false;
+  const unsigned char first = ByteAt(text, 0);
+  if (first < ' ' || first == kDel) return true;
+  return first == 0xc2 && text.size() > 1 && ByteAt(text, 1) >= 0x80 && ByteAt(text, 1) < 0xa0;
+}
+
+std::string TerminalText(std::string_view text) {
+  std::string shown;
+  while (!text.empty()) {
+    const std::size_t length = Utf8Length(text);
+    const std::size_t taken = std::max<std::size_t>(length, 1);
+    if (text[0] == '\n') {
+      shown += "\\n";
+    } else if (text[0] == '\t') {
+      shown += "\\t";
+    } else if (length == 0 || StartsWithControl(text)) {
+      for (std::size_t i = 0; i < taken; ++i) {
+        absl::StrAppendFormat(&shown, "\\x%02x", ByteAt(text, i));
+      }
+    } else {
+      shown.append(text.substr(0, taken));
+    }
+    text.remove_prefix(taken);
+  }
+  return shown;
+}
+
+}  // namespace softlookup::tool

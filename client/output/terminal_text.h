@@ -1,0 +1,23 @@
+#ifndef SOFTLOOKUP_CLIENT_OUTPUT_TERMINAL_TEXT_H_
+#define SOFTLOOKUP_CLIENT_OUTPUT_TERMINAL_TEXT_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace softlookup::tool {
+
+// `text` as a terminal can show it on one line, whoever wrote it. A line feed and a tab become \n
+// and \t. Every byte of another control character (C0, DEL, C1) and of what is not UTF-8 becomes
+// \xNN. Whatever the tool prints for people goes through here, unless the tool wrote it itself.
+std::string TerminalText(std::string_view text);
+
+// Bytes of the character that `text` begins with. 0 if it is not UTF-8 or `text` is empty.
+std::size_t Utf8Length(std::string_view text);
+
+// Whether the character that `text` begins with is a C0 control, DEL or a C1 control.
+bool StartsWithControl(std::string_view text);
+
+}  // namespace softlookup::tool
+
+#endif  // SOFTLOOKUP_CLIENT_OUTPUT_TERMINAL_TEXT_H_

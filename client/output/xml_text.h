@@ -1,0 +1,15 @@
+#ifndef SOFTLOOKUP_CLIENT_OUTPUT_XML_TEXT_H_
+#define SOFTLOOKUP_CLIENT_OUTPUT_XML_TEXT_H_
+
+#include <string>
+#include <string_view>
+
+namespace softlookup::tool {
+
+// `text` as XML or HTML has it, between tags or in an attribute in double quotes. A control
+// character becomes a space, a byte that is not UTF-8 becomes U+FFFD.
+std::string XmlText(std::string_view text);
+
+}  // namespace softlookup::tool
+
+#endif  // SOFTLOOKUP_CLIENT_OUTPUT_XML_TEXT_H_

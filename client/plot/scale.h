@@ -1,0 +1,25 @@
+#ifndef SOFTLOOKUP_CLIENT_PLOT_SCALE_H_
+#define SOFTLOOKUP_CLIENT_PLOT_SCALE_H_
+
+#include <cmath>
+
+namespace softlookup::tool {
+
+// One axis: maps coordinates to pixels. Both ends differ, and are > 0 if `log`.
+struct Scale {
+  bool log = false;
+  double min = 0;
+  double max = 1;
+  double first_pixel = 0;  // At `min`.
+  double last_pixel = 0;   // At `max`.
+
+  double operator()(double coordinate) const {
+    const double part =
+        log ? std::log(coordinate / min) / std::log(max / min) : (coordinate - min) / (max - min);
+    return first_pixel + part * (last_pixel - first_pixel);
+  }
+};
+
+}  // namespace softlookup::tool
+
+#endif  // SOFTLOOKUP_CLIENT_PLOT_SCALE_H_
