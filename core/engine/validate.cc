@@ -43,6 +43,10 @@ absl::Status CheckMemorySpec(const std::string& field, const MemorySpec& spec,
   if (spec.kind == MemoryKind::kUnspecified) {
     return InvalidOption(absl::StrCat(field, ".kind"), "must be set");
   }
+  // A damaged record may have any number.
+  if (spec.kind < MemoryKind::kAverage || spec.kind > MemoryKind::kGatedAverage) {
+    return InvalidOption(absl::StrCat(field, ".kind"), "must be a kind of memory");
+  }
   if (decays ? !(spec.decay > 0 && spec.decay < 1) : spec.decay != 0) {
     return InvalidOption(absl::StrCat(field, ".decay"),
                          decays ? absl::StrCat("must be in (0, 1), not ", spec.decay)
@@ -247,6 +251,9 @@ absl::Status CheckStoreConfig(const StoreConfig& config) {
   if (config.num_heads < 1) return InvalidOption("store.num_heads", "must be at least 1");
   SOFTLOOKUP_RETURN_IF_ERROR(CheckDim("store.key_dim", config.key_dim, config.num_heads));
   SOFTLOOKUP_RETURN_IF_ERROR(CheckDim("store.value_dim", config.value_dim, config.num_heads));
+  if (config.score < Score::kDot || config.score > Score::kSquaredEuclidean) {
+    return InvalidOption("store.score", "must be a score");
+  }
   SOFTLOOKUP_RETURN_IF_ERROR(CheckTemperature("store.temperature", config.temperature));
   switch (config.storage_type) {
     case StorageType::kFloat32:
