@@ -31,9 +31,9 @@ void CallSlot::Start(const PreparedRequest& request, Clock::time_point due) {
 }
 
 void CallSlot::StartAfter(absl::Duration delay, const PreparedRequest& request) {
-  alarm_.emplace();
+  grpc::Alarm& alarm = alarm_.emplace();
   HandOver();
-  alarm_->Set(absl::ToChronoTime(absl::Now() + delay), [this, &request](bool) {
+  alarm.Set(absl::ToChronoTime(absl::Now() + delay), [this, &request](bool) {
     TakeBack();
     Start(request, Clock::now());
   });
@@ -66,13 +66,14 @@ void CallSlot::Attempt() {
   ++attempts_made_;
   answer_.Clear();
   const bool with_writer = request_->method == Method::kAppend && !writer_.empty();
+  const grpc::ByteBuffer* const bytes = with_writer ? &written_ : &request_->bytes;
+  const std::string& path = PathOf(request_->method);
+  grpc::ClientContext* const context = &*context_;
   HandOver();
-  stub_.UnaryCall(&*context_, PathOf(request_->method), {},
-                  with_writer ? &written_ : &request_->bytes, &answer_,
-                  [this](grpc::Status status) {
-                    TakeBack();
-                    Answered(status);
-                  });
+  stub_.UnaryCall(context, path, {}, bytes, &answer_, [this](grpc::Status status) {
+    TakeBack();
+    Answered(status);
+  });
 }
 
 void CallSlot::Answered(const grpc::Status& status) {
@@ -86,9 +87,9 @@ bool CallSlot::Retry(const grpc::Status& status, Clock::time_point now) {
       setup_->retry, attempts_made_, client_internal::FromGrpcStatus(status), *context_);
   if (!delay.has_value() || absl::Now() + *delay >= deadline_) return false;
   setup_->recorder->Retried(due_);
-  alarm_.emplace();
+  grpc::Alarm& alarm = alarm_.emplace();
   HandOver();
-  alarm_->Set(absl::ToChronoTime(absl::Now() + *delay), [this](bool) {
+  alarm.Set(absl::ToChronoTime(absl::Now() + *delay), [this](bool) {
     TakeBack();
     Attempt();
   });
