@@ -19,7 +19,7 @@ namespace {
 struct AppendCommandFlags {
   std::string store;
   PairInput input;
-  std::string inputs;  // FILE.
+  std::string inputs;  // Path, or "-" for standard input.
   AppendFlags append;
 };
 

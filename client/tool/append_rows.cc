@@ -23,7 +23,8 @@ namespace {
 constexpr std::uint32_t kBatchRowsMax = 65536;         // The server's limit.
 constexpr std::uint64_t kBatchBytesMax = 16ull << 20;  // Well under a message's limit.
 
-// Rows acknowledged so far, on a terminal only, a few times a second.
+// Shows on standard error, if that is a terminal, how many rows are acknowledged: at most five
+// times a second, and at once after a reconnection. The destructor clears the line.
 class Progress {
  public:
   void Update(const AppendSummary& summary) {
@@ -58,12 +59,12 @@ class Sender {
         stream_(std::move(stream)),
         rows_sent_before_(stream_.resumed_from().last_sequence()) {}
 
-  // Sends everything and waits until it is acknowledged.
+  // Sends all rows and waits until the server has acknowledged them.
   absl::StatusOr<AppendSummary> Run(const RowBatches& rows, RowTags tags) {
     const absl::Status sent = Send(rows, std::move(tags));
     absl::StatusOr<AppendSummary> summary = stream_.Finish();
     if (!summary.ok()) return NameRow(summary.status());
-    if (!sent.ok()) {  // The input's fault: what came before it is written.
+    if (!sent.ok()) {  // The input is at fault. The rows before it are written.
       return Annotate(sent, absl::StrCat("rows appended before: ", summary->acknowledged_rows));
     }
     return summary;
@@ -85,12 +86,12 @@ class Sender {
     }
   }
 
-  // Sends the rows of a request that were not sent before.
+  // Sends the rows of `request` that no earlier run with this writer has sent.
   absl::Status Send(v1::AppendRequest request) {
     std::uint64_t first_row = rows_read_;
     rows_read_ += RowsOf(request);
     if (rows_read_ <= rows_sent_before_) return absl::OkStatus();
-    if (first_row < rows_sent_before_) {  // The run before had other requests.
+    if (first_row < rows_sent_before_) {  // The earlier run cut the rows differently.
       request =
           WithoutFirstRows(request, static_cast<std::uint32_t>(rows_sent_before_ - first_row));
       first_row = rows_sent_before_;
@@ -109,7 +110,8 @@ class Sender {
                                    "; it takes a writer of its own"));
   }
 
-  // The server counts rows from the start of a request; people count them from the start of a file.
+  // If `error` names a row of a request, adds which row of the input that is. The server counts
+  // rows from the start of a request.
   absl::Status NameRow(const absl::Status& error) const {
     const std::map<std::string, std::string> metadata = ErrorMetadata(error);
     const auto row = metadata.find("row");
@@ -126,7 +128,7 @@ class Sender {
   const AppendFlags& flags_;
   AppendStream stream_;
   const std::uint64_t rows_sent_before_;
-  std::vector<std::uint64_t> first_rows_;  // Of every request that was sent, in the input.
+  std::vector<std::uint64_t> first_rows_;  // For each request sent: its first row in the input.
   std::uint64_t rows_read_ = 0;
 };
 
@@ -160,7 +162,7 @@ void AddAppendFlags(CLI::App* command, AppendFlags* flags) {
 }
 
 RowBatches PairBatches(std::unique_ptr<PairReader> reader, const v1::Store& store) {
-  // std::function copies what it holds.
+  // Shared, because std::function requires a copyable callable.
   const std::shared_ptr<PairReader> shared = std::move(reader);
   return {std::uint64_t{store.key_dim()} + store.value_dim(),
           [shared, keys = FloatMatrix(), values = FloatMatrix()](
@@ -196,7 +198,7 @@ void PrintAppend(const AppendReport& report, const AppendFlags& flags, const v1:
   const AppendSummary& summary = report.summary;
   const double seconds = absl::ToDoubleSeconds(report.elapsed);
   const double rows_per_second = static_cast<double>(summary.acknowledged_rows) / seconds;
-  // Where nothing was appended, the store is as it was.
+  // If nothing was appended, the summary has no counts and those of `store` still hold.
   const bool wrote = summary.acknowledged_requests > 0;
   const std::uint64_t row_count = wrote ? summary.row_count : store.row_count();
   const std::uint64_t revision = wrote ? summary.revision : store.revision();

@@ -16,50 +16,52 @@
 
 namespace softlookup::tool {
 
-// What `append` and `import` share: how rows get from files into a store.
+// Appends rows from files to a store, for the commands `append` and `import`.
 
 struct AppendFlags {
-  std::string ids;     // FILE.
-  std::string labels;  // FILE.
+  std::string ids;     // Path, or "-" for standard input.
+  std::string labels;  // Path, or "-" for standard input.
   std::string on_conflict;
   std::uint32_t batch_rows = 4096;
   std::string acknowledge;
-  std::string writer;  // Empty: rows are sent once, and again if the command is.
+  std::string writer;  // Empty: a repeated command appends all rows again.
 };
 
 // `flags` must outlive `command`.
 void AddAppendFlags(CLI::App* command, AppendFlags* flags);
 
-// Rows to append, in requests that have keys and values, or inputs, and nothing else.
+// Rows to append. The requests hold either keys and values, or inputs, and no other field.
 struct RowBatches {
-  std::uint64_t row_dim;  // Numbers of a row.
-  // Fills a request with the next rows, at most so many; returns how many, 0 at the end.
+  std::uint64_t row_dim;  // Floats per row.
+  // Fills `request` with the next rows, at most `rows_max`. Returns their number, 0 at the end.
   std::function<absl::StatusOr<std::uint32_t>(std::uint32_t rows_max, v1::AppendRequest* request)>
       read;
 };
 
-// What `reader` reads for `store`.
+// Batches of the keys and values that `reader` reads. `store` gives their dimensions.
 RowBatches PairBatches(std::unique_ptr<PairReader> reader, const v1::Store& store);
 
 struct AppendReport {
   AppendSummary summary;
-  std::uint64_t skipped_rows = 0;  // Of the input: the writer had sent them before.
+  std::uint64_t skipped_rows = 0;  // Rows of the input that the writer had sent in earlier runs.
   absl::Duration elapsed;
-  std::optional<bool> created;  // Of import: whether the store was.
+  std::optional<bool> created;  // Set by import: whether it created the store.
 };
 
-// Streams all rows into `store`, but those that the writer, if there is one, sent in an earlier
-// run: as many of the first as its last sequence says. An error says which row it is about, or how
-// many were appended before it.
+// Streams all rows into `store`. With a writer, skips the first rows of the input that its earlier
+// runs sent; the writer's last sequence is their number. An error names its row, or says how many
+// rows were appended before it.
 //
-// Requests end at the same rows of the input in every run with the same flags, wherever it starts:
-// a request that a killed run left on its way then is one of the next run's, too, and written once.
+// With the same flags, every run cuts the input into the same requests, wherever it resumes. So a
+// request that a killed run left in flight is also one of the next run's, and is written once.
 absl::StatusOr<AppendReport> AppendRows(const RowBatches& rows, RowTags tags,
                                         const AppendFlags& flags, const v1::Store& store,
                                         Client* client, const Session& session);
 
-// {"store", "created"?, "skipped_rows"?, "reconnections"?, "rows", "seconds", "rows_per_second",
-// "row_count", "revision"}, two of them with a writer. `store` is as it was before.
+// Prints a few lines, or with -o json {"store", "created"?, "skipped_rows"?, "reconnections"?,
+// "rows", "seconds", "rows_per_second", "row_count", "revision"}. "created" is there if
+// `report.created` is set, "skipped_rows" and "reconnections" with a writer. `store` is the store
+// as it was before the append.
 void PrintAppend(const AppendReport& report, const AppendFlags& flags, const v1::Store& store,
                  const Session& session);
 

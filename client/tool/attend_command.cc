@@ -17,7 +17,7 @@ namespace softlookup::tool {
 namespace {
 
 struct AttendFlags {
-  // FILE each.
+  // Paths; "-" is standard input.
   std::string queries;
   std::string keys;
   std::string values;
@@ -52,7 +52,7 @@ absl::Status CheckFlags(const AttendFlags& flags) {
   return absl::OkStatus();
 }
 
-// Leaves `matrix` unset if there is no file.
+// Reads the file at `path` into `matrix` of `request`. Leaves it unset if `path` is empty.
 absl::Status Read(const std::string& path, const AttendFlags& flags,
                   v1::Matrix* (v1::AttendRequest::*matrix)(), v1::AttendRequest* request) {
   if (path.empty()) return absl::OkStatus();

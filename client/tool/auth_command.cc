@@ -59,13 +59,13 @@ absl::StatusOr<Identity> IdentityOf(const AddFlags& flags) {
   return identity;
 }
 
-// An error of the file's contents under the file's name.
+// Puts the file's name in front of the message of `error`. InvalidArgument becomes an InputError.
 absl::Status FileError(const std::string& file, const absl::Status& error) {
   if (absl::IsInvalidArgument(error)) return InputError(file, std::string(error.message()));
   return absl::Status(error.code(), absl::StrCat(file, " ", error.message()));
 }
 
-// Whether both name the same file, which need not exist.
+// Whether both paths name the same file, which need not exist.
 bool SameFile(const std::string& one, const std::string& other) {
   const auto canonical = [](const std::string& path) {
     std::error_code error;
@@ -76,7 +76,8 @@ bool SameFile(const std::string& one, const std::string& other) {
   return canonical(one) == canonical(other);
 }
 
-// For --if-missing with an identity that the auth file has.
+// Reports that --if-missing found the identity in the auth file. InputError if the file of
+// --token-out does not exist.
 absl::Status ReportPresent(const AddFlags& flags, const Session& session) {
   std::error_code error;
   if (flags.token_out.has_value() && !fs::exists(*flags.token_out, error)) {
@@ -123,7 +124,7 @@ absl::Status Add(const AddFlags& flags, const Session& session) {
     if (present) return text;
     absl::StatusOr<std::string> edited = WithIdentity(text, identity);
     if (!edited.ok()) return FileError(flags.file, edited.status());
-    // Before the auth file changes: if the tool ends between the two, it can be run again.
+    // Write the token before the auth file: if the tool ends in between, it can be run again.
     if (flags.token_out.has_value()) {
       CLIENT_RETURN_IF_ERROR(WriteTokenFile(*flags.token_out, token, text));
     }

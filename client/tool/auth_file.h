@@ -23,24 +23,25 @@ struct Grant {
 struct Identity {
   std::string name;
   std::string token_sha256;      // In hexadecimal.
-  std::string certificate_name;  // Of the client's certificate; empty: a token only.
+  std::string certificate_name;  // In the client's certificate. Empty: token only.
   std::vector<Grant> grants;
-  std::vector<std::pair<std::string, std::uint64_t>> limits;  // By the name that the file has.
+  std::vector<std::pair<std::string, std::uint64_t>> limits;  // Keyed by name in the file.
 };
 
 // "read", "write", "manage", "admin".
 const std::vector<std::string>& AuthRoles();
 
-// InvalidArgument for what the server would refuse: a name, a certificate's name or a pattern that
-// is malformed, an unknown role, or the role admin for anything but *.
+// Checks what the server would refuse. InvalidArgument for a malformed name, certificate's name or
+// pattern, for an unknown role, for no grant, and for the role admin on anything but *.
 absl::Status ValidateIdentity(const Identity& identity);
 
-// Whether an identity of the file's text has this name. Errors as WithIdentity() has them.
+// Whether an identity in the auth file's `text` has this name. InvalidArgument if `text` is not an
+// auth file; empty text is one without identities.
 absl::StatusOr<bool> HasIdentity(const std::string& text, const std::string& name);
 
-// The file's text with `identity` at the end; `text` is empty for a new file. All else stays, in
-// its order, indented by two spaces. InvalidArgument if `text` is not such a file; AlreadyExists if
-// an identity has the same name or the same certificate's name.
+// Returns the auth file's `text`, empty for a new file, with `identity` added at the end.
+// Everything else keeps its order and is indented by two spaces. InvalidArgument if `text` is not
+// an auth file; AlreadyExists if an identity has the same name or the same certificate's name.
 absl::StatusOr<std::string> WithIdentity(const std::string& text, const Identity& identity);
 
 // 32 random bytes in base64url without padding.

@@ -35,7 +35,7 @@ Json BackupJson(const Backup& backup) {
 }
 
 absl::Status Create(const std::string& name, const Session& session) {
-  // How long it takes depends on how much there is.
+  // No deadline by default: the time grows with the size of the stores.
   CallOptions call;
   if (!session.timeout_s.has_value()) call.deadline = absl::InfiniteDuration();
   CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());

@@ -13,7 +13,7 @@ namespace softlookup::tool {
 namespace {
 
 constexpr std::size_t kBufferBytes = 1 << 16;
-constexpr std::size_t kLineBytesMax = 16 << 20;  // Over 100,000 numbers.
+constexpr std::size_t kLineBytesMax = 16 << 20;  // Holds over 100,000 numbers.
 
 }  // namespace
 
@@ -33,7 +33,7 @@ absl::StatusOr<std::size_t> ByteSource::Read(void* out, std::size_t size) {
 
 absl::StatusOr<bool> ByteSource::ReadLine(std::string* line) {
   line->clear();
-  bool ended = false;  // By a line end, not by the file's.
+  bool ended = false;  // Whether "\n" ended the line, not the end of the file.
   while (!ended) {
     if (next_ == buffer_.size()) {
       buffer_.resize(kBufferBytes);

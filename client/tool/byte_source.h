@@ -11,27 +11,27 @@
 
 namespace softlookup::tool {
 
-// What some editors begin a file of text with.
+// The byte order mark of UTF-8, which some editors write at the start of a text file.
 inline constexpr char kByteOrderMark[] = "\xef\xbb\xbf";
 
 // A file or standard input, read once from front to back, either by bytes or by lines. Errors are
 // InputErrors.
 class ByteSource {
  public:
-  // "-" is standard input.
+  // Opens the file at `path`, or standard input for "-".
   static absl::StatusOr<ByteSource> Open(const std::string& path);
 
   // For messages: the path, or "standard input".
   const std::string& name() const { return name_; }
 
-  // Reads `size` bytes; fewer only at the end.
+  // Reads `size` bytes into `out`, fewer only at the end. Returns how many.
   absl::StatusOr<std::size_t> Read(void* out, std::size_t size);
 
-  // Reads a line, of at most 16 MiB, without its end ("\n" or "\r\n") and, the first, without a
-  // byte order mark; false at the end.
+  // Reads the next line without its end ("\n" or "\r\n"). Drops a byte order mark from the first
+  // line. Returns false at the end; fails for a line over 16 MiB.
   absl::StatusOr<bool> ReadLine(std::string* line);
 
-  // Of the last line read; the first is 1.
+  // Number of the last line read, from 1.
   std::uint64_t line_number() const { return line_number_; }
 
  private:
@@ -45,8 +45,8 @@ class ByteSource {
 
   std::string name_;
   std::unique_ptr<std::FILE, Close> file_;
-  std::string buffer_;    // For lines.
-  std::size_t next_ = 0;  // The first byte of buffer_ that no line has taken.
+  std::string buffer_;    // Bytes that ReadLine() has read ahead.
+  std::size_t next_ = 0;  // Index in buffer_ of the first byte that belongs to the next line.
   std::uint64_t line_number_ = 0;
 };
 

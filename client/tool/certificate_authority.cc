@@ -23,7 +23,7 @@ namespace {
 constexpr long kBackdatedSeconds = 3600;
 constexpr int kSerialBits = 128;
 
-// The first error that OpenSSL noted on this thread; the others are forgotten.
+// Returns the oldest error that OpenSSL queued on this thread, and discards the others.
 absl::Status OpensslError(absl::string_view what) {
   char text[256] = "no reason given";
   if (const unsigned long code = ERR_get_error(); code != 0) {
@@ -33,7 +33,7 @@ absl::Status OpensslError(absl::string_view what) {
   return absl::InternalError(absl::StrCat("OpenSSL cannot ", what, ": ", text));
 }
 
-// The bytes of an IP address; empty for anything else.
+// The bytes of the IP address `host`; empty if it is not one.
 std::string AddressBytes(const std::string& host) {
   const Asn1OctetStringPtr address(a2i_IPADDRESS(host.c_str()));
   ERR_clear_error();
@@ -44,8 +44,8 @@ std::string AddressBytes(const std::string& host) {
 
 bool IsAddress(const std::string& host) { return !AddressBytes(host).empty(); }
 
-// The hosts in OpenSSL's syntax for alternative names, without those that repeat an earlier one.
-// DNS names ignore case, and an address can be spelled in several ways.
+// The hosts in OpenSSL's syntax for alternative names, without duplicates. DNS names are compared
+// without case, and addresses by their bytes, as an address has several spellings.
 std::string AlternativeNames(const std::vector<std::string>& hosts) {
   std::set<std::string> seen;
   std::vector<std::string> names;
@@ -98,7 +98,7 @@ absl::Status SetCommonName(const std::string& name, X509* certificate) {
 
 struct Extension {
   int nid;
-  std::string value;  // As in OpenSSL's configuration files.
+  std::string value;  // In the syntax of OpenSSL's configuration files.
 };
 
 absl::Status AddExtensions(const std::vector<Extension>& extensions, X509* issuer,
@@ -122,7 +122,8 @@ struct CertificateFields {
   std::vector<Extension> extensions;
 };
 
-// Signed by `issuer` with its key; self-signed if `issuer` is null.
+// Makes a certificate for `key`, signed with `issuer_key`. If `issuer` is null, the certificate
+// names itself as issuer.
 absl::StatusOr<X509Ptr> MakeCertificate(const CertificateFields& fields, EVP_PKEY* key,
                                         X509* issuer, EVP_PKEY* issuer_key) {
   X509Ptr certificate(X509_new());
@@ -194,7 +195,7 @@ absl::StatusOr<CertificateAuthority> CertificateAuthority::Create() {
 
 absl::StatusOr<PemPair> CertificateAuthority::IssueServer(
     const std::vector<std::string>& hosts) const {
-  // clientAuth, too: in a container, the health check finds the server's own pair in the
+  // Includes clientAuth: in a container, the health check finds the server's own pair in the
   // environment and presents it. With --tls-client-ca the server refuses a pair without clientAuth.
   return Issue(hosts.front(), "serverAuth,clientAuth", AlternativeNames(hosts));
 }

@@ -24,19 +24,21 @@ inline constexpr int kLeafDays = 825;
 bool IsHost(const std::string& host);
 
 // Issues certificates with P-256 keys, SHA-256 signatures and random serial numbers of 128 bits.
-// They are valid from an hour before now, so that clocks may differ.
+// They are valid from an hour before now, because clocks may differ.
 class CertificateAuthority {
  public:
-  // Makes an authority, whose own certificate is valid for kAuthorityDays and may sign leaves only.
+  // Makes an authority. Its own certificate is valid for kAuthorityDays and may sign leaves only.
   static absl::StatusOr<CertificateAuthority> Create();
 
   const PemPair& pem() const { return pem_; }
 
-  // Certificates valid for kLeafDays. `hosts` pass IsHost() and are the subject alternative names,
-  // each once; the first is the common name. The server's certificate also serves as a client's.
+  // Issues a server certificate, valid for kLeafDays, that can also serve as a client's. `hosts`,
+  // at least one, must pass IsHost(). They become the subject alternative names, without
+  // duplicates; the first is the common name.
   absl::StatusOr<PemPair> IssueServer(const std::vector<std::string>& hosts) const;
 
-  // `name` is a DNS name, which becomes the common name and the subject alternative name.
+  // Issues a client certificate, valid for kLeafDays. `name`, a DNS name, becomes the common name
+  // and the subject alternative name.
   absl::StatusOr<PemPair> IssueClient(const std::string& name) const;
 
  private:

@@ -11,7 +11,8 @@
 namespace softlookup::tool {
 namespace {
 
-// gRPC takes much more for an address, and answers what it cannot use with riddles.
+// UsageError unless `server` looks like HOST:PORT. gRPC accepts other forms too, and its errors for
+// an unusable address are obscure.
 absl::Status CheckServer(const std::string& server) {
   const char* wrong = "";
   if (server.empty()) {
@@ -27,7 +28,7 @@ absl::Status CheckServer(const std::string& server) {
                                  "\": ", wrong));
 }
 
-// Says in the help of every command where the options are that all commands share.
+// Adds to the help of `command` and its subcommands where to find the shared options.
 void AddSharedFooter(CLI::App* command) {
   std::string footer = command->get_footer();
   if (!footer.empty()) footer += "\n";

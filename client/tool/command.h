@@ -14,24 +14,24 @@
 
 namespace softlookup::tool {
 
-// One run of the tool: what every command shares.
+// State of one run of the tool that all commands share.
 struct Session {
   std::string server = "127.0.0.1:7471";
-  std::optional<double> timeout_s;  // > 0.
+  std::optional<double> timeout_s;  // Deadline of a call, > 0. Unset: the call's default.
   bool json = false;
   CredentialFiles credential_files;
   std::ostream* out = &std::cout;
-  std::ostream* err = &std::cerr;  // For people, beside what scripts read on `out`.
+  std::ostream* err = &std::cerr;  // Messages for people; scripts read `out`.
 
-  // What parsing chose to do; set by the command that was named.
+  // Runs the command. Parsing sets it to that of the command on the command line.
   std::function<absl::Status()> run;
 
-  // What the files of `credential_files` hold.
+  // Reads and checks the files that `credential_files` names.
   absl::StatusOr<Credentials> ReadCredentials() const;
   absl::StatusOr<Client> Connect() const;
 };
 
-// Each adds one group of commands and their options to `app`. `session` must outlive it.
+// Each adds one group of commands and their options to `app`, which `session` must outlive.
 void AddStoreCommands(CLI::App* app, Session* session);
 void AddAppendCommand(CLI::App* app, Session* session);
 void AddImportCommand(CLI::App* app, Session* session);
@@ -46,7 +46,7 @@ void AddHealthCommand(CLI::App* app, Session* session);
 void AddTlsCommands(CLI::App* app, Session* session);
 void AddAuthCommands(CLI::App* app, Session* session);
 
-// The options in front of the command, then all of the above.
+// Adds the options that all commands share, then all commands above. `session` must outlive `app`.
 void AddEverything(CLI::App* app, Session* session);
 
 }  // namespace softlookup::tool

@@ -7,8 +7,8 @@
 
 namespace softlookup::tool {
 
-// What the user can do about an UNAVAILABLE server, judged by gRPC's message and the credentials in
-// use.
+// Advice for the user if a call failed with UNAVAILABLE. It depends on gRPC's message in `status`
+// and on the credentials in use.
 absl::string_view ConnectionHint(const absl::Status& status, const CredentialFiles& credentials);
 
 }  // namespace softlookup::tool

@@ -17,7 +17,7 @@ BioPtr BioOf(const std::string& pem) {
   return BioPtr(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
 }
 
-// The first certificate, or null.
+// The first certificate in `pem`, or null if it does not parse.
 X509Ptr ParseCertificate(const std::string& pem) {
   return X509Ptr(PEM_read_bio_X509(BioOf(pem).get(), nullptr, nullptr, nullptr));
 }
@@ -50,7 +50,7 @@ absl::Status Check(const Credentials& credentials, const CredentialFiles& files)
 
 absl::Status CheckCertificates(const Credentials& credentials, const CredentialFiles& files) {
   const absl::Status checked = Check(credentials, files);
-  ERR_clear_error();  // The status has what there is to say.
+  ERR_clear_error();  // `checked` describes the failure.
   return checked;
 }
 

@@ -6,8 +6,8 @@
 
 namespace softlookup::tool {
 
-// An input error, under the file's name, for certificates and a key that do not parse, and for a
-// key that is not the certificate's. gRPC says no more of them than that it cannot connect.
+// InputError, with the file's name, if a certificate or the key does not parse, or if the key does
+// not belong to the certificate. gRPC would only report that it cannot connect.
 absl::Status CheckCertificates(const Credentials& credentials, const CredentialFiles& files);
 
 }  // namespace softlookup::tool

@@ -8,12 +8,12 @@
 
 namespace softlookup::tool {
 
-// Adds the options that name the files of Credentials, for all commands. Each option also comes
-// from the environment. `files` must outlive `app`.
+// Adds the options that name the files of Credentials, for all commands. An environment variable
+// can also set each option. `files` must outlive `app`.
 void AddCredentialFlags(CLI::App* app, CredentialFiles* files);
 
-// Reads and checks the files that the options name. A usage error for a certificate without its key
-// or the other way round; an input error for a file that does not hold what it should.
+// Reads and checks the files that the options name. UsageError if only one of the certificate and
+// its key is named; InputError if a file cannot be read or does not hold what it should.
 absl::StatusOr<Credentials> CredentialsFrom(const CredentialFiles& files);
 
 }  // namespace softlookup::tool

@@ -21,8 +21,8 @@ namespace {
 constexpr std::string_view kSeparators = ", \t\v\f\r";
 constexpr std::string_view kSpace = " \t\v\f\r";
 
-// The next field of `line`, which loses it and the separator after it. `line` is not empty and does
-// not begin with white space. `more` says whether a field must follow.
+// Removes the next field and the separator after it from `line` and returns the field. `line` must
+// not be empty or begin with white space. Sets `more` to whether another field must follow.
 std::string_view TakeField(std::string_view* line, bool* more) {
   const std::size_t end = std::min(line->find_first_of(kSeparators), line->size());
   const std::string_view field = line->substr(0, end);
@@ -43,7 +43,7 @@ std::optional<double> ParseNumber(std::string_view field) {
   return number;
 }
 
-// What is wrong with a field that is no number, or none that a float32 can be.
+// Describes a field that is not a number, or, if `is_number`, not a finite float32.
 std::string Wrong(const std::string& field, bool is_number) {
   if (field.empty()) return "empty";
   return absl::StrCat(
@@ -72,7 +72,8 @@ class CsvReader : public RowReader {
     return count;
   }
 
-  // Numbers between semicolons are a mistake, not names.
+  // Whether `line` has a letter and no field is a number. Plain numbers between semicolons have no
+  // letter: they are a mistake, not a header.
   static bool IsHeader(std::string_view line) {
     if (std::none_of(line.begin(), line.end(), absl::ascii_isalpha)) return false;
     bool more = true;

@@ -8,8 +8,9 @@
 
 namespace softlookup::tool {
 
-// Text: a row a line, numbers separated by commas or white space. Blank lines and what follows a
-// "#" are skipped, and so is a first line of words, in which no field is a number.
+// Reads text with one row per line, numbers separated by commas or white space. Skips blank lines
+// and any text from "#" on. Also skips the first other line if it has a letter and no field is
+// a number.
 absl::StatusOr<std::unique_ptr<RowReader>> OpenCsv(ByteSource source, Columns columns);
 
 }  // namespace softlookup::tool

@@ -27,7 +27,7 @@ bool HasMark(const absl::Status& status, const char* mark) {
   return status.GetPayload(mark).has_value();
 }
 
-// What the tool's user can do about an error of the server's that does not say so.
+// A hint for the user where the server's error message gives none. Empty if there is no hint.
 absl::string_view Hint(const absl::Status& status, absl::string_view reason) {
   if (reason == "STORE_NOT_FOUND") return " (`softlookup store list` shows those there are)";
   if (reason == "MEMORY_NOT_FOUND") return " (`softlookup store get` shows those beside average)";
@@ -37,7 +37,7 @@ absl::string_view Hint(const absl::Status& status, absl::string_view reason) {
   return "";
 }
 
-// Joins the lines of a message, such as a parser's.
+// The message on one line: a parser's message, for example, can have several.
 std::string MessageText(const absl::Status& status) {
   return TerminalText(
       absl::StrReplaceAll(status.message(), {{"\r", " "}, {"\n", " "}, {"\t", " "}}));

@@ -12,37 +12,39 @@ namespace softlookup::tool {
 enum class ExitCode {
   kOk = 0,
   kOther = 1,
-  kUsage = 2,          // The command line.
-  kInput = 3,          // A file: not to be read or written, malformed, or unfit for the store.
-  kRefused = 4,        // INVALID_ARGUMENT, FAILED_PRECONDITION, OUT_OF_RANGE, RESOURCE_EXHAUSTED.
+  kUsage = 2,          // The command line is wrong.
+  kInput = 3,          // A file cannot be read or written, is malformed, or does not fit the store.
+  kRefused = 4,        // INVALID_ARGUMENT, FAILED_PRECONDITION, OUT_OF_RANGE, or
+                       // RESOURCE_EXHAUSTED without a retry delay.
   kNotFound = 5,       // NOT_FOUND.
   kAlreadyExists = 6,  // ALREADY_EXISTS.
-  kUnavailable = 7,    // UNAVAILABLE, DEADLINE_EXCEEDED, or a server that says to come back later.
-  kMissed = 8,         // A load test: a condition of --fail-if, or a wrong answer.
-  kInvalid = 9,        // A load test: its figures tell of the client, not of the server.
-  kUnauthenticated = 10,   // UNAUTHENTICATED: the server does not know who asks.
-  kPermissionDenied = 11,  // PERMISSION_DENIED: it knows, and does not allow it.
+  kUnavailable = 7,    // UNAVAILABLE, DEADLINE_EXCEEDED, or RESOURCE_EXHAUSTED with a retry delay.
+  kMissed = 8,   // A load test met a condition of --fail-if, got a wrong answer or found no rate.
+  kInvalid = 9,  // A load test measured its client's limits, not the server's.
+  kUnauthenticated = 10,   // UNAUTHENTICATED: the server does not know the caller.
+  kPermissionDenied = 11,  // PERMISSION_DENIED: the caller is known but not allowed to do this.
 };
 
-// The same, for --help.
+// The exit codes as text for --help.
 extern const char kExitCodeHelp[];
 
-// Errors that the tool finds itself. They carry a mark that ExitCodeOf() knows them by.
+// Errors that the tool itself detects. A payload in the status tells ExitCodeOf() the kind.
 absl::Status UsageError(const std::string& message);
 absl::Status InputError(const std::string& file, const std::string& message);
-// An error whose message names the file already, as an input error.
+// Turns `error`, whose message already names the file, into an InputError.
 absl::Status AsInputError(const absl::Status& error);
 absl::Status MissedError(const std::string& message);
 absl::Status InvalidFiguresError(const std::string& message);
 
-// The same error with `note` behind its message, after a semicolon.
+// Returns `error` with "; " and `note` appended to its message.
 absl::Status Annotate(const absl::Status& error, const std::string& note);
 
 ExitCode ExitCodeOf(const absl::Status& status);
 
-// One line that says what went wrong, for people: the stable reason, or else the code, then the
-// message, then what can be done about it. `server` is named if it cannot be reached; the hint may
-// depend on which `credentials` were in use. Text of others is shown as TerminalText() does.
+// Describes `status` on one line, for people: the stable reason or else the code, the message, and
+// a hint at what to do. An error that the tool itself detected is its message alone. The line names
+// `server` if it gave no answer; the hint may depend on `credentials`. Text from elsewhere is
+// escaped by TerminalText().
 std::string ErrorLine(const absl::Status& status, const std::string& server,
                       const CredentialFiles& credentials = {});
 

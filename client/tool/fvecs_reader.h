@@ -8,7 +8,7 @@
 
 namespace softlookup::tool {
 
-// Per row an int32 with the number of columns, then that many float32; little-endian.
+// Reads .fvecs: per row an int32 with the number of columns, then that many float32, little-endian.
 absl::StatusOr<std::unique_ptr<RowReader>> OpenFvecs(ByteSource source, Columns columns);
 
 }  // namespace softlookup::tool

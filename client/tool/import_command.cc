@@ -36,14 +36,14 @@ absl::Status CheckFiles(const ImportFlags& flags) {
 
 absl::Status CheckExisting(const ImportFlags& flags, const v1::Store& store, Client* client) {
   const std::string& writer = flags.append.writer;
-  absl::Status goes_on = absl::NotFoundError("");  // OK: a run before began to fill the store.
+  absl::Status goes_on = absl::NotFoundError("");  // OK: an earlier run began to fill the store.
   if (!writer.empty()) goes_on = client->GetWriter(store.name(), writer).status();
   if (!goes_on.ok() && !absl::IsNotFound(goes_on)) return goes_on;
   if (store.row_count() > 0 && !flags.into_rows && !goes_on.ok()) {
     return UsageError(absl::StrCat(store.name(), " has ", store.row_count(),
                                    " rows already; --append adds to them"));
   }
-  // With a writer the store may be one that a run before made, with the same settings.
+  // With a writer, an earlier run with the same settings may have made the store.
   if (flags.settings.any() && writer.empty()) {
     return UsageError(absl::StrCat(store.name(),
                                    " exists, so import makes no store and takes no settings of "
@@ -52,7 +52,7 @@ absl::Status CheckExisting(const ImportFlags& flags, const v1::Store& store, Cli
   return absl::OkStatus();
 }
 
-// Makes the store that the first row fits.
+// Makes the store, with the dimensions of the row in `first`.
 absl::StatusOr<v1::Store> Create(const ImportFlags& flags, const v1::AppendRequest& first,
                                  Client* client) {
   v1::Store store;
@@ -67,15 +67,15 @@ absl::StatusOr<v1::Store> Create(const ImportFlags& flags, const v1::AppendReque
   return client->CreateStore(store);
 }
 
-// The rows of `second` behind those of `first`.
+// Appends the rows of `second` to those of `first`.
 v1::Matrix Join(v1::Matrix first, const v1::Matrix& second) {
   first.set_rows(first.rows() + second.rows());
   first.mutable_data()->append(second.data());
   return first;
 }
 
-// Puts the row of `first` back in front of `rows`, whose batches are then as if it had not been
-// read.
+// Puts the row of `first` back in front of `rows`. The batches are then the same as if it had not
+// been read.
 void Unread(v1::AppendRequest first, RowBatches* rows) {
   rows->read = [first = std::optional(std::move(first)), rest = std::move(rows->read)](
                    std::uint32_t rows_max,
@@ -92,7 +92,8 @@ void Unread(v1::AppendRequest first, RowBatches* rows) {
   };
 }
 
-// `error`, once the store that import made and could not fill is out of the way of another try.
+// Deletes the store that import made but could not fill, so that another try can make it. Returns
+// `error` with a note on whether that worked.
 absl::Status Undo(const absl::Status& error, const std::string& store, Client* client) {
   return Annotate(error, client->DeleteStore(store).ok()
                              ? absl::StrCat(store, ", which import had made, is deleted again")
@@ -122,7 +123,7 @@ absl::Status Import(const ImportFlags& flags, const Session& session) {
   }
   absl::StatusOr<AppendReport> report =
       AppendRows(rows, std::move(tags), flags.append, store, &client, session);
-  // With a writer, the same command goes on with what there is.
+  // With a writer the store stays, because the same command can resume.
   if (!report.ok() && !existing.ok() && flags.append.writer.empty()) {
     return Undo(report.status(), store.name(), &client);
   }

@@ -19,7 +19,7 @@ void InterruptGuard::Rearm() {
   action.sa_handler = [](int) { signalled = true; };
   action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
-    // Who ignores it, as under nohup, goes on ignoring it.
+    // A signal that the process ignores, as under nohup, stays ignored.
     if (before_[i].sa_handler != SIG_IGN) sigaction(kSignals[i], &action, nullptr);
   }
 }

@@ -10,9 +10,9 @@
 
 namespace softlookup::tool {
 
-// While the object lives the first SIGINT or SIGTERM does not end the process: it is only noted, so
-// that what the command made can be cleaned up on the way out. The one after it ends it at once.
-// One object at a time.
+// While the object lives, the first SIGINT and the first SIGTERM do not end the process. They only
+// set a flag, so that the command can clean up before it ends. A second signal of the same kind
+// ends the process at once. Only one object may exist at a time.
 class InterruptGuard {
  public:
   InterruptGuard();
@@ -20,13 +20,13 @@ class InterruptGuard {
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
-  // Set once a signal came.
+  // True once a signal has come.
   const std::atomic<bool>& interrupted() const;
 
-  // Forgets a signal that came, so that one more is noted before one ends the process.
+  // Clears the flag. The next signal of each kind sets it again instead of ending the process.
   void Rearm();
 
-  // Cancelled once a signal came.
+  // Cancelled once a signal has come.
   absl::Status Check() const;
 
  private:

@@ -39,7 +39,8 @@ using loadtest::LoadReport;
 
 constexpr absl::Duration kTimeout = absl::Seconds(10);
 
-// Before a long test that it is for. Leaves no file where there was none.
+// Checks before a long test that its report can be written to `path`; OK if `path` is empty. Leaves
+// no new file.
 absl::Status CheckWritable(const std::string& path) {
   if (path.empty()) return absl::OkStatus();
   int file = open(path.c_str(), O_WRONLY | O_CLOEXEC);
@@ -72,7 +73,7 @@ class Loadtest {
     CLIENT_RETURN_IF_ERROR(FindStores(&*client_));
     CLIENT_RETURN_IF_ERROR(Measure());
     line_.Clear();
-    // First: deleting takes long where the server is gone.
+    // Write the reports first: deleting takes long if the server is gone.
     const absl::Status written = WriteReports();
     const absl::Status deleted = DeleteStores();
     line_.Clear();
@@ -164,7 +165,7 @@ class Loadtest {
 
   void Verify(loadtest::Evidence* evidence) {
     line_.Show("verifying");
-    // An interruption that ended the run shall not keep its answers from being verified.
+    // A signal that ended the run must not stop the verification of its answers.
     if (report_.result.interrupted) guard_.Rearm();
     report_.verification =
         loadtest::Verify(Source(),
@@ -216,7 +217,7 @@ class Loadtest {
     }
   }
 
-  // That of the first kind of failure.
+  // The lowest status code among the failed calls; kUnknown if there is none.
   absl::StatusCode CodeOfNoneOk() const {
     const auto& messages = report_.result.messages;
     if (messages.empty()) return absl::StatusCode::kUnknown;
@@ -229,7 +230,7 @@ class Loadtest {
   InterruptGuard guard_;
   loadtest::ProgressLine line_;
   std::vector<std::string> names_;
-  std::optional<Client> client_;  // Before the stores, which it deletes in the end.
+  std::optional<Client> client_;  // Declared before own_stores_, which uses it to the end.
   std::unique_ptr<loadtest::TestStores> own_stores_;
   LoadReport report_;
 };

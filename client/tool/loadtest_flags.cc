@@ -22,9 +22,10 @@ constexpr std::uint32_t kQueriesMax = 4096;
 constexpr std::uint32_t kAppendRowsMax = 65536;
 constexpr std::uint32_t kDimMax = 65536;
 
-constexpr double kRateMax = 10e6;  // Far beyond what a client sends.
+constexpr double kRateMax = 10e6;  // Calls per second; far more than one client can send.
 
-// Seconds, or a number with a unit.
+// Parses seconds, such as "30", or numbers with units, such as "500ms". UsageError if the time is
+// not in [least, kLongest].
 absl::StatusOr<absl::Duration> ParseTime(const char* flag, const std::string& text,
                                          absl::Duration least) {
   double seconds;
@@ -40,7 +41,7 @@ absl::StatusOr<absl::Duration> ParseTime(const char* flag, const std::string& te
                                  " 0 and at most a week, not \"", text, "\""));
 }
 
-// The library's words, under the flag's name.
+// A UsageError with the flag's name in front of the message of `status`.
 absl::Status FlagError(const char* flag, const absl::Status& status) {
   return UsageError(absl::StrCat(flag, ": ", status.message()));
 }

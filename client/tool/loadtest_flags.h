@@ -16,14 +16,16 @@
 
 namespace softlookup::tool {
 
-// The command line of `softlookup loadtest`, as it is written.
+// The flags of `softlookup loadtest` as the user wrote them.
 struct LoadtestFlags {
   std::optional<double> rate;
   std::string arrivals = "poisson";
   std::uint32_t concurrency = 16;
   bool find_max = false;
   std::string slo;
-  std::string duration;  // As the other times: "30", "30s", "500ms". Empty: 10 s, or 5 s a step.
+  // Times are written as "30", "30s" or "500ms". An empty duration is 10 s, or 5 s per rate that
+  // --find-max tries.
+  std::string duration;
   std::string warm_up = "1";
   std::string ramp = "0";
   std::uint32_t max_in_flight = 10000;
@@ -55,24 +57,25 @@ struct LoadtestFlags {
   bool progress = false;
 };
 
-// What they mean.
+// The parsed and checked flags.
 struct LoadtestPlan {
   loadtest::LoadOptions load;
   loadtest::TrafficOptions traffic;
   loadtest::TestStoresOptions stores;
-  std::uint32_t key_dim = 0;  // Of the test's own stores.
+  // Dimensions of the test's own stores. With --store, Loadtest replaces them by the stores'.
+  std::uint32_t key_dim = 0;
   std::uint32_t value_dim = 0;
-  std::vector<loadtest::Condition> objectives;  // With --find-max.
+  std::vector<loadtest::Condition> objectives;  // Set with --find-max.
   std::vector<loadtest::Condition> fail_if;
 };
 
 // `flags` must outlive `command`.
 void AddLoadtestFlags(CLI::App* command, LoadtestFlags* flags);
 
-// A usage error for what does not parse or does not go together. `timeout` is a call's.
+// UsageError if a flag does not parse or two flags contradict each other. `timeout` is per call.
 absl::StatusOr<LoadtestPlan> PlanOf(const LoadtestFlags& flags, absl::Duration timeout);
 
-// Every flag that has a part in the figures, resolved.
+// The flags that influence the figures, with the values that apply.
 std::vector<loadtest::Parameter> ParametersOf(const LoadtestFlags& flags, const LoadtestPlan& plan);
 
 }  // namespace softlookup::tool

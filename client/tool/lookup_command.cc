@@ -26,9 +26,9 @@ namespace {
 
 struct LookupFlags {
   std::string store;
-  std::string queries;                // FILE.
-  std::string inputs;                 // FILE.
-  std::vector<std::string> literals;  // "1,2,3" each.
+  std::string queries;                // Path, or "-" for standard input.
+  std::string inputs;                 // Path, or "-" for standard input.
+  std::vector<std::string> literals;  // Queries such as "1,2,3".
   std::vector<std::string> words;
   std::string format = "csv";
   std::string names;

@@ -16,12 +16,12 @@ namespace {
 
 constexpr int kBarWidth = 30;
 
-// Answers come for every query and head, query-major.
+// Heads per query. `answer.stats` has an entry for each query and head, query-major.
 std::size_t HeadsOf(const LookupAnswer& answer) {
   return answer.values.rows == 0 ? 1 : answer.stats.size() / answer.values.rows;
 }
 
-// The name of a position, or null.
+// The name of the row at `position`, or null if `labels` has none.
 const std::string* NameOf(const LookupLabels& labels, std::uint64_t position) {
   return position < labels.positions.size() ? &labels.positions[position] : nullptr;
 }
@@ -66,7 +66,8 @@ Json AnswersJson(const LookupAnswer& answer, const LookupLabels& labels) {
   return answers;
 }
 
-// Weights of at most 1 are drawn as what they are; larger ones (LINEAR) relative to the largest.
+// A bar of kBarWidth * |weight| / scale characters. PrintWeights() passes the scale 1 unless a
+// weight is larger (mode LINEAR); then the scale is the largest |weight|.
 std::string Bar(double weight, double scale) {
   const auto length = static_cast<std::size_t>(std::lround(std::abs(weight) / scale * kBarWidth));
   return std::string(length, weight < 0 ? '-' : '#');

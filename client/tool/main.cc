@@ -11,7 +11,8 @@
 
 int main(int argc, char** argv) {
   using softlookup::tool::ExitCode;
-  // Debian's Abseil has every lock of a mutex look for deadlocks, under one lock for all of them.
+  // Debian's Abseil checks for deadlocks whenever a mutex is locked, under one global lock. Turn
+  // that off.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   // gRPC logs every failed handshake; the error line says the same once.
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);

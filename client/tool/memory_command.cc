@@ -26,7 +26,7 @@ struct WatchFlags {
   std::string store;
   std::string name = "average";
   std::uint32_t interval_ms = 0;
-  std::uint64_t count = 0;  // 0: no end.
+  std::uint64_t count = 0;  // Updates to show; 0: no limit.
 };
 
 absl::Status Print(const v1::Memory& memory, const std::string& store, const Session& session) {
@@ -73,7 +73,7 @@ absl::Status Watch(const WatchFlags& flags, const Session& session) {
       flags.store, flags.name,
       [&](const v1::Memory& memory) {
         printed = Print(memory, flags.store, session);
-        // Without a reader there is nothing left to watch for.
+        // Stop when standard output has no reader any more.
         return printed.ok() && !session.out->flush().fail() && ++shown != flags.count;
       },
       options));

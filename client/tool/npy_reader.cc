@@ -28,7 +28,7 @@ struct Header {
   bool is_float64 = false;
 };
 
-// What follows `'key':` in a header, which is a Python dictionary; empty if nothing does.
+// The text after `'key':` in a header, which is a Python dictionary. Empty if the key is missing.
 absl::string_view After(absl::string_view header, const std::string& key) {
   const std::size_t at = header.find(absl::StrCat("'", key, "'"));
   if (at == absl::string_view::npos) return {};
@@ -37,7 +37,8 @@ absl::string_view After(absl::string_view header, const std::string& key) {
   return absl::StripLeadingAsciiWhitespace(rest);
 }
 
-// What stands between `open` and `close` at the start of `text`; false if it does not look so.
+// Sets `inside` to the text between `open`, which must begin `text`, and the next `close`. False if
+// `text` does not have both.
 bool Between(absl::string_view text, char open, char close, absl::string_view* inside) {
   if (text.empty() || text.front() != open) return false;
   const std::size_t end = text.find(close, 1);
@@ -122,7 +123,7 @@ class NpyReader : public RowReader {
     const std::uint64_t left = rows_ - rows_read_;
     if (left == 0) return AtEnd();
     const auto count = static_cast<std::uint32_t>(std::min<std::uint64_t>(rows_max, left));
-    // Room is made as rows arrive: a header may tell of more than there are.
+    // Grow `rows` in parts as data arrives: a header may claim more rows than the file has.
     const std::uint32_t part_max = std::max<std::uint32_t>(kPartElementsMax / columns_.count, 1);
     for (std::uint32_t done = 0; done < count;) {
       const std::uint32_t part = std::min(part_max, count - done);
@@ -132,7 +133,7 @@ class NpyReader : public RowReader {
     return count;
   }
 
-  // Appends `count` rows, the first of which is `first_row`.
+  // Appends the next `count` rows of the file to `rows`. `first_row` is the number of the first.
   absl::Status ReadPart(std::uint64_t first_row, std::uint32_t count, std::vector<float>* rows) {
     const std::size_t begin = rows->size();
     rows->resize(begin + std::size_t{count} * columns_.count);

@@ -8,8 +8,9 @@
 
 namespace softlookup::tool {
 
-// A NumPy array of little-endian float32 or float64 in C order, with two dimensions, or with one: a
-// column where one column is asked for, a single row where more are, and refused where any will do.
+// Reads a NumPy array of little-endian float32 or float64 in C order, with one or two dimensions.
+// An array with one dimension is a column if `columns` asks for one column, and a row if it asks
+// for more. It is refused if `columns` accepts any number.
 absl::StatusOr<std::unique_ptr<RowReader>> OpenNpy(ByteSource source, Columns columns);
 
 }  // namespace softlookup::tool

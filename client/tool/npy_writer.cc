@@ -11,8 +11,8 @@
 namespace softlookup::tool {
 namespace {
 
-// Magic, version, size of the text, text. A multiple of 64, as the format asks of where the data
-// begins, and room for the longest shape.
+// The header is magic, version, size of the text, text. Its length is a multiple of 64, as the
+// format requires, and leaves room for the longest shape.
 constexpr std::size_t kHeaderBytes = 128;
 constexpr std::size_t kPreambleBytes = 10;
 
@@ -50,7 +50,7 @@ absl::Status NpyWriter::Write(absl::Span<const float> rows) {
 
 absl::Status NpyWriter::Finish() {
   errno = 0;
-  file_.flush();  // The rows are there before the header says so.
+  file_.flush();  // The rows must reach the file before the header.
   CLIENT_RETURN_IF_ERROR(Check());
   file_.seekp(0);
   file_ << Header(cols_ == 0 ? 0 : elements_ / cols_, cols_);

@@ -12,17 +12,17 @@
 
 namespace softlookup::tool {
 
-// Writes a NumPy array of little-endian float32, shape (rows, cols), row by row: how many there are
-// is known at the end. Until then the file has no header, so what is cut short is no array. Errors
-// are InputErrors.
+// Writes a NumPy array of little-endian float32, shape (rows, cols), row by row. Finish() writes
+// the header, once the number of rows is known; an unfinished file is not a valid array. Errors are
+// InputErrors.
 class NpyWriter {
  public:
   static absl::StatusOr<NpyWriter> Create(const std::string& path, std::uint32_t cols);
 
-  // Whole rows.
+  // Appends whole rows, one after the other.
   absl::Status Write(absl::Span<const float> rows);
 
-  // Call once, last.
+  // Writes the header and closes the file. Call this once, after the last Write().
   absl::Status Finish();
 
  private:
@@ -35,7 +35,7 @@ class NpyWriter {
   std::ofstream file_;
 };
 
-// Writes `matrix` to `path` likewise.
+// Writes `matrix` to `path` as such an array. Errors are InputErrors.
 absl::Status WriteNpy(const std::string& path, FloatMatrixView matrix);
 
 }  // namespace softlookup::tool

@@ -12,7 +12,7 @@
 
 namespace softlookup::tool {
 
-// OpenSSL's objects, freed with the pointer that owns them.
+// Deleter for pointers that own OpenSSL objects.
 template <auto Free>
 struct OpensslFree {
   template <typename Object>

@@ -11,29 +11,30 @@
 
 namespace softlookup::tool {
 
-// Where rows to append come from: keys and values in two files, both in one (each row the key, then
-// the value), or words, one a line, whose encoding in the store's dimensions is key and value.
-// Either `keys` and `values` are set, or one of the others.
+// Names the files of rows to append; "-" is standard input. Set `keys` and `values`, or `rows`, or
+// `words`. Each row of the file `rows` is a key, then its value. `words` has one word per line,
+// whose encodings in the store's dimensions are key and value.
 struct PairInput {
   std::string keys;
   std::string values;
   std::string rows;
   std::string words;
-  std::string format = "csv";  // Of standard input.
+  std::string format = "csv";  // The format of standard input.
 };
 
-// Rows for a store, a batch at a time. Errors as in RowReader.
+// Reads rows for a store in batches. Errors are as in RowReader.
 class PairReader {
  public:
   virtual ~PairReader() = default;
 
-  // Replaces the matrices by the next `rows_max` rows, fewer only at the end; returns how many. At
-  // the end they still have their columns, where anything tells them.
+  // Replaces the matrices by the next `rows_max` rows, fewer only at the end. Returns how many. At
+  // the end the matrices still have their numbers of columns, as far as the store or files tell.
   virtual absl::StatusOr<std::uint32_t> Read(std::uint32_t rows_max, FloatMatrix* keys,
                                              FloatMatrix* values) = 0;
 };
 
-// Keys and values must have the dimensions of `store`. Where those are 0 the two files say them.
+// Opens the files of `input`. Keys and values must have the dimensions of `store`. A dimension of 0
+// accepts any; the file of keys or values then sets it.
 absl::StatusOr<std::unique_ptr<PairReader>> OpenPairs(const PairInput& input,
                                                       const v1::Store& store);
 

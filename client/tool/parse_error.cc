@@ -14,9 +14,9 @@
 namespace softlookup::tool {
 namespace {
 
-// Letters to insert, delete or replace to make `b` of `a`.
+// Fewest bytes to insert, delete or replace to turn `a` into `b`.
 std::size_t EditDistance(absl::string_view a, absl::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);  // Distances of a's first i letters from b's first j.
+  std::vector<std::size_t> row(b.size() + 1);  // row[j]: from a's first i bytes to b's first j.
   std::iota(row.begin(), row.end(), 0);
   for (std::size_t i = 1; i <= a.size(); ++i) {
     std::size_t diagonal = std::exchange(row[0], i);
@@ -29,10 +29,10 @@ std::size_t EditDistance(absl::string_view a, absl::string_view b) {
   return row.back();
 }
 
-// "; did you mean ...?", or nothing if no known word is near.
+// Returns "; did you mean ...?" with the nearest known word, or "" if none is near.
 std::string Suggestion(absl::string_view word, const std::vector<std::string>& known) {
   std::string nearest;
-  std::size_t distance = std::min<std::size_t>(3, word.size() / 2 + 1);  // Less than this is near.
+  std::size_t distance = std::min<std::size_t>(3, word.size() / 2 + 1);  // Only less is near.
   for (const std::string& candidate : known) {
     const std::size_t candidate_distance = EditDistance(word, candidate);
     if (candidate_distance >= distance) continue;
@@ -54,7 +54,7 @@ void AddOptionNames(const CLI::App& app, std::vector<std::string>* names) {
   }
 }
 
-// CLI11 says "Could not convert: --top-k = -1".
+// Rewords CLI11's message "Could not convert: --top-k = -1"; returns any other message as it is.
 std::string ConversionText(const CLI::App& command, absl::string_view message) {
   constexpr absl::string_view kEquals = " = ";
   absl::string_view rest = message;

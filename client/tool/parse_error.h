@@ -6,8 +6,8 @@
 
 namespace softlookup::tool {
 
-// One line for people: what is wrong with the command line that `app` would not parse, the word
-// that was perhaps meant, and where help is.
+// Describes on one line, for people, why `app` could not parse the command line. Suggests a known
+// word for an unknown one, and names the command's --help.
 std::string ParseErrorLine(const CLI::App& app, const CLI::ParseError& error);
 
 }  // namespace softlookup::tool

@@ -8,7 +8,7 @@
 namespace softlookup::tool {
 namespace {
 
-using Dimension = Columns;  // Of either side of a matrix; 0: any.
+using Dimension = Columns;  // Required number of a matrix's rows or columns; 0: any.
 
 absl::StatusOr<FloatMatrix> ReadMap(const std::string& path, const Dimension& rows,
                                     const Dimension& columns) {

@@ -9,9 +9,9 @@
 
 namespace softlookup::tool {
 
-// W_q, W_k and W_v on the command line: three files, or none.
+// Names the files of W_q, W_k and W_v: all three, or none.
 struct ProjectionFlags {
-  // FILE each.
+  // Paths; "-" is not accepted.
   std::string query;
   std::string key;
   std::string value;
@@ -22,9 +22,9 @@ struct ProjectionFlags {
 // `flags` must outlive `command`.
 void AddProjectionFlags(CLI::App* command, ProjectionFlags* flags);
 
-// The projection that the three files hold; a UsageError if some of them are not named. InputErrors
-// if their shapes do not chain: W_q and W_k are key_dim x input_dim, W_v is value_dim x input_dim.
-// A dimension of `store` that is 0 is what the files say.
+// Reads the projection from the three files. UsageError unless all three are named. InputError if
+// the shapes do not fit: W_q and W_k are [key_dim x input_dim], W_v is [value_dim x input_dim]. A
+// dimension that is 0 in `store` is taken from the files.
 absl::StatusOr<v1::Projection> ReadProjection(const ProjectionFlags& flags, const v1::Store& store);
 
 }  // namespace softlookup::tool

@@ -31,21 +31,21 @@ namespace {
 constexpr int kBarWidth = 30;
 
 struct RecallFlags {
-  // Of both.
+  // For words and for the experiment.
   std::uint32_t dim = 64;
   std::string similarity = "cosine";
   std::optional<double> noise;
   std::vector<double> temperatures;
   std::uint64_t seed = 1;
 
-  // Of words.
+  // For words only.
   std::string cue = "apple";
   std::string words_file;
   std::vector<std::string> words = {"apple", "bread", "cloud", "drum", "eagle"};
   double temperature = 0.25;
   std::uint32_t top = 10;
 
-  // Of the experiment.
+  // For the experiment only.
   std::string experiment;
   PosnerDesign design;
   std::string plot;
@@ -56,7 +56,7 @@ Similarity SimilarityOf(const RecallFlags& flags) {
                                                        : Similarity::Cosine();
 }
 
-// What the words' store says to the cue at one temperature.
+// The answer of the words' store to the cue at one temperature.
 struct Recall {
   double temperature = 0;
   std::vector<float> context;  // The weighted sum of the words' encodings.
@@ -66,7 +66,7 @@ struct Recall {
 
 double Perplexity(const Recall& recall) { return std::exp(recall.stats.entropy()); }
 
-// The word that comes to mind: the one that the context is most similar to, the first if several.
+// The recalled word: the one most similar to the context, the first of equals.
 struct RecalledWord {
   std::string word;
   double similarity = 0;
@@ -84,7 +84,7 @@ RecalledWord NearestWord(const RecallFlags& flags, const std::vector<std::string
   return nearest;
 }
 
-// Keys and values are the words' encodings.
+// Appends a row for each word, whose encoding is both key and value.
 absl::Status AppendWords(const std::vector<std::string>& words, std::uint32_t dim,
                          ScratchStore* store) {
   constexpr std::size_t kBatchFloatsMax = std::size_t{1} << 20;  // Well under a message's limit.
@@ -101,7 +101,8 @@ absl::Status AppendWords(const std::vector<std::string>& words, std::uint32_t di
   return absl::OkStatus();
 }
 
-// At flags.temperature, then at each of flags.temperatures.
+// Looks up the cue, with its noise, among `words`: at flags.temperature, then at each of
+// flags.temperatures. Uses a scratch store.
 absl::StatusOr<std::vector<Recall>> RecallAll(const RecallFlags& flags,
                                               const std::vector<std::string>& words,
                                               Client* client) {
@@ -176,7 +177,7 @@ void PrintWeights(const Recall& recall, const std::vector<std::string>& words, s
   table.Print(out, "  ");
 }
 
-// The weights of the first few words of `recalls[0]` at every other temperature.
+// Prints how the weights of the first few words of `recalls[0]` change over the other temperatures.
 void PrintSweep(const std::vector<Recall>& recalls, const std::vector<std::string>& words,
                 std::ostream* out) {
   constexpr int kWordsMax = 5;
@@ -187,7 +188,7 @@ void PrintSweep(const std::vector<Recall>& recalls, const std::vector<std::strin
   columns.insert(columns.end(), {{"entropy", Align::kRight}, {"perplexity", Align::kRight}});
   Table table(std::move(columns));
   for (std::size_t r = 1; r < recalls.size(); ++r) {
-    std::map<std::uint64_t, double> weight_at;  // By position; one that is not listed is near 0.
+    std::map<std::uint64_t, double> weight_at;  // By position. A weight not listed is near 0.
     for (int i = 0; i < recalls[r].weights.positions_size(); ++i) {
       weight_at[recalls[r].weights.positions(i)] = recalls[r].weights.weights(i);
     }

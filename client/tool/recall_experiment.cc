@@ -20,7 +20,7 @@ void AddRow(absl::Span<const float> row, FloatMatrix* matrix) {
   ++matrix->rows;
 }
 
-// Its rows are one-hot, so an answer is the weights themselves, by position.
+// The identity matrix, used as values: an answer is then the vector of weights, by position.
 FloatMatrix Identity(std::uint32_t size) {
   FloatMatrix identity{.rows = size, .cols = size, .data = {}};
   identity.data.resize(std::size_t{size} * size);

@@ -12,40 +12,42 @@
 
 namespace softlookup::tool {
 
-// (a + weight * b) / |a + weight * b|, or `a` if that norm is 0. The vectors have one size. The
-// same bits on every machine: sums and products in order, one root, one division a component.
+// (a + weight * b) / |a + weight * b|, or `a` if that norm is 0. `a` and `b` must have one size.
+// The result has the same bits on every machine: it takes sums and products in a fixed order, one
+// square root, and one division per component.
 std::vector<float> Blend(absl::Span<const float> a, double weight, absl::Span<const float> b);
 
-// Posner's cueing paradigm, for memory. A target is to be recalled from a noisy probe of it, while
-// a cue leads attention to the target (valid) or to another memory (invalid):
+// Posner's cueing paradigm, applied to recall. The store holds N random items, which the code calls
+// memories; they are not running memories. Each trial recalls a target item from a noisy probe of
+// it. A cue leads attention to the target (valid cue) or to another item, the lure (invalid cue):
 //   probe = Blend(target, noise, a random unit vector)
-//   query = Blend(probe, cue_strength, the cued memory)
+//   query = Blend(probe, cue_strength, the cued item)
 struct PosnerDesign {
   std::uint32_t memory_count = 20;  // N, at least 2.
   std::uint32_t dim = 64;           // In [1, 65536].
-  std::uint32_t trial_count = 400;  // Of each cue kind. At least 1.
-  double noise = 1.5;               // At least 0; 1 is as long as the memory itself.
+  std::uint32_t trial_count = 400;  // Per cue kind. At least 1.
+  double noise = 1.5;               // At least 0; 1 is as long as the item itself.
   double cue_strength = 0.5;        // At least 0.
   Similarity similarity = Similarity::Cosine();
   std::uint64_t seed = 1;
 };
 
-// The design carried out. Trial t has the same target and the same noise for both cue kinds, so
+// The trials of a design. Trial t has the same target and the same noise for both cue kinds, so
 // they differ by the cue alone. Random vectors are WordEncoder's encodings of names such as
-// "posner/SEED/noise/t"; targets and wrong cues take turns, each as often as the others.
+// "posner/SEED/noise/t". Items take turns as targets and as lures, so counts differ by at most 1.
 struct PosnerTrials {
   FloatMatrix memories;                // [N x dim], unit rows.
   std::vector<std::uint32_t> targets;  // By trial, in [0, N).
-  std::vector<std::uint32_t> lures;    // Likewise: what the invalid cue leads to.
+  std::vector<std::uint32_t> lures;    // By trial, in [0, N): the item that the invalid cue names.
   FloatMatrix valid_queries;           // [trial_count x dim], unit rows.
-  FloatMatrix invalid_queries;         // Likewise.
+  FloatMatrix invalid_queries;         // [trial_count x dim], unit rows.
 };
 PosnerTrials MakePosnerTrials(const PosnerDesign& design);
 
 // Means over the trials of one cue kind at one temperature.
 struct CueOutcome {
-  double accuracy = 0;  // The weight on the target: the chance of recalling it, if what is recalled
-                        // is drawn by the weights. N equal weights would give 1 / N.
+  double accuracy = 0;  // Weight on the target: the chance of recalling it, if the recalled item is
+                        // drawn by the weights. N equal weights would give 1 / N.
   double entropy = 0;   // Of the weights, in nats.
 };
 
@@ -55,14 +57,14 @@ struct PosnerPoint {
   CueOutcome invalid;
 };
 
-// Runs the design's trials on a scratch store, all of one temperature and cue kind in one lookup.
-// Points are in the order of `temperatures`.
+// Runs the design's trials on a scratch store, with one lookup per temperature and cue kind.
+// Returns the points in the order of `temperatures`.
 absl::StatusOr<std::vector<PosnerPoint>> RunPosner(const PosnerDesign& design,
                                                    absl::Span<const double> temperatures,
                                                    Client* client);
 
-// Accuracy against temperature for both cue kinds, as an SVG document; the chance level is dashed.
-// `points` in ascending order of temperature, at least one.
+// Draws accuracy against temperature for both cue kinds, as an SVG document. The chance level is
+// dashed. `points` must be in ascending order of temperature, at least one.
 std::string PosnerSvg(const PosnerDesign& design, absl::Span<const PosnerPoint> points);
 
 }  // namespace softlookup::tool

@@ -24,13 +24,13 @@ namespace fs = std::filesystem;
 using admin::v1::BackupManifest;
 
 constexpr char kManifestName[] = "BACKUP.json";
-constexpr std::uint32_t kFormat = 1;  // The last that is known here.
+constexpr std::uint32_t kFormat = 1;  // The newest that this version reads.
 
 absl::Status FileError(const fs::path& path, const std::error_code& error) {
   return InputError(path.string(), error.message());
 }
 
-// A directory's entries.
+// Syncs a directory's entries to disk.
 absl::Status Sync(const fs::path& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   std::error_code error;
@@ -66,7 +66,7 @@ absl::StatusOr<BackupManifest> ReadManifest(const fs::path& backup) {
   return manifest;
 }
 
-// Without a slash at its end, so that it has a name and a directory that it is in.
+// The absolute path without a slash at its end, so that filename() and parent_path() work.
 fs::path Absolute(const std::string& directory) {
   const fs::path path = fs::absolute(directory).lexically_normal();
   return path.has_filename() ? path : path.parent_path();
@@ -107,7 +107,7 @@ absl::Status CopyFiles(const fs::path& from, const BackupManifest& manifest, con
   return Sync(to);
 }
 
-// In one step, so that a server never finds half of it.
+// Renames in one step, so that a server never finds half of the files, then syncs the parent.
 absl::Status Rename(const fs::path& partial, const fs::path& target) {
   std::error_code error;
   fs::rename(partial, target, error);
@@ -130,7 +130,7 @@ absl::StatusOr<Restored> RestoreBackup(const std::string& backup_directory,
   const fs::path partial =
       target.parent_path() / absl::StrCat(".", target.filename().string(), ".restoring");
   std::error_code ignored;
-  fs::remove_all(partial, ignored);  // What an attempt before this one has left.
+  fs::remove_all(partial, ignored);  // An earlier attempt may have left it.
   absl::Status status = CopyFiles(backup, manifest, partial);
   if (status.ok()) status = Rename(partial, target);
   if (!status.ok()) {

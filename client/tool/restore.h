@@ -14,12 +14,12 @@ struct Restored {
   std::uint64_t bytes = 0;
 };
 
-// Makes `data_directory`, which must not exist or be empty, a data directory with what the backup
-// holds. It is safe on disk once this returns; before, and after an error, it is as it was. Its
-// owner alone may read it and its files. The backup is only read.
+// Copies the files of a backup to `data_directory`, which must be missing or empty, and syncs them
+// to disk. Until the copy is complete, and after an error in copying, `data_directory` is as it
+// was. Only its owner may read it and its files. The backup is only read.
 //
-// InputError if the backup is none or is not whole, or if a file cannot be read or written;
-// AlreadyExists if there is something in `data_directory`.
+// InputError if `backup_directory` is not a complete backup, or if a file cannot be read or
+// written. AlreadyExists if `data_directory` is not empty.
 absl::StatusOr<Restored> RestoreBackup(const std::string& backup_directory,
                                        const std::string& data_directory);
 

@@ -14,19 +14,19 @@ namespace softlookup::tool {
 // The fields of a row in the order of printing: "position", "id", "labels", "key", "value".
 const std::vector<std::string>& RowFieldNames();
 
-// Rows as they were read.
+// Rows to print.
 struct RowListing {
   std::string store;
-  std::vector<std::string> fields;  // Of RowFieldNames(), those to print.
+  std::vector<std::string> fields;  // Those of RowFieldNames() to print.
   std::uint64_t revision = 0;
   std::vector<v1::Row> rows;
-  bool more = false;  // The store has further rows.
+  bool more = false;  // Further rows follow these.
 };
 
-// A table with a column a field; or
+// Prints a table with a column per field; or with -o json
 // {"store", "revision", "rows": [{"position", "id"?, "labels": [...], "key": [...],
 //  "value": [...]}], "more"}
-// with those fields that were asked for. Fails if a matrix is malformed.
+// with only the fields in `listing.fields`. Fails if a matrix is malformed.
 absl::Status PrintRows(const RowListing& listing, const Session& session);
 
 }  // namespace softlookup::tool

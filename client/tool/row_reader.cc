@@ -14,7 +14,7 @@
 namespace softlookup::tool {
 namespace {
 
-constexpr std::uint32_t kColumnsMax = 1 << 17;  // A key and a value of the largest dimension.
+constexpr std::uint32_t kColumnsMax = 1 << 17;  // A key and a value of the largest dimensions.
 
 }  // namespace
 

@@ -14,59 +14,61 @@
 
 namespace softlookup::tool {
 
-// The columns that a file's rows must have, and what says so, for messages: {128, "key_dim"}. With
-// 0, a file has as many as its first row, or its header, says.
+// How many columns a file's rows must have, and what requires that, for messages: {128, "key_dim"}.
+// If `count` is 0, the file's first row or header determines it.
 struct Columns {
   std::uint32_t count;
   std::string meaning;
 };
 
-// Rows of float32 from a file, a batch at a time, so that a file of any length passes through a
-// bounded memory. Errors are InputErrors that name the file, the row or line, and the column.
+// Reads rows of float32 from a file in batches, so that a file of any length takes bounded bytes.
+// Errors are InputErrors that name the file, the row or line, and the column.
 class RowReader {
  public:
   RowReader(ByteSource source, Columns columns)
       : source_(std::move(source)), columns_(std::move(columns)) {}
   virtual ~RowReader() = default;
 
-  // Replaces `rows` by the next `rows_max` rows, fewer only at the end; returns how many. Fails at
-  // a number that is not finite.
+  // Replaces `rows` by the next `rows_max` rows, fewer only at the end. Returns how many. Fails if
+  // a number is not finite.
   absl::StatusOr<std::uint32_t> Read(std::uint32_t rows_max, std::vector<float>* rows);
 
   const std::string& name() const { return source_.name(); }
 
-  // How many rows there are, where a header tells before they are read.
+  // Number of rows in the file, if its header tells.
   virtual std::optional<std::uint64_t> row_count() const { return std::nullopt; }
 
-  // Columns of a row; 0 until a header or a row tells them if the caller set none.
+  // Columns of a row. If the caller set none, 0 until a header or row determines them.
   std::uint32_t cols() const { return columns_.count; }
 
  protected:
-  // As Read(), into an empty `rows`.
+  // Appends to `rows`, which is empty, the next `rows_max` rows, fewer only at the end. Returns how
+  // many.
   virtual absl::StatusOr<std::uint32_t> ReadRows(std::uint32_t rows_max,
                                                  std::vector<float>* rows) = 0;
 
-  // Fails if rows of `count` columns are not what is needed; if nothing is, they are from now on.
-  // `where`: "line 3", or empty.
+  // Fails unless rows must have `count` columns. If no number is set yet, sets it to `count`.
+  // `where` is for messages: "line 3", or empty.
   absl::Status CheckColumns(const std::string& where, std::uint64_t count);
 
   ByteSource source_;
   Columns columns_;
-  std::uint64_t rows_read_ = 0;  // By earlier calls.
+  std::uint64_t rows_read_ = 0;  // By earlier calls of Read().
 };
 
-// What --format may name.
+// The formats that --format may name.
 const std::vector<std::string>& RowFormats();
 
-// The format that the ending of `path` names; `format` where it names none ("-").
+// Opens a file in the format that its ending names, or standard input ("-") in `format`. InputError
+// for any other ending.
 absl::StatusOr<std::unique_ptr<RowReader>> OpenRows(const std::string& path,
                                                     const std::string& format, Columns columns);
 
-// The whole file.
+// Reads a whole file into a matrix. Parameters and errors are as for OpenRows() and RowReader.
 absl::StatusOr<FloatMatrix> ReadMatrix(const std::string& path, const std::string& format,
                                        Columns columns);
 
-// Those of the inputs that the projection of `store` takes; a UsageError if it has none.
+// The columns of the inputs that the projection of `store` takes. UsageError if it has none.
 absl::StatusOr<Columns> InputColumns(const v1::Store& store);
 
 }  // namespace softlookup::tool

@@ -20,8 +20,8 @@ namespace {
 
 constexpr char kNoId[] = "-";
 
-// Takes a label in quotes off the front of `line`, which starts with the first of them; false if
-// it is no JSON string.
+// Removes a quoted label from the front of `line`, which must start with the quote. False if the
+// label is not a JSON string.
 bool ConsumeQuoted(absl::string_view* line, std::string* label) {
   std::size_t end = 1;
   while (end < line->size() && (*line)[end] != '"') end += (*line)[end] == '\\' ? 2 : 1;
@@ -34,8 +34,8 @@ bool ConsumeQuoted(absl::string_view* line, std::string* label) {
   return true;
 }
 
-// The next label of `line`, which loses it and the comma after it; false if it is malformed. Empty
-// between two commas.
+// Removes the next label and the comma after it from `line`. `label` is empty between two commas.
+// False if the label is malformed.
 bool ConsumeLabel(absl::string_view* line, std::string* label) {
   *line = absl::StripLeadingAsciiWhitespace(*line);
   if (!absl::StartsWith(*line, "\"")) {
@@ -49,7 +49,7 @@ bool ConsumeLabel(absl::string_view* line, std::string* label) {
   return line->empty() || absl::ConsumePrefix(line, ",");
 }
 
-// A label as ConsumeLabel() reads it back.
+// Writes `label` so that ConsumeLabel() reads it back: in quotes if necessary.
 std::string LabelText(const std::string& label) {
   const auto special = [](char c) {
     return c == ',' || c == '"' || absl::ascii_iscntrl(static_cast<unsigned char>(c));
@@ -68,7 +68,7 @@ void CopyRows(const v1::Matrix& from, std::uint32_t begin, std::uint32_t end, v1
   to->set_data(from.data().substr(begin * row_bytes, (end - begin) * row_bytes));
 }
 
-// Rows [begin, end) of `rows`.
+// A request with the rows [begin, end) of `rows`.
 v1::AppendRequest Slice(const v1::AppendRequest& rows, std::uint32_t begin, std::uint32_t end) {
   v1::AppendRequest slice;
   if (rows.has_keys()) CopyRows(rows.keys(), begin, end, slice.mutable_keys());

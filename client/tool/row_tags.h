@@ -17,24 +17,24 @@ namespace softlookup::tool {
 // Files of ids and of labels have a line for each row.
 //
 // A line of ids is a number, or "-" for a row without an id; blank lines are skipped. A line of
-// labels has them between commas, without the white space around them; a blank line is a row
-// without labels. A label in quotes is a JSON string, which can hold all that a label can: commas,
-// line ends, white space at its ends.
+// labels separates them by commas and ignores white space around them; a blank line is a row
+// without labels. A quoted label is a JSON string, so it can also hold commas, line ends, and white
+// space at its ends.
 
-// Reads ids and labels of rows in step with the rows. Errors are InputErrors that name the file and
-// the line.
+// Reads the ids and labels of rows from files and adds them to the rows, batch by batch. Errors are
+// InputErrors that name the file, and the line if one is malformed.
 class RowTags {
  public:
-  // An empty path: no ids, or no labels.
+  // An empty path means no ids, or no labels.
   static absl::StatusOr<RowTags> Open(const std::string& ids_path, const std::string& labels_path);
 
-  // Gives `rows`, of `row_count` >= 1 rows, what the next lines say. As a request has an id for
-  // each of its rows or for none, several may come back: together they are the rows, in order.
-  // Fails if a file ends before.
+  // Adds the ids and labels of the next lines to `rows`, which has `row_count` >= 1 rows. Returns
+  // one or more requests that together hold the rows in order, because the rows of a request have
+  // all an id or none. Fails if a file ends before the rows do.
   absl::StatusOr<std::vector<v1::AppendRequest>> Tag(std::uint32_t row_count,
                                                      v1::AppendRequest rows);
 
-  // Fails if a file goes on behind the last row.
+  // Call this after the last row. Fails if a file still has a line that is not blank.
   absl::Status CheckAtEnd();
 
  private:
@@ -48,19 +48,19 @@ class RowTags {
   std::string line_;
 };
 
-// `rows` but its first `count`, of which it has more.
+// Returns `rows` without its first `count` rows. `rows` must have more than `count`.
 v1::AppendRequest WithoutFirstRows(const v1::AppendRequest& rows, std::uint32_t count);
 
-// Writes ids and labels of rows for RowTags to read back the same. Errors are InputErrors.
+// Writes ids and labels of rows to files from which RowTags reads the same. Errors are InputErrors.
 class RowTagsWriter {
  public:
-  // An empty path: no ids, or no labels.
+  // An empty path means no ids, or no labels.
   static absl::StatusOr<RowTagsWriter> Create(const std::string& ids_path,
                                               const std::string& labels_path);
 
   absl::Status Write(const v1::Row& row);
 
-  // Call once, last.
+  // Closes the files. Call this once, after the last Write().
   absl::Status Finish();
 
  private:

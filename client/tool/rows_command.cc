@@ -32,7 +32,7 @@ struct RowsFlags {
 struct ExportFlags {
   std::string store;
   FilterFlags filter;
-  // FILE each.
+  // Paths; an empty one for ids or labels means none. "-" is refused.
   std::string keys;
   std::string values;
   std::string ids;
@@ -76,7 +76,7 @@ absl::Status Rows(const RowsFlags& flags, const Session& session) {
   return PrintRows(listing, session);
 }
 
-// Appends one of a row's matrices to a file.
+// Appends a row's key or value to `file`. Internal error unless it has `dim` components.
 absl::Status Write(const v1::Matrix& matrix, std::uint32_t dim, NpyWriter* file) {
   CLIENT_ASSIGN_OR_RETURN(const FloatMatrix vector, FloatMatrix::FromProto(matrix));
   if (vector.data.size() != dim) {

@@ -12,15 +12,15 @@
 
 namespace softlookup::tool {
 
-// A store that is on the server while the object lives. Its destructor deletes it.
+// A store that is on the server while the object lives. The destructor deletes the store.
 //
-// Meanwhile the first SIGINT or SIGTERM does not end the process: it makes every later call fail
-// with Cancelled, so that the store is deleted on the way out. The second one ends it at once. One
-// object at a time; for one thread.
+// Meanwhile the first SIGINT or SIGTERM does not end the process. It makes every later Append() and
+// Lookup() fail with Cancelled, so that the command ends and deletes the store. A second signal of
+// the same kind ends the process at once. Only one object may exist at a time, for one thread.
 class ScratchStore {
  public:
-  // Makes `store` under a name of its own, PREFIX/<process>-<random>. `client` must outlive the
-  // object.
+  // Makes `store` on the server under the new name PREFIX/<process>-<random>. `client` must outlive
+  // the object.
   static absl::StatusOr<std::unique_ptr<ScratchStore>> Create(Client* client,
                                                               std::string_view prefix,
                                                               v1::Store store);
@@ -33,14 +33,15 @@ class ScratchStore {
   absl::Status Append(FloatMatrixView keys, FloatMatrixView values);
   absl::StatusOr<LookupAnswer> Lookup(FloatMatrixView queries, const LookupOptions& options);
 
-  // What the destructor does, for who wants to know whether it worked. No call may follow.
+  // Deletes the store, as the destructor does, but returns whether that worked. Make no other call
+  // after this one.
   absl::Status Delete();
 
  private:
   ScratchStore(Client* client, std::string name);
 
   Client* const client_;
-  std::string name_;  // Empty when there is nothing to delete.
+  std::string name_;  // Empty if there is no store to delete.
   const InterruptGuard guard_;
 };
 

@@ -55,7 +55,7 @@ absl::Status List(const std::string& prefix, const Session& session) {
 
 absl::Status Update(const UpdateFlags& flags, const Session& session) {
   std::vector<std::string> mask = UpdateMask(flags.settings);
-  if (flags.no_projection) mask.push_back("projection");  // Left unset.
+  if (flags.no_projection) mask.push_back("projection");  // Removed: `store` has none.
   if (mask.empty()) {
     return UsageError(
         "update needs --score, --temperature, --label, the three --projection-... or "
@@ -64,7 +64,7 @@ absl::Status Update(const UpdateFlags& flags, const Session& session) {
   CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
   v1::Store store;
   store.set_name(flags.name);
-  if (flags.settings.projection.any()) {  // It has to fit what is there.
+  if (flags.settings.projection.any()) {  // It must fit the store's dimensions.
     CLIENT_ASSIGN_OR_RETURN(const v1::Store current, client.GetStore(flags.name));
     store.set_key_dim(current.key_dim());
     store.set_value_dim(current.value_dim());

@@ -11,7 +11,7 @@
 namespace softlookup::tool {
 namespace {
 
-// The kinds that a line can say: the gated ones take a matrix.
+// Parses NAME=KIND[:DECAY]. UsageError for the gated kinds too, because they take a matrix.
 absl::StatusOr<v1::MemorySpec> ParseMemory(const std::string& text) {
   const auto refuse = [&] {
     return UsageError(

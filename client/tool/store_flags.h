@@ -14,31 +14,33 @@
 
 namespace softlookup::tool {
 
-// The settings of a store on the command line, but for its name and its dimensions.
+// The settings of a store on the command line, except its name and dimensions.
 struct StoreFlags {
-  // What can change later.
+  // Settings that can change later.
   std::string score;
   std::optional<double> temperature;
   std::vector<std::string> labels;  // KEY=VALUE.
   ProjectionFlags projection;
 
-  // What cannot.
-  std::uint32_t heads = 0;  // 0: not named.
+  // Settings that cannot change later.
+  std::uint32_t heads = 0;  // 0: not set.
   std::string storage;
   std::vector<std::string> memories;  // NAME=KIND[:DECAY].
 
-  // Whether the command line sets any.
+  // Whether the command line sets any of these.
   bool any() const;
 };
 
-// All of them, or only those that can change. `flags` must outlive `command`.
+// Adds the options for all settings, or only for those that can change. `flags` must outlive
+// `command`.
 void AddStoreFlags(CLI::App* command, StoreFlags* flags);
 void AddStoreUpdateFlags(CLI::App* command, StoreFlags* flags);
 
-// Sets in `store`, which has its dimensions, what the command line sets.
+// Copies the settings to `store`, whose dimensions a projection must fit. UsageError for a
+// malformed setting; errors of ReadProjection().
 absl::Status SetStore(const StoreFlags& flags, v1::Store* store);
 
-// The fields of v1::Store that the command line changes.
+// The names of the changeable fields of v1::Store that the command line sets.
 std::vector<std::string> UpdateMask(const StoreFlags& flags);
 
 }  // namespace softlookup::tool

@@ -16,7 +16,7 @@
 namespace softlookup::tool {
 namespace {
 
-// The contract's defaults for what a server left unset.
+// These return the contract's default if the server left the field unset.
 std::uint32_t Heads(const v1::Store& store) { return std::max(store.num_heads(), 1u); }
 double Temperature(const v1::Store& store) {
   return store.has_temperature() ? store.temperature() : 1;
@@ -39,7 +39,7 @@ std::map<std::string, std::string> Labels(const v1::Store& store) {
   return {store.labels().begin(), store.labels().end()};
 }
 
-// Components of an input of a store with a projection.
+// Dimension of the inputs of the store's projection; 0 if it has none.
 std::uint32_t InputDim(const v1::Store& store) { return store.projection().key().cols(); }
 
 bool IsDecayed(const v1::MemorySpec& memory) {
@@ -57,7 +57,7 @@ Json MemoriesJson(const v1::Store& store) {
   return list;
 }
 
-// As `store create --memory` takes it.
+// The memory in the syntax of `store create --memory`.
 std::string MemoryText(const v1::MemorySpec& memory) {
   std::string text = absl::StrCat(memory.name(), "=", Word(memory.kind()));
   if (IsDecayed(memory)) absl::StrAppend(&text, ":", memory.decay());

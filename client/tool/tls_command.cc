@@ -58,8 +58,8 @@ absl::StatusOr<std::vector<NewFile>> MakeFiles(const InitFlags& flags) {
   return files;
 }
 
-// For --if-missing: whether all of the files exist. An error if only some do, as a new authority
-// would not fit the others.
+// For --if-missing: whether all files exist. InputError if only some do, because a new authority
+// would not fit the existing files.
 absl::StatusOr<bool> AllPresent(const InitFlags& flags) {
   std::vector<std::string> missing;
   for (const char* pair : kPairs) {
@@ -78,7 +78,8 @@ absl::StatusOr<bool> AllPresent(const InitFlags& flags) {
   return missing.empty();
 }
 
-// Before the first file is written, so that a refusal leaves nothing behind.
+// AlreadyExists if one of the files exists. The check comes before the first file is written, so
+// that a refusal leaves no files behind.
 absl::Status CheckAbsent(const std::vector<NewFile>& files) {
   for (const NewFile& file : files) {
     struct stat ignored;
@@ -89,7 +90,7 @@ absl::Status CheckAbsent(const std::vector<NewFile>& files) {
   return absl::OkStatus();
 }
 
-// All of them, or none: the next try finds no file in its way.
+// Writes all files. On failure it removes those it wrote, so that they do not block the next try.
 absl::Status CreateFiles(const std::vector<NewFile>& files) {
   for (std::size_t i = 0; i < files.size(); ++i) {
     const absl::Status created = CreateFile(files[i].path, files[i].bytes, files[i].mode);

@@ -5,15 +5,15 @@
 
 namespace softlookup::tool {
 
-// What options may hold, for CLI::Option::check().
+// Validators for CLI::Option::check().
 
-// A number over 0.
+// Accepts a number over 0.
 CLI::Validator Positive();
 
-// Text that a label can be.
+// Accepts UTF-8, which labels must be.
 CLI::Validator Utf8();
 
-// A name that ends in .npy, as the commands that read such a file know it.
+// Accepts a file name that ends in .npy, by which commands that read files know the format.
 CLI::Validator NpyName();
 
 }  // namespace softlookup::tool

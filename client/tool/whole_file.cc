@@ -74,7 +74,7 @@ absl::Status Sync(int file, const std::string& path) {
   return fsync(file) == 0 ? absl::OkStatus() : Errno(path);
 }
 
-// Hands all of a file to `take`, a part at a time.
+// Reads `file` to its end and passes each part to `take`.
 absl::Status ReadAll(int file, const std::string& path,
                      absl::FunctionRef<absl::Status(std::string_view)> take) {
   std::vector<char> buffer(kBufferBytes);
@@ -87,13 +87,13 @@ absl::Status ReadAll(int file, const std::string& path,
   }
 }
 
-// What a file that is replaced hands on to the one in its place.
+// The contents and attributes of a file that EditFile() replaces.
 struct Existing {
   std::string bytes;
   struct stat attributes;
 };
 
-// False if there is no file.
+// Returns false if there is no file.
 absl::StatusOr<bool> ReadExisting(const std::string& path, Existing* existing) {
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0 && errno == ENOENT) return false;
@@ -115,7 +115,7 @@ absl::Status CopyAttributes(const struct stat& from, int to, const std::string& 
   return fchmod(to, from.st_mode & 07777) == 0 ? absl::OkStatus() : Errno(path);
 }
 
-// Makes a file, has `write` fill it, and takes it away again if that fails.
+// Makes a new file, has `write` fill it, and syncs it. Removes the file if that fails.
 absl::Status Create(const std::string& path, mode_t mode,
                     absl::FunctionRef<absl::Status(int file)> write) {
   const Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
@@ -165,12 +165,12 @@ absl::Status CopyFile(const std::string& from, const std::string& to) {
 
 absl::Status EditFile(const std::string& path,
                       const std::function<absl::StatusOr<std::string>(std::string)>& edit) {
-  // The file itself where `path` is a link to it.
+  // If `path` is a link, edit the file that it names.
   std::error_code error;
   const fs::path resolved = fs::weakly_canonical(path, error);
   const std::string target = error ? path : resolved.string();
   CLIENT_ASSIGN_OR_RETURN(const Descriptor directory, OpenDirectory(DirectoryOf(target)));
-  // Until the descriptor is closed. The file cannot be locked itself, as it is replaced.
+  // Held until `directory` is closed. The file itself cannot be locked, because it is replaced.
   if (flock(directory.get(), LOCK_EX) != 0) return Errno(target);
   Existing existing;
   CLIENT_ASSIGN_OR_RETURN(const bool exists, ReadExisting(target, &existing));

@@ -12,18 +12,18 @@
 
 namespace softlookup::tool {
 
-// Files that are written whole and synced, or not at all, except by WriteFile(). They have their
-// final mode from the start, so nobody reads a secret that is just being written. Errors are
-// InputErrors. A crash may leave a temporary file behind, named as the file with a dot and a few
-// characters appended.
+// CreateFile() and EditFile() write a file whole and sync it, or not at all. They set its final
+// mode before they write the first byte, so nobody reads a secret that is just being written. A
+// crash may leave their temporary file behind: the file's name with a dot and a few characters
+// appended. Errors are InputErrors.
 
 // Modes of files and of directories.
 inline constexpr mode_t kOwnerOnly = 0600;
 inline constexpr mode_t kReadableByAll = 0644;
 inline constexpr mode_t kOwnerOnlyDirectory = 0700;
 
-// Writes a new file, which appears with all its bytes. AlreadyExists if `path` exists, even as a
-// dangling link. The umask can take bits from `mode`.
+// Writes a new file, which becomes visible with all its bytes. AlreadyExists if `path` exists, even
+// as a dangling link. The umask can clear bits of `mode`.
 absl::Status CreateFile(const std::string& path, std::string_view bytes, mode_t mode);
 
 // Replaces the contents of the file at `path` by what `edit` returns for them. The replacement is
@@ -33,11 +33,11 @@ absl::Status CreateFile(const std::string& path, std::string_view bytes, mode_t 
 absl::Status EditFile(const std::string& path,
                       const std::function<absl::StatusOr<std::string>(std::string)>& edit);
 
-// Writes or overwrites a file that holds no secret, such as a report. A crash may leave a part.
+// Writes or overwrites a file that holds no secret, such as a report. A crash may leave part of it.
 absl::Status WriteFile(const std::string& path, std::string_view bytes);
 
-// Copies the file `from` to a new file with the mode kOwnerOnly. AlreadyExists as CreateFile(). A
-// crash may leave a part of the copy.
+// Copies the file `from` to a new file with the mode kOwnerOnly, and syncs it. AlreadyExists if
+// `to` exists. A crash may leave part of the copy.
 absl::Status CopyFile(const std::string& from, const std::string& to);
 
 // Makes a directory and its missing parents, with the mode kOwnerOnlyDirectory. An existing one is

@@ -9,11 +9,11 @@
 
 namespace softlookup::tool {
 
-// The next word: a line without the white space around it. Blank lines are skipped, so words and
-// positions keep in step. False at the end.
+// Reads the next word: a line without the white space around it. Skips blank lines, so they do not
+// shift the positions of words. Returns false at the end.
 absl::StatusOr<bool> NextWord(ByteSource* source, std::string* word);
 
-// All words of a file: word j names position j.
+// Reads all words of a file. Word j, from 0, names position j.
 absl::StatusOr<std::vector<std::string>> ReadNames(const std::string& path);
 
 }  // namespace softlookup::tool
