@@ -44,7 +44,8 @@ absl::Status CheckExisting(const ImportFlags& flags, const v1::Store& store, Cli
                                    " rows already; --append adds to them"));
   }
   // With a writer, an earlier run with the same settings may have made the store.
-  if (flags.settings.any() && writer.empty()) {
+  if (!writer.empty()) return CheckHasSettings(flags.settings, store);
+  if (flags.settings.any()) {
     return UsageError(absl::StrCat(store.name(),
                                    " exists, so import makes no store and takes no settings of "
                                    "one, such as --score; `softlookup store update` changes them"));

@@ -10,9 +10,9 @@
 
 namespace softlookup::tool {
 
-// While the object lives, the first SIGINT and the first SIGTERM do not end the process. They only
-// set a flag, so that the command can clean up before it ends. A second signal of the same kind
-// ends the process at once. Only one object may exist at a time.
+// While the object lives, the first SIGINT or SIGTERM does not end the process. It only sets a
+// flag, so that the command can clean up before it ends. A second signal of either kind ends the
+// process at once. Only one object may exist at a time.
 class InterruptGuard {
  public:
   InterruptGuard();
@@ -23,7 +23,7 @@ class InterruptGuard {
   // True once a signal has come.
   const std::atomic<bool>& interrupted() const;
 
-  // Clears the flag. The next signal of each kind sets it again instead of ending the process.
+  // Clears the flag. The next signal sets it again instead of ending the process.
   void Rearm();
 
   // Cancelled once a signal has come.

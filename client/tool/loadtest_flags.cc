@@ -286,6 +286,7 @@ std::vector<loadtest::Parameter> ParametersOf(const LoadtestFlags& flags,
   add("value_dim", absl::StrCat(plan.value_dim));
   add("seed", absl::StrCat(flags.seed));
   add("verify", flags.verify ? "true" : "false");
+  if (flags.verify) add("verify_answers", absl::StrCat(flags.verify_answers));
   return parameters;
 }
 

@@ -255,14 +255,14 @@ Json PosnerJson(const PosnerDesign& design, const std::vector<PosnerPoint>& poin
                     {"invalid", CueJson(point.invalid)}});
   }
   return {{"experiment", "posner"},
-          {"memories", design.memory_count},
+          {"memories", design.item_count},
           {"dim", design.dim},
           {"similarity", Word(design.similarity.score())},
           {"trials", design.trial_count},
           {"noise", design.noise},
           {"cue_strength", design.cue_strength},
           {"seed", design.seed},
-          {"chance", 1.0 / design.memory_count},
+          {"chance", 1.0 / design.item_count},
           {"points", std::move(list)}};
 }
 
@@ -272,7 +272,7 @@ void PrintPosner(const PosnerDesign& design, const std::vector<PosnerPoint>& poi
   *session.out << absl::StreamFormat(
       "Posner's cueing experiment: %d memories in %d dimensions, %s, %d trials a cue kind,\n"
       "noise %g, cue strength %g, seed %d\n",
-      design.memory_count, design.dim, Word(design.similarity.score()), design.trial_count,
+      design.item_count, design.dim, Word(design.similarity.score()), design.trial_count,
       design.noise, design.cue_strength, design.seed);
   Table table({{"temperature", Align::kRight},
                {"accuracy valid", Align::kRight},
@@ -290,7 +290,7 @@ void PrintPosner(const PosnerDesign& design, const std::vector<PosnerPoint>& poi
   *session.out << absl::StreamFormat(
       "accuracy is the mean weight on the target, entropy is in nats; by chance 1/%d = %.4f and "
       "%.4f\n",
-      design.memory_count, 1.0 / design.memory_count, std::log(design.memory_count));
+      design.item_count, 1.0 / design.item_count, std::log(design.item_count));
 }
 
 absl::Status RunExperiment(RecallFlags flags, const Session& session) {
@@ -367,7 +367,7 @@ void AddExperimentFlags(CLI::App* recall, CLI::Option* experiment, RecallFlags* 
       ->check(CLI::Range(1, 4096))
       ->capture_default_str()
       ->needs(experiment);
-  recall->add_option("--memories", design.memory_count, "Memories to choose from")
+  recall->add_option("--memories", design.item_count, "Memories to choose from")
       ->check(CLI::Range(2, 1024))
       ->capture_default_str()
       ->needs(experiment);

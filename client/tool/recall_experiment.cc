@@ -55,23 +55,23 @@ std::vector<float> Blend(absl::Span<const float> a, double weight, absl::Span<co
 }
 
 PosnerTrials MakePosnerTrials(const PosnerDesign& design) {
-  const std::uint32_t n = design.memory_count;
+  const std::uint32_t n = design.item_count;
   const WordEncoder encoder(design.dim);
   const std::string prefix = absl::StrCat("posner/", design.seed, "/");
   const FloatMatrix empty{.rows = 0, .cols = design.dim, .data = {}};
-  PosnerTrials trials{.memories = empty, .valid_queries = empty, .invalid_queries = empty};
+  PosnerTrials trials{.items = empty, .valid_queries = empty, .invalid_queries = empty};
   for (std::uint32_t i = 0; i < n; ++i) {
-    AddRow(encoder.Encode(absl::StrCat(prefix, "memory/", i)), &trials.memories);
+    AddRow(encoder.Encode(absl::StrCat(prefix, "memory/", i)), &trials.items);
   }
   for (std::uint32_t trial = 0; trial < design.trial_count; ++trial) {
     const std::uint32_t target = trial % n;
     const std::uint32_t lure = (target + 1 + trial / n % (n - 1)) % n;
-    const std::vector<float> probe = Blend(trials.memories.Row(target), design.noise,
+    const std::vector<float> probe = Blend(trials.items.Row(target), design.noise,
                                            encoder.Encode(absl::StrCat(prefix, "noise/", trial)));
     trials.targets.push_back(target);
     trials.lures.push_back(lure);
-    AddRow(Blend(probe, design.cue_strength, trials.memories.Row(target)), &trials.valid_queries);
-    AddRow(Blend(probe, design.cue_strength, trials.memories.Row(lure)), &trials.invalid_queries);
+    AddRow(Blend(probe, design.cue_strength, trials.items.Row(target)), &trials.valid_queries);
+    AddRow(Blend(probe, design.cue_strength, trials.items.Row(lure)), &trials.invalid_queries);
   }
   return trials;
 }
@@ -82,10 +82,10 @@ absl::StatusOr<std::vector<PosnerPoint>> RunPosner(const PosnerDesign& design,
   const PosnerTrials trials = MakePosnerTrials(design);
   v1::Store config;
   config.set_key_dim(design.dim);
-  config.set_value_dim(design.memory_count);
+  config.set_value_dim(design.item_count);
   config.set_score(design.similarity.score());
   CLIENT_ASSIGN_OR_RETURN(const auto store, ScratchStore::Create(client, "recall", config));
-  CLIENT_RETURN_IF_ERROR(store->Append(trials.memories, Identity(design.memory_count)));
+  CLIENT_RETURN_IF_ERROR(store->Append(trials.items, Identity(design.item_count)));
 
   const auto outcome = [&](const FloatMatrix& queries,
                            double temperature) -> absl::StatusOr<CueOutcome> {
@@ -106,11 +106,11 @@ absl::StatusOr<std::vector<PosnerPoint>> RunPosner(const PosnerDesign& design,
 }
 
 std::string PosnerSvg(const PosnerDesign& design, absl::Span<const PosnerPoint> points) {
-  const double chance = 1.0 / design.memory_count;
+  const double chance = 1.0 / design.item_count;
   SvgSeries valid{.label = "valid cue", .color = "#0072b2", .marker = SvgMarker::kCircle};
   SvgSeries invalid{.label = "invalid cue", .color = "#d55e00", .marker = SvgMarker::kSquare};
   SvgSeries level{
-      .label = absl::StrCat("chance, 1/", design.memory_count), .color = "#555555", .dashed = true};
+      .label = absl::StrCat("chance, 1/", design.item_count), .color = "#555555", .dashed = true};
   for (const PosnerPoint& point : points) {
     valid.points.push_back({point.temperature, point.valid.accuracy});
     invalid.points.push_back({point.temperature, point.invalid.accuracy});
@@ -120,7 +120,7 @@ std::string PosnerSvg(const PosnerDesign& design, absl::Span<const PosnerPoint> 
       {.title = "Recall after a valid and after an invalid cue",
        .subtitle = absl::StrFormat(
            "%d memories in %d dimensions, %s, %d trials a cue kind, noise %g, cue strength %g",
-           design.memory_count, design.dim, Word(design.similarity.score()), design.trial_count,
+           design.item_count, design.dim, Word(design.similarity.score()), design.trial_count,
            design.noise, design.cue_strength),
        .x = {.label = "temperature (log scale)", .log = true},
        .y = {.label = "accuracy: mean weight on the target", .min = 0, .max = 1},

@@ -17,13 +17,13 @@ namespace softlookup::tool {
 // square root, and one division per component.
 std::vector<float> Blend(absl::Span<const float> a, double weight, absl::Span<const float> b);
 
-// Posner's cueing paradigm, applied to recall. The store holds N random items, which the code calls
-// memories; they are not running memories. Each trial recalls a target item from a noisy probe of
-// it. A cue leads attention to the target (valid cue) or to another item, the lure (invalid cue):
+// Posner's cueing paradigm, applied to recall. The store holds N random items. Each trial
+// recalls a target item from a noisy probe of it. A cue leads attention to the target (valid cue)
+// or to another item, the lure (invalid cue):
 //   probe = Blend(target, noise, a random unit vector)
 //   query = Blend(probe, cue_strength, the cued item)
 struct PosnerDesign {
-  std::uint32_t memory_count = 20;  // N, at least 2.
+  std::uint32_t item_count = 20;    // N, at least 2.
   std::uint32_t dim = 64;           // In [1, 65536].
   std::uint32_t trial_count = 400;  // Per cue kind. At least 1.
   double noise = 1.5;               // At least 0; 1 is as long as the item itself.
@@ -36,7 +36,7 @@ struct PosnerDesign {
 // they differ by the cue alone. Random vectors are WordEncoder's encodings of names such as
 // "posner/SEED/noise/t". Items take turns as targets and as lures, so counts differ by at most 1.
 struct PosnerTrials {
-  FloatMatrix memories;                // [N x dim], unit rows.
+  FloatMatrix items;                   // [N x dim], unit rows.
   std::vector<std::uint32_t> targets;  // By trial, in [0, N).
   std::vector<std::uint32_t> lures;    // By trial, in [0, N): the item that the invalid cue names.
   FloatMatrix valid_queries;           // [trial_count x dim], unit rows.

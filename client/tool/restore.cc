@@ -1,10 +1,7 @@
 #include "client/tool/restore.h"
 
-#include <fcntl.h>
 #include <google/protobuf/util/json_util.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -28,15 +25,6 @@ constexpr std::uint32_t kFormat = 1;  // The newest that this version reads.
 
 absl::Status FileError(const fs::path& path, const std::error_code& error) {
   return InputError(path.string(), error.message());
-}
-
-// Syncs a directory's entries to disk.
-absl::Status Sync(const fs::path& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  std::error_code error;
-  if (file < 0 || fsync(file) != 0) error = {errno, std::generic_category()};
-  if (file >= 0) close(file);
-  return error ? FileError(path, error) : absl::OkStatus();
 }
 
 absl::StatusOr<BackupManifest> ReadManifest(const fs::path& backup) {
@@ -104,10 +92,10 @@ absl::Status CopyFiles(const fs::path& from, const BackupManifest& manifest, con
   for (const BackupManifest::File& file : manifest.files()) {
     CLIENT_RETURN_IF_ERROR(CopyPart(from, file, to));
   }
-  return Sync(to);
+  return SyncDirectory(to.string());
 }
 
-// Renames in one step, so that a server never finds half of the files, then syncs the parent.
+// Renames in one step, so that a server never finds half of the files, and syncs the new entry.
 absl::Status Rename(const fs::path& partial, const fs::path& target) {
   std::error_code error;
   fs::rename(partial, target, error);
@@ -117,7 +105,7 @@ absl::Status Rename(const fs::path& partial, const fs::path& target) {
                       "it instead");
   }
   if (error) return FileError(target, error);
-  return Sync(target.parent_path());
+  return SyncReplaced(target.string());
 }
 
 }  // namespace

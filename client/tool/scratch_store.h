@@ -15,8 +15,8 @@ namespace softlookup::tool {
 // A store that is on the server while the object lives. The destructor deletes the store.
 //
 // Meanwhile the first SIGINT or SIGTERM does not end the process. It makes every later Append() and
-// Lookup() fail with Cancelled, so that the command ends and deletes the store. A second signal of
-// the same kind ends the process at once. Only one object may exist at a time, for one thread.
+// Lookup() fail with Cancelled, so that the command ends and deletes the store. A second signal
+// ends the process at once. Only one object may exist at a time, for one thread.
 class ScratchStore {
  public:
   // Makes `store` on the server under the new name PREFIX/<process>-<random>. `client` must outlive

@@ -1,5 +1,8 @@
 #include "client/tool/store_flags.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -7,6 +10,7 @@
 #include "client/output/vocabulary.h"
 #include "client/tool/exit_code.h"
 #include "client/tool/validators.h"
+#include "softlookup/float_matrix.h"
 
 namespace softlookup::tool {
 namespace {
@@ -37,6 +41,31 @@ absl::StatusOr<v1::MemorySpec> ParseMemory(const std::string& text) {
   }
   spec.set_decay(decay);
   return spec;
+}
+
+// Whether the two have the same shape and numbers, however they are encoded.
+bool SameMatrix(const v1::Matrix& one, const v1::Matrix& other) {
+  const auto a = FloatMatrix::FromProto(one), b = FloatMatrix::FromProto(other);
+  return a.ok() && b.ok() && a->rows == b->rows && a->cols == b->cols && a->data == b->data;
+}
+
+bool SameProjection(const v1::Projection& one, const v1::Projection& other) {
+  return SameMatrix(one.query(), other.query()) && SameMatrix(one.key(), other.key()) &&
+         SameMatrix(one.value(), other.value());
+}
+
+bool HasLabels(const v1::Store& store, const v1::Store& wanted) {
+  return std::all_of(wanted.labels().begin(), wanted.labels().end(), [&](const auto& label) {
+    const auto found = store.labels().find(label.first);
+    return found != store.labels().end() && found->second == label.second;
+  });
+}
+
+bool SameMemories(const v1::Store& one, const v1::Store& other) {
+  return std::equal(one.memories().begin(), one.memories().end(), other.memories().begin(),
+                    other.memories().end(), [](const auto& a, const auto& b) {
+                      return a.name() == b.name() && a.kind() == b.kind() && a.decay() == b.decay();
+                    });
 }
 
 }  // namespace
@@ -93,6 +122,27 @@ absl::Status SetStore(const StoreFlags& flags, v1::Store* store) {
   store->set_storage_type(FromWord<v1::ElementType>(flags.storage));
   for (const std::string& memory : flags.memories) {
     CLIENT_ASSIGN_OR_RETURN(*store->add_memories(), ParseMemory(memory));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckHasSettings(const StoreFlags& flags, const v1::Store& store) {
+  v1::Store wanted;
+  wanted.set_key_dim(store.key_dim());
+  wanted.set_value_dim(store.value_dim());
+  CLIENT_RETURN_IF_ERROR(SetStore(flags, &wanted));
+  const std::pair<const char*, bool> same[] = {
+      {"--score", flags.score.empty() || wanted.score() == store.score()},
+      {"--temperature",
+       !flags.temperature.has_value() || wanted.temperature() == store.temperature()},
+      {"--label", HasLabels(store, wanted)},
+      {"--projection-*",
+       !flags.projection.any() || SameProjection(wanted.projection(), store.projection())},
+      {"--heads", flags.heads == 0 || wanted.num_heads() == store.num_heads()},
+      {"--storage", flags.storage.empty() || wanted.storage_type() == store.storage_type()},
+      {"--memory", flags.memories.empty() || SameMemories(wanted, store)}};
+  for (const auto& [flag, is_same] : same) {
+    if (!is_same) return UsageError(absl::StrCat(store.name(), " exists with another ", flag));
   }
   return absl::OkStatus();
 }

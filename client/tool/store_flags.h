@@ -40,6 +40,9 @@ void AddStoreUpdateFlags(CLI::App* command, StoreFlags* flags);
 // malformed setting; errors of ReadProjection().
 absl::Status SetStore(const StoreFlags& flags, v1::Store* store);
 
+// UsageError that names the first setting on the command line that `store` does not have.
+absl::Status CheckHasSettings(const StoreFlags& flags, const v1::Store& store);
+
 // The names of the changeable fields of v1::Store that the command line sets.
 std::vector<std::string> UpdateMask(const StoreFlags& flags);
 

@@ -186,11 +186,22 @@ absl::Status EditFile(const std::string& path,
   CLIENT_RETURN_IF_ERROR(Sync(file.get(), temporary));
   if (rename(temporary.c_str(), target.c_str()) != 0) return Errno(target);
   std::move(remove_temporary).Cancel();
-  return Sync(directory.get(), target);
+  return SyncReplaced(target);
+}
+
+absl::Status SyncDirectory(const std::string& path) {
+  CLIENT_ASSIGN_OR_RETURN(const Descriptor directory, OpenDirectory(path));
+  return Sync(directory.get(), path);
+}
+
+absl::Status SyncReplaced(const std::string& path) {
+  const absl::Status synced = SyncDirectory(DirectoryOf(path));
+  if (synced.ok()) return synced;
+  return Annotate(synced, absl::StrCat(path, " is in place, but a power cut may undo that"));
 }
 
 absl::Status EnsureDirectory(const std::string& path) {
-  if (mkdir(path.c_str(), kOwnerOnlyDirectory) == 0) return absl::OkStatus();
+  if (mkdir(path.c_str(), kOwnerOnlyDirectory) == 0) return SyncDirectory(DirectoryOf(path));
   if (errno == EEXIST) {
     std::error_code error;
     return fs::is_directory(path, error) ? absl::OkStatus()
@@ -201,7 +212,7 @@ absl::Status EnsureDirectory(const std::string& path) {
   CLIENT_RETURN_IF_ERROR(EnsureDirectory(parent));
   // Where `path` ends in a slash, the parent is the same directory.
   const bool exists = mkdir(path.c_str(), kOwnerOnlyDirectory) == 0 || errno == EEXIST;
-  return exists ? absl::OkStatus() : Errno(path);
+  return exists ? SyncDirectory(parent) : Errno(path);
 }
 
 }  // namespace softlookup::tool

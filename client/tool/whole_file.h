@@ -40,9 +40,15 @@ absl::Status WriteFile(const std::string& path, std::string_view bytes);
 // `to` exists. A crash may leave part of the copy.
 absl::Status CopyFile(const std::string& from, const std::string& to);
 
-// Makes a directory and its missing parents, with the mode kOwnerOnlyDirectory. An existing one is
-// left as it is.
+// Makes a directory and its missing parents, with the mode kOwnerOnlyDirectory, and syncs their
+// entries. An existing one is left as it is.
 absl::Status EnsureDirectory(const std::string& path);
+
+// Syncs the entries of the directory at `path`.
+absl::Status SyncDirectory(const std::string& path);
+
+// Syncs the entry of `path`, which has just been replaced. An error says that `path` is in place.
+absl::Status SyncReplaced(const std::string& path);
 
 }  // namespace softlookup::tool
 

@@ -138,5 +138,47 @@ TEST_F(AppendWriterTest, ImportThatFailedIsTakenUpByTheSameCommand) {
   EXPECT_EQ(Values("t"), ValuesOf(5));
 }
 
+TEST_F(AppendWriterTest, ImportRefusesSettingsThatTheStoreDoesNotHave) {
+  const NpyFile keys(1, {0, 1});
+  const TemporaryFile values("values.csv", "0\n10\n"), ones("ones.csv", "1\n"),
+      twos("twos.csv", "2\n");
+  const auto import = [&](const Arguments& settings) {
+    Arguments arguments = {"import",   "t",           "--keys",   keys.path(),
+                           "--values", values.path(), "--writer", "w"};
+    arguments.insert(arguments.end(), settings.begin(), settings.end());
+    return Run(arguments).error;
+  };
+  const Arguments defaults = {"--score",   "scaled-dot", "--temperature", "1",
+                              "--storage", "float32",    "--heads",       "1"};
+  const Arguments others = {"--label",
+                            "a=1",
+                            "--memory",
+                            "m=decayed-sum:0.5",
+                            "--projection-query",
+                            ones.path(),
+                            "--projection-key",
+                            ones.path(),
+                            "--projection-value",
+                            ones.path()};
+  Arguments all = defaults;
+  all.insert(all.end(), others.begin(), others.end());
+  EXPECT_EQ(import(all), "");
+  EXPECT_EQ(import(all), "");
+  EXPECT_EQ(import({}), "");
+  const std::pair<Arguments, const char*> cases[] = {
+      {{"--score", "dot"}, "--score"},
+      {{"--temperature", "2"}, "--temperature"},
+      {{"--label", "a=2"}, "--label"},
+      {{"--label", "b=1"}, "--label"},
+      {{"--projection-query", ones.path(), "--projection-key", ones.path(), "--projection-value",
+        twos.path()},
+       "--projection-*"},
+      {{"--storage", "int8"}, "--storage"},
+      {{"--memory", "m=decayed-sum:0.25"}, "--memory"}};
+  for (const auto& [settings, flag] : cases) {
+    EXPECT_THAT(import(settings), HasSubstr(std::string("t exists with another ") + flag));
+  }
+}
+
 }  // namespace
 }  // namespace softlookup::tool

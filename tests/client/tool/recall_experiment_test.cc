@@ -39,15 +39,15 @@ TEST(BlendTest, IsTheNormalisedSum) {
 }
 
 TEST(PosnerTrialsTest, CueKindsDifferByTheCueAlone) {
-  const PosnerDesign design{.memory_count = 6, .dim = 32, .trial_count = 50};
+  const PosnerDesign design{.item_count = 6, .dim = 32, .trial_count = 50};
   const PosnerTrials trials = MakePosnerTrials(design);
-  ASSERT_EQ(trials.memories.rows, 6u);
+  ASSERT_EQ(trials.items.rows, 6u);
   ASSERT_EQ(trials.valid_queries.rows, 50u);
   ASSERT_EQ(trials.invalid_queries.rows, 50u);
-  for (std::uint32_t i = 0; i < 6; ++i) EXPECT_NEAR(Norm(trials.memories.Row(i)), 1, 1e-6);
+  for (std::uint32_t i = 0; i < 6; ++i) EXPECT_NEAR(Norm(trials.items.Row(i)), 1, 1e-6);
   for (std::uint32_t t = 0; t < 50; ++t) {
-    const auto target = trials.memories.Row(trials.targets[t]);
-    const auto lure = trials.memories.Row(trials.lures[t]);
+    const auto target = trials.items.Row(trials.targets[t]);
+    const auto lure = trials.items.Row(trials.lures[t]);
     const auto valid = trials.valid_queries.Row(t);
     const auto invalid = trials.invalid_queries.Row(t);
     EXPECT_NEAR(Norm(valid), 1, 1e-6);
@@ -65,14 +65,13 @@ TEST(PosnerTrialsTest, WithoutACueBothKindsAskTheSame) {
 TEST(PosnerTrialsTest, WithoutNoiseTheValidQueryIsTheTarget) {
   const PosnerTrials trials = MakePosnerTrials({.noise = 0});
   for (std::uint32_t t = 0; t < trials.targets.size(); ++t) {
-    EXPECT_NEAR(kCosine(trials.valid_queries.Row(t), trials.memories.Row(trials.targets[t])), 1,
-                1e-6);
+    EXPECT_NEAR(kCosine(trials.valid_queries.Row(t), trials.items.Row(trials.targets[t])), 1, 1e-6);
   }
 }
 
 TEST(PosnerTrialsTest, EveryTargetMeetsEveryLureEquallyOften) {
   const PosnerTrials trials =
-      MakePosnerTrials({.memory_count = 5, .dim = 2, .trial_count = 5 * 4 * 3});
+      MakePosnerTrials({.item_count = 5, .dim = 2, .trial_count = 5 * 4 * 3});
   std::map<std::pair<std::uint32_t, std::uint32_t>, int> counts;
   for (std::size_t t = 0; t < trials.targets.size(); ++t) {
     EXPECT_NE(trials.targets[t], trials.lures[t]);
@@ -83,7 +82,7 @@ TEST(PosnerTrialsTest, EveryTargetMeetsEveryLureEquallyOften) {
 }
 
 TEST(PosnerTrialsTest, TwoMemoriesAreEnough) {
-  const PosnerTrials trials = MakePosnerTrials({.memory_count = 2, .dim = 1, .trial_count = 3});
+  const PosnerTrials trials = MakePosnerTrials({.item_count = 2, .dim = 1, .trial_count = 3});
   EXPECT_THAT(trials.targets, ElementsAre(0, 1, 0));
   EXPECT_THAT(trials.lures, ElementsAre(1, 0, 1));
 }
@@ -91,11 +90,11 @@ TEST(PosnerTrialsTest, TwoMemoriesAreEnough) {
 // The fingerprints come from an implementation of the header's definition in Python.
 TEST(PosnerTrialsTest, TheSeedDecidesEveryBit) {
   const PosnerTrials one = MakePosnerTrials({.seed = 1});
-  EXPECT_EQ(Fingerprint(one.memories), 0xf2a854eaa051d8bb);
+  EXPECT_EQ(Fingerprint(one.items), 0xf2a854eaa051d8bb);
   EXPECT_EQ(Fingerprint(one.valid_queries), 0xcea403e4c1bc4441);
   EXPECT_EQ(Fingerprint(one.invalid_queries), 0x5653fb244cbcbfc1);
   const PosnerTrials two = MakePosnerTrials({.seed = 2});
-  EXPECT_NE(one.memories.data, two.memories.data);
+  EXPECT_NE(one.items.data, two.items.data);
   EXPECT_NE(one.valid_queries.data, two.valid_queries.data);
 }
 
@@ -105,9 +104,9 @@ double ExpectedAccuracy(const PosnerTrials& trials, const FloatMatrix& queries,
   double sum = 0;
   for (std::uint32_t t = 0; t < queries.rows; ++t) {
     double weights = 0;
-    const double target = kCosine(queries.Row(t), trials.memories.Row(trials.targets[t]));
-    for (std::uint32_t i = 0; i < trials.memories.rows; ++i) {
-      const double score = kCosine(queries.Row(t), trials.memories.Row(i));
+    const double target = kCosine(queries.Row(t), trials.items.Row(trials.targets[t]));
+    for (std::uint32_t i = 0; i < trials.items.rows; ++i) {
+      const double score = kCosine(queries.Row(t), trials.items.Row(i));
       weights += std::exp((score - target) / temperature);
     }
     sum += 1 / weights;
@@ -133,7 +132,7 @@ TEST(PosnerTrialsTest, ValidCuesHelpAtEveryTemperatureAndBothFallToChance) {
 TEST(PosnerSvgTest, DrawsBothCueKindsAndTheChanceLevel) {
   const std::vector<PosnerPoint> points = {{0.1, {0.9, 0.1}, {0.6, 0.2}},
                                            {10, {0.26, 1.3}, {0.25, 1.3}}};
-  const std::string svg = PosnerSvg({.memory_count = 4}, points);
+  const std::string svg = PosnerSvg({.item_count = 4}, points);
   for (const char* part : {">valid cue<", ">invalid cue<", ">chance, 1/4<", "stroke-dasharray",
                            "temperature", "accuracy"}) {
     EXPECT_THAT(svg, HasSubstr(part));
