@@ -11,8 +11,8 @@
 
 namespace softlookup::client_internal {
 
-// What an AppendStream is made of. The methods are AppendStream's, with its rules of threads; the
-// destructor cancels what is not finished.
+// The implementation of an AppendStream. Its methods are those of AppendStream, with the same rules
+// for threads. The destructor cancels the stream unless it is finished.
 class AppendPipeline {
  public:
   explicit AppendPipeline(const AppendStreamOptions& options) : options_(options) {}
@@ -29,7 +29,8 @@ class AppendPipeline {
 
  protected:
   const AppendStreamOptions& options() const { return options_; }
-  // Call without a lock: the caller's function may ask for acknowledged().
+  // Calls on_progress if it is set. The caller must hold no lock, because on_progress may call
+  // acknowledged().
   void Report(const AppendSummary& summary) const {
     if (options_.on_progress) options_.on_progress(summary);
   }
@@ -38,14 +39,15 @@ class AppendPipeline {
   const AppendStreamOptions options_;
 };
 
-// Whether a request of `bytes` may join `requests` unacknowledged ones of `requests_bytes`.
+// Whether a request of `bytes` fits the window beside `requests` unacknowledged ones, which have
+// `requests_bytes` together. The first request always fits.
 bool FitsWindow(const AppendStreamOptions& options, std::size_t requests,
                 std::int64_t requests_bytes, std::int64_t bytes);
 
-// The failure of a stream, which says how far it got.
+// Returns `failure` with the number of acknowledged rows added to its message.
 absl::Status WithProgress(const absl::Status& failure, const AppendSummary& acknowledged);
 
-// A server said OK to what it had not answered.
+// Returns the Internal error of a stream that the server ended with OK too early.
 absl::Status EndedEarly();
 
 }  // namespace softlookup::client_internal

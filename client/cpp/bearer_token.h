@@ -9,14 +9,14 @@
 
 namespace softlookup::client_internal {
 
-// Tells the server who makes a call. Code that makes a ClientContext adds the token to it.
+// The token that tells the server who makes a call. It must be added to every ClientContext.
 class BearerToken {
  public:
-  // `token` may be empty: then calls carry none.
+  // If `token` is empty, calls carry none.
   explicit BearerToken(const std::string& token)
       : authorization_(token.empty() ? "" : absl::StrCat("Bearer ", token)) {}
 
-  // `context` belongs to a call that has not begun. Call this once for each context.
+  // `context` must belong to a call that has not begun. Call this once per context.
   void AddTo(grpc::ClientContext* context) const {
     if (!authorization_.empty()) context->AddMetadata("authorization", authorization_);
   }

@@ -22,10 +22,10 @@ std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address,
                                            grpc::ChannelArguments arguments) {
   arguments.SetMaxSendMessageSize(message_bytes_max);
   arguments.SetMaxReceiveMessageSize(message_bytes_max);
-  // A channel that is slower to reconnect than calls are to retry would fail the retries unsent.
-  // gRPC takes no value below 100 ms.
+  // If the channel reconnected more slowly than calls are retried, the retries would fail before
+  // they are sent. gRPC takes no value below 100 ms.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  // A store stands near its clients; a proxy for the web would swallow calls to this very machine.
+  // Servers are near their clients. A web proxy would intercept even calls to this machine.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   return grpc::CreateCustomChannel(address, ChannelCredentialsOf(credentials), arguments);
 }

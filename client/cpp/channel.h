@@ -11,10 +11,11 @@
 
 namespace softlookup::client_internal {
 
-// Makes a channel to `address`, with TLS if `credentials` ask for it, and does not connect it yet.
-// Sets what every channel of a client has in common; `arguments` are the rest.
+// Creates a channel to `address`, with TLS if `credentials` ask for it. Does not connect it. Adds
+// to `arguments` those that all channels of this library need.
 //
-// The token is not the channel's: gRPC sends its call credentials over TLS only. See BearerToken.
+// The channel does not carry the token, because gRPC sends call credentials over TLS only. See
+// BearerToken.
 std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address,
                                            const Credentials& credentials, int message_bytes_max,
                                            grpc::ChannelArguments arguments);

@@ -27,7 +27,8 @@ namespace {
 using client_internal::BearerToken;
 using client_internal::Repeat;
 
-// A server that is started again is soon there, and asking costs next to nothing.
+// Longest wait between attempts to connect. It is short because a restarted server is soon back,
+// and an attempt costs almost nothing.
 constexpr absl::Duration kReconnectBackoffMax = absl::Milliseconds(500);
 
 absl::Status Validate(std::string_view address, const ClientOptions& options) {
@@ -68,7 +69,8 @@ std::shared_ptr<grpc::Channel> OpenChannel(std::string_view address, const Clien
                                       options.message_bytes_max, std::move(arguments));
 }
 
-// Hands every message of a server stream to `take` until it returns false, which ends the stream.
+// Passes every message of a server stream to `take`. If `take` returns false, cancels the stream
+// and returns OK.
 template <typename Message>
 absl::Status ReadStream(grpc::ClientContext* context, grpc::ClientReader<Message>* stream,
                         const std::function<bool(const Message&)>& take) {
@@ -80,7 +82,8 @@ absl::Status ReadStream(grpc::ClientContext* context, grpc::ClientReader<Message
   return go_on ? client_internal::FromGrpcStatus(status) : absl::OkStatus();
 }
 
-// Callers index an answer by query and head, and weights by their place in the list.
+// Internal if lists in the answer to `queries` queries have the wrong size. Callers index `stats`
+// and `weights` by query and head, and use one index for all lists of a QueryWeights.
 template <typename Response>
 absl::Status CheckShape(const Response& response, std::uint32_t queries) {
   const auto is_whole = [queries](int count) {
@@ -135,14 +138,15 @@ class Client::Impl {
     return response;
   }
 
-  // Readies `context` for a stream of the server's, which is never retried.
+  // Prepares `context` for a server stream, which is never retried. InfiniteDuration sets no
+  // deadline.
   void PrepareStream(absl::Duration deadline, grpc::ClientContext* context) const {
     token_.AddTo(context);
     if (deadline == absl::InfiniteDuration()) return;
     context->set_deadline(absl::ToChronoTime(absl::Now() + deadline));
   }
 
-  // What a stream with a writer needs for its calls.
+  // Returns what an append stream with a writer needs for its calls.
   client_internal::ResumingPipeline::Peer PeerOf(std::string_view store,
                                                  absl::Time deadline) const {
     return {.stub = stub_,

@@ -17,7 +17,7 @@ namespace softlookup {
 namespace {
 
 constexpr std::size_t kFileBytesMax = 1 << 20;
-constexpr std::size_t kTokenBytesMax = 4096;  // A server takes 8 KiB of metadata in all.
+constexpr std::size_t kTokenBytesMax = 4096;  // A server accepts 8 KiB of metadata in all.
 
 struct Close {
   void operator()(std::FILE* file) const { std::fclose(file); }
@@ -38,7 +38,8 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   return bytes;
 }
 
-// What is wrong with a member, in words that follow its name. Empty: nothing.
+// The three functions below return what is wrong with a member, in words that follow its name.
+// Empty: nothing is wrong.
 absl::string_view TokenFault(absl::string_view token) {
   if (token.size() > kTokenBytesMax) return "is longer than 4096 characters";
   const bool fits =
@@ -68,7 +69,8 @@ absl::Status Check(absl::string_view name, const std::string& member,
   return absl::InvalidArgumentError(absl::StrCat("Credentials::", name, " ", found));
 }
 
-// Reads the file at `path`, if there is one, into `member`.
+// Reads the file at `path` into `member`, trims it and checks it with `fault`. An empty `path`
+// leaves `member` alone.
 absl::Status Load(const std::string& path, absl::string_view (*fault)(absl::string_view),
                   std::string* member) {
   if (path.empty()) return absl::OkStatus();

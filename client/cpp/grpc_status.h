@@ -7,8 +7,8 @@
 
 namespace softlookup::client_internal {
 
-// The same code and message; every detail of `grpc-status-details-bin` becomes a payload under its
-// type URL. Details that do not parse are dropped.
+// Returns a status of the same code and message. Every detail in `grpc-status-details-bin` becomes
+// a payload under its type URL, unless the details do not parse.
 absl::Status FromGrpcStatus(const grpc::Status& status);
 
 }  // namespace softlookup::client_internal

@@ -12,8 +12,11 @@
 
 namespace softlookup::client_internal {
 
-// One call of grpc.health.v1.Health/Check. Its two messages have one field each and no distribution
-// is sure to package their generated code, so they are read and written as unknown fields.
+// Calls grpc.health.v1.Health/Check once, and sets `serving` if it succeeds. Blocks. INTERNAL if
+// the answer does not parse.
+//
+// The two messages are read and written as unknown fields: they have one field each, and a
+// distribution's gRPC may lack their generated code.
 grpc::Status CheckHealth(const std::shared_ptr<grpc::Channel>& channel,
                          grpc::ClientContext* context, std::string_view service,
                          ServingStatus* serving);

@@ -19,11 +19,11 @@
 
 namespace softlookup::client_internal {
 
-// Lives and dies with one call of StreamAppend.
+// An append stream without a writer. It consists of one StreamAppend call and ends with it.
 //
 // The caller's thread writes requests and, once reading has ended, takes the final status. A reader
-// thread takes acknowledgements and nothing else, so no two threads ever use the stream for the
-// same purpose.
+// thread reads the acknowledgements and reports progress. So no two threads read from the call, or
+// write to it, at the same time.
 class OneConnectionPipeline final : public AppendPipeline {
  public:
   OneConnectionPipeline(std::shared_ptr<v1::SoftLookup::Stub> stub, const BearerToken& token,
@@ -36,29 +36,31 @@ class OneConnectionPipeline final : public AppendPipeline {
 
  private:
   void ReadAcknowledgements();
-  // Counts an acknowledgement; false if nothing was there to acknowledge.
+  // Counts an acknowledgement. False if no request is unacknowledged.
   bool Acknowledge(const v1::AppendResponse& response);
-  // Room for a request of `bytes` more, or no hope of any.
+  // Whether Append() need not wait: the window has room for a request of `bytes`, or reading has
+  // ended.
   bool MayProceed(std::int64_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Takes the final status of a stream that has ended or been told to; sets result_.
+  // Waits for the end of the call and sets result_ to its status. The call must have failed, been
+  // cancelled, or been told that no more requests come.
   void End();
 
   const std::shared_ptr<v1::SoftLookup::Stub> stub_;
   grpc::ClientContext context_;
   const std::unique_ptr<grpc::ClientReaderWriter<v1::AppendRequest, v1::AppendResponse>> stream_;
 
-  // The caller's thread only.
+  // The three members below are used by the caller's thread only.
   std::string store_;                   // Empty once it is sent.
   bool writes_done_ = false;            // The end of the requests has been sent.
-  std::optional<absl::Status> result_;  // The stream is over.
+  std::optional<absl::Status> result_;  // Set once the stream is over.
 
   mutable absl::Mutex mutex_;
-  std::deque<std::int64_t> unacknowledged_ ABSL_GUARDED_BY(mutex_);  // Bytes of each, in order.
+  std::deque<std::int64_t> unacknowledged_ ABSL_GUARDED_BY(mutex_);  // Bytes of each, oldest first.
   std::int64_t unacknowledged_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   AppendSummary acknowledged_ ABSL_GUARDED_BY(mutex_);
   bool reading_ended_ ABSL_GUARDED_BY(mutex_) = false;
 
-  std::thread reader_;  // Last: it uses all of the above.
+  std::thread reader_;  // Declared last: the thread uses all members above.
 };
 
 }  // namespace softlookup::client_internal

@@ -9,7 +9,7 @@
 namespace softlookup::client_internal {
 namespace {
 
-// At least 1, so that sequences ascend even where the server will refuse the request.
+// Returns at least 1, so that sequences ascend even if the server will refuse an empty request.
 std::uint32_t RowsOf(const v1::AppendRequest& request) {
   return std::max({1u, request.keys().rows(), request.inputs().rows()});
 }
@@ -39,8 +39,8 @@ absl::Status ResendQueue::Acknowledge(const v1::AppendResponse& response) {
                                             ", which is not the next to be answered"));
   }
   const Request request = entries_.front().request;
-  // A duplicate was written by a connection whose answer got lost; how many of its rows were
-  // skipped went with it.
+  // A duplicate was written over an earlier connection, and the answer was lost with it. How many
+  // of its rows ON_CONFLICT_SKIP left out is unknown, so all rows count.
   PopFront(response.duplicate() ? RowsOf(*request) : response.appended_count());
   acknowledged_.row_count = response.row_count();
   acknowledged_.revision = response.revision();

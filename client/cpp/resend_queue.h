@@ -12,46 +12,49 @@
 
 namespace softlookup::client_internal {
 
-// The requests of one writer that are not acknowledged yet, oldest first, and what has been
-// acknowledged so far. Knows nothing of connections. Not thread-safe.
+// The requests of one writer that are not acknowledged yet, oldest first, and a summary of those
+// that are. Knows nothing of connections. Not thread-safe.
 //
-// The sequence of a request is the number of rows that the writer has sent up to its end, so that
-// a writer's last sequence says where in its rows to go on, however they were cut into requests.
+// A request's sequence is the number of rows that the writer has sent up to the end of the request.
+// So the writer's last sequence tells at which row to go on, however the rows were cut into
+// requests.
 //
-// Why each row ends up in the store once and in order, whatever breaks and whenever: every
-// connection sends a run of requests without a gap, and the server applies of each connection a
-// run without a gap, in order, leaving out what is not above the writer's last sequence. A
-// connection's run starts at most one request behind the last sequence that the server told before
-// it; while the server keeps what it has, that sequence only grows, so no run ever starts beyond
-// what is there. Hence requests of an older connection that the server still comes across, after
-// it told its last sequence and even after newer ones were resent, either are duplicates or are
-// exactly the next ones: then the same requests, sent anew, become the duplicates. That works as
-// requests keep their sequences and their rows when they are sent again. A server that does not
-// keep what it has, such as one that comes back with an older disk, is found out by Rewind().
+// Each row is written once and in order, whatever fails and whenever, for these reasons:
+//   - A connection sends consecutive requests. The server applies them in order and without a gap,
+//     but skips those whose sequence is not above the writer's last one.
+//   - A connection begins no later than with the request that follows the writer's last sequence,
+//     as the server reported it before. While the server keeps its data, that sequence only grows.
+//     So no connection leaves a gap after the rows that the server has.
+//   - The server may still process requests of an older connection after it reported the last
+//     sequence, or even after a newer connection resent them. Such requests are either duplicates,
+//     or exactly the next ones. In the second case the resent requests become the duplicates.
+//   - A request has the same sequence and rows each time it is sent.
+// Rewind() detects a server that has not kept its data, such as one restored from an older disk.
 class ResendQueue {
  public:
   using Request = std::shared_ptr<const v1::AppendRequest>;
 
-  // The writer goes on behind `last_sequence`, 0 if it is new.
+  // `last_sequence` is the writer's last one on the server, 0 if the writer is new.
   explicit ResendQueue(std::uint64_t last_sequence)
       : last_pushed_(last_sequence), acknowledged_sequence_(last_sequence) {}
 
-  // Takes a request and gives it its sequence. OutOfRange if the sequences are used up.
+  // Sets the sequence of `request` and adds it. OutOfRange if no sequence is left for its rows.
   absl::Status Push(v1::AppendRequest request);
 
-  // The oldest request that was not sent since the last Rewind(), which counts as sent now; null
-  // if there is none. It stays valid when it is acknowledged.
+  // Returns the oldest request that was not sent since the last Rewind(), and counts it as sent.
+  // Null if there is none. The request stays valid after it is acknowledged.
   Request NextToSend();
 
-  // Takes the answer to the oldest request that was sent. Internal if it is none to it.
+  // Drops the oldest sent request, to which `response` must be the answer. Internal if it is not.
   absl::Status Acknowledge(const v1::AppendResponse& response);
 
-  // On a new connection, whose server says that `last_sequence` is the writer's last: nothing has
-  // been sent on it, and what the server has is acknowledged. But if that is all, the newest
-  // request stays: its answer, as a duplicate, tells the store's row count and revision.
+  // Prepares for a new connection, on which nothing has been sent. `last_sequence` is the writer's
+  // last one, as the server reports it: requests up to it are acknowledged and dropped. But the
+  // newest request stays, even if the server has it. It is sent again, and the answer to this
+  // duplicate tells the store's row count and revision.
   //
-  // DataLoss if the server lacks what it had acknowledged, FailedPrecondition if it has what this
-  // queue never had: another stream uses the name of the writer.
+  // DataLoss if the server lacks rows that it had acknowledged. FailedPrecondition if it has a
+  // sequence above all of this queue: another stream uses the name of the writer.
   absl::Status Rewind(std::uint64_t last_sequence);
 
   bool empty() const { return entries_.empty(); }
@@ -67,12 +70,12 @@ class ResendQueue {
     std::int64_t bytes;
   };
 
-  // Drops the oldest request, of which the server wrote `rows`.
+  // Drops the oldest request as acknowledged, with `rows` rows written.
   void PopFront(std::uint64_t rows);
 
   std::deque<Entry> entries_;
-  std::size_t sent_ = 0;    // Of entries_, from the front.
-  std::int64_t bytes_ = 0;  // Of entries_.
+  std::size_t sent_ = 0;    // Number of entries at the front that are sent.
+  std::int64_t bytes_ = 0;  // Sum over entries_.
   std::uint64_t last_pushed_;
   std::uint64_t acknowledged_sequence_;
   AppendSummary acknowledged_;

@@ -34,7 +34,7 @@ absl::Status ResumingPipeline::Append(v1::AppendRequest request) {
     return absl::InvalidArgumentError(
         "the stream has a writer, so its requests may have neither writer nor sequence");
   }
-  // On every message: any may be the first of a connection.
+  // Set these on every request: any can be the first of a connection.
   request.set_store(peer_.store);
   request.set_writer(options().writer);
   const auto bytes = static_cast<std::int64_t>(request.ByteSizeLong());
@@ -65,7 +65,9 @@ AppendSummary ResumingPipeline::acknowledged() const {
 
 void ResumingPipeline::Run() {
   absl::Status failure;
-  bool positioned = true;  // The queue goes on where the server is: the stream's opener asked.
+  // Whether the queue goes on after the writer's last sequence on the server. At first it does:
+  // whoever opened the stream asked the server.
+  bool positioned = true;
   while (AwaitWork()) {
     grpc::ClientContext context;
     peer_.token.AddTo(&context);
@@ -84,7 +86,7 @@ void ResumingPipeline::Run() {
 
 bool ResumingPipeline::AwaitWork() {
   absl::MutexLock lock(&mutex_);
-  // What breaks while there is nothing to send is no outage.
+  // A connection that breaks while there is nothing to send begins no outage.
   if (queue_.empty()) outage_ = {};
   const auto may_proceed = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return cancelled_ || finishing_ || !queue_.empty();
@@ -106,7 +108,7 @@ absl::Status ResumingPipeline::Stream(grpc::ClientContext* context) {
   absl::Status status = FromGrpcStatus(stream->Finish());
   absl::MutexLock lock(&mutex_);
   if (!wrong_answer_.ok()) return wrong_answer_;
-  // Where all is acknowledged, how the connection ended does not matter any more.
+  // Once all is acknowledged, it does not matter how the connection ended.
   if (finishing_ && queue_.empty()) return absl::OkStatus();
   return status.ok() ? EndedEarly() : status;
 }
@@ -154,7 +156,7 @@ absl::Status ResumingPipeline::Reposition(grpc::ClientContext* context) {
   const absl::Time deadline =
       std::min({peer_.deadline, OutageEnd(), absl::Now() + peer_.call_deadline});
   context->set_deadline(absl::ToChronoTime(deadline));
-  // A channel connects anew only while a call waits for it, or every few seconds.
+  // A channel connects again only while a call waits for it, or every few seconds.
   context->set_wait_for_ready(true);
   v1::GetWriterRequest request;
   request.set_store(peer_.store);

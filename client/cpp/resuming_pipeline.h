@@ -20,21 +20,21 @@
 
 namespace softlookup::client_internal {
 
-// An append stream of a writer, which outlives its connections.
+// An append stream with a writer. It outlives its connections.
 //
-// The caller's thread fills the queue. A worker thread makes the calls, one after another: the
-// stream that empties the queue and, after a failure, the question how far the writer got. While it
-// writes to a stream, a reader thread takes the acknowledgements.
+// The caller's thread fills the queue. A worker thread makes the calls, one after another:
+// StreamAppend, which empties the queue, and after a failure GetWriter. While the worker writes
+// requests, a reader thread reads the acknowledgements.
 class ResumingPipeline final : public AppendPipeline {
  public:
-  // What the calls need to know.
+  // What the calls need.
   struct Peer {
     std::shared_ptr<v1::SoftLookup::Stub> stub;
     BearerToken token;
     std::string store;
-    RetryOptions retry;            // But for attempts_max.
-    absl::Duration call_deadline;  // Of a unary call.
-    absl::Time deadline;           // Of everything.
+    RetryOptions retry;            // attempts_max is ignored.
+    absl::Duration call_deadline;  // For a GetWriter call.
+    absl::Time deadline;           // For the whole stream.
   };
 
   ResumingPipeline(Peer peer, const AppendStreamOptions& options, v1::Writer resumed_from);
@@ -48,31 +48,34 @@ class ResumingPipeline final : public AppendPipeline {
  private:
   using ServerStream = grpc::ClientReaderWriter<v1::AppendRequest, v1::AppendResponse>;
 
-  // What went wrong since something was acknowledged. Worker only.
+  // Failures without an acknowledgement in between. Used by the worker's thread only.
   struct Outage {
     int failures = 0;
-    absl::Time begin;
-    std::uint64_t acknowledged_requests = 0;  // At the last failure.
+    absl::Time begin;                         // Time of the first failure.
+    std::uint64_t acknowledged_requests = 0;  // As of the first failure.
   };
 
-  // The worker's thread.
+  // Makes the calls and sets result_. Runs on the worker's thread.
   void Run();
-  // Waits for something to send; false if there will be none.
+  // Waits until there is a request to send. False if none will come, or if the stream is cancelled.
   bool AwaitWork();
-  // One call of StreamAppend, from beginning to end.
+  // Makes one StreamAppend call. Returns its failure, or OK if all is sent and acknowledged after
+  // Finish().
   absl::Status Stream(grpc::ClientContext* context);
-  // Sends what is in the queue and what joins it, until the caller is finished or reading ends.
+  // Sends the requests in the queue and those that join it, until the call fails or all are sent
+  // after Finish().
   void Send(ServerStream* stream);
-  // Takes acknowledgements until there are no more. Reader's thread.
+  // Reads acknowledgements until the call ends or one of them is wrong. Runs on the reader's
+  // thread.
   void Receive(grpc::ClientContext* context, ServerStream* stream);
-  // Asks how far the writer got, and lets the queue go on from there.
+  // Asks the server for the writer's last sequence and rewinds the queue to it.
   absl::Status Reposition(grpc::ClientContext* context);
-  // After `failure` of the call of `context`: waits until the time has come to try again. False if
-  // it never will.
+  // Waits for the next attempt after `failure` of the call of `context`. False if there must be
+  // none or the stream is cancelled.
   bool AwaitRetry(const absl::Status& failure, const grpc::ClientContext& context);
-  // When the outage, if there is one, has lasted too long.
+  // Returns when the outage reaches outage_max; InfiniteFuture if there is no outage.
   absl::Time OutageEnd() const;
-  // Ends the call of `context` when the stream is cancelled; null: there is no call.
+  // Makes the destructor cancel the call of `context`. Null if there is no call.
   void SetCall(grpc::ClientContext* context);
 
   const Peer peer_;
@@ -81,19 +84,19 @@ class ResumingPipeline final : public AppendPipeline {
 
   mutable absl::Mutex mutex_;
   ResendQueue queue_ ABSL_GUARDED_BY(mutex_);
-  bool finishing_ ABSL_GUARDED_BY(mutex_) = false;              // The caller has no more requests.
-  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;              // The caller has lost interest.
-  std::optional<absl::Status> result_ ABSL_GUARDED_BY(mutex_);  // The stream is over.
-  // Of the call in progress.
+  bool finishing_ ABSL_GUARDED_BY(mutex_) = false;              // Finish() has been called.
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;              // The destructor has been called.
+  std::optional<absl::Status> result_ ABSL_GUARDED_BY(mutex_);  // Set once the stream is over.
+  // The three members below are about the call in progress.
   grpc::ClientContext* call_ ABSL_GUARDED_BY(mutex_) = nullptr;
   bool reading_ended_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status wrong_answer_ ABSL_GUARDED_BY(mutex_);
 
-  std::thread worker_;  // Last: it uses all of the above.
+  std::thread worker_;  // Declared last: the thread uses all members above.
 };
 
-// The answer to GetWriter about the writer `name`, but that one which the store does not know is
-// one that has sent nothing.
+// Returns `answer`, that of GetWriter about the writer `name`. But instead of WRITER_NOT_FOUND,
+// returns a new writer, which has sent nothing.
 absl::StatusOr<v1::Writer> KnownOrNewWriter(const std::string& name,
                                             absl::StatusOr<v1::Writer> answer);
 

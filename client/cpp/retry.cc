@@ -30,8 +30,8 @@ std::optional<absl::Duration> DelayBeforeRetry(const RetryOptions& options, int 
                                                std::optional<absl::Duration> server_delay,
                                                double jitter) {
   if (attempts_made >= options.attempts_max) return std::nullopt;
-  // A server that stops is cut off from the calls that reach it just then: they end without a
-  // reason, and were not begun.
+  // A stopping server drops the calls that are just arriving. They end with CANCELLED without a
+  // reason, and have not begun.
   const bool was_dropped = absl::IsCancelled(status) && ErrorReason(status).empty();
   const bool may_pass = absl::IsUnavailable(status) || was_dropped ||
                         (absl::IsResourceExhausted(status) && server_delay.has_value());

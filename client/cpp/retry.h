@@ -14,30 +14,31 @@
 namespace softlookup::client_internal {
 
 enum class Repeat {
-  kUnsafe,  // A second execution could differ from one: sent once.
+  kUnsafe,  // Two executions can differ from one. The call is sent once.
   kSafe,
 };
 
-// The wait that the trailers of a failed call ask for (grpc-retry-pushback-ms), InfiniteDuration if
-// they forbid a retry, unset if they say nothing.
+// Returns the wait that the trailer grpc-retry-pushback-ms of a failed call asks for,
+// InfiniteDuration if it forbids a retry, or unset if there is no such trailer.
 std::optional<absl::Duration> Pushback(const grpc::ClientContext& context);
 
-// How long to wait before the next attempt, after `attempts_made` >= 1 of which the last failed
-// with `status`; unset if there shall be none. `server_delay` is what Pushback() or else
-// RetryDelay() says. `jitter` in [0, 1] places the backoff inside its range. RetryOptions has the
-// rules.
+// Returns how long to wait before the next attempt, or unset if there must be none. `attempts_made`
+// must be at least 1; the last attempt failed with `status`. `server_delay` is that of Pushback(),
+// or else of RetryDelay(). `jitter`, in [0, 1], places the backoff inside its range. RetryOptions
+// has the rules.
 std::optional<absl::Duration> DelayBeforeRetry(const RetryOptions& options, int attempts_made,
                                                const absl::Status& status,
                                                std::optional<absl::Duration> server_delay,
                                                double jitter);
 
-// The same, as `context`, that of the failed call, and `status` tell it, and at random.
+// As above, with the server's delay from `context`, that of the failed call, or from `status`, and
+// with a random jitter.
 std::optional<absl::Duration> DelayBeforeRetry(const RetryOptions& options, int attempts_made,
                                                const absl::Status& status,
                                                const grpc::ClientContext& context);
 
-// Runs `attempt`, a blocking unary call, with fresh contexts until it succeeds, may not be retried,
-// or `deadline` leaves no time.
+// Runs `attempt`, a blocking unary call, with a new context each time, until it succeeds, must not
+// be retried, or `deadline` leaves no time. Returns the status of the last attempt.
 absl::Status CallWithRetries(const RetryOptions& options, Repeat repeat, absl::Time deadline,
                              absl::FunctionRef<grpc::Status(grpc::ClientContext*)> attempt);
 

@@ -10,7 +10,7 @@ namespace softlookup::client_internal {
 
 TlsFailure TlsFailureOf(const absl::Status& status) {
   if (!absl::IsUnavailable(status)) return TlsFailure::kNone;
-  // OpenSSL has "certificate verify failed" where BoringSSL has "CERTIFICATE_VERIFY_FAILED".
+  // OpenSSL writes "certificate verify failed", BoringSSL "CERTIFICATE_VERIFY_FAILED".
   const std::string message =
       absl::StrReplaceAll(absl::AsciiStrToLower(status.message()), {{"_", " "}});
   if (absl::StrContains(message, "is not in peer certificate")) return TlsFailure::kWrongHost;

@@ -5,15 +5,15 @@
 
 namespace softlookup::client_internal {
 
-// Why a TLS handshake failed. Another try gives the same until someone changes the configuration.
+// Why a TLS handshake failed. A retry fails in the same way until the configuration changes.
 enum class TlsFailure {
-  kNone,             // Not a handshake, or one whose failure may pass.
-  kUntrusted,        // No known authority signed the server's certificate, or it is out of date.
+  kNone,             // No handshake failed, or its failure may pass.
+  kUntrusted,        // The server's certificate is of no known authority, or out of date.
   kWrongHost,        // The server's certificate does not name the host.
-  kPlaintextServer,  // The other side does not speak TLS.
+  kPlaintextServer,  // The server does not speak TLS.
 };
 
-// gRPC calls each of them UNAVAILABLE, so this reads its message.
+// Reads the failure from gRPC's message, because its code is always UNAVAILABLE.
 TlsFailure TlsFailureOf(const absl::Status& status);
 
 }  // namespace softlookup::client_internal

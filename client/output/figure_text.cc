@@ -9,7 +9,7 @@ namespace softlookup::loadtest {
 namespace {
 
 std::string ThreeDigits(double number) {
-  // As it will be rounded: 9.996 has two digits before the point.
+  // The bounds allow for rounding: 9.996 becomes "10.0", not "10.00".
   if (number < 9.995) return absl::StrFormat("%.2f", number);
   if (number < 99.95) return absl::StrFormat("%.1f", number);
   return absl::StrFormat("%.0f", number);

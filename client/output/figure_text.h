@@ -6,7 +6,8 @@
 
 namespace softlookup::loadtest {
 
-// Figures as people read them, three digits where they are rounded.
+// Figures as text for people. Times, in their unit, and rates have two decimals below 10, one below
+// 100, and none from 100 on.
 
 // "412 µs", "1.23 ms", "12.3 s"; "-" if not finite.
 std::string TimeText(double seconds);
@@ -14,10 +15,10 @@ std::string TimeText(double seconds);
 // "135,021".
 std::string CountText(std::uint64_t count);
 
-// "4,998/s", "0.52/s".
+// "4,998/s", "0.52/s"; "-" if not finite.
 std::string RateText(double per_second);
 
-// "99.9" of 99.9, "50" of 50.
+// "99.9", "50": at most seven significant digits, no per cent sign.
 std::string PercentText(double percent);
 
 }  // namespace softlookup::loadtest

@@ -20,7 +20,7 @@ void PrintJson(const Json& json, std::ostream* out) {
   for (std::string_view rest = line; !rest.empty();) {
     const std::size_t length = Utf8Length(rest);  // At least 1: the line is UTF-8.
     if (StartsWithControl(rest)) {
-      // Of C1 the second byte is the code point.
+      // A C1 control has two bytes, of which the second equals the code point.
       absl::StrAppendFormat(&escaped, "\\u%04x", static_cast<unsigned char>(rest[length - 1]));
     } else {
       escaped.append(rest.substr(0, length));

@@ -12,11 +12,11 @@
 
 namespace softlookup::tool {
 
-// Keeps the order in which members are set. A number that JSON cannot hold (an infinity) prints as
-// null.
+// JSON whose members keep the order in which they are set. A number that JSON cannot hold, such as
+// an infinity, prints as null.
 using Json = nlohmann::ordered_json;
 
-// The double that prints with the fewest digits that read back as `value`: 0.1f is 0.1.
+// Returns the double that prints with the fewest digits that read back as `value`: 0.1 for 0.1f.
 inline double Shortest(float value) {
   char text[32];
   const auto written = std::to_chars(std::begin(text), std::end(text), value);
@@ -31,11 +31,12 @@ inline Json ToJson(absl::Span<const float> vector) {
   return json;
 }
 
-// Whether the contract can carry `text`.
+// Whether `text` is UTF-8, as all text in the wire contract must be.
 bool IsUtf8(std::string_view text);
 
-// A command prints one object on one line. Text that is not UTF-8 is replaced, not refused. Control
-// characters are escaped, DEL and C1 too, which JSON would allow and a terminal may obey.
+// Prints `json` on a line of its own. Replaces bytes that are not UTF-8 by U+FFFD. Escapes all
+// control characters, also DEL and C1: JSON allows these two as they are, but a terminal can obey
+// them.
 void PrintJson(const Json& json, std::ostream* out);
 
 }  // namespace softlookup::tool

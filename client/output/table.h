@@ -11,8 +11,8 @@ namespace softlookup::tool {
 
 enum class Align { kLeft, kRight };
 
-// A table of text, its columns as wide as their widest cell (in code points of UTF-8). Cells are
-// shown as TerminalText() has them.
+// A table of text. A column is as wide as its title or its widest cell, in code points of UTF-8.
+// Cells pass through TerminalText(), but titles do not.
 class Table {
  public:
   struct Column {
@@ -22,7 +22,7 @@ class Table {
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
-  // One cell a column.
+  // There must be one cell per column.
   void AddRow(std::vector<std::string> cells);
 
   void Print(std::ostream* out, const std::string& indent = "") const;
@@ -32,7 +32,8 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// "[0.5 -1 2]"; of more than 16 components the first 8 and the last 2 with their number.
+// Returns text such as "[0.5 -1 2]", with six significant digits. More than 16 components are
+// shortened to the first 8, the last 2 and the number of components.
 std::string VectorText(absl::Span<const double> vector);
 
 }  // namespace softlookup::tool

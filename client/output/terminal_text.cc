@@ -13,16 +13,17 @@ unsigned char ByteAt(std::string_view text, std::size_t i) {
   return static_cast<unsigned char>(text[i]);
 }
 
-// Bytes of a character by its first one; 0 if none begins so.
+// Returns the bytes of a character whose first byte is `lead`; 0 if no character begins with it.
 std::size_t LengthFromLead(unsigned char lead) {
   if (lead < 0x80) return 1;
-  if (lead < 0xc2) return 0;  // A continuation, or a longer form of an ASCII character.
+  if (lead < 0xc2) return 0;  // A later byte, or the start of an overlong form of ASCII.
   if (lead < 0xe0) return 2;
   if (lead < 0xf0) return 3;
   return lead < 0xf5 ? 4 : 0;
 }
 
-// What the second byte may be; RFC 3629, section 4, excludes longer forms and surrogates.
+// Whether `second` can follow `lead`. RFC 3629, section 4, excludes overlong forms, surrogates and
+// code points above U+10FFFF.
 bool IsSecond(unsigned char lead, unsigned char second) {
   switch (lead) {
     case 0xe0:

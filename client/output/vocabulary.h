@@ -8,12 +8,14 @@
 
 namespace softlookup::tool {
 
-// The words that the command line and the output use for the contract's enums, taken from their
-// descriptors: SCORE_SCALED_DOT is "scaled-dot". The unspecified value is "default" and cannot be
-// chosen.
+// The command line and the output use words for the values of the wire contract's enums. They are
+// made from the enums' descriptors: SCORE_SCALED_DOT is "scaled-dot".
+
+// Returns the words that a user can choose: those of all values but 0, the unspecified one.
 std::vector<std::string> WordsOf(const google::protobuf::EnumDescriptor* type);
+// Returns "default" for 0, and the number itself for a value that the descriptor lacks.
 std::string WordOf(const google::protobuf::EnumDescriptor* type, int number);
-// 0, the unspecified value, if there is no such word.
+// Returns 0, the unspecified value, if a user cannot choose `word`.
 int NumberOf(const google::protobuf::EnumDescriptor* type, const std::string& word);
 
 template <typename Enum>

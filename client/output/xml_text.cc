@@ -15,7 +15,7 @@ std::string XmlText(std::string_view text) {
     if (length == 0) {
       escaped += kReplacement;
     } else if (StartsWithControl(text)) {
-      escaped += ' ';  // XML has few of them, and none that shows.
+      escaped += ' ';  // XML forbids many control characters, and none is visible.
     } else if (text[0] == '&') {
       escaped += "&amp;";
     } else if (text[0] == '<') {

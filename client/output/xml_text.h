@@ -6,7 +6,7 @@
 
 namespace softlookup::tool {
 
-// `text` as XML or HTML has it, between tags or in an attribute in double quotes. A control
+// Escapes `text` for XML or HTML, between tags or in an attribute in double quotes. A control
 // character becomes a space, a byte that is not UTF-8 becomes U+FFFD.
 std::string XmlText(std::string_view text);
 

@@ -17,7 +17,8 @@ namespace {
 using tool::Scale;
 using tool::XmlText;
 
-// In units of the view box, which are about pixels.
+// Positions and lengths in units of the view box, which are about pixels. kLeft, kRight, kTop and
+// kBottom bound the area between the axes.
 constexpr double kWidth = 560;
 constexpr double kHeight = 286;
 constexpr double kLeft = 54;
@@ -48,7 +49,7 @@ Range RangeOf(const Chart& chart, double ChartPoint::*member) {
   return range;
 }
 
-// 1, 2 or 5 times a power of ten, at or below `at`, or else at or above it.
+// Rounds `at`, > 0, to 1, 2 or 5 times a power of ten: upwards if `up`, else downwards.
 double RoundOnLog(double at, bool up) {
   const double power = std::pow(10, std::floor(std::log10(at)));
   double below = power;
@@ -121,7 +122,7 @@ void AppendAxes(const Chart& chart, const Scale& x, const Scale& y, std::string*
   }
   for (const ChartTick& tick : LabelledTicks(chart.x, x, kXTicksMax)) {
     AppendLine(x(tick.at), kBottom, x(tick.at), kBottom + 5, "axis", svg);
-    // The last label must not stick out.
+    // A long label at the right end must not stick out.
     const bool last = x(tick.at) > kRight - 12 && tick.text.size() > 4;
     AppendText(last ? kRight + 8 : x(tick.at), kBottom + 19,
                last ? " text-anchor=\"end\"" : " text-anchor=\"middle\"", tick.text, svg);
@@ -141,7 +142,7 @@ void AppendDots(const ChartSeries& series, const Scale& x, const Scale& y, std::
   }
 }
 
-// The points from `begin` on, up to a gap, as one path.
+// Draws the points [begin, end), none of which is a gap, as one path.
 void AppendPath(const ChartSeries& series, std::size_t begin, std::size_t end, const Scale& x,
                 const Scale& y, std::string* svg) {
   std::string path;
@@ -149,7 +150,7 @@ void AppendPath(const ChartSeries& series, std::size_t begin, std::size_t end, c
     const ChartPoint& point = series.points[i];
     absl::StrAppendFormat(&path, "%s%.1f,%.1f", i == begin ? "M" : "L", x(point.x), y(point.y));
   }
-  if (end - begin == 1) {  // A line to itself would not show.
+  if (end - begin == 1) {  // A path of one point is invisible.
     absl::StrAppendFormat(svg, "<circle class=\"dot%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"2\"/>\n",
                           series.color, x(series.points[begin].x), y(series.points[begin].y));
   }
@@ -221,7 +222,8 @@ std::string RenderChart(const Chart& chart) {
   return absl::StrCat(Legend(chart.series), svg, "</svg>\n");
 }
 
-// Colours that people with any colour vision tell apart, with at least 3:1 to the background.
+// People with any colour vision can tell the colours apart. Their contrast with the background is
+// at least 3:1.
 const char kChartStyle[] = R"css(
 :root { --c1: #1f5fd0; --c2: #0d8074; --c3: #8a3ffc; --c4: #b45309; --c5: #c81e3a; --c6: #5b6470;
   --grid: #e4e7ec; --axis: #9aa3b0; }

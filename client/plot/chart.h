@@ -9,14 +9,14 @@ namespace softlookup::loadtest {
 
 struct ChartPoint {
   double x = 0;
-  double y = 0;  // NaN: a gap.
+  double y = 0;  // NaN or infinite: a gap.
 };
 
 enum class ChartStyle { kLine, kDashed, kArea, kDots, kRings };
 
 struct ChartSeries {
   std::string label;  // In the legend.
-  int color = 1;      // In [1, 6]; the page's style sheet has them.
+  int color = 1;      // In [1, 6]: --c1 to --c6 of kChartStyle.
   ChartStyle style = ChartStyle::kLine;
   std::vector<ChartPoint> points;  // Joined in this order.
 };
@@ -27,27 +27,28 @@ struct ChartTick {
 };
 
 struct ChartAxis {
-  std::string label;             // With its unit.
-  bool log = false;              // Then every coordinate is > 0. Otherwise the axis begins at 0.
-  std::vector<ChartTick> ticks;  // Default: where they fit. The axis reaches to the last one.
-  double reach = 0;              // The axis reaches at least to it.
+  std::string label;  // With its unit.
+  bool log = false;   // True: every coordinate must be > 0. False: the axis begins at 0.
+  // In ascending order; the axis reaches at least to the last one. Empty: placed automatically.
+  std::vector<ChartTick> ticks;
+  double reach = 0;  // A coordinate that the axis reaches at least.
 };
 
-// What shows when the mouse is over a part of the x axis.
+// A text that shows while the mouse is over the part of the chart from x = `begin` to x = `end`.
 struct ChartNote {
   double begin = 0;
   double end = 0;
   std::string text;
 };
 
-// A line that is not to be crossed.
+// A horizontal line at a bound on y, such as an objective.
 struct ChartBound {
   double y = 0;
   std::string label;
 };
 
 struct Chart {
-  std::string description;  // For who cannot see it.
+  std::string description;  // For people who cannot see the chart.
   ChartAxis x;
   ChartAxis y;
   std::vector<ChartSeries> series;  // The last one is on top.
@@ -55,8 +56,9 @@ struct Chart {
   std::vector<ChartNote> notes;
 };
 
-// A legend and an SVG element for a page whose style sheet, kChartStyle, gives both their colours.
-// At least one point in all is not a gap.
+// Returns the HTML of a legend and an SVG element. Their colours come from kChartStyle, which the
+// page must include; the page itself must define the colours --faint and --card. At least one point
+// of the chart must not be a gap.
 std::string RenderChart(const Chart& chart);
 
 extern const char kChartStyle[];

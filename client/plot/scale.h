@@ -5,13 +5,13 @@
 
 namespace softlookup::tool {
 
-// One axis: maps coordinates to pixels. Both ends differ, and are > 0 if `log`.
+// Maps the coordinates of an axis to pixels. `min` and `max` must differ, and be > 0 if `log`.
 struct Scale {
   bool log = false;
   double min = 0;
   double max = 1;
-  double first_pixel = 0;  // At `min`.
-  double last_pixel = 0;   // At `max`.
+  double first_pixel = 0;  // The pixel of `min`.
+  double last_pixel = 0;   // The pixel of `max`.
 
   double operator()(double coordinate) const {
     const double part =

@@ -15,7 +15,8 @@
 namespace softlookup::tool {
 namespace {
 
-// In pixels. The frame is the rectangle that the axes span.
+// Positions and lengths in pixels. kLeft, kRight, kTop and kBottom bound the rectangle that the
+// axes span.
 constexpr double kWidth = 760;
 constexpr double kHeight = 480;
 constexpr double kLeft = 72;
@@ -23,9 +24,9 @@ constexpr double kRight = kWidth - 28;
 constexpr double kTop = 106;
 constexpr double kBottom = kHeight - 62;
 constexpr double kLegendY = 84;
-constexpr double kLegendLine = 30;  // The sample of a series.
-constexpr double kCharacter = 7.2;  // About the width of one; fonts differ.
-constexpr double kMarker = 3.6;     // Half its size.
+constexpr double kLegendLine = 30;  // Length of the sample line of a series.
+constexpr double kCharacter = 7.2;  // Approximate width of a character; fonts differ.
+constexpr double kMarker = 3.6;     // Half the size of a marker.
 constexpr int kXTicksMax = 8;
 constexpr int kYTicksMax = 6;
 
@@ -87,7 +88,7 @@ void AppendMarker(SvgMarker marker, double x, double y, std::string* svg) {
   }
 }
 
-// A line through `pixels` with a marker at each, or at `marked` only.
+// Draws a line through `pixels`, and the markers of `series` at `marked`.
 void AppendCurve(const SvgSeries& series, const std::vector<SvgPoint>& pixels,
                  const std::vector<SvgPoint>& marked, std::string* svg) {
   const std::string color = XmlText(series.color);
@@ -116,7 +117,7 @@ void AppendTitles(const SvgPlot& plot, std::string* svg) {
              plot.y.label, svg);
 }
 
-// Between the powers of ten of a log axis, at 2, 3, ... 9 times each.
+// Draws fine grid lines for a log x axis, at 2, 3, ... 9 times each power of ten.
 void AppendMinorGrid(const Scale& x, std::string* svg) {
   if (!x.log) return;
   for (double power = std::floor(std::log10(x.min)); power < std::log10(x.max); ++power) {

@@ -16,7 +16,7 @@ enum class SvgMarker { kNone, kCircle, kSquare };
 
 struct SvgSeries {
   std::string label;  // In the legend.
-  std::string color;  // As in CSS.
+  std::string color;  // A CSS colour.
   SvgMarker marker = SvgMarker::kNone;
   bool dashed = false;
   std::vector<SvgPoint> points;  // Joined in this order.
@@ -24,10 +24,11 @@ struct SvgSeries {
 
 struct SvgAxis {
   std::string label;
-  bool log = false;  // Then every coordinate is > 0.
-  // Where the axis ends. Default: at the points, rounded outwards to a tick unless `log`.
+  bool log = false;  // True: every coordinate, `min` and `max` must be > 0.
+  // The ends of the axis; points beyond them extend it. Default: the outermost points, rounded
+  // outwards to a multiple of TickStep() unless `log`.
   std::optional<double> min;
-  std::optional<double> max;  // At least `min`.
+  std::optional<double> max;  // Must be at least `min`.
 };
 
 struct SvgPlot {
@@ -38,9 +39,10 @@ struct SvgPlot {
   std::vector<SvgSeries> series;  // The first is drawn on top.
 };
 
-// A line plot as a document that needs nothing else: no script, no font, no style sheet. It has its
-// own light background, so it reads on a dark page as well. Coordinates are finite, at least one
-// point in all; aborts otherwise. The same plot gives the same bytes.
+// Returns a line plot as an SVG document that needs nothing else: no script, no font, no style
+// sheet. It has its own light background, so it is legible on a dark page as well. The same plot
+// gives the same bytes. Aborts if there is no point, or if a point's coordinate is not finite, or
+// not > 0 on a log axis.
 std::string RenderSvg(const SvgPlot& plot);
 
 }  // namespace softlookup::tool

@@ -18,96 +18,109 @@ namespace client_internal {
 class AppendPipeline;
 }  // namespace client_internal
 
-// What a stream has written so far, counted from acknowledgements.
+// What a stream has written so far, counted from the server's acknowledgements.
 struct AppendSummary {
   std::uint64_t acknowledged_requests = 0;
-  // Rows written. Where ON_CONFLICT_SKIP leaves some out, and the answer that would have said so
-  // was lost with its connection, all rows of the request count.
+  // Rows written. Rows that ON_CONFLICT_SKIP leaves out do not count. But if the answer to their
+  // request was lost with its connection, all rows of the request count.
   std::uint64_t acknowledged_rows = 0;
-  std::uint64_t row_count = 0;  // The store's, after the last request answered; 0 before one.
-  std::uint64_t revision = 0;   // Likewise: pass it as `min_revision` to read your own write.
-  // Times that the stream, its connection lost, set out to connect anew. Without a writer always 0.
+  std::uint64_t row_count = 0;  // Rows of the store as of the last answer; 0 before the first.
+  // Revision of the store as of the last answer; 0 before the first. Pass it as `min_revision` to
+  // read the rows of this stream.
+  std::uint64_t revision = 0;
+  // Attempts to connect again after a failure. Always 0 without a writer.
   std::uint64_t reconnections = 0;
 };
 
 struct AppendStreamOptions {
-  // Changes behaviour.
-  v1::Acknowledge acknowledge = v1::ACKNOWLEDGE_DURABLE;  // For rows given as matrices.
-  absl::Duration deadline = absl::InfiniteDuration();     // Of the whole stream, from its opening.
+  // The options below change what the stream does.
 
-  // Makes the stream survive its connections: each row is written once, in order, whenever the
-  // connection, the server or this process breaks. See AppendStream. 1-128 bytes, or empty: the
-  // stream ends with its connection.
+  // For rows that are passed as matrices; a request has its own.
+  v1::Acknowledge acknowledge = v1::ACKNOWLEDGE_DURABLE;
+  // For the whole stream, from its opening on. > 0.
+  absl::Duration deadline = absl::InfiniteDuration();
+
+  // The writer's name, 1-128 bytes, or empty. With a writer, the stream outlives its connections:
+  // each row is written once and in order, even if the connection, the server or this process
+  // fails. See AppendStream. Without a writer, the stream ends with its connection.
   //
-  // The server remembers for each store how far each writer got, for as long as the store is there.
-  // A name belongs to one stream at a time, and to one sequence of rows: those of a file, of a
-  // queue, of a sensor.
+  // The server keeps the last sequence of each writer of a store for as long as the store exists.
+  // A name must be used by one stream at a time, and for one series of rows only, such as those of
+  // a file, a queue or a sensor.
   std::string writer;
-  // How long a stream with a writer goes on trying while nothing is acknowledged, from the first
-  // failure on; then that is the stream's. > 0.
+  // Longest time that a stream with a writer keeps trying while nothing is acknowledged, from the
+  // first failure on. > 0. After that, the last failure ends the stream.
   absl::Duration outage_max = absl::Minutes(2);
 
-  // Called after every acknowledgement and before every attempt to connect anew, by a thread of the
-  // stream's, never by two at once, and not after Finish() has returned or the stream is gone.
-  // Until it returns nothing more is acknowledged. It must not call the stream's Append() or
-  // Finish(), nor destroy it.
+  // Called after every acknowledgement and before every attempt to connect again. May be empty. It
+  // runs on threads of the stream, on one at a time, and never after Finish() has returned or the
+  // stream is destroyed. The stream takes no further acknowledgement until it returns. It must not
+  // call Append() or Finish() of the stream, and must not destroy the stream.
   std::function<void(const AppendSummary&)> on_progress;
 
-  // Changes speed. A request that alone is larger than the window travels alone. With a writer, the
-  // window is also what the stream keeps in memory.
+  // The options below change the speed. They bound the window: the requests that are not yet
+  // acknowledged. A request that is larger than the window is sent alone. With a writer, the stream
+  // holds copies of the requests in the window.
   int unacknowledged_requests_max = 64;                            // At least 1.
   std::int64_t unacknowledged_bytes_max = std::int64_t{32} << 20;  // At least 1.
 };
 
-// A pipeline of appends to one store: requests follow each other without waiting for the answers,
-// inside a bounded window. Opened by Client::OpenAppendStream, whose Client it may outlive.
+// Appends to one store in a pipeline: requests are sent without waiting for the answers to earlier
+// ones, up to a bounded window. Client::OpenAppendStream() opens the stream, which may outlive the
+// Client.
 //
-// Append() and Finish() belong to one thread at a time; acknowledged() and resumed_from() may be
-// called by any.
+// Only one thread at a time may call Append() or Finish(). Any thread may call acknowledged() and
+// resumed_from().
 //
-// The first failure is sticky: every later call returns it. Its message says how many rows had been
-// acknowledged; of the rows after those, a prefix of whole requests may have been written.
+// The first failure is sticky: every later Append() and Finish() returns it. Its message says how
+// many rows had been acknowledged. Of the requests after these, a prefix may have been written,
+// each request whole.
 //
-// Without a writer nothing is retried, because a request that was cut off may have been applied.
+// Without a writer nothing is retried, because a request whose connection broke may have been
+// applied.
 //
-// With AppendStreamOptions::writer, a connection that breaks is no failure: UNAVAILABLE, such as of
-// a server that stops, crashes or cannot be reached, and RESOURCE_EXHAUSTED if the server says when
-// to come back. The stream waits as RetryOptions says, but for its attempts_max, connects again,
-// asks the server how far the writer got, and sends what is missing. It ends with the first failure
-// that is about a request or the store, with the deadline, or after `outage_max`. It connects for
-// rows only: a connection that breaks while all is acknowledged is replaced at the next Append().
+// With AppendStreamOptions::writer, the stream survives the failures that RetryOptions lists, such
+// as UNAVAILABLE if the server stops, crashes or cannot be reached. It waits as RetryOptions says,
+// but without its attempts_max, and connects again. Then it asks the server for the writer's last
+// sequence and sends the requests after it. Any other failure, the deadline or `outage_max` ends
+// the stream. It connects for rows only: a connection that breaks while all is acknowledged is
+// replaced at the next Append().
 //
-// A process that starts again opens a stream with the same writer and goes on with the rows after
-// the first resumed_from().last_sequence() ones, all sent by streams of this writer since the store
-// was made. If it may start while requests of its predecessor are still on their way, which a
-// predecessor that was killed leaves behind, then it must cut the rows into the same requests: one
-// that ends elsewhere would overlap with what may still arrive.
+// A process that was restarted opens a stream with the same writer and skips the first
+// resumed_from().last_sequence() rows. Streams of this writer have sent these since the store was
+// created. A process that was killed may leave requests in flight. If the new process can start
+// while they are, it must cut the rows into the same requests. A request that ends at another row
+// would overlap one that may still arrive.
 class AppendStream {
  public:
   AppendStream(AppendStream&&) noexcept;
   AppendStream& operator=(AppendStream&&) noexcept;
-  // Cancels the stream unless it is finished: unacknowledged requests may or may not be written.
+  // Cancels the stream unless it is finished. Unacknowledged requests may or may not be written.
   ~AppendStream();
 
-  // Sends the rows as one atomic request; `keys` [N x key_dim] and `values` [N x value_dim] may be
-  // reused at once. Blocks while the window is full. OK means sent, with a writer even less: taken
-  // over, not written. InvalidArgument, which is not sticky, if a view's size is not rows * cols.
+  // Sends the rows as one atomic request: `keys` [N x key_dim] and `values` [N x value_dim], whose
+  // data may be reused when this returns. Blocks while the window is full. OK does not mean that
+  // the rows are written: without a writer they are sent, with one they may still wait to be sent.
+  // InvalidArgument, which is not sticky, if a view's size is not rows * cols. FailedPrecondition
+  // after Finish().
   absl::Status Append(FloatMatrixView keys, FloatMatrixView values);
 
-  // The same with every field in the caller's hand; `store` is filled in on the first message. With
-  // AppendStreamOptions::writer the stream fills in `writer` and `sequence`, too: InvalidArgument,
-  // which is not sticky, if the request has one.
+  // As above, but the caller sets all fields of the request except `store`, which the stream sets.
+  // With AppendStreamOptions::writer, the stream also sets `writer` and `sequence`. Two errors are
+  // then not sticky: InvalidArgument if the request has a writer or a sequence, and OutOfRange if
+  // no sequence is left for its rows.
   absl::Status Append(v1::AppendRequest request);
 
-  // Waits until all is acknowledged. OK means that every request is written, as durably as it
-  // asked. Calling it again returns the same.
+  // Waits until all requests are acknowledged, and ends the stream. OK means that every request is
+  // written, as durably as it asked for. A second call returns the same result.
   absl::StatusOr<AppendSummary> Finish();
 
   AppendSummary acknowledged() const;
 
-  // Where the writer stood when the stream was opened: last_sequence is the number of rows that its
-  // earlier streams had sent and the server has dealt with, 0 if there were none; last_position is
-  // that of the last row written. Empty without a writer.
+  // The writer as of the opening of the stream. last_sequence is the number of rows that its
+  // earlier streams had sent and the server has applied, including rows that ON_CONFLICT_SKIP left
+  // out; 0 if there are none. last_position is that of the last row written. Empty without a
+  // writer.
   v1::Writer resumed_from() const;
 
  private:

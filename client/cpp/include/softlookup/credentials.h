@@ -9,25 +9,25 @@
 namespace softlookup {
 
 // How a client authenticates its server, and how it authenticates itself. The default is plaintext
-// without a token, as a server on a loopback address accepts it.
+// without a token, which a server on a loopback address accepts.
 //
-// With TLS the server's certificate must name the host of the address that the client connects to,
-// as a subject alternative name: a DNS name or an IP address.
+// With TLS, the server's certificate must have a subject alternative name for the host that the
+// client connects to: a DNS name or an IP address.
 struct Credentials {
-  // TLS is used if this is set, or if any of the three below is not empty.
+  // TLS is used if this is true, or if any of the three members below is not empty.
   bool tls = false;
-  // PEM certificates. The server's certificate must chain to one of them. Empty: to one of the
-  // system's.
+  // PEM certificates. The server's certificate must chain to one of them, or if there are none, to
+  // one of the system's.
   std::string tls_ca;
-  // The client's own PEM certificate, followed by any intermediate ones, and its PEM private key.
-  // Both or neither. For servers that ask for a client certificate. If the key is not the
-  // certificate's, every call is Unavailable.
+  // The client's own PEM certificate, followed by any intermediate ones, and its PEM private key,
+  // for servers that ask for a client certificate. Set both or neither. If the key does not belong
+  // to the certificate, every call fails with Unavailable.
   std::string tls_certificate;
   std::string tls_key;
 
   // Sent with every call as the metadata `authorization: Bearer TOKEN`. At most 4096 printable
-  // ASCII characters without a space; empty: none. Without TLS the network can read it. No error
-  // message contains it.
+  // ASCII characters without a space, or empty for no token. Without TLS, the network can read it.
+  // No error message contains it.
   std::string token;
 
   bool uses_tls() const {
@@ -35,10 +35,10 @@ struct Credentials {
   }
 };
 
-// InvalidArgument if a member is malformed, or a certificate or a key is without the other.
+// Returns InvalidArgument if a member is malformed, or if only one of certificate and key is set.
 absl::Status ValidateCredentials(const Credentials& credentials);
 
-// Paths; an empty one leaves its member of Credentials empty.
+// Paths of files for the members of Credentials. An empty path leaves its member empty.
 struct CredentialFiles {
   std::string tls_ca;
   std::string tls_certificate;
@@ -46,11 +46,12 @@ struct CredentialFiles {
   std::string token;
 };
 
-// Reads the files and trims white space around the token. Files may have any mode: an orchestrator
-// often mounts secrets that every user of the container can read.
+// Reads the files and trims white space around their contents. Files may have any mode: an
+// orchestrator often mounts secrets that every user of the container can read.
 //
-// InvalidArgument if a file cannot be read, is empty, is over 1 MiB, or is not what it should be.
-// The message begins with the file's path and never quotes its contents.
+// InvalidArgument if a file cannot be read, is empty, is over 1 MiB, or does not hold what it
+// should. The message then begins with the file's path and never quotes its contents. Also
+// InvalidArgument if only one of certificate and key has a path.
 absl::StatusOr<Credentials> LoadCredentials(const CredentialFiles& files);
 
 }  // namespace softlookup

@@ -10,18 +10,20 @@
 
 namespace softlookup {
 
-// What a server said about a failed call beside its code and message. The client keeps every detail
-// of the answer as a payload of the absl::Status, under its type URL
-// ("type.googleapis.com/google.rpc.ErrorInfo"); these read them back.
+// The functions below read the details that a server sends with a failed call, beside code and
+// message. The client keeps each detail as a payload of the absl::Status, under its type URL, such
+// as "type.googleapis.com/google.rpc.ErrorInfo".
 
-// The stable word that names the failure, such as "STORE_NOT_FOUND": match this, never the message.
-// Empty if `status` is OK or did not come from a softlookup server.
+// Returns the stable word that names the failure, such as "STORE_NOT_FOUND". Programs must match
+// this, never the message. Empty if `status` is OK or did not come from a softlookup server.
 std::string ErrorReason(const absl::Status& status);
 
-// What the failure is about, by key: `store`, `field`, `row`, `limit`, ... Empty if unknown.
+// Returns what the failure is about, by key: `store`, `field`, `row`, `limit`, ... Empty if the
+// server did not say.
 std::map<std::string, std::string> ErrorMetadata(const absl::Status& status);
 
-// How long to wait at least before the same call may succeed. Unset where waiting does not help.
+// Returns how long to wait at least before the same call can succeed. Unset if the server named no
+// time, because waiting does not help.
 std::optional<absl::Duration> RetryDelay(const absl::Status& status);
 
 }  // namespace softlookup

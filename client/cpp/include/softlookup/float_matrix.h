@@ -17,17 +17,18 @@ struct FloatMatrix {
   std::uint32_t cols = 0;
   std::vector<float> data;  // [rows x cols].
 
-  // r < rows. Valid until `data` changes.
+  // `r` must be < rows. The span is valid until `data` changes.
   absl::Span<const float> Row(std::uint32_t r) const {
     return absl::MakeConstSpan(data).subspan(std::size_t{r} * cols, cols);
   }
 
-  // Takes FLOAT32 and FLOAT64 `data` (rounded to nearest) and `values`. InvalidArgument if their
-  // size is not rows * cols or the element type is another one.
+  // Reads the `values` of `matrix` if it has any, else its FLOAT32 or FLOAT64 `data`. Rounds
+  // FLOAT64 to the nearest float32. InvalidArgument if the number of elements is not rows * cols,
+  // or if `data` has another element type.
   static absl::StatusOr<FloatMatrix> FromProto(const v1::Matrix& matrix);
 };
 
-// The same, borrowed: `data` must outlive the view.
+// A row-major matrix of float32 that does not own its elements. They must outlive the view.
 struct FloatMatrixView {
   absl::Span<const float> data;  // [rows x cols].
   std::uint32_t rows = 0;
@@ -44,8 +45,8 @@ struct FloatMatrixView {
   absl::Status ToProto(v1::Matrix* matrix) const;
 };
 
-// The elements of a matrix as doubles, exactly; what a Memory carries is FLOAT64. Errors as in
-// FloatMatrix::FromProto.
+// Returns the elements of a matrix as doubles, without rounding, such as the FLOAT64 matrices of a
+// Memory. The errors are those of FloatMatrix::FromProto().
 absl::StatusOr<std::vector<double>> DoublesFromProto(const v1::Matrix& matrix);
 
 }  // namespace softlookup

@@ -6,8 +6,8 @@
 
 namespace softlookup {
 
-// How alike a query and a key are; larger is more alike. The server's scores of the same names,
-// computed here in float64:
+// Scores how alike a query and a key are; larger is more alike. Computes the server's scores of the
+// same names, but here and in float64:
 //   Cosine      <q, k> / (|q| |k|), in [-1, 1]; 0 if either norm is 0.
 //   Euclidean   -|q - k|, at most 0.
 //
@@ -17,10 +17,10 @@ class Similarity {
   static constexpr Similarity Cosine() { return Similarity(v1::SCORE_COSINE); }
   static constexpr Similarity Euclidean() { return Similarity(v1::SCORE_EUCLIDEAN); }
 
-  // What makes a store or a lookup use it.
+  // The value that makes a store or a lookup use this score.
   constexpr v1::Score score() const { return score_; }
 
-  // Finite vectors of one size; aborts if the sizes differ.
+  // Returns the score. The vectors must be finite. Aborts if their sizes differ.
   double operator()(absl::Span<const float> query, absl::Span<const float> key) const;
 
  private:
