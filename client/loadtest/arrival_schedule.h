@@ -8,21 +8,24 @@
 
 namespace softlookup::loadtest {
 
-// When the calls of an open loop are due: a function of the options alone, never of the answers.
+// Computes when the calls of an open loop are due. The times depend on the options alone, never on
+// the answers.
 //
-// Several senders share a schedule as its parts: of constant arrivals part i has every n-th, of
-// Poisson arrivals each part is a Poisson process of an n-th of the rate. Together they are the
-// whole.
+// Each of n senders has one part of the calls. With constant arrivals, a part is every n-th call.
+// With Poisson arrivals, a part is a Poisson process of 1 / n of the rate. Together, the parts have
+// the whole rate.
 class ArrivalSchedule {
  public:
-  // `part` in [0, options.senders). Takes the rate, the arrivals, the ramp and the seed.
+  // `options.rate` must be set, and `part` be in [0, options.senders). Uses the rate, the arrivals,
+  // the senders, the ramp and the seed.
   ArrivalSchedule(const LoadOptions& options, int part);
 
-  // Since the start, ascending.
+  // Returns when the next call of the part is due, as time since the start. The times ascend.
   std::chrono::nanoseconds Next();
 
  private:
-  // When `arrivals`, of all parts, are expected to have come. The inverse of the rate's integral.
+  // Returns after how many seconds `arrivals` calls of all parts together are expected. This is the
+  // inverse of the rate's integral over time.
   double SecondsUntil(double arrivals) const;
 
   const double rate_;
@@ -30,7 +33,7 @@ class ArrivalSchedule {
   const bool poisson_;
   const int part_count_;
   Random random_;
-  double arrivals_;  // Expected, of all parts, until the last one that came.
+  double arrivals_;  // Calls of all parts that are expected by the last time returned.
 };
 
 }  // namespace softlookup::loadtest

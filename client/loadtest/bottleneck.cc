@@ -10,8 +10,8 @@
 namespace softlookup::loadtest {
 namespace {
 
-// The median over the points from `begin` to `end`, parts of the timeline, of their 99th
-// percentiles of lateness; 0 if nothing was sent.
+// Returns the median, in seconds, of the 99th percentiles of lateness of the timeline's points
+// between the fractions `begin` and `end` of the measurement window. 0 if no call was sent there.
 double LatenessOf(const LoadResult& result, double begin, double end) {
   std::vector<double> lateness;
   for (const TimelinePoint& point : result.timeline) {

@@ -8,24 +8,25 @@
 
 namespace softlookup::loadtest {
 
-// Bounds beyond which figures tell of the client and not of the server.
+// Bounds beyond which the figures describe the client and not the server.
 
-// Open loop: sends may be late by a quarter of the latency that is measured, or by a millisecond
-// where that is more, both at the 99th percentile.
+// Open loop: the 99th percentile of lateness may be at most a quarter of the 99th percentile of
+// latency, or a millisecond if that is more.
 inline constexpr double kLatenessPart = 0.25;
 inline constexpr double kLatenessMin = 1e-3;  // In seconds.
-// Open loop: a client that uses so much of its cores, or of one for a sender, must not get later:
-// not twice as late in the last third of the time as in the first (99th percentile).
+// Open loop: a client is busy if it uses this fraction of its cores, or a sender this fraction of
+// one core. The lateness of a busy client must not grow: in the last third of the measurement
+// window, its 99th percentile must be below kLatenessMin or below twice that of the first third.
 inline constexpr double kBusyPart = 0.95;
 inline constexpr double kLatenessGrowth = 2;
-// Closed loop: nothing is ever due, so using so much of all cores is enough.
+// Closed loop: no call can be late, so a client that uses kBusyPart of its cores is the bottleneck.
 
-// A sentence for each way in which the client was the bottleneck; none if it was not.
+// Returns a sentence for each way in which the client was the bottleneck; none if it was not.
 std::vector<std::string> BottleneckReasons(const LoadResult& result);
 
-// A sentence for each reason why `result` is invalid; none if it is valid: those of
-// BottleneckReasons(), and overflow, calls that were due and not sent. Calls that the server
-// refuses are none. Does not look at `result.invalid`.
+// Returns a sentence for each reason why `result` is invalid; none if it is valid. The reasons are
+// those of BottleneckReasons(), and overflow: calls that were due but not sent. Calls that the
+// server rejects are no reason. Ignores `result.invalid`.
 std::vector<std::string> InvalidReasons(const LoadResult& result);
 
 }  // namespace softlookup::loadtest

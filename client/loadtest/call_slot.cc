@@ -39,7 +39,7 @@ void CallSlot::StartAfter(absl::Duration delay, const PreparedRequest& request) 
   });
 }
 
-// A slot has one call at a time, so its writer's appends come in order.
+// A slot has one call at a time, so its writer's sequences arrive in order.
 void CallSlot::AddWriter() {
   v1::AppendRequest writer;
   writer.set_writer(writer_);
@@ -51,7 +51,7 @@ void CallSlot::AddWriter() {
 }
 
 void CallSlot::Attempt() {
-  // Cancel() does not look at the context while it is made; see there.
+  // Cancel() does not read the context while `preparing_` is set; see there.
   preparing_ = true;
   if (setup_->stop) {
     preparing_ = false;
@@ -113,8 +113,8 @@ void CallSlot::Finish(const grpc::Status& status, Clock::time_point now) {
 }
 
 void CallSlot::Cancel() {
-  // Attempt() sets `preparing_` and then looks at `stop`, which is set by now: either it sees that,
-  // or this waits here until the context is made. None is made later.
+  // `stop` is already set, and Attempt() reads it after it has set `preparing_`. So either
+  // Attempt() sees `stop`, or this loop waits until the context is made. No context is made later.
   while (preparing_) continue;
   cancelled_ = true;
   if (context_.has_value()) context_->TryCancel();

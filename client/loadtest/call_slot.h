@@ -23,44 +23,50 @@ namespace softlookup::loadtest {
 
 class CallSlot;
 
-// Who is told that a slot's call has ended, on one of gRPC's threads. It may start the next one.
+// Is notified of the end of each call of a slot.
 class CallOwner {
  public:
+  // Called when the slot's call has ended: on one of gRPC's threads, or inside CallSlot::Start() if
+  // CallSetup::stop is set. It may start the slot's next call.
   virtual void Ended(CallSlot* slot, const grpc::Status& status) = 0;
 
  protected:
   ~CallOwner() = default;
 };
 
-// What all calls of a run share.
+// The objects and settings that all calls of a run share.
 struct CallSetup {
   const Connections* connections = nullptr;
   Recorder* recorder = nullptr;
   Evidence* evidence = nullptr;  // May be null.
   absl::Duration timeout = absl::Seconds(10);
   RetryOptions retry;
-  std::string writer_prefix;      // Appends that may be retried are of writers of this prefix.
-  std::atomic<bool> stop{false};  // No call, and no attempt, is begun any more.
+  // Slot i sends its appends as the writer named by this prefix and i. Empty: without a writer. It
+  // must not be empty if appends are retried: without a writer, they can be applied twice.
+  std::string writer_prefix;
+  std::atomic<bool> stop{false};  // Once it is set, no call and no attempt begins.
 };
 
-// The place of one call at a time, made with gRPC's callback API: whoever starts it does not wait.
+// Makes one call at a time with gRPC's callback API. No method waits for the answer.
 class CallSlot {
  public:
-  // Neither `setup` nor `owner` may go before the slot. `index` is the slot's among all of a run.
+  // `setup` and `owner` must outlive the slot. `index` is the slot's number among all of a run.
   CallSlot(CallSetup* setup, CallOwner* owner, int index);
   CallSlot(const CallSlot&) = delete;
   CallSlot& operator=(const CallSlot&) = delete;
 
-  // `due` is when the latency counts from. The slot must be free.
+  // Starts a call, whose latency counts from `due`. The slot must have no call. `request` must stay
+  // valid until the call has ended.
   void Start(const PreparedRequest& request, Clock::time_point due);
 
-  // The same after a while: what a closed loop does when nobody answers.
+  // Starts a call after `delay`, whose latency counts from then. A closed loop does so when it
+  // cannot reach the server.
   void StartAfter(absl::Duration delay, const PreparedRequest& request);
 
-  // Gives up the call, if there is one, once CallSetup::stop is set. Any thread.
+  // Gives up the slot's call if it has one. CallSetup::stop must be set. Any thread may call this.
   void Cancel();
 
-  CallSlot* next_free = nullptr;  // Its owner's.
+  CallSlot* next_free = nullptr;  // For the owner's list of free slots.
 
  private:
   void Attempt();
@@ -69,10 +75,10 @@ class CallSlot {
   void Finish(const grpc::Status& status, Clock::time_point now);
   void AddWriter();
 
-  // Before a call or an alarm is begun, and where it has ended. gRPC orders the two; this shows it
-  // to ThreadSanitizer, which does not see it in a gRPC that is not built for it. Between
-  // HandOver() and the beginning no member is read: the call may end, and the next one start, at
-  // once.
+  // HandOver() must be called before a call or an alarm is begun, TakeBack() first when it has
+  // ended. gRPC itself orders the two. ThreadSanitizer does not see that in a gRPC that is not
+  // built for it, and these show it. No member may be read between HandOver() and the beginning:
+  // the call can end, and the next one start, at once.
   void HandOver() { handed_over_.store(true, std::memory_order_release); }
   void TakeBack() { static_cast<void>(handed_over_.load(std::memory_order_acquire)); }
 
@@ -83,12 +89,12 @@ class CallSlot {
   std::uint64_t sequence_ = 0;
 
   const PreparedRequest* request_ = nullptr;
-  grpc::ByteBuffer written_;  // The request with its writer, where there is one.
+  grpc::ByteBuffer written_;  // The append with its writer, if it has one.
   Clock::time_point due_;
-  std::uint64_t rows_seen_ = 0;  // Evidence's, when the call began.
+  std::uint64_t rows_seen_ = 0;  // Evidence::RowsSeen() before the call began.
   absl::Time deadline_;
   int attempts_made_ = 0;
-  std::atomic<bool> preparing_ = false;  // The context is being made.
+  std::atomic<bool> preparing_ = false;  // Attempt() is making the context.
   std::atomic<bool> cancelled_ = false;
   std::atomic<bool> handed_over_ = false;  // See HandOver().
   std::optional<grpc::ClientContext> context_;

@@ -9,7 +9,8 @@
 namespace softlookup::loadtest {
 namespace {
 
-// Nobody answers, so the next call would fail at once as well.
+// Delay of the next call when the server cannot be reached: without it, that call would fail at
+// once as well.
 constexpr absl::Duration kUnreachableDelay = absl::Milliseconds(10);
 
 constexpr std::chrono::milliseconds kLookInterval(1);
@@ -22,7 +23,8 @@ struct ClosedLoop::Place final : public CallOwner {
 
   void Ended(CallSlot*, const grpc::Status& status) override {
     if (loop->Over()) {
-      loop->active_.fetch_sub(1, std::memory_order_release);  // The loop may be gone after this.
+      // The loop can be destroyed after this.
+      loop->active_.fetch_sub(1, std::memory_order_release);
       return;
     }
     const PreparedRequest& request = loop->traffic_->Draw(&random);

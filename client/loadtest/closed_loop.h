@@ -11,12 +11,12 @@
 
 namespace softlookup::loadtest {
 
-// Has a number of calls in flight all the time: where one ends the next one begins, on the thread
-// that brought the answer. A call counts from when it was sent, so a server that stalls is asked
-// less, and shows in few latencies; see OpenLoop.
+// Keeps a number of calls in flight all the time. When a call ends, the next one begins on the
+// thread that brought the answer. The latency of a call counts from when it was sent. So a server
+// that stalls gets fewer calls, and the stall shows in few latencies; see OpenLoop.
 class ClosedLoop final : public LoadLoop {
  public:
-  // `options.rate` is not set. What it points to must outlive it.
+  // `options.rate` must be unset. `traffic` and `setup` must outlive the loop.
   ClosedLoop(const LoadOptions& options, const Traffic* traffic, CallSetup* setup);
   ~ClosedLoop() override;
 
@@ -25,9 +25,9 @@ class ClosedLoop final : public LoadLoop {
   double sender_use() const override { return 0; }
 
  private:
-  struct Place;
+  struct Place;  // Keeps one call in flight.
 
-  // True if no call shall begin any more.
+  // True if no further call may begin.
   bool Over() const;
 
   const absl::Duration ramp_;
@@ -36,7 +36,7 @@ class ClosedLoop final : public LoadLoop {
   Clock::time_point end_;
   std::atomic<bool> cancel_ = false;
   std::deque<Place> places_;
-  std::atomic<int> active_ = 0;  // Places that have a call or wait to begin one.
+  std::atomic<int> active_ = 0;  // Places that have a call in flight or wait to begin one.
 };
 
 }  // namespace softlookup::loadtest

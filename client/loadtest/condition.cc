@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// 99.9 of "p99.9".
+// Returns 99.9 for "p99.9". Unset if `figure` is no percentile.
 std::optional<double> PercentOf(absl::string_view figure) {
   double percent;
   if (!absl::ConsumePrefix(&figure, "p") || figure.empty() || figure[0] < '0' || figure[0] > '9' ||

@@ -10,29 +10,33 @@
 
 namespace softlookup::loadtest {
 
-// A figure of a run beside a bound: "p99>20ms", "errors>0", "rejected>=1%", "append.p99.9>50ms".
+// Compares a figure of a run with a bound, such as "p99>20ms", "errors>0", "rejected>=1%" or
+// "append.p99.9>50ms".
 //
-// Times, which take a unit (ns, us, ms, s): p50 to p99.999 (any percentile), mean, min, max, also
-// of one kind of calls, "lookup.p99", "append.mean", "rejected.p99"; and late, the 99th percentile
-// of how late calls were sent. Others: rate, the calls a second that ended OK; errors, rejected and
-// overflow, numbers of calls, or with % their part of all that were due.
+// Some figures are times, whose bounds have a unit (ns, us, ms, s): any percentile such as p50 or
+// p99.999, mean, min and max, also of one kind of calls, such as "lookup.p99", "append.mean" or
+// "rejected.p99"; and late, the 99th percentile of lateness. The others are rate, the calls per
+// second that ended OK; and errors, rejected and overflow, which are numbers of calls, or with %
+// percentages of all calls that were due.
 class Condition {
  public:
-  // InvalidArgument says what would be right.
+  // InvalidArgument if `text` is no condition. The message says what would be right.
   static absl::StatusOr<Condition> Parse(std::string_view text);
 
-  // Of a run; NaN if no call has that figure. In seconds, calls a second, calls, or per cent.
+  // Returns the figure of `result` in seconds, calls per second, calls or per cent. A time or a
+  // percentage of no calls is NaN.
   double FigureOf(const LoadResult& result) const;
 
-  // False where there is no such figure.
+  // False if the figure is NaN.
   bool Holds(const LoadResult& result) const;
 
-  // "p99 is 23.4 ms".
+  // Returns a text such as "p99 is 23.4 ms".
   std::string Describe(const LoadResult& result) const;
 
   const std::string& text() const { return text_; }
-  // "p99"; and what it is compared with, in the unit of FigureOf().
+  // The figure's name, such as "p99".
   const std::string& figure() const { return figure_; }
+  // In the unit of FigureOf().
   double bound() const { return bound_; }
 
  private:
@@ -47,8 +51,9 @@ class Condition {
   double bound_ = 0;
 };
 
-// Service level objectives, "p99=20ms" or "p99=20ms,mean=5ms": conditions that shall hold, where =
-// means at most (rate: at least). InvalidArgument also for a bound on the other side.
+// Parses service level objectives such as "p99=20ms" or "p99=20ms,mean=5ms": conditions that must
+// hold. There "=" means at most, or for rate at least. InvalidArgument if one is no condition, or
+// bounds its figure from the other side.
 absl::StatusOr<std::vector<Condition>> ParseObjectives(std::string_view text);
 
 }  // namespace softlookup::loadtest

@@ -16,12 +16,13 @@
 
 namespace softlookup::loadtest {
 
-// Connections to one server, for requests and answers as bytes: nothing is encoded or parsed on
-// the way. Thread-safe.
+// Connections to one server. Their requests and answers are bytes, which they neither encode nor
+// parse. Thread-safe.
 class Connections {
  public:
-  // Opens `count` of them, at least 1, to HOST:PORT. Unavailable if one is not there in time,
-  // InvalidArgument for credentials that ValidateCredentials() refuses.
+  // Opens `count` connections, at least 1, to `address`, which is HOST:PORT. Unavailable if one of
+  // them is not made within `timeout`, InvalidArgument if ValidateCredentials() refuses
+  // `credentials`.
   static absl::StatusOr<Connections> Open(const std::string& address, int count,
                                           absl::Duration timeout,
                                           const Credentials& credentials = {});
@@ -29,7 +30,7 @@ class Connections {
   std::size_t size() const { return stubs_.size(); }
   grpc::GenericStub& stub(std::size_t i) const { return *stubs_[i]; }
 
-  // Readies a call's context: the call carries the token, if there is one.
+  // Adds the token, if there is one, to a call's context.
   void Authorize(grpc::ClientContext* context) const { token_.AddTo(context); }
 
  private:

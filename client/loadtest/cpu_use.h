@@ -3,11 +3,12 @@
 
 namespace softlookup::loadtest {
 
-// CPU time that has been used so far, in seconds: by this process, and by the calling thread.
+// Return the CPU time used so far, in seconds, by this process and by the calling thread.
 double ProcessCpuSeconds();
 double ThreadCpuSeconds();
 
-// Cores that this process may use: those it is bound to, or its container's quota, if less.
+// Returns how many cores this process may use: those it is bound to, or its container's quota if
+// that is less. At least 0.01.
 double AvailableCores();
 
 }  // namespace softlookup::loadtest

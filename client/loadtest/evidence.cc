@@ -8,7 +8,7 @@
 namespace softlookup::loadtest {
 namespace {
 
-constexpr std::size_t kAnswerBytesMax = 256 << 20;  // Of all that are kept.
+constexpr std::size_t kAnswerBytesMax = 256 << 20;  // Of all answers kept, together.
 
 }  // namespace
 
@@ -21,7 +21,7 @@ void Evidence::Pace(Clock::time_point begin, Clock::duration duration, int count
 void Evidence::Keep(const PreparedRequest& request, std::uint64_t rows_min,
                     const grpc::ByteBuffer& answer, Clock::time_point now) {
   const absl::MutexLock lock(&mutex_);
-  if (now.time_since_epoch() < next_.load()) return;  // Another one was taken meanwhile.
+  if (now.time_since_epoch() < next_.load()) return;  // Another thread has kept one.
   next_ = now.time_since_epoch() + interval_;
   if (answer_bytes_ + answer.Length() > kAnswerBytesMax) return;
   answer_bytes_ += answer.Length();
@@ -30,7 +30,7 @@ void Evidence::Keep(const PreparedRequest& request, std::uint64_t rows_min,
 
 void Evidence::Appended(const PreparedRequest& request, const grpc::ByteBuffer& answer) {
   v1::AppendResponse response;
-  // What is not known to be in the store leaves a gap, and answers beyond it are not checked.
+  // Rows whose position is not known leave a gap. Answers that saw rows behind it are not checked.
   if (!Parse(answer, &response) || response.duplicate()) return;
   const std::uint64_t rows = response.first_position() + response.appended_count();
   std::atomic<std::uint64_t>& seen = rows_seen_[request.store];

@@ -16,46 +16,47 @@
 
 namespace softlookup::loadtest {
 
-// What a run keeps for its answers to be checked afterwards. Thread-safe.
+// Keeps what is needed to check a run's answers afterwards. Thread-safe.
 class Evidence {
  public:
   struct Answer {
     std::uint32_t store = 0;
-    std::uint32_t content = 0;   // The set of queries.
-    grpc::ByteBuffer bytes;      // A v1::LookupResponse.
-    std::uint64_t rows_min = 0;  // Were acknowledged to be in the store before it was asked.
+    std::uint32_t content = 0;   // Number of the set of queries.
+    grpc::ByteBuffer bytes;      // A serialized v1::LookupResponse.
+    std::uint64_t rows_min = 0;  // RowsSeen() of the store before the lookup began.
   };
   struct Append {
     std::uint32_t store = 0;
-    std::uint32_t content = 0;  // The batch of rows.
+    std::uint32_t content = 0;  // Number of the batch of rows.
     std::uint64_t first_position = 0;
     std::uint32_t row_count = 0;
   };
 
-  // Of so many stores. `appends_max` bounds the memory: later appends are not kept, so that answers
-  // that saw them cannot be checked.
+  // `stores` is the number of stores. At most `appends_max` appends are kept, to bound the bytes
+  // used. Answers that saw later appends cannot be checked.
   explicit Evidence(std::size_t stores, std::size_t appends_max = std::size_t{1} << 22)
       : appends_max_(appends_max), rows_seen_(stores) {}
 
-  // Answers are taken from `begin` on, evenly over `duration`: about `count` of them, fewer if they
-  // are large. May be called again for another run; both runs' are kept.
+  // Sets which answers are kept: about `count`, from `begin` on and spread evenly over `duration`;
+  // fewer if they are large. May be called again for another run. The answers of both are kept.
   void Pace(Clock::time_point begin, Clock::duration duration, int count);
 
-  // How many rows a store has at least, by the appends that were answered. A lookup that begins
-  // later sees them all.
+  // Returns how many rows the store has at least, as far as the answers of appends tell: 0 if none
+  // was answered. A lookup that begins afterwards sees them all.
   std::uint64_t RowsSeen(std::uint32_t store) const { return rows_seen_[store]; }
 
-  // For every lookup that was answered. `rows_min`: RowsSeen() before it began.
+  // Must be called for every lookup that ended OK. Keeps its answer if one is due. `rows_min` is
+  // what RowsSeen() returned before the lookup began.
   void Lookup(const PreparedRequest& request, std::uint64_t rows_min,
               const grpc::ByteBuffer& answer, Clock::time_point now) {
     if (now.time_since_epoch() < next_.load(std::memory_order_relaxed)) return;
     Keep(request, rows_min, answer, now);
   }
 
-  // For every append that was answered, from the first one on.
+  // Must be called for every append that ended OK, from the first one of the run on.
   void Appended(const PreparedRequest& request, const grpc::ByteBuffer& answer);
 
-  // When no more calls come.
+  // Return what was kept, and forget it. Must be called when no call is in flight.
   std::vector<Answer> TakeAnswers();
   std::vector<Append> TakeAppends();
 
@@ -74,7 +75,7 @@ class Evidence {
   std::vector<Append> appends_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Parses bytes from the wire; false if they are no such message.
+// Parses bytes from the wire. False if they are no such message.
 template <typename Message>
 bool Parse(grpc::ByteBuffer bytes, Message* message) {
   return grpc::SerializationTraits<Message>::Deserialize(&bytes, message).ok();

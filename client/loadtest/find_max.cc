@@ -22,7 +22,7 @@ double FirstRate(const LoadOptions& options, const LoadTarget& target) {
   return std::max(kFirstRateMin, RunLoad(probe, target).rate() / 2);
 }
 
-// The lowest rate above the best one that did not hold says what the limit is.
+// Whether the client can be the reason why the lowest rate above the best one did not hold.
 bool IsLimitedByClient(const FindMaxResult& result) {
   const double best = result.best.has_value() ? result.steps[*result.best].rate : 0;
   const FindMaxStep* next = nullptr;
@@ -33,8 +33,9 @@ bool IsLimitedByClient(const FindMaxResult& result) {
   return next != nullptr && next->limited_by_client;
 }
 
-// Where even the calls that were sent miss the objectives, the server would have missed them with
-// the others as well.
+// Whether the client can be the reason why the rate did not hold. Overflow alone is no such reason
+// if even the calls that were sent miss the objectives: with the others, the server would miss them
+// too.
 bool MayHoldWithoutClient(const LoadResult& result, const std::vector<Condition>& objectives) {
   if (!BottleneckReasons(result).empty()) return true;
   const Tally::OfMethod calls = result.tally.sum();

@@ -13,32 +13,32 @@
 
 namespace softlookup::loadtest {
 
-// One rate that was tried.
+// One rate that the search tried.
 struct FindMaxStep {
-  double rate = 0;  // Offered, calls a second.
+  double rate = 0;  // Offered calls per second.
   bool held = false;
-  std::string why;                 // It did not hold.
-  bool limited_by_client = false;  // It may not have held for the client's sake.
+  std::string why;                 // Why the rate did not hold; empty if it held.
+  bool limited_by_client = false;  // The rate did not hold, and the client can be the reason.
   LoadResult result;
 };
 
 struct FindMaxResult {
   std::vector<FindMaxStep> steps;   // In the order in which they were tried.
-  std::optional<std::size_t> best;  // The highest rate that held, among `steps`.
-  // Not the server but this client was at its limit above the best rate.
+  std::optional<std::size_t> best;  // Index in `steps` of the highest rate that held.
+  // Whether the client can be the reason why the lowest rate above the best one did not hold.
   bool limited_by_client = false;
   bool interrupted = false;
 };
 
-// Why a run does not keep the objectives: empty if it does. No call may have failed, been rejected
-// or gone unsent. A client that is late makes latencies longer, never shorter: what holds all the
-// same holds.
+// Returns why a run does not keep the objectives; empty if it does. A run in which a call failed,
+// was rejected or was not sent does not keep them. A run whose client was late can keep them:
+// lateness makes latencies longer, never shorter.
 std::string WhyNotHeld(const LoadResult& result, const std::vector<Condition>& objectives);
 
-// Searches for the highest rate of an open loop that keeps `objectives`, to 5 % of itself, by runs
-// of `options`. It begins at `options.rate` or, where that is unset, at half of what a closed loop
-// of `options.concurrency` reaches in a second. `tried`, which may be empty, is called after each
-// step.
+// Searches for the highest rate of an open loop that keeps `objectives`, to 5 % of itself. Each
+// step is a run with `options` and another rate; there are at most 24. The first rate is
+// `options.rate`. If that is unset, it is half the rate of a closed loop with `options`, run for at
+// most a second. Calls `tried`, which may be empty, after each step.
 FindMaxResult FindMax(const LoadOptions& options, const LoadTarget& target,
                       const std::vector<Condition>& objectives,
                       const std::function<void(const FindMaxStep&)>& tried = {});

@@ -200,7 +200,7 @@ std::string Cards(const LoadReport& report) {
   return html + "</div>\n";
 }
 
-// "4,998 calls/s".
+// Returns a text such as "4,998 calls/s".
 std::string CallRateText(double per_second) {
   return absl::StrCat(absl::StripSuffix(RateText(per_second), "/s"), " calls/s");
 }
@@ -276,7 +276,7 @@ std::string HtmlReport(const LoadReport& report) {
   absl::StrAppend(&panels, ChartPanel("Latency by percentile", PercentileChart(result.tally)),
                   ChartPanel("Latency over time", LatencyOverTime(result)),
                   ChartPanel("Throughput over time", ThroughputOverTime(result)));
-  // Two panels in a row: without failures their place is the counts'.
+  // Two panels share a row. Without failures, the counts stand where the chart of failures would.
   const Chart failures = FailuresOverTime(result);
   const bool failed = !failures.series.empty();
   if (failed) {

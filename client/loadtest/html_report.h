@@ -7,8 +7,8 @@
 
 namespace softlookup::loadtest {
 
-// What a load test has found as one page that needs nothing else: no script, no font, no network.
-// It is light or dark as its reader's system is.
+// Returns what a load test found as one HTML page. The page needs nothing else: no script, no font,
+// no network. It is light or dark as the reader's system is.
 std::string HtmlReport(const LoadReport& report);
 
 }  // namespace softlookup::loadtest

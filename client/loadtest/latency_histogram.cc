@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// Of a bucket, in nanoseconds.
+// The times of a bucket, in nanoseconds.
 struct Range {
   std::int64_t first;
   std::int64_t last;
@@ -60,7 +60,7 @@ double LatencyHistogram::max() const { return count_ == 0 ? kNan : max_ns_ / 1e9
 
 double LatencyHistogram::Percentile(double percent) const {
   if (count_ == 0) return kNan;
-  // Just below an integer, rounding must not lead to the next one.
+  // If rounding errors put the rank just above an integer, the subtraction puts it back.
   const double rank = std::ceil(percent / 100 * count_ - 1e-6);
   const auto wanted = static_cast<std::uint64_t>(std::clamp<double>(rank, 1, count_));
   if (wanted == count_) return max();

@@ -10,12 +10,12 @@
 
 namespace softlookup::loadtest {
 
-// Times are counted in buckets as those of an HDR histogram: 128 of one width between a power of
-// two nanoseconds and the next. A percentile is the middle of its bucket, so it is off by at most
-// 1/256 of itself, 0.4 %. Exact below 256 ns; from 2 hours and 26 minutes on all are counted as
-// that.
+// Histograms count times in buckets like those of an HDR histogram: 128 buckets of one width
+// between a power of two nanoseconds and the next. A percentile is the middle of its bucket, so it
+// is off by at most 1/256 of itself, 0.4 %. It is exact below 256 ns. Times from 2 hours and 26
+// minutes on are counted in the last bucket.
 inline constexpr int kHistogramBits = 7;
-inline constexpr int kHistogramBitsMax = 43;  // Of a time in nanoseconds.
+inline constexpr int kHistogramBitsMax = 43;  // Bits of the longest time, in nanoseconds.
 inline constexpr std::size_t kHistogramSize = (kHistogramBitsMax - kHistogramBits + 1)
                                               << kHistogramBits;
 
@@ -27,25 +27,27 @@ inline std::size_t BucketOf(std::chrono::nanoseconds time) {
   return (std::size_t(shift) << kHistogramBits) + (bits >> shift);
 }
 
-// Counts that one thread reads. Copies are snapshots.
+// A histogram for one thread. Copies are snapshots.
 class LatencyHistogram {
  public:
   LatencyHistogram() : counts_(kHistogramSize) {}
 
   void Record(std::chrono::nanoseconds time);
 
-  // As if both had been recorded into one.
+  // Adds the times of `other`, as if they had been recorded here.
   void Add(const LatencyHistogram& other);
 
-  // What has been recorded since the snapshot `before`. Its min and max are of whole buckets.
+  // Returns what was recorded since the snapshot `before` of this histogram. min() and max() of the
+  // result are bounds of buckets.
   LatencyHistogram Since(const LatencyHistogram& before) const;
 
   std::uint64_t count() const { return count_; }
-  // In seconds; NaN while nothing is recorded. min() and max() are exact.
+  // In seconds; NaN if nothing is recorded. min() and max() are exact, except after Since().
   double mean() const;
   double min() const;
   double max() const;
-  // The least time that `percent` % of all do not exceed; percent in [0, 100].
+  // Returns the least time, in seconds, that `percent` % of the recorded times do not exceed; NaN
+  // if nothing is recorded. `percent` must be in [0, 100].
   double Percentile(double percent) const;
 
  private:
@@ -58,7 +60,7 @@ class LatencyHistogram {
   std::int64_t max_ns_ = 0;
 };
 
-// The same for threads that record while another one reads; none waits for another.
+// A histogram that threads record into while another one reads it. No thread waits for another.
 class SharedHistogram {
  public:
   void Record(std::chrono::nanoseconds time) {
@@ -73,7 +75,8 @@ class SharedHistogram {
     }
   }
 
-  // What has been recorded so far; records that come meanwhile may or may not be among it.
+  // Adds what was recorded so far to `histogram`. Times that are recorded during the call can be
+  // missing.
   void AddTo(LatencyHistogram* histogram) const;
 
  private:

@@ -10,15 +10,16 @@ class LoadLoop {
  public:
   virtual ~LoadLoop() = default;
 
-  // Makes calls from `begin` until `end`, or until CallSetup::stop is set, and returns once all
-  // have ended. Once.
+  // Makes calls from `begin` until `end`, or until CallSetup::stop is set. Returns once all calls
+  // have ended. Must be called once only.
   virtual void Run(Clock::time_point begin, Clock::time_point end) = 0;
 
-  // Gives up the calls in flight, once CallSetup::stop is set and no call is begun any more.
+  // Makes Run() give up the calls in flight. CallSetup::stop must be set, so that no further call
+  // begins. Any thread may call this.
   virtual void CancelCalls() = 0;
 
-  // Part of one core that the busiest thread which sends has used, in [0, 1]; 0 where calls are
-  // sent by those that end. After Run().
+  // Returns the fraction of one core that the busiest sender used, in [0, 1]. 0 in a closed loop,
+  // where the end of a call sends the next one. Must be called after Run().
   virtual double sender_use() const = 0;
 };
 

@@ -9,35 +9,37 @@
 
 namespace softlookup::loadtest {
 
-// All times of a run; what it measures does not jump when the clock on the wall is set.
+// The clock of all times that a run measures. It does not jump when the system's time is set.
 using Clock = std::chrono::steady_clock;
 
 enum class Arrivals {
-  kConstant,  // One call every 1 / rate.
-  kPoisson,   // Independent calls, as many users make them: gaps are exponential.
+  kConstant,  // One call every 1 / rate seconds.
+  kPoisson,   // Independent calls, as many users make them. Gaps are exponential.
 };
 
-// How calls come. First the ramp, then the warm-up, at full load, then the time that is measured.
+// The load of a run. First comes the ramp, then the warm-up at full load, then the measurement
+// window.
 struct LoadOptions {
-  // Open loop: calls a second, > 0, sent when they are due whatever became of earlier ones. Unset:
-  // closed loop.
+  // Open loop: calls per second, > 0. Each call is sent when it is due, even if earlier ones have
+  // not ended. Unset: closed loop.
   std::optional<double> rate;
-  Arrivals arrivals = Arrivals::kPoisson;  // Of an open loop.
-  int senders = 1;                         // Threads that send, of an open loop. At least 1.
-  // Most calls in flight at once in an open loop, at least `senders`. A call that is due beyond
-  // that is not sent; it is counted as overflow.
+  Arrivals arrivals = Arrivals::kPoisson;  // Open loop only.
+  int senders = 1;                         // Open loop: threads that send, at least 1.
+  // Open loop: most calls in flight at once, at least `senders`. Each sender has an equal share of
+  // them, rounded down. A call that is due beyond its sender's share is not sent, and counts as
+  // overflow.
   int in_flight_max = 10000;
-  // Closed loop: so many calls are in flight all the time. At least 1.
+  // Closed loop: calls in flight all the time, at least 1.
   int concurrency = 16;
 
-  // Over which the rate, or the concurrency, grows from 0.
+  // Time over which the rate, or the concurrency, grows from 0.
   absl::Duration ramp = absl::ZeroDuration();
   absl::Duration warm_up = absl::ZeroDuration();
-  absl::Duration duration = absl::Seconds(10);  // Measured. > 0.
+  absl::Duration duration = absl::Seconds(10);  // Measurement window. > 0.
 
-  // Of a call, with all its attempts. > 0; infinite: calls have no deadline.
+  // Longest time of a call, all its attempts together. > 0. Infinite: calls have no deadline.
   absl::Duration timeout = absl::Seconds(10);
-  int attempts_max = 1;  // Of a call. 1: no retries.
+  int attempts_max = 1;  // Of a call, at least 1. 1: no retries.
   std::uint64_t seed = 1;
 };
 

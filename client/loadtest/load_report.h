@@ -14,66 +14,69 @@
 
 namespace softlookup::loadtest {
 
-// The percentiles that are shown.
+// The percentiles that reports show.
 inline constexpr std::array<double, 7> kPercentiles = {50, 75, 90, 95, 99, 99.9, 99.99};
 
-// A parameter as it was resolved: "rate", "5000". A number or a boolean is one in JSON, too.
+// A parameter as it was resolved, such as "rate" and "5000". A value that reads as a number or a
+// boolean is one in JSON, too.
 struct Parameter {
   std::string name;
   std::string value;
 };
 
-// What a load test can come to. Of several, the first in this order decides.
+// The verdict on a load test. If several apply, the first in this order decides.
 enum class Verdict {
   kWrongAnswers,
   kInterrupted,
-  kNoRate,       // A search in which no rate held.
+  kNoRate,       // The search found no rate that held.
   kNoneOk,       // No call ended OK.
   kNoneChecked,  // No answer could be verified.
-  kInvalid,
-  kFailed,  // A condition holds that must not.
+  kInvalid,      // The figures are not the server's.
+  kFailed,       // A condition of --fail-if holds.
   kGood,
 };
 
-// "wrong_answers".
+// Returns "wrong_answers" for kWrongAnswers, and so on.
 const char* NameOf(Verdict verdict);
 
-// A verdict that is not good, and why.
+// A verdict that is not good, and its reason.
 struct Finding {
   Verdict verdict = Verdict::kFailed;
   std::string text;
 };
 
-// All that a load test has found, for people and for programs.
+// Everything that a load test found, for people and for programs.
 struct LoadReport {
-  std::string version;  // Of the tool.
+  std::string version;  // The tool's.
   std::string server;
   std::vector<Parameter> parameters;
-  LoadResult result;  // Of --find-max, that of the best step.
+  LoadResult result;  // With --find-max: of the best step, or of the last one if no rate held.
   std::optional<Verification> verification;
   std::vector<Condition> fail_if;
 
-  // Of --find-max.
-  std::string objectives;  // Empty without it.
+  // Set with --find-max.
+  std::string objectives;  // Empty without --find-max.
   FindMaxResult search;
 
   bool has_search() const { return !objectives.empty(); }
-  // The run, or the verification after it.
+  // Whether the run, or the verification after it, was interrupted.
   bool interrupted() const;
-  // Why the figures are not the server's.
+  // Returns why the figures are not the server's; empty if they are.
   std::vector<std::string> invalid() const;
-  // Conditions that hold though they must not.
+  // Returns the conditions of --fail-if that hold.
   std::vector<Condition> failed() const;
-  // All that speaks against the figures, worst first; none if all is good.
+  // Returns what speaks against the figures, worst first; empty if nothing does. Of the verdicts
+  // kInterrupted to kNoneChecked, only the first that applies is among them.
   std::vector<Finding> findings() const;
   Verdict verdict() const;
 };
 
-// "open loop, 5,000 calls/s, Poisson arrivals".
+// Describes the load, such as "open loop, 5,000/s, Poisson arrivals".
 std::string LoadText(const LoadOptions& options);
 
-// A column of a table of latencies: what is in it, and its histogram. Kinds without calls have
-// none; with more than one kind, "all" is the first.
+// Returns the columns of a table of latencies, each a title and a histogram: one per method, then
+// "rejected" for rejected calls. Empty histograms have no column. With more than one method, "all"
+// is the first column and has the calls of all methods.
 std::vector<std::pair<std::string, LatencyHistogram>> LatencyColumns(const Tally& tally);
 
 }  // namespace softlookup::loadtest

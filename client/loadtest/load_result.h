@@ -12,43 +12,45 @@
 
 namespace softlookup::loadtest {
 
-// What happened in a part of the time that is measured, by when it happened. The last part may
-// reach beyond it: calls that were in flight at the end.
+// What happened in one interval of the measurement window. The last points can be of intervals
+// after the window, in which calls that were in flight at its end ended.
 struct TimelinePoint {
-  double begin_s = 0;  // Since the measuring began.
+  double begin_s = 0;  // Since the measurement window began.
   double end_s = 0;
-  std::uint64_t ok = 0;  // Calls that ended, whenever they were due.
+  // Calls that ended in the interval, no matter when they were due.
+  std::uint64_t ok = 0;
   std::uint64_t rejected = 0;
   std::uint64_t errors = 0;
-  std::uint64_t overflow = 0;
-  std::uint64_t in_flight = 0;  // At its end.
-  // Of calls that ended meanwhile, in seconds; NaN if none did.
+  std::uint64_t overflow = 0;   // Calls that were due in the interval but not sent.
+  std::uint64_t in_flight = 0;  // At the interval's end.
+  // Latency of the calls that were due in the window and ended in the interval, in seconds; NaN if
+  // there are none.
   double p50_s = 0;
   double p99_s = 0;
-  double lateness_p99_s = 0;
+  double lateness_p99_s = 0;  // Of the calls that were sent in the interval; NaN if there are none.
 };
 
-// What the client itself used.
+// The CPU time that the client itself used.
 struct ClientUse {
-  double cores_used = 0;  // CPU time over time, while it was measured.
+  double cores_used = 0;  // CPU time over wall time, in the measurement window.
   double cores = 1;       // Available to the process.
-  double sender = 0;      // Part of a core of the busiest sender. Open loop.
+  double sender = 0;      // LoadLoop::sender_use().
 };
 
 struct LoadResult {
   LoadOptions options;
-  absl::Time begin_time;  // Of the measuring.
-  double measured_s = 0;
+  absl::Time begin_time;  // Of the measurement window.
+  double measured_s = 0;  // Length of the window, shorter if the run was interrupted.
   bool interrupted = false;
   Tally tally;
   std::vector<TimelinePoint> timeline;
   ClientUse client;
-  std::map<grpc::StatusCode, std::string> messages;  // The first one of each code that failed.
-  std::vector<std::string> invalid;                  // Why the figures are the client's, if so.
+  std::map<grpc::StatusCode, std::string> messages;  // The first of each code that failed.
+  std::vector<std::string> invalid;                  // See InvalidReasons().
 
-  // Calls that ended OK a second, while it was measured.
+  // Returns the calls per second that ended OK in the measurement window.
   double rate() const { return measured_s > 0 ? tally.ok_meanwhile / measured_s : 0; }
-  // Calls that were due or sent a second.
+  // Returns the calls per second that were due (open loop) or sent (closed loop) in the window.
   double offered_rate() const;
 };
 

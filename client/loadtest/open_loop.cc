@@ -17,11 +17,12 @@
 namespace softlookup::loadtest {
 namespace {
 
-// How long it takes at most until a sender looks whether it shall stop.
+// Longest time that a waiting sender takes to see that it must stop.
 constexpr std::chrono::milliseconds kLookInterval(20);
 
-// The kernel may otherwise wake the thread 50 us later than asked, and later yet where others want
-// the core; more priority is had where it is allowed.
+// Makes the kernel wake the calling thread on time. By default, it can wake the thread 50 us late,
+// and later still if others want the core. The thread also gets a higher priority, if the process
+// may set one.
 void WakeOnTime() {
   prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
   setpriority(PRIO_PROCESS, gettid(), -10);
@@ -36,8 +37,8 @@ void SleepUntil(Clock::time_point time) {
 
 }  // namespace
 
-// One thread's part of the calls. Slots that are free again come back over a list that any thread
-// puts on and only the sender takes from, all of it at once.
+// Sends one thread's part of the calls. Slots that are free again come back on a list. Any thread
+// adds to the list; only the sender takes from it, all slots at once.
 class OpenLoop::Sender final : public CallOwner {
  public:
   Sender(const LoadOptions& options, int part, const Traffic* traffic, CallSetup* setup,
@@ -76,13 +77,13 @@ class OpenLoop::Sender final : public CallOwner {
     while (!returned_.compare_exchange_weak(slot->next_free, slot, std::memory_order_release,
                                             std::memory_order_relaxed)) {
     }
-    in_flight_.fetch_sub(1, std::memory_order_release);  // The sender may be gone after this.
+    in_flight_.fetch_sub(1, std::memory_order_release);  // The sender can be destroyed after this.
   }
 
   double use() const { return use_; }
 
  private:
-  // False if no call shall be sent any more.
+  // Waits until `due`. Returns false if no further call may be sent.
   bool WaitUntil(Clock::time_point due) const {
     for (;;) {
       if (setup_->stop.load(std::memory_order_relaxed)) return false;
@@ -92,7 +93,7 @@ class OpenLoop::Sender final : public CallOwner {
     }
   }
 
-  // Null if all are in use.
+  // Returns a free slot, or null if all are in use.
   CallSlot* TakeSlot() {
     if (free_ == nullptr) free_ = returned_.exchange(nullptr, std::memory_order_acquire);
     if (free_ != nullptr) {

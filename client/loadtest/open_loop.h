@@ -12,11 +12,12 @@
 
 namespace softlookup::loadtest {
 
-// Sends each call when it is due, whatever became of those before it. A call counts from when it
-// was due, so what the server, the network or this client is late with shows in every latency.
+// Sends each call when it is due, even if earlier calls have not ended. The latency of a call
+// counts from when it was due, so it includes every delay by the server, the network or this
+// client.
 class OpenLoop final : public LoadLoop {
  public:
-  // `options.rate` is set. What it points to must outlive it.
+  // `options.rate` must be set. `traffic` and `setup` must outlive the loop.
   OpenLoop(const LoadOptions& options, const Traffic* traffic, CallSetup* setup);
   ~OpenLoop() override;
 

@@ -8,21 +8,23 @@
 
 namespace softlookup::loadtest {
 
+// Returns a text such as
 // "measuring 12/30 s  4,998/s  p50 1.23 ms  p99 4.56 ms  in flight 12  errors 0".
 std::string ProgressText(const Progress& progress);
 
-// A line of text that is written over and over on a terminal; elsewhere each is a line of its own.
-// Gone from the terminal with the object. For one thread.
+// A line of text that each new text overwrites on a terminal. Elsewhere each text is a line of its
+// own. The destructor clears the line from the terminal. Not thread-safe.
 class ProgressLine {
  public:
+  // Writes to `file`, or nothing if `shown` is false.
   ProgressLine(std::FILE* file, bool shown);
   ~ProgressLine();
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  // `text` is at most as long as a line.
+  // `text` must fit on a line of the terminal.
   void Show(const std::string& text);
-  // Takes it away, for other output.
+  // Clears the line from the terminal, for other output.
   void Clear();
 
  private:

@@ -5,24 +5,26 @@
 
 namespace softlookup::loadtest {
 
-// SplitMix64's finalizer: well-mixed bits of any number, the same ones on every machine.
+// Returns well-mixed bits for any number, the same on every machine. This is SplitMix64's
+// finalizer.
 inline std::uint64_t Mix(std::uint64_t bits) {
   bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9;
   bits = (bits ^ (bits >> 27)) * 0x94d049bb133111eb;
   return bits ^ (bits >> 31);
 }
 
-// SplitMix64, a generator small enough for one a thread or one a row. For one thread.
+// SplitMix64, a generator small enough to have one per thread or per row. Not thread-safe.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(Mix(seed + kStep)) {}
 
   std::uint64_t operator()() { return Mix(state_ += kStep); }
 
-  // In [0, 1).
+  // Returns a number in [0, 1).
   double Uniform() { return static_cast<double>((*this)() >> 11) * 0x1p-53; }
 
-  // In [0, count), count > 0. Favours none by more than count / 2^32.
+  // Returns a number in [0, count), where count > 0. The probability of each is off by at most
+  // count / 2^32 of itself.
   std::uint32_t Below(std::uint32_t count) {
     return static_cast<std::uint32_t>(((*this)() >> 32) * count >> 32);
   }

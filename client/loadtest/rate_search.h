@@ -5,22 +5,24 @@
 
 namespace softlookup::loadtest {
 
-// Looks for the highest rate that holds: doubles while it does, halves until it does, then bisects.
+// Searches for the highest rate that holds: doubles the rate while it holds, halves it until it
+// holds, then bisects.
 class RateSearch {
  public:
-  // Ends when it knows the rate to `precision` of itself (0.05: 5 %), or after `steps_max` tries.
+  // The search ends when it knows the rate to `precision` of itself (0.05: 5 %), after `steps_max`
+  // tries, or when the next rate would be below 0.1 calls per second.
   RateSearch(double first_rate, double precision, int steps_max)
       : next_(first_rate), precision_(precision), steps_left_(steps_max) {}
 
-  // The rate to try, unset when the search has ended.
+  // Returns the rate to try, unset if the search has ended.
   std::optional<double> Next() const;
 
-  // Whether the rate that Next() named held.
+  // Must be called after each try. `held` is whether the rate that Next() returned held.
   void Tried(bool held);
 
   // The highest rate that held; 0 if none did.
   double held() const { return held_; }
-  // The lowest rate above it that did not hold; 0 if none was tried.
+  // The lowest rate above held() that did not hold; 0 if none was tried.
   double failed() const { return failed_; }
 
  private:

@@ -42,7 +42,7 @@ struct alignas(64) Recorder::Shard {
 
 Outcome OutcomeOf(const grpc::Status& status) {
   if (status.ok()) return Outcome::kOk;
-  // Without details nobody answered: the connection broke, or there is none.
+  // UNAVAILABLE without details is not from the server: the connection broke, or there is none.
   const bool rejected =
       status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED ||
       (status.error_code() == grpc::StatusCode::UNAVAILABLE && !status.error_details().empty());
@@ -155,7 +155,7 @@ Tally Recorder::Read() const {
     tally.ok_meanwhile += Get(shard->ok_meanwhile);
   }
   tally.all_finished = tally.all_ok + tally.all_rejected + tally.all_errors + tally.all_unfinished;
-  // Last, so that no call has finished that was not sent.
+  // `sent` is read last, so that no call counts as finished but not as sent.
   for (const auto& shard : shards_) tally.all_sent += Get(shard->sent);
   return tally;
 }

@@ -21,71 +21,76 @@ namespace softlookup::loadtest {
 
 enum class Outcome {
   kOk,
-  kRejected,  // The server turned it away: RESOURCE_EXHAUSTED, or UNAVAILABLE with details.
+  kRejected,  // The server rejected it: RESOURCE_EXHAUSTED, or UNAVAILABLE with details.
   kFailed,    // Any other failure.
 };
 Outcome OutcomeOf(const grpc::Status& status);
 
-inline constexpr int kCodeCount = 17;  // Of gRPC's status codes.
+inline constexpr int kCodeCount = 17;  // Number of gRPC's status codes.
 
-// What the calls of a run came to. Only `all_` counts have calls from outside the time that is
-// measured; everything else has the calls that were due in it.
+// How the calls of a run ended. Covers the calls that were due in the measurement window, except
+// that the `all_` counts cover all calls of the run, and `ok_meanwhile` those that ended in the
+// window.
 struct Tally {
   struct OfMethod {
-    // From when a call was due (open loop) or sent (closed loop) to its answer. Calls that ended
-    // OK, and those that timed out: they took at least as long.
+    // Times from when a call was due (open loop) or sent (closed loop) to its answer. Covers the
+    // calls that ended OK, and those that timed out, which would have taken at least as long.
     LatencyHistogram latency;
     std::array<std::uint64_t, kCodeCount> codes = {};
     std::uint64_t rejected = 0;
-    std::uint64_t overflow = 0;  // Due, but not sent: too many were in flight.
+    std::uint64_t overflow = 0;  // Calls due but not sent: too many were in flight.
 
     std::uint64_t ok() const { return codes[grpc::StatusCode::OK]; }
     std::uint64_t finished() const;
     std::uint64_t errors() const { return finished() - ok() - rejected; }
   };
   std::array<OfMethod, kMethodCount> methods;
-  LatencyHistogram rejection;  // How long rejected calls took.
+  LatencyHistogram rejection;  // Latencies of rejected calls.
   LatencyHistogram lateness;   // From when a call was due to when it was sent. Open loop.
   std::uint64_t retries = 0;
 
   std::uint64_t all_sent = 0;
   std::uint64_t all_finished = 0;
-  std::uint64_t all_unfinished = 0;  // Given up with the run, so nothing is known of them.
+  std::uint64_t all_unfinished = 0;  // Given up with the run, so their outcome is unknown.
   std::uint64_t all_ok = 0;
   std::uint64_t all_rejected = 0;
   std::uint64_t all_errors = 0;
   std::uint64_t all_overflow = 0;
-  // Calls that ended OK while it was measured, whenever they were due.
+  // Calls that ended OK in the window, no matter when they were due.
   std::uint64_t ok_meanwhile = 0;
 
   const OfMethod& of(Method method) const { return methods[static_cast<std::size_t>(method)]; }
-  // Of all methods together.
+  // Returns the sum over all methods.
   OfMethod sum() const;
 };
 
-// Takes down what becomes of calls. Threads that record do not wait for each other: each has a
-// shard of its own (among many threads, some share one).
+// Records how calls end. Each thread has a shard of its own, or shares one if there are many
+// threads. Recording never waits for another thread, except for the first message of each status
+// code.
 class Recorder {
  public:
   Recorder();
   ~Recorder();
 
-  // The time that is measured. Before the first call.
+  // Sets the measurement window. Must be called before the first call.
   void SetWindow(Clock::time_point begin, Clock::time_point end);
-  // It ends now, if it had not.
+  // Ends the measurement window at `now`, if it does not end earlier.
   void EndWindow(Clock::time_point now);
 
+  // Any thread may call these.
   void Sent(Clock::time_point due, Clock::time_point now);
   void Retried(Clock::time_point due);
   void Overflowed(Method method, Clock::time_point due);
   void Finished(Method method, const grpc::Status& status, Outcome outcome, Clock::time_point due,
                 Clock::time_point now);
-  // A call that was given up.
+  // Records a call that was given up.
   void Unfinished();
 
+  // Returns what was recorded so far. Calls that end during Read() can be missing.
   Tally Read() const;
 
-  // The first message of each code that failed, in this process's words or the server's.
+  // Returns the first message of each status code that failed, the server's or this process's own,
+  // after the error's reason if it has one.
   std::map<grpc::StatusCode, std::string> FirstMessages() const;
 
  private:
@@ -105,7 +110,7 @@ class Recorder {
   std::map<grpc::StatusCode, std::string> messages_ ABSL_GUARDED_BY(mutex_);
 };
 
-// "DEADLINE_EXCEEDED".
+// Returns the code's name, such as "DEADLINE_EXCEEDED".
 std::string NameOf(grpc::StatusCode code);
 
 }  // namespace softlookup::loadtest

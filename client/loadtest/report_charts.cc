@@ -16,10 +16,10 @@
 namespace softlookup::loadtest {
 namespace {
 
-constexpr double kLogSpread = 30;       // A wider range of latencies has a log axis.
-constexpr std::size_t kNotesMax = 400;  // More would be thinner than a pixel.
+constexpr double kLogSpread = 30;       // Latencies have a log axis if max / min is larger.
+constexpr std::size_t kNotesMax = 400;  // With more, a note would be narrower than a pixel.
 
-// What an axis shows times in: the largest unit that leaves the largest time at 1 or more.
+// The unit in which an axis shows times: the largest in which the largest time is 1 or more.
 struct TimeUnit {
   const char* name;
   double seconds;
@@ -31,8 +31,8 @@ TimeUnit UnitFor(double seconds_max) {
   return {"µs", 1e-6};
 }
 
-// The y axis of latencies. Scales the series, and `bound` unless it is null, in place: they are in
-// seconds.
+// Returns the y axis of latencies. Converts the series, and `bound` unless it is null, from seconds
+// to the axis's unit.
 ChartAxis LatencyAxis(std::vector<ChartSeries>* series, double* bound = nullptr) {
   double min = std::numeric_limits<double>::infinity(), max = 0;
   const auto count_in = [&](double seconds) {
@@ -56,7 +56,7 @@ int ColorOf(const std::string& kind) {
   return kind == "append" ? 3 : kind == "rejected" ? 4 : kind == "lookup" ? 2 : 1;
 }
 
-// x is the number of nines: 0 at 0 %, 1 at 90 %, 2 at 99 %.
+// Returns latency by percentile. x is the number of nines: 0 at 0 %, 1 at 90 %, 2 at 99 %.
 ChartSeries PercentileCurve(const LatencyHistogram& histogram) {
   constexpr double kStep = 0.02;
   const double last = std::min(5.0, std::log10(static_cast<double>(histogram.count())));
@@ -68,14 +68,14 @@ ChartSeries PercentileCurve(const LatencyHistogram& histogram) {
   return curve;
 }
 
-// The x axis of the charts over time.
+// Returns the x axis of the charts over time.
 ChartAxis TimeAxis(const std::vector<TimelinePoint>& timeline) {
   return {.label = "time, s", .reach = timeline.empty() ? 0 : timeline.back().end_s};
 }
 
 double Middle(const TimelinePoint& point) { return (point.begin_s + point.end_s) / 2; }
 
-// A note for each point, as long as they can be told apart.
+// Returns a note for each point; none if there are more than kNotesMax.
 std::vector<ChartNote> Notes(const std::vector<TimelinePoint>& timeline,
                              const std::function<std::string(const TimelinePoint&)>& text) {
   std::vector<ChartNote> notes;
@@ -91,7 +91,7 @@ double PerSecond(std::uint64_t count, const TimelinePoint& point) {
   return count / std::max(1e-3, point.end_s - point.begin_s);
 }
 
-// Without the calls that ended after the time that was measured.
+// Returns the timeline without the points after the measurement window.
 std::vector<TimelinePoint> MeasuredPoints(const LoadResult& result) {
   std::vector<TimelinePoint> points;
   for (const TimelinePoint& point : result.timeline) {
@@ -100,7 +100,7 @@ std::vector<TimelinePoint> MeasuredPoints(const LoadResult& result) {
   return points;
 }
 
-// The objective for the 99th percentile, if there is one.
+// Returns the objective for the 99th percentile, if there is one.
 std::optional<ChartBound> P99Bound(const LoadReport& report) {
   const auto objectives = ParseObjectives(report.objectives);
   if (!objectives.ok()) return std::nullopt;
@@ -117,7 +117,7 @@ Chart PercentileChart(const Tally& tally) {
   double last = 1;
   const auto columns = LatencyColumns(tally);
   for (const auto& [kind, histogram] : columns) {
-    if (kind == "all") continue;  // It runs beside that of most calls.
+    if (kind == "all") continue;  // Its curve would lie beside that of the most frequent kind.
     ChartSeries curve = PercentileCurve(histogram);
     curve.label = kind;
     curve.color = columns.size() == 1 ? 1 : ColorOf(kind);

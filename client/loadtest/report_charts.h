@@ -6,20 +6,20 @@
 
 namespace softlookup::loadtest {
 
-// The charts of a report. Where nothing was measured they have no points.
+// These return the charts of a report. A chart has no points if nothing was measured.
 
-// Latency of each kind of calls by percentile; a step to the right is a nine more.
+// The latency of each kind of calls by percentile. The x axis counts nines: 90 %, 99 %, 99.9 %.
 Chart PercentileChart(const Tally& tally);
 
-// Median and 99th percentile.
+// The median and the 99th percentile.
 Chart LatencyOverTime(const LoadResult& result);
 
 Chart ThroughputOverTime(const LoadResult& result);
 
-// No series if every call was sent and ended OK.
+// Has no series if every call was sent and ended OK.
 Chart FailuresOverTime(const LoadResult& result);
 
-// The 99th percentile at each rate that was tried.
+// The 99th percentile at each rate that the search tried.
 Chart SearchChart(const LoadReport& report);
 
 }  // namespace softlookup::loadtest

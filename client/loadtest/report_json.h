@@ -6,8 +6,9 @@
 
 namespace softlookup::loadtest {
 
-// All that a load test has found. docs/loadtest.md has the members. Times are in milliseconds where
-// a name ends in _ms, in seconds where it ends in _s; a figure that there is not is null.
+// Returns everything that a load test found. docs/loadtest.md describes the members. Times are in
+// milliseconds if a name ends in _ms, in seconds if it ends in _s. A figure that is missing is
+// null.
 tool::Json ReportJson(const LoadReport& report);
 
 }  // namespace softlookup::loadtest

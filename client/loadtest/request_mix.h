@@ -17,25 +17,25 @@ inline constexpr std::array<const char*, kMethodCount> kMethodNames = {"lookup",
 
 inline const char* NameOf(Method method) { return kMethodNames[static_cast<std::size_t>(method)]; }
 
-// Which part of the calls each method has. Calls are drawn independently of each other.
+// The share of each method in the calls. Calls are drawn independently of each other.
 class RequestMix {
  public:
-  // Lookups only.
+  // All calls are lookups.
   RequestMix() = default;
 
-  // "lookup=90,append=10": weights, whatever their sum. InvalidArgument for an unknown or repeated
-  // method, a weight below 0, or none above 0.
+  // Parses weights such as "lookup=90,append=10", whose sum need not be 100. InvalidArgument for an
+  // unknown or repeated method, a weight below 0, or no weight above 0.
   static absl::StatusOr<RequestMix> Parse(std::string_view text);
 
   bool Has(Method method) const { return parts_[static_cast<std::size_t>(method)] > 0; }
-  // In [0, 1].
+  // Returns the method's share, in [0, 1].
   double PartOf(Method method) const { return parts_[static_cast<std::size_t>(method)]; }
 
   Method Draw(Random* random) const {
     return random->Uniform() < parts_[0] ? Method::kLookup : Method::kAppend;
   }
 
-  // "lookup=0.9,append=0.1", without what has no part.
+  // Returns the shares, such as "lookup=0.9,append=0.1", without methods whose share is 0.
   std::string ToString() const;
 
  private:

@@ -7,8 +7,8 @@
 
 namespace softlookup::loadtest {
 
-// Rows and queries that follow from a seed, so that nobody needs to keep them. Components are
-// uniform, of mean 0 and variance 1. The same ones on every machine.
+// Generates rows and queries from a seed, so that they need not be kept. Their components are
+// uniform, of mean 0 and variance 1, and the same on every machine.
 class RowSource {
  public:
   RowSource(std::uint32_t key_dim, std::uint32_t value_dim, std::uint64_t seed)
@@ -17,17 +17,17 @@ class RowSource {
   std::uint32_t key_dim() const { return key_dim_; }
   std::uint32_t value_dim() const { return value_dim_; }
 
-  // `count` rows from position `first` on of those that the `store`-th store is filled with.
   struct Rows {
     FloatMatrix keys;    // [count x key_dim].
     FloatMatrix values;  // [count x value_dim].
   };
+  // Returns `count` rows from position `first` on of those that fill store number `store`.
   Rows FilledRows(std::uint32_t store, std::uint64_t first, std::uint32_t count) const;
 
-  // The rows of the `batch`-th append, for any store.
+  // Returns the `count` rows of batch number `batch`, which may be appended to any store.
   Rows AppendedRows(std::uint32_t batch, std::uint32_t count) const;
 
-  // [count x key_dim], the `set`-th ones.
+  // Returns set number `set` of queries, [count x key_dim].
   FloatMatrix Queries(std::uint32_t set, std::uint32_t count) const;
 
  private:

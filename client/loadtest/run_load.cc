@@ -18,9 +18,10 @@
 namespace softlookup::loadtest {
 namespace {
 
-constexpr std::chrono::milliseconds kStartUp(20);          // Until the first call is due.
-constexpr std::chrono::milliseconds kLookInterval(20);     // For an interruption.
-constexpr absl::Duration kCancelAfter = absl::Seconds(1);  // After an interruption.
+constexpr std::chrono::milliseconds kStartUp(20);       // Time before the run begins.
+constexpr std::chrono::milliseconds kLookInterval(20);  // How often to look for an interruption.
+// An interrupted run gives up its calls once the drain has taken this long.
+constexpr absl::Duration kCancelAfter = absl::Seconds(1);
 constexpr std::chrono::milliseconds kProgressInterval(500);
 
 Clock::duration ToClock(absl::Duration duration) { return absl::ToChronoNanoseconds(duration); }
@@ -29,7 +30,7 @@ double SecondsBetween(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double>(end - begin).count();
 }
 
-// Some 50 points a run, of a second where it is long.
+// Returns the usual length of a timeline's intervals: a fiftieth of `duration`, in [0.1 s, 1 s].
 Clock::duration PointLength(absl::Duration duration) {
   return ToClock(std::clamp(duration / 50, absl::Milliseconds(100), absl::Seconds(1)));
 }
@@ -40,7 +41,7 @@ std::unique_ptr<LoadLoop> MakeLoop(const LoadOptions& options, const Traffic* tr
   return std::make_unique<ClosedLoop>(options, traffic, setup);
 }
 
-// Makes points of what changes from one reading to the next.
+// Makes each timeline point from the difference between one reading of the tally and the next.
 class TimelineMaker {
  public:
   TimelineMaker(Clock::time_point begin, Tally tally)
@@ -70,7 +71,7 @@ class TimelineMaker {
   Tally before_;
 };
 
-// The threads of a run, and one that watches them: the caller's.
+// One run. A thread runs the load loop, and the caller's thread watches it.
 class Run {
  public:
   Run(const LoadOptions& options, const LoadTarget& target)
@@ -114,7 +115,7 @@ class Run {
  private:
   bool Interrupted() const { return target_.interrupted != nullptr && *target_.interrupted; }
 
-  // True unless the run was interrupted before.
+  // Waits until `time`. If the run is interrupted before, stops it and returns false.
   bool WaitUntil(Clock::time_point time) {
     for (;;) {
       if (Interrupted()) {
@@ -149,7 +150,7 @@ class Run {
   }
 
   void WatchWindow() {
-    // Whatever is measured begins here, a moment after it is due.
+    // What this thread measures begins a moment after window_begin_.
     WaitUntil(window_begin_);
     result_.begin_time = absl::Now();
     const double cpu_before = ProcessCpuSeconds();

@@ -14,14 +14,15 @@
 
 namespace softlookup::loadtest {
 
-// How a run is going, a few times a second.
+// The state of a run while it goes on.
 struct Progress {
   enum class Phase { kRamp, kWarmUp, kMeasuring, kDraining };
   Phase phase = Phase::kRamp;
-  double elapsed_s = 0;  // Of the phase.
-  double phase_s = 0;    // It takes so long; 0 for draining.
-  double rate = 0;       // Calls that ended OK a second, lately.
-  double p50_s = 0;      // Lately; NaN unless it is measured.
+  double elapsed_s = 0;  // Since the phase began; for kDraining, since the window's planned end.
+  double phase_s = 0;    // Length of the phase; 0 for kDraining.
+  // Over the most recent interval, about a second at most.
+  double rate = 0;   // Calls per second that ended OK.
+  double p50_s = 0;  // NaN before the measurement window, and if no call ended.
   double p99_s = 0;
   std::uint64_t in_flight = 0;
   // Since the run began.
@@ -33,14 +34,16 @@ struct Progress {
 struct LoadTarget {
   const Connections* connections = nullptr;
   const Traffic* traffic = nullptr;
-  Evidence* evidence = nullptr;                    // Gets what is to be verified. May be null.
-  int answers_to_keep = 0;                         // There.
+  Evidence* evidence = nullptr;                    // Gets what Verify() needs. May be null.
+  int answers_to_keep = 0;                         // In `evidence`.
   std::string writer_prefix;                       // See CallSetup. Unique to the run.
   const std::atomic<bool>* interrupted = nullptr;  // Ends the run early. May be null.
-  std::function<void(const Progress&)> progress;   // May be empty. On the caller's thread.
+  // May be empty. Called about once or twice a second, on the thread of RunLoad().
+  std::function<void(const Progress&)> progress;
 };
 
-// One run. Blocks until every call has ended, at most `options.timeout` after the last one began.
+// Makes one run. Returns when every call has ended, at most `options.timeout` after the last one
+// began.
 LoadResult RunLoad(const LoadOptions& options, const LoadTarget& target);
 
 }  // namespace softlookup::loadtest

@@ -104,12 +104,12 @@ void PrintVerdicts(const LoadReport& report, std::ostream* out) {
   }
 }
 
-// Cells of fixed widths: lines come one by one.
+// Prints cells of fixed widths, since later lines are not known yet.
 void PrintStepCells(const std::vector<std::string>& cells, std::ostream* out) {
   constexpr int kWidth = 10;
   std::string line;
   for (std::size_t c = 0; c + 1 < cells.size(); ++c) {
-    // A character of two bytes, as in µs, is one wide.
+    // A character of two bytes, such as µ, is one column wide.
     std::size_t width = 0;
     for (const char byte : cells[c]) width += (byte & 0xc0) != 0x80;
     if (width < kWidth) line.append(kWidth - width, ' ');

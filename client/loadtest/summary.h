@@ -8,10 +8,11 @@
 
 namespace softlookup::loadtest {
 
-// What a load test has found, on a terminal.
+// Prints what a load test found, for a terminal.
 void PrintSummary(const LoadReport& report, std::ostream* out);
 
-// A line for a step of the search; `PrintStepTitle` comes before the first one.
+// PrintStep() prints a line for a step of the search. PrintStepTitle() must be called before the
+// first.
 void PrintStepTitle(std::ostream* out);
 void PrintStep(const FindMaxStep& step, std::ostream* out);
 

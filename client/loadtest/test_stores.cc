@@ -21,10 +21,11 @@ namespace softlookup::loadtest {
 namespace {
 
 constexpr int kThreadsMax = 4;
-constexpr std::uint64_t kBatchNumbers = std::uint64_t{1} << 20;  // 4 MiB a request.
+constexpr std::uint64_t kBatchNumbers = std::uint64_t{1} << 20;  // 4 MiB per request.
 constexpr std::uint64_t kBatchRowsMax = 16384;
-constexpr absl::Duration kPatience = absl::Minutes(2);  // With a batch.
-// The first with it, and so how long an interruption waits; longer where that was not enough.
+constexpr absl::Duration kPatience = absl::Minutes(2);  // After it, a batch is not tried again.
+// Deadline of the first attempt at a batch. An interruption waits for the attempt under way. After
+// each attempt that times out, the deadline of the next one is twice as long.
 constexpr absl::Duration kAttempt = absl::Seconds(5);
 constexpr absl::Duration kPause = absl::Milliseconds(50);
 
@@ -33,7 +34,7 @@ std::string RunName(const std::string& prefix) {
   return absl::StrCat(prefix, "/", getpid(), "-", absl::Hex(random(), absl::kZeroPad8));
 }
 
-// Runs `work(i)` for every i in [0, count), on a few threads, until one fails.
+// Runs `work(i)` for every i in [0, count), on a few threads, until one fails. Returns that error.
 absl::Status ForEach(int count, const std::function<absl::Status(int)>& work) {
   std::atomic<int> next = 0;
   absl::Mutex mutex;
@@ -59,8 +60,8 @@ bool IsTransient(const absl::Status& status) {
          RetryDelay(status).has_value();
 }
 
-// In several attempts, so that an interruption need not wait for a server that hangs. The request
-// has a writer: it is applied once.
+// Appends in several attempts, so that an interruption need not wait for a server that hangs. The
+// request must have a writer, so that it is applied once.
 absl::Status AppendBatch(const v1::AppendRequest& request, Client* client,
                          const std::atomic<bool>& interrupted) {
   const absl::Time end = absl::Now() + kPatience;
@@ -76,7 +77,9 @@ absl::Status AppendBatch(const v1::AppendRequest& request, Client* client,
   }
 }
 
-// Rows that are there and synced once the last batch is; each batch may be tried again.
+// Appends the rows of store number `store` in batches, each of which may be tried again. The last
+// batch is acknowledged when it and all rows before it are on disk. Calls `appended` with the
+// number of rows of each batch.
 absl::Status Fill(const std::string& name, std::uint32_t store, std::uint64_t row_count,
                   const RowSource& source, Client* client, const std::atomic<bool>& interrupted,
                   const std::function<void(std::uint64_t)>& appended) {
@@ -120,7 +123,7 @@ absl::StatusOr<std::unique_ptr<TestStores>> TestStores::Make(
     store.set_value_dim(rows.value_dim());
     store.set_storage_type(options.storage);
     const absl::Status created = client->CreateStore(store).status();
-    // After any other failure, such as a lost answer, the store may be there.
+    // After any other failure, such as a lost answer, the store can exist.
     if (!absl::IsAlreadyExists(created) && !absl::IsInvalidArgument(created)) {
       const absl::MutexLock lock(&mutex);
       stores->names_.push_back(names[i]);
@@ -135,7 +138,7 @@ absl::StatusOr<std::unique_ptr<TestStores>> TestStores::Make(
   });
   if (!made.ok()) {
     const absl::Status deleted = stores->Delete();
-    // No server, no stores.
+    // If the server could not be reached and no store was created, none can be left.
     if (deleted.ok() || (absl::IsUnavailable(made) && !any_created)) return made;
     return client_internal::AppendText(made, absl::StrCat("; ", deleted.message()));
   }
@@ -152,7 +155,7 @@ absl::Status TestStores::Delete() {
   std::vector<std::string> left;
   absl::Status first;
   for (const std::string& name : names) {
-    // A server that does not answer is not asked again for each of them.
+    // Once the server does not answer, it is not asked for the other stores.
     const bool is_gone = absl::IsDeadlineExceeded(first) || absl::IsUnavailable(first);
     const absl::Status deleted = is_gone ? first : client_->DeleteStore(name);
     if (deleted.ok() || absl::IsNotFound(deleted)) continue;

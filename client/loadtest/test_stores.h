@@ -17,21 +17,21 @@
 namespace softlookup::loadtest {
 
 struct TestStoresOptions {
-  std::string prefix = "loadtest";  // Names are PREFIX/<process>-<random>/<number>.
+  std::string prefix = "loadtest";  // Stores are named PREFIX/<process>-<random>/<number>.
   int count = 1;
   v1::ElementType storage = v1::ELEMENT_TYPE_FLOAT32;
-  std::uint64_t rows = 0;  // In each.
-  bool keep = false;       // The stores stay when the object goes.
+  std::uint64_t rows = 0;  // In each store.
+  bool keep = false;       // The destructor leaves the stores.
 };
 
-// Stores of a load test's own, filled with the rows of a RowSource. They are deleted with the
-// object.
+// The stores that a load test makes for itself, filled with the rows of a RowSource. The destructor
+// deletes them.
 class TestStores {
  public:
-  // Makes and fills them, a few at a time. On failure, and once `interrupted` is set (Cancelled),
-  // those made so far are deleted; an error names those that could not be. `filled`, which may be
-  // empty, is called with the rows so far, on any thread, one at a time. `client` must outlive the
-  // object.
+  // Makes and fills the stores, a few at a time. Cancelled if `interrupted` is set meanwhile. On
+  // failure, deletes the stores made so far; the error names those that it could not delete. Calls
+  // `filled`, which may be empty, with the number of rows appended so far, on any thread but never
+  // on two at once. `client` must outlive the object.
   static absl::StatusOr<std::unique_ptr<TestStores>> Make(
       const TestStoresOptions& options, const RowSource& rows, Client* client,
       const std::atomic<bool>& interrupted,
@@ -42,8 +42,8 @@ class TestStores {
 
   const std::vector<std::string>& names() const { return names_; }
 
-  // What the destructor does, for who wants to know whether it worked: an error names the stores
-  // that are still there.
+  // Deletes the stores before the destructor does, even with `keep`. An error names the stores that
+  // are still there. The destructor does not try them again.
   absl::Status Delete();
 
  private:

@@ -16,13 +16,14 @@ namespace {
 
 constexpr std::uint32_t kContentsMax = 64;
 constexpr std::size_t kContentBytesMax = 64 << 20;  // Of all contents of a method together.
-constexpr std::size_t kMessageBytesMax = 64 << 20;  // As the server has it, and the client.
+constexpr std::size_t kMessageBytesMax = 64 << 20;  // The limit of the server and of Connections.
 
 grpc::Slice ToSlice(const google::protobuf::MessageLite& message) {
   return grpc::Slice(message.SerializeAsString());
 }
 
-// A message may be the bytes of its parts one after the other: here the store, then the rest.
+// Returns, for each store, the first part of a request. The bytes of a message may be those of its
+// parts one after the other: here the store, then the rest.
 template <typename Request>
 std::vector<grpc::Slice> StoreParts(const std::vector<std::string>& stores) {
   std::vector<grpc::Slice> parts;
@@ -60,7 +61,8 @@ absl::StatusOr<std::vector<grpc::Slice>> AppendParts(const TrafficOptions& optio
   return parts;
 }
 
-// Of every store as many as of any other, and every content.
+// Joins the parts to requests. Every store has the same number of requests, and every content is
+// used.
 std::vector<PreparedRequest> Join(Method method, const std::vector<grpc::Slice>& store_parts,
                                   const std::vector<grpc::Slice>& content_parts) {
   const std::size_t stores = store_parts.size();
@@ -77,7 +79,8 @@ std::vector<PreparedRequest> Join(Method method, const std::vector<grpc::Slice>&
   return requests;
 }
 
-// How many contents of so many numbers there shall be, or why there can be none.
+// Returns how many contents to make if each has `numbers` floats. InvalidArgument if one is too
+// large for a message; `what` names it.
 absl::StatusOr<std::uint32_t> ContentCount(std::uint64_t numbers, absl::string_view what) {
   const std::uint64_t bytes = numbers * sizeof(float);
   if (bytes >= kMessageBytesMax) {

@@ -15,26 +15,26 @@
 
 namespace softlookup::loadtest {
 
-// What is asked. Bytes on the wire, made once.
+// A request that is encoded once and sent many times.
 struct PreparedRequest {
   Method method = Method::kLookup;
-  std::uint32_t store = 0;    // Which one of the stores.
-  std::uint32_t content = 0;  // RowSource's set of queries, or its batch of rows.
-  grpc::ByteBuffer bytes;     // A request of the method.
+  std::uint32_t store = 0;    // Number of the store.
+  std::uint32_t content = 0;  // Number of RowSource's set of queries or batch of rows.
+  grpc::ByteBuffer bytes;     // The encoded request of the method.
 };
 
 struct TrafficOptions {
   RequestMix mix;
-  std::uint32_t queries = 1;      // A lookup. In [1, 4096].
-  std::uint32_t append_rows = 1;  // An append. In [1, 65536].
+  std::uint32_t queries = 1;      // Per lookup, in [1, 4096].
+  std::uint32_t append_rows = 1;  // Per append, in [1, 65536].
   v1::AttentionOptions attention;
 };
 
-// A pool of requests to stores of one shape, drawn from at random: any store, any of up to 64 sets
-// of queries or batches of rows. Requests share their bytes. Thread-safe once made.
+// A pool of requests to stores of one shape, from which calls are drawn at random. It has up to 64
+// sets of queries and 64 batches of rows. Requests share their bytes. Thread-safe once made.
 class Traffic {
  public:
-  // `stores` are names, at least one. InvalidArgument for a request that is larger than a message
+  // `stores` are names, at least one. InvalidArgument if a request would be larger than a message
   // may be.
   static absl::StatusOr<Traffic> Make(const TrafficOptions& options, const RowSource& rows,
                                       const std::vector<std::string>& stores);
@@ -50,7 +50,7 @@ class Traffic {
   std::vector<PreparedRequest> appends_;
 };
 
-// "/softlookup.v1.SoftLookup/Lookup".
+// Returns the method's path in gRPC, such as "/softlookup.v1.SoftLookup/Lookup".
 const std::string& PathOf(Method method);
 
 }  // namespace softlookup::loadtest

@@ -22,15 +22,15 @@ namespace {
 
 constexpr std::uint32_t kChunkRows = 1024;
 constexpr int kQueriesOfAnswer = 2;
-constexpr int kListedMax = 1024;     // Weights of a query that are checked.
-constexpr double kLogitBound = 128;  // Up to which kTolerance holds.
+constexpr int kListedMax = 1024;     // Listed weights per query that are checked.
+constexpr double kLogitBound = 128;  // Largest |logit| for which kTolerance holds.
 
-// The softmax over rows that come one after the other.
+// Computes a soft lookup over rows that are added one at a time.
 struct SoftLookup {
   double logit_max = -std::numeric_limits<double>::infinity();
-  double logit_size = 0;
-  double weight_sum = 0;  // Of exp(logit - logit_max), as are `sums`.
-  std::vector<double> sums;
+  double logit_size = 0;     // Largest |logit|.
+  double weight_sum = 0;     // Sum of exp(logit - logit_max).
+  std::vector<double> sums;  // Sum of exp(logit - logit_max) * value.
 
   void Add(double logit, absl::Span<const float> value) {
     if (logit > logit_max) {
@@ -48,23 +48,24 @@ struct SoftLookup {
   double log_sum_exp() const { return logit_max + std::log(weight_sum); }
 };
 
-// One query of an answer.
+// The check of one query of an answer.
 struct Check {
-  std::size_t answer = 0;  // Which of all.
+  std::size_t answer = 0;  // Index among all answers.
   std::uint64_t row_count = 0;
   std::vector<float> query;
   std::vector<float> values;
   v1::QueryStats stats;
   v1::QueryWeights weights;
   std::uint64_t weights_asked = 0;
-  std::unordered_map<std::uint64_t, double> logits;  // Of the listed positions.
-  // The largest of all rows, as many as positions are listed; none if all are.
+  std::unordered_map<std::uint64_t, double> logits;  // By listed position.
+  // The largest logits of all rows, as many as positions are listed. Empty if all rows are listed,
+  // or none.
   std::priority_queue<double, std::vector<double>, std::greater<>> largest_logits;
 
   SoftLookup expected;
   bool done = false;
   double error = 0;
-  std::string wrong;  // Empty if all is right.
+  std::string wrong;  // What is wrong; empty if nothing is.
 };
 
 void AddRow(std::uint64_t position, absl::Span<const float> key, absl::Span<const float> value,
@@ -128,7 +129,7 @@ std::string CheckWeights(const Check& check, double tolerance) {
   return absl::StrCat("the weights' sum is ", sum);
 }
 
-// Compares once all rows have come.
+// Compares the answer with what is expected. All rows must have been added.
 void Compare(Check* check) {
   const double tolerance = kTolerance * std::max(1.0, check->expected.logit_size / kLogitBound);
   const double lse = check->expected.log_sum_exp();
@@ -148,11 +149,11 @@ void Compare(Check* check) {
   check->done = true;
 }
 
-// What of a store's rows is known: where which batch was appended, without a gap from the filled
-// rows on.
+// The rows of a store whose contents are known.
 struct KnownRows {
-  std::vector<std::pair<std::uint64_t, std::uint32_t>> batches;  // First position and batch.
-  std::uint64_t row_count = 0;
+  // First position and number of each batch, ascending.
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> batches;
+  std::uint64_t row_count = 0;  // Known rows from position 0 to the first gap.
 };
 
 KnownRows KnownRowsOf(std::uint32_t store, const VerifiedStores& stores,
@@ -171,8 +172,8 @@ KnownRows KnownRowsOf(std::uint32_t store, const VerifiedStores& stores,
   return known;
 }
 
-// Calls `each` with rows from the first on, chunk by chunk, as the store keeps them, until it
-// returns false.
+// Calls `each` with the known rows as the store keeps them, chunk by chunk from position 0 on,
+// until it returns false or a gap comes.
 void ForEachChunk(const RowSource& source, const VerifiedStores& stores, std::uint32_t store,
                   const KnownRows& known,
                   const std::function<bool(std::uint64_t first, const RowSource::Rows&)>& each) {
@@ -208,7 +209,7 @@ void RunChecks(const RowSource& source, const VerifiedStores& stores, std::uint3
   for (Check* check : checks) Compare(check);
 }
 
-// The checks of one store, shared out among the cores.
+// Runs the checks of one store, divided among the cores.
 void RunInParallel(const RowSource& source, const VerifiedStores& stores, std::uint32_t store,
                    const KnownRows& known, const std::atomic<bool>& interrupted,
                    absl::Span<Check*> checks) {
@@ -223,7 +224,8 @@ void RunInParallel(const RowSource& source, const VerifiedStores& stores, std::u
   for (std::thread& thread : threads) thread.join();
 }
 
-// Makes the checks of an answer, or says why it is wrong as it is.
+// Adds the checks of an answer to `checks`. Returns what is wrong if the answer does not fit the
+// request; empty if it does.
 std::string AddChecks(const RowSource& source, const VerifiedStores& stores,
                       const v1::LookupResponse& response, std::uint32_t content, std::size_t answer,
                       std::vector<Check>* checks) {
@@ -240,7 +242,7 @@ std::string AddChecks(const RowSource& source, const VerifiedStores& stores,
   const FloatMatrix queries = source.Queries(content, stores.queries);
   const int count = std::min<int>(kQueriesOfAnswer, stores.queries);
   for (int i = 0; i < count; ++i) {
-    // Other ones in every answer.
+    // The next answer is checked by other queries.
     const auto q =
         static_cast<std::uint32_t>((answer + i * (stores.queries + 1) / 2) % stores.queries);
     Check check;
@@ -281,7 +283,7 @@ Verification Verify(const RowSource& rows, const VerifiedStores& stores,
   static const std::atomic<bool> never = false;
   if (interrupted == nullptr) interrupted = &never;
   Verification result;
-  std::map<std::size_t, std::string> wrong;  // By answer.
+  std::map<std::size_t, std::string> wrong;  // By index of the answer.
   std::set<std::size_t> unchecked;
   std::map<std::uint32_t, std::vector<Check>> checks_of_stores;
   std::map<std::uint32_t, KnownRows> known_rows;

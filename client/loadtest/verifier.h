@@ -13,39 +13,40 @@
 
 namespace softlookup::loadtest {
 
-// Largest difference of a component from the float64 answer, over the largest |component| of that
-// answer, for rows as the store keeps them (see RoundAsKept). Logits over 128 in size have more in
-// proportion.
+// Largest allowed difference of a component from the float64 answer, over the largest |component|
+// of that answer, for rows as the store keeps them (see RoundAsKept()). If the largest |logit|
+// is over 128, the allowed difference grows in proportion to it.
 inline constexpr double kTolerance = 1e-5;
 
-// What the stores hold and what was asked.
+// What the stores hold, and what the run sent to them.
 struct VerifiedStores {
-  std::uint64_t filled_rows = 0;  // Of each, before the appends.
+  std::uint64_t filled_rows = 0;  // In each store, before the appends.
   v1::ElementType storage = v1::ELEMENT_TYPE_FLOAT32;
-  std::uint32_t queries = 1;      // A lookup.
-  std::uint32_t append_rows = 1;  // An append.
-  // Weights of a query that were asked for, so many as there are rows at most; 0: none.
+  std::uint32_t queries = 1;      // Per lookup.
+  std::uint32_t append_rows = 1;  // Per append.
+  // Weights per query that the lookups asked for; fewer must come if there are fewer rows. 0: none.
   std::uint64_t weights = 0;
 };
 
 struct Verification {
-  int answers = 0;  // Checked, each by up to two of its queries.
-  int wrong = 0;    // Of these.
-  // Rows are among them of appends whose answer did not come or was not kept, or it was
-  // interrupted.
+  int answers = 0;  // Answers that were checked, each by up to two of its queries.
+  int wrong = 0;    // Checked answers that were wrong.
+  // Answers that were not checked: they saw rows of an append whose answer did not come or was not
+  // kept, or Verify() was interrupted.
   int unchecked = 0;
-  bool interrupted = false;  // Before all were checked.
-  double error_max = 0;
-  std::string first_wrong;  // What is wrong with it.
+  bool interrupted = false;
+  double error_max = 0;     // Largest difference, measured as for kTolerance.
+  std::string first_wrong;  // What is wrong with the first wrong answer.
 };
 
-// For VerifiedStores.
+// Returns VerifiedStores::weights for lookups with `attention`.
 std::uint64_t WeightsAskedFor(const v1::AttentionOptions& attention);
 
-// Computes what lookups should have answered, in float64, with rows made anew: of each answer, over
-// the `row_count` rows that it says it saw. Scores are SCALED_DOT, the temperature 1, one head.
-// Checks row_count, values, log_sum_exp, counted_rows and the weights, of which none that was asked
-// for may be missing. Ends early once `interrupted`, which may be null, is set.
+// Computes in float64 what lookups should have answered, from rows that `rows` generates again.
+// Each answer is checked over the `row_count` rows that it says it saw. Lookups must use SCALED_DOT
+// scores, temperature 1 and one head. Checks row_count, values, log_sum_exp, counted_rows and the
+// weights; no weight that was asked for may be missing. Ends early once `interrupted`, which may be
+// null, is set.
 Verification Verify(const RowSource& rows, const VerifiedStores& stores,
                     const std::vector<Evidence::Answer>& answers,
                     const std::vector<Evidence::Append>& appends,
