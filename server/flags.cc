@@ -46,7 +46,8 @@ void ValidateAddress(const std::string& address) {
       "\"", address, "\" is not HOST:PORT, such as 127.0.0.1:7471, 0.0.0.0:7471 or [::1]:0"));
 }
 
-// Turns "4GiB" into its number of bytes.
+// Replaces a size such as "4GiB" in `text` by its number of bytes. Returns an error message if
+// `text` is not a size, else "".
 std::string ByteSizeToNumber(std::string& text) {
   const std::optional<std::int64_t> bytes = ParseByteSize(text);
   if (!bytes) {
@@ -56,7 +57,8 @@ std::string ByteSizeToNumber(std::string& text) {
   return "";
 }
 
-// With links followed; a path that does not exist yet counts as well.
+// Whether both paths name the same directory, after following links. They need not exist. False if
+// `a` is empty.
 bool IsSamePlace(const std::string& a, const std::string& b) {
   const auto resolved = [](const std::string& path) {
     std::error_code error;
@@ -66,8 +68,8 @@ bool IsSamePlace(const std::string& a, const std::string& b) {
   return !a.empty() && !resolved(a).empty() && resolved(a) == resolved(b);
 }
 
-// CLI11 would let the file go over the environment, so variables are turned into flags that stand
-// before the real ones; the last one counts.
+// Returns the arguments for CLI11: the variables as flags, then the real flags. If a flag occurs
+// twice, the last one counts. If CLI11 itself read the variables, the file would override them.
 std::vector<std::string> WithEnvironment(const CLI::App& app, int argc, const char* const* argv) {
   std::vector<std::string> arguments;
   for (const CLI::Option* option : app.get_options()) {
@@ -79,7 +81,7 @@ std::vector<std::string> WithEnvironment(const CLI::App& app, int argc, const ch
       arguments.push_back(absl::StrCat("--", flag, "=", value));
   }
   arguments.insert(arguments.end(), argv + std::min(argc, 1), argv + argc);
-  std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back.
+  std::reverse(arguments.begin(), arguments.end());  // CLI11 expects them in reverse order.
   return arguments;
 }
 

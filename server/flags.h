@@ -12,24 +12,24 @@
 
 namespace softlookup::server {
 
-// What the operator chose: a flag over its SOFTLOOKUP_… variable over the --config file over the
-// default.
+// The operator's settings. A flag overrides its SOFTLOOKUP_… variable, which overrides the --config
+// file, which overrides the default.
 struct Flags {
   std::string listen = "127.0.0.1:7471";
   std::string http_listen = "127.0.0.1:7472";
-  // Where everything is kept; empty: in memory only.
+  // Directory of the log. Empty: nothing is kept on disk.
   std::string data_dir = "./softlookup-data";
-  std::string backup_dir;  // Where backups are made; empty: nowhere.
-  bool verify = false;     // Checks data_dir instead of serving it.
-  int threads = 0;         // 0: one a core.
+  std::string backup_dir;  // Directory that holds all backups. Empty: backups are disabled.
+  bool verify = false;     // The process checks data_dir instead of serving it.
+  int threads = 0;         // Threads that scan. ParseFlags() replaces 0 by one per core.
   Kernel kernel = Kernel::kAuto;
-  // Lookups in one store that share a pass over its rows; 1: none do.
+  // Maximum number of queries that share a pass. 1: lookups share none.
   std::int64_t share_queries = 256;
   std::int64_t share_wait_us = 5000;
   double shutdown_grace_seconds = 10;
   std::string log_level = "info";
-  std::string log_format = "text";     // Or json.
-  std::int64_t slow_lookup_ms = 1000;  // 0: none is logged as slow.
+  std::string log_format = "text";     // "text" or "json".
+  std::int64_t slow_lookup_ms = 1000;  // Shortest lookup that is logged as slow. 0: none is.
   Limits limits;
   double waiting_work_ms = absl::ToDoubleMilliseconds(limits.lookup_wait_max);
   std::int64_t connections_max = 10'000;
@@ -40,30 +40,31 @@ struct Flags {
   double receive_timeout_seconds = 60;
   double revision_timeout_seconds = 60;
   std::int64_t request_bytes_max = std::int64_t{1} << 30;
-  std::string tls_certificate;  // Paths of PEM files; empty: plaintext.
-  std::string tls_key;
-  std::string tls_client_ca;  // Empty: clients need no certificate.
-  std::string auth;           // The auth file's path; empty: nobody is asked who they are.
-  std::string audit_log;      // Its path; empty: there is none.
+  std::string tls_certificate;  // Path of a PEM file. Empty: plaintext.
+  std::string tls_key;          // Path of a PEM file. Set if and only if tls_certificate is.
+  std::string tls_client_ca;    // Path of a PEM file. Empty: clients need no certificate.
+  std::string auth;             // Path of the auth file. Empty: nobody is identified.
+  std::string audit_log;        // Path of the audit log. Empty: there is none.
   bool insecure = false;
-  // 0: no limit.
+  // For both, 0 means no limit.
   double tenant_requests_per_second = 0;
   double tenant_rows_per_second = 0;
 };
 
-// Reads the command line and the environment. Prints help, the version or what is wrong and returns
-// the process's exit code where that ends it: 0, or 2 for bad usage.
+// Reads the command line, the environment and the --config file into `flags`. Returns an exit code
+// if the process must end: 0 after it has printed the help or the version, 2 after it has printed
+// what is wrong with the usage.
 std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags);
 
-// A number of bytes, such as "4GiB", "512 MiB" or "1000000", with KiB, MiB, GiB or TiB in any case;
-// nullopt if it is not that, or more than an int64.
+// Parses a number of bytes, such as "4GiB", "512 MiB" or "1000000". The unit is KiB, MiB, GiB or
+// TiB in any case. Nullopt for other texts, and for a number that does not fit.
 std::optional<std::int64_t> ParseByteSize(absl::string_view text);
 
-// "HOST:PORT" or "[IPV6]:PORT" in its parts; nullopt if it is not that.
 struct HostPort {
-  std::string host;
+  std::string host;  // Without brackets.
   int port = 0;
 };
+// Splits "HOST:PORT" or "[IPV6]:PORT", with a port of at most 65,535. Nullopt for other texts.
 std::optional<HostPort> SplitHostPort(const std::string& address);
 
 }  // namespace softlookup::server

@@ -35,11 +35,12 @@ sigset_t BlockSignals() {
 
 int main(int argc, char** argv) {
   using namespace softlookup::server;
-  google::protobuf::SetLogHandler(nullptr);  // What is wrong with a message, its sender hears.
-  // Debian's Abseil has every lock of a mutex look for deadlocks, under one lock for all of them.
+  // Turns off protobuf's log of malformed messages, whose senders get an error.
+  google::protobuf::SetLogHandler(nullptr);
+  // Debian's Abseil checks for deadlocks whenever a mutex is locked, under one global lock.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   const sigset_t signals = BlockSignals();
-  umask(077);  // Data, backups and logs are their owner's alone.
+  umask(077);  // Only the owner may read data, backups and the audit log.
   Flags flags;
   if (const std::optional<int> exit_code = ParseFlags(argc, argv, flags)) return *exit_code;
   if (flags.verify) return VerifyDataDirectory(flags.data_dir, std::cout) ? 0 : 1;

@@ -19,10 +19,12 @@
 namespace softlookup::server {
 namespace {
 
-// Long enough for a client that is listening to learn that it must go elsewhere.
+// Stop() closes the connections that are left once no call has been in progress for this time. A
+// client that listens has by then learned to go elsewhere.
 constexpr absl::Duration kQuietBeforeCut = absl::Milliseconds(250);
 
-// Calls are refused until none has come for so long, or at most for this.
+// Stop() refuses new calls until none has been in progress for kQuietBeforeShutdown, and at most
+// for kRefusingMax. Only then does gRPC begin to shut down.
 constexpr absl::Duration kQuietBeforeShutdown = absl::Milliseconds(50);
 constexpr absl::Duration kRefusingMax = absl::Milliseconds(500);
 
@@ -31,23 +33,25 @@ std::string JoinHostPort(const std::string& host, int port) {
                                              : absl::StrCat("[", host, "]:", port);
 }
 
-// How long a peer that is asked whether it is alive has to answer.
+// Time that a peer has to answer a keepalive PING, or to acknowledge sent data.
 constexpr absl::Duration kKeepaliveTimeout = absl::Seconds(20);
 
-// Of a connection, in one read.
+// Maximum number of bytes that gRPC reads from a connection at once.
 constexpr int kReadBytesMax = 64 << 10;
 
-// Of a stream: what its client may send before it is read.
+// Bytes that a client may send on a stream before the server reads its messages.
 constexpr int kUnreadBytesMax = 128 << 10;
 
 int Milliseconds(absl::Duration duration) {
   return static_cast<int>(absl::ToInt64Milliseconds(duration));
 }
 
-// Certificates and rules are in force this long after they have changed, or sooner.
+// Interval of the checks for changed certificates and auth files. A change is in force after it, or
+// sooner.
 constexpr absl::Duration kFileInterval = absl::Seconds(2);
 
-// By how much a message may be too large and still hear so from us, with details.
+// A message that exceeds its limit by at most this many bytes gets the server's own error, with
+// details. gRPC refuses larger ones.
 constexpr std::int64_t kMessageSlack = std::int64_t{4} << 20;
 
 CallLimits CallLimitsOf(const Flags& flags) {
@@ -69,22 +73,22 @@ void BoundConnections(const Flags& flags, grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS,
                              Milliseconds(absl::Seconds(flags.keepalive_seconds)));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, Milliseconds(kKeepaliveTimeout));
-  // Else every stream may have 4 MiB of requests that nobody has read yet. A message that is being
-  // read gets the window that it needs.
+  // Without these two, every stream could hold 4 MiB of requests that nobody has read yet. A
+  // message that is being read gets the window that it needs.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kUnreadBytesMax);
-  // Few bytes could become very many.
+  // A few compressed bytes could expand to very many.
   builder.SetDefaultCompressionAlgorithm(GRPC_COMPRESS_NONE);
   for (const auto algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
     builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
   }
-  // What gRPC reads at once it also takes apart at once: of 4 MiB, its own choice, a flood's calls
-  // would all be made before the first of them is seen here.
+  // gRPC parses at once all that it reads at once. With its default of 4 MiB, it would create all
+  // calls of a flood before the server sees the first.
   builder.AddChannelArgument(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kReadBytesMax);
-  // gRPC would answer each PING of a flood with an error of its own, which takes thirty times the
-  // PING's bytes; it reads no more where 10,000 answers wait.
+  // Turns off gRPC's own defence against a flood of PINGs, an error for each, which takes thirty
+  // times the PING's bytes. gRPC stops reading a connection on which 10,000 answers wait.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
-  // Idle connections are asked, too, and however often.
+  // Sends keepalive PINGs on idle connections too, without a maximum.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
 }
@@ -157,7 +161,7 @@ Server::Server(std::unique_ptr<Engine> engine, std::unique_ptr<AuditLog> audit, 
 }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Flags& flags) {
-  // Before anything else takes descriptors.
+  // Before anything opens files: this raises the process's limit on file descriptors.
   const std::size_t connections_max =
       ConnectionsWithin(static_cast<std::size_t>(flags.connections_max));
   if (connections_max < static_cast<std::size_t>(flags.connections_max)) {
@@ -182,7 +186,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Flags& flags) {
   if (!flags.data_dir.empty()) {
     const absl::Status status = Load(*server->engine_);
     if (!status.ok()) {
-      server->Stop(absl::ZeroDuration());  // Whoever is connected already may stay for ever.
+      server->Stop(absl::ZeroDuration());  // The destructor would wait for clients to leave.
       return status;
     }
   }
@@ -247,13 +251,13 @@ absl::Status Server::ServeGrpc(const Flags& flags, std::size_t connections_max) 
   acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials);
   BoundConnections(flags, builder);
-  // Above the limit, so that a message somewhat over it still gets an error that says so; the
-  // calls keep the limit itself.
+  // Above the limit, so that a message slightly over it still gets the server's own error.
+  // Call::Receive() checks the limit itself.
   constexpr std::int64_t kGrpcMax = std::numeric_limits<int>::max();
   builder.SetMaxReceiveMessageSize(
       static_cast<int>(std::min(flags.limits.message_bytes_max + kMessageSlack, kGrpcMax)));
   builder.SetMaxSendMessageSize(static_cast<int>(kGrpcMax));
-  // What gRPC holds of messages that have not arrived whole is nobody's yet.
+  // Bounds the bytes that gRPC holds of messages not yet complete. No other budget counts them.
   builder.SetResourceQuota(grpc::ResourceQuota("softlookup")
                                .Resize(static_cast<std::size_t>(2 * flags.request_bytes_max)));
   const int threads = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 2, 16);
@@ -290,13 +294,14 @@ void Server::Stop(absl::Duration grace) {
   listener_.Stop();
   const absl::Time deadline = absl::Now() + grace;
   calls_.DrainStreams();
-  // A call that comes while gRPC begins to shut down is cancelled, which its client may not take
-  // for a reason to try again. So new ones are told first.
+  // gRPC cancels a call that comes while it begins to shut down. A client might not take that for a
+  // reason to retry. So new calls are refused first, with an error that says why.
   calls_.WaitUntilQuiet(kQuietBeforeShutdown, std::min(deadline, absl::Now() + kRefusingMax));
   calls_.arrivals().EndAll("SHUTTING_DOWN: the server is stopping");
   std::thread shutdown([&] { rpcs_.Shutdown(deadline); });
-  // gRPC waits for every connection to say goodbye, and a client that is idle may not be listening.
-  // Once no call is in progress, the connections that are left are cut.
+  // gRPC waits until every client has closed its connection, but an idle client might not
+  // be listening. So the server closes those that are left, once no call is in progress or the
+  // deadline is past.
   calls_.WaitUntilQuiet(kQuietBeforeCut, deadline);
   rpcs_.CancelAll();
   shutdown.join();

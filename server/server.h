@@ -32,40 +32,45 @@ namespace softlookup::server {
 // A running server: the engine, gRPC with health and reflection, and the operator's HTTP port.
 class Server {
  public:
-  // Listens, then loads the stores: until it returns, the health service says NOT_SERVING, /readyz
-  // 503, and calls about stores are answered LOADING. UNAVAILABLE if an address cannot be listened
-  // on, INVALID_ARGUMENT for certificates or rules that cannot be used, FAILED_PRECONDITION for an
-  // address that strangers may reach without both, and the errors of Engine::Open and Load.
+  // Listens, then loads the stores. Until this returns, the health service reports NOT_SERVING,
+  // /readyz answers 503, and calls that concern a store fail with LOADING.
+  //
+  // UNAVAILABLE if it cannot listen or cannot open the audit log, INVALID_ARGUMENT for unusable
+  // certificates or auth rules, FAILED_PRECONDITION if other machines could connect without TLS or
+  // without auth rules and `flags.insecure` is not set, INTERNAL if gRPC does not start, and the
+  // errors of ChooseKernel, Engine::Open and Engine::Load.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const Flags& flags);
 
-  // Where it listens, as HOST:PORT with the real ports.
+  // The addresses it listens on, as HOST:PORT with the ports in use.
   const std::string& grpc_address() const { return grpc_address_; }
   const std::string& http_address() const { return http_address_; }
 
-  // Reads certificates and rules again, if they have changed, and opens the audit log anew.
+  // Reads the certificates and the auth file again, applies them if they have changed, and reopens
+  // the audit log.
   void Reload();
 
-  // Refuses new calls, lets running ones end for up to `grace`, then cancels them. Blocks, also
-  // until a backup that is being made is whole.
+  // Refuses new calls, lets running ones end for up to `grace`, then cancels them. Returns once all
+  // calls are over. A call that makes a backup ends only with the backup.
   void Stop(absl::Duration grace);
 
  private:
   Server(std::unique_ptr<Engine> engine, std::unique_ptr<AuditLog> audit, const Flags& flags);
 
-  // Loads certificates and rules for the first time, and watches them from now on.
+  // Loads the certificates and the auth file, and starts to watch them for changes.
   absl::Status LoadSecurity(const Flags& flags);
   absl::Status Listen(const Flags& flags);
   absl::Status ServeGrpc(const Flags& flags, std::size_t connections_max);
-  // Ends the connection of `peer`, as gRPC names it, and says so in the log.
+  // Ends the connection of `peer`, an address in gRPC's notation, and logs that and `why`, at most
+  // one line per second.
   void CutConnection(const std::string& peer, absl::string_view why);
-  // What the health service and /readyz say.
+  // Sets what the health service and /readyz report.
   void SetServing(bool serving);
 
   const std::unique_ptr<AuditLog> audit_;
   Authenticator authenticator_;
   std::shared_ptr<TlsCredentials> tls_;  // Null: plaintext.
   CallObserver observer_;
-  // Before the engine, whose last callbacks may still use it.
+  // Destroyed after the engine, whose last callbacks can still use it.
   CallTracker calls_;
   const std::unique_ptr<Engine> engine_;
   Backups backups_;
@@ -76,9 +81,9 @@ class Server {
   AdminHttp http_;
   FileWatcher files_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
-  ConnectionListener listener_;  // Hands connections to the acceptor.
+  ConnectionListener listener_;  // Passes connections to the acceptor.
   LogLimiter cut_lines_{1};
-  RpcServer rpcs_;  // Before the rest in destruction: calls use it.
+  RpcServer rpcs_;  // Destroyed before the members above, which its calls use.
   std::string grpc_address_;
   std::string http_address_;
 };

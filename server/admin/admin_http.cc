@@ -22,12 +22,13 @@
 namespace softlookup::server {
 namespace {
 
-// From its first byte to the last of its answer; the same for all, so that the oldest ends first.
+// Longest time that a connection stays open after it is accepted. The same for all, so that they
+// end in the order of their acceptance.
 constexpr absl::Duration kConnectionTime = absl::Seconds(2);
 constexpr std::size_t kConnectionsMax = 128;
 constexpr std::size_t kRequestBytesMax = 8192;
 
-// The request line and the headers end with a blank line.
+// Whether `request` has the blank line that ends the headers.
 bool IsWhole(absl::string_view request) {
   return absl::StrContains(request, "\r\n\r\n") || absl::StrContains(request, "\n\n");
 }
@@ -126,12 +127,12 @@ bool AdminHttp::Accept(std::vector<Connection>& connections) {
       if (errno == ECONNABORTED || errno == EINTR) continue;
       if (WouldWait()) return true;
       if (connections.empty()) return false;
-      connections.erase(connections.begin());  // The oldest gives its descriptor.
+      connections.erase(connections.begin());  // Frees a descriptor.
       continue;
     }
     if (connections.size() == kConnectionsMax) connections.erase(connections.begin());
     connections.push_back({.socket = std::move(socket), .end = absl::Now() + kConnectionTime});
-    // Most requests are there already.
+    // Most requests have already arrived.
     if (!Proceed(connections.back())) connections.pop_back();
   }
   return true;
@@ -140,12 +141,13 @@ bool AdminHttp::Accept(std::vector<Connection>& connections) {
 bool AdminHttp::Proceed(Connection& connection) {
   const int socket = connection.socket.get();
   if (connection.answer.empty()) {
-    // Once, however much is there: others wait.
+    // Reads only once, even if more bytes have come: other connections wait.
     std::array<char, 4096> bytes;
     const ssize_t count = recv(socket, bytes.data(), bytes.size(), 0);
     if (count < 0) return WouldWait();
     if (count == 0) return false;
-    // A connection that is closed with bytes unread loses its answer, so the client closes it.
+    // If the server closed a connection with unread bytes, the client could lose the answer. So
+    // the server reads on until the client closes it.
     if (connection.answered) return true;
     connection.request.append(bytes.data(), static_cast<std::size_t>(count));
     if (connection.request.size() > kRequestBytesMax) {

@@ -14,43 +14,45 @@
 namespace softlookup::server {
 
 // The operator's HTTP port: /healthz (200 while the process runs), /readyz (200 while it takes
-// calls, else 503) and /metrics. GET and HEAD only, one request a connection.
+// calls, else 503) and /metrics. GET and HEAD only, one request per connection.
 //
-// One thread serves every connection and waits for none of them, so that no client, however slow,
-// keeps another from its answer or the server from stopping. A connection is cut when its time is
-// up, or when it is the oldest of too many.
+// One thread serves all connections and waits for none of them. So a slow client delays neither
+// another client's answer nor the server's stop. A connection is closed when its time is up, or
+// when it is the oldest of too many.
 class AdminHttp {
  public:
   AdminHttp() = default;
-  ~AdminHttp();  // Stops serving, at once.
+  ~AdminHttp();  // Stops at once and closes all connections.
   AdminHttp(const AdminHttp&) = delete;
   AdminHttp& operator=(const AdminHttp&) = delete;
 
-  // Binds `host`:`port` (0: any free one) and serves on a thread of its own. UNAVAILABLE if it
-  // cannot listen there.
+  // Binds `host`:`port` (0: any free one) and starts a thread that serves. Call this once.
+  // UNAVAILABLE if it cannot listen there, or if no descriptor is free.
   absl::Status Start(const std::string& host, int port);
   int port() const { return port_; }
 
   void set_ready(bool ready) { ready_.store(ready); }
   bool ready() const { return ready_.load(); }
-  // What /metrics answers, in Prometheus' text format. It is made on the thread that serves all
-  // connections, so it must be quick. Before Start.
+  // Sets the function that returns the text of /metrics, in Prometheus' format. The thread that
+  // serves all connections calls it, so it must be quick. Call this before Start().
   void set_metrics(std::function<std::string()> metrics) { metrics_ = std::move(metrics); }
 
  private:
   struct Connection {
     FileDescriptor socket;
-    absl::Time end;         // When it is cut.
-    std::string request;    // What came of it, up to its blank line.
-    std::string answer;     // What is left to send of it.
-    bool answered = false;  // The rest of what comes is thrown away.
+    absl::Time end;         // When the server closes it.
+    std::string request;    // The bytes received so far.
+    std::string answer;     // The bytes not sent yet.
+    bool answered = false;  // The answer is sent. Further bytes are dropped.
   };
 
   void Serve();
-  // False if the process is out of descriptors.
+  // Accepts waiting connections, at most kAcceptsAtOnce. Closes the oldest one for each above
+  // kConnectionsMax, and for each that finds no free descriptor. False if none is left to close.
   bool Accept(std::vector<Connection>& connections);
-  // Reads and writes what can be without waiting; false once the connection is over.
+  // Reads and writes as much as is possible without waiting. False if the connection is over.
   bool Proceed(Connection& connection);
+  // Returns the whole HTTP response to `request`.
   std::string Answer(const std::string& request) const;
 
   std::atomic<bool> ready_{false};

@@ -9,7 +9,7 @@
 
 namespace softlookup::server {
 
-// The operator's methods. Each call deletes itself when it is over.
+// Start a call of a method of the Admin service. Each call deletes itself when it is over.
 void StartCreateBackup(std::unique_ptr<Call> call, Backups& backups);
 void StartListBackups(std::unique_ptr<Call> call, Backups& backups, const Limits& limits);
 

@@ -37,7 +37,7 @@ constexpr char kManifestName[] = "BACKUP.json";
 constexpr char kPartialSuffix[] = ".partial";
 constexpr std::uint32_t kFormat = 1;
 constexpr std::size_t kNameBytesMax = 64;
-// What a caller that was turned away should wait before the next attempt.
+// Time that a refused caller should wait before it tries again.
 constexpr absl::Duration kRetryDelay = absl::Seconds(1);
 
 bool IsName(absl::string_view name) {
@@ -81,7 +81,8 @@ std::vector<fs::path> EntriesOf(const fs::path& directory, std::error_code& erro
   return entries;
 }
 
-// Makes `directory` if need be, and keeps all other processes from making backups there.
+// Creates `directory` if it is missing, and locks it against other processes until the returned
+// descriptor is closed. BACKUP_IN_PROGRESS if another process has the lock.
 absl::StatusOr<FileDescriptor> Lock(const fs::path& directory) {
   if (const std::error_code error = MakeDirectories(directory)) {
     return FileError("make the directory for backups", directory, error);
@@ -93,8 +94,8 @@ absl::StatusOr<FileDescriptor> Lock(const fs::path& directory) {
   return FileError("lock the directory for backups", directory, LastError());
 }
 
-// Lists what is in `directory`, and sees that it is on the disk: a file that the copy shares with
-// the data directory may not be yet.
+// Returns a manifest of the files in `directory`, and syncs each of them. A file that the copy
+// shares with the data directory is possibly not on disk yet.
 absl::StatusOr<BackupManifest> SyncAndList(const fs::path& directory) {
   BackupManifest manifest;
   manifest.set_format(kFormat);
@@ -127,7 +128,7 @@ absl::Status WriteManifest(const BackupManifest& manifest, const fs::path& direc
   return Sync(directory);
 }
 
-// Nullopt if `directory` is not a backup.
+// Reads the manifest in `directory`. Nullopt if there is none, or if it cannot be parsed.
 std::optional<Backup> ReadBackup(const fs::path& directory) {
   std::ifstream file(directory / kManifestName, std::ios::binary);
   std::ostringstream json;
@@ -189,14 +190,14 @@ void Backups::Create(const std::string& name, Callback callback) {
                callback = std::move(callback)]() mutable {
     absl::StatusOr<Backup> backup = Make(name, begin);
     {
-      // Before the answer, so that whoever has it can make the next.
+      // Before `callback`, so that a caller who has the answer can make the next backup.
       absl::MutexLock lock(&mutex_);
       busy_ = false;
     }
     callback(std::move(backup));
   };
   absl::MutexLock lock(&mutex_);
-  if (thread_.joinable()) thread_.join();  // It is answering, if it has not ended.
+  if (thread_.joinable()) thread_.join();  // At most its callback still runs.
   thread_ = std::thread(std::move(make));
 }
 
@@ -240,7 +241,7 @@ void Backups::RemoveLeftovers() const {
   std::error_code ignored;
   for (const fs::path& entry : EntriesOf(directory_, ignored)) {
     const std::string name = entry.filename().string();
-    // While the engine makes its copy, that is called .tmp besides.
+    // The copy has the further suffix .tmp until the engine has completed it.
     if (name[0] == '.' && (absl::EndsWith(name, kPartialSuffix) ||
                            absl::EndsWith(name, absl::StrCat(kPartialSuffix, ".tmp")))) {
       fs::remove_all(entry, ignored);
@@ -256,7 +257,7 @@ absl::StatusOr<std::vector<Backup>> Backups::List() const {
     if (!IsName(path.filename().string())) continue;
     if (std::optional<Backup> backup = ReadBackup(path)) backups.push_back(*std::move(backup));
   }
-  // It is made with the first backup.
+  // The first backup creates the directory.
   if (error && error != std::errc::no_such_file_or_directory) {
     return FileError("read the directory for backups", directory_, error);
   }

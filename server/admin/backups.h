@@ -17,33 +17,36 @@
 
 namespace softlookup::server {
 
-// The backups of an engine, each a directory with a BACKUP.json in one directory for all. Where one
-// is being made its name has a dot before it, so what a crash leaves is not taken for a backup; the
-// next one to be made removes it. Thread-safe.
+// Makes and lists the backups of an engine. Each backup is a directory with a BACKUP.json, and all
+// are in one directory. While a backup is being made, its name begins with a dot, so that what a
+// crash leaves behind is not taken for a backup. The next Create() removes it. Thread-safe.
 class Backups {
  public:
   using Callback = absl::AnyInvocable<void(absl::StatusOr<admin::v1::Backup>)>;
 
-  // `directory` is made with the first backup. Empty: there are none, and every call says so.
+  // The first backup creates `directory`. If it is empty, every call fails with BACKUPS_DISABLED.
   // `engine` must outlive this.
   Backups(Engine& engine, std::string directory)
       : engine_(engine), directory_(std::move(directory)) {}
-  // Waits for the one that is being made.
+  // Waits until a backup in progress has ended.
   ~Backups();
 
-  // Makes a backup on a thread of its own, as Admin.CreateBackup says. `callback` runs once, there,
-  // or here if nothing is to be made; it must be quick.
+  // Makes a backup on a thread of its own. Admin.CreateBackup describes it and its errors. An empty
+  // `name` stands for the current time. `callback` runs once, on that thread, or on this one if
+  // nothing can be made. It must be quick, and must not call Create().
   void Create(const std::string& name, Callback callback);
 
-  // Those that are whole, oldest first.
+  // Returns the backups that are complete, oldest first.
   absl::StatusOr<std::vector<admin::v1::Backup>> List() const;
 
  private:
   absl::Status CheckEnabled() const;
-  // Makes the backup, and leaves nothing if that fails.
+  // As MakeAlone(), and logs how it ended. Returns the backup.
   absl::StatusOr<admin::v1::Backup> Make(const std::string& name, absl::Time begin) const;
-  // The same once no other process makes one.
+  // Locks the directory and makes the backup in it. Removes the partial backup if that fails.
+  // BACKUP_IN_PROGRESS if another process has the lock.
   absl::Status MakeAlone(const std::string& name, absl::Time begin) const;
+  // Removes the partial backups. The directory must be locked.
   void RemoveLeftovers() const;
 
   Engine& engine_;
@@ -51,7 +54,7 @@ class Backups {
 
   absl::Mutex mutex_;
   bool busy_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_ ABSL_GUARDED_BY(mutex_);  // Of the last one made.
+  std::thread thread_ ABSL_GUARDED_BY(mutex_);  // Makes, or has made, the last backup.
 };
 
 }  // namespace softlookup::server

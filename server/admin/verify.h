@@ -6,8 +6,9 @@
 
 namespace softlookup::server {
 
-// Checks a data directory that no server has open: a line a store to `out`, and what is wrong.
-// Returns whether all of it is whole.
+// Checks a data directory that no server has open. Writes to `out` a line for each whole store and
+// each damage, and one if all is whole or an error stops the check. Returns whether all is
+// whole.
 bool VerifyDataDirectory(const std::string& directory, std::ostream& out);
 
 }  // namespace softlookup::server

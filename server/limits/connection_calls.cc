@@ -53,7 +53,7 @@ void ConnectionCalls::TakeBack(const std::string& peer, bool is_late) {
         current.taken_back + current.late + before.taken_back + before.late;
     const bool are_few =
         current.taken_back <= kTakenBackMax && current.taken_back + current.late <= kLateMax;
-    // The end of this one is still to come.
+    // The 1 is this call, whose end is counted later.
     if (are_few || 2 * unanswered <= current.ended + before.ended + 1) return;
     connection.current = connection.before = {};
   }

@@ -17,39 +17,44 @@
 
 namespace softlookup::server {
 
-// Counts the calls of each connection: those in progress, and those that its client takes back.
-// HTTP/2 has clients keep to a number in progress, but only once they have acknowledged it, and
-// nothing makes them; nor does that number hold whoever opens a call and resets it at once
-// (CVE-2023-44487), which costs a few bytes and is work for the server. Thread-safe.
+// Counts the calls of each connection: those in progress, and those that its client takes back,
+// which is to cancel them before they are answered. Cuts a connection with too many of either.
+//
+// HTTP/2 limits the calls in progress on a connection, but only once the client has acknowledged
+// the limit, and a client can ignore it. The limit does not stop a client that opens calls and
+// resets them at once (CVE-2023-44487). Each costs the client a few bytes, and is work for the
+// server. Thread-safe.
 class ConnectionCalls {
  public:
-  // Calls of a connection that may be taken back within a second, however few others end.
+  // Calls that the client of a connection may take back in a second, whatever share of its calls
+  // they are.
   static constexpr std::uint64_t kTakenBackMax = 256;
-  // With those to which it gives no time: a client may mistake the unit of its deadlines.
+  // The same, with late calls: those whose deadline nobody could meet. More are allowed, because a
+  // client can mistake the unit of its deadlines.
   static constexpr std::uint64_t kLateMax = 2048;
 
-  // Ends the connection of `peer`, and says why. Called on the thread that counts.
+  // Ends the connection of `peer`, for the reason `why`. Called on the thread that counts a call.
   using Cut = std::function<void(const std::string& peer, absl::string_view why)>;
-  // Never goes back.
+  // Returns a time that never goes back.
   using Clock = std::function<absl::Time()>;
 
   explicit ConnectionCalls(std::size_t calls_max, Cut cut = nullptr, Clock clock = &SteadyNow)
       : calls_max_(calls_max), cut_(std::move(cut)), clock_(std::move(clock)) {}
 
-  // Before there is any call.
+  // Call this before the first call is counted.
   void set_cut(Cut cut) { cut_ = std::move(cut); }
 
-  // A call of a connection, for as long as it lives.
+  // Counts a call of a connection as in progress for the lifetime of this object.
   class Call {
    public:
-    // `peer` names the connection.
+    // `peer` is the connection's other end, as gRPC names it.
     Call(ConnectionCalls& calls, std::string peer)
         : calls_(calls), peer_(std::move(peer)), is_over_(calls_.Add(peer_)) {}
     ~Call() { calls_.Remove(peer_); }
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
 
-    // Whether the connection had as many calls as it may before this one.
+    // Whether the connection already had as many calls as it may have before this one.
     bool is_over_limit() const { return is_over_; }
     const std::string& peer() const { return peer_; }
 
@@ -60,41 +65,43 @@ class ConnectionCalls {
   };
 
   std::size_t calls_max() const { return calls_max_; }
-  // How many are remembered.
+  // The number of connections that have counts.
   std::size_t known_connections() const {
     absl::MutexLock lock(&mutex_);
     return connections_.size();
   }
 
-  // A call of `peer` was taken back before it was answered, or (late) had a deadline that nobody
-  // could have kept. The connection is cut if these were too many in a second, and more than half
-  // of all that ended in it and the one before.
+  // Counts that a call of `peer` was taken back before it was answered, or, if `is_late`, that
+  // nobody could have met its deadline. Cuts the connection if these calls are too many in a
+  // second, and more than half of all that ended in this and the previous second.
   void TakeBack(const std::string& peer, bool is_late);
 
  private:
   struct Counts {
     std::uint64_t taken_back = 0;
     std::uint64_t late = 0;
-    std::uint64_t ended = 0;  // All.
+    std::uint64_t ended = 0;  // All calls that ended.
   };
   struct Connection {
     std::size_t in_progress = 0;
-    absl::Time second = absl::InfinitePast();  // When the current one began.
-    Counts current, before;
+    absl::Time second = absl::InfinitePast();  // Start of the current second.
+    Counts current, before;                    // In the current second and in the previous one.
   };
 
-  // Of a connection, until it is cut: a client that keeps to the limit may end all its calls and
-  // begin some before the end of the first ones is seen here.
+  // Calls in progress at which a connection is cut. Above the limit, because a client that keeps to
+  // it can end all its calls and begin others before the server sees the first end.
   std::size_t far_too_many() const {
     return calls_max_ + std::max<std::size_t>(calls_max_ / 4, 64) + 1;
   }
 
-  // Whether there were enough before.
+  // Counts a call of `peer` that begins. Returns whether it is above the limit. Cuts the connection
+  // at far_too_many() calls.
   bool Add(const std::string& peer);
   void Remove(const std::string& peer);
-  // The connection of `peer`, in the second of now.
+  // Returns the connection of `peer`. Its counts are those of the second that contains now.
   Connection& Find(const std::string& peer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Forgets those that have no call, and had none end within two seconds.
+  // Forgets connections that have no call in progress and whose counts are too old to matter: their
+  // last second began two seconds ago or earlier.
   void ForgetIdle(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::size_t calls_max_;

@@ -12,9 +12,9 @@ namespace {
 
 constexpr absl::Duration kInterval = absl::Seconds(1);
 constexpr absl::Duration kPauseMax = absl::Seconds(64);
-// Trimming takes milliseconds, and is worth it for no less.
+// Smallest growth, in resident bytes, that makes a trim worth its time of milliseconds.
 constexpr std::int64_t kGrowthMin = std::int64_t{32} << 20;
-// What trimming gives back if there is anything to give.
+// A trim that returns fewer bytes than this found nothing to return.
 constexpr std::int64_t kGainMin = std::int64_t{4} << 20;
 
 }  // namespace

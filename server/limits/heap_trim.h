@@ -11,31 +11,32 @@
 
 namespace softlookup::server {
 
-// Decides when memory that was freed is to be given back to the system. The allocator keeps it for
-// the next request, so one burst of large messages would hold its memory for ever. Times are told.
+// Decides when to trim the heap, which returns freed bytes to the system. The allocator keeps them
+// for later requests, so that one burst of large messages would hold its bytes for ever. The
+// current time is passed in.
 class TrimSchedule {
  public:
-  // The process has `resident_bytes` before it has served anybody.
+  // `resident_bytes` are those of the process before it serves its first client.
   explicit TrimSchedule(std::int64_t resident_bytes) : least_bytes_(resident_bytes) {}
 
-  // Whether to trim at `now`, if the process has `resident_bytes`. Not while they are near the
-  // least there ever was; less and less often while trimming gives nothing back; at once when they
-  // grow.
+  // Whether to trim at `now`, when the process has `resident_bytes`. False while these are near the
+  // fewest it ever had. True at once when they have grown. Otherwise true less and less often while
+  // trimming returns nothing.
   bool IsDue(std::int64_t resident_bytes, absl::Time now);
-  // It was trimmed, from one to the other.
+  // Records that a trim at `now` took the resident bytes from `before_bytes` to `after_bytes`.
   void OnTrimmed(std::int64_t before_bytes, std::int64_t after_bytes, absl::Time now);
 
  private:
   std::int64_t least_bytes_;
-  std::int64_t last_bytes_ = 0;  // After the last time.
+  std::int64_t last_bytes_ = 0;  // After the last trim.
   absl::Duration pause_;
   absl::Time next_ = absl::InfinitePast();
 };
 
-// Looks once a second, on a thread of its own, whether to trim the heap.
+// Checks once a second, on a thread of its own, whether to trim the heap.
 class HeapTrim {
  public:
-  // `resident_bytes` tells the process's.
+  // `resident_bytes` returns those of the process. It is called here and on the thread.
   explicit HeapTrim(std::function<std::int64_t()> resident_bytes);
   ~HeapTrim();
   HeapTrim(const HeapTrim&) = delete;
@@ -45,7 +46,7 @@ class HeapTrim {
   void Run();
 
   const std::function<std::int64_t()> resident_bytes_;
-  TrimSchedule schedule_;  // The thread's.
+  TrimSchedule schedule_;  // Used on the thread only.
   absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;

@@ -9,29 +9,31 @@
 
 namespace softlookup::server {
 
-// How far a stream reads ahead of the responses that its client takes. Beyond it the next request
-// stays unread, and HTTP/2 flow control slows the sender down. Not thread-safe.
+// Bounds how far a stream reads ahead of the responses that its client takes. Beyond the bound, the
+// next request stays unread, and HTTP/2 flow control slows the sender down. Not thread-safe.
 class PipelineBudget {
  public:
-  // At most `count_max` requests that are not yet responded to, and about `bytes_max` bytes of
-  // them and of the responses that wait.
+  // At most `count_max` requests whose responses are not written yet, and about `bytes_max` bytes
+  // of them and of their responses.
   PipelineBudget(std::size_t count_max, std::size_t bytes_max)
       : count_max_(count_max), bytes_max_(bytes_max) {}
 
-  // Whether one more request may be read. An idle stream always reads.
+  // Whether one more request may be read. Always true if no request is in progress.
   bool HasRoom() const {
-    // A response that is not there yet will be as large as those before it, or a quarter of all.
+    // Assumes that each response to come is as large as the largest one so far, or if there is none
+    // a quarter of the budget.
     const std::size_t expected_bytes = largest_response_bytes_.value_or(bytes_max_ / 4);
     return count_ == 0 ||
            (count_ < count_max_ && bytes_ + unanswered_count_ * expected_bytes < bytes_max_);
   }
 
-  // A request was read; its response is there, and the request no longer; it was written.
+  // A request was read.
   void OnRead(std::size_t request_bytes) {
     ++count_;
     ++unanswered_count_;
     bytes_ += request_bytes;
   }
+  // The response to a request exists, and the request was freed.
   void OnAnswer(std::size_t request_bytes, std::size_t response_bytes) {
     SOFTLOOKUP_CHECK(unanswered_count_ > 0 && bytes_ >= request_bytes)
         << unanswered_count_ << " unanswered, " << request_bytes << " of " << bytes_ << " bytes";
@@ -40,6 +42,7 @@ class PipelineBudget {
     bytes_ -= request_bytes;
     largest_response_bytes_ = std::max(largest_response_bytes_.value_or(0), response_bytes);
   }
+  // A response was written.
   void OnWritten(std::size_t response_bytes) {
     SOFTLOOKUP_CHECK(count_ > 0 && bytes_ >= response_bytes)
         << count_ << " in progress, " << response_bytes << " of " << bytes_ << " bytes";

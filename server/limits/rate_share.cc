@@ -5,7 +5,8 @@
 namespace softlookup::server {
 namespace {
 
-// How long until a share has what `count` takes at `rate` a second; zero if it has.
+// Returns the time until `share`, in seconds, has grown to what `count` needs at `rate` per second.
+// Zero if it already suffices.
 absl::Duration WaitFor(double share, double count, double rate) {
   if (rate <= 0 || count <= 0) return absl::ZeroDuration();
   return absl::Seconds(std::max(0.0, std::min(1.0, count / rate) - share));

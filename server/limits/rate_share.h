@@ -9,7 +9,7 @@
 
 namespace softlookup::server {
 
-// What a second brings. 0: no limit.
+// Maximum rates. 0: no limit.
 struct Rates {
   double requests_per_second = 0;
   double rows_per_second = 0;
@@ -17,29 +17,29 @@ struct Rates {
   bool is_limited() const { return requests_per_second > 0 || rows_per_second > 0; }
 };
 
-// What is left of somebody's rates: at most a second's worth, so a burst is no longer than that.
-// Times are told. Not thread-safe.
+// The requests and rows that somebody may send at once. They accrue at the rates, up to a second's
+// worth, which bounds a burst. The current time is passed in. Not thread-safe.
 class RateShare {
  public:
   explicit RateShare(absl::Time now) : as_of_(now) {}
 
-  // What a request is refused for, and when to come back.
+  // Why a request is refused, and how long its sender should wait.
   struct Refusal {
     absl::string_view what;  // "requests" or "rows".
     double rate = 0;
     absl::Duration wait;  // At least a millisecond.
   };
 
-  // Takes `requests` and `rows`, unless there is too little left. More than a second brings needs a
-  // whole second's; the rest is owed.
+  // Takes `requests` and `rows`, or takes nothing and returns a refusal if too few are left. To
+  // take more than a second's worth, a whole second's worth must be left. The rest is owed.
   std::optional<Refusal> Take(const Rates& rates, std::int64_t requests, std::int64_t rows,
                               absl::Time now);
 
-  // Whether nothing would be different if this were made anew at `now`.
+  // Whether a second's worth of both is left at `now`, as in a new share.
   bool IsWhole(absl::Time now) const;
 
  private:
-  // Seconds' worth, at most 1.
+  // What is left, in seconds at the rates, at most 1. Negative: owed.
   double requests_ = 1;
   double rows_ = 1;
   absl::Time as_of_;

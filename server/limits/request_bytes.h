@@ -10,13 +10,14 @@
 
 namespace softlookup::server {
 
-// Bytes that requests take from when they are read until nothing refers to them, against a limit.
+// The budget of bytes that requests take from when they are read until nothing refers to them.
 // Thread-safe.
 class RequestBytes {
  public:
+  // `limit` is in bytes. 0: no limit.
   explicit RequestBytes(std::int64_t limit) : limit_(limit) {}
 
-  // False, and nothing is taken, if that would be over the limit.
+  // Takes `bytes`. Returns false, and takes nothing, if that would exceed the limit.
   bool TryTake(std::int64_t bytes) {
     const std::int64_t before = used_.fetch_add(bytes, std::memory_order_relaxed);
     const std::int64_t limit = limit_.load(std::memory_order_relaxed);
@@ -39,11 +40,11 @@ class RequestBytes {
   std::atomic<std::int64_t> used_{0};
 };
 
-// Bytes that are taken for as long as this lives.
+// Holds bytes that were taken from a budget, and returns them when it is destroyed.
 class RequestCharge {
  public:
   RequestCharge() = default;
-  // `bytes` were taken of `account`, which it keeps.
+  // `bytes` must have been taken from `account`. Keeps `account` alive.
   RequestCharge(std::shared_ptr<RequestBytes> account, std::int64_t bytes)
       : account_(std::move(account)), bytes_(bytes) {}
   RequestCharge(RequestCharge&& other) noexcept

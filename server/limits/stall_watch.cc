@@ -17,11 +17,12 @@ std::int64_t SteadyNanoseconds() {
   return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Not under a lock: the calls' own callbacks may run here, and end them.
+// Cancels `calls` and drops the reference to each. Must be called without the lock: handlers of the
+// calls can run within this, and call Waits::End().
 void EndCalls(const std::vector<grpc_call*>& calls, grpc_status_code code,
               const std::string& message) {
   for (grpc_call* call : calls) {
-    // Goes to the client ahead of what it has not taken, without details.
+    // The status overtakes messages that the client has not taken. It has no details.
     grpc_call_cancel_with_status(call, code, message.c_str(), nullptr);
     grpc_call_unref(call);
   }

@@ -17,19 +17,20 @@
 
 namespace softlookup::server {
 
-// Ends calls whose clients keep the server waiting for too long, to take a message or to send one:
-// RESOURCE_EXHAUSTED. Thread-safe.
+// Ends calls whose clients take too long to take a message from the server or to send it one. The
+// status is RESOURCE_EXHAUSTED. Thread-safe.
 class StallWatch {
  public:
-  // A client may take `timeout` for each MiB of a message that has begun, and up to a quarter of
-  // `timeout` more. Infinite: for ever. `what` is what its call is ended for, such as "the client
-  // has not taken a message".
+  // A client may take `timeout` for a message, and as much again for each whole MiB of the size
+  // that OnStart() is given. Its call ends up to a quarter of `timeout` later. With an infinite
+  // `timeout`, no call is watched. `what` is the status message's reason, such as "the client has
+  // not taken a message".
   StallWatch(absl::Duration timeout, std::string what);
   ~StallWatch();
   StallWatch(const StallWatch&) = delete;
   StallWatch& operator=(const StallWatch&) = delete;
 
-  // Those of one call.
+  // The waits of one call for its client. At most one at a time.
   class Waits {
    public:
     Waits(StallWatch& watch, grpc::ServerContextBase& context);
@@ -37,11 +38,13 @@ class StallWatch {
     Waits(const Waits&) = delete;
     Waits& operator=(const Waits&) = delete;
 
-    // The server waits for a message of `bytes`, or of less than a MiB, to be taken or to be sent;
-    // it was. One at a time.
+    // The server begins to wait until the client has taken or sent a message. `bytes` is its size,
+    // or 0 if `timeout` has to suffice for any size.
     void OnStart(std::size_t bytes = 0);
+    // The client has taken or sent the message.
     void OnDone() { since_.store(0, std::memory_order_relaxed); }
-    // The call is over: in its OnDone at the latest, after which gRPC forgets it.
+    // Stops watching the call. Must be called at the latest in the OnDone() of the call's handler,
+    // since gRPC then deletes the call. The destructor calls it, too.
     void End();
 
    private:
@@ -49,17 +52,18 @@ class StallWatch {
 
     StallWatch& watch_;
     grpc_call* const call_;
-    // When it may have begun, seen from its end: nanoseconds of the steady clock; 0: none is.
+    // The wait is too long `timeout` after this time: its start, or later if it may take longer.
+    // Nanoseconds of the steady clock; 0: there is no wait.
     std::atomic<std::int64_t> since_{0};
   };
 
-  // Ends every call that waits at this moment: UNAVAILABLE, with `why`.
+  // Ends every watched call that waits for its client now, with UNAVAILABLE and the message `why`.
   void EndAll(const std::string& why);
 
  private:
   void Run();
   void EndStalled();
-  // Takes those out that have waited since `before`, at most, and keeps their calls.
+  // Ends the waits whose since_ is at most `before`. Returns their calls, with a reference to each.
   std::vector<grpc_call*> TakeWaiting(std::int64_t before);
 
   const absl::Duration timeout_;
@@ -67,7 +71,7 @@ class StallWatch {
   absl::Mutex mutex_;
   absl::flat_hash_set<Waits*> waits_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;  // Unless the timeout is infinite.
+  std::thread thread_;  // Not started if the timeout is infinite.
 };
 
 }  // namespace softlookup::server

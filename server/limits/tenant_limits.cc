@@ -11,7 +11,8 @@
 namespace softlookup::server {
 namespace {
 
-// No store has it as its name's first part.
+// Stands for all tenants beyond tenants_max. No store is this tenant's, since no name begins with
+// '/'.
 constexpr absl::string_view kAllOthers = "";
 
 absl::Status Exceeded(absl::string_view tenant, const RateShare::Refusal& refusal) {
@@ -31,7 +32,7 @@ absl::Status TenantLimits::Admit(absl::string_view store, std::int64_t rows) {
 
 absl::Status TenantLimits::Admit(absl::string_view store, std::int64_t rows, absl::Time now) {
   if (!rates_.is_limited()) return absl::OkStatus();
-  // Longer names are those of no store.
+  // No store has a longer name.
   const absl::string_view tenant = store.substr(0, store.find('/')).substr(0, kNameLengthMax);
   absl::MutexLock lock(&mutex_);
   const auto refusal = ShareOf(tenant, now).Take(rates_, 1, rows, now);
@@ -43,7 +44,7 @@ RateShare& TenantLimits::ShareOf(absl::string_view tenant, absl::Time now) {
   if (shares_.size() >= std::min(tenants_before_sweep_, tenants_max_) && now >= next_sweep_) {
     ForgetIdle(now);
     tenants_before_sweep_ = std::max<std::size_t>(1024, 2 * shares_.size());
-    // Looking at all of them for every one that comes would take too long.
+    // A sweep for every new tenant would take too long.
     next_sweep_ = now + absl::Milliseconds(100);
   }
   const absl::string_view name = shares_.size() < tenants_max_ ? tenant : kAllOthers;

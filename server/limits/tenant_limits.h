@@ -15,25 +15,26 @@
 
 namespace softlookup::server {
 
-// Keeps every tenant, which is a store's name up to its first '/', to its share of requests and
-// rows. What a tenant does not use of a second it may use in the next one, but no longer. Times are
-// told. Thread-safe.
+// Keeps every tenant to its rates of requests and rows. A tenant is a store's name up to its first
+// '/'. A tenant may use what it left over of one second in the next, but not later. Thread-safe.
 class TenantLimits {
  public:
-  // Beyond `tenants_max` that were busy within about a second, those that come share one share.
+  // If more than `tenants_max` tenants are active within about a second, the further ones share the
+  // rates of one.
   explicit TenantLimits(const Rates& rates, std::size_t tenants_max = 65536)
       : rates_(rates), tenants_max_(tenants_max) {}
 
-  // One request about `store`, which brings `rows`. TENANT_RATE, with when to come back, if the
-  // tenant has none left; else they are counted. A request of more rows than a second brings needs
-  // a whole second's, and the tenant owes the rest.
+  // Counts a request that concerns `store` and has `rows` rows. TENANT_RATE, with a retry delay, if
+  // too few are left to the tenant; then nothing is counted. A request with more than a second's
+  // worth of rows needs a whole second's worth, and the tenant owes the rest.
   absl::Status Admit(absl::string_view store, std::int64_t rows, absl::Time now);
+  // As above, at the steady clock's time.
   absl::Status Admit(absl::string_view store, std::int64_t rows);
 
  private:
   RateShare& ShareOf(absl::string_view tenant, absl::Time now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Forgets the tenants that have all of a second left.
+  // Forgets the tenants that have a whole second's worth left.
   void ForgetIdle(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Rates rates_;

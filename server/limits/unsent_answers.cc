@@ -7,9 +7,10 @@
 namespace softlookup::server {
 namespace {
 
-// The calls that a connection may have in progress, 1,024 by default, hold little of less.
+// Smaller answers are not counted. The calls that a connection may have in progress, 1,024 by
+// default, hold only a few MiB of them.
 constexpr std::size_t kCountedBytesMin = std::size_t{4} << 10;
-// A message, and what gRPC has made of it.
+// The message, and the bytes that gRPC has made of it.
 constexpr std::int64_t kCopies = 2;
 
 constexpr absl::Duration kRetryDelay = absl::Milliseconds(100);

@@ -15,15 +15,17 @@
 
 namespace softlookup::server {
 
-// The bytes of the answers to unary calls that gRPC has and their clients do not. Small answers do
-// not count. Thread-safe.
+// Counts the bytes of answers to unary calls that gRPC holds and their clients have not taken.
+// Small answers are not counted. Thread-safe.
 class UnsentAnswers {
  public:
-  // Of one connection, and of all together. One alone is let through, however large.
+  // Maximum number of bytes of one connection, and of all. A connection's only answer may exceed
+  // the first, and the only answer of all may exceed the second.
   static constexpr std::int64_t kConnectionBytesMax = std::int64_t{64} << 20;
   static constexpr std::int64_t kBytesMax = std::int64_t{256} << 20;
 
-  // False, and nothing is added, if `may_refuse` and there is no room. `connection` is its peer.
+  // Adds `bytes` of an answer. Returns false, and adds nothing, if there is no room and
+  // `may_refuse` is set. `connection` is the connection's peer, as gRPC names it.
   bool Add(const std::string& connection, std::int64_t bytes, bool may_refuse);
   void Remove(const std::string& connection, std::int64_t bytes);
 
@@ -33,7 +35,7 @@ class UnsentAnswers {
   absl::flat_hash_map<std::string, std::int64_t> bytes_of_ ABSL_GUARDED_BY(mutex_);
 };
 
-// One of them, from when it is given to gRPC until the call is over.
+// One unsent answer, from when it is passed to gRPC until the call is over.
 class UnsentAnswer {
  public:
   UnsentAnswer(UnsentAnswers& answers, StallWatch& stalls) : answers_(answers), stalls_(stalls) {}
@@ -43,8 +45,9 @@ class UnsentAnswer {
   UnsentAnswer(const UnsentAnswer&) = delete;
   UnsentAnswer& operator=(const UnsentAnswer&) = delete;
 
-  // The answer to the call of `context`, of `bytes`, is about to be given to gRPC. QUEUE_FULL if
-  // there is no room for it and `may_refuse`: not where the call has changed something. Once.
+  // Counts the answer of the call of `context`, of `bytes`, and ends the call if its client takes
+  // too long to read it. QUEUE_FULL if there is no room and `may_refuse` is set, which it must not
+  // be if the call has changed anything. Call this once, before the answer is passed to gRPC.
   absl::Status Hold(std::size_t bytes, bool may_refuse, grpc::ServerContextBase& context);
 
  private:

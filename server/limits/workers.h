@@ -16,23 +16,24 @@
 
 namespace softlookup::server {
 
-// Threads for what would keep gRPC's from their work: waiting for a disk, parsing large messages,
-// looking through many rows. Callers take turns, so one with many tasks keeps another waiting for
-// no longer than the tasks in progress. Thread-safe.
+// Threads for tasks that would occupy gRPC's threads for too long: to wait for a disk, to parse
+// large messages, to read many rows. Callers take turns, one task each. So a caller with many tasks
+// delays another by its tasks in progress and at most one more. Thread-safe.
 class Workers {
  public:
   using Task = absl::AnyInvocable<void()>;
 
-  // At most `tasks_max` wait, and `tasks_of_caller_max` of one caller.
+  // Post() lets at most `tasks_max` tasks wait, and at most `tasks_of_caller_max` of one caller.
   Workers(int thread_count, std::size_t tasks_max, std::size_t tasks_of_caller_max);
-  // Runs what waits, then ends.
+  // Runs all waiting tasks, then joins the threads.
   ~Workers();
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  // Has a thread run `task`. QUEUE_FULL, and it is not run, if too many wait.
+  // Passes `task` to a thread. QUEUE_FULL, and the task is dropped, if too many tasks wait.
   absl::Status Post(absl::string_view caller, Task task);
-  // The same, however many wait: for who was let in before, and has no other task here.
+  // As Post(), but never refuses. For a stream, which was admitted before, and which must have no
+  // other task waiting here.
   void PostNext(absl::string_view caller, Task task);
 
  private:
@@ -44,7 +45,8 @@ class Workers {
 
   absl::Mutex mutex_;
   absl::flat_hash_map<std::string, std::deque<Task>> tasks_ ABSL_GUARDED_BY(mutex_);
-  std::deque<std::string> turns_ ABSL_GUARDED_BY(mutex_);  // Callers with tasks, the next first.
+  // Callers with waiting tasks, in the order of their turns.
+  std::deque<std::string> turns_ ABSL_GUARDED_BY(mutex_);
   std::size_t task_count_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;

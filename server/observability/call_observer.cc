@@ -12,7 +12,7 @@
 namespace softlookup::server {
 namespace {
 
-// Of RESOURCE_EXHAUSTED and UNAVAILABLE: each is in the metrics from the start, at 0.
+// Reasons of RESOURCE_EXHAUSTED and UNAVAILABLE. The metrics count each of them, from 0 on.
 constexpr std::array kRejectionReasons = {
     reasons::kQueueFull.name,      reasons::kMemoryLimit.name,      reasons::kMessageTooLarge.name,
     reasons::kAnswerTooLarge.name, reasons::kTooManyStores.name,    reasons::kTooManyWriters.name,
@@ -50,7 +50,7 @@ nlohmann::ordered_json FieldsOf(const CallInfo& call, absl::Duration duration,
   return fields;
 }
 
-// Of the query for which the most rows counted.
+// Returns the largest number of rows that counted for a head query; 0 if the lookup failed.
 std::uint64_t CountedRows(const LookupResult* result) {
   std::uint64_t rows = 0;
   if (result != nullptr) {
@@ -87,7 +87,7 @@ std::chrono::nanoseconds CallObserver::CountAnswer(const CallInfo& call, SteadyT
 void CallObserver::OnLookup(const CallInfo& call, SteadyTime begin, const absl::Status& status,
                             const LookupFacts& facts) {
   const absl::Duration duration = absl::FromChrono(CountAnswer(call, begin, status));
-  // Whoever waits for a revision does so because they want to.
+  // The request asked for the wait for its revision, so that wait is not slowness.
   const absl::Duration work = duration - facts.report.revision_wait;
   if (slow_lookup_ == absl::ZeroDuration() || work < slow_lookup_) return;
   slow_lookup_count_.fetch_add(1, std::memory_order_relaxed);

@@ -22,31 +22,31 @@ namespace softlookup::server {
 
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-// Whose call it is.
+// What the observer needs to know about a call.
 struct CallInfo {
   Method method;
   grpc::ServerContextBase& context;
-  absl::string_view identity = {};  // Who calls, if the server asks.
+  absl::string_view identity = {};  // The caller's name; empty if not identified.
 };
 
-// What a lookup was about, for the log.
+// What is logged about a slow lookup.
 struct LookupFacts {
   const v1::LookupRequest& request;
-  absl::string_view store;               // The request may have left it out.
+  absl::string_view store;               // Also set if the request omits it.
   const LookupResult* result = nullptr;  // Null if it failed.
   const LookupReport& report;
 };
 
-// Hears of every call: counts it for the metrics, and logs those that an operator should look at.
-// Thread-safe; counting takes no lock.
+// Is notified of every call. Counts it for the metrics, and logs failures that are the server's
+// fault and slow lookups. Thread-safe; counting takes no lock.
 class CallObserver {
  public:
-  // By gRPC's code.
+  // Number of gRPC's status codes, which are 0 to 16.
   static constexpr std::size_t kCodeCount = 17;
-  // A method's figures, at one moment.
+  // A copy of one method's counts.
   struct MethodCounts {
     std::array<std::uint64_t, kCodeCount> answers_by_code{};
-    HistogramCounts duration;  // Nanoseconds.
+    HistogramCounts duration;  // In nanoseconds.
     std::int64_t in_progress = 0;
   };
   struct ReasonCount {
@@ -54,33 +54,34 @@ class CallObserver {
     std::uint64_t count = 0;
   };
 
-  // Lookups that take `slow_lookup` or longer are logged, unless it is 0.
+  // Counts and logs lookups that take `slow_lookup` or longer, without the wait for their revision.
+  // 0: none.
   explicit CallObserver(absl::Duration slow_lookup) : slow_lookup_(slow_lookup) {}
-  // Says what was left out of the log at the end.
+  // Logs how many lines were left out since the last one.
   ~CallObserver();
 
+  // Count a call that begins, or that is over.
   void OnBegin(Method method) { Of(method).in_progress.fetch_add(1, std::memory_order_relaxed); }
   void OnEnd(Method method) { Of(method).in_progress.fetch_sub(1, std::memory_order_relaxed); }
 
-  // The call, or a message of it, that came at `begin` is about to be answered with `status`.
+  // A call, or a message of a stream, that came at `begin` is about to be answered with `status`.
   void OnAnswer(const CallInfo& call, SteadyTime begin, const absl::Status& status) {
     CountAnswer(call, begin, status);
   }
-  // The same of a lookup.
+  // As OnAnswer(), for a lookup.
   void OnLookup(const CallInfo& call, SteadyTime begin, const absl::Status& status,
                 const LookupFacts& facts);
-  // A stream is about to end with `status` before its client has ended it. Its messages are
-  // answered.
+  // The server is about to end a stream with `status`, which answers none of its messages.
   void OnStreamCut(const absl::Status& status) { CountRejection(status); }
 
   MethodCounts CountsOf(Method method) const;
-  // All reasons there are, then OTHER.
+  // Returns the count of each known reason, also if it is 0, and last that of all others.
   std::vector<ReasonCount> RejectionCounts() const;
   std::uint64_t slow_lookup_count() const { return slow_lookup_count_; }
 
  private:
   static constexpr std::size_t kReasonsMax = 32;
-  static constexpr std::int64_t kLinesPerSecondMax = 10;  // Of each kind.
+  static constexpr std::int64_t kLinesPerSecondMax = 10;  // For each kind of line.
 
   struct alignas(64) MethodCounters {
     std::array<std::atomic<std::uint64_t>, kCodeCount> answers_by_code{};
@@ -89,9 +90,10 @@ class CallObserver {
   };
 
   MethodCounters& Of(Method method) { return methods_[static_cast<std::size_t>(method)]; }
-  // Returns what the answer took.
+  // Counts the answer, and logs it if the server failed. Returns the time since `begin`.
   std::chrono::nanoseconds CountAnswer(const CallInfo& call, SteadyTime begin,
                                        const absl::Status& status);
+  // Counts `status` if its code is RESOURCE_EXHAUSTED or UNAVAILABLE.
   void CountRejection(const absl::Status& status);
   void LogFailure(const CallInfo& call, absl::Duration duration, const absl::Status& status);
   void LogSlowLookup(const CallInfo& call, absl::Duration duration, const absl::Status& status,

@@ -20,7 +20,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Of the message that this thread is writing; the logger takes only text.
+// The fields of the message that this thread is logging, for the formatter. Null: none. spdlog
+// itself passes only text on.
 thread_local const ordered_json* fields_of_message = nullptr;
 
 std::string Encoded(const ordered_json& value) {
@@ -28,14 +29,14 @@ std::string Encoded(const ordered_json& value) {
                     ordered_json::error_handler_t::replace);
 }
 
-// As in a JSON string, but for quotes, which stay.
+// Escapes `text` as in a JSON string, except that quotes stay as they are.
 std::string Printable(absl::string_view text) {
   const std::string quoted = Encoded(std::string(text));
   return absl::StrReplaceAll(absl::string_view(quoted).substr(1, quoted.size() - 2),
                              {{"\\\\", "\\\\"}, {"\\\"", "\""}});
 }
 
-// A value is quoted unless it is one plain word.
+// Returns `value` as text. Quotes a string unless it is one plain word.
 std::string TextValue(const ordered_json& value) {
   if (!value.is_string()) return Encoded(value);
   const std::string& text = value.get_ref<const std::string&>();
@@ -83,7 +84,7 @@ void WriteMessageOfGrpc(gpr_log_func_args* args) {
   const auto level = args->severity == GPR_LOG_SEVERITY_ERROR  ? spdlog::level::err
                      : args->severity == GPR_LOG_SEVERITY_INFO ? spdlog::level::info
                                                                : spdlog::level::debug;
-  // What clients send makes lines, too.
+  // Limited, because clients can cause these lines.
   static LogLimiter lines(10);
   const std::optional<std::int64_t> left_out = lines.Admit(absl::Now());
   if (!left_out) return;

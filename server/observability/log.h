@@ -13,20 +13,22 @@ namespace softlookup::server {
 
 enum class LogFormat { kText, kJson };
 
-// Has spdlog's default logger write to standard error, a line for each message, and gRPC's own
-// complaints go there as well. `level` is spdlog's name of the lowest that is written, or "off".
+// Makes spdlog's default logger and gRPC's own log write to standard error, one line per message.
+// `level` is spdlog's name of the lowest level that is written, or "off". Call this once.
 void SetUpLog(LogFormat format, const std::string& level);
 
-// Writes a message with fields, an object whose members are strings or numbers. Thread-safe.
+// Logs `message` with `fields`, an object whose members are strings or numbers. Thread-safe.
 void Log(spdlog::level::level_enum level, absl::string_view message,
          const nlohmann::ordered_json& fields);
 
-// The fields as a line has them: name=value each, or one JSON object. Escaped as lines are.
+// Returns `fields` in the form that they have in a line: name=value each, or one JSON object.
+// Escapes them as MakeLineFormatter() does.
 std::string FormatFields(LogFormat format, const nlohmann::ordered_json& fields);
 
-// Makes the lines. As text: time, level, message, name=value for each field. As JSON: one object,
-// with time, level, message and the fields. What is not printable ASCII is escaped as in JSON,
-// whoever sent it, and what is not UTF-8 is replaced: nobody makes a line look like two.
+// Returns a formatter of lines. As text, a line has time, level, message, and name=value for each
+// field. As JSON, it is one object with time, level, message and the fields. Characters that are
+// not printable ASCII are escaped as in JSON, and bytes that are not UTF-8 are replaced. So no text
+// that a client sends can make one line look like two.
 std::unique_ptr<spdlog::formatter> MakeLineFormatter(LogFormat format);
 
 }  // namespace softlookup::server

@@ -11,13 +11,13 @@
 
 namespace softlookup::server {
 
-// Lets through so many lines of a kind a second, so that they cannot flood the log. Thread-safe.
+// Limits the lines of one kind per second, so that they cannot flood a log. Thread-safe.
 class LogLimiter {
  public:
   explicit LogLimiter(std::int64_t lines_per_second_max) : lines_max_(lines_per_second_max) {}
 
-  // Whether a line may be written at `now`: nothing if not, else how many were left out since the
-  // last one that was.
+  // Asks whether a line may be written at `now`. Returns nullopt if not. Otherwise returns how many
+  // lines were left out since the last one that was written.
   std::optional<std::int64_t> Admit(absl::Time now) {
     absl::MutexLock lock(&mutex_);
     if (now < second_ || now >= second_ + absl::Seconds(1)) {
@@ -32,7 +32,7 @@ class LogLimiter {
     return std::exchange(left_out_, 0);
   }
 
-  // How many were left out since the last line.
+  // Returns how many lines were left out since the last one that was written, and resets the count.
   std::int64_t TakeLeftOut() {
     absl::MutexLock lock(&mutex_);
     return std::exchange(left_out_, 0);
@@ -41,8 +41,8 @@ class LogLimiter {
  private:
   const std::int64_t lines_max_;
   absl::Mutex mutex_;
-  absl::Time second_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // That began then.
-  std::int64_t lines_ ABSL_GUARDED_BY(mutex_) = 0;                    // In it.
+  absl::Time second_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // Start of this second.
+  std::int64_t lines_ ABSL_GUARDED_BY(mutex_) = 0;                    // Admitted in that second.
   std::int64_t left_out_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

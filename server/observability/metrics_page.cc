@@ -22,17 +22,17 @@ using Labels = std::vector<ClientMetric::Label>;
 
 constexpr double kPerNanosecond = 1e-9, kAsIs = 1;
 
-// By absl::StatusCode, which has gRPC's numbers; absl spells one of them in another way.
+// gRPC's names of the status codes, by number. absl::StatusCode has the same numbers.
 constexpr std::array<absl::string_view, CallObserver::kCodeCount> kCodeNames = {
     "OK",        "CANCELLED",      "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
     "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
     "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
     "DATA_LOSS", "UNAUTHENTICATED"};
 
-// The page in the making.
+// Collects the metrics of a page.
 class Page {
  public:
-  // What the following metrics are of.
+  // Begins a family of metrics, to which Add() adds until the next Begin().
   void Begin(const char* name, MetricType type, const char* help) {
     families_.push_back({.name = name, .help = help, .type = type});
   }
@@ -41,7 +41,7 @@ class Page {
     ClientMetric& metric = NewMetric(std::move(labels));
     metric.gauge.value = metric.counter.value = static_cast<double>(value);
   }
-  // `unit` is what one of the histogram's numbers is in the metric's unit.
+  // Adds a histogram. Its bounds and sum times `unit` are in the metric's unit.
   void Add(const HistogramCounts& counts, double unit, Labels labels = {}) {
     ClientMetric::Histogram& histogram = NewMetric(std::move(labels)).histogram;
     for (std::size_t i = 0; i < counts.counts.size(); ++i) {

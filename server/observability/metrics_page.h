@@ -10,7 +10,7 @@
 
 namespace softlookup::server {
 
-// All metrics in Prometheus' text format. docs/metrics.md has every one of them.
+// Returns all metrics in Prometheus' text format. docs/metrics.md lists them.
 std::string MetricsPage(const Engine& engine, const CallObserver& calls,
                         const ProcessStats& process, bool ready);
 

@@ -19,7 +19,7 @@
 namespace softlookup::server {
 namespace {
 
-// Not from /proc/stat, which a service that sees only processes does not have.
+// Does not read /proc/stat, which a service with ProcSubset=pid cannot see.
 absl::Time BootTime() {
   timespec since{};
   clock_gettime(CLOCK_BOOTTIME, &since);
@@ -29,10 +29,10 @@ absl::Time BootTime() {
 absl::Time StartTime() {
   std::ifstream file("/proc/self/stat");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  // The second field, the program's name in brackets, may hold anything.
+  // The second field, the program's name in brackets, can hold anything.
   const std::vector<absl::string_view> fields =
       absl::StrSplit(absl::string_view(text).substr(text.rfind(')') + 1), ' ', absl::SkipEmpty());
-  constexpr std::size_t kStartTime = 22 - 3;  // In clock ticks since the boot.
+  constexpr std::size_t kStartTime = 22 - 3;  // Field 22, in clock ticks since the boot.
   std::int64_t ticks = 0;
   if (fields.size() <= kStartTime || !absl::SimpleAtoi(fields[kStartTime], &ticks)) {
     return absl::UnixEpoch();

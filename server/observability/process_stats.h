@@ -11,17 +11,17 @@
 
 namespace softlookup::server {
 
-// What the kernel says of this process. Not thread-safe.
+// Reads the kernel's figures about this process. Not thread-safe.
 class ProcessStats {
  public:
-  // Opens what it reads, so that it also tells when no descriptor is left.
+  // Opens the files of /proc that it reads later, so that it works even if no descriptor is free.
   ProcessStats();
 
-  // Each is 0 where /proc cannot be read.
+  // The first two are 0, and start_time() is the Unix epoch, if /proc cannot be read.
   std::int64_t resident_bytes() const;
   std::int64_t open_fds() const;
   std::int64_t max_fds() const;
-  absl::Duration cpu_time() const;  // In user and in system mode.
+  absl::Duration cpu_time() const;  // In user and system mode.
   absl::Time start_time() const { return start_time_; }
 
  private:

@@ -5,11 +5,12 @@
 namespace softlookup::server {
 namespace {
 
-// version "-" trace-id "-" parent-id "-" trace-flags
+// The header is version "-" trace-id "-" parent-id "-" trace-flags.
 constexpr std::size_t kVersionDigits = 2, kTraceIdDigits = 32, kParentIdDigits = 16,
                       kFlagDigits = 2;
 
-// Takes so many lowercase hexadecimal digits off the front of `text`; none if they are not there.
+// Takes `count` lowercase hexadecimal digits off the front of `text` and returns them. Returns an
+// empty view and takes nothing if `text` does not begin with them.
 absl::string_view TakeDigits(absl::string_view& text, std::size_t count) {
   const absl::string_view digits = text.substr(0, count);
   const bool are_digits = std::all_of(digits.begin(), digits.end(), [](char c) {
@@ -40,7 +41,7 @@ absl::string_view TraceIdIn(absl::string_view header) {
   const absl::string_view parent_id = TakeDigits(header, kParentIdDigits);
   if (IsZero(parent_id) || !TakeDash(header)) return {};
   if (TakeDigits(header, kFlagDigits).empty()) return {};
-  // A later version may add to it, behind a dash.
+  // Later versions can append fields after a dash.
   const bool ends_well = version == "00" ? header.empty() : header.empty() || header[0] == '-';
   return ends_well ? trace_id : absl::string_view();
 }

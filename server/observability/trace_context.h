@@ -7,11 +7,12 @@
 
 namespace softlookup::server {
 
-// The trace id, 32 lowercase hexadecimal digits, of a `traceparent` header as W3C Trace Context
-// defines it: part of `header`, or empty if that is anything else.
+// Returns the trace id in the value of a `traceparent` header, which W3C Trace Context defines: 32
+// lowercase hexadecimal digits, as a view into `header`. Empty if `header` is malformed.
 absl::string_view TraceIdIn(absl::string_view header);
 
-// That of the caller, part of the context; empty if they sent none, or several.
+// Returns the trace id that the caller sent, as a view into `context`. Empty if there is no such
+// header, several of them, or a malformed one.
 absl::string_view TraceIdOf(const grpc::ServerContextBase& context);
 
 }  // namespace softlookup::server

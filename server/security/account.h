@@ -14,24 +14,27 @@
 
 namespace softlookup::server {
 
-// What one identity takes of what its limits allow, over all its connections. It outlives a change
-// of the auth file. Times are told. Thread-safe.
+// What one identity uses of its limits, over all its connections. An account outlives changes of
+// the auth file that keep its identity. The current time is passed in. Thread-safe.
 class Account {
  public:
   explicit Account(absl::Time now) : share_(now) {}
 
-  // Takes `requests` and `rows`. IDENTITY_LIMIT, with when to come back, if the identity's rates
-  // leave too little.
+  // Takes `requests` and `rows` from the identity's rates. IDENTITY_LIMIT, with a retry delay, if
+  // too few are left; then none are taken.
   absl::Status Admit(const Identity& identity, std::int64_t requests, std::int64_t rows,
                      absl::Time now);
 
-  // What its stores take, as of a second ago at most, with what they have grown by since.
+  // Whether SetStoreBytes() must be called before TryGrow(): true if its last call was a second ago
+  // or earlier.
   bool NeedsStoreBytes(absl::Time now) const;
+  // Sets the bytes of all stores that count for the identity.
   void SetStoreBytes(std::int64_t bytes, absl::Time now);
-  // False, and nothing is added, if they would take more than `limit`.
+  // Adds `growth` to the bytes of the stores. Returns false, and adds nothing, if they would exceed
+  // `limit`.
   bool TryGrow(std::int64_t growth, std::int64_t limit);
 
-  // The bytes of its requests in flight.
+  // The budget of the identity's requests in flight.
   const std::shared_ptr<RequestBytes>& bytes() const { return bytes_; }
 
  private:

@@ -16,27 +16,28 @@
 
 namespace softlookup::server {
 
-// A file with a line for everything that somebody may have to answer for. Lines are written by a
-// thread of its own: no caller waits for the disk. Thread-safe.
+// Writes audit lines to a file, on a thread of its own, so that Write() does not wait for the disk.
+// Thread-safe.
 class AuditLog {
  public:
-  // Appends to the file at `path`, which its owner alone may read. UNAVAILABLE if it cannot be
-  // opened.
+  // Opens the file at `path` to append to it. Creates it, if it is missing, so that only its owner
+  // may read it. UNAVAILABLE if it cannot be opened.
   static absl::StatusOr<std::unique_ptr<AuditLog>> Open(const std::string& path, LogFormat format);
-  // Writes what is left.
+  // Writes the lines that still wait.
   ~AuditLog();
   AuditLog(const AuditLog&) = delete;
   AuditLog& operator=(const AuditLog&) = delete;
 
-  // Adds a line with the time and `fields`. If the disk is too slow for them, lines are left out,
-  // and the next one says how many.
+  // Adds a line with the time and `fields`. If too many bytes wait for the disk, leaves the line
+  // out. A later line says how many were left out.
   void Write(const nlohmann::ordered_json& fields);
 
-  // Opens the file anew: somebody has renamed it.
+  // Has the thread open the file at the path again. Call this after the file was renamed. If it
+  // cannot be opened, the old file stays in use.
   void Reopen();
 
  private:
-  // Of lines that wait for the disk.
+  // Maximum number of bytes of the lines that wait for the disk.
   static constexpr std::size_t kWaitingBytesMax = std::size_t{16} << 20;
 
   AuditLog(std::string path, LogFormat format, std::FILE* file)
@@ -47,7 +48,7 @@ class AuditLog {
 
   const std::string path_;
   const LogFormat format_;
-  std::FILE* file_;  // The thread's.
+  std::FILE* file_;  // Used on the thread only.
 
   absl::Mutex mutex_;
   std::string waiting_ ABSL_GUARDED_BY(mutex_);

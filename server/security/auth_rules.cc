@@ -22,14 +22,14 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kIdentityNameBytesMax = 128;
 constexpr std::size_t kIdentitiesMax = 100'000;
-// Whole numbers up to here are exact in JSON.
+// 2^53: a double holds all whole numbers up to it exactly.
 constexpr double kNumberMax = 9007199254740992.0;
 
 absl::Status Wrong(absl::string_view where, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(where, ": ", what));
 }
 
-// Parses JSON and refuses a member that an object has twice, of which the library keeps the last.
+// Parses JSON. Refuses an object that has a member twice, of which the library would keep the last.
 absl::StatusOr<Json> ParseJson(const std::string& text) {
   std::vector<std::set<std::string>> members;
   std::string repeated;
@@ -46,7 +46,7 @@ absl::StatusOr<Json> ParseJson(const std::string& text) {
   try {
     json = Json::parse(text, watch);
   } catch (const Json::exception& error) {
-    // Behind the library's name for it.
+    // The library's text begins with its name for the error in brackets, which is left out.
     const absl::string_view what = error.what();
     return absl::InvalidArgumentError(absl::StrCat("not JSON: ", what.substr(what.find("] ") + 2)));
   }
@@ -65,7 +65,7 @@ absl::Status CheckMembers(absl::string_view where, const Json& object,
   return absl::OkStatus();
 }
 
-// The member, which must be a string that is not empty.
+// Returns the member `name` of `object`, which must be a string that is not empty.
 absl::StatusOr<std::string> TextOf(absl::string_view where, const Json& object, const char* name) {
   const auto member = object.find(name);
   if (member == object.end() || !member->is_string() || member->get<std::string>().empty()) {
@@ -206,7 +206,8 @@ absl::StatusOr<std::shared_ptr<const AuthRules>> AuthRules::Parse(const std::str
 }
 
 std::shared_ptr<const Identity> AuthRules::FindByToken(const Sha256& digest) const {
-  // Whoever sends tokens does not choose their digests, so which slot is looked at tells nothing.
+  // A client cannot choose the digest of a token that it sends. So the slot that is looked at, and
+  // the time that takes, tell it nothing.
   const auto found = by_token_.find(digest);
   if (found == by_token_.end()) return nullptr;
   return CRYPTO_memcmp(found->first.data(), digest.data(), digest.size()) == 0 ? found->second

@@ -19,18 +19,18 @@ using Sha256 = std::array<std::uint8_t, 32>;
 
 Sha256 Sha256Of(absl::string_view text);
 
-// What the auth file says: who there is, and what each may do. Immutable.
+// The contents of an auth file: the identities, and what each may do. Immutable.
 class AuthRules {
  public:
-  // Reads the JSON of an auth file. INVALID_ARGUMENT, which names the identity and the field, if
-  // anything in it is wrong, unknown or said twice: a rule that is read otherwise than it was meant
-  // would let somebody in.
+  // Parses the JSON of an auth file. INVALID_ARGUMENT, which names the identity and the field, if
+  // anything in it is wrong, unknown or repeated: a rule that is misread could let somebody in.
   static absl::StatusOr<std::shared_ptr<const AuthRules>> Parse(const std::string& json);
 
-  // The identity with the token of this digest; null if there is none. Its time tells nothing of
-  // the digests that there are.
+  // Returns the identity whose token has this digest; null if there is none. The time that it takes
+  // reveals nothing about the known digests.
   std::shared_ptr<const Identity> FindByToken(const Sha256& digest) const;
-  // The identity of a client certificate with these names; null if there is none, or several.
+  // Returns the identity of a client certificate with these names; null if no identity has one of
+  // them, or several have.
   std::shared_ptr<const Identity> FindByCertificate(const std::vector<std::string>& names) const;
 
   bool HasIdentity(const std::string& name) const { return names_.contains(name); }

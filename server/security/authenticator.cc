@@ -15,7 +15,8 @@ namespace softlookup::server {
 namespace {
 
 constexpr absl::string_view kScheme = "bearer ";
-// Longer than any token, and short enough to be hashed for everyone who asks.
+// Maximum number of bytes of an authorization, scheme included. Enough for any token, and few
+// enough to hash them for every call.
 constexpr std::size_t kTokenBytesMax = 512;
 
 absl::Status Unauthenticated(absl::string_view why) {
@@ -37,7 +38,7 @@ std::vector<std::string> CertificateNamesOf(const grpc::ServerContextBase& conte
   if (auth == nullptr) return names;
   AddProperties(*auth, GRPC_PEER_DNS_PROPERTY_NAME, names);
   AddProperties(*auth, GRPC_PEER_URI_PROPERTY_NAME, names);
-  // The common name counts only where there is no better one.
+  // The common name counts only if the certificate has none of the other names.
   if (names.empty()) AddProperties(*auth, GRPC_X509_CN_PROPERTY_NAME, names);
   return names;
 }

@@ -21,54 +21,57 @@
 
 namespace softlookup::server {
 
-// What a caller shows of itself. The token itself is not kept.
+// What a caller presents to be identified.
 struct Credentials {
-  std::optional<Sha256> token;
-  std::vector<std::string> certificate_names;  // Of a certificate that the handshake has verified.
+  std::optional<Sha256> token;  // The digest of the token. The token itself is not kept.
+  // The names in the client certificate, which the handshake has verified.
+  std::vector<std::string> certificate_names;
 };
 
-// The credentials of a call. UNAUTHENTICATED if it has an `authorization` that is not one bearer
-// token.
+// Returns the credentials of a call. UNAUTHENTICATED if its `authorization` metadata is anything
+// but one bearer token.
 absl::StatusOr<Credentials> CredentialsOf(const grpc::ServerContextBase& context);
 
-// Who makes a call, and what they may do, as of some version of the rules.
+// Who makes a call, and what it may do, as of one version of the auth rules.
 struct Caller {
-  // Null, both, if the server asks nobody who they are: everybody may do everything.
+  // Both are null if the server has no auth rules: every caller may do everything.
   std::shared_ptr<const Identity> identity;
   std::shared_ptr<Account> account;
   Credentials credentials;
   std::uint64_t version = 0;
 
-  // "" if nobody is asked.
+  // The identity's name; empty if there is none.
   const std::string& name() const;
   bool May(Role role, absl::string_view store) const {
     return identity == nullptr || identity->May(role, store);
   }
 };
 
-// Tells who calls. Thread-safe.
+// Identifies callers. Thread-safe.
 class Authenticator {
  public:
-  // From now on, callers are who `rules` says.
+  // Identifies callers by `rules` from now on.
   void SetRules(std::shared_ptr<const AuthRules> rules);
 
-  // Whether anybody is asked who they are.
+  // Whether callers must identify themselves: true once there are rules.
   bool asks() const { return version_.load(std::memory_order_acquire) > 0; }
 
-  // UNAUTHENTICATED if the rules know nobody with these credentials. A token goes before a
-  // certificate.
+  // Returns the caller with these credentials. If they have a token, the certificate is ignored.
+  // UNAUTHENTICATED if no identity has them. Without rules, returns a caller without an
+  // identity.
   absl::StatusOr<Caller> Identify(Credentials credentials) const;
 
-  // Whether somebody else, or nobody, might be identified now.
+  // Whether the rules have changed since `caller` was identified, so that its credentials can stand
+  // for another identity, or for none.
   bool HasChangedSince(const Caller& caller) const {
     return version_.load(std::memory_order_acquire) != caller.version;
   }
 
  private:
-  std::atomic<std::uint64_t> version_{0};  // Of the rules; 0: there are none.
+  std::atomic<std::uint64_t> version_{0};  // Of the rules. 0: there are none.
   mutable absl::Mutex mutex_;
   std::shared_ptr<const AuthRules> rules_ ABSL_GUARDED_BY(mutex_);
-  // By identity. Those of names that the rules no longer have are forgotten.
+  // By the identity's name. SetRules() forgets those whose name the rules do not have.
   mutable absl::flat_hash_map<std::string, std::shared_ptr<Account>> accounts_
       ABSL_GUARDED_BY(mutex_);
 };

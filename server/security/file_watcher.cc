@@ -14,7 +14,7 @@
 namespace softlookup::server {
 namespace {
 
-// More than any key, certificate or list of rules.
+// Maximum size of a file. Any private key, certificate or auth file is smaller.
 constexpr std::size_t kFileBytesMax = std::size_t{64} << 20;
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {

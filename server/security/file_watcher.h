@@ -13,11 +13,13 @@
 
 namespace softlookup::server {
 
-// Reads files again when they change: certificates, keys, rules. Files that belong together are
-// loaded together. What cannot be loaded is logged once, and what was loaded before stays.
+// Loads files, such as certificates, private keys and auth rules, again when they change. Files
+// that belong together form a set, which is loaded as one. An error of a set is logged once, and
+// what was loaded before stays in use.
 class FileWatcher {
  public:
-  // Takes the contents of a set's files, in their order. An error changes nothing.
+  // Loads the contents of a set's files, which are in the order of its paths. Must change nothing
+  // if it returns an error. Must not call the watcher.
   using Load = std::function<absl::Status(const std::vector<std::string>& contents)>;
 
   FileWatcher() = default;
@@ -25,13 +27,14 @@ class FileWatcher {
   FileWatcher(const FileWatcher&) = delete;
   FileWatcher& operator=(const FileWatcher&) = delete;
 
-  // Loads a set for the first time, here. `name` is what the log calls it. The error of reading, or
-  // of `load`, which names the file. Before Start().
+  // Adds a set, and loads it on this thread. The log calls the set `name`. Returns the error of
+  // reading a file, which names the file, or that of `load`. Call this before Start().
   absl::Status Add(std::string name, std::vector<std::string> paths, Load load);
-  // Looks at all files every `interval` on a thread of its own. Once.
+  // Starts a thread that calls LookNow() every `interval`. Call this once.
   void Start(absl::Duration interval);
 
-  // Looks at all files at once, here. Thread-safe.
+  // Reads all files now, on this thread, and loads the sets that have changed or that failed last
+  // time. Thread-safe.
   void LookNow();
 
  private:
@@ -39,8 +42,8 @@ class FileWatcher {
     std::string name;
     std::vector<std::string> paths;
     Load load;
-    std::vector<std::string> contents;  // That were loaded last, or tried.
-    std::string last_error;
+    std::vector<std::string> contents;  // As last passed to `load`.
+    std::string last_error;             // Empty: the last look succeeded.
   };
 
   absl::Mutex mutex_;

@@ -24,7 +24,7 @@ std::optional<StorePattern> StorePattern::Parse(absl::string_view text) {
   if (text == "*") return StorePattern("", /*is_name=*/false);
   const bool is_name = !absl::EndsWith(text, "/*");
   if (!is_name) text.remove_suffix(1);
-  // A longer one matches no store.
+  // The length is not checked: a name that is too long matches no store.
   if (text.empty() || text == "/" || absl::StrContains(text, "*")) return std::nullopt;
   return StorePattern(std::string(text), is_name);
 }

@@ -24,7 +24,7 @@ class StorePattern {
   static std::optional<StorePattern> Parse(absl::string_view text);
 
   bool Matches(absl::string_view store) const;
-  // The names of its stores begin with this; if is_name(), there is no other one.
+  // The names of all its stores begin with this. If is_name(), it is its only store's name.
   const std::string& prefix() const { return prefix_; }
   bool is_name() const { return is_name_; }
   bool is_all() const { return !is_name_ && prefix_.empty(); }
@@ -41,13 +41,15 @@ struct Grant {
   StorePattern stores;
 };
 
-// What an identity may take, whatever stores it names. 0: no limit.
+// Limits of an identity, over all stores that it uses. 0: no limit.
 struct IdentityLimits {
   double requests_per_second = 0;
   double rows_per_second = 0;
   std::int64_t bytes_in_flight = 0;  // Of its requests, from their arrival to their answer.
-  std::int64_t stores = 0;           // That its `manage` grants cover, when it creates one.
-  std::int64_t store_bytes = 0;      // That its `write` grants cover, when it appends.
+  // Number of stores that its `manage` grants cover. Checked when it creates one.
+  std::int64_t stores = 0;
+  // Bytes of the stores that its `write` grants cover. Checked when it appends.
+  std::int64_t store_bytes = 0;
 };
 
 struct Identity {
@@ -55,10 +57,11 @@ struct Identity {
   std::vector<Grant> grants;
   IdentityLimits limits;
 
-  // Whether a grant allows as much as `role` on `store`.
+  // Whether a grant gives it `role`, or a role that includes it, for `store`.
   bool May(Role role, absl::string_view store) const;
-  // The same on some store, and on all of them.
+  // As May(), for some store.
   bool MaySomewhere(Role role) const;
+  // As May(), for all stores.
   bool MayEverywhere(Role role) const;
 };
 

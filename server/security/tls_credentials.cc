@@ -28,7 +28,7 @@ Bio Reader(const std::string& text) {
   return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
 }
 
-// A key that is encrypted is not asked for on a terminal.
+// Refuses encrypted keys. By default, OpenSSL would ask for the password on the terminal.
 int NoPassword(char*, int, int, void*) { return -1; }
 
 Certificate FirstCertificate(const std::string& text) {
@@ -75,7 +75,8 @@ grpc_ssl_certificate_config_reload_status TlsCredentials::FetchInto(
   absl::MutexLock lock(&mutex_);
   if (std::exchange(is_fetched_, true)) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
   const grpc_ssl_pem_key_cert_pair pair{identity_.key.c_str(), identity_.certificate.c_str()};
-  // gRPC wants an authority also where no client is asked for a certificate, and does not use it.
+  // gRPC requires an authority even if clients are not asked for certificates, but then does not
+  // use it.
   const std::string& authority =
       identity_.client_ca.empty() ? identity_.certificate : identity_.client_ca;
   *config = grpc_ssl_server_certificate_config_create(authority.c_str(), &pair, 1);

@@ -14,33 +14,34 @@
 
 namespace softlookup::server {
 
-// PEM texts.
+// The server's side of TLS handshakes, as PEM texts.
 struct TlsIdentity {
-  std::string certificate;  // With the chain up to, and without, the authority.
-  std::string key;
-  std::string client_ca;  // Empty: clients need no certificate.
+  std::string certificate;  // With its chain, up to but without the authority.
+  std::string key;          // The private key of the certificate, without a password.
+  std::string client_ca;    // The authority of client certificates. Empty: clients need none.
 };
 
-// INVALID_ARGUMENT, which says what is wrong, unless the texts are what they should be and the key
-// is the certificate's.
+// INVALID_ARGUMENT, which says what is wrong, unless the texts can be parsed and the key is the
+// certificate's.
 absl::Status CheckTlsIdentity(const TlsIdentity& identity);
 
-// What one port of a server shows its clients in TLS handshakes, and asks of them. May change while
-// it serves: connections that are open keep what they have. Thread-safe.
+// gRPC credentials for the port of a server, whose certificates can change while it serves. Open
+// connections are not affected. Thread-safe.
 class TlsCredentials final : public grpc::ServerCredentials {
  public:
-  // With `clients_need_certificates`, no byte of HTTP/2 is read of a client without one.
+  // With `clients_need_certificates`, the handshake of a client without a valid certificate fails,
+  // before any byte of HTTP/2 is read.
   explicit TlsCredentials(bool clients_need_certificates);
   ~TlsCredentials() override;
 
-  // Handshakes from now on use `identity`, which is checked.
+  // Uses `identity` for all later handshakes. It must have passed CheckTlsIdentity().
   void Set(TlsIdentity identity);
 
   void SetAuthMetadataProcessor(
       const std::shared_ptr<grpc::AuthMetadataProcessor>& processor) override {}
 
  private:
-  // gRPC asks before each handshake.
+  // gRPC calls this before each handshake.
   static grpc_ssl_certificate_config_reload_status Fetch(
       void* self, grpc_ssl_server_certificate_config** config) {
     return static_cast<TlsCredentials*>(self)->FetchInto(config);
@@ -51,7 +52,7 @@ class TlsCredentials final : public grpc::ServerCredentials {
 
   absl::Mutex mutex_;
   TlsIdentity identity_ ABSL_GUARDED_BY(mutex_);
-  bool is_fetched_ ABSL_GUARDED_BY(mutex_) = true;
+  bool is_fetched_ ABSL_GUARDED_BY(mutex_) = true;  // Whether gRPC has identity_.
   grpc_server_credentials* const credentials_;
 };
 
