@@ -305,7 +305,8 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
     std::cerr << "softlookup-server: --backup-dir must not be the data directory itself\n";
     return 2;
   }
-  if (IsSamePlace(std::filesystem::path(flags.audit_log).parent_path(), flags.data_dir)) {
+  if (!flags.audit_log.empty() && !flags.data_dir.empty() &&
+      IsSamePlace(std::filesystem::absolute(flags.audit_log).parent_path(), flags.data_dir)) {
     std::cerr << "softlookup-server: --audit-log must not be in the data directory\n";
     return 2;
   }

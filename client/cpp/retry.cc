@@ -30,6 +30,7 @@ std::optional<absl::Duration> DelayBeforeRetry(const RetryOptions& options, int 
                                                std::optional<absl::Duration> server_delay,
                                                double jitter) {
   if (attempts_made >= options.attempts_max) return std::nullopt;
+  if (TlsFailureOf(status) != TlsFailure::kNone) return std::nullopt;
   // A stopping server drops the calls that are just arriving. They end with CANCELLED without a
   // reason, and have not begun.
   const bool was_dropped = absl::IsCancelled(status) && ErrorReason(status).empty();
@@ -60,7 +61,6 @@ absl::Status CallWithRetries(const RetryOptions& options, Repeat repeat, absl::T
     context.set_deadline(absl::ToChronoTime(deadline));
     const absl::Status status = FromGrpcStatus(attempt(&context));
     if (status.ok() || repeat == Repeat::kUnsafe) return status;
-    if (TlsFailureOf(status) != TlsFailure::kNone) return status;
     const auto delay = DelayBeforeRetry(options, attempts_made, status, context);
     if (!delay.has_value() || absl::Now() + *delay >= deadline) return status;
     absl::SleepFor(*delay);

@@ -28,7 +28,7 @@ void CheckLateness(const LoadResult& result, std::vector<std::string>* reasons) 
   const double lateness = result.tally.lateness.Percentile(99);
   const double latency = result.tally.sum().latency.Percentile(99);
   const double most =
-      std::isfinite(latency) ? std::max(kLatenessMin, kLatenessPart * latency) : kLatenessMin;
+      std::isfinite(latency) ? std::max(kLatenessMin, kLatenessFraction * latency) : kLatenessMin;
   if (!(lateness > most)) return;
   reasons->push_back(absl::StrFormat(
       "this client sent 1 %% of the calls more than %.3g ms late; %.3g ms would be tolerable "
@@ -37,7 +37,7 @@ void CheckLateness(const LoadResult& result, std::vector<std::string>* reasons) 
 }
 
 bool IsBusy(const ClientUse& use) {
-  return use.cores_used >= kBusyPart * use.cores || use.sender >= kBusyPart;
+  return use.cores_used >= kBusyFraction * use.cores || use.sender >= kBusyFraction;
 }
 
 void CheckGrowth(const LoadResult& result, std::vector<std::string>* reasons) {
@@ -53,7 +53,7 @@ void CheckGrowth(const LoadResult& result, std::vector<std::string>* reasons) {
 }
 
 void CheckCores(const LoadResult& result, std::vector<std::string>* reasons) {
-  if (result.client.cores_used < kBusyPart * result.client.cores) return;
+  if (result.client.cores_used < kBusyFraction * result.client.cores) return;
   reasons->push_back(absl::StrFormat("this client uses %.2f of the %.2g cores it may use",
                                      result.client.cores_used, result.client.cores));
 }

@@ -12,14 +12,15 @@ namespace softlookup::loadtest {
 
 // Open loop: the 99th percentile of lateness may be at most a quarter of the 99th percentile of
 // latency, or a millisecond if that is more.
-inline constexpr double kLatenessPart = 0.25;
+inline constexpr double kLatenessFraction = 0.25;
 inline constexpr double kLatenessMin = 1e-3;  // In seconds.
 // Open loop: a client is busy if it uses this fraction of its cores, or a sender this fraction of
 // one core. The lateness of a busy client must not grow: in the last third of the measurement
 // window, its 99th percentile must be below kLatenessMin or below twice that of the first third.
-inline constexpr double kBusyPart = 0.95;
+inline constexpr double kBusyFraction = 0.95;
 inline constexpr double kLatenessGrowth = 2;
-// Closed loop: no call can be late, so a client that uses kBusyPart of its cores is the bottleneck.
+// Closed loop: no call can be late, so a client that uses kBusyFraction of its cores is the
+// bottleneck.
 
 // Returns a sentence for each way in which the client was the bottleneck; none if it was not.
 std::vector<std::string> BottleneckReasons(const LoadResult& result);

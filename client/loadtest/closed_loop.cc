@@ -17,8 +17,8 @@ constexpr std::chrono::milliseconds kLookInterval(1);
 
 }  // namespace
 
-struct ClosedLoop::Place final : public CallOwner {
-  Place(ClosedLoop* loop, int index, std::uint64_t seed)
+struct ClosedLoop::Caller final : public CallOwner {
+  Caller(ClosedLoop* loop, int index, std::uint64_t seed)
       : loop(loop), random(seed + 0x51ed27 * (index + 1)), slot(loop->setup_, this, index) {}
 
   void Ended(CallSlot*, const grpc::Status& status) override {
@@ -43,7 +43,7 @@ struct ClosedLoop::Place final : public CallOwner {
 
 ClosedLoop::ClosedLoop(const LoadOptions& options, const Traffic* traffic, CallSetup* setup)
     : ramp_(options.ramp), traffic_(traffic), setup_(setup) {
-  for (int i = 0; i < options.concurrency; ++i) places_.emplace_back(this, i, options.seed);
+  for (int i = 0; i < options.concurrency; ++i) callers_.emplace_back(this, i, options.seed);
 }
 
 ClosedLoop::~ClosedLoop() = default;
@@ -54,21 +54,21 @@ bool ClosedLoop::Over() const {
 
 void ClosedLoop::Run(Clock::time_point begin, Clock::time_point end) {
   end_ = end;
-  const auto gap = absl::ToChronoNanoseconds(ramp_) / static_cast<int>(places_.size());
+  const auto gap = absl::ToChronoNanoseconds(ramp_) / static_cast<int>(callers_.size());
   Clock::time_point start = begin;
-  for (Place& place : places_) {
+  for (Caller& caller : callers_) {
     while (!Over() && Clock::now() < start) {
       std::this_thread::sleep_until(std::min(start, Clock::now() + 20 * kLookInterval));
     }
     if (Over()) break;
     active_.fetch_add(1, std::memory_order_relaxed);
-    place.slot.Start(traffic_->Draw(&place.random), Clock::now());
+    caller.slot.Start(traffic_->Draw(&caller.random), Clock::now());
     start += gap;
   }
   bool cancelled = false;
   while (active_.load(std::memory_order_acquire) > 0) {
     if (cancel_ && !cancelled) {
-      for (Place& place : places_) place.slot.Cancel();
+      for (Caller& caller : callers_) caller.slot.Cancel();
       cancelled = true;
     }
     std::this_thread::sleep_for(kLookInterval);

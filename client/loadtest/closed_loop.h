@@ -25,7 +25,7 @@ class ClosedLoop final : public LoadLoop {
   double sender_use() const override { return 0; }
 
  private:
-  struct Place;  // Keeps one call in flight.
+  struct Caller;  // Keeps one call in flight.
 
   // True if no further call may begin.
   bool Over() const;
@@ -35,8 +35,8 @@ class ClosedLoop final : public LoadLoop {
   CallSetup* const setup_;
   Clock::time_point end_;
   std::atomic<bool> cancel_ = false;
-  std::deque<Place> places_;
-  std::atomic<int> active_ = 0;  // Places that have a call in flight or wait to begin one.
+  std::deque<Caller> callers_;
+  std::atomic<int> active_ = 0;  // Callers that have a call in flight or wait to begin one.
 };
 
 }  // namespace softlookup::loadtest

@@ -20,7 +20,7 @@ absl::StatusOr<RequestMix> RequestMix::Parse(std::string_view text) {
                                                    "\": ", what));
   };
   RequestMix mix;
-  mix.parts_ = {};
+  mix.shares_ = {};
   std::set<std::size_t> named;
   double sum = 0;
   for (absl::string_view field : absl::StrSplit(absl::string_view(text.data(), text.size()), ',')) {
@@ -33,21 +33,21 @@ absl::StatusOr<RequestMix> RequestMix::Parse(std::string_view text) {
     }
     const std::size_t method = name - kMethodNames.begin();
     if (!named.insert(method).second) return wrong(absl::StrCat(*name, " is there twice"));
-    double& part = mix.parts_[method];
+    double& part = mix.shares_[method];
     if (!absl::SimpleAtod(parts.second, &part) || !std::isfinite(part) || part < 0) {
       return wrong(absl::StrCat("\"", parts.second, "\" is not a number of at least 0"));
     }
     sum += part;
   }
   if (!(sum > 0) || !std::isfinite(sum)) return wrong("the sum must be over 0");
-  for (double& part : mix.parts_) part /= sum;
+  for (double& part : mix.shares_) part /= sum;
   return mix;
 }
 
 std::string RequestMix::ToString() const {
   std::vector<std::string> fields;
   for (std::size_t m = 0; m < kMethodCount; ++m) {
-    if (parts_[m] > 0) fields.push_back(absl::StrCat(kMethodNames[m], "=", parts_[m]));
+    if (shares_[m] > 0) fields.push_back(absl::StrCat(kMethodNames[m], "=", shares_[m]));
   }
   return absl::StrJoin(fields, ",");
 }

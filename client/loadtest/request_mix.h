@@ -27,19 +27,19 @@ class RequestMix {
   // unknown or repeated method, a weight below 0, or no weight above 0.
   static absl::StatusOr<RequestMix> Parse(std::string_view text);
 
-  bool Has(Method method) const { return parts_[static_cast<std::size_t>(method)] > 0; }
+  bool Has(Method method) const { return shares_[static_cast<std::size_t>(method)] > 0; }
   // Returns the method's share, in [0, 1].
-  double PartOf(Method method) const { return parts_[static_cast<std::size_t>(method)]; }
+  double ShareOf(Method method) const { return shares_[static_cast<std::size_t>(method)]; }
 
   Method Draw(Random* random) const {
-    return random->Uniform() < parts_[0] ? Method::kLookup : Method::kAppend;
+    return random->Uniform() < shares_[0] ? Method::kLookup : Method::kAppend;
   }
 
   // Returns the shares, such as "lookup=0.9,append=0.1", without methods whose share is 0.
   std::string ToString() const;
 
  private:
-  std::array<double, kMethodCount> parts_ = {1, 0};  // Their sum is 1.
+  std::array<double, kMethodCount> shares_ = {1, 0};  // Their sum is 1.
 };
 
 }  // namespace softlookup::loadtest

@@ -20,8 +20,9 @@ namespace {
 
 constexpr std::chrono::milliseconds kStartUp(20);       // Time before the run begins.
 constexpr std::chrono::milliseconds kLookInterval(20);  // How often to look for an interruption.
-// An interrupted run gives up its calls once the drain has taken this long.
-constexpr absl::Duration kCancelAfter = absl::Seconds(1);
+// An interrupted run gives up its calls when it has drained for this long.
+constexpr std::chrono::seconds kCancelAfter(1);
+constexpr Clock::time_point kNever = Clock::time_point::max();
 constexpr std::chrono::milliseconds kProgressInterval(500);
 
 Clock::duration ToClock(absl::Duration duration) { return absl::ToChronoNanoseconds(duration); }
@@ -173,11 +174,14 @@ class Run {
 
   void WatchDrain(LoadLoop* loop) {
     const Clock::duration length = PointLength(options_.duration);
-    const absl::Time cancel_at = absl::Now() + kCancelAfter;
     Clock::time_point next = Clock::now() + length;
+    Clock::time_point cancel = result_.interrupted ? Clock::now() + kCancelAfter : kNever;
     while (!ended_.WaitForNotificationWithTimeout(absl::FromChrono(kLookInterval))) {
-      if (Interrupted()) Interrupt();
-      if (result_.interrupted && absl::Now() >= cancel_at) loop->CancelCalls();
+      if (Interrupted() && !result_.interrupted) {
+        Interrupt();
+        cancel = Clock::now() + kCancelAfter;
+      }
+      if (Clock::now() >= cancel) loop->CancelCalls();
       if (Clock::now() < next) continue;
       AddPoint();
       next += length;

@@ -23,7 +23,7 @@ namespace {
 constexpr int kThreadsMax = 4;
 constexpr std::uint64_t kBatchNumbers = std::uint64_t{1} << 20;  // 4 MiB per request.
 constexpr std::uint64_t kBatchRowsMax = 16384;
-constexpr absl::Duration kPatience = absl::Minutes(2);  // After it, a batch is not tried again.
+constexpr absl::Duration kRetryWindow = absl::Minutes(2);  // After it, a batch is not tried again.
 // Deadline of the first attempt at a batch. An interruption waits for the attempt under way. After
 // each attempt that times out, the deadline of the next one is twice as long.
 constexpr absl::Duration kAttempt = absl::Seconds(5);
@@ -64,7 +64,7 @@ bool IsTransient(const absl::Status& status) {
 // request must have a writer, so that it is applied once.
 absl::Status AppendBatch(const v1::AppendRequest& request, Client* client,
                          const std::atomic<bool>& interrupted) {
-  const absl::Time end = absl::Now() + kPatience;
+  const absl::Time end = absl::Now() + kRetryWindow;
   for (absl::Duration attempt = kAttempt;;) {
     const absl::Status status = client->Append(request, {.deadline = attempt}).status();
     if (status.ok() || !IsTransient(status)) return status;

@@ -60,8 +60,8 @@ double RoundOnLog(double at, bool up) {
   return below;
 }
 
-std::vector<double> TicksOf(const Scale& scale, int count_max) {
-  if (!scale.log) return tool::LinearTicks(scale.min, scale.max, count_max);
+std::vector<double> TicksOf(const Scale& scale, int linear_count_max) {
+  if (!scale.log) return tool::LinearTicks(scale.min, scale.max, linear_count_max);
   std::vector<double> ticks;
   for (double tick = scale.min; tick <= scale.max * (1 + 1e-9);
        tick = RoundOnLog(tick * 1.5, true)) {

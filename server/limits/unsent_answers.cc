@@ -45,12 +45,12 @@ absl::Status UnsentAnswer::Hold(std::size_t bytes, bool may_refuse,
   const std::int64_t held = kCopies * static_cast<std::int64_t>(bytes);
   connection_ = context.peer();
   if (!answers_.Add(connection_, held, may_refuse)) {
-    return WithRetryAfter(
-        MakeError(reasons::kQueueFull,
-                  absl::StrCat("Answers of ", UnsentAnswers::kConnectionBytesMax >> 20,
-                               " MiB to this connection, or ", UnsentAnswers::kBytesMax >> 20,
-                               " MiB to all, wait for clients to read them")),
-        kRetryDelay);
+    return WithRetryAfter(MakeError(reasons::kQueueFull,
+                                    absl::StrCat("Answers that wait for clients to read them take ",
+                                                 UnsentAnswers::kConnectionBytesMax >> 20,
+                                                 " MiB of memory on this connection, or ",
+                                                 UnsentAnswers::kBytesMax >> 20, " MiB on all")),
+                          kRetryDelay);
   }
   bytes_ = held;
   write_.emplace(stalls_, context);

@@ -22,13 +22,6 @@ using Labels = std::vector<ClientMetric::Label>;
 
 constexpr double kPerNanosecond = 1e-9, kAsIs = 1;
 
-// gRPC's names of the status codes, by number. absl::StatusCode has the same numbers.
-constexpr std::array<absl::string_view, CallObserver::kCodeCount> kCodeNames = {
-    "OK",        "CANCELLED",      "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
-    "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
-    "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
-    "DATA_LOSS", "UNAUTHENTICATED"};
-
 // Collects the metrics of a page.
 class Page {
  public:
@@ -88,10 +81,11 @@ void AddCalls(const CallObserver& calls, Page& page) {
   }
   page.Begin("softlookup_calls_total", MetricType::Counter, "Calls that were answered.");
   for (const auto& [method, counts] : methods) {
-    for (std::size_t code = 0; code < kCodeNames.size(); ++code) {
+    for (std::size_t code = 0; code < CallObserver::kCodeCount; ++code) {
       const std::uint64_t count = counts.answers_by_code[code];
       if (code > 0 && count == 0) continue;
-      page.Add(count, {{"method", method}, {"code", std::string(kCodeNames[code])}});
+      page.Add(count, {{"method", method},
+                       {"code", absl::StatusCodeToString(static_cast<absl::StatusCode>(code))}});
     }
   }
   page.Begin("softlookup_call_duration_seconds", MetricType::Histogram,

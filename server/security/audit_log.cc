@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -15,21 +16,39 @@
 namespace softlookup::server {
 namespace {
 
-std::FILE* OpenToAppend(const std::string& path) {
-  const int fd = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
-  return fd < 0 ? nullptr : fdopen(fd, "a");
+FileDescriptor OpenToAppend(const std::string& path) {
+  return FileDescriptor(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600));
+}
+
+// Appends `text` to a file. Returns how many of its bytes were written.
+std::size_t Append(absl::string_view text, int fd) {
+  std::size_t written = 0;
+  while (written < text.size()) {
+    const ssize_t count = write(fd, text.data() + written, text.size() - written);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) break;
+    written += static_cast<std::size_t>(count);
+  }
+  return written;
+}
+
+std::string LineOf(LogFormat format, const nlohmann::ordered_json& fields) {
+  nlohmann::ordered_json line = {
+      {"time", absl::FormatTime("%Y-%m-%d%ET%H:%M:%E3SZ", absl::Now(), absl::UTCTimeZone())}};
+  line.update(fields);
+  return absl::StrCat(FormatFields(format, line), "\n");
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<AuditLog>> AuditLog::Open(const std::string& path,
                                                          LogFormat format) {
-  std::FILE* const file = OpenToAppend(path);
-  if (file == nullptr) {
+  FileDescriptor file = OpenToAppend(path);
+  if (file.get() < 0) {
     return absl::UnavailableError(
         absl::StrCat("--audit-log: cannot open ", path, ": ", std::strerror(errno)));
   }
-  return std::unique_ptr<AuditLog>(new AuditLog(path, format, file));
+  return std::unique_ptr<AuditLog>(new AuditLog(path, format, std::move(file)));
 }
 
 AuditLog::~AuditLog() {
@@ -38,21 +57,16 @@ AuditLog::~AuditLog() {
     stopping_ = true;
   }
   thread_.join();
-  std::fclose(file_);
 }
 
 void AuditLog::Write(const nlohmann::ordered_json& fields) {
-  nlohmann::ordered_json line = {
-      {"time", absl::FormatTime("%Y-%m-%d%ET%H:%M:%E3SZ", absl::Now(), absl::UTCTimeZone())}};
-  line.update(fields);
-  std::string text = FormatFields(format_, line);
-  text.push_back('\n');
+  const std::string line = LineOf(format_, fields);
   absl::MutexLock lock(&mutex_);
-  if (waiting_.size() + text.size() > kWaitingBytesMax) {
+  if (waiting_.size() + line.size() > kWaitingBytesMax) {
     ++left_out_;
     return;
   }
-  waiting_ += text;
+  waiting_ += line;
 }
 
 void AuditLog::Reopen() {
@@ -65,6 +79,7 @@ void AuditLog::Run() {
     return stopping_ || reopen_ || !waiting_.empty();
   };
   bool failed = false;
+  bool is_line_cut = false;  // Whether the file ends in a part of a line.
   for (;;) {
     std::string lines;
     std::int64_t left_out = 0;
@@ -72,25 +87,30 @@ void AuditLog::Run() {
     {
       absl::MutexLock lock(&mutex_);
       mutex_.Await(absl::Condition(&has_work));
-      if (waiting_.empty() && !reopen_) return;
+      // Once a write has failed, the count of lines left out is not worth another try.
+      if (waiting_.empty() && !reopen_ && (left_out_ == 0 || failed)) return;
       lines.swap(waiting_);
       left_out = std::exchange(left_out_, 0);
       reopen = std::exchange(reopen_, false);
     }
-    if (left_out > 0) {
-      absl::StrAppend(&lines, FormatFields(format_, {{"left_out", left_out}}), "\n");
+    if (left_out > 0) lines += LineOf(format_, {{"left_out", left_out}});
+    const bool end_line = is_line_cut && !lines.empty();
+    if (end_line) lines.insert(0, 1, '\n');
+    const std::size_t written = Append(lines, file_.get());
+    if (written > 0) is_line_cut = lines[written - 1] != '\n';
+    if (written < lines.size()) {
+      if (!failed) spdlog::error("the audit log cannot be written: {}", std::strerror(errno));
+      std::int64_t lost = std::count(lines.begin() + written, lines.end(), '\n');
+      if (end_line && written == 0) --lost;
+      if (left_out > 0) lost += left_out - 1;
+      absl::MutexLock lock(&mutex_);
+      left_out_ += lost;
     }
-    const bool written = std::fwrite(lines.data(), 1, lines.size(), file_) == lines.size() &&
-                         std::fflush(file_) == 0;
-    if (!written && !failed) {
-      spdlog::error("the audit log cannot be written: {}", std::strerror(errno));
-    }
-    failed = !written;
-    if (!written) std::clearerr(file_);
+    failed = written < lines.size();
     if (!reopen) continue;
-    if (std::FILE* const file = OpenToAppend(path_); file != nullptr) {
-      std::fclose(file_);
-      file_ = file;
+    if (FileDescriptor file = OpenToAppend(path_); file.get() >= 0) {
+      file_ = std::move(file);
+      failed = is_line_cut = false;
     } else {
       spdlog::error("the audit log cannot be opened anew: {}", std::strerror(errno));
     }

@@ -2,7 +2,6 @@
 #define SOFTLOOKUP_SERVER_SECURITY_AUDIT_LOG_H_
 
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -13,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "server/observability/log.h"
+#include "server/rpc/file_descriptor.h"
 
 namespace softlookup::server {
 
@@ -28,8 +28,8 @@ class AuditLog {
   AuditLog(const AuditLog&) = delete;
   AuditLog& operator=(const AuditLog&) = delete;
 
-  // Adds a line with the time and `fields`. If too many bytes wait for the disk, leaves the line
-  // out. A later line says how many were left out.
+  // Adds a line with the time and `fields`. The line is left out if too many bytes wait for the
+  // disk, or if it cannot be written. A later line says how many were left out.
   void Write(const nlohmann::ordered_json& fields);
 
   // Has the thread open the file at the path again. Call this after the file was renamed. If it
@@ -40,15 +40,15 @@ class AuditLog {
   // Maximum number of bytes of the lines that wait for the disk.
   static constexpr std::size_t kWaitingBytesMax = std::size_t{16} << 20;
 
-  AuditLog(std::string path, LogFormat format, std::FILE* file)
-      : path_(std::move(path)), format_(format), file_(file) {
+  AuditLog(std::string path, LogFormat format, FileDescriptor file)
+      : path_(std::move(path)), format_(format), file_(std::move(file)) {
     thread_ = std::thread([this] { Run(); });
   }
   void Run();
 
   const std::string path_;
   const LogFormat format_;
-  std::FILE* file_;  // Used on the thread only.
+  FileDescriptor file_;  // Used on the thread only.
 
   absl::Mutex mutex_;
   std::string waiting_ ABSL_GUARDED_BY(mutex_);

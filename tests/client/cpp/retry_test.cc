@@ -47,6 +47,12 @@ TEST(DelayBeforeRetryTest, ExhaustedResourceIsRetriedOnlyIfTheServerSaysWhen) {
   EXPECT_TRUE(DelayBeforeRetry(Options(), 1, kExhausted, absl::ZeroDuration(), 0).has_value());
 }
 
+TEST(DelayBeforeRetryTest, ARefusedCertificateIsNotRetried) {
+  const absl::Status untrusted =
+      absl::UnavailableError("Ssl handshake failed: SSL_ERROR_SSL: certificate verify failed");
+  EXPECT_FALSE(DelayBeforeRetry(Options(), 1, untrusted, std::nullopt, 0).has_value());
+}
+
 TEST(DelayBeforeRetryTest, ACallThatAStoppingServerDroppedIsMadeAgain) {
   absl::Status cancelled = absl::CancelledError("");
   EXPECT_TRUE(DelayBeforeRetry(Options(), 1, cancelled, std::nullopt, 0).has_value());

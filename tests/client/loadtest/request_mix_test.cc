@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 TEST(RequestMixTest, WeightsAreWhatTheirPartsAre) {
   const auto mix = RequestMix::Parse("lookup=30,append=10");
   ASSERT_TRUE(mix.ok()) << mix.status();
-  EXPECT_DOUBLE_EQ(mix->PartOf(Method::kLookup), 0.75);
+  EXPECT_DOUBLE_EQ(mix->ShareOf(Method::kLookup), 0.75);
   EXPECT_EQ(mix->ToString(), "lookup=0.75,append=0.25");
   Random random(1);
   int lookups = 0;

@@ -75,6 +75,29 @@ TEST_F(AuditLogTest, IsOpenedAnewAfterItWasRenamed) {
   EXPECT_THAT(both, MatchesRegex("[^\n]* n=1\n[^\n]* n=2\n"));
 }
 
+TEST_F(AuditLogTest, LinesThatAFullDiskRefusedAreCountedInALaterLine) {
+  std::filesystem::create_symlink("/dev/full", path_);
+  auto log = Open(LogFormat::kText);
+  log->Write({{"n", 1}});
+  log->Write({{"n", 2}});
+  std::filesystem::remove(path_);
+  log->Reopen();
+  log->Write({{"n", 3}});  // Written to the old file or to the new one.
+  log.reset();
+  int lines = 0, left_out = 0;
+  std::istringstream contents(Contents(path_));
+  for (std::string line; std::getline(contents, line);) {
+    const std::size_t at = line.find("left_out=");
+    if (at == std::string::npos) {
+      ++lines;
+    } else {
+      left_out += std::stoi(line.substr(at + 9));
+    }
+  }
+  EXPECT_EQ(lines + left_out, 3) << Contents(path_);
+  EXPECT_GE(left_out, 2) << Contents(path_);
+}
+
 TEST_F(AuditLogTest, APathThatCannotBeOpenedIsAnError) {
   EXPECT_THAT(AuditLog::Open(directory_.path() + "/none/audit.log", LogFormat::kText).status(),
               StatusIs(absl::StatusCode::kUnavailable, "/none/audit.log"));

@@ -36,9 +36,9 @@ namespace softlookup {
 // attempts_max.
 //
 // Only these failures are retried: UNAVAILABLE, RESOURCE_EXHAUSTED if the server says how long to
-// wait, and CANCELLED without a reason, which a stopping server gives to calls that it drops. A
-// unary call is not retried if the TLS handshake failed because of a certificate, or because the
-// server has no TLS.
+// wait, and CANCELLED without a reason, which a stopping server gives to calls that it drops. No
+// call is retried if the TLS handshake failed because of a certificate, or because the server has
+// no TLS.
 //
 // The wait before attempt n + 1 is random in [backoff_min, backoff_min * 2^n], at most backoff_max.
 // The wait that the server asks for is added. It is in the trailer grpc-retry-pushback-ms, which
