@@ -42,7 +42,7 @@ constexpr int kReadBytesMax = 64 << 10;
 // Bytes that a client may send on a stream before the server reads its messages.
 constexpr int kUnreadBytesMax = 128 << 10;
 
-int Milliseconds(absl::Duration duration) {
+int WholeMilliseconds(absl::Duration duration) {
   return static_cast<int>(absl::ToInt64Milliseconds(duration));
 }
 
@@ -69,10 +69,10 @@ void BoundConnections(const Flags& flags, grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
                              static_cast<int>(flags.streams_per_connection_max));
   builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
-                             Milliseconds(absl::Seconds(flags.handshake_timeout_seconds)));
+                             WholeMilliseconds(absl::Seconds(flags.handshake_timeout_seconds)));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS,
-                             Milliseconds(absl::Seconds(flags.keepalive_seconds)));
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, Milliseconds(kKeepaliveTimeout));
+                             WholeMilliseconds(absl::Seconds(flags.keepalive_seconds)));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, WholeMilliseconds(kKeepaliveTimeout));
   // Without these two, every stream could hold 4 MiB of requests that nobody has read yet. A
   // message that is being read gets the window that it needs.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);

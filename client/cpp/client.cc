@@ -66,7 +66,7 @@ std::shared_ptr<grpc::Channel> OpenChannel(std::string_view address, const Clien
       GRPC_ARG_MAX_RECONNECT_BACKOFF_MS,
       std::max(100, Milliseconds(std::min(options.retry.backoff_max, kReconnectBackoffMax))));
   return client_internal::OpenChannel(std::string(address), options.credentials,
-                                      options.message_bytes_max, std::move(arguments));
+                                      options.message_bytes_max, arguments);
 }
 
 // Passes every message of a server stream to `take`. If `take` returns false, cancels the stream

@@ -59,7 +59,7 @@ absl::Status CallWithRetries(const RetryOptions& options, Repeat repeat, absl::T
   for (int attempts_made = 1;; ++attempts_made) {
     grpc::ClientContext context;
     context.set_deadline(absl::ToChronoTime(deadline));
-    const absl::Status status = FromGrpcStatus(attempt(&context));
+    absl::Status status = FromGrpcStatus(attempt(&context));
     if (status.ok() || repeat == Repeat::kUnsafe) return status;
     const auto delay = DelayBeforeRetry(options, attempts_made, status, context);
     if (!delay.has_value() || absl::Now() + *delay >= deadline) return status;

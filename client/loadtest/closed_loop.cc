@@ -13,7 +13,8 @@ namespace {
 // once as well.
 constexpr absl::Duration kUnreachableDelay = absl::Milliseconds(10);
 
-constexpr std::chrono::milliseconds kLookInterval(1);
+// How often to look whether all calls have ended.
+constexpr std::chrono::milliseconds kDrainInterval(1);
 
 }  // namespace
 
@@ -58,7 +59,7 @@ void ClosedLoop::Run(Clock::time_point begin, Clock::time_point end) {
   Clock::time_point start = begin;
   for (Caller& caller : callers_) {
     while (!Over() && Clock::now() < start) {
-      std::this_thread::sleep_until(std::min(start, Clock::now() + 20 * kLookInterval));
+      std::this_thread::sleep_until(std::min(start, Clock::now() + kLookInterval));
     }
     if (Over()) break;
     active_.fetch_add(1, std::memory_order_relaxed);
@@ -71,7 +72,7 @@ void ClosedLoop::Run(Clock::time_point begin, Clock::time_point end) {
       for (Caller& caller : callers_) caller.slot.Cancel();
       cancelled = true;
     }
-    std::this_thread::sleep_for(kLookInterval);
+    std::this_thread::sleep_for(kDrainInterval);
   }
 }
 

@@ -17,7 +17,7 @@
 namespace softlookup::loadtest {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNoFigure = std::numeric_limits<double>::quiet_NaN();
 
 // Returns 99.9 for "p99.9". Unset if `figure` is no percentile.
 std::optional<double> PercentOf(absl::string_view figure) {
@@ -128,10 +128,10 @@ double Condition::FigureOf(const LoadResult& result) const {
     case Unit::kPercent: {
       const Tally::OfMethod calls = result.tally.sum();
       const double due = calls.finished() + calls.overflow;
-      return due == 0 ? kNan : 100 * CountOf(calls, figure_) / due;
+      return due == 0 ? kNoFigure : 100 * CountOf(calls, figure_) / due;
     }
   }
-  return kNan;
+  return kNoFigure;
 }
 
 bool Condition::Holds(const LoadResult& result) const {

@@ -12,15 +12,13 @@
 namespace softlookup::loadtest {
 namespace {
 
-constexpr int kMessageBytesMax = 64 << 20;
-
 std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address,
                                            const Credentials& credentials) {
   grpc::ChannelArguments arguments;
   // Without this, channels with equal arguments would share one connection.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
-  return client_internal::OpenChannel(address, credentials, kMessageBytesMax, std::move(arguments));
+  return client_internal::OpenChannel(address, credentials, kMessageBytesMax, arguments);
 }
 
 }  // namespace

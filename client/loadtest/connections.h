@@ -16,6 +16,9 @@
 
 namespace softlookup::loadtest {
 
+// Largest message that Connections send or receive; also the server's default.
+inline constexpr int kMessageBytesMax = 64 << 20;
+
 // Connections to one server. Their requests and answers are bytes, which they neither encode nor
 // parse. Thread-safe.
 class Connections {

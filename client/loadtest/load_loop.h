@@ -5,6 +5,9 @@
 
 namespace softlookup::loadtest {
 
+// How often a thread that waits looks whether it must stop.
+inline constexpr std::chrono::milliseconds kLookInterval(20);
+
 // Makes the calls of a run.
 class LoadLoop {
  public:

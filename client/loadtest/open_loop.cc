@@ -17,9 +17,6 @@
 namespace softlookup::loadtest {
 namespace {
 
-// Longest time that a waiting sender takes to see that it must stop.
-constexpr std::chrono::milliseconds kLookInterval(20);
-
 // Makes the kernel wake the calling thread on time. By default, it can wake the thread 50 us late,
 // and later still if others want the core. The thread also gets a higher priority, if the process
 // may set one.

@@ -18,8 +18,7 @@
 namespace softlookup::loadtest {
 namespace {
 
-constexpr std::chrono::milliseconds kStartUp(20);       // Time before the run begins.
-constexpr std::chrono::milliseconds kLookInterval(20);  // How often to look for an interruption.
+constexpr std::chrono::milliseconds kStartUp(20);  // Time before the run begins.
 // An interrupted run gives up its calls when it has drained for this long.
 constexpr std::chrono::seconds kCancelAfter(1);
 constexpr Clock::time_point kNever = Clock::time_point::max();

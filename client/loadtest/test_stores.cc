@@ -40,7 +40,9 @@ absl::Status ForEach(int count, const std::function<absl::Status(int)>& work) {
   absl::Mutex mutex;
   absl::Status status;
   std::vector<std::thread> threads;
-  for (int t = 0; t < std::min(count, kThreadsMax); ++t) {
+  const int thread_count = std::min(count, kThreadsMax);
+  threads.reserve(static_cast<std::size_t>(thread_count));
+  for (int t = 0; t < thread_count; ++t) {
     threads.emplace_back([&] {
       for (int i; (i = next++) < count;) {
         const absl::Status one = work(i);
@@ -66,7 +68,7 @@ absl::Status AppendBatch(const v1::AppendRequest& request, Client* client,
                          const std::atomic<bool>& interrupted) {
   const absl::Time end = absl::Now() + kRetryWindow;
   for (absl::Duration attempt = kAttempt;;) {
-    const absl::Status status = client->Append(request, {.deadline = attempt}).status();
+    absl::Status status = client->Append(request, {.deadline = attempt}).status();
     if (status.ok() || !IsTransient(status)) return status;
     if (absl::IsDeadlineExceeded(status)) attempt *= 2;
     const absl::Time next =
@@ -111,6 +113,7 @@ absl::StatusOr<std::unique_ptr<TestStores>> TestStores::Make(
   std::unique_ptr<TestStores> stores(new TestStores(client, options.keep));
   const std::string run = RunName(options.prefix);
   std::vector<std::string> names;
+  names.reserve(static_cast<std::size_t>(options.count));
   for (int i = 0; i < options.count; ++i) names.push_back(absl::StrCat(run, "/", i));
   absl::Mutex mutex;
   std::uint64_t row_count = 0;

@@ -16,7 +16,6 @@ namespace {
 
 constexpr std::uint32_t kContentsMax = 64;
 constexpr std::size_t kContentBytesMax = 64 << 20;  // Of all contents of a method together.
-constexpr std::size_t kMessageBytesMax = 64 << 20;  // The limit of the server and of Connections.
 
 grpc::Slice ToSlice(const google::protobuf::MessageLite& message) {
   return grpc::Slice(message.SerializeAsString());

@@ -12,7 +12,7 @@
 namespace softlookup::tool {
 namespace {
 
-constexpr std::size_t kBufferBytes = 1 << 16;
+constexpr std::size_t kReadAheadBytes = 1 << 16;
 constexpr std::size_t kLineBytesMax = 16 << 20;  // Holds over 100,000 numbers.
 
 }  // namespace
@@ -36,7 +36,7 @@ absl::StatusOr<bool> ByteSource::ReadLine(std::string* line) {
   bool ended = false;  // Whether "\n" ended the line, not the end of the file.
   while (!ended) {
     if (next_ == buffer_.size()) {
-      buffer_.resize(kBufferBytes);
+      buffer_.resize(kReadAheadBytes);
       CLIENT_ASSIGN_OR_RETURN(const std::size_t size, Read(buffer_.data(), buffer_.size()));
       buffer_.resize(size);
       next_ = 0;

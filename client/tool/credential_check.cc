@@ -49,7 +49,7 @@ absl::Status Check(const Credentials& credentials, const CredentialFiles& files)
 }  // namespace
 
 absl::Status CheckCertificates(const Credentials& credentials, const CredentialFiles& files) {
-  const absl::Status checked = Check(credentials, files);
+  absl::Status checked = Check(credentials, files);
   ERR_clear_error();  // `checked` describes the failure.
   return checked;
 }

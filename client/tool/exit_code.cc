@@ -112,7 +112,7 @@ ExitCode ExitCodeOf(const absl::Status& status) {
 
 std::string ErrorLine(const absl::Status& status, const std::string& server,
                       const CredentialFiles& credentials) {
-  const std::string message = MessageText(status);
+  std::string message = MessageText(status);
   const std::string reason = TerminalText(ErrorReason(status));
   if (!reason.empty()) return absl::StrCat(reason, ": ", message, Hint(status, reason));
   for (const char* mark : {kUsageMark, kInputMark, kMissedMark, kInvalidMark}) {

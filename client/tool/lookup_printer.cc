@@ -14,8 +14,6 @@
 namespace softlookup::tool {
 namespace {
 
-constexpr int kBarWidth = 30;
-
 // Heads per query. `answer.stats` has an entry for each query and head, query-major.
 std::size_t HeadsOf(const LookupAnswer& answer) {
   return answer.values.rows == 0 ? 1 : answer.stats.size() / answer.values.rows;

@@ -9,6 +9,9 @@
 
 namespace softlookup::tool {
 
+// Characters of a bar that stands for a weight of 1.
+inline constexpr int kBarWidth = 30;
+
 // Names to print beside the answers. A member is empty if the user gave none.
 struct LookupLabels {
   std::string store;

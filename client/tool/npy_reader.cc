@@ -71,7 +71,8 @@ absl::StatusOr<std::string> ReadHeaderText(ByteSource* source) {
 
 class NpyReader : public RowReader {
  public:
-  NpyReader(ByteSource source, Columns columns) : RowReader(std::move(source), columns) {}
+  NpyReader(ByteSource source, Columns columns)
+      : RowReader(std::move(source), std::move(columns)) {}
 
   absl::Status ReadHeader() {
     CLIENT_ASSIGN_OR_RETURN(const std::string text, ReadHeaderText(&source_));

@@ -60,7 +60,7 @@ std::string ConversionText(const CLI::App& command, absl::string_view message) {
   absl::string_view rest = message;
   const bool known = absl::ConsumePrefix(&rest, "Could not convert: ");
   const std::size_t equals = rest.find(kEquals);
-  if (!known || equals == rest.npos) return std::string(message);
+  if (!known || equals == absl::string_view::npos) return std::string(message);
   const std::string name(rest.substr(0, equals));
   const CLI::Option* option = command.get_option_no_throw(name);
   const bool real = option != nullptr && absl::StrContains(option->get_type_name(), "FLOAT");

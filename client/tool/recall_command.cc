@@ -18,6 +18,7 @@
 #include "client/plot/svg_plot.h"
 #include "client/tool/command.h"
 #include "client/tool/exit_code.h"
+#include "client/tool/lookup_printer.h"
 #include "client/tool/recall_experiment.h"
 #include "client/tool/scratch_store.h"
 #include "client/tool/whole_file.h"
@@ -27,8 +28,6 @@
 
 namespace softlookup::tool {
 namespace {
-
-constexpr int kBarWidth = 30;
 
 struct RecallFlags {
   // For words and for the experiment.

@@ -20,8 +20,9 @@ void AddRow(absl::Span<const float> row, FloatMatrix* matrix) {
   ++matrix->rows;
 }
 
-// The identity matrix, used as values: an answer is then the vector of weights, by position.
-FloatMatrix Identity(std::uint32_t size) {
+// Returns the identity matrix, used as values: an answer is then the vector of weights, by
+// position.
+FloatMatrix IdentityMatrix(std::uint32_t size) {
   FloatMatrix identity{.rows = size, .cols = size, .data = {}};
   identity.data.resize(std::size_t{size} * size);
   for (std::size_t i = 0; i < size; ++i) identity.data[i * size + i] = 1;
@@ -85,7 +86,7 @@ absl::StatusOr<std::vector<PosnerPoint>> RunPosner(const PosnerDesign& design,
   config.set_value_dim(design.item_count);
   config.set_score(design.similarity.score());
   CLIENT_ASSIGN_OR_RETURN(const auto store, ScratchStore::Create(client, "recall", config));
-  CLIENT_RETURN_IF_ERROR(store->Append(trials.items, Identity(design.item_count)));
+  CLIENT_RETURN_IF_ERROR(store->Append(trials.items, IdentityMatrix(design.item_count)));
 
   const auto outcome = [&](const FloatMatrix& queries,
                            double temperature) -> absl::StatusOr<CueOutcome> {

@@ -111,9 +111,12 @@ absl::StatusOr<std::vector<v1::AppendRequest>> RowTags::Tag(std::uint32_t row_co
   std::vector<v1::AppendRequest> requests;
   for (std::uint32_t begin = 0, end = 0; begin < row_count; begin = end) {
     while (end < row_count && ids[end].has_value() == ids[begin].has_value()) ++end;
-    const bool all = end - begin == row_count;
-    v1::AppendRequest& request =
-        requests.emplace_back(all ? std::move(rows) : Slice(rows, begin, end));
+    v1::AppendRequest& request = requests.emplace_back();
+    if (end - begin == row_count) {
+      request.Swap(&rows);
+    } else {
+      request = Slice(rows, begin, end);
+    }
     if (!ids[begin].has_value()) continue;
     for (std::uint32_t row = begin; row < end; ++row) request.add_ids(*ids[row]);
   }

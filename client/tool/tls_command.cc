@@ -93,7 +93,7 @@ absl::Status CheckAbsent(const std::vector<NewFile>& files) {
 // Writes all files. On failure it removes those it wrote, so that they do not block the next try.
 absl::Status CreateFiles(const std::vector<NewFile>& files) {
   for (std::size_t i = 0; i < files.size(); ++i) {
-    const absl::Status created = CreateFile(files[i].path, files[i].bytes, files[i].mode);
+    absl::Status created = CreateFile(files[i].path, files[i].bytes, files[i].mode);
     if (created.ok()) continue;
     for (std::size_t made = 0; made < i; ++made) unlink(files[made].path.c_str());
     return created;

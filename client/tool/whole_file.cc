@@ -195,7 +195,7 @@ absl::Status SyncDirectory(const std::string& path) {
 }
 
 absl::Status SyncReplaced(const std::string& path) {
-  const absl::Status synced = SyncDirectory(DirectoryOf(path));
+  absl::Status synced = SyncDirectory(DirectoryOf(path));
   if (synced.ok()) return synced;
   return Annotate(synced, absl::StrCat(path, " is in place, but a power cut may undo that"));
 }

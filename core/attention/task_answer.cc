@@ -280,13 +280,14 @@ bool TaskAnswer::FinishSelected(std::int64_t head_query, std::vector<CountedRow>
   WriteValues(mode, state, sums, ValuesOf(head_query));
   answer_.stats[ResultOf(head_query)] = StatsOf(mode, state);
   if (task_.options.weights == WeightsMode::kNone) return true;
-  return ListWeights(head_query, state, std::move(rows), {});
+  return ListWeights(head_query, state, rows, {});
 }
 
 // Lists the weights of the best rows, `rows`, and of `others`: the rows of the lowest positions, in
 // case the list reaches rows of weight 0, and a running memory. A row may be in both.
 bool TaskAnswer::ListWeights(std::int64_t head_query, const PartialState& state,
-                             std::vector<CountedRow> rows, const std::vector<CountedRow>& others) {
+                             const std::vector<CountedRow>& rows,
+                             const std::vector<CountedRow>& others) {
   const Mode mode = task_.options.mode;
   const double log_sum_exp = answer_.stats[ResultOf(head_query)].log_sum_exp;
   const auto weigh = [&](const CountedRow& row) {

@@ -69,12 +69,12 @@ class TaskAnswer {
   absl::StatusOr<AttentionAnswer> Take();
 
  private:
-  void MergeMemory(std::int64_t head_query, HeadQueryState& state, double* sums) const;
+  void MergeMemory(std::int64_t head_query, HeadQueryState& begun, double* sums) const;
   // These return false if they were cancelled before the end.
   bool FinishPartial(std::int64_t head_query, const HeadQueryState& found, const double* sums);
   bool FinishSelected(std::int64_t head_query, std::vector<CountedRow> rows);
-  bool ListWeights(std::int64_t head_query, const PartialState& state, std::vector<CountedRow> rows,
-                   const std::vector<CountedRow>& others);
+  bool ListWeights(std::int64_t head_query, const PartialState& state,
+                   const std::vector<CountedRow>& rows, const std::vector<CountedRow>& others);
   // The bytes that the answer takes at least, without its listed weights.
   std::int64_t FixedBytes() const;
   absl::Status TooLarge() const;

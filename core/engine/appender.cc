@@ -194,7 +194,8 @@ absl::StatusOr<RowsToAppend> Appender::RowsOf(const AppendRequest& request,
 }
 
 void Appender::Post(std::shared_ptr<Store> store, absl::StatusOr<RowsToAppend> rows,
-                    std::shared_ptr<AppendChain> chain, const Answer& answer, MayBlock may_block) {
+                    const std::shared_ptr<AppendChain>& chain, const Answer& answer,
+                    MayBlock may_block) {
   std::unique_ptr<Write> write =
       rows.ok() ? MakeAppend(stores_, std::move(store), *std::move(rows), answer)
                 : MakeRefusedAppend(rows.status(), chain, answer);

@@ -52,7 +52,7 @@ class Appender {
   // Posts the append to the committer, which is its turn. If `rows` is an error, the append is
   // refused with it.
   void Post(std::shared_ptr<Store> store, absl::StatusOr<RowsToAppend> rows,
-            std::shared_ptr<AppendChain> chain, const Answer& answer,
+            const std::shared_ptr<AppendChain>& chain, const Answer& answer,
             Committer::MayBlock may_block);
 
   const Limits& limits_;

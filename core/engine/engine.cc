@@ -296,7 +296,7 @@ void EngineOfStores::WhenRevision(absl::string_view store, std::uint64_t incarna
   const absl::StatusOr<std::shared_ptr<Store>> found = Find("store", store);
   if (!found.ok()) return callback(found.status());
   if ((*found)->number() != incarnation) return callback(StoreNotFound(store));
-  (*found)->WhenRevision(revision, std::move(cancel), std::move(callback));
+  (*found)->WhenRevision(revision, cancel, std::move(callback));
 }
 
 absl::Status EngineOfStores::CopyTo(const std::string& directory) {

@@ -93,6 +93,7 @@ std::optional<Kernel> KernelOfName(absl::string_view name) {
 
 std::vector<std::string> KernelNames() {
   std::vector<std::string> names;
+  names.reserve(std::size(kNames));
   for (const auto& [name, kernel] : kNames) names.emplace_back(name);
   return names;
 }

@@ -91,13 +91,15 @@ QueuedJob LookupJob::Queued(std::unique_ptr<LookupJob> job, std::uint64_t store)
   SOFTLOOKUP_CHECK(job->snapshot_ != nullptr) << "Select comes first";
   const double cost = job->cost();
   const std::int64_t query_count = job->query_count();
+  const absl::Duration answer_time_max = job->context_.limits.lookup_wait_max;
+  // A lookup that lists all weights takes too many bytes to wait with them for others.
+  const bool shares_pass = job->task_.options.weights != WeightsMode::kAll;
   return {.store = store,
           .query_count = query_count,
-          // One that lists all weights takes too many bytes to wait with them for others.
-          .shares_pass = job->task_.options.weights != WeightsMode::kAll,
+          .shares_pass = shares_pass,
           .cost = cost,
           .reading_cost = ReadingCost(cost, query_count),
-          .answer_time_max = job->context_.limits.lookup_wait_max,
+          .answer_time_max = answer_time_max,
           .job = std::move(job)};
 }
 

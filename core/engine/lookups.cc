@@ -82,9 +82,9 @@ void Lookups::StartAtRevision(LookupRequest request, std::shared_ptr<Store> stor
   if (!status.ok()) return callback(std::move(status));
   Store& waited_for = *store;
   const std::uint64_t revision = request.min_revision;
-  std::shared_ptr<CancelToken> wait_cancel = cancel;
+  const std::shared_ptr<CancelToken> wait_cancel = cancel;
   waited_for.WhenRevision(
-      revision, std::move(wait_cancel),
+      revision, wait_cancel,
       [this, begin = SteadyNow(), request = std::move(request), store = std::move(store),
        cancel = std::move(cancel),
        callback = std::move(callback)](const absl::Status& status) mutable {

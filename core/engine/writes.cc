@@ -103,7 +103,7 @@ absl::Status StageInChain(AppendChain* chain, absl::FunctionRef<absl::Status()> 
   if (chain->failed) {
     return MakeError(reasons::kCancelled, "An append before this one on its stream has failed");
   }
-  const absl::Status status = stage();
+  absl::Status status = stage();
   if (!status.ok()) chain->failed = true;
   return status;
 }

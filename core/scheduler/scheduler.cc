@@ -57,6 +57,7 @@ void Scheduler::Submit(QueuedJob job, Admission admission) {
     Run({&job, 1}, job.queued_at, [](std::int64_t) {});
     return;
   }
+  std::unique_ptr<Job> refused;
   absl::Status refusal;
   {
     absl::MutexLock lock(&mutex_);
@@ -66,9 +67,11 @@ void Scheduler::Submit(QueuedJob job, Admission admission) {
       ++change_count_;
       if (!NeedsRunner()) return;
       ++runner_count_;
+    } else {
+      refused = std::move(job.job);
     }
   }
-  if (!refusal.ok()) return job.job->Refuse(std::move(refusal));
+  if (refused != nullptr) return refused->Refuse(std::move(refusal));
   pool_.Post([this] { RunNext(); });
 }
 

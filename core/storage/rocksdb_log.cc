@@ -122,9 +122,9 @@ rocksdb::Options LogOptions(rocksdb::Env* env, const std::shared_ptr<ErrorListen
 rocksdb::Status OpenOnce(const rocksdb::Options& options, const std::string& directory,
                          RocksdbAccess access, std::unique_ptr<rocksdb::DB>& database) {
   rocksdb::DB* db = nullptr;
-  const rocksdb::Status status = access == RocksdbAccess::kWrite
-                                     ? rocksdb::DB::Open(options, directory, &db)
-                                     : rocksdb::DB::OpenForReadOnly(options, directory, &db);
+  rocksdb::Status status = access == RocksdbAccess::kWrite
+                               ? rocksdb::DB::Open(options, directory, &db)
+                               : rocksdb::DB::OpenForReadOnly(options, directory, &db);
   database.reset(db);
   return status;
 }

@@ -82,7 +82,7 @@ PanelBuffer::PanelBuffer(std::int64_t panel_count, std::int64_t panel_bytes)
   memory_ = std::malloc(size() + kAlignmentSlack);
   if (memory_ == nullptr) throw std::bad_alloc();
   const auto address = reinterpret_cast<std::uintptr_t>(memory_);
-  bytes_ = reinterpret_cast<std::byte*>((address + kAlignment - 1) / kAlignment * kAlignment);
+  bytes_ = static_cast<std::byte*>(memory_) + (kAlignment - address % kAlignment) % kAlignment;
 }
 
 PanelBuffer::PanelBuffer(const kernels::PanelShape& shape, std::int64_t panel_count)

@@ -145,8 +145,8 @@ class Snapshot {
   // The rows of block `index` that are not deleted. Null: all.
   const RowMask* LiveRowsOf(std::int64_t index) const;
 
-  // Row `row` of `block`, which BlocksOf returned. The components have the bits that are stored.
-  Row RowOf(const PositionedBlock& block, std::int64_t row) const;
+  // Row `index` of `block`, which BlocksOf returned. The components have the bits that are stored.
+  Row RowOf(const PositionedBlock& block, std::int64_t index) const;
 
  private:
   friend class StoreWriter;

@@ -76,7 +76,7 @@ void Store::FinishLater(Waiters waiters, absl::Status status) {
   });
 }
 
-void Store::WhenRevision(std::uint64_t revision, std::shared_ptr<CancelToken> cancel,
+void Store::WhenRevision(std::uint64_t revision, const std::shared_ptr<CancelToken>& cancel,
                          absl::AnyInvocable<void(absl::Status)> callback) {
   const auto waiter = std::make_shared<Waiter>(revision, std::move(callback));
   absl::Status status;

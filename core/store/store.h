@@ -43,7 +43,7 @@ class Store {
   // Runs `callback` once, with OK when the store reaches `revision`. If `cancel` ends the wait
   // first, it gets that status; if the store is closed first, the status of Close(). It runs here
   // if one of these holds already, else on the thread that cancels or by the executor.
-  void WhenRevision(std::uint64_t revision, std::shared_ptr<CancelToken> cancel,
+  void WhenRevision(std::uint64_t revision, const std::shared_ptr<CancelToken>& cancel,
                     absl::AnyInvocable<void(absl::Status)> callback);
 
   // Call this when the store is deleted. Callbacks that wait for a revision, and later ones, get

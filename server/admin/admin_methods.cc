@@ -20,8 +20,9 @@ class CreateBackupCall final
  private:
   void Run() override {
     backups_.Create(request_.name(), [this](absl::StatusOr<admin::v1::Backup> backup) {
-      if (backup.ok()) response_ = *std::move(backup);
-      Answer(backup.status(), response_);
+      absl::Status status = backup.status();
+      if (status.ok()) response_ = *std::move(backup);
+      Answer(std::move(status), response_);
     });
   }
 

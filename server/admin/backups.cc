@@ -38,7 +38,7 @@ constexpr char kPartialSuffix[] = ".partial";
 constexpr std::uint32_t kFormat = 1;
 constexpr std::size_t kNameBytesMax = 64;
 // Time that a refused caller should wait before it tries again.
-constexpr absl::Duration kRetryDelay = absl::Seconds(1);
+constexpr absl::Duration kRetryDelayOfBackups = absl::Seconds(1);
 
 bool IsName(absl::string_view name) {
   return !name.empty() && name.size() <= kNameBytesMax && name[0] != '.' &&
@@ -58,7 +58,7 @@ absl::Status CheckName(const std::string& name) {
 
 absl::Status InProgress() {
   return WithRetryAfter(MakeError(reasons::kBackupInProgress, "Another backup is being made"),
-                        kRetryDelay);
+                        kRetryDelayOfBackups);
 }
 
 absl::Status FileError(absl::string_view what, const fs::path& path, const std::error_code& error) {

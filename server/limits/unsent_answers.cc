@@ -13,7 +13,7 @@ constexpr std::size_t kCountedBytesMin = std::size_t{4} << 10;
 // The message, and the bytes that gRPC has made of it.
 constexpr std::int64_t kCopies = 2;
 
-constexpr absl::Duration kRetryDelay = absl::Milliseconds(100);
+constexpr absl::Duration kRetryDelayOfAnswers = absl::Milliseconds(100);
 
 }  // namespace
 
@@ -50,7 +50,7 @@ absl::Status UnsentAnswer::Hold(std::size_t bytes, bool may_refuse,
                                                  UnsentAnswers::kConnectionBytesMax >> 20,
                                                  " MiB of memory on this connection, or ",
                                                  UnsentAnswers::kBytesMax >> 20, " MiB on all")),
-                          kRetryDelay);
+                          kRetryDelayOfAnswers);
   }
   bytes_ = held;
   write_.emplace(stalls_, context);

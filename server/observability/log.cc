@@ -90,7 +90,7 @@ void WriteMessageOfGrpc(gpr_log_func_args* args) {
   if (!left_out) return;
   ordered_json fields = {{"error", args->message}};
   if (*left_out > 0) fields["left_out"] = *left_out;
-  Log(level, "gRPC", std::move(fields));
+  Log(level, "gRPC", fields);
 }
 
 }  // namespace

@@ -20,7 +20,6 @@ namespace softlookup::server {
 namespace {
 
 using google::protobuf::DescriptorPool;
-using google::protobuf::FileDescriptor;
 using grpc::reflection::v1alpha::ServerReflectionRequest;
 using grpc::reflection::v1alpha::ServerReflectionResponse;
 
@@ -28,7 +27,8 @@ constexpr const char* kServices[] = {"grpc.health.v1.Health",
                                      "grpc.reflection.v1alpha.ServerReflection",
                                      "softlookup.admin.v1.Admin", "softlookup.v1.SoftLookup"};
 
-void AddFile(const FileDescriptor& file, std::set<const FileDescriptor*>& added,
+void AddFile(const google::protobuf::FileDescriptor& file,
+             std::set<const google::protobuf::FileDescriptor*>& added,
              ServerReflectionResponse& response) {
   if (!added.insert(&file).second) return;
   google::protobuf::FileDescriptorProto proto;
@@ -38,9 +38,9 @@ void AddFile(const FileDescriptor& file, std::set<const FileDescriptor*>& added,
   for (int i = 0; i < file.dependency_count(); ++i) AddFile(*file.dependency(i), added, response);
 }
 
-void SetFile(const FileDescriptor* file, ServerReflectionResponse& response) {
+void SetFile(const google::protobuf::FileDescriptor* file, ServerReflectionResponse& response) {
   if (file != nullptr) {
-    std::set<const FileDescriptor*> added;
+    std::set<const google::protobuf::FileDescriptor*> added;
     return AddFile(*file, added, response);
   }
   response.mutable_error_response()->set_error_code(static_cast<int>(absl::StatusCode::kNotFound));

@@ -52,8 +52,7 @@ void UnaryCall::Answer(absl::Status status, const google::protobuf::MessageLite&
 absl::Status UnaryCall::Hold(const google::protobuf::MessageLite& response,
                              grpc::ByteBuffer& bytes) {
   const bool may_refuse = !call_->spec().is_change;
-  const absl::Status status =
-      unsent_.Hold(response.ByteSizeLong(), may_refuse, call_->rpc().context());
+  absl::Status status = unsent_.Hold(response.ByteSizeLong(), may_refuse, call_->rpc().context());
   if (status.ok()) bytes = BytesOf(response);
   return status;
 }

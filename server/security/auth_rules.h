@@ -24,7 +24,7 @@ class AuthRules {
  public:
   // Parses the JSON of an auth file. INVALID_ARGUMENT, which names the identity and the field, if
   // anything in it is wrong, unknown or repeated: a rule that is misread could let somebody in.
-  static absl::StatusOr<std::shared_ptr<const AuthRules>> Parse(const std::string& json);
+  static absl::StatusOr<std::shared_ptr<const AuthRules>> Parse(const std::string& text);
 
   // Returns the identity whose token has this digest; null if there is none. The time that it takes
   // reveals nothing about the known digests.
