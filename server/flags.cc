@@ -196,7 +196,7 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
   client_ca->needs(certificate);
   file("--auth", flags.auth, "JSON file of who may do what; softlookup auth add writes it");
   file("--audit-log", flags.audit_log,
-       "File that gets a line for every change, denial and admin call");
+       "File with a line for every change, backup call, failed login and denial");
   app.add_flag("--insecure", flags.insecure,
                "Listen beyond loopback without TLS or without --auth: the network is trusted")
       ->group("Security");
@@ -246,16 +246,15 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
          1e12);
 
   app.add_option("--request-memory", flags.request_bytes_max,
-                 "Bytes that requests may take from their arrival to their answer")
+                 "Bytes that all requests together may take, as parsed, while in progress")
       ->group("Limits")
       ->transform(CLI::Validator(ByteSizeToNumber, "SIZE"));
   app.add_option("--ranking-memory", limits.ranking_bytes_max,
                  "Bytes that running lookups may take to keep the best rows for their top_k")
       ->group("Limits")
       ->transform(CLI::Validator(ByteSizeToNumber, "SIZE"));
-  app.add_option(
-         "--memory-limit", limits.memory_bytes_max,
-         "Bytes that all stores may take, with appends that wait, such as 4GiB; 0: no limit")
+  app.add_option("--memory-limit", limits.memory_bytes_max,
+                 "Bytes of all stores, waiting appends and top_k rows, such as 4GiB; 0: no limit")
       ->group("Limits")
       ->transform(CLI::Validator(ByteSizeToNumber, "SIZE"));
 

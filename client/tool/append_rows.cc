@@ -59,7 +59,8 @@ class Sender {
         stream_(std::move(stream)),
         rows_sent_before_(stream_.resumed_from().last_sequence()) {}
 
-  // Sends all rows and waits until the server has acknowledged them.
+  // Sends the rows that no earlier run has sent, up to an error of the input, and waits until they
+  // are acknowledged.
   absl::StatusOr<AppendSummary> Run(const RowBatches& rows, RowTags tags) {
     const absl::Status sent = Send(rows, std::move(tags));
     absl::StatusOr<AppendSummary> summary = stream_.Finish();

@@ -103,7 +103,7 @@ void AddAttendCommand(CLI::App* app, Session* session) {
   add_file("--values", &flags->values, "Values, one a key");
   attend->add_flag("--self", flags->self, "Queries, keys and values all come from the --inputs");
   add_file("--inputs", &flags->inputs,
-           "Inputs of the projection; without one, with --self, queries, keys and values");
+           "Inputs to project; with --self alone they are queries, keys and values");
   attend->add_option("--format", flags->format, "What standard input holds")
       ->check(CLI::IsMember(RowFormats()))
       ->capture_default_str();

@@ -140,7 +140,7 @@ void AddLimits(CLI::App* command, AddFlags* flags) {
     command->add_option(name, *limit, help)->group("Limits (default: none)");
   };
   add("--requests-per-second", &flags->requests_per_second, "Calls a second");
-  add("--rows-per-second", &flags->rows_per_second, "Rows appended a second");
+  add("--rows-per-second", &flags->rows_per_second, "Rows appended and queries asked a second");
   add("--bytes-in-flight", &flags->bytes_in_flight, "Bytes of requests in progress");
   add("--max-stores", &flags->stores_max, "Stores that it may make");
   add("--store-bytes", &flags->store_bytes, "Bytes that its stores hold together");

@@ -43,7 +43,7 @@ absl::Status CheckExisting(const ImportFlags& flags, const v1::Store& store, Cli
     return UsageError(absl::StrCat(store.name(), " has ", store.row_count(),
                                    " rows already; --append adds to them"));
   }
-  // With a writer, an earlier run with the same settings may have made the store.
+  // With a writer, settings may be given again: an earlier run may have made the store with them.
   if (!writer.empty()) return CheckHasSettings(flags.settings, store);
   if (flags.settings.any()) {
     return UsageError(absl::StrCat(store.name(),

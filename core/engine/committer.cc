@@ -1,8 +1,8 @@
 #include "core/engine/committer.h"
 
-#include <chrono>
 #include <utility>
 
+#include "absl/time/time.h"
 #include "core/base/check.h"
 
 namespace softlookup {
@@ -14,14 +14,16 @@ constexpr std::int64_t kGroupBytesMax = std::int64_t{8} << 20;
 constexpr std::size_t kGroupCountMax = 512;
 
 // A log that takes longer has its own thread wait for it: callers have other calls to answer.
-constexpr std::chrono::milliseconds kQuick(1);
+constexpr absl::Duration kQuick = absl::Milliseconds(1);
 
 }  // namespace
 
-Committer::Committer(CommitLog* log, std::int64_t waiting_bytes_max, Histogram& sync_time)
+Committer::Committer(CommitLog* log, std::int64_t waiting_bytes_max, Histogram& sync_time,
+                     const Clock& clock)
     : log_(log),
       waiting_bytes_max_(waiting_bytes_max),
       sync_time_(sync_time),
+      clock_(clock),
       thread_([this] { Run(); }) {}
 
 Committer::~Committer() {
@@ -90,11 +92,11 @@ void Committer::CommitGroup(Writes group) {
     statuses.push_back(write->Stage(batch.get()));
     if (statuses.back().ok() && write->sync() == Sync::kYes) sync = Sync::kYes;
   }
-  const auto begin = std::chrono::steady_clock::now();
+  const absl::Time begin = clock_.Now();
   const absl::Status committed = log_ == nullptr ? absl::OkStatus() : log_->Commit(*batch, sync);
-  const auto log_time = std::chrono::steady_clock::now() - begin;
+  const absl::Duration log_time = clock_.Now() - begin;
   const bool log_is_quick = log_time < kQuick;
-  if (log_ != nullptr && sync == Sync::kYes) sync_time_.Observe(log_time);
+  if (log_ != nullptr && sync == Sync::kYes) sync_time_.Observe(absl::ToInt64Nanoseconds(log_time));
   for (std::size_t i = 0; i < group.size(); ++i) {
     if (!statuses[i].ok()) continue;
     if (committed.ok()) {

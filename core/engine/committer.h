@@ -10,6 +10,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "core/base/clock.h"
 #include "core/base/histogram.h"
 #include "core/storage/commit_log.h"
 
@@ -50,7 +51,8 @@ class Committer {
   // `log` may be null: then nothing outlives the process. Writes that would wait beyond
   // `waiting_bytes_max` are turned away. `sync_time` hears, in nanoseconds, of what the log takes
   // to write and sync a group.
-  Committer(CommitLog* log, std::int64_t waiting_bytes_max, Histogram& sync_time);
+  Committer(CommitLog* log, std::int64_t waiting_bytes_max, Histogram& sync_time,
+            const Clock& clock = Clock::Steady());
   // Ends what was posted first.
   ~Committer();
 
@@ -72,6 +74,7 @@ class Committer {
   CommitLog* const log_;
   const std::int64_t waiting_bytes_max_;
   Histogram& sync_time_;
+  const Clock& clock_;
 
   absl::Mutex mutex_;
   std::deque<std::unique_ptr<Write>> queue_ ABSL_GUARDED_BY(mutex_);

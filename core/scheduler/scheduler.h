@@ -35,7 +35,7 @@ struct PassCounters {
 };
 
 // Runs lookups, Attends, projections, and the selection of rows for lookups. It owns the threads,
-// the queue and the account of what waits, and it is the one place where work is refused for load.
+// the queue and the account of what waits, and refuses work if too much computing waits already.
 // Jobs that wait for the same store run as one batch, in one pass of its rows. Thread-safe.
 class Scheduler {
  public:

@@ -16,7 +16,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/clock.h"
 #include "server/rpc/listening.h"
 
 namespace softlookup::server {
@@ -100,14 +99,14 @@ void AdminHttp::Serve() {
                      static_cast<short>(connection.answer.empty() ? POLLIN : POLLOUT), 0});
     }
     absl::Duration timeout = pause ? kAcceptPause : absl::Hours(1);
-    if (!connections.empty()) timeout = std::min(timeout, connections.front().end - absl::Now());
+    if (!connections.empty()) timeout = std::min(timeout, connections.front().end - clock_.Now());
     timeout = std::max(timeout, absl::ZeroDuration());
     if (poll(fds.data(), fds.size(), static_cast<int>(absl::ToInt64Milliseconds(timeout)) + 1) <
         0) {
       continue;
     }
     if (fds[0].revents != 0) return;
-    const absl::Time now = absl::Now();
+    const absl::Time now = clock_.Now();
     std::size_t left = 0;
     for (std::size_t i = 0; i < connections.size(); ++i) {
       if (connections[i].end <= now) continue;
@@ -131,7 +130,7 @@ bool AdminHttp::Accept(std::vector<Connection>& connections) {
       continue;
     }
     if (connections.size() == kConnectionsMax) connections.erase(connections.begin());
-    connections.push_back({.socket = std::move(socket), .end = absl::Now() + kConnectionTime});
+    connections.push_back({.socket = std::move(socket), .end = clock_.Now() + kConnectionTime});
     // Most requests have already arrived.
     if (!Proceed(connections.back())) connections.pop_back();
   }

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "core/base/clock.h"
 #include "server/rpc/file_descriptor.h"
 
 namespace softlookup::server {
@@ -21,7 +22,8 @@ namespace softlookup::server {
 // when it is the oldest of too many.
 class AdminHttp {
  public:
-  AdminHttp() = default;
+  // `clock` tells when a connection's time is up.
+  explicit AdminHttp(const Clock& clock = Clock::Steady()) : clock_(clock) {}
   ~AdminHttp();  // Stops at once and closes all connections.
   AdminHttp(const AdminHttp&) = delete;
   AdminHttp& operator=(const AdminHttp&) = delete;
@@ -55,6 +57,7 @@ class AdminHttp {
   // Returns the whole HTTP response to `request`.
   std::string Answer(const std::string& request) const;
 
+  const Clock& clock_;
   std::atomic<bool> ready_{false};
   std::function<std::string()> metrics_ = [] { return std::string(); };
   int port_ = 0;

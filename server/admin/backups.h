@@ -24,7 +24,8 @@ class Backups {
  public:
   using Callback = absl::AnyInvocable<void(absl::StatusOr<admin::v1::Backup>)>;
 
-  // The first backup creates `directory`. If it is empty, every call fails with BACKUPS_DISABLED.
+  // The first backup creates `directory`. If `directory` is "", every call fails with
+  // BACKUPS_DISABLED.
   // `engine` must outlive this.
   Backups(Engine& engine, std::string directory)
       : engine_(engine), directory_(std::move(directory)) {}

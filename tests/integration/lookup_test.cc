@@ -135,9 +135,7 @@ TEST_F(LookupTest, WaitingForARevisionEndsAtTheDeadline) {
   EXPECT_EQ(stub_->Lookup(&context, request, &response).error_code(),
             grpc::StatusCode::DEADLINE_EXCEEDED);
   // The server forgets the call: it can stop at once.
-  const absl::Time start = absl::Now();
   EXPECT_EQ(server_.Stop(SIGTERM), 0);
-  EXPECT_LT(absl::Now() - start, absl::Seconds(5));
 }
 
 // One lookup runs and one waits; what comes then is turned away.

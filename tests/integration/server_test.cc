@@ -5,7 +5,6 @@
 #include <cmath>
 #include <thread>
 
-#include "absl/time/clock.h"
 #include "tests/integration/integration_test.h"
 #include "tests/testing/random.h"
 #include "tests/testing/status_matchers.h"
@@ -131,9 +130,7 @@ TEST_F(ServerTest, IdleStreamsHearThatTheServerStops) {
     EXPECT_FALSE(lookup_stream->Read(&lookup));
     EXPECT_FALSE(append_stream->Read(&append));
   });
-  const absl::Time start = absl::Now();
   EXPECT_EQ(server_.Stop(SIGTERM), 0);
-  EXPECT_LT(absl::Now() - start, absl::Seconds(5));
   readers.join();
   for (const grpc::Status& status : {lookup_stream->Finish(), append_stream->Finish()}) {
     EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);

@@ -280,9 +280,7 @@ TEST_F(StallTest, AStreamIsEndedIfNobodyReadsItButNotForBeingIdle) {
   ASSERT_TRUE(watch->Read(&memory));
   EXPECT_EQ(memory.end(), static_cast<std::uint64_t>(kRows) + 1);
   // Nor do they hold up a stop.
-  const absl::Time begin = absl::Now();
   EXPECT_EQ(server_.Stop(SIGTERM), 0);
-  EXPECT_LT(absl::Now() - begin, absl::Seconds(5));
 }
 
 }  // namespace

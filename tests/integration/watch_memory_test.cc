@@ -121,9 +121,7 @@ TEST_F(WatchMemoryTest, AWatchThatHasSeenAChangeHearsThatTheServerStops) {
   ASSERT_TRUE(reader->Read(&memory));
   ASSERT_THAT(Append(RowsWithIds(0, 1, 8)), IsGrpcOk());
   ASSERT_TRUE(reader->Read(&memory));
-  const absl::Time begin = absl::Now();
   EXPECT_EQ(server_.Stop(SIGTERM), 0);
-  EXPECT_LT(absl::Now() - begin, absl::Seconds(5));
   EXPECT_FALSE(reader->Read(&memory));
   EXPECT_EQ(ReasonOf(reader->Finish()), "SHUTTING_DOWN");
 }

@@ -85,6 +85,7 @@ ServerProcess::ServerProcess(const std::vector<std::string>& flags, const std::s
   };
   if (!given("--data-dir")) command.push_back("--ephemeral");
   if (!given("--max-waiting-work")) command.insert(command.end(), {"--max-waiting-work", "60000"});
+  if (!given("--shutdown-grace")) command.insert(command.end(), {"--shutdown-grace", "3600"});
   command.insert(command.end(), flags.begin(), flags.end());
   const Pipe out;
   const int err =

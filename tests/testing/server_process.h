@@ -11,10 +11,11 @@ namespace softlookup::testing {
 // The real server binary on free ports of the loopback interface. Killed when the object goes.
 class ServerProcess {
  public:
-  // Starts it with `flags` beside the ports, and waits for its ready line. Aborts the test program
-  // if that does not come. Unless they have a --data-dir, it gets --ephemeral; unless they have a
-  // --max-waiting-work, a minute, so that no slow machine turns work away. What it writes to
-  // standard error goes to the file `log`, if it has a name.
+  // Starts the server with `flags` and free ports, and waits for its ready line. Aborts the test
+  // program if that does not come. Adds --ephemeral if `flags` have no --data-dir. Adds a
+  // --max-waiting-work of a minute, so that no slow machine refuses work, and a --shutdown-grace of
+  // an hour, so that a test hangs if a stop waits for it, unless `flags` have them. Standard error
+  // goes to the file `log`, if it has a name.
   explicit ServerProcess(const std::vector<std::string>& flags = {}, const std::string& log = "");
   ~ServerProcess();
   ServerProcess(const ServerProcess&) = delete;

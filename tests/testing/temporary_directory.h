@@ -1,8 +1,10 @@
 #ifndef SOFTLOOKUP_TESTS_TESTING_TEMPORARY_DIRECTORY_H_
 #define SOFTLOOKUP_TESTS_TESTING_TEMPORARY_DIRECTORY_H_
 
+#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <string>
 
 namespace softlookup::testing {
@@ -23,6 +25,10 @@ class TemporaryDirectory {
   TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
 
   const std::string& path() const { return path_; }
+  // Files and directories directly in it.
+  std::ptrdiff_t entry_count() const {
+    return std::distance(std::filesystem::directory_iterator(path_), {});
+  }
 
  private:
   std::string path_;

@@ -15,7 +15,7 @@ using ::softlookup::testing::CannedAnswers;
 using ::softlookup::testing::ScriptedService;
 using ::testing::ElementsAre;
 
-const grpc::Status kUnavailable(grpc::StatusCode::UNAVAILABLE, "not yet");
+const grpc::Status kNotYet(grpc::StatusCode::UNAVAILABLE, "not yet");
 
 class ClientRowsTest : public ::testing::Test {
  protected:
@@ -77,7 +77,7 @@ TEST_F(ClientRowsTest, ReadRowsEndsWithOkWhenThePageSaysSo) {
 
 TEST_F(ClientRowsTest, ReadRowsReturnsTheFailureBehindTheRowsAndIsSentOnce) {
   FillPages();
-  canned_.results = {kUnavailable};
+  canned_.results = {kNotYet};
   int pages = 0;
   const absl::Status status =
       Connect().ReadRows("people", {}, [&](const v1::ReadRowsResponse&) { return ++pages > 0; });
@@ -87,7 +87,7 @@ TEST_F(ClientRowsTest, ReadRowsReturnsTheFailureBehindTheRowsAndIsSentOnce) {
 }
 
 TEST_F(ClientRowsTest, DeleteRowsIsSentOnce) {
-  canned_.results = {kUnavailable};
+  canned_.results = {kNotYet};
   canned_.deleted.set_deleted_count(3);
   v1::RowFilter filter;
   filter.add_ids(9);
@@ -102,7 +102,7 @@ TEST_F(ClientRowsTest, DeleteRowsIsSentOnce) {
 }
 
 TEST_F(ClientRowsTest, AttendIsRetried) {
-  canned_.results = {kUnavailable};
+  canned_.results = {kNotYet};
   canned_.attended.mutable_values()->set_rows(5);
   v1::AttendRequest request;
   request.set_self(true);

@@ -14,7 +14,6 @@
 
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
-#include "absl/time/clock.h"
 #include "tests/client/scripted_service.h"
 #include "tests/client/tool/run_tool.h"
 #include "tests/client/tool/temporary_file.h"
@@ -218,9 +217,7 @@ TEST_F(LoadtestToolTest, AServerThatHangsDoesNotKeepFillingFromBeingInterrupted)
     while (!context->IsCancelled()) never_.WaitForNotificationWithTimeout(absl::Milliseconds(10));
     return grpc::Status::OK;
   };
-  const absl::Time begin = absl::Now();
   const Outcome outcome = RunTool(service_.address(), {"loadtest", "--rows", "1"});
-  EXPECT_LT(absl::Now() - begin, absl::Seconds(30));
   EXPECT_THAT(outcome.error, HasSubstr("interrupted"));
   EXPECT_EQ(created_, 1);
   EXPECT_THAT(stores_, IsEmpty());

@@ -27,10 +27,6 @@ using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 using ::testing::Not;
 
-std::size_t EntriesOf(const std::string& directory) {
-  return std::distance(fs::directory_iterator(directory), fs::directory_iterator());
-}
-
 Identity Reader(const std::string& name) {
   return {.name = name, .token_sha256 = "00", .grants = {{"read", "*"}}};
 }
@@ -267,7 +263,7 @@ TEST_F(AuthAddTest, TokenOutHasTheTokenForItsOwnerAloneAndTheOutputHasNot) {
               AllOf(HasSubstr("its token is in " + token_path_), Not(HasSubstr(token))));
   EXPECT_THAT(FileText(), AllOf(HasSubstr(*TokenDigest(token)), Not(HasSubstr(token))));
   EXPECT_EQ(AttributesOf(token_path_).st_mode & 07777, 0600u);
-  EXPECT_EQ(EntriesOf(directory_.path()), 2u);
+  EXPECT_EQ(directory_.entry_count(), 2);
 }
 
 TEST_F(AuthAddTest, IfMissingLeavesTheTokenFileAlone) {

@@ -33,10 +33,6 @@ mode_t ModeOf(const std::string& path) {
   return attributes.st_mode & 07777;
 }
 
-std::size_t EntriesOf(const std::string& directory) {
-  return std::distance(fs::directory_iterator(directory), fs::directory_iterator());
-}
-
 class WholeFileTest : public ::testing::Test {
  protected:
   WholeFileTest() : umask_(umask(0)) {}
@@ -79,7 +75,7 @@ TEST_F(WholeFileTest, CreatedFileAppearsWholeAndLeavesNoOtherBehind) {
   reader.join();
   EXPECT_EQ(parts, 0u);
   EXPECT_FALSE(CreateFile(path_, "x", kOwnerOnly).ok());
-  EXPECT_EQ(EntriesOf(directory_.path()), 1u);
+  EXPECT_EQ(directory_.entry_count(), 1);
 }
 
 TEST_F(WholeFileTest, CreatedFileOfAPathWithoutADirectoryIsAnInputError) {
@@ -104,7 +100,7 @@ TEST_F(WholeFileTest, EditMakesANewFileForItsOwnerAlone) {
               }).ok());
   EXPECT_EQ(ModeOf(path_), 0600u);
   EXPECT_EQ(Contents(path_), "new");
-  EXPECT_EQ(EntriesOf(directory_.path()), 1u);
+  EXPECT_EQ(directory_.entry_count(), 1);
 }
 
 TEST_F(WholeFileTest, EditedFileKeepsItsModeAndIsAnotherFile) {
@@ -125,7 +121,7 @@ TEST_F(WholeFileTest, EditThatFailsLeavesEverythingAsItWas) {
   EXPECT_TRUE(absl::IsAlreadyExists(EditFile(path_, fail)));
   EXPECT_EQ(Contents(path_), "old");
   EXPECT_TRUE(absl::IsAlreadyExists(EditFile(path_ + "2", fail)));
-  EXPECT_EQ(EntriesOf(directory_.path()), 1u);
+  EXPECT_EQ(directory_.entry_count(), 1);
 }
 
 TEST_F(WholeFileTest, EditThatChangesNothingWritesNothing) {

@@ -1,0 +1,297 @@
+#include "core/engine/committer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
+#include "tests/testing/told_clock.h"
+
+namespace softlookup {
+namespace {
+
+using ::softlookup::testing::ToldClock;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using MayBlock = Committer::MayBlock;
+
+class NoBatch final : public LogBatch {
+ public:
+  void Put(absl::string_view, absl::string_view) override {}
+  void DeleteRange(absl::string_view, absl::string_view) override {}
+};
+
+// A log that keeps nothing. Each Commit() takes `commit_time` of `clock`. If `gated` is set, the
+// first one notifies `entered` and waits for `gate`.
+class GatedLog final : public CommitLog {
+ public:
+  std::unique_ptr<LogBatch> NewBatch() override { return std::make_unique<NoBatch>(); }
+
+  absl::Status Commit(LogBatch&, Sync sync) override {
+    syncs_.push_back(sync);
+    if (gated && !entered.HasBeenNotified()) {
+      entered.Notify();
+      gate.WaitForNotification();
+    }
+    clock.Advance(commit_time);
+    return result;
+  }
+
+  bool has_failed() const override { return false; }
+  absl::Status Scan(
+      absl::string_view, absl::string_view,
+      absl::FunctionRef<absl::Status(absl::string_view, absl::string_view)>) const override {
+    return absl::OkStatus();
+  }
+  void BeginUpkeep() override {}
+  absl::Status VerifyChecksums() const override { return absl::OkStatus(); }
+  absl::Status CopyTo(const std::string&) override { return absl::OkStatus(); }
+
+  // One entry per Commit(). Read it when no write is in progress.
+  const std::vector<Sync>& syncs() const { return syncs_; }
+
+  bool gated = false;
+  absl::Notification entered, gate;
+  absl::Status result;
+  absl::Duration commit_time;
+  ToldClock clock;
+
+ private:
+  std::vector<Sync> syncs_;
+};
+
+struct WriteOptions {
+  Sync sync = Sync::kYes;
+  bool alone = false;
+  std::int64_t bytes = 1;
+  absl::Status staged;
+};
+
+class CommitterTest : public ::testing::Test {
+ protected:
+  // Notes what the committer does with it.
+  class NotingWrite final : public Write {
+   public:
+    NotingWrite(CommitterTest& test, std::string name, WriteOptions options)
+        : test_(test), name_(std::move(name)), options_(std::move(options)) {}
+
+    absl::Status Stage(LogBatch* batch) override {
+      EXPECT_EQ(batch != nullptr, test_.has_log_);
+      test_.Note(absl::StrCat("stage ", name_));
+      test_.thread_ = std::this_thread::get_id();
+      return options_.staged;
+    }
+    void Publish() override { test_.Note(absl::StrCat("publish ", name_)); }
+    void Rollback() override { test_.Note(absl::StrCat("rollback ", name_)); }
+    void Answer(absl::Status status) override {
+      test_.Note(absl::StrCat("answer ", name_, " ", absl::StatusCodeToString(status.code())));
+    }
+    Sync sync() const override { return options_.sync; }
+    bool alone() const override { return options_.alone; }
+    std::int64_t bytes() const override { return options_.bytes; }
+
+   private:
+    CommitterTest& test_;
+    const std::string name_;
+    const WriteOptions options_;
+  };
+
+  void Start(std::int64_t waiting_bytes_max = 1'000'000'000) {
+    committer_ = std::make_unique<Committer>(has_log_ ? &log_ : nullptr, waiting_bytes_max,
+                                             sync_time_, log_.clock);
+  }
+
+  bool Post(const std::string& name, WriteOptions options = {},
+            MayBlock may_block = MayBlock::kNo) {
+    return committer_->Post(std::make_unique<NotingWrite>(*this, name, std::move(options)),
+                            may_block);
+  }
+
+  // Posts a write, and returns when the log holds it up. What is posted then waits, until Finish()
+  // or the destructor opens the gate.
+  void HoldUp() {
+    log_.gated = true;
+    EXPECT_TRUE(Post("held"));
+    log_.entered.WaitForNotification();
+  }
+
+  // Runs everything to its end. Returns what happened since the held write was answered.
+  std::vector<std::string> Finish() {
+    if (!log_.gate.HasBeenNotified()) log_.gate.Notify();
+    committer_.reset();
+    absl::MutexLock lock(&mutex_);
+    std::vector<std::string> events;
+    for (const std::string& event : events_) {
+      events.push_back(event);
+      if (event == "answer held OK") events.clear();
+    }
+    return events;
+  }
+
+  void Note(std::string event) {
+    absl::MutexLock lock(&mutex_);
+    events_.push_back(std::move(event));
+  }
+
+  bool has_log_ = true;
+  GatedLog log_;
+  Histogram sync_time_{kTimeBounds};
+  absl::Mutex mutex_;
+  std::vector<std::string> events_ ABSL_GUARDED_BY(mutex_);
+  std::thread::id thread_;  // Of the last Stage().
+  std::unique_ptr<Committer> committer_;
+};
+
+TEST_F(CommitterTest, WritesThatWaitTogetherShareACommit) {
+  Start();
+  HoldUp();
+  EXPECT_TRUE(Post("a"));
+  EXPECT_TRUE(Post("b"));
+  EXPECT_THAT(Finish(), ElementsAre("stage a", "stage b", "publish a", "publish b", "answer a OK",
+                                    "answer b OK"));
+  EXPECT_EQ(log_.syncs().size(), 2u);
+}
+
+TEST_F(CommitterTest, NothingIsStagedBetweenTheStageAndThePublishOfAWriteThatIsAlone) {
+  Start();
+  HoldUp();
+  EXPECT_TRUE(Post("a"));
+  EXPECT_TRUE(Post("b", {.alone = true}));
+  EXPECT_TRUE(Post("c"));
+  EXPECT_THAT(Finish(), ElementsAre("stage a", "publish a", "answer a OK", "stage b", "publish b",
+                                    "answer b OK", "stage c", "publish c", "answer c OK"));
+}
+
+TEST_F(CommitterTest, AWriteThatStageRefusesIsAnsweredAndNothingElse) {
+  Start();
+  HoldUp();
+  EXPECT_TRUE(Post("a", {.staged = absl::NotFoundError("")}));
+  EXPECT_TRUE(Post("b"));
+  EXPECT_THAT(Finish(),
+              ElementsAre("stage a", "stage b", "publish b", "answer a NOT_FOUND", "answer b OK"));
+}
+
+TEST_F(CommitterTest, ACommitThatFailsRollsBackWhatWasStaged) {
+  Start();
+  log_.result = absl::UnavailableError("the disk is full");
+  EXPECT_TRUE(Post("a", {.staged = absl::NotFoundError("")}, MayBlock::kYes));
+  EXPECT_TRUE(Post("b", {}, MayBlock::kYes));
+  EXPECT_THAT(Finish(), ElementsAre("stage a", "answer a NOT_FOUND", "stage b", "rollback b",
+                                    "answer b UNAVAILABLE"));
+}
+
+TEST_F(CommitterTest, TheLogIsSyncedIfAWriteThatWasStagedAsksForIt) {
+  Start();
+  const WriteOptions unsynced = {.sync = Sync::kNo};
+  EXPECT_TRUE(Post("a", unsynced, MayBlock::kYes));
+  EXPECT_TRUE(Post("b", {.staged = absl::NotFoundError("")}, MayBlock::kYes));
+  EXPECT_TRUE(Post("c", {}, MayBlock::kYes));
+  Finish();
+  EXPECT_THAT(log_.syncs(), ElementsAre(Sync::kNo, Sync::kNo, Sync::kYes));
+}
+
+TEST_F(CommitterTest, AGroupIsSyncedForOneOfItsWrites) {
+  Start();
+  HoldUp();
+  EXPECT_TRUE(Post("a", {.sync = Sync::kNo}));
+  EXPECT_TRUE(Post("b", {.sync = Sync::kYes}));
+  EXPECT_TRUE(Post("c", {.sync = Sync::kNo}));
+  Finish();
+  EXPECT_THAT(log_.syncs(), ElementsAre(Sync::kYes, Sync::kYes));
+}
+
+TEST_F(CommitterTest, BytesThatWaitAreBoundedButOneWriteMayAlwaysWait) {
+  Start(/*waiting_bytes_max=*/100);
+  HoldUp();
+  EXPECT_TRUE(Post("a", {.bytes = 101}));
+  EXPECT_FALSE(Post("b"));
+  EXPECT_THAT(Finish(), ElementsAre("stage a", "publish a", "answer a OK"));
+}
+
+TEST_F(CommitterTest, AsManyBytesAsTheBoundWait) {
+  Start(/*waiting_bytes_max=*/100);
+  HoldUp();
+  EXPECT_TRUE(Post("a", {.bytes = 60}));
+  EXPECT_TRUE(Post("b", {.bytes = 40}));
+  EXPECT_FALSE(Post("c"));
+  Finish();
+}
+
+TEST_F(CommitterTest, AGroupHasAtMost512Writes) {
+  Start();
+  HoldUp();
+  for (int i = 0; i < 513; ++i) EXPECT_TRUE(Post(absl::StrCat(i)));
+  Finish();
+  EXPECT_EQ(log_.syncs().size(), 3u);
+}
+
+TEST_F(CommitterTest, AGroupEndsWhenItHasEightMebibytes) {
+  Start();
+  HoldUp();
+  for (const char* name : {"a", "b", "c"}) EXPECT_TRUE(Post(name, {.bytes = 4 << 20}));
+  EXPECT_THAT(Finish(), ElementsAre("stage a", "stage b", "publish a", "publish b", "answer a OK",
+                                    "answer b OK", "stage c", "publish c", "answer c OK"));
+}
+
+TEST_F(CommitterTest, ACallerThatMayBlockRunsAWriteThatHasNothingBeforeIt) {
+  Start();
+  EXPECT_TRUE(Post("a", {}, MayBlock::kYes));
+  EXPECT_EQ(thread_, std::this_thread::get_id());
+  Finish();
+}
+
+TEST_F(CommitterTest, ACallerThatMayNotBlockRunsNoWrite) {
+  Start();
+  EXPECT_TRUE(Post("a"));
+  Finish();
+  EXPECT_NE(thread_, std::this_thread::get_id());
+}
+
+TEST_F(CommitterTest, NoCallerWaitsForASlowLog) {
+  Start();
+  log_.commit_time = absl::Milliseconds(1);
+  EXPECT_TRUE(Post("a", {}, MayBlock::kYes));
+  EXPECT_EQ(thread_, std::this_thread::get_id());
+  EXPECT_TRUE(Post("b", {}, MayBlock::kYes));
+  EXPECT_THAT(Finish(), ElementsAre("stage a", "publish a", "answer a OK", "stage b", "publish b",
+                                    "answer b OK"));
+  EXPECT_NE(thread_, std::this_thread::get_id());
+}
+
+TEST_F(CommitterTest, ALogUnderAMillisecondIsQuick) {
+  Start();
+  log_.commit_time = absl::Milliseconds(1) - absl::Nanoseconds(1);
+  for (const char* name : {"a", "b"}) {
+    EXPECT_TRUE(Post(name, {}, MayBlock::kYes));
+    EXPECT_EQ(thread_, std::this_thread::get_id());
+  }
+  Finish();
+}
+
+TEST_F(CommitterTest, TheTimeOfSyncsIsObserved) {
+  Start();
+  log_.commit_time = absl::Microseconds(7);
+  EXPECT_TRUE(Post("a", {.sync = Sync::kNo}, MayBlock::kYes));
+  EXPECT_TRUE(Post("b", {}, MayBlock::kYes));
+  Finish();
+  EXPECT_EQ(sync_time_.counts().sum, 7000);
+}
+
+TEST_F(CommitterTest, WritesAreSeenAndAnsweredWithoutALog) {
+  has_log_ = false;
+  Start();
+  EXPECT_TRUE(Post("a"));
+  EXPECT_THAT(Finish(), ElementsAre("stage a", "publish a", "answer a OK"));
+  EXPECT_THAT(log_.syncs(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace softlookup
