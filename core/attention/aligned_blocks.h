@@ -10,26 +10,27 @@
 
 namespace softlookup {
 
-// The blocks of all tasks of a pass, aligned by position: block b of the pass is, for each task,
-// its block at the b-th of all first positions.
+// The blocks of all tasks of a pass, aligned by position. Block b of the pass consists of the
+// tasks' blocks that begin at the b-th lowest first position, from 0.
 class AlignedBlocks {
  public:
-  // The tasks are over rows of one store, and outlive this object.
+  // The tasks must be over rows of one store, and outlive this object.
   explicit AlignedBlocks(absl::Span<TaskAnswer* const> tasks);
 
   std::int64_t count() const { return static_cast<std::int64_t>(blocks_.size()); }
-  // Null if the task has no rows there.
+  // Returns the task's block at block `block` of the pass, or null if the task has none there.
   const PositionedBlock* Of(std::size_t task_index, std::int64_t block) const {
     return blocks_[static_cast<std::size_t>(block)][task_index];
   }
-  // The block's rows from the first to the last that any task attends to.
+  // The rows of the block from the first to the last that any task attends to.
   kernels::RowRange rows(std::int64_t block) const {
     return rows_[static_cast<std::size_t>(block)];
   }
   // Bytes of a row's key and value in the store's storage type.
   std::int64_t row_bytes() const { return row_bytes_; }
-  // Behind the last block of each merge group, ascending. A group is up to kMergeGroupBlocks
-  // neighbours: blocks whose numbers in the store have the same quotient by it.
+  // For each merge group, the block behind its last one, ascending. A group is up to
+  // kMergeGroupBlocks neighbours: blocks whose numbers in the store, divided by kMergeGroupBlocks,
+  // have the same quotient.
   const std::vector<std::int64_t>& group_ends() const { return group_ends_; }
 
   static constexpr std::int64_t kMergeGroupBlocks = 8;

@@ -10,7 +10,7 @@
 namespace softlookup {
 
 // Answers the task on the calling thread and idle threads of `pool`. The bits of a query's answer
-// depend neither on the other queries nor on the number of threads: each block is scanned by itself
+// depend neither on the other queries nor on the number of threads. Each block is scanned by itself
 // in a fixed order, and the blocks' states are merged in the order of positions.
 //
 // Returns the status of `cancel` at most 10 ms of work after its cancellation. Returns
@@ -18,16 +18,16 @@ namespace softlookup {
 absl::StatusOr<AttentionAnswer> Attend(const AttentionTask& task, ForkJoinPool& pool,
                                        const CancelToken& cancel);
 
-// A task that shares a pass, and its answer. The task and the token are not owned.
+// A task that shares a pass, with its answer. The task and the token are not owned.
 struct SharedTask {
   const AttentionTask* task = nullptr;
   const CancelToken* cancel = nullptr;
   absl::StatusOr<AttentionAnswer> answer = AttentionAnswer();
 };
 
-// Answers tasks over rows of one store in one pass over these rows. The tasks have the same
-// dimensions and heads. Each answer has the bits that Attend gives. Tasks with equal options, such
-// as one query each, also share the arithmetic.
+// Answers tasks over rows of one store in one pass over these rows. The tasks must have the same
+// dimensions and heads. Each answer has the bits that Attend gives. Tasks with equal options also
+// share the arithmetic, even if they have one query each. Returns what the pass has read.
 ScannedRows AttendTogether(absl::Span<SharedTask> tasks, ForkJoinPool& pool);
 
 }  // namespace softlookup

@@ -16,12 +16,14 @@
 
 namespace softlookup {
 
-// A running memory, attended to as one more row that stands for many. Not owned.
+// A running memory, which a task attends to as one more row that stands for many. Its data is not
+// owned.
 struct MemoryPair {
   const double* key = nullptr;    // [key_dim]
   const double* value = nullptr;  // [value_dim]
   double multiplicity = 1;        // Rows it stands for, at least 1. Multiplies its weight.
-  // The last position it stands for. No row of the task's blocks that counts is there.
+  // The last position it stands for. No row of the task's blocks that counts may have this
+  // position.
   std::uint64_t position = 0;
 };
 
@@ -39,16 +41,18 @@ struct AttentionTask {
   // The age of a row is age_end - 1 - position.
   std::uint64_t age_end = 0;
   std::optional<MemoryPair> memory;
-  // An answer that would take more bytes on the wire is refused.
+  // Most bytes that the answer may take on the wire. A larger answer is refused.
   std::int64_t answer_bytes_max = 0;
-  // The CPU's matrix unit, for blocks that fit its integer tiles. Unset: vector registers alone.
-  // All tasks of a process must have the same, or equal tasks could get answers of other bits.
+  // The matrix unit that scans the blocks that fit its integer tiles. Unset: vector registers scan
+  // all blocks. All tasks of a process must have the same value. Otherwise equal tasks could get
+  // answers with different bits.
   std::optional<kernels::TileUnit> tiles;
-  // If set, the task wants partial answers. Their base position is *partial_base_position.
+  // If set, the task wants partial answers, and this is their base position.
   std::optional<std::uint64_t> partial_base_position;
 
   std::int64_t query_count() const { return queries.rows; }
-  // An estimate of the rows to scan: rows may be missing from [begin, end).
+  // Returns an estimate of the rows to scan. It can be too high if rows are missing from
+  // [begin, end).
   std::uint64_t row_count() const {
     std::uint64_t present = 0;
     for (const PositionedBlock& block : blocks) {
@@ -69,15 +73,15 @@ struct AttentionTask {
 struct AttentionAnswer {
   std::vector<float> values;          // [T, value_dim].
   std::vector<QueryStats> stats;      // [T, num_heads].
-  std::vector<QueryWeights> weights;  // [T, num_heads]; empty if the weights mode is NONE.
-  // [T, num_heads], and all else is empty, if the task wants partial answers.
+  std::vector<QueryWeights> weights;  // [T, num_heads]. Empty if the weights mode is NONE.
+  // [T, num_heads] if the task wants partial answers. The other members are then empty.
   std::vector<PartialAnswer> partials;
 };
 
-// What a pass has read. A row counts once, for all tasks that shared the pass.
+// What a pass has read. A row counts once, however many tasks shared the pass.
 struct ScannedRows {
   std::uint64_t rows = 0;
-  std::uint64_t bytes = 0;  // Of their keys and values, in the store's storage type.
+  std::uint64_t bytes = 0;  // Bytes of their keys and values in the store's storage type.
 };
 
 }  // namespace softlookup

@@ -33,8 +33,8 @@ constexpr double kInt8TermMin = 0x1p-100;
 // A block packed for the matrix unit. All queries that read the same components share it.
 struct TileOperands {
   kernels::PackedBlock operands;
-  // What `operands` was packed from. ScanOrder::is_first_of_block says when it is out of date:
-  // until then these pointers identify the block.
+  // What `operands` was packed from. The pointers identify the block until
+  // ScanOrder::is_first_of_block says that it is another one.
   const std::byte* full_panels = nullptr;
   const std::byte* partial_panel = nullptr;
   std::int64_t row_count = 0;
@@ -52,7 +52,7 @@ struct TileOperands {
   }
 };
 
-// Wider values would take too many bytes as operands.
+// Most components of a value as an operand. Wider values would take too many bytes.
 constexpr std::int64_t kTileValueDimMax = 2048;
 
 struct Scratch {
@@ -63,10 +63,10 @@ struct Scratch {
   std::array<double, kScratchStride> ages = {};
   std::array<float, kTileQueries * kScratchStride> weights;
   std::vector<CountedRow> rows;
-  // The block in progress, once a query is scored by the matrix unit.
+  // The operands of the block in progress, once the matrix unit scores a query.
   TileOperands tile_operands;
   kernels::PackedQueries packed_queries;
-  // The queries in progress, if they are scored by INT8 dots.
+  // The queries in progress, if INT8 dots score them.
   kernels::DigitQueries digit_queries;
 };
 
@@ -94,7 +94,8 @@ RowRange RowsOf(const PositionedBlock& block, const HeadQuery& query) {
   return rows.begin < rows.end ? rows : RowRange{};
 }
 
-// The number of equal items in a row from items[first] on.
+// Returns the length of the run of equal items that begins at items[first]. There are `count`
+// items.
 template <typename Item>
 int RunLength(const Item* items, int first, int count) {
   int end = first + 1;
@@ -102,13 +103,13 @@ int RunLength(const Item* items, int first, int count) {
   return end - first;
 }
 
-// True if the matrix unit that forms the scores can also sum up the values.
+// Returns true if the matrix unit that forms the scores can also sum up the values.
 bool SumsFitTiles(const ScanPlan& plan, const kernels::BlockView& block) {
   return plan.value_dims.count <= kTileValueDimMax &&
          kernels::ValuesFitTiles(block.value_magnitude);
 }
 
-// Returns the block's operands for the matrix unit, packed now if they are not yet.
+// Returns the block's operands for the matrix unit. Packs them unless they are already packed.
 const kernels::PackedBlock& Pack(const ScanPlan& plan, const kernels::BlockView& block,
                                  PanelRange panels, Scratch& scratch) {
   kernels::DimRange value_dims = plan.value_dims;
@@ -169,13 +170,14 @@ void ScoreTile(const ScanPlan& plan, const kernels::BlockView& block, PanelRange
                  scratch.float_scores.data() + q * kScratchStride,
                  scratch.scores.data() + q * kScratchStride, scratch);
     const SumsBy sums = paths[q].sums;
-    if (sums == SumsBy::kFloat32Runs || sums == SumsBy::kInt8Dots) fetched = {};  // Fetched now.
+    // These have prefetched `fetched`.
+    if (sums == SumsBy::kFloat32Runs || sums == SumsBy::kInt8Dots) fetched = {};
     q += count;
   }
 }
 
-// Adds up the values with the weights in `scratch`. The matrix unit does it for the queries that it
-// has scored.
+// Adds up the values with the weights in `scratch`. The matrix unit does this for the queries that
+// it has scored.
 void SumValuesOfTile(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
                      const PrecisionPath* paths, int query_count, kernels::PanelPart fetched,
                      Scratch& scratch, double* sums) {
@@ -200,7 +202,7 @@ void SumValuesOfTile(const ScanPlan& plan, const kernels::BlockView& block, Pane
   }
 }
 
-// Adds the rows that `collector` wants to it. `max_logit` is the largest logit of `rows`.
+// Adds to `collector` those of `rows` that it wants. `max_logit` is the largest logit of `rows`.
 void CollectRows(const ScanPlan& plan, const PositionedBlock& block, RowRange rows,
                  double max_logit, const double* scores, const double* logits,
                  std::vector<CountedRow>& buffer, TopRows& collector) {
@@ -226,8 +228,8 @@ std::int64_t FirstRowWith(double logit, const double* logits, RowRange rows) {
   return r;
 }
 
-// True if float32 can hold the sums of a block's values: they neither overflow nor lose small
-// terms. `weight` and `value` are the largest magnitudes of a weight and a component.
+// Returns true if float32 can hold the sums of a block's values: they neither overflow nor lose
+// small terms. `weight` and `value` are the largest magnitudes of a weight and a component.
 bool FitsFloat32(StorageType storage, double weight, double value) {
   const auto fits = [](double factor) { return factor == 0 || factor >= kFloat32FactorMin; };
   // The sum of INT8 values multiplies each weight by its row's scale first.
@@ -257,8 +259,9 @@ void SumWideValuesIfNeeded(const ScanPlan& plan, const kernels::BlockView& block
   SumWideValues(plan, block, panels, wide.data(), weights, sums);
 }
 
-// Writes the weights of one query, exp(logit - max) or in LINEAR mode the logits, to `weights`, and
-// their sums to `state`.
+// Writes the weights of one query to `weights`, and their sums to `state`. In SOFT mode a weight is
+// exp(logit - max), in LINEAR mode the logit. Calls SumWideValues if float32 cannot hold the sums
+// of the values.
 void MakeWeights(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
                  const double* logits, float* weights, PartialState& state, double* sums) {
   if (plan.options.mode == Mode::kSoft) {
@@ -278,7 +281,8 @@ void MakeWeights(const ScanPlan& plan, const kernels::BlockView& block, PanelRan
   SumWideValues(plan, block, panels, logits, weights, sums);
 }
 
-// The same for a query whose path is in float32: from the sums of products to the weights.
+// Does the same for a query whose path is in float32, from the sums over the components, `scores`.
+// Also sets the state's counted_rows and max_logit.
 void MakeWeightsOfFloats(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
                          const float* scores, float* weights, PartialState& state, double* sums) {
   const bool product = TermOf(plan.options.score) == kernels::Term::kProduct;

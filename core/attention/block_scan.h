@@ -16,16 +16,17 @@
 
 namespace softlookup {
 
-// The rows of one block, and their positions in the store. A selection may have left rows out.
+// The rows of one block, and their positions in the store. A selection can have left rows out.
 struct PositionedBlock {
   kernels::BlockView view;
-  std::int64_t number = 0;  // In its store, from 0. Says which blocks are merged in one group.
+  std::int64_t number = 0;  // Of the block in its store, from 0. Decides its merge group.
   // The block covers the positions [first_position, first_position + position_count).
   std::uint64_t first_position = 0;
   std::int64_t position_count = 0;  // At least view.row_count.
-  // Row r is at first_position + row_offsets[r], ascending. Null: at first_position + r.
+  // Row r is at position first_position + row_offsets[r]. The offsets ascend. Null: row r is at
+  // first_position + r.
   const std::uint16_t* row_offsets = nullptr;
-  // Bit r % 64 of word r / 64: row r may count. Null: all rows may.
+  // Row r may count if bit r % 64 of word r / 64 is set. Null: all rows may count.
   const std::uint64_t* row_mask = nullptr;
 
   std::uint64_t end_position() const {
@@ -37,7 +38,8 @@ struct PositionedBlock {
   std::uint64_t PositionOf(std::int64_t row) const {
     return first_position + static_cast<std::uint64_t>(OffsetOf(row));
   }
-  // The first row whose position is at least `position`; view.row_count if there is none.
+  // Returns the first row whose position is at least `position`, or view.row_count if there is
+  // none.
   std::int64_t FirstRowFrom(std::uint64_t position) const {
     if (position <= first_position) return 0;
     const std::uint64_t offset = position - first_position;
@@ -55,12 +57,12 @@ struct PositionedBlock {
 struct HeadQuery {
   const float* components = nullptr;
   float magnitude = 0;      // Largest |component|.
-  double norm = 0;          // Euclidean, of the head's part.
-  std::uint64_t begin = 0;  // Rows at positions [begin, end) count.
+  double norm = 0;          // Euclidean norm of the components.
+  std::uint64_t begin = 0;  // Rows at positions [begin, end) may count.
   std::uint64_t end = 0;
 
-  // Collect the rows with the largest logits, and those with the lowest positions. Null: nobody
-  // asked for them.
+  // Collectors of the rows with the largest logits, and of those with the lowest positions. Null:
+  // these rows are not wanted.
   TopRows* top_rows = nullptr;
   TopRows* first_rows = nullptr;
 };
@@ -72,19 +74,21 @@ struct ScanPlan {
   kernels::DimRange key_dims;    // The head's part of a key.
   kernels::DimRange value_dims;  // The head's part of a value.
   std::uint64_t age_end = 0;     // A row's age is age_end - 1 - position.
-  // If set, the rows that all queries together may still collect. Further rows are left out.
+  // The number of rows that all queries together may still collect. Once it is 0 or less, further
+  // rows are left out. Null: no limit.
   std::atomic<std::int64_t>* collected_rows_left = nullptr;
-  // False: only the best rows are wanted. The scan then writes no sums.
+  // False if only the best rows are wanted. The scan then writes no sums.
   bool sum_values = true;
   std::optional<kernels::TileUnit> tiles;  // As in AttentionTask.
 };
 
-// How a scan follows on the scan before it, on the same thread.
+// What a scan has to know about the scans before and after it on the same thread.
 struct ScanOrder {
-  // The scan before was of another block, so operands kept from it cannot be used again.
+  // Whether the scan before was of another block, so that operands kept from it cannot be used
+  // again.
   bool is_first_of_block = true;
-  // Rows to fetch into the cache for later scans: while keys are scored, and while values are added
-  // up.
+  // Parts of panels to prefetch, for this scan or later ones: while keys are scored, and while
+  // values are added up.
   kernels::PanelPart while_scoring;
   kernels::PanelPart while_summing;
 };

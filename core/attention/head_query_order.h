@@ -10,35 +10,36 @@
 
 namespace softlookup {
 
-// Names one head query of the tasks of a pass.
+// Identifies one head query of the tasks of a pass.
 struct HeadQueryRef {
   TaskAnswer* task = nullptr;
-  std::size_t task_index = 0;  // Among the pass's tasks.
-  std::int64_t number = 0;     // Among its task's head queries.
+  std::size_t task_index = 0;  // Index among the pass's tasks.
+  std::int64_t number = 0;     // Index among its task's head queries.
 };
 
 // Enumerates the head queries of all tasks of a pass. Those that ScanBlock can scan together come
-// one after another: tasks with the same plan follow each other head by head.
+// one after another: first all tasks with one plan, then those with the next. Among tasks with the
+// same plan, all queries of one head come before those of the next.
 class HeadQueryOrder {
  public:
-  // A place in the order: before the head query that Next() returns.
+  // A place in the order, just before a head query.
   struct Cursor {
     std::size_t plan = 0;
     std::int64_t head = 0;
-    std::size_t task = 0;  // Among the tasks of the plan.
+    std::size_t task = 0;  // Index among the tasks of the plan.
     std::int64_t query = 0;
   };
 
-  // The tasks have begun and outlive the order.
+  // The tasks must have begun, and outlive the order.
   explicit HeadQueryOrder(absl::Span<TaskAnswer* const> tasks);
 
-  // The next head query, or nothing at the end.
+  // Returns the next head query, or nothing at the end.
   std::optional<HeadQueryRef> Next();
   Cursor cursor() const { return cursor_; }
   void SeekTo(Cursor cursor) { cursor_ = cursor; }
 
-  // True if ScanBlock computes the same for both, up to the query's components: their tasks have
-  // the same plan, and their heads are the same.
+  // Returns true if ScanBlock can scan both together: their tasks have the same plan, and their
+  // heads are the same.
   bool ShareScan(const HeadQueryRef& a, const HeadQueryRef& b) const;
 
  private:

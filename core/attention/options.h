@@ -24,11 +24,12 @@ struct ResolvedOptions {
   std::int64_t top_weights = kTopWeightsDefault;
 };
 
-// INVALID_ARGUMENT about the field `options.…` that is out of its range.
+// Fills in the defaults and checks the values. INVALID_ARGUMENT about the field `options.…` that is
+// out of its range.
 absl::StatusOr<ResolvedOptions> ResolveOptions(const AttentionOptions& options, Score default_score,
                                                double default_temperature, const Limits& limits);
 
-// OK, or INVALID_ARGUMENT about `field`.
+// Returns OK if `temperature` is in its range, else INVALID_ARGUMENT about `field`.
 absl::Status CheckTemperature(const char* field, double temperature);
 
 }  // namespace softlookup

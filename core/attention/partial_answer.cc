@@ -11,8 +11,9 @@
 namespace softlookup {
 namespace {
 
-// Raises the max_logit that the weights of a softmax state refer to by -shift, where shift <= 0.
-// Multiplies the weights by exp(shift), adjusts `weighted`, and returns exp(shift).
+// Makes the weights of a softmax state refer to a max_logit that is higher by -shift, where shift
+// <= 0. Multiplies the weights by exp(shift) and adjusts `weighted`. Does not change max_logit.
+// Returns exp(shift).
 double ScaleWeights(double shift, PartialState& state) {
   if (shift == 0) return 1;
   const double factor = std::exp(shift);

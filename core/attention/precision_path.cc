@@ -11,15 +11,15 @@ namespace {
 
 constexpr double kNoScore = -std::numeric_limits<double>::infinity();
 
-// Heads of at most this size are scored in float64. That costs little here, and keys that are
-// parallel, as happens in few dimensions, then tie exactly.
+// Heads of at most this many components are scored in float64. That costs little for so few.
+// Parallel keys, which occur in few dimensions, then tie exactly.
 constexpr std::int64_t kFloat64KeyDimMax = 16;
 
 // For smaller heads or blocks, splitting queries into digits takes longer than the integers save.
 constexpr std::int64_t kInt8DotsKeyDimMin = 64;
 constexpr std::int64_t kInt8DotsRowsMin = 128;
 
-// Bound on the error of a logit. It bounds the error of the answer relative to the largest
+// Bound on the error of a logit. It also bounds the error of the answer relative to the largest
 // component of a value.
 constexpr double kLogitErrorMax = 1e-5;
 // Worst-case errors of a float32 run, relative to the sum of the terms' magnitudes. A squared
@@ -33,7 +33,8 @@ double LogitError(double score_error, const ScanPlan& plan) {
 
 bool FitsTiles(const ScanPlan& plan, const kernels::BlockView& block, const HeadQuery& query) {
   const std::int64_t dim = plan.key_dims.count;
-  // LINEAR weights are logits: an absolute error may be a large part of a small one.
+  // In LINEAR mode a weight is a logit, and an absolute error can be a large part of a small
+  // weight.
   return plan.tiles.has_value() && plan.options.mode == Mode::kSoft &&
          TermOf(plan.options.score) == kernels::Term::kProduct &&
          kernels::KeysFitTiles(dim, query.magnitude, block.key_magnitude) &&
@@ -41,7 +42,7 @@ bool FitsTiles(const ScanPlan& plan, const kernels::BlockView& block, const Head
              kLogitErrorMax;
 }
 
-// An upper bound on |query| |key| over the rows of the block.
+// Returns an upper bound on |query| |key| over the rows of the block.
 double NormsOf(const ScanPlan& plan, const kernels::BlockView& block, const HeadQuery& query) {
   return query.norm * block.key_norms_max[plan.head];
 }
@@ -70,10 +71,11 @@ bool FitsFloat32Runs(const ScanPlan& plan, const kernels::BlockView& block,
     return term == 0 || (term >= kFloat32FactorMin && term <= kFloat32SumMax);
   };
   if (!fits(product ? q * k : (q + k) * (q + k))) return false;
-  // Upper bounds on the sum of the terms' magnitudes. For products by Cauchy-Schwarz.
+  // The sum of the terms' magnitudes is at most the product of the norms for products, by
+  // Cauchy-Schwarz. For squared differences it is at most the square of `distance`.
   const double key_norm = block.key_norms_max[plan.head];
   const double distance = query.norm + key_norm;
-  double error = 0;  // Of a score.
+  double error = 0;  // Upper bound for a score.
   if (product) {
     error = kFloat32Error * query.norm * key_norm;
   } else if (plan.options.score == Score::kSquaredEuclidean) {
@@ -86,7 +88,8 @@ bool FitsFloat32Runs(const ScanPlan& plan, const kernels::BlockView& block,
 
 SumsBy SumsFor(const ScanPlan& plan, const kernels::BlockView& block, const HeadQuery& query) {
   const ResolvedOptions& options = plan.options;
-  // Here scores decide which rows count, so a rounding error could change which do.
+  // With these options, scores decide which rows count. A rounding error could change which rows
+  // do.
   if (options.mode == Mode::kHard || options.top_k > 0 || options.min_score > kNoScore) {
     return SumsBy::kFloat64;
   }
@@ -98,7 +101,7 @@ SumsBy SumsFor(const ScanPlan& plan, const kernels::BlockView& block, const Head
   return FitsFloat32Runs(plan, block, query) ? SumsBy::kFloat32Runs : SumsBy::kFloat64;
 }
 
-// True if float32 sums keep the bound on errors, too.
+// Returns true if float32 sums keep the bound on errors, too.
 bool SumsFitFloat32(const ScanPlan& plan, const kernels::BlockView& block, const HeadQuery& query,
                     SumsBy sums) {
   const std::int64_t dim = plan.key_dims.count;

@@ -9,14 +9,14 @@
 
 namespace softlookup {
 
-// Plain float64 attention: the definition that tests compare every faster path with.
+// Plain float64 attention. It is the definition that tests compare every faster path with.
 struct ReferenceTask {
   ResolvedOptions options;
   MatrixView queries;  // [T, key_dim]
   MatrixView keys;     // [N, key_dim]; row j has position j.
   MatrixView values;   // [N, value_dim]
   std::int64_t num_heads = 1;
-  // Row j may count if allowed[j]. Empty: all rows may.
+  // Row j may count if allowed[j]. Empty: all rows may count.
   std::vector<bool> allowed;
   std::uint64_t age_end = 0;
 };
@@ -25,7 +25,7 @@ struct ReferenceAnswer {
   std::vector<double> values;     // [T, value_dim]
   std::vector<QueryStats> stats;  // [T, num_heads]
   std::vector<std::vector<double>>
-      weights;  // [T, num_heads] of N each; 0 for a row that does not count.
+      weights;  // [T, num_heads] of N each. 0 for a row that does not count.
   std::vector<std::vector<double>> scores;  // [T, num_heads] of N each.
 };
 

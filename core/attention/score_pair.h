@@ -8,8 +8,8 @@
 
 namespace softlookup {
 
-// The score of one query and one key of `dim` components each, in float64: the definition of the
-// five scores. `score` is specified.
+// Returns the score of one query and one key of `dim` components each, in float64. This defines the
+// five scores. `score` must not be kUnspecified.
 template <typename Key>
 double ScorePair(Score score, const float* query, const Key* key, std::int64_t dim) {
   double product = 0, query_square = 0, key_square = 0, difference_square = 0;

@@ -14,13 +14,14 @@ namespace {
 using kernels::kTileQueries;
 using kernels::PanelRange;
 
-// Bytes of a window's states, about.
+// Most bytes of a window's states, unless a merge group alone has more.
 constexpr std::int64_t kWindowBytesMax = std::int64_t{32} << 20;
-// Bytes of a round's states.
+// Most bytes of a round's states, unless one head query's state has more.
 constexpr std::int64_t kRoundBytesMax = std::int64_t{4} << 20;
 // Work items per thread. With this many, all threads end at about the same time.
 constexpr std::int64_t kItemsPerThread = 16;
-// Head queries of a work item: they scan a block while it is in the second-level cache.
+// Most head queries of a work item with a whole merge group. They scan a block while it is in the
+// second-level cache.
 constexpr std::int64_t kItemQueriesMax = 128;
 
 std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -119,7 +120,8 @@ void SharedPass::CutWork() {
   const auto group_count = static_cast<std::int64_t>(group_ends.size());
   const std::int64_t items_wanted = pool_.thread_count() * kItemsPerThread;
   ranges_.clear();
-  // Whole groups leave fewer states to merge, if there are enough of them for all threads.
+  // Whole groups leave fewer states to merge. They are chosen if they give enough items for all
+  // threads.
   for (item_queries_ = kItemQueriesMax; item_queries_ >= kItemQueriesMax / 4; item_queries_ /= 2) {
     if (group_count * CeilDiv(queries, item_queries_) < items_wanted) continue;
     std::int64_t begin = 0;
@@ -184,13 +186,13 @@ ScanOrder SharedPass::OrderOf(const WorkItem& item, std::int64_t block, std::int
   if (!first.task->sums_values()) return order;
   // A core has few fetches under way at a time, so the fetches are spread over all that it
   // computes. If several tiles scan a block, each fetches a part of the next block. A single tile
-  // fetches its own block's values and the next block's keys. Rows that nobody fetched, such as
-  // those of a tile that is left out, are only read later.
+  // fetches its own block's values and the next block's keys. Rows that no tile fetched, for
+  // instance because one was left out, are read when they are scanned.
   const bool is_alone = query == item.begin && end == item.end;
   const bool is_fetched = block > item.blocks.begin && !is_alone;
   if (is_first && !is_fetched) order.while_scoring = ValuesOf(view, PanelsOf(blocks_.rows(block)));
   if (block + 1 == blocks_.count()) return order;
-  // The thread that scans all head queries of a range mostly takes the next range, too.
+  // The thread that scans all head queries of a range usually takes the next range, too.
   const bool is_of_all = end - query == query_count();
   if (block + 1 == item.blocks.end && !is_of_all) return order;
   const PositionedBlock* next = BlockOf(block + 1, first);

@@ -18,34 +18,35 @@
 
 namespace softlookup {
 
-// A round ends when its head queries may collect best rows of this many bytes. So a pass never
-// keeps more than this and the best rows of one head query.
+// A round takes no more head queries once their best rows can take this many bytes. So a pass never
+// keeps more than this plus the best rows of one head query.
 inline constexpr std::int64_t kCollectorBytesMax = std::int64_t{4} << 20;
 
 // One walk over the rows of a store that computes several tasks. It reads each block once for all
-// tasks, and scans head queries in tiles that cross tasks where these share a scan.
+// tasks of a round. A tile of head queries can hold those of several tasks that share a scan.
 //
-// The pass runs in rounds: the head queries of a round go through all blocks together. The work of
-// a round is cut into items, of a range of blocks and some head queries, which threads take one
-// after another. An item keeps one state for each of its head queries. These states wait in a
+// The pass runs in rounds, each of which takes some head queries through all blocks. The work of a
+// round is cut into items: a range of blocks for some of the head queries. Threads take the items
+// one after another. An item keeps one state for each of its head queries. These states wait in a
 // window of bounded size, and are merged in the order of blocks once the window is scanned.
 class SharedPass {
  public:
-  // The tasks have begun, are over rows of one store, and outlive the pass.
+  // The tasks must have begun, be over rows of one store, and outlive the pass.
   SharedPass(absl::Span<TaskAnswer* const> tasks, ForkJoinPool& pool);
 
-  // Finishes the head queries of all tasks, except of tasks that are cancelled meanwhile.
+  // Finishes the head queries of all tasks, except of tasks that are cancelled meanwhile. Returns
+  // what it has read.
   ScannedRows Run();
 
  private:
-  // Blocks [begin, end) of the pass: one, or a whole merge group.
+  // Blocks [begin, end) of the pass: a single block, or a whole merge group.
   struct BlockRange {
     std::int64_t begin = 0;
     std::int64_t end = 0;
     bool ends_group = false;
   };
 
-  // A block range for the head queries [begin, end) of the round. The state of head query q is the
+  // A block range, and the head queries [begin, end) of the round. The state of head query q is the
   // window's state `states_begin` + q.
   struct WorkItem {
     const BlockRange& blocks;
@@ -55,44 +56,45 @@ class SharedPass {
   };
 
   bool AnyTaskContinues() const;
-  // Takes the head queries of the next round; none at the end.
+  // Takes the head queries of the next round. At the end it takes none.
   void TakeRound();
   void RunRound();
   // Chooses the round's block ranges, and how many head queries a work item has.
   void CutWork();
 
-  // The window is block ranges [ranges_begin, ranges_end) of the round.
+  // Scans the window: block ranges [ranges_begin, ranges_end) of the round.
   void ScanWindow(std::int64_t ranges_begin, std::int64_t ranges_end);
   void ScanItem(const WorkItem& item);
-  // Scans one of the item's blocks for a tile of head queries from `query` on, and returns the head
-  // query behind the tile. Sets `is_first`, true if the item has not scanned the block yet, to
-  // false.
+  // Scans one of the item's blocks for a tile of head queries from `query` on. Returns the head
+  // query behind the tile. `is_first` must be true if the item has not scanned the block yet. A
+  // scan sets it to false.
   std::int64_t ScanTile(const WorkItem& item, std::int64_t block, std::int64_t query,
                         bool& is_first);
-  // What the scan of the tile [query, end) fetches for the scans behind it.
+  // Returns what the scan of the tile [query, end) has to know about the scans around it, such as
+  // what to prefetch.
   ScanOrder OrderOf(const WorkItem& item, std::int64_t block, std::int64_t query, std::int64_t end,
                     bool is_first) const;
-  // Merges the window's states into the round's: the states of a merge group into its first, then
-  // group after group.
+  // Merges the window's states into the round's. For one merge group after another, merges the
+  // group's states into its first, and this into the round's.
   void MergeWindow(std::int64_t ranges_begin, std::int64_t ranges_end);
 
   std::int64_t query_count() const { return static_cast<std::int64_t>(refs_.size()); }
   const HeadQueryRef& RefOf(std::int64_t query) const {
     return refs_[static_cast<std::size_t>(query)];
   }
-  // Null if the head query's task has no rows there.
+  // Returns null if the head query's task has no rows there.
   const PositionedBlock* BlockOf(std::int64_t block, const HeadQueryRef& query) const {
     return blocks_.Of(query.task_index, block);
   }
   const BlockRange& RangeOf(std::int64_t range) const {
     return ranges_[static_cast<std::size_t>(range)];
   }
-  // Where the sums of a state begin, in the round's sums or the window's.
+  // Returns where the sums of a state begin, in the round's sums or the window's.
   std::int64_t SumsOffset(std::int64_t state) const { return state * sums_stride_; }
   std::int64_t StateBytes() const {
     return static_cast<std::int64_t>(sizeof(PartialState)) + 8 * sums_stride_;
   }
-  // Runs body(i) for i in [0, count): on all threads if the pass is large, else on this one.
+  // Runs body(i) for i in [0, count), on all threads if the pass is large, else on this one.
   void ForEach(std::int64_t count, absl::FunctionRef<void(std::int64_t)> body);
 
   const std::vector<TaskAnswer*> tasks_;
@@ -100,22 +102,22 @@ class SharedPass {
   HeadQueryOrder order_;
   const AlignedBlocks blocks_;
   bool is_large_ = false;
-  std::int64_t sums_stride_ = 0;  // 0: no task wants sums.
+  std::int64_t sums_stride_ = 0;  // Doubles of one state. 0: no task wants sums.
   std::int64_t scanned_row_count_ = 0;
 
-  // The round in progress, by head query.
+  // The round in progress. All members but `collectors_` are by head query.
   std::vector<HeadQueryRef> refs_;
   std::deque<TopRows> collectors_;
   std::vector<HeadQuery> queries_;
   std::vector<HeadQueryState> states_;
   std::vector<double> sums_;
-  // Its work.
+  // The work of the round, cut into items.
   std::vector<BlockRange> ranges_;
   std::int64_t item_queries_ = 0;
   // The window in progress: [range][head query of the round].
   std::vector<PartialState> window_states_;
   std::unique_ptr<double[]> window_sums_;
-  std::int64_t window_size_ = 0;  // States that fit.
+  std::int64_t window_size_ = 0;  // States that the window has room for.
 };
 
 }  // namespace softlookup

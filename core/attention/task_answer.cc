@@ -13,10 +13,11 @@
 namespace softlookup {
 namespace {
 
-// The least bytes of a listed weight on the wire: weight, score, and the position as a varint.
+// The least bytes that a listed weight takes on the wire: weight, score, and the position as a
+// varint.
 constexpr std::int64_t kWeightBytesMin = 16 + 1;
-// Rows that are weighed or sorted between two checks of the cancellation token: at most a few
-// milliseconds' work.
+// Rows that are weighed or sorted between two checks of the cancellation token. This is at most a
+// few milliseconds' work.
 constexpr std::size_t kRowsBetweenChecks = 1 << 15;
 
 // Sorts the items. Stops and returns false once `cancel` is cancelled.
@@ -125,7 +126,7 @@ HeadQueryState TaskAnswer::BeginHeadQuery(std::int64_t head_query, std::deque<To
     query.top_rows = &collectors.emplace_back(TopRows::kUnlimited, RankBy::kLogit);
   } else if (lists) {
     query.top_rows = &collectors.emplace_back(options.top_weights, RankBy::kLogit);
-    // Rows of weight 0 are listed by position, and any number of logits may give the weight 0.
+    // Rows of equal weight are listed by position, and many different logits can give the weight 0.
     if (options.mode != Mode::kLinear) {
       query.first_rows = &collectors.emplace_back(options.top_weights, RankBy::kPosition);
     }
@@ -197,7 +198,8 @@ void TaskAnswer::CountListed(const HeadQueryState& found) {
 
 void TaskAnswer::FinishHeadQuery(std::int64_t head_query, const HeadQueryState& found,
                                  const double* sums) {
-  // An answer that is too large finishes nothing more, but counts on: its error states its size.
+  // An answer that is too large finishes no more head queries. CountListed still counts all of
+  // them, because the error states the size.
   if (is_too_large() || !Continues()) return;
   const HeadQuery& query = found.query;
   if (task_.partial_base_position) {
@@ -237,7 +239,7 @@ bool TaskAnswer::Continues() {
 absl::StatusOr<AttentionAnswer> TaskAnswer::Take() {
   if (stopped_) {
     const absl::Status status = cancel_.Check();
-    // The token was cancelled by a deadline, but the clock has been set back since.
+    // Check() is OK again if the deadline had passed and the clock was set back since.
     return status.ok() ? MakeError(reasons::kDeadlineExceeded, "The deadline has passed") : status;
   }
   if (is_too_large()) return TooLarge();
@@ -283,8 +285,8 @@ bool TaskAnswer::FinishSelected(std::int64_t head_query, std::vector<CountedRow>
   return ListWeights(head_query, state, rows, {});
 }
 
-// Lists the weights of the best rows, `rows`, and of `others`: the rows of the lowest positions, in
-// case the list reaches rows of weight 0, and a running memory. A row may be in both.
+// Lists the weights of the best rows, `rows`, and of `others`. `others` has the rows of the lowest
+// positions, in case the list reaches rows of weight 0, and a running memory. A row can be in both.
 bool TaskAnswer::ListWeights(std::int64_t head_query, const PartialState& state,
                              const std::vector<CountedRow>& rows,
                              const std::vector<CountedRow>& others) {
@@ -319,7 +321,8 @@ bool TaskAnswer::ListWeights(std::int64_t head_query, const PartialState& state,
 }
 
 std::int64_t TaskAnswer::FixedBytes() const {
-  // A message's tag and length, and the two statistics that are never left out of it.
+  // The bytes of a message's tag and length, and of the two statistics that are never left out of
+  // it.
   constexpr std::int64_t kStatsBytes = 2 + 2 * 9;
   constexpr std::int64_t kListBytes = 2;
   const bool lists = task_.options.weights != WeightsMode::kNone;

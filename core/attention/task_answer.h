@@ -22,21 +22,22 @@ namespace softlookup {
 struct HeadQueryState {
   HeadQuery query;
   PartialState state;
-  // A running memory that is listed beside the collected rows.
+  // The running memory, if it is listed beside the collected rows.
   std::optional<CountedRow> unranked_memory;
 };
 
-// The answer to one task in the making. It tells a pass what to ask of each row, and turns what the
-// pass found into the answer. A *head query* is one query in one head. Head queries are numbered
-// head by head, so that neighbours read the same components of the keys.
+// Builds the answer to one task. Tells a pass what to look for in each row, and turns what the pass
+// found into the answer. Head queries are numbered head by head, so that neighbours read the same
+// components of the keys.
 //
 // Several threads may work on different head queries at the same time.
 class TaskAnswer {
  public:
-  // Both must outlive it.
+  // `task` and `cancel` must outlive this object.
   TaskAnswer(const AttentionTask& task, const CancelToken& cancel);
 
-  // Makes room for the answer. Call it first. RESOURCE_EXHAUSTED if the answer would be too large.
+  // Makes room for the answer. Call this first. RESOURCE_EXHAUSTED if the answer would be too
+  // large.
   absl::Status Begin();
 
   const AttentionTask& task() const { return task_; }
@@ -47,41 +48,42 @@ class TaskAnswer {
   // How the states of this task merge: as HARD if no sums are wanted.
   Mode merge_mode() const { return sums_values_ ? task_.options.mode : Mode::kHard; }
   std::int64_t head_value_dim() const { return head_value_dim_; }
-  // Upper bound on the bytes of a head query's best rows before they are weighed. 0 with weights
-  // ALL, whose rows the limit on the answer bounds.
+  // Returns an upper bound on the bytes of a head query's best rows before they are weighed.
+  // Without top_k, it is 0 with weights ALL, because the limit on the answer bounds the rows.
   std::int64_t CollectorBytes() const;
   ScanPlan PlanOf(std::int64_t head_query);
 
-  // The state before the first row is scanned; the task's running memory is merged already. `sums`
-  // is its weighted sum of values: head_value_dim() zeros before. Adds the query's collectors to
-  // `collectors`, which must outlive the state.
+  // Returns the state before the first row is scanned, with the task's running memory merged into
+  // it. `sums` must have head_value_dim() zeros if the task sums values. The memory's weighted
+  // value is added to them. Adds the query's collectors to `collectors`, which must outlive the
+  // state.
   HeadQueryState BeginHeadQuery(std::int64_t head_query, std::deque<TopRows>& collectors,
                                 double* sums) const;
 
   // Adds the bytes of the weights that a head query lists to the answer's size. Not thread-safe.
   void CountListed(const HeadQueryState& found);
-  // Puts what was found into the answer, unless the answer is too large.
+  // Puts what was found into the answer, unless the answer is too large or the task is cancelled.
   void FinishHeadQuery(std::int64_t head_query, const HeadQueryState& found, const double* sums);
 
-  // False once the task is cancelled: the rest of its head queries may be left out.
+  // Returns false once the task is cancelled. The rest of its head queries may then be left out.
   bool Continues();
-  // Returns the answer. Call it once, last.
+  // Returns the answer, or why there is none. Call this once, last.
   absl::StatusOr<AttentionAnswer> Take();
 
  private:
   void MergeMemory(std::int64_t head_query, HeadQueryState& begun, double* sums) const;
-  // These return false if they were cancelled before the end.
+  // The next three functions return false if the task was cancelled before they ended.
   bool FinishPartial(std::int64_t head_query, const HeadQueryState& found, const double* sums);
   bool FinishSelected(std::int64_t head_query, std::vector<CountedRow> rows);
   bool ListWeights(std::int64_t head_query, const PartialState& state,
                    const std::vector<CountedRow>& rows, const std::vector<CountedRow>& others);
-  // The bytes that the answer takes at least, without its listed weights.
+  // Returns the least bytes that the answer takes, without its listed weights.
   std::int64_t FixedBytes() const;
   absl::Status TooLarge() const;
   bool is_too_large() const { return bytes_ > task_.answer_bytes_max; }
 
   std::int64_t QueryOf(std::int64_t head_query) const { return head_query % task_.query_count(); }
-  // The index of a head query's results in the answer, which is query-major.
+  // Returns the index of a head query's results in the answer, which is query-major.
   std::size_t ResultOf(std::int64_t head_query) const {
     return static_cast<std::size_t>(QueryOf(head_query) * task_.num_heads + HeadOf(head_query));
   }
@@ -93,12 +95,12 @@ class TaskAnswer {
     return task_.memory && task_.memory->position == position &&
            !(position >= task_.begin && position < task_.end);
   }
-  // The weight of a row in LINEAR mode.
+  // Returns the weight of a row in LINEAR mode.
   double LinearWeight(const CountedRow& row) const {
     return IsMemory(row.position) ? row.logit * task_.memory->multiplicity : row.logit;
   }
-  // Adds the weighted value of the row at `position`, this head's part of it, to `sums`. `buffer`
-  // has room for as many components.
+  // Adds this head's part of the weighted value of the row at `position` to `sums`. `buffer` must
+  // have room for as many components.
   void AddValue(std::int64_t head_query, std::uint64_t position, double weight,
                 std::vector<double>& sums, std::vector<float>& buffer) const;
 
@@ -107,13 +109,14 @@ class TaskAnswer {
   const std::int64_t head_key_dim_;
   const std::int64_t head_value_dim_;
   const std::int64_t head_query_count_;
-  // The task has a top_k that leaves rows out.
+  // Whether the task has a top_k that can leave rows out.
   const bool selects_rows_;
   const bool sums_values_;
 
   AttentionAnswer answer_;
-  std::int64_t bytes_ = 0;  // Of the answer so far, at least.
-  // With weights ALL: rows that may still be collected. An answer that lists more is refused.
+  std::int64_t bytes_ = 0;  // The least that the answer takes, as known so far.
+  // With weights ALL, the number of rows that may still be collected. An answer that lists more is
+  // refused.
   std::atomic<std::int64_t> listed_rows_left_;
   std::atomic<bool> stopped_{false};
 };

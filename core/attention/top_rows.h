@@ -13,7 +13,8 @@
 
 namespace softlookup {
 
-// Both are total orders, so the rows kept do not depend on the order in which rows are added.
+// The orders of rows. Both are total, so the rows kept do not depend on the order in which rows are
+// added.
 enum class RankBy {
   kLogit,     // As RanksBefore: larger logit first, then lower position.
   kPosition,  // Lower position first.
@@ -26,13 +27,13 @@ class TopRows {
 
   TopRows(std::int64_t capacity, RankBy rank_by) : capacity_(capacity), rank_by_(rank_by) {}
 
-  // Upper bound on the bytes of a collector of `capacity` rows.
+  // Returns an upper bound on the bytes of a collector of `capacity` rows.
   static constexpr std::int64_t BytesMax(std::int64_t capacity) {
     return SizeMax(capacity) * static_cast<std::int64_t>(sizeof(CountedRow));
   }
 
-  // False if `row` cannot rank among the first `capacity` rows: Add() would leave it out. Once
-  // false for a row, it stays false.
+  // Returns false if `row` cannot rank among the first `capacity` rows, so that Add() would leave
+  // it out. Once false for a row, it stays false.
   bool Wants(const CountedRow& row) const {
     return Rank(row) >= threshold_.load(std::memory_order_relaxed);
   }
@@ -43,12 +44,12 @@ class TopRows {
   std::vector<CountedRow> Take();
 
  private:
-  // Larger ranks come first.
+  // Returns a rank. Rows of larger ranks come first.
   double Rank(const CountedRow& row) const {
     return rank_by_ == RankBy::kLogit ? row.logit : -static_cast<double>(row.position);
   }
-  // The rows held before the collector prunes itself to `capacity`. Room for a quarter more keeps
-  // the average cost of an added row constant.
+  // Returns the rows held before the collector prunes itself to `capacity`. Room for a quarter more
+  // keeps the average cost of an added row constant.
   static constexpr std::int64_t SizeMax(std::int64_t capacity) {
     return capacity + capacity / 4 + 64;
   }

@@ -12,38 +12,38 @@
 
 namespace softlookup {
 
-// Tells work that its caller no longer wants it. Thread-safe.
+// Asks work to stop, when its caller cancels it or its deadline passes. Thread-safe.
 //
-// Running work polls the token, which also knows the deadline. Work that waits for an event cannot
-// poll, so it registers a callback. The owner of the call must Cancel() at the deadline, as gRPC
-// does. Ending a wait does not end work that runs.
+// Running work polls Check(), which also knows the deadline. Work that waits for an event cannot
+// poll, so it registers a callback. The token does not run the callback at the deadline by itself:
+// the owner of the call must call Cancel() then, as gRPC does.
 class CancelToken {
  public:
   explicit CancelToken(absl::Time deadline = absl::InfiniteFuture()) : deadline_(deadline) {}
   CancelToken(const CancelToken&) = delete;
   CancelToken& operator=(const CancelToken&) = delete;
 
-  // Cancels the work and ends its wait. The status names the deadline if that has passed. Later
-  // calls do nothing.
+  // Cancels the work and ends its wait, with DEADLINE_EXCEEDED if the deadline has passed, else
+  // with CANCELLED. Later calls do nothing.
   void Cancel();
 
-  // OK, or CANCELLED / DEADLINE_EXCEEDED. Cheap enough for one call every 50 microseconds.
+  // Returns OK, CANCELLED or DEADLINE_EXCEEDED. Cheap enough for one call every 50 microseconds.
   absl::Status Check() const;
 
-  // Ends the wait of the work with the error `status`, now or as soon as a wait begins, by running
-  // the registered callback. Running work continues.
+  // Ends the wait of the work with the error `status`, by running the registered callback. If none
+  // is registered, the next wait ends as soon as it begins. Running work continues.
   void EndWait(absl::Status status);
 
   // Registers `callback`, which Cancel() or EndWait() runs with the status that ends the wait. Runs
-  // it here if one of them has been called. It may run after the wait has ended by itself. A second
-  // callback replaces the first.
+  // it before returning if one of them has been called. It can also run after the wait has ended
+  // for another reason. A second callback replaces the first.
   void OnWaitEnd(absl::AnyInvocable<void(absl::Status)> callback);
 
  private:
   const absl::Time deadline_;
   std::atomic<bool> cancelled_{false};
   absl::Mutex mutex_;
-  absl::Status wait_end_ ABSL_GUARDED_BY(mutex_);  // OK: not ended.
+  absl::Status wait_end_ ABSL_GUARDED_BY(mutex_);  // OK: no wait was ended.
   absl::AnyInvocable<void(absl::Status)> callback_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -9,8 +9,8 @@
 //   SOFTLOOKUP_CHECK(revision == last + 1) << "revision " << revision << " after " << last;
 //
 // SOFTLOOKUP_CHECK is always on. It guards against corrupt stores and wrong answers.
-// SOFTLOOKUP_DCHECK is on in Debug builds alone, which include the sanitizer builds. It is for
-// checks that would slow lookups down. Other builds compile its condition but do not evaluate it.
+// SOFTLOOKUP_DCHECK is on only in Debug builds, which include the sanitizer builds. It is for
+// checks that would slow lookups down. Other builds compile the condition but do not evaluate it.
 
 #define SOFTLOOKUP_CHECK(condition)                               \
   (condition) ? static_cast<void>(0)                              \

@@ -11,14 +11,14 @@ class Clock {
  public:
   virtual ~Clock() = default;
 
-  // The current time. It never goes back.
+  // Returns the current time, which never goes back.
   virtual absl::Time Now() const = 0;
-  // Waits until `condition` holds or `deadline` has come. The caller holds `mutex`.
+  // Waits until `condition` holds or `deadline` has come. The caller must hold `mutex`.
   virtual void AwaitUntil(absl::Mutex& mutex, const absl::Condition& condition,
                           absl::Time deadline) const = 0;
 
-  // The machine's steady clock. Its epoch is arbitrary. Changes of the time of day do not affect
-  // it.
+  // Returns the machine's steady clock. Its epoch is arbitrary. Changes of the time of day do not
+  // affect it.
   static const Clock& Steady();
 };
 

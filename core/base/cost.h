@@ -8,19 +8,21 @@ namespace softlookup {
 // Estimates of work, in multiply-adds of a scan. The scheduler compares and adds them, and measures
 // how many the machine does per second. All cost functions of the process are in this file.
 
-// Work of at most this cost takes about 50 us, which is less than handing it to another thread.
+// The largest cost of work that is done on the calling thread. Such work takes at most about 50 us,
+// which is less than handing it to another thread takes.
 inline constexpr double kInlineCostMax = 1e6;
 
 struct AttentionSize {
   std::int64_t query_count = 0;
   std::int64_t num_heads = 1;
   std::uint64_t row_count = 0;
-  std::int64_t dims = 0;  // key_dim + value_dim, all heads.
+  std::int64_t dims = 0;  // key_dim + value_dim, total over heads.
   // Whether each row is compared with the best rows so far, for top_k or for listed weights.
   bool ranks_rows = false;
 };
 
-// The sum of the products, a fixed cost for each query and head, and a cost for each logit.
+// Returns the cost of the products, a fixed cost for each head query, and a cost for each logit,
+// all added up.
 inline double AttentionCost(const AttentionSize& size) {
   const double rows = static_cast<double>(size.row_count);
   const double queries = static_cast<double>(size.query_count);
@@ -29,24 +31,26 @@ inline double AttentionCost(const AttentionSize& size) {
          heads * rows * (size.ranks_rows ? 60 : 10);
 }
 
-// Cost of reading the rows once, for `query_count` queries that cost `cost` together. Reading takes
-// as long as computing 8 of the queries.
+// Returns the cost of reading the rows once, if `query_count` queries over them cost `cost`
+// together. Reading takes as long as computing 8 of the queries.
 inline double ReadingCost(double cost, std::int64_t query_count) {
   return 8 * cost / static_cast<double>(query_count > 1 ? query_count : 1);
 }
 
-// Cost of multiplying `input_count` inputs by a matrix of `weight_count` weights, in float64.
+// Returns the cost of multiplying `input_count` inputs by a matrix of `weight_count` weights, in
+// float64.
 inline double ProjectionCost(std::int64_t weight_count, std::int64_t input_count) {
   return 4 * static_cast<double>(weight_count) * static_cast<double>(input_count);
 }
 
-// Cost of testing the ids or labels of `row_count` rows against a filter of `tag_count` ids and
-// labels.
+// Returns the cost of testing the ids or labels of `row_count` rows against a filter of `tag_count`
+// ids and labels.
 inline double SelectionCost(std::uint64_t tag_count, std::uint64_t row_count) {
   return 200 * (static_cast<double>(tag_count) + static_cast<double>(row_count));
 }
 
-// Cost of visiting each component of `row_count` rows, to pack the rows or to read a memory.
+// Returns the cost of visiting each component of `row_count` rows, to pack the rows or to read a
+// memory.
 inline double PassOverRowsCost(std::uint64_t row_count, std::int64_t dims) {
   return 20 * static_cast<double>(row_count) * static_cast<double>(dims);
 }

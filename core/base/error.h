@@ -12,8 +12,8 @@
 
 namespace softlookup {
 
-// Machine-readable cause of a failed call: a stable UPPER_SNAKE name and its status code.
-// docs/errors.md says what to do about each.
+// The machine-readable cause of a failed call: a stable UPPER_SNAKE name and its status code.
+// docs/errors.md says what to do about each reason.
 struct ErrorReason {
   absl::StatusCode code;
   absl::string_view name;
@@ -75,15 +75,17 @@ inline constexpr ErrorReason kShuttingDown{absl::StatusCode::kUnavailable, "SHUT
 // What an error is about: keys such as `store`, `field`, `row`, `limit`.
 using ErrorMetadata = std::vector<std::pair<std::string, std::string>>;
 
-// A status that carries its reason and metadata. `message` is one sentence for people, without a
-// full stop, that names the field and the row.
+// Returns a status that carries its reason and metadata. `message` is one sentence for people,
+// without a full stop, that names the field and the row.
 absl::Status MakeError(const ErrorReason& reason, absl::string_view message,
                        ErrorMetadata metadata = {});
 
-// INVALID_ARGUMENT / INVALID_OPTION about one field: "FIELD: MESSAGE".
+// Returns INVALID_ARGUMENT with the reason INVALID_OPTION, about one field. Its message is
+// "FIELD: MESSAGE".
 absl::Status InvalidOption(absl::string_view field, absl::string_view message);
 
-// `status` with the advice to try again after `delay`.
+// Returns `status` with the advice to try again after `delay`, in microseconds rounded towards
+// zero.
 absl::Status WithRetryAfter(absl::Status status, absl::Duration delay);
 
 // Read what the functions above stored in a status. Other statuses have the reason "", no metadata

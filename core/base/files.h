@@ -6,7 +6,8 @@
 
 namespace softlookup {
 
-// Syncs a file's contents, or a directory's entries, to the disk.
+// Syncs a file's contents, or a directory's entries, to the disk. Returns no error if that
+// succeeds.
 std::error_code SyncPath(const std::filesystem::path& path);
 
 // Creates `directory` and its missing parents. Syncs the parents of new directories, so that files

@@ -26,7 +26,7 @@ struct HistogramCounts {
   // counts[i] is the number of observations in (bounds[i - 1], bounds[i]]. The last element counts
   // observations above all bounds.
   std::vector<std::uint64_t> counts;
-  std::int64_t sum = 0;  // Of all observations.
+  std::int64_t sum = 0;  // Sum of all observed values.
 };
 
 // Counts observations by size. Thread-safe without locks: an observation costs two atomic

@@ -8,7 +8,7 @@
 namespace softlookup {
 
 // Limits that the contract fixes.
-inline constexpr std::int64_t kDimMax = 65536;       // Components of a key or value, all heads.
+inline constexpr std::int64_t kDimMax = 65536;  // Components of a key or value, total over heads.
 inline constexpr std::int64_t kNameLengthMax = 128;  // Bytes of a store's or memory's name.
 inline constexpr double kTemperatureMin = 1e-6;
 inline constexpr double kTemperatureMax = 1e6;
@@ -29,32 +29,33 @@ inline constexpr std::int64_t kListPageSizeMax = 1000;
 
 // Limits that an operator may set. A call that exceeds one fails at once and changes nothing.
 struct Limits {
-  // Queries in one lookup. Beyond: INVALID_ARGUMENT.
+  // Queries in one lookup. A lookup with more gets INVALID_ARGUMENT.
   std::int64_t queries_per_lookup_max = 4096;
-  // Rows in one append. Beyond: INVALID_ARGUMENT.
+  // Rows in one append. An append with more gets INVALID_ARGUMENT.
   std::int64_t rows_per_append_max = 65536;
-  // `top_weights` of a lookup. Beyond: INVALID_ARGUMENT.
+  // Largest `top_weights` of a lookup. A larger one gets INVALID_ARGUMENT.
   std::int64_t top_weights_max = 1024;
-  // Bytes of one request or answer. Beyond: RESOURCE_EXHAUSTED. Also bounds the bytes of the
-  // vectors that `inputs` are projected to. Beyond: INVALID_ARGUMENT.
+  // Bytes of one request or answer. A larger one gets RESOURCE_EXHAUSTED. Also bounds the bytes of
+  // the vectors that `inputs` are projected to. More of these get INVALID_ARGUMENT.
   std::int64_t message_bytes_max = std::int64_t{64} << 20;
-  // Stores in the server. Beyond: RESOURCE_EXHAUSTED.
+  // Stores in the server. Creating one more gets RESOURCE_EXHAUSTED.
   std::int64_t store_count_max = 1'000'000;
   // Bytes of appends that wait to be written. Also bounds, in a separate account, the bytes of
-  // appends whose inputs wait to be projected. Beyond: RESOURCE_EXHAUSTED. An append that finds its
-  // queue empty is accepted at any size.
+  // appends whose inputs wait to be projected. An append beyond either bound gets
+  // RESOURCE_EXHAUSTED. An append that finds its queue empty is accepted at any size.
   std::int64_t waiting_append_bytes_max = std::int64_t{256} << 20;
-  // Bytes that lookups and Attends in progress may take for the rows of their `top_k`. Beyond:
-  // RESOURCE_EXHAUSTED, or INVALID_ARGUMENT if one of them alone needs more.
+  // Bytes that lookups and Attends in progress may take for the rows of their `top_k`. A call
+  // beyond this gets RESOURCE_EXHAUSTED, or INVALID_ARGUMENT if it needs more by itself.
   std::int64_t ranking_bytes_max = std::int64_t{256} << 20;
-  // Jobs that wait in the scheduler's queue, such as lookups, Attends and long projections. Beyond:
-  // RESOURCE_EXHAUSTED with a retry delay. A lookup that has waited for a revision is not refused.
+  // Jobs that wait in the scheduler's queue, such as lookups, Attends and long projections. Further
+  // jobs get RESOURCE_EXHAUSTED with a retry delay. A lookup that has waited for a revision is not
+  // refused.
   std::int64_t waiting_lookups_max = 1024;
-  // Longest expected time to the answer of a lookup or Attend that finds other work waiting. A job
-  // beyond it, and beyond a few times its time alone, is refused: RESOURCE_EXHAUSTED with a retry
-  // delay.
+  // Longest expected time to the answer of a lookup or Attend that finds other work waiting. It
+  // gets RESOURCE_EXHAUSTED with a retry delay if it is expected to take longer than this, and
+  // longer than a few times what it would take alone.
   absl::Duration lookup_wait_max = absl::Milliseconds(100);
-  // Budget in bytes of all stores, waiting appends and `top_k` rows of running lookups. Beyond:
+  // Budget in bytes of all stores, waiting appends and `top_k` rows of running lookups. Beyond it,
   // writes that make a store grow get RESOURCE_EXHAUSTED. Deletions of rows are never refused. 0:
   // no limit.
   std::int64_t memory_bytes_max = 0;

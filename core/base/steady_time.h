@@ -7,8 +7,8 @@
 
 namespace softlookup {
 
-// The steady clock's time. It never goes back, even if the time of day is changed. Its epoch is
-// arbitrary.
+// Returns the steady clock's time. It never goes back, even if the time of day is changed. Its
+// epoch is arbitrary.
 inline absl::Time SteadyNow() {
   return absl::UnixEpoch() + absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
 }

@@ -6,9 +6,9 @@
 namespace softlookup {
 
 // How a store keeps the components of its rows. All readers, including memories and lookups, see
-// the stored components. The numbers are those of ElementType in the wire contract.
+// the stored components. The enumerators have the numbers of ElementType in the wire contract.
 enum class StorageType : std::uint8_t {
-  kFloat32 = 1,  // Unchanged.
+  kFloat32 = 1,  // Components are kept unchanged.
   // Rounded to 8 bits of precision. The relative error of a normal number is at most 2^-9, or 2^-8
   // where rounding to nearest would give infinity.
   kBfloat16 = 3,

@@ -31,7 +31,8 @@ HWY_INLINE FloatVec Decode(const std::byte* elements) {
   }
 }
 
-// Decode, with INT8 integers multiplied by `scale`. Other storage types ignore `scale`.
+// Does the same as Decode, and multiplies INT8 integers by `scale`. Other storage types ignore
+// `scale`.
 template <StorageType kStorage>
 HWY_INLINE FloatVec DecodeScaled(const std::byte* elements, FloatVec scale) {
   const FloatVec decoded = Decode<kStorage>(elements);
@@ -56,14 +57,15 @@ HWY_INLINE void DecodeKeys(const std::byte* keys, const float* scales, std::int6
   }
 }
 
-// The scales of a panel's INT8 keys. Null for other storage types, which have no scales.
+// Returns the scales of a panel's INT8 keys. Returns null for other storage types, which have no
+// scales.
 HWY_INLINE const float* KeyScalesOf(const PanelShape& shape, const std::byte* panel) {
   if (shape.storage != StorageType::kInt8) return nullptr;
   return reinterpret_cast<const float*>(panel + shape.key_scale_offset(0));
 }
 
 // Returns the components `dims` of a panel's keys, [dims.count][kPanelRows]: in place for FLOAT32,
-// else in `buffer`, which is aligned to vectors.
+// else in `buffer`, which must be aligned to vectors.
 HWY_INLINE const float* DecodedKeys(const PanelShape& shape, const std::byte* panel, DimRange dims,
                                     float* HWY_RESTRICT buffer) {
   const std::byte* keys = panel + shape.key_offset(0, dims.begin);

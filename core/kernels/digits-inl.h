@@ -20,7 +20,7 @@ namespace HWY_NAMESPACE {
 using IntTag = hn::RebindToSigned<FloatTag>;
 using IntVec = hn::Vec<IntTag>;
 
-// The nearest integer, which must fit into four digits in [-128, 127].
+// Returns the nearest integer, which must fit into four digits in [-128, 127].
 HWY_INLINE IntVec Nearest(FloatVec x) {
 #if HWY_TARGET <= HWY_AVX3
   return IntVec{_mm512_cvtps_epi32(x.raw)};  // NearestInt would also handle overflow.
@@ -29,12 +29,12 @@ HWY_INLINE IntVec Nearest(FloatVec x) {
 #endif
 }
 
-// The digits of the nearest integer, plus 128, in one byte each, the lowest digit first.
+// Returns the digits of the nearest integer, each plus 128 and in one byte, the lowest digit first.
 HWY_INLINE IntVec OffsetDigitsOf(FloatVec x) {
   return hn::Add(Nearest(x), hn::Set(IntTag(), static_cast<std::int32_t>(0x80808080)));
 }
 
-// The digits of the nearest integer, in one signed byte each, the lowest digit first.
+// Returns the digits of the nearest integer, in one signed byte each, the lowest digit first.
 HWY_INLINE IntVec DigitsOf(FloatVec x) {
   return hn::Xor(OffsetDigitsOf(x), hn::Set(IntTag(), static_cast<std::int32_t>(0x80808080)));
 }

@@ -7,18 +7,18 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernels/fixed_point.cc"
 // clang-format off
-#include "hwy/foreach_target.h"  // Comes first.
+#include "hwy/foreach_target.h"  // Must come first.
 #include "core/kernels/decode-inl.h"
 #include "core/kernels/digits-inl.h"
 #include "core/kernels/vectors-inl.h"
 // clang-format on
 
-#ifndef SOFTLOOKUP_CORE_KERNELS_FIXED_POINT_CC_  // What all targets share.
+#ifndef SOFTLOOKUP_CORE_KERNELS_FIXED_POINT_CC_  // For all targets.
 #define SOFTLOOKUP_CORE_KERNELS_FIXED_POINT_CC_
 namespace softlookup::kernels {
 
 // Let e be the float32 exponent field of 1.004 times a magnitude, but at least kExponentMin. The
-// bound is 2^(e - 126), and so at least 2^-90. Four digits hold 2^31 / 1.004.
+// bound is 2^(e - 126), and so at least 2^-90. Four digits hold integers up to 2^31 / 1.004.
 inline constexpr float kBoundMargin = 1.004f;
 inline constexpr std::int32_t kExponentMin = 126 - 90;
 // The exponent field of 2^31 / bound is kFactorExponent - e. That of bound / 2^19 is
@@ -36,7 +36,7 @@ namespace softlookup::kernels {
 namespace HWY_NAMESPACE {
 
 // Sorts the digits of four vectors into one tile per digit. Lane i of a digit's vector has that
-// digit of numbers[0][i] to numbers[3][i]. It goes to the tile's row `row`, from `lane` on.
+// digit of numbers[0][i] to numbers[3][i]. It goes to the tile's row `row`, from lane `lane` on.
 template <int kDigitCount>
 HWY_INLINE void StoreDigits(const IntVec* HWY_RESTRICT numbers, Tile* HWY_RESTRICT tiles,
                             std::int64_t row, std::int64_t lane) {
@@ -45,7 +45,7 @@ HWY_INLINE void StoreDigits(const IntVec* HWY_RESTRICT numbers, Tile* HWY_RESTRI
   const hn::Repartition<std::uint16_t, IntTag> d16;
   const hn::Repartition<std::uint32_t, IntTag> d32;
   using U16 = hn::Vec<decltype(d16)>;
-  U16 even[2], odd[2];  // Digits 0 and 2 of two numbers, and digits 1 and 3.
+  U16 even[2], odd[2];  // Digits 0 and 2 of two numbers; digits 1 and 3.
   HWY_UNROLL(2) for (int i = 0; i < 2; ++i) {
     const U16 a = hn::BitCast(d16, numbers[2 * i]);
     const U16 b = hn::BitCast(d16, numbers[2 * i + 1]);
@@ -79,7 +79,7 @@ HWY_INLINE IntVec ExponentOf(FloatVec magnitude) {
   return hn::Max(hn::ShiftRight<23>(hn::BitCast(d, bounded)), hn::Set(d, kExponentMin));
 }
 
-// The factor that turns components into integers: 2^31 / bound.
+// Returns the factor that turns components into integers: 2^31 / bound.
 HWY_INLINE FloatVec FactorOf(IntVec exponent) {
   const IntTag d;
   return hn::BitCast(FloatTag(), hn::ShiftLeft<23>(hn::Sub(hn::Set(d, kFactorExponent), exponent)));
@@ -90,10 +90,10 @@ HWY_INLINE FloatVec UnitOf(IntVec exponent) {
   return hn::BitCast(FloatTag(), hn::ShiftLeft<23>(hn::Sub(exponent, hn::Set(d, kUnitExponent))));
 }
 
-// The largest of |component(i)|, i < count, in each lane.
+// Returns in each lane the largest |component(i)| for i < count.
 template <class Component>
 HWY_INLINE FloatVec MagnitudeOfKeys(const Component& component, std::int64_t count) {
-  FloatVec magnitudes[4];  // Independent: one alone would wait for its own last result.
+  FloatVec magnitudes[4];  // Independent: a single one would wait for its own last result.
   HWY_UNROLL(4) for (FloatVec& magnitude : magnitudes) magnitude = hn::Zero(FloatTag());
   std::int64_t dim = 0;
   for (; dim + 4 <= count; dim += 4) {
@@ -110,7 +110,8 @@ void PackKeysAs(const BlockView& block, PanelRange panels, DimRange dims, Tile* 
                 float* units) {
   const FloatTag d;
   const std::int64_t chunks = ChunkCount(dims.count);
-  constexpr std::int64_t kVectorBytes = kPanelRows * ElementBytes(kStorage);  // Of one component.
+  // One component of a panel's keys.
+  constexpr std::int64_t kVectorBytes = kPanelRows * ElementBytes(kStorage);
   for (std::int64_t panel = panels.begin; panel < panels.end; ++panel, units += kPanelRows) {
     const std::byte* keys = block.panel(panel) + block.shape.key_offset(0, dims.begin);
     const auto* scales =
@@ -188,7 +189,7 @@ void PackQueriesOneTarget(const float* const* queries, int query_count, std::int
   }
 }
 
-// The largest |component| of a row's value, but at least kMagnitudeMin.
+// Returns the largest |component| of a row's value, but at least kMagnitudeMin.
 template <StorageType kStorage>
 HWY_INLINE float MagnitudeOfValue(const std::byte* value, FloatVec scale, std::int64_t count) {
   const FloatTag d;
@@ -201,7 +202,7 @@ HWY_INLINE float MagnitudeOfValue(const std::byte* value, FloatVec scale, std::i
     magnitudes = hn::Max(magnitudes, hn::Abs(DecodeScaled<kStorage>(value + i * kBytes, scale)));
   }
   if (i < count) {
-    // Masks the lanes behind the value.
+    // Masks out the lanes behind the value.
     const FloatVec last = hn::Abs(DecodeScaled<kStorage>(value + i * kBytes, scale));
     const auto is_own = hn::Lt(hn::Iota(di, 0), hn::Set(di, static_cast<std::int32_t>(count - i)));
     magnitudes = hn::Max(magnitudes, hn::IfThenElseZero(hn::RebindMask(d, is_own), last));

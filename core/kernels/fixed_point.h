@@ -10,30 +10,30 @@ namespace softlookup::kernels {
 // digit of the integer, in [-128, 127], is in a tile of its own, the highest digit's tile first.
 //
 // A product sums over chunks of 64 components of a key, or of 64 rows of values. Zeros fill a chunk
-// that is not full. In both operands, element i of a chunk is at the place 4 * (i % 16) + i / 16.
-// With this order, sorting the digits never crosses 32-bit lanes.
+// that is not full. In both operands, element i of a chunk is at index 4 * (i % 16) + i / 16. With
+// this order, sorting the digits never crosses 32-bit lanes.
 inline constexpr std::int64_t kChunk = 64;
 inline constexpr std::int64_t kChunkPanels = kChunk / kPanelRows;
 
-// The number of digits: kDigits for keys, queries and weights, kValueDigits for values.
+// Digits of a number: kDigits in keys, queries and weights, kValueDigits in values.
 inline constexpr int kDigits = 4;
 inline constexpr int kValueDigits = 3;
 
 constexpr std::int64_t ChunkCount(std::int64_t count) { return (count + kChunk - 1) / kChunk; }
 
-// The chunks of rows that `panels` touch.
+// The chunks of rows that `panels` touch: the first one's index, and their number.
 constexpr std::int64_t FirstRowChunk(PanelRange panels) { return panels.begin / kChunkPanels; }
 constexpr std::int64_t RowChunkCount(PanelRange panels) {
   return (panels.end + kChunkPanels - 1) / kChunkPanels - FirstRowChunk(panels);
 }
 
-// A power of two that bounds a key or query of this magnitude, which is its largest |component|.
-// The bound is below 2.01 times the magnitude, but at least 2^-90. Components are rounded to the
-// nearest multiple of 2^-31 of the bound.
+// Returns a power of two that bounds a key or query of this magnitude, which is its largest
+// |component|. The bound is below 2.01 times the magnitude, but at least 2^-90. Components are
+// rounded to the nearest multiple of 2^-31 of the bound.
 double FixedPointBound(float magnitude);
 
-// True if `magnitude` is 0 or in [2^-50, 2^50]. The integers and units of such magnitudes, and
-// their products with each other, are far from the ends of float32's range.
+// Returns true if `magnitude` is 0 or in [2^-50, 2^50]. The integers and units of such magnitudes,
+// and their products with each other, are far from the ends of float32's range.
 bool IsModerate(float magnitude);
 
 // The unit of a key or query below is 2^-19 of its FixedPointBound. The product of a key's and a
@@ -44,12 +44,12 @@ bool IsModerate(float magnitude);
 void PackKeys(const BlockView& block, PanelRange panels, DimRange dims, Tile* tiles, float* units);
 
 // Writes queries of dim_count components each as A operands [chunks of components][kDigits], and
-// their units. Rows of a tile from query_count on stay as they are.
+// their units. Does not change the rows of a tile from query_count on.
 void PackQueries(const float* const* queries, int query_count, std::int64_t dim_count, Tile* tiles,
                  float* units);
 
-// The integer of a component as large as its row's magnitude: the largest that three digits hold,
-// less a margin for rounding.
+// The integer of a component as large as its row's magnitude. It is the largest that three digits
+// hold, less a margin for rounding.
 inline constexpr float kValueSteps = 0x7f7f00;
 
 // The integer of a query's largest weight times magnitude. Four digits hold 1.0039 times as much,
@@ -63,14 +63,14 @@ inline constexpr float kWeightSteps = 0x7f000000;
 void PackValues(const BlockView& block, PanelRange panels, DimRange dims, Tile* tiles,
                 float* magnitudes);
 
-// The largest |weights[r] * magnitude of row r| over the rows r of `panels`. magnitudes[0] is the
-// magnitude of the first row of `panels`.
+// Returns the largest |weights[r] * magnitude of row r| over the rows r of `panels`. magnitudes[0]
+// is the magnitude of the first row of `panels`.
 float LargestTerm(const float* weights, const float* magnitudes, PanelRange panels);
 
 // Writes weights[q * kScratchStride + r] times the magnitude of row r, for the rows r of `panels`,
 // as A operands [chunks of rows][kDigits]. magnitudes[0] is the magnitude of the first row of
-// `panels`. Query q has the unit largest[q] / kWeightSteps, where largest[q] is at least its
-// LargestTerm. Rows of a tile from query_count on stay as they are.
+// `panels`. Query q has the unit largest[q] / kWeightSteps, where largest[q] must be at least its
+// LargestTerm. Does not change the rows of a tile from query_count on.
 void PackWeights(const float* weights, const float* magnitudes, const float* largest,
                  int query_count, PanelRange panels, Tile* tiles);
 

@@ -9,24 +9,24 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernels/int8_scores.cc"
 // clang-format off
-#include "hwy/foreach_target.h"  // Comes first.
+#include "hwy/foreach_target.h"  // Must come first.
 #include "core/kernels/decode-inl.h"
 #include "core/kernels/digits-inl.h"
 #include "core/kernels/vectors-inl.h"
 // clang-format on
 
-#ifndef SOFTLOOKUP_CORE_KERNELS_INT8_SCORES_CC_  // What all targets share.
+#ifndef SOFTLOOKUP_CORE_KERNELS_INT8_SCORES_CC_  // For all targets.
 #define SOFTLOOKUP_CORE_KERNELS_INT8_SCORES_CC_
 namespace softlookup::kernels {
 
-// Components whose products a 32-bit lane adds up at once.
+// Components whose products one 32-bit lane adds up at once.
 inline constexpr std::int64_t kGroup = 4;
 inline constexpr int kQueryDigits = 4;
 
 // Bytes of one group of components of a panel's keys.
 inline constexpr std::int64_t kGroupBytes = kGroup * kPanelRows;
 
-// Sizes: a digit is at most 128, a digit plus 128 at most 255, a key's integer at most 127.
+// Magnitudes: a digit has at most 128, a digit plus 128 at most 255, a key's integer at most 127.
 static_assert(kInt8FloatDimMax * 128 * 127 < std::int64_t{1} << 24, "float32 holds the sums");
 static_assert(kDimMax * 255 * 127 < std::int64_t{1} << 31, "32 bits hold them");
 
@@ -75,7 +75,7 @@ HWY_INLINE void WriteSums(const IntVec (&dots)[kQueryDigits], float query_unit,
   hn::StoreU(hn::Mul(of_query, hn::LoadU(d, key_scales)), d, sums);
 }
 
-// The same with double sums. Exact for up to 2^15 components, but for the last product.
+// The same with double sums. For up to 2^15 components, only the last product is rounded.
 HWY_INLINE void WriteSums(const IntVec (&dots)[kQueryDigits], float query_unit,
                           const float* HWY_RESTRICT key_scales, double* HWY_RESTRICT sums) {
   const DoubleTag d;
@@ -97,16 +97,17 @@ HWY_INLINE void WriteSums(const IntVec (&dots)[kQueryDigits], float query_unit,
 
 #if HWY_TARGET <= HWY_AVX3
 
-// Two instructions that Highway's AVX3 leaves out.
+// The two functions below are instructions that Highway's AVX3 leaves out.
 
-// Byte i is byte order[i] of `bytes`.
+// Returns a vector whose byte i is byte order[i] of `bytes`.
 HWY_INLINE IntVec PermuteBytes(__m512i bytes, __m512i order) {
   IntVec permuted;
   asm("vpermb %1, %2, %0" : "=v"(permuted.raw) : "v"(bytes), "v"(order));
   return permuted;
 }
 
-// sum[i] plus the dot product of the four unsigned bytes of a[i] and the four signed bytes of b[i].
+// Returns sum[i] plus the dot product of the four unsigned bytes of a[i] and the four signed bytes
+// of b[i], for each lane i.
 HWY_INLINE IntVec AddDots(IntVec sum, IntVec a, IntVec b) {
   asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(a.raw), "v"(b.raw));
   return sum;
@@ -134,7 +135,7 @@ void VnniTile(const BlockView& block, std::int64_t panel, std::int64_t first_dim
     keys[p] = block.panel(panel + p) + block.shape.key_offset(0, first_dim);
   }
   // One operand of the instruction is unsigned, so digits are stored plus 128. `too_much` sums the
-  // products with 128, which are subtracted in the end.
+  // products with 128, which the end of this function subtracts.
   const IntVec offset = hn::Set(d, static_cast<std::int32_t>(0x80808080));
   IntVec too_much[kPanels];
   HWY_UNROLL(4) for (int p = 0; p < kPanels; ++p) too_much[p] = hn::Zero(d);
@@ -190,10 +191,10 @@ void VnniPanels(const BlockView& block, PanelRange panels, std::int64_t first_di
 template <typename Sum>
 void ScoreByVnni(const BlockView& block, PanelRange panels, std::int64_t first_dim,
                  const DigitQueries& queries, const PanelPart& fetched, Sum* sums) {
-  // Few enough that all queries find them in the first-level cache.
+  // So few panels that all queries find them in the first-level cache.
   constexpr std::int64_t kNearPanels = 4;
   const int count = queries.count();
-  // A VnniTile takes four pairs of a query and a panel.
+  // A VnniTile takes up to four pairs of a query and a panel.
   const std::int64_t tiles = ((panels.end - panels.begin) * count + 3) / 4;
   Prefetcher ahead(fetched, tiles * queries.group_count());
   for (std::int64_t panel = panels.begin; panel < panels.end; panel += kNearPanels) {
@@ -286,14 +287,14 @@ bool KeysFitInt8Dots(float query_magnitude, float key_magnitude) {
   return IsModerate(query_magnitude) && IsModerate(key_magnitude);
 }
 
-// A query's component is off by half a unit, 2^-32 of its bound. A key's component is, by
-// definition, the float32 nearest to its integer times its scale. So the exact product is off by
-// 2^-24 of itself. Roundings in float64 are negligible beside these.
+// A query's component is off by at most half a unit, which is 2^-32 of its bound. A key's component
+// is, by definition, the float32 nearest to its integer times its scale. So the exact product is
+// off by at most 2^-24 of itself. Roundings in float64 are negligible beside these.
 //
 // kInt8FloatError is for float sums, whose dots are exact. `high`, the sum and its product with the
-// scale are each off by 2^-24 of themselves. `low` is at most 128 * 257 sqrt(1024) times the norm
-// of the key's integers, and the norm of the query's integers is at least 2^29.9. So the rounding
-// of `low` is below 2^-33 of the product of these norms.
+// scale are each off by at most 2^-24 of themselves. `low` is at most 128 * 257 sqrt(1024) times
+// the norm of the key's integers, and the norm of the query's integers is at least 2^29.9. So the
+// rounding of `low` is below 2^-33 of the product of these norms.
 double ScoreErrorInInt8(std::int64_t key_dim, float query_magnitude, float key_magnitude,
                         double norms) {
   return 0x1p-32 * static_cast<double>(key_dim) * FixedPointBound(query_magnitude) *

@@ -12,21 +12,22 @@ namespace softlookup::kernels {
 
 // Dot products of queries and INT8 keys, in integers. A query's components become fixed-point
 // numbers of four base-256 digits. The products of each digit with the keys' integers are summed
-// exactly in 32 bits. So the bits of a sum depend on its query and row alone, not on the unit,
+// exactly in 32 bits. So the bits of a sum depend only on its query and row, not on the unit,
 // vector width, neighbours or order. The errors below are worst-case bounds.
 
 enum class DotUnit {
   kPortable,  // Slow reference for kVnni.
-  kVnni,      // AVX-512's dot products of four bytes. Only where VnniIsUsable().
+  kVnni,      // AVX-512's dot products of four bytes. Requires VnniIsUsable().
 };
 
-// True if the CPU has AVX-512 VNNI, and VBMI to sort bytes. Thread-safe.
+// Returns true if the CPU has AVX-512 VNNI, and VBMI to sort bytes. Thread-safe.
 bool VnniIsUsable();
 
-// True if ScoreInt8Rows takes a query and a block whose |components| have these bounds.
+// Returns true if ScoreInt8Rows takes a query and a block whose |components| have these bounds.
 bool KeysFitInt8Dots(float query_magnitude, float key_magnitude);
 
-// An upper bound on the error of ScoreInt8Rows with double sums. `norms` bounds |query| |key|.
+// Returns an upper bound on the error of ScoreInt8Rows with double sums. `norms` must bound
+// |query| |key|.
 double ScoreErrorInInt8(std::int64_t key_dim, float query_magnitude, float key_magnitude,
                         double norms);
 
@@ -35,7 +36,7 @@ double ScoreErrorInInt8(std::int64_t key_dim, float query_magnitude, float key_m
 inline constexpr std::int64_t kInt8FloatDimMax = 1024;
 inline constexpr double kInt8FloatError = 0x3.2p-24;
 
-// Queries in the form that ScoreInt8Rows takes. Several threads may read it, but not during Pack.
+// Queries in the form that ScoreInt8Rows takes. Several threads may read them, but not during Pack.
 // Keeps its buffers for the next Pack.
 class DigitQueries {
  public:
@@ -45,15 +46,15 @@ class DigitQueries {
 
   int count() const { return count_; }
   std::int64_t key_dim() const { return key_dim_; }
-  // The number of groups of four components. Zeros fill the last group.
+  // The number of groups of four components. Zeros fill up the last group.
   std::int64_t group_count() const { return (key_dim_ + 3) / 4; }
 
-  // [group_count()][4 digits, the lowest first]: a byte for each of the group's components, which
-  // is the digit plus 128.
+  // Returns [group_count()][4 digits, the lowest first]. An element has one byte for each component
+  // of the group: the digit plus 128.
   const std::uint32_t* digits(int query) const {
     return digits_.data() + static_cast<std::size_t>(query) * stride_;
   }
-  // The fixed-point components are multiples of this.
+  // The fixed-point components of the query are multiples of this.
   float unit(int query) const { return units_[query]; }
 
  private:
@@ -64,10 +65,10 @@ class DigitQueries {
   std::array<float, kTileQueries> units_ = {};
 };
 
-// sums[q * kScratchStride + r] = the dot product of query q and the key of row r, for every row r
-// of `panels`. The query's component 0 meets the key's component `first_dim`. The block is INT8.
-// Rows past block.row_count get sums against zero keys. The call prefetches `fetched` meanwhile,
-// with DotUnit::kVnni alone.
+// Sets sums[q * kScratchStride + r] to the dot product of query q and the key of row r, for every
+// row r of `panels`. The query's component 0 meets the key's component `first_dim`. The block must
+// be INT8. Rows past block.row_count get sums against zero keys. With DotUnit::kVnni, the call
+// prefetches `fetched` meanwhile.
 void ScoreInt8Rows(DotUnit unit, const BlockView& block, PanelRange panels, std::int64_t first_dim,
                    const DigitQueries& queries, float* sums, const PanelPart& fetched = {});
 void ScoreInt8Rows(DotUnit unit, const BlockView& block, PanelRange panels, std::int64_t first_dim,

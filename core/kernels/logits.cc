@@ -5,7 +5,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernels/logits.cc"
 // clang-format off
-#include "hwy/foreach_target.h"  // Comes first.
+#include "hwy/foreach_target.h"  // Must come first.
 #include "core/kernels/vectors-inl.h"
 // clang-format on
 
@@ -52,7 +52,7 @@ LogitSummary MakeLogitsOfForm(const LogitParams& params, PanelRange panels, RowR
     const DoubleVec decay = hn::Mul(age, ln_decay);
     auto counts = hn::And(hn::And(hn::Ge(row, begin), hn::Lt(row, end)), hn::Ge(score, min_score));
     if (params.row_mask != nullptr) {
-      // LoadMaskBits may read a whole word, so `bits` is one.
+      // LoadMaskBits can read a whole word, so `bits` is one.
       const std::uint64_t bits =
           params.row_mask[r / 64] >> (r % 64) & ((std::uint64_t{1} << kHalfLanes) - 1);
       counts = hn::And(counts, hn::LoadMaskBits(d, reinterpret_cast<const std::uint8_t*>(&bits)));
@@ -84,7 +84,7 @@ LogitSummary MakeLogitsOneTarget(const LogitParams& params, PanelRange panels, R
 // Weights below exp(kLowestExponent) are set to 0.
 constexpr float kLowestExponent = -87;
 
-// Vectors, and rows, in a step of the loops over weights. While one vector waits for a result,
+// Vectors, and rows, in one step of the loops over weights. While one vector waits for a result,
 // others compute.
 constexpr int kStepVecs = 4;
 constexpr std::int64_t kStepRows = kStepVecs * static_cast<std::int64_t>(kLanes);
@@ -129,8 +129,8 @@ HWY_INLINE FloatVec LoadDemoted(const double* logits, DoubleVec subtract) {
   return hn::Combine(d, high, low);
 }
 
-// Adds up the 16 sums of a panel's rows: the upper half to the lower half, repeatedly. The order is
-// the same for every vector width.
+// Adds up the 16 sums of a panel's rows. Repeatedly adds the upper half to the lower half. The
+// order is the same for every vector width.
 double SumOfRows(const FloatVec* sums) {
   const FloatTag d;
   float rows[kPanelRows];
@@ -145,7 +145,7 @@ double SumOfRows(const FloatVec* sums) {
   return totals[0];
 }
 
-// For each of the 16 places in a panel: the sum of its rows' weights, and the sum of their
+// Sums over the rows at each of the 16 indexes in a panel: of their weights, and of their
 // weight * (logit - max).
 struct SumsOfPlaces {
   FloatVec weight[kVecsPerPanel];
@@ -173,8 +173,8 @@ HWY_INLINE void AddWeights(float* HWY_RESTRICT weights, SumsOfPlaces& sums) {
   }
 }
 
-// Makes the weights of all rows of `panels`. exponent(r) returns logit - max of the vector of rows
-// from r on.
+// Makes the weights of all rows of `panels`. exponent(r) must return logit - max of the vector of
+// rows from r on.
 template <typename Exponent>
 HWY_INLINE SoftmaxSums MakeWeights(PanelRange panels, const Exponent& exponent,
                                    float* HWY_RESTRICT weights) {
@@ -207,7 +207,7 @@ SoftmaxSums MakeSoftmaxWeightsOneTarget(const double* HWY_RESTRICT logits, doubl
 
 SumRange RangeOfSumsOneTarget(PanelRange panels, const float* HWY_RESTRICT sums) {
   const FloatTag d;
-  // Independent vectors: one alone would wait for its own last result.
+  // Independent vectors: a single one would wait for its own last result.
   FloatVec min[kStepVecs], max[kStepVecs];
   HWY_UNROLL(4) for (int v = 0; v < kStepVecs; ++v) {
     min[v] = hn::Set(d, std::numeric_limits<float>::infinity());

@@ -19,13 +19,13 @@ enum class ScoreForm {
 struct LogitParams {
   ScoreForm form = ScoreForm::kScaled;
   double scale = 1;
-  double query_norm = 0;              // kCosine only.
-  const double* key_norms = nullptr;  // kCosine only: as KeyNorms gives them.
+  double query_norm = 0;              // Used by kCosine only.
+  const double* key_norms = nullptr;  // Used by kCosine only. From KeyNorms().
   double inverse_temperature = 1;
   double min_score = -std::numeric_limits<double>::infinity();
   // Row r may count if bit r % 64 of word r / 64 is set. Null: all rows may count.
   const std::uint64_t* row_mask = nullptr;
-  // Added to row r's logit: its age times ln_decay. The age is ages[r] if `ages` is set, else
+  // Row r's age times ln_decay is added to its logit. The age is ages[r] if `ages` is set, else
   // age_of_row_0 - r. ages[r] must be finite for every row of the panels.
   double ln_decay = 0;
   double age_of_row_0 = 0;
@@ -47,25 +47,26 @@ struct SoftmaxSums {
   double weighted = 0;  // sum of exp(logit - max) * (logit - max)
 };
 
-// weights[r] = exp(logits[r] - max) for every row r of `panels`, in float32 to 2 ulp; 0 below
-// exp(-87). `max` is finite and not below any logit. The sums do not depend on the vector width.
+// Sets weights[r] to exp(logits[r] - max) for every row r of `panels`, in float32 to 2 ulp. A
+// weight below exp(-87) is set to 0. `max` must be finite and not below any logit. The sums do not
+// depend on the vector width.
 SoftmaxSums MakeSoftmaxWeights(const double* logits, double max, PanelRange panels, float* weights);
 
-// The least and the largest of sums[r] over every row r of `panels`.
+// The smallest and the largest sums[r] over every row r of `panels`.
 struct SumRange {
   float min = 0;
   float max = 0;
 };
 SumRange RangeOfSums(PanelRange panels, const float* sums);
 
-// MakeSoftmaxWeights for the logits factor * sums[r], which are not stored. `best` is the sum with
-// the largest logit. A weight has one more error: 1.8e-7 of itself for each unit of max - logit,
-// and so at most 7e-8 of the largest weight.
+// Does the same as MakeSoftmaxWeights for the logits factor * sums[r], which are not stored. `best`
+// must be the sum with the largest logit. A weight has one more error: 1.8e-7 of itself for each
+// unit of max - logit, and so at most 7e-8 of the largest weight.
 SoftmaxSums MakeSoftmaxWeightsOfSums(const float* sums, double factor, float best,
                                      PanelRange panels, float* weights);
 
-// weights[r] = logits[r] rounded to float32, 0 where it is -inf. Returns the sum of the logits that
-// are finite.
+// Sets weights[r] to logits[r] rounded to float32, or to 0 where it is -inf, for every row r of
+// `panels`. Returns the sum of the logits that are not -inf.
 double MakeLinearWeights(const double* logits, PanelRange panels, float* weights);
 
 }  // namespace softlookup::kernels

@@ -12,19 +12,19 @@ namespace softlookup::kernels {
 //
 //   values        [16 rows][value_dim]   row after row
 //   keys          [key_dim][16 rows]     transposed: one vector load gives one component of 16 keys
-//   key scales    [16 rows]              float32, INT8 alone: a component is its integer times this
+//   key scales    [16 rows]              float32, INT8 only: a component is its integer times this
 //   value scales  [16 rows]              the same for values
 //
 // The parts follow each other without gaps. Components are elements of the storage type.
 //
-// Scoring goes over the components of 16 keys at once. So the order in which one key's products are
+// Scoring handles one component of 16 keys at once. So the order in which one key's products are
 // added does not depend on the vector width, the number of queries or the neighbours. Summing
 // values goes along a row.
 //
 // A load at the end of a row may read into the next row or into the keys. A load at the end of INT8
 // keys may read into the scales. No load leaves the panel.
 //
-// Rows that a panel does not hold yet are zero.
+// The part of a panel that no row has filled is zero.
 inline constexpr std::int64_t kPanelRows = 16;
 
 // An INT8 component is its scale times an integer of at most this size.
@@ -42,7 +42,7 @@ struct PanelShape {
     const std::int64_t scales = storage == StorageType::kInt8 ? 2 : 0;
     return (key_dim + value_dim) * element_bytes() + scales * 4;
   }
-  // All offsets are in bytes from the start of a panel.
+  // All offsets below are in bytes from the start of a panel.
   std::int64_t bytes() const { return kPanelRows * row_bytes(); }
   std::int64_t value_offset(std::int64_t row) const { return row * value_dim * element_bytes(); }
   std::int64_t key_offset(std::int64_t row, std::int64_t dim) const {
@@ -66,7 +66,7 @@ struct BlockView {
   const std::byte* partial_panel = nullptr;  // Set if row_count is not a multiple of kPanelRows.
   std::int64_t row_count = 0;
   // Upper bounds on |component| of the keys and of the values, and on the norm of each head of a
-  // key. They hold for the rows of this block, and may be computed over more rows.
+  // key. They hold for the rows of this block, but may be computed over more rows.
   float key_magnitude = 0;
   float value_magnitude = 0;
   const float* key_norms_max = nullptr;  // One per head.
@@ -99,7 +99,7 @@ struct RowRange {
   std::int64_t end = 0;
 };
 
-// The panels that hold some of `rows`.
+// Returns the panels that hold some of `rows`.
 constexpr PanelRange PanelsOf(RowRange rows) {
   return {.begin = rows.begin / kPanelRows, .end = (rows.end + kPanelRows - 1) / kPanelRows};
 }

@@ -41,8 +41,8 @@ void Put(const PanelShape& shape, const float* components, std::int64_t count, s
   }
   float magnitude = 0;
   for (std::int64_t i = 0; i < count; ++i) magnitude = std::max(magnitude, std::abs(components[i]));
-  // The least scale whose 127-fold reaches the largest component, even a subnormal one. The
-  // 127-fold must be finite.
+  // Finds the least scale that reaches the largest component when it is multiplied by 127, even a
+  // subnormal one. The product must be finite.
   float scale = magnitude / kInt8Max;
   if (scale * kInt8Max < magnitude) scale = std::nextafter(scale, magnitude);
   if (!std::isfinite(scale * kInt8Max)) scale = std::nextafter(scale, 0.0f);

@@ -9,8 +9,8 @@
 
 namespace softlookup::kernels {
 
-// Reading and writing single rows of panels, for all code but the scans. `lane` is the index of a
-// row in its panel, in [0, kPanelRows).
+// These functions read and write single rows of panels, for all code except the scans. `lane` is
+// the index of a row in its panel, in [0, kPanelRows).
 
 // A stored row in float32. Component i of its key is key[i * key_stride].
 struct PanelRow {
@@ -24,7 +24,7 @@ class PanelRowReader {
  public:
   explicit PanelRowReader(const PanelShape& shape);
 
-  // The result is valid until the next call, and no longer than the panel.
+  // Returns a row. It is valid until the next call, if the panel lives as long.
   PanelRow Read(const std::byte* panel, std::int64_t lane);
   PanelRow Read(const BlockView& block, std::int64_t row) {
     return Read(block.panel(row / kPanelRows), row % kPanelRows);

@@ -12,13 +12,13 @@ namespace softlookup::kernels {
 // The same range of bytes in each of some full panels of a block. A kernel prefetches it into the
 // second-level cache while it computes, for the kernel that reads it next.
 struct PanelPart {
-  const std::byte* first = nullptr;  // In the first panel.
-  std::int64_t bytes = 0;            // Of each panel.
+  const std::byte* first = nullptr;  // Start of the range in the first panel.
+  std::int64_t bytes = 0;            // Length of the range.
   std::int64_t panel_bytes = 0;
   std::int64_t panel_count = 0;
 };
 
-// The bytes [begin, end) of the full panels among `panels`.
+// Returns the bytes [begin, end) of the full panels among `panels`.
 inline PanelPart PartOf(const BlockView& block, PanelRange panels, std::int64_t begin,
                         std::int64_t end) {
   const std::int64_t count = std::min(panels.end, block.full_panel_count) - panels.begin;
@@ -34,7 +34,7 @@ inline PanelPart ValuesOf(const BlockView& block, PanelRange panels) {
   return PartOf(block, panels, 0, block.shape.key_offset(0, 0));
 }
 
-// The keys and the scales behind them.
+// Returns the keys and the scales behind them.
 inline PanelPart KeysOf(const BlockView& block, PanelRange panels) {
   return PartOf(block, panels, block.shape.key_offset(0, 0), block.shape.bytes());
 }
@@ -71,7 +71,7 @@ class Prefetcher {
   const std::int64_t step_count_;
   std::int64_t panels_left_;
   const std::int64_t line_count_;
-  std::int64_t due_ = 0;  // Lines that are due by now, times step_count_.
+  std::int64_t due_ = 0;  // Lines that are due but not prefetched, times step_count_.
   const std::byte* at_ = nullptr;
   const std::byte* panel_end_ = nullptr;
 };

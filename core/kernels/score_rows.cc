@@ -5,7 +5,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernels/score_rows.cc"
 // clang-format off
-#include "hwy/foreach_target.h"  // Comes first.
+#include "hwy/foreach_target.h"  // Must come first.
 #include "core/kernels/decode-inl.h"
 #include "core/kernels/vectors-inl.h"
 // clang-format on
@@ -14,7 +14,8 @@ HWY_BEFORE_NAMESPACE();
 namespace softlookup::kernels {
 namespace HWY_NAMESPACE {
 
-// Queries and panels that are scored at once: as many independent sums as the registers hold.
+// Numbers of queries and panels that are scored at once: as many independent sums as the registers
+// hold.
 #if HWY_TARGET <= HWY_AVX3
 constexpr int kFloat32Queries = 4;
 constexpr int kFloat32Panels = 4;
@@ -56,7 +57,7 @@ HWY_INLINE void Flush(FloatVec run, bool, float* HWY_RESTRICT sums) {
   hn::StoreU(run, FloatTag(), sums);
 }
 
-// Adds the float32 sums of a run to float64 sums. Stores them if it is the first run.
+// Adds the float32 sums of a run to float64 sums. Stores them if the run is the first.
 HWY_INLINE void Flush(FloatVec run, bool first_run, double* HWY_RESTRICT sums) {
   const DoubleTag dd;
   DoubleVec low = hn::PromoteTo(dd, hn::LowerHalf(run));
@@ -69,15 +70,15 @@ HWY_INLINE void Flush(FloatVec run, bool first_run, double* HWY_RESTRICT sums) {
   hn::StoreU(high, dd, sums + kHalfLanes);
 }
 
-// Where the keys of some panels begin.
+// Where the keys, and their scales, of kPanels panels begin.
 template <int kPanels>
 struct KeyPanels {
   const std::byte* first[kPanels];
-  const float* scales[kPanels];  // Of INT8 keys; null for other storage types.
+  const float* scales[kPanels];  // For INT8 keys. Null for other storage types.
 };
 
 // Scores kQueries queries against kPanels panels. The sums of a chain are in registers. Results are
-// of type Sum: double, or float if there is one run. Keys have the type kStorage.
+// of type Sum: double, or float if there is only one run. Keys have the type kStorage.
 template <Term kTerm, typename Sum, int kQueries, int kPanels,
           StorageType kStorage = StorageType::kFloat32>
 class Float32Tile {
@@ -89,7 +90,7 @@ class Float32Tile {
                              Prefetcher& ahead, Sum* HWY_RESTRICT sums) {
     const float* run_queries[kQueries];
     for (int q = 0; q < kQueries; ++q) run_queries[q] = queries[q] + first_dim;
-    // pending[i] is the sum of 2^i chains, which waits for the sum of the next 2^i chains.
+    // pending[i] is the sum of 2^i chains. It waits for the sum of the next 2^i chains.
     alignas(64) Pending pending;
     unsigned chains = 0;
     std::int64_t dim = 0;
@@ -308,7 +309,7 @@ void ScoreFloat32(const BlockView& block, PanelRange panels, DimRange dims,
   }
 }
 
-// Scores kQueries queries against one panel in float64: adds the terms of `dim_count` components to
+// Scores kQueries queries against one panel in float64. Adds the terms of `dim_count` components to
 // `sums`.
 template <Term kTerm, int kQueries>
 HWY_INLINE void Float64Tile(const float* HWY_RESTRICT keys, std::int64_t dim_count,

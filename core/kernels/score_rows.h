@@ -12,7 +12,7 @@ enum class Term {
   kSquaredDifference,  // (q_i - k_i)^2, without cancellation
 };
 
-// How the sum is formed. The choice must depend on the query, the block and the shape alone.
+// How the sum is formed. The choice must depend only on the query, the block and the shape.
 // Otherwise the bits of a sum would depend on the query's neighbours.
 enum class SumIn {
   // float32 in runs of kFloat32RunDims components, float64 across runs. A run is split into chains
@@ -20,7 +20,7 @@ enum class SumIn {
   // runs must stay in float32's range. The error is at most kFloat32Roundings * 2^-24 times the sum
   // of the terms' magnitudes.
   kFloat32Runs,
-  // float64 throughout: products of float32 are exact in it, and nothing overflows.
+  // float64 throughout. Products of float32 numbers are exact, and nothing overflows.
   kFloat64,
 };
 inline constexpr std::int64_t kFloat32ChainDims = 5;
@@ -30,9 +30,9 @@ inline constexpr std::int64_t kFloat32RunDims = kFloat32ChainDims << kFloat32Tre
 // level of the tree.
 inline constexpr std::int64_t kFloat32Roundings = kFloat32ChainDims + kFloat32TreeLevels;
 
-// sums[q * kScratchStride + r] = sum over `dims` of term(queries[q], key of row r), for every row r
-// of `panels`. queries[q] points to dims.count floats; query_count is in [1, kTileQueries]. Rows
-// past block.row_count get sums against zero keys.
+// Sets sums[q * kScratchStride + r] to the sum over `dims` of term(queries[q], key of row r), for
+// every row r of `panels`. queries[q] points to dims.count floats; query_count is in
+// [1, kTileQueries]. Rows past block.row_count get sums against zero keys.
 //
 // The order of additions in a sum depends on neither the vector width nor query_count. The call
 // prefetches `fetched` meanwhile, except in SumIn::kFloat64.
@@ -40,13 +40,13 @@ void ScoreRows(Term term, SumIn sum_in, const BlockView& block, PanelRange panel
                const float* const* queries, int query_count, double* sums,
                const PanelPart& fetched = {});
 
-// ScoreRows in SumIn::kFloat32Runs, for dims.count of at most kFloat32RunDims: one run needs no
-// float64.
+// Does the same as ScoreRows in SumIn::kFloat32Runs, with float32 sums. dims.count must be at most
+// kFloat32RunDims, because a single run needs no float64.
 void ScoreRowsFloat32(Term term, const BlockView& block, PanelRange panels, DimRange dims,
                       const float* const* queries, int query_count, float* sums,
                       const PanelPart& fetched = {});
 
-// norms[r] = |key of row r| over `dims`, in float64, for every row r of `panels`.
+// Sets norms[r] to |key of row r| over `dims`, in float64, for every row r of `panels`.
 void KeyNorms(const BlockView& block, PanelRange panels, DimRange dims, double* norms);
 
 }  // namespace softlookup::kernels

@@ -9,7 +9,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernels/sum_values.cc"
 // clang-format off
-#include "hwy/foreach_target.h"  // Comes first.
+#include "hwy/foreach_target.h"  // Must come first.
 #include "core/kernels/decode-inl.h"
 #include "core/kernels/vectors-inl.h"
 // clang-format on
@@ -18,11 +18,11 @@ HWY_BEFORE_NAMESPACE();
 namespace softlookup::kernels {
 namespace HWY_NAMESPACE {
 
-// Queries, and vectors of value components, whose sums are in registers together.
+// Numbers of queries, and of vectors of value components, whose sums are in registers together.
 #if HWY_TARGET <= HWY_AVX3
 constexpr int kRegisterQueries = 8;
 constexpr int kRegisterVecs = 3;
-constexpr int kLoneVecs = 8;  // For one query.
+constexpr int kLoneVecs = 8;  // Vectors for a single query.
 #else
 constexpr int kRegisterQueries = 4;
 constexpr int kRegisterVecs = 2;
@@ -138,7 +138,7 @@ void SumValuesAs(const BlockView& block, PanelRange panels, DimRange dims, const
   }
 }
 
-// SumValues for INT8 values, which are integers times a row's scale: multiplies the weights by it.
+// Sums INT8 values, which are integers times a row's scale. Multiplies the weights by the scales.
 void SumInt8Values(const BlockView& block, PanelRange panels, DimRange dims, const float* weights,
                    int query_count, const PanelPart& fetched, double* sums) {
   const FloatTag d;
@@ -183,7 +183,7 @@ void CombineSumsOneTarget(double factor, const double* HWY_RESTRICT others, doub
   for (; i + kStep <= count; i += kStep) {
     hn::StoreU(combine(hn::LoadU(d, sums + i), hn::LoadU(d, others + i)), d, sums + i);
   }
-  // The rest one by one, by the same operations.
+  // Combines the rest one by one, with the same operations.
   for (; i < count; ++i) {
     sums[i] = hn::GetLane(combine(hn::Set(d, sums[i]), hn::Set(d, others[i])));
   }

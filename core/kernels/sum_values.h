@@ -6,11 +6,12 @@
 
 namespace softlookup::kernels {
 
-// The number of rows whose weighted values are added up in float32. Float64 adds up these sums.
+// The number of rows whose weighted values are added up in float32. These sums are added up in
+// float64.
 inline constexpr std::int64_t kFloat32RunRows = 128;
 
-// Distance between queries in `sums` below: a multiple of 16, so that the last vector needs no
-// mask.
+// Returns the distance between queries in `sums` below. It is a multiple of 16, so that the last
+// vector needs no mask.
 constexpr std::int64_t PaddedValueDim(std::int64_t dim_count) {
   return (dim_count + kPanelRows - 1) / kPanelRows * kPanelRows;
 }
@@ -23,18 +24,18 @@ constexpr std::int64_t PaddedValueDim(std::int64_t dim_count) {
 // kFloat32RunRows rows and starts at a multiple of kFloat32RunRows. Neither the vector width nor
 // query_count changes the order. A row of weight 0 changes no bit.
 //
-// The caller ensures that the sum of a run stays in float32's range. INT8 values need the products
-// of weights and scales first, each rounded once; products that matter must stay in range, too. The
-// call prefetches `fetched` meanwhile.
+// The sum of a run must stay in float32's range. For INT8 values, each weight is first multiplied
+// by its row's scale and rounded once. The products that matter must stay in range, too. The call
+// prefetches `fetched` meanwhile.
 void SumValues(const BlockView& block, PanelRange panels, DimRange dims, const float* weights,
                int query_count, double* sums, const PanelPart& fetched = {});
 
-// SumValues for one query with float64 weights, in float64 throughout: nothing overflows. Weights
-// of -inf count as 0. Adds to dims.count components of `sums`.
+// Does the same as SumValues for one query with float64 weights, in float64 throughout, so nothing
+// overflows. Weights of -inf count as 0. Adds to dims.count components of `sums`.
 void SumValuesFloat64(const BlockView& block, PanelRange panels, DimRange dims,
                       const double* weights, double* sums);
 
-// sums[i] = sums[i] * factor + others[i] * other_factor for i in [0, count).
+// Sets sums[i] to sums[i] * factor + others[i] * other_factor, for i in [0, count).
 void CombineSums(double factor, const double* others, double other_factor, std::int64_t count,
                  double* sums);
 

@@ -11,21 +11,22 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernels/tile_scan.cc"
 // clang-format off
-#include "hwy/foreach_target.h"  // Comes first.
+#include "hwy/foreach_target.h"  // Must come first.
 #include "core/kernels/vectors-inl.h"
 // clang-format on
 
-#ifndef SOFTLOOKUP_CORE_KERNELS_TILE_SCAN_CC_  // What all targets share.
+#ifndef SOFTLOOKUP_CORE_KERNELS_TILE_SCAN_CC_  // For all targets.
 #define SOFTLOOKUP_CORE_KERNELS_TILE_SCAN_CC_
 namespace softlookup::kernels {
 
-// Level l is the sum of the products of digit i of A and digit l - i of B, whose place is 256^-l.
-// Levels 4 to 6 are left out. Register l sums level l, except that register 4 sums a part of level
-// 3. The reason is that a register is ready for its next product only after three others.
+// Level l is the sum of the products of digit i of A and digit l - i of B, for all i. Its factor in
+// the result is 256^-l. Levels 4 to 6 are left out. Registers 0 to 3 sum the levels 0 to 3.
+// Register 4 sums a part of level 3, because a register is ready for its next product only after
+// three others.
 using Levels = SumTile[kSumRegisters];
 
-// A level of a score has at most 4 products of 2^14 per component. A level of values has at most 3
-// per row.
+// A level of a score has at most 4 products per component, and a level of values at most 3 per row.
+// A product is at most 2^14.
 static_assert(4 * (std::int64_t{1} << 14) * kTileKeyDimMax < std::int64_t{1} << 31);
 static_assert(3 * (std::int64_t{1} << 14) * kBlockRowsMax < std::int64_t{1} << 31);
 // Float32 holds each level of a score.
@@ -56,7 +57,7 @@ HWY_INLINE void StoreLevels(const Tiles& tiles, Levels& levels) {
   tiles.template Store<4>(levels[4]);
 }
 
-// Adds the products of 64 components to the levels: 10 products of tiles, with 10 loads.
+// Adds the products of 64 components to the levels, in 10 products of tiles with 10 loads.
 template <class Tiles>
 HWY_INLINE void AddScores(Tiles& tiles, const Tile* queries, const Tile* keys) {
   tiles.template Load<5>(queries[1]);
@@ -81,7 +82,7 @@ HWY_INLINE void AddScores(Tiles& tiles, const Tile* queries, const Tile* keys) {
   tiles.template Dot<4, 5, 6>();
 }
 
-// Adds the products of 64 rows to the levels: 9 products of tiles, with 9 loads.
+// Adds the products of 64 rows to the levels, in 9 products of tiles with 9 loads.
 template <class Tiles>
 HWY_INLINE void AddValues(Tiles& tiles, const Tile* weights, const Tile* values) {
   tiles.template Load<5>(weights[1]);
@@ -104,7 +105,8 @@ HWY_INLINE void AddValues(Tiles& tiles, const Tile* weights, const Tile* values)
   tiles.template Dot<2, 5, 6>();
 }
 
-// The sum of the levels at (row, column), in units of level 3: exact.
+// Returns the exact sum of the levels at `row` and the columns from `column` on, in units of
+// level 3.
 HWY_INLINE DoubleVec JoinLevels(const Levels& levels, int row, std::size_t column) {
   const DoubleTag d;
   const hn::Rebind<std::int32_t, DoubleTag> di;
@@ -125,8 +127,9 @@ HWY_INLINE void WriteScores(const Levels& levels, int query, float query_unit,
   }
 }
 
-// There are two roundings that matter: of the sum, and of `high` where it makes up most of the sum.
-// `low` may be rounded by 2^-24 of itself, which is negligible beside the levels that are left out.
+// Two roundings matter: that of the sum, and that of `high` where it makes up most of the sum.
+// `low` is rounded by at most 2^-24 of itself, which is negligible beside the levels that are left
+// out.
 HWY_INLINE void WriteScores(const Levels& levels, int query, float query_unit,
                             const float* HWY_RESTRICT key_units, float* HWY_RESTRICT sums) {
   const FloatTag d;
@@ -147,7 +150,7 @@ template <class Tiles, typename Sum>
 void ScoreRowsWith(const PackedBlock& block, PanelRange panels, const PackedQueries& queries,
                    Sum* sums) {
   const std::int64_t chunks = ChunkCount(block.key_dim());
-  // Joins the levels of a panel while the tiles sum those of the next.
+  // The levels of one panel are joined while the tiles sum those of the next.
   Levels levels[2];
   const auto write = [&](std::int64_t panel) HWY_ATTR {
     const float* key_units = block.key_units() + (panel - block.panels().begin) * kPanelRows;
@@ -198,7 +201,7 @@ void SumValuesWith(const PackedBlock& block, PanelRange panels, const float* wei
   Levels levels[2];
   const auto add = [&](std::int64_t sixteen) HWY_ATTR {
     for (int q = 0; q < query_count; ++q) {
-      // The unit of a weight times that of a value, times the place of level 3.
+      // The unit of a weight times that of a value, times the factor 256^2 of level 3.
       const DoubleVec unit =
           hn::Set(d, largest[q] * (65536 / (double{kWeightSteps} * double{kValueSteps})));
       double* out = sums + q * stride + sixteen * kTileColumns;
@@ -299,8 +302,8 @@ double ScoreErrorInTiles(std::int64_t key_dim, float query_magnitude, float key_
 //   left out  two products of level 4, at most 2 * 2^14 * 2^8 w v, and one of level 5, at most
 //             2^14 w v.
 double SumErrorInTiles(std::int64_t row_count, double largest_term, double term_sum) {
-  constexpr double kWeightUnit = 1 / double{kWeightSteps};  // Of the largest term.
-  constexpr double kValueUnit = 1 / double{kValueSteps};    // Of the magnitude.
+  constexpr double kWeightUnit = 1 / double{kWeightSteps};  // Relative to the largest term.
+  constexpr double kValueUnit = 1 / double{kValueSteps};    // Relative to the magnitude.
   constexpr double kLeftOut = (0x1p23 + 0x1p14) * kWeightUnit * kValueUnit;
   return term_sum * (0.76 * kValueUnit + 0x4.01p-24) +
          largest_term * static_cast<double>(row_count) * (0.51 * kWeightUnit + kLeftOut);
@@ -356,7 +359,7 @@ void SumValuesInTiles(TileUnit unit, const PackedBlock& block, PanelRange panels
 
 namespace {
 
-// True if both units give the same bits for one random block.
+// Returns true if both units give the same bits for one random block.
 bool UnitsAgree(std::mt19937_64& random) {
   const auto draw = [&](std::int64_t low, std::int64_t high) {
     return std::uniform_int_distribution<std::int64_t>(low, high)(random);

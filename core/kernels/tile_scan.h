@@ -10,32 +10,33 @@
 
 namespace softlookup::kernels {
 
-// Scores rows and sums values, as score_rows and sum_values do, by tiles of 8-bit integers
+// Scores rows and sums values, as score_rows and sum_values do, with tiles of 8-bit integers
 // (tiles.h). Operands are fixed-point numbers. The products of their digits are summed exactly,
-// except the lowest products, which are left out. So the bits of a result depend on its query, row
-// and block alone, not on the unit, vector width, neighbours or order. The errors below are
+// except the lowest products, which are left out. So the bits of a result depend only on its query,
+// row and block, not on the unit, vector width, neighbours or order. The errors below are
 // worst-case bounds.
 
 enum class TileUnit {
   kPortable,  // Slow reference for kAmx.
-  kAmx,       // Only where AmxIsUsable().
+  kAmx,       // Requires AmxIsUsable().
 };
 
-// The most components of a key, and the most for float sums.
+// The most components of a key: with double sums, and with float sums.
 inline constexpr std::int64_t kTileKeyDimMax = 1024;
 inline constexpr std::int64_t kTileFloatDimMax = 256;
 
-// True if tiles take a query and a block whose |components| have these bounds.
+// Return true if tiles take a query and a block whose |components| have these bounds.
 bool KeysFitTiles(std::int64_t key_dim, float query_magnitude, float key_magnitude);
 bool ValuesFitTiles(float value_magnitude);
 
-// An upper bound on the error of ScoreRowsInTiles. Float sums have two more roundings, which add
-// 2^-23 of the sum.
+// Returns an upper bound on the error of ScoreRowsInTiles. Float sums have two more roundings,
+// which add 2^-23 of the sum.
 double ScoreErrorInTiles(std::int64_t key_dim, float query_magnitude, float key_magnitude);
 
-// An upper bound on the error of a component of SumValuesInTiles: less than 1.3e-6 * term_sum. A
-// row's term is |weight| times the largest |component| of its value. `largest_term` and `term_sum`
-// are the largest and the sum of a query's terms, so rows of weight 0 do not matter.
+// Returns an upper bound on the error of a component of SumValuesInTiles. It is less than
+// 1.3e-6 * term_sum. A row's term is |weight| times the largest |component| of its value.
+// `largest_term` and `term_sum` are the largest and the sum of a query's terms, so rows of weight 0
+// do not matter.
 double SumErrorInTiles(std::int64_t row_count, double largest_term, double term_sum);
 
 // The operands of one block, packed once for many queries. Not thread-safe. Keeps its buffers for
@@ -68,7 +69,7 @@ class PackedBlock {
 };
 
 // The operands of up to kTileQueries queries, packed once for many blocks. Packing takes an eighth
-// of the time of scoring a block of 512 rows. Several threads may read it, but not during Pack.
+// of the time of scoring a block of 512 rows. Several threads may read them, but not during Pack.
 class PackedQueries {
  public:
   // Each queries[q] points to key_dim floats, for which KeysFitTiles must hold. query_count is in
@@ -89,8 +90,8 @@ class PackedQueries {
   std::array<float, kTileQueries> units_ = {};
 };
 
-// sums[q * kScratchStride + r] = the dot product of query q and the key of row r, for every row r
-// of `panels`. `panels` must be within block.panels(). Block and queries must have the same
+// Sets sums[q * kScratchStride + r] to the dot product of query q and the key of row r, for every
+// row r of `panels`. `panels` must be within block.panels(). Block and queries must have the same
 // key_dim(), which is at most kTileFloatDimMax for float sums.
 void ScoreRowsInTiles(TileUnit unit, const PackedBlock& block, PanelRange panels,
                       const PackedQueries& queries, float* sums);
@@ -104,8 +105,8 @@ void ScoreRowsInTiles(TileUnit unit, const PackedBlock& block, PanelRange panels
 void SumValuesInTiles(TileUnit unit, const PackedBlock& block, PanelRange panels,
                       const float* weights, int query_count, double* sums);
 
-// True if AMX is usable and gives the bits of TileUnit::kPortable for random blocks of many shapes.
-// Takes some milliseconds, the first time. Thread-safe.
+// Returns true if AMX is usable and gives the bits of TileUnit::kPortable for random blocks of many
+// shapes. The first call takes some milliseconds. Thread-safe.
 bool AmxPassesSelfCheck();
 
 }  // namespace softlookup::kernels

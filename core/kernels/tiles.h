@@ -6,13 +6,13 @@
 
 namespace softlookup::kernels {
 
-// Units that multiply tiles of 8-bit integers and add the products up in 32-bit integers, as AMX
-// does (Intel SDM, volume 2, TDPBSSD). A tile here is a matrix of integers, not a tile of queries.
-// Both units have the same interface, and the same results bit for bit:
+// The units below multiply tiles of 8-bit integers and add the products up in 32-bit integers, as
+// AMX does (Intel SDM, volume 2, TDPBSSD). A tile here is a matrix of integers, not a tile of
+// queries. Both units have the same interface, and give the same results bit for bit:
 //
-//   Configure(rows)      must come first: sums and A operands have `rows` rows, in [1, 16]
+//   Configure(rows)      must come first; sums and A operands have `rows` rows, in [1, 16]
 //   Zero<c>()            sums c = 0
-//   Load<t>(tile)        operand t = tile; of an A operand, the first `rows` rows
+//   Load<t>(tile)        operand t = tile, for an A operand only its first `rows` rows
 //   Dot<c, a, b>()       sums c [m][n] += sum over k of A[m][k] * B[k / 4][4 * n + k % 4]
 //   Store<c>(tile)       the first `rows` rows of tile = sums c
 //   Release()            must come last
@@ -24,7 +24,7 @@ inline constexpr int kTileRegisters = 8;
 
 inline constexpr int kTileRows = 16;
 inline constexpr int kTileRowBytes = 64;
-inline constexpr int kTileColumns = kTileRowBytes / 4;  // Of sums.
+inline constexpr int kTileColumns = kTileRowBytes / 4;  // Columns of a SumTile.
 
 // An A operand [16 m][64 k], or a B operand [16 k / 4][16 n][4 k].
 struct alignas(64) Tile {
@@ -35,7 +35,7 @@ struct alignas(64) SumTile {
   std::int32_t sums[kTileRows][kTileColumns];
 };
 
-// The unit in plain loops. AmxPassesSelfCheck compares the hardware with it.
+// A unit in plain loops. AmxPassesSelfCheck compares the hardware with it.
 class PortableTiles {
  public:
   void Configure(int rows) { rows_ = rows; }
@@ -89,8 +89,8 @@ class PortableTiles {
 #if defined(__x86_64__)
 
 // The unit in AMX, whose registers are state of the thread. Use one AmxTiles per thread at a time,
-// and only where AmxIsUsable(). It is in assembly, as intrinsics accept neither template parameters
-// nor functions that are not compiled for the target.
+// and only where AmxIsUsable(). It is written in assembly, because intrinsics accept neither
+// template parameters nor functions that are not compiled for the target.
 class AmxTiles {
  public:
   void Configure(int rows) {
@@ -143,8 +143,9 @@ class AmxTiles {
 
 #endif  // defined(__x86_64__)
 
-// Why this process cannot use AmxTiles, for people to read. Null if it can. The first call asks the
-// operating system for permission, which then holds for all threads of the process. Thread-safe.
+// Returns why this process cannot use AmxTiles, for people to read, or null if it can. The first
+// call asks the operating system for permission, which then holds for all threads of the process.
+// Thread-safe.
 const char* WhyNotAmx();
 
 inline bool AmxIsUsable() { return WhyNotAmx() == nullptr; }

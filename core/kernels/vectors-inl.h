@@ -17,7 +17,8 @@ namespace softlookup::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Float32 vectors of at most 16 lanes, as a panel has rows, and float64 vectors of half as many.
+// Float32 vectors have at most 16 lanes, one for each row of a panel. Float64 vectors have half as
+// many lanes.
 using FloatTag = hn::CappedTag<float, kPanelRows>;
 using HalfFloatTag = hn::Half<FloatTag>;
 using DoubleTag = hn::Rebind<double, HalfFloatTag>;

@@ -20,7 +20,8 @@ void Linger(const Happened& happened) {
   while (!happened() && SteadyNow() < end) std::this_thread::yield();
 }
 
-// The number of this thread in its pool. Other threads have 0, as the pool's first one.
+// The number of this thread in its pool. Threads outside any pool have 0, like the first thread of
+// a pool.
 thread_local int thread_number = 0;
 
 }  // namespace
@@ -83,7 +84,7 @@ void ForkJoinPool::ForkJoin(std::int64_t count, absl::FunctionRef<void(std::int6
   const auto no_helper = [&loop] { return loop.helper_count == 0; };
   Linger(no_helper);
   absl::MutexLock lock(&mutex_);
-  // No thread joins the loop after this. The helpers that did are awaited.
+  // After this, no thread joins the loop. The wait below is for the helpers that joined it.
   RemoveLoop(&loop);
   mutex_.Await(absl::Condition(&no_helper));
 }

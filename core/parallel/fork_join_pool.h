@@ -19,18 +19,19 @@ namespace softlookup {
 //
 //   ForkJoin  runs a loop whose iterations are independent. The caller takes part and idle threads
 //             help. ForkJoin returns when all iterations are done. Each thread begins with its own
-//             share of the loop. Loops of equal length have the same shares, so that a thread finds
-//             what it has read near it.
+//             share of the loop. Loops of equal length have the same shares, so that a thread
+//             finds the data of the loop before in its own cache.
 //   Post      runs one task later. Tasks start in order. A helper leaves its loop to start a task,
-//             so a long loop occupies its caller alone.
+//             so a long loop keeps only its caller from starting tasks.
 //
 // A thread that runs out of work, or waits for a helper's last iteration, polls for 100 us before
-// it sleeps. Waking it would take as long. It yields to other threads meanwhile.
+// it sleeps. Waking it would take as long. While it polls, it yields to other threads.
 //
-// A task may call ForkJoin. An iteration must not. The number of threads never changes.
+// A task may call ForkJoin. An iteration must not call it. The number of threads never changes.
 class ForkJoinPool {
  public:
-  // Starts `thread_count` >= 1 threads. At most `waiting_tasks_max` posted tasks wait at a time.
+  // Starts `thread_count` threads, at least 1. At most `waiting_tasks_max` posted tasks wait at a
+  // time.
   ForkJoinPool(int thread_count, std::int64_t waiting_tasks_max);
 
   // Runs the tasks that still wait, then stops the threads.
@@ -62,7 +63,7 @@ class ForkJoinPool {
 
     const absl::FunctionRef<void(std::int64_t)> body;
     absl::FixedArray<Share, 8> shares;
-    std::atomic<int> helper_count{0};  // Changes under mutex_.
+    std::atomic<int> helper_count{0};  // Changed only under mutex_.
   };
 
   void ThreadMain(int number);
@@ -76,7 +77,7 @@ class ForkJoinPool {
   absl::Mutex mutex_;
   std::deque<Loop*> loops_ ABSL_GUARDED_BY(mutex_);  // Loops that may have iterations left.
   std::deque<absl::AnyInvocable<void()>> tasks_ ABSL_GUARDED_BY(mutex_);
-  // Whether tasks_ and loops_ have elements, for threads that poll without mutex_.
+  // Whether tasks_ and loops_ have elements. Threads that poll read these without mutex_.
   std::atomic<bool> has_tasks_{false};
   std::atomic<bool> has_loops_{false};
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

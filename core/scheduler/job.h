@@ -10,31 +10,32 @@
 
 namespace softlookup {
 
-// Where the time of a job went.
+// How long a job waited, and how long it ran.
 struct JobTimes {
-  std::chrono::nanoseconds queue{0};    // In the scheduler's queue.
-  std::chrono::nanoseconds compute{0};  // Prepare, and the whole pass that the job took part in.
+  std::chrono::nanoseconds queue{0};    // From the job's queueing to the start of its batch.
+  std::chrono::nanoseconds compute{0};  // From there to the end of the job's pass.
 };
 
-// Work that the scheduler runs: a lookup, an Attend, the projection of an append's inputs.
+// Work that the scheduler runs: a lookup, an Attend, a projection, a selection of rows.
 //
 // The scheduler calls either Refuse or Finish, once. Before Finish it calls Prepare, unless the job
-// was cancelled. They may run on different threads, but not at the same time.
+// was cancelled. These calls can come on different threads, but not at the same time.
 class Job {
  public:
   virtual ~Job() = default;
 
-  // The job ends without having run. Submit calls it with QUEUE_FULL; whoever made the job may call
-  // it before, with what is wrong.
+  // Ends the job without running it. Submit calls this with QUEUE_FULL. Whoever made the job may
+  // call it instead of submitting the job, with another error.
   virtual void Refuse(absl::Status status) = 0;
-  // Does what comes before the pass. If it returns an error, the job is left out of the pass, and
-  // Finish gets the error.
+  // Does the part of the work that comes before the pass. If it returns an error, the job is left
+  // out of the pass, and Finish gets the error.
   virtual absl::Status Prepare() = 0;
-  // What the pass computes, after Prepare. Null if the job has no pass. It must stay valid until
-  // Finish.
+  // Returns what the pass has to compute, or null if the job has no pass. Called after Prepare. The
+  // task must stay valid until Finish.
   virtual const AttentionTask* task() const = 0;
   virtual const CancelToken& cancel() const = 0;
-  // Called last. `answer` is empty if the job has no pass. The job is destroyed soon afterwards.
+  // Ends the job with its answer or an error. Called last; the job is destroyed soon afterwards.
+  // `answer` is an empty AttentionAnswer if the job has no pass.
   virtual void Finish(absl::StatusOr<AttentionAnswer> answer, const JobTimes& times) = 0;
 };
 

@@ -9,7 +9,7 @@
 namespace softlookup {
 namespace {
 
-// Idle lines that are remembered.
+// Most idle lines that the queue keeps.
 constexpr int kRememberedMax = 64;
 
 // Bounds of the time after which a refused caller should try again.
@@ -54,7 +54,7 @@ std::optional<absl::Duration> JobQueue::Refusal(const QueuedJob& job) const {
     own_cost_before = own->second.waiting_cost;
     if (JoinsLast(own->second, job)) cost = job.cost;
   }
-  // Until the job is served, each other line is served no more than the job's own.
+  // Before the job is served, each other line is served at most as much as the job's own line.
   const double share = own_cost_before + cost;
   double cost_before = own_cost_before;
   for (const auto& [store, line] : lines_) {
@@ -117,7 +117,7 @@ std::optional<Batch> JobQueue::Take(absl::Time now) {
   SOFTLOOKUP_CHECK(line.jobs.empty() == (line.query_count == 0)) << "queries " << line.query_count;
   line.queries_per_job = query_count / job_count;
   ++line.running_count;
-  // Zero exactly: sums of floating-point numbers leave a rest.
+  // An empty line costs exactly 0. The difference could have a rounding error.
   line.waiting_cost = line.jobs.empty() ? 0 : line.waiting_cost - batch.cost;
   batch.reading_part = batch.cost > 0 ? reading_cost / batch.cost : 0;
   batch.run = rate_.Begin(now);
@@ -146,7 +146,8 @@ void JobQueue::Done(const Batch& batch, absl::Time now, double done_part) {
       << "no batch of store " << batch.store << " runs";
   --done->second.running_count;
   rate_.End(batch.run, batch.cost, std::clamp(done_part, 0.0, 1.0) * batch.cost, now);
-  // An idle line is forgotten once others have been served as much, or if too many are remembered.
+  // Erases an idle line if others have been served as much and its clients' time to return is over,
+  // or if too many idle lines are kept.
   int remembered = 0;
   for (auto it = lines_.begin(); it != lines_.end();) {
     const Line& line = it->second;

@@ -14,38 +14,39 @@
 
 namespace softlookup {
 
-// The store of a job that shares its pass with no other job.
+// The store number of a job that belongs to no store, such as an Attend. It runs in a batch of its
+// own.
 inline constexpr std::uint64_t kNoStore = 0;
-// The same for a job that takes no time to speak of. It does not wait behind long ones.
+// The store number of a short job that belongs to no store. It does not wait behind long ones.
 inline constexpr std::uint64_t kNoStoreShort = ~std::uint64_t{0};
 
 inline bool IsStore(std::uint64_t store) { return store != kNoStore && store != kNoStoreShort; }
 
-// A job, and what the queue has to know of it.
+// A job, and what the queue has to know about it.
 struct QueuedJob {
   // Number of the store whose rows the job scans, or kNoStore, or kNoStoreShort.
   std::uint64_t store = kNoStore;
   std::int64_t query_count = 1;
   // Whether other jobs of the store may be in one pass with this one.
   bool shares_pass = true;
-  // Estimated, in multiply-adds (core/base/cost.h).
+  // Estimated cost in multiply-adds (core/base/cost.h), without `reading_cost`.
   double cost = 0;
   // Cost of reading the store's rows. The jobs of a batch pay it once.
   double reading_cost = 0;
-  // The job is refused if its answer is expected later than this and something waits before it, but
-  // see JobQueueOptions::stretch_max.
+  // Longest expected time to the job's answer if other work waits before it. Beyond it the job is
+  // refused, unless JobQueueOptions::stretch_max admits it.
   absl::Duration answer_time_max = absl::InfiniteDuration();
   absl::Time queued_at;
   std::unique_ptr<Job> job;
 };
 
-// Jobs that run together, in the order in which they came: those of one store, in one pass.
+// Jobs that run together, in the order in which they were added. Those of one store share a pass.
 struct Batch {
   std::uint64_t store = kNoStore;
   std::vector<QueuedJob> jobs;
-  // For the queue's accounts.
+  // The members below are for the queue's accounts.
   double cost = 0;
-  double reading_part = 0;  // Part of `cost` that is reading the rows.
+  double reading_part = 0;  // The part of `cost`, in [0, 1], that is reading the rows.
   absl::Time begin;
   WorkRate::Run run;
 };
@@ -65,69 +66,72 @@ struct JobQueueOptions {
 // Decides which jobs run next. Jobs of one store run as batches, one batch of a store at a time.
 // Among the stores that have jobs waiting, the one that was served least so far is next, so that
 // scans of a large store do not hold up those of small ones. Jobs without a store count as one more
-// store, short ones as another, but do not wait for each other to end.
+// store, and short jobs without a store as another. These jobs do not wait for each other to end.
 //
-// The caller passes the time, which must not go back. Not thread-safe.
+// The caller passes the current time, which must not go back. Not thread-safe.
 class JobQueue {
  public:
   explicit JobQueue(const JobQueueOptions& options) : options_(options) {}
 
-  // Queues `job`, whatever waits already.
+  // Queues `job`, even if Refusal() would refuse it.
   void Add(QueuedJob job, absl::Time now);
-  // Nothing if `job` may be added. Otherwise the time after which its caller should try again.
+  // Returns nothing if `job` may be added, otherwise the time after which its caller should try
+  // again. `job.job` may be null.
   std::optional<absl::Duration> Refusal(const QueuedJob& job) const;
-  // The batch to run now, if any.
+  // Returns the batch to run now, if any.
   std::optional<Batch> Take(absl::Time now);
-  // Called when the answers of `batch` are about to go out, before Done. `answered_count` leaves
-  // out jobs that were cancelled.
+  // Notes that the answers of `batch` are about to be sent. Call this before Done. `answered_count`
+  // is the number of its jobs that were not cancelled.
   void OnAnswers(const Batch& batch, std::int64_t answered_count, absl::Time now);
-  // The batch has ended. `done_part` is the part of its cost that was done: below 1 if jobs were
-  // cancelled.
+  // Notes that `batch` has ended. `done_part`, in [0, 1], is the part of its cost that was done. It
+  // is below 1 if jobs were cancelled.
   void Done(const Batch& batch, absl::Time now, double done_part);
 
-  // When Take will have a batch, if nothing else happens. Infinite if it will not.
+  // Returns the time from which Take has a batch, unless the queue changes before. It is in the
+  // past if Take has one now, and the infinite future if Take will have none.
   absl::Time NextTime() const;
 
   std::int64_t size() const { return size_; }
-  // Cost of all jobs that wait.
+  // Returns the cost of all waiting jobs.
   double waiting_cost() const;
 
  private:
   struct Waiting {
     QueuedJob job;
-    double cost = 0;  // What it adds to its line's waiting_cost.
+    double cost = 0;  // What the job adds to its line's waiting_cost.
   };
-  // The jobs of one store.
+  // The waiting jobs of one store, and what is known about its batches.
   struct Line {
     std::deque<Waiting> jobs;
-    std::int64_t query_count = 0;         // Of `jobs`.
-    std::int64_t last_batch_queries = 0;  // Of the batch that the last job will be in.
+    std::int64_t query_count = 0;         // Sum of BatchQueries over `jobs`.
+    std::int64_t last_batch_queries = 0;  // In the batch that the last job will be in.
     double waiting_cost = 0;
-    int running_count = 0;             // Batches.
-    std::int64_t queries_per_job = 0;  // Of the last batch, on average.
-    // Jobs answered by the last batch, and jobs that have come since, until `return_until`.
+    int running_count = 0;             // Batches of the line that run.
+    std::int64_t queries_per_job = 0;  // Average in the last batch.
+    // Jobs that the last batch answered, and jobs that were added since then, until `return_until`.
     std::int64_t answered_count = 0;
     std::int64_t returned_count = 0;
     absl::Time return_until = absl::InfinitePast();
-    // Until then, the next batch waits for so many jobs.
+    // Until `return_until`, the next batch waits until this many jobs wait.
     std::int64_t awaited_count = 0;
-    // Cost of the jobs served so far, without reading. A line that becomes busy starts at the
-    // queue's `served_`, so that an idle store saves nothing up.
+    // Cost of the jobs served so far, without reading. When a job is added to a line without
+    // waiting jobs, this rises at least to the queue's `served_`. So an idle store saves nothing
+    // up.
     double served = 0;
   };
 
-  // When the next batch of the line may run.
+  // Returns the time from which the next batch of the line may run.
   absl::Time ReadyTime(std::uint64_t store, const Line& line) const;
-  // Queries that the job takes of a batch's.
+  // Returns how many of a batch's queries the job takes up.
   std::int64_t BatchQueries(const QueuedJob& job) const;
-  // Whether the job would be in a batch with the last ones of the line.
+  // Returns whether the job would be in a batch with the last job of the line.
   bool JoinsLast(const Line& line, const QueuedJob& job) const;
 
   const JobQueueOptions options_;
   std::map<std::uint64_t, Line> lines_;  // By store.
   std::int64_t size_ = 0;
   WorkRate rate_;
-  double served_ = 0;  // The largest `served` of a line when it was chosen.
+  double served_ = 0;  // The largest `served` that a line had when Take chose it.
 };
 
 }  // namespace softlookup

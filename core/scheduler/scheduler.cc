@@ -13,7 +13,7 @@
 namespace softlookup {
 namespace {
 
-// What a caller should wait that was refused because too many jobs wait.
+// How long a caller should wait that was refused because too many jobs wait.
 constexpr absl::Duration kRetryDelay = absl::Milliseconds(50);
 
 absl::Status TooManyWait(std::int64_t waiting_jobs_max) {
@@ -43,7 +43,7 @@ Scheduler::Scheduler(const SchedulerOptions& options, const Clock& clock)
       pool_(options.thread_count, std::numeric_limits<std::int64_t>::max()) {}
 
 Scheduler::~Scheduler() {
-  // Whatever waits has a runner that will come to it.
+  // For every waiting job there is a runner that will run it.
   const auto is_done = [this]()
                            ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return runner_count_ == 0; };
   absl::MutexLock lock(&mutex_);
@@ -98,7 +98,8 @@ double Scheduler::waiting_cost() const {
 }
 
 bool Scheduler::NeedsRunner() const {
-  // The thread that runs a store's batch comes back to that store.
+  // A store whose batch runs needs no other runner. The thread that runs the batch then runs the
+  // next.
   const absl::Time next = queue_.NextTime();
   if (next == absl::InfiniteFuture() || runner_count_ == options_.thread_count) return false;
   return !has_waiter_ || next <= clock_.Now();
@@ -125,7 +126,7 @@ void Scheduler::RunNext() {
         absl::MutexLock lock(&mutex_);
         queue_.OnAnswers(*batch, answered_count, clock_.Now());
       });
-  // Gives back what the jobs hold before others begin.
+  // Frees what the jobs hold before other jobs begin.
   batch->jobs.clear();
   {
     absl::MutexLock lock(&mutex_);
@@ -136,7 +137,7 @@ void Scheduler::RunNext() {
       return;
     }
   }
-  // Behind other tasks of the pool.
+  // Posts a task, so that other tasks of the pool run first.
   pool_.Post([this] { RunNext(); });
 }
 
@@ -192,7 +193,7 @@ double Scheduler::Run(absl::Span<QueuedJob> jobs, absl::Time begin,
   std::int64_t answered_count = 0;
   for (std::size_t i = 0; i < scanned.size(); ++i) {
     const absl::Status& status = tasks[i].answer.status();
-    // A refused answer may not have been computed at all.
+    // An answer that was refused may not have been computed at all.
     if (status.ok()) done_cost += scanned[i]->cost;
     if (!IsCancellation(status)) ++answered_count;
   }

@@ -21,44 +21,46 @@ namespace softlookup {
 struct SchedulerOptions {
   // Threads that compute. At least 1.
   int thread_count = 1;
-  // Jobs that wait, at most. Beyond: QUEUE_FULL, unless the job was admitted before.
+  // Most jobs that may wait. Further jobs get QUEUE_FULL, unless they were admitted before.
   std::int64_t waiting_jobs_max = 1024;
   JobQueueOptions queue;
 };
 
-// What the passes over stores did. Thread-safe.
+// Counts of the passes over stores. Thread-safe.
 struct PassCounters {
   Histogram queries_per_pass{kCountBounds};
   Histogram jobs_per_pass{kCountBounds};
-  std::atomic<std::uint64_t> rows{0};  // Once for all jobs of a pass.
-  std::atomic<std::uint64_t> bytes{0};
+  std::atomic<std::uint64_t> rows{0};   // Rows read. A row counts once per pass.
+  std::atomic<std::uint64_t> bytes{0};  // Bytes of the keys and values of these rows.
 };
 
 // Runs lookups, Attends, projections, and the selection of rows for lookups. It owns the threads,
 // the queue and the account of what waits, and refuses work if too much computing waits already.
-// Jobs that wait for the same store run as one batch, in one pass of its rows. Thread-safe.
+// Jobs that wait for the same store run as one batch, in one pass over its rows. Thread-safe.
 class Scheduler {
  public:
   enum class Admission {
-    // A small job runs on the calling thread, before Submit returns. A large one may be refused.
+    // A small job, of at most kInlineCostMax, runs on the calling thread before Submit returns. A
+    // large one may be refused.
     kBounded,
     // The job was admitted before. It is not refused, and runs on another thread.
     kAdmitted,
   };
 
   explicit Scheduler(const SchedulerOptions& options, const Clock& clock = Clock::Steady());
-  // Runs all jobs first.
+  // Waits until all submitted jobs have run.
   ~Scheduler();
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
-  // Runs `job.job`, here or later on another thread, or refuses it with QUEUE_FULL.
+  // Runs `job.job`, before it returns or later on another thread, or refuses it with QUEUE_FULL.
   void Submit(QueuedJob job, Admission admission);
 
-  // The error with which Submit would refuse `job`, whose `job` may be null. OK if it would not.
+  // Returns the error with which Submit would refuse `job` with kBounded, or OK. `job.job` may be
+  // null.
   absl::Status CheckRoom(const QueuedJob& job) const;
 
-  // For loops over things that are not jobs.
+  // The threads, for loops that are not jobs.
   ForkJoinPool& pool() { return pool_; }
 
   const PassCounters& counters() const { return counters_; }
@@ -68,15 +70,17 @@ class Scheduler {
  private:
   absl::Status RefusalOf(const QueuedJob& job) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // Runs on a thread of the pool: runs the next batch, once there is one.
+  // Waits for the next batch and runs it, on a thread of the pool. Returns if AwaitNext has none.
   void RunNext();
-  // Waits for the next batch, unless another thread waits already. None if there is nothing to do.
+  // Returns the next batch, and waits for it if there will be one. Returns nothing if there will be
+  // none unless the queue changes, or if another thread waits already.
   std::optional<Batch> AwaitNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether one more call of RunNext would have something to do.
+  // Returns whether one more call of RunNext would have something to do.
   bool NeedsRunner() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // Runs jobs that begin at `begin`. Calls `before_answers`, after the pass, with the number of
-  // jobs that took part in it and were not cancelled. Returns the part of the cost that was done.
+  // Runs `jobs`, which begin at `begin`. After the pass, calls `before_answers` with the number of
+  // jobs that took part in it and were not cancelled. Returns the part of the cost, in [0, 1], that
+  // was done.
   double Run(absl::Span<QueuedJob> jobs, absl::Time begin,
              absl::FunctionRef<void(std::int64_t answered_count)> before_answers);
   static void Finish(QueuedJob& job, absl::Time begin, absl::Time end,
@@ -89,11 +93,11 @@ class Scheduler {
 
   mutable absl::Mutex mutex_;
   JobQueue queue_ ABSL_GUARDED_BY(mutex_);
-  int runner_count_ ABSL_GUARDED_BY(mutex_) = 0;     // Calls of RunNext posted or in progress.
-  bool has_waiter_ ABSL_GUARDED_BY(mutex_) = false;  // A thread waits in AwaitNext.
-  std::uint64_t change_count_ ABSL_GUARDED_BY(mutex_) = 0;  // Of the queue.
+  int runner_count_ ABSL_GUARDED_BY(mutex_) = 0;     // Calls of RunNext, posted or in progress.
+  bool has_waiter_ ABSL_GUARDED_BY(mutex_) = false;  // Whether a thread waits in AwaitNext.
+  std::uint64_t change_count_ ABSL_GUARDED_BY(mutex_) = 0;  // Counts changes of the queue.
 
-  ForkJoinPool pool_;  // Last: its threads use the rest.
+  ForkJoinPool pool_;  // The last member: its threads use the others.
 };
 
 }  // namespace softlookup

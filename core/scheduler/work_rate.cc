@@ -9,7 +9,7 @@ namespace {
 
 // Busy time that the estimate covers. The weight of older work decays.
 constexpr double kRememberedSeconds = 0.5;
-// One run lowers the estimate to this part of it at most.
+// One run cannot lower the estimated rate below this part of it.
 constexpr double kCorrectedMin = 1.0 / 16;
 
 }  // namespace
@@ -44,7 +44,7 @@ void WorkRate::End(const Run& run, double cost, double done, absl::Time now) {
     cost_ *= kRememberedSeconds / seconds_;
     seconds_ = kRememberedSeconds;
   }
-  // A run that took longer than the estimate covers is corrected for its last part alone.
+  // A run that took longer than the estimate covers is corrected only for its last part.
   const double took = absl::ToDoubleSeconds(now - run.begin);
   const double remembered = took > seconds_ ? seconds_ / took : 1;
   cost_ = std::max(cost_ + missing * remembered, kCorrectedMin * cost_);

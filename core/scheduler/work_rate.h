@@ -6,22 +6,23 @@
 namespace softlookup {
 
 // Estimates how much work the process completes per second of busy time, from recent work. The
-// caller passes the time, which must not go back. Not thread-safe.
+// caller passes the current time, which must not go back. Not thread-safe.
 class WorkRate {
  public:
-  // The start of one run of work, to be handed to End().
+  // The start of one run of work, which the caller passes to End().
   struct Run {
     absl::Time begin;
-    double share_before = 0;
+    double share_before = 0;  // share_ at `begin`.
   };
 
-  // A run of work begins. Several may be in progress at the same time.
+  // Notes that a run of work begins. Several runs may be in progress at the same time.
   Run Begin(absl::Time now);
-  // The run has ended. `cost` is what all of it was estimated to take, `done` the least that was
-  // done of it: less than `cost` if parts of the run were cancelled.
+  // Notes that `run` has ended. `cost` is the estimated cost of all its work. `done`, in
+  // [0, `cost`], is the least that was done of it. It is less than `cost` if parts of the run were
+  // cancelled.
   void End(const Run& run, double cost, double done, absl::Time now);
 
-  // The time that work of `cost` is expected to take.
+  // Returns the time that work of `cost` is expected to take.
   absl::Duration TimeOf(double cost) const { return absl::Seconds(cost * seconds_ / cost_); }
 
  private:
@@ -30,9 +31,11 @@ class WorkRate {
 
   int running_ = 0;
   absl::Time counted_until_ = absl::InfinitePast();
-  // Work done so far by a run that never ends, if all runs progress at the same rate.
+  // Work that one run would have done if it had been in progress since `running_` was last 0.
+  // Assumes that all runs progress at the same rate.
   double share_ = 0;
-  // `cost_` was done in `seconds_`. The initial guess weighs less than the first real work.
+  // The estimate: work of `cost_` was done in `seconds_` of busy time. The initial guess weighs
+  // less than the first real work.
   double cost_ = 1e7;
   double seconds_ = 1e-3;
 };

@@ -21,9 +21,9 @@ constexpr std::int64_t kPageBytes = 4096;
 constexpr std::int64_t kLargePageBytes = std::int64_t{2} << 20;
 constexpr std::int64_t kRegionBytes = 2 * kLargePageBytes;
 
-// Buffers of at least this many bytes are mapped. In the heap, freed ones would leave holes between
-// small allocations that stay. A buffer of one panel is never mapped: almost every append copies
-// one, and mapping is too slow for that.
+// Buffers of at least this many bytes are mapped. In the heap, freed buffers would leave holes
+// between small allocations that stay. A buffer of one panel is never mapped: almost every append
+// copies one, and mapping is too slow for that.
 constexpr std::int64_t kMappedBytesMin = std::int64_t{64} << 10;
 
 constexpr std::int64_t RoundUp(std::int64_t bytes, std::int64_t unit) {
@@ -32,7 +32,7 @@ constexpr std::int64_t RoundUp(std::int64_t bytes, std::int64_t unit) {
 
 bool IsMapped(std::int64_t panel_count, std::int64_t panel_bytes) {
 #if defined(ABSL_HAVE_ADDRESS_SANITIZER)
-  return false;  // AddressSanitizer finds no write behind a mapping's end.
+  return false;  // AddressSanitizer cannot find a write behind a mapping's end.
 #else
   return panel_count > 1 && panel_count * panel_bytes >= kMappedBytesMin;
 #endif
@@ -42,7 +42,8 @@ bool IsMapped(std::int64_t panel_count, std::int64_t panel_bytes) {
 
 std::shared_ptr<PanelRegion> PanelRegion::Make(std::int64_t bytes_min) {
   const std::int64_t size = RoundUp(std::max(bytes_min, kRegionBytes), kLargePageBytes);
-  // Maps one large page too many, then unmaps what is not aligned: one large page in all.
+  // Maps one large page too many, then unmaps what lies outside the aligned range: one large page
+  // in all.
   const std::int64_t mapped = size + kLargePageBytes;
   void* const memory = ::mmap(nullptr, static_cast<std::size_t>(mapped), PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -72,13 +73,13 @@ PanelBuffer::PanelBuffer(std::int64_t panel_count, std::int64_t panel_bytes)
     : panel_count_(panel_count), panel_bytes_(panel_bytes) {
   if (IsMapped(panel_count, panel_bytes)) {
     memory_ = ::mmap(nullptr, size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    is_mapped_ = memory_ != MAP_FAILED;  // Fails if the process has too many.
+    is_mapped_ = memory_ != MAP_FAILED;  // mmap fails if the process has too many mappings.
     if (is_mapped_) {
       bytes_ = static_cast<std::byte*>(memory_);
       return;
     }
   }
-  // Not aligned_alloc, which leaves a hole before every buffer that it returns.
+  // This is not aligned_alloc, which leaves a hole before every buffer that it returns.
   memory_ = std::malloc(size() + kAlignmentSlack);
   if (memory_ == nullptr) throw std::bad_alloc();
   const auto address = reinterpret_cast<std::uintptr_t>(memory_);
@@ -116,7 +117,8 @@ PanelBuffer::~PanelBuffer() {
     std::free(memory_);
     return;
   }
-  // munmap may split a mapping in two, and fails if that is one too many. Free the pages anyway.
+  // munmap can split a mapping in two, and fails if that is one too many. The pages are freed
+  // anyway.
   if (::munmap(memory_, size()) != 0) ::madvise(memory_, size(), MADV_DONTNEED);
 }
 

@@ -11,10 +11,10 @@
 namespace softlookup {
 
 // A mapping that holds the panels of several buffers, on large pages where the kernel has them.
-// Scans of many rows then wait for fewer address translations. Unmapped with the last reference.
+// Scans of many rows then wait for fewer address translations. The last reference unmaps it.
 class PanelRegion {
  public:
-  // Maps at least `bytes_min` bytes, all zero. Null if the kernel refuses.
+  // Maps at least `bytes_min` bytes, all zero. Returns null if the kernel refuses.
   static std::shared_ptr<PanelRegion> Make(std::int64_t bytes_min);
   PanelRegion(const PanelRegion&) = delete;
   PanelRegion& operator=(const PanelRegion&) = delete;
@@ -22,8 +22,8 @@ class PanelRegion {
 
   std::byte* at(std::int64_t offset) { return memory_ + offset; }
   std::int64_t size() const { return size_; }
-  // Bytes between `used` and the end of its large page. The kernel commits whole large pages, so a
-  // region of which the first `used` bytes are written takes these as well.
+  // Returns the bytes between `used` and the end of its large page. The kernel commits whole large
+  // pages, so a region of which the first `used` bytes are written takes these as well.
   static std::int64_t UnusedBytes(std::int64_t used);
 
  private:
@@ -36,10 +36,10 @@ class PanelRegion {
 // Storage for some panels. It begins on a cache line boundary.
 class PanelBuffer {
  public:
-  // All zero. If CommitsAsWritten(), pages are committed only as they are written to, so room for a
-  // whole block costs nothing in advance.
+  // Makes panels that are all zero. If CommitsAsWritten(), pages are committed only as they are
+  // written to, so room for a whole block costs nothing in advance.
   PanelBuffer(const kernels::PanelShape& shape, std::int64_t panel_count);
-  // Uses the bytes of `region` from `offset` on, as they are. No other buffer may use them.
+  // Uses the bytes of `region` from `offset` on, as they are. No other buffer may use these bytes.
   PanelBuffer(const kernels::PanelShape& shape, std::int64_t panel_count,
               std::shared_ptr<PanelRegion> region, std::int64_t offset);
   PanelBuffer(const PanelBuffer& other);
@@ -58,12 +58,13 @@ class PanelBuffer {
   // buffer is written. Does nothing for a buffer in the heap or in a region.
   void UseLargePages();
 
-  // Bytes taken, the object included, once all panels or the first `written` ones are written.
+  // Bytes taken, the object included, once all panels, or only the first `written` ones, are
+  // written.
   std::int64_t bytes() const { return bytes(panel_count_); }
   std::int64_t bytes(std::int64_t written) const;
 
-  // Whether the kernel commits the pages of a buffer of `panel_count` panels only as they are
-  // written to.
+  // Returns whether the kernel commits the pages of a buffer of `panel_count` panels only as they
+  // are written to.
   static bool CommitsAsWritten(const kernels::PanelShape& shape, std::int64_t panel_count);
 
  private:
@@ -75,7 +76,7 @@ class PanelBuffer {
   std::int64_t panel_bytes_;
   void* memory_ = nullptr;  // The allocation or mapping that holds bytes_. Null in a region.
   bool is_mapped_ = false;
-  std::shared_ptr<PanelRegion> region_;  // Holds bytes_. Null: memory_ does.
+  std::shared_ptr<PanelRegion> region_;  // Holds bytes_. Null: memory_ holds them.
   std::byte* bytes_ = nullptr;
 };
 

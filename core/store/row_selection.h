@@ -19,13 +19,13 @@ class RowSelection {
   static absl::StatusOr<RowSelection> Make(const Snapshot& snapshot, const RowFilter& filter,
                                            absl::string_view prefix);
 
-  // Blocks that cover [begin(), end()). Each has a mask of the rows that pass; null: all pass.
+  // Blocks that cover [begin(), end()). Each has a mask of the rows that pass, or null if all pass.
   const Snapshot::Blocks& blocks() const { return blocks_; }
   // Rows at positions outside [begin(), end()) are not selected, even if a mask has them.
   std::uint64_t begin() const { return begin_; }
   std::uint64_t end() const { return end_; }
 
-  // Whether row `row` of `block` is selected. `block` must be one of blocks().
+  // Returns whether row `row` of `block` is selected. `block` must be one of blocks().
   bool Contains(const PositionedBlock& block, std::int64_t row) const {
     const std::uint64_t position = block.PositionOf(row);
     return position >= begin_ && position < end_ && block.MayCount(row);

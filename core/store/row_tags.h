@@ -37,7 +37,8 @@ class RowMask {
   bool operator[](std::int64_t row) const { return words_[row / 64] >> (row % 64) & 1; }
   void Set(std::int64_t row) { words_[row / 64] |= Bit(row); }
   void Clear(std::int64_t row) { words_[row / 64] &= ~Bit(row); }
-  std::int64_t CountFirst(std::int64_t row_count) const;  // Set bits of rows [0, row_count).
+  // Counts the set bits of rows [0, row_count).
+  std::int64_t CountFirst(std::int64_t row_count) const;
   const std::uint64_t* words() const { return words_.data(); }
 
  private:
@@ -45,17 +46,18 @@ class RowMask {
   std::array<std::uint64_t, kernels::kBlockRowsMax / 64> words_ = {};
 };
 
-// Numbers the labels of a store; rows hold the numbers. A label that a snapshot shows is never
+// Numbers the labels of a store. Rows hold the numbers. A label that a snapshot shows is never
 // removed, so snapshots share the dictionary with the writer. Thread-safe.
 class LabelDictionary {
  public:
   std::uint32_t size() const;
+  // Returns the number of `label`. Gives it the next one if it has none.
   std::uint32_t Intern(absl::string_view label);
   std::optional<std::uint32_t> Find(absl::string_view label) const;
-  // `number` must be one that Intern or Find returned. The view is valid as long as the dictionary
-  // has the label.
+  // Returns the label with `number`, which Intern or Find must have returned. The view is valid as
+  // long as the dictionary has the label.
   absl::string_view NameOf(std::uint32_t number) const;
-  // Removes the labels from number `size` on. No snapshot that is still read may show them.
+  // Removes the labels from number `size` on. No snapshot that is read later may show them.
   void Truncate(std::uint32_t size);
   // Bytes taken, the object included.
   std::int64_t bytes() const;
@@ -64,7 +66,7 @@ class LabelDictionary {
   mutable absl::Mutex mutex_;
   std::deque<std::string> names_ ABSL_GUARDED_BY(mutex_);  // numbers_ points into it.
   absl::flat_hash_map<absl::string_view, std::uint32_t> numbers_ ABSL_GUARDED_BY(mutex_);
-  std::int64_t name_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // Allocated by names_' strings.
+  std::int64_t name_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // Allocated by the strings in names_.
 };
 
 // The ids and labels of a block's rows. A block whose rows have none has no RowTags.
@@ -81,7 +83,7 @@ class RowTags {
     if (!has_id_[row]) return std::nullopt;
     return ids_[row];
   }
-  // In the order in which they were given.
+  // Returns the row's labels in the order in which they were given.
   absl::Span<const std::uint32_t> labels(std::int64_t row) const {
     if (row >= static_cast<std::int64_t>(label_ends_.size())) return {};
     const std::size_t begin = row == 0 ? 0 : label_ends_[row - 1];
@@ -95,9 +97,10 @@ class RowTags {
                 std::numeric_limits<std::uint16_t>::max());
 
   RowMask has_id_;
-  std::vector<std::uint64_t> ids_;         // By row, up to the last one with an id.
-  std::vector<std::uint32_t> labels_;      // Of all rows, back to back.
-  std::vector<std::uint16_t> label_ends_;  // Ends in labels_, up to the last row with labels.
+  std::vector<std::uint64_t> ids_;     // By row, up to the last one with an id.
+  std::vector<std::uint32_t> labels_;  // The labels of all rows, back to back.
+  // By row: where its labels end in labels_. Up to the last row with labels.
+  std::vector<std::uint16_t> label_ends_;
 };
 
 }  // namespace softlookup

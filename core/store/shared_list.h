@@ -14,8 +14,8 @@
 
 namespace softlookup {
 
-// A list that is cheap to copy: copies share their elements, and changing one copy leaves the
-// others as they are. Appending copies at most 256 elements, and one pointer per 256 elements. Not
+// A list that is cheap to copy. Copies share their elements, and changing one copy does not change
+// the others. Appending copies at most 256 elements, and one pointer per 256 elements. Not
 // thread-safe, but different threads may use different copies.
 template <typename T>
 class SharedList {

@@ -13,7 +13,7 @@ namespace softlookup {
 
 namespace {
 
-// The spec of memory `index`, numbered as in Snapshot::MemoryAsOf.
+// Returns the spec of memory `index`, numbered as in Snapshot::MemoryAsOf.
 const MemorySpec& SpecOf(const StoreConfig& config, std::size_t index) {
   static const auto& average = *new MemorySpec{.name = "average", .kind = MemoryKind::kAverage};
   return index == 0 ? average : config.memories[index - 1];
@@ -44,7 +44,7 @@ void RowBounds::Add(const kernels::PanelRow& row, const StoreConfig& config) {
       raise(key_magnitude, std::abs(component));
       square += static_cast<double>(component) * component;
     }
-    // Infinity if the norm is beyond float32's range, which is still a bound.
+    // The bound is infinity if the norm is beyond float32's range.
     raise(key_norms_max[head], static_cast<float>(std::sqrt(square)));
   }
 }

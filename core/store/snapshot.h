@@ -32,7 +32,8 @@ struct RowBounds {
   std::int64_t bytes() const;
 };
 
-// A copy of the live rows of a sealed block that has few. Lookups read it instead of the block.
+// A copy of the live rows of a sealed block that has few live rows. Lookups read it instead of the
+// block.
 struct PackedRows {
   std::shared_ptr<const PanelBuffer> panels;  // Null: no row is live.
   std::vector<std::uint16_t> offsets;         // Each row's index in the block, ascending.
@@ -42,7 +43,7 @@ struct PackedRows {
   std::int64_t bytes() const;
 };
 
-// Copies the rows `live` out of `panels`, which hold a block of `row_count` rows.
+// Copies the rows in `live` from `panels`, which hold a block of `row_count` rows.
 std::shared_ptr<const PackedRows> PackLiveRows(const PanelBuffer& panels,
                                                const kernels::PanelShape& shape,
                                                std::int64_t row_count, const RowMask& live);
@@ -56,9 +57,9 @@ struct SealedBlock {
   // Memories before this block's first row. Null for block 0, or if the writer keeps no memories.
   std::shared_ptr<const MemorySet> memories_before;
   std::shared_ptr<const RowTags> tags;  // Null: no row has any.
-  std::shared_ptr<const RowMask> live;  // Rows not deleted. Null: all.
+  std::shared_ptr<const RowMask> live;  // Rows that are not deleted. Null: all rows.
 
-  // Bytes of all that the members point to. A SharedList counts the members themselves.
+  // Bytes of all that the members point to. SharedList::bytes() counts the members themselves.
   std::int64_t bytes() const;
 };
 
@@ -75,14 +76,14 @@ struct TailView {
   std::shared_ptr<const RowMask> live;
 };
 
-// The layout of a store's panels.
+// Returns the layout of a store's panels.
 kernels::PanelShape PanelShapeOf(const StoreConfig& config);
 
-// A store's memories before its first row: `average`, then those of the configuration.
+// Returns a store's memories before its first row: `average`, then those of the configuration.
 MemorySet MemorySetOf(const StoreConfig& config);
 
-// Shared by a store's writer and all its snapshots. It is destroyed when the last of these is, and
-// the store's bytes are then free.
+// Shared by a store's writer and all its snapshots. It is destroyed when the last of these is. The
+// store's bytes are then free.
 class StoreLease {
  public:
   ~StoreLease() {
@@ -90,7 +91,7 @@ class StoreLease {
   }
 
   // Makes the destructor run `on_end`, on the thread that drops the last reference. Call this once,
-  // while holding the store.
+  // while a reference to the store is held.
   void OnEnd(absl::AnyInvocable<void()> on_end) { on_end_ = std::move(on_end); }
 
  private:
@@ -115,45 +116,49 @@ class Snapshot {
   std::uint64_t byte_size() const { return byte_size_; }
 
   using Blocks = absl::InlinedVector<PositionedBlock, 1>;
-  // The blocks that hold positions [begin, end), each with its live rows. end <= row_count().
+  // Returns the blocks that hold positions [begin, end), each with its live rows. `end` must be at
+  // most row_count().
   Blocks BlocksOf(std::uint64_t begin, std::uint64_t end) const;
 
-  // Memory `index` (0: average; then config().memories) as of the append index `position` <=
-  // row_count(). Reads at most one block.
+  // Returns memory `index` (0: average; then config().memories) as of the append index `position`,
+  // which must be at most row_count(). Reads at most one block.
   std::unique_ptr<RunningMemory> MemoryAsOf(std::uint64_t position, std::size_t index) const;
 
   struct TagsOfRow {
     std::optional<std::uint64_t> id;
     std::vector<std::string> labels;
   };
-  // The tags of the row at `position` < row_count(), deleted or not.
+  // Returns the tags of the row at `position`, deleted or not. `position` must be below
+  // row_count().
   TagsOfRow TagsOf(std::uint64_t position) const;
-  // The id of the row at `position`, if there is such a row and it has one.
+  // Returns the id of the row at `position`, if there is such a row and it has an id.
   std::optional<std::uint64_t> IdAt(std::uint64_t position) const;
-  // The tags of the block that holds `position` < row_count(); null if none of its rows has any.
+  // Returns the tags of the block that holds `position`, or null if none of its rows has tags.
+  // `position` must be below row_count().
   const RowTags* TagsAt(std::uint64_t position) const;
-  // The labels of the store's rows; null if no row has ever had one.
+  // The labels of the store's rows. Null if no row has ever had a label.
   const LabelDictionary* labels() const { return labels_.get(); }
 
   // Rows in a full block.
   std::int64_t block_rows() const { return block_rows_; }
-  // All rows of block `index`, deleted ones included.
+  // Returns all rows of block `index`, deleted ones included.
   kernels::BlockView HistoryAt(std::int64_t index) const;
-  // The memories before the first row of block `index`, which must have a row.
+  // Returns the memories before the first row of block `index`, which must have a row.
   MemorySet MemoriesBefore(std::int64_t index) const;
   const RowBounds& BoundsOf(std::int64_t index) const;
-  // The rows of block `index` that are not deleted. Null: all.
+  // Returns the rows of block `index` that are not deleted, or null if no row is deleted.
   const RowMask* LiveRowsOf(std::int64_t index) const;
 
-  // Row `index` of `block`, which BlocksOf returned. The components have the bits that are stored.
+  // Returns row `index` of `block`, which BlocksOf must have returned. The components are those
+  // that the store keeps.
   Row RowOf(const PositionedBlock& block, std::int64_t index) const;
 
  private:
   friend class StoreWriter;
 
-  // Block `index` with its live rows.
+  // Returns block `index` with its live rows.
   PositionedBlock BlockAt(std::int64_t index) const;
-  // Null for block 0, or if the writer keeps no memories.
+  // Returns null for block 0, or if the writer keeps no memories.
   const MemorySet* KeptMemoriesBefore(std::int64_t index) const;
 
   std::shared_ptr<const StoreLease> lease_;

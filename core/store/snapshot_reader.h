@@ -28,7 +28,7 @@ class SnapshotReader final : public RowReader {
   const std::shared_ptr<const Snapshot> snapshot_;
   const RowSelection selection_;
   std::size_t block_ = 0;  // Index in selection_.blocks().
-  std::int64_t row_ = 0;   // In that block.
+  std::int64_t row_ = 0;   // Row in that block.
 };
 
 }  // namespace softlookup

@@ -23,7 +23,7 @@ class Store::Waiter {
  private:
   const std::uint64_t revision_;
   std::atomic<bool> done_{false};
-  absl::AnyInvocable<void(absl::Status)> callback_;  // For the thread that sets done_.
+  absl::AnyInvocable<void(absl::Status)> callback_;  // Used by the thread that sets done_ only.
 };
 
 Store::Store(std::uint64_t number, std::unique_ptr<StoreWriter> writer, absl::Time create_time,

@@ -24,9 +24,9 @@ class Store {
   // Runs a task soon, on another thread.
   using Executor = std::function<void(absl::AnyInvocable<void()>)>;
 
-  // `number` differs from that of every other store that the engine has had, also of the same name.
-  // `executor` runs the callbacks that waited for a write, so that the write does not wait for
-  // them.
+  // `number` must differ from that of every other store that the engine has had, also of the same
+  // name. `executor` runs the callbacks that waited for a write, so that the write does not wait
+  // for them.
   Store(std::uint64_t number, std::unique_ptr<StoreWriter> writer, absl::Time create_time,
         Executor executor);
 
@@ -41,8 +41,9 @@ class Store {
   void Publish(std::shared_ptr<const Snapshot> snapshot);
 
   // Runs `callback` once, with OK when the store reaches `revision`. If `cancel` ends the wait
-  // first, it gets that status; if the store is closed first, the status of Close(). It runs here
-  // if one of these holds already, else on the thread that cancels or by the executor.
+  // first, the callback gets its status. If the store is closed first, it gets the status of
+  // Close(). It runs before this returns if one of these has happened already. Else it runs on the
+  // thread that cancels or by the executor.
   void WhenRevision(std::uint64_t revision, const std::shared_ptr<CancelToken>& cancel,
                     absl::AnyInvocable<void(absl::Status)> callback);
 

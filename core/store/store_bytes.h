@@ -7,12 +7,14 @@
 
 namespace softlookup {
 
-// Heap bytes, counted as in docs/decisions/0007-memory-is-counted-as-allocated.md.
+// The functions below return heap bytes, counted as in
+// docs/decisions/0007-memory-is-counted-as-allocated.md.
 
-// Bytes of an empty store and its entry in the engine's table, without its configuration.
+// Returns the bytes of an empty store and its entry in the engine's table, without its
+// configuration.
 std::int64_t FixedStoreBytes();
 
-// Bytes of a store's configuration and of the copies that the store makes of its parts.
+// Returns the bytes of a store's configuration and of the copies that the store makes of its parts.
 std::int64_t ConfigBytes(const StoreConfig& config);
 
 }  // namespace softlookup

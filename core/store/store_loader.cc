@@ -30,7 +30,7 @@ std::vector<float> SaveBounds(const RowBounds& bounds) {
 
 StoreLoader::StoreLoader(StoreConfig config, std::uint64_t revision, std::uint64_t row_count)
     : writer_(std::make_unique<StoreWriter>(std::move(config))), row_count_(row_count) {
-  writer_->state_.revision = revision - 1;  // Finish makes a snapshot, which is the next.
+  writer_->state_.revision = revision - 1;  // Finish makes a snapshot with the next revision.
 }
 
 absl::Status StoreLoader::AddBlockStart(std::uint64_t index, absl::Span<const double> memories,
@@ -62,7 +62,7 @@ void StoreLoader::AddWriter(const std::string& writer, WriterState state) {
 }
 
 absl::Status StoreLoader::MakeRoom() {
-  // The row count may be damaged: do not allocate for it alone.
+  // The row count can be damaged, so it is checked before room is allocated for it.
   if (starts_.size() < row_count_ / block_rows() + (row_count_ % block_rows() != 0 ? 1 : 0)) {
     return Incomplete("the start of a block is missing", starts_.size() * block_rows());
   }
@@ -162,7 +162,8 @@ absl::StatusOr<std::unique_ptr<StoreWriter>> StoreLoader::Finish() {
     if (start == starts_.end()) {
       return Incomplete("the start of a block is missing", last * block_rows());
     }
-    // No record has the bounds of the last block, nor the memories after it: compute them.
+    // No record has the bounds of the last block, nor the memories after it. They are computed
+    // here.
     auto memories = std::make_shared<MemorySet>(*start->second.memories);
     RowBounds bounds;
     const kernels::PanelShape& shape = writer_->shape_;
@@ -194,7 +195,7 @@ absl::StatusOr<std::unique_ptr<StoreWriter>> StoreLoader::Finish() {
   writer_->AddSealed(absl::MakeSpan(sealed_));
   writer_->MakeSnapshot();
   writer_->Commit();
-  // Pairs with the checks in MakeSnapshot when the rows were written.
+  // Pairs with the checks that MakeSnapshot made when the rows were written.
   SOFTLOOKUP_CHECK(writer_->newest()->row_count() == row_count_)
       << writer_->newest()->row_count() << " rows loaded of " << row_count_;
   return std::move(writer_);

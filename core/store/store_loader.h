@@ -24,22 +24,23 @@ class StoreLoader {
  public:
   StoreLoader(StoreConfig config, std::uint64_t revision, std::uint64_t row_count);
 
-  // `memories` are those before the first row of block `index`, as MemorySet::Save returned them.
-  // `bounds_before` are those of the block before, as SaveBounds returned them; none for block 0.
+  // Adds the memories before the first row of block `index`, as MemorySet::Save returned them, and
+  // the bounds of the block before, as SaveBounds returned them. Block 0 has no `bounds_before`.
   absl::Status AddBlockStart(std::uint64_t index, absl::Span<const double> memories,
                              absl::Span<const float> bounds_before);
   void AddLiveRows(std::uint64_t index, const RowMask& live);
   void AddWriter(const std::string& writer, WriterState state);
   // Allocates the panels. Call this after the starts of all blocks, before the components.
   absl::Status MakeRoom();
-  // Adds the components of `count` rows, as EncodeComponents made them. Threads may put different
-  // rows at the same time.
+  // Adds the components of `count` rows, as EncodeComponents made them. Threads may call this for
+  // different rows at the same time.
   absl::Status PutComponents(std::uint64_t first_position, std::uint64_t count,
                              absl::string_view components);
+  // Adds the ids and labels of `count` rows. Each is empty, or has one element per row.
   absl::Status AddRows(std::uint64_t first_position, std::uint64_t count,
                        absl::Span<const std::uint64_t> ids,
                        absl::Span<const std::vector<std::string>> row_labels);
-  // Call this once, last.
+  // Returns the writer. Call this once, last.
   absl::StatusOr<std::unique_ptr<StoreWriter>> Finish();
 
  private:
@@ -49,7 +50,8 @@ class StoreLoader {
   };
 
   std::uint64_t block_rows() const { return static_cast<std::uint64_t>(writer_->block_rows_); }
-  // Whether [first_position, first_position + count) is not empty and lies within the store.
+  // Returns whether [first_position, first_position + count) is not empty and lies within the
+  // store.
   bool AreRows(std::uint64_t first_position, std::uint64_t count) const {
     return count > 0 && first_position < row_count_ && count <= row_count_ - first_position;
   }
@@ -67,10 +69,10 @@ class StoreLoader {
   std::map<std::uint64_t, std::shared_ptr<const RowMask>> live_;
   std::vector<std::shared_ptr<PanelBuffer>> panels_;  // By block.
   std::vector<SealedBlock> sealed_;                   // Handed to the writer by Finish.
-  std::unique_ptr<RowTags> tags_;                     // Of the block in progress.
+  std::unique_ptr<RowTags> tags_;                     // Tags of the block in progress.
 };
 
-// The bounds as numbers, for AddBlockStart.
+// Returns the bounds as numbers, for AddBlockStart.
 std::vector<float> SaveBounds(const RowBounds& bounds);
 
 }  // namespace softlookup

@@ -24,7 +24,7 @@ constexpr std::int64_t kBlockBytesMax = std::int64_t{512} << 10;
 // A store with at least this many bytes in sealed blocks puts further blocks on large pages.
 constexpr std::int64_t kLargePagesMin = std::int64_t{32} << 20;
 
-// A sealed block has its live rows packed if they are at most 1 / kPackedPart of all.
+// A sealed block has its live rows packed if they are at most 1 / kPackedPart of all its rows.
 constexpr std::int64_t kPackedPart = 4;
 
 }  // namespace
@@ -46,7 +46,8 @@ StoreWriter::StoreWriter(StoreConfig config, Memories memories)
 
 void StoreWriter::Commit() {
   committed_ = state_;
-  // Frees their capacity, too: most stores are small, and a large append may have been the last.
+  // Frees the capacity of the lists, too. Most stores are small, and a large append may have been
+  // the last one.
   std::vector<IdChange>().swap(id_changes_);
   std::vector<WriterChange>().swap(writer_changes_);
   memories_shared_ = true;
@@ -267,7 +268,8 @@ std::vector<std::int64_t> StoreWriter::DeletePositions(absl::Span<const std::uin
     PackIfFewAreLive(block);
     state_.sealed_bytes += block.bytes();
   };
-  // For one block, Set copies a part of the list. For several, Transform copies all of it once.
+  // For one block, Set copies a part of the list. For several blocks, Transform copies all of it
+  // once.
   if (block_of(positions.front()) == block_of(positions.back())) {
     const std::int64_t index = block_of(positions.front());
     if (index < state_.sealed.size()) {
@@ -341,7 +343,7 @@ void StoreWriter::StartTail() {
 std::shared_ptr<PanelBuffer> StoreWriter::NewBlock() {
   const std::int64_t panels = block_rows_ / kPanelRows;
   const std::int64_t bytes = panels * shape_.bytes();
-  // The kernel commits large pages whole, so only a store of many of them uses them.
+  // The kernel commits large pages whole, so only a store that fills many of them uses them.
   if (state_.sealed.size() * bytes < kLargePagesMin ||
       !PanelBuffer::CommitsAsWritten(shape_, panels)) {
     return std::make_shared<PanelBuffer>(shape_, panels);
@@ -356,7 +358,7 @@ std::shared_ptr<PanelBuffer> StoreWriter::NewBlock() {
   return block;
 }
 
-// Call this before `row` counts in tail_rows.
+// Call this before `row` is counted in tail_rows.
 void StoreWriter::AddToMemories(const kernels::PanelRow& row) {
   if (state_.memories == nullptr) {
     state_.memories = std::make_shared<MemorySet>(MemorySetOf(*state_.config));
@@ -381,7 +383,7 @@ void StoreWriter::AppendRow(const float* key, const float* value, kernels::Panel
   std::byte* panel = state_.partial_panel->panel(0);
   const std::int64_t lane = state_.tail_rows % kPanelRows;
   kernels::PutRow(shape_, key, value, lane, panel);
-  // The row as it is stored. For float32 the input has the same bits and is faster to read.
+  // Reads the row as it is stored. For FLOAT32 the input has the same bits and is faster to read.
   const kernels::PanelRow row = shape_.storage == StorageType::kFloat32
                                     ? kernels::PanelRow{.key = key, .value = value}
                                     : reader.Read(panel, lane);
@@ -390,7 +392,7 @@ void StoreWriter::AppendRow(const float* key, const float* value, kernels::Panel
   if (lane == kPanelRows - 1) {
     StartTail();
     std::memcpy(state_.tail_panels->panel(state_.tail_rows / kPanelRows), panel, shape_.bytes());
-    // No snapshot shares this panel: it was copied above if one did.
+    // Nothing else shares this panel. It was copied above if something did.
     std::memset(panel, 0, shape_.bytes());
   }
   ++state_.tail_rows;

@@ -17,20 +17,20 @@
 
 namespace softlookup {
 
-// Rows per block: a power of two in [16, 1024], as many as fit a core's second-level cache. A batch
-// of queries then reads a block from RAM once. Depends on the shape alone, because the bits of an
-// answer depend on it.
+// Returns the rows per block: a power of two in [16, 1024], as many as fit a core's second-level
+// cache. A batch of queries then reads a block from RAM once. The result must depend only on the
+// shape, because the bits of an answer depend on it.
 std::int64_t BlockRows(const kernels::PanelShape& shape);
 
-// Rows to append. The caller has checked them.
+// Rows to append. The caller must have checked them.
 struct RowBatch {
   MatrixView keys;
   MatrixView values;
-  absl::Span<const std::uint64_t> ids;                    // None, or one per row, all different.
-  absl::Span<const std::vector<std::string>> row_labels;  // None, or one per row.
+  absl::Span<const std::uint64_t> ids;                    // Empty, or one per row, all different.
+  absl::Span<const std::vector<std::string>> row_labels;  // Empty, or one element per row.
   OnConflict on_conflict = OnConflict::kFail;
   // The writer's name and the number of its append. The batch is a duplicate if `sequence` is not
-  // above the writer's last one. Without a name it never is.
+  // above the writer's last one. A batch without a name is never a duplicate.
   absl::string_view writer;
   std::uint64_t sequence = 0;
 };
@@ -38,14 +38,14 @@ struct RowBatch {
 // The last append of a writer.
 struct WriterState {
   std::uint64_t last_sequence = 0;
-  std::uint64_t last_position = 0;  // Of the last row it appended; 0 if all its rows were skipped.
+  std::uint64_t last_position = 0;  // Of the last row it appended. 0 if all its rows were skipped.
 };
 
 struct AppendOutcome {
-  std::shared_ptr<const Snapshot> snapshot;  // The first that shows the rows.
+  std::shared_ptr<const Snapshot> snapshot;  // The first one that shows the rows.
   std::uint64_t first_position = 0;
   std::uint64_t appended_count = 0;         // Below the batch's row count if rows were skipped.
-  bool duplicate = false;                   // If true, nothing was changed.
+  bool duplicate = false;                   // True if the batch is one. Then nothing was changed.
   std::vector<std::int64_t> masked_blocks;  // Indexes of blocks that lost rows, ascending.
 };
 
@@ -56,11 +56,11 @@ struct DeleteOutcome {
 };
 
 // Makes the snapshots of one store, each from the one before. A write is made whole or not at all.
-// It can be rolled back until it is committed, because it may have to reach a disk first. Not
-// thread-safe; its snapshots are. The caller checks arguments.
+// It can be rolled back until it is committed, because it may have to reach a disk first. The
+// caller must check arguments. Not thread-safe, but its snapshots are.
 class StoreWriter {
  public:
-  // Whether the writer feeds the running memories. With kNone, no memory may be read.
+  // Whether the writer adds rows to the running memories. With kNone, no memory may be read.
   enum class Memories { kKept, kNone };
 
   // Makes an empty store at revision 1.
@@ -71,9 +71,9 @@ class StoreWriter {
   const std::shared_ptr<const Snapshot>& newest() const { return state_.newest; }
 
   // Appends the rows as one revision. Makes no revision for a duplicate, or if all rows are skipped
-  // and the batch names no writer. On an error nothing is changed: ROW_EXISTS if a live row has one
-  // of the ids, unless on_conflict is kReplace or kSkip; TOO_MANY_WRITERS if the writer is one more
-  // than the limit.
+  // and the batch names no writer. Changes nothing on an error: ROW_EXISTS if a live row has one of
+  // the ids, unless on_conflict is kReplace or kSkip; TOO_MANY_WRITERS if the writer would be one
+  // more than the limit.
   absl::StatusOr<AppendOutcome> Append(const RowBatch& batch);
 
   // Deletes the live rows that pass `filter` as one revision, or makes none if no row passes.
@@ -83,19 +83,19 @@ class StoreWriter {
   // Changes the configuration as one revision. `change` must keep the name and the dimensions.
   std::shared_ptr<const Snapshot> Update(absl::FunctionRef<void(StoreConfig&)> change);
 
-  // The last append of `writer`; null if it never appended.
+  // Returns the last append of `writer`, or null if it never appended.
   const WriterState* FindWriter(absl::string_view writer) const;
 
-  // Memory `index`, numbered as in Snapshot::MemoryAsOf, after the last row.
+  // Returns memory `index`, numbered as in Snapshot::MemoryAsOf, after the last row.
   MemoryValue ReadMemory(std::size_t index) const;
 
   // Makes the writes so far final.
   void Commit();
-  // Undoes the writes since the last Commit. Their snapshots must not be read any more.
+  // Undoes the writes since the last Commit. Their snapshots must not be read afterwards.
   void Rollback();
 
   class Savepoint;
-  // RollbackTo() undoes only the writes that come after this call.
+  // Returns a savepoint. RollbackTo() undoes only the writes that come after this call.
   Savepoint MakeSavepoint();
   // Undoes the writes since `savepoint`, which must have been made after the last Commit and the
   // last Rollback.
@@ -114,7 +114,8 @@ class StoreWriter {
     std::uint64_t revision = 0;
     SharedList<SealedBlock> sealed;
     std::shared_ptr<PanelBuffer> tail_panels;
-    // Holds the next blocks, behind its first `region_used` bytes. Null: each has its own buffer.
+    // Holds the next blocks, behind its first `region_used` bytes. Null: each block has its own
+    // buffer.
     std::shared_ptr<PanelRegion> region;
     std::int64_t region_used = 0;
     std::int64_t tail_rows = 0;
@@ -124,7 +125,7 @@ class StoreWriter {
     std::shared_ptr<LabelDictionary> labels;
     std::uint32_t label_count = 0;  // Labels that a snapshot may show.
     std::int64_t config_bytes = 0;
-    std::int64_t sealed_bytes = 0;  // Sum of SealedBlock::bytes().
+    std::int64_t sealed_bytes = 0;  // Sum of SealedBlock::bytes() over `sealed`.
     std::uint64_t deleted_count = 0;
     std::shared_ptr<const MemorySet> memories_before_tail;  // Null as in SealedBlock.
     // The panel that is filling. When it is full, it is copied behind the full ones.
@@ -134,7 +135,7 @@ class StoreWriter {
     std::shared_ptr<MemorySet> memories;
   };
 
-  // The rows of a batch to append, and the positions of the rows that they replace, ascending.
+  // Which rows of a batch to append, and the positions of the rows that they replace, ascending.
   struct Admission {
     std::vector<bool> admitted;
     std::vector<std::uint64_t> replaced;
@@ -161,21 +162,21 @@ class StoreWriter {
   void TakeGrowingTags();
   // Deletes the live rows at `positions`, which must ascend. Returns the indexes of their blocks.
   std::vector<std::int64_t> DeletePositions(absl::Span<const std::uint64_t> positions);
-  // Packs the live rows of a sealed block that has few, so that a lookup costs as much as those.
-  // Call this whenever one of its rows is deleted: the bits of an answer may depend on which rows
-  // are live, but not on the order in which the others were deleted.
+  // Packs the live rows of a sealed block that has few live rows, so that a lookup costs only as
+  // much as these. Call this whenever one of its rows is deleted. The bits of an answer may depend
+  // on which rows are live, but not on the order in which the others were deleted.
   void PackIfFewAreLive(SealedBlock& block);
   void AddSealed(absl::Span<SealedBlock> blocks);
   void SetConfig(StoreConfig config);
   void SetWriter(const std::string& writer, WriterState state);
-  // Notes that the live row of `id` is at `position`, or that none has this id.
+  // Notes that the live row with `id` is at `position`, or that no live row has this id.
   void SetId(std::uint64_t id, std::optional<std::uint64_t> position);
   // Makes a snapshot of state_ as the next revision.
   void MakeSnapshot();
   std::uint64_t RowCount() const {
     return static_cast<std::uint64_t>(state_.sealed.size() * block_rows_ + state_.tail_rows);
   }
-  // See Snapshot::byte_size. Costs the same for a store of any size.
+  // Returns Snapshot::byte_size. Takes the same time for a store of any size.
   std::int64_t ByteSize() const;
   std::int64_t TailBytes() const;
 
@@ -186,15 +187,15 @@ class StoreWriter {
   State state_;
   State committed_;
   absl::flat_hash_map<std::uint64_t, std::uint64_t> live_ids_;  // Id to position.
-  std::vector<IdChange> id_changes_;                            // Since the last Commit.
+  std::vector<IdChange> id_changes_;                            // Those since the last Commit.
   absl::flat_hash_map<std::string, WriterState> writers_;
   std::int64_t writer_name_bytes_ = 0;        // Allocated by the names in writers_.
-  std::vector<WriterChange> writer_changes_;  // Since the last Commit.
+  std::vector<WriterChange> writer_changes_;  // Those since the last Commit.
   // The tail's tags with those of the batch in progress, if it has any. They become
   // state_.tail_tags when a snapshot is made or the tail is sealed.
   std::unique_ptr<RowTags> growing_tags_;
-  // Whether a snapshot, a savepoint or the committed state shares the partial panel, or the
-  // memories. The next row then goes into a copy.
+  // Whether a snapshot, a savepoint or the committed state shares the partial panel, and whether a
+  // savepoint or the committed state shares the memories. The next row then goes into a copy.
   bool partial_panel_shown_ = false;
   bool memories_shared_ = false;
 };

@@ -28,15 +28,15 @@ struct AttentionOptions {
   std::optional<double> temperature;    // In [1e-6, 1e6]. Unset: the store's.
   Mode mode = Mode::kUnspecified;       // Unspecified: soft.
   std::uint32_t top_k = 0;              // 0: all rows.
-  std::optional<double> min_score;      // Finite.
+  std::optional<double> min_score;      // Rows with a lower score do not count. Finite.
   std::optional<double> recency_decay;  // In (0, 1].
   bool causal = false;                  // Query t sees positions <= causal_offset + t.
   std::uint64_t causal_offset = 0;
   WeightsMode weights = WeightsMode::kUnspecified;  // Unspecified: none.
-  std::uint32_t top_weights = 0;                    // 0: 10.
+  std::uint32_t top_weights = 0;                    // 0: the default, 10.
 };
 
-// Statistics of one query and head.
+// Statistics of one head query: one query in one head.
 struct QueryStats {
   double log_sum_exp = 0;  // -inf if no row counts, or if the mode is not soft.
   double max_logit = 0;    // -inf if no row counts.
@@ -46,12 +46,12 @@ struct QueryStats {
 
 struct WeightedRow {
   std::uint64_t position = 0;
-  std::optional<std::uint64_t> id;  // If the row has one.
+  std::optional<std::uint64_t> id;  // Unset if the row has none.
   double weight = 0;
-  double score = 0;  // Before temperature.
+  double score = 0;  // Before it is divided by the temperature.
 };
 
-// Weights of one query and head. Rows are sorted by weight, descending, then by position.
+// Weights of one head query. Rows are sorted by weight, descending, then by position.
 struct QueryWeights {
   std::vector<WeightedRow> rows;
   double remaining_weight = 0;  // Sum of the weights of counted rows that are not listed.

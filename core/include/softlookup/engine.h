@@ -29,13 +29,12 @@ namespace softlookup {
 
 struct EngineOptions {
   Limits limits;
-  // The options below change the speed. Of these, `kernel` alone may change answers, in their last
-  // bits.
+  // The options below change the speed. Only `kernel` can also change answers, in their last bits.
 
   // Threads that scan. At least 1.
   int thread_count = 1;
   // Most queries in a pass that lookups in one store share. A lookup with more has its own pass. At
-  // least 1, which means that no pass is shared.
+  // least 1; with 1, no pass is shared.
   std::int64_t queries_per_pass_max = 256;
   // Longest time a pass waits for more lookups after a pass over the same store was answered.
   absl::Duration pass_wait_max = absl::Milliseconds(5);
@@ -47,8 +46,8 @@ struct EngineOptions {
 inline constexpr absl::string_view kAverageMemory = "average";
 
 // Links appends to one store, such as those of a stream. Once one of them fails, the engine refuses
-// those after it. A store that was deleted and created again under its name counts as another one:
-// appends to it fail.
+// those after it. A store that is created again under the name of a deleted one is another store.
+// Appends of the chain to it fail.
 struct AppendChain {
   std::atomic<bool> failed{false};
   std::uint64_t store_number = 0;  // Set by the engine.
@@ -81,7 +80,7 @@ struct AppendRequest {
 struct AppendResult {
   std::uint64_t first_position = 0;
   std::uint64_t appended_count = 0;
-  bool duplicate = false;             // The append had been applied before; nothing was done.
+  bool duplicate = false;             // The append had been applied before, and nothing was done.
   std::uint64_t row_count = 0;        // After this append.
   std::uint64_t revision = 0;         // After this append.
   std::vector<MemoryState> memories;  // As of this append, in the order asked for.
@@ -95,7 +94,7 @@ struct LookupReport {
   std::uint64_t scanned_rows = 0;  // Rows that the lookup scores its queries against.
 };
 
-// What a lookup attends to. Numbered as in the wire contract.
+// What a lookup attends to. The enumerators have the numbers of the wire contract.
 enum class Source { kUnspecified = 0, kRows = 1, kMemory = 2, kRowsAndMemory = 3 };
 
 struct LookupRequest {
@@ -117,7 +116,8 @@ struct AttendRequest {
   MatrixView queries;  // [T, key_dim]
   MatrixView keys;     // [N, key_dim]
   MatrixView values;   // [N, value_dim]
-  // [N, input_dim]. Replaces keys and values, and with `self` queries: the projection makes them.
+  // [N, input_dim]. The projection makes the keys and values from them, and with `self` the
+  // queries, too. The members for these are then not used.
   std::optional<MatrixView> inputs;
   // May be null with `self`: the inputs then are the queries, keys and values.
   std::shared_ptr<const Projection> projection;
@@ -130,9 +130,9 @@ struct LookupResult {
   std::vector<float> values;     // [T, value_dim]
   std::int64_t query_count = 0;  // T
   std::int64_t value_dim = 0;
-  std::vector<QueryStats> stats;      // T * num_heads, query-major.
-  std::vector<QueryWeights> weights;  // T * num_heads, query-major; empty unless asked for.
-  std::uint64_t revision = 0;         // The snapshot that answered.
+  std::vector<QueryStats> stats;      // [T, num_heads].
+  std::vector<QueryWeights> weights;  // [T, num_heads]. Empty unless asked for.
+  std::uint64_t revision = 0;         // Of the snapshot that answered.
   std::uint64_t row_count = 0;
 };
 
@@ -141,7 +141,7 @@ struct DeleteRowsResult {
   std::uint64_t revision = 0;
 };
 
-// The rows of one snapshot, in position order. Not thread-safe.
+// Reads rows of one snapshot, in position order. Not thread-safe.
 class RowReader {
  public:
   virtual ~RowReader() = default;
@@ -152,25 +152,25 @@ class RowReader {
   virtual std::int64_t row_bytes() const = 0;
 };
 
-// A writer's last append, after which it resumes.
+// The last append of a writer. The writer resumes after it.
 struct WriterInfo {
   std::uint64_t last_sequence = 0;
-  std::uint64_t last_position = 0;  // Of the last row it wrote.
+  std::uint64_t last_position = 0;  // Position of the last row it appended. 0 if it appended none.
 };
 
 struct ListResult {
   std::vector<StoreInfo> stores;  // By name, ascending.
-  bool more = false;              // True if more stores with the prefix follow.
+  bool more = false;              // Whether more stores with the prefix follow.
 };
 
 // Receives events while stores are loaded: one call at a time, on any thread.
 class LoadObserver {
  public:
   virtual ~LoadObserver() = default;
-  // `loaded` of `count` stores are done, damaged ones included.
+  // Called when `loaded` of `count` stores are done, damaged ones included.
   virtual void OnProgress(std::int64_t loaded, std::int64_t count) {}
   virtual void OnStore(const StoreInfo& info) {}
-  // `damage` is a DATA_LOSS error that names the store. In Verify it may also be an error of the
+  // `damage` is a DATA_LOSS error that names the store. In Verify it can also be an error of the
   // directory, which names no store.
   virtual void OnDamage(const absl::Status& damage) {}
 };
@@ -204,12 +204,13 @@ class Engine {
   // not need. Changes nothing.
   static absl::Status Verify(const std::string& directory, LoadObserver& observer);
 
-  // Waits for lookups in progress. No method may be called any more.
+  // Waits for lookups in progress. No other method may be called during this or later.
   virtual ~Engine() = default;
 
   virtual const Limits& limits() const = 0;
 
-  // Its time does not depend on what the engine holds. Does not wait for other calls.
+  // Its time grows only with the number of stores that have recent work in the scheduler. Does not
+  // wait for other calls to finish.
   virtual EngineStats stats() const = 0;
 
   // Loads the stores of the directory. Call this once; it blocks. Other methods may be called
@@ -218,7 +219,7 @@ class Engine {
 
   virtual absl::StatusOr<StoreInfo> CreateStore(const StoreConfig& config) = 0;
   virtual absl::StatusOr<StoreInfo> GetStore(absl::string_view name) = 0;
-  // At most `count_max` stores whose name starts with `prefix` and comes after `after`.
+  // Returns at most `count_max` stores whose names start with `prefix` and come after `after`.
   virtual absl::StatusOr<ListResult> ListStores(absl::string_view prefix, absl::string_view after,
                                                 std::int64_t count_max) = 0;
   virtual absl::StatusOr<StoreInfo> UpdateStore(absl::string_view name,
@@ -241,12 +242,12 @@ class Engine {
     Append(request, std::move(callback), [] {});
   }
 
-  // The last append of `writer`, including appends that had their turn before this call.
+  // Returns the last append of `writer`, including appends that had their turn before this call.
   // WRITER_NOT_FOUND if it never appended to the store.
   virtual absl::StatusOr<WriterInfo> GetWriter(absl::string_view store,
                                                absl::string_view writer) = 0;
 
-  // The rows of the newest snapshot that pass `filter`.
+  // Returns a reader of those rows of the newest snapshot that pass `filter`.
   virtual absl::StatusOr<std::unique_ptr<RowReader>> ReadRows(absl::string_view store,
                                                               const RowFilter& filter) = 0;
 
@@ -263,28 +264,29 @@ class Engine {
   virtual void Lookup(LookupRequest request, std::shared_ptr<CancelToken> cancel,
                       LookupCallback callback) = 0;
 
-  // QUEUE_FULL if load would now make Lookup refuse `query_count` queries over all rows of the
-  // store. OK otherwise, also if the store does not exist. Cheap: callers ask before they decode a
-  // request.
+  // Returns QUEUE_FULL if the current load would make Lookup refuse `query_count` queries over all
+  // rows of the store. Returns OK otherwise, also if the store does not exist. Cheap, so that
+  // callers can ask before they decode a request.
   virtual absl::Status CheckRoom(absl::string_view store, std::int64_t query_count) = 0;
 
-  // The memory `name` (empty: average) as of the append index `end` (default: all rows) and, for
-  // the AVERAGE kind, from `begin` (default 0). Reads at most one block at either end.
+  // Returns the memory `name` (empty: average) as of the append index `end` (default: all rows)
+  // and, for the AVERAGE kind, from `begin` (default 0). Reads at most one block at either end.
   virtual absl::StatusOr<MemoryState> GetMemory(absl::string_view store, absl::string_view name,
                                                 std::optional<std::uint64_t> begin,
                                                 std::optional<std::uint64_t> end) = 0;
 
   // Runs `callback` once: with OK when the store has `revision`, or with the error that comes
-  // first. It waits as Lookup does for min_revision. STORE_NOT_FOUND if the store of that name is
-  // not, or no longer, the one with this `incarnation` (see MemoryState).
+  // first. It waits as Lookup does for min_revision. STORE_NOT_FOUND if the store with this
+  // `incarnation` (see MemoryState) does not exist under that name, or is deleted meanwhile.
   //
   // `callback` must be quick: all waiting calls share one thread.
   virtual void WhenRevision(absl::string_view store, std::uint64_t incarnation,
                             std::uint64_t revision, std::shared_ptr<CancelToken> cancel,
                             absl::AnyInvocable<void(absl::Status)> callback) = 0;
 
-  // Attention over the request's own keys and values; nothing is stored. The data that the request
-  // points to must live until `callback` runs. The rules for Lookup's callback hold for it, too.
+  // Computes attention over the request's own keys and values. Stores nothing. The data that the
+  // request points to must live until `callback` runs. The rules for Lookup's callback hold for it,
+  // too.
   virtual void Attend(const AttendRequest& request, std::shared_ptr<CancelToken> cancel,
                       LookupCallback callback) = 0;
 

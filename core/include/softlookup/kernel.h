@@ -14,7 +14,7 @@ namespace softlookup {
 // but may differ in an answer's last bits. With one kernel, the bits of an answer never depend on
 // other requests.
 enum class Kernel {
-  // kAmx if the machine has it, it passes its self-check and it is faster in a trial. Else kSimd.
+  // kAmx if the machine has AMX, it passes its self-check and it is faster in a trial. Else kSimd.
   kAuto,
   // Integer tiles in the CPU's matrix unit where scores are products, vectors elsewhere.
   kAmx,
@@ -25,8 +25,10 @@ enum class Kernel {
 };
 
 absl::string_view NameOf(Kernel kernel);
-// The names that an operator may choose are "auto", "amx" and "simd".
+// Returns the kernel that an operator may choose by `name`: "auto", "amx" or "simd". Returns
+// nothing for other names.
 std::optional<Kernel> KernelOfName(absl::string_view name);
+// Returns the names that KernelOfName knows.
 std::vector<std::string> KernelNames();
 
 struct KernelChoice {
@@ -34,9 +36,9 @@ struct KernelChoice {
   std::string why;                // The reason, for people to read.
 };
 
-// The kernel that this machine runs for `wanted`. FAILED_PRECONDITION with the reason if `wanted`
-// is kAmx and AMX is missing or fails its self-check. With AMX, the first call for kAuto or kAmx
-// takes some milliseconds. Thread-safe.
+// Returns the kernel that this machine runs for `wanted`. FAILED_PRECONDITION with the reason if
+// `wanted` is kAmx and AMX is missing or fails its self-check. With AMX, the first call for kAuto
+// or kAmx takes some milliseconds. Thread-safe.
 absl::StatusOr<KernelChoice> ChooseKernel(Kernel wanted);
 
 }  // namespace softlookup

@@ -29,14 +29,14 @@ struct MemorySpec {
 struct MemoryValue {
   std::vector<double> key;    // key_dim
   std::vector<double> value;  // value_dim
-  double weight = 0;          // The normaliser: the count of rows, the sum of the decays, ...
+  double weight = 0;          // The normaliser, such as the count of rows or the sum of the decays.
 };
 
 // A memory as of the append index `end`.
 struct MemoryState {
   std::string name;
   MemoryValue memory;
-  std::uint64_t begin = 0;  // Positions it covers: [begin, end).
+  std::uint64_t begin = 0;  // The memory covers the positions [begin, end).
   std::uint64_t end = 0;
   std::uint64_t revision = 0;
   // Tells a store from an earlier one of the same name.

@@ -8,7 +8,8 @@
 
 namespace softlookup {
 
-// What happens when a live row already has an appended row's id. Numbered as in the wire contract.
+// What happens when a live row already has an appended row's id. The enumerators have the numbers
+// of the wire contract.
 enum class OnConflict { kUnspecified = 0, kFail = 1, kReplace = 2, kSkip = 3 };
 
 // Which rows take part. A row must pass every part that is set.
