@@ -302,7 +302,8 @@ void EngineOfStores::WhenRevision(absl::string_view store, std::uint64_t incarna
 absl::Status EngineOfStores::CopyTo(const std::string& directory) {
   // A write is acknowledged only when the log has it, so a copy of the log has every such write.
   if (log_ != nullptr) return log_->CopyTo(directory);
-  return MakeError(reasons::kBackupsDisabled, "What is kept in memory only cannot be backed up");
+  return MakeError(reasons::kBackupsDisabled,
+                   "Stores that are not kept on disk cannot be backed up");
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ const char* FindWhyNotAmx() {
 
 #else
 
-const char* FindWhyNotAmx() { return "AMX is of x86-64 alone"; }
+const char* FindWhyNotAmx() { return "only x86-64 CPUs have AMX"; }
 
 #endif
 

@@ -19,15 +19,14 @@ constexpr absl::Duration kRetryDelay = absl::Milliseconds(50);
 absl::Status TooManyWait(std::int64_t waiting_jobs_max) {
   return WithRetryAfter(
       MakeError(reasons::kQueueFull,
-                absl::StrCat("The server's queue of ", waiting_jobs_max, " lookups is full"),
+                absl::StrCat("The server's queue of ", waiting_jobs_max, " jobs is full"),
                 {{"limit", absl::StrCat(waiting_jobs_max)}}),
       kRetryDelay);
 }
 
 absl::Status TooMuchWaits(absl::Duration retry_delay) {
   return WithRetryAfter(
-      MakeError(reasons::kQueueFull, "More work waits than the server gets done soon"),
-      retry_delay);
+      MakeError(reasons::kQueueFull, "More work waits than the server can do soon"), retry_delay);
 }
 
 bool IsCancellation(const absl::Status& status) {
