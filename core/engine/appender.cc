@@ -23,7 +23,7 @@ constexpr absl::Duration kRetryDelay = absl::Milliseconds(50);
 // longer than handing it to the committer's thread.
 constexpr std::int64_t kBytesWrittenHereMax = 64 << 10;
 
-// Inputs may wait longer than a lookup for a thread: only their own writer waits for them.
+// Inputs may wait longer for a thread than a lookup may: only their own writer waits for them.
 constexpr absl::Duration kProjectionTimeMax = absl::Seconds(1);
 
 }  // namespace
@@ -58,10 +58,10 @@ class Appender::ProjectionJob final : public Job {
   double cost() const {
     return ProjectionCost(inputs_.cols * (key_dim_ + value_dim_), inputs_.rows);
   }
-  // Bytes of the inputs, keys and values.
+  // Returns the bytes of the inputs, keys and values.
   std::int64_t bytes() const { return 4 * inputs_.rows * (inputs_.cols + key_dim_ + value_dim_); }
-  // Copies the inputs, which belong to the caller until then. Call this after Appender::Reserve;
-  // the job's destructor calls Release.
+  // Copies the inputs, which belong to the caller until then. Call this after Appender::Reserve();
+  // the job's destructor calls Appender::Release().
   void OwnInputs() {
     reserved_bytes_ = bytes();
     owned_inputs_.assign(inputs_.data, inputs_.data + inputs_.rows * inputs_.cols);
@@ -147,7 +147,7 @@ void Appender::Append(const AppendRequest& request, absl::StatusOr<std::shared_p
 
 void Appender::ProjectLater(std::unique_ptr<ProjectionJob> job) {
   QueuedJob queued{.cost = job->cost(), .answer_time_max = kProjectionTimeMax};
-  // Refuse it before anything is copied or counted.
+  // A job that has no room is refused before anything is copied or counted.
   if (absl::Status room = scheduler_.CheckRoom(queued); !room.ok()) {
     return job->Refuse(std::move(room));
   }

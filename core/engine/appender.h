@@ -21,17 +21,18 @@ namespace softlookup {
 
 absl::Status WriteQueueFull();
 
-// Engine::Append after the search for the store: checks the rows, projects inputs to keys and
-// values, and posts the write. Thread-safe.
+// Does what Engine::Append does after the search for the store: checks the rows, projects inputs to
+// keys and values, and posts the write. Thread-safe.
 class Appender {
  public:
   // All arguments must outlive the appender.
   Appender(const Limits& limits, StoreTable& stores, Scheduler& scheduler, Committer& committer)
       : limits_(limits), stores_(stores), scheduler_(scheduler), committer_(committer) {}
-  // Waits for appends whose inputs are being projected.
+  // Waits for appends whose inputs wait to be projected or are being projected.
   ~Appender();
 
-  // As Engine::Append. If `store` is an error, the append is refused with it in its turn.
+  // Does the same as Engine::Append. If `store` is an error, the append is refused with it in its
+  // turn.
   void Append(const AppendRequest& request, absl::StatusOr<std::shared_ptr<Store>> store,
               Engine::AppendCallback callback, absl::AnyInvocable<void()> on_turn);
 
@@ -45,11 +46,13 @@ class Appender {
                                       const StoreConfig& config) const;
   // Projects the inputs on a thread of the scheduler, then posts the write.
   void ProjectLater(std::unique_ptr<ProjectionJob> job);
-  // Counts one more append whose inputs wait or are projected. False, and not counted, if that
-  // would take more than Limits::waiting_append_bytes_max bytes; a first append is always counted.
+  // Counts one more append, of `bytes`, whose inputs are to be projected. Returns false, and counts
+  // nothing, if such appends would have more than Limits::waiting_append_bytes_max bytes together.
+  // An append of any size is counted if it is the only one.
   bool Reserve(std::int64_t bytes);
+  // Counts one append less.
   void Release(std::int64_t bytes);
-  // Posts the append to the committer, which is its turn. If `rows` is an error, the append is
+  // Posts the append to the committer, which fixes its turn. If `rows` is an error, the append is
   // refused with it.
   void Post(std::shared_ptr<Store> store, absl::StatusOr<RowsToAppend> rows,
             const std::shared_ptr<AppendChain>& chain, const Answer& answer,
@@ -61,7 +64,7 @@ class Appender {
   Committer& committer_;
 
   absl::Mutex mutex_;
-  // Appends whose inputs are being projected or wait for that, and their bytes.
+  // Appends that Reserve() has counted, and their bytes.
   std::int64_t projecting_count_ ABSL_GUARDED_BY(mutex_) = 0;
   std::int64_t projecting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };

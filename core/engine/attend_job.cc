@@ -60,7 +60,7 @@ absl::Status AttendJob::Prepare() {
 }
 
 void AttendJob::Finish(absl::StatusOr<AttentionAnswer> answer, const JobTimes&) {
-  // Free these bytes before the callback: the caller may send as large a request at once.
+  // Free these bytes before the callback: the caller may send another request as large at once.
   ranking_.reset();
   blocks_.clear();
   snapshot_.reset();

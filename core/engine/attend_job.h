@@ -15,8 +15,8 @@
 
 namespace softlookup {
 
-// Attention over the keys and values of one request. Prepare makes a snapshot of them, which the
-// job holds until Finish.
+// Computes the attention over the keys and values of one request. Prepare() makes a snapshot of
+// them, which the job holds until Finish().
 class AttendJob final : public Job {
  public:
   // `request` must have passed CheckAttend. The data that it points to must live until the

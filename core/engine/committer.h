@@ -16,59 +16,62 @@
 
 namespace softlookup {
 
-// One write, as the committer takes it through. All but Stage and Answer is left out of a write
-// that Stage refuses. Runs on the committer's thread.
+// One write. The committer calls Stage(), then Publish() or Rollback(), then Answer(), all on one
+// thread. Different writes never run at the same time. If Stage() refuses the write, only Answer()
+// follows.
 class Write {
  public:
   virtual ~Write() = default;
 
-  // Makes the write where no reader sees it, and adds what the log keeps of it to `batch`, if there
-  // is a log. An error refuses it, and has changed nothing.
+  // Makes the write where no reader sees it, and adds its records to `batch`. `batch` is null if
+  // there is no log. An error refuses the write; nothing is changed then.
   virtual absl::Status Stage(LogBatch* batch) = 0;
-  // The log has it: lets readers see it.
+  // Called when the log has the write. Lets readers see it.
   virtual void Publish() = 0;
-  // The log does not have it: undoes it, with every write staged to the same store since the last
-  // Publish.
+  // Called when the log does not have the write. Undoes it, and every other write staged to the
+  // same store since the last Publish().
   virtual void Rollback() = 0;
-  // Says how it ended. Called once, last.
+  // Passes on how the write ended. Called once, last.
   virtual void Answer(absl::Status status) = 0;
 
-  // Whether the answer waits for the disk.
+  // Returns whether the answer waits until the log is synced.
   virtual Sync sync() const { return Sync::kYes; }
-  // Whether nothing may be staged between its Stage and its Publish.
+  // Returns whether no other write may be staged between this one's Stage() and Publish().
   virtual bool alone() const { return false; }
-  // The memory that it holds while it waits, about.
+  // Returns about how many bytes the write holds while it waits.
   virtual std::int64_t bytes() const { return 0; }
 };
 
-// Takes writes through the log, one after another in the order of Post: those that wait together
-// share one batch and one sync. Thread-safe.
+// Runs writes in the order in which they were posted. Those that wait together form groups. A group
+// has one batch and one sync of the log. Thread-safe.
 class Committer {
  public:
-  // Whether the caller of Post may wait for the log.
+  // Whether the caller of Post() may wait for the log.
   enum class MayBlock : bool { kNo, kYes };
 
-  // `log` may be null: then nothing outlives the process. Writes that would wait beyond
-  // `waiting_bytes_max` are turned away. `sync_time` hears, in nanoseconds, of what the log takes
-  // to write and sync a group.
+  // If `log` is null, nothing outlives the process. Post() refuses writes that would wait beyond
+  // `waiting_bytes_max`. `sync_time` observes the nanoseconds that the log takes to write and sync
+  // a group; `clock` tells them. `log`, `sync_time` and `clock` must outlive this.
   Committer(CommitLog* log, std::int64_t waiting_bytes_max, Histogram& sync_time,
             const Clock& clock = Clock::Steady());
-  // Ends what was posted first.
+  // Runs all posted writes first.
   ~Committer();
 
-  // False, and `write` will not be run, if too much waits already. A caller that may block runs a
-  // write that has nothing before it itself, which saves the way to another thread, unless the log
-  // is slow.
+  // Queues `write` for the committer's thread. Returns false, and never runs `write`, if others
+  // wait and all would have more than `waiting_bytes_max` bytes together.
+  //
+  // With kYes, runs `write` on this thread if no other write runs or waits and the log was quick
+  // for the last group. That saves handing it to another thread.
   bool Post(std::unique_ptr<Write> write, MayBlock may_block);
 
  private:
   using Writes = std::vector<std::unique_ptr<Write>>;
 
   void Run();
-  // Takes the writes that go through together from the queue, once no other group is run; none once
-  // it is closed and empty.
+  // Waits until no group runs, and writes wait or the committer is closed. Then takes the next
+  // group from the queue. Returns no writes if it is closed and none wait.
   Writes TakeGroup();
-  // Runs the group that committing_ was set for.
+  // Runs `group`, for which committing_ must have been set, and clears committing_.
   void CommitGroup(Writes group);
 
   CommitLog* const log_;
@@ -79,11 +82,11 @@ class Committer {
   absl::Mutex mutex_;
   std::deque<std::unique_ptr<Write>> queue_ ABSL_GUARDED_BY(mutex_);
   std::int64_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool committing_ ABSL_GUARDED_BY(mutex_) = false;   // Some thread runs a group.
-  bool log_is_quick_ ABSL_GUARDED_BY(mutex_) = true;  // By the last group.
+  bool committing_ ABSL_GUARDED_BY(mutex_) = false;   // A thread runs a group.
+  bool log_is_quick_ ABSL_GUARDED_BY(mutex_) = true;  // As of the last group.
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 
-  std::thread thread_;  // Last: it uses the rest.
+  std::thread thread_;  // Last: it uses the other members.
 };
 
 }  // namespace softlookup

@@ -82,14 +82,14 @@ class EngineOfStores final : public Engine {
   absl::Status CopyTo(const std::string& directory) override;
 
  private:
-  // LOADING until Load has returned.
+  // Returns LOADING until Load() has returned.
   absl::Status CheckLoaded() const;
   absl::StatusOr<std::shared_ptr<Store>> Find(absl::string_view field,
                                               absl::string_view name) const;
   Store::Executor WakeUps() {
     return [this](absl::AnyInvocable<void()> task) { waker_.Post(std::move(task)); };
   }
-  // Posts the write that make(callback) returns, and waits for its result.
+  // Posts the write that make(callback) returns. Waits for its result, which it returns.
   template <typename Result, typename Make>
   Result Commit(const Make& make);
 
@@ -126,7 +126,7 @@ absl::Status EngineOfStores::Load(LoadObserver& observer) {
   // Writes a name record for every store, also if its name is lost: once there are such records,
   // StoresIn finds only stores that have one.
   if (!have_names) SOFTLOOKUP_RETURN_IF_ERROR(log_->Commit(*names, Sync::kYes));
-  // If upkeep read a damaged record, writes to all stores would end.
+  // If upkeep read a damaged record, writes to all stores would fail from then on.
   if (is_whole) log_->BeginUpkeep();
   loaded_ = true;
   return absl::OkStatus();

@@ -10,13 +10,13 @@
 
 namespace softlookup {
 
-// Shared by all jobs of an engine. Thread-safe.
+// What all jobs of an engine share. Thread-safe.
 struct JobContext {
   const Limits& limits;
-  // As in AttentionTask.
+  // The CPU's matrix unit, as in AttentionTask.
   const std::optional<kernels::TileUnit> tiles;
   RankingMemory ranking;
-  // Nanoseconds per lookup.
+  // Nanoseconds of each lookup.
   Histogram lookup_queue_time{kTimeBounds};
   Histogram lookup_compute_time{kTimeBounds};
 };

@@ -22,7 +22,7 @@ namespace {
 constexpr std::array<std::pair<absl::string_view, Kernel>, 3> kNames = {
     {{"auto", Kernel::kAuto}, {"amx", Kernel::kAmx}, {"simd", Kernel::kSimd}}};
 
-// Pseudo-random numbers in [-1, 1).
+// Returns `count` pseudo-random numbers in [-1, 1).
 std::vector<float> SomeFloats(std::int64_t count) {
   std::vector<float> floats(static_cast<std::size_t>(count));
   std::uint32_t state = 1;
@@ -33,8 +33,8 @@ std::vector<float> SomeFloats(std::int64_t count) {
   return floats;
 }
 
-// Whether tiles scan 1,024 rows for a batch of 64 queries at least kMargin times as fast as
-// vectors.
+// Returns whether `tiles` scan 1,024 rows for 64 queries more than kMargin times as fast as vector
+// registers.
 bool TilesAreFaster(kernels::TileUnit tiles) {
   constexpr std::int64_t kRows = 1024, kDim = 128, kQueries = 64;
   constexpr int kTrials = 3;

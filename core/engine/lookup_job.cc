@@ -33,7 +33,7 @@ absl::Status LookupJob::Select(const LookupRequest& request,
                         .age_end = selection_.end(),
                         .answer_bytes_max = limits.message_bytes_max,
                         .tiles = context_.tiles};
-  // The memory stands for all rows, or for those older than the selection's.
+  // The memory stands for all rows before the selection's end, or for those before its begin.
   std::size_t memory_index = 0;
   std::uint64_t memory_end = 0;
   if (request.source == Source::kMemory) {
@@ -92,7 +92,7 @@ QueuedJob LookupJob::Queued(std::unique_ptr<LookupJob> job, std::uint64_t store)
   const double cost = job->cost();
   const std::int64_t query_count = job->query_count();
   const absl::Duration answer_time_max = job->context_.limits.lookup_wait_max;
-  // A lookup that lists all weights takes too many bytes to wait with them for others.
+  // A lookup that lists all weights takes too many bytes to hold them until a shared pass ends.
   const bool shares_pass = job->task_.options.weights != WeightsMode::kAll;
   return {.store = store,
           .query_count = query_count,
@@ -127,7 +127,7 @@ void LookupJob::Finish(absl::StatusOr<AttentionAnswer> answer, const JobTimes& t
   context_.lookup_queue_time.Observe(times_.queue);
   context_.lookup_compute_time.Observe(times_.compute);
   Report();
-  // Free these bytes before the callback: the caller may send as large a request at once.
+  // Free these bytes before the callback: the caller may send another request as large at once.
   ranking_.reset();
   if (!answer.ok()) return callback_(answer.status());
   callback_(ResultOf(*std::move(answer)));
@@ -152,7 +152,7 @@ LookupResult LookupJob::ResultOf(AttentionAnswer answer) const {
                       .weights = std::move(answer.weights),
                       .revision = snapshot_->revision(),
                       .row_count = snapshot_->row_count()};
-  // A memory is listed at a position that does not take part, and has no id.
+  // A memory has no id. It is listed at a position outside of the rows that were scanned.
   for (QueryWeights& weights : result.weights) {
     for (WeightedRow& row : weights.rows) {
       if (row.position >= task_.begin && row.position < task_.end) {

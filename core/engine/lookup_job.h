@@ -19,7 +19,7 @@ namespace softlookup {
 // A lookup in one snapshot of a store.
 class LookupJob final : public Job {
  public:
-  // `context` and what `report` points to, if it is not null, must outlive the job.
+  // `context` and `*report` must outlive the job. `report` may be null.
   LookupJob(JobContext& context, std::shared_ptr<CancelToken> cancel, LookupReport* report,
             Engine::LookupCallback callback)
       : context_(context),
@@ -27,15 +27,17 @@ class LookupJob final : public Job {
         report_(report),
         callback_(std::move(callback)) {}
 
-  // Checks `request` and selects the rows of `snapshot` that it attends to. First. What
-  // `request.queries` and `request.inputs` point to must live until the callback.
+  // Checks `request` and selects the rows of `snapshot` that it attends to. Call this first. The
+  // data of `request.queries` and `request.inputs` must live until the callback.
   absl::Status Select(const LookupRequest& request, std::shared_ptr<const Snapshot> snapshot);
-  // What Select takes beside the checks of the request, at most.
+  // Returns the maximum cost of Select(), without its checks of the request.
   static double SelectCost(const LookupRequest& request, const Snapshot& snapshot);
 
-  // The job as it is submitted, after Select. `store` is the number of the snapshot's store.
+  // Returns the job as it is submitted. Call this after Select(). `store` is the number of the
+  // snapshot's store.
   static QueuedJob Queued(std::unique_ptr<LookupJob> job, std::uint64_t store);
-  // The lookup waited and computed for so long before it was submitted.
+  // Counts `times` as part of the lookup's. Call this for work that was done before it is
+  // submitted.
   void AddTimes(const JobTimes& times);
 
   void Refuse(absl::Status status) override;
@@ -59,10 +61,10 @@ class LookupJob final : public Job {
   RowSelection selection_;
   std::optional<RankingMemory::Taken> ranking_;
   MemoryValue memory_;                // task_.memory points to it.
-  std::optional<MatrixView> inputs_;  // [T, input_dim]: projected to queries by Prepare.
-  std::vector<float> queries_;        // The projected ones.
+  std::optional<MatrixView> inputs_;  // [T, input_dim]. Prepare() projects them.
+  std::vector<float> queries_;        // [T, key_dim]: the projected inputs.
   AttentionTask task_;
-  JobTimes times_;  // Before it was submitted.
+  JobTimes times_;  // The sum of what AddTimes() was given.
 };
 
 }  // namespace softlookup

@@ -15,7 +15,7 @@ namespace {
 // Selects the rows of a lookup on a thread of the scheduler, then submits the lookup.
 class SelectionJob final : public Job {
  public:
-  // `admission` is that of the lookup.
+  // The lookup is submitted with `admission`.
   SelectionJob(Scheduler& scheduler, Scheduler::Admission admission,
                std::unique_ptr<LookupJob> lookup, LookupRequest request,
                std::shared_ptr<const Store> store)

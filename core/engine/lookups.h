@@ -13,8 +13,8 @@
 
 namespace softlookup {
 
-// Engine::Lookup after the store was found: waits for the revision, selects the rows, and submits a
-// job. Thread-safe.
+// Does what Engine::Lookup does after the search for the store: waits for the revision, selects the
+// rows, and submits a job. Thread-safe.
 class Lookups {
  public:
   // Both arguments must outlive this.
@@ -23,7 +23,7 @@ class Lookups {
   void Start(LookupRequest request, std::shared_ptr<Store> store,
              std::shared_ptr<CancelToken> cancel, Engine::LookupCallback callback);
 
-  // As Engine::CheckRoom.
+  // Does the same as Engine::CheckRoom.
   absl::Status CheckRoom(const Store& store, std::int64_t query_count) const;
 
  private:

@@ -11,13 +11,13 @@
 
 namespace softlookup {
 
-// The index of the store's memory `name` (empty: average), numbered as in Snapshot::MemoryAsOf.
-// MEMORY_NOT_FOUND if there is none.
+// Returns the index of the store's memory `name` (empty: average), numbered as in
+// Snapshot::MemoryAsOf. MEMORY_NOT_FOUND if there is none.
 absl::StatusOr<std::size_t> FindMemory(const StoreConfig& config, absl::string_view name);
 absl::string_view MemoryNameOf(const StoreConfig& config, std::size_t index);
 
-// The memory over the append indices [begin, end), which must lie in the snapshot. INVALID_OPTION
-// if `begin` is not 0 and the memory is not of a kind that has windows.
+// Returns the memory over the rows at positions [begin, end) of the snapshot, deleted ones
+// included. INVALID_OPTION if `begin` is not 0 and the memory is not of a kind that has windows.
 absl::StatusOr<MemoryState> ReadMemory(const Snapshot& snapshot, std::size_t index,
                                        std::uint64_t begin, std::uint64_t end);
 

@@ -9,7 +9,7 @@
 namespace softlookup {
 namespace {
 
-// How long a caller should wait before it tries again, while other writes end.
+// How long a caller should wait before it tries again. Other writes end meanwhile.
 constexpr absl::Duration kRoomRetryDelay = absl::Milliseconds(50);
 
 }  // namespace

@@ -11,14 +11,14 @@ namespace softlookup {
 
 // Counts the bytes of all stores and of work that waits, against Limits::memory_bytes_max.
 //
-// The thread that writes calls Check() before it lets a store grow, and Add() for the change. Only
-// one thread at a time writes. Any thread may make a Waiting or read the sums.
+// A write calls Check() for the growth of its store, then Add(). Only one write at a time may do
+// so, because nothing reserves the bytes in between. Otherwise thread-safe.
 class MemoryBudget {
  public:
-  // 0: no limit.
+  // `limit` is in bytes. 0: no limit.
   explicit MemoryBudget(std::int64_t limit) : limit_(limit) {}
 
-  // Counts `bytes` as waiting until it is destroyed. The budget must outlive it. Thread-safe.
+  // Counts `bytes` as waiting until this object is destroyed. The budget must outlive it.
   class Waiting {
    public:
     Waiting(MemoryBudget& budget, std::int64_t bytes) : budget_(&budget), bytes_(bytes) {
@@ -40,12 +40,12 @@ class MemoryBudget {
 
   bool has_limit() const { return limit_ > 0; }
 
-  // MEMORY_LIMIT if the stores may not take `growth` bytes more. `own_waiting_bytes` is what the
-  // caller's own Waiting counts. If there were room without all other waiting bytes, the error says
-  // when to try again.
+  // Returns MEMORY_LIMIT if the stores may not take `growth` bytes more. The error has a retry
+  // delay if there would be room without the waiting bytes of others. `own_waiting_bytes` are those
+  // of the caller's own Waiting.
   absl::Status Check(std::int64_t growth, std::int64_t own_waiting_bytes) const;
 
-  // The stores take `growth` more bytes, or less if it is negative. Does not check the limit: a
+  // Counts `growth` more bytes of stores, or fewer if it is negative. Does not check the limit: a
   // caller that must not exceed it calls Check() first. Stores that are loaded may exceed it.
   void Add(std::int64_t growth) {
     const std::int64_t before = store_bytes_.fetch_add(growth);

@@ -10,7 +10,7 @@
 
 namespace softlookup {
 
-// As Engine::Open with `on_damage`, but with a log that is open already.
+// Does the same as Engine::Open with `on_damage`, but with a log that is open already.
 absl::StatusOr<std::unique_ptr<Engine>> OpenOnLog(
     const EngineOptions& options, std::unique_ptr<CommitLog> log,
     absl::FunctionRef<void(const absl::Status&)> on_damage);

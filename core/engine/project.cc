@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kMultiplyAddsMax = 1e10;
 
-// Eight sums side by side, added up in a fixed order.
+// Returns the dot product. Keeps eight sums side by side and adds them up in a fixed order.
 double Dot(const float* a, const float* b, std::int64_t count) {
   std::array<double, 8> sums = {};
   std::int64_t i = 0;
@@ -41,7 +41,7 @@ absl::StatusOr<std::vector<float>> Project(absl::string_view field,
                                   " multiply-adds; the limit is ", kMultiplyAddsMax),
                      {{"field", std::string(field)}, {"limit", absl::StrCat(kMultiplyAddsMax)}});
   }
-  // A millisecond or so between two looks at the token.
+  // At most about a millisecond passes between two checks of the token.
   constexpr std::int64_t kOutputsBetweenChecks = 64;
   std::vector<float> outputs(inputs.rows * output_dim);
   for (std::int64_t row = 0; row < inputs.rows; ++row) {

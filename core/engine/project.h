@@ -11,9 +11,11 @@
 
 namespace softlookup {
 
-// [N, output_dim]: weights [output_dim, inputs.cols] times each of the N inputs, summed in float64
-// and rounded once. NON_FINITE_VALUE, about `field` and the row, if a component leaves float32's
-// range; LIMIT_EXCEEDED if it would take more than some seconds; the token's status if that is
+// Multiplies each of the N inputs by `weights`, which is [output_dim, inputs.cols]. Returns the
+// products, [N, output_dim], summed in float64 and rounded once.
+//
+// Errors: NON_FINITE_VALUE, about `field` and the row, if a component leaves float32's range;
+// LIMIT_EXCEEDED if the work would take more than some seconds; the status of `cancel` if that is
 // cancelled.
 absl::StatusOr<std::vector<float>> Project(absl::string_view field,
                                            const std::vector<float>& weights,

@@ -13,7 +13,7 @@ namespace {
 
 constexpr absl::Duration kRankingRetryDelay = absl::Milliseconds(50);
 
-// Upper bound on the bytes of one head query's best rows.
+// Returns an upper bound on the bytes of one head query's best rows.
 std::int64_t HeadQueryBytes(const AttentionTask& task) {
   const std::uint64_t rows = std::min<std::uint64_t>(task.options.top_k, task.row_count());
   return TopRows::BytesMax(static_cast<std::int64_t>(rows));

@@ -13,14 +13,15 @@
 
 namespace softlookup {
 
-// The bytes that ranking rows takes while lookups run, against Limits::ranking_bytes_max: each
-// query keeps its `top_k` best rows until all are looked at. Thread-safe.
+// Counts the bytes that running lookups and Attends take to rank rows, against
+// Limits::ranking_bytes_max. Each head query keeps its `top_k` best rows until all rows are
+// scanned. Thread-safe.
 class RankingMemory {
  public:
-  // What is taken counts in `budget`, too, as waiting. It must outlive this.
+  // Bytes that are taken also count as waiting in `budget`, which must outlive this.
   RankingMemory(std::int64_t limit, MemoryBudget& budget) : limit_(limit), budget_(budget) {}
 
-  // Bytes that are taken for as long as this lives.
+  // Bytes that are taken until this object is destroyed.
   class Taken {
    public:
     Taken() = default;
@@ -45,9 +46,9 @@ class RankingMemory {
     std::optional<MemoryBudget::Waiting> waiting_;
   };
 
-  // What the task takes. LIMIT_EXCEEDED if that is more than all may, QUEUE_FULL, with when to come
-  // back, if it is more than others leave.
-  // `query_count` is the task's, also where its queries are still to be projected.
+  // Takes the bytes that `task` needs. LIMIT_EXCEEDED if it alone needs more than the limit.
+  // QUEUE_FULL with a retry delay if it needs more than the others leave. `query_count` is the
+  // task's number of queries, also if they are still to be projected.
   absl::StatusOr<Taken> Take(const AttentionTask& task, std::int64_t query_count);
 
  private:

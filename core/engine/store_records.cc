@@ -35,7 +35,7 @@ void LogLiveRows(std::uint64_t store, const Snapshot& snapshot,
   }
 }
 
-// The starts of the blocks whose first row is in [begin, end).
+// Puts the starts of the blocks whose first row is at a position in [begin, end).
 void LogBlockStarts(std::uint64_t store, const Snapshot& snapshot, std::uint64_t begin,
                     std::uint64_t end, LogBatch& batch) {
   const std::uint64_t block_rows = static_cast<std::uint64_t>(snapshot.block_rows());
@@ -48,22 +48,22 @@ void LogBlockStarts(std::uint64_t store, const Snapshot& snapshot, std::uint64_t
   }
 }
 
-// What a store's record of rows has besides their components.
+// A record of rows without their components.
 struct RowsHead {
   std::uint64_t first_position = 0;
-  RowsRecord record;  // Without components.
+  RowsRecord record;  // Its `components` are empty.
 };
 
-// Brings one store back from its records.
+// Loads one store from its records.
 class Loading {
  public:
   Loading(NamedStore store, const CommitLog& log)
       : store_(store.store), name_(std::move(store.name)), log_(log) {}
 
-  // Of all components.
+  // Returns the bytes of the components of all rows.
   std::int64_t bytes() const { return static_cast<std::int64_t>(row_count_) * row_bytes(); }
 
-  // Everything but the rows. First.
+  // Reads everything but the rows. Call this first.
   absl::Status ReadStore() {
     SOFTLOOKUP_RETURN_IF_ERROR(Scan(KeysOfStore(store_).begin, KeyOfRows(0)));
     if (!loader_) return Missing("head");
@@ -71,20 +71,20 @@ class Loading {
     return loader_->MakeRoom();
   }
 
-  // Part `index` of `count` about equal ones of the rows. Threads may read different parts at the
-  // same time.
+  // Reads part `index` of the rows, which are split into `count` parts of about equal size. Adds
+  // the records to `heads`. Threads may read different parts at the same time.
   absl::Status ReadPart(std::uint64_t index, std::uint64_t count, std::vector<RowsHead>& heads) {
     const auto position_of = [&](std::uint64_t i) {
       return i == count ? row_count_ : row_count_ / count * i;
     };
-    // Rows behind the last are of a write that was not finished.
+    // Rows at row_count_ and beyond belong to a write that was not finished.
     return log_.Scan(KeyOfRows(position_of(index)), KeyOfRows(position_of(index + 1)),
                      [&](absl::string_view key, absl::string_view value) {
                        return ReadRows(key, value, heads);
                      });
   }
 
-  // What ReadPart found, in the order of the parts.
+  // Adds the rows that ReadPart() read. Call this for one part after another, in their order.
   absl::Status AddRows(const std::vector<RowsHead>& heads) {
     for (const auto& [first_position, record] : heads) {
       SOFTLOOKUP_RETURN_IF_ERROR(
@@ -93,7 +93,7 @@ class Loading {
     return absl::OkStatus();
   }
 
-  // `status` is what has come of the reading.
+  // Returns the loaded store. `status` is the result of reading it, which may be an error.
   LoadedStore Finish(absl::Status status, Store::Executor executor) {
     absl::StatusOr<std::unique_ptr<StoreWriter>> writer = nullptr;
     if (status.ok()) {
@@ -183,25 +183,25 @@ class Loading {
   }
 
   const std::uint64_t store_;
-  std::string name_;  // Empty until the configuration is read, if it was not known before.
+  std::string name_;  // May be empty until the configuration is read.
   const CommitLog& log_;
   ConfigRecord config_;
   std::uint64_t row_count_ = 0;
   std::optional<StoreLoader> loader_;
 };
 
-// After ReadStore.
+// Reads all rows on this thread. Call this after ReadStore().
 absl::Status ReadRowsWhole(Loading& loading) {
   std::vector<RowsHead> heads;
   SOFTLOOKUP_RETURN_IF_ERROR(loading.ReadPart(0, 1, heads));
   return loading.AddRows(heads);
 }
 
-// Stores of more bytes are read by several threads, about so many at a time: small enough that the
-// last part does not hold up the end.
+// Several threads read a store of more bytes, in parts of about this many. The parts are so small
+// that other threads do not wait long for the one that reads the last part.
 constexpr std::int64_t kBytesOfOnePart = std::int64_t{16} << 20;
 
-// After ReadStore.
+// Reads all rows on this thread and those of `pool`. Call this after ReadStore().
 absl::Status ReadInParts(Loading& loading, ForkJoinPool& pool) {
   const std::int64_t count = loading.bytes() / kBytesOfOnePart + 1;
   std::vector<std::vector<RowsHead>> heads(static_cast<std::size_t>(count));
@@ -216,12 +216,13 @@ absl::Status ReadInParts(Loading& loading, ForkJoinPool& pool) {
   return absl::OkStatus();
 }
 
-// The stores, without their names, by the records that they have: a slower way.
+// Returns the stores that have any record, by number and without names. Slower than reading the
+// records of names.
 absl::StatusOr<std::vector<NamedStore>> FindStores(const CommitLog& log) {
   std::vector<NamedStore> stores;
   KeyRange keys = KeysOfAllStores();
   for (;;) {
-    // The first record from there on is the next store's.
+    // The first record in the range is one of the next store.
     std::optional<std::uint64_t> found;
     const absl::Status status =
         log.Scan(keys.begin, keys.end, [&](absl::string_view key, absl::string_view) {
@@ -327,7 +328,7 @@ absl::Status LoadStores(const std::vector<NamedStore>& stores, const CommitLog& 
   const auto count = static_cast<std::int64_t>(stores.size());
   absl::Mutex mutex;
   std::int64_t done = 0;
-  std::vector<std::unique_ptr<Loading>> large;  // With all but their rows.
+  std::vector<std::unique_ptr<Loading>> large;  // Only their rows are not read yet.
   absl::Status unavailable;
   const auto finish = [&](LoadedStore loaded) {
     if (absl::IsUnavailable(loaded.store.status())) {

@@ -19,7 +19,7 @@
 
 namespace softlookup {
 
-// What a write adds to the totals of all stores. Negative if it takes away.
+// What a write adds to the totals of all stores. Negative for what it takes away.
 struct StoreChange {
   std::int64_t rows = 0;
   std::int64_t live_rows = 0;
@@ -40,34 +40,35 @@ struct StoreTotals {
 // MemoryBudget says.
 class StoreTable {
  public:
-  // As Limits::memory_bytes_max.
+  // `memory_bytes_max` is as in Limits.
   explicit StoreTable(std::int64_t memory_bytes_max) : budget_(memory_bytes_max) {}
 
   MemoryBudget& budget() { return budget_; }
   const MemoryBudget& budget() const { return budget_; }
   const StoreTotals& totals() const { return totals_; }
 
-  // STORE_NOT_FOUND; INVALID_NAME, which names `field`, the place of the name in the request; or
-  // the error of a damaged store.
+  // Returns the store. Errors: STORE_NOT_FOUND; INVALID_NAME, about `field`, which is the place of
+  // the name in the request; the error of a damaged store.
   absl::StatusOr<std::shared_ptr<Store>> Find(absl::string_view field,
                                               absl::string_view name) const;
-  // At most `count_max` stores whose name starts with `prefix` and comes after `after`. Damaged
-  // stores are left out.
+  // Returns at most `count_max` stores whose name starts with `prefix` and comes after `after`.
+  // Leaves out damaged stores.
   ListResult List(absl::string_view prefix, absl::string_view after, std::int64_t count_max) const;
 
-  // Reserves `name` for a new store until Add or Release. Find does not see it meanwhile.
+  // Reserves `name` for a new store until Add() or Release(). Find() does not see it meanwhile.
   // STORE_EXISTS if the name is taken or reserved. TOO_MANY_STORES if `count_max` names are.
   absl::Status Reserve(const std::string& name, std::int64_t count_max);
   void Release(const std::string& name);
   // Adds a new store and ends the reservation of its name. There must be no store of this name.
   void Add(const std::string& name, std::shared_ptr<Store> store);
-  // Adds a store that was loaded from the log, before any other call. `store` is the error if it
-  // cannot be served; if `name` is empty, too, the store is only counted. Loaded stores may exceed
-  // the budget, so that acknowledged rows are kept. No store grows then until there is room.
+  // Adds a store that was loaded from the log. Call this before other methods that take a name.
+  // `store` is the error if the store cannot be served. If `name` is empty, the store is only
+  // counted. Loaded stores may exceed the budget, so that acknowledged rows are kept. No store
+  // grows then until there is room.
   void AddLoaded(const std::string& name, absl::StatusOr<std::shared_ptr<Store>> store);
   // Removes a store. A store of this name must be served.
   void Remove(absl::string_view name);
-  // Counts a write to a store of this configuration. Call this when readers see it.
+  // Counts a write to a store of this configuration. Call this when readers see the write.
   void OnPublished(const StoreConfig& config, const StoreChange& change);
 
  private:

@@ -8,8 +8,8 @@
 
 namespace softlookup {
 
-// The unit that multiplies tiles for `kernel`, which ChooseKernel chose. Null: it uses vectors
-// alone.
+// Returns the unit that multiplies tiles for `kernel`, which must come from ChooseKernel. Returns
+// none if `kernel` uses vector registers alone.
 std::optional<kernels::TileUnit> TileUnitOf(Kernel kernel);
 
 }  // namespace softlookup

@@ -43,7 +43,7 @@ absl::Status CheckMemorySpec(const std::string& field, const MemorySpec& spec,
   if (spec.kind == MemoryKind::kUnspecified) {
     return InvalidOption(absl::StrCat(field, ".kind"), "must be set");
   }
-  // A damaged record may have any number.
+  // A damaged record can have any number.
   if (spec.kind < MemoryKind::kAverage || spec.kind > MemoryKind::kGatedAverage) {
     return InvalidOption(absl::StrCat(field, ".kind"), "must be a kind of memory");
   }
@@ -124,8 +124,8 @@ absl::Status CheckSameRows(const MatrixView& keys, const MatrixView& values) {
   return ShapeMismatch("values", absl::StrCat(values.rows, " rows, but keys has ", keys.rows));
 }
 
-// OK if `projection` is not null, takes `inputs`, and makes at most `bytes_max` bytes of them. Each
-// input becomes `output_dim` floats, so that few bytes may become many.
+// Checks that `projection` is not null, takes `inputs`, and makes at most `bytes_max` bytes of
+// them. Each input becomes `output_dim` floats, so few bytes can become many.
 absl::Status CheckInputs(const MatrixView& inputs, const Projection* projection,
                          std::int64_t output_dim, std::int64_t bytes_max) {
   if (projection == nullptr) {
@@ -145,8 +145,8 @@ absl::Status CheckInputs(const MatrixView& inputs, const Projection* projection,
       {{"field", "inputs"}, {"bytes", absl::StrCat(bytes)}, {"limit", absl::StrCat(bytes_max)}});
 }
 
-// `query` and `key` must be [key_dim, input_dim], `value` must be [value_dim, input_dim]. `field`
-// names the projection.
+// Checks that the projection's `query` and `key` are [key_dim, input_dim] and its `value` is
+// [value_dim, input_dim], all finite. `field` names the projection.
 absl::Status CheckProjection(const std::string& field, const Projection& projection,
                              std::int64_t key_dim, std::int64_t value_dim) {
   const std::int64_t input_dim = projection.input_dim;
@@ -203,7 +203,8 @@ absl::Status CheckRowLabels(absl::Span<const std::vector<std::string>> row_label
   return absl::OkStatus();
 }
 
-// RESOURCE_EXHAUSTED if the memories asked for would make the answer too large.
+// Returns LIMIT_EXCEEDED if more memories are asked for than the store has, and ANSWER_TOO_LARGE
+// if they would make the answer too large.
 absl::Status CheckReturnedMemories(const AppendRequest& request, const StoreConfig& config,
                                    std::int64_t bytes_max) {
   // No caller needs a memory twice, so more names than memories are refused.

@@ -16,23 +16,23 @@ namespace softlookup {
 // Checks of requests, made before every change and every scan. Each returns OK, or an error, mostly
 // INVALID_ARGUMENT, that names the field and the row.
 
-// 1-128 characters, [A-Za-z0-9][A-Za-z0-9._/-]*, without "..".
+// Checks that `name` has 1-128 characters, is [A-Za-z0-9][A-Za-z0-9._/-]*, and has no "..".
 absl::Status CheckStoreName(absl::string_view field, absl::string_view name);
 absl::Status CheckStoreConfig(const StoreConfig& config);
 // `config` is the store's.
 absl::Status CheckStoreUpdate(const StoreUpdate& update, const StoreConfig& config);
 
-// 1-128 bytes.
+// Checks that `writer` has 1-128 bytes.
 absl::Status CheckWriterName(absl::string_view writer);
 
-// No NaN and no infinity.
+// Checks that `matrix` has no NaN and no infinity.
 absl::Status CheckFinite(absl::string_view field, const MatrixView& matrix);
 
 // Checks everything in an append that does not depend on the store's rows.
 absl::Status CheckAppend(const AppendRequest& request, const StoreConfig& config,
                          const Limits& limits);
-// The part of CheckLookup whose result stays true for the life of the store: everything but the
-// checks against its projection, which may be updated.
+// Makes those checks of CheckLookup whose result stays the same for the life of the store: all but
+// the checks against its projection, which may be updated.
 absl::Status CheckLookupForGood(const LookupRequest& request, const StoreConfig& config,
                                 const Limits& limits);
 // Checks everything in a lookup that does not depend on the store's rows.

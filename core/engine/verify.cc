@@ -16,7 +16,7 @@ absl::Status Engine::Verify(const std::string& directory, LoadObserver& observer
   SOFTLOOKUP_ASSIGN_OR_RETURN(const std::vector<NamedStore> stores, StoresIn(*log));
   absl::Status damage;
   for (const NamedStore& store : stores) {
-    // One by one: a directory may hold more than this machine's memory.
+    // Stores are loaded one by one: a directory can hold more than this machine's RAM.
     const LoadedStore loaded = LoadStore(store, *log, /*executor=*/nullptr);
     Notify(observer, loaded);
     damage.Update(loaded.store.status());

@@ -14,7 +14,7 @@
 namespace softlookup {
 namespace {
 
-// A write to the rows or the configuration of one store, answered with a Result.
+// A write to the rows or the configuration of one store. Its answer is a Result.
 template <typename Result>
 class StoreWrite : public Write {
  public:
@@ -22,7 +22,7 @@ class StoreWrite : public Write {
       : table_(table), store_(std::move(store)), callback_(std::move(callback)) {}
 
   absl::Status Stage(LogBatch* batch) override {
-    // A write before this one may have deleted the store, and another one have made it anew.
+    // An earlier write may have deleted the store, and another may have created it again.
     const std::string& name = store_->writer().newest()->config().name;
     SOFTLOOKUP_ASSIGN_OR_RETURN(const std::shared_ptr<Store> current, table_.Find("store", name));
     if (current != store_) return StoreNotFound(name);
@@ -44,11 +44,11 @@ class StoreWrite : public Write {
   }
 
  protected:
-  // Returns the snapshot that shows the write.
+  // Makes the write. Returns the snapshot that shows it.
   virtual absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreWriter& writer) = 0;
-  // Adds what the log keeps of it, once it is written and within the budget.
+  // Adds the write's records to `batch`. Called once the write is made and within the budget.
   virtual void Log(const StoreWriter& writer, LogBatch& batch) = 0;
-  // Whether a write that made `after` of `before` may be refused for the memory that it takes.
+  // Returns whether a write that made `after` from `before` is refused if it takes too many bytes.
   virtual bool IsBounded(const Snapshot& before, const Snapshot& after) const {
     return after.byte_size() > before.byte_size();
   }
@@ -58,8 +58,8 @@ class StoreWrite : public Write {
   const Snapshot& snapshot() const { return *snapshot_; }
 
  private:
-  // How many bytes a write takes is only known once it is made. One that takes too many is rolled
-  // back alone: writes staged before it stay.
+  // Makes the write and counts its growth in the budget. How many bytes a write takes is known only
+  // once it is made. One that takes too many is rolled back alone: writes staged before it stay.
   absl::Status WriteWithinBudget() {
     StoreWriter& writer = store_->writer();
     MemoryBudget& budget = table_.budget();
@@ -88,7 +88,7 @@ class StoreWrite : public Write {
   const std::shared_ptr<Store> store_;
   WriteCallback<Result> callback_;
   std::shared_ptr<const Snapshot> snapshot_;
-  std::int64_t growth_ = 0;  // Of the store, in bytes.
+  std::int64_t growth_ = 0;  // Bytes by which the store grows.
   StoreChange change_;
 };
 
@@ -97,7 +97,8 @@ MatrixView View(const std::vector<float>& floats, std::int64_t cols) {
       .data = floats.data(), .rows = static_cast<std::int64_t>(floats.size()) / cols, .cols = cols};
 }
 
-// Runs `stage` unless an append before it in the chain has failed.
+// Runs `stage`, or returns CANCELLED if an append before it in the chain has failed. `chain` may be
+// null.
 absl::Status StageInChain(AppendChain* chain, absl::FunctionRef<absl::Status()> stage) {
   if (chain == nullptr) return stage();
   if (chain->failed) {
@@ -127,8 +128,8 @@ class RefusedAppend final : public Write {
   WriteCallback<AppendResult> callback_;
 };
 
-// The memory that an append holds until it is answered, about. Memories are part of it from Stage
-// on.
+// Returns about how many bytes an append holds until it is answered. They include the running
+// memories to return, which it holds only from Stage() on.
 std::int64_t BytesOf(const RowsToAppend& rows, const StoreConfig& config) {
   std::size_t bytes = 4 * (rows.keys.size() + rows.values.size()) + 8 * rows.ids.size();
   for (const std::vector<std::string>& labels : rows.row_labels) {
@@ -192,8 +193,8 @@ class AppendWrite final : public StoreWrite<AppendResult> {
     LogAppend(store().number(), outcome_, Batch(writer.newest()->config()),
               writer.FindWriter(rows_.writer), batch);
   }
-  // Also where the rows fit into the room that the store has already: beyond the limit none of them
-  // takes more. A duplicate takes nothing.
+  // An append is refused even if its rows fit into room that the store has already: beyond the
+  // limit no store takes rows. An append that changes nothing, such as a duplicate, is not refused.
   bool IsBounded(const Snapshot&, const Snapshot&) const override { return changed_; }
   AppendResult MakeResult() override { return std::move(result_); }
 
@@ -231,7 +232,7 @@ class DeleteRowsWrite final : public StoreWrite<DeleteRowsResult> {
   void Log(const StoreWriter&, LogBatch& batch) override {
     if (outcome_.deleted_count > 0) LogDelete(store().number(), outcome_, batch);
   }
-  // What takes rows away is how an operator comes back under the limit.
+  // Never refused: an operator deletes rows to come back under the limit.
   bool IsBounded(const Snapshot&, const Snapshot&) const override { return false; }
   DeleteRowsResult MakeResult() override { return result_; }
 
@@ -306,7 +307,8 @@ class CreateStoreWrite final : public Write {
         store_count_max_(store_count_max),
         callback_(std::move(callback)) {}
 
-  // Not alone: nothing else is staged to a store that nobody finds yet, and its name is reserved.
+  // alone() can be false: no other write finds the store before Publish(), and its name is
+  // reserved.
   absl::Status Stage(LogBatch* batch) override {
     SOFTLOOKUP_RETURN_IF_ERROR(table_.Reserve(config_.name, store_count_max_));
     store_ = std::make_shared<Store>(number_, std::make_unique<StoreWriter>(config_), absl::Now(),
@@ -331,7 +333,7 @@ class CreateStoreWrite final : public Write {
   }
 
  private:
-  // Of the store without rows, as it is until it is published.
+  // Returns the bytes of the store, which has no rows until it is published.
   std::int64_t StoreBytes() const {
     return static_cast<std::int64_t>(store_->snapshot()->byte_size());
   }
@@ -360,7 +362,7 @@ class DeleteStoreWrite final : public Write {
   }
   void Publish() override {
     table_.Remove(name_);
-    // Whoever still reads the store holds its memory.
+    // The bytes count until the last reader has let go of the store's snapshots.
     store_->writer().lease().OnEnd(
         [&budget = table_.budget(), bytes = store_->snapshot()->byte_size()] {
           budget.Add(-static_cast<std::int64_t>(bytes));

@@ -16,13 +16,14 @@
 
 namespace softlookup {
 
-// The writes of an engine, which Engine's methods define. What they are given has been checked as
-// far as it does not depend on the writes before; they check the rest. `table` outlives them.
+// These functions make the writes that Engine's methods post. Callers must have checked everything
+// in the arguments that does not depend on earlier writes. The writes check the rest. `table` must
+// outlive them.
 
 template <typename Result>
 using WriteCallback = absl::AnyInvocable<void(absl::StatusOr<Result>)>;
 
-// Rows on their way into a store.
+// The rows of an append, and what came with them.
 struct RowsToAppend {
   std::vector<float> keys;    // [N, key_dim]
   std::vector<float> values;  // [N, value_dim]
@@ -32,14 +33,14 @@ struct RowsToAppend {
   std::string writer;  // May be empty.
   std::uint64_t sequence = 0;
   Sync sync = Sync::kYes;
-  std::vector<std::size_t> memories;   // To return, by index.
+  std::vector<std::size_t> memories;   // Indexes of the memories to return.
   std::shared_ptr<AppendChain> chain;  // May be null.
 };
 
 std::unique_ptr<Write> MakeAppend(StoreTable& table, std::shared_ptr<Store> store,
                                   RowsToAppend rows, WriteCallback<AppendResult> callback);
 
-// An append that is refused with `status`, in its turn.
+// Makes an append that is refused with `status`, in its turn. `chain` may be null.
 std::unique_ptr<Write> MakeRefusedAppend(absl::Status status, std::shared_ptr<AppendChain> chain,
                                          WriteCallback<AppendResult> callback);
 
@@ -49,11 +50,12 @@ std::unique_ptr<Write> MakeDeleteRows(StoreTable& table, std::shared_ptr<Store> 
 std::unique_ptr<Write> MakeUpdate(StoreTable& table, std::shared_ptr<Store> store,
                                   StoreUpdate update, WriteCallback<StoreInfo> callback);
 
-// What GetWriter answers, in its turn: whatever was posted before counts. Changes nothing.
+// Makes a write that answers GetWriter() and changes nothing. As a write it has its turn after the
+// appends that were posted before, so their effect is in the answer.
 std::unique_ptr<Write> MakeGetWriter(StoreTable& table, std::shared_ptr<Store> store,
                                      std::string writer, WriteCallback<WriterInfo> callback);
 
-// `number` and `executor` are the store's, if it is made.
+// `number` and `executor` are those of the new store.
 std::unique_ptr<Write> MakeCreateStore(StoreTable& table, std::uint64_t number, StoreConfig config,
                                        Store::Executor executor, std::int64_t store_count_max,
                                        WriteCallback<StoreInfo> callback);

@@ -6,8 +6,8 @@
 
 namespace softlookup {
 
-// AVERAGE: m = (x_i + i m) / (i + 1). The class keeps sums, so that the average of any window
-// follows from the states at its ends.
+// AVERAGE: m = (x_i + i m) / (i + 1) for row i, counted from 0. The class keeps sums, so that the
+// average of any window follows from the states at its ends.
 class AverageMemory final : public RunningMemory {
  public:
   AverageMemory(std::int64_t key_dim, std::int64_t value_dim)

@@ -22,13 +22,13 @@ class CompensatedSum {
   // Adds the vector whose component i is vector[i * stride].
   void Add(const float* vector, std::int64_t stride = 1);
 
-  // The sum minus `earlier`, a former state of it.
+  // Returns the sum minus `earlier`, which must be a former state of it.
   std::vector<double> Minus(const CompensatedSum& earlier) const;
 
   absl::Span<double> high() { return absl::MakeSpan(high_); }
   absl::Span<double> low() { return absl::MakeSpan(low_); }
 
-  // Bytes allocated besides the object itself.
+  // Returns the bytes allocated besides the object itself.
   std::int64_t heap_bytes() const { return HeapBytes(high_) + HeapBytes(low_); }
 
  private:

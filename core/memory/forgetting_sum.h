@@ -43,7 +43,7 @@ class ForgettingSum {
     return {absl::MakeSpan(sum_.key), absl::MakeSpan(sum_.value), {&sum_.weight, 1}};
   }
 
-  // Bytes allocated besides the object itself.
+  // Returns the bytes allocated besides the object itself.
   std::int64_t heap_bytes() const { return HeapBytes(sum_.key) + HeapBytes(sum_.value); }
 
  private:

@@ -9,33 +9,35 @@
 
 namespace softlookup {
 
-// Bytes that the allocator takes for `size` bytes. It adds a word of 8 bytes, rounds up to a
-// multiple of 16, and takes at least 32. A size of 0 means no allocation. Many small allocations
-// take far more than their sizes.
+// Returns the bytes that the allocator takes for `size` bytes. It adds a word of 8 bytes, rounds up
+// to a multiple of 16, and takes at least 32. A size of 0 means no allocation. Many small
+// allocations take far more than their sizes.
 constexpr std::int64_t HeapBytes(std::size_t size) {
   if (size == 0) return 0;
   return std::max<std::int64_t>(32, static_cast<std::int64_t>((size + 8 + 15) / 16 * 16));
 }
 
-// Bytes that a vector has allocated for its elements, without what the elements have allocated.
+// Returns the bytes that a vector has allocated for its elements, without what the elements have
+// allocated.
 template <typename T>
 std::int64_t HeapBytes(const std::vector<T>& elements) {
   return HeapBytes(elements.capacity() * sizeof(T));
 }
 
-// Bytes that a string has allocated. A short one lies in the object itself.
+// Returns the bytes that a string has allocated. A short string lies in the object itself.
 inline std::int64_t HeapBytes(const std::string& text) {
   return text.capacity() < sizeof(std::string) / 2 ? 0 : HeapBytes(text.capacity() + 1);
 }
 
-// Bytes that std::make_shared<T> allocates: 16 bytes with the reference counts, then the object.
+// Returns the bytes that std::make_shared<T> allocates: 16 bytes with the reference counts, then
+// the object.
 template <typename T>
 constexpr std::int64_t SharedBytes() {
   return HeapBytes(sizeof(T) + 16);
 }
 
-// Bytes that a hash table allocates for `capacity` slots of `slot_bytes`: it adds one byte per slot
-// and 16 bytes at the end.
+// Returns the bytes that a hash table allocates for `capacity` slots of `slot_bytes`: it adds one
+// byte per slot and 16 bytes at the end.
 constexpr std::int64_t HashTableBytes(std::size_t capacity, std::size_t slot_bytes) {
   return capacity == 0 ? 0 : HeapBytes(capacity * (slot_bytes + 1) + 16);
 }

@@ -11,7 +11,8 @@
 namespace softlookup {
 
 // The state of one memory after some rows, by the recurrence m_new = f((k, v), m). Its bits depend
-// on the sequence of rows alone: a copy that is given the same further rows ends the same.
+// on the rows and their order alone: a copy that is given the same further rows ends in the same
+// state.
 //
 // A new kind needs a derived class in a file, an enumerator, and a case in MakeRunningMemory.
 class RunningMemory {
@@ -23,24 +24,25 @@ class RunningMemory {
   // Adds one row. Component i of its key is key[i * key_stride].
   virtual void Add(const float* key, std::int64_t key_stride, const float* value) = 0;
 
-  // What the memory holds now.
+  // Returns the contents of the memory.
   virtual MemoryValue Read() const = 0;
 
-  // Whether ReadSince may be called.
+  // Returns whether ReadSince() may be called.
   virtual bool has_windows() const { return false; }
-  // The contents that the memory would have if it had begun after `earlier`, a former state of it.
+  // Returns the contents that the memory would have if it had begun after `earlier`, which must be
+  // a former state of it.
   virtual MemoryValue ReadSince(const RunningMemory& earlier) const;
 
-  // Bytes that the memory takes, without those that all its copies share.
+  // Returns the bytes that the memory takes, without those that all its copies share.
   virtual std::int64_t bytes() const = 0;
 
-  // Save appends the memory's numbers to `state`. Restore takes them off the front of `state`, and
-  // returns false if it is too short.
+  // Save() adds the memory's numbers to the end of `state`. Restore() takes them off the front of
+  // `state`, and returns false if there are too few.
   void Save(std::vector<double>& state) const;
   bool Restore(absl::Span<const double>& state);
 
  protected:
-  // All numbers of the memory's state. Their order is part of the storage format.
+  // Spans of all numbers of the memory's state. Their order is part of the storage format.
   using Parts = std::vector<absl::Span<double>>;
   virtual Parts parts() = 0;
 };
@@ -58,11 +60,11 @@ class MemorySet {
 
   void Add(const float* key, std::int64_t key_stride, const float* value);
   const RunningMemory& operator[](std::size_t index) const { return *memories_[index]; }
-  // Bytes that the set takes, including the object itself.
+  // Returns the bytes that the set takes, including the object itself.
   std::int64_t bytes() const;
 
-  // Save and restore all memories, in order. Restore returns false unless `state` has exactly their
-  // length.
+  // Save() and Restore() handle all memories, in order. Restore() returns false unless `state` has
+  // exactly as many numbers as they have.
   std::vector<double> Save() const;
   bool Restore(absl::Span<const double> state);
 

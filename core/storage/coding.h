@@ -15,7 +15,7 @@ namespace softlookup {
 
 static_assert(std::endian::native == std::endian::little, "records are written as they lie");
 
-// Puts numbers and strings behind each other, as docs/storage_format.md has them.
+// Writes numbers and strings one after another, in the encoding of docs/storage_format.md.
 class Encoder {
  public:
   template <typename T>
@@ -40,8 +40,8 @@ class Encoder {
   std::string bytes_;
 };
 
-// Reads them again. Once something is not there, ok() is false and everything read is zero or
-// empty.
+// Reads what an Encoder wrote. Once a read goes beyond the end, ok() is false, and that read and
+// all later ones return zero or empty.
 class Decoder {
  public:
   explicit Decoder(absl::string_view bytes) : bytes_(bytes) {}
@@ -76,7 +76,8 @@ class Decoder {
   }
 
  private:
-  // More than there can be where that is more than 64 bits hold.
+  // Returns the product, or the largest number if the product does not fit into 64 bits. No input
+  // has that many bytes.
   static std::uint64_t Times(std::uint64_t count, std::uint64_t size) {
     return count > ~std::uint64_t{0} / size ? ~std::uint64_t{0} : count * size;
   }

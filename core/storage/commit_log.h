@@ -11,66 +11,73 @@
 
 namespace softlookup {
 
-// Changes to the records of a log, made whole or not at all, in this order.
+// Changes to the records of a log. They are made in the order in which they were added, all of them
+// or none.
 class LogBatch {
  public:
   virtual ~LogBatch() = default;
   virtual void Put(absl::string_view key, absl::string_view value) = 0;
-  // The records whose keys are in [begin, end).
+  // Deletes the records whose keys are in [begin, end).
   virtual void DeleteRange(absl::string_view begin, absl::string_view end) = 0;
 };
 
-// What a write is acknowledged for: kYes survives the machine, kNo the process.
+// What an acknowledged write survives. kYes: a crash of the machine. kNo: a crash of the process.
 enum class Sync { kNo, kYes };
 
-// Records, ordered by key as bytes, that outlive the process. What they mean is
-// core/storage/records.h's. A replicated log could stand behind this as well as one on a disk: a
-// batch is its entry.
+// Keeps records that outlive the process, ordered by the bytes of their keys.
+// core/storage/records.h defines what they mean. The interface suits a replicated log as well as
+// one on a disk: a batch is then its entry.
 //
-// Scan may be called by many threads at once, also beside Commit; Commit by one at a time.
+// Any number of threads may call Scan() at once, also during Commit(). Only one thread at a time
+// may call Commit().
 class CommitLog {
  public:
   virtual ~CommitLog() = default;
 
   virtual std::unique_ptr<LogBatch> NewBatch() = 0;
 
-  // Makes the changes of `batch`, which this log made, and everything committed before, as safe as
-  // asked for. An error says what the operator should know: the log does not have the changes, but
-  // if it was closed and opened again before another Commit succeeds, it may. After a full disk
-  // that is as soon as there is room; after any other error, not before it is opened again.
+  // Makes the changes of `batch`, which must come from this log's NewBatch(). They, and everything
+  // committed before, are then as safe as `sync` says.
+  //
+  // On an error the log does not have the changes. But if it is closed and opened again before
+  // another Commit() succeeds, it may have them. After a full disk, Commit() can succeed as soon as
+  // there is room. After any other error, it fails until the log is opened again. The message is
+  // for the operator.
   virtual absl::Status Commit(LogBatch& batch, Sync sync) = 0;
 
-  // Whether Commit fails because an earlier one did, or something in the background. May be called
-  // beside anything.
+  // Returns whether the log takes no changes, because a Commit() or work in the background failed.
+  // Thread-safe.
   virtual bool has_failed() const = 0;
 
-  // Calls visit(key, value) for every record with a key in [begin, end), in order, until that
-  // returns an error, which it returns. DATA_LOSS if a record cannot be read as it was written.
+  // Calls visit(key, value) for every record with a key in [begin, end), in order. Stops at the
+  // first error that `visit` returns, and returns it. DATA_LOSS if a record cannot be read as it
+  // was written, UNAVAILABLE if it cannot be read for another reason.
   virtual absl::Status Scan(
       absl::string_view begin, absl::string_view end,
       absl::FunctionRef<absl::Status(absl::string_view, absl::string_view)> visit) const = 0;
 
-  // Lets the log put in order what it keeps, in the background, for as long as it is open. Where it
-  // comes by what is damaged, every Commit fails from then on.
+  // Lets the log compact its records in the background for as long as it is open. If it meets a
+  // damaged record, every Commit() fails from then on.
   virtual void BeginUpkeep() = 0;
 
-  // Reads everything that is kept, also what no Scan comes by. DATA_LOSS if a checksum is wrong.
+  // Reads all that the log keeps, also what no Scan() reads. DATA_LOSS if a checksum is wrong.
   virtual absl::Status VerifyChecksums() const = 0;
 
-  // Makes `directory`, which must not exist, a log of what this one has at one moment during the
-  // call, safe on disk once it returns. May be called beside Commit and Scan.
+  // Makes a copy of the log in `directory`, which must not exist. The copy shows one moment during
+  // the call. It is safe on disk when this returns. May be called during Commit() and Scan().
   virtual absl::Status CopyTo(const std::string& directory) = 0;
 };
 
-// The log in `directory`, made if there is none.
+// Opens the log in `directory`. Creates both if they are missing. Cuts off a torn end, as a crash
+// leaves it, if nothing of it was acknowledged as synced.
 //
-// A torn end, as a crash leaves it, is cut off if nothing of it was acknowledged as synced.
-// FAILED_PRECONDITION if another process has it open, DATA_LOSS if it is damaged beyond opening or
-// has lost what was synced, UNAVAILABLE for what else the file system refuses. Refused, it is left
-// as it was found.
+// FAILED_PRECONDITION if another process has the log open. DATA_LOSS if it is damaged beyond
+// opening or has lost what was synced. Both leave the log as it was found, but DATA_LOSS only if
+// its SyncedMark is not 0. UNAVAILABLE for other errors of the file system.
 absl::StatusOr<std::unique_ptr<CommitLog>> OpenCommitLog(const std::string& directory);
 
-// The same, but nothing in `directory`, which must exist, is changed, and every Commit fails.
+// Opens the log in `directory`, which must have one, only to read it. Changes nothing, but creates
+// RocksDB's file LOCK if that is missing. The errors are the same.
 absl::StatusOr<std::unique_ptr<const CommitLog>> OpenCommitLogToRead(const std::string& directory);
 
 }  // namespace softlookup

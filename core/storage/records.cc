@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint32_t kFormatVersion = 1;
 constexpr std::uint8_t kRecordVersion = 1;
-// Of a configuration that says how rows are kept; one of FLOAT32 stays as it was.
+// The version of a configuration that has a storage type. A FLOAT32 one has none, and version 1.
 constexpr std::uint8_t kStorageTypeVersion = 2;
 constexpr std::uint8_t kHasIds = 1;
 constexpr std::uint8_t kHasLabels = 2;
@@ -30,7 +30,8 @@ Encoder Begin(std::uint8_t version = kRecordVersion) {
   return encoder;
 }
 
-// A decoder behind the version, which is at most `known`. `what` is what the record is of.
+// Returns a decoder that stands behind the version. DATA_LOSS if the version is missing or not in
+// [1, known]. `what` names the contents of the record.
 absl::StatusOr<Decoder> Open(absl::string_view value, absl::string_view what,
                              std::uint8_t known = kRecordVersion) {
   Decoder decoder(value);
@@ -44,7 +45,7 @@ absl::StatusOr<Decoder> Open(absl::string_view value, absl::string_view what,
   return decoder;
 }
 
-// Numbers in keys: the bytes that sort as the numbers do.
+// Adds `number` to a key as big-endian bytes, which sort as the numbers do.
 void PutKeyNumber(std::uint64_t number, std::string& key) {
   for (int shift = 56; shift >= 0; shift -= 8) key.push_back(static_cast<char>(number >> shift));
 }
@@ -73,7 +74,7 @@ std::string KeyOfNumber(std::uint64_t store) {
 }  // namespace
 
 std::string EncodeKey(const RecordKey& key) {
-  // As ParseKey checks.
+  // ParseKey() checks the same.
   SOFTLOOKUP_CHECK(key.kind >= RecordKind::kConfig && key.kind <= RecordKind::kWriter);
   SOFTLOOKUP_CHECK((key.kind == RecordKind::kWriter) == !key.writer.empty())
       << "the name of a writer: \"" << key.writer << "\"";
@@ -95,7 +96,7 @@ absl::StatusOr<RecordKey> ParseKey(absl::string_view bytes) {
     if (bytes.size() != 8) return Damaged("unknown kind");
     key.number = KeyNumber(bytes);
   } else if (key.kind == RecordKind::kWriter) {
-    // An append without a writer would be taken for a repetition by the writer without a name.
+    // With an empty name, appends without a writer would be taken for repeated ones of this writer.
     if (bytes.empty()) return Damaged("a writer");
     key.writer = std::string(bytes);
   } else if (!bytes.empty()) {
@@ -251,7 +252,7 @@ absl::StatusOr<HeadRecord> ParseHead(absl::string_view value) {
   record.revision = decoder.Get<std::uint64_t>();
   record.row_count = decoder.Get<std::uint64_t>();
   if (!decoder.at_end()) return Damaged("a head");
-  // The next write would begin again at revision 0.
+  // The next write would make revision 0.
   if (record.revision == std::numeric_limits<std::uint64_t>::max()) return Damaged("a head");
   return record;
 }

@@ -13,8 +13,8 @@
 
 namespace softlookup {
 
-// The records that a log keeps of a store, as docs/storage_format.md defines them. Parsing returns
-// DATA_LOSS for what no server has written, or only a later one.
+// The records of stores in a log, as docs/storage_format.md defines them. The functions that parse
+// return DATA_LOSS for bytes that no server writes, or only one of a later version.
 
 enum class RecordKind : std::uint8_t {
   kConfig = 1,
@@ -28,30 +28,32 @@ enum class RecordKind : std::uint8_t {
 struct RecordKey {
   std::uint64_t store = 0;
   RecordKind kind = RecordKind::kConfig;
-  std::uint64_t number = 0;  // Of the block, or the position, where the kind has one.
+  std::uint64_t number = 0;  // The block, or the first position of kRows. 0 for other kinds.
   std::string writer;        // kWriter only.
 };
 
 std::string EncodeKey(const RecordKey& key);
 absl::StatusOr<RecordKey> ParseKey(absl::string_view bytes);
 
-// The keys of all of a store's records are in [begin, end).
+// The keys in [begin, end).
 struct KeyRange {
   std::string begin;
   std::string end;
 };
+// Returns the range of all records of a store except its name.
 KeyRange KeysOfStore(std::uint64_t store);
-// Those of the kind kWriter, which are its last.
+// Returns the range of a store's kWriter records, which are its last.
 KeyRange KeysOfWriters(std::uint64_t store);
 KeyRange KeysOfAllStores();
 
-// The record that says how the others are written.
+// The record of the format's version. CheckFormat() returns DATA_LOSS if this server does not read
+// that version.
 std::string FormatKey();
 std::string EncodeFormat();
 absl::Status CheckFormat(absl::string_view value);
 
-// The record that names a store, apart from the store's others: where those are damaged, it tells
-// what they were.
+// The record of a store's name. It is kept apart from the store's other records. If those are
+// damaged, it still tells which store they are of.
 struct NamedStore {
   std::uint64_t store = 0;
   std::string name;
@@ -76,9 +78,8 @@ std::string EncodeHead(const HeadRecord& record);
 absl::StatusOr<HeadRecord> ParseHead(absl::string_view value);
 
 struct BlockStartRecord {
-  std::vector<double> memories;
-  // Over the block before; none for the first.
-  std::vector<float> bounds;
+  std::vector<double> memories;  // State of all memories before the block's first row.
+  std::vector<float> bounds;     // Over the rows of the block before. Empty for block 0.
 };
 std::string EncodeBlockStart(const BlockStartRecord& record);
 absl::StatusOr<BlockStartRecord> ParseBlockStart(absl::string_view value);
@@ -89,12 +90,12 @@ absl::StatusOr<LiveRowsRecord> ParseLiveRows(absl::string_view value);
 
 struct RowsRecord {
   std::uint32_t row_count = 0;
-  absl::string_view components;                      // Float32, in the runs of the format.
-  std::vector<std::uint64_t> ids;                    // None, or one a row.
-  std::vector<std::vector<std::string>> row_labels;  // None, or one a row.
+  absl::string_view components;                      // As stored, in the runs of the format.
+  std::vector<std::uint64_t> ids;                    // None, or one per row.
+  std::vector<std::vector<std::string>> row_labels;  // None, or one element per row.
 };
 std::string EncodeRows(const RowsRecord& record);
-// `row_bytes` is what a row's key and value take. `components` points into `value`.
+// `row_bytes` are the bytes of one row's components. Those of the result point into `value`.
 absl::StatusOr<RowsRecord> ParseRows(absl::string_view value, std::int64_t row_bytes);
 
 struct WriterRecord {

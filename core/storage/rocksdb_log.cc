@@ -54,16 +54,17 @@ class RocksdbBatch final : public LogBatch {
   rocksdb::WriteBatch batch_;
 };
 
-// RocksDB's own log file would lie on the disk that fails, and writing to it after an error fails
-// an assertion (7.8.3). What matters is in the errors that it returns.
+// Drops RocksDB's messages. The file for them would be on the disk that fails, and writing to it
+// after an error fails an assertion (RocksDB 7.8.3). What matters is in the errors that RocksDB
+// returns.
 class NoLogger final : public rocksdb::Logger {
  public:
   using Logger::Logv;
   void Logv(const char*, va_list) override {}
 };
 
-// Notes what fails in the background, and keeps RocksDB from mending it by itself, beside us.
-// Thread-safe.
+// Keeps the first error of RocksDB's work in the background. Stops RocksDB from recovering by
+// itself, because RocksdbLog does that. Thread-safe.
 class ErrorListener final : public rocksdb::EventListener {
  public:
   void OnBackgroundError(rocksdb::BackgroundErrorReason, rocksdb::Status* error) override {
@@ -75,7 +76,7 @@ class ErrorListener final : public rocksdb::EventListener {
     *auto_recovery = false;
   }
 
-  // The first error since the last Clear.
+  // Returns the first error since the last Clear().
   rocksdb::Status error() const {
     absl::MutexLock lock(&mutex_);
     return error_;
@@ -103,15 +104,15 @@ rocksdb::Options LogOptions(rocksdb::Env* env, const std::shared_ptr<ErrorListen
   options.compression = rocksdb::kNoCompression;  // Float32 components hardly shrink.
   options.write_buffer_size = kWriteBufferBytes;
   options.max_background_jobs = 2;
-  options.skip_stats_update_on_db_open = true;  // They would be read from every table.
-  options.disable_auto_compactions = true;      // Until BeginUpkeep.
-  // What comes before a write-ahead log's torn end is whole.
+  options.skip_stats_update_on_db_open = true;  // The statistics would be read from every table.
+  options.disable_auto_compactions = true;      // Until BeginUpkeep().
+  // Keeps what comes before the torn end of a write-ahead log: it is whole.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   options.info_log = std::make_shared<NoLogger>();
   rocksdb::BlockBasedTableOptions table;
   // Rows are read once, when a store is loaded.
   table.no_block_cache = true;
-  // The kernel reads ahead, and a block is copied once less.
+  // The operating system reads ahead instead, which saves one copy of each block.
   table.max_auto_readahead_size = 0;
   options.advise_random_on_open = false;
   table.block_size = std::size_t{64} << 10;
@@ -137,7 +138,7 @@ absl::Status CheckMark(const rocksdb::DB& db, const SyncedMark& mark) {
 }
 
 absl::Status OpenError(const std::string& directory, const rocksdb::Status& status) {
-  // RocksDB has no code of its own for this.
+  // RocksDB has no status code for a directory in use.
   const std::string text = status.ToString();
   if (absl::StrContains(text, "While lock file: ") ||
       absl::StrContains(text, "lock hold by current process")) {
@@ -148,7 +149,7 @@ absl::Status OpenError(const std::string& directory, const rocksdb::Status& stat
   return UnavailableError(absl::StrCat("cannot open the data directory ", directory), status);
 }
 
-// Whether there is a record of the format. DATA_LOSS for a format that is not known.
+// Returns whether there is a record of the format. DATA_LOSS if the format is unknown.
 absl::StatusOr<bool> ReadFormat(rocksdb::DB& db) {
   std::string value;
   const rocksdb::Status status = db.Get(rocksdb::ReadOptions(), ToSlice(FormatKey()), &value);
@@ -158,7 +159,8 @@ absl::StatusOr<bool> ReadFormat(rocksdb::DB& db) {
   return true;
 }
 
-// True if RocksDB has begun a database there; `damage` is set if it has lost its root since then.
+// Returns whether `directory` has RocksDB's file CURRENT, the root of a database. Sets `damage` if
+// it has other files of a database but not this one.
 bool HasDatabase(const std::string& directory, absl::Status& damage) {
   std::error_code error;
   if (std::filesystem::exists(directory + "/CURRENT", error)) return true;
@@ -173,8 +175,8 @@ bool HasDatabase(const std::string& directory, absl::Status& damage) {
   return false;
 }
 
-// Whether what is there is whole and of a format that is known, as far as can be told without
-// changing it. `options` are those to read it with.
+// Checks that the database opens, has all that `mark` says was synced, and is of a known format.
+// Changes nothing, so it finds only what can be found by reading.
 absl::Status CheckDatabase(const rocksdb::Options& options, const std::string& directory,
                            const SyncedMark& mark) {
   std::unique_ptr<rocksdb::DB> db;
@@ -184,15 +186,16 @@ absl::Status CheckDatabase(const rocksdb::Options& options, const std::string& d
   return ReadFormat(*db).status();
 }
 
-// With all that `mark` says was synced, or not at all.
+// Opens a database to write, and creates it if there is none. DATA_LOSS if it has lost anything
+// that `mark` says was synced.
 absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenDatabase(rocksdb::Options options,
                                                           const std::string& directory,
                                                           const SyncedMark& mark) {
   absl::Status damage;
   options.create_if_missing = !HasDatabase(directory, damage);
   SOFTLOOKUP_RETURN_IF_ERROR(damage);
-  // Opening it to write throws away what is not referred to. So what has been lost is found out
-  // before, while nobody else writes, at the cost of replaying the write-ahead log twice.
+  // RocksDB deletes files that nothing refers to when it opens a database to write. So losses are
+  // looked for before, while nobody else writes. This replays the write-ahead log twice.
   if (!options.create_if_missing && mark.Read() > 0) {
     rocksdb::FileLock* lock = nullptr;
     const rocksdb::Status locked = options.env->LockFile(directory + "/LOCK", &lock);
@@ -217,18 +220,20 @@ class RocksdbLog final : public CommitLog {
   ~RocksdbLog() override {
     if (lock_ != nullptr) env_->UnlockFile(lock_);
     if (access_ == RocksdbAccess::kRead || db_ == nullptr || state_ != State::kWorks) return;
-    // A server that is stopped leaves nothing to chance; whoever needed more has asked for it.
+    // Syncs what was committed without a sync, so that a stopped server loses nothing. Errors are
+    // ignored: nobody was promised that these writes survive the machine.
     if (has_unsynced_ && db_->SyncWAL().ok()) MarkSynced();
-    // Nor anything to replay. If there is no room for that, it is replayed.
+    // Writes what is in RAM to tables, so that nothing has to be replayed. If there is no room for
+    // them, the next start replays the write-ahead log.
     db_->Flush(rocksdb::FlushOptions()).PermitUncheckedError();
   }
 
-  // Before anything else, so nobody else uses it yet.
+  // Opens the database. Call this first, before other threads use the log.
   absl::Status Open() {
     if (access_ == RocksdbAccess::kWrite) {
       SOFTLOOKUP_ASSIGN_OR_RETURN(db_, OpenDatabase(Options(), directory_, synced_));
     } else {
-      // RocksDB keeps others away only from who writes.
+      // RocksDB locks the directory only if it opens it to write.
       rocksdb::Status status = env_->LockFile(directory_ + "/LOCK", &lock_);
       if (status.ok()) status = OpenOnce(Options(), directory_, access_, db_);
       if (!status.ok()) return OpenError(directory_, status);
@@ -249,7 +254,8 @@ class RocksdbLog final : public CommitLog {
     rocksdb::WriteBatch& changes = static_cast<RocksdbBatch&>(batch).batch();
     if (changes.Count() == 0 && sync == Sync::kNo) return absl::OkStatus();
     if (state_ == State::kWorks) {
-      // What was committed is in the write-ahead log, but RocksDB will not go on.
+      // After an error in the background RocksDB takes no more writes. What was committed is in the
+      // write-ahead log.
       if (const rocksdb::Status error = errors_->error(); !error.ok()) SetFailure(error);
     }
     if (state_ == State::kFull) ReopenIfThereIsRoom();
@@ -294,7 +300,7 @@ class RocksdbLog final : public CommitLog {
   void BeginUpkeep() override {
     absl::ReaderMutexLock lock(&mutex_);
     has_upkeep_ = true;
-    // If it fails, it begins with the next start.
+    // If this fails, compaction begins with the next start.
     db_->EnableAutoCompaction({db_->DefaultColumnFamily()}).PermitUncheckedError();
   }
 
@@ -363,15 +369,17 @@ class RocksdbLog final : public CommitLog {
                                 why)));
   }
 
-  // After a write that had no room, only what a new start would find can be relied on.
+  // Opens the database again if there is room. After a write that had no room, only what a new
+  // start would find can be relied on.
   void ReopenIfThereIsRoom() {
     if (FreeBytes() < kRoomToReopen) return;
-    if (!mutex_.TryLock()) return;  // A copy of it is being made, or it is read.
+    if (!mutex_.TryLock()) return;  // Another thread copies or reads the database.
     Reopen();
     mutex_.Unlock();
   }
 
-  // 0 if nobody can tell. RocksDB's own count has what only root may use.
+  // Returns 0 if the number is unknown. RocksDB's own count includes bytes that only root may use,
+  // so it is used only for other file systems than the default one.
   std::uint64_t FreeBytes() const {
     if (env_ != rocksdb::Env::Default()) {
       std::uint64_t bytes = 0;
@@ -387,7 +395,7 @@ class RocksdbLog final : public CommitLog {
     errors_->Clear();
     absl::StatusOr<std::unique_ptr<rocksdb::DB>> db = OpenDatabase(Options(), directory_, synced_);
     if (!db.ok()) {
-      // The room may have gone again. What is wrong with the files does not pass.
+      // UNAVAILABLE may pass: there may be too little room again. Errors in the files do not pass.
       if (!absl::IsUnavailable(db.status())) SetBroken(db.status().message());
       return;
     }
@@ -402,25 +410,25 @@ class RocksdbLog final : public CommitLog {
     }
   }
 
-  // For what is in memory, at most: what is being written to a table and what came after. And for a
-  // new write-ahead log and manifest.
+  // Free bytes that opening the database again takes at most: for a write buffer that is being
+  // written to a table, for the one after it, and for a new write-ahead log and manifest.
   static constexpr std::uint64_t kRoomToReopen = 2 * kWriteBufferBytes + (std::uint64_t{4} << 20);
 
   const std::string directory_;
   const RocksdbAccess access_;
   rocksdb::Env* const env_;
   const std::shared_ptr<ErrorListener> errors_ = std::make_shared<ErrorListener>();
-  rocksdb::FileLock* lock_ = nullptr;  // While it only reads.
+  rocksdb::FileLock* lock_ = nullptr;  // Held if access_ is kRead.
   SyncedMark synced_;
-  // Held to change db_, which is null only after a full disk; shared to use it outside Commit,
-  // which alone changes it once the log is open.
+  // Held to change db_, and shared to use it outside of Commit(). Once the log is open, only
+  // Commit() changes db_. It is null only after a full disk.
   mutable absl::Mutex mutex_;
   std::unique_ptr<rocksdb::DB> db_;
   mutable absl::Mutex failure_mutex_;
-  absl::Status failure_ ABSL_GUARDED_BY(failure_mutex_);  // Unless it works.
-  std::atomic<State> state_{State::kWorks};               // Commit alone changes it.
-  // Of Commit alone.
-  std::uint64_t last_sequence_ = 0;  // Of the records that Commit has written.
+  absl::Status failure_ ABSL_GUARDED_BY(failure_mutex_);  // Unless state_ is kWorks.
+  std::atomic<State> state_{State::kWorks};               // Only Commit() changes it.
+  // Only Open(), Commit() and the destructor use these two.
+  std::uint64_t last_sequence_ = 0;  // RocksDB's number of the last change that was committed.
   bool has_unsynced_ = false;
   std::atomic<bool> has_upkeep_{false};
 };

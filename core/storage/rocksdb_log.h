@@ -13,7 +13,7 @@ namespace softlookup {
 
 enum class RocksdbAccess { kWrite, kRead };
 
-// OpenCommitLog and OpenCommitLogToRead with the file system that `env` stands for, which must
+// Opens a log as OpenCommitLog and OpenCommitLogToRead do, in the file system of `env`, which must
 // outlive the log.
 absl::StatusOr<std::unique_ptr<CommitLog>> OpenRocksdbLog(const std::string& directory,
                                                           RocksdbAccess access, rocksdb::Env* env);

@@ -29,7 +29,7 @@ void SyncedMark::Set(std::uint64_t mark) {
   if (descriptor_ < 0) descriptor_ = open(file_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
   const Contents contents = {mark, ~mark};
   if (pwrite(descriptor_, contents.data(), sizeof contents, 0) != sizeof contents) {
-    // Then it stays behind.
+    // The mark stays behind.
   }
 }
 

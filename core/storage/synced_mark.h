@@ -6,21 +6,22 @@
 
 namespace softlookup {
 
-// How much of a log is known to be on disk, kept in a file of its own beside it: what the log has
-// lost of that when it is opened again, it has not lost to a crash. Not thread-safe.
+// Keeps the number of the last change of a log that is known to be on disk, in a file of its own
+// beside the log. If the log ends before this mark, it has lost changes, and not by a crash. Not
+// thread-safe.
 //
-// The file is never synced, as it may only be behind: then it tells less, but nothing wrong. For
-// the same reason a mark that cannot be written or read counts as 0.
+// The file may be behind: it then shows fewer losses, but no false ones. So it is never synced. A
+// mark that cannot be written stays as it was, and one that cannot be read counts as 0.
 class SyncedMark {
  public:
-  // `file` is made by the first Set.
+  // The first Set() creates `file`.
   explicit SyncedMark(std::string file) : file_(std::move(file)) {}
   ~SyncedMark();
   SyncedMark(const SyncedMark&) = delete;
   SyncedMark& operator=(const SyncedMark&) = delete;
 
   std::uint64_t Read() const;
-  // Costs about a microsecond.
+  // Takes about a microsecond.
   void Set(std::uint64_t mark);
 
  private:
