@@ -70,7 +70,7 @@ class Appender::ProjectionJob final : public Job {
   }
 
   void Refuse(absl::Status status) override {
-    if (rows_.chain != nullptr) rows_.chain->failed = true;
+    if (rows_.chain != nullptr) EndChain(*rows_.chain, rows_.chain->append_count);
     answer_(std::move(status));
     on_turn_();
   }
@@ -196,12 +196,14 @@ absl::StatusOr<RowsToAppend> Appender::RowsOf(const AppendRequest& request,
 void Appender::Post(std::shared_ptr<Store> store, absl::StatusOr<RowsToAppend> rows,
                     const std::shared_ptr<AppendChain>& chain, const Answer& answer,
                     MayBlock may_block) {
+  const std::uint64_t number = chain == nullptr ? 0 : ++chain->append_count;
+  if (rows.ok()) rows->chain_number = number;
   std::unique_ptr<Write> write =
       rows.ok() ? MakeAppend(stores_, std::move(store), *std::move(rows), answer)
-                : MakeRefusedAppend(rows.status(), chain, answer);
+                : MakeRefusedAppend(rows.status(), chain, number, answer);
   const bool is_small = write->bytes() <= kBytesWrittenHereMax;
   if (committer_.Post(std::move(write), is_small ? may_block : MayBlock::kNo)) return;
-  if (chain != nullptr) chain->failed = true;
+  if (chain != nullptr) EndChain(*chain, number);
   answer(WriteQueueFull());
 }
 

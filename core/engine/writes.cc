@@ -12,6 +12,13 @@
 #include "core/engine/store_records.h"
 
 namespace softlookup {
+
+void EndChain(AppendChain& chain, std::uint64_t last_to_run) {
+  std::uint64_t seen = chain.last_to_run;
+  while (last_to_run < seen && !chain.last_to_run.compare_exchange_weak(seen, last_to_run)) {
+  }
+}
+
 namespace {
 
 // A write to the rows or the configuration of one store. Its answer is a Result.
@@ -97,26 +104,30 @@ MatrixView View(const std::vector<float>& floats, std::int64_t cols) {
       .data = floats.data(), .rows = static_cast<std::int64_t>(floats.size()) / cols, .cols = cols};
 }
 
-// Runs `stage`, or returns CANCELLED if an append before it in the chain has failed. `chain` may be
-// null.
-absl::Status StageInChain(AppendChain* chain, absl::FunctionRef<absl::Status()> stage) {
+// Runs `stage` for append `number` of its chain, or returns CANCELLED if an append before it in the
+// chain has failed. `chain` may be null.
+absl::Status StageInChain(AppendChain* chain, std::uint64_t number,
+                          absl::FunctionRef<absl::Status()> stage) {
   if (chain == nullptr) return stage();
-  if (chain->failed) {
+  if (number > chain->last_to_run) {
     return MakeError(reasons::kCancelled, "An append before this one on its stream has failed");
   }
   absl::Status status = stage();
-  if (!status.ok()) chain->failed = true;
+  if (!status.ok()) EndChain(*chain, number);
   return status;
 }
 
 class RefusedAppend final : public Write {
  public:
-  RefusedAppend(absl::Status status, std::shared_ptr<AppendChain> chain,
+  RefusedAppend(absl::Status status, std::shared_ptr<AppendChain> chain, std::uint64_t chain_number,
                 WriteCallback<AppendResult> callback)
-      : status_(std::move(status)), chain_(std::move(chain)), callback_(std::move(callback)) {}
+      : status_(std::move(status)),
+        chain_(std::move(chain)),
+        chain_number_(chain_number),
+        callback_(std::move(callback)) {}
 
   absl::Status Stage(LogBatch*) override {
-    return StageInChain(chain_.get(), [this] { return status_; });
+    return StageInChain(chain_.get(), chain_number_, [this] { return status_; });
   }
   void Publish() override {}
   void Rollback() override {}
@@ -125,6 +136,7 @@ class RefusedAppend final : public Write {
  private:
   const absl::Status status_;
   const std::shared_ptr<AppendChain> chain_;
+  const std::uint64_t chain_number_;
   WriteCallback<AppendResult> callback_;
 };
 
@@ -151,7 +163,7 @@ class AppendWrite final : public StoreWrite<AppendResult> {
 
   absl::Status Stage(LogBatch* batch) override {
     AppendChain* chain = rows_.chain.get();
-    return StageInChain(chain, [&]() -> absl::Status {
+    return StageInChain(chain, rows_.chain_number, [&]() -> absl::Status {
       if (chain != nullptr) {
         const std::uint64_t first = std::exchange(chain->store_number, store().number());
         if (first != 0 && first != store().number()) {
@@ -162,7 +174,7 @@ class AppendWrite final : public StoreWrite<AppendResult> {
     });
   }
   void Rollback() override {
-    if (rows_.chain != nullptr) rows_.chain->failed = true;
+    if (rows_.chain != nullptr) EndChain(*rows_.chain, rows_.chain_number);
     StoreWrite::Rollback();
   }
 
@@ -388,8 +400,10 @@ std::unique_ptr<Write> MakeAppend(StoreTable& table, std::shared_ptr<Store> stor
 }
 
 std::unique_ptr<Write> MakeRefusedAppend(absl::Status status, std::shared_ptr<AppendChain> chain,
+                                         std::uint64_t chain_number,
                                          WriteCallback<AppendResult> callback) {
-  return std::make_unique<RefusedAppend>(std::move(status), std::move(chain), std::move(callback));
+  return std::make_unique<RefusedAppend>(std::move(status), std::move(chain), chain_number,
+                                         std::move(callback));
 }
 
 std::unique_ptr<Write> MakeDeleteRows(StoreTable& table, std::shared_ptr<Store> store,

@@ -35,13 +35,18 @@ struct RowsToAppend {
   Sync sync = Sync::kYes;
   std::vector<std::size_t> memories;   // Indexes of the memories to return.
   std::shared_ptr<AppendChain> chain;  // May be null.
+  std::uint64_t chain_number = 0;      // The append's number in its chain. 0 without a chain.
 };
 
 std::unique_ptr<Write> MakeAppend(StoreTable& table, std::shared_ptr<Store> store,
                                   RowsToAppend rows, WriteCallback<AppendResult> callback);
 
+// Has the appends of a chain refused whose numbers are above `last_to_run`. Thread-safe.
+void EndChain(AppendChain& chain, std::uint64_t last_to_run);
+
 // Makes an append that is refused with `status`, in its turn. `chain` may be null.
 std::unique_ptr<Write> MakeRefusedAppend(absl::Status status, std::shared_ptr<AppendChain> chain,
+                                         std::uint64_t chain_number,
                                          WriteCallback<AppendResult> callback);
 
 std::unique_ptr<Write> MakeDeleteRows(StoreTable& table, std::shared_ptr<Store> store,

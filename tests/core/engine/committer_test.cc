@@ -12,61 +12,15 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/synchronization/notification.h"
-#include "tests/testing/told_clock.h"
+#include "tests/testing/gated_log.h"
 
 namespace softlookup {
 namespace {
 
-using ::softlookup::testing::ToldClock;
+using ::softlookup::testing::GatedLog;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using MayBlock = Committer::MayBlock;
-
-class NoBatch final : public LogBatch {
- public:
-  void Put(absl::string_view, absl::string_view) override {}
-  void DeleteRange(absl::string_view, absl::string_view) override {}
-};
-
-// A log that keeps nothing. Each Commit() takes `commit_time` of `clock`. If `gated` is set, the
-// first one notifies `entered` and waits for `gate`.
-class GatedLog final : public CommitLog {
- public:
-  std::unique_ptr<LogBatch> NewBatch() override { return std::make_unique<NoBatch>(); }
-
-  absl::Status Commit(LogBatch&, Sync sync) override {
-    syncs_.push_back(sync);
-    if (gated && !entered.HasBeenNotified()) {
-      entered.Notify();
-      gate.WaitForNotification();
-    }
-    clock.Advance(commit_time);
-    return result;
-  }
-
-  bool has_failed() const override { return false; }
-  absl::Status Scan(
-      absl::string_view, absl::string_view,
-      absl::FunctionRef<absl::Status(absl::string_view, absl::string_view)>) const override {
-    return absl::OkStatus();
-  }
-  void BeginUpkeep() override {}
-  absl::Status VerifyChecksums() const override { return absl::OkStatus(); }
-  absl::Status CopyTo(const std::string&) override { return absl::OkStatus(); }
-
-  // One entry per Commit(). Read it when no write is in progress.
-  const std::vector<Sync>& syncs() const { return syncs_; }
-
-  bool gated = false;
-  absl::Notification entered, gate;
-  absl::Status result;
-  absl::Duration commit_time;
-  ToldClock clock;
-
- private:
-  std::vector<Sync> syncs_;
-};
 
 struct WriteOptions {
   Sync sync = Sync::kYes;

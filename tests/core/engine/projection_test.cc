@@ -169,7 +169,11 @@ TEST_F(ProjectionTest, AProjectionEndsAtItsDeadline) {
                                                    .chain = chain,
                                                    .deadline = absl::Now()}),
       StatusIs(absl::StatusCode::kDeadlineExceeded, ""));
-  EXPECT_TRUE(chain->failed);
+  EXPECT_THAT(
+      softlookup::testing::AppendAndWait(
+          *engine, {.store = "s", .inputs = MatrixView{inputs.data(), 1, 64}, .chain = chain})
+          .status(),
+      StatusIs(absl::StatusCode::kCancelled, "An append before this one"));
   EXPECT_EQ(engine->GetStore("s")->row_count, 0u);
 }
 
