@@ -1,4 +1,4 @@
-# How targets are declared here: one library a folder, one test a file, one binary folder.
+# How targets are declared here: one library a folder, a test program or a few a folder, one binary folder.
 include(GNUInstallDirs)
 
 set(CMAKE_CXX_STANDARD 20)

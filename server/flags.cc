@@ -68,6 +68,12 @@ bool IsSamePlace(const std::string& a, const std::string& b) {
   return !a.empty() && !resolved(a).empty() && resolved(a) == resolved(b);
 }
 
+// The directory of the file at `path`.
+std::string DirectoryOf(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
 // Returns the arguments for CLI11: the variables as flags, then the real flags. If a flag occurs
 // twice, the last one counts. If CLI11 itself read the variables, the file would override them.
 std::vector<std::string> WithEnvironment(const CLI::App& app, int argc, const char* const* argv) {
@@ -305,7 +311,7 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
     return 2;
   }
   if (!flags.audit_log.empty() && !flags.data_dir.empty() &&
-      IsSamePlace(std::filesystem::absolute(flags.audit_log).parent_path(), flags.data_dir)) {
+      IsSamePlace(DirectoryOf(flags.audit_log), flags.data_dir)) {
     std::cerr << "softlookup-server: --audit-log must not be in the data directory\n";
     return 2;
   }

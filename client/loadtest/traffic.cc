@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cpp/status_macros.h"
+#include "client/loadtest/connections.h"
 #include "softlookup/v1/lookup.pb.h"
 #include "softlookup/v1/row.pb.h"
 

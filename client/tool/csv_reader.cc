@@ -72,14 +72,14 @@ class CsvReader : public RowReader {
     return count;
   }
 
-  // Whether `line` has a letter and no field is a number or begins as one does. So numbers between
-  // semicolons are a mistake, not a header.
+  // Whether `line` has a letter and no field is a number, also of numbers between semicolons: those
+  // are a mistake, not a header.
   static bool IsHeader(std::string_view line) {
     if (std::none_of(line.begin(), line.end(), absl::ascii_isalpha)) return false;
     bool more = true;
     while (more) {
       const std::string_view field = TakeField(&line, &more);
-      if (field.find_first_of("+-.0123456789") == 0 || ParseNumber(field).has_value()) return false;
+      if (ParseNumber(field.substr(0, field.find(';'))).has_value()) return false;
     }
     return true;
   }

@@ -10,7 +10,7 @@ namespace softlookup::tool {
 
 // Reads text with one row per line, numbers separated by commas or white space. Skips blank lines
 // and any text from "#" on. Also skips the first other line if it has a letter and no field is a
-// number or begins as one does.
+// number, or several with semicolons between them.
 absl::StatusOr<std::unique_ptr<RowReader>> OpenCsv(ByteSource source, Columns columns);
 
 }  // namespace softlookup::tool

@@ -142,7 +142,9 @@ absl::Status CheckHasSettings(const StoreFlags& flags, const v1::Store& store) {
       {"--storage", flags.storage.empty() || wanted.storage_type() == store.storage_type()},
       {"--memory", flags.memories.empty() || SameMemories(wanted, store)}};
   for (const auto& [flag, is_same] : same) {
-    if (!is_same) return UsageError(absl::StrCat(store.name(), " exists with another ", flag));
+    if (is_same) continue;
+    return UsageError(
+        absl::StrCat(store.name(), " exists with another ", flag, "; leave it out to go on"));
   }
   return absl::OkStatus();
 }

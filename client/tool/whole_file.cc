@@ -56,7 +56,8 @@ absl::StatusOr<Descriptor> OpenDirectory(const std::string& path) {
 }
 
 std::string DirectoryOf(const std::string& path) {
-  const fs::path parent = fs::path(path).parent_path();
+  const fs::path name(path);
+  const fs::path parent = (name.has_filename() ? name : name.parent_path()).parent_path();
   return parent.empty() ? "." : parent.string();
 }
 

@@ -41,16 +41,11 @@ void AppendStream::OnReadDone(bool ok) {
 
 void AppendStream::Take() {
   const SteadyTime begin = std::chrono::steady_clock::now();
-  const absl::Status status = Apply(begin);
+  const std::uint64_t number = ++request_count_;
+  const absl::Status status = Apply(number, begin);
   absl::MutexLock lock(&mutex_);
   reading_ = applying_ = false;
-  if (!status.ok()) {
-    reads_over_ = true;
-    if (failure_.ok()) {
-      failure_ = status;
-      failure_begin_ = begin;
-    }
-  }
+  if (!status.ok()) Fail(number, status, begin);
   ProceedLocked();
 }
 
@@ -60,7 +55,15 @@ absl::Status AppendStream::CheckStore(const std::string& store) {
   return InvalidOption("store", absl::StrCat("the stream appends to \"", store_, "\" alone"));
 }
 
-absl::Status AppendStream::Apply(SteadyTime begin) {
+void AppendStream::Fail(std::uint64_t number, const absl::Status& status, SteadyTime begin) {
+  reads_over_ = true;
+  if (number >= failed_request_) return;
+  failed_request_ = number;
+  failure_ = status;
+  failure_begin_ = begin;
+}
+
+absl::Status AppendStream::Apply(std::uint64_t number, SteadyTime begin) {
   v1::AppendRequest request;
   MessageCharge charge;
   const std::size_t request_bytes = bytes_.Length();
@@ -83,8 +86,10 @@ absl::Status AppendStream::Apply(SteadyTime begin) {
   // The engine copies the data that it keeps, and counts those bytes itself.
   engine_.Append(
       decoded.request,
-      [self = shared_from_this(), begin, sequence = request.sequence(), request_bytes](
-          auto result) { self->Acknowledge(begin, sequence, request_bytes, std::move(result)); },
+      [self = shared_from_this(), number, begin, sequence = request.sequence(),
+       request_bytes](auto result) {
+        self->Acknowledge(number, begin, sequence, request_bytes, std::move(result));
+      },
       [self = shared_from_this()] { self->OnTurn(); });
   return absl::OkStatus();
 }
@@ -95,8 +100,8 @@ void AppendStream::OnTurn() {
   ProceedLocked();
 }
 
-void AppendStream::Acknowledge(SteadyTime begin, std::uint64_t sequence, std::size_t request_bytes,
-                               absl::StatusOr<AppendResult> result) {
+void AppendStream::Acknowledge(std::uint64_t number, SteadyTime begin, std::uint64_t sequence,
+                               std::size_t request_bytes, absl::StatusOr<AppendResult> result) {
   Acknowledgement acknowledgement;
   if (result.ok()) {
     call_->observer().OnAnswer(call_->info(), begin, result.status());
@@ -112,13 +117,7 @@ void AppendStream::Acknowledge(SteadyTime begin, std::uint64_t sequence, std::si
   if (result.ok()) {
     responses_.push_back(std::move(acknowledgement));
   } else {
-    // Acknowledgements come in request order, and a request that Apply() refused comes after all
-    // of these. So the first append that fails here is the first failure.
-    if (!append_failed_) {
-      failure_ = result.status();
-      failure_begin_ = begin;
-    }
-    append_failed_ = reads_over_ = true;
+    Fail(number, result.status(), begin);
   }
   ProceedLocked();
 }

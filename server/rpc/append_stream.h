@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -58,13 +59,17 @@ class AppendStream final : public Rpc::Handler,
   // Handles the request that was read last.
   void Take();
   // Passes that request, which came at `begin`, to the engine, or returns why it is refused.
-  absl::Status Apply(SteadyTime begin);
+  absl::Status Apply(std::uint64_t number, SteadyTime begin);
+  // Ends the stream with the failure of request `number`, unless an earlier request fails, too. The
+  // engine can refuse a request while those before it still run.
+  void Fail(std::uint64_t number, const absl::Status& status, SteadyTime begin)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // INVALID_ARGUMENT if the request names another store than the stream's.
   absl::Status CheckStore(const std::string& store);
   // The engine calls this once the last append has its turn. The next request may then be read.
   void OnTurn();
-  void Acknowledge(SteadyTime begin, std::uint64_t sequence, std::size_t request_bytes,
-                   absl::StatusOr<AppendResult> result);
+  void Acknowledge(std::uint64_t number, SteadyTime begin, std::uint64_t sequence,
+                   std::size_t request_bytes, absl::StatusOr<AppendResult> result);
   // Makes the stream end with `status` once all applied requests are acknowledged. Only the first
   // call counts.
   void Cut(const absl::Status& status);
@@ -80,7 +85,8 @@ class AppendStream final : public Rpc::Handler,
   const std::shared_ptr<AppendChain> chain_ = std::make_shared<AppendChain>();
   // Owned by the read in progress, from StartRead() until `reading_` is false again.
   grpc::ByteBuffer bytes_;
-  std::string store_;  // The first store that a message named.
+  std::string store_;                // The first store that a message named.
+  std::uint64_t request_count_ = 0;  // Requests that were read.
 
   absl::Mutex mutex_;
   PipelineBudget budget_ ABSL_GUARDED_BY(mutex_);
@@ -95,10 +101,10 @@ class AppendStream final : public Rpc::Handler,
   bool broken_ ABSL_GUARDED_BY(mutex_) = false;  // The client reads no more responses.
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status cut_ ABSL_GUARDED_BY(mutex_);  // Not OK: the server ends the stream.
-  // The error of the first request that failed; it ends the stream.
+  // The first request that failed, from 1, and its error, which ends the stream.
+  std::uint64_t failed_request_ ABSL_GUARDED_BY(mutex_) = std::numeric_limits<std::uint64_t>::max();
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   SteadyTime failure_begin_ ABSL_GUARDED_BY(mutex_);  // When that request came.
-  bool append_failed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace softlookup::server

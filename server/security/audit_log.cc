@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +19,12 @@ namespace {
 
 FileDescriptor OpenToAppend(const std::string& path) {
   return FileDescriptor(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600));
+}
+
+bool IsSameFile(int a, int b) {
+  struct stat of_a, of_b;
+  return fstat(a, &of_a) == 0 && fstat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
+         of_a.st_ino == of_b.st_ino;
 }
 
 // Appends `text` to a file. Returns how many of its bytes were written.
@@ -80,6 +87,7 @@ void AuditLog::Run() {
   };
   bool failed = false;
   bool is_line_cut = false;  // Whether the file ends in a part of a line.
+  bool is_last_try = false;
   for (;;) {
     std::string lines;
     std::int64_t left_out = 0;
@@ -87,8 +95,11 @@ void AuditLog::Run() {
     {
       absl::MutexLock lock(&mutex_);
       mutex_.Await(absl::Condition(&has_work));
-      // Once a write has failed, the count of lines left out is not worth another try.
-      if (waiting_.empty() && !reopen_ && (left_out_ == 0 || failed)) return;
+      if (waiting_.empty() && !reopen_ && (left_out_ == 0 || is_last_try)) {
+        if (left_out_ > 0) spdlog::error("the audit log ends without {} lines", left_out_);
+        return;
+      }
+      is_last_try = stopping_;
       lines.swap(waiting_);
       left_out = std::exchange(left_out_, 0);
       reopen = std::exchange(reopen_, false);
@@ -109,8 +120,9 @@ void AuditLog::Run() {
     failed = written < lines.size();
     if (!reopen) continue;
     if (FileDescriptor file = OpenToAppend(path_); file.get() >= 0) {
+      is_line_cut = is_line_cut && IsSameFile(file.get(), file_.get());
       file_ = std::move(file);
-      failed = is_line_cut = false;
+      failed = is_last_try = false;
     } else {
       spdlog::error("the audit log cannot be opened anew: {}", std::strerror(errno));
     }

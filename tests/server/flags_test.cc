@@ -342,6 +342,7 @@ TEST_F(FlagsTest, BadUsageEndsWithTwoAndNamesTheFlag) {
       {{"--ephemeral", "--backup-dir=b"}, "--ephemeral and --backup-dir"},
       {{"--data-dir=d", "--backup-dir=./d/"}, "--backup-dir"},
       {{"--data-dir=/proc", "--backup-dir=/proc/self/.."}, "--backup-dir"},
+      {{"--data-dir=.", "--audit-log=audit.log"}, "--audit-log"},
       {{"--data-dir="}, "--data-dir"},
       {{"--data-dir"}, "--data-dir"},
       {{"--no-such-flag=1"}, "--no-such-flag"},

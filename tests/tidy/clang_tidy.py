@@ -30,7 +30,9 @@ def findings(build, path):
     command = ["clang-tidy", "-p", build, f"--config-file={ROOT / '.clang-tidy'}", "--quiet", path]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     # Standard error counts what was suppressed, also where nothing is wrong.
-    return ran.stdout + (ran.stderr if ran.returncode != 0 else "")
+    if ran.returncode == 0:
+        return ran.stdout
+    return f"{path}: clang-tidy ended with {ran.returncode}\n{ran.stdout}{ran.stderr}"
 
 
 def main():

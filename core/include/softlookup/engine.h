@@ -48,15 +48,15 @@ inline constexpr absl::string_view kAverageMemory = "average";
 
 // Links appends to one store, such as those of a stream. Once one of them fails, the engine refuses
 // those after it. A store that is created again under the name of a deleted one is another store.
-// Appends of the chain to it fail. Only one thread at a time may pass a chain to Engine::Append().
+// Appends of the chain to it fail. An append may be passed to Engine::Append() only after `on_turn`
+// of the one before it has been called.
 //
-// The engine sets the members. It numbers the appends of a chain from 1, in the order of their
-// turns.
+// The engine sets the members. It numbers the appends of a chain from 1, in their order.
 struct AppendChain {
   // Appends with higher numbers are refused, because one has failed. Those up to it still run, also
   // if a later one fails before they have had their turn.
   std::atomic<std::uint64_t> last_to_run{std::numeric_limits<std::uint64_t>::max()};
-  std::uint64_t append_count = 0;  // Appends that have a turn.
+  std::uint64_t append_count = 0;  // The last number given.
   std::uint64_t store_number = 0;
 };
 

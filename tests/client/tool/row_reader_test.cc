@@ -159,6 +159,8 @@ INSTANTIATE_TEST_SUITE_P(
             "line 1, column 1: \"1;2\" is not a number; commas or white space separate numbers"},
         BadFile{"CsvSemicolonsAndExponents", "a.csv", "1e5;2e5\n3e5;4e5\n",
                 "line 1, column 1: \"1e5;2e5\" is not a number; commas"},
+        BadFile{"CsvSemicolonsAndNans", "a.csv", "nan;1\n2;3\n",
+                "line 1, column 1: \"nan;1\" is not a number; commas"},
         BadFile{"CsvHalfHeader", "a.csv", "1,x\n", "line 1, column 2: \"x\" is not a number"},
         BadFile{"CsvSecondHeader", "a.csv", "a,b\nc,d\n", "line 2, column 1: \"c\""},
         BadFile{"CsvTrailingText", "a.csv", "1,2x\n", "line 1, column 2: \"2x\""},

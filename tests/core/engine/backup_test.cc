@@ -244,7 +244,7 @@ TEST_F(BackupTest, ADirectoryThatIsThereIsLeftAsItIs) {
 TEST(BackupInMemoryTest, WhatIsInMemoryOnlyCannotBeCopied) {
   const TemporaryDirectory directory;
   const absl::Status status = Engine::Create({})->CopyTo(directory.path() + "/copy");
-  EXPECT_THAT(status, StatusIs(absl::StatusCode::kFailedPrecondition, "memory only"));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kFailedPrecondition, "not kept on disk"));
   EXPECT_EQ(ReasonOf(status), reasons::kBackupsDisabled.name);
   EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
 }

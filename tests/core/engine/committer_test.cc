@@ -69,8 +69,7 @@ class CommitterTest : public ::testing::Test {
                             may_block);
   }
 
-  // Posts a write, and returns when the log holds it up. What is posted then waits, until Finish()
-  // or the destructor opens the gate.
+  // Posts a write, and returns when the log holds it up. What is posted then waits until Finish().
   void HoldUp() {
     log_.gated = true;
     EXPECT_TRUE(Post("held"));
@@ -183,8 +182,10 @@ TEST_F(CommitterTest, AGroupHasAtMost512Writes) {
   Start();
   HoldUp();
   for (int i = 0; i < 513; ++i) EXPECT_TRUE(Post(absl::StrCat(i)));
-  Finish();
+  const std::vector<std::string> events = Finish();
   EXPECT_EQ(log_.syncs().size(), 3u);
+  EXPECT_EQ(events[511], "stage 511");
+  EXPECT_EQ(events[512], "publish 0");
 }
 
 TEST_F(CommitterTest, AGroupEndsWhenItHasEightMebibytes) {

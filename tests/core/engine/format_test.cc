@@ -1,6 +1,6 @@
 // Directories that earlier versions have written, tests/golden/storage/v*: this one must open them
 // and find what was written, which is always the history below. To add a version's:
-//   SOFTLOOKUP_WRITE_GOLDEN=tests/golden/storage/v2 build/release/tests/format_test
+//   SOFTLOOKUP_WRITE_GOLDEN=tests/golden/storage/v2 build/release/tests/engine_test
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
