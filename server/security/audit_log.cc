@@ -1,11 +1,7 @@
 #include "server/security/audit_log.h"
 
-#include <fcntl.h>
 #include <spdlog/spdlog.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -16,28 +12,6 @@
 
 namespace softlookup::server {
 namespace {
-
-FileDescriptor OpenToAppend(const std::string& path) {
-  return FileDescriptor(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600));
-}
-
-bool IsSameFile(int a, int b) {
-  struct stat of_a, of_b;
-  return fstat(a, &of_a) == 0 && fstat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
-         of_a.st_ino == of_b.st_ino;
-}
-
-// Appends `text` to a file. Returns how many of its bytes were written.
-std::size_t Append(absl::string_view text, int fd) {
-  std::size_t written = 0;
-  while (written < text.size()) {
-    const ssize_t count = write(fd, text.data() + written, text.size() - written);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) break;
-    written += static_cast<std::size_t>(count);
-  }
-  return written;
-}
 
 std::string LineOf(LogFormat format, const nlohmann::ordered_json& fields) {
   nlohmann::ordered_json line = {
@@ -50,12 +24,12 @@ std::string LineOf(LogFormat format, const nlohmann::ordered_json& fields) {
 
 absl::StatusOr<std::unique_ptr<AuditLog>> AuditLog::Open(const std::string& path,
                                                          LogFormat format) {
-  FileDescriptor file = OpenToAppend(path);
-  if (file.get() < 0) {
+  LineFile file(path);
+  if (!file.Open()) {
     return absl::UnavailableError(
         absl::StrCat("--audit-log: cannot open ", path, ": ", std::strerror(errno)));
   }
-  return std::unique_ptr<AuditLog>(new AuditLog(path, format, std::move(file)));
+  return std::unique_ptr<AuditLog>(new AuditLog(std::move(file), format));
 }
 
 AuditLog::~AuditLog() {
@@ -86,8 +60,7 @@ void AuditLog::Run() {
     return stopping_ || reopen_ || !waiting_.empty();
   };
   bool failed = false;
-  bool is_line_cut = false;  // Whether the file ends in a part of a line.
-  bool is_last_try = false;
+  bool is_last_try = false;  // The server stops, and what cannot be written now is given up.
   for (;;) {
     std::string lines;
     std::int64_t left_out = 0;
@@ -104,24 +77,18 @@ void AuditLog::Run() {
       left_out = std::exchange(left_out_, 0);
       reopen = std::exchange(reopen_, false);
     }
-    if (left_out > 0) lines += LineOf(format_, {{"left_out", left_out}});
-    const bool end_line = is_line_cut && !lines.empty();
-    if (end_line) lines.insert(0, 1, '\n');
-    const std::size_t written = Append(lines, file_.get());
-    if (written > 0) is_line_cut = lines[written - 1] != '\n';
-    if (written < lines.size()) {
+    std::int64_t lost = file_.Append(lines);
+    if (left_out > 0 && file_.Append(LineOf(format_, {{"left_out", left_out}})) > 0) {
+      lost += left_out;
+    }
+    if (lost > 0) {
       if (!failed) spdlog::error("the audit log cannot be written: {}", std::strerror(errno));
-      std::int64_t lost = std::count(lines.begin() + written, lines.end(), '\n');
-      if (end_line && written == 0) --lost;
-      if (left_out > 0) lost += left_out - 1;
       absl::MutexLock lock(&mutex_);
       left_out_ += lost;
     }
-    failed = written < lines.size();
+    failed = lost > 0;
     if (!reopen) continue;
-    if (FileDescriptor file = OpenToAppend(path_); file.get() >= 0) {
-      is_line_cut = is_line_cut && IsSameFile(file.get(), file_.get());
-      file_ = std::move(file);
+    if (file_.Open()) {
       failed = is_last_try = false;
     } else {
       spdlog::error("the audit log cannot be opened anew: {}", std::strerror(errno));

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "server/observability/log.h"
-#include "server/rpc/file_descriptor.h"
+#include "server/security/line_file.h"
 
 namespace softlookup::server {
 
@@ -40,15 +40,13 @@ class AuditLog {
   // Maximum number of bytes of the lines that wait for the disk.
   static constexpr std::size_t kWaitingBytesMax = std::size_t{16} << 20;
 
-  AuditLog(std::string path, LogFormat format, FileDescriptor file)
-      : path_(std::move(path)), format_(format), file_(std::move(file)) {
+  AuditLog(LineFile file, LogFormat format) : file_(std::move(file)), format_(format) {
     thread_ = std::thread([this] { Run(); });
   }
   void Run();
 
-  const std::string path_;
+  LineFile file_;  // Used on the thread only.
   const LogFormat format_;
-  FileDescriptor file_;  // Used on the thread only.
 
   absl::Mutex mutex_;
   std::string waiting_ ABSL_GUARDED_BY(mutex_);

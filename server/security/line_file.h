@@ -1,0 +1,39 @@
+#ifndef SOFTLOOKUP_SERVER_SECURITY_LINE_FILE_H_
+#define SOFTLOOKUP_SERVER_SECURITY_LINE_FILE_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "absl/strings/string_view.h"
+#include "server/rpc/file_descriptor.h"
+
+namespace softlookup::server {
+
+// A file to which lines are appended. A line that the disk took in part never runs into the next
+// one. Not thread-safe.
+class LineFile {
+ public:
+  explicit LineFile(std::string path) : path_(std::move(path)) {}
+
+  // Opens the file at the path, and closes the one that was open. Creates it, if it is missing, so
+  // that only its owner may read it. On failure, returns false, sets errno, and the old file stays
+  // open.
+  bool Open();
+
+  // Appends `lines`, each of which must end with a line feed. Returns how many of them are not in
+  // the file whole, 0 if all are. These are the last ones, and errno says why.
+  std::int64_t Append(absl::string_view lines);
+
+ private:
+  // Writes to the file. Returns how many bytes were written.
+  std::size_t Write(absl::string_view text) const;
+
+  std::string path_;
+  FileDescriptor file_;
+  bool is_line_cut_ = false;  // Whether the file ends with a part of a line.
+};
+
+}  // namespace softlookup::server
+
+#endif  // SOFTLOOKUP_SERVER_SECURITY_LINE_FILE_H_
