@@ -2,8 +2,6 @@
 
 #include <grpc/grpc.h>
 
-#include <chrono>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,10 +10,6 @@
 
 namespace softlookup::server {
 namespace {
-
-std::int64_t SteadyNanoseconds() {
-  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 // Cancels `calls` and drops the reference to each. Must be called without the lock: handlers of the
 // calls can run within this, and call Waits::End().
@@ -40,7 +34,7 @@ StallWatch::Waits::Waits(StallWatch& watch, grpc::ServerContextBase& context)
 void StallWatch::Waits::OnStart(std::size_t bytes) {
   if (watch_.timeout_ == absl::InfiniteDuration()) return;
   const std::int64_t more = static_cast<std::int64_t>(bytes >> 20);
-  since_.store(SteadyNanoseconds() + more * absl::ToInt64Nanoseconds(watch_.timeout_),
+  since_.store(watch_.Now() + more * absl::ToInt64Nanoseconds(watch_.timeout_),
                std::memory_order_relaxed);
 }
 
@@ -50,8 +44,8 @@ void StallWatch::Waits::End() {
   watch_.waits_.erase(this);
 }
 
-StallWatch::StallWatch(absl::Duration timeout, std::string what)
-    : timeout_(timeout), what_(std::move(what)) {
+StallWatch::StallWatch(absl::Duration timeout, std::string what, const Clock& clock)
+    : timeout_(timeout), what_(std::move(what)), clock_(clock) {
   if (timeout_ < absl::InfiniteDuration()) thread_ = std::thread([this] { Run(); });
 }
 
@@ -68,7 +62,8 @@ void StallWatch::Run() {
   for (;;) {
     {
       absl::MutexLock lock(&mutex_);
-      if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_), timeout_ / 4)) return;
+      clock_.AwaitUntil(mutex_, absl::Condition(&stopping_), clock_.Now() + timeout_ / 4);
+      if (stopping_) return;
     }
     EndStalled();
   }
@@ -79,7 +74,7 @@ std::vector<grpc_call*> StallWatch::TakeWaiting(std::int64_t before) {
   absl::MutexLock lock(&mutex_);
   for (Waits* waits : waits_) {
     const std::int64_t since = waits->since_.load(std::memory_order_relaxed);
-    if (since == 0 || since > before) continue;
+    if (since > before) continue;
     waits->OnDone();
     grpc_call_ref(waits->call_);
     calls.push_back(waits->call_);
@@ -88,14 +83,14 @@ std::vector<grpc_call*> StallWatch::TakeWaiting(std::int64_t before) {
 }
 
 void StallWatch::EndStalled() {
-  const std::int64_t before = SteadyNanoseconds() - absl::ToInt64Nanoseconds(timeout_);
+  const std::int64_t before = Now() - absl::ToInt64Nanoseconds(timeout_);
   const std::string message =
       absl::StrCat("STREAM_STALLED: ", what_, " for ", absl::FormatDuration(timeout_));
   EndCalls(TakeWaiting(before), GRPC_STATUS_RESOURCE_EXHAUSTED, message);
 }
 
 void StallWatch::EndAll(const std::string& why) {
-  EndCalls(TakeWaiting(std::numeric_limits<std::int64_t>::max()), GRPC_STATUS_UNAVAILABLE, why);
+  EndCalls(TakeWaiting(Waits::kNoWait - 1), GRPC_STATUS_UNAVAILABLE, why);
 }
 
 }  // namespace softlookup::server

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <thread>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "core/base/clock.h"
 
 namespace softlookup::server {
 
@@ -24,8 +26,8 @@ class StallWatch {
   // A client may take `timeout` for a message, and as much again for each whole MiB of the size
   // that OnStart() is given. Its call ends up to a quarter of `timeout` later. With an infinite
   // `timeout`, no call is watched. `what` is the status message's reason, such as "the client has
-  // not taken a message".
-  StallWatch(absl::Duration timeout, std::string what);
+  // not taken a message". `clock` must outlive this.
+  StallWatch(absl::Duration timeout, std::string what, const Clock& clock = Clock::Steady());
   ~StallWatch();
   StallWatch(const StallWatch&) = delete;
   StallWatch& operator=(const StallWatch&) = delete;
@@ -42,19 +44,20 @@ class StallWatch {
     // or 0 if `timeout` has to suffice for any size.
     void OnStart(std::size_t bytes = 0);
     // The client has taken or sent the message.
-    void OnDone() { since_.store(0, std::memory_order_relaxed); }
+    void OnDone() { since_.store(kNoWait, std::memory_order_relaxed); }
     // Stops watching the call. Must be called at the latest in the OnDone() of the call's handler,
     // since gRPC then deletes the call. The destructor calls it, too.
     void End();
 
    private:
     friend class StallWatch;
+    static constexpr std::int64_t kNoWait = std::numeric_limits<std::int64_t>::max();
 
     StallWatch& watch_;
     grpc_call* const call_;
     // The wait is too long `timeout` after this time: its start, or later if it may take longer.
-    // Nanoseconds of the steady clock; 0: there is no wait.
-    std::atomic<std::int64_t> since_{0};
+    // Nanoseconds of the watch's clock.
+    std::atomic<std::int64_t> since_{kNoWait};
   };
 
   // Ends every watched call that waits for its client now, with UNAVAILABLE and the message `why`.
@@ -65,9 +68,11 @@ class StallWatch {
   void EndStalled();
   // Ends the waits whose since_ is at most `before`. Returns their calls, with a reference to each.
   std::vector<grpc_call*> TakeWaiting(std::int64_t before);
+  std::int64_t Now() const { return absl::ToUnixNanos(clock_.Now()); }
 
   const absl::Duration timeout_;
   const std::string what_;
+  const Clock& clock_;
   absl::Mutex mutex_;
   absl::flat_hash_set<Waits*> waits_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

@@ -1,0 +1,180 @@
+#include "server/limits/stall_watch.h"
+
+#include <gmock/gmock.h>
+#include <grpcpp/generic/async_generic_service.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "server/rpc/event_order.h"
+#include "tests/testing/told_clock.h"
+
+namespace softlookup::server {
+namespace {
+
+using ::softlookup::testing::ToldClock;
+
+constexpr absl::Duration kTimeout = absl::Seconds(40);
+
+// A call whose server waits for a message of its client, and ends with OK once it has one.
+class WaitingCall : public grpc::ServerGenericBidiReactor {
+ public:
+  WaitingCall(StallWatch& watch, std::size_t bytes, grpc::GenericCallbackServerContext& context,
+              absl::Notification& waits)
+      : waits_(watch, context) {
+    waits_.OnStart(bytes);
+    BeforeEvent(this);
+    StartRead(&message_);
+    waits.Notify();
+  }
+  void OnReadDone(bool ok) override {
+    InEvent(this);
+    waits_.OnDone();
+    BeforeEvent(this);
+    Finish(ok ? grpc::Status::OK : grpc::Status::CANCELLED);
+  }
+  void OnDone() override {
+    InEvent(this);
+    waits_.End();
+    delete this;
+  }
+
+ private:
+  StallWatch::Waits waits_;
+  grpc::ByteBuffer message_;
+};
+
+// Takes one call, of any method.
+class WaitingService : public grpc::CallbackGenericService {
+ public:
+  WaitingService(StallWatch& watch, std::size_t bytes) : watch_(watch), bytes_(bytes) {}
+  grpc::ServerGenericBidiReactor* CreateReactor(
+      grpc::GenericCallbackServerContext* context) override {
+    return new WaitingCall(watch_, bytes_, *context, waits_);
+  }
+  void AwaitCall() { waits_.WaitForNotification(); }
+
+ private:
+  StallWatch& watch_;
+  const std::size_t bytes_;
+  absl::Notification waits_;
+};
+
+// The client's side of a call.
+class ClientCall : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+ public:
+  explicit ClientCall(const std::shared_ptr<grpc::Channel>& channel) : stub_(channel) {
+    stub_.PrepareBidiStreamingCall(&context_, "/any/method", grpc::StubOptions(), this);
+    AddHold();
+    BeforeEvent(this);
+    StartCall();
+  }
+  void Send() { StartWriteLast(&message_, grpc::WriteOptions()); }
+  grpc::Status AwaitEnd() {
+    RemoveHold();
+    done_.WaitForNotification();
+    return status_;
+  }
+  void OnDone(const grpc::Status& status) override {
+    InEvent(this);
+    status_ = status;
+    done_.Notify();
+  }
+
+ private:
+  grpc::GenericStub stub_;
+  grpc::ClientContext context_;
+  const grpc::Slice slice_{"x"};
+  const grpc::ByteBuffer message_{&slice_, 1};
+  grpc::Status status_;
+  absl::Notification done_;
+};
+
+// A real server with a call that waits for its client.
+class StallWatchTest : public ::testing::Test {
+ protected:
+  // The message for which the call waits has `bytes`.
+  void Begin(absl::Duration timeout, std::size_t bytes = 0) {
+    watch_.emplace(timeout, "the client has sent nothing", clock_);
+    service_.emplace(*watch_, bytes);
+    grpc::ServerBuilder builder;
+    builder.RegisterCallbackGenericService(&*service_);
+    int port = 0;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+    server_ = builder.BuildAndStart();
+    caller_.emplace(
+        grpc::CreateChannel(absl::StrCat("127.0.0.1:", port), grpc::InsecureChannelCredentials()));
+    service_->AwaitCall();
+  }
+
+  // Lets `time` go by, and waits until the watch has looked at its calls. `look` counts from 1.
+  void AdvanceToLook(absl::Duration time, int look) {
+    clock_.AwaitWaits(look);
+    clock_.Advance(time);
+    clock_.AwaitWaits(look + 1);
+  }
+
+  ToldClock clock_;
+  std::optional<StallWatch> watch_;
+  std::optional<WaitingService> service_;
+  std::unique_ptr<grpc::Server> server_;
+  std::optional<ClientCall> caller_;
+};
+
+TEST_F(StallWatchTest, ACallWhoseClientTakesTooLongEnds) {
+  Begin(kTimeout);
+  AdvanceToLook(kTimeout, 1);
+  const grpc::Status status = caller_->AwaitEnd();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(status.error_message(), "STREAM_STALLED: the client has sent nothing for 40s");
+}
+
+TEST_F(StallWatchTest, ACallWhoseClientIsInTimeGoesOn) {
+  Begin(kTimeout);
+  AdvanceToLook(kTimeout - absl::Nanoseconds(1), 1);
+  caller_->Send();
+  EXPECT_TRUE(caller_->AwaitEnd().ok());
+}
+
+TEST_F(StallWatchTest, AMessageMayTakeAsMuchAgainForEachMebibyte) {
+  Begin(kTimeout, std::size_t{2} << 20);
+  AdvanceToLook(3 * kTimeout - absl::Nanoseconds(1), 1);
+  caller_->Send();
+  EXPECT_TRUE(caller_->AwaitEnd().ok());
+}
+
+TEST_F(StallWatchTest, AMessageMayTakeNoLongerThanItsSizeAllows) {
+  Begin(kTimeout, (std::size_t{3} << 20) - 1);
+  AdvanceToLook(3 * kTimeout, 1);
+  EXPECT_EQ(caller_->AwaitEnd().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+}
+
+TEST_F(StallWatchTest, LooksFourTimesInATimeout) {
+  Begin(kTimeout);
+  for (int look = 1; look <= 4; ++look) AdvanceToLook(kTimeout / 4, look);
+  EXPECT_EQ(caller_->AwaitEnd().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+}
+
+TEST_F(StallWatchTest, WithoutATimeoutNoCallEnds) {
+  Begin(absl::InfiniteDuration());
+  clock_.Advance(absl::Hours(1e5));
+  watch_->EndAll("the server stops");
+  caller_->Send();
+  EXPECT_TRUE(caller_->AwaitEnd().ok());
+}
+
+TEST_F(StallWatchTest, EndAllEndsTheCallsThatWait) {
+  Begin(kTimeout);
+  watch_->EndAll("the server stops");
+  const grpc::Status status = caller_->AwaitEnd();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(status.error_message(), "the server stops");
+}
+
+}  // namespace
+}  // namespace softlookup::server
