@@ -11,7 +11,7 @@
 #include "core/attention/options.h"
 #include "core/base/cost.h"
 #include "core/base/matrix_view.h"
-#include "core/kernels/tile_scan.h"
+#include "core/kernels/amx/tile_scan.h"
 #include "softlookup/partial_answer.h"
 
 namespace softlookup {

@@ -9,10 +9,10 @@
 
 #include "core/attention/precision_path.h"
 #include "core/base/check.h"
+#include "core/kernels/amx/tile_scan.h"
 #include "core/kernels/int8_scores.h"
 #include "core/kernels/score_rows.h"
 #include "core/kernels/sum_values.h"
-#include "core/kernels/tile_scan.h"
 
 namespace softlookup {
 namespace {
@@ -83,9 +83,12 @@ kernels::ScoreForm FormOf(Score score) {
       return kernels::ScoreForm::kNegativeRoot;
     case Score::kSquaredEuclidean:
       return kernels::ScoreForm::kNegative;
-    default:
-      return kernels::ScoreForm::kScaled;
+    case Score::kDot:
+    case Score::kScaledDot:
+    case Score::kUnspecified:
+      break;
   }
+  return kernels::ScoreForm::kScaled;
 }
 
 RowRange RowsOf(const PositionedBlock& block, const HeadQuery& query) {

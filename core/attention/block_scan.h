@@ -8,10 +8,10 @@
 
 #include "core/attention/options.h"
 #include "core/attention/top_rows.h"
+#include "core/kernels/amx/tile_scan.h"
 #include "core/kernels/logits.h"
 #include "core/kernels/panel.h"
 #include "core/kernels/prefetch.h"
-#include "core/kernels/tile_scan.h"
 #include "softlookup/partial_answer.h"
 
 namespace softlookup {

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "core/kernels/amx/tile_scan.h"
 #include "core/kernels/int8_scores.h"
-#include "core/kernels/tile_scan.h"
 
 namespace softlookup {
 namespace {

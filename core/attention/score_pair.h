@@ -9,7 +9,7 @@
 namespace softlookup {
 
 // Returns the score of one query and one key of `dim` components each, in float64. This defines the
-// five scores. `score` must not be kUnspecified.
+// scores. `score` must not be kUnspecified.
 template <typename Key>
 double ScorePair(Score score, const float* query, const Key* key, std::int64_t dim) {
   double product = 0, query_square = 0, key_square = 0, difference_square = 0;
@@ -31,9 +31,11 @@ double ScorePair(Score score, const float* query, const Key* key, std::int64_t d
       return -std::sqrt(difference_square);
     case Score::kSquaredEuclidean:
       return -difference_square;
-    default:
-      return product / std::sqrt(static_cast<double>(dim));
+    case Score::kScaledDot:
+    case Score::kUnspecified:
+      break;
   }
+  return product / std::sqrt(static_cast<double>(dim));
 }
 
 }  // namespace softlookup

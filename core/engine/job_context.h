@@ -6,7 +6,7 @@
 #include "core/base/histogram.h"
 #include "core/base/limits.h"
 #include "core/engine/ranking_memory.h"
-#include "core/kernels/tile_scan.h"
+#include "core/kernels/amx/tile_scan.h"
 
 namespace softlookup {
 

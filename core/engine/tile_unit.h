@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "core/kernels/tile_scan.h"
+#include "core/kernels/amx/tile_scan.h"
 #include "softlookup/kernel.h"
 
 namespace softlookup {

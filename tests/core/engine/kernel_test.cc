@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/kernels/tiles.h"
+#include "core/kernels/amx/tiles.h"
 #include "softlookup/engine.h"
 #include "tests/testing/engine_calls.h"
 #include "tests/testing/random.h"

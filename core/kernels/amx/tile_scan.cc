@@ -1,22 +1,23 @@
-#include "core/kernels/tile_scan.h"
+#include "core/kernels/amx/tile_scan.h"
 
 #include <algorithm>
 #include <cstring>
 #include <memory>
 #include <random>
 
+#include "core/kernels/amx/tile_operands.h"
 #include "core/kernels/fixed_point.h"
 #include "core/kernels/sum_values.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "core/kernels/tile_scan.cc"
+#define HWY_TARGET_INCLUDE "core/kernels/amx/tile_scan.cc"
 // clang-format off
 #include "hwy/foreach_target.h"  // Must come first.
 #include "core/kernels/vectors-inl.h"
 // clang-format on
 
-#ifndef SOFTLOOKUP_CORE_KERNELS_TILE_SCAN_CC_  // For all targets.
-#define SOFTLOOKUP_CORE_KERNELS_TILE_SCAN_CC_
+#ifndef SOFTLOOKUP_CORE_KERNELS_AMX_TILE_SCAN_CC_  // For all targets.
+#define SOFTLOOKUP_CORE_KERNELS_AMX_TILE_SCAN_CC_
 namespace softlookup::kernels {
 
 // Level l is the sum of the products of digit i of A and digit l - i of B, for all i. Its factor in

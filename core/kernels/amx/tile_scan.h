@@ -1,12 +1,12 @@
-#ifndef SOFTLOOKUP_CORE_KERNELS_TILE_SCAN_H_
-#define SOFTLOOKUP_CORE_KERNELS_TILE_SCAN_H_
+#ifndef SOFTLOOKUP_CORE_KERNELS_AMX_TILE_SCAN_H_
+#define SOFTLOOKUP_CORE_KERNELS_AMX_TILE_SCAN_H_
 
 #include <array>
 #include <cstdint>
 #include <vector>
 
+#include "core/kernels/amx/tiles.h"
 #include "core/kernels/panel.h"
-#include "core/kernels/tiles.h"
 
 namespace softlookup::kernels {
 
@@ -111,4 +111,4 @@ bool AmxPassesSelfCheck();
 
 }  // namespace softlookup::kernels
 
-#endif  // SOFTLOOKUP_CORE_KERNELS_TILE_SCAN_H_
+#endif  // SOFTLOOKUP_CORE_KERNELS_AMX_TILE_SCAN_H_

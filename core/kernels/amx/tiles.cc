@@ -1,4 +1,4 @@
-#include "core/kernels/tiles.h"
+#include "core/kernels/amx/tiles.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>

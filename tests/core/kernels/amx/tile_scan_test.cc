@@ -1,6 +1,6 @@
 // Scores and sums by tiles, on every instruction set of this machine: against float64, and bit for
 // bit against themselves. AMX is compared with plain loops where there is any.
-#include "core/kernels/tiles.h"
+#include "core/kernels/amx/tile_scan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,10 +9,10 @@
 #include <limits>
 #include <vector>
 
-#include "core/kernels/fixed_point.h"
+#include "core/kernels/amx/tile_operands.h"
+#include "core/kernels/amx/tiles.h"
 #include "core/kernels/panel_rows.h"
 #include "core/kernels/sum_values.h"
-#include "core/kernels/tile_scan.h"
 #include "hwy/targets.h"
 #include "tests/core/kernels/every_target.h"
 #include "tests/testing/kept_rows.h"

@@ -1,11 +1,12 @@
-#include "core/kernels/fixed_point.h"
+#include "core/kernels/amx/tile_operands.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
+#include "core/kernels/fixed_point.h"
+
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "core/kernels/fixed_point.cc"
+#define HWY_TARGET_INCLUDE "core/kernels/amx/tile_operands.cc"
 // clang-format off
 #include "hwy/foreach_target.h"  // Must come first.
 #include "core/kernels/decode-inl.h"
@@ -13,16 +14,12 @@
 #include "core/kernels/vectors-inl.h"
 // clang-format on
 
-#ifndef SOFTLOOKUP_CORE_KERNELS_FIXED_POINT_CC_  // For all targets.
-#define SOFTLOOKUP_CORE_KERNELS_FIXED_POINT_CC_
+#ifndef SOFTLOOKUP_CORE_KERNELS_AMX_TILE_OPERANDS_CC_  // For all targets.
+#define SOFTLOOKUP_CORE_KERNELS_AMX_TILE_OPERANDS_CC_
 namespace softlookup::kernels {
 
-// Let e be the float32 exponent field of 1.004 times a magnitude, but at least kExponentMin. The
-// bound is 2^(e - 126), and so at least 2^-90. Four digits hold integers up to 2^31 / 1.004.
-inline constexpr float kBoundMargin = 1.004f;
-inline constexpr std::int32_t kExponentMin = 126 - 90;
-// The exponent field of 2^31 / bound is kFactorExponent - e. That of bound / 2^19 is
-// e - kUnitExponent.
+// Let e be the exponent field of fixed_point.h. That of 2^31 / bound is kFactorExponent - e. That
+// of bound / 2^19 is e - kUnitExponent.
 inline constexpr std::int32_t kFactorExponent = 127 + 31 + 126;
 inline constexpr std::int32_t kUnitExponent = 126 + 19 - 127;
 // The least magnitude of a value. It keeps kValueSteps / magnitude in float32's range.
@@ -75,8 +72,8 @@ HWY_INLINE void StoreDigits(const IntVec* HWY_RESTRICT numbers, Tile* HWY_RESTRI
 
 HWY_INLINE IntVec ExponentOf(FloatVec magnitude) {
   const IntTag d;
-  const FloatVec bounded = hn::Mul(magnitude, hn::Set(FloatTag(), kBoundMargin));
-  return hn::Max(hn::ShiftRight<23>(hn::BitCast(d, bounded)), hn::Set(d, kExponentMin));
+  const FloatVec bounded = hn::Mul(magnitude, hn::Set(FloatTag(), kFixedPointMargin));
+  return hn::Max(hn::ShiftRight<23>(hn::BitCast(d, bounded)), hn::Set(d, kFixedPointExponentMin));
 }
 
 // Returns the factor that turns components into integers: 2^31 / bound.
@@ -318,16 +315,6 @@ HWY_EXPORT(PackQueriesOneTarget);
 HWY_EXPORT(PackValuesOneTarget);
 HWY_EXPORT(LargestTermOneTarget);
 HWY_EXPORT(PackWeightsOneTarget);
-
-double FixedPointBound(float magnitude) {
-  const std::int32_t exponent =
-      std::max(std::bit_cast<std::int32_t>(magnitude * kBoundMargin) >> 23, kExponentMin);
-  return std::bit_cast<double>(static_cast<std::int64_t>(exponent - 126 + 1023) << 52);
-}
-
-bool IsModerate(float magnitude) {
-  return magnitude == 0 || (magnitude >= 0x1p-50f && magnitude <= 0x1p50f);
-}
 
 void PackKeys(const BlockView& block, PanelRange panels, DimRange dims, Tile* tiles, float* units) {
   HWY_DYNAMIC_DISPATCH(PackKeysOneTarget)(block, panels, dims, tiles, units);

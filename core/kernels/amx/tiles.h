@@ -1,5 +1,5 @@
-#ifndef SOFTLOOKUP_CORE_KERNELS_TILES_H_
-#define SOFTLOOKUP_CORE_KERNELS_TILES_H_
+#ifndef SOFTLOOKUP_CORE_KERNELS_AMX_TILES_H_
+#define SOFTLOOKUP_CORE_KERNELS_AMX_TILES_H_
 
 #include <cstdint>
 #include <cstring>
@@ -152,4 +152,4 @@ inline bool AmxIsUsable() { return WhyNotAmx() == nullptr; }
 
 }  // namespace softlookup::kernels
 
-#endif  // SOFTLOOKUP_CORE_KERNELS_TILES_H_
+#endif  // SOFTLOOKUP_CORE_KERNELS_AMX_TILES_H_
