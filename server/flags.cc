@@ -172,8 +172,9 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
   app.add_option("--share-queries", flags.share_queries,
                  "Most queries that share one pass over the rows of a store; 1: lookups share none")
       ->check(CLI::Range(1, 1 << 20));
-  app.add_option("--share-wait-us", flags.share_wait_us,
-                 "Longest time a shared pass waits for more lookups, in microseconds")
+  app.add_option(
+         "--share-wait-us", flags.share_wait_us,
+         "Longest time a store's next pass waits for clients just answered, in microseconds")
       ->check(CLI::Range(0, 1'000'000));
   app.add_option("--shutdown-grace", flags.shutdown_grace_seconds,
                  "Seconds that running calls get after SIGTERM")
@@ -219,7 +220,7 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
         std::int64_t{1} << 30);
   limit("--max-stores", limits.store_count_max, "Stores in the server", std::int64_t{1} << 32);
   limit("--max-waiting-lookups", limits.waiting_lookups_max,
-        "Lookups that wait for a thread; more are refused at once", 1 << 24);
+        "Lookups and other jobs that may wait for a thread; more are refused at once", 1 << 24);
 
   limit("--max-connections", flags.connections_max,
         "Open gRPC connections; more are closed at once", std::int64_t{1} << 24);
@@ -231,7 +232,7 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
   };
   constexpr double kDay = 86400;
   number("--max-waiting-work", flags.waiting_work_ms,
-         "Longest expected time to the answer of a lookup that waits, in milliseconds", 0,
+         "A lookup is refused if its wait and scan would take longer, in milliseconds", 0,
          1000 * kDay);
   number("--keepalive-seconds", flags.keepalive_seconds,
          "A connection that was silent for so many seconds is asked whether it is alive", 1, kDay);
@@ -243,7 +244,7 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
   number("--receive-timeout", flags.receive_timeout_seconds,
          "Seconds in which the first message of a call must arrive", 0.1, kDay);
   number("--revision-timeout", flags.revision_timeout_seconds,
-         "Seconds that a lookup waits for its min_revision, at most", 0.1, kDay);
+         "Seconds that a lookup may wait until its store has reached its min_revision", 0.1, kDay);
   number("--tenant-requests-per-second", flags.tenant_requests_per_second,
          "Requests a second in the stores of one tenant (a name up to its first /); 0: no limit", 0,
          1e12);
@@ -260,7 +261,7 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
       ->group("Limits")
       ->transform(CLI::Validator(ByteSizeToNumber, "SIZE"));
   app.add_option("--memory-limit", limits.memory_bytes_max,
-                 "Bytes of all stores, waiting appends and top_k rows, such as 4GiB; 0: no limit")
+                 "Refuse writes once all stores take this many bytes, such as 4GiB; 0: no limit")
       ->group("Limits")
       ->transform(CLI::Validator(ByteSizeToNumber, "SIZE"));
 

@@ -73,8 +73,9 @@ void BoundConnections(const Flags& flags, grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS,
                              WholeMilliseconds(absl::Seconds(flags.keepalive_seconds)));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, WholeMilliseconds(kKeepaliveTimeout));
-  // Without these two, every stream could hold 4 MiB of requests that nobody has read yet. A
-  // message that is being read gets the window that it needs.
+  // By default, gRPC lets each stream send 4 MiB before the server reads it. The next two settings
+  // fix its flow-control window at kUnreadBytesMax. A larger message gets a window of its size
+  // while it is being read.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kUnreadBytesMax);
   // A few compressed bytes could expand to very many.

@@ -22,8 +22,8 @@ std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address,
                                            grpc::ChannelArguments arguments) {
   arguments.SetMaxSendMessageSize(message_bytes_max);
   arguments.SetMaxReceiveMessageSize(message_bytes_max);
-  // If the channel reconnected more slowly than calls are retried, the retries would fail before
-  // they are sent. gRPC takes no value below 100 ms.
+  // Calls are retried after some 20 ms, and fail at once while the channel waits to reconnect. So
+  // its first wait is the shortest that gRPC takes, 100 ms. Callers set the longest.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   // Servers are near their clients. A web proxy would intercept even calls to this machine.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);

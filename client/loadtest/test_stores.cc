@@ -24,8 +24,8 @@ constexpr int kThreadsMax = 4;
 constexpr std::uint64_t kBatchNumbers = std::uint64_t{1} << 20;  // 4 MiB per request.
 constexpr std::uint64_t kBatchRowsMax = 16384;
 constexpr absl::Duration kRetryWindow = absl::Minutes(2);  // After it, a batch is not tried again.
-// Deadline of the first attempt at a batch. An interruption waits for the attempt under way. After
-// each attempt that times out, the deadline of the next one is twice as long.
+// Timeout of the first attempt at a batch. It is short, because an interruption waits for the
+// attempt in progress. After an attempt that times out, the next one gets twice as long.
 constexpr absl::Duration kAttempt = absl::Seconds(5);
 constexpr absl::Duration kPause = absl::Milliseconds(50);
 

@@ -23,8 +23,9 @@ namespace {
 constexpr std::uint32_t kBatchRowsMax = 65536;         // The server's limit.
 constexpr std::uint64_t kBatchBytesMax = 16ull << 20;  // Well under a message's limit.
 
-// Shows on standard error, if that is a terminal, how many rows are acknowledged: at most five
-// times a second, and at once after a reconnection. The destructor clears the line.
+// Shows on standard error, if that is a terminal, how many rows are acknowledged. The line changes
+// at most five times a second, and in the first Update() after a reconnection. The destructor
+// clears it.
 class Progress {
  public:
   void Update(const AppendSummary& summary) {

@@ -39,8 +39,8 @@ class CommitLog {
   // Makes the changes of `batch`, which must come from this log's NewBatch(). They, and everything
   // committed before, are then as safe as `sync` says.
   //
-  // On an error the log does not have the changes. But if it is closed and opened again before
-  // another Commit() succeeds, it may have them. After a full disk, Commit() can succeed as soon as
+  // After an error, treat the changes as not made. They can appear if the log is closed and opened
+  // again before the next Commit() succeeds. After a full disk, Commit() can succeed as soon as
   // there is room. After any other error, it fails until the log is opened again. The message is
   // for the operator.
   virtual absl::Status Commit(LogBatch& batch, Sync sync) = 0;

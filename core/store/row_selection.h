@@ -13,9 +13,9 @@ namespace softlookup {
 // The live rows of a snapshot that pass a filter.
 class RowSelection {
  public:
-  // POSITION_OUT_OF_RANGE if the filter's begin and end are not a range within the snapshot's
-  // positions. Errors name the field with `prefix` before it. The snapshot must outlive the
-  // selection.
+  // Selects the live rows of `snapshot` that pass `filter`. POSITION_OUT_OF_RANGE if the filter's
+  // begin and end are not a range within the snapshot's positions. Errors name a field as `prefix`
+  // and its name, such as "filter.end". The snapshot must outlive the selection.
   static absl::StatusOr<RowSelection> Make(const Snapshot& snapshot, const RowFilter& filter,
                                            absl::string_view prefix);
 

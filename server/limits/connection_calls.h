@@ -94,8 +94,8 @@ class ConnectionCalls {
     return calls_max_ + std::max<std::size_t>(calls_max_ / 4, 64) + 1;
   }
 
-  // Counts a call of `peer` that begins. Returns whether it is above the limit. Cuts the connection
-  // at far_too_many() calls.
+  // Counts a call of `peer` that begins. Returns whether the connection is now above the limit.
+  // Cuts the connection when its count reaches far_too_many().
   bool Add(const std::string& peer);
   void Remove(const std::string& peer);
   // Returns the connection of `peer`. Its counts are those of the second that contains now.

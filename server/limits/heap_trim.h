@@ -19,9 +19,9 @@ class TrimSchedule {
   // `resident_bytes` are those of the process before it serves its first client.
   explicit TrimSchedule(std::int64_t resident_bytes) : least_bytes_(resident_bytes) {}
 
-  // Whether to trim at `now`, when the process has `resident_bytes`. False while these are near the
-  // fewest it ever had. True at once when they have grown. Otherwise true less and less often while
-  // trimming returns nothing.
+  // Returns whether to trim at `now`, when the process has `resident_bytes`. False while they are
+  // near the fewest that the process ever had. Else true if they have grown much since the last
+  // trim. Else true after a pause, which doubles with each trim that returns next to nothing.
   bool IsDue(std::int64_t resident_bytes, absl::Time now);
   // Records that a trim at `now` took the resident bytes from `before_bytes` to `after_bytes`.
   void OnTrimmed(std::int64_t before_bytes, std::int64_t after_bytes, absl::Time now);

@@ -24,8 +24,9 @@ class TenantLimits {
   explicit TenantLimits(const Rates& rates, std::size_t tenants_max = 65536)
       : rates_(rates), tenants_max_(tenants_max) {}
 
-  // Counts a request that concerns `store` and has `rows` rows. TENANT_RATE, with a retry delay, if
-  // too few are left to the tenant; then nothing is counted. A request with more than a second's
+  // Takes one request and `rows` rows from the rates of the tenant of `store`. The rows of a lookup
+  // are its queries. TENANT_RATE, with a retry delay, if the tenant has too few requests or rows
+  // left; then none are taken. A request with more than a second's
   // worth of rows needs a whole second's worth, and the tenant owes the rest.
   absl::Status Admit(absl::string_view store, std::int64_t rows, absl::Time now);
   // As above, at the steady clock's time.

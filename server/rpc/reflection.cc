@@ -20,6 +20,7 @@ namespace softlookup::server {
 namespace {
 
 using google::protobuf::DescriptorPool;
+using ProtoFile = google::protobuf::FileDescriptor;
 using grpc::reflection::v1alpha::ServerReflectionRequest;
 using grpc::reflection::v1alpha::ServerReflectionResponse;
 
@@ -27,8 +28,7 @@ constexpr const char* kServices[] = {"grpc.health.v1.Health",
                                      "grpc.reflection.v1alpha.ServerReflection",
                                      "softlookup.admin.v1.Admin", "softlookup.v1.SoftLookup"};
 
-void AddFile(const google::protobuf::FileDescriptor& file,
-             std::set<const google::protobuf::FileDescriptor*>& added,
+void AddFile(const ProtoFile& file, std::set<const ProtoFile*>& added,
              ServerReflectionResponse& response) {
   if (!added.insert(&file).second) return;
   google::protobuf::FileDescriptorProto proto;
@@ -38,9 +38,9 @@ void AddFile(const google::protobuf::FileDescriptor& file,
   for (int i = 0; i < file.dependency_count(); ++i) AddFile(*file.dependency(i), added, response);
 }
 
-void SetFile(const google::protobuf::FileDescriptor* file, ServerReflectionResponse& response) {
+void SetFile(const ProtoFile* file, ServerReflectionResponse& response) {
   if (file != nullptr) {
-    std::set<const google::protobuf::FileDescriptor*> added;
+    std::set<const ProtoFile*> added;
     return AddFile(*file, added, response);
   }
   response.mutable_error_response()->set_error_code(static_cast<int>(absl::StatusCode::kNotFound));

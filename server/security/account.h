@@ -21,7 +21,8 @@ class Account {
   explicit Account(absl::Time now) : share_(now) {}
 
   // Takes `requests` and `rows` from the identity's rates. IDENTITY_LIMIT, with a retry delay, if
-  // too few are left; then none are taken.
+  // too few are left; then none are taken. A request for more rows than a second's worth needs a
+  // whole second's worth, and the identity owes the rest.
   absl::Status Admit(const Identity& identity, std::int64_t requests, std::int64_t rows,
                      absl::Time now);
 
