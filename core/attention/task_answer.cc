@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/attention/listed_weight.h"
 #include "core/attention/score_pair.h"
 #include "core/base/check.h"
 #include "core/base/error.h"
@@ -125,7 +126,9 @@ HeadQueryState TaskAnswer::BeginHeadQuery(std::int64_t head_query, std::deque<To
   } else if (options.weights == WeightsMode::kAll) {
     query.top_rows = &collectors.emplace_back(TopRows::kUnlimited, RankBy::kLogit);
   } else if (lists) {
-    query.top_rows = &collectors.emplace_back(options.top_weights, RankBy::kLogit);
+    const bool by_weight = options.mode == Mode::kSoft && !task_.partial_base_position;
+    query.top_rows =
+        &collectors.emplace_back(options.top_weights, by_weight ? RankBy::kWeight : RankBy::kLogit);
     // Rows of equal weight are listed by position, and many different logits can give the weight 0.
     if (options.mode != Mode::kLinear) {
       query.first_rows = &collectors.emplace_back(options.top_weights, RankBy::kPosition);
@@ -291,11 +294,12 @@ bool TaskAnswer::ListWeights(std::int64_t head_query, const PartialState& state,
                              const std::vector<CountedRow>& rows,
                              const std::vector<CountedRow>& others) {
   const Mode mode = task_.options.mode;
-  const double log_sum_exp = answer_.stats[ResultOf(head_query)].log_sum_exp;
+  const double ln_weight = mode == Mode::kSoft ? std::log(state.weight) : 0;
   const auto weigh = [&](const CountedRow& row) {
     const double weight = mode == Mode::kLinear ? LinearWeight(row)
-                          : mode == Mode::kHard ? (row.position == state.max_position ? 1.0 : 0.0)
-                                                : std::min(1.0, std::exp(row.logit - log_sum_exp));
+                          : mode == Mode::kHard
+                              ? (row.position == state.max_position ? 1.0 : 0.0)
+                              : ListedWeight(row.logit, state.max_logit, ln_weight);
     return WeightedRow{.position = row.position, .weight = weight, .score = row.score};
   };
   QueryWeights& weights = answer_.weights[ResultOf(head_query)];

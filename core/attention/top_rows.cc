@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/attention/listed_weight.h"
+
 namespace softlookup {
 
 void TopRows::Add(absl::Span<const CountedRow> rows) {
@@ -22,14 +24,22 @@ void TopRows::Add(absl::Span<const CountedRow> rows) {
   }
 }
 
+bool TopRows::ComesBefore(const CountedRow& a, const CountedRow& b) const {
+  if (rank_by_ == RankBy::kLogit) return RanksBefore(a, b);
+  if (rank_by_ == RankBy::kWeight) {
+    const double logit_a = RoundedLogit(a.logit), logit_b = RoundedLogit(b.logit);
+    if (logit_a != logit_b) return logit_a > logit_b;
+  }
+  return a.position < b.position;
+}
+
 void TopRows::Prune() {
   if (static_cast<std::int64_t>(rows_.size()) <= capacity_) return;
   std::nth_element(rows_.begin(), rows_.begin() + (capacity_ - 1), rows_.end(),
-                   [this](const CountedRow& a, const CountedRow& b) {
-                     return rank_by_ == RankBy::kLogit ? RanksBefore(a, b)
-                                                       : a.position < b.position;
-                   });
-  threshold_.store(Rank(rows_[capacity_ - 1]), std::memory_order_relaxed);
+                   [this](const CountedRow& a, const CountedRow& b) { return ComesBefore(a, b); });
+  const double rank = Rank(rows_[capacity_ - 1]);
+  threshold_.store(rank_by_ == RankBy::kWeight ? RoundedLogit(rank) : rank,
+                   std::memory_order_relaxed);
   rows_.resize(capacity_);
 }
 

@@ -13,10 +13,11 @@
 
 namespace softlookup {
 
-// The orders of rows. Both are total, so the rows kept do not depend on the order in which rows are
+// The orders of rows. All are total, so the rows kept do not depend on the order in which rows are
 // added.
 enum class RankBy {
   kLogit,     // As RanksBefore: larger logit first, then lower position.
+  kWeight,    // As listed SOFT weights: larger RoundedLogit first, then lower position.
   kPosition,  // Lower position first.
 };
 
@@ -44,10 +45,12 @@ class TopRows {
   std::vector<CountedRow> Take();
 
  private:
-  // Returns a rank. Rows of larger ranks come first.
+  // Returns a rank. Rows of larger ranks come first. By weight, the logit itself will do: it
+  // reaches the threshold, which is a rounded logit, if and only if it does so rounded down.
   double Rank(const CountedRow& row) const {
-    return rank_by_ == RankBy::kLogit ? row.logit : -static_cast<double>(row.position);
+    return rank_by_ == RankBy::kPosition ? -static_cast<double>(row.position) : row.logit;
   }
+  bool ComesBefore(const CountedRow& a, const CountedRow& b) const;
   // Returns the rows held before the collector prunes itself to `capacity`. Room for a quarter more
   // keeps the average cost of an added row constant.
   static constexpr std::int64_t SizeMax(std::int64_t capacity) {

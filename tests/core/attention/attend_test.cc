@@ -107,6 +107,28 @@ TEST(AttendTest, ListsTheLargestWeightsThenTheLowestPositions) {
   }
 }
 
+// Many different logits have the same weight, and only weights and positions decide.
+TEST(AttendTest, TopListsWhatAllListsFirstWhereLogitsDifferTooLittleToShow) {
+  for (const int tied : {190, 5000}) {
+    std::vector<float> keys(10, -20.0f);
+    for (int j = 0; j < tied; ++j) keys.push_back(1e-20f * static_cast<float>(j));
+    const TestRows rows(static_cast<std::int64_t>(keys.size()), 1, 1, keys, keys);
+    const std::vector<float> queries = {1, 0, -1e-20f};
+    ResolvedOptions options{.score = Score::kDot, .weights = WeightsMode::kAll, .top_weights = 5};
+    const AttentionAnswer all = MustAttend(rows.Task(queries, options));
+    options.weights = WeightsMode::kTop;
+    const AttentionAnswer top = MustAttend(rows.Task(queries, options));
+    for (std::size_t t = 0; t < queries.size(); ++t) {
+      ASSERT_EQ(top.weights[t].rows.size(), 5u);
+      for (std::size_t i = 0; i < 5; ++i) {
+        EXPECT_EQ(top.weights[t].rows[i].position, all.weights[t].rows[i].position);
+        EXPECT_EQ(top.weights[t].rows[i].weight, all.weights[t].rows[i].weight);
+        EXPECT_EQ(top.weights[t].rows[i].position, t == 0 ? 10 + i : i) << "query " << t;
+      }
+    }
+  }
+}
+
 bool SameBits(const float* a, const float* b, std::int64_t count) {
   return std::memcmp(a, b, count * sizeof(float)) == 0;
 }

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <random>
 
+#include "core/attention/listed_weight.h"
+
 namespace softlookup {
 namespace {
 
@@ -41,6 +43,25 @@ TEST(TopRowsTest, ByPositionItKeepsTheLowestOnes) {
   std::uint64_t sum = 0;
   for (const CountedRow& row : top.Take()) sum += row.position + 100;
   EXPECT_EQ(sum, 300u + 0 + 1 + 2);
+}
+
+TEST(TopRowsTest, ByWeightItKeepsTheLowestPositionsOfLogitsThatRoundAlike) {
+  for (const double logit : {0.3, -7.0, 1e6}) {
+    TopRows top(3, RankBy::kWeight);
+    // From the back, each with a logit that is larger by less than rounding keeps, or none.
+    for (std::uint64_t position = 500; position-- > 0;) {
+      const CountedRow row{.position = position,
+                           .logit = RoundedLogit(logit) + 1e-16 * static_cast<double>(position)};
+      EXPECT_TRUE(top.Wants(row));
+      top.Add({&row, 1});
+    }
+    const CountedRow larger{.position = 600, .logit = RoundedLogit(logit) + 0x1p-30};
+    top.Add({&larger, 1});
+    EXPECT_FALSE(top.Wants({.position = 0, .logit = logit - 0x1p-30}));
+    std::vector<std::uint64_t> kept;
+    for (const CountedRow& row : top.Take()) kept.push_back(row.position);
+    EXPECT_THAT(kept, ::testing::UnorderedElementsAre(600, 0, 1)) << logit;
+  }
 }
 
 TEST(TopRowsTest, TakesNoMoreMemoryThanItSays) {

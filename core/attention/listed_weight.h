@@ -1,0 +1,31 @@
+#ifndef SOFTLOOKUP_CORE_ATTENTION_LISTED_WEIGHT_H_
+#define SOFTLOOKUP_CORE_ATTENTION_LISTED_WEIGHT_H_
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace softlookup {
+
+// Rows of equal weight are listed by position, so whoever keeps the best rows must know which rows
+// will have equal weights. But exp() gives many different logits the same weight, and which ones
+// depends on the largest logit and the sum, known only after the scan. So listed SOFT weights are
+// those of rounded logits, and weights that are not normal numbers are 0. Then two weights are
+// equal only if their rounded logits are, or if they are 0.
+
+// Returns `logit` rounded down to a multiple of 2^-42, which changes weights by a factor of less
+// than 1 + 2^-41. The exponents of weights that are not 0 are above -709, where float64 tells
+// numbers apart that are 2^-42 apart. So does exp(), whose results differ by more.
+inline double RoundedLogit(double logit) { return std::floor(logit * 0x1p42) * 0x1p-42; }
+
+// Returns the weight to list for a row. `ln_weight` is the logarithm of the sum of
+// exp(logit - max_logit) over all rows.
+inline double ListedWeight(double logit, double max_logit, double ln_weight) {
+  const double below_max = RoundedLogit(logit) - RoundedLogit(max_logit);
+  const double weight = std::exp(below_max - ln_weight);
+  return weight < std::numeric_limits<double>::min() ? 0 : std::min(1.0, weight);
+}
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_ATTENTION_LISTED_WEIGHT_H_
