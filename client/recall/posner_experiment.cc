@@ -1,4 +1,4 @@
-#include "client/tool/recall_experiment.h"
+#include "client/recall/posner_experiment.h"
 
 #include <cmath>
 #include <memory>
@@ -9,11 +9,17 @@
 #include "client/cpp/status_macros.h"
 #include "client/output/vocabulary.h"
 #include "client/plot/svg_plot.h"
-#include "client/tool/scratch_store.h"
+#include "client/recall/blend.h"
+#include "client/recall/scratch_store.h"
 #include "softlookup/word_encoder.h"
 
-namespace softlookup::tool {
+namespace softlookup::recall {
 namespace {
+
+using tool::RenderSvg;
+using tool::SvgMarker;
+using tool::SvgSeries;
+using tool::Word;
 
 void AddRow(absl::Span<const float> row, FloatMatrix* matrix) {
   matrix->data.insert(matrix->data.end(), row.begin(), row.end());
@@ -41,20 +47,6 @@ CueOutcome Mean(const LookupAnswer& answer, absl::Span<const std::uint32_t> targ
 
 }  // namespace
 
-std::vector<float> Blend(absl::Span<const float> a, double weight, absl::Span<const float> b) {
-  std::vector<double> sum(a.size());
-  double square = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    sum[i] = a[i] + weight * b[i];
-    square += sum[i] * sum[i];
-  }
-  if (square == 0) return std::vector<float>(a.begin(), a.end());
-  const double norm = std::sqrt(square);
-  std::vector<float> blend(a.size());
-  for (std::size_t i = 0; i < a.size(); ++i) blend[i] = static_cast<float>(sum[i] / norm);
-  return blend;
-}
-
 PosnerTrials MakePosnerTrials(const PosnerDesign& design) {
   const std::uint32_t n = design.item_count;
   const WordEncoder encoder(design.dim);
@@ -79,13 +71,15 @@ PosnerTrials MakePosnerTrials(const PosnerDesign& design) {
 
 absl::StatusOr<std::vector<PosnerPoint>> RunPosner(const PosnerDesign& design,
                                                    absl::Span<const double> temperatures,
-                                                   Client* client) {
+                                                   Client* client,
+                                                   const std::atomic<bool>& interrupted) {
   const PosnerTrials trials = MakePosnerTrials(design);
   v1::Store config;
   config.set_key_dim(design.dim);
   config.set_value_dim(design.item_count);
   config.set_score(design.similarity.score());
-  CLIENT_ASSIGN_OR_RETURN(const auto store, ScratchStore::Create(client, "recall", config));
+  CLIENT_ASSIGN_OR_RETURN(const auto store,
+                          ScratchStore::Create(client, "recall", config, interrupted));
   CLIENT_RETURN_IF_ERROR(store->Append(trials.items, IdentityMatrix(design.item_count)));
 
   const auto outcome = [&](const FloatMatrix& queries,
@@ -128,4 +122,4 @@ std::string PosnerSvg(const PosnerDesign& design, absl::Span<const PosnerPoint> 
        .series = {std::move(valid), std::move(invalid), std::move(level)}});
 }
 
-}  // namespace softlookup::tool
+}  // namespace softlookup::recall

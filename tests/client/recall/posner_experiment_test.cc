@@ -1,4 +1,4 @@
-#include "client/tool/recall_experiment.h"
+#include "client/recall/posner_experiment.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <map>
 #include <vector>
 
-namespace softlookup::tool {
+namespace softlookup::recall {
 namespace {
 
 using ::testing::ElementsAre;
@@ -30,12 +30,6 @@ std::uint64_t Fingerprint(const FloatMatrix& matrix) {
     hash = (hash ^ std::bit_cast<std::uint32_t>(component)) * 0x100000001b3;
   }
   return hash;
-}
-
-TEST(BlendTest, IsTheNormalisedSum) {
-  EXPECT_THAT(Blend({3, 0}, 2, {0, 2}), ElementsAre(0.6f, 0.8f));
-  EXPECT_THAT(Blend({0, 2}, 0, {5, 5}), ElementsAre(0, 1));
-  EXPECT_THAT(Blend({1, -1}, 1, {-1, 1}), ElementsAre(1, -1));  // Nothing is left to normalise.
 }
 
 TEST(PosnerTrialsTest, CueKindsDifferByTheCueAlone) {
@@ -140,4 +134,4 @@ TEST(PosnerSvgTest, DrawsBothCueKindsAndTheChanceLevel) {
 }
 
 }  // namespace
-}  // namespace softlookup::tool
+}  // namespace softlookup::recall
