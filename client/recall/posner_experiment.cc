@@ -8,7 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "client/cpp/status_macros.h"
 #include "client/output/vocabulary.h"
-#include "client/plot/svg_plot.h"
+#include "client/plot/chart.h"
 #include "client/recall/blend.h"
 #include "client/recall/scratch_store.h"
 #include "softlookup/word_encoder.h"
@@ -16,9 +16,9 @@
 namespace softlookup::recall {
 namespace {
 
-using tool::RenderSvg;
-using tool::SvgMarker;
-using tool::SvgSeries;
+using plot::ChartSeries;
+using plot::ChartStyle;
+using plot::RenderDocument;
 using tool::Word;
 
 void AddRow(absl::Span<const float> row, FloatMatrix* matrix) {
@@ -102,24 +102,26 @@ absl::StatusOr<std::vector<PosnerPoint>> RunPosner(const PosnerDesign& design,
 
 std::string PosnerSvg(const PosnerDesign& design, absl::Span<const PosnerPoint> points) {
   const double chance = 1.0 / design.item_count;
-  SvgSeries valid{.label = "valid cue", .color = "#0072b2", .marker = SvgMarker::kCircle};
-  SvgSeries invalid{.label = "invalid cue", .color = "#d55e00", .marker = SvgMarker::kSquare};
-  SvgSeries level{
-      .label = absl::StrCat("chance, 1/", design.item_count), .color = "#555555", .dashed = true};
+  ChartSeries level{.label = absl::StrCat("chance, 1/", design.item_count),
+                    .color = 6,
+                    .style = ChartStyle::kDashed};
+  ChartSeries invalid{.label = "invalid cue", .color = 4, .style = ChartStyle::kSquares};
+  ChartSeries valid{.label = "valid cue", .color = 1, .style = ChartStyle::kCircles};
   for (const PosnerPoint& point : points) {
-    valid.points.push_back({point.temperature, point.valid.accuracy});
-    invalid.points.push_back({point.temperature, point.invalid.accuracy});
     level.points.push_back({point.temperature, chance});
+    invalid.points.push_back({point.temperature, point.invalid.accuracy});
+    valid.points.push_back({point.temperature, point.valid.accuracy});
   }
-  return RenderSvg(
-      {.title = "Recall after a valid and after an invalid cue",
-       .subtitle = absl::StrFormat(
-           "%d memories in %d dimensions, %s, %d trials a cue kind, noise %g, cue strength %g",
-           design.item_count, design.dim, Word(design.similarity.score()), design.trial_count,
-           design.noise, design.cue_strength),
+  return RenderDocument(
+      {.description = "Accuracy against temperature, for both cue kinds and by chance",
        .x = {.label = "temperature (log scale)", .log = true},
-       .y = {.label = "accuracy: mean weight on the target", .min = 0, .max = 1},
-       .series = {std::move(valid), std::move(invalid), std::move(level)}});
+       .y = {.label = "accuracy: mean weight on the target", .reach = 1},
+       .series = {std::move(level), std::move(invalid), std::move(valid)}},
+      "Recall after a valid and after an invalid cue",
+      absl::StrFormat(
+          "%d memories in %d dimensions, %s, %d trials a cue kind, noise %g, cue strength %g",
+          design.item_count, design.dim, Word(design.similarity.score()), design.trial_count,
+          design.noise, design.cue_strength));
 }
 
 }  // namespace softlookup::recall

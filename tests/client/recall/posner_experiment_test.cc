@@ -127,8 +127,8 @@ TEST(PosnerSvgTest, DrawsBothCueKindsAndTheChanceLevel) {
   const std::vector<PosnerPoint> points = {{0.1, {0.9, 0.1}, {0.6, 0.2}},
                                            {10, {0.26, 1.3}, {0.25, 1.3}}};
   const std::string svg = PosnerSvg({.item_count = 4}, points);
-  for (const char* part : {">valid cue<", ">invalid cue<", ">chance, 1/4<", "stroke-dasharray",
-                           "temperature", "accuracy"}) {
+  for (const char* part :
+       {">valid cue<", ">invalid cue<", ">chance, 1/4<", " dashed\"", "temperature", "accuracy"}) {
     EXPECT_THAT(svg, HasSubstr(part));
   }
 }
