@@ -12,10 +12,16 @@
 #include "client/output/figure_text.h"
 #include "client/output/xml_text.h"
 #include "client/plot/chart.h"
+#include "client/plot/chart_style.h"
 
 namespace softlookup::loadtest {
 namespace {
 
+using plot::Chart;
+using plot::ChartPageStyle;
+using plot::ChartPoint;
+using plot::ChartSeries;
+using plot::RenderChart;
 using tool::XmlText;
 
 constexpr char kPageStyle[] = R"css(
@@ -291,7 +297,7 @@ std::string HtmlReport(const LoadReport& report) {
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
       "<meta name=\"generator\" content=\"softlookup ",
       XmlText(report.version), "\"/>\n<title>softlookup load test: ", XmlText(Title(report)),
-      "</title>\n<style>", kPageStyle, kChartStyle, "</style>\n</head>\n<body>\n<main>\n",
+      "</title>\n<style>", kPageStyle, ChartPageStyle(), "</style>\n</head>\n<body>\n<main>\n",
       Head(report), Verdicts(report), Cards(report), panels, kFooter,
       "</main>\n</body>\n</html>\n");
 }

@@ -16,6 +16,14 @@
 namespace softlookup::loadtest {
 namespace {
 
+using plot::Chart;
+using plot::ChartAxis;
+using plot::ChartBound;
+using plot::ChartNote;
+using plot::ChartPoint;
+using plot::ChartSeries;
+using plot::ChartStyle;
+
 constexpr double kLogSpread = 30;       // Latencies have a log axis if max / min is larger.
 constexpr std::size_t kNotesMax = 400;  // With more, a note would be narrower than a pixel.
 

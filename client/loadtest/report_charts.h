@@ -9,18 +9,18 @@ namespace softlookup::loadtest {
 // These return the charts of a report. A chart has no points if nothing was measured.
 
 // The latency of each kind of calls by percentile. The x axis counts nines: 90 %, 99 %, 99.9 %.
-Chart PercentileChart(const Tally& tally);
+plot::Chart PercentileChart(const Tally& tally);
 
 // The median and the 99th percentile.
-Chart LatencyOverTime(const LoadResult& result);
+plot::Chart LatencyOverTime(const LoadResult& result);
 
-Chart ThroughputOverTime(const LoadResult& result);
+plot::Chart ThroughputOverTime(const LoadResult& result);
 
 // Has no series if every call was sent and ended OK.
-Chart FailuresOverTime(const LoadResult& result);
+plot::Chart FailuresOverTime(const LoadResult& result);
 
 // The 99th percentile at each rate that the search tried.
-Chart SearchChart(const LoadReport& report);
+plot::Chart SearchChart(const LoadReport& report);
 
 }  // namespace softlookup::loadtest
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-namespace softlookup::tool {
+namespace softlookup::plot {
 
 double TickStep(double min, double max, int count_max) {
   const double least = (max - min) / count_max;
@@ -43,4 +43,4 @@ std::vector<double> LogTicks(double min, double max, int count_max) {
   return ticks.size() > 1 ? ticks : LinearTicks(min, max, count_max);
 }
 
-}  // namespace softlookup::tool
+}  // namespace softlookup::plot

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-namespace softlookup::tool {
+namespace softlookup::plot {
 
 // In all three functions, `min` must be below `max`, and `count_max` at least 1.
 
@@ -20,6 +20,6 @@ std::vector<double> LinearTicks(double min, double max, int count_max);
 // LinearTicks().
 std::vector<double> LogTicks(double min, double max, int count_max);
 
-}  // namespace softlookup::tool
+}  // namespace softlookup::plot
 
 #endif  // SOFTLOOKUP_CLIENT_PLOT_AXIS_TICKS_H_

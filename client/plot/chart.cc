@@ -9,25 +9,55 @@
 #include "client/output/figure_text.h"
 #include "client/output/xml_text.h"
 #include "client/plot/axis_ticks.h"
+#include "client/plot/chart_style.h"
 #include "client/plot/scale.h"
 
-namespace softlookup::loadtest {
+namespace softlookup::plot {
 namespace {
 
-using tool::Scale;
+using loadtest::CountText;
 using tool::XmlText;
 
-// Positions and lengths in units of the view box, which are about pixels. kLeft, kRight, kTop and
-// kBottom bound the area between the axes.
-constexpr double kWidth = 560;
-constexpr double kHeight = 286;
-constexpr double kLeft = 54;
-constexpr double kRight = kWidth - 14;
-constexpr double kTop = 30;
-constexpr double kBottom = kHeight - 44;
+// Positions and lengths in units of the view box, which are about pixels. The axes span the
+// rectangle from `left` to `right` and from `top` to `bottom`.
+struct Frame {
+  double width;
+  double height;
+  double left;
+  double right;
+  double top;
+  double bottom;
+  bool x_grid;  // Whether there are grid lines for the x axis, not only for the y axis.
+};
+constexpr Frame kInPage = {
+    .width = 560, .height = 286, .left = 54, .right = 546, .top = 30, .bottom = 242};
+constexpr Frame kDocument = {.width = 760,
+                             .height = 480,
+                             .left = 74,
+                             .right = 732,
+                             .top = 142,
+                             .bottom = 420,
+                             .x_grid = true};
+constexpr double kLabelLeft = 50;  // From there to the y axis.
+
+// In a document, from the top.
+constexpr double kTitleY = 34;
+constexpr double kSubtitleY = 56;
+constexpr double kLegendY = 86;
+constexpr double kSampleWidth = 30;      // Of a series in a document's legend.
+constexpr double kCharacterWidth = 7.2;  // Approximate, in a document; fonts differ.
+
+constexpr double kMarkRadius = 3.6;  // Or half the width, of a mark on a line.
 constexpr int kXTicksMax = 8;
 constexpr int kYTicksMax = 5;
 constexpr int kLogTicksMax = 9;
+
+// The area between the axes.
+struct Plane {
+  Frame frame;
+  Scale x;
+  Scale y;
+};
 
 struct Range {
   double min = std::numeric_limits<double>::infinity();
@@ -61,14 +91,14 @@ double RoundOnLog(double at, bool up) {
 }
 
 std::vector<double> TicksOf(const Scale& scale, int linear_count_max) {
-  if (!scale.log) return tool::LinearTicks(scale.min, scale.max, linear_count_max);
+  if (!scale.log) return LinearTicks(scale.min, scale.max, linear_count_max);
   std::vector<double> ticks;
   for (double tick = scale.min; tick <= scale.max * (1 + 1e-9);
        tick = RoundOnLog(tick * 1.5, true)) {
     ticks.push_back(tick);
   }
   if (ticks.size() <= kLogTicksMax) return ticks;
-  return tool::LogTicks(scale.min, scale.max, kLogTicksMax);
+  return LogTicks(scale.min, scale.max, kLogTicksMax);
 }
 
 Scale MakeScale(const ChartAxis& axis, Range range, bool to_a_tick, double first_pixel,
@@ -82,7 +112,7 @@ Scale MakeScale(const ChartAxis& axis, Range range, bool to_a_tick, double first
     range.min = 0;
     if (!(range.max > 0)) range.max = 1;
     if (to_a_tick) {
-      const double step = tool::TickStep(0, range.max, kYTicksMax);
+      const double step = TickStep(0, range.max, kYTicksMax);
       range.max = std::ceil(range.max / step - 1e-9) * step;
     }
   }
@@ -115,36 +145,72 @@ void AppendLine(double x1, double y1, double x2, double y2, const char* style, s
                         style, x1, y1, x2, y2);
 }
 
-void AppendAxes(const Chart& chart, const Scale& x, const Scale& y, std::string* svg) {
-  for (const ChartTick& tick : LabelledTicks(chart.y, y, kYTicksMax)) {
-    AppendLine(kLeft, y(tick.at), kRight, y(tick.at), "grid", svg);
-    AppendText(kLeft - 8, y(tick.at) + 4, " text-anchor=\"end\"", tick.text, svg);
+// Draws grid lines of a log x axis at 2, 3, ... 9 times each power of ten.
+void AppendFineGrid(const Plane& plane, std::string* svg) {
+  const auto& [frame, x, y] = plane;
+  for (double power = std::floor(std::log10(x.min)); power < std::log10(x.max); ++power) {
+    for (int multiple = 2; multiple <= 9; ++multiple) {
+      const double at = multiple * std::pow(10, power);
+      if (at > x.min && at < x.max) AppendLine(x(at), frame.top, x(at), frame.bottom, "fine", svg);
+    }
   }
+}
+
+void AppendAxes(const Chart& chart, const Plane& plane, std::string* svg) {
+  const auto& [frame, x, y] = plane;
+  for (const ChartTick& tick : LabelledTicks(chart.y, y, kYTicksMax)) {
+    AppendLine(frame.left, y(tick.at), frame.right, y(tick.at), "grid", svg);
+    AppendText(frame.left - 8, y(tick.at) + 4, " text-anchor=\"end\"", tick.text, svg);
+  }
+  if (frame.x_grid && x.log) AppendFineGrid(plane, svg);
   for (const ChartTick& tick : LabelledTicks(chart.x, x, kXTicksMax)) {
-    AppendLine(x(tick.at), kBottom, x(tick.at), kBottom + 5, "axis", svg);
+    if (frame.x_grid) AppendLine(x(tick.at), frame.top, x(tick.at), frame.bottom, "grid", svg);
+    AppendLine(x(tick.at), frame.bottom, x(tick.at), frame.bottom + 5, "axis", svg);
     // A long label at the right end must not stick out.
-    const bool last = x(tick.at) > kRight - 12 && tick.text.size() > 4;
-    AppendText(last ? kRight + 8 : x(tick.at), kBottom + 19,
+    const bool last = x(tick.at) > frame.right - 12 && tick.text.size() > 4;
+    AppendText(last ? frame.right + 8 : x(tick.at), frame.bottom + 19,
                last ? " text-anchor=\"end\"" : " text-anchor=\"middle\"", tick.text, svg);
   }
-  AppendLine(kLeft, kBottom, kRight, kBottom, "axis", svg);
-  AppendText(4, 14, " class=\"label\"", chart.y.label, svg);
-  AppendText((kLeft + kRight) / 2, kHeight - 5, " class=\"label\" text-anchor=\"middle\"",
+  AppendLine(frame.left, frame.bottom, frame.right, frame.bottom, "axis", svg);
+  AppendText(frame.left - kLabelLeft, frame.top - 16, "", chart.y.label, svg);
+  AppendText((frame.left + frame.right) / 2, frame.bottom + 39, " text-anchor=\"middle\"",
              chart.x.label, svg);
 }
 
-void AppendDots(const ChartSeries& series, const Scale& x, const Scale& y, std::string* svg) {
+// Draws a mark at each point that is not a gap.
+void AppendMarks(const ChartSeries& series, const Plane& plane, std::string* svg) {
   for (const ChartPoint& point : series.points) {
     if (!std::isfinite(point.y)) continue;
-    absl::StrAppendFormat(svg, "<circle class=\"%s%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"4.5\"/>\n",
-                          series.style == ChartStyle::kRings ? "ring" : "dot", series.color,
-                          x(point.x), y(point.y));
+    const double x = plane.x(point.x), y = plane.y(point.y);
+    switch (series.style) {
+      case ChartStyle::kDots:
+      case ChartStyle::kRings:
+        absl::StrAppendFormat(svg, "<circle class=\"%s%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"4.5\"/>\n",
+                              series.style == ChartStyle::kRings ? "ring" : "dot", series.color, x,
+                              y);
+        break;
+      case ChartStyle::kCircles:
+        absl::StrAppendFormat(svg,
+                              "<circle class=\"dot%d mark\" cx=\"%.1f\" cy=\"%.1f\" r=\"%g\"/>\n",
+                              series.color, x, y, kMarkRadius);
+        break;
+      case ChartStyle::kSquares:
+        absl::StrAppendFormat(
+            svg, "<rect class=\"dot%d mark\" x=\"%.1f\" y=\"%.1f\" width=\"%g\" height=\"%g\"/>\n",
+            series.color, x - kMarkRadius, y - kMarkRadius, 2 * kMarkRadius, 2 * kMarkRadius);
+        break;
+      case ChartStyle::kLine:
+      case ChartStyle::kDashed:
+      case ChartStyle::kArea:
+        break;
+    }
   }
 }
 
 // Draws the points [begin, end), none of which is a gap, as one path.
-void AppendPath(const ChartSeries& series, std::size_t begin, std::size_t end, const Scale& x,
-                const Scale& y, std::string* svg) {
+void AppendPath(const ChartSeries& series, std::size_t begin, std::size_t end, const Plane& plane,
+                std::string* svg) {
+  const auto& [frame, x, y] = plane;
   std::string path;
   for (std::size_t i = begin; i < end; ++i) {
     const ChartPoint& point = series.points[i];
@@ -156,44 +222,59 @@ void AppendPath(const ChartSeries& series, std::size_t begin, std::size_t end, c
   }
   if (series.style == ChartStyle::kArea) {
     absl::StrAppendFormat(svg, "<path class=\"area%d\" d=\"%sL%.1f,%.1fL%.1f,%.1fZ\"/>\n",
-                          series.color, path, x(series.points[end - 1].x), kBottom,
-                          x(series.points[begin].x), kBottom);
+                          series.color, path, x(series.points[end - 1].x), frame.bottom,
+                          x(series.points[begin].x), frame.bottom);
   }
   absl::StrAppendFormat(svg, "<path class=\"line%d%s\" d=\"%s\"/>\n", series.color,
                         series.style == ChartStyle::kDashed ? " dashed" : "", path);
 }
 
-void AppendSeries(const ChartSeries& series, const Scale& x, const Scale& y, std::string* svg) {
-  if (series.style == ChartStyle::kDots || series.style == ChartStyle::kRings) {
-    AppendDots(series, x, y, svg);
-    return;
-  }
-  for (std::size_t i = 0; i < series.points.size();) {
+bool HasLine(const ChartSeries& series) {
+  return series.style != ChartStyle::kDots && series.style != ChartStyle::kRings;
+}
+
+void AppendSeries(const ChartSeries& series, const Plane& plane, std::string* svg) {
+  for (std::size_t i = 0; HasLine(series) && i < series.points.size();) {
     const auto is_gap = [](const ChartPoint& point) { return !std::isfinite(point.y); };
     const std::size_t end = std::find_if(series.points.begin() + i, series.points.end(), is_gap) -
                             series.points.begin();
-    if (end > i) AppendPath(series, i, end, x, y, svg);
+    if (end > i) AppendPath(series, i, end, plane, svg);
     i = end + 1;
   }
+  AppendMarks(series, plane, svg);
 }
 
-void AppendBound(const ChartBound& bound, const Scale& y, std::string* svg) {
-  AppendLine(kLeft, y(bound.y), kRight, y(bound.y), "bound", svg);
-  AppendText(kRight, y(bound.y) - 6, " class=\"bound-label\" text-anchor=\"end\"", bound.label,
+void AppendBound(const ChartBound& bound, const Plane& plane, std::string* svg) {
+  const auto& [frame, x, y] = plane;
+  AppendLine(frame.left, y(bound.y), frame.right, y(bound.y), "bound", svg);
+  AppendText(frame.right, y(bound.y) - 6, " class=\"bound-label\" text-anchor=\"end\"", bound.label,
              svg);
 }
 
-void AppendNotes(const std::vector<ChartNote>& notes, const Scale& x, std::string* svg) {
+void AppendNotes(const std::vector<ChartNote>& notes, const Plane& plane, std::string* svg) {
+  const auto& [frame, x, y] = plane;
   for (const ChartNote& note : notes) {
     absl::StrAppendFormat(svg,
                           "<rect class=\"note\" x=\"%.1f\" y=\"%g\" width=\"%.1f\" height=\"%g\">"
                           "<title>%s</title></rect>\n",
-                          x(note.begin), kTop, std::max(0.1, x(note.end) - x(note.begin)),
-                          kBottom - kTop, XmlText(note.text));
+                          x(note.begin), frame.top, std::max(0.1, x(note.end) - x(note.begin)),
+                          frame.bottom - frame.top, XmlText(note.text));
   }
 }
 
-std::string Legend(const std::vector<ChartSeries>& series) {
+void AppendDrawing(const Chart& chart, const Frame& frame, std::string* svg) {
+  Range range_y = RangeOf(chart, &ChartPoint::y);
+  if (chart.bound.has_value()) range_y.Add(chart.bound->y);
+  const Plane plane = {
+      frame, MakeScale(chart.x, RangeOf(chart, &ChartPoint::x), false, frame.left, frame.right),
+      MakeScale(chart.y, range_y, true, frame.bottom, frame.top)};
+  AppendAxes(chart, plane, svg);
+  for (const ChartSeries& series : chart.series) AppendSeries(series, plane, svg);
+  if (chart.bound.has_value()) AppendBound(*chart.bound, plane, svg);
+  AppendNotes(chart.notes, plane, svg);
+}
+
+std::string PageLegend(const std::vector<ChartSeries>& series) {
   std::string html = "<ul class=\"legend\">";
   for (const ChartSeries& one : series) {
     const char* shape = one.style == ChartStyle::kDashed  ? "dash"
@@ -206,56 +287,47 @@ std::string Legend(const std::vector<ChartSeries>& series) {
   return html + "</ul>\n";
 }
 
+// Draws a sample of each series, and its label. The one on top is the first.
+void AppendDocumentLegend(std::vector<ChartSeries> series, std::string* svg) {
+  // The coordinates are positions in the view box.
+  const Scale same = {.first_pixel = 0, .last_pixel = 1};
+  const Plane plane = {{.bottom = kLegendY}, same, same};
+  double x = kDocument.left - kLabelLeft;
+  std::reverse(series.begin(), series.end());
+  for (ChartSeries& one : series) {
+    one.points = {{x, kLegendY}, {x + kSampleWidth, kLegendY}};
+    if (HasLine(one)) AppendPath(one, 0, 2, plane, svg);
+    one.points = {{x + kSampleWidth / 2, kLegendY}};
+    AppendMarks(one, plane, svg);
+    x += kSampleWidth + 8;
+    AppendText(x, kLegendY + 4.5, "", one.label, svg);
+    x += static_cast<double>(one.label.size()) * kCharacterWidth + 22;
+  }
+}
+
 }  // namespace
 
 std::string RenderChart(const Chart& chart) {
-  Range range_y = RangeOf(chart, &ChartPoint::y);
-  if (chart.bound.has_value()) range_y.Add(chart.bound->y);
-  const Scale x = MakeScale(chart.x, RangeOf(chart, &ChartPoint::x), false, kLeft, kRight);
-  const Scale y = MakeScale(chart.y, range_y, true, kBottom, kTop);
-  std::string svg = absl::StrFormat("<svg viewBox=\"0 0 %g %g\" role=\"img\" aria-label=\"%s\">\n",
-                                    kWidth, kHeight, XmlText(chart.description));
-  AppendAxes(chart, x, y, &svg);
-  for (const ChartSeries& series : chart.series) AppendSeries(series, x, y, &svg);
-  if (chart.bound.has_value()) AppendBound(*chart.bound, y, &svg);
-  AppendNotes(chart.notes, x, &svg);
-  return absl::StrCat(Legend(chart.series), svg, "</svg>\n");
+  std::string html = absl::StrFormat(
+      "%s<svg viewBox=\"0 0 %g %g\" role=\"img\" aria-label=\"%s\">\n", PageLegend(chart.series),
+      kInPage.width, kInPage.height, XmlText(chart.description));
+  AppendDrawing(chart, kInPage, &html);
+  return html + "</svg>\n";
 }
 
-// People with any colour vision can tell the colours apart. Their contrast with the background is
-// at least 3:1.
-const char kChartStyle[] = R"css(
-:root { --c1: #1f5fd0; --c2: #0d8074; --c3: #8a3ffc; --c4: #b45309; --c5: #c81e3a; --c6: #5b6470;
-  --grid: #e4e7ec; --axis: #9aa3b0; }
-@media (prefers-color-scheme: dark) {
-  :root { --c1: #6ea8ff; --c2: #35c7b5; --c3: #bf9bff; --c4: #f5a747; --c5: #ff7085; --c6: #a3adba;
-    --grid: #262d38; --axis: #566171; } }
-svg { display: block; width: 100%; height: auto; overflow: visible; }
-svg text { fill: var(--faint); font-size: 11.5px; font-variant-numeric: tabular-nums; }
-svg .label { fill: var(--faint); }
-.grid { stroke: var(--grid); } .axis { stroke: var(--axis); }
-.bound { stroke: var(--c5); stroke-width: 1.5; stroke-dasharray: 2 3; }
-svg .bound-label { fill: var(--c5); }
-svg path { fill: none; stroke-width: 2; stroke-linejoin: round; stroke-linecap: round; }
-svg .dashed { stroke-width: 1.5; stroke-dasharray: 5 5; }
-svg [class^=area] { stroke: none; fill-opacity: .14; }
-svg [class^=ring] { fill: var(--card); stroke-width: 2; }
-.line1 { stroke: var(--c1); } .area1, .dot1 { fill: var(--c1); } .ring1 { stroke: var(--c1); }
-.line2 { stroke: var(--c2); } .area2, .dot2 { fill: var(--c2); } .ring2 { stroke: var(--c2); }
-.line3 { stroke: var(--c3); } .area3, .dot3 { fill: var(--c3); } .ring3 { stroke: var(--c3); }
-.line4 { stroke: var(--c4); } .area4, .dot4 { fill: var(--c4); } .ring4 { stroke: var(--c4); }
-.line5 { stroke: var(--c5); } .area5, .dot5 { fill: var(--c5); } .ring5 { stroke: var(--c5); }
-.line6 { stroke: var(--c6); } .area6, .dot6 { fill: var(--c6); } .ring6 { stroke: var(--c6); }
-.key1 { color: var(--c1); } .key2 { color: var(--c2); } .key3 { color: var(--c3); }
-.key4 { color: var(--c4); } .key5 { color: var(--c5); } .key6 { color: var(--c6); }
-.note { fill: transparent; } .note:hover { fill: var(--axis); fill-opacity: .18; }
-.legend { display: flex; flex-wrap: wrap; gap: .2rem 1.1rem; margin: 0 0 .5rem; padding: 0;
-  list-style: none; font-size: .82rem; color: var(--faint); }
-.legend li { display: flex; align-items: center; gap: .45rem; }
-.legend i { display: inline-block; width: 1.1rem; }
-.bar { border-top: 3px solid; border-radius: 2px; } .dash { border-top: 2px dashed; }
-.legend .disc, .legend .hoop { width: .65rem; height: .65rem; border-radius: 50%; box-sizing: border-box;
-  border: 2px solid; } .disc { background: currentColor; }
-)css";
+std::string RenderDocument(const Chart& chart, const std::string& title,
+                           const std::string& subtitle) {
+  std::string svg = absl::StrFormat(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %1$g %2$g\" width=\"%1$g\" "
+      "height=\"%2$g\" role=\"img\">\n<title>%3$s</title>\n<desc>%4$s</desc>\n<style>%5$s</style>\n"
+      "<rect class=\"background\" width=\"100%%\" height=\"100%%\" rx=\"6\"/>\n",
+      kDocument.width, kDocument.height, XmlText(title), XmlText(chart.description),
+      ChartDocumentStyle());
+  AppendText(kDocument.left - kLabelLeft, kTitleY, " class=\"title\"", title, &svg);
+  AppendText(kDocument.left - kLabelLeft, kSubtitleY, "", subtitle, &svg);
+  AppendDocumentLegend(chart.series, &svg);
+  AppendDrawing(chart, kDocument, &svg);
+  return svg + "</svg>\n";
+}
 
-}  // namespace softlookup::loadtest
+}  // namespace softlookup::plot

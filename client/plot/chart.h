@@ -5,18 +5,19 @@
 #include <string>
 #include <vector>
 
-namespace softlookup::loadtest {
+namespace softlookup::plot {
 
 struct ChartPoint {
   double x = 0;
   double y = 0;  // NaN or infinite: a gap.
 };
 
-enum class ChartStyle { kLine, kDashed, kArea, kDots, kRings };
+// kCircles and kSquares are lines with a mark at each point.
+enum class ChartStyle { kLine, kDashed, kArea, kDots, kRings, kCircles, kSquares };
 
 struct ChartSeries {
   std::string label;  // In the legend.
-  int color = 1;      // In [1, 6]: --c1 to --c6 of kChartStyle.
+  int color = 1;      // In [1, 6]: c1 to c6 of chart_style.cc.
   ChartStyle style = ChartStyle::kLine;
   std::vector<ChartPoint> points;  // Joined in this order.
 };
@@ -56,13 +57,18 @@ struct Chart {
   std::vector<ChartNote> notes;
 };
 
-// Returns the HTML of a legend and an SVG element. Their colours come from kChartStyle, which the
-// page must include; the page itself must define the colours --faint and --card. At least one point
-// of the chart must not be a gap.
+// In both functions, at least one point of the chart must not be a gap. The same chart gives the
+// same bytes.
+
+// Returns the HTML of a legend and an SVG element. The page must include ChartPageStyle().
 std::string RenderChart(const Chart& chart);
 
-extern const char kChartStyle[];
+// Returns an SVG document that needs nothing else: no script, no font, no style sheet. It has its
+// own light background, so it is legible on a dark page as well. `subtitle` may be empty. Texts do
+// not wrap: there is room for about 65 characters of the title and 105 of the subtitle.
+std::string RenderDocument(const Chart& chart, const std::string& title,
+                           const std::string& subtitle);
 
-}  // namespace softlookup::loadtest
+}  // namespace softlookup::plot
 
 #endif  // SOFTLOOKUP_CLIENT_PLOT_CHART_H_

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-namespace softlookup::tool {
+namespace softlookup::plot {
 
 // Maps the coordinates of an axis to pixels. `min` and `max` must differ, and be > 0 if `log`.
 struct Scale {
@@ -20,6 +20,6 @@ struct Scale {
   }
 };
 
-}  // namespace softlookup::tool
+}  // namespace softlookup::plot
 
 #endif  // SOFTLOOKUP_CLIENT_PLOT_SCALE_H_

@@ -1,5 +1,7 @@
 #include "client/tool/interrupt.h"
 
+#include <cstddef>
+
 namespace softlookup::tool {
 namespace {
 
@@ -36,9 +38,5 @@ InterruptGuard::~InterruptGuard() {
 }
 
 const std::atomic<bool>& InterruptGuard::interrupted() const { return signalled; }
-
-absl::Status InterruptGuard::Check() const {
-  return signalled ? absl::CancelledError("interrupted") : absl::OkStatus();
-}
 
 }  // namespace softlookup::tool

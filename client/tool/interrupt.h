@@ -6,8 +6,6 @@
 #include <array>
 #include <atomic>
 
-#include "absl/status/status.h"
-
 namespace softlookup::tool {
 
 // While the object lives, the first SIGINT or SIGTERM does not end the process. It only sets a
@@ -25,9 +23,6 @@ class InterruptGuard {
 
   // Clears the flag. The next signal sets it again instead of ending the process.
   void Rearm();
-
-  // Cancelled once a signal has come.
-  absl::Status Check() const;
 
  private:
   static constexpr std::array<int, 2> kSignals = {SIGINT, SIGTERM};

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -9,25 +8,30 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/cpp/status_macros.h"
 #include "client/output/json.h"
 #include "client/output/table.h"
 #include "client/output/vocabulary.h"
-#include "client/plot/svg_plot.h"
+#include "client/recall/posner_experiment.h"
+#include "client/recall/word_recall.h"
 #include "client/tool/command.h"
 #include "client/tool/exit_code.h"
+#include "client/tool/interrupt.h"
 #include "client/tool/lookup_printer.h"
-#include "client/tool/recall_experiment.h"
-#include "client/tool/scratch_store.h"
 #include "client/tool/whole_file.h"
 #include "client/tool/word_list.h"
 #include "softlookup/similarity.h"
-#include "softlookup/word_encoder.h"
 
 namespace softlookup::tool {
 namespace {
+
+using recall::CueOutcome;
+using recall::PosnerDesign;
+using recall::PosnerPoint;
+using recall::RecalledWord;
+using recall::WordDesign;
+using recall::WordRecall;
 
 struct RecallFlags {
   // For words and for the experiment.
@@ -38,101 +42,27 @@ struct RecallFlags {
   std::uint64_t seed = 1;
 
   // For words only.
-  std::string cue = "apple";
+  WordDesign words = {.words = {"apple", "bread", "cloud", "drum", "eagle"}, .cue = "apple"};
   std::string words_file;
-  std::vector<std::string> words = {"apple", "bread", "cloud", "drum", "eagle"};
   double temperature = 0.25;
-  std::uint32_t top = 10;
 
   // For the experiment only.
   std::string experiment;
-  PosnerDesign design;
+  PosnerDesign posner;
   std::string plot;
 };
 
-Similarity SimilarityOf(const RecallFlags& flags) {
-  return flags.similarity == Word(v1::SCORE_EUCLIDEAN) ? Similarity::Euclidean()
-                                                       : Similarity::Cosine();
+// Sets what both designs have. Without --noise, a design keeps its own.
+template <typename Design>
+void SetCommon(const RecallFlags& flags, Design* design) {
+  design->dim = flags.dim;
+  design->noise = flags.noise.value_or(design->noise);
+  design->similarity = flags.similarity == Word(v1::SCORE_EUCLIDEAN) ? Similarity::Euclidean()
+                                                                     : Similarity::Cosine();
+  design->seed = flags.seed;
 }
 
-// The answer of the words' store to the cue at one temperature.
-struct Recall {
-  double temperature = 0;
-  std::vector<float> context;  // The weighted sum of the words' encodings.
-  v1::QueryStats stats;
-  v1::QueryWeights weights;
-};
-
-double Perplexity(const Recall& recall) { return std::exp(recall.stats.entropy()); }
-
-// The recalled word: the one most similar to the context, the first of equals.
-struct RecalledWord {
-  std::string word;
-  double similarity = 0;
-};
-
-RecalledWord NearestWord(const RecallFlags& flags, const std::vector<std::string>& words,
-                         absl::Span<const float> context) {
-  const WordEncoder encoder(flags.dim);
-  const Similarity similarity = SimilarityOf(flags);
-  RecalledWord nearest{.word = {}, .similarity = -std::numeric_limits<double>::infinity()};
-  for (const std::string& word : words) {
-    const double candidate = similarity(context, encoder.Encode(word));
-    if (candidate > nearest.similarity) nearest = {word, candidate};
-  }
-  return nearest;
-}
-
-// Appends a row for each word, whose encoding is both key and value.
-absl::Status AppendWords(const std::vector<std::string>& words, std::uint32_t dim,
-                         ScratchStore* store) {
-  constexpr std::size_t kBatchFloatsMax = std::size_t{1} << 20;  // Well under a message's limit.
-  const WordEncoder encoder(dim);
-  const std::size_t batch_rows = std::max<std::size_t>(kBatchFloatsMax / dim, 1);
-  for (std::size_t begin = 0; begin < words.size(); begin += batch_rows) {
-    FloatMatrix batch{.rows = 0, .cols = dim, .data = {}};
-    for (; batch.rows < std::min(batch_rows, words.size() - begin); ++batch.rows) {
-      const std::vector<float> encoding = encoder.Encode(words[begin + batch.rows]);
-      batch.data.insert(batch.data.end(), encoding.begin(), encoding.end());
-    }
-    CLIENT_RETURN_IF_ERROR(store->Append(batch, batch));
-  }
-  return absl::OkStatus();
-}
-
-// Looks up the cue, with its noise, among `words`: at flags.temperature, then at each of
-// flags.temperatures. Uses a scratch store.
-absl::StatusOr<std::vector<Recall>> RecallAll(const RecallFlags& flags,
-                                              const std::vector<std::string>& words,
-                                              Client* client) {
-  const WordEncoder encoder(flags.dim);
-  const std::vector<float> noise = encoder.Encode(absl::StrCat("recall/", flags.seed, "/noise"));
-  const FloatMatrix cue{.rows = 1,
-                        .cols = flags.dim,
-                        .data = Blend(encoder.Encode(flags.cue), flags.noise.value_or(0), noise)};
-  v1::Store config;
-  config.set_key_dim(flags.dim);
-  config.set_value_dim(flags.dim);
-  config.set_score(SimilarityOf(flags).score());
-  CLIENT_ASSIGN_OR_RETURN(const auto store, ScratchStore::Create(client, "recall", config));
-  CLIENT_RETURN_IF_ERROR(AppendWords(words, flags.dim, store.get()));
-  LookupOptions options;
-  options.attention.set_weights(v1::WEIGHTS_MODE_TOP);
-  options.attention.set_top_weights(flags.top);
-  std::vector<double> temperatures = {flags.temperature};
-  temperatures.insert(temperatures.end(), flags.temperatures.begin(), flags.temperatures.end());
-  std::vector<Recall> recalls;
-  for (const double temperature : temperatures) {
-    options.attention.set_temperature(temperature);
-    CLIENT_ASSIGN_OR_RETURN(LookupAnswer answer, store->Lookup(cue, options));
-    recalls.push_back({temperature, std::move(answer.values.data), std::move(answer.stats[0]),
-                       std::move(answer.weights[0])});
-  }
-  CLIENT_RETURN_IF_ERROR(store->Delete());
-  return recalls;
-}
-
-Json RecallJson(const Recall& recall, const std::vector<std::string>& words) {
+Json RecallJson(const WordRecall& recall, const std::vector<std::string>& words) {
   Json weights = Json::array();
   for (int i = 0; i < recall.weights.positions_size(); ++i) {
     weights.push_back({{"word", words[recall.weights.positions(i)]},
@@ -141,30 +71,29 @@ Json RecallJson(const Recall& recall, const std::vector<std::string>& words) {
   }
   return {{"temperature", recall.temperature},
           {"entropy", recall.stats.entropy()},
-          {"perplexity", Perplexity(recall)},
+          {"perplexity", recall.perplexity()},
           {"weights", std::move(weights)},
           {"remaining_weight", recall.weights.remaining_weight()}};
 }
 
-void PrintRecallJson(const RecallFlags& flags, const std::vector<std::string>& words,
-                     const std::vector<Recall>& recalls, const Session& session) {
-  const RecalledWord recalled = NearestWord(flags, words, recalls[0].context);
-  Json json = {{"cue", flags.cue},
-               {"word_count", words.size()},
-               {"dim", flags.dim},
-               {"similarity", flags.similarity},
-               {"noise", flags.noise.value_or(0)},
-               {"seed", flags.seed},
-               {"recalled", recalled.word},
-               {"recalled_similarity", recalled.similarity}};
-  json.update(RecallJson(recalls[0], words));
+void PrintRecallJson(const WordDesign& design, const std::vector<WordRecall>& recalls,
+                     const Session& session) {
+  const RecalledWord recalled = NearestWord(design, recalls[0].context);
+  Json json = {{"cue", design.cue},         {"word_count", design.words.size()},
+               {"dim", design.dim},         {"similarity", Word(design.similarity.score())},
+               {"noise", design.noise},     {"seed", design.seed},
+               {"recalled", recalled.word}, {"recalled_similarity", recalled.similarity}};
+  json.update(RecallJson(recalls[0], design.words));
   Json sweep = Json::array();
-  for (std::size_t i = 1; i < recalls.size(); ++i) sweep.push_back(RecallJson(recalls[i], words));
+  for (std::size_t i = 1; i < recalls.size(); ++i) {
+    sweep.push_back(RecallJson(recalls[i], design.words));
+  }
   json["sweep"] = std::move(sweep);
   PrintJson(json, session.out);
 }
 
-void PrintWeights(const Recall& recall, const std::vector<std::string>& words, std::ostream* out) {
+void PrintWeights(const WordRecall& recall, const std::vector<std::string>& words,
+                  std::ostream* out) {
   Table table({{"word"}, {"score", Align::kRight}, {"weight", Align::kRight}, {""}});
   for (int i = 0; i < recall.weights.positions_size(); ++i) {
     const double weight = recall.weights.weights(i);
@@ -177,7 +106,7 @@ void PrintWeights(const Recall& recall, const std::vector<std::string>& words, s
 }
 
 // Prints how the weights of the first few words of `recalls[0]` change over the other temperatures.
-void PrintSweep(const std::vector<Recall>& recalls, const std::vector<std::string>& words,
+void PrintSweep(const std::vector<WordRecall>& recalls, const std::vector<std::string>& words,
                 std::ostream* out) {
   constexpr int kWordsMax = 5;
   const v1::QueryWeights& first = recalls[0].weights;
@@ -196,49 +125,56 @@ void PrintSweep(const std::vector<Recall>& recalls, const std::vector<std::strin
       cells.push_back(absl::StrFormat("%.4f", weight_at[first.positions(i)]));
     }
     cells.push_back(absl::StrFormat("%.4f", recalls[r].stats.entropy()));
-    cells.push_back(absl::StrFormat("%.2f", Perplexity(recalls[r])));
+    cells.push_back(absl::StrFormat("%.2f", recalls[r].perplexity()));
     table.AddRow(std::move(cells));
   }
   table.Print(out, "  ");
 }
 
-void PrintRecall(const RecallFlags& flags, const std::vector<std::string>& words,
-                 const std::vector<Recall>& recalls, const Session& session) {
-  if (session.json) return PrintRecallJson(flags, words, recalls, session);
+void PrintRecall(const WordDesign& design, const std::vector<WordRecall>& recalls,
+                 const Session& session) {
+  if (session.json) return PrintRecallJson(design, recalls, session);
   std::ostream& out = *session.out;
-  const Recall& recall = recalls[0];
-  out << absl::StreamFormat("cue \"%s\"", flags.cue);
-  if (flags.noise.value_or(0) > 0) {
-    out << absl::StreamFormat(" with noise %g, seed %d", *flags.noise, flags.seed);
+  const WordRecall& recall = recalls[0];
+  const std::string similarity = Word(design.similarity.score());
+  out << absl::StreamFormat("cue \"%s\"", design.cue);
+  if (design.noise > 0) {
+    out << absl::StreamFormat(" with noise %g, seed %d", design.noise, design.seed);
   }
-  out << absl::StreamFormat("; %d words in %d dimensions, %s, temperature %g\n", words.size(),
-                            flags.dim, flags.similarity, recall.temperature);
-  PrintWeights(recall, words, &out);
+  out << absl::StreamFormat("; %d words in %d dimensions, %s, temperature %g\n",
+                            design.words.size(), design.dim, similarity, recall.temperature);
+  PrintWeights(recall, design.words, &out);
   if (recall.weights.remaining_weight() > 0) {
     out << absl::StreamFormat("  weight of the others %.4f\n", recall.weights.remaining_weight());
   }
-  const RecalledWord recalled = NearestWord(flags, words, recall.context);
+  const RecalledWord recalled = NearestWord(design, recall.context);
   out << absl::StreamFormat(
       "recalled \"%s\": the answer's %s similarity to it is %.4f\n"
       "entropy %.4f nats, perplexity %.2f: like a choice among %.2f equal words\n",
-      recalled.word, flags.similarity, recalled.similarity, recall.stats.entropy(),
-      Perplexity(recall), Perplexity(recall));
+      recalled.word, similarity, recalled.similarity, recall.stats.entropy(), recall.perplexity(),
+      recall.perplexity());
   if (recalls.size() == 1) return;
   out << "\nweights sharpen as the temperature falls\n";
-  PrintSweep(recalls, words, &out);
+  PrintSweep(recalls, design.words, &out);
 }
 
-absl::Status RecallWords(RecallFlags flags, const Session& session) {
-  std::vector<std::string> words = flags.words;
+absl::Status RunWords(RecallFlags flags, const Session& session) {
+  WordDesign& design = flags.words;
+  SetCommon(flags, &design);
   if (!flags.words_file.empty()) {
-    CLIENT_ASSIGN_OR_RETURN(words, ReadNames(flags.words_file));
-    if (words.empty()) return InputError(flags.words_file, "holds no word");
+    CLIENT_ASSIGN_OR_RETURN(design.words, ReadNames(flags.words_file));
+    if (design.words.empty()) return InputError(flags.words_file, "holds no word");
   }
-  if (flags.temperatures.empty()) flags.temperatures = {10, 2, 1, 0.5, 0.25, 0.1, 0.05};
-  std::sort(flags.temperatures.rbegin(), flags.temperatures.rend());
+  std::vector<double>& temperatures = flags.temperatures;
+  if (temperatures.empty()) temperatures = {10, 2, 1, 0.5, 0.25, 0.1, 0.05};
+  std::sort(temperatures.rbegin(), temperatures.rend());
+  temperatures.insert(temperatures.begin(), flags.temperature);
   CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
-  CLIENT_ASSIGN_OR_RETURN(const std::vector<Recall> recalls, RecallAll(flags, words, &client));
-  PrintRecall(flags, words, recalls, session);
+  // The guard lives as long as the call.
+  CLIENT_ASSIGN_OR_RETURN(
+      const std::vector<WordRecall> recalls,
+      RecallWords(design, temperatures, &client, InterruptGuard().interrupted()));
+  PrintRecall(design, recalls, session);
   return absl::OkStatus();
 }
 
@@ -293,11 +229,8 @@ void PrintPosner(const PosnerDesign& design, const std::vector<PosnerPoint>& poi
 }
 
 absl::Status RunExperiment(RecallFlags flags, const Session& session) {
-  PosnerDesign& design = flags.design;
-  design.dim = flags.dim;
-  design.noise = flags.noise.value_or(design.noise);
-  design.similarity = SimilarityOf(flags);
-  design.seed = flags.seed;
+  PosnerDesign& design = flags.posner;
+  SetCommon(flags, &design);
   std::vector<double>& temperatures = flags.temperatures;
   if (temperatures.empty()) {
     temperatures = {0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3,
@@ -305,8 +238,9 @@ absl::Status RunExperiment(RecallFlags flags, const Session& session) {
   }
   std::sort(temperatures.begin(), temperatures.end());
   CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
+  // As above.
   CLIENT_ASSIGN_OR_RETURN(const std::vector<PosnerPoint> points,
-                          RunPosner(design, temperatures, &client));
+                          RunPosner(design, temperatures, &client, InterruptGuard().interrupted()));
   PrintPosner(design, points, session);
   if (flags.plot.empty()) return absl::OkStatus();
   CLIENT_RETURN_IF_ERROR(WriteFile(flags.plot, PosnerSvg(design, points)));
@@ -335,7 +269,7 @@ void AddCommonFlags(CLI::App* recall, RecallFlags* flags) {
 }
 
 void AddWordFlags(CLI::App* recall, CLI::Option* experiment, RecallFlags* flags) {
-  recall->add_option("WORD-CUE", flags->cue, "What to ask with")
+  recall->add_option("WORD-CUE", flags->words.cue, "What to ask with")
       ->capture_default_str()
       ->excludes(experiment);
   auto* file =
@@ -343,7 +277,7 @@ void AddWordFlags(CLI::App* recall, CLI::Option* experiment, RecallFlags* flags)
           ->type_name("FILE")
           ->excludes(experiment);
   recall
-      ->add_option("--word", flags->words,
+      ->add_option("--word", flags->words.words,
                    "The same here (default apple,bread,cloud,drum,eagle); may be repeated")
       ->type_name("WORD,...")
       ->delimiter(',')
@@ -354,14 +288,15 @@ void AddWordFlags(CLI::App* recall, CLI::Option* experiment, RecallFlags* flags)
       ->check(CLI::Range(1e-6, 1e6))
       ->capture_default_str()
       ->excludes(experiment);
-  recall->add_option("--top", flags->top, "Show the words with the largest weights, this many")
+  recall
+      ->add_option("--top", flags->words.top, "Show the words with the largest weights, this many")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str()
       ->excludes(experiment);
 }
 
 void AddExperimentFlags(CLI::App* recall, CLI::Option* experiment, RecallFlags* flags) {
-  PosnerDesign& design = flags->design;
+  PosnerDesign& design = flags->posner;
   recall->add_option("--trials", design.trial_count, "Trials of each cue kind")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str()
@@ -398,7 +333,7 @@ void AddRecallCommand(CLI::App* app, Session* session) {
   AddExperimentFlags(recall, experiment, flags.get());
   recall->callback([=] {
     session->run = [=] {
-      return flags->experiment.empty() ? RecallWords(*flags, *session)
+      return flags->experiment.empty() ? RunWords(*flags, *session)
                                        : RunExperiment(*flags, *session);
     };
   });

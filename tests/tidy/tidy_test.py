@@ -129,7 +129,8 @@ def client_stands_alone(tree):
 
 # What each folder of client/ may include besides itself and the public headers of the library.
 CLIENT_EDGES = {"cpp": (), "output": (), "plot": ("output",), "loadtest": ("cpp", "output", "plot"),
-                "tool": ("cpp", "output", "plot", "loadtest")}
+                "recall": ("cpp", "output", "plot"),
+                "tool": ("cpp", "output", "plot", "loadtest", "recall")}
 
 
 @rule(bad=[{"client/plot/a.cc": '#include "client/tool/exit_code.h"'},

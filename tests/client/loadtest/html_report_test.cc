@@ -6,45 +6,17 @@
 #include <regex>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "tests/client/loadtest/sample_report.h"
+#include "tests/client/malformed.h"
 
 namespace softlookup::loadtest {
 namespace {
 
+using ::softlookup::testing::Malformed;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-// Why `html` is not well-formed as XML is: every element closed in its order, attributes quoted, no
-// stray < or &. Empty if it is.
-std::string Malformed(const std::string& html) {
-  static const std::regex kTag(
-      "<(/?)([a-zA-Z][a-zA-Z0-9]*)((?: [a-zA-Z0-9:-]+=\"[^\"<]*\")*) ?(/?)>");
-  static const std::regex kText("([^<&]|&(amp|lt|gt|quot);)*");
-  std::vector<std::string> open;
-  std::size_t at = html.find('>') + 1;  // Behind the document type.
-  while (at < html.size()) {
-    const std::size_t tag = std::min(html.find('<', at), html.size());
-    const std::string text = html.substr(at, tag - at);
-    if (text.find('&') != std::string::npos && !std::regex_match(text, kText)) {
-      return "stray & in: " + text;
-    }
-    if (tag == html.size()) break;
-    const std::string element = html.substr(tag, html.find('>', tag) + 1 - tag);
-    std::smatch match;
-    if (!std::regex_match(element, match, kTag)) return "no tag: " + element;
-    if (match[1] == "/") {
-      if (open.empty() || open.back() != match[2]) return "closes what is not open: " + element;
-      open.pop_back();
-    } else if (match[4] != "/") {
-      open.push_back(match[2]);
-    }
-    at = tag + element.size();
-  }
-  return open.empty() ? "" : "left open: " + open.back();
-}
 
 TEST(HtmlReportTest, EveryPageIsWellFormed) {
   EXPECT_EQ(Malformed(HtmlReport(SampleReport())), "");

@@ -1,6 +1,7 @@
-#ifndef SOFTLOOKUP_CLIENT_TOOL_RECALL_EXPERIMENT_H_
-#define SOFTLOOKUP_CLIENT_TOOL_RECALL_EXPERIMENT_H_
+#ifndef SOFTLOOKUP_CLIENT_RECALL_POSNER_EXPERIMENT_H_
+#define SOFTLOOKUP_CLIENT_RECALL_POSNER_EXPERIMENT_H_
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,12 +11,7 @@
 #include "softlookup/client.h"
 #include "softlookup/similarity.h"
 
-namespace softlookup::tool {
-
-// (a + weight * b) / |a + weight * b|, or `a` if that norm is 0. `a` and `b` must have one size.
-// The result has the same bits on every machine: it takes sums and products in a fixed order, one
-// square root, and one division per component.
-std::vector<float> Blend(absl::Span<const float> a, double weight, absl::Span<const float> b);
+namespace softlookup::recall {
 
 // Posner's cueing paradigm, applied to recall. The store holds N random items. Each trial
 // recalls a target item from a noisy probe of it. A cue leads attention to the target (valid cue)
@@ -58,15 +54,16 @@ struct PosnerPoint {
 };
 
 // Runs the design's trials on a scratch store, with one lookup per temperature and cue kind.
-// Returns the points in the order of `temperatures`.
+// Returns the points in the order of `temperatures`. Cancelled if `interrupted` is set meanwhile.
 absl::StatusOr<std::vector<PosnerPoint>> RunPosner(const PosnerDesign& design,
                                                    absl::Span<const double> temperatures,
-                                                   Client* client);
+                                                   Client* client,
+                                                   const std::atomic<bool>& interrupted);
 
 // Draws accuracy against temperature for both cue kinds, as an SVG document. The chance level is
 // dashed. `points` must be in ascending order of temperature, at least one.
 std::string PosnerSvg(const PosnerDesign& design, absl::Span<const PosnerPoint> points);
 
-}  // namespace softlookup::tool
+}  // namespace softlookup::recall
 
-#endif  // SOFTLOOKUP_CLIENT_TOOL_RECALL_EXPERIMENT_H_
+#endif  // SOFTLOOKUP_CLIENT_RECALL_POSNER_EXPERIMENT_H_

@@ -1,4 +1,4 @@
-#include "client/tool/recall_experiment.h"
+#include "client/recall/posner_experiment.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <map>
 #include <vector>
 
-namespace softlookup::tool {
+namespace softlookup::recall {
 namespace {
 
 using ::testing::ElementsAre;
@@ -30,12 +30,6 @@ std::uint64_t Fingerprint(const FloatMatrix& matrix) {
     hash = (hash ^ std::bit_cast<std::uint32_t>(component)) * 0x100000001b3;
   }
   return hash;
-}
-
-TEST(BlendTest, IsTheNormalisedSum) {
-  EXPECT_THAT(Blend({3, 0}, 2, {0, 2}), ElementsAre(0.6f, 0.8f));
-  EXPECT_THAT(Blend({0, 2}, 0, {5, 5}), ElementsAre(0, 1));
-  EXPECT_THAT(Blend({1, -1}, 1, {-1, 1}), ElementsAre(1, -1));  // Nothing is left to normalise.
 }
 
 TEST(PosnerTrialsTest, CueKindsDifferByTheCueAlone) {
@@ -133,11 +127,11 @@ TEST(PosnerSvgTest, DrawsBothCueKindsAndTheChanceLevel) {
   const std::vector<PosnerPoint> points = {{0.1, {0.9, 0.1}, {0.6, 0.2}},
                                            {10, {0.26, 1.3}, {0.25, 1.3}}};
   const std::string svg = PosnerSvg({.item_count = 4}, points);
-  for (const char* part : {">valid cue<", ">invalid cue<", ">chance, 1/4<", "stroke-dasharray",
-                           "temperature", "accuracy"}) {
+  for (const char* part :
+       {">valid cue<", ">invalid cue<", ">chance, 1/4<", " dashed\"", "temperature", "accuracy"}) {
     EXPECT_THAT(svg, HasSubstr(part));
   }
 }
 
 }  // namespace
-}  // namespace softlookup::tool
+}  // namespace softlookup::recall

@@ -1,4 +1,4 @@
-#include "client/tool/recall_experiment.h"
+#include "client/recall/posner_experiment.h"
 
 #include <cmath>
 #include <memory>
@@ -8,12 +8,18 @@
 #include "absl/strings/str_format.h"
 #include "client/cpp/status_macros.h"
 #include "client/output/vocabulary.h"
-#include "client/plot/svg_plot.h"
-#include "client/tool/scratch_store.h"
+#include "client/plot/chart.h"
+#include "client/recall/blend.h"
+#include "client/recall/scratch_store.h"
 #include "softlookup/word_encoder.h"
 
-namespace softlookup::tool {
+namespace softlookup::recall {
 namespace {
+
+using plot::ChartSeries;
+using plot::ChartStyle;
+using plot::RenderDocument;
+using tool::Word;
 
 void AddRow(absl::Span<const float> row, FloatMatrix* matrix) {
   matrix->data.insert(matrix->data.end(), row.begin(), row.end());
@@ -41,20 +47,6 @@ CueOutcome Mean(const LookupAnswer& answer, absl::Span<const std::uint32_t> targ
 
 }  // namespace
 
-std::vector<float> Blend(absl::Span<const float> a, double weight, absl::Span<const float> b) {
-  std::vector<double> sum(a.size());
-  double square = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    sum[i] = a[i] + weight * b[i];
-    square += sum[i] * sum[i];
-  }
-  if (square == 0) return std::vector<float>(a.begin(), a.end());
-  const double norm = std::sqrt(square);
-  std::vector<float> blend(a.size());
-  for (std::size_t i = 0; i < a.size(); ++i) blend[i] = static_cast<float>(sum[i] / norm);
-  return blend;
-}
-
 PosnerTrials MakePosnerTrials(const PosnerDesign& design) {
   const std::uint32_t n = design.item_count;
   const WordEncoder encoder(design.dim);
@@ -79,13 +71,15 @@ PosnerTrials MakePosnerTrials(const PosnerDesign& design) {
 
 absl::StatusOr<std::vector<PosnerPoint>> RunPosner(const PosnerDesign& design,
                                                    absl::Span<const double> temperatures,
-                                                   Client* client) {
+                                                   Client* client,
+                                                   const std::atomic<bool>& interrupted) {
   const PosnerTrials trials = MakePosnerTrials(design);
   v1::Store config;
   config.set_key_dim(design.dim);
   config.set_value_dim(design.item_count);
   config.set_score(design.similarity.score());
-  CLIENT_ASSIGN_OR_RETURN(const auto store, ScratchStore::Create(client, "recall", config));
+  CLIENT_ASSIGN_OR_RETURN(const auto store,
+                          ScratchStore::Create(client, "recall", config, interrupted));
   CLIENT_RETURN_IF_ERROR(store->Append(trials.items, IdentityMatrix(design.item_count)));
 
   const auto outcome = [&](const FloatMatrix& queries,
@@ -108,24 +102,26 @@ absl::StatusOr<std::vector<PosnerPoint>> RunPosner(const PosnerDesign& design,
 
 std::string PosnerSvg(const PosnerDesign& design, absl::Span<const PosnerPoint> points) {
   const double chance = 1.0 / design.item_count;
-  SvgSeries valid{.label = "valid cue", .color = "#0072b2", .marker = SvgMarker::kCircle};
-  SvgSeries invalid{.label = "invalid cue", .color = "#d55e00", .marker = SvgMarker::kSquare};
-  SvgSeries level{
-      .label = absl::StrCat("chance, 1/", design.item_count), .color = "#555555", .dashed = true};
+  ChartSeries level{.label = absl::StrCat("chance, 1/", design.item_count),
+                    .color = 6,
+                    .style = ChartStyle::kDashed};
+  ChartSeries invalid{.label = "invalid cue", .color = 4, .style = ChartStyle::kSquares};
+  ChartSeries valid{.label = "valid cue", .color = 1, .style = ChartStyle::kCircles};
   for (const PosnerPoint& point : points) {
-    valid.points.push_back({point.temperature, point.valid.accuracy});
-    invalid.points.push_back({point.temperature, point.invalid.accuracy});
     level.points.push_back({point.temperature, chance});
+    invalid.points.push_back({point.temperature, point.invalid.accuracy});
+    valid.points.push_back({point.temperature, point.valid.accuracy});
   }
-  return RenderSvg(
-      {.title = "Recall after a valid and after an invalid cue",
-       .subtitle = absl::StrFormat(
-           "%d memories in %d dimensions, %s, %d trials a cue kind, noise %g, cue strength %g",
-           design.item_count, design.dim, Word(design.similarity.score()), design.trial_count,
-           design.noise, design.cue_strength),
+  return RenderDocument(
+      {.description = "Accuracy against temperature, for both cue kinds and by chance",
        .x = {.label = "temperature (log scale)", .log = true},
-       .y = {.label = "accuracy: mean weight on the target", .min = 0, .max = 1},
-       .series = {std::move(valid), std::move(invalid), std::move(level)}});
+       .y = {.label = "accuracy: mean weight on the target", .reach = 1},
+       .series = {std::move(level), std::move(invalid), std::move(valid)}},
+      "Recall after a valid and after an invalid cue",
+      absl::StrFormat(
+          "%d memories in %d dimensions, %s, %d trials a cue kind, noise %g, cue strength %g",
+          design.item_count, design.dim, Word(design.similarity.score()), design.trial_count,
+          design.noise, design.cue_strength));
 }
 
-}  // namespace softlookup::tool
+}  // namespace softlookup::recall

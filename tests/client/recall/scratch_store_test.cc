@@ -1,18 +1,17 @@
-#include "client/tool/scratch_store.h"
+#include "client/recall/scratch_store.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <unistd.h>
 
-#include <optional>
+#include <atomic>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "tests/client/scripted_service.h"
 
-namespace softlookup::tool {
+namespace softlookup::recall {
 namespace {
 
 using ::softlookup::testing::DetailedStatus;
@@ -35,21 +34,22 @@ class ScratchStoreTest : public ::testing::Test {
       deleted_.push_back(request.name());
       return delete_status_;
     };
-    service_.lookup = [this](grpc::ServerContext*, const v1::LookupRequest&, v1::LookupResponse*) {
-      if (signal_.has_value()) raise(*signal_);
+    service_.append = [](auto*, auto&, auto*) { return grpc::Status::OK; };
+    service_.lookup = [this](auto*, auto&, auto*) {
+      interrupted_ = true;
       return grpc::Status::OK;
     };
   }
 
   absl::StatusOr<std::unique_ptr<ScratchStore>> Create() {
-    return ScratchStore::Create(&client_, "recall", {});
+    return ScratchStore::Create(&client_, "recall", {}, interrupted_);
   }
 
   std::vector<std::string> created_;
   std::vector<std::string> deleted_;
   grpc::Status create_status_;
   grpc::Status delete_status_;
-  std::optional<int> signal_;
+  std::atomic<bool> interrupted_ = false;  // Set by the first lookup.
   ScriptedService service_;
   Client client_;
 };
@@ -90,39 +90,16 @@ TEST_F(ScratchStoreTest, NeverDeletesAStoreThatIsNotItsOwn) {
   EXPECT_THAT(deleted_, IsEmpty());
 }
 
-TEST_F(ScratchStoreTest, ASignalFailsLaterCallsSoThatItIsDeleted) {
-  for (const int signal : {SIGINT, SIGTERM}) {
-    signal_ = signal;
-    created_.clear();
-    deleted_.clear();
-    {
-      const auto store = *Create();
-      EXPECT_TRUE(store->Lookup({}, {}).ok());  // It comes during this call.
-      EXPECT_TRUE(absl::IsCancelled(store->Lookup({}, {}).status()));
-      EXPECT_TRUE(absl::IsCancelled(store->Append({}, {})));
-    }
-    EXPECT_EQ(deleted_, created_);
-    signal_.reset();
-    EXPECT_TRUE((*Create())->Lookup({}, {}).ok());  // The next one starts anew.
-  }
-}
-
-TEST_F(ScratchStoreTest, LeavesSignalsAsTheyWere) {
-  const auto action_of = [](int signal) {
-    struct sigaction action = {};
-    sigaction(signal, nullptr, &action);
-    return action;
-  };
-  signal(SIGINT, SIG_IGN);
+TEST_F(ScratchStoreTest, AnInterruptionFailsLaterCallsSoThatItIsDeleted) {
   {
     const auto store = *Create();
-    EXPECT_EQ(action_of(SIGINT).sa_handler, SIG_IGN);
-    EXPECT_NE(action_of(SIGTERM).sa_handler, SIG_DFL);
+    EXPECT_TRUE(store->Append({}, {}).ok());
+    EXPECT_TRUE(store->Lookup({}, {}).ok());  // It comes during this call.
+    EXPECT_TRUE(absl::IsCancelled(store->Lookup({}, {}).status()));
+    EXPECT_TRUE(absl::IsCancelled(store->Append({}, {})));
   }
-  EXPECT_EQ(action_of(SIGINT).sa_handler, SIG_IGN);
-  EXPECT_EQ(action_of(SIGTERM).sa_handler, SIG_DFL);
-  signal(SIGINT, SIG_DFL);
+  EXPECT_EQ(deleted_, created_);
 }
 
 }  // namespace
-}  // namespace softlookup::tool
+}  // namespace softlookup::recall

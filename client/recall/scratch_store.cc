@@ -1,4 +1,4 @@
-#include "client/tool/scratch_store.h"
+#include "client/recall/scratch_store.h"
 
 #include <unistd.h>
 
@@ -9,23 +9,23 @@
 #include "absl/strings/str_cat.h"
 #include "client/cpp/status_macros.h"
 
-namespace softlookup::tool {
+namespace softlookup::recall {
 
-ScratchStore::ScratchStore(Client* client, std::string name)
-    : client_(client), name_(std::move(name)) {}
+ScratchStore::ScratchStore(Client* client, std::string name, const std::atomic<bool>& interrupted)
+    : client_(client), name_(std::move(name)), interrupted_(interrupted) {}
 
 ScratchStore::~ScratchStore() {
   if (!name_.empty()) Delete().IgnoreError();
 }
 
-absl::StatusOr<std::unique_ptr<ScratchStore>> ScratchStore::Create(Client* client,
-                                                                   std::string_view prefix,
-                                                                   v1::Store store) {
+absl::StatusOr<std::unique_ptr<ScratchStore>> ScratchStore::Create(
+    Client* client, std::string_view prefix, v1::Store store,
+    const std::atomic<bool>& interrupted) {
   std::random_device random;
   const std::uint64_t bits = std::uint64_t{random()} << 32 | random();
   store.set_name(
       absl::StrCat(std::string(prefix), "/", getpid(), "-", absl::Hex(bits, absl::kZeroPad16)));
-  std::unique_ptr<ScratchStore> scratch(new ScratchStore(client, store.name()));
+  std::unique_ptr<ScratchStore> scratch(new ScratchStore(client, store.name(), interrupted));
   const absl::Status created = client->CreateStore(store).status();
   // These two errors mean that no store was made. After any other, such as a lost answer, there may
   // be one to delete.
@@ -34,17 +34,21 @@ absl::StatusOr<std::unique_ptr<ScratchStore>> ScratchStore::Create(Client* clien
   return scratch;
 }
 
+absl::Status ScratchStore::CheckInterrupted() const {
+  return interrupted_ ? absl::CancelledError("interrupted") : absl::OkStatus();
+}
+
 absl::Status ScratchStore::Append(FloatMatrixView keys, FloatMatrixView values) {
-  CLIENT_RETURN_IF_ERROR(guard_.Check());
+  CLIENT_RETURN_IF_ERROR(CheckInterrupted());
   return client_->Append(name_, keys, values).status();
 }
 
 absl::StatusOr<LookupAnswer> ScratchStore::Lookup(FloatMatrixView queries,
                                                   const LookupOptions& options) {
-  CLIENT_RETURN_IF_ERROR(guard_.Check());
+  CLIENT_RETURN_IF_ERROR(CheckInterrupted());
   return client_->Lookup(name_, queries, options);
 }
 
 absl::Status ScratchStore::Delete() { return client_->DeleteStore(std::exchange(name_, {})); }
 
-}  // namespace softlookup::tool
+}  // namespace softlookup::recall

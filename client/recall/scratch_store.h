@@ -1,29 +1,29 @@
-#ifndef SOFTLOOKUP_CLIENT_TOOL_SCRATCH_STORE_H_
-#define SOFTLOOKUP_CLIENT_TOOL_SCRATCH_STORE_H_
+#ifndef SOFTLOOKUP_CLIENT_RECALL_SCRATCH_STORE_H_
+#define SOFTLOOKUP_CLIENT_RECALL_SCRATCH_STORE_H_
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "client/tool/interrupt.h"
 #include "softlookup/client.h"
 
-namespace softlookup::tool {
+namespace softlookup::recall {
 
 // A store that is on the server while the object lives. The destructor deletes the store.
 //
-// Meanwhile the first SIGINT or SIGTERM does not end the process. It makes every later Append() and
-// Lookup() fail with Cancelled, so that the command ends and deletes the store. A second signal
-// ends the process at once. Only one object may exist at a time, for one thread.
+// Once `interrupted` is set, every later Append() and Lookup() fails with Cancelled, so that the
+// caller ends and deletes the store.
 class ScratchStore {
  public:
-  // Makes `store` on the server under the new name PREFIX/<process>-<random>. `client` must outlive
-  // the object.
+  // Makes `store` on the server under the new name PREFIX/<process>-<random>. `client` and
+  // `interrupted` must outlive the object.
   static absl::StatusOr<std::unique_ptr<ScratchStore>> Create(Client* client,
                                                               std::string_view prefix,
-                                                              v1::Store store);
+                                                              v1::Store store,
+                                                              const std::atomic<bool>& interrupted);
   ~ScratchStore();
   ScratchStore(const ScratchStore&) = delete;
   ScratchStore& operator=(const ScratchStore&) = delete;
@@ -38,13 +38,16 @@ class ScratchStore {
   absl::Status Delete();
 
  private:
-  ScratchStore(Client* client, std::string name);
+  ScratchStore(Client* client, std::string name, const std::atomic<bool>& interrupted);
+
+  // Cancelled once `interrupted_` is set.
+  absl::Status CheckInterrupted() const;
 
   Client* const client_;
   std::string name_;  // Empty if there is no store to delete.
-  const InterruptGuard guard_;
+  const std::atomic<bool>& interrupted_;
 };
 
-}  // namespace softlookup::tool
+}  // namespace softlookup::recall
 
-#endif  // SOFTLOOKUP_CLIENT_TOOL_SCRATCH_STORE_H_
+#endif  // SOFTLOOKUP_CLIENT_RECALL_SCRATCH_STORE_H_

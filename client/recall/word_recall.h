@@ -1,0 +1,55 @@
+#ifndef SOFTLOOKUP_CLIENT_RECALL_WORD_RECALL_H_
+#define SOFTLOOKUP_CLIENT_RECALL_WORD_RECALL_H_
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "softlookup/client.h"
+#include "softlookup/similarity.h"
+
+namespace softlookup::recall {
+
+// Words to remember, and the cue to ask with. All are encoded by WordEncoder.
+struct WordDesign {
+  std::vector<std::string> words;  // Word j is row j of the store. At least one.
+  std::string cue;
+  std::uint32_t dim = 64;  // In [1, 65536].
+  double noise = 0;        // Length of a random vector that is added to the cue, at least 0.
+  Similarity similarity = Similarity::Cosine();
+  std::uint64_t seed = 1;  // Of the noise.
+  std::uint32_t top = 10;  // Weights to return, the largest ones. In [1, 1024].
+};
+
+// The answer to the cue at one temperature.
+struct WordRecall {
+  double temperature = 0;
+  std::vector<float> context;  // The weighted sum of the words' encodings.
+  v1::QueryStats stats;
+  v1::QueryWeights weights;
+
+  // exp(entropy): that many equal weights would have the same entropy.
+  double perplexity() const;
+};
+
+// Looks up the cue among the words on a scratch store, with one lookup per temperature. Returns the
+// answers in the order of `temperatures`. Cancelled if `interrupted` is set meanwhile.
+absl::StatusOr<std::vector<WordRecall>> RecallWords(const WordDesign& design,
+                                                    absl::Span<const double> temperatures,
+                                                    Client* client,
+                                                    const std::atomic<bool>& interrupted);
+
+struct RecalledWord {
+  std::string word;
+  double similarity = 0;  // Of the context to the word's encoding.
+};
+
+// Returns the word most similar to `context`, the first of equals.
+RecalledWord NearestWord(const WordDesign& design, absl::Span<const float> context);
+
+}  // namespace softlookup::recall
+
+#endif  // SOFTLOOKUP_CLIENT_RECALL_WORD_RECALL_H_
