@@ -16,7 +16,11 @@ namespace softlookup {
 // Returns `logit` rounded down to a multiple of 2^-42, which changes weights by a factor of less
 // than 1 + 2^-41. The exponents of weights that are not 0 are above -709, where float64 tells
 // numbers apart that are 2^-42 apart. So does exp(), whose results differ by more.
-inline double RoundedLogit(double logit) { return std::floor(logit * 0x1p42) * 0x1p-42; }
+inline double RoundedLogit(double logit) {
+  // These are multiples already, and the product below could overflow.
+  if (std::abs(logit) >= 0x1p10) return logit;
+  return std::floor(logit * 0x1p42) * 0x1p-42;
+}
 
 // Returns the weight to list for a row. `ln_weight` is the logarithm of the sum of
 // exp(logit - max_logit) over all rows.

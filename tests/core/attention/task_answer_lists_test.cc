@@ -145,7 +145,7 @@ TEST(TaskAnswerListsTest, RowsOfWeight0AreListedByPosition) {
 }
 
 TEST(TaskAnswerListsTest, WeightsSumTo1AlsoWhereLogitsAreHuge) {
-  for (const double logit : {0.0, -1e6, 1e12, 1e17, -1e30}) {
+  for (const double logit : {0.0, -1e6, 1e12, 1e17, -1e30, 1e300}) {
     const QueryWeights two = Listed(All(), RowsOf({logit, logit}));
     EXPECT_NEAR(two.rows.at(0).weight, 0.5, 1e-12) << logit;
     EXPECT_NEAR(two.rows.at(1).weight, 0.5, 1e-12) << logit;
