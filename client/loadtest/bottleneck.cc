@@ -76,8 +76,8 @@ std::vector<std::string> InvalidReasons(const LoadResult& result) {
   const std::uint64_t overflow = result.tally.sum().overflow;
   if (overflow > 0) {
     reasons.push_back(absl::StrCat(
-        CountText(overflow), " calls that were due were not sent, ",
-        CountText(result.options.in_flight_max),
+        output::CountText(overflow), " calls that were due were not sent, ",
+        output::CountText(result.options.in_flight_max),
         " being in flight: the load was less than asked for, and figures without these calls are "
         "better than the truth"));
   }

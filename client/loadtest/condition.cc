@@ -155,7 +155,7 @@ std::string Condition::Describe(const LoadResult& result) const {
   const double figure = FigureOf(result);
   switch (unit_) {
     case Unit::kSeconds:
-      return absl::StrCat(figure_, " is ", TimeText(figure));
+      return absl::StrCat(figure_, " is ", output::TimeText(figure));
     case Unit::kPerSecond:
       return absl::StrFormat("%s is %.4g/s", figure_, figure);
     case Unit::kCount:

@@ -17,12 +17,16 @@
 namespace softlookup::loadtest {
 namespace {
 
+using output::CountText;
+using output::PercentText;
+using output::RateText;
+using output::TimeText;
+using output::XmlText;
 using plot::Chart;
 using plot::ChartPageStyle;
 using plot::ChartPoint;
 using plot::ChartSeries;
 using plot::RenderChart;
-using tool::XmlText;
 
 constexpr char kPageStyle[] = R"css(
 :root { color-scheme: light dark; --page: #f5f6f8; --card: #ffffff; --text: #1a2130; --faint: #5a6473;

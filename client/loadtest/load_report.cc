@@ -80,9 +80,10 @@ const char* NameOf(Verdict verdict) {
 
 std::string LoadText(const LoadOptions& options) {
   if (!options.rate.has_value()) {
-    return absl::StrCat("closed loop, ", CountText(options.concurrency), " calls in flight");
+    return absl::StrCat("closed loop, ", output::CountText(options.concurrency),
+                        " calls in flight");
   }
-  return absl::StrCat("open loop, ", RateText(*options.rate), ", ",
+  return absl::StrCat("open loop, ", output::RateText(*options.rate), ", ",
                       options.arrivals == Arrivals::kPoisson ? "Poisson" : "constant", " arrivals");
 }
 

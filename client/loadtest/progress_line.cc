@@ -11,6 +11,10 @@
 namespace softlookup::loadtest {
 namespace {
 
+using output::CountText;
+using output::RateText;
+using output::TimeText;
+
 const char* PhaseName(Progress::Phase phase) {
   switch (phase) {
     case Progress::Phase::kRamp:

@@ -16,6 +16,10 @@
 namespace softlookup::loadtest {
 namespace {
 
+using output::CountText;
+using output::PercentText;
+using output::RateText;
+using output::TimeText;
 using plot::Chart;
 using plot::ChartAxis;
 using plot::ChartBound;

@@ -11,7 +11,8 @@
 namespace softlookup::loadtest {
 namespace {
 
-using tool::Json;
+using output::Json;
+using output::PercentText;
 
 Json Milliseconds(double seconds) {
   if (!std::isfinite(seconds)) return nullptr;

@@ -9,7 +9,7 @@ namespace softlookup::loadtest {
 // Returns everything that a load test found. docs/loadtest.md describes the members. Times are in
 // milliseconds if a name ends in _ms, in seconds if it ends in _s. A figure that is missing is
 // null.
-tool::Json ReportJson(const LoadReport& report);
+output::Json ReportJson(const LoadReport& report);
 
 }  // namespace softlookup::loadtest
 

@@ -12,9 +12,13 @@
 namespace softlookup::loadtest {
 namespace {
 
-using tool::Align;
-using tool::Table;
-using tool::TerminalText;
+using output::Align;
+using output::CountText;
+using output::PercentText;
+using output::RateText;
+using output::Table;
+using output::TerminalText;
+using output::TimeText;
 
 void PrintHead(const LoadReport& report, std::ostream* out) {
   const LoadOptions& options = report.result.options;

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
-namespace softlookup::loadtest {
+namespace softlookup::output {
 namespace {
 
 std::string ThreeDigits(double number) {
@@ -38,4 +38,4 @@ std::string RateText(double per_second) {
 
 std::string PercentText(double percent) { return absl::StrFormat("%.7g", percent); }
 
-}  // namespace softlookup::loadtest
+}  // namespace softlookup::output

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-namespace softlookup::loadtest {
+namespace softlookup::output {
 
 // Numbers as text for people. A time, in the unit that is shown, or a rate has two decimals below
 // 10, one below 100, and none from 100 on.
@@ -21,6 +21,6 @@ std::string RateText(double per_second);
 // "99.9", "50": at most seven significant digits, no per cent sign.
 std::string PercentText(double percent);
 
-}  // namespace softlookup::loadtest
+}  // namespace softlookup::output
 
 #endif  // SOFTLOOKUP_CLIENT_OUTPUT_FIGURE_TEXT_H_

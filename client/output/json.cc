@@ -3,7 +3,7 @@
 #include "absl/strings/str_format.h"
 #include "client/output/terminal_text.h"
 
-namespace softlookup::tool {
+namespace softlookup::output {
 
 bool IsUtf8(std::string_view text) {
   while (!text.empty()) {
@@ -30,4 +30,4 @@ void PrintJson(const Json& json, std::ostream* out) {
   *out << escaped << "\n";
 }
 
-}  // namespace softlookup::tool
+}  // namespace softlookup::output

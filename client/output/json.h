@@ -10,7 +10,7 @@
 
 #include "absl/types/span.h"
 
-namespace softlookup::tool {
+namespace softlookup::output {
 
 // JSON whose members keep the order in which they are set. A number that JSON cannot hold, such as
 // an infinity, prints as null.
@@ -39,6 +39,6 @@ bool IsUtf8(std::string_view text);
 // them.
 void PrintJson(const Json& json, std::ostream* out);
 
-}  // namespace softlookup::tool
+}  // namespace softlookup::output
 
 #endif  // SOFTLOOKUP_CLIENT_OUTPUT_JSON_H_

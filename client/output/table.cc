@@ -7,7 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "client/output/terminal_text.h"
 
-namespace softlookup::tool {
+namespace softlookup::output {
 namespace {
 
 std::size_t Width(const std::string& text) {
@@ -61,4 +61,4 @@ std::string VectorText(absl::Span<const double> vector) {
   return text;
 }
 
-}  // namespace softlookup::tool
+}  // namespace softlookup::output

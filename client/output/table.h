@@ -7,7 +7,7 @@
 
 #include "absl/types/span.h"
 
-namespace softlookup::tool {
+namespace softlookup::output {
 
 enum class Align { kLeft, kRight };
 
@@ -36,6 +36,6 @@ class Table {
 // shortened to the first 8, the last 2 and the number of components.
 std::string VectorText(absl::Span<const double> vector);
 
-}  // namespace softlookup::tool
+}  // namespace softlookup::output
 
 #endif  // SOFTLOOKUP_CLIENT_OUTPUT_TABLE_H_

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_format.h"
 
-namespace softlookup::tool {
+namespace softlookup::output {
 namespace {
 
 constexpr unsigned char kDel = 0x7f;
@@ -80,4 +80,4 @@ std::string TerminalText(std::string_view text) {
   return shown;
 }
 
-}  // namespace softlookup::tool
+}  // namespace softlookup::output

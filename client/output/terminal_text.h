@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace softlookup::tool {
+namespace softlookup::output {
 
 // Returns `text` so that a terminal shows it on one line and obeys nothing in it. A line feed and a
 // tab become \n and \t. Every byte of another control character (C0, DEL, C1), and every byte that
@@ -20,6 +20,6 @@ std::size_t Utf8Length(std::string_view text);
 // Whether the character that `text` begins with is a C0 control, DEL or a C1 control.
 bool StartsWithControl(std::string_view text);
 
-}  // namespace softlookup::tool
+}  // namespace softlookup::output
 
 #endif  // SOFTLOOKUP_CLIENT_OUTPUT_TERMINAL_TEXT_H_

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 
-namespace softlookup::tool {
+namespace softlookup::output {
 namespace {
 
 constexpr absl::string_view kUnspecified = "UNSPECIFIED";
@@ -37,4 +37,4 @@ int NumberOf(const google::protobuf::EnumDescriptor* type, const std::string& wo
   return 0;
 }
 
-}  // namespace softlookup::tool
+}  // namespace softlookup::output

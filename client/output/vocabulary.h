@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace softlookup::tool {
+namespace softlookup::output {
 
 // The command line and the output use words for the values of the wire contract's enums. They are
 // made from the enums' descriptors: SCORE_SCALED_DOT is "scaled-dot".
@@ -33,6 +33,6 @@ Enum FromWord(const std::string& word) {
   return static_cast<Enum>(NumberOf(google::protobuf::GetEnumDescriptor<Enum>(), word));
 }
 
-}  // namespace softlookup::tool
+}  // namespace softlookup::output
 
 #endif  // SOFTLOOKUP_CLIENT_OUTPUT_VOCABULARY_H_

@@ -4,7 +4,7 @@
 
 #include "client/output/terminal_text.h"
 
-namespace softlookup::tool {
+namespace softlookup::output {
 
 std::string XmlText(std::string_view text) {
   constexpr char kReplacement[] = "\xef\xbf\xbd";  // U+FFFD.
@@ -32,4 +32,4 @@ std::string XmlText(std::string_view text) {
   return escaped;
 }
 
-}  // namespace softlookup::tool
+}  // namespace softlookup::output

@@ -15,8 +15,8 @@
 namespace softlookup::plot {
 namespace {
 
-using loadtest::CountText;
-using tool::XmlText;
+using output::CountText;
+using output::XmlText;
 
 // Positions and lengths in units of the view box, which are about pixels. The axes span the
 // rectangle from `left` to `right` and from `top` to `bottom`.

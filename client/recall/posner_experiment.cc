@@ -16,10 +16,10 @@
 namespace softlookup::recall {
 namespace {
 
+using output::Word;
 using plot::ChartSeries;
 using plot::ChartStyle;
 using plot::RenderDocument;
-using tool::Word;
 
 void AddRow(absl::Span<const float> row, FloatMatrix* matrix) {
   matrix->data.insert(matrix->data.end(), row.begin(), row.end());

@@ -20,6 +20,12 @@
 namespace softlookup::tool {
 namespace {
 
+using output::FromWord;
+using output::Json;
+using output::PrintJson;
+using output::TerminalText;
+using output::Words;
+
 constexpr std::uint32_t kBatchRowsMax = 65536;         // The server's limit.
 constexpr std::uint64_t kBatchBytesMax = 16ull << 20;  // Well under a message's limit.
 

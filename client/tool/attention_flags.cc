@@ -5,6 +5,9 @@
 
 namespace softlookup::tool {
 
+using output::FromWord;
+using output::Words;
+
 v1::AttentionOptions AttentionFlags::ToProto() const {
   v1::AttentionOptions attention;
   attention.set_score(FromWord<v1::Score>(score));

@@ -20,6 +20,10 @@
 namespace softlookup::tool {
 namespace {
 
+using output::Json;
+using output::PrintJson;
+using output::TerminalText;
+
 namespace fs = std::filesystem;
 
 struct AddFlags {

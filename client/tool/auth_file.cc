@@ -19,6 +19,9 @@
 namespace softlookup::tool {
 namespace {
 
+using output::IsUtf8;
+using output::Json;
+
 constexpr std::size_t kNameBytesMax = 128;
 constexpr std::size_t kTokenBytes = 32;
 

@@ -16,6 +16,11 @@ namespace softlookup::tool {
 namespace {
 
 using admin::v1::Backup;
+using output::Align;
+using output::Json;
+using output::PrintJson;
+using output::Table;
+using output::TerminalText;
 
 struct RestoreFlags {
   std::string backup_directory;

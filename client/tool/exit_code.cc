@@ -12,6 +12,8 @@
 namespace softlookup::tool {
 namespace {
 
+using output::TerminalText;
+
 constexpr char kUsageMark[] = "softlookup/usage";
 constexpr char kInputMark[] = "softlookup/input";
 constexpr char kMissedMark[] = "softlookup/missed";

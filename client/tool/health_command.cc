@@ -14,7 +14,7 @@ absl::Status CheckHealth(const Session& session) {
   CLIENT_ASSIGN_OR_RETURN(const ServingStatus serving, client.Health());
   const char* name = kNames[static_cast<int>(serving)];
   if (session.json) {
-    PrintJson({{"status", name}}, session.out);
+    output::PrintJson({{"status", name}}, session.out);
   } else {
     *session.out << name << "\n";
   }

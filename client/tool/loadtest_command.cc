@@ -36,6 +36,9 @@ namespace softlookup::tool {
 namespace {
 
 using loadtest::LoadReport;
+using output::Json;
+using output::PrintJson;
+using output::TerminalText;
 
 constexpr absl::Duration kTimeout = absl::Seconds(10);
 
@@ -107,8 +110,8 @@ class Loadtest {
         own_stores_,
         loadtest::TestStores::Make(
             plan_.stores, Source(), client, guard_.interrupted(), [&](std::uint64_t filled) {
-              line_.Show(absl::StrCat("filling ", loadtest::CountText(filled), " of ",
-                                      loadtest::CountText(rows), " rows"));
+              line_.Show(absl::StrCat("filling ", output::CountText(filled), " of ",
+                                      output::CountText(rows), " rows"));
             }));
     names_ = own_stores_->names();
     return absl::OkStatus();

@@ -15,6 +15,9 @@
 namespace softlookup::tool {
 namespace {
 
+using output::FromWord;
+using output::Words;
+
 constexpr absl::Duration kLongest = absl::Hours(24 * 7);
 
 // The same limits as the server's.

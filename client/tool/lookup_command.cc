@@ -24,6 +24,9 @@
 namespace softlookup::tool {
 namespace {
 
+using output::FromWord;
+using output::Words;
+
 struct LookupFlags {
   std::string store;
   std::string queries;                // Path, or "-" for standard input.

@@ -14,6 +14,14 @@
 namespace softlookup::tool {
 namespace {
 
+using output::Align;
+using output::Json;
+using output::PrintJson;
+using output::Table;
+using output::TerminalText;
+using output::ToJson;
+using output::VectorText;
+
 // Heads per query. `answer.stats` has an entry for each query and head, query-major.
 std::size_t HeadsOf(const LookupAnswer& answer) {
   return answer.values.rows == 0 ? 1 : answer.stats.size() / answer.values.rows;

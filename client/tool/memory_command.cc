@@ -15,6 +15,10 @@
 namespace softlookup::tool {
 namespace {
 
+using output::PrintJson;
+using output::TerminalText;
+using output::VectorText;
+
 struct MemoryFlags {
   std::string store;
   std::string name = "average";

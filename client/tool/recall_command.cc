@@ -26,6 +26,11 @@
 namespace softlookup::tool {
 namespace {
 
+using output::Align;
+using output::Json;
+using output::PrintJson;
+using output::Table;
+using output::Word;
 using recall::CueOutcome;
 using recall::PosnerDesign;
 using recall::PosnerPoint;

@@ -15,6 +15,14 @@
 namespace softlookup::tool {
 namespace {
 
+using output::Align;
+using output::Json;
+using output::PrintJson;
+using output::Table;
+using output::TerminalText;
+using output::ToJson;
+using output::VectorText;
+
 absl::StatusOr<Json> RowJson(const v1::Row& row, const std::vector<std::string>& fields) {
   Json json = Json::object();
   for (const std::string& field : fields) {

@@ -18,6 +18,9 @@
 namespace softlookup::tool {
 namespace {
 
+using output::IsUtf8;
+using output::Json;
+
 constexpr char kNoId[] = "-";
 
 // Removes a quoted label from the front of `line`, which must start with the quote. False if the

@@ -22,6 +22,9 @@
 namespace softlookup::tool {
 namespace {
 
+using output::PrintJson;
+using output::TerminalText;
+
 struct RowsFlags {
   std::string store;
   FilterFlags filter;

@@ -79,9 +79,9 @@ absl::Status Delete(const std::string& name, const Session& session) {
   CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
   CLIENT_RETURN_IF_ERROR(client.DeleteStore(name));
   if (session.json) {
-    PrintJson({{"deleted", name}}, session.out);
+    output::PrintJson({{"deleted", name}}, session.out);
   } else {
-    *session.out << "deleted " << TerminalText(name) << "\n";
+    *session.out << "deleted " << output::TerminalText(name) << "\n";
   }
   return absl::OkStatus();
 }

@@ -15,6 +15,9 @@
 namespace softlookup::tool {
 namespace {
 
+using output::FromWord;
+using output::Words;
+
 // Parses NAME=KIND[:DECAY]. UsageError for the gated kinds too, because they take a matrix.
 absl::StatusOr<v1::MemorySpec> ParseMemory(const std::string& text) {
   const auto refuse = [&] {

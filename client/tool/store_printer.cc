@@ -16,6 +16,13 @@
 namespace softlookup::tool {
 namespace {
 
+using output::Align;
+using output::Json;
+using output::PrintJson;
+using output::Table;
+using output::TerminalText;
+using output::Word;
+
 // These return the contract's default if the server left the field unset.
 std::uint32_t Heads(const v1::Store& store) { return std::max(store.num_heads(), 1u); }
 double Temperature(const v1::Store& store) {

@@ -20,6 +20,10 @@
 namespace softlookup::tool {
 namespace {
 
+using output::Json;
+using output::PrintJson;
+using output::TerminalText;
+
 struct InitFlags {
   std::string directory;
   std::vector<std::string> hosts;

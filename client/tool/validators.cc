@@ -21,7 +21,7 @@ CLI::Validator Positive() {
 
 CLI::Validator Utf8() {
   return CLI::Validator(
-      [](std::string& text) { return IsUtf8(text) ? std::string() : "must be UTF-8"; }, "");
+      [](std::string& text) { return output::IsUtf8(text) ? std::string() : "must be UTF-8"; }, "");
 }
 
 CLI::Validator NpyName() {

@@ -7,7 +7,7 @@
 namespace softlookup::loadtest {
 namespace {
 
-using tool::Json;
+using output::Json;
 
 TEST(ReportJsonTest, HasEveryFigure) {
   const Json json = ReportJson(SampleReport());

@@ -11,7 +11,7 @@
 #include "client/output/table.h"
 #include "client/output/xml_text.h"
 
-namespace softlookup::tool {
+namespace softlookup::output {
 namespace {
 
 TEST(TerminalTextTest, LeavesTextAsItIs) {
@@ -95,4 +95,4 @@ TEST(XmlTextTest, EscapesMarkupControlCharactersAndWhatIsNotUtf8) {
 }
 
 }  // namespace
-}  // namespace softlookup::tool
+}  // namespace softlookup::output
