@@ -12,6 +12,7 @@
 #include "client/cpp/status_macros.h"
 #include "client/output/json.h"
 #include "client/output/table.h"
+#include "client/output/terminal_text.h"
 #include "client/output/vocabulary.h"
 #include "client/recall/posner_experiment.h"
 #include "client/recall/word_recall.h"
@@ -142,7 +143,7 @@ void PrintRecall(const WordDesign& design, const std::vector<WordRecall>& recall
   std::ostream& out = *session.out;
   const WordRecall& recall = recalls[0];
   const std::string similarity = Word(design.similarity.score());
-  out << absl::StreamFormat("cue \"%s\"", design.cue);
+  out << absl::StreamFormat("cue \"%s\"", output::TerminalText(design.cue));
   if (design.noise > 0) {
     out << absl::StreamFormat(" with noise %g, seed %d", design.noise, design.seed);
   }
@@ -156,8 +157,8 @@ void PrintRecall(const WordDesign& design, const std::vector<WordRecall>& recall
   out << absl::StreamFormat(
       "recalled \"%s\": the answer's %s similarity to it is %.4f\n"
       "entropy %.4f nats, perplexity %.2f: like a choice among %.2f equal words\n",
-      recalled.word, similarity, recalled.similarity, recall.stats.entropy(), recall.perplexity(),
-      recall.perplexity());
+      output::TerminalText(recalled.word), similarity, recalled.similarity, recall.stats.entropy(),
+      recall.perplexity(), recall.perplexity());
   if (recalls.size() == 1) return;
   out << "\nweights sharpen as the temperature falls\n";
   PrintSweep(recalls, design.words, &out);
