@@ -96,16 +96,20 @@ void Rpc::OnWritten(bool ok) {
 
 void Rpc::OnOver(bool) {
   const bool is_cancelled = context_.IsCancelled();
-  Handler* handler = nullptr;
   bool is_accepted = false;
   {
     absl::MutexLock lock(&mutex_);
-    handler = handler_;
-    over_before_attach_ = handler == nullptr;
     is_cancelled_ = is_cancelled;
     is_accepted = !peer_.empty();
   }
   if (is_cancelled && is_accepted) owner_.OnCancelled(*this);
+  Handler* handler = nullptr;
+  {
+    absl::MutexLock lock(&mutex_);
+    handler = handler_;
+    over_before_attach_ = handler == nullptr;
+  }
+  // Attach() releases this event then, on another thread, which may already have deleted the Rpc.
   if (handler == nullptr) return;
   if (is_cancelled) handler->OnCancel();
   Release();

@@ -1,0 +1,87 @@
+#include "server/rpc/rpc_server.h"
+
+#include <gmock/gmock.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "server/rpc/event_order.h"
+#include "tests/testing/status_matchers.h"
+
+namespace softlookup::server {
+namespace {
+
+using ::softlookup::testing::IsOk;
+
+// A client's call, which it takes back.
+class TakenBackCall : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+ public:
+  explicit TakenBackCall(int port)
+      : stub_(grpc::CreateChannel(absl::StrCat("127.0.0.1:", port),
+                                  grpc::InsecureChannelCredentials())) {
+    stub_.PrepareBidiStreamingCall(&context_, "/any/method", grpc::StubOptions(), this);
+    BeforeEvent(this);
+    StartCall();
+  }
+  ~TakenBackCall() override { done_.WaitForNotification(); }
+  void TakeBack() { context_.TryCancel(); }
+  void OnDone(const grpc::Status&) override {
+    InEvent(this);
+    done_.Notify();
+  }
+
+ private:
+  grpc::GenericStub stub_;
+  grpc::ClientContext context_;
+  absl::Notification done_;
+};
+
+// Ends its call at once.
+class EndingHandler : public Rpc::Handler {
+ public:
+  void Start(Rpc& rpc) {
+    rpc.Attach(*this);
+    rpc.Finish(grpc::Status::CANCELLED);
+  }
+  void OnDone() override { done.Notify(); }
+
+  absl::Notification done;
+};
+
+TEST(RpcServerTest, ACallOutlivesTheReportThatItWasTakenBackBeforeItsHandlerCame) {
+  absl::Notification accepted, taken_back, handled;
+  EndingHandler handler;
+  std::string peer_before, peer_after;
+  RpcServer server(
+      [&](Rpc& rpc) {
+        accepted.Notify();
+        taken_back.WaitForNotification();
+        handler.Start(rpc);
+        handled.Notify();
+      },
+      [&](const std::string& peer, bool) {
+        peer_before = peer;
+        taken_back.Notify();
+        handled.WaitForNotification();
+        // The other thread would end the call now.
+        EXPECT_FALSE(handler.done.WaitForNotificationWithTimeout(absl::Milliseconds(200)));
+        peer_after = peer;
+      });
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  ASSERT_THAT(server.Start(builder, /*thread_count=*/2), IsOk());
+  TakenBackCall call(port);
+  accepted.WaitForNotification();
+  call.TakeBack();
+  handler.done.WaitForNotification();
+  EXPECT_EQ(peer_after, peer_before);
+  EXPECT_THAT(peer_before, ::testing::HasSubstr("127.0.0.1"));
+}
+
+}  // namespace
+}  // namespace softlookup::server
