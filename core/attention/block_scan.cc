@@ -151,13 +151,13 @@ void ScoreQueries(const ScanPlan& plan, const kernels::BlockView& block, PanelRa
     };
     path.in_float32 ? score(floats) : score(doubles);
   } else if (path.in_float32) {
-    kernels::ScoreRowsFloat32(term, block, panels, plan.key_dims, queries, query_count, floats,
-                              fetched);
+    kernels::ScoreRowsFloat32(term, kernels::kFloat32Sums[path.float32_way], block, panels,
+                              plan.key_dims, queries, query_count, floats, fetched);
+  } else if (path.sums == SumsBy::kFloat32Runs) {
+    kernels::ScoreRows(term, kernels::kFloat32Sums[path.float32_way], block, panels, plan.key_dims,
+                       queries, query_count, doubles, fetched);
   } else {
-    const kernels::SumIn sum_in =
-        path.sums == SumsBy::kFloat32Runs ? kernels::SumIn::kFloat32Runs : kernels::SumIn::kFloat64;
-    kernels::ScoreRows(term, sum_in, block, panels, plan.key_dims, queries, query_count, doubles,
-                       fetched);
+    kernels::ScoreRowsFloat64(term, block, panels, plan.key_dims, queries, query_count, doubles);
   }
 }
 
@@ -231,21 +231,19 @@ std::int64_t FirstRowWith(double logit, const double* logits, RowRange rows) {
   return r;
 }
 
-// Returns true if float32 can hold the sums of a block's values: they neither overflow nor lose
-// small terms. `weight` and `value` are the largest magnitudes of a weight and a component.
-bool FitsFloat32(StorageType storage, double weight, double value) {
-  const auto fits = [](double factor) { return factor == 0 || factor >= kFloat32FactorMin; };
+// Returns true if float32 can hold the sums of a block's values with weights of at most 1: they
+// neither overflow nor lose small terms. `value` is the largest magnitude of a component.
+bool FitsFloat32(StorageType storage, double value) {
   // The sum of INT8 values multiplies each weight by its row's scale first.
-  if (storage == StorageType::kInt8 && weight * value != 0 &&
-      weight * value < kInt8TermMin * kernels::kInt8Max) {
+  if (storage == StorageType::kInt8 && value != 0 && value < kInt8TermMin * kernels::kInt8Max) {
     return false;
   }
-  return fits(weight) && fits(value) &&
-         weight * std::max(value, 1.0) * kernels::kBlockRowsMax <= kFloat32SumMax;
+  return (value == 0 || value >= kFloat32FactorMin) &&
+         std::max(value, 1.0) * kernels::kBlockRowsMax <= kFloat32SumMax;
 }
 
-// Adds up the values in float64, for blocks whose sums float32 cannot hold. Sets `weights` to 0, so
-// that the float32 sum that follows adds nothing.
+// Adds up the values in float64. Sets `weights` to 0, so that the float32 sum that follows adds
+// nothing.
 void SumWideValues(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
                    const double* wide_weights, float* weights, double* sums) {
   kernels::SumValuesFloat64(block, panels, plan.value_dims, wide_weights, sums);
@@ -255,7 +253,7 @@ void SumWideValues(const ScanPlan& plan, const kernels::BlockView& block, PanelR
 // Calls SumWideValues if float32 cannot hold the sums with the softmax weights `weights`.
 void SumWideValuesIfNeeded(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
                            float* weights, double* sums) {
-  if (FitsFloat32(block.shape.storage, 1, block.value_magnitude)) return;
+  if (FitsFloat32(block.shape.storage, block.value_magnitude)) return;
   std::array<double, kScratchStride> wide;
   std::copy(weights + panels.begin * kPanelRows, weights + panels.end * kPanelRows,
             wide.begin() + panels.begin * kPanelRows);
@@ -263,8 +261,8 @@ void SumWideValuesIfNeeded(const ScanPlan& plan, const kernels::BlockView& block
 }
 
 // Writes the weights of one query to `weights`, and their sums to `state`. In SOFT mode a weight is
-// exp(logit - max), in LINEAR mode the logit. Calls SumWideValues if float32 cannot hold the sums
-// of the values.
+// exp(logit - max), in LINEAR mode the logit. LINEAR weights can cancel, so the values are then
+// added up here, in float64. So they are in SOFT mode if float32 cannot hold their sums.
 void MakeWeights(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
                  const double* logits, float* weights, PartialState& state, double* sums) {
   if (plan.options.mode == Mode::kSoft) {
@@ -275,12 +273,9 @@ void MakeWeights(const ScanPlan& plan, const kernels::BlockView& block, PanelRan
     SumWideValuesIfNeeded(plan, block, panels, weights, sums);
     return;
   }
-  state.weight = kernels::MakeLinearWeights(logits, panels, weights);
-  double largest = 0;
   for (std::int64_t r = panels.begin * kPanelRows; r < panels.end * kPanelRows; ++r) {
-    if (logits[r] > -kInfinity) largest = std::max(largest, std::abs(logits[r]));
+    if (logits[r] > -kInfinity) state.weight += logits[r];
   }
-  if (FitsFloat32(block.shape.storage, largest, block.value_magnitude)) return;
   SumWideValues(plan, block, panels, logits, weights, sums);
 }
 

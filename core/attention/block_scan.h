@@ -9,6 +9,7 @@
 #include "core/attention/options.h"
 #include "core/attention/top_rows.h"
 #include "core/kernels/amx/tile_scan.h"
+#include "core/kernels/float32_sums.h"
 #include "core/kernels/logits.h"
 #include "core/kernels/panel.h"
 #include "core/kernels/prefetch.h"
@@ -56,9 +57,10 @@ struct PositionedBlock {
 // One query in one head: the head's part of the query's components.
 struct HeadQuery {
   const float* components = nullptr;
-  float magnitude = 0;      // Largest |component|.
-  double norm = 0;          // Euclidean norm of the components.
-  std::uint64_t begin = 0;  // Rows at positions [begin, end) may count.
+  float magnitude = 0;                             // Largest |component|.
+  double norm = 0;                                 // Euclidean norm of the components.
+  kernels::Float32ErrorNorms float32_errors = {};  // Of the components.
+  std::uint64_t begin = 0;                         // Rows at positions [begin, end) may count.
   std::uint64_t end = 0;
 
   // Collectors of the rows with the largest logits, and of those with the lowest positions. Null:

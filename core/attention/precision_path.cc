@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "core/kernels/amx/tile_scan.h"
 #include "core/kernels/int8_scores.h"
@@ -22,10 +23,8 @@ constexpr std::int64_t kInt8DotsRowsMin = 128;
 // Bound on the error of a logit. It also bounds the error of the answer relative to the largest
 // component of a value.
 constexpr double kLogitErrorMax = 1e-5;
-// Worst-case errors of a float32 run, relative to the sum of the terms' magnitudes. A squared
-// difference has two more roundings than a product.
-constexpr double kFloat32Error = kernels::kFloat32Roundings * 0x1p-24;
-constexpr double kFloat32SquareError = (kernels::kFloat32Roundings + 2) * 0x1p-24;
+// Worst-case relative error of a float32 operation.
+constexpr double kFloat32Rounding = 0x1p-24;
 
 double LogitError(double score_error, const ScanPlan& plan) {
   return score_error * ScaleOf(plan) / plan.options.temperature;
@@ -33,10 +32,7 @@ double LogitError(double score_error, const ScanPlan& plan) {
 
 bool FitsTiles(const ScanPlan& plan, const kernels::BlockView& block, const HeadQuery& query) {
   const std::int64_t dim = plan.key_dims.count;
-  // In LINEAR mode a weight is a logit, and an absolute error can be a large part of a small
-  // weight.
-  return plan.tiles.has_value() && plan.options.mode == Mode::kSoft &&
-         TermOf(plan.options.score) == kernels::Term::kProduct &&
+  return plan.tiles.has_value() && TermOf(plan.options.score) == kernels::Term::kProduct &&
          kernels::KeysFitTiles(dim, query.magnitude, block.key_magnitude) &&
          LogitError(kernels::ScoreErrorInTiles(dim, query.magnitude, block.key_magnitude), plan) <=
              kLogitErrorMax;
@@ -56,57 +52,69 @@ bool FitsInt8Dots(const ScanPlan& plan, const kernels::BlockView& block, const H
   const bool pays_off =
       plan.key_dims.count >= kInt8DotsKeyDimMin && block.row_count >= kInt8DotsRowsMin;
   return pays_off && block.shape.storage == StorageType::kInt8 && kernels::VnniIsUsable() &&
-         plan.options.mode == Mode::kSoft &&  // For the reason given in FitsTiles.
          TermOf(plan.options.score) == kernels::Term::kProduct &&
          kernels::KeysFitInt8Dots(query.magnitude, block.key_magnitude) &&
          LogitError(Int8Error(plan, block, query), plan) <= kLogitErrorMax;
 }
 
-bool FitsFloat32Runs(const ScanPlan& plan, const kernels::BlockView& block,
-                     const HeadQuery& query) {
+// Returns an upper bound on the error of a score whose sum is formed in this way of kFloat32Sums.
+double Float32Error(const ScanPlan& plan, const kernels::BlockView& block, const HeadQuery& query,
+                    std::size_t way) {
+  const double key_norm = block.key_norms_max[plan.head];
+  if (TermOf(plan.options.score) == kernels::Term::kProduct) {
+    return kFloat32Rounding * query.float32_errors[way] * key_norm;
+  }
+  // The sum of squared differences is at most distance^2. A squared difference has two more
+  // roundings than a product.
+  const double distance = query.norm + key_norm;
+  const auto roundings =
+      static_cast<double>(kernels::kFloat32Sums[way].Roundings(plan.key_dims.count) + 2);
+  return kFloat32Rounding * roundings *
+         (plan.options.score == Score::kSquaredEuclidean ? distance * distance : distance / 2);
+}
+
+// Returns the fastest way of kFloat32Sums that keeps the bound on errors, if there is one.
+std::optional<std::size_t> Float32WayFor(const ScanPlan& plan, const kernels::BlockView& block,
+                                         const HeadQuery& query) {
   const double q = query.magnitude;
   const double k = block.key_magnitude;
   const bool product = TermOf(plan.options.score) == kernels::Term::kProduct;
-  const auto fits = [](double term) {
-    return term == 0 || (term >= kFloat32FactorMin && term <= kFloat32SumMax);
-  };
-  if (!fits(product ? q * k : (q + k) * (q + k))) return false;
-  // The sum of the terms' magnitudes is at most the product of the norms for products, by
-  // Cauchy-Schwarz. For squared differences it is at most the square of `distance`.
-  const double key_norm = block.key_norms_max[plan.head];
-  const double distance = query.norm + key_norm;
-  double error = 0;  // Upper bound for a score.
-  if (product) {
-    error = kFloat32Error * query.norm * key_norm;
-  } else if (plan.options.score == Score::kSquaredEuclidean) {
-    error = kFloat32SquareError * distance * distance;
-  } else {
-    error = kFloat32SquareError / 2 * distance;
+  const double term = product ? q * k : (q + k) * (q + k);
+  if (term != 0 && (term < kFloat32FactorMin || term > kFloat32SumMax)) return std::nullopt;
+  for (std::size_t way = 0; way < kernels::kFloat32Sums.size(); ++way) {
+    if (LogitError(Float32Error(plan, block, query, way), plan) <= kLogitErrorMax) return way;
   }
-  return LogitError(error, plan) <= kLogitErrorMax;
+  return std::nullopt;
 }
 
-SumsBy SumsFor(const ScanPlan& plan, const kernels::BlockView& block, const HeadQuery& query) {
+PrecisionPath SumsFor(const ScanPlan& plan, const kernels::BlockView& block,
+                      const HeadQuery& query) {
+  const PrecisionPath float64{.sums = SumsBy::kFloat64};
   const ResolvedOptions& options = plan.options;
   // With these options, scores decide which rows count. A rounding error could change which rows
   // do.
   if (options.mode == Mode::kHard || options.top_k > 0 || options.min_score > kNoScore) {
-    return SumsBy::kFloat64;
+    return float64;
   }
+  // In LINEAR mode a weight is a logit, and an absolute error can be a large part of a small
+  // weight.
+  if (options.mode == Mode::kLinear) return float64;
   // A cosine does not depend on the key's norm, so norms beyond float32's range must not lose rows.
-  if (options.score == Score::kCosine) return SumsBy::kFloat64;
-  if (plan.key_dims.count <= kFloat64KeyDimMax) return SumsBy::kFloat64;
-  if (FitsTiles(plan, block, query)) return SumsBy::kTiles;
-  if (FitsInt8Dots(plan, block, query)) return SumsBy::kInt8Dots;
-  return FitsFloat32Runs(plan, block, query) ? SumsBy::kFloat32Runs : SumsBy::kFloat64;
+  if (options.score == Score::kCosine) return float64;
+  if (plan.key_dims.count <= kFloat64KeyDimMax) return float64;
+  if (FitsTiles(plan, block, query)) return {.sums = SumsBy::kTiles};
+  if (FitsInt8Dots(plan, block, query)) return {.sums = SumsBy::kInt8Dots};
+  const std::optional<std::size_t> way = Float32WayFor(plan, block, query);
+  if (!way.has_value()) return float64;
+  return {.sums = SumsBy::kFloat32Runs, .float32_way = *way};
 }
 
 // Returns true if float32 sums keep the bound on errors, too.
 bool SumsFitFloat32(const ScanPlan& plan, const kernels::BlockView& block, const HeadQuery& query,
-                    SumsBy sums) {
+                    const PrecisionPath& path) {
   const std::int64_t dim = plan.key_dims.count;
   const auto keeps_bound = [&](double error) { return LogitError(error, plan) <= kLogitErrorMax; };
-  switch (sums) {
+  switch (path.sums) {
     case SumsBy::kTiles: {
       const double error = kernels::ScoreErrorInTiles(dim, query.magnitude, block.key_magnitude);
       return dim <= kernels::kTileFloatDimMax &&
@@ -117,7 +125,7 @@ bool SumsFitFloat32(const ScanPlan& plan, const kernels::BlockView& block, const
              keeps_bound(Int8Error(plan, block, query) +
                          kernels::kInt8FloatError * NormsOf(plan, block, query));
     case SumsBy::kFloat32Runs:
-      return dim <= kernels::kFloat32RunDims;
+      return dim <= kernels::kFloat32Sums[path.float32_way].run_dims;
     case SumsBy::kFloat64:
       return false;
   }
@@ -140,7 +148,7 @@ double ScaleOf(const ScanPlan& plan) {
 
 PrecisionPath PrecisionPathFor(const ScanPlan& plan, const PositionedBlock& block,
                                const HeadQuery& query, kernels::RowRange rows) {
-  PrecisionPath path{.sums = SumsFor(plan, block.view, query)};
+  PrecisionPath path = SumsFor(plan, block.view, query);
   const ResolvedOptions& options = plan.options;
   const bool all_rows_count = block.row_mask == nullptr && rows.begin == 0 &&
                               rows.end == block.view.row_count &&
@@ -149,7 +157,7 @@ PrecisionPath PrecisionPathFor(const ScanPlan& plan, const PositionedBlock& bloc
   const bool only_weights = options.mode == Mode::kSoft && plan.sum_values &&
                             query.top_rows == nullptr && query.first_rows == nullptr;
   path.in_float32 = all_rows_count && logit_is_multiple && only_weights &&
-                    SumsFitFloat32(plan, block.view, query, path.sums);
+                    SumsFitFloat32(plan, block.view, query, path);
   return path;
 }
 

@@ -14,6 +14,7 @@ enum class SumsBy { kTiles, kInt8Dots, kFloat32Runs, kFloat64 };
 // The arithmetic that scores a query against a block and turns the scores into weights.
 struct PrecisionPath {
   SumsBy sums = SumsBy::kFloat64;
+  std::size_t float32_way = 0;  // Index in kernels::kFloat32Sums, for kFloat32Runs.
   // True if the sums over the components and the weights are float32, without float64 logits in
   // between.
   bool in_float32 = false;

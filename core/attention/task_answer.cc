@@ -114,6 +114,7 @@ HeadQueryState TaskAnswer::BeginHeadQuery(std::int64_t head_query, std::deque<To
     square += static_cast<double>(component) * component;
   }
   query.norm = std::sqrt(square);
+  query.float32_errors = kernels::Float32ErrorNormsOf(query.components, head_key_dim_);
   if (options.causal) {
     const std::uint64_t offset_max = std::numeric_limits<std::uint64_t>::max() - t - 1;
     query.end = std::min(query.end, std::min(options.causal_offset, offset_max) + t + 1);

@@ -247,23 +247,6 @@ SoftmaxSums MakeSoftmaxWeightsOfSumsOneTarget(const float* HWY_RESTRICT sums, fl
       weights);
 }
 
-double MakeLinearWeightsOneTarget(const double* HWY_RESTRICT logits, PanelRange panels,
-                                  float* HWY_RESTRICT weights) {
-  const FloatTag d;
-  const DoubleTag dd;
-  const FloatVec excluded = hn::Set(d, -std::numeric_limits<float>::infinity());
-  double sum = 0;
-  const std::int64_t end_row = panels.end * kPanelRows;
-  for (std::int64_t r = panels.begin * kPanelRows; r < end_row; r += kLanes) {
-    const FloatVec logit = LoadDemoted(logits + r, hn::Zero(dd));
-    hn::StoreU(hn::IfThenZeroElse(hn::Eq(logit, excluded), logit), d, weights + r);
-  }
-  for (std::int64_t r = panels.begin * kPanelRows; r < end_row; ++r) {
-    if (logits[r] != -std::numeric_limits<double>::infinity()) sum += logits[r];
-  }
-  return sum;
-}
-
 }  // namespace HWY_NAMESPACE
 }  // namespace softlookup::kernels
 HWY_AFTER_NAMESPACE();
@@ -275,7 +258,6 @@ HWY_EXPORT(MakeLogitsOneTarget);
 HWY_EXPORT(MakeSoftmaxWeightsOneTarget);
 HWY_EXPORT(RangeOfSumsOneTarget);
 HWY_EXPORT(MakeSoftmaxWeightsOfSumsOneTarget);
-HWY_EXPORT(MakeLinearWeightsOneTarget);
 
 LogitSummary MakeLogits(const LogitParams& params, PanelRange panels, RowRange rows, double* sums,
                         double* logits) {
@@ -295,10 +277,6 @@ SoftmaxSums MakeSoftmaxWeightsOfSums(const float* sums, double factor, float bes
                                      PanelRange panels, float* weights) {
   return HWY_DYNAMIC_DISPATCH(MakeSoftmaxWeightsOfSumsOneTarget)(sums, static_cast<float>(factor),
                                                                  best, panels, weights);
-}
-
-double MakeLinearWeights(const double* logits, PanelRange panels, float* weights) {
-  return HWY_DYNAMIC_DISPATCH(MakeLinearWeightsOneTarget)(logits, panels, weights);
 }
 
 }  // namespace softlookup::kernels

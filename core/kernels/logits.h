@@ -65,10 +65,6 @@ SumRange RangeOfSums(PanelRange panels, const float* sums);
 SoftmaxSums MakeSoftmaxWeightsOfSums(const float* sums, double factor, float best,
                                      PanelRange panels, float* weights);
 
-// Sets weights[r] to logits[r] rounded to float32, or to 0 where it is -inf, for every row r of
-// `panels`. Returns the sum of the logits that are not -inf.
-double MakeLinearWeights(const double* logits, PanelRange panels, float* weights);
-
 }  // namespace softlookup::kernels
 
 #endif  // SOFTLOOKUP_CORE_KERNELS_LOGITS_H_

@@ -26,8 +26,8 @@ constexpr int kFloat32Panels = 1;
 constexpr int kFloat64Queries = 2;
 #endif
 
-// Trees of this many levels are unrolled to straight-line code.
-constexpr int kInlineLevels = 2;
+// Levels of the tree of a run of kRunDimsMax components, of which the last is never stored.
+constexpr int kLevelsMax = 5;
 
 // The float64 kernels widen queries and decode keys for this many components at a time.
 constexpr std::int64_t kWideDims = 256;
@@ -83,35 +83,31 @@ template <Term kTerm, typename Sum, int kQueries, int kPanels,
           StorageType kStorage = StorageType::kFloat32>
 class Float32Tile {
  public:
-  // Scores one run of `dim_count` components from `first_dim` on. queries[q] points to component 0,
-  // `keys` to the first component of the run.
+  // Scores one run of `dim_count` components from `first_dim` on, in chains of `chain_dims`.
+  // queries[q] points to component 0, `keys` to the first component of the run.
   static HWY_INLINE void Run(const KeyPanels<kPanels>& keys, std::int64_t dim_count,
-                             const float* const* HWY_RESTRICT queries, std::int64_t first_dim,
-                             Prefetcher& ahead, Sum* HWY_RESTRICT sums) {
+                             std::int64_t chain_dims, const float* const* HWY_RESTRICT queries,
+                             std::int64_t first_dim, Prefetcher& ahead, Sum* HWY_RESTRICT sums) {
     const float* run_queries[kQueries];
     for (int q = 0; q < kQueries; ++q) run_queries[q] = queries[q] + first_dim;
-    // pending[i] is the sum of 2^i chains. It waits for the sum of the next 2^i chains.
-    alignas(64) Pending pending;
+    // pending[i] is the sum of 2^i chains, if bit i of `chains` is set. It waits for the sum of the
+    // next 2^i chains.
+    alignas(64) float pending[kLevelsMax][kQueries * kVecs * kLanes];
     unsigned chains = 0;
-    std::int64_t dim = 0;
-    for (; dim + (kFloat32ChainDims << kInlineLevels) <= dim_count;
-         dim += kFloat32ChainDims << kInlineLevels) {
-      Sums sums_of_tree;
-      AddTree<kInlineLevels>(keys, run_queries, dim, ahead, pending, sums_of_tree);
-      Join(sums_of_tree, kInlineLevels, chains, pending);
-    }
-    for (; dim < dim_count; dim += kFloat32ChainDims) {
-      Sums chain;
-      AddShortChain(keys, run_queries, dim, std::min(kFloat32ChainDims, dim_count - dim), ahead,
-                    chain);
-      Join(chain, 0, chains, pending);
-    }
     Sums total;
-    int level = 0;
-    while ((chains >> level & 1) == 0) ++level;
-    Load(pending[level], total);
-    while (chains >> ++level != 0) {
-      if ((chains >> level & 1) != 0) Add(pending[level], total);
+    for (std::int64_t dim = 0;; dim += chain_dims) {
+      AddChain(keys, run_queries, dim, std::min(chain_dims, dim_count - dim), ahead, total);
+      int level = 0;
+      for (; (chains >> level & 1) != 0; ++level) Add(pending[level], total);
+      ++chains;
+      if (dim + chain_dims < dim_count) {
+        Store(total, pending[level]);
+        continue;
+      }
+      while (chains >> ++level != 0) {
+        if ((chains >> level & 1) != 0) Add(pending[level], total);
+      }
+      break;
     }
     HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) {
       HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
@@ -124,15 +120,12 @@ class Float32Tile {
   static constexpr int kVecs = kPanels * kVecsPerPanel;
   using Sums = FloatVec[kQueries][kVecs];
 
-  using Pending = float[kFloat32TreeLevels + 1][kQueries * kVecs * kLanes];
-
+  // Adds the terms of one component. The first term of a chain overwrites the sums.
   template <bool kFirst>
   static HWY_INLINE void AddDim(const KeyPanels<kPanels>& keys,
                                 const float* const* HWY_RESTRICT queries, std::int64_t dim,
                                 Sums& sums) {
     const FloatTag d;
-    // Keeps the compiler from moving loads up: with many of them moved, it runs out of registers.
-    asm volatile("" ::: "memory");
     FloatVec key[kVecs];
     HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
       const int p = v / kVecsPerPanel;
@@ -151,47 +144,10 @@ class Float32Tile {
     }
   }
 
-  // Sets `sums` to the sum of 2^kLevel whole chains. Keeps sums of lower levels in `pending`.
-  template <int kLevel>
-  static HWY_INLINE void AddTree(const KeyPanels<kPanels>& keys,
-                                 const float* const* HWY_RESTRICT queries, std::int64_t dim,
-                                 Prefetcher& ahead, Pending& pending, Sums& sums) {
-    if constexpr (kLevel == 0) {
-      ahead.Step();
-      AddDim<true>(keys, queries, dim, sums);
-      HWY_UNROLL(8) for (std::int64_t i = 1; i < kFloat32ChainDims; ++i) {
-        AddDim<false>(keys, queries, dim + i, sums);
-      }
-    } else if constexpr (kLevel == 1) {
-      AddTree<0>(keys, queries, dim, ahead, pending, sums);
-      Sums second;
-      AddTree<0>(keys, queries, dim + kFloat32ChainDims, ahead, pending, second);
-      HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) {
-        HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
-          sums[q][v] = hn::Add(sums[q][v], second[q][v]);
-        }
-      }
-    } else {
-      AddTree<kLevel - 1>(keys, queries, dim, ahead, pending, sums);
-      Store(sums, pending[kLevel - 1]);
-      AddTree<kLevel - 1>(keys, queries, dim + (kFloat32ChainDims << (kLevel - 1)), ahead, pending,
-                          sums);
-      Add(pending[kLevel - 1], sums);
-    }
-  }
-
-  // Adds the sum of the next 2^level chains to the `chains` before them, and joins sums of equal
-  // levels.
-  static HWY_INLINE void Join(Sums& sums, int level, unsigned& chains, Pending& pending) {
-    const unsigned added = 1u << level;
-    for (; (chains >> level & 1) != 0; ++level) Add(pending[level], sums);
-    Store(sums, pending[level]);
-    chains += added;
-  }
-
-  static HWY_INLINE void AddShortChain(const KeyPanels<kPanels>& keys,
-                                       const float* const* HWY_RESTRICT queries, std::int64_t dim,
-                                       std::int64_t dim_count, Prefetcher& ahead, Sums& sums) {
+  // Sets `sums` to the sum of `dim_count` terms.
+  static HWY_INLINE void AddChain(const KeyPanels<kPanels>& keys,
+                                  const float* const* HWY_RESTRICT queries, std::int64_t dim,
+                                  std::int64_t dim_count, Prefetcher& ahead, Sums& sums) {
     ahead.Step();
     AddDim<true>(keys, queries, dim, sums);
     for (std::int64_t i = 1; i < dim_count; ++i) AddDim<false>(keys, queries, dim + i, sums);
@@ -214,64 +170,56 @@ class Float32Tile {
       }
     }
   }
-
-  static HWY_INLINE void Load(const float* HWY_RESTRICT pending, Sums& sums) {
-    const FloatTag d;
-    HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) {
-      HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
-        sums[q][v] = hn::Load(d, pending + (q * kVecs + v) * kLanes);
-      }
-    }
-  }
 };
 
 // Scores all queries over one run of components, as Float32Tile::Run does.
 template <Term kTerm, typename Sum, int kPanels>
-void RunOfQueries(const KeyPanels<kPanels>& keys, std::int64_t dim_count,
+void RunOfQueries(const KeyPanels<kPanels>& keys, std::int64_t dim_count, std::int64_t chain_dims,
                   const float* const* queries, int query_count, std::int64_t first_dim,
                   Prefetcher& ahead, Sum* sums) {
   int q = 0;
   for (; q + kFloat32Queries <= query_count; q += kFloat32Queries) {
-    Float32Tile<kTerm, Sum, kFloat32Queries, kPanels>::Run(keys, dim_count, queries + q, first_dim,
-                                                           ahead, sums + q * kScratchStride);
+    Float32Tile<kTerm, Sum, kFloat32Queries, kPanels>::Run(
+        keys, dim_count, chain_dims, queries + q, first_dim, ahead, sums + q * kScratchStride);
   }
   for (; q + 2 <= query_count; q += 2) {
-    Float32Tile<kTerm, Sum, 2, kPanels>::Run(keys, dim_count, queries + q, first_dim, ahead,
-                                             sums + q * kScratchStride);
+    Float32Tile<kTerm, Sum, 2, kPanels>::Run(keys, dim_count, chain_dims, queries + q, first_dim,
+                                             ahead, sums + q * kScratchStride);
   }
   for (; q < query_count; ++q) {
-    Float32Tile<kTerm, Sum, 1, kPanels>::Run(keys, dim_count, queries + q, first_dim, ahead,
-                                             sums + q * kScratchStride);
+    Float32Tile<kTerm, Sum, 1, kPanels>::Run(keys, dim_count, chain_dims, queries + q, first_dim,
+                                             ahead, sums + q * kScratchStride);
   }
 }
 
 // Scores one query over one run of components, and decodes the keys in registers.
 template <Term kTerm, typename Sum, int kPanels>
 void RunOfOneQuery(StorageType storage, const KeyPanels<kPanels>& keys, std::int64_t dim_count,
-                   const float* const* query, std::int64_t first_dim, Prefetcher& ahead,
-                   Sum* sums) {
+                   std::int64_t chain_dims, const float* const* query, std::int64_t first_dim,
+                   Prefetcher& ahead, Sum* sums) {
   switch (storage) {
     case StorageType::kFloat32:
-      return Float32Tile<kTerm, Sum, 1, kPanels>::Run(keys, dim_count, query, first_dim, ahead,
-                                                      sums);
+      return Float32Tile<kTerm, Sum, 1, kPanels>::Run(keys, dim_count, chain_dims, query, first_dim,
+                                                      ahead, sums);
     case StorageType::kBfloat16:
       return Float32Tile<kTerm, Sum, 1, kPanels, StorageType::kBfloat16>::Run(
-          keys, dim_count, query, first_dim, ahead, sums);
+          keys, dim_count, chain_dims, query, first_dim, ahead, sums);
     case StorageType::kInt8:
-      return Float32Tile<kTerm, Sum, 1, kPanels, StorageType::kInt8>::Run(keys, dim_count, query,
-                                                                          first_dim, ahead, sums);
+      return Float32Tile<kTerm, Sum, 1, kPanels, StorageType::kInt8>::Run(
+          keys, dim_count, chain_dims, query, first_dim, ahead, sums);
   }
 }
 
 // Scores all queries against kPanels panels from `panel` on, which stay in the first-level cache.
 template <Term kTerm, typename Sum, int kPanels>
-void Float32Panels(const BlockView& block, std::int64_t panel, DimRange dims,
-                   const float* const* queries, int query_count, Prefetcher& ahead, Sum* sums) {
-  alignas(64) float decoded[kPanels][kFloat32RunDims * kPanelRows];
+void Float32Panels(const Float32Sums& how, const BlockView& block, std::int64_t panel,
+                   DimRange dims, const float* const* queries, int query_count, Prefetcher& ahead,
+                   Sum* sums) {
+  alignas(64) float decoded[kPanels][kRunDimsMax * kPanelRows];
   sums += panel * kPanelRows;
-  for (std::int64_t run = 0; run < dims.count; run += kFloat32RunDims) {
+  for (std::int64_t run = 0; run < dims.count; run += how.run_dims) {
     const std::int64_t first = dims.begin + run;
-    const std::int64_t count = std::min(kFloat32RunDims, dims.count - run);
+    const std::int64_t count = std::min(how.run_dims, dims.count - run);
     KeyPanels<kPanels> keys;
     for (int p = 0; p < kPanels; ++p) {
       const std::byte* at = block.panel(panel + p);
@@ -279,33 +227,34 @@ void Float32Panels(const BlockView& block, std::int64_t panel, DimRange dims,
       keys.scales[p] = KeyScalesOf(block.shape, at);
     }
     if (query_count == 1) {
-      RunOfOneQuery<kTerm, Sum>(block.shape.storage, keys, count, queries, run, ahead, sums);
+      RunOfOneQuery<kTerm, Sum>(block.shape.storage, keys, count, how.chain_dims, queries, run,
+                                ahead, sums);
       continue;
     }
     for (int p = 0; p < kPanels; ++p) {
       keys.first[p] = reinterpret_cast<const std::byte*>(DecodedKeys(
           block.shape, block.panel(panel + p), {.begin = first, .count = count}, decoded[p]));
     }
-    RunOfQueries<kTerm, Sum>(keys, count, queries, query_count, run, ahead, sums);
+    RunOfQueries<kTerm, Sum>(keys, count, how.chain_dims, queries, query_count, run, ahead, sums);
   }
 }
 
 template <Term kTerm, typename Sum>
-void ScoreFloat32(const BlockView& block, PanelRange panels, DimRange dims,
+void ScoreFloat32(const Float32Sums& how, const BlockView& block, PanelRange panels, DimRange dims,
                   const float* const* queries, int query_count, const PanelPart& fetched,
                   Sum* sums) {
-  const std::int64_t chains = (dims.count + kFloat32ChainDims - 1) / kFloat32ChainDims;
+  const std::int64_t chains = (dims.count + how.chain_dims - 1) / how.chain_dims;
   const int query_groups = (query_count + kFloat32Queries - 1) / kFloat32Queries;
   const std::int64_t panel_count = panels.end - panels.begin;
   const std::int64_t panel_groups = panel_count / kFloat32Panels + panel_count % kFloat32Panels;
   Prefetcher ahead(fetched, panel_groups * chains * query_groups);
   std::int64_t panel = panels.begin;
   for (; panel + kFloat32Panels <= panels.end; panel += kFloat32Panels) {
-    Float32Panels<kTerm, Sum, kFloat32Panels>(block, panel, dims, queries, query_count, ahead,
+    Float32Panels<kTerm, Sum, kFloat32Panels>(how, block, panel, dims, queries, query_count, ahead,
                                               sums);
   }
   for (; panel < panels.end; ++panel) {
-    Float32Panels<kTerm, Sum, 1>(block, panel, dims, queries, query_count, ahead, sums);
+    Float32Panels<kTerm, Sum, 1>(how, block, panel, dims, queries, query_count, ahead, sums);
   }
 }
 
@@ -396,28 +345,29 @@ HWY_INLINE void AddSquares(const float* HWY_RESTRICT keys, std::int64_t dim_coun
   }
 }
 
-void ScoreRowsOneTarget(Term term, SumIn sum_in, const BlockView& block, PanelRange panels,
-                        DimRange dims, const float* const* queries, int query_count,
-                        const PanelPart& fetched, double* sums) {
-  const bool product = term == Term::kProduct;
-  if (sum_in == SumIn::kFloat32Runs) {
-    (product ? ScoreFloat32<Term::kProduct, double>
-             : ScoreFloat32<Term::kSquaredDifference, double>)(block, panels, dims, queries,
-                                                               query_count, fetched, sums);
-  } else {
-    (product
-         ? ScoreFloat64<Term::kProduct>
-         : ScoreFloat64<Term::kSquaredDifference>)(block, panels, dims, queries, query_count, sums);
-  }
+void ScoreRowsOneTarget(Term term, const Float32Sums& how, const BlockView& block,
+                        PanelRange panels, DimRange dims, const float* const* queries,
+                        int query_count, const PanelPart& fetched, double* sums) {
+  (term == Term::kProduct
+       ? ScoreFloat32<Term::kProduct, double>
+       : ScoreFloat32<Term::kSquaredDifference, double>)(how, block, panels, dims, queries,
+                                                         query_count, fetched, sums);
 }
 
-void ScoreRowsFloat32OneTarget(Term term, const BlockView& block, PanelRange panels, DimRange dims,
-                               const float* const* queries, int query_count,
-                               const PanelPart& fetched, float* sums) {
+void ScoreRowsFloat32OneTarget(Term term, const Float32Sums& how, const BlockView& block,
+                               PanelRange panels, DimRange dims, const float* const* queries,
+                               int query_count, const PanelPart& fetched, float* sums) {
   (term == Term::kProduct ? ScoreFloat32<Term::kProduct, float>
-                          : ScoreFloat32<Term::kSquaredDifference, float>)(block, panels, dims,
+                          : ScoreFloat32<Term::kSquaredDifference, float>)(how, block, panels, dims,
                                                                            queries, query_count,
                                                                            fetched, sums);
+}
+
+void ScoreRowsFloat64OneTarget(Term term, const BlockView& block, PanelRange panels, DimRange dims,
+                               const float* const* queries, int query_count, double* sums) {
+  (term == Term::kProduct
+       ? ScoreFloat64<Term::kProduct>
+       : ScoreFloat64<Term::kSquaredDifference>)(block, panels, dims, queries, query_count, sums);
 }
 
 void KeyNormsOneTarget(const BlockView& block, PanelRange panels, DimRange dims, double* norms) {
@@ -447,20 +397,27 @@ namespace softlookup::kernels {
 
 HWY_EXPORT(ScoreRowsOneTarget);
 HWY_EXPORT(ScoreRowsFloat32OneTarget);
+HWY_EXPORT(ScoreRowsFloat64OneTarget);
 HWY_EXPORT(KeyNormsOneTarget);
 
-void ScoreRows(Term term, SumIn sum_in, const BlockView& block, PanelRange panels, DimRange dims,
-               const float* const* queries, int query_count, double* sums,
+void ScoreRows(Term term, const Float32Sums& how, const BlockView& block, PanelRange panels,
+               DimRange dims, const float* const* queries, int query_count, double* sums,
                const PanelPart& fetched) {
   HWY_DYNAMIC_DISPATCH(ScoreRowsOneTarget)
-  (term, sum_in, block, panels, dims, queries, query_count, fetched, sums);
+  (term, how, block, panels, dims, queries, query_count, fetched, sums);
 }
 
-void ScoreRowsFloat32(Term term, const BlockView& block, PanelRange panels, DimRange dims,
-                      const float* const* queries, int query_count, float* sums,
+void ScoreRowsFloat32(Term term, const Float32Sums& how, const BlockView& block, PanelRange panels,
+                      DimRange dims, const float* const* queries, int query_count, float* sums,
                       const PanelPart& fetched) {
   HWY_DYNAMIC_DISPATCH(ScoreRowsFloat32OneTarget)
-  (term, block, panels, dims, queries, query_count, fetched, sums);
+  (term, how, block, panels, dims, queries, query_count, fetched, sums);
+}
+
+void ScoreRowsFloat64(Term term, const BlockView& block, PanelRange panels, DimRange dims,
+                      const float* const* queries, int query_count, double* sums) {
+  HWY_DYNAMIC_DISPATCH(ScoreRowsFloat64OneTarget)
+  (term, block, panels, dims, queries, query_count, sums);
 }
 
 void KeyNorms(const BlockView& block, PanelRange panels, DimRange dims, double* norms) {

@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <vector>
-
-#include "core/kernels/panel_rows.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernels/sum_values.cc"
@@ -172,6 +169,59 @@ void SumValuesOneTarget(const BlockView& block, PanelRange panels, DimRange dims
   }
 }
 
+// Adds the rows of `panels` in order. The sums of kStepRows rows stay in registers.
+template <StorageType kStorage>
+void SumFloat64As(const BlockView& block, PanelRange panels, DimRange dims,
+                  const double* HWY_RESTRICT weights, double* HWY_RESTRICT sums) {
+  const FloatTag d;
+  const DoubleTag dd;
+  const HalfFloatTag dh;
+  constexpr std::int64_t kStepRows = 4;
+  static_assert(kPanelRows % kStepRows == 0);
+  constexpr std::int64_t kBytes = ElementBytes(kStorage);
+  for (std::int64_t row = panels.begin * kPanelRows; row < panels.end * kPanelRows;
+       row += kStepRows) {
+    const std::byte* const panel = block.panel(row / kPanelRows);
+    const std::byte* values[kStepRows];
+    FloatVec scales[kStepRows];
+    DoubleVec row_weights[kStepRows];
+    HWY_UNROLL(4) for (std::int64_t i = 0; i < kStepRows; ++i) {
+      const std::int64_t in_panel = (row + i) % kPanelRows;
+      values[i] = panel + block.shape.value_offset(in_panel) + dims.begin * kBytes;
+      scales[i] = hn::Zero(d);
+      if constexpr (kStorage == StorageType::kInt8) {
+        const std::byte* const scale = panel + block.shape.value_scale_offset(in_panel);
+        scales[i] = hn::Set(d, *reinterpret_cast<const float*>(scale));
+      }
+      const double weight = weights[row + i];
+      row_weights[i] = hn::Set(dd, weight == -std::numeric_limits<double>::infinity() ? 0 : weight);
+    }
+    for (std::int64_t dim = 0; dim < dims.count; dim += kLanes) {
+      DoubleVec low = hn::LoadU(dd, sums + dim);
+      DoubleVec high = hn::LoadU(dd, sums + dim + kHalfLanes);
+      HWY_UNROLL(4) for (std::int64_t i = 0; i < kStepRows; ++i) {
+        const FloatVec value = DecodeScaled<kStorage>(values[i] + dim * kBytes, scales[i]);
+        low = hn::MulAdd(row_weights[i], hn::PromoteTo(dd, hn::LowerHalf(value)), low);
+        high = hn::MulAdd(row_weights[i], hn::PromoteTo(dd, hn::UpperHalf(dh, value)), high);
+      }
+      hn::StoreU(low, dd, sums + dim);
+      hn::StoreU(high, dd, sums + dim + kHalfLanes);
+    }
+  }
+}
+
+void SumValuesFloat64OneTarget(const BlockView& block, PanelRange panels, DimRange dims,
+                               const double* weights, double* sums) {
+  switch (block.shape.storage) {
+    case StorageType::kFloat32:
+      return SumFloat64As<StorageType::kFloat32>(block, panels, dims, weights, sums);
+    case StorageType::kBfloat16:
+      return SumFloat64As<StorageType::kBfloat16>(block, panels, dims, weights, sums);
+    case StorageType::kInt8:
+      return SumFloat64As<StorageType::kInt8>(block, panels, dims, weights, sums);
+  }
+}
+
 void CombineSumsOneTarget(double factor, const double* HWY_RESTRICT others, double other_factor,
                           std::int64_t count, double* HWY_RESTRICT sums) {
   const DoubleTag d;
@@ -197,6 +247,7 @@ HWY_AFTER_NAMESPACE();
 namespace softlookup::kernels {
 
 HWY_EXPORT(SumValuesOneTarget);
+HWY_EXPORT(SumValuesFloat64OneTarget);
 HWY_EXPORT(CombineSumsOneTarget);
 
 void SumValues(const BlockView& block, PanelRange panels, DimRange dims, const float* weights,
@@ -212,13 +263,7 @@ void CombineSums(double factor, const double* others, double other_factor, std::
 
 void SumValuesFloat64(const BlockView& block, PanelRange panels, DimRange dims,
                       const double* weights, double* sums) {
-  std::vector<float> buffer(static_cast<std::size_t>(dims.count));
-  for (std::int64_t r = panels.begin * kPanelRows; r < panels.end * kPanelRows; ++r) {
-    if (weights[r] == -std::numeric_limits<double>::infinity()) continue;
-    const float* value =
-        ReadValue(block.shape, block.panel(r / kPanelRows), r % kPanelRows, dims, buffer.data());
-    for (std::int64_t i = 0; i < dims.count; ++i) sums[i] += weights[r] * value[i];
-  }
+  HWY_DYNAMIC_DISPATCH(SumValuesFloat64OneTarget)(block, panels, dims, weights, sums);
 }
 
 }  // namespace softlookup::kernels

@@ -31,7 +31,7 @@ void SumValues(const BlockView& block, PanelRange panels, DimRange dims, const f
                int query_count, double* sums, const PanelPart& fetched = {});
 
 // Does the same as SumValues for one query with float64 weights, in float64 throughout, so nothing
-// overflows. Weights of -inf count as 0. Adds to dims.count components of `sums`.
+// overflows. Weights of -inf count as 0. INT8 values are rounded to float32, as they are read.
 void SumValuesFloat64(const BlockView& block, PanelRange panels, DimRange dims,
                       const double* weights, double* sums);
 

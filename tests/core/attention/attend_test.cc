@@ -274,6 +274,27 @@ TEST(AttendTest, SmallLinearWeightsOfInt8KeysCountBesideALargeComponent) {
   EXPECT_NEAR(answer.values[0] / rows.Reference(task).values[0], 1, 1e-5);
 }
 
+// The products of query and key cancel but for what float32 rounding of the keys leaves, and the
+// weights cancel each other.
+TEST(AttendTest, LinearLogitsThatCancelKeepTheirBound) {
+  constexpr std::int64_t kRows = 300, kDim = 64;
+  const std::vector<float> query = NormalFloats(kDim, 1, 1.45);
+  std::vector<float> keys = NormalFloats(kRows * kDim, 2, 1.45);
+  double square = 0;
+  for (const float component : query) square += static_cast<double>(component) * component;
+  for (std::int64_t r = 0; r < kRows; ++r) {
+    float* const key = &keys[r * kDim];
+    double product = 0;
+    for (std::int64_t i = 0; i < kDim; ++i) product += static_cast<double>(query[i]) * key[i];
+    for (std::int64_t i = 0; i < kDim; ++i) {
+      key[i] = static_cast<float>(key[i] - product / square * query[i]);
+    }
+  }
+  const TestRows rows(kRows, kDim, 5, keys, NormalFloats(kRows * 5, 3));
+  const AttentionTask task = rows.Task(query, {.mode = Mode::kLinear});
+  EXPECT_LE(RelativeError(MustAttend(task).values, rows.Reference(task).values), 1e-5);
+}
+
 TEST(AttendTest, ALinearAnswerBeyondFloat32SaturatesToItsLargestNumber) {
   const TestRows rows(4, 20, 3, std::vector<float>(80, 1e30f), std::vector<float>(12, 1e30f));
   const std::vector<float> query(20, -1e30f);

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "core/kernels/int8_scores.h"
 
@@ -23,7 +26,20 @@ class PrecisionPathTest : public ::testing::Test {
                    .key_norms_max = &key_norm_};
     plan_.options = {.score = Score::kScaledDot, .mode = Mode::kSoft};
     plan_.key_dims = plan_.value_dims = {.begin = 0, .count = kDim};
-    query_ = {.magnitude = 3, .norm = std::sqrt(double{kDim}), .end = kRows};
+    UseQuery(std::vector<float>(kDim, 1));
+  }
+
+  // The components must outlive their use.
+  void UseQuery(std::vector<float> components) {
+    components_ = std::move(components);
+    double square = 0;
+    for (const float component : components_) square += component * component;
+    query_ = {.components = components_.data(),
+              .magnitude = *std::max_element(components_.begin(), components_.end()),
+              .norm = std::sqrt(square),
+              .float32_errors = kernels::Float32ErrorNormsOf(
+                  components_.data(), static_cast<std::int64_t>(components_.size())),
+              .end = kRows};
   }
 
   PrecisionPath Path() const {
@@ -35,18 +51,35 @@ class PrecisionPathTest : public ::testing::Test {
   float key_norm_ = 12;
   PositionedBlock block_;
   ScanPlan plan_;
+  std::vector<float> components_;
   HeadQuery query_;
 };
 
 TEST_F(PrecisionPathTest, OrdinaryQueriesTakeFloat32) {
-  EXPECT_EQ(Path(), (PrecisionPath{.sums = SumsBy::kFloat32Runs, .in_float32 = true}));
+  EXPECT_EQ(Path(),
+            (PrecisionPath{.sums = SumsBy::kFloat32Runs, .float32_way = 1, .in_float32 = true}));
   plan_.options.score = Score::kSquaredEuclidean;
   plan_.options.temperature = 100;
-  EXPECT_EQ(Path(), (PrecisionPath{.sums = SumsBy::kFloat32Runs, .in_float32 = true}));
+  EXPECT_EQ(Path(),
+            (PrecisionPath{.sums = SumsBy::kFloat32Runs, .float32_way = 1, .in_float32 = true}));
+}
+
+// |q| |k| / 11.3 is 12.
+TEST_F(PrecisionPathTest, ChainsAreAsLongAsTheBoundAllows) {
+  const auto way_at = [this](double temperature) {
+    plan_.options.temperature = temperature;
+    EXPECT_EQ(Sums(), SumsBy::kFloat32Runs) << temperature;
+    return Path().float32_way;
+  };
+  EXPECT_EQ(way_at(4), 0u);
+  EXPECT_EQ(way_at(1), 1u);
+  EXPECT_EQ(way_at(0.65), 2u);
+  EXPECT_EQ(way_at(0.4), 3u);
+  EXPECT_FALSE(Path().in_float32);  // Its runs are added in float64.
 }
 
 TEST_F(PrecisionPathTest, LargeLogitsTakeFloat64) {
-  plan_.options.temperature = 0.5;  // Logits of up to 24.
+  plan_.options.temperature = 0.25;  // Logits of up to 48.
   EXPECT_EQ(Sums(), SumsBy::kFloat64);
 }
 
@@ -64,6 +97,9 @@ TEST_F(PrecisionPathTest, ScoresThatDecideTakeFloat64) {
     EXPECT_EQ(Sums(), SumsBy::kFloat64);
     plan_ = plan;
     plan_.options.score = Score::kCosine;
+    EXPECT_EQ(Sums(), SumsBy::kFloat64);
+    plan_ = plan;
+    plan_.options.mode = Mode::kLinear;  // Its weights are the logits.
     EXPECT_EQ(Sums(), SumsBy::kFloat64);
     plan_ = plan;
   }
@@ -89,16 +125,13 @@ TEST_F(PrecisionPathTest, Int8KeysTakeFloat32WhereIntegersDoNotPayOrFit) {
   query_.magnitude = 0x1p-60f;
   EXPECT_EQ(Sums(), SumsBy::kFloat32Runs);
   block_ = block;
-  query_.magnitude = 3;
-  plan_.options.mode = Mode::kLinear;  // Its weights are the logits: small ones are exact, too.
-  EXPECT_EQ(Sums(), SumsBy::kFloat32Runs);
-  plan_.options.mode = Mode::kSoft;
+  query_.magnitude = 1;
   plan_.options.score = Score::kSquaredEuclidean;
   plan_.options.temperature = 100;
   EXPECT_EQ(Sums(), SumsBy::kFloat32Runs);
   plan_.options.score = Score::kDot;
   plan_.key_dims.count = 32;
-  query_.norm = 1;
+  UseQuery(std::vector<float>(32, 0.1f));
   EXPECT_EQ(Sums(), SumsBy::kFloat32Runs);
 }
 

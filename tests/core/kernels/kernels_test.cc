@@ -34,13 +34,20 @@ double ReferenceSum(Term term, const float* query, const float* key, std::int64_
   return sum;
 }
 
+// The ways to form sums: those of float32, and null for float64.
+std::vector<const Float32Sums*> EveryWay() {
+  std::vector<const Float32Sums*> ways = {nullptr};
+  for (const Float32Sums& how : kFloat32Sums) ways.push_back(&how);
+  return ways;
+}
+
 TEST_P(KernelTest, ScoresMatchTheReferenceAroundEveryWidth) {
   for (const auto& [term, storage] : {std::pair(Term::kProduct, StorageType::kFloat32),
                                       std::pair(Term::kProduct, StorageType::kBfloat16),
                                       std::pair(Term::kProduct, StorageType::kInt8),
                                       std::pair(Term::kSquaredDifference, StorageType::kFloat32),
                                       std::pair(Term::kSquaredDifference, StorageType::kInt8)}) {
-    for (const SumIn sum_in : {SumIn::kFloat32Runs, SumIn::kFloat64}) {
+    for (const Float32Sums* how : EveryWay()) {
       for (const std::int64_t dim : {1, 2, 31, 100, 170}) {
         for (const std::int64_t row_count : {1, 15, 17, 63, 64, 65, 130}) {
           const KeptRows rows({.key_dim = dim, .value_dim = 3, .storage = storage}, row_count, 7);
@@ -48,8 +55,14 @@ TEST_P(KernelTest, ScoresMatchTheReferenceAroundEveryWidth) {
             const std::vector<float> queries = NormalFloats(query_count * dim, 11);
             const std::vector<const float*> pointers = PointersTo(queries, dim);
             std::vector<double> sums(kTileQueries * kScratchStride);
-            ScoreRows(term, sum_in, rows.view(), rows.panels(), {.begin = 0, .count = dim},
-                      pointers.data(), query_count, sums.data());
+            const DimRange dims{.begin = 0, .count = dim};
+            if (how != nullptr) {
+              ScoreRows(term, *how, rows.view(), rows.panels(), dims, pointers.data(), query_count,
+                        sums.data());
+            } else {
+              ScoreRowsFloat64(term, rows.view(), rows.panels(), dims, pointers.data(), query_count,
+                               sums.data());
+            }
             for (int q = 0; q < query_count; ++q) {
               for (std::int64_t r = 0; r < row_count; ++r) {
                 const double expected = ReferenceSum(term, pointers[q], rows.key(r), dim);
@@ -71,15 +84,16 @@ TEST_P(KernelTest, ScoreBitsDoNotDependOnTheNumberOfQueries) {
   const std::vector<float> queries = NormalFloats(kTileQueries * kDim, 5);
   const std::vector<const float*> pointers = PointersTo(queries, kDim);
   const DimRange dims{.begin = 0, .count = kDim};
+  const Float32Sums how = kFloat32Sums[1];
   std::vector<double> together(kTileQueries * kScratchStride);
-  ScoreRows(Term::kProduct, SumIn::kFloat32Runs, rows.view(), rows.panels(), dims, pointers.data(),
-            kTileQueries, together.data());
+  ScoreRows(Term::kProduct, how, rows.view(), rows.panels(), dims, pointers.data(), kTileQueries,
+            together.data());
   for (int q = 0; q < kTileQueries; ++q) {
     std::vector<double> alone(kScratchStride);
     // A panel at a time, too.
     for (std::int64_t panel = 0; panel < rows.panels().end; ++panel) {
-      ScoreRows(Term::kProduct, SumIn::kFloat32Runs, rows.view(),
-                {.begin = panel, .end = panel + 1}, dims, &pointers[q], 1, alone.data());
+      ScoreRows(Term::kProduct, how, rows.view(), {.begin = panel, .end = panel + 1}, dims,
+                &pointers[q], 1, alone.data());
     }
     for (std::int64_t r = 0; r < kRows; ++r) {
       ASSERT_EQ(std::bit_cast<std::uint64_t>(alone[r]),
@@ -97,17 +111,17 @@ TEST_P(KernelTest, FloatScoresHaveTheBitsOfTheOthersAndOfAQueryAlone) {
     const std::vector<float> queries = NormalFloats(kTileQueries * dim, 5);
     const std::vector<const float*> pointers = PointersTo(queries, dim);
     const DimRange dims{.begin = 0, .count = dim};
-    for (const Term term : {Term::kProduct, Term::kSquaredDifference}) {
+    for (const auto& [term, how] :
+         {std::pair(Term::kProduct, kFloat32Sums[0]), std::pair(Term::kProduct, kFloat32Sums[1]),
+          std::pair(Term::kSquaredDifference, kFloat32Sums[2])}) {
       std::vector<double> wide(kTileQueries * kScratchStride), alone(kScratchStride);
       std::vector<float> floats(kTileQueries * kScratchStride);
       for (const int count : {2, 5, kTileQueries}) {
-        ScoreRows(term, SumIn::kFloat32Runs, rows.view(), rows.panels(), dims, pointers.data(),
-                  count, wide.data());
-        ScoreRowsFloat32(term, rows.view(), rows.panels(), dims, pointers.data(), count,
+        ScoreRows(term, how, rows.view(), rows.panels(), dims, pointers.data(), count, wide.data());
+        ScoreRowsFloat32(term, how, rows.view(), rows.panels(), dims, pointers.data(), count,
                          floats.data());
         for (int q = 0; q < count; ++q) {
-          ScoreRows(term, SumIn::kFloat32Runs, rows.view(), rows.panels(), dims, &pointers[q], 1,
-                    alone.data());
+          ScoreRows(term, how, rows.view(), rows.panels(), dims, &pointers[q], 1, alone.data());
           for (std::size_t r = 0; r < 150; ++r) {
             ASSERT_EQ(wide[q * kScratchStride + r], floats[q * kScratchStride + r]) << dim;
             ASSERT_EQ(wide[q * kScratchStride + r], alone[r]) << dim;
@@ -151,7 +165,7 @@ TEST_P(KernelTest, RowsOfExtremesAreKeptFiniteAndToHalfAScale) {
 
 // Terms that are alike round alike: nothing cancels.
 TEST_P(KernelTest, Float32ScoresKeepTheirBound) {
-  for (const std::int64_t dim : {17, 100, 128, 160, 161, 320, 1000}) {
+  for (const std::int64_t dim : {1, 17, 100, 128, 160, 161, 320, 1000}) {
     for (const float component : {0.1f, 0.3f, 1 / 3.0f, 0.7f, 1.1f}) {
       const std::vector<float> key(dim, component), query(dim, 0.9f);
       std::vector<float> panel(kPanelRows * (dim + 1), component);
@@ -160,12 +174,19 @@ TEST_P(KernelTest, Float32ScoresKeepTheirBound) {
                            .full_panel_count = 1,
                            .row_count = kPanelRows};
       const float* pointer = query.data();
-      std::vector<double> sums(kScratchStride);
-      ScoreRows(Term::kProduct, SumIn::kFloat32Runs, view, {.begin = 0, .end = 1},
-                {.begin = 0, .count = dim}, &pointer, 1, sums.data());
       const double expected = ReferenceSum(Term::kProduct, query.data(), key.data(), dim);
-      ASSERT_NEAR(sums[0], expected, kFloat32Roundings * 0x1p-24 * expected)
-          << dim << " times " << component;
+      const double key_norm = component * std::sqrt(static_cast<double>(dim));
+      const Float32ErrorNorms errors = Float32ErrorNormsOf(query.data(), dim);
+      for (std::size_t way = 0; way < kFloat32Sums.size(); ++way) {
+        std::vector<double> sums(kScratchStride);
+        ScoreRows(Term::kProduct, kFloat32Sums[way], view, {.begin = 0, .end = 1},
+                  {.begin = 0, .count = dim}, &pointer, 1, sums.data());
+        ASSERT_NEAR(sums[0], expected, 0x1p-24 * errors[way] * key_norm)
+            << dim << " times " << component << ", way " << way;
+        ASSERT_NEAR(sums[0], expected,
+                    0x1p-24 * static_cast<double>(kFloat32Sums[way].Roundings(dim)) * expected)
+            << dim << " times " << component << ", way " << way;
+      }
     }
   }
 }
@@ -175,8 +196,8 @@ TEST_P(KernelTest, ScoresOneHeadOfTheKey) {
   const std::vector<float> query = NormalFloats(4, 5);
   const float* pointer = query.data();
   std::vector<double> sums(kScratchStride);
-  ScoreRows(Term::kProduct, SumIn::kFloat32Runs, rows.view(), rows.panels(),
-            {.begin = 8, .count = 4}, &pointer, 1, sums.data());
+  ScoreRows(Term::kProduct, kFloat32Sums[1], rows.view(), rows.panels(), {.begin = 8, .count = 4},
+            &pointer, 1, sums.data());
   for (std::int64_t r = 0; r < 20; ++r) {
     ASSERT_NEAR(sums[r], ReferenceSum(Term::kProduct, pointer, rows.key(r) + 8, 4), 1e-6);
   }
@@ -187,8 +208,8 @@ TEST_P(KernelTest, Float64SumsHoldWhatFloat32CannotReach) {
   const std::vector<float> query = NormalFloats(40, 5, 1e30);
   const float* pointer = query.data();
   std::vector<double> sums(kScratchStride);
-  ScoreRows(Term::kSquaredDifference, SumIn::kFloat64, rows.view(), rows.panels(),
-            {.begin = 0, .count = 40}, &pointer, 1, sums.data());
+  ScoreRowsFloat64(Term::kSquaredDifference, rows.view(), rows.panels(), {.begin = 0, .count = 40},
+                   &pointer, 1, sums.data());
   for (std::int64_t r = 0; r < 5; ++r) {
     const double expected = ReferenceSum(Term::kSquaredDifference, pointer, rows.key(r), 40);
     ASSERT_NEAR(sums[r] / expected, 1, 1e-12);
@@ -321,17 +342,6 @@ TEST_P(KernelTest, EqualSumsHaveEqualWeights) {
   EXPECT_EQ(of_sums.weighted, 0);
 }
 
-TEST_P(KernelTest, LinearWeightsAreTheLogits) {
-  std::vector<double> logits(kScratchStride, -std::numeric_limits<double>::infinity());
-  std::vector<float> weights(kScratchStride);
-  logits[0] = 1.5;
-  logits[17] = -2.25;
-  EXPECT_EQ(MakeLinearWeights(logits.data(), {.begin = 0, .end = 2}, weights.data()), -0.75);
-  EXPECT_EQ(weights[0], 1.5f);
-  EXPECT_EQ(weights[1], 0.0f);
-  EXPECT_EQ(weights[17], -2.25f);
-}
-
 TEST_P(KernelTest, ValueSumsMatchTheReferenceAroundEveryWidth) {
   for (const auto& [dim, storage] :
        {std::pair(1, StorageType::kFloat32), std::pair(1, StorageType::kInt8),
@@ -361,6 +371,33 @@ TEST_P(KernelTest, ValueSumsMatchTheReferenceAroundEveryWidth) {
             ASSERT_NEAR(sums[q * stride + i], expected, 2e-6 * std::sqrt(row_count) + 1e-6)
                 << "dim " << dim << " rows " << row_count << " query " << q;
           }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(KernelTest, Float64ValueSumsKeepWhatCancels) {
+  for (const StorageType storage :
+       {StorageType::kFloat32, StorageType::kBfloat16, StorageType::kInt8}) {
+    for (const std::int64_t dim : {1, 15, 17, 100}) {
+      for (const std::int64_t row_count : {1, 16, 17, 300}) {
+        const KeptRows rows({.key_dim = 1, .value_dim = dim + 2, .storage = storage}, row_count, 7);
+        std::vector<double> weights(kScratchStride, -std::numeric_limits<double>::infinity());
+        for (std::int64_t r = 0; r < row_count; r += 1 + r % 3) {
+          weights[r] = (r % 2 == 0 ? 1e9 : -1e9) + 0.1 * static_cast<double>(r);
+        }
+        std::vector<double> sums(PaddedValueDim(dim), 0.25);
+        SumValuesFloat64(rows.view(), rows.panels(), {.begin = 1, .count = dim}, weights.data(),
+                         sums.data());
+        for (std::int64_t i = 0; i < dim; ++i) {
+          double expected = 0.25, magnitude = 0;
+          for (std::int64_t r = 0; r < row_count; ++r) {
+            if (std::isinf(weights[r])) continue;
+            expected += weights[r] * rows.value(r)[1 + i];
+            magnitude += std::abs(weights[r] * rows.value(r)[1 + i]);
+          }
+          ASSERT_NEAR(sums[i], expected, 1e-13 * magnitude) << dim << " " << row_count;
         }
       }
     }

@@ -1,0 +1,63 @@
+#ifndef SOFTLOOKUP_CORE_KERNELS_FLOAT32_SUMS_H_
+#define SOFTLOOKUP_CORE_KERNELS_FLOAT32_SUMS_H_
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+namespace softlookup::kernels {
+
+// How a float32 sum over components is formed. A chain adds chain_dims terms one after the other.
+// The chains of a run are added in pairs, by a binary tree. Runs are added in float64. Longer
+// chains take less time, and round more.
+struct Float32Sums {
+  std::int64_t chain_dims = 0;
+  std::int64_t run_dims = 0;  // chain_dims times a power of two.
+
+  // Returns the number of levels of the tree of a run, whose first component is `run`, in a sum of
+  // dim_count terms.
+  constexpr int Levels(std::int64_t run, std::int64_t dim_count) const {
+    const std::int64_t dims = std::min(run_dims, dim_count - run);
+    const std::int64_t chains = (dims + chain_dims - 1) / chain_dims;
+    return std::bit_width(static_cast<std::uint64_t>(chains - 1));
+  }
+  // Returns the most roundings of a product: its own or that of its addition, one for each later
+  // term in its chain, and one for each level of the tree.
+  constexpr std::int64_t Roundings(std::int64_t dim_count) const {
+    return std::min(chain_dims, dim_count) + Levels(0, dim_count);
+  }
+};
+
+// The ways to choose from, in the order of the time they take. kRunDimsMax bounds their runs.
+inline constexpr std::array<Float32Sums, 4> kFloat32Sums = {
+    {{40, 160}, {10, 160}, {5, 160}, {5, 10}}};
+inline constexpr std::int64_t kRunDimsMax = 160;
+
+// For each way, e such that the sum of products of a query q and a key k has an error of at most
+// 2^-24 e |k|. A term's roundings r_i bound its error by 2^-24 r_i |q_i k_i|, and the sum of these
+// is at most |(r_i q_i)| |k|, by Cauchy and Schwarz. Runs must stay in float32's range.
+using Float32ErrorNorms = std::array<double, kFloat32Sums.size()>;
+
+inline Float32ErrorNorms Float32ErrorNormsOf(const float* query, std::int64_t dim_count) {
+  Float32ErrorNorms norms = {};
+  for (std::size_t way = 0; way < norms.size(); ++way) {
+    const Float32Sums sums = kFloat32Sums[way];
+    double square = 0;
+    for (std::int64_t chain = 0; chain < dim_count; chain += sums.chain_dims) {
+      const int levels = sums.Levels(chain / sums.run_dims * sums.run_dims, dim_count);
+      const std::int64_t end = std::min(chain + sums.chain_dims, dim_count);
+      for (std::int64_t i = chain; i < end; ++i) {
+        const double error = static_cast<double>(end - i + levels) * query[i];
+        square += error * error;
+      }
+    }
+    norms[way] = std::sqrt(square);
+  }
+  return norms;
+}
+
+}  // namespace softlookup::kernels
+
+#endif  // SOFTLOOKUP_CORE_KERNELS_FLOAT32_SUMS_H_
