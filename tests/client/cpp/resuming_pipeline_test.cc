@@ -21,6 +21,7 @@ namespace {
 
 using ::softlookup::testing::AppendStreamTest;
 using ::softlookup::testing::DetailedStatus;
+using ::softlookup::testing::ScriptedService;
 using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
