@@ -48,6 +48,7 @@ TaskAnswer::TaskAnswer(const AttentionTask& task, const CancelToken& cancel)
       head_key_dim_(task.key_dim / task.num_heads),
       head_value_dim_(task.value_dim / task.num_heads),
       head_query_count_(task.query_count() * task.num_heads),
+      float32_roundings_(head_key_dim_),
       selects_rows_(task.options.top_k > 0 &&
                     task.options.top_k < task.end - task.begin + (task.memory.has_value() ? 1 : 0)),
       sums_values_(!selects_rows_ && task.options.mode != Mode::kHard),
@@ -114,7 +115,7 @@ HeadQueryState TaskAnswer::BeginHeadQuery(std::int64_t head_query, std::deque<To
     square += static_cast<double>(component) * component;
   }
   query.norm = std::sqrt(square);
-  query.float32_errors = kernels::Float32ErrorNormsOf(query.components, head_key_dim_);
+  query.float32_errors = float32_roundings_.ErrorNormsOf(query.components);
   if (options.causal) {
     const std::uint64_t offset_max = std::numeric_limits<std::uint64_t>::max() - t - 1;
     query.end = std::min(query.end, std::min(options.causal_offset, offset_max) + t + 1);

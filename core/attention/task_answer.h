@@ -13,6 +13,7 @@
 #include "core/attention/block_scan.h"
 #include "core/attention/top_rows.h"
 #include "core/base/cancellation.h"
+#include "core/kernels/float32_sums.h"
 #include "core/kernels/sum_values.h"
 #include "softlookup/partial_answer.h"
 
@@ -109,6 +110,7 @@ class TaskAnswer {
   const std::int64_t head_key_dim_;
   const std::int64_t head_value_dim_;
   const std::int64_t head_query_count_;
+  const kernels::Float32Roundings float32_roundings_;
   // Whether the task has a top_k that can leave rows out.
   const bool selects_rows_;
   const bool sums_values_;

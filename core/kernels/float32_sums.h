@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cmath>
 #include <cstdint>
+#include <vector>
 
 namespace softlookup::kernels {
 
@@ -30,33 +30,36 @@ struct Float32Sums {
   }
 };
 
-// The ways to choose from, in the order of the time they take. kRunDimsMax bounds their runs.
+// The ways to choose from, in the order of the time they take. kRunDimsMax is a multiple of each
+// run.
 inline constexpr std::array<Float32Sums, 4> kFloat32Sums = {
     {{40, 160}, {10, 160}, {5, 160}, {5, 10}}};
 inline constexpr std::int64_t kRunDimsMax = 160;
 
 // For each way, e such that the sum of products of a query q and a key k has an error of at most
-// 2^-24 e |k|. A term's roundings r_i bound its error by 2^-24 r_i |q_i k_i|, and the sum of these
-// is at most |(r_i q_i)| |k|, by Cauchy and Schwarz. Runs must stay in float32's range.
+// 2^-24 e |k|. The roundings r_i of a term bound its error by 2^-24 r_i |q_i k_i|. The sum of these
+// bounds is at most 2^-24 |r q| |k|, by Cauchy and Schwarz. Runs must stay in float32's range.
 using Float32ErrorNorms = std::array<double, kFloat32Sums.size()>;
 
-inline Float32ErrorNorms Float32ErrorNormsOf(const float* query, std::int64_t dim_count) {
-  Float32ErrorNorms norms = {};
-  for (std::size_t way = 0; way < norms.size(); ++way) {
-    const Float32Sums sums = kFloat32Sums[way];
-    double square = 0;
-    for (std::int64_t chain = 0; chain < dim_count; chain += sums.chain_dims) {
-      const int levels = sums.Levels(chain / sums.run_dims * sums.run_dims, dim_count);
-      const std::int64_t end = std::min(chain + sums.chain_dims, dim_count);
-      for (std::int64_t i = chain; i < end; ++i) {
-        const double error = static_cast<double>(end - i + levels) * query[i];
-        square += error * error;
-      }
-    }
-    norms[way] = std::sqrt(square);
-  }
-  return norms;
-}
+// The roundings of each term of sums of `dim_count` products.
+class Float32Roundings {
+ public:
+  explicit Float32Roundings(std::int64_t dim_count);
+
+  // `query` points to dim_count components.
+  Float32ErrorNorms ErrorNormsOf(const float* query) const;
+
+ private:
+  // By term: for each way, r_i^2.
+  using Squares = std::vector<Float32ErrorNorms>;
+
+  // Returns the squares of the last dim_count terms of a sum, which are at most kRunDimsMax.
+  static Squares SquaresOf(std::int64_t dim_count);
+
+  const std::int64_t whole_;  // The number of kRunDimsMax terms that come first.
+  const Squares of_whole_;    // Of each of these, the same.
+  const Squares of_rest_;
+};
 
 }  // namespace softlookup::kernels
 

@@ -34,12 +34,13 @@ class PrecisionPathTest : public ::testing::Test {
     components_ = std::move(components);
     double square = 0;
     for (const float component : components_) square += component * component;
-    query_ = {.components = components_.data(),
-              .magnitude = *std::max_element(components_.begin(), components_.end()),
-              .norm = std::sqrt(square),
-              .float32_errors = kernels::Float32ErrorNormsOf(
-                  components_.data(), static_cast<std::int64_t>(components_.size())),
-              .end = kRows};
+    query_ = {
+        .components = components_.data(),
+        .magnitude = *std::max_element(components_.begin(), components_.end()),
+        .norm = std::sqrt(square),
+        .float32_errors = kernels::Float32Roundings(static_cast<std::int64_t>(components_.size()))
+                              .ErrorNormsOf(components_.data()),
+        .end = kRows};
   }
 
   PrecisionPath Path() const {

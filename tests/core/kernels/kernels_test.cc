@@ -176,7 +176,7 @@ TEST_P(KernelTest, Float32ScoresKeepTheirBound) {
       const float* pointer = query.data();
       const double expected = ReferenceSum(Term::kProduct, query.data(), key.data(), dim);
       const double key_norm = component * std::sqrt(static_cast<double>(dim));
-      const Float32ErrorNorms errors = Float32ErrorNormsOf(query.data(), dim);
+      const Float32ErrorNorms errors = Float32Roundings(dim).ErrorNormsOf(query.data());
       for (std::size_t way = 0; way < kFloat32Sums.size(); ++way) {
         std::vector<double> sums(kScratchStride);
         ScoreRows(Term::kProduct, kFloat32Sums[way], view, {.begin = 0, .end = 1},

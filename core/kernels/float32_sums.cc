@@ -1,0 +1,43 @@
+#include "core/kernels/float32_sums.h"
+
+#include <cmath>
+#include <cstddef>
+
+namespace softlookup::kernels {
+
+Float32Roundings::Float32Roundings(std::int64_t dim_count)
+    : whole_(dim_count / kRunDimsMax),
+      of_whole_(SquaresOf(whole_ > 0 ? kRunDimsMax : 0)),
+      of_rest_(SquaresOf(dim_count % kRunDimsMax)) {}
+
+Float32Roundings::Squares Float32Roundings::SquaresOf(std::int64_t dim_count) {
+  Squares squares(static_cast<std::size_t>(dim_count));
+  for (std::size_t way = 0; way < kFloat32Sums.size(); ++way) {
+    const Float32Sums sums = kFloat32Sums[way];
+    for (std::int64_t chain = 0; chain < dim_count; chain += sums.chain_dims) {
+      const int levels = sums.Levels(chain / sums.run_dims * sums.run_dims, dim_count);
+      const std::int64_t end = std::min(chain + sums.chain_dims, dim_count);
+      for (std::int64_t i = chain; i < end; ++i) {
+        const auto roundings = static_cast<double>(end - i + levels);
+        squares[i][way] = roundings * roundings;
+      }
+    }
+  }
+  return squares;
+}
+
+Float32ErrorNorms Float32Roundings::ErrorNormsOf(const float* query) const {
+  Float32ErrorNorms norms = {};
+  const auto add = [&norms](const float* terms, const Squares& squares) {
+    for (std::size_t i = 0; i < squares.size(); ++i) {
+      const double square = static_cast<double>(terms[i]) * terms[i];
+      for (std::size_t way = 0; way < norms.size(); ++way) norms[way] += squares[i][way] * square;
+    }
+  };
+  for (std::int64_t run = 0; run < whole_; ++run) add(query + run * kRunDimsMax, of_whole_);
+  add(query + whole_ * kRunDimsMax, of_rest_);
+  for (double& norm : norms) norm = std::sqrt(norm);
+  return norms;
+}
+
+}  // namespace softlookup::kernels
