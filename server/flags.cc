@@ -232,7 +232,7 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
   };
   constexpr double kDay = 86400;
   number("--max-waiting-work", flags.waiting_work_ms,
-         "A lookup is refused if its wait and scan would take longer, in milliseconds", 0,
+         "Longest expected time to the answer of a lookup that has to wait, in milliseconds", 0,
          1000 * kDay);
   number("--keepalive-seconds", flags.keepalive_seconds,
          "A connection that was silent for so many seconds is asked whether it is alive", 1, kDay);

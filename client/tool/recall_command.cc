@@ -118,7 +118,8 @@ void PrintSweep(const std::vector<WordRecall>& recalls, const std::vector<std::s
   const v1::QueryWeights& first = recalls[0].weights;
   const int shown = std::min(first.positions_size(), kWordsMax);
   std::vector<Table::Column> columns = {{"temperature", Align::kRight}};
-  for (int i = 0; i < shown; ++i) columns.push_back({words[first.positions(i)], Align::kRight});
+  for (int i = 0; i < shown; ++i)
+    columns.push_back({output::TerminalText(words[first.positions(i)]), Align::kRight});
   columns.insert(columns.end(), {{"entropy", Align::kRight}, {"perplexity", Align::kRight}});
   Table table(std::move(columns));
   for (std::size_t r = 1; r < recalls.size(); ++r) {

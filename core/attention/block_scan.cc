@@ -384,7 +384,8 @@ void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const ScanOrd
       std::fill(weights + panels.begin * kPanelRows, weights + panels.end * kPanelRows, 0.0f);
     }
   }
-  if (plan.sum_values) {
+  // LINEAR values are added up already.
+  if (plan.sum_values && options.mode != Mode::kLinear) {
     SumValuesOfTile(plan, view, panels, paths.data(), query_count, order.while_summing, scratch,
                     sums);
   }

@@ -18,7 +18,8 @@ Float32Roundings::Squares Float32Roundings::SquaresOf(std::int64_t dim_count) {
       const int levels = sums.Levels(chain / sums.run_dims * sums.run_dims, dim_count);
       const std::int64_t end = std::min(chain + sums.chain_dims, dim_count);
       for (std::int64_t i = chain; i < end; ++i) {
-        const auto roundings = static_cast<double>(end - i + levels);
+        // Without fused multiply-adds, a product and its addition are rounded each.
+        const auto roundings = static_cast<double>(std::min(end - i + 1, end - chain) + levels);
         squares[i][way] = roundings * roundings;
       }
     }

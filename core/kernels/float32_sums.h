@@ -23,8 +23,9 @@ struct Float32Sums {
     const std::int64_t chains = (dims + chain_dims - 1) / chain_dims;
     return std::bit_width(static_cast<std::uint64_t>(chains - 1));
   }
-  // Returns the most roundings of a product: its own or that of its addition, one for each later
-  // term in its chain, and one for each level of the tree.
+  // Returns the most roundings of a product: its own, one for its addition and for that of each
+  // later term in its chain, and one for each level of the tree. The first term of a chain is not
+  // added to anything.
   constexpr std::int64_t Roundings(std::int64_t dim_count) const {
     return std::min(chain_dims, dim_count) + Levels(0, dim_count);
   }

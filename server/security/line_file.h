@@ -10,8 +10,8 @@
 
 namespace softlookup::server {
 
-// A file to which lines are appended. A line that the disk took in part never runs into the next
-// one. Not thread-safe.
+// A file to which lines are appended. A line that the disk took in part does not run into the next
+// one, as long as this object lives. Not thread-safe.
 class LineFile {
  public:
   explicit LineFile(std::string path) : path_(std::move(path)) {}

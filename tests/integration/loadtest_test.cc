@@ -33,7 +33,8 @@ class LoadtestTest : public IntegrationTest {
                                       "--duration", absl::StrCat(seconds)};
       all.insert(all.end(), arguments.begin(), arguments.end());
       CommandResult result = RunCommand(all);
-      if (!absl::StrContains(result.err, "no call was made in this time")) return result;
+      const bool has_calls = !absl::StrContains(result.err, "no call was made in this time");
+      if (has_calls || seconds > 30) return result;
     }
   }
 

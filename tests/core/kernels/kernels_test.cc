@@ -84,7 +84,7 @@ TEST_P(KernelTest, ScoreBitsDoNotDependOnTheNumberOfQueries) {
   const std::vector<float> queries = NormalFloats(kTileQueries * kDim, 5);
   const std::vector<const float*> pointers = PointersTo(queries, kDim);
   const DimRange dims{.begin = 0, .count = kDim};
-  const Float32Sums how = kFloat32Sums[1];
+  const Float32Sums how = kFloat32Sums[3];  // Of several runs.
   std::vector<double> together(kTileQueries * kScratchStride);
   ScoreRows(Term::kProduct, how, rows.view(), rows.panels(), dims, pointers.data(), kTileQueries,
             together.data());
@@ -189,6 +189,30 @@ TEST_P(KernelTest, Float32ScoresKeepTheirBound) {
       }
     }
   }
+}
+
+TEST(Float32RoundingsTest, EveryTermHasItsOwn) {
+  const auto roundings = [](std::int64_t dim_count, std::int64_t term, std::size_t way) {
+    std::vector<float> query(dim_count);
+    query[term] = 1;
+    return Float32Roundings(dim_count).ErrorNormsOf(query.data())[way];
+  };
+  // A chain of 10 and one of 7.
+  EXPECT_EQ(roundings(17, 0, 1), 10 + 1);
+  EXPECT_EQ(roundings(17, 1, 1), 10 + 1);
+  EXPECT_EQ(roundings(17, 9, 1), 2 + 1);
+  EXPECT_EQ(roundings(17, 10, 1), 7 + 1);
+  EXPECT_EQ(roundings(17, 16, 1), 2 + 1);
+  EXPECT_EQ(roundings(17, 0, 0), 17);
+  EXPECT_EQ(roundings(17, 16, 0), 2);
+  // A run of 160, and one of a single term.
+  EXPECT_EQ(roundings(161, 159, 0), 2 + 2);
+  EXPECT_EQ(roundings(161, 159, 1), 2 + 4);
+  EXPECT_EQ(roundings(161, 155, 2), 5 + 5);
+  EXPECT_EQ(roundings(161, 160, 2), 1);
+  // Runs of two chains of 5.
+  EXPECT_EQ(roundings(330, 160, 3), 5 + 1);
+  EXPECT_EQ(roundings(330, 329, 3), 2 + 1);
 }
 
 TEST_P(KernelTest, ScoresOneHeadOfTheKey) {
