@@ -260,11 +260,12 @@ void SumWideValuesIfNeeded(const ScanPlan& plan, const kernels::BlockView& block
   SumWideValues(plan, block, panels, wide.data(), weights, sums);
 }
 
-// Writes the weights of one query to `weights`, and their sums to `state`. In SOFT mode a weight is
-// exp(logit - max), in LINEAR mode the logit. LINEAR weights can cancel, so the values are then
-// added up here, in float64. So they are in SOFT mode if float32 cannot hold their sums.
+// Writes the weights of one query to `weights`, and their sums and number to `state`. In SOFT mode
+// a weight is exp(logit - max), in LINEAR mode the logit. LINEAR weights can cancel, so the values
+// are then added up here, in float64. So they are in SOFT mode if float32 cannot hold their sums.
 void MakeWeights(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
                  const double* logits, float* weights, PartialState& state, double* sums) {
+  state.summed_rows = state.counted_rows;
   if (plan.options.mode == Mode::kSoft) {
     const kernels::SoftmaxSums softmax =
         kernels::MakeSoftmaxWeights(logits, state.max_logit, panels, weights);
@@ -287,6 +288,7 @@ void MakeWeightsOfFloats(const ScanPlan& plan, const kernels::BlockView& block, 
   const double factor = (product ? ScaleOf(plan) : -1) / plan.options.temperature;
   const kernels::SumRange range = kernels::RangeOfSums(panels, scores);
   state.counted_rows = static_cast<std::uint64_t>(block.row_count);
+  state.summed_rows = state.counted_rows;
   const float best = factor > 0 ? range.max : range.min;
   state.max_logit = factor * best;
   const kernels::SoftmaxSums softmax =

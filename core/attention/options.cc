@@ -47,6 +47,13 @@ absl::StatusOr<ResolvedOptions> ResolveOptions(const AttentionOptions& options, 
         {{"field", "options.top_weights"}, {"limit", absl::StrCat(limits.top_weights_max)}});
   }
   if (options.top_weights > 0) resolved.top_weights = options.top_weights;
+  if (options.max_error) {
+    if (!(*options.max_error >= 0 && *options.max_error <= 1)) {
+      return InvalidOption("options.max_error",
+                           absl::StrCat("must be in [0, 1], not ", *options.max_error));
+    }
+    resolved.max_error = *options.max_error;
+  }
   return resolved;
 }
 

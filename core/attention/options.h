@@ -22,6 +22,7 @@ struct ResolvedOptions {
   std::uint64_t causal_offset = 0;
   WeightsMode weights = WeightsMode::kNone;
   std::int64_t top_weights = kTopWeightsDefault;
+  double max_error = 0;  // 0: kErrorBoundDefault.
 };
 
 // Fills in the defaults and checks the values. INVALID_ARGUMENT about the field `options.…` that is

@@ -12,13 +12,14 @@ namespace softlookup {
 namespace {
 
 // Makes the weights of a softmax state refer to a max_logit that is higher by -shift, where shift
-// <= 0. Multiplies the weights by exp(shift) and adjusts `weighted`. Does not change max_logit.
-// Returns exp(shift).
+// <= 0. Multiplies the weights, also those left out, by exp(shift) and adjusts `weighted`. Does not
+// change max_logit. Returns exp(shift).
 double ScaleWeights(double shift, PartialState& state) {
   if (shift == 0) return 1;
   const double factor = std::exp(shift);
   state.weighted = factor == 0 ? 0 : factor * (state.weighted + state.weight * shift);
   state.weight *= factor;
+  state.left_out *= factor;
   return factor;
 }
 
@@ -32,6 +33,9 @@ void Merge(Mode mode, const PartialState& later, absl::Span<const double> later_
   SOFTLOOKUP_DCHECK(!std::isnan(later.max_logit) && !std::isnan(state.max_logit));
   SOFTLOOKUP_DCHECK(mode != Mode::kSoft || later.weight > 0.99)
       << "the largest logit alone has the weight 1, not " << later.weight;
+  SOFTLOOKUP_DCHECK(later.summed_rows <= later.counted_rows)
+      << later.summed_rows << " rows summed of " << later.counted_rows;
+  SOFTLOOKUP_DCHECK(later.left_out >= 0) << later.left_out << " left out";
   if (state.counted_rows == 0) {
     state = later;
     if (mode != Mode::kHard) std::copy(later_sum.begin(), later_sum.end(), sum.begin());
@@ -46,6 +50,7 @@ void Merge(Mode mode, const PartialState& later, absl::Span<const double> later_
                          static_cast<std::int64_t>(sum.size()), sum.data());
     state.weight += scaled.weight;
     state.weighted += scaled.weighted;
+    state.left_out += scaled.left_out;
   } else if (mode == Mode::kLinear) {
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += later_sum[i];
     state.weight += later.weight;
@@ -53,6 +58,7 @@ void Merge(Mode mode, const PartialState& later, absl::Span<const double> later_
   if (later.max_logit > state.max_logit) state.max_position = later.max_position;
   state.max_logit = std::max(state.max_logit, later.max_logit);
   state.counted_rows += later.counted_rows;
+  state.summed_rows += later.summed_rows;
 }
 
 QueryStats StatsOf(Mode mode, const PartialState& state) {
@@ -60,10 +66,15 @@ QueryStats StatsOf(Mode mode, const PartialState& state) {
                    .max_logit = state.max_logit,
                    .counted_rows = state.counted_rows,
                    .entropy = 0};
-  if (mode == Mode::kSoft && state.counted_rows > 0) {
+  if (state.counted_rows == 0) return stats;
+  stats.summed_rows = mode == Mode::kHard ? 1 : state.summed_rows;
+  if (mode == Mode::kSoft) {
     const double ln_weight = std::log(state.weight);
     stats.log_sum_exp = state.max_logit + ln_weight;
     stats.entropy = std::max(0.0, ln_weight - state.weighted / state.weight);
+    stats.error_bound = std::max(0.0, kArithmeticError + 2 * state.left_out / state.weight);
+  } else if (mode == Mode::kLinear) {
+    stats.error_bound = kErrorBoundDefault;
   }
   return stats;
 }

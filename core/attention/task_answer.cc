@@ -152,7 +152,10 @@ void TaskAnswer::MergeMemory(std::int64_t head_query, HeadQueryState& begun, dou
   const double age = static_cast<double>(task_.age_end) - 1 - static_cast<double>(memory.position);
   double logit = score / options.temperature + age * options.ln_decay;
   if (options.mode != Mode::kLinear) logit += std::log(memory.multiplicity);
-  PartialState state{.max_logit = logit, .counted_rows = 1, .max_position = memory.position};
+  PartialState state{.max_logit = logit,
+                     .counted_rows = 1,
+                     .max_position = memory.position,
+                     .summed_rows = sums_values_ ? 1u : 0u};
   state.weight = options.mode == Mode::kLinear ? logit * memory.multiplicity : 1;
   std::vector<double> sum(sums_values_ ? head_value_dim_ : 0);
   if (sums_values_) {
@@ -266,7 +269,7 @@ bool TaskAnswer::FinishPartial(std::int64_t head_query, const HeadQueryState& fo
 bool TaskAnswer::FinishSelected(std::int64_t head_query, std::vector<CountedRow> rows) {
   const Mode mode = task_.options.mode;
   if (!SortInSteps(rows, RanksBefore, cancel_)) return false;
-  PartialState state{.counted_rows = rows.size()};
+  PartialState state{.counted_rows = rows.size(), .summed_rows = rows.size()};
   std::vector<double> sums(head_value_dim_, 0.0);
   std::vector<float> buffer(head_value_dim_);
   if (!rows.empty()) {

@@ -34,7 +34,13 @@ struct AttentionOptions {
   std::uint64_t causal_offset = 0;
   WeightsMode weights = WeightsMode::kUnspecified;  // Unspecified: none.
   std::uint32_t top_weights = 0;                    // 0: the default, 10.
+  // Largest error allowed in an answer, in the unit of QueryStats::error_bound. In [0, 1]. Unset or
+  // 0: kErrorBoundDefault. In modes other than SOFT it changes nothing.
+  std::optional<double> max_error;
 };
+
+// Default bound on the error of an answer: rule 1 of docs/ARCHITECTURE.md.
+inline constexpr double kErrorBoundDefault = 1e-5;
 
 // Statistics of one head query: one query in one head.
 struct QueryStats {
@@ -42,6 +48,10 @@ struct QueryStats {
   double max_logit = 0;    // -inf if no row counts.
   std::uint64_t counted_rows = 0;
   double entropy = 0;  // Nats; 0 if the mode is not soft.
+  // Proven bound on the error of a component of the answer, in units of the largest magnitude of a
+  // value component in the store. The answer's own rounding to float32 is not part of it.
+  double error_bound = 0;
+  std::uint64_t summed_rows = 0;  // Rows whose values were added up; at most counted_rows.
 };
 
 struct WeightedRow {

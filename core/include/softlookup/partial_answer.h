@@ -26,6 +26,11 @@ inline bool RanksBefore(const CountedRow& a, const CountedRow& b) {
   return a.logit != b.logit ? a.logit > b.logit : a.position < b.position;
 }
 
+// Bound on the error that rounding of logits, weights and sums can cause in SOFT mode, in the unit
+// of QueryStats::error_bound. Scans have to keep it. With what they may leave out by default, it is
+// within kErrorBoundDefault.
+inline constexpr double kArithmeticError = 8e-6;
+
 // What a head query has found in some rows. The states of disjoint rows merge into the state of all
 // of them. The weighted sum of the rows' values also belongs to the state, but is kept beside it:
 // one double for each component of the head's part of a value, with the weights that `weight` adds
@@ -36,6 +41,10 @@ struct PartialState {
   double weighted = 0;  // SOFT: sum of exp(logit - max_logit) * (logit - max_logit), for entropy.
   std::uint64_t counted_rows = 0;
   std::uint64_t max_position = 0;  // HARD: the lowest position with max_logit.
+  std::uint64_t summed_rows = 0;   // Rows whose values were added up.
+  // SOFT: an upper bound on the sum of exp(logit - max_logit) over counted rows whose values were
+  // not.
+  double left_out = 0;
 };
 
 // Merges the state of later rows into that of earlier ones. Merging the same states in the same
@@ -45,7 +54,10 @@ void Merge(Mode mode, const PartialState& later, absl::Span<const double> later_
            PartialState& state, absl::Span<double> sum);
 
 // Returns the statistics of `state`. In modes other than SOFT, log_sum_exp is -inf and entropy is
-// 0.
+// 0. In SOFT mode, error_bound is kArithmeticError plus twice the ratio of the weight that was left
+// out to the weight that was not. The factor is 2 because the two means of values can be as far
+// apart as the largest value and its negative. In HARD mode error_bound is 0, because a value is
+// copied. In LINEAR mode it is kErrorBoundDefault. It is 0 if no row counts.
 QueryStats StatsOf(Mode mode, const PartialState& state);
 
 // Writes the answer's values: `sum`, which SOFT divides by the sum of weights, or 0 if no row

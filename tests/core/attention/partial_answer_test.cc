@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "tests/core/attention/test_rows.h"
 #include "tests/testing/golden.h"
 #include "tests/testing/random.h"
@@ -184,6 +185,69 @@ TEST(PartialAnswerTest, ALogitFarAboveTheOthersTakesAllTheWeight) {
     EXPECT_EQ(stats.entropy, 0);
     EXPECT_EQ(stats.counted_rows, 2);
     EXPECT_THAT(merged.sum, ElementsAre(2));
+  }
+}
+
+PartialState StateWithLeftOut(double max_logit, double weight, double left_out) {
+  return {.max_logit = max_logit,
+          .weight = weight,
+          .counted_rows = 10,
+          .summed_rows = 3,
+          .left_out = left_out};
+}
+
+TEST(PartialAnswerTest, WhatIsLeftOutIsScaledAsTheWeightsAreAndAddedUp) {
+  const PartialState low = StateWithLeftOut(1, 2, 0.5);
+  const PartialState high = StateWithLeftOut(1 + std::log(4), 3, 0.25);
+  std::vector<double> sum = {1};
+  for (const bool high_comes_later : {false, true}) {
+    PartialState merged = high_comes_later ? low : high;
+    Merge(Mode::kSoft, high_comes_later ? high : low, std::vector<double>{1}, merged,
+          absl::MakeSpan(sum));
+    EXPECT_NEAR(merged.weight, 3 + 2.0 / 4, 1e-15);
+    EXPECT_NEAR(merged.left_out, 0.25 + 0.5 / 4, 1e-15);
+    EXPECT_EQ(merged.counted_rows, 20);
+    EXPECT_EQ(merged.summed_rows, 6);
+  }
+  // Into a state without rows, it is taken as it is.
+  PartialState merged;
+  Merge(Mode::kSoft, low, std::vector<double>{1}, merged, absl::MakeSpan(sum));
+  EXPECT_EQ(merged.left_out, 0.5);
+  EXPECT_EQ(merged.summed_rows, 3);
+}
+
+TEST(PartialAnswerTest, SummedRowsAddUpInEveryMode) {
+  for (const Mode mode : {Mode::kSoft, Mode::kHard, Mode::kLinear}) {
+    PartialState merged = StateWithLeftOut(1, 2, 0);
+    std::vector<double> sum = {1};
+    Merge(mode, StateWithLeftOut(2, 3, 0), std::vector<double>{1}, merged, absl::MakeSpan(sum));
+    EXPECT_EQ(merged.summed_rows, 6);
+    EXPECT_EQ(merged.left_out, 0);
+  }
+}
+
+TEST(PartialAnswerTest, TheErrorBoundIsThatOfTheArithmeticAndOfWhatWasLeftOut) {
+  const QueryStats whole = StatsOf(Mode::kSoft, StateWithLeftOut(1, 2, 0));
+  EXPECT_EQ(whole.error_bound, kArithmeticError);
+  EXPECT_LT(whole.error_bound, kErrorBoundDefault);
+  EXPECT_EQ(whole.summed_rows, 3);
+  const QueryStats part = StatsOf(Mode::kSoft, StateWithLeftOut(1, 4, 0.002));
+  EXPECT_NEAR(part.error_bound, kArithmeticError + 2 * 0.002 / 4, 1e-15);
+  EXPECT_EQ(part.counted_rows, 10);
+
+  const QueryStats hard = StatsOf(Mode::kHard, {.max_logit = 1, .counted_rows = 10});
+  EXPECT_EQ(hard.error_bound, 0);
+  EXPECT_EQ(hard.summed_rows, 1);
+  const QueryStats linear = StatsOf(Mode::kLinear, StateWithLeftOut(1, -4, 0));
+  EXPECT_EQ(linear.error_bound, kErrorBoundDefault);
+  EXPECT_EQ(linear.summed_rows, 3);
+}
+
+TEST(PartialAnswerTest, WithoutRowsThereIsNoErrorAndNothingIsSummed) {
+  for (const Mode mode : {Mode::kSoft, Mode::kHard, Mode::kLinear}) {
+    const QueryStats stats = StatsOf(mode, PartialState{});
+    EXPECT_EQ(stats.error_bound, 0);
+    EXPECT_EQ(stats.summed_rows, 0);
   }
 }
 

@@ -73,7 +73,8 @@ class PlayedPass {
   void Find(std::int64_t head_query, const std::vector<CountedRow>& rows) {
     HeadQueryState& found = state(head_query);
     const std::int64_t first_component = answer_.HeadOf(head_query) * answer_.head_value_dim();
-    PartialState later{.counted_rows = rows.size()};
+    PartialState later{.counted_rows = rows.size(),
+                       .summed_rows = answer_.sums_values() ? rows.size() : 0};
     for (const CountedRow& row : rows) {
       if (row.logit > later.max_logit) later.max_position = row.position;
       later.max_logit = std::max(later.max_logit, row.logit);

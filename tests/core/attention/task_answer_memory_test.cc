@@ -54,6 +54,8 @@ TEST_F(TaskAnswerMemoryTest, InSoftModeItWeighsAsItsRowsDoTogether) {
       EXPECT_EQ(answer.values[2], 3000);
       EXPECT_EQ(answer.values[3], 4000);
       EXPECT_EQ(answer.stats[0].counted_rows, 2);
+      EXPECT_EQ(answer.stats[0].summed_rows, 2);
+      EXPECT_EQ(answer.stats[1].summed_rows, 1);
       EXPECT_NEAR(answer.stats[0].log_sum_exp, -0.5 + std::log(5), 1e-12);
       EXPECT_NEAR(answer.stats[1].max_logit, 3 + std::log(4), 1e-12);
       const std::vector<WeightedRow>& rows = answer.weights[0].rows;
@@ -107,6 +109,7 @@ TEST_F(TaskAnswerMemoryTest, InLinearModeItsWeightIsItsLogitForEachOfItsRows) {
     EXPECT_NEAR(answer.values[1], -2.0 * 2000 - 121 + 2 * 131 - 3 * 141, 1e-3);
     EXPECT_EQ(answer.values[2], 12 * 3000);
     EXPECT_EQ(answer.stats[0].max_logit, 2);
+    EXPECT_EQ(answer.stats[0].summed_rows, 4);
     ASSERT_THAT(PositionsOf(answer.weights[0]), ElementsAre(13, 12, 11, 14));
     EXPECT_EQ(answer.weights[0].rows[2].weight, -2);
     EXPECT_EQ(answer.weights[0].rows[2].score, 3);

@@ -160,6 +160,8 @@ TEST(TaskAnswerTest, HardModeHasTheValueOfTheLargestLogit) {
   EXPECT_THAT(answer.values, ElementsAre(10300, 10301, 24992, 24993));
   EXPECT_THAT(answer.weights, IsEmpty());
   EXPECT_EQ(answer.stats[0].counted_rows, 3);
+  EXPECT_EQ(answer.stats[0].summed_rows, 1);
+  EXPECT_EQ(answer.stats[0].error_bound, 0);
   EXPECT_EQ(answer.stats[0].max_logit, 2);
 }
 
@@ -185,16 +187,22 @@ TEST(TaskAnswerTest, TopKWeighsOnlyTheRowsThatItLeaves) {
   EXPECT_EQ(soft.stats[0].max_logit, std::log(3));
   EXPECT_NEAR(soft.stats[0].log_sum_exp, std::log(4), 1e-12);
   EXPECT_NEAR(soft.stats[0].entropy, -0.25 * std::log(0.25) - 0.75 * std::log(0.75), 1e-12);
+  EXPECT_EQ(soft.stats[0].summed_rows, 2);
+  EXPECT_EQ(soft.stats[0].error_bound, kArithmeticError);
   EXPECT_EQ(soft.stats[1].counted_rows, 1);
+  EXPECT_EQ(soft.stats[1].summed_rows, 1);
 
   const AttentionAnswer hard = answer_in(Mode::kHard);
   EXPECT_THAT(hard.values, ElementsAre(11000, 11001, 22002, 22003));
   EXPECT_EQ(hard.stats[0].counted_rows, 2);
+  EXPECT_EQ(hard.stats[0].summed_rows, 1);
+  EXPECT_EQ(hard.stats[0].error_bound, 0);
 
   const AttentionAnswer linear = answer_in(Mode::kLinear);
   EXPECT_NEAR(linear.values[1], std::log(3) * 11001, 1e-2);
   EXPECT_EQ(linear.values[2], -22002);
   EXPECT_EQ(linear.stats[0].log_sum_exp, -kInfinity);
+  EXPECT_EQ(linear.stats[0].summed_rows, 2);
 }
 
 TEST(TaskAnswerTest, APartialAnswerHasTheStateTheSumsAndTheBestRowsInOrder) {

@@ -76,6 +76,9 @@ TEST_F(EngineTest, RefusesABadLookup) {
   EXPECT_THAT(with({.recency_decay = 0}), StatusIs(kInvalid, "options.recency_decay"));
   EXPECT_THAT(with({.recency_decay = 1.1}), StatusIs(kInvalid, "options.recency_decay"));
   EXPECT_THAT(with({.top_weights = 1025}), StatusIs(kInvalid, "options.top_weights"));
+  EXPECT_THAT(with({.max_error = -0.1}), StatusIs(kInvalid, "options.max_error"));
+  EXPECT_THAT(with({.max_error = 1.5}), StatusIs(kInvalid, "options.max_error"));
+  EXPECT_THAT(with({.max_error = std::nan("")}), StatusIs(kInvalid, "options.max_error"));
   EXPECT_THAT(Lookup({.store = "s"}, {1, 2, 3}, 3), StatusIs(kInvalid, "queries: 3 columns"));
   EXPECT_THAT(Lookup({.store = "s"}, {1, NAN}), StatusIs(kInvalid, "queries: row 0, column 1"));
   EXPECT_THAT(Lookup({.store = "s", .filter = {.end = 3}}, {1, 2}),

@@ -38,6 +38,7 @@ AttentionOptions RandomOptions(Draw& draw) {
     options.causal = true;
     options.causal_offset = static_cast<std::uint64_t>(draw.Int(0, kRows));
   }
+  if (draw.Chance(0.3)) options.max_error = draw.Coin() ? draw.Real(0, 1e-4) : draw.Real(0, 1);
   return options;
 }
 
@@ -58,6 +59,8 @@ void ExpectSameBits(const LookupResult& actual, const LookupResult& expected) {
     ASSERT_EQ(actual.stats[i].log_sum_exp, expected.stats[i].log_sum_exp);
     ASSERT_EQ(actual.stats[i].entropy, expected.stats[i].entropy);
     ASSERT_EQ(actual.stats[i].counted_rows, expected.stats[i].counted_rows);
+    ASSERT_EQ(actual.stats[i].error_bound, expected.stats[i].error_bound);
+    ASSERT_EQ(actual.stats[i].summed_rows, expected.stats[i].summed_rows);
   }
   ASSERT_EQ(actual.weights.size(), expected.weights.size());
   for (std::size_t i = 0; i < expected.weights.size(); ++i) {
