@@ -27,6 +27,7 @@ absl::StatusOr<AttentionOptions> DecodeOptions(const v1::AttentionOptions& optio
   SOFTLOOKUP_ASSIGN_OR_RETURN(decoded.weights,
                               DecodeEnum("options.weights", options.weights(), WeightsMode::kAll));
   decoded.top_weights = options.top_weights();
+  if (options.has_max_error()) decoded.max_error = options.max_error();
   return decoded;
 }
 
@@ -49,6 +50,8 @@ void EncodeAnswer(const LookupResult& result, bool as_numbers, Response& respons
     message->set_counted_rows(stats.counted_rows);
     message->set_entropy(stats.entropy);
     message->set_empty(stats.counted_rows == 0);
+    message->set_error_bound(stats.error_bound);
+    message->set_summed_rows(stats.summed_rows);
   }
   for (const QueryWeights& weights : result.weights) {
     v1::QueryWeights* message = response.add_weights();

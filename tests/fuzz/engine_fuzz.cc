@@ -150,7 +150,7 @@ class Fuzzer {
       REQUIRE(!waited || decoded.request.min_revision > kRevision);
       return waited ? absl::OkStatus() : result.status();
     }
-    CheckAnswer(*result, request.queries().rows());
+    CheckAnswer(*result, request.queries().rows(), request.options().max_error());
     v1::LookupResponse response;
     return server::EncodeLookup(request, *result, kLimits.message_bytes_max, response);
   }
@@ -188,17 +188,20 @@ class Fuzzer {
                                   .queries = {query.data(), 1, config.key_dim},
                                   .options = {.score = score}});
       REQUIRE(result.ok());
-      CheckAnswer(*result, 1);
+      CheckAnswer(*result, 1, /*max_error=*/0);
     }
   }
 
-  static void CheckAnswer(const LookupResult& result, std::int64_t query_count) {
+  static void CheckAnswer(const LookupResult& result, std::int64_t query_count, double max_error) {
     REQUIRE(static_cast<std::int64_t>(result.values.size()) == query_count * result.value_dim);
     REQUIRE(AllFinite(result.values));
     for (const QueryStats& stats : result.stats) {
       REQUIRE(stats.counted_rows <= result.row_count);
       REQUIRE(stats.log_sum_exp < INFINITY && stats.max_logit < INFINITY);  // Nor NaN.
       REQUIRE(stats.entropy >= 0 && std::isfinite(stats.entropy));
+      REQUIRE(stats.error_bound >= 0);
+      REQUIRE(stats.error_bound <= std::max(max_error, kErrorBoundDefault));
+      REQUIRE(stats.summed_rows <= stats.counted_rows);
     }
     for (const QueryWeights& weights : result.weights) {
       REQUIRE(weights.rows.size() <= result.row_count);

@@ -68,6 +68,9 @@ Corpus SeedCorpus() {
   Add<v1::LookupRequest>(corpus, "store: 's' queries { cols: 2 } min_revision: 9");
   Add<v1::GetMemoryRequest>(corpus, "store: 'heads' name: 'average' begin: 1 end: 3");
   Add<v1::GetMemoryRequest>(corpus, "store: 'heads' name: 'gated-mean' end: 2");
+  Add<v1::LookupRequest>(corpus, R"(
+          store: "heads" queries { rows: 2 cols: 2 values: [1, 2, -3, 4] }
+          options { score: SCORE_DOT temperature: 0.25 max_error: 0.5 })");
   return corpus;
 }
 

@@ -123,11 +123,16 @@ def attend_with(**options):
 # Options of a lookup and of Attend: (name, fields, code).
 OPTIONS = [
     *[(f"{option} {name}", {option: value}, INVALID) for name, value in NUMBERS.items()
-      for option in ("temperature", "min_score", "recency_decay")],
+      for option in ("temperature", "min_score", "recency_decay", "max_error")],
     *[(f"temperature {value}", {"temperature": value}, INVALID)
       for value in (0.0, -0.0, -1.0, 5e-324, 9.9e-7, 1.1e6, 1.7e308)],
     *[(f"recency_decay {value}", {"recency_decay": value}, INVALID)
       for value in (0.0, -0.0, -1.0, 1.0000001, 1.7e308)],
+    *[(f"max_error {value}", {"max_error": value}, INVALID)
+      for value in (-5e-324, -0.1, 1.0000001, 1.7e308)],
+    *[(f"max_error {value}", {"max_error": value}, contract.OK)
+      for value in (0.0, -0.0, 5e-324, 1.0)],
+    ("max_error 1 in mode LINEAR", {"max_error": 1.0, "mode": 3}, contract.OK),
     ("recency_decay 5e-324", {"recency_decay": 5e-324}, contract.OK),
     ("the smallest temperature", {"temperature": 1e-6}, contract.OK),
     ("the largest temperature", {"temperature": 1e6}, contract.OK),

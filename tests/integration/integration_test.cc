@@ -51,6 +51,7 @@ v1::AttentionOptions Message(const AttentionOptions& options) {
   message.set_causal_offset(options.causal_offset);
   message.set_weights(static_cast<v1::WeightsMode>(options.weights));
   message.set_top_weights(options.top_weights);
+  if (options.max_error) message.set_max_error(*options.max_error);
   return message;
 }
 

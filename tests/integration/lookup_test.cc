@@ -1,6 +1,7 @@
 // Lookups: what they answer and how.
 #include <signal.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <thread>
@@ -73,6 +74,78 @@ TEST_F(LookupTest, TheLargestWeightsAreListedWithTheirScoresAndTheRestIsSummed) 
     lookup.mutable_options()->set_weights(mode);
     ASSERT_THAT(Lookup(lookup, &answer), IsGrpcOk());
     EXPECT_EQ(answer.weights_size(), 0);
+  }
+}
+
+TEST_F(LookupTest, AnAnswerIsWithinItsMaxErrorAndSaysWhatIsProven) {
+  constexpr std::int64_t kRows = 5000, kDim = 32;
+  constexpr double kMaxError = 0.001;
+  Create("s", kDim, kDim);
+  const std::vector<float> keys = NormalFloats(kRows * kDim, 1, /*deviation=*/3);
+  const std::vector<float> values = NormalFloats(kRows * kDim, 2);
+  const std::vector<float> query = NormalFloats(kDim, 3);
+  ASSERT_THAT(client_.Append("s", View(keys, kDim), View(values, kDim)), IsOk());
+  // The definition, in float64. The weights of most rows are tiny.
+  std::vector<double> sums(kDim);
+  double weight_sum = 0, largest = 0;
+  for (std::int64_t row = 0; row < kRows; ++row) {
+    double dot = 0;
+    for (std::int64_t i = 0; i < kDim; ++i) dot += double{query[i]} * keys[row * kDim + i];
+    const double weight = std::exp(dot / std::sqrt(double{kDim}));
+    weight_sum += weight;
+    for (std::int64_t i = 0; i < kDim; ++i) {
+      const double component = values[row * kDim + i];
+      sums[i] += weight * component;
+      largest = std::max(largest, std::abs(component));
+    }
+  }
+
+  v1::LookupRequest lookup;
+  lookup.set_store("s");
+  *lookup.mutable_queries() = Message(query, kDim);
+  for (const double max_error : {kMaxError, 0.0}) {
+    lookup.mutable_options()->set_max_error(max_error);
+    v1::LookupResponse answer;
+    ASSERT_THAT(Lookup(lookup, &answer), IsGrpcOk());
+    const v1::QueryStats& stats = answer.stats(0);
+    EXPECT_GT(stats.error_bound(), 0);
+    EXPECT_LE(stats.error_bound(), std::max(max_error, 1e-5));
+    const std::vector<float> answered = Floats(answer.values());
+    for (std::int64_t i = 0; i < kDim; ++i) {
+      EXPECT_NEAR(answered[i], sums[i] / weight_sum, stats.error_bound() * largest) << i;
+    }
+    EXPECT_NEAR(stats.log_sum_exp(), std::log(weight_sum), std::max(max_error, 1e-5));
+    EXPECT_EQ(stats.counted_rows(), kRows);
+    EXPECT_GE(stats.summed_rows(), 1u);
+    EXPECT_LE(stats.summed_rows(), stats.counted_rows());
+  }
+
+  lookup.mutable_options()->set_mode(v1::MODE_HARD);
+  v1::LookupResponse answer;
+  ASSERT_THAT(Lookup(lookup, &answer), IsGrpcOk());
+  EXPECT_EQ(answer.stats(0).error_bound(), 0);
+  EXPECT_EQ(answer.stats(0).summed_rows(), 1u);
+  lookup.mutable_options()->set_mode(v1::MODE_LINEAR);
+  ASSERT_THAT(Lookup(lookup, &answer), IsGrpcOk());
+  EXPECT_EQ(answer.stats(0).error_bound(), 1e-5);
+  EXPECT_EQ(answer.stats(0).summed_rows(), static_cast<std::uint64_t>(kRows));
+}
+
+TEST_F(LookupTest, AMaxErrorOutOfItsRangeIsRefusedByName) {
+  Create("s", 1, 1);
+  ASSERT_THAT(Append(RowsWithIds(0, 2, 1)), IsGrpcOk());
+  v1::LookupRequest lookup = OneQuery();
+  v1::LookupResponse answer;
+  for (const double max_error : {1.5, -0.1, std::nan(""), kInfinity}) {
+    lookup.mutable_options()->set_max_error(max_error);
+    const grpc::Status status = Lookup(lookup, &answer);
+    EXPECT_THAT(status, IsGrpcError(grpc::INVALID_ARGUMENT, "options.max_error")) << max_error;
+    EXPECT_EQ(ReasonOf(status), "INVALID_OPTION");
+    EXPECT_EQ(InfoOf(status).metadata().at("field"), "options.max_error");
+  }
+  for (const double max_error : {0.0, 1e-9, 1.0}) {
+    lookup.mutable_options()->set_max_error(max_error);
+    EXPECT_THAT(Lookup(lookup, &answer), IsGrpcOk()) << max_error;
   }
 }
 

@@ -108,7 +108,7 @@ TEST(DecodeLookupTest, TakesEveryServedField) {
       store: "s" queries { rows: 1 cols: 2 values: [1, 2] } source: SOURCE_ROWS
       options { score: SCORE_EUCLIDEAN temperature: 0.5 mode: MODE_HARD top_k: 4294967295
         min_score: -1 recency_decay: 0.25 causal: true causal_offset: 18446744073709551615
-        weights: WEIGHTS_MODE_TOP top_weights: 7 }
+        weights: WEIGHTS_MODE_TOP top_weights: 7 max_error: 0.125 }
       filter { begin: 1 end: 18446744073709551615 last: 3 } min_revision: 18446744073709551614)");
   DecodedLookup decoded;
   ASSERT_THAT(DecodeLookup(request, "other", decoded), IsOk());
@@ -125,6 +125,7 @@ TEST(DecodeLookupTest, TakesEveryServedField) {
   EXPECT_EQ(lookup.options.causal_offset, 18446744073709551615u);
   EXPECT_EQ(lookup.options.weights, WeightsMode::kTop);
   EXPECT_EQ(lookup.options.top_weights, 7u);
+  EXPECT_EQ(lookup.options.max_error, 0.125);
   EXPECT_EQ(lookup.filter.begin, 1u);
   EXPECT_EQ(lookup.filter.end, 18446744073709551615u);
   EXPECT_EQ(lookup.filter.last, 3u);
@@ -140,7 +141,7 @@ TEST(DecodeLookupTest, WhatIsUnsetStaysUnset) {
   EXPECT_EQ(lookup.options.mode, Mode::kUnspecified);
   EXPECT_EQ(lookup.options.weights, WeightsMode::kUnspecified);
   EXPECT_FALSE(lookup.options.temperature || lookup.options.min_score ||
-               lookup.options.recency_decay);
+               lookup.options.recency_decay || lookup.options.max_error);
   EXPECT_FALSE(lookup.filter.begin || lookup.filter.end || lookup.filter.last);
   // Set to 0 is not unset: an empty range, no newest rows, a temperature that is refused.
   ASSERT_THAT(DecodeLookup(FromText<v1::LookupRequest>(
@@ -225,7 +226,12 @@ LookupResult TwoAnswers() {
   return {.values = {1, 2, 3, 4, 5, 6},
           .query_count = 2,
           .value_dim = 3,
-          .stats = {{.log_sum_exp = 0.5, .max_logit = 0.25, .counted_rows = 2, .entropy = 0.125},
+          .stats = {{.log_sum_exp = 0.5,
+                     .max_logit = 0.25,
+                     .counted_rows = 2,
+                     .entropy = 0.125,
+                     .error_bound = 0.375,
+                     .summed_rows = 1},
                     {.log_sum_exp = -kInf, .max_logit = -kInf}},
           .weights = {{.rows = {{.position = 7, .weight = 0.75, .score = 9},
                                 {.position = 3, .weight = 0.25, .score = 8}},
@@ -252,6 +258,8 @@ TEST(EncodeLookupTest, FillsInTheWholeAnswerAndEchoesTheTag) {
   EXPECT_EQ(response.stats(0).counted_rows(), 2u);
   EXPECT_EQ(response.stats(0).entropy(), 0.125);
   EXPECT_FALSE(response.stats(0).empty());
+  EXPECT_EQ(response.stats(0).error_bound(), 0.375);
+  EXPECT_EQ(response.stats(0).summed_rows(), 1u);
   EXPECT_EQ(response.stats(1).log_sum_exp(), -std::numeric_limits<double>::infinity());
   EXPECT_TRUE(response.stats(1).empty());
 
