@@ -20,6 +20,7 @@ v1::AttentionOptions AttentionFlags::ToProto() const {
   attention.set_top_weights(top);
   attention.set_causal(causal);
   attention.set_causal_offset(causal_offset);
+  if (max_error.has_value()) attention.set_max_error(*max_error);
   return attention;
 }
 
@@ -39,6 +40,8 @@ void AddAttentionFlags(CLI::App* command, AttentionFlags* flags) {
   auto* causal = command->add_flag("--causal", flags->causal,
                                    "Query t sees only positions up to --causal-offset + t");
   command->add_option("--causal-offset", flags->causal_offset, "See --causal")->needs(causal);
+  command->add_option("--max-error", flags->max_error,
+                      "Error allowed, in [0, 1] of the largest value component (default 1e-5)");
   command->add_option("--weights", flags->weights, "Which weights to show")
       ->check(CLI::IsMember(Words<v1::WeightsMode>()))
       ->capture_default_str();

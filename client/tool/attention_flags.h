@@ -22,6 +22,7 @@ struct AttentionFlags {
   std::uint32_t top = 10;
   bool causal = false;
   std::uint64_t causal_offset = 0;
+  std::optional<double> max_error;
 
   v1::AttentionOptions ToProto() const;
 };

@@ -35,10 +35,12 @@ const std::string* NameOf(const LookupLabels& labels, std::uint64_t position) {
 Json HeadJson(const LookupAnswer& answer, const LookupLabels& labels, std::size_t index) {
   const v1::QueryStats& stats = answer.stats[index];
   Json head = {{"counted_rows", stats.counted_rows()},
+               {"summed_rows", stats.summed_rows()},
                {"empty", stats.empty()},
                {"log_sum_exp", stats.log_sum_exp()},
                {"max_logit", stats.max_logit()},
-               {"entropy", stats.entropy()}};
+               {"entropy", stats.entropy()},
+               {"error_bound", stats.error_bound()}};
   if (index >= answer.weights.size()) return head;
   const v1::QueryWeights& weights = answer.weights[index];
   Json list = Json::array();
@@ -112,8 +114,10 @@ void PrintHead(const LookupAnswer& answer, const LookupLabels& labels, std::size
   if (weighed && answer.weights[index].positions_size() > 0) {
     PrintWeights(answer.weights[index], labels, out);
   }
-  *out << absl::StreamFormat("  %d rows counted, entropy %.4g nats, log-sum-exp %.6g",
-                             stats.counted_rows(), stats.entropy(), stats.log_sum_exp());
+  *out << absl::StreamFormat(
+      "  %d rows counted, %d summed, entropy %.4g nats, log-sum-exp %.6g, error bound %.2g",
+      stats.counted_rows(), stats.summed_rows(), stats.entropy(), stats.log_sum_exp(),
+      stats.error_bound());
   if (weighed) {
     *out << absl::StreamFormat(", weight of the others %.4g",
                                answer.weights[index].remaining_weight());

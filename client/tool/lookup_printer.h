@@ -22,8 +22,8 @@ struct LookupLabels {
 // Prints for each query (and head) a table of weights, its statistics and the answer; or with
 // -o json
 // {"store", "revision", "row_count", "answers": [{"query", "word"?, "values": [...], "heads":
-//  [{"counted_rows", "empty", "log_sum_exp", "max_logit", "entropy", "remaining_weight"?,
-//    "weights"?: [{"position", "id"?, "name"?, "score", "weight"}]}]}]}
+//  [{"counted_rows", "summed_rows", "empty", "log_sum_exp", "max_logit", "entropy", "error_bound",
+//    "remaining_weight"?, "weights"?: [{"position", "id"?, "name"?, "score", "weight"}]}]}]}
 // where log_sum_exp and max_logit are null if infinite. "id" is there if the rows have ids.
 void PrintLookup(const LookupAnswer& answer, const LookupLabels& labels, const Session& session);
 

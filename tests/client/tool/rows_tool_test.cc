@@ -157,15 +157,16 @@ TEST_F(RowsToolTest, AttendSendsItsFilesAndPrintsTheAnswer) {
   const TemporaryFile keys("k.csv", "1,2,3\n4,5,6\n");
   const TemporaryFile values("v.csv", "7\n8\n");
   EXPECT_EQ(Run({"attend", "--queries", queries.path(), "--keys", keys.path(), "--values",
-                 values.path(), "--mode", "hard"})
+                 values.path(), "--mode", "hard", "--max-error", "0.001"})
                 .out,
             "query 0\n"
-            "  2 rows counted, entropy 0 nats, log-sum-exp 0\n"
+            "  2 rows counted, 0 summed, entropy 0 nats, log-sum-exp 0, error bound 0\n"
             "  answer [2.5]\n");
   EXPECT_EQ(canned_.attend.keys().rows(), 2u);
   EXPECT_EQ(canned_.attend.keys().cols(), 3u);
   EXPECT_EQ(canned_.attend.values().cols(), 1u);
   EXPECT_EQ(canned_.attend.options().mode(), v1::MODE_HARD);
+  EXPECT_EQ(canned_.attend.options().max_error(), 0.001);
   EXPECT_FALSE(canned_.attend.has_inputs());
 
   const auto json = RunJson({"attend", "--self", "--inputs", queries.path()});

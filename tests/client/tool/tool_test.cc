@@ -133,6 +133,8 @@ class ToolLookupTest : public ToolTest {
         values.data.insert(values.data.end(), {query, 0.1f});
         auto* stats = response->add_stats();
         stats->set_counted_rows(5);
+        stats->set_summed_rows(3);
+        stats->set_error_bound(0.00012);
         stats->set_entropy(0.6047);
         stats->set_log_sum_exp(-std::numeric_limits<double>::infinity());
         auto* weights = response->add_weights();
@@ -175,6 +177,8 @@ TEST_F(ToolLookupTest, SendsEveryOption) {
                                "--causal",
                                "--causal-offset",
                                "7",
+                               "--max-error",
+                               "0.25",
                                "--weights",
                                "all",
                                "--begin",
@@ -196,6 +200,7 @@ TEST_F(ToolLookupTest, SendsEveryOption) {
   EXPECT_EQ(options.recency_decay(), 0.9);
   EXPECT_TRUE(options.causal());
   EXPECT_EQ(options.causal_offset(), 7u);
+  EXPECT_EQ(options.max_error(), 0.25);
   EXPECT_EQ(options.weights(), v1::WEIGHTS_MODE_ALL);
   EXPECT_TRUE(request_.filter().has_begin());
   EXPECT_EQ(request_.filter().end(), 5u);
@@ -208,6 +213,7 @@ TEST_F(ToolLookupTest, LeavesToTheStoreWhatIsNotNamed) {
   EXPECT_EQ(request_.options().score(), v1::SCORE_UNSPECIFIED);
   EXPECT_FALSE(request_.options().has_temperature());
   EXPECT_FALSE(request_.options().has_min_score());
+  EXPECT_FALSE(request_.options().has_max_error());
   EXPECT_FALSE(request_.filter().has_begin());
   EXPECT_EQ(request_.options().weights(), v1::WEIGHTS_MODE_TOP);
   EXPECT_EQ(request_.options().top_weights(), 10u);
@@ -221,7 +227,8 @@ TEST_F(ToolLookupTest, PrintsWeightsStatsAndAnswer) {
             "  position  name  score  weight\n"
             "         4  Eve       4  0.7500  #######################\n"
             "         1  Bob       1  0.2000  ######\n"
-            "  5 rows counted, entropy 0.6047 nats, log-sum-exp -inf, weight of the others 0.05\n"
+            "  5 rows counted, 3 summed, entropy 0.6047 nats, log-sum-exp -inf, "
+            "error bound 0.00012, weight of the others 0.05\n"
             "  answer [1 0.1]\n");
 }
 
@@ -238,6 +245,8 @@ TEST_F(ToolLookupTest, JsonHasNumbersNamesAndNullForInfinity) {
   const auto& head = answer["heads"][0];
   EXPECT_TRUE(head["log_sum_exp"].is_null());
   EXPECT_EQ(head["counted_rows"], 5);
+  EXPECT_EQ(head["summed_rows"], 3);
+  EXPECT_EQ(head["error_bound"], 0.00012);
   EXPECT_EQ(head["weights"][0]["position"], 4);
   EXPECT_FALSE(head["weights"][0].contains("name"));
   EXPECT_EQ(head["weights"][1]["name"], "Bob");
