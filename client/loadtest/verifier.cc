@@ -29,6 +29,7 @@ constexpr double kLogitBound = 128;  // Largest |logit| for which kTolerance hol
 struct SoftLookup {
   double logit_max = -std::numeric_limits<double>::infinity();
   double logit_size = 0;     // Largest |logit|.
+  double value_size = 0;     // Largest |component| of a value.
   double weight_sum = 0;     // Sum of exp(logit - logit_max).
   std::vector<double> sums;  // Sum of exp(logit - logit_max) * value.
 
@@ -42,7 +43,10 @@ struct SoftLookup {
     logit_size = std::max(logit_size, std::abs(logit));
     const double weight = std::exp(logit - logit_max);
     weight_sum += weight;
-    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += weight * value[i];
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      sums[i] += weight * value[i];
+      value_size = std::max(value_size, std::abs(double{value[i]}));
+    }
   }
 
   double log_sum_exp() const { return logit_max + std::log(weight_sum); }
@@ -57,6 +61,7 @@ struct Check {
   v1::QueryStats stats;
   v1::QueryWeights weights;
   std::uint64_t weights_asked = 0;
+  double max_error = 0;
   std::unordered_map<std::uint64_t, double> logits;  // By listed position.
   // The largest logits of all rows, as many as positions are listed. Empty if all rows are listed,
   // or none.
@@ -82,6 +87,7 @@ void AddRow(std::uint64_t position, absl::Span<const float> key, absl::Span<cons
   if (check->largest_logits.size() > listed_count) check->largest_logits.pop();
 }
 
+// Returns the largest difference of a component, measured as for kTolerance.
 double ValuesError(const Check& check) {
   double largest = 0, difference = 0;
   for (std::size_t i = 0; i < check.values.size(); ++i) {
@@ -90,6 +96,7 @@ double ValuesError(const Check& check) {
     difference = std::max(difference, std::abs(check.values[i] - component));
     largest = std::max(largest, std::abs(component));
   }
+  if (check.max_error > 0) largest = check.expected.value_size;
   return difference == 0 ? 0 : difference / largest;
 }
 
@@ -131,8 +138,10 @@ std::string CheckWeights(const Check& check, double tolerance) {
 
 // Compares the answer with what is expected. All rows must have been added.
 void Compare(Check* check) {
-  const double tolerance = kTolerance * std::max(1.0, check->expected.logit_size / kLogitBound);
+  const double rounding = kTolerance * std::max(1.0, check->expected.logit_size / kLogitBound);
+  const double tolerance = std::max(check->max_error, rounding);
   const double lse = check->expected.log_sum_exp();
+  const double lse_tolerance = std::max(check->max_error, rounding * std::max(1.0, std::abs(lse)));
   check->error = check->row_count == 0 ? 0 : ValuesError(*check);
   if (check->stats.counted_rows() != check->row_count) {
     check->wrong =
@@ -140,8 +149,8 @@ void Compare(Check* check) {
   } else if (!(check->error <= tolerance)) {
     check->wrong = absl::StrCat("values are off by ", check->error, " of the largest component; ",
                                 tolerance, " is allowed");
-  } else if (check->row_count > 0 && !(std::abs(check->stats.log_sum_exp() - lse) <=
-                                       tolerance * std::max(1.0, std::abs(lse)))) {
+  } else if (check->row_count > 0 &&
+             !(std::abs(check->stats.log_sum_exp() - lse) <= lse_tolerance)) {
     check->wrong = absl::StrCat("log_sum_exp is ", check->stats.log_sum_exp(), ", not ", lse);
   } else {
     check->wrong = CheckWeights(*check, tolerance);
@@ -249,6 +258,7 @@ std::string AddChecks(const RowSource& source, const VerifiedStores& stores,
     check.answer = answer;
     check.row_count = response.row_count();
     check.weights_asked = stores.weights;
+    check.max_error = stores.max_error;
     check.query.assign(queries.Row(q).begin(), queries.Row(q).end());
     check.values.assign(values->Row(q).begin(), values->Row(q).end());
     check.stats = response.stats(q);

@@ -15,7 +15,8 @@ namespace softlookup::loadtest {
 
 // Largest allowed difference of a component from the float64 answer, over the largest |component|
 // of that answer, for rows as the store keeps them (see RoundAsKept()). If the largest |logit|
-// is over 128, the allowed difference grows in proportion to it.
+// is over 128, the allowed difference grows in proportion to it. If lookups set max_error, both are
+// over the largest |component| of a value in the store instead, as max_error is.
 inline constexpr double kTolerance = 1e-5;
 
 // What the stores hold, and what the run sent to them.
@@ -26,6 +27,9 @@ struct VerifiedStores {
   std::uint32_t append_rows = 1;  // Per append.
   // Weights per query that the lookups asked for; fewer must come if there are fewer rows. 0: none.
   std::uint64_t weights = 0;
+  // The max_error that the lookups asked for, in [0, 1]. Larger differences than kTolerance are
+  // allowed up to it. 0: the server's default.
+  double max_error = 0;
 };
 
 struct Verification {

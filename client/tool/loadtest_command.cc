@@ -176,7 +176,8 @@ class Loadtest {
                           .storage = plan_.stores.storage,
                           .queries = plan_.traffic.queries,
                           .append_rows = plan_.traffic.append_rows,
-                          .weights = loadtest::WeightsAskedFor(plan_.traffic.attention)},
+                          .weights = loadtest::WeightsAskedFor(plan_.traffic.attention),
+                          .max_error = plan_.traffic.attention.max_error()},
                          evidence->TakeAnswers(), evidence->TakeAppends(), &guard_.interrupted());
   }
 

@@ -151,6 +151,10 @@ void AddTrafficFlags(CLI::App* command, LoadtestFlags* flags) {
   command->add_option("--weights", flags->weights, "Weights that lookups ask for")
       ->check(CLI::IsMember(Words<v1::WeightsMode>()))
       ->capture_default_str();
+  command
+      ->add_option("--max-error", flags->max_error,
+                   "Error that lookups allow, of the largest value component (default 1e-5)")
+      ->check(CLI::Range(0.0, 1.0));
 }
 
 void AddStoreFlags(CLI::App* command, LoadtestFlags* flags) {
@@ -224,6 +228,7 @@ absl::StatusOr<LoadtestPlan> PlanOf(const LoadtestFlags& flags, absl::Duration t
   plan.traffic.queries = flags.queries;
   plan.traffic.append_rows = flags.append_rows;
   plan.traffic.attention.set_weights(FromWord<v1::WeightsMode>(flags.weights));
+  if (flags.max_error.has_value()) plan.traffic.attention.set_max_error(*flags.max_error);
   plan.stores = {.prefix = flags.store_prefix,
                  .count = static_cast<int>(flags.stores),
                  .storage = FromWord<v1::ElementType>(flags.storage_type),
@@ -277,6 +282,7 @@ std::vector<loadtest::Parameter> ParametersOf(const LoadtestFlags& flags,
   add("queries", absl::StrCat(flags.queries));
   add("append_rows", absl::StrCat(flags.append_rows));
   add("weights", flags.weights);
+  if (flags.max_error.has_value()) add("max_error", absl::StrCat(*flags.max_error));
   if (flags.stores_named.empty()) {
     add("stores", absl::StrCat(flags.stores));
     add("rows", absl::StrCat(flags.rows));

@@ -38,6 +38,7 @@ struct LoadtestFlags {
   std::uint32_t queries = 1;
   std::uint32_t append_rows = 1;
   std::string weights = "none";
+  std::optional<double> max_error;
 
   std::vector<std::string> stores_named;
   std::uint32_t stores = 1;

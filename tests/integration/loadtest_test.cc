@@ -81,6 +81,16 @@ TEST_F(LoadtestTest, AppendsWithRetriesAreVerifiedToo) {
   EXPECT_EQ(found["verification"]["wrong"], 0) << found["verification"]["first_wrong"];
 }
 
+TEST_F(LoadtestTest, LookupsWithAMaxErrorAreVerifiedByIt) {
+  const json found = RunJson({"--rows", "5000", "--concurrency", "2", "--queries", "3",
+                              "--max-error", "0.001", "--verify"});
+  EXPECT_EQ(found["calls"]["errors"], 0);
+  EXPECT_GT(found["verification"]["answers"], 0);
+  EXPECT_EQ(found["verification"]["wrong"], 0) << found["verification"]["first_wrong"];
+  EXPECT_LE(found["verification"]["error_max"], 0.001);
+  EXPECT_EQ(found["parameters"]["max_error"], 0.001);
+}
+
 TEST_F(LoadtestTest, AStoreThatIsThereIsUsedAsItIs) {
   const CommandResult created =
       RunCommand({ToolBinary(), "--server", server_.grpc_address(), "store", "create", "people",

@@ -136,6 +136,23 @@ TEST_F(LoadtestToolTest, AWrongAnswerFailsAVerifiedTest) {
               HasSubstr("answers were wrong: it has no weights, which were asked for"));
 }
 
+TEST_F(LoadtestToolTest, LookupsAskForTheirMaxErrorAndAnswersAreCheckedByIt) {
+  std::atomic<double> asked = -1;
+  const auto lookup = service_.lookup;
+  service_.lookup = [&](auto* context, const auto& request, auto* response) {
+    asked = request.options().has_max_error() ? request.options().max_error() : -1;
+    return lookup(context, request, response);
+  };
+  EXPECT_EQ(Run({}).error, "");
+  EXPECT_EQ(asked, -1);
+  // Values of 0 are within any value's size of the answer. Their log-sum-exp of 0 is not right.
+  const Outcome outcome = Run({"--verify", "--max-error", "1", "-o", "json"});
+  EXPECT_EQ(asked, 1);
+  EXPECT_THAT(outcome.error, HasSubstr("answers were wrong: log_sum_exp is 0"));
+  EXPECT_EQ(json::parse(outcome.out)["parameters"]["max_error"], 1);
+  EXPECT_EQ(Run({"--max-error", "1.5"}).exit_code, ExitCode::kUsage);
+}
+
 TEST_F(LoadtestToolTest, AConditionThatHoldsHasAnExitCodeOfItsOwn) {
   EXPECT_EQ(Run({"--fail-if", "errors>0", "--fail-if", "p99>9s"}).exit_code, ExitCode::kOk);
   const Outcome outcome = Run({"--fail-if", "errors>0", "--fail-if", "p50>1ns"});

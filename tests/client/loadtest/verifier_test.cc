@@ -212,6 +212,33 @@ TEST_F(VerifierTest, EveryPartOfAnAnswerIsChecked) {
               HasSubstr("saw 10 rows of 1500"));
 }
 
+TEST_F(VerifierTest, WithAMaxErrorAnswersMayBeOffByItOfTheLargestValue) {
+  const RowSource::Rows rows = RowsOf(0);
+  const float largest =
+      std::abs(*std::max_element(rows.values.data.begin(), rows.values.data.end(),
+                                 [](float a, float b) { return std::abs(a) < std::abs(b); }));
+  const auto off_by = [&](double part) {
+    v1::LookupResponse response = RightAnswer(0, 1, kFilled);
+    auto values = *FloatMatrix::FromProto(response.values());
+    for (float& value : values.data) value += static_cast<float>(part) * largest;
+    response.mutable_values()->set_data(values.data.data(), 4 * values.data.size());
+    for (auto& stats : *response.mutable_stats()) {
+      stats.set_log_sum_exp(stats.log_sum_exp() + part);
+    }
+    return Check({AnswerOf(0, 1, response)});
+  };
+  EXPECT_EQ(off_by(9e-4).wrong, 1);
+  stores_.max_error = 1e-3;
+  const Verification within = off_by(9e-4);
+  EXPECT_EQ(within.wrong, 0) << within.first_wrong;
+  EXPECT_NEAR(within.error_max, 9e-4, 1e-6);
+  EXPECT_THAT(off_by(1.1e-3).first_wrong, HasSubstr("values are off by 0.0011"));
+  // A smaller one does not make the check stricter than the server's default.
+  stores_.max_error = 1e-9;
+  EXPECT_EQ(off_by(5e-6).wrong, 0);
+  EXPECT_EQ(off_by(5e-5).wrong, 1);
+}
+
 TEST_F(VerifierTest, ValuesOfAnotherSnapshotAreWrong) {
   v1::LookupResponse response = RightAnswer(1, 1, kFilled + kAppendRows);
   response.set_row_count(kFilled + 2 * kAppendRows);
