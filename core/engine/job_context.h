@@ -1,6 +1,8 @@
 #ifndef SOFTLOOKUP_CORE_ENGINE_JOB_CONTEXT_H_
 #define SOFTLOOKUP_CORE_ENGINE_JOB_CONTEXT_H_
 
+#include <atomic>
+#include <cstdint>
 #include <optional>
 
 #include "core/base/histogram.h"
@@ -19,6 +21,8 @@ struct JobContext {
   // Nanoseconds of each lookup.
   Histogram lookup_queue_time{kTimeBounds};
   Histogram lookup_compute_time{kTimeBounds};
+  // Sum of QueryStats::summed_rows over the head queries of all lookups that were answered.
+  std::atomic<std::uint64_t> summed_rows{0};
 };
 
 }  // namespace softlookup

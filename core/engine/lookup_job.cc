@@ -130,6 +130,9 @@ void LookupJob::Finish(absl::StatusOr<AttentionAnswer> answer, const JobTimes& t
   // Free these bytes before the callback: the caller may send another request as large at once.
   ranking_.reset();
   if (!answer.ok()) return callback_(answer.status());
+  std::uint64_t summed_rows = 0;
+  for (const QueryStats& stats : answer->stats) summed_rows += stats.summed_rows;
+  context_.summed_rows.fetch_add(summed_rows, std::memory_order_relaxed);
   callback_(ResultOf(*std::move(answer)));
 }
 

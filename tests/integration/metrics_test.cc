@@ -208,6 +208,8 @@ TEST_F(MetricsTest, RowsAreCountedAsTheyComeAreScannedAndGo) {
   EXPECT_EQ(metrics.Value("softlookup_appended_bytes_total"), 2 * kRowBytes);
   EXPECT_EQ(metrics.Value("softlookup_scanned_rows_total"), 4);
   EXPECT_EQ(metrics.Value("softlookup_scanned_bytes_total"), 4 * kRowBytes);
+  EXPECT_GE(metrics.Value("softlookup_summed_rows_total"), 4);  // At least one for each query.
+  EXPECT_LE(metrics.Value("softlookup_summed_rows_total"), 8);
   EXPECT_EQ(metrics.Value("softlookup_pass_queries_sum"), 4);
   EXPECT_EQ(metrics.Value("softlookup_pass_queries_count"), 2);
   EXPECT_EQ(metrics.Value("softlookup_pass_queries_bucket{le=\"1\"}"), 1);

@@ -138,6 +138,8 @@ TEST_F(StatsTest, ALookupCountsTheRowsItGoesOver) {
   EngineStats stats = engine->stats();
   EXPECT_EQ(stats.scanned_rows, 5000u);
   EXPECT_EQ(stats.scanned_bytes, 5000 * kRowBytes);
+  EXPECT_GE(stats.summed_rows, 3u);
+  EXPECT_LE(stats.summed_rows, 3 * 5000u);
   EXPECT_EQ(stats.pass_queries.sum, 3);
   EXPECT_EQ(stats.pass_lookups.sum, 1);
   // Within one block, and over the end of one into the next.
@@ -156,6 +158,20 @@ TEST_F(StatsTest, ALookupCountsTheRowsItGoesOver) {
   EXPECT_FALSE(LookupAndWait(*engine, {.store = "t", .queries = Rows(floats_, 1)}).ok());
   LookUp(*engine, {.store = "s", .queries = Rows(floats_, 0)});
   EXPECT_EQ(engine->stats().scanned_rows, 5100u);
+  EXPECT_EQ(engine->stats().summed_rows, stats.summed_rows);
+}
+
+TEST_F(StatsTest, SummedRowsCountForEachQuery) {
+  const std::unique_ptr<Engine> engine = Engine::Create({});
+  ASSERT_THAT(engine->CreateStore(Config("s")), IsOk());
+  AppendRows(*engine, "s", 100);
+  // LINEAR and top_k leave out nothing; HARD copies the value of one row.
+  LookUp(*engine, {.store = "s", .queries = Rows(floats_, 3), .options = {.mode = Mode::kLinear}});
+  EXPECT_EQ(engine->stats().summed_rows, 300u);
+  LookUp(*engine, {.store = "s", .queries = Rows(floats_, 2), .options = {.top_k = 10}});
+  EXPECT_EQ(engine->stats().summed_rows, 320u);
+  LookUp(*engine, {.store = "s", .queries = Rows(floats_, 4), .options = {.mode = Mode::kHard}});
+  EXPECT_EQ(engine->stats().summed_rows, 324u);
 }
 
 TEST_F(StatsTest, AShortLookupWaitsForNobody) {
