@@ -1,16 +1,15 @@
 #include "tests/benchmarks/read_limit.h"
 
-#include <sched.h>
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <thread>
 #include <vector>
+
+#include "tests/benchmarks/pinned_threads.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tests/benchmarks/read_limit.cc"
@@ -53,8 +52,6 @@ HWY_AFTER_NAMESPACE();
 namespace softlookup::testing {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr std::int64_t kPageBytes = 4096;
 // What a thread takes at a time; short of a second-level cache, and long for a prefetcher.
 constexpr std::int64_t kPieceBytes = std::int64_t{128} << 10;
@@ -64,21 +61,6 @@ struct alignas(64) Share {
   std::atomic<std::int64_t> next{0};
   std::int64_t end = 0;
 };
-
-// Keeps the calling thread on the `index`-th of the CPUs that it may use, counted round.
-void PinToCpu(int index) {
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
-  int skip = index % CPU_COUNT(&allowed);
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &allowed) || skip-- > 0) continue;
-    cpu_set_t own;
-    CPU_ZERO(&own);
-    CPU_SET(cpu, &own);
-    sched_setaffinity(0, sizeof(own), &own);
-    return;
-  }
-}
 
 }  // namespace
 
@@ -106,7 +88,7 @@ double ReadLimit::Pass() {
   }
   // A thread begins with its own share, so that each core's cache keeps a part of a small buffer.
   std::atomic<std::uint64_t> sink{0};  // The compiler must not leave the reading out.
-  const auto read_all = [&](int self) {
+  return SecondsOnPinnedThreads(thread_count_, [&](int self) {
     for (int i = 0; i < thread_count_; ++i) {
       Share& share = shares[(self + i) % thread_count_];
       for (std::int64_t at; (at = share.next.fetch_add(kPieceBytes)) < share.end;) {
@@ -116,24 +98,7 @@ double ReadLimit::Pass() {
             words, static_cast<std::size_t>(std::min(kPieceBytes, share.end - at)) / 8);
       }
     }
-  };
-
-  std::atomic<int> missing{thread_count_};
-  std::vector<Clock::time_point> begins(shares.size()), ends(shares.size());
-  const auto run = [&](int self) {
-    // Left to itself, the kernel may have new threads share a core for longer than a pass takes.
-    PinToCpu(self);
-    for (--missing; missing > 0;) std::this_thread::yield();
-    begins[self] = Clock::now();
-    read_all(self);
-    ends[self] = Clock::now();
-  };
-  std::vector<std::thread> threads;
-  for (int t = 0; t < thread_count_; ++t) threads.emplace_back(run, t);
-  for (std::thread& thread : threads) thread.join();
-  return std::chrono::duration<double>(*std::max_element(ends.begin(), ends.end()) -
-                                       *std::min_element(begins.begin(), begins.end()))
-      .count();
+  });
 }
 
 }  // namespace softlookup::testing
