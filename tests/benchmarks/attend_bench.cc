@@ -5,15 +5,22 @@
 #include <cstdio>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "client/output/vocabulary.h"
+#include "core/attention/options.h"
 #include "core/kernels/panel.h"
 #include "core/parallel/fork_join_pool.h"
 #include "softlookup/engine.h"
+#include "softlookup/v1/attention.pb.h"
+#include "tests/benchmarks/bench_rows.h"
+#include "tests/benchmarks/error_limit.h"
+#include "tests/benchmarks/fma_peak.h"
 #include "tests/benchmarks/measuring.h"
-#include "tests/benchmarks/normal_floats.h"
 #include "tests/benchmarks/read_limit.h"
 #include "tests/benchmarks/sampled_reference.h"
 #include "tests/testing/engine_calls.h"
@@ -29,12 +36,14 @@ constexpr std::int64_t kBatchFloats = std::int64_t{4} << 20;
 
 struct AttendFlags {
   std::int64_t query_count = 256;
-  std::int64_t row_count = 100'000;
-  std::int64_t key_dim = 128;
-  std::int64_t value_dim = 128;
+  RowFlags rows;
+  std::string score = "scaled-dot";
+  std::string mode = "soft";
+  double temperature = 1;
+  std::uint32_t top_k = 0;
+  std::optional<double> max_error;
   std::string storage = "float32";
   std::string kernel = "auto";
-  double temperature = 1;
   int thread_count = 2;
   int repetitions = 7;
 
@@ -43,66 +52,165 @@ struct AttendFlags {
            : storage == "bfloat16" ? StorageType::kBfloat16
                                    : StorageType::kInt8;
   }
-  // Of all rows together, as they are kept.
-  double row_bytes() const {
-    const kernels::PanelShape shape{
-        .key_dim = key_dim, .value_dim = value_dim, .storage = storage_type()};
-    return static_cast<double>(row_count * shape.row_bytes());
+  AttentionOptions options() const {
+    // The enumerators have the numbers of the wire contract.
+    AttentionOptions options{.score = static_cast<Score>(output::FromWord<v1::Score>(score)),
+                             .temperature = temperature,
+                             .mode = static_cast<Mode>(output::FromWord<v1::Mode>(mode)),
+                             .top_k = top_k};
+    if (max_error && !SetMaxError(*max_error, options)) {
+      throw CLI::ValidationError("--max-error", "this build's engine has no bound on the error");
+    }
+    return options;
   }
-  double row_floats() const { return static_cast<double>(row_count * (key_dim + value_dim)); }
 };
 
-// The median of a repetition's calls, each of which returns its seconds. The first one is left out:
-// it finds the caches as somebody else left them.
+// Returns the median of a repetition's calls, each of which returns its seconds. The first one is
+// left out: it finds the caches as somebody else left them. What a call does not count, such as
+// starting threads, takes time of the repetition, too.
 double Repetition(absl::FunctionRef<double()> call) {
   call();
   std::vector<double> seconds;
-  double total = 0;
+  double left = kRepetitionSeconds;
   do {
-    seconds.push_back(call());
-    total += seconds.back();
-  } while (total < kRepetitionSeconds);
+    left -= Seconds([&] { seconds.push_back(call()); });
+  } while (left > 0);
   return Median(std::move(seconds));
 }
 
-// Fills the store with rows, which `of_rows` sees as they came, and `of_kept_rows` as they are
-// kept.
-void AppendRows(const AttendFlags& flags, ForkJoinPool& pool, Engine& engine,
-                SampledReference& of_rows, SampledReference& of_kept_rows) {
+double Fastest(const std::vector<double>& seconds) {
+  return *std::min_element(seconds.begin(), seconds.end());
+}
+
+void FillStore(const BenchRows& rows, StorageType storage, Engine& engine) {
   StoreConfig config;
   config.name = kStoreName;
-  config.key_dim = flags.key_dim;
-  config.value_dim = flags.value_dim;
-  config.storage_type = flags.storage_type();
+  config.key_dim = rows.keys.cols;
+  config.value_dim = rows.values().cols;
+  config.storage_type = storage;
   OrDie(engine.CreateStore(config));
   const std::int64_t batch_rows = std::clamp<std::int64_t>(
-      kBatchFloats / (flags.key_dim + flags.value_dim), 1, engine.limits().rows_per_append_max);
-  std::uint64_t seed = 2;  // The queries have 1.
-  for (std::int64_t row = 0; row < flags.row_count; row += batch_rows) {
-    const std::int64_t rows = std::min(batch_rows, flags.row_count - row);
-    const std::vector<float> keys = NormalFloats(rows * flags.key_dim, seed++, pool);
-    const std::vector<float> values = NormalFloats(rows * flags.value_dim, seed++, pool);
+      kBatchFloats / (config.key_dim + config.value_dim), 1, engine.limits().rows_per_append_max);
+  for (std::int64_t row = 0; row < rows.keys.rows; row += batch_rows) {
+    const std::int64_t count = std::min(batch_rows, rows.keys.rows - row);
     const AppendRequest request{
         .store = kStoreName,
-        .keys = {.data = keys.data(), .rows = rows, .cols = flags.key_dim},
-        .values = {.data = values.data(), .rows = rows, .cols = flags.value_dim},
+        .keys = {.data = rows.keys.view().row(row), .rows = count, .cols = config.key_dim},
+        .values = {.data = rows.values().row(row), .rows = count, .cols = config.value_dim},
         .may_block = true};
     OrDie(AppendAndWait(engine, request));
-    of_rows.AddRows(request.keys, request.values, pool);
   }
+}
+
+// Returns the rows of the store with their components as it keeps them.
+BenchRows KeptRows(Engine& engine) {
+  constexpr std::int64_t kReadRows = 4096;
+  const StoreConfig config = OrDie(engine.GetStore(kStoreName)).config;
+  BenchRows kept{.keys = {.cols = config.key_dim},
+                 .own_values = BenchMatrix{.cols = config.value_dim}};
   const auto reader = OrDie(engine.ReadRows(kStoreName, {}));
   for (;;) {
-    const std::vector<Row> rows = reader->Next(batch_rows);
-    if (rows.empty()) return;
-    std::vector<float> keys, values;
+    const std::vector<Row> rows = reader->Next(kReadRows);
+    if (rows.empty()) return kept;
     for (const Row& row : rows) {
-      keys.insert(keys.end(), row.key.begin(), row.key.end());
-      values.insert(values.end(), row.value.begin(), row.value.end());
+      kept.keys.data.insert(kept.keys.data.end(), row.key.begin(), row.key.end());
+      kept.own_values->data.insert(kept.own_values->data.end(), row.value.begin(), row.value.end());
     }
-    const auto count = static_cast<std::int64_t>(rows.size());
-    of_kept_rows.AddRows({.data = keys.data(), .rows = count, .cols = flags.key_dim},
-                         {.data = values.data(), .rows = count, .cols = flags.value_dim}, pool);
+    kept.keys.rows += static_cast<std::int64_t>(rows.size());
+    kept.own_values->rows = kept.keys.rows;
   }
+}
+
+// A filled store, a lookup in it, and the float64 answers.
+struct Setting {
+  BenchMatrix queries;
+  LookupRequest request;
+  kernels::PanelShape shape;
+  std::int64_t row_count = 0;
+  std::unique_ptr<SampledReference> of_appended_rows, of_kept_rows;
+};
+
+Setting MakeSetting(const AttendFlags& flags, Engine& engine) {
+  ForkJoinPool pool(flags.thread_count, 1);  // Gone, like the rows, before anything is measured.
+  Setting setting;
+  const AttentionOptions options = flags.options();
+  const BenchRows rows = MakeRows(flags.rows, pool);
+  setting.queries =
+      MakeQueries(flags.rows, flags.query_count, rows.keys.view(), options.score, pool);
+  setting.request = {.store = kStoreName, .queries = setting.queries.view(), .options = options};
+  setting.shape = {
+      .key_dim = rows.keys.cols, .value_dim = rows.values().cols, .storage = flags.storage_type()};
+  setting.row_count = rows.keys.rows;
+  FillStore(rows, flags.storage_type(), engine);
+
+  const ResolvedOptions resolved =
+      OrDie(ResolveOptions(options, Score::kUnspecified, 1, engine.limits()));
+  const auto reference_over = [&](const BenchRows& over) {
+    return std::make_unique<SampledReference>(resolved, setting.queries.view(), over.keys.view(),
+                                              over.values(), pool);
+  };
+  setting.of_appended_rows = reference_over(rows);
+  // A FLOAT32 store keeps every bit.
+  if (flags.storage_type() != StorageType::kFloat32) {
+    setting.of_kept_rows = reference_over(KeptRows(engine));
+  }
+  return setting;
+}
+
+// What a lookup has to do at least: score every key, and add up the values of the rows that count.
+struct LookupWork {
+  double flop = 0;
+  double bytes = 0;  // As the rows are kept, each key and value once.
+};
+
+LookupWork WorkOf(const AttendFlags& flags, const Setting& setting) {
+  const kernels::PanelShape& shape = setting.shape;
+  const std::int64_t row_count = setting.row_count;
+  std::int64_t summed_rows = row_count;  // Of each query.
+  if (flags.top_k > 0) summed_rows = std::min<std::int64_t>(flags.top_k, row_count);
+  if (flags.mode == "hard") summed_rows = 1;
+  const std::int64_t multiply_adds = row_count * shape.key_dim + summed_rows * shape.value_dim;
+  const kernels::PanelShape keys{
+      .key_dim = shape.key_dim, .value_dim = 0, .storage = shape.storage};
+  const std::int64_t read_values = std::min(flags.query_count * summed_rows, row_count);
+  return {.flop = 2.0 * static_cast<double>(flags.query_count) * static_cast<double>(multiply_adds),
+          .bytes = static_cast<double>(row_count * keys.row_bytes() +
+                                       read_values * (shape.row_bytes() - keys.row_bytes()))};
+}
+
+// What bounds a lookup, a second.
+struct MachineRates {
+  double read = 0;  // Bytes.
+  double peak = 0;  // Floating-point operations.
+  double peak_of_one_thread = 0;
+};
+
+void PrintShape(const AttendFlags& flags, const Setting& setting) {
+  std::printf("queries=%lld rows=%lld key_dim=%lld value_dim=%lld threads=%d ",
+              static_cast<long long>(flags.query_count), static_cast<long long>(setting.row_count),
+              static_cast<long long>(setting.shape.key_dim),
+              static_cast<long long>(setting.shape.value_dim), flags.thread_count);
+}
+
+void PrintRates(const LookupWork& work, const std::vector<double>& lookup_seconds,
+                const MachineRates& machine) {
+  const double seconds = Median(lookup_seconds);
+  const auto [min, max] = std::minmax_element(lookup_seconds.begin(), lookup_seconds.end());
+  const double flop_rate = work.flop / seconds, byte_rate = work.bytes / seconds;
+  std::printf("median_ms=%.6f min_ms=%.6f max_ms=%.6f ", 1e3 * seconds, 1e3 * *min, 1e3 * *max);
+  std::printf("gflops=%.1f fma_peak_gflops=%.1f fma_peak_gflops_one_thread=%.1f ", 1e-9 * flop_rate,
+              1e-9 * machine.peak, 1e-9 * machine.peak_of_one_thread);
+  std::printf("fraction_of_peak=%.3f ", flop_rate / machine.peak);
+  std::printf("gb_per_s=%.2f read_limit_gb_per_s=%.2f fraction_of_read_limit=%.3f ",
+              1e-9 * byte_rate, 1e-9 * machine.read, byte_rate / machine.read);
+}
+
+void PrintErrors(const Setting& setting, const LookupResult& result) {
+  const SampledReference& reference =
+      setting.of_kept_rows ? *setting.of_kept_rows : *setting.of_appended_rows;
+  std::printf("true_error=%.2e max_relative_error=%.2e error_to_appended_rows=%.2e ",
+              reference.TrueError(result.values), reference.MaxRelativeError(result.values),
+              setting.of_appended_rows->MaxRelativeError(result.values));
 }
 
 void RunAttend(const AttendFlags& flags) {
@@ -110,42 +218,31 @@ void RunAttend(const AttendFlags& flags) {
   if (choice.kernel != Kernel::kSimd)
     std::cerr << "kernel " << NameOf(choice.kernel) << ": " << choice.why << "\n";
   const auto engine = Engine::Create({.thread_count = flags.thread_count, .kernel = choice.kernel});
-  std::vector<float> queries;
-  LookupRequest request{.store = kStoreName,
-                        .options = {.score = Score::kScaledDot, .temperature = flags.temperature}};
-  std::unique_ptr<SampledReference> of_rows, of_kept_rows;
-  {
-    ForkJoinPool pool(flags.thread_count, 1);  // Gone before anything is measured.
-    queries = NormalFloats(flags.query_count * flags.key_dim, 1, pool);
-    request.queries = {.data = queries.data(), .rows = flags.query_count, .cols = flags.key_dim};
-    for (auto* reference : {&of_rows, &of_kept_rows}) {
-      *reference =
-          std::make_unique<SampledReference>(request.queries, flags.value_dim, flags.temperature);
-    }
-    AppendRows(flags, pool, *engine, *of_rows, *of_kept_rows);
-  }
+  const Setting setting = MakeSetting(flags, *engine);
 
-  const double row_bytes = flags.row_bytes();
-  ReadLimit read_limit(static_cast<std::int64_t>(row_bytes), flags.thread_count);
+  ReadLimit read_limit(static_cast<std::int64_t>(WorkOf(flags, setting).bytes), flags.thread_count);
+  FmaPeak peak(flags.thread_count), peak_of_one_thread(1);
   LookupResult result;
-  std::vector<double> lookup_seconds, read_seconds;
-  // In turns, so that both meet the same machine.
+  std::vector<double> lookup_seconds, read_seconds, peak_seconds, one_thread_seconds;
+  // In turns, so that all meet the same machine.
   for (int i = 0; i < flags.repetitions; ++i) {
     lookup_seconds.push_back(Repetition(
-        [&] { return Seconds([&] { result = OrDie(LookupAndWait(*engine, request)); }); }));
+        [&] { return Seconds([&] { result = OrDie(LookupAndWait(*engine, setting.request)); }); }));
     read_seconds.push_back(Repetition([&] { return read_limit.Pass(); }));
+    peak_seconds.push_back(Repetition([&] { return peak.Pass(); }));
+    one_thread_seconds.push_back(Repetition([&] { return peak_of_one_thread.Pass(); }));
   }
-
-  const double seconds = Median(lookup_seconds);
-  const double flop = 2 * static_cast<double>(flags.query_count) * flags.row_floats();
-  std::printf(
-      "median_ms=%.4f gflops=%.1f gb_per_s=%.2f read_limit_gb_per_s=%.2f "
-      "max_relative_error=%.2e error_to_appended_rows=%.2e bytes_per_row=%.1f\n",
-      1e3 * seconds, 1e-9 * flop / seconds, 1e-9 * row_bytes / seconds,
-      1e-9 * static_cast<double>(read_limit.bytes()) / Median(read_seconds),
-      of_kept_rows->MaxRelativeError(result.values), of_rows->MaxRelativeError(result.values),
-      static_cast<double>(OrDie(engine->GetStore(kStoreName)).byte_size) /
-          static_cast<double>(flags.row_count));
+  PrintShape(flags, setting);
+  PrintRates(WorkOf(flags, setting), lookup_seconds,
+             {.read = static_cast<double>(read_limit.bytes()) / Median(read_seconds),
+              .peak = peak.flop() / Fastest(peak_seconds),
+              .peak_of_one_thread = peak_of_one_thread.flop() / Fastest(one_thread_seconds)});
+  PrintErrors(setting, result);
+  std::printf("bytes_per_row=%.1f",
+              static_cast<double>(OrDie(engine->GetStore(kStoreName)).byte_size) /
+                  static_cast<double>(setting.row_count));
+  if (flags.max_error) PrintErrorLimit(result.stats);
+  std::printf("\n");
 }
 
 }  // namespace
@@ -153,23 +250,31 @@ void RunAttend(const AttendFlags& flags) {
 void AddAttendBench(CLI::App& app) {
   const auto flags = std::make_shared<AttendFlags>();
   const Limits limits;
-  CLI::App* command = app.add_subcommand(
-      "attend", "Normally distributed queries against normally distributed rows, SCALED_DOT");
+  CLI::App* command =
+      app.add_subcommand("attend", "A lookup in the engine, beside what bounds it and its error");
   command->add_option("--queries", flags->query_count, "Queries in the batch")
       ->check(CLI::Range(std::int64_t{1}, limits.queries_per_lookup_max));
-  command->add_option("--rows", flags->row_count, "Rows in the store")
-      ->check(CLI::Range(std::int64_t{1}, kRowCountMax));
-  command->add_option("--key-dim", flags->key_dim)->check(CLI::Range(std::int64_t{1}, kDimMax));
-  command->add_option("--value-dim", flags->value_dim)->check(CLI::Range(std::int64_t{1}, kDimMax));
+  AddRowOptions(*command, flags->rows);
+  command->add_option("--score", flags->score, "How a query is held against a key")
+      ->check(CLI::IsMember(output::Words<v1::Score>()));
+  command->add_option("--mode", flags->mode, "What logits become")
+      ->check(CLI::IsMember(output::Words<v1::Mode>()));
+  command->add_option("--temperature", flags->temperature)
+      ->check(CLI::Range(kTemperatureMin, kTemperatureMax));
+  command->add_option("--top-k", flags->top_k, "Only the K largest logits count; 0: all")
+      ->check(CLI::Range(std::int64_t{0}, kRowCountMax));
+  command
+      ->add_option("--max-error", flags->max_error,
+                   "Rows may be left out as long as the error stays within this")
+      ->check(CLI::Range(0.0, 1.0));
   command->add_option("--storage", flags->storage, "How rows are kept")
       ->check(CLI::IsMember({"float32", "bfloat16", "int8"}));
   command->add_option("--kernel", flags->kernel, "What scans: auto is the fastest that is there")
       ->check(CLI::IsMember(KernelNames()));
-  command->add_option("--temperature", flags->temperature)
-      ->check(CLI::Range(kTemperatureMin, kTemperatureMax));
-  command->add_option("--threads", flags->thread_count, "Threads that scan, and that read")
+  command->add_option("--threads", flags->thread_count, "Threads that scan, read and compute")
       ->check(CLI::Range(1, 1024));
-  command->add_option("--repetitions", flags->repetitions, "The median of these is printed")
+  command
+      ->add_option("--repeat,--repetitions", flags->repetitions, "The median of these is printed")
       ->check(CLI::Range(1, 1000));
   command->callback([flags] { RunAttend(*flags); });
 }

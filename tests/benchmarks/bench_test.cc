@@ -1,16 +1,23 @@
 // Keeps softlookup-bench from rotting: tiny shapes, every field, figures that can be.
 #include <cmath>
+#include <cstdint>
+#include <fstream>
 #include <map>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "client/tool/npy_writer.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/testing/random.h"
 #include "tests/testing/server_process.h"
+#include "tests/testing/temporary_directory.h"
 
 namespace softlookup::testing {
 namespace {
@@ -27,6 +34,15 @@ CommandResult RunBench(std::vector<std::string> arguments) {
   return RunCommand(arguments);
 }
 
+// Writes normally distributed float32 and returns the path.
+std::string WriteRows(const TemporaryDirectory& directory, const std::string& name,
+                      std::uint32_t rows, std::uint32_t cols) {
+  std::string path = directory.path() + "/" + name;
+  const std::vector<float> floats = NormalFloats(std::int64_t{rows} * cols, cols);
+  EXPECT_TRUE(tool::WriteNpy(path, {floats, rows, cols}).ok());
+  return path;
+}
+
 // The numbers of one line of name=number fields; what is not a number is NaN.
 std::map<std::string, double> FiguresOf(absl::string_view line) {
   std::map<std::string, double> figures;
@@ -39,21 +55,144 @@ std::map<std::string, double> FiguresOf(absl::string_view line) {
   return figures;
 }
 
-TEST(BenchTest, ALookupIsMeasuredBesideTheReadLimitAndTheFloat64Answer) {
+TEST(BenchTest, ALookupIsMeasuredBesideWhatBoundsItAndTheFloat64Answer) {
   const CommandResult result =
       RunBench({"attend", "--queries", "5", "--rows", "3001", "--key-dim", "24", "--value-dim",
                 "40", "--temperature", "0.5", "--threads", "2", "--repetitions", "3", "--storage",
                 "float32", "--kernel", "simd"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const auto figures = FiguresOf(result.out);
-  EXPECT_EQ(figures.size(), 7) << result.out;
+  EXPECT_EQ(figures.size(), 19) << result.out;
   EXPECT_THAT(figures, Contains(Pair("median_ms", AllOf(Gt(1e-3), Lt(1e4)))));
+  EXPECT_THAT(figures, Contains(Pair("true_error", AllOf(Gt(0), Lt(1e-5)))));
   EXPECT_THAT(figures, Contains(Pair("max_relative_error", AllOf(Gt(0), Lt(1e-5)))));
   EXPECT_THAT(figures, Contains(Pair("read_limit_gb_per_s", AllOf(Gt(1e-2), Lt(1e5)))));
+  for (const char* name : {"fma_peak_gflops", "fma_peak_gflops_one_thread"}) {
+    EXPECT_THAT(figures, Contains(Pair(name, AllOf(Gt(1e-2), Lt(1e7)))));
+  }
   // What the others must be, by their definitions; they are printed rounded.
   const double seconds = 1e-3 * figures.at("median_ms");
   EXPECT_NEAR(figures.at("gflops"), 2e-9 * 5 * 3001 * (24 + 40) / seconds, 0.1);
   EXPECT_NEAR(figures.at("gb_per_s"), 4e-9 * 3001 * (24 + 40) / seconds, 0.1);
+  EXPECT_NEAR(figures.at("fraction_of_peak"), figures.at("gflops") / figures.at("fma_peak_gflops"),
+              0.02);
+  EXPECT_NEAR(figures.at("fraction_of_read_limit"),
+              figures.at("gb_per_s") / figures.at("read_limit_gb_per_s"), 0.02);
+  EXPECT_LE(figures.at("min_ms"), figures.at("median_ms"));
+  EXPECT_GE(figures.at("max_ms"), figures.at("median_ms"));
+}
+
+TEST(BenchTest, EveryScoreAndModeStaysWithinTheBoundOnErrors) {
+  for (const char* score : {"dot", "scaled-dot", "cosine", "euclidean", "squared-euclidean"}) {
+    for (const char* mode : {"soft", "hard", "linear"}) {
+      for (const char* top_k : {"0", "7"}) {
+        const CommandResult result = RunBench(
+            {"attend", "--queries", "3",   "--rows",   "1500", "--key-dim", "20",  "--value-dim",
+             "9",      "--score",   score, "--mode",   mode,   "--top-k",   top_k, "--temperature",
+             "0.7",    "--noise",   "0.5", "--repeat", "1"});
+        ASSERT_EQ(result.exit_code, 0) << result.err;
+        EXPECT_THAT(FiguresOf(result.out), Contains(Pair("true_error", Lt(1e-5))))
+            << score << " " << mode << " " << top_k;
+      }
+    }
+  }
+}
+
+TEST(BenchTest, OnlyWhatALookupHasToReadAndAddUpCounts) {
+  for (const auto& [flag, word, values] :
+       {std::tuple("--top-k", "2", 2 * 3), std::tuple("--mode", "hard", 3)}) {
+    const CommandResult result =
+        RunBench({"attend", "--queries", "3", "--rows", "10000", "--key-dim", "8", "--value-dim",
+                  "400", flag, word, "--repeat", "1"});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const auto figures = FiguresOf(result.out);
+    const double seconds = 1e-3 * figures.at("median_ms");
+    EXPECT_NEAR(figures.at("gflops"), 2e-9 * (3 * 10'000 * 8 + values * 400) / seconds, 0.1);
+    EXPECT_NEAR(figures.at("gb_per_s"), 4e-9 * (10'000 * 8 + values * 400) / seconds, 0.1);
+  }
+}
+
+TEST(BenchTest, RowsAndQueriesComeFromFiles) {
+  const TemporaryDirectory directory;
+  const std::string keys = WriteRows(directory, "keys.npy", 700, 12);
+  const std::string values = WriteRows(directory, "values.npy", 700, 5);
+  const std::string queries = WriteRows(directory, "queries.npy", 6, 12);
+  const auto figures_of = [](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"attend", "--queries", "4", "--repeat", "1"});
+    const CommandResult result = RunBench(arguments);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    auto figures = FiguresOf(result.out);
+    EXPECT_THAT(figures, Contains(Pair("true_error", Lt(1e-5))));
+    EXPECT_THAT(figures, Contains(Pair("queries", 4)));
+    EXPECT_THAT(figures, Contains(Pair("key_dim", 12)));
+    return figures;
+  };
+  const auto alone = figures_of({"--data", keys, "--noise", "0.05", "--score", "cosine"});
+  EXPECT_THAT(alone, AllOf(Contains(Pair("rows", 700)), Contains(Pair("value_dim", 12))));
+  const auto all =
+      figures_of({"--data", keys, "--values", values, "--query-data", queries, "--shuffle"});
+  EXPECT_THAT(all, AllOf(Contains(Pair("rows", 700)), Contains(Pair("value_dim", 5))));
+  const auto fewer = figures_of({"--data", keys, "--rows", "300"});
+  EXPECT_THAT(fewer, Contains(Pair("rows", 300)));
+}
+
+TEST(BenchTest, ClusteredRowsAreMeasured) {
+  const CommandResult result = RunBench({"attend", "--queries", "3", "--rows", "2000", "--key-dim",
+                                         "8", "--value-dim", "4", "--clusters", "20", "--spread",
+                                         "0.3", "--shuffle", "--noise", "0.1", "--repeat", "1"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(FiguresOf(result.out), Contains(Pair("true_error", Lt(1e-5))));
+}
+
+TEST(BenchTest, AnOptionThatIsOutOfItsRangeIsRefusedByName) {
+  for (const auto& [option, word] :
+       {std::pair("--score", "jaccard"), std::pair("--mode", "gentle"),
+        std::pair("--temperature", "0"), std::pair("--top-k", "-1"), std::pair("--max-error", "2"),
+        std::pair("--data", "nowhere.npy"), std::pair("--noise", "-1"),
+        std::pair("--clusters", "0"), std::pair("--spread", "0.1"), std::pair("--seed", "-1"),
+        std::pair("--threads", "0"), std::pair("--repeat", "0")}) {
+    const CommandResult result = RunBench({"attend", option, word});
+    EXPECT_NE(result.exit_code, 0) << option;
+    EXPECT_THAT(result.err, HasSubstr(option));
+  }
+}
+
+TEST(BenchTest, OptionsThatDoNotFitEachOtherAreRefusedByName) {
+  const TemporaryDirectory directory;
+  const std::string keys = WriteRows(directory, "keys.npy", 7, 12);
+  const std::string others = WriteRows(directory, "others.npy", 6, 5);
+  const std::vector<std::pair<std::string, std::vector<std::string>>> cases = {
+      {"--values", {"--values", keys}},
+      {"--values", {"--data", keys, "--values", others}},
+      {"--rows", {"--data", keys, "--rows", "8"}},
+      {"--key-dim", {"--data", keys, "--key-dim", "12"}},
+      {"--query-data", {"--data", keys, "--query-data", others, "--queries", "2"}},
+      {"--query-data", {"--data", keys, "--query-data", keys, "--queries", "8"}},
+      {"--noise", {"--data", keys, "--query-data", keys, "--noise", "0.1"}},
+      {"--clusters", {"--data", keys, "--clusters", "2"}},
+      {"--clusters", {"--rows", "3", "--clusters", "4"}},
+  };
+  for (const auto& [option, arguments] : cases) {
+    std::vector<std::string> all = {"attend"};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    const CommandResult result = RunBench(all);
+    EXPECT_NE(result.exit_code, 0) << option;
+    EXPECT_THAT(result.err, HasSubstr(option));
+  }
+}
+
+TEST(BenchTest, AFileThatIsNoArrayIsRefusedByNameOfItsOption) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.path() + "/text.npy";
+  std::ofstream(path) << "1,2,3\n";
+  const CommandResult result = RunBench({"attend", "--data", path});
+  EXPECT_NE(result.exit_code, 0);
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("--data"), HasSubstr(path), HasSubstr("not a .npy file")));
+  const CommandResult empty =
+      RunBench({"attend", "--data", WriteRows(directory, "empty.npy", 0, 3)});
+  EXPECT_NE(empty.exit_code, 0);
+  EXPECT_THAT(empty.err, AllOf(HasSubstr("--data"), HasSubstr("no rows")));
 }
 
 TEST(BenchTest, NarrowRowsAreMeasuredAgainstThoseKeptAndThoseThatCame) {
