@@ -14,9 +14,8 @@
 namespace softlookup::loadtest {
 
 // Largest allowed difference of a component from the float64 answer, over the largest |component|
-// of that answer, for rows as the store keeps them (see RoundAsKept()). If the largest |logit|
-// is over 128, the allowed difference grows in proportion to it. If lookups set max_error, both are
-// over the largest |component| of a value in the store instead, as max_error is.
+// of a value in the store, for rows as the store keeps them (see RoundAsKept()). If the largest
+// |logit| is over 128, the allowed difference grows in proportion to it.
 inline constexpr double kTolerance = 1e-5;
 
 // What the stores hold, and what the run sent to them.

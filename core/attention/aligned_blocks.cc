@@ -27,6 +27,7 @@ AlignedBlocks::AlignedBlocks(absl::Span<TaskAnswer* const> tasks) {
       while (positions[at] != block.first_position) ++at;
       blocks_[at][i] = &block;
       numbers[at] = block.number;
+      panels_max_ = std::max(panels_max_, block.view.panel_count());
       row_bytes_ = block.view.shape.row_bytes();
       const RowRange rows = {.begin = block.FirstRowFrom(task.begin),
                              .end = block.FirstRowFrom(task.end)};
@@ -36,12 +37,24 @@ AlignedBlocks::AlignedBlocks(absl::Span<TaskAnswer* const> tasks) {
              .end = std::max(all.end, rows.end)};
     }
   }
+  for (const std::vector<const PositionedBlock*>& of_tasks : blocks_) {
+    const auto sketched = std::ranges::find_if(of_tasks, [](const PositionedBlock* block) {
+      return block != nullptr && block->sketch != nullptr;
+    });
+    if (sketched != of_tasks.end()) sketched_row_count_ += (*sketched)->view.row_count;
+  }
   for (std::size_t at = 1; at <= numbers.size(); ++at) {
     if (at == numbers.size() ||
         numbers[at] / kMergeGroupBlocks != numbers[at - 1] / kMergeGroupBlocks) {
       group_ends_.push_back(static_cast<std::int64_t>(at));
     }
   }
+}
+
+bool AreSameRows(const PositionedBlock& a, const PositionedBlock& b) {
+  return a.view.full_panels == b.view.full_panels && a.view.partial_panel == b.view.partial_panel &&
+         a.view.row_count == b.view.row_count && a.row_offsets == b.row_offsets &&
+         a.row_mask == b.row_mask;
 }
 
 }  // namespace softlookup

@@ -26,6 +26,10 @@ class AlignedBlocks {
   kernels::RowRange rows(std::int64_t block) const {
     return rows_[static_cast<std::size_t>(block)];
   }
+  // The rows of blocks that have a sketch for some task.
+  std::int64_t sketched_row_count() const { return sketched_row_count_; }
+  // The most panels of a block.
+  std::int64_t panels_max() const { return panels_max_; }
   // Bytes of a row's key and value in the store's storage type.
   std::int64_t row_bytes() const { return row_bytes_; }
   // For each merge group, the block behind its last one, ascending. A group is up to
@@ -40,7 +44,12 @@ class AlignedBlocks {
   std::vector<kernels::RowRange> rows_;
   std::vector<std::int64_t> group_ends_;
   std::int64_t row_bytes_ = 0;
+  std::int64_t panels_max_ = 0;
+  std::int64_t sketched_row_count_ = 0;
 };
+
+// Returns true if both are the same block with the same rows that may count.
+bool AreSameRows(const PositionedBlock& a, const PositionedBlock& b);
 
 }  // namespace softlookup
 

@@ -78,10 +78,13 @@ struct AttentionAnswer {
   std::vector<PartialAnswer> partials;
 };
 
-// What a pass has read. A row counts once, however many tasks shared the pass.
+// What a pass has read. A row counts once, however many tasks shared the pass. A row of a second
+// look counts once for each tile of queries.
 struct ScannedRows {
   std::uint64_t rows = 0;
   std::uint64_t bytes = 0;  // Bytes of their keys and values in the store's storage type.
+  std::uint64_t sketched_rows =
+      0;  // Rows whose sketches a first look read, but for looks that ended with their sample.
 };
 
 }  // namespace softlookup

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/attention/precision_path.h"
+#include "core/attention/row_logits.h"
 #include "core/base/check.h"
 #include "core/kernels/amx/tile_scan.h"
 #include "core/kernels/int8_scores.h"
@@ -23,8 +24,6 @@ using kernels::kTileQueries;
 using kernels::PanelRange;
 using kernels::PanelsOf;
 using kernels::RowRange;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // If the largest weight times INT8 scale is at least this, smaller ones that matter are not
 // subnormal in float32.
@@ -56,10 +55,13 @@ struct TileOperands {
 constexpr std::int64_t kTileValueDimMax = 2048;
 
 struct Scratch {
+  // The scores of query q are at [places[q]][row] of one of these, by its precision path.
+  std::array<int, kTileQueries> places;
   std::array<double, kTileQueries * kScratchStride> scores;
   std::array<float, kTileQueries * kScratchStride> float_scores;
   std::array<double, kScratchStride> logits;
   std::array<double, kScratchStride> key_norms;
+  std::array<float, kScratchStride> inverse_key_norms;  // 0 for keys of norm 0.
   std::array<double, kScratchStride> ages = {};
   std::array<float, kTileQueries * kScratchStride> weights;
   std::vector<CountedRow> rows;
@@ -73,28 +75,6 @@ struct Scratch {
 Scratch& ThreadScratch() {
   thread_local const std::unique_ptr<Scratch> scratch = std::make_unique<Scratch>();
   return *scratch;
-}
-
-kernels::ScoreForm FormOf(Score score) {
-  switch (score) {
-    case Score::kCosine:
-      return kernels::ScoreForm::kCosine;
-    case Score::kEuclidean:
-      return kernels::ScoreForm::kNegativeRoot;
-    case Score::kSquaredEuclidean:
-      return kernels::ScoreForm::kNegative;
-    case Score::kDot:
-    case Score::kScaledDot:
-    case Score::kUnspecified:
-      break;
-  }
-  return kernels::ScoreForm::kScaled;
-}
-
-RowRange RowsOf(const PositionedBlock& block, const HeadQuery& query) {
-  const RowRange rows = {.begin = block.FirstRowFrom(query.begin),
-                         .end = block.FirstRowFrom(query.end)};
-  return rows.begin < rows.end ? rows : RowRange{};
 }
 
 // Returns the length of the run of equal items that begins at items[first]. There are `count`
@@ -161,21 +141,29 @@ void ScoreQueries(const ScanPlan& plan, const kernels::BlockView& block, PanelRa
   }
 }
 
-// Scores all queries of a tile. Neighbours with the same precision path are scored together.
+// Scores all queries of a tile. Those with the same precision path are scored together. Sets
+// scratch.places to the places of their scores.
 void ScoreTile(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
                const HeadQuery* queries, const PrecisionPath* paths, int query_count,
                kernels::PanelPart fetched, Scratch& scratch) {
   std::array<const float*, kTileQueries> components;
-  for (int q = 0; q < query_count; ++q) components[q] = queries[q].components;
-  for (int q = 0; q < query_count;) {
-    const int count = RunLength(paths, q, query_count);
-    ScoreQueries(plan, block, panels, &components[q], paths[q], count, fetched,
-                 scratch.float_scores.data() + q * kScratchStride,
-                 scratch.scores.data() + q * kScratchStride, scratch);
-    const SumsBy sums = paths[q].sums;
+  std::array<bool, kTileQueries> is_placed = {};
+  int place = 0;
+  for (int first = 0; first < query_count; ++first) {
+    if (is_placed[first]) continue;
+    const int begin = place;
+    for (int q = first; q < query_count; ++q) {
+      if (is_placed[q] || !(paths[q] == paths[first])) continue;
+      is_placed[q] = true;
+      components[place] = queries[q].components;
+      scratch.places[q] = place++;
+    }
+    ScoreQueries(plan, block, panels, &components[begin], paths[first], place - begin, fetched,
+                 scratch.float_scores.data() + begin * kScratchStride,
+                 scratch.scores.data() + begin * kScratchStride, scratch);
+    const SumsBy sums = paths[first].sums;
     // These have prefetched `fetched`.
     if (sums == SumsBy::kFloat32Runs || sums == SumsBy::kInt8Dots) fetched = {};
-    q += count;
   }
 }
 
@@ -203,32 +191,6 @@ void SumValuesOfTile(const ScanPlan& plan, const kernels::BlockView& block, Pane
     }
     q += count;
   }
-}
-
-// Adds to `collector` those of `rows` that it wants. `max_logit` is the largest logit of `rows`.
-void CollectRows(const ScanPlan& plan, const PositionedBlock& block, RowRange rows,
-                 double max_logit, const double* scores, const double* logits,
-                 std::vector<CountedRow>& buffer, TopRows& collector) {
-  const CountedRow best{.position = block.PositionOf(rows.begin), .logit = max_logit};
-  if (!collector.Wants(best)) return;
-  buffer.clear();
-  for (std::int64_t r = rows.begin; r < rows.end; ++r) {
-    if (logits[r] == -kInfinity) continue;
-    const CountedRow row{.position = block.PositionOf(r), .logit = logits[r], .score = scores[r]};
-    if (collector.Wants(row)) buffer.push_back(row);
-  }
-  if (buffer.empty()) return;
-  if (plan.collected_rows_left != nullptr &&
-      plan.collected_rows_left->fetch_sub(static_cast<std::int64_t>(buffer.size())) <= 0) {
-    return;
-  }
-  collector.Add(buffer);
-}
-
-std::int64_t FirstRowWith(double logit, const double* logits, RowRange rows) {
-  std::int64_t r = rows.begin;
-  while (logits[r] != logit) ++r;
-  return r;
 }
 
 // Returns true if float32 can hold the sums of a block's values with weights of at most 1: they
@@ -275,7 +237,7 @@ void MakeWeights(const ScanPlan& plan, const kernels::BlockView& block, PanelRan
     return;
   }
   for (std::int64_t r = panels.begin * kPanelRows; r < panels.end * kPanelRows; ++r) {
-    if (logits[r] > -kInfinity) state.weight += logits[r];
+    if (logits[r] > -kInfiniteLogit) state.weight += logits[r];
   }
   SumWideValues(plan, block, panels, logits, weights, sums);
 }
@@ -283,9 +245,11 @@ void MakeWeights(const ScanPlan& plan, const kernels::BlockView& block, PanelRan
 // Does the same for a query whose path is in float32, from the sums over the components, `scores`.
 // Also sets the state's counted_rows and max_logit.
 void MakeWeightsOfFloats(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
-                         const float* scores, float* weights, PartialState& state, double* sums) {
+                         double query_norm, const float* scores, float* weights,
+                         PartialState& state, double* sums) {
   const bool product = TermOf(plan.options.score) == kernels::Term::kProduct;
-  const double factor = (product ? ScaleOf(plan) : -1) / plan.options.temperature;
+  double factor = (product ? ScaleOf(plan) : -1) / plan.options.temperature;
+  if (plan.options.score == Score::kCosine) factor /= query_norm;
   const kernels::SumRange range = kernels::RangeOfSums(panels, scores);
   state.counted_rows = static_cast<std::uint64_t>(block.row_count);
   state.summed_rows = state.counted_rows;
@@ -296,6 +260,26 @@ void MakeWeightsOfFloats(const ScanPlan& plan, const kernels::BlockView& block, 
   state.weight = softmax.weight;
   state.weighted = softmax.weighted;
   SumWideValuesIfNeeded(plan, block, panels, weights, sums);
+}
+
+// Finds what the paths of a tile need of the norms of keys, for cosines.
+void FindKeyNorms(const ScanPlan& plan, const PositionedBlock& block, PanelRange panels,
+                  const std::array<PrecisionPath, kTileQueries>& paths, int query_count,
+                  Scratch& scratch) {
+  const auto end = paths.begin() + query_count;
+  const auto in_float32 = [](const PrecisionPath& path) { return path.in_float32; };
+  if (!std::all_of(paths.begin(), end, in_float32)) {
+    kernels::KeyNorms(block.view, panels, plan.key_dims, scratch.key_norms.data());
+  }
+  if (std::none_of(paths.begin(), end, in_float32)) return;
+  const kernels::SketchView& sketch = *block.sketch;
+  for (std::int64_t panel = panels.begin; panel < panels.end; ++panel) {
+    const float* norms = sketch.norms(panel);
+    float* inverses = scratch.inverse_key_norms.data() + panel * kPanelRows;
+    for (std::int64_t lane = 0; lane < kPanelRows; ++lane) {
+      inverses[lane] = norms[lane] > 0 ? 1 / norms[lane] : 0;
+    }
+  }
 }
 
 }  // namespace
@@ -330,9 +314,8 @@ void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const ScanOrd
     paths[q] = PrecisionPathFor(plan, block, queries[q], rows[q]);
   ScoreTile(plan, view, panels, queries, paths.data(), query_count, order.while_scoring, scratch);
   const ResolvedOptions& options = plan.options;
-  if (options.score == Score::kCosine) {
-    kernels::KeyNorms(view, panels, plan.key_dims, scratch.key_norms.data());
-  }
+  if (options.score == Score::kCosine)
+    FindKeyNorms(plan, block, panels, paths, query_count, scratch);
   const double age_of_first =
       static_cast<double>(plan.age_end) - 1 - static_cast<double>(block.first_position);
   const bool ages_have_gaps = options.ln_decay != 0 && block.row_offsets != nullptr;
@@ -346,21 +329,20 @@ void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const ScanOrd
     const HeadQuery& query = queries[q];
     float* weights = scratch.weights.data() + q * kScratchStride;
     if (paths[q].in_float32) {
-      MakeWeightsOfFloats(plan, view, panels, scratch.float_scores.data() + q * kScratchStride,
-                          weights, states[q], sums + q * sums_stride);
+      float* sums_of_keys = scratch.float_scores.data() + scratch.places[q] * kScratchStride;
+      if (options.score == Score::kCosine) {
+        for (std::int64_t r = 0; r < view.row_count; ++r) {
+          sums_of_keys[r] *= scratch.inverse_key_norms[r];
+        }
+      }
+      MakeWeightsOfFloats(plan, view, panels, query.norm, sums_of_keys, weights, states[q],
+                          sums + q * sums_stride);
       continue;
     }
-    double* scores = scratch.scores.data() + q * kScratchStride;
-    const kernels::LogitParams params{.form = FormOf(options.score),
-                                      .scale = ScaleOf(plan),
-                                      .query_norm = query.norm,
-                                      .key_norms = scratch.key_norms.data(),
-                                      .inverse_temperature = 1 / options.temperature,
-                                      .min_score = options.min_score,
-                                      .row_mask = block.row_mask,
-                                      .ln_decay = options.ln_decay,
-                                      .age_of_row_0 = age_of_first,
-                                      .ages = ages_have_gaps ? scratch.ages.data() : nullptr};
+    double* scores = scratch.scores.data() + scratch.places[q] * kScratchStride;
+    kernels::LogitParams params = LogitParamsOf(plan, block, query);
+    params.key_norms = scratch.key_norms.data();
+    if (ages_have_gaps) params.ages = scratch.ages.data();
     const kernels::LogitSummary summary =
         kernels::MakeLogits(params, panels, rows[q], scores, scratch.logits.data());
     PartialState& state = states[q];

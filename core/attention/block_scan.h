@@ -4,18 +4,22 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <optional>
 
 #include "core/attention/options.h"
 #include "core/attention/top_rows.h"
 #include "core/kernels/amx/tile_scan.h"
 #include "core/kernels/float32_sums.h"
+#include "core/kernels/key_sketch.h"
 #include "core/kernels/logits.h"
 #include "core/kernels/panel.h"
 #include "core/kernels/prefetch.h"
 #include "softlookup/partial_answer.h"
 
 namespace softlookup {
+
+inline constexpr double kInfiniteLogit = std::numeric_limits<double>::infinity();
 
 // The rows of one block, and their positions in the store. A selection can have left rows out.
 struct PositionedBlock {
@@ -29,6 +33,8 @@ struct PositionedBlock {
   const std::uint16_t* row_offsets = nullptr;
   // Row r may count if bit r % 64 of word r / 64 is set. Null: all rows may count.
   const std::uint64_t* row_mask = nullptr;
+  // The sketch of the block's keys, whose row r is row r of the block. Null: there is none.
+  const kernels::SketchView* sketch = nullptr;
 
   std::uint64_t end_position() const {
     return first_position + static_cast<std::uint64_t>(position_count);

@@ -9,7 +9,7 @@ bool AreEqual(const ScanPlan& a, const ScanPlan& b) {
   const ResolvedOptions &x = a.options, &y = b.options;
   return x.score == y.score && x.temperature == y.temperature && x.mode == y.mode &&
          x.top_k == y.top_k && x.min_score == y.min_score && x.ln_decay == y.ln_decay &&
-         (x.ln_decay == 0 || a.age_end == b.age_end) &&
+         x.max_error == y.max_error && (x.ln_decay == 0 || a.age_end == b.age_end) &&
          a.collected_rows_left == b.collected_rows_left && a.sum_values == b.sum_values;
 }
 

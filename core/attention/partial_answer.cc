@@ -61,7 +61,7 @@ void Merge(Mode mode, const PartialState& later, absl::Span<const double> later_
   state.summed_rows += later.summed_rows;
 }
 
-QueryStats StatsOf(Mode mode, const PartialState& state) {
+QueryStats StatsOf(Mode mode, const PartialState& state, double arithmetic_error) {
   QueryStats stats{.log_sum_exp = -std::numeric_limits<double>::infinity(),
                    .max_logit = state.max_logit,
                    .counted_rows = state.counted_rows,
@@ -72,7 +72,7 @@ QueryStats StatsOf(Mode mode, const PartialState& state) {
     const double ln_weight = std::log(state.weight);
     stats.log_sum_exp = state.max_logit + ln_weight;
     stats.entropy = std::max(0.0, ln_weight - state.weighted / state.weight);
-    stats.error_bound = std::max(0.0, kArithmeticError + 2 * state.left_out / state.weight);
+    stats.error_bound = arithmetic_error + 2 * state.left_out / state.weight;
   } else if (mode == Mode::kLinear) {
     stats.error_bound = kErrorBoundDefault;
   }

@@ -1,9 +1,11 @@
 #include "core/attention/precision_path.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
 
+#include "core/attention/error_budget.h"
 #include "core/kernels/amx/tile_scan.h"
 #include "core/kernels/int8_scores.h"
 
@@ -20,9 +22,6 @@ constexpr std::int64_t kFloat64KeyDimMax = 16;
 constexpr std::int64_t kInt8DotsKeyDimMin = 64;
 constexpr std::int64_t kInt8DotsRowsMin = 128;
 
-// Bound on the error of a logit. It also bounds the error of the answer relative to the largest
-// component of a value.
-constexpr double kLogitErrorMax = 1e-5;
 // Worst-case relative error of a float32 operation.
 constexpr double kFloat32Rounding = 0x1p-24;
 
@@ -35,7 +34,7 @@ bool FitsTiles(const ScanPlan& plan, const kernels::BlockView& block, const Head
   return plan.tiles.has_value() && TermOf(plan.options.score) == kernels::Term::kProduct &&
          kernels::KeysFitTiles(dim, query.magnitude, block.key_magnitude) &&
          LogitError(kernels::ScoreErrorInTiles(dim, query.magnitude, block.key_magnitude), plan) <=
-             kLogitErrorMax;
+             LogitErrorMax(plan.options);
 }
 
 // Returns an upper bound on |query| |key| over the rows of the block.
@@ -54,13 +53,17 @@ bool FitsInt8Dots(const ScanPlan& plan, const kernels::BlockView& block, const H
   return pays_off && block.shape.storage == StorageType::kInt8 && kernels::VnniIsUsable() &&
          TermOf(plan.options.score) == kernels::Term::kProduct &&
          kernels::KeysFitInt8Dots(query.magnitude, block.key_magnitude) &&
-         LogitError(Int8Error(plan, block, query), plan) <= kLogitErrorMax;
+         LogitError(Int8Error(plan, block, query), plan) <= LogitErrorMax(plan.options);
 }
 
 // Returns an upper bound on the error of a score whose sum is formed in this way of kFloat32Sums.
-double Float32Error(const ScanPlan& plan, const kernels::BlockView& block, const HeadQuery& query,
+// `key_norm` is at least the norm of the key.
+double Float32Error(const ScanPlan& plan, const HeadQuery& query, double key_norm,
                     std::size_t way) {
-  const double key_norm = block.key_norms_max[plan.head];
+  if (plan.options.score == Score::kCosine) {
+    // The norm of a key is one of a sketch. It, its inverse and the product with that are rounded.
+    return kFloat32Rounding * (query.float32_errors[way] / query.norm + 3);
+  }
   if (TermOf(plan.options.score) == kernels::Term::kProduct) {
     return kFloat32Rounding * query.float32_errors[way] * key_norm;
   }
@@ -73,38 +76,23 @@ double Float32Error(const ScanPlan& plan, const kernels::BlockView& block, const
          (plan.options.score == Score::kSquaredEuclidean ? distance * distance : distance / 2);
 }
 
-// Returns the fastest way of kFloat32Sums that keeps the bound on errors, if there is one.
-std::optional<std::size_t> Float32WayFor(const ScanPlan& plan, const kernels::BlockView& block,
-                                         const HeadQuery& query) {
-  const double q = query.magnitude;
-  const double k = block.key_magnitude;
-  const bool product = TermOf(plan.options.score) == kernels::Term::kProduct;
-  const double term = product ? q * k : (q + k) * (q + k);
-  if (term != 0 && (term < kFloat32FactorMin || term > kFloat32SumMax)) return std::nullopt;
-  for (std::size_t way = 0; way < kernels::kFloat32Sums.size(); ++way) {
-    if (LogitError(Float32Error(plan, block, query, way), plan) <= kLogitErrorMax) return way;
-  }
-  return std::nullopt;
+// Returns true if scores decide which rows count, or if a weight is a logit. A rounding error could
+// then change which rows do, or be a large part of a small weight.
+bool NeedsExactScores(const ResolvedOptions& options) {
+  return options.mode == Mode::kHard || options.mode == Mode::kLinear || options.top_k > 0 ||
+         options.min_score > kNoScore;
 }
 
-PrecisionPath SumsFor(const ScanPlan& plan, const kernels::BlockView& block,
-                      const HeadQuery& query) {
+PrecisionPath SumsFor(const ScanPlan& plan, const PositionedBlock& block, const HeadQuery& query) {
+  const kernels::BlockView& view = block.view;
   const PrecisionPath float64{.sums = SumsBy::kFloat64};
-  const ResolvedOptions& options = plan.options;
-  // With these options, scores decide which rows count. A rounding error could change which rows
-  // do.
-  if (options.mode == Mode::kHard || options.top_k > 0 || options.min_score > kNoScore) {
-    return float64;
-  }
-  // In LINEAR mode a weight is a logit, and an absolute error can be a large part of a small
-  // weight.
-  if (options.mode == Mode::kLinear) return float64;
-  // A cosine does not depend on the key's norm, so norms beyond float32's range must not lose rows.
-  if (options.score == Score::kCosine) return float64;
-  if (plan.key_dims.count <= kFloat64KeyDimMax) return float64;
-  if (FitsTiles(plan, block, query)) return {.sums = SumsBy::kTiles};
-  if (FitsInt8Dots(plan, block, query)) return {.sums = SumsBy::kInt8Dots};
-  const std::optional<std::size_t> way = Float32WayFor(plan, block, query);
+  if (NeedsExactScores(plan.options) || plan.key_dims.count <= kFloat64KeyDimMax) return float64;
+  // The integers are not for cosines: their errors depend on the key's norm.
+  const bool is_cosine = plan.options.score == Score::kCosine;
+  if (!is_cosine && FitsTiles(plan, view, query)) return {.sums = SumsBy::kTiles};
+  if (!is_cosine && FitsInt8Dots(plan, view, query)) return {.sums = SumsBy::kInt8Dots};
+  const std::optional<std::size_t> way =
+      Float32WayFor(plan, block, query, LogitErrorMax(plan.options));
   if (!way.has_value()) return float64;
   return {.sums = SumsBy::kFloat32Runs, .float32_way = *way};
 }
@@ -113,7 +101,9 @@ PrecisionPath SumsFor(const ScanPlan& plan, const kernels::BlockView& block,
 bool SumsFitFloat32(const ScanPlan& plan, const kernels::BlockView& block, const HeadQuery& query,
                     const PrecisionPath& path) {
   const std::int64_t dim = plan.key_dims.count;
-  const auto keeps_bound = [&](double error) { return LogitError(error, plan) <= kLogitErrorMax; };
+  const auto keeps_bound = [&](double error) {
+    return LogitError(error, plan) <= LogitErrorMax(plan.options);
+  };
   switch (path.sums) {
     case SumsBy::kTiles: {
       const double error = kernels::ScoreErrorInTiles(dim, query.magnitude, block.key_magnitude);
@@ -134,6 +124,37 @@ bool SumsFitFloat32(const ScanPlan& plan, const kernels::BlockView& block, const
 
 }  // namespace
 
+double Float32LogitError(const ScanPlan& plan, const HeadQuery& query, double key_norm_max,
+                         std::size_t way) {
+  return LogitError(Float32Error(plan, query, key_norm_max, way), plan);
+}
+
+std::optional<std::size_t> Float32WayFor(const ScanPlan& plan, const PositionedBlock& block,
+                                         const HeadQuery& query, double logit_error_max) {
+  const kernels::BlockView& view = block.view;
+  if (NeedsExactScores(plan.options) || plan.key_dims.count <= kFloat64KeyDimMax) {
+    return std::nullopt;
+  }
+  // A cosine does not depend on the key's norm, so no row's products may be beyond float32's range,
+  // nor the inverse of its norm.
+  if (plan.options.score == Score::kCosine &&
+      (block.sketch == nullptr || query.norm == 0 || block.sketch->norm_min < kFloat32NormMin ||
+       query.magnitude * block.sketch->norm_min < kFloat32FactorMin)) {
+    return std::nullopt;
+  }
+  const double q = query.magnitude;
+  const double k = view.key_magnitude;
+  const bool product = TermOf(plan.options.score) == kernels::Term::kProduct;
+  const double term = product ? q * k : (q + k) * (q + k);
+  if (term != 0 && (term < kFloat32FactorMin || term > kFloat32SumMax)) return std::nullopt;
+  for (std::size_t way = 0; way < kernels::kFloat32Sums.size(); ++way) {
+    if (Float32LogitError(plan, query, view.key_norms_max[plan.head], way) <= logit_error_max) {
+      return way;
+    }
+  }
+  return std::nullopt;
+}
+
 kernels::Term TermOf(Score score) {
   return score == Score::kEuclidean || score == Score::kSquaredEuclidean
              ? kernels::Term::kSquaredDifference
@@ -148,7 +169,7 @@ double ScaleOf(const ScanPlan& plan) {
 
 PrecisionPath PrecisionPathFor(const ScanPlan& plan, const PositionedBlock& block,
                                const HeadQuery& query, kernels::RowRange rows) {
-  PrecisionPath path = SumsFor(plan, block.view, query);
+  PrecisionPath path = SumsFor(plan, block, query);
   const ResolvedOptions& options = plan.options;
   const bool all_rows_count = block.row_mask == nullptr && rows.begin == 0 &&
                               rows.end == block.view.row_count &&

@@ -1,6 +1,9 @@
 #ifndef SOFTLOOKUP_CORE_ATTENTION_PRECISION_PATH_H_
 #define SOFTLOOKUP_CORE_ATTENTION_PRECISION_PATH_H_
 
+#include <cstddef>
+#include <optional>
+
 #include "core/attention/block_scan.h"
 #include "core/kernels/logits.h"
 #include "core/kernels/score_rows.h"
@@ -27,6 +30,16 @@ struct PrecisionPath {
 PrecisionPath PrecisionPathFor(const ScanPlan& plan, const PositionedBlock& block,
                                const HeadQuery& query, kernels::RowRange rows);
 
+// Returns an upper bound on the error of the logits whose sums are formed in this way of
+// kernels::kFloat32Sums, for keys of norms up to key_norm_max.
+double Float32LogitError(const ScanPlan& plan, const HeadQuery& query, double key_norm_max,
+                         std::size_t way);
+
+// Returns the fastest way of kernels::kFloat32Sums that keeps the bound on errors of logits, or
+// nothing if only float64 does. It depends only on the plan, the query and the block.
+std::optional<std::size_t> Float32WayFor(const ScanPlan& plan, const PositionedBlock& block,
+                                         const HeadQuery& query, double logit_error_max);
+
 kernels::Term TermOf(Score score);
 
 // Returns the factor that turns a sum of products into a score.
@@ -37,6 +50,8 @@ double ScaleOf(const ScanPlan& plan);
 // are not subnormal.
 inline constexpr double kFloat32SumMax = 0x1p120;
 inline constexpr double kFloat32FactorMin = 0x1p-60;
+// The inverses of smaller norms may be beyond float32's range.
+inline constexpr float kFloat32NormMin = 0x1p-120f;
 
 }  // namespace softlookup
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "core/base/check.h"
@@ -18,6 +20,11 @@ using kernels::PanelRange;
 constexpr std::int64_t kWindowBytesMax = std::int64_t{32} << 20;
 // Most bytes of a round's states, unless one head query's state has more.
 constexpr std::int64_t kRoundBytesMax = std::int64_t{4} << 20;
+// Most bytes of the bounds of a round's first look, unless those of one tile have more.
+constexpr std::int64_t kLookBytesMax = std::int64_t{64} << 20;
+// Blocks that a thread looks at, and tiles that it looks for, before it takes another work item.
+constexpr std::int64_t kLookBlocks = 4;
+constexpr std::int64_t kLookTiles = 4;
 // Work items per thread. With this many, all threads end at about the same time.
 constexpr std::int64_t kItemsPerThread = 16;
 // Most head queries of a work item with a whole merge group. They scan a block while it is in the
@@ -25,12 +32,6 @@ constexpr std::int64_t kItemsPerThread = 16;
 constexpr std::int64_t kItemQueriesMax = 128;
 
 std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-bool AreSameRows(const PositionedBlock& a, const PositionedBlock& b) {
-  return a.view.full_panels == b.view.full_panels && a.view.partial_panel == b.view.partial_panel &&
-         a.view.row_count == b.view.row_count && a.row_offsets == b.row_offsets &&
-         a.row_mask == b.row_mask;
-}
 
 void MergeStates(const TaskAnswer& task, const PartialState& later, const double* later_sum,
                  PartialState& state, double* sum) {
@@ -41,10 +42,15 @@ void MergeStates(const TaskAnswer& task, const PartialState& later, const double
 }  // namespace
 
 SharedPass::SharedPass(absl::Span<TaskAnswer* const> tasks, ForkJoinPool& pool)
-    : tasks_(tasks.begin(), tasks.end()), pool_(pool), order_(tasks), blocks_(tasks) {
+    : tasks_(tasks.begin(), tasks.end()),
+      pool_(pool),
+      order_(tasks),
+      blocks_(tasks),
+      look_(blocks_, order_) {
   double cost = 0;
   for (const TaskAnswer* task : tasks_) {
     cost += task->task().cost();
+    may_look_ |= FirstLook::MayServe(*task);
     if (task->sums_values()) sums_stride_ = kernels::PaddedValueDim(task->head_value_dim());
   }
   is_large_ = cost > kInlineCostMax;
@@ -52,8 +58,10 @@ SharedPass::SharedPass(absl::Span<TaskAnswer* const> tasks, ForkJoinPool& pool)
 
 ScannedRows SharedPass::Run() {
   for (TakeRound(); !refs_.empty() && AnyTaskContinues(); TakeRound()) RunRound();
-  return {.rows = static_cast<std::uint64_t>(scanned_row_count_),
-          .bytes = static_cast<std::uint64_t>(scanned_row_count_ * blocks_.row_bytes())};
+  const std::int64_t rows = scanned_row_count_ + candidate_row_count_;
+  return {.rows = static_cast<std::uint64_t>(rows),
+          .bytes = static_cast<std::uint64_t>(rows * blocks_.row_bytes()),
+          .sketched_rows = static_cast<std::uint64_t>(sketched_row_count_)};
 }
 
 bool SharedPass::AnyTaskContinues() const {
@@ -61,7 +69,11 @@ bool SharedPass::AnyTaskContinues() const {
 }
 
 void SharedPass::TakeRound() {
-  const std::int64_t queries_max = std::max<std::int64_t>(1, kRoundBytesMax / StateBytes());
+  std::int64_t queries_max = std::max<std::int64_t>(1, kRoundBytesMax / StateBytes());
+  if (may_look_) {
+    queries_max = std::min(
+        queries_max, std::max<std::int64_t>(kTileQueries, kLookBytesMax / look_.BytesPerQuery()));
+  }
   refs_.clear();
   std::int64_t collector_bytes = 0;
   HeadQueryOrder::Cursor behind_whole_tiles = order_.cursor();
@@ -91,6 +103,7 @@ void SharedPass::RunRound() {
     queries_.push_back(states_.back().query);
   }
 
+  LookFirst();
   CutWork();
   const auto range_count = static_cast<std::int64_t>(ranges_.size());
   const std::int64_t window_ranges_max =
@@ -101,17 +114,71 @@ void SharedPass::RunRound() {
     SOFTLOOKUP_CHECK(end > begin) << "a merge group is larger than a window";
     ScanWindow(begin, end);
     MergeWindow(begin, end);
-    for (std::int64_t block = RangeOf(begin).begin; block < RangeOf(end - 1).end; ++block) {
+    // Those that are scanned whole come first.
+    const bool any_whole = look_.CandidatesOf(0) == nullptr;
+    for (std::int64_t block = RangeOf(begin).begin; any_whole && block < RangeOf(end - 1).end;
+         ++block) {
       scanned_row_count_ += blocks_.rows(block).end - blocks_.rows(block).begin;
     }
     if (!AnyTaskContinues()) return;
     begin = end;
   }
-  for (std::int64_t q = 0; q < queries; ++q) RefOf(q).task->CountListed(states_[q]);
+  for (std::int64_t q = 0; q < queries; ++q) {
+    if (const Candidates* candidates = look_.CandidatesOf(q)) {
+      RefOf(q).task->CountLeftOut(candidates->ln_left_out, states_[q]);
+    }
+    RefOf(q).task->CountListed(states_[q]);
+  }
   ForEach(queries, [&](std::int64_t q) {
     const HeadQueryRef& ref = RefOf(q);
     ref.task->FinishHeadQuery(ref.number, states_[q], sums_.data() + SumsOffset(q));
   });
+}
+
+void SharedPass::LookFirst() {
+  look_.Begin(refs_, queries_);
+  const std::int64_t tiles = look_.tile_count();
+  if (tiles == 0) return;
+  const std::int64_t parts = CeilDiv(blocks_.count(), kLookBlocks);
+  const std::int64_t tile_parts = CeilDiv(tiles, kLookTiles);
+  for (const FirstLook::Part part : {FirstLook::Part::kSample, FirstLook::Part::kRest}) {
+    ForEach(parts * tile_parts, [&](std::int64_t item) {
+      const std::int64_t begin = item / tile_parts * kLookBlocks;
+      const std::int64_t tile = item % tile_parts * kLookTiles;
+      look_.LookAt(part, begin, std::min(begin + kLookBlocks, blocks_.count()), tile,
+                   std::min(tile + kLookTiles, tiles));
+    });
+    ForEach(tiles, [&](std::int64_t tile) { look_.Choose(part, tile); });
+    if (part == FirstLook::Part::kRest) sketched_row_count_ += blocks_.sketched_row_count();
+    if (!look_.AnyContinues()) return;
+  }
+  SortByLook();
+}
+
+void SharedPass::SortByLook() {
+  std::vector<std::int64_t> order(refs_.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto middle = std::stable_partition(order.begin(), order.end(), [this](std::int64_t q) {
+    return look_.CandidatesOf(q) == nullptr;
+  });
+  if (middle == order.begin() || middle == order.end()) return;
+  const auto sort = [&order](auto& items) {
+    auto sorted = std::remove_reference_t<decltype(items)>();
+    sorted.reserve(items.size());
+    for (const std::int64_t q : order) sorted.push_back(items[static_cast<std::size_t>(q)]);
+    items = std::move(sorted);
+  };
+  sort(refs_);
+  sort(states_);
+  sort(queries_);
+  std::vector<double> sums;
+  sums.reserve(sums_.size());
+  for (const std::int64_t q : order) {
+    const auto begin = sums_.begin() + SumsOffset(q);
+    sums.insert(sums.end(), begin, begin + SumsOffset(1));
+  }
+  sums_ = std::move(sums);
+  look_.Sort(order);
 }
 
 void SharedPass::CutWork() {
@@ -219,6 +286,7 @@ std::int64_t SharedPass::ScanTile(const WorkItem& item, std::int64_t block, std:
     const HeadQueryRef& other = RefOf(tile_end);
     const PositionedBlock* other_rows = BlockOf(block, other);
     if (!order_.ShareScan(first, other) || other_rows == nullptr ||
+        (look_.CandidatesOf(query) == nullptr) != (look_.CandidatesOf(tile_end) == nullptr) ||
         !AreSameRows(*rows, *other_rows)) {
       break;
     }
@@ -227,22 +295,37 @@ std::int64_t SharedPass::ScanTile(const WorkItem& item, std::int64_t block, std:
   }
   // Nobody reads the states of cancelled tasks.
   if (!continues) return tile_end;
-  const ScanOrder order = OrderOf(item, block, query, tile_end, std::exchange(is_first, false));
   const int count = static_cast<int>(tile_end - query);
   const std::int64_t state = item.states_begin + query;
   SOFTLOOKUP_DCHECK(state + count <= window_size_) << state << " of " << window_size_ << " states";
   const ScanPlan plan = first.task->PlanOf(first.number);
-  const HeadQuery* queries = &queries_[static_cast<std::size_t>(query)];
+  const bool looks = look_.CandidatesOf(query) != nullptr;
+  ScanOrder order;
+  if (!looks) order = OrderOf(item, block, query, tile_end, std::exchange(is_first, false));
+  const auto scan = [&](PartialState* to_states, double* to_sums) {
+    if (!looks) {
+      ScanBlock(plan, *rows, order, &queries_[static_cast<std::size_t>(query)], count, to_states,
+                to_sums);
+      return;
+    }
+    std::array<const Candidates*, kTileQueries> candidates;
+    for (int i = 0; i < count; ++i) {
+      candidates[static_cast<std::size_t>(i)] = look_.CandidatesOf(query + i);
+    }
+    candidate_row_count_ +=
+        ScanCandidates(plan, *rows, block, &queries_[static_cast<std::size_t>(query)],
+                       candidates.data(), count, to_states, to_sums);
+  };
   PartialState* states = &window_states_[static_cast<std::size_t>(state)];
   double* sums = window_sums_.get() + SumsOffset(state);
   if (block == item.blocks.begin) {
-    ScanBlock(plan, *rows, order, queries, count, states, sums);
+    scan(states, sums);
     return tile_end;
   }
   thread_local std::vector<double> block_sums;
   block_sums.resize(static_cast<std::size_t>(SumsOffset(kTileQueries)));
   std::array<PartialState, kTileQueries> block_states;
-  ScanBlock(plan, *rows, order, queries, count, block_states.data(), block_sums.data());
+  scan(block_states.data(), block_sums.data());
   for (int i = 0; i < count; ++i) {
     MergeStates(*RefOf(query + i).task, block_states[static_cast<std::size_t>(i)],
                 block_sums.data() + SumsOffset(i), states[i], sums + SumsOffset(i));

@@ -1,6 +1,7 @@
 #ifndef SOFTLOOKUP_CORE_ATTENTION_SHARED_PASS_H_
 #define SOFTLOOKUP_CORE_ATTENTION_SHARED_PASS_H_
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -10,6 +11,7 @@
 #include "absl/types/span.h"
 #include "core/attention/aligned_blocks.h"
 #include "core/attention/block_scan.h"
+#include "core/attention/first_look.h"
 #include "core/attention/head_query_order.h"
 #include "core/attention/task_answer.h"
 #include "core/attention/top_rows.h"
@@ -59,6 +61,11 @@ class SharedPass {
   // Takes the head queries of the next round. At the end it takes none.
   void TakeRound();
   void RunRound();
+  // Finds the head queries of the round of which only few rows need to be scanned.
+  void LookFirst();
+  // Sorts the round's head queries: those whose rows are all to be scanned come first. Otherwise a
+  // tile would end at each border between the two kinds.
+  void SortByLook();
   // Chooses the round's block ranges, and how many head queries a work item has.
   void CutWork();
 
@@ -101,9 +108,13 @@ class SharedPass {
   ForkJoinPool& pool_;
   HeadQueryOrder order_;
   const AlignedBlocks blocks_;
+  FirstLook look_;
+  bool may_look_ = false;
   bool is_large_ = false;
-  std::int64_t sums_stride_ = 0;  // Doubles of one state. 0: no task wants sums.
-  std::int64_t scanned_row_count_ = 0;
+  std::int64_t sums_stride_ = 0;         // Doubles of one state. 0: no task wants sums.
+  std::int64_t scanned_row_count_ = 0;   // Of whole scans.
+  std::int64_t sketched_row_count_ = 0;  // Of first looks.
+  std::atomic<std::int64_t> candidate_row_count_{0};  // Of second looks.
 
   // The round in progress. All members but `collectors_` are by head query.
   std::vector<HeadQueryRef> refs_;

@@ -5,11 +5,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/attention/error_budget.h"
 #include "core/attention/listed_weight.h"
+#include "core/attention/row_logits.h"
 #include "core/attention/score_pair.h"
 #include "core/base/check.h"
 #include "core/base/error.h"
 #include "core/kernels/panel_rows.h"
+#include "core/kernels/score_rows.h"
 
 namespace softlookup {
 namespace {
@@ -48,7 +51,7 @@ TaskAnswer::TaskAnswer(const AttentionTask& task, const CancelToken& cancel)
       head_key_dim_(task.key_dim / task.num_heads),
       head_value_dim_(task.value_dim / task.num_heads),
       head_query_count_(task.query_count() * task.num_heads),
-      float32_roundings_(head_key_dim_),
+      float32_roundings_(head_key_dim_, kernels::FusesMultiplyAdds()),
       selects_rows_(task.options.top_k > 0 &&
                     task.options.top_k < task.end - task.begin + (task.memory.has_value() ? 1 : 0)),
       sums_values_(!selects_rows_ && task.options.mode != Mode::kHard),
@@ -163,6 +166,7 @@ void TaskAnswer::MergeMemory(std::int64_t head_query, HeadQueryState& begun, dou
     for (std::int64_t i = 0; i < head_value_dim_; ++i) sum[i] = state.weight * value[i];
   }
   Merge(merge_mode(), state, sum, begun.state, {sums, sum.size()});
+  begun.counts_memory = true;
   const CountedRow row{.position = memory.position, .logit = logit, .score = score};
   if (options.mode == Mode::kLinear && !selects_rows_) {
     // The collector ranks by logit, but the memory's weight is a multiple of its logit.
@@ -204,6 +208,24 @@ void TaskAnswer::CountListed(const HeadQueryState& found) {
   bytes_ += static_cast<std::int64_t>(listed) * kWeightBytesMin;
 }
 
+void TaskAnswer::CountLeftOut(double ln_left_out, HeadQueryState& found) const {
+  found.looked = true;
+  PartialState& state = found.state;
+  state.counted_rows = found.counts_memory ? 1 : 0;
+  for (const PositionedBlock& block : task_.blocks) {
+    const kernels::RowRange rows = RowsOf(block, found.query);
+    if (block.row_mask == nullptr) {
+      state.counted_rows += static_cast<std::uint64_t>(rows.end - rows.begin);
+      continue;
+    }
+    for (std::int64_t row = rows.begin; row < rows.end; ++row) {
+      state.counted_rows += block.MayCount(row) ? 1 : 0;
+    }
+  }
+  const double left_out = ln_left_out - state.max_logit;
+  if (left_out > -std::numeric_limits<double>::infinity()) state.left_out += std::exp(left_out);
+}
+
 void TaskAnswer::FinishHeadQuery(std::int64_t head_query, const HeadQueryState& found,
                                  const double* sums) {
   // An answer that is too large finishes no more head queries. CountListed still counts all of
@@ -229,7 +251,11 @@ void TaskAnswer::FinishHeadQuery(std::int64_t head_query, const HeadQueryState& 
     WriteValues(mode, state, {sums, static_cast<std::size_t>(head_value_dim_)},
                 ValuesOf(head_query));
   }
-  answer_.stats[ResultOf(head_query)] = StatsOf(mode, state);
+  QueryStats& stats = answer_.stats[ResultOf(head_query)];
+  stats = StatsOf(mode, state, ArithmeticError(task_.options, found.looked));
+  // What is left out was chosen within the budget, of the weight of all rows. The ratio in StatsOf
+  // is to the weight of the others, and so a little larger.
+  stats.error_bound = std::min(stats.error_bound, ErrorMax(task_.options));
   if (task_.options.weights == WeightsMode::kNone) return;
   std::vector<CountedRow> others;
   if (query.first_rows != nullptr) others = query.first_rows->Take();

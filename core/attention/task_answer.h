@@ -23,6 +23,10 @@ namespace softlookup {
 struct HeadQueryState {
   HeadQuery query;
   PartialState state;
+  // Whether rows were left out after a first look.
+  bool looked = false;
+  // Whether the task's running memory counts.
+  bool counts_memory = false;
   // The running memory, if it is listed beside the collected rows.
   std::optional<CountedRow> unranked_memory;
 };
@@ -63,6 +67,9 @@ class TaskAnswer {
 
   // Adds the bytes of the weights that a head query lists to the answer's size. Not thread-safe.
   void CountListed(const HeadQueryState& found);
+  // Completes the state of a head query of which only some rows were scanned. `ln_left_out` is as
+  // in Candidates.
+  void CountLeftOut(double ln_left_out, HeadQueryState& found) const;
   // Puts what was found into the answer, unless the answer is too large or the task is cancelled.
   void FinishHeadQuery(std::int64_t head_query, const HeadQueryState& found, const double* sums);
 

@@ -141,6 +141,7 @@ EngineStats EngineOfStores::stats() const {
           .pass_lookups = scans.jobs_per_pass.counts(),
           .scanned_rows = scans.rows,
           .scanned_bytes = scans.bytes,
+          .sketched_rows = scans.sketched_rows,
           .summed_rows = jobs_.summed_rows,
           .appended_rows = static_cast<std::uint64_t>(totals.appended_rows),
           .appended_bytes = static_cast<std::uint64_t>(totals.appended_bytes),

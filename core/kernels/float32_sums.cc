@@ -5,12 +5,12 @@
 
 namespace softlookup::kernels {
 
-Float32Roundings::Float32Roundings(std::int64_t dim_count)
+Float32Roundings::Float32Roundings(std::int64_t dim_count, bool is_fused)
     : whole_(dim_count / kRunDimsMax),
-      of_whole_(SquaresOf(whole_ > 0 ? kRunDimsMax : 0)),
-      of_rest_(SquaresOf(dim_count % kRunDimsMax)) {}
+      of_whole_(SquaresOf(whole_ > 0 ? kRunDimsMax : 0, is_fused)),
+      of_rest_(SquaresOf(dim_count % kRunDimsMax, is_fused)) {}
 
-Float32Roundings::Squares Float32Roundings::SquaresOf(std::int64_t dim_count) {
+Float32Roundings::Squares Float32Roundings::SquaresOf(std::int64_t dim_count, bool is_fused) {
   Squares squares(static_cast<std::size_t>(dim_count));
   for (std::size_t way = 0; way < kFloat32Sums.size(); ++way) {
     const Float32Sums sums = kFloat32Sums[way];
@@ -18,8 +18,9 @@ Float32Roundings::Squares Float32Roundings::SquaresOf(std::int64_t dim_count) {
       const int levels = sums.Levels(chain / sums.run_dims * sums.run_dims, dim_count);
       const std::int64_t end = std::min(chain + sums.chain_dims, dim_count);
       for (std::int64_t i = chain; i < end; ++i) {
-        // Without fused multiply-adds, a product and its addition are rounded each.
-        const auto roundings = static_cast<double>(std::min(end - i + 1, end - chain) + levels);
+        // The first product of a chain is not added to anything.
+        const std::int64_t own = is_fused ? end - i : std::min(end - i + 1, end - chain);
+        const auto roundings = static_cast<double>(own + levels);
         squares[i][way] = roundings * roundings;
       }
     }

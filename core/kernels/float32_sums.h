@@ -45,7 +45,9 @@ using Float32ErrorNorms = std::array<double, kFloat32Sums.size()>;
 // The roundings of each term of sums of `dim_count` products.
 class Float32Roundings {
  public:
-  explicit Float32Roundings(std::int64_t dim_count);
+  // `is_fused`: whether a product and its addition are rounded once. Where they are rounded each, a
+  // term has one rounding more.
+  Float32Roundings(std::int64_t dim_count, bool is_fused);
 
   // `query` points to dim_count components.
   Float32ErrorNorms ErrorNormsOf(const float* query) const;
@@ -55,7 +57,7 @@ class Float32Roundings {
   using Squares = std::vector<Float32ErrorNorms>;
 
   // Returns the squares of the last dim_count terms of a sum, which are at most kRunDimsMax.
-  static Squares SquaresOf(std::int64_t dim_count);
+  static Squares SquaresOf(std::int64_t dim_count, bool is_fused);
 
   const std::int64_t whole_;  // The number of kRunDimsMax terms that come first.
   const Squares of_whole_;    // Of each of these, the same.

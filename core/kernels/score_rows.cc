@@ -388,6 +388,8 @@ void KeyNormsOneTarget(const BlockView& block, PanelRange panels, DimRange dims,
   }
 }
 
+bool FusesMultiplyAddsOneTarget() { return HWY_TARGET <= HWY_AVX2 || HWY_ARCH_ARM_A64 != 0; }
+
 }  // namespace HWY_NAMESPACE
 }  // namespace softlookup::kernels
 HWY_AFTER_NAMESPACE();
@@ -399,6 +401,7 @@ HWY_EXPORT(ScoreRowsOneTarget);
 HWY_EXPORT(ScoreRowsFloat32OneTarget);
 HWY_EXPORT(ScoreRowsFloat64OneTarget);
 HWY_EXPORT(KeyNormsOneTarget);
+HWY_EXPORT(FusesMultiplyAddsOneTarget);
 
 void ScoreRows(Term term, const Float32Sums& how, const BlockView& block, PanelRange panels,
                DimRange dims, const float* const* queries, int query_count, double* sums,
@@ -419,6 +422,8 @@ void ScoreRowsFloat64(Term term, const BlockView& block, PanelRange panels, DimR
   HWY_DYNAMIC_DISPATCH(ScoreRowsFloat64OneTarget)
   (term, block, panels, dims, queries, query_count, sums);
 }
+
+bool FusesMultiplyAdds() { return HWY_DYNAMIC_DISPATCH(FusesMultiplyAddsOneTarget)(); }
 
 void KeyNorms(const BlockView& block, PanelRange panels, DimRange dims, double* norms) {
   HWY_DYNAMIC_DISPATCH(KeyNormsOneTarget)(block, panels, dims, norms);

@@ -38,6 +38,9 @@ void ScoreRowsFloat32(Term term, const Float32Sums& how, const BlockView& block,
 void ScoreRowsFloat64(Term term, const BlockView& block, PanelRange panels, DimRange dims,
                       const float* const* queries, int query_count, double* sums);
 
+// Returns whether ScoreRows rounds a product and its addition once, by fused multiply-adds.
+bool FusesMultiplyAdds();
+
 // Sets norms[r] to |key of row r| over `dims`, in float64, for every row r of `panels`.
 void KeyNorms(const BlockView& block, PanelRange panels, DimRange dims, double* norms);
 

@@ -169,44 +169,101 @@ void SumValuesOneTarget(const BlockView& block, PanelRange panels, DimRange dims
   }
 }
 
-// Adds the rows of `panels` in order. The sums of kStepRows rows stay in registers.
+// Rows that are added up in float64 while a sum is in a register.
+constexpr std::int64_t kStepRows = 4;
+static_assert(kPanelRows % kStepRows == 0);
+
+// Adds kStepRows rows of the block in order.
 template <StorageType kStorage>
-void SumFloat64As(const BlockView& block, PanelRange panels, DimRange dims,
-                  const double* HWY_RESTRICT weights, double* HWY_RESTRICT sums) {
+HWY_INLINE void AddRowsFloat64(const BlockView& block, DimRange dims,
+                               const std::int64_t (&rows)[kStepRows],
+                               const double (&weights)[kStepRows], double* HWY_RESTRICT sums) {
   const FloatTag d;
   const DoubleTag dd;
   const HalfFloatTag dh;
-  constexpr std::int64_t kStepRows = 4;
-  static_assert(kPanelRows % kStepRows == 0);
   constexpr std::int64_t kBytes = ElementBytes(kStorage);
+  const std::byte* values[kStepRows];
+  FloatVec scales[kStepRows];
+  DoubleVec row_weights[kStepRows];
+  HWY_UNROLL(4) for (std::int64_t i = 0; i < kStepRows; ++i) {
+    const std::byte* const panel = block.panel(rows[i] / kPanelRows);
+    const std::int64_t in_panel = rows[i] % kPanelRows;
+    values[i] = panel + block.shape.value_offset(in_panel) + dims.begin * kBytes;
+    scales[i] = hn::Zero(d);
+    if constexpr (kStorage == StorageType::kInt8) {
+      const std::byte* const scale = panel + block.shape.value_scale_offset(in_panel);
+      scales[i] = hn::Set(d, *reinterpret_cast<const float*>(scale));
+    }
+    row_weights[i] = hn::Set(dd, weights[i]);
+  }
+  for (std::int64_t dim = 0; dim < dims.count; dim += kLanes) {
+    DoubleVec low = hn::LoadU(dd, sums + dim);
+    DoubleVec high = hn::LoadU(dd, sums + dim + kHalfLanes);
+    HWY_UNROLL(4) for (std::int64_t i = 0; i < kStepRows; ++i) {
+      const FloatVec value = DecodeScaled<kStorage>(values[i] + dim * kBytes, scales[i]);
+      low = hn::MulAdd(row_weights[i], hn::PromoteTo(dd, hn::LowerHalf(value)), low);
+      high = hn::MulAdd(row_weights[i], hn::PromoteTo(dd, hn::UpperHalf(dh, value)), high);
+    }
+    hn::StoreU(low, dd, sums + dim);
+    hn::StoreU(high, dd, sums + dim + kHalfLanes);
+  }
+}
+
+template <StorageType kStorage>
+void SumFloat64As(const BlockView& block, PanelRange panels, DimRange dims,
+                  const double* HWY_RESTRICT weights, double* HWY_RESTRICT sums) {
   for (std::int64_t row = panels.begin * kPanelRows; row < panels.end * kPanelRows;
        row += kStepRows) {
-    const std::byte* const panel = block.panel(row / kPanelRows);
-    const std::byte* values[kStepRows];
-    FloatVec scales[kStepRows];
-    DoubleVec row_weights[kStepRows];
-    HWY_UNROLL(4) for (std::int64_t i = 0; i < kStepRows; ++i) {
-      const std::int64_t in_panel = (row + i) % kPanelRows;
-      values[i] = panel + block.shape.value_offset(in_panel) + dims.begin * kBytes;
-      scales[i] = hn::Zero(d);
-      if constexpr (kStorage == StorageType::kInt8) {
-        const std::byte* const scale = panel + block.shape.value_scale_offset(in_panel);
-        scales[i] = hn::Set(d, *reinterpret_cast<const float*>(scale));
-      }
+    std::int64_t rows[kStepRows];
+    double row_weights[kStepRows];
+    for (std::int64_t i = 0; i < kStepRows; ++i) {
+      rows[i] = row + i;
       const double weight = weights[row + i];
-      row_weights[i] = hn::Set(dd, weight == -std::numeric_limits<double>::infinity() ? 0 : weight);
+      row_weights[i] = weight == -std::numeric_limits<double>::infinity() ? 0 : weight;
     }
-    for (std::int64_t dim = 0; dim < dims.count; dim += kLanes) {
-      DoubleVec low = hn::LoadU(dd, sums + dim);
-      DoubleVec high = hn::LoadU(dd, sums + dim + kHalfLanes);
-      HWY_UNROLL(4) for (std::int64_t i = 0; i < kStepRows; ++i) {
-        const FloatVec value = DecodeScaled<kStorage>(values[i] + dim * kBytes, scales[i]);
-        low = hn::MulAdd(row_weights[i], hn::PromoteTo(dd, hn::LowerHalf(value)), low);
-        high = hn::MulAdd(row_weights[i], hn::PromoteTo(dd, hn::UpperHalf(dh, value)), high);
-      }
-      hn::StoreU(low, dd, sums + dim);
-      hn::StoreU(high, dd, sums + dim + kHalfLanes);
+    AddRowsFloat64<kStorage>(block, dims, rows, row_weights, sums);
+  }
+}
+
+template <StorageType kStorage>
+void AddValuesAs(const BlockView& block, DimRange dims, absl::Span<const std::uint16_t> rows,
+                 const double* HWY_RESTRICT weights, double* HWY_RESTRICT sums) {
+  const auto count = static_cast<std::int64_t>(rows.size());
+  const std::int64_t row_bytes = dims.count * ElementBytes(kStorage);
+  const auto prefetch = [&](std::int64_t index) {
+    if (index >= count) return;
+    const std::int64_t row = rows[static_cast<std::size_t>(index)];
+    const std::byte* const value = block.panel(row / kPanelRows) +
+                                   block.shape.value_offset(row % kPanelRows) +
+                                   dims.begin * ElementBytes(kStorage);
+    for (std::int64_t at = 0; at < row_bytes; at += 64) __builtin_prefetch(value + at);
+  };
+  // The rows lie apart, so the CPU does not see which comes next.
+  constexpr std::int64_t kRowsAhead = 2 * kStepRows;
+  for (std::int64_t i = 0; i < kRowsAhead; ++i) prefetch(i);
+  for (std::int64_t first = 0; first < count; first += kStepRows) {
+    for (std::int64_t i = 0; i < kStepRows; ++i) prefetch(first + kRowsAhead + i);
+    // A row of weight 0 fills up the last step.
+    std::int64_t step[kStepRows];
+    double row_weights[kStepRows];
+    for (std::int64_t i = 0; i < kStepRows; ++i) {
+      const bool is_row = first + i < count;
+      step[i] = rows[static_cast<std::size_t>(is_row ? first + i : first)];
+      row_weights[i] = is_row ? weights[first + i] : 0;
     }
+    AddRowsFloat64<kStorage>(block, dims, step, row_weights, sums);
+  }
+}
+
+void AddValuesOneTarget(const BlockView& block, DimRange dims, absl::Span<const std::uint16_t> rows,
+                        const double* weights, double* sums) {
+  switch (block.shape.storage) {
+    case StorageType::kFloat32:
+      return AddValuesAs<StorageType::kFloat32>(block, dims, rows, weights, sums);
+    case StorageType::kBfloat16:
+      return AddValuesAs<StorageType::kBfloat16>(block, dims, rows, weights, sums);
+    case StorageType::kInt8:
+      return AddValuesAs<StorageType::kInt8>(block, dims, rows, weights, sums);
   }
 }
 
@@ -249,11 +306,17 @@ namespace softlookup::kernels {
 HWY_EXPORT(SumValuesOneTarget);
 HWY_EXPORT(SumValuesFloat64OneTarget);
 HWY_EXPORT(CombineSumsOneTarget);
+HWY_EXPORT(AddValuesOneTarget);
 
 void SumValues(const BlockView& block, PanelRange panels, DimRange dims, const float* weights,
                int query_count, double* sums, const PanelPart& fetched) {
   HWY_DYNAMIC_DISPATCH(SumValuesOneTarget)
   (block, panels, dims, weights, query_count, fetched, sums);
+}
+
+void AddValues(const BlockView& block, DimRange dims, absl::Span<const std::uint16_t> rows,
+               const double* weights, double* sums) {
+  HWY_DYNAMIC_DISPATCH(AddValuesOneTarget)(block, dims, rows, weights, sums);
 }
 
 void CombineSums(double factor, const double* others, double other_factor, std::int64_t count,

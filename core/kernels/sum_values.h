@@ -1,6 +1,9 @@
 #ifndef SOFTLOOKUP_CORE_KERNELS_SUM_VALUES_H_
 #define SOFTLOOKUP_CORE_KERNELS_SUM_VALUES_H_
 
+#include <cstdint>
+
+#include "absl/types/span.h"
 #include "core/kernels/panel.h"
 #include "core/kernels/prefetch.h"
 
@@ -34,6 +37,11 @@ void SumValues(const BlockView& block, PanelRange panels, DimRange dims, const f
 // overflows. Weights of -inf count as 0. INT8 values are rounded to float32, as they are read.
 void SumValuesFloat64(const BlockView& block, PanelRange panels, DimRange dims,
                       const double* weights, double* sums);
+
+// Adds weights[i] * value of row rows[i] to `sums`, for one row after the other, in float64
+// throughout. There is one weight for each row. `sums` is as for SumValues.
+void AddValues(const BlockView& block, DimRange dims, absl::Span<const std::uint16_t> rows,
+               const double* weights, double* sums);
 
 // Sets sums[i] to sums[i] * factor + others[i] * other_factor, for i in [0, count).
 void CombineSums(double factor, const double* others, double other_factor, std::int64_t count,

@@ -218,6 +218,7 @@ void Scheduler::Count(absl::Span<QueuedJob* const> scanned, const ScannedRows& r
   counters_.jobs_per_pass.Observe(static_cast<std::int64_t>(scanned.size()));
   counters_.rows += rows.rows;
   counters_.bytes += rows.bytes;
+  counters_.sketched_rows += rows.sketched_rows;
 }
 
 }  // namespace softlookup

@@ -53,12 +53,32 @@ std::int64_t RowBounds::bytes() const {
   return SharedBytes<RowBounds>() + HeapBytes(key_norms_max);
 }
 
+bool HasSketch(const StoreConfig& config, const RowBounds& bounds) {
+  // Of a short key, the sketch would take nearly as many bytes and as much time as the key itself.
+  constexpr std::int64_t kKeyDimMin = 32;
+  // INT8 keys are as small as their sketch.
+  return config.num_heads == 1 && config.key_dim >= kKeyDimMin &&
+         config.storage_type != StorageType::kInt8 && kernels::KeysFitSketch(bounds.key_magnitude);
+}
+
+BlockSketch::BlockSketch(const PanelBuffer& block, const kernels::PanelShape& shape,
+                         std::shared_ptr<PanelBuffer> panels)
+    : panels_(panels),
+      view_(kernels::MakeSketch({.shape = shape,
+                                 .full_panels = block.panel(0),
+                                 .full_panel_count = block.panel_count(),
+                                 .row_count = block.panel_count() * kernels::kPanelRows},
+                                panels->panel(0))) {}
+
+std::int64_t BlockSketch::bytes() const { return SharedBytes<BlockSketch>() + panels_->bytes(); }
+
 std::int64_t PackedRows::bytes() const {
   return SharedBytes<PackedRows>() + HeapBytes(offsets) + (panels == nullptr ? 0 : panels->bytes());
 }
 
 std::int64_t SealedBlock::bytes() const {
   return panels->bytes() + (packed == nullptr ? 0 : packed->bytes()) + bounds->bytes() +
+         (sketch == nullptr ? 0 : sketch->bytes()) +
          (memories_before == nullptr ? 0 : memories_before->bytes()) +
          (tags == nullptr ? 0 : tags->bytes()) + (live == nullptr ? 0 : SharedBytes<RowMask>());
 }
@@ -125,6 +145,9 @@ PositionedBlock Snapshot::BlockAt(std::int64_t index) const {
     return block;
   }
   if (const RowMask* live = LiveRowsOf(index)) block.row_mask = live->words();
+  if (index < sealed_.size() && sealed_[index].sketch != nullptr) {
+    block.sketch = &sealed_[index].sketch->view();
+  }
   return block;
 }
 

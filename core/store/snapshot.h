@@ -10,6 +10,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/functional/any_invocable.h"
 #include "core/attention/block_scan.h"
+#include "core/kernels/key_sketch.h"
 #include "core/kernels/panel.h"
 #include "core/kernels/panel_rows.h"
 #include "core/memory/running_memory.h"
@@ -30,6 +31,27 @@ struct RowBounds {
   void Add(const kernels::PanelRow& row, const StoreConfig& config);
   // Bytes taken, the object included.
   std::int64_t bytes() const;
+};
+
+// Returns whether full blocks have sketches: those of keys that fit, in stores where a look at them
+// saves time. Depends only on the arguments, so that a store has the same sketches when it is
+// loaded again.
+bool HasSketch(const StoreConfig& config, const RowBounds& bounds);
+
+// The sketch of a sealed block's keys.
+class BlockSketch {
+ public:
+  // Sketches the rows in `block`, which must be full, in `panels`.
+  BlockSketch(const PanelBuffer& block, const kernels::PanelShape& shape,
+              std::shared_ptr<PanelBuffer> panels);
+
+  const kernels::SketchView& view() const { return view_; }
+  // Bytes taken, the object included.
+  std::int64_t bytes() const;
+
+ private:
+  const std::shared_ptr<const PanelBuffer> panels_;
+  const kernels::SketchView view_;
 };
 
 // A copy of the live rows of a sealed block that has few live rows. Lookups read it instead of the
@@ -54,6 +76,7 @@ struct SealedBlock {
   std::shared_ptr<const PanelBuffer> panels;
   std::shared_ptr<const PackedRows> packed;  // Null unless few rows are live.
   std::shared_ptr<const RowBounds> bounds;
+  std::shared_ptr<const BlockSketch> sketch;  // Null: see HasSketch.
   // Memories before this block's first row. Null for block 0, or if the writer keeps no memories.
   std::shared_ptr<const MemorySet> memories_before;
   std::shared_ptr<const RowTags> tags;  // Null: no row has any.

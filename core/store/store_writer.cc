@@ -295,14 +295,17 @@ void StoreWriter::PackIfFewAreLive(SealedBlock& block) {
   if (block.live == nullptr) return;
   if (block.live->CountFirst(block_rows_) > block_rows_ / kPackedPart) return;
   block.packed = PackLiveRows(*block.panels, shape_, block_rows_, *block.live);
+  block.sketch = nullptr;
 }
 
 void StoreWriter::AddSealed(absl::Span<SealedBlock> blocks) {
+  const auto block_count = state_.sealed.size() + static_cast<std::int64_t>(blocks.size());
   for (SealedBlock& block : blocks) {
     SOFTLOOKUP_CHECK(block.panels != nullptr && block.bounds != nullptr);
     SOFTLOOKUP_CHECK(block.panels->panel_count() * kPanelRows == block_rows_)
         << block.panels->panel_count() << " panels in a block of " << block_rows_ << " rows";
     PackIfFewAreLive(block);
+    if (block.packed == nullptr) block.sketch = NewSketch(block, block_count);
     state_.sealed_bytes += block.bytes();
   }
   state_.sealed.Append(blocks);
@@ -332,30 +335,37 @@ void StoreWriter::StartTail() {
   if (state_.sealed.size() > 0 || PanelBuffer::CommitsAsWritten(shape_, capacity)) {
     capacity = block_panels;
   }
-  auto larger =
-      capacity == block_panels ? NewBlock() : std::make_shared<PanelBuffer>(shape_, capacity);
+  auto larger = capacity == block_panels ? NewPanels(shape_, state_.sealed.size())
+                                         : std::make_shared<PanelBuffer>(shape_, capacity);
   if (panels > 0) {
     std::memcpy(larger->panel(0), state_.tail_panels->panel(0), panels * shape_.bytes());
   }
   state_.tail_panels = std::move(larger);
 }
 
-std::shared_ptr<PanelBuffer> StoreWriter::NewBlock() {
+std::shared_ptr<PanelBuffer> StoreWriter::NewPanels(const kernels::PanelShape& shape,
+                                                    std::int64_t block_count) {
   const std::int64_t panels = block_rows_ / kPanelRows;
-  const std::int64_t bytes = panels * shape_.bytes();
+  const std::int64_t bytes = panels * shape.bytes();
   // The kernel commits large pages whole, so only a store that fills many of them uses them.
-  if (state_.sealed.size() * bytes < kLargePagesMin ||
-      !PanelBuffer::CommitsAsWritten(shape_, panels)) {
-    return std::make_shared<PanelBuffer>(shape_, panels);
+  if (block_count * bytes < kLargePagesMin || !PanelBuffer::CommitsAsWritten(shape, panels)) {
+    return std::make_shared<PanelBuffer>(shape, panels);
   }
   if (state_.region == nullptr || state_.region->size() - state_.region_used < bytes) {
     state_.region = PanelRegion::Make(bytes);
     state_.region_used = 0;
-    if (state_.region == nullptr) return std::make_shared<PanelBuffer>(shape_, panels);
+    if (state_.region == nullptr) return std::make_shared<PanelBuffer>(shape, panels);
   }
-  auto block = std::make_shared<PanelBuffer>(shape_, panels, state_.region, state_.region_used);
-  state_.region_used += (bytes + 63) / 64 * 64;  // The next block begins on a cache line, too.
-  return block;
+  auto buffer = std::make_shared<PanelBuffer>(shape, panels, state_.region, state_.region_used);
+  state_.region_used += (bytes + 63) / 64 * 64;  // The next buffer begins on a cache line, too.
+  return buffer;
+}
+
+std::shared_ptr<const BlockSketch> StoreWriter::NewSketch(const SealedBlock& block,
+                                                          std::int64_t block_count) {
+  if (!HasSketch(*state_.config, *block.bounds)) return nullptr;
+  return std::make_shared<const BlockSketch>(
+      *block.panels, shape_, NewPanels(kernels::SketchShape(shape_.key_dim), block_count));
 }
 
 // Call this before `row` is counted in tail_rows.

@@ -156,8 +156,11 @@ class StoreWriter {
   void AppendRow(const float* key, const float* value, kernels::PanelRowReader& reader);
   void AddToMemories(const kernels::PanelRow& row);
   void StartTail();
-  // Allocates the panels of one block.
-  std::shared_ptr<PanelBuffer> NewBlock();
+  // Allocates the panels of one block, or of its sketch, for a store of `block_count` blocks.
+  std::shared_ptr<PanelBuffer> NewPanels(const kernels::PanelShape& shape,
+                                         std::int64_t block_count);
+  // Returns null if the block has none.
+  std::shared_ptr<const BlockSketch> NewSketch(const SealedBlock& block, std::int64_t block_count);
   void SealTail();
   void TakeGrowingTags();
   // Deletes the live rows at `positions`, which must ascend. Returns the indexes of their blocks.

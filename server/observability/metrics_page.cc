@@ -115,6 +115,8 @@ void AddLookups(const EngineStats& stats, Page& page) {
   page.Counter("softlookup_scanned_rows_total", stats.scanned_rows, "Rows that passes went over.");
   page.Counter("softlookup_scanned_bytes_total", stats.scanned_bytes,
                "Bytes of the rows that passes went over.");
+  page.Counter("softlookup_sketched_rows_total", stats.sketched_rows,
+               "Rows that passes bounded by their sketches.");
   page.Counter("softlookup_summed_rows_total", stats.summed_rows,
                "Rows whose values lookups added up.");
   page.Gauge("softlookup_waiting_lookups", stats.waiting_lookups,

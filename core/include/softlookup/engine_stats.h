@@ -16,6 +16,7 @@ struct EngineStats {
   HistogramCounts pass_lookups;
   std::uint64_t scanned_rows = 0;
   std::uint64_t scanned_bytes = 0;
+  std::uint64_t sketched_rows = 0;
   std::uint64_t summed_rows = 0;
   std::uint64_t appended_rows = 0;
   std::uint64_t appended_bytes = 0;

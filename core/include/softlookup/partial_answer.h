@@ -26,11 +26,6 @@ inline bool RanksBefore(const CountedRow& a, const CountedRow& b) {
   return a.logit != b.logit ? a.logit > b.logit : a.position < b.position;
 }
 
-// Bound on the error that rounding of logits, weights and sums can cause in SOFT mode, in the unit
-// of QueryStats::error_bound. Scans have to keep it. With what they may leave out by default, it is
-// within kErrorBoundDefault.
-inline constexpr double kArithmeticError = 8e-6;
-
 // What a head query has found in some rows. The states of disjoint rows merge into the state of all
 // of them. The weighted sum of the rows' values also belongs to the state, but is kept beside it:
 // one double for each component of the head's part of a value, with the weights that `weight` adds
@@ -54,11 +49,13 @@ void Merge(Mode mode, const PartialState& later, absl::Span<const double> later_
            PartialState& state, absl::Span<double> sum);
 
 // Returns the statistics of `state`. In modes other than SOFT, log_sum_exp is -inf and entropy is
-// 0. In SOFT mode, error_bound is kArithmeticError plus twice the ratio of the weight that was left
-// out to the weight that was not. The factor is 2 because the two means of values can be as far
-// apart as the largest value and its negative. In HARD mode error_bound is 0, because a value is
-// copied. In LINEAR mode it is kErrorBoundDefault. It is 0 if no row counts.
-QueryStats StatsOf(Mode mode, const PartialState& state);
+// 0. error_bound is 0 if no row counts, and in HARD mode, which copies a value. In LINEAR mode it
+// is kErrorBoundDefault. In SOFT mode it is `arithmetic_error`, a bound on the error by rounding,
+// plus twice the ratio of the weight that was left out to the weight that was not. The factor is 2
+// because the mean of the values left out and that of the others can be as far apart as the largest
+// value and its negative.
+QueryStats StatsOf(Mode mode, const PartialState& state,
+                   double arithmetic_error = kErrorBoundDefault);
 
 // Writes the answer's values: `sum`, which SOFT divides by the sum of weights, or 0 if no row
 // counts. Clamps them to float32's range. Writes sum.size() components.

@@ -38,7 +38,8 @@ class PrecisionPathTest : public ::testing::Test {
         .components = components_.data(),
         .magnitude = *std::max_element(components_.begin(), components_.end()),
         .norm = std::sqrt(square),
-        .float32_errors = kernels::Float32Roundings(static_cast<std::int64_t>(components_.size()))
+        .float32_errors = kernels::Float32Roundings(static_cast<std::int64_t>(components_.size()),
+                                                    /*is_fused=*/true)
                               .ErrorNormsOf(components_.data()),
         .end = kRows};
   }
@@ -73,9 +74,9 @@ TEST_F(PrecisionPathTest, ChainsAreAsLongAsTheBoundAllows) {
     return Path().float32_way;
   };
   EXPECT_EQ(way_at(4), 0u);
-  EXPECT_EQ(way_at(1), 1u);
-  EXPECT_EQ(way_at(0.65), 2u);
-  EXPECT_EQ(way_at(0.4), 3u);
+  EXPECT_EQ(way_at(0.9), 1u);
+  EXPECT_EQ(way_at(0.75), 2u);
+  EXPECT_EQ(way_at(0.5), 3u);
   EXPECT_FALSE(Path().in_float32);  // Its runs are added in float64.
 }
 

@@ -188,7 +188,7 @@ TEST(TaskAnswerTest, TopKWeighsOnlyTheRowsThatItLeaves) {
   EXPECT_NEAR(soft.stats[0].log_sum_exp, std::log(4), 1e-12);
   EXPECT_NEAR(soft.stats[0].entropy, -0.25 * std::log(0.25) - 0.75 * std::log(0.75), 1e-12);
   EXPECT_EQ(soft.stats[0].summed_rows, 2);
-  EXPECT_EQ(soft.stats[0].error_bound, kArithmeticError);
+  EXPECT_EQ(soft.stats[0].error_bound, kErrorBoundDefault);
   EXPECT_EQ(soft.stats[1].counted_rows, 1);
   EXPECT_EQ(soft.stats[1].summed_rows, 1);
 

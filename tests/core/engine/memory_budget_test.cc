@@ -276,7 +276,7 @@ TEST_F(MemoryLimitTest, WhatIsKeptIsLoadedBeyondItAndGrowsOnceThereIsRoom) {
   EXPECT_TRUE(duplicate->duplicate);
   EXPECT_THAT(engine->UpdateStore("a", {.temperature = 2}), IsOk());
   const std::uint64_t byte_size = engine->GetStore("a")->byte_size;
-  EXPECT_THAT(engine->DeleteRows("a", {.begin = 0, .end = 900}), IsOk());
+  EXPECT_THAT(engine->DeleteRows("a", {.begin = 0, .end = 1}), IsOk());
   EXPECT_GT(engine->GetStore("a")->byte_size, byte_size);
   ASSERT_THAT(engine->DeleteStore("b"), IsOk());
   EXPECT_THAT(Append(*engine, "a", 1), IsOk());

@@ -174,6 +174,29 @@ TEST_F(StatsTest, SummedRowsCountForEachQuery) {
   EXPECT_EQ(engine->stats().summed_rows, 324u);
 }
 
+TEST_F(StatsTest, AFirstLookReadsSketchesAndLeavesMostRowsOut) {
+  constexpr std::int64_t kWideDim = 64, kRowCount = 5000, kSketchedRows = 4096;
+  const auto rows = [this](std::int64_t count) {
+    return MatrixView{.data = floats_.data(), .rows = count, .cols = kWideDim};
+  };
+  const std::unique_ptr<Engine> engine = Engine::Create({});
+  ASSERT_THAT(engine->CreateStore({.name = "s", .key_dim = kWideDim, .value_dim = kWideDim}),
+              IsOk());
+  ASSERT_THAT(
+      AppendAndWait(*engine, {.store = "s", .keys = rows(kRowCount), .values = rows(kRowCount)}),
+      IsOk());
+  LookUp(*engine, {.store = "s", .queries = rows(1), .options = {.temperature = 2}});
+  EngineStats stats = engine->stats();
+  EXPECT_EQ(stats.sketched_rows, 0u) << "at this temperature, every row weighs something";
+  EXPECT_EQ(stats.scanned_rows, kRowCount);
+  LookUp(*engine, {.store = "s", .queries = rows(1), .options = {.temperature = 0.02}});
+  stats = engine->stats();
+  EXPECT_EQ(stats.sketched_rows, kSketchedRows);
+  // The rows behind the last full block have no sketch.
+  EXPECT_GE(stats.scanned_rows, 2 * kRowCount - kSketchedRows);
+  EXPECT_LT(stats.scanned_rows, 2 * kRowCount - kSketchedRows + 500);
+}
+
 TEST_F(StatsTest, AShortLookupWaitsForNobody) {
   const std::unique_ptr<Engine> engine = Engine::Create({});
   ASSERT_THAT(engine->CreateStore(Config("s")), IsOk());

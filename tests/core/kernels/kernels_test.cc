@@ -176,7 +176,8 @@ TEST_P(KernelTest, Float32ScoresKeepTheirBound) {
       const float* pointer = query.data();
       const double expected = ReferenceSum(Term::kProduct, query.data(), key.data(), dim);
       const double key_norm = component * std::sqrt(static_cast<double>(dim));
-      const Float32ErrorNorms errors = Float32Roundings(dim).ErrorNormsOf(query.data());
+      const Float32ErrorNorms errors =
+          Float32Roundings(dim, FusesMultiplyAdds()).ErrorNormsOf(query.data());
       for (std::size_t way = 0; way < kFloat32Sums.size(); ++way) {
         std::vector<double> sums(kScratchStride);
         ScoreRows(Term::kProduct, kFloat32Sums[way], view, {.begin = 0, .end = 1},
@@ -192,10 +193,11 @@ TEST_P(KernelTest, Float32ScoresKeepTheirBound) {
 }
 
 TEST(Float32RoundingsTest, EveryTermHasItsOwn) {
-  const auto roundings = [](std::int64_t dim_count, std::int64_t term, std::size_t way) {
+  bool is_fused = false;
+  const auto roundings = [&](std::int64_t dim_count, std::int64_t term, std::size_t way) {
     std::vector<float> query(dim_count);
     query[term] = 1;
-    return Float32Roundings(dim_count).ErrorNormsOf(query.data())[way];
+    return Float32Roundings(dim_count, is_fused).ErrorNormsOf(query.data())[way];
   };
   // A chain of 10 and one of 7.
   EXPECT_EQ(roundings(17, 0, 1), 10 + 1);
@@ -213,6 +215,14 @@ TEST(Float32RoundingsTest, EveryTermHasItsOwn) {
   // Runs of two chains of 5.
   EXPECT_EQ(roundings(330, 160, 3), 5 + 1);
   EXPECT_EQ(roundings(330, 329, 3), 2 + 1);
+
+  is_fused = true;
+  EXPECT_EQ(roundings(17, 0, 1), 10 + 1);
+  EXPECT_EQ(roundings(17, 1, 1), 9 + 1);
+  EXPECT_EQ(roundings(17, 9, 1), 1 + 1);
+  EXPECT_EQ(roundings(17, 16, 1), 1 + 1);
+  EXPECT_EQ(roundings(17, 0, 0), 17);
+  EXPECT_EQ(roundings(161, 160, 2), 1);
 }
 
 TEST_P(KernelTest, ScoresOneHeadOfTheKey) {
@@ -422,6 +432,62 @@ TEST_P(KernelTest, Float64ValueSumsKeepWhatCancels) {
             magnitude += std::abs(weights[r] * rows.value(r)[1 + i]);
           }
           ASSERT_NEAR(sums[i], expected, 1e-13 * magnitude) << dim << " " << row_count;
+        }
+      }
+    }
+  }
+}
+
+// Rows of a block of 77 in no order, some of them twice.
+std::vector<std::uint16_t> ScatteredRows(int count) {
+  std::vector<std::uint16_t> rows;
+  for (int i = 0; i < count; ++i)
+    rows.push_back(static_cast<std::uint16_t>(i * 29 % 77 / (i % 2 + 1)));
+  return rows;
+}
+
+TEST_P(KernelTest, ValuesOfSomeRowsAreAddedInFloat64) {
+  for (const StorageType storage :
+       {StorageType::kFloat32, StorageType::kBfloat16, StorageType::kInt8}) {
+    for (const std::int64_t dim : {1, 15, 17, 64, 100}) {
+      const KeptRows rows({.key_dim = 1, .value_dim = dim + 2, .storage = storage}, 77, 7);
+      for (int count = 0; count <= 40; ++count) {
+        const std::vector<std::uint16_t> some = ScatteredRows(count);
+        std::vector<double> weights;
+        for (int i = 0; i < count; ++i) weights.push_back((i % 2 == 0 ? 1e9 : -1e9) + 0.1 * i);
+        std::vector<double> sums(PaddedValueDim(dim), 0.25);
+        AddValues(rows.view(), {.begin = 1, .count = dim}, some, weights.data(), sums.data());
+        for (std::int64_t i = 0; i < dim; ++i) {
+          double expected = 0.25, magnitude = 0;
+          for (int r = 0; r < count; ++r) {
+            expected += weights[r] * rows.value(some[r])[1 + i];
+            magnitude += std::abs(weights[r] * rows.value(some[r])[1 + i]);
+          }
+          ASSERT_NEAR(sums[i], expected, 1e-13 * magnitude) << dim << " " << count;
+        }
+      }
+    }
+  }
+}
+
+// Weights are float32 numbers, as softmax weights are, so that products are exact and the order of
+// additions is all that could differ.
+TEST_P(KernelTest, ValuesOfSomeRowsAreAddedOneAfterTheOther) {
+  for (const StorageType storage :
+       {StorageType::kFloat32, StorageType::kBfloat16, StorageType::kInt8}) {
+    for (const std::int64_t dim : {1, 8, 21, 48}) {
+      const KeptRows rows({.key_dim = 1, .value_dim = dim, .storage = storage}, 77, 7);
+      const std::vector<float> of_rows = NormalFloats(40, 9, 1e3);
+      const std::vector<double> weights(of_rows.begin(), of_rows.end());
+      for (const int count : {1, 3, 4, 5, 11, 40}) {
+        const std::vector<std::uint16_t> some = ScatteredRows(count);
+        std::vector<double> sums(PaddedValueDim(dim), 1 / 3.0);
+        AddValues(rows.view(), rows.value_dims(), some, weights.data(), sums.data());
+        for (std::int64_t i = 0; i < dim; ++i) {
+          double expected = 1 / 3.0;
+          for (int r = 0; r < count; ++r) expected += weights[r] * rows.value(some[r])[i];
+          ASSERT_EQ(std::bit_cast<std::uint64_t>(sums[i]), std::bit_cast<std::uint64_t>(expected))
+              << dim << " " << count;
         }
       }
     }

@@ -1,0 +1,368 @@
+#include "core/attention/first_look.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "absl/types/span.h"
+#include "core/attention/error_budget.h"
+#include "core/attention/panel_choice.h"
+#include "core/attention/precision_path.h"
+#include "core/attention/row_logits.h"
+#include "core/base/check.h"
+
+namespace softlookup {
+namespace {
+
+using kernels::kPanelRows;
+using kernels::kTileQueries;
+using kernels::PanelRange;
+using kernels::RowRange;
+
+// Fewer sketched blocks than this are scanned in about the time that a look takes.
+constexpr std::int64_t kSketchedBlocksMin = 4;
+// Every so many blocks of a store, one belongs to the sample.
+constexpr std::int64_t kSampleStride = 16;
+// If more than this part of the panels remains, all rows are scanned. A second look takes longer
+// than a scan for each row.
+constexpr double kKeptPartMax = 0.5;
+
+bool IsSampled(const PositionedBlock& rows) { return rows.number % kSampleStride == 0; }
+
+// Returns true if the answer is a softmax over all rows that count, rather than the best rows.
+bool WeighsAllRows(const ScanPlan& plan) { return plan.sum_values; }
+
+// Returns the rows that a HARD or top_k answer needs.
+std::int64_t RanksOf(const ScanPlan& plan) {
+  return plan.options.mode == Mode::kHard && plan.options.top_k == 0
+             ? 1
+             : static_cast<std::int64_t>(std::min<std::uint64_t>(
+                   plan.options.top_k, std::numeric_limits<std::int64_t>::max()));
+}
+
+// Returns a logit below which all rows together have at most `part` of the weight exp(ln_mass).
+double NegligibleLogit(double ln_mass, std::uint64_t row_count, double part) {
+  return ln_mass + std::log(part) - std::log(static_cast<double>(row_count));
+}
+
+}  // namespace
+
+bool FirstLook::MayServe(const TaskAnswer& task) {
+  const ResolvedOptions& options = task.task().options;
+  // Every row has a weight in LINEAR mode, and may be listed if weights are wanted. A min_score
+  // asks for the number of rows above it. Ages would have to be bounded, too.
+  if (options.mode == Mode::kLinear || options.weights != WeightsMode::kNone ||
+      options.min_score > -kInfiniteLogit || options.ln_decay != 0) {
+    return false;
+  }
+  std::int64_t sketched = 0;
+  for (const PositionedBlock& block : task.task().blocks) {
+    if (block.sketch != nullptr && ++sketched == kSketchedBlocksMin) return true;
+  }
+  return false;
+}
+
+void FirstLook::Begin(const std::vector<HeadQueryRef>& refs,
+                      const std::vector<HeadQuery>& queries) {
+  refs_ = &refs;
+  queries_ = &queries;
+  looks_.clear();
+  tiles_.clear();
+  look_of_.assign(refs.size(), -1);
+  TaskAnswer* task = nullptr;
+  bool may_serve = false;
+  SketchBounds sketches;
+  std::int64_t tile_begin = 0;
+  const auto end_tile = [&] {
+    const auto end = static_cast<std::int64_t>(looks_.size());
+    if (end > tile_begin) AddTile(tile_begin, end);
+    tile_begin = end;
+  };
+  for (std::size_t q = 0; q < refs.size(); ++q) {
+    const HeadQueryRef& ref = refs[q];
+    if (ref.task != task) {
+      task = ref.task;
+      may_serve = MayServe(*task);
+      sketches = {};
+      for (const PositionedBlock& block : task->task().blocks) {
+        if (may_serve && block.sketch != nullptr) sketches.Add(*block.sketch);
+      }
+    }
+    if (!may_serve || !kernels::KeysFitSketch(queries[q].magnitude)) continue;
+    const ScanPlan plan = task->PlanOf(ref.number);
+    const LogitRangeOfRows range = LogitRange(plan, queries[q], sketches.norm_max);
+    // The terms of larger bounds may be beyond float32's range.
+    const double farthest = queries[q].norm + sketches.norm_max;
+    if (!(range.highest < 1e30 && range.lowest > -1e30 && farthest * farthest < 1e30)) continue;
+    if (WeighsAllRows(plan) && NegligibleLogit(range.highest, task->task().row_count(),
+                                               LookBudgetOf(plan.options).panels) <= range.lowest) {
+      continue;
+    }
+    if (static_cast<std::int64_t>(looks_.size()) - tile_begin == kTileQueries ||
+        (tile_begin < static_cast<std::int64_t>(looks_.size()) &&
+         !order_.ShareScan(refs[looks_.back().query], ref))) {
+      end_tile();
+    }
+    look_of_[q] = static_cast<std::int64_t>(looks_.size());
+    looks_.push_back({.query = q, .sketches = sketches, .likely_logit = range.likely_highest});
+  }
+  end_tile();
+  panels_per_look_ = blocks_.count() * blocks_.panels_max();
+  bounds_.resize(looks_.size() * static_cast<std::size_t>(panels_per_look_));
+  // A panel that is never looked at has no rows.
+  for (const Tile& tile : tiles_) {
+    const float none = WeighsAllRows(tile.plan) ? 0 : static_cast<float>(-kInfiniteLogit);
+    for (std::int64_t i = tile.begin; i < tile.end; ++i) std::ranges::fill(BoundsOf(i), none);
+  }
+  for (std::size_t i = 0; i < looks_.size(); ++i) {
+    looks_[i].candidates = {.bounds = BoundsOf(static_cast<std::int64_t>(i)).data(),
+                            .block_stride = blocks_.panels_max()};
+  }
+}
+
+void FirstLook::AddTile(std::int64_t begin, std::int64_t end) {
+  Tile& tile = tiles_.emplace_back();
+  tile.begin = begin;
+  tile.end = end;
+  const HeadQueryRef& first = (*refs_)[looks_[static_cast<std::size_t>(begin)].query];
+  tile.plan = first.task->PlanOf(first.number);
+  tile.packed.Pack(Components(begin, end).data(), static_cast<int>(end - begin),
+                   tile.plan.key_dims.count);
+  for (std::int64_t i = begin; i < end; ++i) {
+    Look& look = looks_[static_cast<std::size_t>(i)];
+    look.bounds = LogitBounds(tile.plan, (*queries_)[look.query], tile.packed,
+                              static_cast<int>(i - begin), look.sketches);
+    tile.factors.push_back(look.bounds.factors());
+    tile.references.push_back(0);
+  }
+}
+
+std::array<const float*, kTileQueries> FirstLook::Components(std::int64_t begin,
+                                                             std::int64_t end) const {
+  std::array<const float*, kTileQueries> components = {};
+  for (std::int64_t i = begin; i < end; ++i) {
+    components[static_cast<std::size_t>(i - begin)] =
+        (*queries_)[looks_[static_cast<std::size_t>(i)].query].components;
+  }
+  return components;
+}
+
+void FirstLook::LookAt(Part part, std::int64_t begin, std::int64_t end, std::int64_t tile_begin,
+                       std::int64_t tile_end) {
+  const auto continues = [this](const Tile& tile) {
+    for (std::int64_t i = tile.begin; i < tile.end; ++i) {
+      const Look& look = looks_[static_cast<std::size_t>(i)];
+      if (look.continues && (*refs_)[look.query].task->Continues()) return true;
+    }
+    return false;
+  };
+  std::vector<const Tile*> tiles;
+  for (std::int64_t t = tile_begin; t < tile_end; ++t) {
+    const Tile& tile = tiles_[static_cast<std::size_t>(t)];
+    if (continues(tile)) tiles.push_back(&tile);
+  }
+  for (std::int64_t block = begin; block < end; ++block) {
+    // Tiles of the same block are likely to need the same terms.
+    TermsOfRows terms;
+    for (const Tile* tile : tiles) LookAtBlock(part, *tile, block, terms);
+  }
+}
+
+void FirstLook::LookAtBlock(Part part, const Tile& tile, std::int64_t block, TermsOfRows& terms) {
+  // The sample gives the reference of the masses, and so is looked at again for its own masses.
+  const bool looks_again = part == Part::kRest && WeighsAllRows(tile.plan);
+  const kernels::PanelBound form =
+      looks_again ? kernels::PanelBound::kMass : kernels::PanelBound::kLargest;
+  std::int64_t run_end = tile.begin;
+  for (std::int64_t i = tile.begin; i < tile.end; i = run_end) {
+    run_end = i + 1;
+    const PositionedBlock* rows = BlockOf(i, block);
+    if (rows == nullptr) continue;
+    for (; run_end < tile.end; ++run_end) {
+      const PositionedBlock* others = BlockOf(run_end, block);
+      if (others == nullptr || !AreSameRows(*rows, *others)) break;
+    }
+    if (looks_again || (part == Part::kSample) == IsSampled(*rows)) {
+      BoundRows(tile, form, *rows, block, i, run_end, terms);
+    }
+  }
+}
+
+void FirstLook::BoundRows(const Tile& tile, kernels::PanelBound form, const PositionedBlock& rows,
+                          std::int64_t block, std::int64_t begin, std::int64_t end,
+                          TermsOfRows& terms) {
+  const auto panel_count = rows.view.panel_count();
+  const auto bounds_of = [&](std::int64_t i) {
+    return BoundsOf(i).data() + block * blocks_.panels_max();
+  };
+  const auto covers = [&](std::int64_t i) {
+    const RowRange range = RowsOf(rows, (*queries_)[looks_[static_cast<std::size_t>(i)].query]);
+    return rows.sketch != nullptr && range.begin == 0 && range.end == rows.view.row_count;
+  };
+  bool any_covers = false;
+  for (std::int64_t i = begin; i < end; ++i) any_covers |= covers(i);
+  const bool mass = form == kernels::PanelBound::kMass;
+  if (any_covers) {
+    thread_local SketchTerms of_rows;
+    if (terms.rows == nullptr || !AreSameRows(*terms.rows, rows) ||
+        terms.score != tile.plan.options.score ||
+        terms.temperature != tile.plan.options.temperature) {
+      of_rows.Prepare(tile.plan, rows);
+      terms = {.rows = &rows,
+               .score = tile.plan.options.score,
+               .temperature = tile.plan.options.temperature};
+    }
+    const PanelRange all = {.begin = 0, .end = panel_count};
+    const std::int64_t offset = begin - tile.begin;
+    kernels::SketchQueries some;
+    const bool is_whole = begin == tile.begin && end == tile.end;
+    if (!is_whole) {
+      some.Pack(Components(begin, end).data(), static_cast<int>(end - begin),
+                tile.plan.key_dims.count);
+    }
+    kernels::BoundPanels(form, *rows.sketch, all, is_whole ? tile.packed : some,
+                         tile.factors.data() + offset, tile.references.data() + offset,
+                         of_rows.terms(), panels_per_look_, bounds_of(begin));
+  }
+  for (std::int64_t i = begin; i < end; ++i) {
+    if (covers(i)) continue;
+    // A range ends within the block, or the block has no sketch: nothing is known of these rows.
+    float* bounds = bounds_of(i);
+    const PanelRange some =
+        PanelsOf(RowsOf(rows, (*queries_)[looks_[static_cast<std::size_t>(i)].query]));
+    std::fill_n(bounds, panel_count, mass ? 0.0f : static_cast<float>(-kInfiniteLogit));
+    std::fill(bounds + some.begin, bounds + some.end, static_cast<float>(kInfiniteLogit));
+  }
+}
+
+void FirstLook::Choose(Part part, std::int64_t tile_index) {
+  Tile& tile = tiles_[static_cast<std::size_t>(tile_index)];
+  for (std::int64_t i = tile.begin; i < tile.end; ++i) {
+    Look& look = looks_[static_cast<std::size_t>(i)];
+    if (!look.continues || !(*refs_)[look.query].task->Continues()) continue;
+    if (part == Part::kSample) {
+      const std::vector<float> sample = SampleOf(look);
+      look.continues = sample.empty() || SampleLeavesOutMost(tile.plan, look, sample);
+      const double reference =
+          sample.empty() ? look.likely_logit : *std::max_element(sample.begin(), sample.end());
+      tile.references[static_cast<std::size_t>(i - tile.begin)] = static_cast<float>(reference);
+    } else if (WeighsAllRows(tile.plan)) {
+      ChooseByMassOf(tile, i);
+    } else {
+      const auto lower_of = [&look](double upper) { return look.bounds.LowerOf(upper); };
+      look.candidates.cut = ChooseByRank(BoundsOf(i), lower_of, RanksOf(tile.plan)).cut;
+    }
+  }
+}
+
+std::vector<float> FirstLook::SampleOf(const Look& look) const {
+  std::vector<float> sample;
+  for (std::int64_t block = 0; block < blocks_.count(); ++block) {
+    const PositionedBlock* rows = blocks_.Of((*refs_)[look.query].task_index, block);
+    if (rows == nullptr || rows->sketch == nullptr || !IsSampled(*rows)) continue;
+    const float* bounds = look.candidates.bounds_of(block);
+    std::copy_if(bounds, bounds + rows->view.panel_count(), std::back_inserter(sample),
+                 [](float bound) { return std::abs(bound) < kInfiniteLogit; });
+  }
+  return sample;
+}
+
+bool FirstLook::SampleLeavesOutMost(const ScanPlan& plan, const Look& look,
+                                    absl::Span<const float> sample) const {
+  const double kept_max = kKeptPartMax * static_cast<double>(sample.size());
+  if (!WeighsAllRows(plan)) {
+    const std::int64_t ranks = std::max<std::int64_t>(1, RanksOf(plan) / kSampleStride);
+    const auto lower_of = [&look](double upper) { return look.bounds.LowerOf(upper); };
+    return static_cast<double>(ChooseByRank(sample, lower_of, ranks).kept) <= kept_max;
+  }
+  // Of a panel, about one row weighs as much as the bound says.
+  const double best = *std::ranges::max_element(sample);
+  std::vector<float> masses;
+  double mass = 0;
+  for (const float bound : sample) {
+    masses.push_back(static_cast<float>(std::exp(bound - best)));
+    mass += masses.back();
+  }
+  // All rows may be like those of the sample, or there may be one much like the query.
+  mass = std::max(mass, std::exp(look.likely_logit - best) / kSampleStride);
+  const double part = LookBudgetOf(plan.options).panels;
+  return static_cast<double>(ChooseByMass(masses, 1, mass, part, 0).kept) <= kept_max;
+}
+
+void FirstLook::ChooseByMassOf(const Tile& tile, std::int64_t look_index) {
+  Look& look = looks_[static_cast<std::size_t>(look_index)];
+  const HeadQuery& query = (*queries_)[look.query];
+  const absl::Span<const float> bounds = BoundsOf(look_index);
+  const double reference = tile.references[static_cast<std::size_t>(look_index - tile.begin)];
+  const LookBudget budget = LookBudgetOf(tile.plan.options);
+  const double proved = std::exp(-look.bounds.gap() - 1e-3) / kernels::kMassExcess;
+  // The best panel's logits are exact but for this.
+  constexpr double kRounding = 1e-6;
+  const PanelLogits best = BestPanel(tile.plan, look, bounds);
+  const double mass_known = std::exp(best.log_sum_exp - reference - kRounding);
+  // Any row with a larger logit is kept, even if others weigh far more: the answer states the
+  // largest.
+  const double kept_mass = std::exp(best.max - reference - kRounding);
+  const double norm_max = look.sketches.norm_max * (1 + 0x1p-20);
+  const double coarse_part =
+      budget.coarse_logits / (2 * Float32LogitError(tile.plan, query, norm_max, /*way=*/0));
+  const MassChoice choice =
+      ChooseByMass(bounds, proved, mass_known, budget.panels, coarse_part, kept_mass);
+  look.candidates.cut = choice.cut;
+  look.candidates.fine_cut = choice.fine_cut;
+  // A mass beyond float64 is that of the best panel.
+  const double ln_mass =
+      std::isfinite(choice.mass) ? std::log(choice.mass) + reference : best.log_sum_exp - kRounding;
+  look.candidates.row_cut =
+      ln_mass + std::log(budget.rows) -
+      std::log(static_cast<double>(kPanelRows * std::max<std::int64_t>(choice.kept, 1)));
+  look.candidates.ln_left_out = std::log(choice.left_out) + reference;
+  const auto panel_count =
+      std::count_if(bounds.begin(), bounds.end(), [](float bound) { return bound > 0; });
+  look.continues =
+      static_cast<double>(choice.kept) <= kKeptPartMax * static_cast<double>(panel_count);
+}
+
+void FirstLook::Sort(absl::Span<const std::int64_t> order) {
+  std::vector<std::int64_t> look_of;
+  look_of.reserve(order.size());
+  for (const std::int64_t query : order) {
+    look_of.push_back(look_of_[static_cast<std::size_t>(query)]);
+  }
+  look_of_ = std::move(look_of);
+}
+
+PanelLogits FirstLook::BestPanel(const ScanPlan& plan, const Look& look,
+                                 absl::Span<const float> bounds) const {
+  // Panels of sketched rows whose masses are beyond float32 are above all others. A few will do.
+  constexpr std::size_t kBeyondMax = 4;
+  std::vector<std::int64_t> tried;
+  std::int64_t best = -1;
+  for (std::int64_t at = 0; at < static_cast<std::int64_t>(bounds.size()); ++at) {
+    const float bound = bounds[static_cast<std::size_t>(at)];
+    if (bound == kInfiniteLogit) {
+      if (tried.size() < kBeyondMax && RowsAt(look, at)->sketch != nullptr) tried.push_back(at);
+    } else if (bound > 0 && (best < 0 || bound > bounds[static_cast<std::size_t>(best)])) {
+      best = at;
+    }
+  }
+  if (best >= 0) tried.push_back(best);
+  PanelLogits found;
+  for (const std::int64_t at : tried) {
+    const PanelLogits logits =
+        LogitsOfPanel(plan, *RowsAt(look, at), (*queries_)[look.query], at % blocks_.panels_max());
+    found.max = std::max(found.max, logits.max);
+    found.log_sum_exp = std::max(found.log_sum_exp, logits.log_sum_exp);
+  }
+  return found;
+}
+
+const PositionedBlock* FirstLook::RowsAt(const Look& look, std::int64_t panel) const {
+  const PositionedBlock* rows =
+      blocks_.Of((*refs_)[look.query].task_index, panel / blocks_.panels_max());
+  SOFTLOOKUP_CHECK(rows != nullptr) << "bounds of panel " << panel;
+  return rows;
+}
+
+}  // namespace softlookup

@@ -1,0 +1,142 @@
+#ifndef SOFTLOOKUP_CORE_ATTENTION_FIRST_LOOK_H_
+#define SOFTLOOKUP_CORE_ATTENTION_FIRST_LOOK_H_
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "core/attention/aligned_blocks.h"
+#include "core/attention/block_scan.h"
+#include "core/attention/head_query_order.h"
+#include "core/attention/logit_bounds.h"
+#include "core/attention/second_look.h"
+#include "core/kernels/key_sketch.h"
+
+namespace softlookup {
+
+// The first of two looks at the rows of a store. It reads only the sketches of the keys, and bounds
+// the logits of each panel of 16 rows. From the bounds follows which panels can matter to the
+// answer. The second look (second_look.h) scans these alone.
+// docs/decisions/0021-two-looks.md has the proof.
+//
+// Whether a head query is looked at, and which panels remain, depends only on the query, its task's
+// options and its task's blocks. It depends neither on other queries nor on threads.
+class FirstLook {
+ public:
+  // Both must outlive this object.
+  FirstLook(const AlignedBlocks& blocks, const HeadQueryOrder& order)
+      : blocks_(blocks), order_(order) {}
+
+  // Returns true if head queries of the task may gain from a first look.
+  static bool MayServe(const TaskAnswer& task);
+  // Returns the bytes that the bounds of one head query take.
+  std::int64_t BytesPerQuery() const {
+    return blocks_.count() * blocks_.panels_max() * static_cast<std::int64_t>(sizeof(float));
+  }
+
+  // Takes those of a round's head queries that may gain. Both vectors must not change until the
+  // next call.
+  void Begin(const std::vector<HeadQueryRef>& refs, const std::vector<HeadQuery>& queries);
+  // The number of tiles of head queries to look for. 0: all are to be scanned whole.
+  std::int64_t tile_count() const { return static_cast<std::int64_t>(tiles_.size()); }
+
+  // A look has two parts, of which the sample comes first. It costs little, and shows whether the
+  // rest can pay.
+  enum class Part { kSample, kRest };
+  // Looks at the blocks [begin, end) of the pass, as far as they are in the part, for the tiles
+  // [tile_begin, tile_end). Calls for different tiles or blocks may run at the same time.
+  void LookAt(Part part, std::int64_t begin, std::int64_t end, std::int64_t tile_begin,
+              std::int64_t tile_end);
+  // Call this once a part is done. Decides which head queries of the tile go on. After the rest,
+  // this chooses the candidates. Calls for different tiles may run at the same time.
+  void Choose(Part part, std::int64_t tile);
+
+  // Returns false if all rows are to be scanned for every head query.
+  bool AnyContinues() const {
+    return std::ranges::any_of(looks_, [](const Look& look) { return look.continues; });
+  }
+
+  // Tells that the head query at index order[i] of the round now is the i-th. Call this after the
+  // whole look.
+  void Sort(absl::Span<const std::int64_t> order);
+
+  // Returns the candidates for the head query at this index of the round, or null if all rows are
+  // to be scanned.
+  const Candidates* CandidatesOf(std::int64_t query) const {
+    const std::int64_t look = look_of_[static_cast<std::size_t>(query)];
+    if (look < 0 || !looks_[static_cast<std::size_t>(look)].continues) return nullptr;
+    return &looks_[static_cast<std::size_t>(look)].candidates;
+  }
+
+ private:
+  // The look for one head query.
+  struct Look {
+    std::size_t query = 0;  // Index in the round.
+    bool continues = true;
+    SketchBounds sketches;
+    LogitBounds bounds;
+    double likely_logit = 0;  // As in LogitRangeOfRows.
+    Candidates candidates;
+  };
+  // Looks [begin, end), which share a scan.
+  struct Tile {
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+    ScanPlan plan;
+    kernels::SketchQueries packed;
+    // One element for each look.
+    std::vector<kernels::BoundFactors> factors;
+    std::vector<float> references;  // Of the masses. Known after the sample.
+  };
+
+  // What the thread's SketchTerms were prepared for. Null: nothing yet.
+  struct TermsOfRows {
+    const PositionedBlock* rows = nullptr;
+    Score score = Score::kUnspecified;
+    double temperature = 0;
+  };
+
+  void LookAtBlock(Part part, const Tile& tile, std::int64_t block, TermsOfRows& terms);
+  void AddTile(std::int64_t begin, std::int64_t end);
+  std::array<const float*, kernels::kTileQueries> Components(std::int64_t begin,
+                                                             std::int64_t end) const;
+  // Sets the bounds of a block's panels for the looks [begin, end) of a tile, whose tasks have the
+  // same rows there.
+  void BoundRows(const Tile& tile, kernels::PanelBound form, const PositionedBlock& rows,
+                 std::int64_t block, std::int64_t begin, std::int64_t end, TermsOfRows& terms);
+  // Returns the known bounds of the sample's panels.
+  std::vector<float> SampleOf(const Look& look) const;
+  // Returns false if the sample shows that most panels will remain.
+  bool SampleLeavesOutMost(const ScanPlan& plan, const Look& look,
+                           absl::Span<const float> sample) const;
+  void ChooseByMassOf(const Tile& tile, std::int64_t look_index);
+  // Returns exact logits of panels whose bounds are the largest: the largest that were found.
+  PanelLogits BestPanel(const ScanPlan& plan, const Look& look,
+                        absl::Span<const float> bounds) const;
+  // Returns the block of a panel, by its index in a look's bounds.
+  const PositionedBlock* RowsAt(const Look& look, std::int64_t panel) const;
+  // Returns the bounds of a look's panels: [block of the pass][panel].
+  absl::Span<float> BoundsOf(std::int64_t look) {
+    return {bounds_.data() + look * panels_per_look_, static_cast<std::size_t>(panels_per_look_)};
+  }
+  const PositionedBlock* BlockOf(std::int64_t look, std::int64_t block) const {
+    return blocks_.Of((*refs_)[looks_[static_cast<std::size_t>(look)].query].task_index, block);
+  }
+
+  const AlignedBlocks& blocks_;
+  const HeadQueryOrder& order_;
+  const std::vector<HeadQueryRef>* refs_ = nullptr;
+  const std::vector<HeadQuery>* queries_ = nullptr;
+  std::vector<std::int64_t> look_of_;  // By head query of the round. -1: none.
+  std::vector<Look> looks_;
+  std::deque<Tile> tiles_;
+  std::int64_t panels_per_look_ = 0;
+  std::vector<float> bounds_;  // [look][block of the pass][panel]
+};
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_ATTENTION_FIRST_LOOK_H_

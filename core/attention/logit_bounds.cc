@@ -1,0 +1,133 @@
+#include "core/attention/logit_bounds.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/attention/precision_path.h"
+
+namespace softlookup {
+namespace {
+
+using kernels::kPanelRows;
+
+// A sum of a few float32 terms is off by less than this part of the sum of their sizes.
+constexpr double kRounding = 0x1p-19;
+
+bool IsDistance(Score score) { return TermOf(score) == kernels::Term::kSquaredDifference; }
+
+// Returns what a squared distance is divided by before it is bounded. The root of EUCLIDEAN comes
+// after the bound.
+double DivisorOf(const ScanPlan& plan) {
+  return plan.options.score == Score::kEuclidean ? 1 : plan.options.temperature;
+}
+
+}  // namespace
+
+void SketchBounds::Add(const kernels::SketchView& sketch) {
+  error_max = std::max(error_max, sketch.error_max);
+  relative_error_max = std::max(relative_error_max, sketch.relative_error_max);
+  norm_max = std::max(norm_max, sketch.norm_max);
+}
+
+LogitBounds::LogitBounds(const ScanPlan& plan, const HeadQuery& query,
+                         const kernels::SketchQueries& packed, int index,
+                         const SketchBounds& sketches) {
+  // Each sum is factor * (q.k), with |q.k - what the codes give| bounded as in key_sketch.h.
+  const bool is_cosine = plan.options.score == Score::kCosine;
+  double factor = ScaleOf(plan) / plan.options.temperature;
+  if (is_cosine) factor /= query.norm;
+  if (IsDistance(plan.options.score)) factor = 2 / DivisorOf(plan);
+  const double error_max = is_cosine ? sketches.relative_error_max : sketches.error_max;
+  const double norm_max = is_cosine ? 1 : sketches.norm_max;
+  factors_ = {.product = static_cast<float>(factor * packed.unit(index)),
+              .error = static_cast<float>(factor * packed.norm(index)),
+              .norm = static_cast<float>(factor * packed.error(index))};
+  // All keys have the norm 1.
+  double offset = is_cosine ? factor * packed.error(index) : 0;
+  double size = 2 * factor * query.norm * norm_max;
+  if (IsDistance(plan.options.score)) {
+    offset -= query.norm * query.norm / DivisorOf(plan);
+    size += (query.norm * query.norm + norm_max * norm_max) / DivisorOf(plan);
+  }
+  gap_ = 2 * factor * (packed.norm(index) * error_max + packed.error(index) * norm_max) +
+         2 * kRounding * size;
+  factors_.offset = static_cast<float>(offset + kRounding * size);
+  if (plan.options.score == Score::kEuclidean) root_temperature_ = plan.options.temperature;
+}
+
+double LogitBounds::LowerOf(double upper) const {
+  if (root_temperature_ == 0) return upper - gap_ - std::abs(upper) * 0x1p-22;
+  const double distance = upper * root_temperature_;
+  return -std::sqrt(distance * distance + gap_) * (1 + 0x1p-22) / root_temperature_;
+}
+
+LogitRangeOfRows LogitRange(const ScanPlan& plan, const HeadQuery& query, double norm_max) {
+  // The cosine of such a row and the query.
+  constexpr double kLikelyCosine = 0.75;
+  const double temperature = plan.options.temperature;
+  if (TermOf(plan.options.score) == kernels::Term::kProduct) {
+    const double most = plan.options.score == Score::kCosine
+                            ? 1 / temperature
+                            : ScaleOf(plan) / temperature * query.norm * norm_max;
+    return {.lowest = -most, .highest = most, .likely_highest = kLikelyCosine * most};
+  }
+  const double farthest = query.norm + norm_max;
+  // At that cosine, and equal norms.
+  const double near = std::sqrt(2 - 2 * kLikelyCosine) * query.norm;
+  if (plan.options.score == Score::kEuclidean) {
+    return {.lowest = -farthest / temperature, .highest = 0, .likely_highest = -near / temperature};
+  }
+  return {.lowest = -farthest * farthest / temperature,
+          .highest = 0,
+          .likely_highest = -near * near / temperature};
+}
+
+void SketchTerms::Prepare(const ScanPlan& plan, const PositionedBlock& block) {
+  const kernels::SketchView& sketch = *block.sketch;
+  const std::int64_t stride = sketch.panel_bytes() / static_cast<std::int64_t>(sizeof(float));
+  const auto contiguous = [](const Rows& rows) {
+    return kernels::RowFloats{.first = rows.data(), .panel_stride = kPanelRows};
+  };
+  terms_ = {.scales = {.first = sketch.scales(0), .panel_stride = stride},
+            .errors = {.first = sketch.errors(0), .panel_stride = stride},
+            .norms = {.first = sketch.norms(0), .panel_stride = stride},
+            .bias = {}};
+  const bool is_cosine = plan.options.score == Score::kCosine;
+  if (is_cosine) {
+    for (std::int64_t panel = 0; panel < sketch.panel_count; ++panel) {
+      const std::size_t row = static_cast<std::size_t>(panel * kPanelRows);
+      const float* norms = sketch.norms(panel);
+      for (std::size_t lane = 0; lane < kPanelRows; ++lane) {
+        // With an error as large as its norm, a key gets a bound of at least the largest cosine.
+        // The cosine with a key of norm 0 is known to be 0.
+        const bool is_tiny = norms[lane] < kFloat32NormMin;
+        const float tiny_error = norms[lane] > 0 ? 1 : 0;
+        const float inverse = is_tiny ? 0 : 1 / norms[lane];
+        scales_[row + lane] = sketch.scales(panel)[lane] * inverse;
+        errors_[row + lane] = is_tiny ? tiny_error : sketch.errors(panel)[lane] * inverse;
+      }
+    }
+    terms_.scales = contiguous(scales_);
+    terms_.errors = contiguous(errors_);
+    terms_.norms = {};
+  }
+  if (plan.options.score == Score::kEuclidean) {
+    terms_.root_divisor = static_cast<float>(plan.options.temperature);
+  }
+  const bool is_distance = IsDistance(plan.options.score);
+  if (!is_distance && block.row_mask == nullptr) return;
+  const float divisor = static_cast<float>(DivisorOf(plan));
+  for (std::int64_t panel = 0; panel < sketch.panel_count; ++panel) {
+    for (std::int64_t lane = 0; lane < kPanelRows; ++lane) {
+      const std::int64_t row = panel * kPanelRows + lane;
+      const float norm = sketch.norms(panel)[lane];
+      float bias = is_distance ? -norm * norm / divisor : 0;
+      if (!block.MayCount(row)) bias = -std::numeric_limits<float>::infinity();
+      bias_[static_cast<std::size_t>(row)] = bias;
+    }
+  }
+  terms_.bias = contiguous(bias_);
+}
+
+}  // namespace softlookup

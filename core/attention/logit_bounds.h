@@ -1,0 +1,69 @@
+#ifndef SOFTLOOKUP_CORE_ATTENTION_LOGIT_BOUNDS_H_
+#define SOFTLOOKUP_CORE_ATTENTION_LOGIT_BOUNDS_H_
+
+#include <array>
+#include <cstdint>
+
+#include "core/attention/block_scan.h"
+#include "core/kernels/key_sketch.h"
+
+namespace softlookup {
+
+// Bounds over all sketches that a head query looks at.
+struct SketchBounds {
+  float error_max = 0;           // Of |k - s c|.
+  float relative_error_max = 0;  // Of |k - s c| / |k|.
+  float norm_max = 0;            // Of |k|.
+
+  void Add(const kernels::SketchView& sketch);
+};
+
+// How the sums of a sketch's codes become bounds on the logits of one head query. The sums are
+// those of kernels::BoundPanels, with the terms that SketchTerms makes.
+class LogitBounds {
+ public:
+  // `index` is that of the query in `packed`.
+  LogitBounds() = default;
+  LogitBounds(const ScanPlan& plan, const HeadQuery& query, const kernels::SketchQueries& packed,
+              int index, const SketchBounds& sketches);
+
+  const kernels::BoundFactors& factors() const { return factors_; }
+  // Returns a logit that is proved for the row of a panel whose bound is the largest, `upper`.
+  double LowerOf(double upper) const;
+  // Returns the most by which a row's logit can be below its bound, as far as one is known.
+  double gap() const { return root_temperature_ == 0 ? gap_ : kInfiniteLogit; }
+
+ private:
+  kernels::BoundFactors factors_;
+  double offset_ = 0;            // What the sums leave out, and what rounding can make of them.
+  double gap_ = 0;               // The most by which a row's sum is above what is proved for it.
+  double root_temperature_ = 0;  // EUCLIDEAN: the temperature. Else 0.
+};
+
+// Bounds on the logits of any row, and one that only a row much like the query reaches.
+struct LogitRangeOfRows {
+  double lowest = 0;
+  double highest = 0;
+  double likely_highest = 0;
+};
+LogitRangeOfRows LogitRange(const ScanPlan& plan, const HeadQuery& query, double norm_max);
+
+// The terms of a block's bounds, and room for those that have to be computed. Keeps its buffers for
+// the next block.
+class SketchTerms {
+ public:
+  // Prepares the terms for the queries of a plan. Rows that `block`'s mask leaves out get bounds of
+  // -inf. `block` must have a sketch.
+  void Prepare(const ScanPlan& plan, const PositionedBlock& block);
+  const kernels::BoundTerms& terms() const { return terms_; }
+
+ private:
+  using Rows = std::array<float, kernels::kBlockRowsMax>;
+
+  kernels::BoundTerms terms_;
+  alignas(64) Rows scales_, errors_, bias_;
+};
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_ATTENTION_LOGIT_BOUNDS_H_

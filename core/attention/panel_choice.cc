@@ -1,0 +1,72 @@
+#include "core/attention/panel_choice.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <functional>
+#include <vector>
+
+#include "core/attention/block_scan.h"
+
+namespace softlookup {
+namespace {
+
+// Bounds on masses are sorted into bins by their exponent and the first bits of their mantissa.
+constexpr int kMantissaBits = 4;
+constexpr int kShift = 23 - kMantissaBits;
+constexpr std::size_t kBinCount = std::size_t{1} << (8 + kMantissaBits);
+
+std::size_t BinOf(float mass) { return std::bit_cast<std::uint32_t>(mass) >> kShift; }
+
+// Returns the smallest mass in the bin.
+float EdgeOf(std::size_t bin) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bin << kShift));
+}
+
+}  // namespace
+
+MassChoice ChooseByMass(absl::Span<const float> bounds, double proved, double mass_known,
+                        double part, double coarse_part, double kept_mass) {
+  // The sums of the bins, of which infinity has one of its own.
+  std::vector<double> sums(kBinCount);
+  for (const float bound : bounds) sums[BinOf(bound)] += bound;
+  const std::size_t unknown = BinOf(std::numeric_limits<float>::infinity());
+  // The smallest masses are rounded up to powers of 2 near 2^-126, and so prove nothing.
+  double sum = 0;
+  for (std::size_t bin = BinOf(0x1p-100f); bin < unknown; ++bin) sum += sums[bin];
+  MassChoice choice{.mass = std::max(mass_known, proved * sum)};
+  // Returns the first bin from `bin` on whose panels, with those before, have more than this mass.
+  const auto skip = [&](std::size_t bin, double mass_max, double& skipped) {
+    while (bin < unknown && skipped + sums[bin] <= mass_max) skipped += sums[bin++];
+    return bin;
+  };
+  const std::size_t first_kept = skip(0, part * choice.mass, choice.left_out);
+  double coarse = 0;
+  choice.fine_cut = EdgeOf(skip(first_kept, coarse_part * choice.mass, coarse));
+  // Panels without rows are never kept.
+  choice.cut = std::max(std::min(EdgeOf(first_kept), static_cast<float>(kept_mass)),
+                        std::numeric_limits<float>::denorm_min());
+  choice.kept = std::ranges::count_if(bounds, [&](float bound) { return bound >= choice.cut; });
+  return choice;
+}
+
+RankChoice ChooseByRank(absl::Span<const float> bounds, absl::FunctionRef<double(double)> lower_of,
+                        std::int64_t count) {
+  RankChoice choice;
+  std::vector<float> known;
+  for (const float bound : bounds) {
+    if (std::abs(bound) < kInfiniteLogit) known.push_back(bound);
+  }
+  if (count <= static_cast<std::int64_t>(known.size())) {
+    // Each of the first `count` panels has a row that reaches this logit.
+    std::nth_element(known.begin(), known.begin() + (count - 1), known.end(), std::greater<>());
+    const double cut = lower_of(known[static_cast<std::size_t>(count - 1)]);
+    choice.cut = std::max(choice.cut, static_cast<float>(cut - std::abs(cut) * 0x1p-23));
+  }
+  choice.kept =
+      std::count_if(bounds.begin(), bounds.end(), [&](float bound) { return bound >= choice.cut; });
+  return choice;
+}
+
+}  // namespace softlookup

@@ -1,0 +1,31 @@
+#ifndef SOFTLOOKUP_CORE_ATTENTION_ROW_LOGITS_H_
+#define SOFTLOOKUP_CORE_ATTENTION_ROW_LOGITS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "core/attention/block_scan.h"
+#include "core/kernels/logits.h"
+
+namespace softlookup {
+
+// Returns the rows of the block at positions that may count for the query.
+kernels::RowRange RowsOf(const PositionedBlock& block, const HeadQuery& query);
+
+// Returns how a query's sums over a block become logits, without what only some plans need: the
+// norms of keys, and ages that have gaps.
+kernels::LogitParams LogitParamsOf(const ScanPlan& plan, const PositionedBlock& block,
+                                   const HeadQuery& query);
+
+// Adds to `collector` those of `rows` that it wants. `max_logit` is at least as large as the
+// logits of `rows`.
+void CollectRows(const ScanPlan& plan, const PositionedBlock& block, kernels::RowRange rows,
+                 double max_logit, const double* scores, const double* logits,
+                 std::vector<CountedRow>& buffer, TopRows& collector);
+
+// Returns the first of `rows` whose logit is `logit`. There must be one.
+std::int64_t FirstRowWith(double logit, const double* logits, kernels::RowRange rows);
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_ATTENTION_ROW_LOGITS_H_

@@ -1,0 +1,50 @@
+#ifndef SOFTLOOKUP_CORE_ATTENTION_SECOND_LOOK_H_
+#define SOFTLOOKUP_CORE_ATTENTION_SECOND_LOOK_H_
+
+#include <cstdint>
+#include <limits>
+
+#include "core/attention/block_scan.h"
+
+namespace softlookup {
+
+// What the first look at the rows of a store (first_look.h) leaves to the second, for one head
+// query.
+struct Candidates {
+  // Upper bounds on the masses (SOFT) or the logits of the panels' rows, as in panel_choice.h:
+  // [block of the pass][panel]. Not owned.
+  const float* bounds = nullptr;
+  std::int64_t block_stride = 0;
+  // Panels with smaller bounds are left out.
+  float cut = 0;
+  // SOFT: panels with smaller bounds weigh so little that the fastest arithmetic will do. Other
+  // modes need all scores in float64.
+  float fine_cut = std::numeric_limits<float>::lowest();
+  // SOFT: the values of rows with smaller logits are left out.
+  double row_cut = -std::numeric_limits<double>::infinity();
+  // SOFT: the logarithm of an upper bound on the sum of exp(logit) over the rows of the panels that
+  // are left out.
+  double ln_left_out = -std::numeric_limits<double>::infinity();
+
+  const float* bounds_of(std::int64_t block) const { return bounds + block * block_stride; }
+};
+
+// Scans the candidates among the rows of one block for a tile of queries, as ScanBlock does.
+// `block` is the index of the block in the pass. A state counts only the rows of the panels that
+// are scanned. If there are none, the query's sums are not written. Returns the number of rows
+// scanned for any of the queries.
+std::int64_t ScanCandidates(const ScanPlan& plan, const PositionedBlock& rows, std::int64_t block,
+                            const HeadQuery* queries, const Candidates* const* candidates,
+                            int query_count, PartialState* states, double* sums);
+
+// The largest logit and the log-sum-exp over the rows of one panel. -inf if none counts.
+struct PanelLogits {
+  double max = -kInfiniteLogit;
+  double log_sum_exp = -kInfiniteLogit;
+};
+PanelLogits LogitsOfPanel(const ScanPlan& plan, const PositionedBlock& rows, const HeadQuery& query,
+                          std::int64_t panel);
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_ATTENTION_SECOND_LOOK_H_
