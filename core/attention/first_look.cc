@@ -51,9 +51,11 @@ double NegligibleLogit(double ln_mass, std::uint64_t row_count, double part) {
 bool FirstLook::MayServe(const TaskAnswer& task) {
   const ResolvedOptions& options = task.task().options;
   // Every row has a weight in LINEAR mode, and may be listed if weights are wanted. A min_score
-  // asks for the number of rows above it. Ages would have to be bounded, too.
+  // asks for the number of rows above it. Ages would have to be bounded, too. A running memory's
+  // value can be larger than those of the rows, which the bound on the error is relative to.
   if (options.mode == Mode::kLinear || options.weights != WeightsMode::kNone ||
-      options.min_score > -kInfiniteLogit || options.ln_decay != 0) {
+      options.min_score > -kInfiniteLogit || options.ln_decay != 0 ||
+      task.task().memory.has_value()) {
     return false;
   }
   std::int64_t sketched = 0;
@@ -305,8 +307,9 @@ void FirstLook::ChooseByMassOf(const Tile& tile, std::int64_t look_index) {
   // largest.
   const double kept_mass = std::exp(best.max - reference - kRounding);
   const double norm_max = look.sketches.norm_max * (1 + 0x1p-20);
-  const double coarse_part =
-      budget.coarse_logits / (2 * Float32LogitError(tile.plan, query, norm_max, /*way=*/0));
+  const double coarse_error = Float32LogitError(tile.plan, query, norm_max, /*way=*/0);
+  // The budget is for small errors.
+  const double coarse_part = coarse_error <= 1 ? budget.coarse_logits / (2 * coarse_error) : 0;
   const MassChoice choice =
       ChooseByMass(bounds, proved, mass_known, budget.panels, coarse_part, kept_mass);
   look.candidates.cut = choice.cut;

@@ -195,6 +195,13 @@ TEST_F(StatsTest, AFirstLookReadsSketchesAndLeavesMostRowsOut) {
   // The rows behind the last full block have no sketch.
   EXPECT_GE(stats.scanned_rows, 2 * kRowCount - kSketchedRows);
   EXPECT_LT(stats.scanned_rows, 2 * kRowCount - kSketchedRows + 500);
+  // The memory of the rows before the range can have a larger value than the rows.
+  LookUp(*engine, {.store = "s",
+                   .queries = rows(1),
+                   .options = {.temperature = 0.02},
+                   .filter = {.begin = 100},
+                   .source = Source::kRowsAndMemory});
+  EXPECT_EQ(engine->stats().sketched_rows, kSketchedRows);
 }
 
 TEST_F(StatsTest, AShortLookupWaitsForNobody) {
