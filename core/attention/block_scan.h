@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -57,6 +58,18 @@ struct PositionedBlock {
   }
   bool MayCount(std::int64_t row) const {
     return row_mask == nullptr || (row_mask[row / 64] >> (row % 64) & 1) != 0;
+  }
+  // Returns the number of `rows` that may count.
+  std::int64_t CountOf(kernels::RowRange rows) const {
+    if (row_mask == nullptr) return rows.end - rows.begin;
+    std::int64_t count = 0;
+    for (std::int64_t begin = rows.begin; begin < rows.end;) {
+      const std::int64_t end = std::min(rows.end, begin / 64 * 64 + 64);
+      const std::uint64_t bits = row_mask[begin / 64] >> (begin % 64);
+      count += std::popcount(bits << (64 - (end - begin)));
+      begin = end;
+    }
+    return count;
   }
 };
 

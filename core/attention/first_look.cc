@@ -22,7 +22,7 @@ using kernels::RowRange;
 
 // Fewer sketched blocks than this are scanned in about the time that a look takes.
 constexpr std::int64_t kSketchedBlocksMin = 4;
-// Every so many blocks of a store, one belongs to the sample.
+// The sample is made of the blocks whose numbers are multiples of this.
 constexpr std::int64_t kSampleStride = 16;
 // If more than this part of the panels remains, all rows are scanned. A second look takes longer
 // than a scan for each row.
@@ -41,9 +41,10 @@ std::int64_t RanksOf(const ScanPlan& plan) {
                    plan.options.top_k, std::numeric_limits<std::int64_t>::max()));
 }
 
-// Returns a logit below which all rows together have at most `part` of the weight exp(ln_mass).
-double NegligibleLogit(double ln_mass, std::uint64_t row_count, double part) {
-  return ln_mass + std::log(part) - std::log(static_cast<double>(row_count));
+// Returns whether some row can weigh so little that `part` of the weight of the heaviest row is
+// more than row_count such rows have.
+bool CanLeaveOut(const LogitRangeOfRows& range, std::uint64_t row_count, double part) {
+  return range.lowest < range.highest + std::log(part) - std::log(static_cast<double>(row_count));
 }
 
 }  // namespace
@@ -97,8 +98,8 @@ void FirstLook::Begin(const std::vector<HeadQueryRef>& refs,
     // The terms of larger bounds may be beyond float32's range.
     const double farthest = queries[q].norm + sketches.norm_max;
     if (!(range.highest < 1e30 && range.lowest > -1e30 && farthest * farthest < 1e30)) continue;
-    if (WeighsAllRows(plan) && NegligibleLogit(range.highest, task->task().row_count(),
-                                               LookBudgetOf(plan.options).panels) <= range.lowest) {
+    if (WeighsAllRows(plan) &&
+        !CanLeaveOut(range, task->task().row_count(), LookBudgetOf(plan.options).panels)) {
       continue;
     }
     if (static_cast<std::int64_t>(looks_.size()) - tile_begin == kTileQueries ||

@@ -13,7 +13,7 @@
 #include "core/attention/head_query_order.h"
 #include "core/attention/logit_bounds.h"
 #include "core/attention/second_look.h"
-#include "core/kernels/key_sketch.h"
+#include "core/kernels/panel_bounds.h"
 
 namespace softlookup {
 

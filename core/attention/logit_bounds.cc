@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "core/attention/precision_path.h"
 
@@ -123,7 +122,7 @@ void SketchTerms::Prepare(const ScanPlan& plan, const PositionedBlock& block) {
       const std::int64_t row = panel * kPanelRows + lane;
       const float norm = sketch.norms(panel)[lane];
       float bias = is_distance ? -norm * norm / divisor : 0;
-      if (!block.MayCount(row)) bias = -std::numeric_limits<float>::infinity();
+      if (!block.MayCount(row)) bias = static_cast<float>(-kInfiniteLogit);
       bias_[static_cast<std::size_t>(row)] = bias;
     }
   }

@@ -6,6 +6,7 @@
 
 #include "core/attention/block_scan.h"
 #include "core/kernels/key_sketch.h"
+#include "core/kernels/panel_bounds.h"
 
 namespace softlookup {
 
@@ -22,8 +23,8 @@ struct SketchBounds {
 // those of kernels::BoundPanels, with the terms that SketchTerms makes.
 class LogitBounds {
  public:
-  // `index` is that of the query in `packed`.
   LogitBounds() = default;
+  // `index` is that of the query in `packed`.
   LogitBounds(const ScanPlan& plan, const HeadQuery& query, const kernels::SketchQueries& packed,
               int index, const SketchBounds& sketches);
 
@@ -35,7 +36,6 @@ class LogitBounds {
 
  private:
   kernels::BoundFactors factors_;
-  double offset_ = 0;            // What the sums leave out, and what rounding can make of them.
   double gap_ = 0;               // The most by which a row's sum is above what is proved for it.
   double root_temperature_ = 0;  // EUCLIDEAN: the temperature. Else 0.
 };

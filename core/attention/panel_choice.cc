@@ -1,7 +1,6 @@
 #include "core/attention/panel_choice.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <functional>

@@ -25,8 +25,8 @@ struct MassChoice {
 // rows. `bounds` has an upper bound on the mass of each panel: 0 if none of its rows counts,
 // infinity if nothing is known. The mass of a panel is at least `proved` times its bound.
 // `mass_known` is a lower bound on the mass of all rows, as far as it is known. `coarse_part` is
-// the part of the mass that `fine_cut` is chosen by.
-// Panels with bounds of at least `kept_mass` are kept in any case.
+// the part of the mass that `fine_cut` is chosen by. Panels with bounds of at least `kept_mass` are
+// kept in any case.
 MassChoice ChooseByMass(absl::Span<const float> bounds, double proved, double mass_known,
                         double part, double coarse_part,
                         double kept_mass = std::numeric_limits<double>::infinity());

@@ -162,19 +162,19 @@ std::int64_t ScoreCandidates(const ScanPlan& plan, const PositionedBlock& block,
     if (coarse[q] == kFloat64) scratch.fine[q] = scratch.kept[q];
     kept_by_any |= scratch.kept[q];
   }
-  for (std::int64_t panel = 0; panel < 64 && kept_by_any >> panel != 0;) {
-    panel += std::countr_zero(kept_by_any >> panel);
-    const Members members = MembersOf(panel, query_count, scratch);
-    std::int64_t end = panel + 1;
-    while (end < 64 && (kept_by_any >> end & 1) != 0 &&
-           MembersOf(end, query_count, scratch) == members) {
-      ++end;
-    }
-    const PanelRange panels = {.begin = panel, .end = end};
+  for (std::uint64_t left = kept_by_any; left != 0;) {
+    // Neighbours that the same queries keep are scored together.
+    PanelRange panels = {.begin = std::countr_zero(left)};
+    const Members members = MembersOf(panels.begin, query_count, scratch);
+    panels.end = panels.begin;
+    do {
+      left &= left - 1;
+      ++panels.end;
+    } while (left != 0 && std::countr_zero(left) == panels.end &&
+             MembersOf(panels.end, query_count, scratch) == members);
     if (members.fine != 0) FindCandidateNorms(plan, block, panels, true, scratch);
     if (members.fine != members.all) FindCandidateNorms(plan, block, panels, false, scratch);
     ScorePanels(plan, block.view, panels, queries, coarse, members, scratch);
-    panel = end;
   }
   return std::popcount(kept_by_any);
 }

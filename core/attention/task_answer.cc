@@ -166,7 +166,6 @@ void TaskAnswer::MergeMemory(std::int64_t head_query, HeadQueryState& begun, dou
     for (std::int64_t i = 0; i < head_value_dim_; ++i) sum[i] = state.weight * value[i];
   }
   Merge(merge_mode(), state, sum, begun.state, {sums, sum.size()});
-  begun.counts_memory = true;
   const CountedRow row{.position = memory.position, .logit = logit, .score = score};
   if (options.mode == Mode::kLinear && !selects_rows_) {
     // The collector ranks by logit, but the memory's weight is a multiple of its logit.
@@ -211,16 +210,9 @@ void TaskAnswer::CountListed(const HeadQueryState& found) {
 void TaskAnswer::CountLeftOut(double ln_left_out, HeadQueryState& found) const {
   found.looked = true;
   PartialState& state = found.state;
-  state.counted_rows = found.counts_memory ? 1 : 0;
+  state.counted_rows = 0;
   for (const PositionedBlock& block : task_.blocks) {
-    const kernels::RowRange rows = RowsOf(block, found.query);
-    if (block.row_mask == nullptr) {
-      state.counted_rows += static_cast<std::uint64_t>(rows.end - rows.begin);
-      continue;
-    }
-    for (std::int64_t row = rows.begin; row < rows.end; ++row) {
-      state.counted_rows += block.MayCount(row) ? 1 : 0;
-    }
+    state.counted_rows += static_cast<std::uint64_t>(block.CountOf(RowsOf(block, found.query)));
   }
   const double left_out = ln_left_out - state.max_logit;
   if (left_out > -std::numeric_limits<double>::infinity()) state.left_out += std::exp(left_out);

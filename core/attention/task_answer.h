@@ -25,8 +25,6 @@ struct HeadQueryState {
   PartialState state;
   // Whether rows were left out after a first look.
   bool looked = false;
-  // Whether the task's running memory counts.
-  bool counts_memory = false;
   // The running memory, if it is listed beside the collected rows.
   std::optional<CountedRow> unranked_memory;
 };
