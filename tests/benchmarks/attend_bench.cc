@@ -198,10 +198,10 @@ void PrintRates(const LookupWork& work, const std::vector<double>& lookup_second
   const auto [min, max] = std::minmax_element(lookup_seconds.begin(), lookup_seconds.end());
   const double flop_rate = work.flop / seconds, byte_rate = work.bytes / seconds;
   std::printf("median_ms=%.6f min_ms=%.6f max_ms=%.6f ", 1e3 * seconds, 1e3 * *min, 1e3 * *max);
-  std::printf("gflops=%.1f fma_peak_gflops=%.1f fma_peak_gflops_one_thread=%.1f ", 1e-9 * flop_rate,
+  std::printf("gflops=%.5g fma_peak_gflops=%.5g fma_peak_gflops_one_thread=%.5g ", 1e-9 * flop_rate,
               1e-9 * machine.peak, 1e-9 * machine.peak_of_one_thread);
-  std::printf("fraction_of_peak=%.3f ", flop_rate / machine.peak);
-  std::printf("gb_per_s=%.2f read_limit_gb_per_s=%.2f fraction_of_read_limit=%.3f ",
+  std::printf("fraction_of_peak=%.4g ", flop_rate / machine.peak);
+  std::printf("gb_per_s=%.5g read_limit_gb_per_s=%.5g fraction_of_read_limit=%.4g ",
               1e-9 * byte_rate, 1e-9 * machine.read, byte_rate / machine.read);
 }
 

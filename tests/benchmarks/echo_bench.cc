@@ -50,8 +50,8 @@ void RunEcho(const EchoFlags& flags) {
   const double echo_rate = std::max(queue_rate, callback_rate);
   const double lookup_rate = Median(lookup_rates);
   std::printf(
-      "lookup_per_s=%.0f echo_per_s=%.0f ratio=%.3f fastest_echo=%s completion_queue_per_s=%.0f "
-      "callback_per_s=%.0f\n",
+      "lookup_per_s=%.6g echo_per_s=%.6g ratio=%.4g fastest_echo=%s completion_queue_per_s=%.6g "
+      "callback_per_s=%.6g\n",
       lookup_rate, echo_rate, lookup_rate / echo_rate,
       queue_is_faster ? "completion_queue" : "callback", queue_rate, callback_rate);
 }

@@ -74,7 +74,7 @@ void RunLoadtestBench(const LoadtestFlags& flags) {
     options.timeout = absl::Seconds(10);
     ratios_with_deadlines.push_back(loadtest::RunLoad(options, target).rate() / bare_rates.back());
   }
-  std::printf("loadtest_per_s=%.0f bare_per_s=%.0f ratio=%.3f ratio_with_deadlines=%.3f\n",
+  std::printf("loadtest_per_s=%.6g bare_per_s=%.6g ratio=%.4g ratio_with_deadlines=%.4g\n",
               Median(loadtest_rates), Median(bare_rates), Median(ratios),
               Median(ratios_with_deadlines));
 }

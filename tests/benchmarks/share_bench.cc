@@ -51,7 +51,7 @@ void RunShare(const ShareFlags& flags) {
   }
   const double sharing_rate = Median(sharing_rates), alone_rate = Median(alone_rates);
   std::printf(
-      "shared_per_s=%.1f alone_per_s=%.1f ratio=%.2f shared_p99_ms=%.1f alone_p99_ms=%.1f "
+      "shared_per_s=%.5g alone_per_s=%.5g ratio=%.4g shared_p99_ms=%.5g alone_p99_ms=%.5g "
       "other_bits=%lld\n",
       sharing_rate, alone_rate, sharing_rate / alone_rate, Median(sharing_p99s), Median(alone_p99s),
       static_cast<long long>(other_answers));

@@ -89,8 +89,8 @@ void RunTls(const TlsFlags& flags) {
     echo_ratios.push_back(tls_echo_rates.back() / echo_rates.back());
   }
   std::printf(
-      "lookup_per_s=%.0f secure_per_s=%.0f ratio=%.3f echo_per_s=%.0f tls_echo_per_s=%.0f "
-      "echo_ratio=%.3f\n",
+      "lookup_per_s=%.6g secure_per_s=%.6g ratio=%.4g echo_per_s=%.6g tls_echo_per_s=%.6g "
+      "echo_ratio=%.4g\n",
       Median(lookup_rates), Median(secure_rates), Median(ratios), Median(echo_rates),
       Median(tls_echo_rates), Median(echo_ratios));
 }
