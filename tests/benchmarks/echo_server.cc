@@ -1,5 +1,6 @@
 #include "tests/benchmarks/echo_server.h"
 
+#include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/grpcpp.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -97,6 +98,74 @@ void Accept(v1::SoftLookup::AsyncService& service, grpc::ServerCompletionQueue& 
   std::abort();  // Nobody shuts it down.
 }
 
+// One call whose messages are bytes. Two of its operations run at a time: the one that answers it,
+// and the one that ends with the call. Both come out of one queue, which one thread serves.
+struct GenericCall {
+  enum class Step { kAccept, kRead, kAnswer };
+  struct Tag {
+    GenericCall* call;
+    bool is_end;
+  };
+
+  grpc::GenericServerContext context;
+  grpc::GenericServerAsyncReaderWriter stream{&context};
+  grpc::ByteBuffer message;
+  Tag step_tag{this, false}, end_tag{this, true};
+  Step step = Step::kAccept;
+  bool is_answered = false, is_over = false;
+};
+
+void Accept(grpc::AsyncGenericService& service, grpc::ServerCompletionQueue& queue) {
+  auto* call = new GenericCall;
+  call->context.AsyncNotifyWhenDone(&call->end_tag);
+  service.RequestCall(&call->context, &call->stream, &queue, &queue, &call->step_tag);
+}
+
+// Parses the request and serializes the response, as gRPC does for messages of known types.
+grpc::Status AnswerOf(grpc::ByteBuffer& message, const v1::LookupResponse& response,
+                      grpc::ByteBuffer& answer) {
+  v1::LookupRequest request;
+  bool own_buffer = false;
+  grpc::Status status =
+      grpc::SerializationTraits<v1::LookupRequest>::Deserialize(&message, &request);
+  if (!status.ok()) return status;
+  return grpc::SerializationTraits<v1::LookupResponse>::Serialize(response, &answer, &own_buffer);
+}
+
+void Answer(GenericCall& call, const v1::LookupResponse& response) {
+  grpc::ByteBuffer bytes;
+  const grpc::Status status = AnswerOf(call.message, response, bytes);
+  if (!status.ok()) return call.stream.Finish(status, &call.step_tag);
+  call.stream.WriteAndFinish(bytes, {}, grpc::Status::OK, &call.step_tag);
+}
+
+// Until the process is killed.
+[[noreturn]] void ServeGenericQueue(grpc::AsyncGenericService& service,
+                                    grpc::ServerCompletionQueue& queue,
+                                    const v1::LookupResponse& response) {
+  for (int i = 0; i < kAcceptedCallsMax; ++i) Accept(service, queue);
+  void* event = nullptr;
+  bool ok = false;
+  while (queue.Next(&event, &ok)) {
+    const auto& tag = *static_cast<GenericCall::Tag*>(event);
+    GenericCall& call = *tag.call;
+    if (tag.is_end) {
+      call.is_over = true;
+    } else if (call.step == GenericCall::Step::kAccept) {
+      Accept(service, queue);
+      call.step = GenericCall::Step::kRead;
+      call.stream.Read(&call.message, &call.step_tag);
+    } else if (call.step == GenericCall::Step::kRead) {
+      call.step = GenericCall::Step::kAnswer;
+      Answer(call, response);
+    } else {
+      call.is_answered = true;
+    }
+    if (call.is_answered && call.is_over) delete &call;
+  }
+  std::abort();  // Nobody shuts it down.
+}
+
 std::shared_ptr<grpc::ServerCredentials> Credentials(
     const std::optional<PemKeyCertPair>& certificate) {
   if (!certificate.has_value()) return grpc::InsecureServerCredentials();
@@ -110,6 +179,7 @@ std::shared_ptr<grpc::ServerCredentials> Credentials(
   v1::LookupResponse response;
   if (!response.ParseFromString(ReadToEnd(socket))) _exit(1);
   v1::SoftLookup::AsyncService queue_service;
+  grpc::AsyncGenericService generic_service;
   CallbackEcho callback_service(response);
   grpc::ServerBuilder builder;
   int port = 0;
@@ -119,7 +189,11 @@ std::shared_ptr<grpc::ServerCredentials> Credentials(
   if (api == EchoApi::kCallback) {
     builder.RegisterService(&callback_service);
   } else {
-    builder.RegisterService(&queue_service);
+    if (api == EchoApi::kGenericQueue) {
+      builder.RegisterAsyncGenericService(&generic_service);
+    } else {
+      builder.RegisterService(&queue_service);
+    }
     for (unsigned i = 0; i < std::thread::hardware_concurrency(); ++i) {
       queues.push_back(builder.AddCompletionQueue());
     }
@@ -128,7 +202,10 @@ std::shared_ptr<grpc::ServerCredentials> Credentials(
   if (server == nullptr) _exit(1);
   std::vector<std::thread> threads;
   for (const auto& queue : queues) {
-    threads.emplace_back([&] { ServeQueue(queue_service, *queue, response); });
+    threads.emplace_back([&] {
+      if (api == EchoApi::kGenericQueue) ServeGenericQueue(generic_service, *queue, response);
+      ServeQueue(queue_service, *queue, response);
+    });
   }
   Send(socket, absl::StrCat("127.0.0.1:", port));
   server->Wait();

@@ -11,8 +11,16 @@
 
 namespace softlookup::testing {
 
-// gRPC's two ways of serving without a thread a call.
-enum class EchoApi { kCompletionQueue, kCallback };
+// gRPC's ways of serving without a thread a call.
+enum class EchoApi {
+  // A completion queue and a thread a core. gRPC reads the message before it hands the call over.
+  kCompletionQueue,
+  // gRPC's own threads. gRPC reads the message before it hands the call over.
+  kCallback,
+  // Completion queues, and messages as bytes that are read once the call is known, with word of its
+  // end: what a server needs that charges a message to its caller before it holds it.
+  kGenericQueue,
+};
 
 // What a server of TLS proves itself with, as PEM.
 using PemKeyCertPair = grpc::SslServerCredentialsOptions::PemKeyCertPair;
