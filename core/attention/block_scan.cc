@@ -262,6 +262,29 @@ void MakeWeightsOfFloats(const ScanPlan& plan, const kernels::BlockView& block, 
   SumWideValuesIfNeeded(plan, block, panels, weights, sums);
 }
 
+// Returns the path of a query whose logits may be coarse but in some panels.
+PrecisionPath PathWithFinePanels(const ScanPlan& plan, const PositionedBlock& block,
+                                 const HeadQuery& query, RowRange rows, std::uint64_t fine_panels) {
+  if (2 * std::popcount(fine_panels) > block.view.panel_count()) return {.sums = SumsBy::kFloat64};
+  PrecisionPath path = CoarsePathFor(plan, block, query, rows);
+  // Scores in float64 have float64 logits.
+  if (fine_panels != 0) path.in_float32 = false;
+  return path;
+}
+
+// Scores some panels again, in float64, for one query.
+void ScoreFinePanels(const ScanPlan& plan, const kernels::BlockView& block, std::uint64_t panels,
+                     const HeadQuery& query, double* scores) {
+  while (panels != 0) {
+    const int begin = std::countr_zero(panels);
+    const int end = begin + std::countr_one(panels >> begin);
+    kernels::ScoreRowsFloat64(TermOf(plan.options.score), block, {.begin = begin, .end = end},
+                              plan.key_dims, &query.components, 1, scores);
+    if (end == 64) return;
+    panels = panels >> end << end;
+  }
+}
+
 // Finds what the paths of a tile need of the norms of keys, for cosines.
 void FindKeyNorms(const ScanPlan& plan, const PositionedBlock& block, PanelRange panels,
                   const std::array<PrecisionPath, kTileQueries>& paths, int query_count,
@@ -274,10 +297,11 @@ void FindKeyNorms(const ScanPlan& plan, const PositionedBlock& block, PanelRange
   if (std::none_of(paths.begin(), end, in_float32)) return;
   const kernels::SketchView& sketch = *block.sketch;
   for (std::int64_t panel = panels.begin; panel < panels.end; ++panel) {
-    const float* norms = sketch.norms(panel);
+    const kernels::SketchView::PanelSlots slots = sketch.SlotsOf(panel);
     float* inverses = scratch.inverse_key_norms.data() + panel * kPanelRows;
-    for (std::int64_t lane = 0; lane < kPanelRows; ++lane) {
-      inverses[lane] = norms[lane] > 0 ? 1 / norms[lane] : 0;
+    for (std::int64_t row = 0; row < kPanelRows; ++row) {
+      const float norm = sketch.norm(slots.Of(row));
+      inverses[row] = norm > 0 ? 1 / norm : 0;
     }
   }
 }
@@ -285,7 +309,8 @@ void FindKeyNorms(const ScanPlan& plan, const PositionedBlock& block, PanelRange
 }  // namespace
 
 void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const ScanOrder& order,
-               const HeadQuery* queries, int query_count, PartialState* states, double* sums) {
+               const HeadQuery* queries, int query_count, PartialState* states, double* sums,
+               const std::uint64_t* fine_panels) {
   const kernels::BlockView& view = block.view;
   SOFTLOOKUP_DCHECK(query_count >= 1 && query_count <= kTileQueries) << query_count << " queries";
   SOFTLOOKUP_DCHECK(view.row_count >= 0 && view.row_count <= kernels::kBlockRowsMax)
@@ -310,9 +335,17 @@ void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const ScanOrd
   if (panels.begin >= panels.end) return;
 
   std::array<PrecisionPath, kTileQueries> paths;
-  for (int q = 0; q < query_count; ++q)
-    paths[q] = PrecisionPathFor(plan, block, queries[q], rows[q]);
+  for (int q = 0; q < query_count; ++q) {
+    paths[q] = fine_panels == nullptr
+                   ? PrecisionPathFor(plan, block, queries[q], rows[q])
+                   : PathWithFinePanels(plan, block, queries[q], rows[q], fine_panels[q]);
+  }
   ScoreTile(plan, view, panels, queries, paths.data(), query_count, order.while_scoring, scratch);
+  for (int q = 0; q < query_count; ++q) {
+    if (fine_panels == nullptr || paths[q].sums == SumsBy::kFloat64) continue;
+    ScoreFinePanels(plan, view, fine_panels[q], queries[q],
+                    scratch.scores.data() + scratch.places[q] * kScratchStride);
+  }
   const ResolvedOptions& options = plan.options;
   if (options.score == Score::kCosine)
     FindKeyNorms(plan, block, panels, paths, query_count, scratch);

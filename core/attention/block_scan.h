@@ -117,8 +117,12 @@ struct ScanOrder {
 // Scans one block for a tile: 1 to kTileQueries queries of one head. Overwrites states[q] with the
 // state over this block alone, and sums[q * PaddedValueDim(value_dims.count) + i] with component i
 // of its weighted sum of values. A query's bits do not depend on the other queries.
+//
+// The arithmetic keeps the bound on errors of logits. If fine_panels is not null, it need not: it
+// is the fastest there is, but float64 for the panels whose bits are set in fine_panels[q].
 void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const ScanOrder& order,
-               const HeadQuery* queries, int query_count, PartialState* states, double* sums);
+               const HeadQuery* queries, int query_count, PartialState* states, double* sums,
+               const std::uint64_t* fine_panels = nullptr);
 
 }  // namespace softlookup
 

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "absl/types/span.h"
 #include "core/attention/error_budget.h"
@@ -11,6 +13,7 @@
 #include "core/attention/precision_path.h"
 #include "core/attention/row_logits.h"
 #include "core/base/check.h"
+#include "core/kernels/bound_search.h"
 
 namespace softlookup {
 namespace {
@@ -24,9 +27,10 @@ using kernels::RowRange;
 constexpr std::int64_t kSketchedBlocksMin = 4;
 // The sample is made of the blocks whose numbers are multiples of this.
 constexpr std::int64_t kSampleStride = 16;
-// If more than this part of the panels remains, all rows are scanned. A second look takes longer
-// than a scan for each row.
+// If more than this part of the panels remains, a look pays only where it saves float64.
 constexpr double kKeptPartMax = 0.5;
+// There it pays as long as at most this part of the panels needs float64.
+constexpr double kFinePartMax = 0.25;
 
 bool IsSampled(const PositionedBlock& rows) { return rows.number % kSampleStride == 0; }
 
@@ -41,13 +45,56 @@ std::int64_t RanksOf(const ScanPlan& plan) {
                    plan.options.top_k, std::numeric_limits<std::int64_t>::max()));
 }
 
+// Returns the part of the mass that panels may have whose logits are formed in the fastest
+// arithmetic. 0: none may. Panels that could be left out may be formed so, too: with an error of up
+// to kCoarseErrorMax they move an answer by less than if they were left out.
+double CoarsePart(const ScanPlan& plan, const HeadQuery& query, double norm_max) {
+  constexpr double kCoarseErrorMax = 0.5;
+  const double error = Float32LogitError(plan, query, norm_max, /*way=*/0);
+  if (!(error <= kCoarseErrorMax)) return 0;
+  return LookBudgetOf(plan.options).coarse_logits / (2 * std::expm1(error));
+}
+
+// Returns true if a scan of all rows would score them in float64.
+bool NeedsFloat64(const ScanPlan& plan, const HeadQuery& query, double norm_max) {
+  return !(Float32LogitError(plan, query, norm_max, kernels::kFloat32Sums.size() - 1) <=
+           LogitErrorMax(plan.options));
+}
+
+// Returns true if a second look that keeps this choice of panels takes less time than a scan of all
+// rows. `bounds` has the masses that it was chosen by.
+bool Saves(const ScanPlan& plan, const HeadQuery& query, double norm_max, const MassChoice& choice,
+           absl::Span<const float> bounds) {
+  const auto panels = static_cast<double>(
+      kernels::CountBoundsFrom(bounds, std::numeric_limits<float>::denorm_min()));
+  const std::int64_t fine = kernels::CountBoundsFrom(bounds, choice.fine_cut);
+  if (static_cast<double>(choice.kept) <= kKeptPartMax * panels) return true;
+  return NeedsFloat64(plan, query, norm_max) && CoarsePart(plan, query, norm_max) > 0 &&
+         static_cast<double>(fine) <= kFinePartMax * panels;
+}
+
 // Returns whether some row can weigh so little that `part` of the weight of the heaviest row is
 // more than row_count such rows have.
 bool CanLeaveOut(const LogitRangeOfRows& range, std::uint64_t row_count, double part) {
   return range.lowest < range.highest + std::log(part) - std::log(static_cast<double>(row_count));
 }
 
+// The memory of the bounds of a thread's last look. A next one that takes new memory would wait for
+// the kernel to clear it.
+constexpr std::size_t kSpareBytesMax = std::size_t{8} << 20;
+std::vector<float>& SpareBounds() {
+  thread_local std::vector<float> spare;
+  return spare;
+}
+
 }  // namespace
+
+FirstLook::FirstLook(const AlignedBlocks& blocks, const HeadQueryOrder& order)
+    : blocks_(blocks), order_(order), bounds_(std::exchange(SpareBounds(), {})) {}
+
+FirstLook::~FirstLook() {
+  if (bounds_.capacity() * sizeof(float) <= kSpareBytesMax) SpareBounds() = std::move(bounds_);
+}
 
 bool FirstLook::MayServe(const TaskAnswer& task) {
   const ResolvedOptions& options = task.task().options;
@@ -216,7 +263,6 @@ void FirstLook::BoundRows(const Tile& tile, kernels::PanelBound form, const Posi
                .score = tile.plan.options.score,
                .temperature = tile.plan.options.temperature};
     }
-    const PanelRange all = {.begin = 0, .end = panel_count};
     const std::int64_t offset = begin - tile.begin;
     kernels::SketchQueries some;
     const bool is_whole = begin == tile.begin && end == tile.end;
@@ -224,7 +270,7 @@ void FirstLook::BoundRows(const Tile& tile, kernels::PanelBound form, const Posi
       some.Pack(Components(begin, end).data(), static_cast<int>(end - begin),
                 tile.plan.key_dims.count);
     }
-    kernels::BoundPanels(form, *rows.sketch, all, is_whole ? tile.packed : some,
+    kernels::BoundPanels(form, *rows.sketch, is_whole ? tile.packed : some,
                          tile.factors.data() + offset, tile.references.data() + offset,
                          of_rows.terms(), panels_per_look_, bounds_of(begin));
   }
@@ -246,7 +292,7 @@ void FirstLook::Choose(Part part, std::int64_t tile_index) {
     if (!look.continues || !(*refs_)[look.query].task->Continues()) continue;
     if (part == Part::kSample) {
       const std::vector<float> sample = SampleOf(look);
-      look.continues = sample.empty() || SampleLeavesOutMost(tile.plan, look, sample);
+      look.continues = sample.empty() || SampleSavesMost(tile.plan, look, sample);
       const double reference =
           sample.empty() ? look.likely_logit : *std::max_element(sample.begin(), sample.end());
       tile.references[static_cast<std::size_t>(i - tile.begin)] = static_cast<float>(reference);
@@ -271,8 +317,8 @@ std::vector<float> FirstLook::SampleOf(const Look& look) const {
   return sample;
 }
 
-bool FirstLook::SampleLeavesOutMost(const ScanPlan& plan, const Look& look,
-                                    absl::Span<const float> sample) const {
+bool FirstLook::SampleSavesMost(const ScanPlan& plan, const Look& look,
+                                absl::Span<const float> sample) const {
   const double kept_max = kKeptPartMax * static_cast<double>(sample.size());
   if (!WeighsAllRows(plan)) {
     const std::int64_t ranks = std::max<std::int64_t>(1, RanksOf(plan) / kSampleStride);
@@ -289,8 +335,12 @@ bool FirstLook::SampleLeavesOutMost(const ScanPlan& plan, const Look& look,
   }
   // All rows may be like those of the sample, or there may be one much like the query.
   mass = std::max(mass, std::exp(look.likely_logit - best) / kSampleStride);
-  const double part = LookBudgetOf(plan.options).panels;
-  return static_cast<double>(ChooseByMass(masses, 1, mass, part, 0).kept) <= kept_max;
+  const HeadQuery& query = (*queries_)[look.query];
+  const double norm_max = look.sketches.norm_max * (1 + 0x1p-20);
+  return Saves(plan, query, norm_max,
+               ChooseByMass(masses, 1, mass, LookBudgetOf(plan.options).panels,
+                            CoarsePart(plan, query, norm_max)),
+               masses);
 }
 
 void FirstLook::ChooseByMassOf(const Tile& tile, std::int64_t look_index) {
@@ -308,13 +358,11 @@ void FirstLook::ChooseByMassOf(const Tile& tile, std::int64_t look_index) {
   // largest.
   const double kept_mass = std::exp(best.max - reference - kRounding);
   const double norm_max = look.sketches.norm_max * (1 + 0x1p-20);
-  const double coarse_error = Float32LogitError(tile.plan, query, norm_max, /*way=*/0);
-  // The budget is for small errors.
-  const double coarse_part = coarse_error <= 1 ? budget.coarse_logits / (2 * coarse_error) : 0;
+  const double coarse_part = CoarsePart(tile.plan, query, norm_max);
   const MassChoice choice =
       ChooseByMass(bounds, proved, mass_known, budget.panels, coarse_part, kept_mass);
   look.candidates.cut = choice.cut;
-  look.candidates.fine_cut = choice.fine_cut;
+  if (coarse_part > 0) look.candidates.fine_cut = choice.fine_cut;
   // A mass beyond float64 is that of the best panel.
   const double ln_mass =
       std::isfinite(choice.mass) ? std::log(choice.mass) + reference : best.log_sum_exp - kRounding;
@@ -322,10 +370,7 @@ void FirstLook::ChooseByMassOf(const Tile& tile, std::int64_t look_index) {
       ln_mass + std::log(budget.rows) -
       std::log(static_cast<double>(kPanelRows * std::max<std::int64_t>(choice.kept, 1)));
   look.candidates.ln_left_out = std::log(choice.left_out) + reference;
-  const auto panel_count =
-      std::count_if(bounds.begin(), bounds.end(), [](float bound) { return bound > 0; });
-  look.continues =
-      static_cast<double>(choice.kept) <= kKeptPartMax * static_cast<double>(panel_count);
+  look.continues = Saves(tile.plan, query, norm_max, choice, bounds);
 }
 
 void FirstLook::Sort(absl::Span<const std::int64_t> order) {
@@ -343,12 +388,18 @@ PanelLogits FirstLook::BestPanel(const ScanPlan& plan, const Look& look,
   constexpr std::size_t kBeyondMax = 4;
   std::vector<std::int64_t> tried;
   std::int64_t best = -1;
-  for (std::int64_t at = 0; at < static_cast<std::int64_t>(bounds.size()); ++at) {
-    const float bound = bounds[static_cast<std::size_t>(at)];
-    if (bound == kInfiniteLogit) {
-      if (tried.size() < kBeyondMax && RowsAt(look, at)->sketch != nullptr) tried.push_back(at);
-    } else if (bound > 0 && (best < 0 || bound > bounds[static_cast<std::size_t>(best)])) {
-      best = at;
+  const float largest =
+      std::max(kernels::LargestFiniteBound(bounds), std::numeric_limits<float>::denorm_min());
+  for (std::size_t begin = 0; begin < bounds.size(); begin += 64) {
+    std::uint64_t found = kernels::BoundsFrom(bounds.subspan(begin, 64), largest);
+    for (; found != 0; found &= found - 1) {
+      const std::size_t at = begin + static_cast<std::size_t>(std::countr_zero(found));
+      const auto panel = static_cast<std::int64_t>(at);
+      if (bounds[at] < kInfiniteLogit) {
+        if (best < 0) best = panel;
+      } else if (tried.size() < kBeyondMax && RowsAt(look, panel)->sketch != nullptr) {
+        tried.push_back(panel);
+      }
     }
   }
   if (best >= 0) tried.push_back(best);

@@ -27,8 +27,10 @@ namespace softlookup {
 class FirstLook {
  public:
   // Both must outlive this object.
-  FirstLook(const AlignedBlocks& blocks, const HeadQueryOrder& order)
-      : blocks_(blocks), order_(order) {}
+  FirstLook(const AlignedBlocks& blocks, const HeadQueryOrder& order);
+  ~FirstLook();
+  FirstLook(const FirstLook&) = delete;
+  FirstLook& operator=(const FirstLook&) = delete;
 
   // Returns true if head queries of the task may gain from a first look.
   static bool MayServe(const TaskAnswer& task);
@@ -109,9 +111,9 @@ class FirstLook {
                  std::int64_t block, std::int64_t begin, std::int64_t end, TermsOfRows& terms);
   // Returns the known bounds of the sample's panels.
   std::vector<float> SampleOf(const Look& look) const;
-  // Returns false if the sample shows that most panels will remain.
-  bool SampleLeavesOutMost(const ScanPlan& plan, const Look& look,
-                           absl::Span<const float> sample) const;
+  // Returns false if the sample shows that a look will hardly save time.
+  bool SampleSavesMost(const ScanPlan& plan, const Look& look,
+                       absl::Span<const float> sample) const;
   void ChooseByMassOf(const Tile& tile, std::int64_t look_index);
   // Returns exact logits of panels whose bounds are the largest: the largest that were found.
   PanelLogits BestPanel(const ScanPlan& plan, const Look& look,

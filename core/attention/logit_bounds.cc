@@ -10,8 +10,9 @@ namespace {
 
 using kernels::kPanelRows;
 
-// A sum of a few float32 terms is off by less than this part of the sum of their sizes.
-constexpr double kRounding = 0x1p-19;
+// A sum of a few float32 terms is off by less than this part of the sum of their sizes and that of
+// another logit, which may be subtracted from it.
+constexpr double kRounding = 0x1p-18;
 
 bool IsDistance(Score score) { return TermOf(score) == kernels::Term::kSquaredDifference; }
 
@@ -63,7 +64,7 @@ double LogitBounds::LowerOf(double upper) const {
 
 LogitRangeOfRows LogitRange(const ScanPlan& plan, const HeadQuery& query, double norm_max) {
   // The cosine of such a row and the query.
-  constexpr double kLikelyCosine = 0.75;
+  constexpr double kLikelyCosine = 0.9;
   const double temperature = plan.options.temperature;
   if (TermOf(plan.options.score) == kernels::Term::kProduct) {
     const double most = plan.options.score == Score::kCosine
@@ -84,29 +85,19 @@ LogitRangeOfRows LogitRange(const ScanPlan& plan, const HeadQuery& query, double
 
 void SketchTerms::Prepare(const ScanPlan& plan, const PositionedBlock& block) {
   const kernels::SketchView& sketch = *block.sketch;
-  const std::int64_t stride = sketch.panel_bytes() / static_cast<std::int64_t>(sizeof(float));
+  const std::int64_t stride = sketch.slice_bytes() / static_cast<std::int64_t>(sizeof(float));
   const auto contiguous = [](const Rows& rows) {
-    return kernels::RowFloats{.first = rows.data(), .panel_stride = kPanelRows};
+    return kernels::RowFloats{.first = rows.data(), .slice_stride = kPanelRows};
   };
-  terms_ = {.scales = {.first = sketch.scales(0), .panel_stride = stride},
-            .errors = {.first = sketch.errors(0), .panel_stride = stride},
-            .norms = {.first = sketch.norms(0), .panel_stride = stride},
+  terms_ = {.scales = {.first = sketch.scales(0), .slice_stride = stride},
+            .errors = {.first = sketch.errors(0), .slice_stride = stride},
+            .norms = {.first = sketch.norms(0), .slice_stride = stride},
             .bias = {}};
   const bool is_cosine = plan.options.score == Score::kCosine;
   if (is_cosine) {
-    for (std::int64_t panel = 0; panel < sketch.panel_count; ++panel) {
-      const std::size_t row = static_cast<std::size_t>(panel * kPanelRows);
-      const float* norms = sketch.norms(panel);
-      for (std::size_t lane = 0; lane < kPanelRows; ++lane) {
-        // With an error as large as its norm, a key gets a bound of at least the largest cosine.
-        // The cosine with a key of norm 0 is known to be 0.
-        const bool is_tiny = norms[lane] < kFloat32NormMin;
-        const float tiny_error = norms[lane] > 0 ? 1 : 0;
-        const float inverse = is_tiny ? 0 : 1 / norms[lane];
-        scales_[row + lane] = sketch.scales(panel)[lane] * inverse;
-        errors_[row + lane] = is_tiny ? tiny_error : sketch.errors(panel)[lane] * inverse;
-      }
-    }
+    // With an error as large as its norm, a key gets a bound of at least the largest cosine. The
+    // cosine with a key of norm 0 is known to be 0.
+    kernels::DivideByNorms(sketch, kFloat32NormMin, scales_.data(), errors_.data());
     terms_.scales = contiguous(scales_);
     terms_.errors = contiguous(errors_);
     terms_.norms = {};
@@ -118,12 +109,13 @@ void SketchTerms::Prepare(const ScanPlan& plan, const PositionedBlock& block) {
   if (!is_distance && block.row_mask == nullptr) return;
   const float divisor = static_cast<float>(DivisorOf(plan));
   for (std::int64_t panel = 0; panel < sketch.panel_count; ++panel) {
-    for (std::int64_t lane = 0; lane < kPanelRows; ++lane) {
-      const std::int64_t row = panel * kPanelRows + lane;
-      const float norm = sketch.norms(panel)[lane];
+    const kernels::SketchView::PanelSlots slots = sketch.SlotsOf(panel);
+    for (std::int64_t row = 0; row < kPanelRows; ++row) {
+      const kernels::SketchView::Slot slot = slots.Of(row);
+      const float norm = sketch.norm(slot);
       float bias = is_distance ? -norm * norm / divisor : 0;
-      if (!block.MayCount(row)) bias = static_cast<float>(-kInfiniteLogit);
-      bias_[static_cast<std::size_t>(row)] = bias;
+      if (!block.MayCount(panel * kPanelRows + row)) bias = static_cast<float>(-kInfiniteLogit);
+      bias_[static_cast<std::size_t>(slot.slice * kPanelRows + slot.lane)] = bias;
     }
   }
   terms_.bias = contiguous(bias_);

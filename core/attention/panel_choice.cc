@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/attention/block_scan.h"
+#include "core/kernels/bound_search.h"
 
 namespace softlookup {
 namespace {
@@ -46,7 +47,7 @@ MassChoice ChooseByMass(absl::Span<const float> bounds, double proved, double ma
   // Panels without rows are never kept.
   choice.cut = std::max(std::min(EdgeOf(first_kept), static_cast<float>(kept_mass)),
                         std::numeric_limits<float>::denorm_min());
-  choice.kept = std::ranges::count_if(bounds, [&](float bound) { return bound >= choice.cut; });
+  choice.kept = kernels::CountBoundsFrom(bounds, choice.cut);
   return choice;
 }
 
@@ -63,8 +64,7 @@ RankChoice ChooseByRank(absl::Span<const float> bounds, absl::FunctionRef<double
     const double cut = lower_of(known[static_cast<std::size_t>(count - 1)]);
     choice.cut = std::max(choice.cut, static_cast<float>(cut - std::abs(cut) * 0x1p-23));
   }
-  choice.kept =
-      std::count_if(bounds.begin(), bounds.end(), [&](float bound) { return bound >= choice.cut; });
+  choice.kept = kernels::CountBoundsFrom(bounds, choice.cut);
   return choice;
 }
 

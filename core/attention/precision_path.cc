@@ -122,6 +122,19 @@ bool SumsFitFloat32(const ScanPlan& plan, const kernels::BlockView& block, const
   return false;
 }
 
+// Returns true if weights can be formed from float32 sums without float64 logits in between.
+bool WeightsFitFloat32(const ScanPlan& plan, const PositionedBlock& block, const HeadQuery& query,
+                       kernels::RowRange rows) {
+  const ResolvedOptions& options = plan.options;
+  const bool all_rows_count = block.row_mask == nullptr && rows.begin == 0 &&
+                              rows.end == block.view.row_count &&
+                              rows.end % kernels::kPanelRows == 0;
+  const bool logit_is_multiple = options.ln_decay == 0 && options.score != Score::kEuclidean;
+  const bool only_weights = options.mode == Mode::kSoft && plan.sum_values &&
+                            query.top_rows == nullptr && query.first_rows == nullptr;
+  return all_rows_count && logit_is_multiple && only_weights;
+}
+
 }  // namespace
 
 double Float32LogitError(const ScanPlan& plan, const HeadQuery& query, double key_norm_max,
@@ -170,15 +183,18 @@ double ScaleOf(const ScanPlan& plan) {
 PrecisionPath PrecisionPathFor(const ScanPlan& plan, const PositionedBlock& block,
                                const HeadQuery& query, kernels::RowRange rows) {
   PrecisionPath path = SumsFor(plan, block, query);
-  const ResolvedOptions& options = plan.options;
-  const bool all_rows_count = block.row_mask == nullptr && rows.begin == 0 &&
-                              rows.end == block.view.row_count &&
-                              rows.end % kernels::kPanelRows == 0;
-  const bool logit_is_multiple = options.ln_decay == 0 && options.score != Score::kEuclidean;
-  const bool only_weights = options.mode == Mode::kSoft && plan.sum_values &&
-                            query.top_rows == nullptr && query.first_rows == nullptr;
-  path.in_float32 = all_rows_count && logit_is_multiple && only_weights &&
-                    SumsFitFloat32(plan, block.view, query, path);
+  path.in_float32 =
+      WeightsFitFloat32(plan, block, query, rows) && SumsFitFloat32(plan, block.view, query, path);
+  return path;
+}
+
+PrecisionPath CoarsePathFor(const ScanPlan& plan, const PositionedBlock& block,
+                            const HeadQuery& query, kernels::RowRange rows) {
+  const std::optional<std::size_t> way = Float32WayFor(plan, block, query, kInfiniteLogit);
+  if (!way.has_value()) return {.sums = SumsBy::kFloat64};
+  PrecisionPath path{.sums = SumsBy::kFloat32Runs, .float32_way = *way};
+  path.in_float32 =
+      WeightsFitFloat32(plan, block, query, rows) && SumsFitFloat32(plan, block.view, query, path);
   return path;
 }
 

@@ -30,6 +30,11 @@ struct PrecisionPath {
 PrecisionPath PrecisionPathFor(const ScanPlan& plan, const PositionedBlock& block,
                                const HeadQuery& query, kernels::RowRange rows);
 
+// Returns the fastest path of float32 sums, whatever their errors. Float64 if the sums could leave
+// float32's range.
+PrecisionPath CoarsePathFor(const ScanPlan& plan, const PositionedBlock& block,
+                            const HeadQuery& query, kernels::RowRange rows);
+
 // Returns an upper bound on the error of the logits whose sums are formed in this way of
 // kernels::kFloat32Sums, for keys of norms up to key_norm_max.
 double Float32LogitError(const ScanPlan& plan, const HeadQuery& query, double key_norm_max,

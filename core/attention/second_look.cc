@@ -11,6 +11,7 @@
 #include "core/attention/precision_path.h"
 #include "core/attention/row_logits.h"
 #include "core/base/check.h"
+#include "core/kernels/bound_search.h"
 #include "core/kernels/score_rows.h"
 #include "core/kernels/sum_values.h"
 
@@ -35,9 +36,12 @@ struct CandidateRun {
 
 static_assert(kernels::kBlockRowsMax / kPanelRows <= 64, "a word has a bit for each panel");
 
+// A query with more than 1 / kDensePart of a block's panels as candidates scans the whole block:
+// scoring scattered panels takes about so many times as long for each.
+constexpr int kDensePart = 3;
+
 struct CandidateScratch {
-  // By query: a bit for each panel that is a candidate, and one for each of them that may weigh
-  // much.
+  // By query: a bit for each panel that is a candidate, and one for each that may weigh much.
   std::array<std::uint64_t, kTileQueries> kept, fine;
   // [query][row]. ScoreCandidates sets the scores of candidates.
   std::array<double, kTileQueries * kScratchStride> scores;
@@ -51,6 +55,7 @@ struct CandidateScratch {
   std::array<double, kScratchStride> row_weights;
   std::vector<CandidateRun> runs;
   std::vector<CountedRow> collected;
+  std::vector<double> block_sums;
 };
 
 CandidateScratch& ThreadCandidateScratch() {
@@ -82,8 +87,10 @@ void FindCandidateNorms(const ScanPlan& plan, const PositionedBlock& block, Pane
     return;
   }
   for (std::int64_t panel = panels.begin; panel < panels.end; ++panel) {
-    std::copy_n(block.sketch->norms(panel), kPanelRows,
-                scratch.coarse_key_norms.data() + panel * kPanelRows);
+    const kernels::SketchView::PanelSlots slots = block.sketch->SlotsOf(panel);
+    for (std::int64_t row = 0; row < kPanelRows; ++row) {
+      scratch.coarse_key_norms[panel * kPanelRows + row] = block.sketch->norm(slots.Of(row));
+    }
   }
 }
 
@@ -92,16 +99,11 @@ void FindCandidates(std::int64_t panel_count, std::int64_t block_index,
                     const Candidates* const* candidates, int query_count,
                     CandidateScratch& scratch) {
   for (int q = 0; q < query_count; ++q) {
-    const float* bounds = candidates[q]->bounds_of(block_index);
-    const auto from = [&](float cut) {
-      std::uint64_t bits = 0;
-      for (std::int64_t panel = 0; panel < panel_count; ++panel) {
-        bits |= static_cast<std::uint64_t>(bounds[panel] >= cut ? 1 : 0) << panel;
-      }
-      return bits;
-    };
-    scratch.kept[q] = from(candidates[q]->cut);
-    scratch.fine[q] = scratch.kept[q] == 0 ? 0 : scratch.kept[q] & from(candidates[q]->fine_cut);
+    const absl::Span<const float> bounds(candidates[q]->bounds_of(block_index),
+                                         static_cast<std::size_t>(panel_count));
+    scratch.kept[q] = kernels::BoundsFrom(bounds, candidates[q]->cut);
+    scratch.fine[q] =
+        scratch.kept[q] == 0 ? 0 : kernels::BoundsFrom(bounds, candidates[q]->fine_cut);
   }
 }
 
@@ -217,6 +219,43 @@ void SumCandidates(const ScanPlan& plan, const PositionedBlock& block, double ro
                      scratch.row_weights.data(), sums);
 }
 
+// Scans the whole block for the queries that have many candidates in it. These then have no
+// candidates left. Returns a bit for each of them.
+std::uint32_t ScanDense(const ScanPlan& plan, const PositionedBlock& block,
+                        const HeadQuery* queries, int query_count, CandidateScratch& scratch,
+                        PartialState* states, double* sums) {
+  std::uint32_t dense = 0;
+  std::array<HeadQuery, kTileQueries> dense_queries;
+  std::array<std::uint64_t, kTileQueries> fine;
+  int count = 0;
+  for (int q = 0; q < query_count; ++q) {
+    // The best rows alone need all scores in float64.
+    if (!plan.sum_values ||
+        kDensePart * std::popcount(scratch.kept[q]) <= block.view.panel_count()) {
+      scratch.fine[q] &= scratch.kept[q];
+      continue;
+    }
+    dense |= std::uint32_t{1} << q;
+    dense_queries[count] = queries[q];
+    fine[count++] = scratch.fine[q];
+    scratch.kept[q] = scratch.fine[q] = 0;
+  }
+  if (count == 0) return 0;
+  const auto stride = static_cast<std::size_t>(kernels::PaddedValueDim(plan.value_dims.count));
+  std::array<PartialState, kTileQueries> block_states;
+  scratch.block_sums.resize(stride * kTileQueries);
+  ScanBlock(plan, block, {}, dense_queries.data(), count, block_states.data(),
+            scratch.block_sums.data(), fine.data());
+  int i = 0;
+  for (std::uint32_t left = dense; left != 0; left &= left - 1, ++i) {
+    const auto q = static_cast<std::size_t>(std::countr_zero(left));
+    states[q] = block_states[i];
+    std::copy_n(scratch.block_sums.begin() + static_cast<std::ptrdiff_t>(i * stride), stride,
+                sums + q * stride);
+  }
+  return dense;
+}
+
 void ScanCandidatesOfQuery(const ScanPlan& plan, const PositionedBlock& block,
                            const HeadQuery& query, double row_cut, std::uint64_t kept,
                            std::uint64_t fine, double* scores, CandidateScratch& scratch,
@@ -262,16 +301,18 @@ std::int64_t ScanCandidates(const ScanPlan& plan, const PositionedBlock& rows, s
   SOFTLOOKUP_DCHECK(plan.options.mode != Mode::kLinear) << "every row has a weight";
   CandidateScratch& scratch = ThreadCandidateScratch();
   FindCandidates(rows.view.panel_count(), block, candidates, query_count, scratch);
+  const std::uint32_t dense = ScanDense(plan, rows, queries, query_count, scratch, states, sums);
   const std::int64_t panels = ScoreCandidates(plan, rows, queries, query_count, scratch);
   const std::int64_t stride = kernels::PaddedValueDim(plan.value_dims.count);
   for (int q = 0; q < query_count; ++q) {
+    if ((dense >> q & 1) != 0) continue;
     states[q] = {};
     if (scratch.kept[q] == 0) continue;
     ScanCandidatesOfQuery(plan, rows, queries[q], candidates[q]->row_cut, scratch.kept[q],
                           scratch.fine[q], &scratch.scores[q * kScratchStride], scratch, states[q],
                           sums + q * stride);
   }
-  return panels * kPanelRows;
+  return dense != 0 ? rows.view.row_count : panels * kPanelRows;
 }
 
 PanelLogits LogitsOfPanel(const ScanPlan& plan, const PositionedBlock& rows, const HeadQuery& query,

@@ -17,8 +17,8 @@ struct Candidates {
   std::int64_t block_stride = 0;
   // Panels with smaller bounds are left out.
   float cut = 0;
-  // SOFT: panels with smaller bounds weigh so little that the fastest arithmetic will do. Other
-  // modes need all scores in float64.
+  // SOFT: panels with smaller bounds weigh so little that the fastest arithmetic will do, even for
+  // panels that could be left out. Other modes need all scores in float64.
   float fine_cut = std::numeric_limits<float>::lowest();
   // SOFT: the values of rows with smaller logits are left out.
   double row_cut = -std::numeric_limits<double>::infinity();
@@ -29,7 +29,8 @@ struct Candidates {
   const float* bounds_of(std::int64_t block) const { return bounds + block * block_stride; }
 };
 
-// Scans the candidates among the rows of one block for a tile of queries, as ScanBlock does.
+// Scans the candidates among the rows of one block for a tile of queries, as ScanBlock does. Scans
+// the whole block for queries with many candidates in it.
 // `block` is the index of the block in the pass. A state counts only the rows of the panels that
 // are scanned. If there are none, the query's sums are not written. Returns the number of rows
 // scanned for any of the queries.

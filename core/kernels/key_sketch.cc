@@ -1,6 +1,7 @@
 #include "core/kernels/key_sketch.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -32,10 +33,11 @@ namespace HWY_NAMESPACE {
 using CodeTag = hn::RebindToSigned<FloatTag>;
 using CodeVec = hn::Vec<CodeTag>;
 
-// Writes the codes of one panel to `codes`. Writes the scales, and the sums over components of
-// (k - s c)^2.
-void SketchPanelOneTarget(const BlockView& block, std::int64_t panel, std::byte* codes,
-                          float* HWY_RESTRICT scales, float* HWY_RESTRICT error_squares) {
+// Writes the codes of the rows of one panel. codes[row] points to the row's codes of the first
+// group in its slice. Writes the scales, and the sums over components of (k - s c)^2.
+void SketchPanelOneTarget(const BlockView& block, std::int64_t panel,
+                          std::uint8_t* const* HWY_RESTRICT codes, float* HWY_RESTRICT scales,
+                          float* HWY_RESTRICT error_squares) {
   const FloatTag d;
   alignas(64) float decoded[kSketchDims * kPanelRows];
   const std::int64_t dim_count = block.shape.key_dim;
@@ -65,8 +67,6 @@ void SketchPanelOneTarget(const BlockView& block, std::int64_t panel, std::byte*
   }
   const FloatVec code_max = hn::Set(d, static_cast<float>(kKeyCodeMax));
   alignas(64) std::int32_t lane_codes[kPanelRows];
-  auto* bytes = reinterpret_cast<std::uint8_t*>(codes);
-  std::memset(bytes, 128, static_cast<std::size_t>((dim_count + 3) / 4 * SketchView::kGroupBytes));
   for (std::int64_t begin = 0; begin < dim_count; begin += kSketchDims) {
     const float* keys = keys_from(begin);
     const std::int64_t count = std::min(kSketchDims, dim_count - begin);
@@ -81,11 +81,29 @@ void SketchPanelOneTarget(const BlockView& block, std::int64_t panel, std::byte*
         hn::Store(hn::ConvertTo(CodeTag(), code), CodeTag(), lane_codes + lane);
       }
       const std::int64_t dim = begin + i;
-      std::uint8_t* group =
-          bytes + dim / SketchView::kGroup * SketchView::kGroupBytes + dim % SketchView::kGroup;
+      const std::int64_t offset =
+          dim / SketchView::kGroup * SketchView::kGroupBytes + dim % SketchView::kGroup;
       for (std::int64_t row = 0; row < kPanelRows; ++row) {
-        group[row * SketchView::kGroup] = static_cast<std::uint8_t>(lane_codes[row] + 128);
+        codes[row][offset] = static_cast<std::uint8_t>(lane_codes[row] + 128);
       }
+    }
+  }
+}
+
+void DivideByNormsOneTarget(const SketchView& sketch, float norm_min, float* HWY_RESTRICT scales,
+                            float* HWY_RESTRICT errors) {
+  const FloatTag d;
+  const FloatVec one = hn::Set(d, 1.0f);
+  for (std::int64_t slice = 0; slice < sketch.panel_count; ++slice) {
+    for (std::size_t lane = 0; lane < kPanelRows; lane += kLanes) {
+      const FloatVec norm = hn::LoadU(d, sketch.norms(slice) + lane);
+      const auto is_tiny = hn::Lt(norm, hn::Set(d, norm_min));
+      const FloatVec inverse = hn::IfThenZeroElse(is_tiny, hn::Div(one, norm));
+      const FloatVec tiny_error = hn::IfThenElseZero(hn::Gt(norm, hn::Zero(d)), one);
+      const FloatVec error = hn::Mul(hn::LoadU(d, sketch.errors(slice) + lane), inverse);
+      const std::size_t at = static_cast<std::size_t>(slice * kPanelRows) + lane;
+      hn::StoreU(hn::Mul(hn::LoadU(d, sketch.scales(slice) + lane), inverse), d, scales + at);
+      hn::StoreU(hn::IfThenElse(is_tiny, tiny_error, error), d, errors + at);
     }
   }
 }
@@ -99,6 +117,7 @@ namespace softlookup::kernels {
 namespace {
 
 HWY_EXPORT(SketchPanelOneTarget);
+HWY_EXPORT(DivideByNormsOneTarget);
 
 // Codes, and sums of squares in float32, are off by less than this part of themselves.
 constexpr float kRoundedUp = 1 + 0x1p-9f;
@@ -109,26 +128,38 @@ bool KeysFitSketch(float key_magnitude) {
   return key_magnitude >= 0x1p-60f && key_magnitude <= 0x1p60f;
 }
 
-SketchView MakeSketch(const BlockView& block, std::byte* panels) {
+SketchView MakeSketch(const BlockView& block, std::byte* slices) {
   SketchView view{
-      .panels = panels, .panel_count = block.full_panel_count, .key_dim = block.shape.key_dim};
+      .slices = slices, .panel_count = block.full_panel_count, .key_dim = block.shape.key_dim};
   std::array<double, kBlockRowsMax> norms;
   KeyNorms(block, {.begin = 0, .end = view.panel_count}, {.begin = 0, .count = view.key_dim},
            norms.data());
   view.norm_min = std::numeric_limits<float>::infinity();
+  std::memset(slices, 128, static_cast<std::size_t>(view.panel_count * view.slice_bytes()));
   const float lost = 0x1p-62f * std::sqrt(static_cast<float>(view.key_dim));
   for (std::int64_t panel = 0; panel < view.panel_count; ++panel) {
-    std::byte* const to = panels + panel * view.panel_bytes();
-    auto* scales = reinterpret_cast<float*>(to + view.group_count() * SketchView::kGroupBytes);
-    float* errors = scales + kPanelRows;
-    float* kept_norms = errors + kPanelRows;
-    HWY_DYNAMIC_DISPATCH(SketchPanelOneTarget)(block, panel, to, scales, errors);
+    const SketchView::PanelSlots slots = view.SlotsOf(panel);
+    std::array<std::uint8_t*, kPanelRows> codes;
+    for (std::int64_t row = 0; row < kPanelRows; ++row) {
+      const auto [slice, lane] = slots.Of(row);
+      codes[row] = reinterpret_cast<std::uint8_t*>(slices + slice * view.slice_bytes() +
+                                                   lane * SketchView::kGroup);
+    }
+    std::array<float, kPanelRows> scales, errors;
+    HWY_DYNAMIC_DISPATCH(SketchPanelOneTarget)
+    (block, panel, codes.data(), scales.data(), errors.data());
     for (std::int64_t row = 0; row < kPanelRows; ++row) {
       const auto norm = static_cast<float>(norms[panel * kPanelRows + row]);
-      kept_norms[row] = norm;
       // The rest of a component was formed with an error of at most 2^-23 of the component. The
       // square of a rest below 2^-63 may have been lost.
       errors[row] = std::sqrt(errors[row]) * kRoundedUp + norm * 0x1p-20f + lost;
+      // A lane's float is as wide as its codes of a group.
+      static_assert(sizeof(float) == SketchView::kGroup);
+      auto* terms =
+          reinterpret_cast<float*>(codes[row] + view.group_count() * SketchView::kGroupBytes);
+      terms[0] = scales[row];
+      terms[kPanelRows] = errors[row];
+      terms[2 * kPanelRows] = norm;
       view.error_max = std::max(view.error_max, errors[row]);
       view.norm_max = std::max(view.norm_max, norm);
       if (norm == 0) continue;
@@ -137,6 +168,10 @@ SketchView MakeSketch(const BlockView& block, std::byte* panels) {
     }
   }
   return view;
+}
+
+void DivideByNorms(const SketchView& sketch, float norm_min, float* scales, float* errors) {
+  HWY_DYNAMIC_DISPATCH(DivideByNormsOneTarget)(sketch, norm_min, scales, errors);
 }
 
 }  // namespace softlookup::kernels

@@ -1,6 +1,8 @@
 #ifndef SOFTLOOKUP_CORE_KERNELS_KEY_SKETCH_H_
 #define SOFTLOOKUP_CORE_KERNELS_KEY_SKETCH_H_
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -17,7 +19,11 @@ namespace softlookup::kernels {
 
 // The largest code of a key. A code is stored plus 128.
 inline constexpr int kKeyCodeMax = 127;
-// A sketch has a panel for each of the block's full panels:
+// A sketch holds the rows of the block's full panels in slices of 16. The rows of a slice are those
+// of different panels as far as possible: what is wanted of a panel is then a sum of slices, and no
+// sum within one. 16 panels make a span of 16 slices; the rest of a block makes spans of 8, 4, 2 or
+// 1. Lane l of slice s of a span of n panels is row (16 s + l) / n of panel (16 s + l) % n. A
+// slice:
 //
 //   codes   [groups of 4 components][16 rows][4 components]
 //   scales  [16 rows]  float32
@@ -29,7 +35,14 @@ struct SketchView {
   static constexpr std::int64_t kGroup = 4;  // Components.
   static constexpr std::int64_t kGroupBytes = kGroup * kPanelRows;
 
-  const std::byte* panels = nullptr;
+  // A place in a sketch.
+  struct Slot {
+    std::int64_t slice = 0;
+    std::int64_t lane = 0;
+  };
+
+  const std::byte* slices = nullptr;
+  // Of panels, and of slices.
   std::int64_t panel_count = 0;
   std::int64_t key_dim = 0;
   // Over all rows: the largest error, the largest error divided by its norm, the largest norm, and
@@ -40,16 +53,45 @@ struct SketchView {
   float norm_min = 0;
 
   std::int64_t group_count() const { return (key_dim + kGroup - 1) / kGroup; }
-  std::int64_t panel_bytes() const { return group_count() * kGroupBytes + 12 * kPanelRows; }
-  const std::byte* panel(std::int64_t index) const { return panels + index * panel_bytes(); }
-  const float* scales(std::int64_t index) const {
-    return reinterpret_cast<const float*>(panel(index) + group_count() * kGroupBytes);
+  std::int64_t slice_bytes() const { return group_count() * kGroupBytes + 12 * kPanelRows; }
+  const std::byte* slice(std::int64_t index) const { return slices + index * slice_bytes(); }
+  const float* scales(std::int64_t slice_index) const {
+    return reinterpret_cast<const float*>(slice(slice_index) + group_count() * kGroupBytes);
   }
-  const float* errors(std::int64_t index) const { return scales(index) + kPanelRows; }
-  const float* norms(std::int64_t index) const { return scales(index) + 2 * kPanelRows; }
+  const float* errors(std::int64_t slice_index) const { return scales(slice_index) + kPanelRows; }
+  const float* norms(std::int64_t slice_index) const {
+    return scales(slice_index) + 2 * kPanelRows;
+  }
+
+  // Returns the number of panels of the span that begins with this one.
+  std::int64_t SpanFrom(std::int64_t panel) const {
+    return static_cast<std::int64_t>(
+        std::bit_floor(static_cast<std::uint64_t>(std::min(panel_count - panel, kPanelRows))));
+  }
+  // Returns the first panel, which is also the first slice, of the span with this one.
+  std::int64_t SpanOf(std::int64_t panel) const {
+    std::int64_t begin = panel / kPanelRows * kPanelRows;
+    while (panel >= begin + SpanFrom(begin)) begin += SpanFrom(begin);
+    return begin;
+  }
+  // The places of a panel's rows.
+  struct PanelSlots {
+    std::int64_t span_begin = 0, span = 0, panel = 0;
+
+    // `row` is counted from the panel's first.
+    Slot Of(std::int64_t row) const {
+      const std::int64_t slot = row * span + (panel - span_begin);
+      return {.slice = span_begin + slot / kPanelRows, .lane = slot % kPanelRows};
+    }
+  };
+  PanelSlots SlotsOf(std::int64_t panel) const {
+    const std::int64_t begin = SpanOf(panel);
+    return {.span_begin = begin, .span = SpanFrom(begin), .panel = panel};
+  }
+  float norm(Slot slot) const { return norms(slot.slice)[slot.lane]; }
 };
 
-// Returns a shape whose panels have the bytes of a sketch's panels, to allocate them by.
+// Returns a shape whose panels have the bytes of a sketch's slices, to allocate them by.
 constexpr PanelShape SketchShape(std::int64_t key_dim) {
   return {.key_dim = (key_dim + 3) / 4 * 4 + 4, .storage = StorageType::kInt8};
 }
@@ -57,10 +99,15 @@ constexpr PanelShape SketchShape(std::int64_t key_dim) {
 // Returns true if MakeSketch takes a block whose keys have this bound on |component|.
 bool KeysFitSketch(float key_magnitude);
 
-// Writes the sketch of the full panels of `block` to `panels`, which must have
+// Writes the sketch of the full panels of `block` to `slices`, which must have
 // block.full_panel_count * SketchShape(key_dim).bytes() bytes, aligned to 4 bytes. The keys must
-// fit. The view that it returns points to `panels`.
-SketchView MakeSketch(const BlockView& block, std::byte* panels);
+// fit. The view that it returns points to `slices`.
+SketchView MakeSketch(const BlockView& block, std::byte* slices);
+
+// Writes the scales and errors of a sketch's rows, divided by the rows' norms, to
+// scales[slice * kPanelRows + lane] and errors likewise. A row whose norm is below `norm_min` gets
+// a scale of 0, and an error of 1, or of 0 if its norm is 0.
+void DivideByNorms(const SketchView& sketch, float norm_min, float* scales, float* errors);
 
 }  // namespace softlookup::kernels
 

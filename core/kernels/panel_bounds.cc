@@ -1,8 +1,10 @@
 #include "core/kernels/panel_bounds.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/kernels/panel_bounds.cc"
@@ -22,64 +24,104 @@ using CodeVec = hn::Vec<CodeTag>;
 struct BoundCall {
   const SketchView& sketch;
   const SketchQueries& queries;
-  const BoundFactors* factors;
-  const float* references;
+  const BoundFactors* factors;  // kMass: in the unit of exponents, unless the bound is a root.
   const BoundTerms& terms;
+  float bias_factor;              // kMass: the unit of exponents, unless the bound is a root.
+  const float* exponent_offsets;  // kMass of roots.
+  float root_factor;
   std::int64_t stride;
 };
 
-// Returns 2^x for x = exponent / 2^23 - 127, or up to 6 % more: the bits of a float32 are its
-// exponent and, linearly between two powers, its mantissa.
+// An exponent of 2 is formed as a float of 2^23 and more, whose last bits then are an integer:
+// 2^15 times the exponent plus 127. Shifted by 8 bits, they are those of a float32 that is 2 to the
+// exponent, or up to 6 % more: a float32 has its exponent first and, linear between two powers, its
+// mantissa.
+constexpr float kExponentUnit = 0x1p15f;
+constexpr double kExponentOfZero = 0x1p23 + 127 * 0x1p15;
+// The roundings of an exponent are below this, in nats: five of a float below 2^24.
+constexpr double kExponentRounding = 0x1p-13;
+
 HWY_INLINE FloatVec PowerAbove(FloatVec exponent) {
   const FloatTag d;
-  const FloatVec lowest = hn::Set(d, 0x1p23f);
-  const FloatVec highest = hn::Set(d, 255 * 0x1p23f);  // Infinity.
-  return hn::BitCast(d, hn::ConvertTo(CodeTag(), hn::Max(lowest, hn::Min(exponent, highest))));
+  const FloatVec lowest = hn::Set(d, 0x1p23f + kExponentUnit);
+  const FloatVec highest = hn::Set(d, 0x1p23f + 255 * kExponentUnit);  // Infinity.
+  const hn::RebindToUnsigned<FloatTag> bits;
+  return hn::BitCast(
+      d, hn::ShiftLeft<8>(hn::BitCast(bits, hn::Max(lowest, hn::Min(exponent, highest)))));
 }
 
-// Bounds one panel for one query. dots[v] has the products of codes of kLanes rows.
-template <PanelBound kForm>
-HWY_INLINE float BoundOfPanel(const BoundCall& call, std::int64_t panel, int query,
-                              const CodeVec* dots) {
+// Returns what the rows of one vector add to the bounds of their panels. `dots` has the products of
+// their codes.
+template <PanelBound kForm, bool kRoot>
+HWY_INLINE FloatVec BoundOfRows(const BoundCall& call, std::int64_t slice, std::size_t lane,
+                                int query, CodeVec dots) {
   const FloatTag d;
   const BoundFactors& factor = call.factors[query];
   const BoundTerms& terms = call.terms;
-  const CodeVec excess = hn::Set(CodeTag(), call.queries.excess(query));
-  FloatVec result =
-      hn::Set(d, kForm == PanelBound::kMass ? 0.0f : -std::numeric_limits<float>::infinity());
-  HWY_UNROLL(2) for (int v = 0; v < kVecsPerPanel; ++v) {
-    const std::size_t lane = v * kLanes;
-    const FloatVec dot = hn::ConvertTo(d, hn::Sub(dots[v], excess));
-    const FloatVec product = hn::Mul(dot, hn::LoadU(d, terms.scales.at(panel) + lane));
-    FloatVec bound = hn::Set(d, factor.offset);
-    if (terms.bias.first != nullptr) {
-      bound = hn::Add(bound, hn::LoadU(d, terms.bias.at(panel) + lane));
+  const FloatVec product =
+      hn::Mul(hn::ConvertTo(d, dots), hn::LoadU(d, terms.scales.at(slice) + lane));
+  FloatVec bound = hn::Set(d, factor.offset);
+  if (terms.bias.first != nullptr) {
+    const FloatVec bias = hn::LoadU(d, terms.bias.at(slice) + lane);
+    bound = hn::MulAdd(hn::Set(d, call.bias_factor), bias, bound);
+  }
+  if (terms.norms.first != nullptr) {
+    const FloatVec norm = hn::LoadU(d, terms.norms.at(slice) + lane);
+    bound = hn::MulAdd(hn::Set(d, factor.norm), norm, bound);
+  }
+  bound = hn::MulAdd(hn::Set(d, factor.error), hn::LoadU(d, terms.errors.at(slice) + lane), bound);
+  bound = hn::MulAdd(hn::Set(d, factor.product), product, bound);
+  if constexpr (kRoot) {
+    const FloatVec root = hn::Sqrt(hn::Max(hn::Zero(d), hn::Neg(bound)));
+    const FloatVec root_factor = hn::Set(d, call.root_factor);
+    bound = kForm == PanelBound::kMass
+                ? hn::NegMulAdd(root, root_factor, hn::Set(d, call.exponent_offsets[query]))
+                : hn::Neg(hn::Mul(root, root_factor));
+  }
+  return kForm == PanelBound::kMass ? PowerAbove(bound) : bound;
+}
+
+template <PanelBound kForm>
+HWY_INLINE FloatVec Joined(FloatVec a, FloatVec b) {
+  return kForm == PanelBound::kMass ? hn::Add(a, b) : hn::Max(a, b);
+}
+
+// What is known of the panels of a span for one query. In a short span, several lanes have rows of
+// the same panel.
+struct PanelBounds {
+  FloatVec vecs[kVecsPerPanel];
+};
+
+template <PanelBound kForm>
+HWY_INLINE void Clear(PanelBounds* found, int query_count) {
+  const FloatTag d;
+  const float none = kForm == PanelBound::kMass ? 0 : -std::numeric_limits<float>::infinity();
+  for (int q = 0; q < query_count; ++q) {
+    for (int v = 0; v < kVecsPerPanel; ++v) found[q].vecs[v] = hn::Set(d, none);
+  }
+}
+
+// Writes the bounds of a span's panels.
+template <PanelBound kForm>
+HWY_INLINE void WriteSpan(const BoundCall& call, std::int64_t begin, std::int64_t span,
+                          const PanelBounds* found, float* HWY_RESTRICT bounds) {
+  const FloatTag d;
+  bounds += begin;
+  for (int q = 0; q < call.queries.count(); ++q, bounds += call.stride) {
+    if (span == kPanelRows) {
+      for (int v = 0; v < kVecsPerPanel; ++v) hn::StoreU(found[q].vecs[v], d, bounds + v * kLanes);
+      continue;
     }
-    if (terms.norms.first != nullptr) {
-      const FloatVec norm = hn::LoadU(d, terms.norms.at(panel) + lane);
-      bound = hn::MulAdd(hn::Set(d, factor.norm), norm, bound);
-    }
-    bound =
-        hn::MulAdd(hn::Set(d, factor.error), hn::LoadU(d, terms.errors.at(panel) + lane), bound);
-    bound = hn::MulAdd(hn::Set(d, factor.product), product, bound);
-    if (terms.root_divisor > 0) {
-      const FloatVec root = hn::Sqrt(hn::Max(hn::Zero(d), hn::Neg(bound)));
-      bound = hn::Neg(hn::Mul(root, hn::Set(d, 1 / terms.root_divisor)));
-    }
-    if constexpr (kForm == PanelBound::kLargest) {
-      result = hn::Max(result, bound);
-    } else {
-      // The exponent has fewer digits than the bound, so it is raised by more than its rounding.
-      constexpr float kLog2E = 1.44269504f;
-      const FloatVec above =
-          hn::Add(hn::Sub(bound, hn::Set(d, call.references[query])), hn::Set(d, 0x1p-14f));
-      const FloatVec exponent =
-          hn::MulAdd(above, hn::Set(d, kLog2E * 0x1p23f), hn::Set(d, 127 * 0x1p23f));
-      result = hn::Add(result, PowerAbove(exponent));
+    alignas(64) float lanes[kPanelRows];
+    for (int v = 0; v < kVecsPerPanel; ++v) hn::Store(found[q].vecs[v], d, lanes + v * kLanes);
+    for (std::int64_t panel = 0; panel < span; ++panel) {
+      float joined = lanes[panel];
+      for (std::int64_t lane = panel + span; lane < kPanelRows; lane += span) {
+        joined = kForm == PanelBound::kMass ? joined + lanes[lane] : std::max(joined, lanes[lane]);
+      }
+      bounds[panel] = joined;
     }
   }
-  return hn::GetLane(kForm == PanelBound::kLargest ? hn::MaxOfLanes(d, result)
-                                                   : hn::SumOfLanes(d, result));
 }
 
 #if HWY_TARGET <= HWY_AVX2
@@ -102,25 +144,27 @@ HWY_INLINE CodeVec AddCodeDots(CodeVec sum, CodeVec key, CodeVec query) {
 #endif
 }
 
-// Bounds kPanels panels from `panel` on for kQueries queries from `query` on.
-template <PanelBound kForm, bool kVnni, int kQueries, int kPanels>
-HWY_INLINE void BoundTile(const BoundCall& call, std::int64_t panel, int query,
-                          float* HWY_RESTRICT bounds) {
+// Adds kSlices slices, from `slice` on, to what is found for kQueries queries, from `query` on:
+// found[q] for query + q.
+template <PanelBound kForm, bool kRoot, bool kVnni, int kQueries, int kSlices>
+HWY_INLINE void BoundTile(const BoundCall& call, std::int64_t slice, int query,
+                          PanelBounds* HWY_RESTRICT found) {
   const CodeTag d;
-  constexpr int kVecs = kPanels * kVecsPerPanel;
+  constexpr int kVecs = kSlices * kVecsPerPanel;
   CodeVec dots[kQueries][kVecs];
   const std::uint32_t* codes[kQueries];
   HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) {
     codes[q] = call.queries.codes(query + q);
-    HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) dots[q][v] = hn::Zero(d);
+    const CodeVec excess = hn::Set(d, -call.queries.excess(query + q));
+    HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) dots[q][v] = excess;
   }
-  const auto* keys = reinterpret_cast<const std::int32_t*>(call.sketch.panel(panel));
-  const std::int64_t panel_words = call.sketch.panel_bytes() / 4;
+  const auto* keys = reinterpret_cast<const std::int32_t*>(call.sketch.slice(slice));
+  const std::int64_t slice_words = call.sketch.slice_bytes() / 4;
   const std::int64_t group_count = call.sketch.group_count();
   for (std::int64_t group = 0; group < group_count; ++group, keys += kPanelRows) {
     CodeVec key[kVecs];
     HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
-      key[v] = hn::LoadU(d, keys + v / kVecsPerPanel * panel_words +
+      key[v] = hn::LoadU(d, keys + v / kVecsPerPanel * slice_words +
                                 v % kVecsPerPanel * static_cast<std::int64_t>(kLanes));
     }
     HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) {
@@ -130,89 +174,133 @@ HWY_INLINE void BoundTile(const BoundCall& call, std::int64_t panel, int query,
       }
     }
   }
-  HWY_UNROLL(16) for (int p = 0; p < kPanels; ++p) {
-    HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) {
-      bounds[(query + q) * call.stride + p] =
-          BoundOfPanel<kForm>(call, panel + p, query + q, dots[q] + p * kVecsPerPanel);
+  HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) {
+    HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
+      const int of_panel = v % kVecsPerPanel;
+      found[q].vecs[of_panel] =
+          Joined<kForm>(found[q].vecs[of_panel],
+                        BoundOfRows<kForm, kRoot>(call, slice + v / kVecsPerPanel,
+                                                  of_panel * kLanes, query + q, dots[q][v]));
     }
   }
 }
 
-template <PanelBound kForm, bool kVnni, int kPanels>
-void BoundForQueries(const BoundCall& call, std::int64_t panel, float* bounds) {
+// Adds kSlices slices to what is found for all queries, while they are in the first-level cache.
+template <PanelBound kForm, bool kRoot, bool kVnni, int kSlices>
+HWY_INLINE void BoundSlices(const BoundCall& call, std::int64_t slice, PanelBounds* found) {
   const int count = call.queries.count();
   int q = 0;
-  for (; q + 4 <= count; q += 4) BoundTile<kForm, kVnni, 4, kPanels>(call, panel, q, bounds);
-  for (; q < count; ++q) BoundTile<kForm, kVnni, 1, kPanels>(call, panel, q, bounds);
+  for (; q + 4 <= count; q += 4) {
+    BoundTile<kForm, kRoot, kVnni, 4, kSlices>(call, slice, q, found + q);
+  }
+  for (; q < count; ++q) BoundTile<kForm, kRoot, kVnni, 1, kSlices>(call, slice, q, found + q);
 }
 
-template <PanelBound kForm, bool kVnni>
-void BoundByBytes(const BoundCall& call, PanelRange panels, float* bounds) {
-#if HWY_TARGET <= HWY_AVX3
-  constexpr int kPanels = 4;
-#else
-  constexpr int kPanels = 1;
-#endif
-  std::int64_t panel = panels.begin;
-  if (call.queries.count() == 1) {
-    for (; panel + 4 <= panels.end; panel += 4) {
-      BoundTile<kForm, kVnni, 1, 4>(call, panel, 0, bounds + (panel - panels.begin));
+template <PanelBound kForm, bool kRoot, bool kVnni>
+void BoundByBytes(const BoundCall& call, float* bounds) {
+  PanelBounds found[kTileQueries];
+  std::int64_t span = 0;
+  for (std::int64_t begin = 0; begin < call.sketch.panel_count; begin += span) {
+    span = call.sketch.SpanFrom(begin);
+    Clear<kForm>(found, call.queries.count());
+    std::int64_t slice = begin;
+    // As many sums at a time as registers hold beside their operands.
+    if (HWY_TARGET <= HWY_AVX3 || call.queries.count() == 1) {
+      for (; slice + 4 <= begin + span; slice += 4) {
+        BoundSlices<kForm, kRoot, kVnni, 4>(call, slice, found);
+      }
     }
-  }
-  for (; panel + kPanels <= panels.end; panel += kPanels) {
-    BoundForQueries<kForm, kVnni, kPanels>(call, panel, bounds + (panel - panels.begin));
-  }
-  for (; panel < panels.end; ++panel) {
-    BoundForQueries<kForm, kVnni, 1>(call, panel, bounds + (panel - panels.begin));
+    for (; slice < begin + span; ++slice) {
+      BoundSlices<kForm, kRoot, kVnni, 1>(call, slice, found);
+    }
+    WriteSpan<kForm>(call, begin, span, found, bounds);
   }
 }
 
 #else
 
-template <PanelBound kForm, bool kVnni>
-void BoundByBytes(const BoundCall& call, PanelRange panels, float* bounds) {
-  for (int q = 0; q < call.queries.count(); ++q) {
-    const auto* codes = reinterpret_cast<const std::int8_t*>(call.queries.codes(q));
-    for (std::int64_t panel = panels.begin; panel < panels.end; ++panel) {
-      const auto* keys = reinterpret_cast<const std::uint8_t*>(call.sketch.panel(panel));
-      alignas(64) std::int32_t dots[kPanelRows] = {};
-      for (std::int64_t dim = 0; dim < call.sketch.group_count() * SketchView::kGroup; ++dim) {
-        const std::uint8_t* column =
-            keys + dim / SketchView::kGroup * SketchView::kGroupBytes + dim % SketchView::kGroup;
-        for (std::int64_t row = 0; row < kPanelRows; ++row) {
-          dots[row] += codes[dim] * column[row * SketchView::kGroup];
+template <PanelBound kForm, bool kRoot, bool kVnni>
+void BoundByBytes(const BoundCall& call, float* bounds) {
+  PanelBounds found[kTileQueries];
+  std::int64_t span = 0;
+  for (std::int64_t begin = 0; begin < call.sketch.panel_count; begin += span) {
+    span = call.sketch.SpanFrom(begin);
+    Clear<kForm>(found, call.queries.count());
+    for (int q = 0; q < call.queries.count(); ++q) {
+      const auto* codes = reinterpret_cast<const std::int8_t*>(call.queries.codes(q));
+      for (std::int64_t slice = begin; slice < begin + span; ++slice) {
+        const auto* keys = reinterpret_cast<const std::uint8_t*>(call.sketch.slice(slice));
+        alignas(64) std::int32_t dots[kPanelRows];
+        std::fill_n(dots, kPanelRows, -call.queries.excess(q));
+        for (std::int64_t dim = 0; dim < call.sketch.group_count() * SketchView::kGroup; ++dim) {
+          const std::uint8_t* column =
+              keys + dim / SketchView::kGroup * SketchView::kGroupBytes + dim % SketchView::kGroup;
+          for (std::int64_t row = 0; row < kPanelRows; ++row) {
+            dots[row] += codes[dim] * column[row * SketchView::kGroup];
+          }
+        }
+        for (int v = 0; v < kVecsPerPanel; ++v) {
+          const std::size_t lane = v * kLanes;
+          FloatVec& bound = found[q].vecs[v];
+          bound = Joined<kForm>(bound, BoundOfRows<kForm, kRoot>(call, slice, lane, q,
+                                                                 hn::Load(CodeTag(), dots + lane)));
         }
       }
-      CodeVec of_rows[kVecsPerPanel];
-      for (int v = 0; v < kVecsPerPanel; ++v) {
-        of_rows[v] = hn::Load(CodeTag(), dots + v * kLanes);
-      }
-      bounds[q * call.stride + panel - panels.begin] = BoundOfPanel<kForm>(call, panel, q, of_rows);
     }
+    WriteSpan<kForm>(call, begin, span, found, bounds);
   }
 }
 
 #endif
 
-template <bool kVnni>
-void BoundAs(PanelBound form, const BoundCall& call, PanelRange panels, float* bounds) {
+template <bool kVnni, bool kRoot>
+void BoundAs(PanelBound form, const BoundCall& call, float* bounds) {
   switch (form) {
     case PanelBound::kLargest:
-      return BoundByBytes<PanelBound::kLargest, kVnni>(call, panels, bounds);
+      return BoundByBytes<PanelBound::kLargest, kRoot, kVnni>(call, bounds);
     case PanelBound::kMass:
-      return BoundByBytes<PanelBound::kMass, kVnni>(call, panels, bounds);
+      return BoundByBytes<PanelBound::kMass, kRoot, kVnni>(call, bounds);
   }
 }
 
-void BoundPanelsOneTarget(bool vnni, PanelBound form, const SketchView& sketch, PanelRange panels,
+template <bool kVnni>
+void BoundAs(PanelBound form, const BoundCall& call, float* bounds) {
+  if (call.terms.root_divisor > 0) return BoundAs<kVnni, true>(form, call, bounds);
+  BoundAs<kVnni, false>(form, call, bounds);
+}
+
+void BoundPanelsOneTarget(bool vnni, PanelBound form, const SketchView& sketch,
                           const SketchQueries& queries, const BoundFactors* factors,
                           const float* references, const BoundTerms& terms, std::int64_t stride,
                           float* bounds) {
-  const BoundCall call = {sketch, queries, factors, references, terms, stride};
+  // In nats, an exponent of 1 is ln 2.
+  constexpr double kUnit = std::numbers::log2e * kExponentUnit;
+  const bool is_mass = form == PanelBound::kMass, is_root = terms.root_divisor > 0;
+  std::array<BoundFactors, kTileQueries> scaled;
+  std::array<float, kTileQueries> exponent_offsets;
+  for (int q = 0; q < queries.count() && is_mass; ++q) {
+    const BoundFactors& factor = factors[q];
+    const double offset = (kExponentRounding - references[q]) * kUnit + kExponentOfZero;
+    exponent_offsets[q] = static_cast<float>(offset);
+    if (is_root) continue;
+    scaled[q] = {.product = static_cast<float>(factor.product * kUnit),
+                 .error = static_cast<float>(factor.error * kUnit),
+                 .norm = static_cast<float>(factor.norm * kUnit),
+                 .offset = static_cast<float>(factor.offset * kUnit + offset)};
+  }
+  const BoundCall call = {
+      .sketch = sketch,
+      .queries = queries,
+      .factors = is_mass && !is_root ? scaled.data() : factors,
+      .terms = terms,
+      .bias_factor = is_mass && !is_root ? static_cast<float>(kUnit) : 1,
+      .exponent_offsets = exponent_offsets.data(),
+      .root_factor = is_root ? static_cast<float>((is_mass ? kUnit : 1) / terms.root_divisor) : 0,
+      .stride = stride};
 #if HWY_TARGET <= HWY_AVX3
-  if (vnni) return BoundAs<true>(form, call, panels, bounds);
+  if (vnni) return BoundAs<true>(form, call, bounds);
 #endif
-  BoundAs<false>(form, call, panels, bounds);
+  BoundAs<false>(form, call, bounds);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -269,12 +357,12 @@ void SketchQueries::Pack(const float* const* queries, int query_count, std::int6
   }
 }
 
-void BoundPanels(PanelBound form, const SketchView& sketch, PanelRange panels,
-                 const SketchQueries& queries, const BoundFactors* factors, const float* references,
-                 const BoundTerms& terms, std::int64_t stride, float* bounds) {
+void BoundPanels(PanelBound form, const SketchView& sketch, const SketchQueries& queries,
+                 const BoundFactors* factors, const float* references, const BoundTerms& terms,
+                 std::int64_t stride, float* bounds) {
   static const bool vnni = UsesVnni();
   HWY_DYNAMIC_DISPATCH(BoundPanelsOneTarget)
-  (vnni, form, sketch, panels, queries, factors, references, terms, stride, bounds);
+  (vnni, form, sketch, queries, factors, references, terms, stride, bounds);
 }
 
 }  // namespace softlookup::kernels

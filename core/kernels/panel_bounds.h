@@ -16,7 +16,7 @@ namespace softlookup::kernels {
 //   |q.k - u s (codes of q . c)| <= |u codes of q| |k - s c| + |q - u codes of q| |k|.
 //
 // Sums over components are exact in integers. So the bits of a bound depend only on its query and
-// panel, not on the vector width or the neighbours, on all CPUs with fused multiply-adds.
+// block, not on the vector width or the other queries, on all CPUs with fused multiply-adds.
 
 // The largest code of a query. With it, two products of a stored code and a query's code have a sum
 // that 16 bits hold.
@@ -51,12 +51,12 @@ class SketchQueries {
   std::array<std::int32_t, kTileQueries> excesses_ = {};
 };
 
-// One float for each row of a block. Those of a panel are contiguous.
+// One float for each row of a sketch. Those of a slice are contiguous.
 struct RowFloats {
-  const float* first = nullptr;   // Of row 0.
-  std::int64_t panel_stride = 0;  // Floats from a panel's first to the next one's.
+  const float* first = nullptr;   // Of slice 0.
+  std::int64_t slice_stride = 0;  // Floats from a slice's first to the next one's.
 
-  const float* at(std::int64_t panel) const { return first + panel * panel_stride; }
+  const float* at(std::int64_t slice) const { return first + slice * slice_stride; }
 };
 
 // The bound of row r for query q is
@@ -88,13 +88,13 @@ enum class PanelBound {
 };
 inline constexpr double kMassExcess = 1.0625;
 
-// Sets bounds[q * stride + panel - panels.begin] to what the bounds of the rows become, for each
-// panel of `panels`. factors and references point to an element for each query; kLargest does not
-// read the references. Before that, rounding can change the bound of a row by 2^-20 of the sum of
-// the sizes of its terms.
-void BoundPanels(PanelBound form, const SketchView& sketch, PanelRange panels,
-                 const SketchQueries& queries, const BoundFactors* factors, const float* references,
-                 const BoundTerms& terms, std::int64_t stride, float* bounds);
+// Sets bounds[q * stride + panel] to what the bounds of the panel's rows become, for each panel of
+// the sketch. factors and references point to an element for each query; kLargest does not read the
+// references. Before that, rounding can change the bound of a row by 2^-20 of the sum of the sizes
+// of its terms and of the reference.
+void BoundPanels(PanelBound form, const SketchView& sketch, const SketchQueries& queries,
+                 const BoundFactors* factors, const float* references, const BoundTerms& terms,
+                 std::int64_t stride, float* bounds);
 
 }  // namespace softlookup::kernels
 

@@ -20,10 +20,12 @@ namespace HWY_NAMESPACE {
 constexpr int kFloat32Queries = 4;
 constexpr int kFloat32Panels = 4;
 constexpr int kFloat64Queries = 8;
+constexpr int kFloat64Panels = 4;
 #else
 constexpr int kFloat32Queries = 4;
 constexpr int kFloat32Panels = 1;
 constexpr int kFloat64Queries = 2;
+constexpr int kFloat64Panels = 2;
 #endif
 
 // Levels of the tree of a run of kRunDimsMax components, of which the last is never stored.
@@ -258,15 +260,16 @@ void ScoreFloat32(const Float32Sums& how, const BlockView& block, PanelRange pan
   }
 }
 
-// Scores kQueries queries against one panel in float64. Adds the terms of `dim_count` components to
-// `sums`.
-template <Term kTerm, int kQueries>
-HWY_INLINE void Float64Tile(const float* HWY_RESTRICT keys, std::int64_t dim_count,
+// Scores kQueries queries against kPanels neighbouring panels in float64. Adds the terms of
+// `dim_count` components to `sums`. keys[p] points to the first component of a panel.
+template <Term kTerm, int kQueries, int kPanels>
+HWY_INLINE void Float64Tile(const float* const* HWY_RESTRICT keys, std::int64_t dim_count,
                             const double (*HWY_RESTRICT queries)[kWideDims],
                             double* HWY_RESTRICT sums) {
   const DoubleTag dd;
   const HalfFloatTag dh;
-  constexpr int kVecs = static_cast<int>(kPanelRows / kHalfLanes);
+  constexpr int kPanelVecs = static_cast<int>(kPanelRows / kHalfLanes);
+  constexpr int kVecs = kPanels * kPanelVecs;
   DoubleVec acc[kQueries][kVecs];
   HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) {
     HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
@@ -276,7 +279,8 @@ HWY_INLINE void Float64Tile(const float* HWY_RESTRICT keys, std::int64_t dim_cou
   for (std::int64_t dim = 0; dim < dim_count; ++dim) {
     DoubleVec key[kVecs];
     HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
-      key[v] = hn::PromoteTo(dd, hn::LoadU(dh, keys + dim * kPanelRows + v * kHalfLanes));
+      const std::int64_t lane = v % kPanelVecs * static_cast<std::int64_t>(kHalfLanes);
+      key[v] = hn::PromoteTo(dd, hn::LoadU(dh, keys[v / kPanelVecs] + dim * kPanelRows + lane));
     }
     HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) {
       const DoubleVec query = hn::Set(dd, queries[q][dim]);
@@ -299,15 +303,26 @@ void Float64Queries(const BlockView& block, PanelRange panels, DimRange dims,
     std::fill(sums + q * kScratchStride + panels.begin * kPanelRows,
               sums + q * kScratchStride + panels.end * kPanelRows, 0.0);
   }
+  // One query alone has too few sums to keep the CPU busy while each waits for its last term.
+  constexpr int kPanels = kQueries == 1 ? kFloat64Panels : 1;
   double wide[kQueries][kWideDims];
-  alignas(64) float decoded[kWideDims * kPanelRows];
+  alignas(64) float decoded[kPanels][kWideDims * kPanelRows];
+  const float* keys[kPanels];
   for (std::int64_t begin = 0; begin < dims.count; begin += kWideDims) {
     const std::int64_t count = std::min(kWideDims, dims.count - begin);
     for (int q = 0; q < kQueries; ++q) std::copy_n(queries[q] + begin, count, wide[q]);
-    for (std::int64_t panel = panels.begin; panel < panels.end; ++panel) {
-      const float* keys = DecodedKeys(block.shape, block.panel(panel),
-                                      {.begin = dims.begin + begin, .count = count}, decoded);
-      Float64Tile<kTerm, kQueries>(keys, count, wide, sums + panel * kPanelRows);
+    const auto decode = [&](std::int64_t panel, int place) {
+      keys[place] = DecodedKeys(block.shape, block.panel(panel),
+                                {.begin = dims.begin + begin, .count = count}, decoded[place]);
+    };
+    std::int64_t panel = panels.begin;
+    for (; panel + kPanels <= panels.end; panel += kPanels) {
+      for (int p = 0; p < kPanels; ++p) decode(panel + p, p);
+      Float64Tile<kTerm, kQueries, kPanels>(keys, count, wide, sums + panel * kPanelRows);
+    }
+    for (; panel < panels.end; ++panel) {
+      decode(panel, 0);
+      Float64Tile<kTerm, kQueries, 1>(keys, count, wide, sums + panel * kPanelRows);
     }
   }
 }
@@ -335,13 +350,20 @@ HWY_INLINE void AddSquares(const float* HWY_RESTRICT keys, std::int64_t dim_coun
                            double* HWY_RESTRICT squares) {
   const DoubleTag dd;
   const HalfFloatTag dh;
-  for (std::size_t r = 0; r < kPanelRows; r += kHalfLanes) {
-    DoubleVec sum = hn::LoadU(dd, squares + r);
-    for (std::int64_t dim = 0; dim < dim_count; ++dim) {
-      const DoubleVec key = hn::PromoteTo(dd, hn::LoadU(dh, keys + dim * kPanelRows + r));
-      sum = hn::MulAdd(key, key, sum);
+  constexpr int kVecs = static_cast<int>(kPanelRows / kHalfLanes);
+  DoubleVec sums[kVecs];
+  HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
+    sums[v] = hn::LoadU(dd, squares + v * kHalfLanes);
+  }
+  for (std::int64_t dim = 0; dim < dim_count; ++dim) {
+    HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
+      const DoubleVec key =
+          hn::PromoteTo(dd, hn::LoadU(dh, keys + dim * kPanelRows + v * kHalfLanes));
+      sums[v] = hn::MulAdd(key, key, sums[v]);
     }
-    hn::StoreU(sum, dd, squares + r);
+  }
+  HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
+    hn::StoreU(sums[v], dd, squares + v * kHalfLanes);
   }
 }
 

@@ -102,9 +102,9 @@ QueryBounds BoundRows(const SketchedRows& rows, const ScanPlan& plan,
   SketchTerms terms;
   terms.Prepare(plan, rows.block());
   found.largest.resize(static_cast<std::size_t>(rows.panel_count()));
-  kernels::BoundPanels(kernels::PanelBound::kLargest, rows.sketch(),
-                       {.begin = 0, .end = rows.panel_count()}, packed, &found.bounds.factors(),
-                       nullptr, terms.terms(), rows.panel_count(), found.largest.data());
+  kernels::BoundPanels(kernels::PanelBound::kLargest, rows.sketch(), packed,
+                       &found.bounds.factors(), nullptr, terms.terms(), rows.panel_count(),
+                       found.largest.data());
   return found;
 }
 
@@ -314,9 +314,8 @@ TEST(LogitBoundsTest, TermsAreMadeAnewForEachBlock) {
     const float* components = query.data();
     packed.Pack(&components, 1, kDim);
     std::vector<float> bounds(4);
-    kernels::BoundPanels(kernels::PanelBound::kLargest, rows.sketch(), {.begin = 0, .end = 4},
-                         packed, &expected.bounds.factors(), nullptr, used.terms(), 4,
-                         bounds.data());
+    kernels::BoundPanels(kernels::PanelBound::kLargest, rows.sketch(), packed,
+                         &expected.bounds.factors(), nullptr, used.terms(), 4, bounds.data());
     EXPECT_EQ(bounds, expected.largest) << static_cast<int>(score);
   }
 }

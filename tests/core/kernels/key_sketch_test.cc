@@ -59,7 +59,7 @@ TEST_P(KeySketchTest, SketchesBoundTheirErrors) {
         ASSERT_TRUE(KeysFitSketch(rows.view().key_magnitude)) << static_cast<int>(fill);
         const Sketch sketch(rows);
         ASSERT_EQ(sketch.view().panel_count, 3);
-        ASSERT_EQ(sketch.view().panel_bytes(), SketchShape(dim).bytes());
+        ASSERT_EQ(sketch.view().slice_bytes(), SketchShape(dim).bytes());
         for (std::int64_t row = 0; row < 48; ++row) {
           SCOPED_TRACE(::testing::Message()
                        << "fill " << static_cast<int>(fill) << " dim " << dim << " row " << row
@@ -69,6 +69,54 @@ TEST_P(KeySketchTest, SketchesBoundTheirErrors) {
       }
     }
   }
+}
+
+// Every row has a slot of its own, in its panel's span. A lane has rows of one panel alone.
+TEST(SketchSlotsTest, LanesBelongToPanels) {
+  for (std::int64_t panel_count = 1; panel_count <= 64; ++panel_count) {
+    const SketchView view{.panel_count = panel_count};
+    std::vector<bool> is_taken(static_cast<std::size_t>(panel_count * kPanelRows));
+    for (std::int64_t panel = 0; panel < panel_count; ++panel) {
+      const std::int64_t begin = view.SpanOf(panel), span = view.SpanFrom(begin);
+      ASSERT_LE(begin, panel);
+      ASSERT_LT(panel, begin + span);
+      ASSERT_LE(begin + span, panel_count);
+      for (std::int64_t row = 0; row < kPanelRows; ++row) {
+        const auto [slice, lane] = view.SlotsOf(panel).Of(row);
+        ASSERT_GE(slice, begin);
+        ASSERT_LT(slice, begin + span);
+        ASSERT_EQ(lane % span, panel - begin);
+        const auto slot = static_cast<std::size_t>(slice * kPanelRows + lane);
+        ASSERT_FALSE(is_taken[slot]);
+        is_taken[slot] = true;
+      }
+    }
+  }
+}
+
+TEST_P(KeySketchTest, TermsAreDividedByNorms) {
+  constexpr std::int64_t kRows = 7 * kPanelRows;
+  const KeptRows rows = RowsOf(Fill::kMixed, kRows, 40, StorageType::kFloat32, 3);
+  const Sketch sketch(rows);
+  std::vector<float> scales(kRows), errors(kRows);
+  const float norm_min = sketch.view().norm_max * 1e-3f;
+  DivideByNorms(sketch.view(), norm_min, scales.data(), errors.data());
+  int tiny_count = 0;
+  for (std::int64_t row = 0; row < kRows; ++row) {
+    const auto [slice, lane] = sketch.SlotOf(row);
+    const auto slot = static_cast<std::size_t>(slice * kPanelRows + lane);
+    const double norm = sketch.norm(row);
+    tiny_count += norm < norm_min ? 1 : 0;
+    if (norm < norm_min) {
+      ASSERT_EQ(scales[slot], 0);
+      ASSERT_EQ(errors[slot], norm > 0 ? 1 : 0);
+    } else {
+      ASSERT_NEAR(scales[slot], sketch.scale(row) / norm, sketch.scale(row) / norm * 0x1p-22);
+      ASSERT_NEAR(errors[slot], sketch.error(row) / norm, sketch.error(row) / norm * 0x1p-22);
+    }
+  }
+  EXPECT_GT(tiny_count, 0);
+  EXPECT_LT(tiny_count, kRows);
 }
 
 TEST_P(KeySketchTest, SketchesKnowTheExtremesOfTheirRows) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "core/kernels/key_sketch.h"
@@ -13,6 +14,8 @@
 #include "tests/testing/random.h"
 
 namespace softlookup::kernels {
+
+inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // Ways to fill keys.
 enum class Fill { kNormal, kHuge, kTiny, kMixed, kZeros, kOneLarge, kAlike, kSubnormal };
@@ -67,16 +70,20 @@ class Sketch {
 
   const SketchView& view() const { return view_; }
   const std::vector<std::byte>& bytes() const { return bytes_; }
-  PanelRange panels() const { return {.begin = 0, .end = view_.panel_count}; }
   int code(std::int64_t row, std::int64_t dim) const {
-    const std::byte* codes = view_.panel(row / kPanelRows);
-    return static_cast<int>(codes[dim / 4 * 64 + row % kPanelRows * 4 + dim % 4]) - 128;
+    const auto [slice, lane] = SlotOf(row);
+    return static_cast<int>(view_.slice(slice)[dim / 4 * 64 + lane * 4 + dim % 4]) - 128;
   }
-  double scale(std::int64_t row) const { return view_.scales(row / kPanelRows)[row % kPanelRows]; }
-  double error(std::int64_t row) const { return view_.errors(row / kPanelRows)[row % kPanelRows]; }
-  double norm(std::int64_t row) const { return view_.norms(row / kPanelRows)[row % kPanelRows]; }
+  double scale(std::int64_t row) const { return Float(row, view_.scales(SlotOf(row).slice)); }
+  double error(std::int64_t row) const { return Float(row, view_.errors(SlotOf(row).slice)); }
+  double norm(std::int64_t row) const { return Float(row, view_.norms(SlotOf(row).slice)); }
+  SketchView::Slot SlotOf(std::int64_t row) const {
+    return view_.SlotsOf(row / kPanelRows).Of(row % kPanelRows);
+  }
 
  private:
+  double Float(std::int64_t row, const float* of_slice) const { return of_slice[SlotOf(row).lane]; }
+
   std::vector<std::byte> bytes_;
   SketchView view_;
 };

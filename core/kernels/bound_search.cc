@@ -1,0 +1,89 @@
+#include "core/kernels/bound_search.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/base/check.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "core/kernels/bound_search.cc"
+// clang-format off
+#include "hwy/foreach_target.h"  // Must come first.
+#include "core/kernels/vectors-inl.h"
+// clang-format on
+
+HWY_BEFORE_NAMESPACE();
+namespace softlookup::kernels {
+namespace HWY_NAMESPACE {
+
+std::uint64_t BoundsFromOneTarget(const float* HWY_RESTRICT bounds, std::size_t count, float cut) {
+  const FloatTag d;
+  const FloatVec from = hn::Set(d, cut);
+  std::uint64_t found = 0;
+  std::size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    // Highway may write whole words.
+    std::uint8_t bits[8] = {};
+    hn::StoreMaskBits(d, hn::Ge(hn::LoadU(d, bounds + i), from), bits);
+    found |= (static_cast<std::uint64_t>(bits[1]) << 8 | bits[0]) << i;
+  }
+  for (; i < count; ++i) found |= static_cast<std::uint64_t>(bounds[i] >= cut ? 1 : 0) << i;
+  return found;
+}
+
+std::int64_t CountBoundsFromOneTarget(const float* HWY_RESTRICT bounds, std::size_t count,
+                                      float cut) {
+  const FloatTag d;
+  const FloatVec from = hn::Set(d, cut);
+  std::size_t found = 0;
+  std::size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    found += hn::CountTrue(d, hn::Ge(hn::LoadU(d, bounds + i), from));
+  }
+  for (; i < count; ++i) found += bounds[i] >= cut ? 1 : 0;
+  return static_cast<std::int64_t>(found);
+}
+
+float LargestFiniteBoundOneTarget(const float* HWY_RESTRICT bounds, std::size_t count) {
+  const FloatTag d;
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const FloatVec infinity = hn::Set(d, kInfinity), none = hn::Set(d, -kInfinity);
+  FloatVec largest = none;
+  std::size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    const FloatVec bound = hn::LoadU(d, bounds + i);
+    largest = hn::Max(largest, hn::IfThenElse(hn::Lt(bound, infinity), bound, none));
+  }
+  float result = hn::GetLane(hn::MaxOfLanes(d, largest));
+  for (; i < count; ++i) {
+    if (bounds[i] < kInfinity) result = std::max(result, bounds[i]);
+  }
+  return result;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace softlookup::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace softlookup::kernels {
+
+HWY_EXPORT(BoundsFromOneTarget);
+HWY_EXPORT(CountBoundsFromOneTarget);
+HWY_EXPORT(LargestFiniteBoundOneTarget);
+
+std::uint64_t BoundsFrom(absl::Span<const float> bounds, float cut) {
+  SOFTLOOKUP_DCHECK(bounds.size() <= 64) << bounds.size() << " bounds";
+  return HWY_DYNAMIC_DISPATCH(BoundsFromOneTarget)(bounds.data(), bounds.size(), cut);
+}
+
+std::int64_t CountBoundsFrom(absl::Span<const float> bounds, float cut) {
+  return HWY_DYNAMIC_DISPATCH(CountBoundsFromOneTarget)(bounds.data(), bounds.size(), cut);
+}
+
+float LargestFiniteBound(absl::Span<const float> bounds) {
+  return HWY_DYNAMIC_DISPATCH(LargestFiniteBoundOneTarget)(bounds.data(), bounds.size());
+}
+
+}  // namespace softlookup::kernels
+#endif  // HWY_ONCE

@@ -1,0 +1,24 @@
+#ifndef SOFTLOOKUP_CORE_KERNELS_BOUND_SEARCH_H_
+#define SOFTLOOKUP_CORE_KERNELS_BOUND_SEARCH_H_
+
+#include <cstdint>
+
+#include "absl/types/span.h"
+
+namespace softlookup::kernels {
+
+// Searches among the bounds of panels. None of them may be NaN.
+
+// Returns a bit for each bound, the lowest for the first: set if it is at least `cut`. Takes up to
+// 64 bounds.
+std::uint64_t BoundsFrom(absl::Span<const float> bounds, float cut);
+
+// Returns the number of bounds that are at least `cut`.
+std::int64_t CountBoundsFrom(absl::Span<const float> bounds, float cut);
+
+// Returns the largest bound below infinity, or -infinity if there is none.
+float LargestFiniteBound(absl::Span<const float> bounds);
+
+}  // namespace softlookup::kernels
+
+#endif  // SOFTLOOKUP_CORE_KERNELS_BOUND_SEARCH_H_
