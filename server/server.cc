@@ -146,16 +146,21 @@ absl::Status Load(Engine& engine) {
 Server::Server(std::unique_ptr<Engine> engine, std::unique_ptr<AuditLog> audit, const Flags& flags)
     : audit_(std::move(audit)),
       observer_(absl::Milliseconds(flags.slow_lookup_ms)),
-      calls_(observer_, authenticator_, audit_.get(), CallLimitsOf(flags)),
+      limiters_(CallLimitsOf(flags)),
       engine_(std::move(engine)),
       backups_(*engine_, flags.backup_dir),
-      service_(calls_, *engine_, backups_, health_),
+      service_({.tracker = calls_,
+                .limiters = limiters_,
+                .authenticator = authenticator_,
+                .observer = observer_,
+                .audit = audit_.get()},
+               *engine_, backups_, health_),
       heap_trim_([stats = std::make_shared<ProcessStats>()] { return stats->resident_bytes(); }),
       rpcs_([this](Rpc& rpc) { service_.Begin(rpc); },
             [this](const std::string& peer, bool is_late) {
-              calls_.connections().TakeBack(peer, is_late);
+              limiters_.connections.TakeBack(peer, is_late);
             }) {
-  calls_.connections().set_cut(
+  limiters_.connections.set_cut(
       [this](const std::string& peer, absl::string_view why) { CutConnection(peer, why); });
   http_.set_metrics(
       [this] { return MetricsPage(*engine_, observer_, process_stats_, http_.ready()); });
@@ -298,7 +303,7 @@ void Server::Stop(absl::Duration grace) {
   // gRPC cancels a call that comes while it begins to shut down. A client might not take that for a
   // reason to retry. So new calls are refused first, with an error that says why.
   calls_.WaitUntilQuiet(kQuietBeforeShutdown, std::min(deadline, absl::Now() + kRefusingMax));
-  calls_.arrivals().EndAll("SHUTTING_DOWN: the server is stopping");
+  limiters_.arrivals.EndAll("SHUTTING_DOWN: the server is stopping");
   std::thread shutdown([&] { rpcs_.Shutdown(deadline); });
   // gRPC waits until every client has closed its connection, but an idle client might not
   // be listening. So the server closes those that are left, once no call is in progress or the

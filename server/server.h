@@ -16,6 +16,7 @@
 #include "server/observability/call_observer.h"
 #include "server/observability/log_limiter.h"
 #include "server/observability/process_stats.h"
+#include "server/rpc/call_limiters.h"
 #include "server/rpc/call_tracker.h"
 #include "server/rpc/connection_listener.h"
 #include "server/rpc/health.h"
@@ -70,8 +71,10 @@ class Server {
   Authenticator authenticator_;
   std::shared_ptr<TlsCredentials> tls_;  // Null: plaintext.
   CallObserver observer_;
-  // Destroyed after the engine, whose last callbacks can still use it.
+  // Destroyed after the engine, whose last callbacks can still use them. The remaining tasks of the
+  // limiters' workers may use all members above, so the limiters are destroyed first.
   CallTracker calls_;
+  CallLimiters limiters_;
   const std::unique_ptr<Engine> engine_;
   Backups backups_;
   Health health_;

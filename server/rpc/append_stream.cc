@@ -36,7 +36,7 @@ void AppendStream::OnReadDone(bool ok) {
     applying_ = true;
   }
   if (bytes_.Length() <= kReadHereBytesMax) return Take();
-  call_->tracker().workers().PostNext(call_->turn(), [self = shared_from_this()] { self->Take(); });
+  call_->limiters().workers.PostNext(call_->turn(), [self = shared_from_this()] { self->Take(); });
 }
 
 void AppendStream::Take() {

@@ -83,19 +83,19 @@ absl::Status NoRoom(std::int64_t limit) {
 
 }  // namespace
 
-Call::Call(CallTracker& tracker, Rpc& rpc, const MethodSpec& spec)
-    : tracker_(tracker),
+Call::Call(const CallDependencies& dependencies, Rpc& rpc, const MethodSpec& spec)
+    : dependencies_(dependencies),
       rpc_(rpc),
       spec_(spec),
-      connection_(tracker.connections(), rpc.peer()),
+      connection_(limiters().connections, rpc.peer()),
       info_{.method = spec.method, .context = rpc.context()} {
-  tracker_.Add(1);
+  tracker().OnBegin();
   observer().OnBegin(spec_.method);
 }
 
 Call::~Call() {
   observer().OnEnd(spec_.method);
-  tracker_.Add(-1);
+  tracker().OnEnd();
 }
 
 absl::Time Call::deadline() const {
@@ -110,17 +110,18 @@ absl::Time Call::deadline() const {
 
 absl::Status Call::Admit() {
   if (connection_.is_over_limit()) {
-    const std::string limit = absl::StrCat(tracker_.connections().calls_max());
+    const std::string limit = absl::StrCat(limiters().connections.calls_max());
     return MakeError(reasons::kTooManyCalls,
                      absl::StrCat("The connection has ", limit, " calls in progress already"),
                      {{"limit", limit}});
   }
   if (spec_.access == Access::kNone) return absl::OkStatus();
-  if (tracker_.is_draining()) return ShuttingDown();
-  if (!tracker_.authenticator().asks()) return absl::OkStatus();
+  if (tracker().is_draining()) return ShuttingDown();
+  if (!dependencies_.authenticator.asks()) return absl::OkStatus();
   SOFTLOOKUP_ASSIGN_OR_RETURN(Credentials credentials, CredentialsOf(rpc_.context()));
   absl::MutexLock lock(&mutex_);
-  SOFTLOOKUP_ASSIGN_OR_RETURN(caller_, tracker_.authenticator().Identify(std::move(credentials)));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(caller_,
+                              dependencies_.authenticator.Identify(std::move(credentials)));
   if (caller_.identity == nullptr) return absl::OkStatus();
   identity_ = caller_.name();
   info_.identity = identity_;
@@ -134,13 +135,13 @@ absl::Status Call::Admit() {
 absl::Status Call::Receive(grpc::ByteBuffer& bytes, google::protobuf::Message& message,
                            MessageCharge& charge) {
   const auto size = static_cast<std::int64_t>(bytes.Length());
-  SOFTLOOKUP_RETURN_IF_ERROR(CheckMessageBytes(size, tracker_.limits().engine.message_bytes_max));
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckMessageBytes(size, limiters().limits.engine.message_bytes_max));
   std::int64_t cost = size;
   {
     MessageReader reader(bytes);
     SOFTLOOKUP_ASSIGN_OR_RETURN(
         const std::int64_t parsed_bytes,
-        tracker_.scans().Of(*message.GetDescriptor()).Measure(reader.stream()));
+        limiters().scans.Of(*message.GetDescriptor()).Measure(reader.stream()));
     cost += parsed_bytes;
   }
   {
@@ -149,8 +150,8 @@ absl::Status Call::Receive(grpc::ByteBuffer& bytes, google::protobuf::Message& m
       return NoRoomOfCaller(caller_);
     }
   }
-  if (!Take(tracker_.request_bytes(), cost, charge.of_all)) {
-    return NoRoom(tracker_.request_bytes()->limit());
+  if (!Take(limiters().request_bytes, cost, charge.of_all)) {
+    return NoRoom(limiters().request_bytes->limit());
   }
   MessageReader reader(bytes);
   const bool is_whole = message.ParseFromZeroCopyStream(&reader.stream()) && reader.ok();
@@ -159,7 +160,7 @@ absl::Status Call::Receive(grpc::ByteBuffer& bytes, google::protobuf::Message& m
 }
 
 absl::Status Call::AdmitNext() {
-  if (tracker_.authenticator().HasChangedSince(caller())) SOFTLOOKUP_RETURN_IF_ERROR(Recheck());
+  if (dependencies_.authenticator.HasChangedSince(caller())) SOFTLOOKUP_RETURN_IF_ERROR(Recheck());
   absl::MutexLock lock(&mutex_);
   if (caller_.identity == nullptr) return absl::OkStatus();
   return caller_.account->Admit(*caller_.identity, 1, 0, SteadyNow());
@@ -167,7 +168,7 @@ absl::Status Call::AdmitNext() {
 
 absl::Status Call::Enter(absl::string_view store, std::int64_t rows) {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckAccess(store));
-  SOFTLOOKUP_RETURN_IF_ERROR(tracker_.tenants().Admit(store, rows));
+  SOFTLOOKUP_RETURN_IF_ERROR(limiters().tenants.Admit(store, rows));
   return TakeRows(rows);
 }
 
@@ -178,8 +179,8 @@ absl::Status Call::TakeRows(std::int64_t rows) {
 }
 
 absl::Status Call::FollowRules() {
-  if (!tracker_.authenticator().HasChangedSince(caller_)) return absl::OkStatus();
-  SOFTLOOKUP_ASSIGN_OR_RETURN(caller_, tracker_.authenticator().Identify(caller_.credentials));
+  if (!dependencies_.authenticator.HasChangedSince(caller_)) return absl::OkStatus();
+  SOFTLOOKUP_ASSIGN_OR_RETURN(caller_, dependencies_.authenticator.Identify(caller_.credentials));
   return absl::OkStatus();
 }
 
@@ -242,12 +243,12 @@ grpc::Status Call::EndStream(const absl::Status& status) {
 }
 
 void Call::Audit(const absl::Status& status) {
-  if (tracker_.audit() == nullptr) return;
+  if (dependencies_.audit == nullptr) return;
   const bool is_login_failure = absl::IsUnauthenticated(status);
   if (!spec_.is_change && !is_login_failure && !absl::IsPermissionDenied(status)) return;
   const bool is_denial = absl::IsPermissionDenied(status);
   std::optional<std::int64_t> left_out = 0;
-  if (is_login_failure || is_denial) left_out = tracker_.refusal_lines().Admit(absl::Now());
+  if (is_login_failure || is_denial) left_out = dependencies_.audit->AllowRefusal(absl::Now());
   if (!left_out) return;
   const char* event = is_login_failure                 ? "login_failure"
                       : is_denial                      ? "denial"
@@ -269,7 +270,7 @@ void Call::Audit(const absl::Status& status) {
   }
   fields["trace_id"] = std::string(TraceIdOf(rpc_.context()));
   if (*left_out > 0) fields["left_out"] = *left_out;
-  tracker_.audit()->Write(fields);
+  dependencies_.audit->Write(fields);
 }
 
 }  // namespace softlookup::server

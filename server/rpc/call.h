@@ -17,9 +17,11 @@
 #include "server/limits/connection_calls.h"
 #include "server/limits/request_bytes.h"
 #include "server/observability/call_observer.h"
+#include "server/rpc/call_limiters.h"
 #include "server/rpc/call_tracker.h"
 #include "server/rpc/method.h"
 #include "server/rpc/rpc.h"
+#include "server/security/audit_log.h"
 #include "server/security/authenticator.h"
 
 namespace softlookup::server {
@@ -29,6 +31,15 @@ namespace softlookup::server {
 struct MessageCharge {
   RequestCharge of_all;
   RequestCharge of_caller;
+};
+
+// What the calls of a server use. All must outlive them.
+struct CallDependencies {
+  CallTracker& tracker;
+  CallLimiters& limiters;
+  const Authenticator& authenticator;
+  CallObserver& observer;  // Is notified of every call.
+  AuditLog* audit;         // Gets lines about changes, failed logins and denials. Null: none.
 };
 
 // A call in progress, for the lifetime of this object. Calls of all methods pass the same checks
@@ -42,7 +53,8 @@ struct MessageCharge {
 // except that Receive() and Enter() must be called for one message at a time.
 class Call {
  public:
-  Call(CallTracker& tracker, Rpc& rpc, const MethodSpec& spec);
+  // `dependencies` and `spec` must outlive this.
+  Call(const CallDependencies& dependencies, Rpc& rpc, const MethodSpec& spec);
   ~Call();
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
@@ -96,8 +108,9 @@ class Call {
   }
 
   const MethodSpec& spec() const { return spec_; }
-  CallTracker& tracker() const { return tracker_; }
-  CallObserver& observer() const { return tracker_.observer(); }
+  CallTracker& tracker() const { return dependencies_.tracker; }
+  CallLimiters& limiters() const { return dependencies_.limiters; }
+  CallObserver& observer() const { return dependencies_.observer; }
   Rpc& rpc() const { return rpc_; }
   const CallInfo& info() const { return info_; }
   // The deadline that the client set; infinite if none.
@@ -110,7 +123,7 @@ class Call {
   absl::Status CheckAccess(absl::string_view store);
   absl::Status Denied(const Caller& caller, absl::string_view store) const;
 
-  CallTracker& tracker_;
+  const CallDependencies& dependencies_;
   Rpc& rpc_;
   const MethodSpec& spec_;
   const ConnectionCalls::Call connection_;

@@ -69,8 +69,8 @@ class HealthWatch final : public Rpc::Handler,
   HealthWatch(std::unique_ptr<Call> call, Health& health)
       : call_(std::move(call)),
         health_(health),
-        waits_(call_->tracker().stalls(), call_->rpc().context()),
-        arrival_(call_->tracker().arrivals(), call_->rpc().context()) {}
+        waits_(call_->limiters().stalls, call_->rpc().context()),
+        arrival_(call_->limiters().arrivals, call_->rpc().context()) {}
 
   void End(const absl::Status& status);
 

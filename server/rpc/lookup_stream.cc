@@ -39,7 +39,7 @@ void LookupStream::OnReadDone(bool ok) {
     return ProceedLocked();
   }
   if (bytes_.Length() <= kReadHereBytesMax) return Take();
-  call_->tracker().workers().PostNext(call_->turn(), [self = shared_from_this()] { self->Take(); });
+  call_->limiters().workers.PostNext(call_->turn(), [self = shared_from_this()] { self->Take(); });
 }
 
 void LookupStream::Take() {
@@ -63,7 +63,7 @@ void LookupStream::Take() {
   }
   if (!status.ok()) return Answer(slot, status);
   if (slot.request.min_revision() > 0) {
-    slot.revision_wait.Start(call_->tracker().limits().revision_wait_max, slot.cancel);
+    slot.revision_wait.Start(call_->limiters().limits.revision_wait_max, slot.cancel);
   }
   slot.decoded.request.report = &slot.report;
   engine_.Lookup(

@@ -49,8 +49,8 @@ class LookupStream final : public Rpc::Handler,
   LookupStream(std::unique_ptr<Call> call, Engine& engine)
       : call_(std::move(call)),
         engine_(engine),
-        arrival_(call_->tracker().arrivals(), call_->rpc().context()),
-        writes_(call_->tracker().stalls(), call_->rpc().context()),
+        arrival_(call_->limiters().arrivals, call_->rpc().context()),
+        writes_(call_->limiters().stalls, call_->rpc().context()),
         budget_(kPipelineMax, kPipelineBytesMax) {}
 
   // A lookup from its request to its response.

@@ -39,8 +39,8 @@ class RowStream final : public Rpc::Handler,
   RowStream(std::unique_ptr<Call> call, Engine& engine)
       : call_(std::move(call)),
         engine_(engine),
-        arrival_(call_->tracker().arrivals(), call_->rpc().context()),
-        writes_(call_->tracker().stalls(), call_->rpc().context()) {}
+        arrival_(call_->limiters().arrivals, call_->rpc().context()),
+        writes_(call_->limiters().stalls, call_->rpc().context()) {}
 
   absl::Status Open();
   // Opens the reader and writes the first page. It is sent even if it is empty, since it has the

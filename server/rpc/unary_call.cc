@@ -35,7 +35,7 @@ void UnaryCall::OnReadDone(bool ok) {
   arrival_.OnDone();
   if (!ok) return Refuse(MalformedMessage());
   if (place_ == Place::kNetworkThread && bytes_.Length() <= kReadHereBytesMax) return Proceed();
-  const absl::Status status = call_->tracker().workers().Post(call_->turn(), [this] { Proceed(); });
+  const absl::Status status = call_->limiters().workers.Post(call_->turn(), [this] { Proceed(); });
   if (!status.ok()) Refuse(status);
 }
 

@@ -32,8 +32,8 @@ class UnaryCall : public Rpc::Handler {
   UnaryCall(std::unique_ptr<Call> call, Place place)
       : call_(std::move(call)),
         place_(place),
-        arrival_(call_->tracker().arrivals(), call_->rpc().context()),
-        unsent_(call_->tracker().unsent_answers(), call_->tracker().stalls()) {}
+        arrival_(call_->limiters().arrivals, call_->rpc().context()),
+        unsent_(call_->limiters().unsent_answers, call_->limiters().stalls) {}
 
   // Starts to read the request, which the other steps follow. Call this once, first.
   void Start();

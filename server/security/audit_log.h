@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -11,7 +12,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "server/observability/log.h"
+#include "server/observability/log_limiter.h"
 #include "server/security/line_file.h"
 
 namespace softlookup::server {
@@ -32,6 +35,11 @@ class AuditLog {
   // disk, or if it cannot be written. A later line says how many were left out.
   void Write(const nlohmann::ordered_json& fields);
 
+  // Call this before a line about a refused caller, who may retry as often as it likes. Returns
+  // nullopt if there have been too many of these lines in the second of `now`: leave the line out.
+  // Otherwise returns how many were left out since the last one.
+  std::optional<std::int64_t> AllowRefusal(absl::Time now) { return refusal_lines_.Admit(now); }
+
   // Has the thread open the file at the path again. Call this after the file was renamed. If it
   // cannot be opened, the old file stays in use.
   void Reopen();
@@ -39,6 +47,7 @@ class AuditLog {
  private:
   // Maximum number of bytes of the lines that wait for the disk.
   static constexpr std::size_t kWaitingBytesMax = std::size_t{16} << 20;
+  static constexpr std::int64_t kRefusalsPerSecondMax = 100;
 
   AuditLog(LineFile file, LogFormat format) : file_(std::move(file)), format_(format) {
     thread_ = std::thread([this] { Run(); });
@@ -47,6 +56,7 @@ class AuditLog {
 
   LineFile file_;  // Used on the thread only.
   const LogFormat format_;
+  LogLimiter refusal_lines_{kRefusalsPerSecondMax};
 
   absl::Mutex mutex_;
   std::string waiting_ ABSL_GUARDED_BY(mutex_);
