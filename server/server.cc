@@ -279,7 +279,7 @@ absl::Status Server::ServeGrpc(const Flags& flags, std::size_t connections_max) 
 
 void Server::CutConnection(const std::string& peer, absl::string_view why) {
   if (!listener_.Cut(peer)) return;
-  if (const auto left_out = cut_lines_.Admit(absl::Now())) {
+  if (const auto left_out = cut_lines_.Allow(absl::Now())) {
     spdlog::warn("cut the connection of {}, which {}{}", peer, std::string(why),
                  *left_out > 0 ? absl::StrCat("; and ", *left_out, " others") : "");
   }

@@ -19,7 +19,7 @@ class PipelineBudget {
       : count_max_(count_max), bytes_max_(bytes_max) {}
 
   // Whether one more request may be read. Always true if no request is in progress.
-  bool HasRoom() const {
+  bool MayRead() const {
     // Assumes that each response to come is as large as the largest one so far, or if there is none
     // a quarter of the budget.
     const std::size_t expected_bytes = largest_response_bytes_.value_or(bytes_max_ / 4);

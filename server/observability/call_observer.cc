@@ -105,7 +105,7 @@ void CallObserver::CountRejection(const absl::Status& status) {
 
 void CallObserver::LogFailure(const CallInfo& call, absl::Duration duration,
                               const absl::Status& status) {
-  const std::optional<std::int64_t> left_out = failure_lines_.Admit(absl::Now());
+  const std::optional<std::int64_t> left_out = failure_lines_.Allow(absl::Now());
   if (!left_out) return;
   nlohmann::ordered_json fields = FieldsOf(call, duration, status);
   fields["reason"] = ReasonOf(status);
@@ -116,7 +116,7 @@ void CallObserver::LogFailure(const CallInfo& call, absl::Duration duration,
 
 void CallObserver::LogSlowLookup(const CallInfo& call, absl::Duration duration,
                                  const absl::Status& status, const LookupFacts& facts) {
-  const std::optional<std::int64_t> left_out = slow_lookup_lines_.Admit(absl::Now());
+  const std::optional<std::int64_t> left_out = slow_lookup_lines_.Allow(absl::Now());
   if (!left_out) return;
   nlohmann::ordered_json fields = FieldsOf(call, duration, status);
   fields["store"] = std::string(facts.store);

@@ -86,7 +86,7 @@ void WriteMessageOfGrpc(gpr_log_func_args* args) {
                                                                : spdlog::level::debug;
   // Limited, because clients can cause these lines.
   static LogLimiter lines(10);
-  const std::optional<std::int64_t> left_out = lines.Admit(absl::Now());
+  const std::optional<std::int64_t> left_out = lines.Allow(absl::Now());
   if (!left_out) return;
   ordered_json fields = {{"error", args->message}};
   if (*left_out > 0) fields["left_out"] = *left_out;

@@ -18,7 +18,7 @@ class LogLimiter {
 
   // Asks whether a line may be written at `now`. Returns nullopt if not. Otherwise returns how many
   // lines were left out since the last one that was written.
-  std::optional<std::int64_t> Admit(absl::Time now) {
+  std::optional<std::int64_t> Allow(absl::Time now) {
     absl::MutexLock lock(&mutex_);
     if (now < second_ || now >= second_ + absl::Seconds(1)) {
       second_ = now;
@@ -42,7 +42,7 @@ class LogLimiter {
   const std::int64_t lines_max_;
   absl::Mutex mutex_;
   absl::Time second_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // Start of this second.
-  std::int64_t lines_ ABSL_GUARDED_BY(mutex_) = 0;                    // Admitted in that second.
+  std::int64_t lines_ ABSL_GUARDED_BY(mutex_) = 0;                    // Allowed in that second.
   std::int64_t left_out_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

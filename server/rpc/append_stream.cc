@@ -131,7 +131,7 @@ void AppendStream::ProceedLocked() {
   if (finished_) return;
   if (broken_) responses_.clear();
   const bool ends = reads_over_ || broken_ || !cut_.ok();
-  if (!reading_ && !awaits_turn_ && !ends && budget_.HasRoom()) {
+  if (!reading_ && !awaits_turn_ && !ends && budget_.MayRead()) {
     reading_ = true;
     call_->rpc().StartRead(&bytes_);
   }

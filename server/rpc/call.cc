@@ -56,14 +56,14 @@ class MessageReader {
   std::optional<grpc::ProtoBufferReader> many_;
 };
 
-// Takes `bytes` from `account` into `charge`. False if the account has no room for them.
-bool Take(const std::shared_ptr<RequestBytes>& account, std::int64_t bytes, RequestCharge& charge) {
-  if (!account->TryTake(bytes)) return false;
-  charge = RequestCharge(account, bytes);
+// Takes `bytes` from `budget` into `charge`. False if that would exceed the budget's limit.
+bool Take(const std::shared_ptr<RequestBytes>& budget, std::int64_t bytes, RequestCharge& charge) {
+  if (!budget->TryTake(bytes)) return false;
+  charge = RequestCharge(budget, bytes);
   return true;
 }
 
-absl::Status NoRoomOfCaller(const Caller& caller) {
+absl::Status CallerBytesExceeded(const Caller& caller) {
   const std::string limit = absl::StrCat(caller.account->bytes()->limit());
   return WithRetryAfter(
       MakeError(reasons::kIdentityLimit,
@@ -73,7 +73,7 @@ absl::Status NoRoomOfCaller(const Caller& caller) {
       kRequestRetryDelay);
 }
 
-absl::Status NoRoom(std::int64_t limit) {
+absl::Status RequestBytesExceeded(std::int64_t limit) {
   return WithRetryAfter(
       MakeError(reasons::kRequestBytes,
                 absl::StrCat("The requests in flight would take more than ", limit, " bytes"),
@@ -129,29 +129,30 @@ absl::Status Call::Admit() {
   const bool is_allowed = role == Role::kAdmin ? caller_.identity->MayEverywhere(role)
                                                : caller_.identity->MaySomewhere(role);
   if (!is_allowed) return Denied(caller_, "");
-  return caller_.account->Admit(*caller_.identity, 1, 0, SteadyNow());
+  return caller_.account->Take(*caller_.identity, 1, 0, SteadyNow());
 }
 
 absl::Status Call::Receive(grpc::ByteBuffer& bytes, google::protobuf::Message& message,
                            MessageCharge& charge) {
   const auto size = static_cast<std::int64_t>(bytes.Length());
   SOFTLOOKUP_RETURN_IF_ERROR(CheckMessageBytes(size, limiters().limits.engine.message_bytes_max));
-  std::int64_t cost = size;
+  std::int64_t charged_bytes = size;
   {
     MessageReader reader(bytes);
     SOFTLOOKUP_ASSIGN_OR_RETURN(
         const std::int64_t parsed_bytes,
         limiters().scans.Of(*message.GetDescriptor()).Measure(reader.stream()));
-    cost += parsed_bytes;
+    charged_bytes += parsed_bytes;
   }
   {
     absl::MutexLock lock(&mutex_);
-    if (caller_.account != nullptr && !Take(caller_.account->bytes(), cost, charge.of_caller)) {
-      return NoRoomOfCaller(caller_);
+    if (caller_.account != nullptr &&
+        !Take(caller_.account->bytes(), charged_bytes, charge.of_caller)) {
+      return CallerBytesExceeded(caller_);
     }
   }
-  if (!Take(limiters().request_bytes, cost, charge.of_all)) {
-    return NoRoom(limiters().request_bytes->limit());
+  if (!Take(limiters().request_bytes, charged_bytes, charge.of_all)) {
+    return RequestBytesExceeded(limiters().request_bytes->limit());
   }
   MessageReader reader(bytes);
   const bool is_whole = message.ParseFromZeroCopyStream(&reader.stream()) && reader.ok();
@@ -163,19 +164,19 @@ absl::Status Call::AdmitNext() {
   if (dependencies_.authenticator.HasChangedSince(caller())) SOFTLOOKUP_RETURN_IF_ERROR(Recheck());
   absl::MutexLock lock(&mutex_);
   if (caller_.identity == nullptr) return absl::OkStatus();
-  return caller_.account->Admit(*caller_.identity, 1, 0, SteadyNow());
+  return caller_.account->Take(*caller_.identity, 1, 0, SteadyNow());
 }
 
 absl::Status Call::Enter(absl::string_view store, std::int64_t rows) {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckAccess(store));
-  SOFTLOOKUP_RETURN_IF_ERROR(limiters().tenants.Admit(store, rows));
+  SOFTLOOKUP_RETURN_IF_ERROR(limiters().tenants.Take(store, rows));
   return TakeRows(rows);
 }
 
 absl::Status Call::TakeRows(std::int64_t rows) {
   absl::MutexLock lock(&mutex_);
   if (caller_.identity == nullptr || rows == 0) return absl::OkStatus();
-  return caller_.account->Admit(*caller_.identity, 0, rows, SteadyNow());
+  return caller_.account->Take(*caller_.identity, 0, rows, SteadyNow());
 }
 
 absl::Status Call::FollowRules() {

@@ -44,8 +44,8 @@ struct CallDependencies {
 
 // A call in progress, for the lifetime of this object. Calls of all methods pass the same checks
 // before the engine sees them:
-//   Admit(): The connection has room for one more call. The caller is known, has the method's role
-//     for some store (admin: for all), and has requests left in its rate.
+//   Admit(): The connection is within its limit of calls. The caller is known, has the method's
+//     role for some store (admin: for all), and has requests left in its rate.
 //   Receive(): The message's bytes fit the limits and budgets, and parse as the request's type.
 //   Enter(): The caller has the role for the store that the message names, and rows left.
 //

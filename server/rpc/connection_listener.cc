@@ -178,7 +178,7 @@ bool ConnectionListener::AcceptFrom(int listener) {
       socket = FileDescriptor(accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
       error = errno;
       if (socket.get() >= 0) {
-        if (!HasRoom()) continue;
+        if (!MayAccept()) continue;
         connections_[socket.get()] = {InodeOf(socket.get()), PeerOf(socket.get())};
       }
     }
@@ -195,7 +195,7 @@ bool ConnectionListener::AcceptFrom(int listener) {
   return true;
 }
 
-bool ConnectionListener::HasRoom() {
+bool ConnectionListener::MayAccept() {
   if (connections_.size() < connections_max_) return true;
   // Checking many connections takes long, so it is done only now and then.
   const absl::Time now = absl::Now();

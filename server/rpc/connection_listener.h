@@ -52,7 +52,7 @@ class ConnectionListener {
   // False if the process is out of descriptors.
   bool AcceptFrom(int listener);
   // Whether one more connection may be open.
-  bool HasRoom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool MayAccept() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   std::vector<FileDescriptor> listeners_;
   int port_ = 0;

@@ -119,7 +119,7 @@ void LookupStream::ProceedLocked() {
   if (finished_) return;
   while (broken_ && !writing_ && !slots_.empty() && slots_.front()->answered) PopFront();
   const bool ends = reads_over_ || broken_ || !cut_.ok();
-  if (!reading_ && !ends && budget_.HasRoom()) {
+  if (!reading_ && !ends && budget_.MayRead()) {
     reading_ = true;
     call_->rpc().StartRead(&bytes_);
   }

@@ -70,8 +70,8 @@ class UnaryCall : public Rpc::Handler {
 
  private:
   void Proceed();
-  // Counts the bytes of `response` as unsent, then serializes it into `bytes`. QUEUE_FULL if there
-  // is no room, unless the method makes changes.
+  // Counts the bytes of `response` as unsent, then serializes it into `bytes`. QUEUE_FULL if too
+  // many bytes are unsent, unless the method makes changes.
   absl::Status Hold(const google::protobuf::MessageLite& response, grpc::ByteBuffer& bytes);
 
   const std::unique_ptr<Call> call_;

@@ -38,7 +38,7 @@ class AuditLog {
   // Call this before a line about a refused caller, who may retry as often as it likes. Returns
   // nullopt if there have been too many of these lines in the second of `now`: leave the line out.
   // Otherwise returns how many were left out since the last one.
-  std::optional<std::int64_t> AllowRefusal(absl::Time now) { return refusal_lines_.Admit(now); }
+  std::optional<std::int64_t> AllowRefusal(absl::Time now) { return refusal_lines_.Allow(now); }
 
   // Has the thread open the file at the path again. Call this after the file was renamed. If it
   // cannot be opened, the old file stays in use.

@@ -91,18 +91,18 @@ TEST_P(LogTest, ALineWithoutFieldsHasNoneOfTheLineBefore) {
 TEST(LogLimiterTest, LetsSoManyThroughASecondAndSaysHowManyItLeftOut) {
   LogLimiter limiter(2);
   const absl::Time start = absl::UnixEpoch();
-  EXPECT_EQ(limiter.Admit(start), 0);
-  EXPECT_EQ(limiter.Admit(start + absl::Milliseconds(1)), 0);
+  EXPECT_EQ(limiter.Allow(start), 0);
+  EXPECT_EQ(limiter.Allow(start + absl::Milliseconds(1)), 0);
   for (int i = 0; i < 5; ++i) {
-    EXPECT_EQ(limiter.Admit(start + absl::Milliseconds(500)), std::nullopt);
+    EXPECT_EQ(limiter.Allow(start + absl::Milliseconds(500)), std::nullopt);
   }
-  EXPECT_EQ(limiter.Admit(start + absl::Milliseconds(1000)), 5);
-  EXPECT_EQ(limiter.Admit(start + absl::Milliseconds(1001)), 0);
-  EXPECT_EQ(limiter.Admit(start + absl::Milliseconds(1002)), std::nullopt);
+  EXPECT_EQ(limiter.Allow(start + absl::Milliseconds(1000)), 5);
+  EXPECT_EQ(limiter.Allow(start + absl::Milliseconds(1001)), 0);
+  EXPECT_EQ(limiter.Allow(start + absl::Milliseconds(1002)), std::nullopt);
   // The machine's clock was set back.
-  EXPECT_EQ(limiter.Admit(start - absl::Hours(1)), 1);
-  EXPECT_EQ(limiter.Admit(start - absl::Hours(1)), 0);
-  EXPECT_EQ(limiter.Admit(start - absl::Hours(1)), std::nullopt);
+  EXPECT_EQ(limiter.Allow(start - absl::Hours(1)), 1);
+  EXPECT_EQ(limiter.Allow(start - absl::Hours(1)), 0);
+  EXPECT_EQ(limiter.Allow(start - absl::Hours(1)), std::nullopt);
   EXPECT_EQ(limiter.TakeLeftOut(), 1);
   EXPECT_EQ(limiter.TakeLeftOut(), 0);
 }
