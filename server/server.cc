@@ -209,10 +209,10 @@ absl::Status Server::LoadSecurity(const Flags& flags) {
     SOFTLOOKUP_RETURN_IF_ERROR(
         files_.Add("the TLS certificate", std::move(paths),
                    [this](const std::vector<std::string>& contents) -> absl::Status {
-                     TlsIdentity identity{.certificate = contents[0], .key = contents[1]};
-                     if (contents.size() > 2) identity.client_ca = contents[2];
-                     SOFTLOOKUP_RETURN_IF_ERROR(CheckTlsIdentity(identity));
-                     tls_->Set(std::move(identity));
+                     TlsConfig config{.certificate = contents[0], .private_key = contents[1]};
+                     if (contents.size() > 2) config.client_ca = contents[2];
+                     SOFTLOOKUP_RETURN_IF_ERROR(CheckTlsConfig(config));
+                     tls_->Set(std::move(config));
                      return absl::OkStatus();
                    }));
   }

@@ -8,7 +8,7 @@ namespace softlookup::server {
 namespace {
 
 // Largest slice of a serialized message, in bytes.
-constexpr int kBlockBytes = 1 << 20;
+constexpr int kSliceBytesMax = 1 << 20;
 
 }  // namespace
 
@@ -19,8 +19,8 @@ grpc::ByteBuffer BytesOf(const google::protobuf::MessageLite& message) {
     const grpc::Slice empty;
     return grpc::ByteBuffer(&empty, 1);
   }
-  grpc::ProtoBufferWriter writer(&bytes, kBlockBytes, static_cast<int>(size));
-  message.SerializeToZeroCopyStream(&writer);
+  grpc::ProtoBufferWriter output(&bytes, kSliceBytesMax, static_cast<int>(size));
+  message.SerializeToZeroCopyStream(&output);
   return bytes;
 }
 
