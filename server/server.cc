@@ -106,7 +106,8 @@ absl::StatusOr<std::unique_ptr<Engine>> MakeEngine(const Flags& flags) {
   return Engine::Open(options, flags.data_dir);
 }
 
-class LoadLog final : public LoadObserver {
+// Logs what Engine::Load() does.
+class LoadReport final : public LoadObserver {
  public:
   void OnProgress(std::int64_t loaded, std::int64_t count) override {
     const absl::Time now = absl::Now();
@@ -134,10 +135,10 @@ class LoadLog final : public LoadObserver {
 
 absl::Status Load(Engine& engine) {
   const absl::Time begin = absl::Now();
-  LoadLog log;
-  SOFTLOOKUP_RETURN_IF_ERROR(engine.Load(log));
-  spdlog::info("loaded {} stores with {} rows in {:.3f} s", log.store_count(), log.row_count(),
-               absl::ToDoubleSeconds(absl::Now() - begin));
+  LoadReport report;
+  SOFTLOOKUP_RETURN_IF_ERROR(engine.Load(report));
+  spdlog::info("loaded {} stores with {} rows in {:.3f} s", report.store_count(),
+               report.row_count(), absl::ToDoubleSeconds(absl::Now() - begin));
   return absl::OkStatus();
 }
 
@@ -176,7 +177,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Flags& flags) {
   }
   std::unique_ptr<AuditLog> audit;
   if (!flags.audit_log.empty()) {
-    const LogFormat format = flags.log_format == "json" ? LogFormat::kJson : LogFormat::kText;
+    const LineFormat format = flags.log_format == "json" ? LineFormat::kJson : LineFormat::kText;
     SOFTLOOKUP_ASSIGN_OR_RETURN(audit, AuditLog::Open(flags.audit_log, format));
   }
   SOFTLOOKUP_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, MakeEngine(flags));
@@ -286,7 +287,7 @@ void Server::CutConnection(const std::string& peer, absl::string_view why) {
 }
 
 void Server::Reload() {
-  files_.LookNow();
+  files_.CheckNow();
   if (audit_ != nullptr) audit_->Reopen();
 }
 

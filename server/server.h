@@ -14,7 +14,7 @@
 #include "server/flags.h"
 #include "server/limits/heap_trim.h"
 #include "server/observability/call_observer.h"
-#include "server/observability/log_limiter.h"
+#include "server/observability/line_limiter.h"
 #include "server/observability/process_stats.h"
 #include "server/rpc/call_limiters.h"
 #include "server/rpc/call_tracker.h"
@@ -85,7 +85,7 @@ class Server {
   FileWatcher files_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   ConnectionListener listener_;  // Passes connections to the acceptor.
-  LogLimiter cut_lines_{1};
+  LineLimiter cut_lines_{1};
   RpcServer rpcs_;  // Destroyed before the members above, which its calls use.
   std::string grpc_address_;
   std::string http_address_;

@@ -6,7 +6,7 @@
 
 #include "absl/time/clock.h"
 #include "core/base/error.h"
-#include "server/observability/log.h"
+#include "server/observability/server_log.h"
 #include "server/observability/trace_context.h"
 
 namespace softlookup::server {
@@ -60,7 +60,7 @@ std::uint64_t CountedRows(const LookupResult* result) {
 }
 
 void LogLeftOut(absl::string_view what, std::int64_t left_out) {
-  if (left_out > 0) Log(spdlog::level::warn, what, {{"left_out", left_out}});
+  if (left_out > 0) WriteServerLog(spdlog::level::warn, what, {{"left_out", left_out}});
 }
 
 }  // namespace
@@ -111,7 +111,7 @@ void CallObserver::LogFailure(const CallInfo& call, absl::Duration duration,
   fields["reason"] = ReasonOf(status);
   fields["error"] = std::string(status.message());
   if (*left_out > 0) fields["left_out"] = *left_out;
-  Log(spdlog::level::err, "a call failed", fields);
+  WriteServerLog(spdlog::level::err, "a call failed", fields);
 }
 
 void CallObserver::LogSlowLookup(const CallInfo& call, absl::Duration duration,
@@ -129,7 +129,7 @@ void CallObserver::LogSlowLookup(const CallInfo& call, absl::Duration duration,
     fields["revision_wait_ms"] = Milliseconds(facts.report.revision_wait);
   }
   if (*left_out > 0) fields["left_out"] = *left_out;
-  Log(spdlog::level::warn, "slow lookup", fields);
+  WriteServerLog(spdlog::level::warn, "slow lookup", fields);
 }
 
 CallObserver::MethodCounts CallObserver::CountsOf(Method method) const {

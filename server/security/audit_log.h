@@ -13,8 +13,8 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "server/observability/log.h"
-#include "server/observability/log_limiter.h"
+#include "server/observability/line_limiter.h"
+#include "server/observability/server_log.h"
 #include "server/security/line_file.h"
 
 namespace softlookup::server {
@@ -25,7 +25,7 @@ class AuditLog {
  public:
   // Opens the file at `path` to append to it. Creates it, if it is missing, so that only its owner
   // may read it. UNAVAILABLE if it cannot be opened.
-  static absl::StatusOr<std::unique_ptr<AuditLog>> Open(const std::string& path, LogFormat format);
+  static absl::StatusOr<std::unique_ptr<AuditLog>> Open(const std::string& path, LineFormat format);
   // Writes the lines that still wait.
   ~AuditLog();
   AuditLog(const AuditLog&) = delete;
@@ -49,14 +49,14 @@ class AuditLog {
   static constexpr std::size_t kWaitingBytesMax = std::size_t{16} << 20;
   static constexpr std::int64_t kRefusalsPerSecondMax = 100;
 
-  AuditLog(LineFile file, LogFormat format) : file_(std::move(file)), format_(format) {
+  AuditLog(LineFile file, LineFormat format) : file_(std::move(file)), format_(format) {
     thread_ = std::thread([this] { Run(); });
   }
   void Run();
 
   LineFile file_;  // Used on the thread only.
-  const LogFormat format_;
-  LogLimiter refusal_lines_{kRefusalsPerSecondMax};
+  const LineFormat format_;
+  LineLimiter refusal_lines_{kRefusalsPerSecondMax};
 
   absl::Mutex mutex_;
   std::string waiting_ ABSL_GUARDED_BY(mutex_);

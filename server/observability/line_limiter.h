@@ -1,5 +1,5 @@
-#ifndef SOFTLOOKUP_SERVER_OBSERVABILITY_LOG_LIMITER_H_
-#define SOFTLOOKUP_SERVER_OBSERVABILITY_LOG_LIMITER_H_
+#ifndef SOFTLOOKUP_SERVER_OBSERVABILITY_LINE_LIMITER_H_
+#define SOFTLOOKUP_SERVER_OBSERVABILITY_LINE_LIMITER_H_
 
 #include <cstdint>
 #include <optional>
@@ -11,10 +11,11 @@
 
 namespace softlookup::server {
 
-// Limits the lines of one kind per second, so that they cannot flood a log. Thread-safe.
-class LogLimiter {
+// Limits the lines of one kind per second, so that they cannot flood the server log or the audit
+// log. Thread-safe.
+class LineLimiter {
  public:
-  explicit LogLimiter(std::int64_t lines_per_second_max) : lines_max_(lines_per_second_max) {}
+  explicit LineLimiter(std::int64_t lines_per_second_max) : lines_max_(lines_per_second_max) {}
 
   // Asks whether a line may be written at `now`. Returns nullopt if not. Otherwise returns how many
   // lines were left out since the last one that was written.
@@ -48,4 +49,4 @@ class LogLimiter {
 
 }  // namespace softlookup::server
 
-#endif  // SOFTLOOKUP_SERVER_OBSERVABILITY_LOG_LIMITER_H_
+#endif  // SOFTLOOKUP_SERVER_OBSERVABILITY_LINE_LIMITER_H_
