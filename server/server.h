@@ -61,7 +61,7 @@ class Server {
   absl::Status LoadSecurity(const Flags& flags);
   absl::Status Listen(const Flags& flags);
   absl::Status ServeGrpc(const Flags& flags, std::size_t connections_max);
-  // Ends the connection of `peer`, an address in gRPC's notation, and logs that and `why`, at most
+  // Ends the connection of `peer`, an address in gRPC's notation. Logs that and `why`, in at most
   // one line per second.
   void CutConnection(const std::string& peer, absl::string_view why);
   // Sets what the health service and /readyz report.

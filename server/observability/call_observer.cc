@@ -12,7 +12,7 @@
 namespace softlookup::server {
 namespace {
 
-// Reasons of RESOURCE_EXHAUSTED and UNAVAILABLE. The metrics count each of them, from 0 on.
+// Reasons of RESOURCE_EXHAUSTED and UNAVAILABLE. The metrics have each of them, even if it is 0.
 constexpr std::array kRejectionReasons = {
     reasons::kQueueFull.name,      reasons::kMemoryLimit.name,      reasons::kMessageTooLarge.name,
     reasons::kAnswerTooLarge.name, reasons::kTooManyStores.name,    reasons::kTooManyWriters.name,

@@ -35,11 +35,12 @@ void AppendStream::OnReadDone(bool ok) {
     }
     applying_ = true;
   }
-  if (bytes_.Length() <= kReadHereBytesMax) return Take();
-  call_->limiters().workers.PostNext(call_->turn(), [self = shared_from_this()] { self->Take(); });
+  if (bytes_.Length() <= kReadHereBytesMax) return HandleRequest();
+  call_->limiters().workers.PostNext(call_->turn(),
+                                     [self = shared_from_this()] { self->HandleRequest(); });
 }
 
-void AppendStream::Take() {
+void AppendStream::HandleRequest() {
   const SteadyTime begin = std::chrono::steady_clock::now();
   const std::uint64_t number = ++request_count_;
   const absl::Status status = Apply(number, begin);

@@ -57,7 +57,7 @@ class AppendStream final : public Rpc::Handler,
         budget_(kPipelineMax, kPipelineBytesMax) {}
 
   // Handles the request that was read last.
-  void Take();
+  void HandleRequest();
   // Passes that request, which came at `begin`, to the engine, or returns why it is refused.
   absl::Status Apply(std::uint64_t number, SteadyTime begin);
   // Ends the stream with the failure of request `number`, unless an earlier request fails, too. The

@@ -85,8 +85,8 @@ class Call {
   absl::Status Recheck();
   // The caller as it was last identified.
   Caller caller() const;
-  // The name under which this call's caller takes turns with others: its identity's, or if it has
-  // none its connection's.
+  // The name under which the caller takes turns with others at the workers: its identity, or its
+  // connection if it has none.
   absl::string_view turn() const { return identity_.empty() ? connection_.peer() : identity_; }
 
   // Reports `status` as the answer to the whole call. Returns the status to send to the client.
@@ -95,7 +95,7 @@ class Call {
   grpc::Status AnswerLookup(const absl::Status& status, const LookupFacts& facts);
   // Reports that the server ends a stream with `status`, which answers none of its messages.
   grpc::Status CutStream(const absl::Status& status);
-  // For the end of a stream whose messages were each reported: only writes the audit line.
+  // As Answer(), for a stream whose messages were each reported before: only writes the audit line.
   grpc::Status EndStream(const absl::Status& status);
 
   // Writes the audit line of the call, or of a refused message, if there is an audit log. Only

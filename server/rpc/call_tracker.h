@@ -18,7 +18,7 @@ class Stream {
   virtual ~Stream() = default;
   // Ends the call as soon as none of its work is in progress. Waiting does not count as work.
   virtual void Drain() = 0;
-  // Ends the call if its caller may no longer do what it does.
+  // Ends the call if its caller no longer has the right to make it.
   virtual void Recheck() = 0;
 };
 

@@ -61,8 +61,8 @@ class HealthWatch final : public Rpc::Handler,
   void Drain() override { End(ShuttingDown()); }
   void Recheck() override {}
 
-  // Call this when the status may have changed. Sends a new status, or ends the call if it is to
-  // end.
+  // Call this when the status may have changed. Sends the status if it is new, or ends the call
+  // after End().
   void Proceed();
 
  private:

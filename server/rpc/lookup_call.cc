@@ -89,11 +89,11 @@ void LookupCall::Run() {
     if (status.ok()) {
       status = EncodeLookup(request_, *result, engine_.limits().message_bytes_max, response_);
     }
-    AnswerAs(std::move(status), response_, [&](const absl::Status& told) {
-      return call().AnswerLookup(told, {.request = request_,
-                                        .store = request_.store(),
-                                        .result = result.ok() ? &*result : nullptr,
-                                        .report = report_});
+    AnswerAs(std::move(status), response_, [&](const absl::Status& final_status) {
+      return call().AnswerLookup(final_status, {.request = request_,
+                                                .store = request_.store(),
+                                                .result = result.ok() ? &*result : nullptr,
+                                                .report = report_});
     });
   });
 }

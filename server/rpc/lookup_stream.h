@@ -70,7 +70,7 @@ class LookupStream final : public Rpc::Handler,
   };
 
   // Handles the request that was read last: passes it to the engine, or answers with an error.
-  void Take();
+  void HandleRequest();
   absl::Status Prepare(Slot& slot);
   void Answer(Slot& slot, absl::StatusOr<LookupResult> result);
   // Starts the next read and the next write if possible, or ends the stream if it is done.

@@ -17,8 +17,8 @@
 
 namespace softlookup::server {
 
-// One ReadRows call. Workers read the rows page by page. They make a page only after the one before
-// was written.
+// One ReadRows call. Workers read the rows page by page. A worker makes a page only after the
+// previous one was written.
 //
 // The stream owns itself until the call is over. A worker that still runs then keeps it alive.
 class RowStream final : public Rpc::Handler,

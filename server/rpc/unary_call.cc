@@ -46,7 +46,7 @@ void UnaryCall::Proceed() {
 
 void UnaryCall::Answer(absl::Status status, const google::protobuf::MessageLite& response) {
   AnswerAs(std::move(status), response,
-           [this](const absl::Status& told) { return call_->Answer(told); });
+           [this](const absl::Status& final_status) { return call_->Answer(final_status); });
 }
 
 absl::Status UnaryCall::Hold(const google::protobuf::MessageLite& response,

@@ -35,7 +35,7 @@ class UnaryCall : public Rpc::Handler {
         arrival_(call_->limiters().arrivals, call_->rpc().context()),
         unsent_(call_->limiters().unsent_answers, call_->limiters().stalls) {}
 
-  // Starts to read the request, which the other steps follow. Call this once, first.
+  // Starts to read the request. The other steps follow. Call this once, first.
   void Start();
 
   void OnReadDone(bool ok) final;
@@ -58,11 +58,11 @@ class UnaryCall : public Rpc::Handler {
     grpc::ByteBuffer bytes;
     if (status.ok()) status = Hold(response, bytes);
     const bool is_ok = status.ok();
-    const grpc::Status told = report(status);
+    const grpc::Status grpc_status = report(status);
     if (is_ok) {
-      call_->rpc().WriteAndFinish(bytes, told);
+      call_->rpc().WriteAndFinish(bytes, grpc_status);
     } else {
-      call_->rpc().Finish(told);
+      call_->rpc().Finish(grpc_status);
     }
   }
 
@@ -132,9 +132,9 @@ class RefusedCall final : public Rpc::Handler {
   static void Start(std::unique_ptr<Call> call, const absl::Status& status) {
     auto* refused = new RefusedCall(std::move(call));
     Rpc& rpc = refused->call_->rpc();
-    const grpc::Status told = refused->call_->Answer(status);
+    const grpc::Status grpc_status = refused->call_->Answer(status);
     rpc.Attach(*refused);
-    rpc.Finish(told);
+    rpc.Finish(grpc_status);
   }
   void OnDone() override { delete this; }
 

@@ -23,8 +23,8 @@ namespace softlookup::server {
 // Thread-safe.
 class AuditLog {
  public:
-  // Opens the file at `path` to append to it. Creates it, if it is missing, so that only its owner
-  // may read it. UNAVAILABLE if it cannot be opened.
+  // Opens the file at `path` to append to it. If it is missing, creates one that only its owner may
+  // read. UNAVAILABLE if it cannot be opened.
   static absl::StatusOr<std::unique_ptr<AuditLog>> Open(const std::string& path, LineFormat format);
   // Writes the lines that still wait.
   ~AuditLog();

@@ -25,7 +25,7 @@ struct TlsConfig {
 // message says what is wrong.
 absl::Status CheckTlsConfig(const TlsConfig& config);
 
-// gRPC credentials for the port of a server, whose certificates can change while it serves. Open
+// gRPC credentials for a server's port. The certificates can change while the server runs. Open
 // connections are not affected. Thread-safe.
 class TlsCredentials final : public grpc::ServerCredentials {
  public:
