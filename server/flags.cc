@@ -194,12 +194,12 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
   };
   CLI::Option* certificate = file("--tls-certificate", flags.tls_certificate,
                                   "PEM file of the server's certificate and its chain: serve TLS");
-  CLI::Option* key = file("--tls-key", flags.tls_key, "PEM file of the certificate's key");
+  CLI::Option* private_key = file("--tls-key", flags.tls_key, "PEM file of the certificate's key");
   CLI::Option* client_ca =
       file("--tls-client-ca", flags.tls_client_ca,
            "PEM file of the authority whose certificates clients must present");
-  certificate->needs(key);
-  key->needs(certificate);
+  certificate->needs(private_key);
+  private_key->needs(certificate);
   client_ca->needs(certificate);
   file("--auth", flags.auth, "JSON file of who may do what; softlookup auth add writes it");
   file("--audit-log", flags.audit_log,

@@ -41,7 +41,7 @@ struct Flags {
   double revision_timeout_seconds = 60;
   std::int64_t request_bytes_max = std::int64_t{1} << 30;
   std::string tls_certificate;  // Path of a PEM file. Empty: plaintext.
-  std::string tls_key;          // Path of a PEM file. Set if and only if tls_certificate is.
+  std::string tls_key;          // Path of the private key. Set if and only if tls_certificate is.
   std::string tls_client_ca;    // Path of a PEM file. Empty: clients need no certificate.
   std::string auth;             // Path of the auth file. Empty: nobody is identified.
   std::string audit_log;        // Path of the audit log. Empty: there is none.

@@ -12,7 +12,7 @@
 #include "absl/synchronization/mutex.h"
 #include "server/admin/verify.h"
 #include "server/flags.h"
-#include "server/observability/log.h"
+#include "server/observability/server_log.h"
 #include "server/server.h"
 #include "server/version.h"
 
@@ -35,7 +35,7 @@ sigset_t BlockSignals() {
 
 int main(int argc, char** argv) {
   using namespace softlookup::server;
-  // Turns off protobuf's log of malformed messages, whose senders get an error.
+  // Turns off protobuf's lines about malformed messages, whose senders get an error.
   google::protobuf::SetLogHandler(nullptr);
   // Debian's Abseil checks for deadlocks whenever a mutex is locked, under one global lock.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
@@ -44,7 +44,8 @@ int main(int argc, char** argv) {
   Flags flags;
   if (const std::optional<int> exit_code = ParseFlags(argc, argv, flags)) return *exit_code;
   if (flags.verify) return VerifyDataDirectory(flags.data_dir, std::cout) ? 0 : 1;
-  SetUpLog(flags.log_format == "json" ? LogFormat::kJson : LogFormat::kText, flags.log_level);
+  SetUpServerLog(flags.log_format == "json" ? LineFormat::kJson : LineFormat::kText,
+                 flags.log_level);
 
   auto server = Server::Start(flags);
   if (!server.ok()) {

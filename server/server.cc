@@ -106,7 +106,8 @@ absl::StatusOr<std::unique_ptr<Engine>> MakeEngine(const Flags& flags) {
   return Engine::Open(options, flags.data_dir);
 }
 
-class LoadLog final : public LoadObserver {
+// Logs what Engine::Load() does.
+class LoadReport final : public LoadObserver {
  public:
   void OnProgress(std::int64_t loaded, std::int64_t count) override {
     const absl::Time now = absl::Now();
@@ -134,10 +135,10 @@ class LoadLog final : public LoadObserver {
 
 absl::Status Load(Engine& engine) {
   const absl::Time begin = absl::Now();
-  LoadLog log;
-  SOFTLOOKUP_RETURN_IF_ERROR(engine.Load(log));
-  spdlog::info("loaded {} stores with {} rows in {:.3f} s", log.store_count(), log.row_count(),
-               absl::ToDoubleSeconds(absl::Now() - begin));
+  LoadReport report;
+  SOFTLOOKUP_RETURN_IF_ERROR(engine.Load(report));
+  spdlog::info("loaded {} stores with {} rows in {:.3f} s", report.store_count(),
+               report.row_count(), absl::ToDoubleSeconds(absl::Now() - begin));
   return absl::OkStatus();
 }
 
@@ -146,16 +147,21 @@ absl::Status Load(Engine& engine) {
 Server::Server(std::unique_ptr<Engine> engine, std::unique_ptr<AuditLog> audit, const Flags& flags)
     : audit_(std::move(audit)),
       observer_(absl::Milliseconds(flags.slow_lookup_ms)),
-      calls_(observer_, authenticator_, audit_.get(), CallLimitsOf(flags)),
+      limiters_(CallLimitsOf(flags)),
       engine_(std::move(engine)),
       backups_(*engine_, flags.backup_dir),
-      service_(calls_, *engine_, backups_, health_),
+      service_({.tracker = calls_,
+                .limiters = limiters_,
+                .authenticator = authenticator_,
+                .observer = observer_,
+                .audit = audit_.get()},
+               *engine_, backups_, health_),
       heap_trim_([stats = std::make_shared<ProcessStats>()] { return stats->resident_bytes(); }),
       rpcs_([this](Rpc& rpc) { service_.Begin(rpc); },
             [this](const std::string& peer, bool is_late) {
-              calls_.connections().TakeBack(peer, is_late);
+              limiters_.connections.TakeBack(peer, is_late);
             }) {
-  calls_.connections().set_cut(
+  limiters_.connections.set_cut(
       [this](const std::string& peer, absl::string_view why) { CutConnection(peer, why); });
   http_.set_metrics(
       [this] { return MetricsPage(*engine_, observer_, process_stats_, http_.ready()); });
@@ -171,7 +177,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Flags& flags) {
   }
   std::unique_ptr<AuditLog> audit;
   if (!flags.audit_log.empty()) {
-    const LogFormat format = flags.log_format == "json" ? LogFormat::kJson : LogFormat::kText;
+    const LineFormat format = flags.log_format == "json" ? LineFormat::kJson : LineFormat::kText;
     SOFTLOOKUP_ASSIGN_OR_RETURN(audit, AuditLog::Open(flags.audit_log, format));
   }
   SOFTLOOKUP_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, MakeEngine(flags));
@@ -204,10 +210,10 @@ absl::Status Server::LoadSecurity(const Flags& flags) {
     SOFTLOOKUP_RETURN_IF_ERROR(
         files_.Add("the TLS certificate", std::move(paths),
                    [this](const std::vector<std::string>& contents) -> absl::Status {
-                     TlsIdentity identity{.certificate = contents[0], .key = contents[1]};
-                     if (contents.size() > 2) identity.client_ca = contents[2];
-                     SOFTLOOKUP_RETURN_IF_ERROR(CheckTlsIdentity(identity));
-                     tls_->Set(std::move(identity));
+                     TlsConfig config{.certificate = contents[0], .private_key = contents[1]};
+                     if (contents.size() > 2) config.client_ca = contents[2];
+                     SOFTLOOKUP_RETURN_IF_ERROR(CheckTlsConfig(config));
+                     tls_->Set(std::move(config));
                      return absl::OkStatus();
                    }));
   }
@@ -274,14 +280,14 @@ absl::Status Server::ServeGrpc(const Flags& flags, std::size_t connections_max) 
 
 void Server::CutConnection(const std::string& peer, absl::string_view why) {
   if (!listener_.Cut(peer)) return;
-  if (const auto left_out = cut_lines_.Admit(absl::Now())) {
+  if (const auto left_out = cut_lines_.Allow(absl::Now())) {
     spdlog::warn("cut the connection of {}, which {}{}", peer, std::string(why),
                  *left_out > 0 ? absl::StrCat("; and ", *left_out, " others") : "");
   }
 }
 
 void Server::Reload() {
-  files_.LookNow();
+  files_.CheckNow();
   if (audit_ != nullptr) audit_->Reopen();
 }
 
@@ -298,7 +304,7 @@ void Server::Stop(absl::Duration grace) {
   // gRPC cancels a call that comes while it begins to shut down. A client might not take that for a
   // reason to retry. So new calls are refused first, with an error that says why.
   calls_.WaitUntilQuiet(kQuietBeforeShutdown, std::min(deadline, absl::Now() + kRefusingMax));
-  calls_.arrivals().EndAll("SHUTTING_DOWN: the server is stopping");
+  limiters_.arrivals.EndAll("SHUTTING_DOWN: the server is stopping");
   std::thread shutdown([&] { rpcs_.Shutdown(deadline); });
   // gRPC waits until every client has closed its connection, but an idle client might not
   // be listening. So the server closes those that are left, once no call is in progress or the

@@ -14,8 +14,9 @@
 #include "server/flags.h"
 #include "server/limits/heap_trim.h"
 #include "server/observability/call_observer.h"
-#include "server/observability/log_limiter.h"
+#include "server/observability/line_limiter.h"
 #include "server/observability/process_stats.h"
+#include "server/rpc/call_limiters.h"
 #include "server/rpc/call_tracker.h"
 #include "server/rpc/connection_listener.h"
 #include "server/rpc/health.h"
@@ -60,7 +61,7 @@ class Server {
   absl::Status LoadSecurity(const Flags& flags);
   absl::Status Listen(const Flags& flags);
   absl::Status ServeGrpc(const Flags& flags, std::size_t connections_max);
-  // Ends the connection of `peer`, an address in gRPC's notation, and logs that and `why`, at most
+  // Ends the connection of `peer`, an address in gRPC's notation. Logs that and `why`, in at most
   // one line per second.
   void CutConnection(const std::string& peer, absl::string_view why);
   // Sets what the health service and /readyz report.
@@ -70,8 +71,10 @@ class Server {
   Authenticator authenticator_;
   std::shared_ptr<TlsCredentials> tls_;  // Null: plaintext.
   CallObserver observer_;
-  // Destroyed after the engine, whose last callbacks can still use it.
+  // Destroyed after the engine, whose last callbacks can still use them. The remaining tasks of the
+  // limiters' workers may use all members above, so the limiters are destroyed first.
   CallTracker calls_;
+  CallLimiters limiters_;
   const std::unique_ptr<Engine> engine_;
   Backups backups_;
   Health health_;
@@ -82,7 +85,7 @@ class Server {
   FileWatcher files_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   ConnectionListener listener_;  // Passes connections to the acceptor.
-  LogLimiter cut_lines_{1};
+  LineLimiter cut_lines_{1};
   RpcServer rpcs_;  // Destroyed before the members above, which its calls use.
   std::string grpc_address_;
   std::string http_address_;

@@ -14,10 +14,11 @@
 #include "core/engine/attend_job.h"
 #include "core/engine/committer.h"
 #include "core/engine/job_context.h"
+#include "core/engine/load_stores.h"
 #include "core/engine/lookups.h"
 #include "core/engine/memories.h"
 #include "core/engine/open_on_log.h"
-#include "core/engine/store_records.h"
+#include "core/engine/put_records.h"
 #include "core/engine/store_table.h"
 #include "core/engine/tile_unit.h"
 #include "core/engine/validate.h"
@@ -120,7 +121,7 @@ absl::Status EngineOfStores::Load(LoadObserver& observer) {
   SOFTLOOKUP_RETURN_IF_ERROR(
       LoadStores(stores, *log_, scheduler_.pool(), WakeUps(), observer, [&](LoadedStore loaded) {
         is_whole = is_whole && loaded.store.ok();
-        LogName(loaded.number, loaded.name, *names);
+        PutName(loaded.number, loaded.name, *names);
         stores_.AddLoaded(loaded.name, std::move(loaded.store));
       }));
   // Writes a name record for every store, also if its name is lost: once there are such records,

@@ -4,7 +4,7 @@
 
 #include "absl/status/status.h"
 #include "core/base/status_macros.h"
-#include "core/engine/store_records.h"
+#include "core/engine/load_stores.h"
 #include "core/storage/commit_log.h"
 #include "softlookup/engine.h"
 

@@ -9,7 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
 #include "core/engine/memories.h"
-#include "core/engine/store_records.h"
+#include "core/engine/put_records.h"
 
 namespace softlookup {
 
@@ -34,7 +34,7 @@ class StoreWrite : public Write {
     SOFTLOOKUP_ASSIGN_OR_RETURN(const std::shared_ptr<Store> current, table_.Find("store", name));
     if (current != store_) return StoreNotFound(name);
     SOFTLOOKUP_RETURN_IF_ERROR(WriteWithinBudget());
-    if (batch != nullptr) Log(store_->writer(), *batch);
+    if (batch != nullptr) PutRecords(store_->writer(), *batch);
     return absl::OkStatus();
   }
   void Publish() final {
@@ -54,7 +54,7 @@ class StoreWrite : public Write {
   // Makes the write. Returns the snapshot that shows it.
   virtual absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreWriter& writer) = 0;
   // Adds the write's records to `batch`. Called once the write is made and within the budget.
-  virtual void Log(const StoreWriter& writer, LogBatch& batch) = 0;
+  virtual void PutRecords(const StoreWriter& writer, LogBatch& batch) = 0;
   // Returns whether a write that made `after` from `before` is refused if it takes too many bytes.
   virtual bool IsBounded(const Snapshot& before, const Snapshot& after) const {
     return after.byte_size() > before.byte_size();
@@ -200,9 +200,9 @@ class AppendWrite final : public StoreWrite<AppendResult> {
     }
     return outcome_.snapshot;
   }
-  void Log(const StoreWriter& writer, LogBatch& batch) override {
+  void PutRecords(const StoreWriter& writer, LogBatch& batch) override {
     if (!changed_) return;
-    LogAppend(store().number(), outcome_, Batch(writer.newest()->config()),
+    PutAppend(store().number(), outcome_, Batch(writer.newest()->config()),
               writer.FindWriter(rows_.writer), batch);
   }
   // An append is refused even if its rows fit into room that the store has already: beyond the
@@ -241,8 +241,8 @@ class DeleteRowsWrite final : public StoreWrite<DeleteRowsResult> {
     result_ = {.deleted_count = outcome_.deleted_count, .revision = outcome_.snapshot->revision()};
     return outcome_.snapshot;
   }
-  void Log(const StoreWriter&, LogBatch& batch) override {
-    if (outcome_.deleted_count > 0) LogDelete(store().number(), outcome_, batch);
+  void PutRecords(const StoreWriter&, LogBatch& batch) override {
+    if (outcome_.deleted_count > 0) PutDeletion(store().number(), outcome_, batch);
   }
   // Never refused: an operator deletes rows to come back under the limit.
   bool IsBounded(const Snapshot&, const Snapshot&) const override { return false; }
@@ -271,8 +271,8 @@ class UpdateWrite final : public StoreWrite<StoreInfo> {
       if (update_.labels) config.labels = *update_.labels;
     });
   }
-  void Log(const StoreWriter&, LogBatch& batch) override {
-    LogConfig(store().number(), snapshot(), store().create_time(), batch);
+  void PutRecords(const StoreWriter&, LogBatch& batch) override {
+    PutConfig(store().number(), snapshot(), store().create_time(), batch);
   }
   StoreInfo MakeResult() override { return store().InfoOf(snapshot()); }
 
@@ -299,7 +299,7 @@ class GetWriterWrite final : public StoreWrite<WriterInfo> {
     result_ = {.last_sequence = state->last_sequence, .last_position = state->last_position};
     return writer.newest();
   }
-  void Log(const StoreWriter&, LogBatch&) override {}
+  void PutRecords(const StoreWriter&, LogBatch&) override {}
   WriterInfo MakeResult() override { return result_; }
 
  private:
@@ -331,7 +331,7 @@ class CreateStoreWrite final : public Write {
       return room;
     }
     table_.budget().Add(StoreBytes());
-    if (batch != nullptr) LogNewStore(number_, *store_->snapshot(), store_->create_time(), *batch);
+    if (batch != nullptr) PutNewStore(number_, *store_->snapshot(), store_->create_time(), *batch);
     return absl::OkStatus();
   }
   void Publish() override { table_.Add(config_.name, store_); }
@@ -369,7 +369,7 @@ class DeleteStoreWrite final : public Write {
 
   absl::Status Stage(LogBatch* batch) override {
     SOFTLOOKUP_ASSIGN_OR_RETURN(store_, table_.Find("name", name_));
-    if (batch != nullptr) LogNoStore(store_->number(), *batch);
+    if (batch != nullptr) DeleteRecords(store_->number(), *batch);
     return absl::OkStatus();
   }
   void Publish() override {

@@ -261,11 +261,11 @@ absl::StatusOr<std::vector<Backup>> Backups::List() const {
   if (error && error != std::errc::no_such_file_or_directory) {
     return FileError("read the directory for backups", directory_, error);
   }
-  const auto key = [](const Backup& backup) {
+  const auto order_of = [](const Backup& backup) {
     return std::tuple(backup.create_time().seconds(), backup.create_time().nanos(), backup.name());
   };
   std::sort(backups.begin(), backups.end(),
-            [&](const Backup& a, const Backup& b) { return key(a) < key(b); });
+            [&](const Backup& a, const Backup& b) { return order_of(a) < order_of(b); });
   return backups;
 }
 

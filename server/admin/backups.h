@@ -18,23 +18,22 @@
 namespace softlookup::server {
 
 // Makes and lists the backups of an engine. Each backup is a directory with a BACKUP.json, and all
-// are in one directory. While a backup is being made, its name begins with a dot, so that what a
-// crash leaves behind is not taken for a backup. The next Create() removes it. Thread-safe.
+// are in one directory. The name of a partial backup begins with a dot. So one that a crash leaves
+// behind is not taken for a whole one. The next Create() removes it. Thread-safe.
 class Backups {
  public:
   using Callback = absl::AnyInvocable<void(absl::StatusOr<admin::v1::Backup>)>;
 
   // The first backup creates `directory`. If `directory` is "", every call fails with
-  // BACKUPS_DISABLED.
-  // `engine` must outlive this.
+  // BACKUPS_DISABLED. `engine` must outlive this.
   Backups(Engine& engine, std::string directory)
       : engine_(engine), directory_(std::move(directory)) {}
   // Waits until a backup in progress has ended.
   ~Backups();
 
   // Makes a backup on a thread of its own. Admin.CreateBackup describes it and its errors. An empty
-  // `name` stands for the current time. `callback` runs once, on that thread, or on this one if
-  // nothing can be made. It must be quick, and must not call Create().
+  // `name` stands for the current time. `callback` runs once: on that thread, or on this one if
+  // the backup cannot begin. It must be quick, and must not call Create().
   void Create(const std::string& name, Callback callback);
 
   // Returns the backups that are complete, oldest first.

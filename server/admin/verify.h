@@ -6,9 +6,9 @@
 
 namespace softlookup::server {
 
-// Checks a data directory that no server has open. Writes to `out` a line for each whole store and
-// each damage, and one if all is whole or an error stops the check. Returns whether all is
-// whole.
+// Checks a data directory that no server has open. Writes a line to `out` for each whole store and
+// for each damage. Writes a last line if all is whole, or if an error stops the check. Returns
+// whether all is whole.
 bool VerifyDataDirectory(const std::string& directory, std::ostream& out);
 
 }  // namespace softlookup::server

@@ -17,8 +17,9 @@
 
 namespace softlookup::server {
 
-// Counts the calls of each connection: those in progress, and those that its client takes back,
-// which is to cancel them before they are answered. Cuts a connection with too many of either.
+// Counts the calls of each connection that are in progress, and those that its client takes back.
+// To take a call back is to cancel it before it is answered. Cuts a connection with too many of
+// either.
 //
 // HTTP/2 limits the calls in progress on a connection, but only once the client has acknowledged
 // the limit, and a client can ignore it. The limit does not stop a client that opens calls and
@@ -26,8 +27,8 @@ namespace softlookup::server {
 // server. Thread-safe.
 class ConnectionCalls {
  public:
-  // Calls that the client of a connection may take back in a second, whatever share of its calls
-  // they are.
+  // Calls that a client may always take back in a second, whatever share of its calls they are. Per
+  // connection.
   static constexpr std::uint64_t kTakenBackMax = 256;
   // The same, with late calls: those whose deadline nobody could meet. More are allowed, because a
   // client can mistake the unit of its deadlines.

@@ -11,9 +11,9 @@
 
 namespace softlookup::server {
 
-// Decides when to trim the heap, which returns freed bytes to the system. The allocator keeps them
-// for later requests, so that one burst of large messages would hold its bytes for ever. The
-// current time is passed in.
+// Decides when to trim the heap. A trim returns freed bytes to the system. Without trims, the
+// allocator would keep the bytes of one burst of large messages for ever. The current time is
+// passed in.
 class TrimSchedule {
  public:
   // `resident_bytes` are those of the process before it serves its first client.

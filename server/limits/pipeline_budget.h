@@ -13,15 +13,15 @@ namespace softlookup::server {
 // next request stays unread, and HTTP/2 flow control slows the sender down. Not thread-safe.
 class PipelineBudget {
  public:
-  // At most `count_max` requests whose responses are not written yet, and about `bytes_max` bytes
-  // of them and of their responses.
+  // Allows `count_max` requests whose responses are not written yet. Allows about `bytes_max` bytes
+  // of these requests and their responses.
   PipelineBudget(std::size_t count_max, std::size_t bytes_max)
       : count_max_(count_max), bytes_max_(bytes_max) {}
 
   // Whether one more request may be read. Always true if no request is in progress.
-  bool HasRoom() const {
-    // Assumes that each response to come is as large as the largest one so far, or if there is none
-    // a quarter of the budget.
+  bool MayRead() const {
+    // Assumes that each later response is as large as the largest one so far. Assumes a quarter of
+    // the budget for the first.
     const std::size_t expected_bytes = largest_response_bytes_.value_or(bytes_max_ / 4);
     return count_ == 0 ||
            (count_ < count_max_ && bytes_ + unanswered_count_ * expected_bytes < bytes_max_);

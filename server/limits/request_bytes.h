@@ -44,22 +44,22 @@ class RequestBytes {
 class RequestCharge {
  public:
   RequestCharge() = default;
-  // `bytes` must have been taken from `account`. Keeps `account` alive.
-  RequestCharge(std::shared_ptr<RequestBytes> account, std::int64_t bytes)
-      : account_(std::move(account)), bytes_(bytes) {}
+  // `bytes` must have been taken from `budget`. Keeps `budget` alive.
+  RequestCharge(std::shared_ptr<RequestBytes> budget, std::int64_t bytes)
+      : budget_(std::move(budget)), bytes_(bytes) {}
   RequestCharge(RequestCharge&& other) noexcept
-      : account_(std::move(other.account_)), bytes_(std::exchange(other.bytes_, 0)) {}
+      : budget_(std::move(other.budget_)), bytes_(std::exchange(other.bytes_, 0)) {}
   RequestCharge& operator=(RequestCharge&& other) noexcept {
-    std::swap(account_, other.account_);
+    std::swap(budget_, other.budget_);
     std::swap(bytes_, other.bytes_);
     return *this;
   }
   ~RequestCharge() {
-    if (account_ != nullptr) account_->Return(bytes_);
+    if (budget_ != nullptr) budget_->Return(bytes_);
   }
 
  private:
-  std::shared_ptr<RequestBytes> account_;
+  std::shared_ptr<RequestBytes> budget_;
   std::int64_t bytes_ = 0;
 };
 

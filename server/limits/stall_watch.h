@@ -55,8 +55,8 @@ class StallWatch {
 
     StallWatch& watch_;
     grpc_call* const call_;
-    // The wait is too long `timeout` after this time: its start, or later if it may take longer.
-    // Nanoseconds of the watch's clock.
+    // When the wait began, or later if it may take longer than `timeout`. The wait is too long
+    // `timeout` after this. In nanoseconds of the watch's clock.
     std::atomic<std::int64_t> since_{kNoWait};
   };
 

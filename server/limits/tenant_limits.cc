@@ -26,11 +26,11 @@ absl::Status Exceeded(absl::string_view tenant, const RateShare::Refusal& refusa
 
 }  // namespace
 
-absl::Status TenantLimits::Admit(absl::string_view store, std::int64_t rows) {
-  return rates_.is_limited() ? Admit(store, rows, SteadyNow()) : absl::OkStatus();
+absl::Status TenantLimits::Take(absl::string_view store, std::int64_t rows) {
+  return rates_.is_limited() ? Take(store, rows, SteadyNow()) : absl::OkStatus();
 }
 
-absl::Status TenantLimits::Admit(absl::string_view store, std::int64_t rows, absl::Time now) {
+absl::Status TenantLimits::Take(absl::string_view store, std::int64_t rows, absl::Time now) {
   if (!rates_.is_limited()) return absl::OkStatus();
   // No store has a longer name.
   const absl::string_view tenant = store.substr(0, store.find('/')).substr(0, kNameLengthMax);

@@ -26,11 +26,11 @@ class TenantLimits {
 
   // Takes one request and `rows` rows from the rates of the tenant of `store`. The rows of a lookup
   // are its queries. TENANT_RATE, with a retry delay, if the tenant has too few requests or rows
-  // left; then none are taken. A request with more than a second's
-  // worth of rows needs a whole second's worth, and the tenant owes the rest.
-  absl::Status Admit(absl::string_view store, std::int64_t rows, absl::Time now);
+  // left; then none are taken. A request with more than a second's worth of rows needs a whole
+  // second's worth, and the tenant owes the rest.
+  absl::Status Take(absl::string_view store, std::int64_t rows, absl::Time now);
   // As above, at the steady clock's time.
-  absl::Status Admit(absl::string_view store, std::int64_t rows);
+  absl::Status Take(absl::string_view store, std::int64_t rows);
 
  private:
   RateShare& ShareOf(absl::string_view tenant, absl::Time now)

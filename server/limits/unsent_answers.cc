@@ -20,9 +20,9 @@ constexpr absl::Duration kRetryDelayOfAnswers = absl::Milliseconds(100);
 bool UnsentAnswers::Add(const std::string& connection, std::int64_t bytes, bool may_refuse) {
   absl::MutexLock lock(&mutex_);
   std::int64_t& own_bytes = bytes_of_[connection];
-  const bool has_room = (own_bytes == 0 || own_bytes + bytes <= kConnectionBytesMax) &&
-                        (bytes_ == 0 || bytes_ + bytes <= kBytesMax);
-  if (may_refuse && !has_room) {
+  const bool fits = (own_bytes == 0 || own_bytes + bytes <= kConnectionBytesMax) &&
+                    (bytes_ == 0 || bytes_ + bytes <= kBytesMax);
+  if (may_refuse && !fits) {
     if (own_bytes == 0) bytes_of_.erase(connection);
     return false;
   }

@@ -24,7 +24,7 @@ class UnsentAnswers {
   static constexpr std::int64_t kConnectionBytesMax = std::int64_t{64} << 20;
   static constexpr std::int64_t kBytesMax = std::int64_t{256} << 20;
 
-  // Adds `bytes` of an answer. Returns false, and adds nothing, if there is no room and
+  // Adds `bytes` of an answer. Returns false, and adds nothing, if they would exceed a maximum and
   // `may_refuse` is set. `connection` is the connection's peer, as gRPC names it.
   bool Add(const std::string& connection, std::int64_t bytes, bool may_refuse);
   void Remove(const std::string& connection, std::int64_t bytes);
@@ -45,9 +45,10 @@ class UnsentAnswer {
   UnsentAnswer(const UnsentAnswer&) = delete;
   UnsentAnswer& operator=(const UnsentAnswer&) = delete;
 
-  // Counts the answer of the call of `context`, of `bytes`, and ends the call if its client takes
-  // too long to read it. QUEUE_FULL if there is no room and `may_refuse` is set, which it must not
-  // be if the call has changed anything. Call this once, before the answer is passed to gRPC.
+  // Counts the `bytes` of an answer to the call of `context`. Ends the call if its client takes too
+  // long to read the answer. QUEUE_FULL if the bytes would exceed a maximum and `may_refuse` is
+  // set. Do not set it if the call has changed anything. Call this once, before the answer is
+  // passed to gRPC.
   absl::Status Hold(std::size_t bytes, bool may_refuse, grpc::ServerContextBase& context);
 
  private:

@@ -32,7 +32,7 @@ class Workers {
 
   // Passes `task` to a thread. QUEUE_FULL, and the task is dropped, if too many tasks wait.
   absl::Status Post(absl::string_view caller, Task task);
-  // As Post(), but never refuses. For a stream, which was admitted before, and which must have no
+  // As Post(), but never refuses. For a stream that was admitted before. The stream must have no
   // other task waiting here.
   void PostNext(absl::string_view caller, Task task);
 

@@ -6,13 +6,13 @@
 
 #include "absl/time/clock.h"
 #include "core/base/error.h"
-#include "server/observability/log.h"
+#include "server/observability/server_log.h"
 #include "server/observability/trace_context.h"
 
 namespace softlookup::server {
 namespace {
 
-// Reasons of RESOURCE_EXHAUSTED and UNAVAILABLE. The metrics count each of them, from 0 on.
+// Reasons of RESOURCE_EXHAUSTED and UNAVAILABLE. The metrics have each of them, even if it is 0.
 constexpr std::array kRejectionReasons = {
     reasons::kQueueFull.name,      reasons::kMemoryLimit.name,      reasons::kMessageTooLarge.name,
     reasons::kAnswerTooLarge.name, reasons::kTooManyStores.name,    reasons::kTooManyWriters.name,
@@ -60,7 +60,7 @@ std::uint64_t CountedRows(const LookupResult* result) {
 }
 
 void LogLeftOut(absl::string_view what, std::int64_t left_out) {
-  if (left_out > 0) Log(spdlog::level::warn, what, {{"left_out", left_out}});
+  if (left_out > 0) WriteServerLog(spdlog::level::warn, what, {{"left_out", left_out}});
 }
 
 }  // namespace
@@ -105,18 +105,18 @@ void CallObserver::CountRejection(const absl::Status& status) {
 
 void CallObserver::LogFailure(const CallInfo& call, absl::Duration duration,
                               const absl::Status& status) {
-  const std::optional<std::int64_t> left_out = failure_lines_.Admit(absl::Now());
+  const std::optional<std::int64_t> left_out = failure_lines_.Allow(absl::Now());
   if (!left_out) return;
   nlohmann::ordered_json fields = FieldsOf(call, duration, status);
   fields["reason"] = ReasonOf(status);
   fields["error"] = std::string(status.message());
   if (*left_out > 0) fields["left_out"] = *left_out;
-  Log(spdlog::level::err, "a call failed", fields);
+  WriteServerLog(spdlog::level::err, "a call failed", fields);
 }
 
 void CallObserver::LogSlowLookup(const CallInfo& call, absl::Duration duration,
                                  const absl::Status& status, const LookupFacts& facts) {
-  const std::optional<std::int64_t> left_out = slow_lookup_lines_.Admit(absl::Now());
+  const std::optional<std::int64_t> left_out = slow_lookup_lines_.Allow(absl::Now());
   if (!left_out) return;
   nlohmann::ordered_json fields = FieldsOf(call, duration, status);
   fields["store"] = std::string(facts.store);
@@ -129,7 +129,7 @@ void CallObserver::LogSlowLookup(const CallInfo& call, absl::Duration duration,
     fields["revision_wait_ms"] = Milliseconds(facts.report.revision_wait);
   }
   if (*left_out > 0) fields["left_out"] = *left_out;
-  Log(spdlog::level::warn, "slow lookup", fields);
+  WriteServerLog(spdlog::level::warn, "slow lookup", fields);
 }
 
 CallObserver::MethodCounts CallObserver::CountsOf(Method method) const {

@@ -13,7 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "core/base/histogram.h"
-#include "server/observability/log_limiter.h"
+#include "server/observability/line_limiter.h"
 #include "server/rpc/method.h"
 #include "softlookup/engine.h"
 #include "softlookup/v1/lookup.pb.h"
@@ -103,8 +103,8 @@ class CallObserver {
   std::array<MethodCounters, kMethodCount> methods_;
   std::array<std::atomic<std::uint64_t>, kReasonsMax> rejections_{};
   std::atomic<std::uint64_t> slow_lookup_count_{0};
-  LogLimiter failure_lines_{kLinesPerSecondMax};
-  LogLimiter slow_lookup_lines_{kLinesPerSecondMax};
+  LineLimiter failure_lines_{kLinesPerSecondMax};
+  LineLimiter slow_lookup_lines_{kLinesPerSecondMax};
 };
 
 }  // namespace softlookup::server

@@ -43,13 +43,13 @@ absl::Time StartTime() {
 }  // namespace
 
 ProcessStats::ProcessStats()
-    : memory_(open("/proc/self/statm", O_RDONLY | O_CLOEXEC)),
+    : statm_(open("/proc/self/statm", O_RDONLY | O_CLOEXEC)),
       descriptors_(opendir("/proc/self/fd"), &closedir),
       start_time_(StartTime()) {}
 
 std::int64_t ProcessStats::resident_bytes() const {
   std::array<char, 256> text;
-  const ssize_t count = pread(memory_.get(), text.data(), text.size(), 0);
+  const ssize_t count = pread(statm_.get(), text.data(), text.size(), 0);
   if (count <= 0) return 0;
   const std::vector<absl::string_view> fields =
       absl::StrSplit(absl::string_view(text.data(), static_cast<std::size_t>(count)), ' ');

@@ -25,7 +25,7 @@ class ProcessStats {
   absl::Time start_time() const { return start_time_; }
 
  private:
-  const FileDescriptor memory_;
+  const FileDescriptor statm_;
   const std::unique_ptr<DIR, int (*)(DIR*)> descriptors_;
   const absl::Time start_time_;
 };

@@ -31,8 +31,8 @@ inline std::int64_t QueriesOf(const v1::AttendRequest& request, const Limits& li
   return std::min(queries, limits.queries_per_lookup_max);
 }
 
-// QUEUE_FULL if the engine would now refuse this lookup in `store` with QUEUE_FULL. Always OK
-// if the lookup has a filter or a min_revision, or reads a memory: it need not go over all rows.
+// QUEUE_FULL if the engine's queue has no room for this lookup in `store` now. Always OK if the
+// lookup has a filter or a min_revision, or reads a memory, since it may not go over all rows.
 inline absl::Status CheckRoom(Engine& engine, const std::string& store,
                               const v1::LookupRequest& request) {
   const bool over_all_rows =

@@ -35,11 +35,12 @@ void AppendStream::OnReadDone(bool ok) {
     }
     applying_ = true;
   }
-  if (bytes_.Length() <= kReadHereBytesMax) return Take();
-  call_->tracker().workers().PostNext(call_->turn(), [self = shared_from_this()] { self->Take(); });
+  if (bytes_.Length() <= kReadHereBytesMax) return HandleRequest();
+  call_->limiters().workers.PostNext(call_->turn(),
+                                     [self = shared_from_this()] { self->HandleRequest(); });
 }
 
-void AppendStream::Take() {
+void AppendStream::HandleRequest() {
   const SteadyTime begin = std::chrono::steady_clock::now();
   const std::uint64_t number = ++request_count_;
   const absl::Status status = Apply(number, begin);
@@ -131,7 +132,7 @@ void AppendStream::ProceedLocked() {
   if (finished_) return;
   if (broken_) responses_.clear();
   const bool ends = reads_over_ || broken_ || !cut_.ok();
-  if (!reading_ && !awaits_turn_ && !ends && budget_.HasRoom()) {
+  if (!reading_ && !awaits_turn_ && !ends && budget_.MayRead()) {
     reading_ = true;
     call_->rpc().StartRead(&bytes_);
   }

@@ -52,12 +52,12 @@ class AppendStream final : public Rpc::Handler,
   AppendStream(std::unique_ptr<Call> call, Engine& engine)
       : call_(std::move(call)),
         engine_(engine),
-        arrival_(call_->tracker().arrivals(), call_->rpc().context()),
-        writes_(call_->tracker().stalls(), call_->rpc().context()),
+        arrival_(call_->limiters().arrivals, call_->rpc().context()),
+        writes_(call_->limiters().stalls, call_->rpc().context()),
         budget_(kPipelineMax, kPipelineBytesMax) {}
 
   // Handles the request that was read last.
-  void Take();
+  void HandleRequest();
   // Passes that request, which came at `begin`, to the engine, or returns why it is refused.
   absl::Status Apply(std::uint64_t number, SteadyTime begin);
   // Ends the stream with the failure of request `number`, unless an earlier request fails, too. The

@@ -56,14 +56,14 @@ class MessageReader {
   std::optional<grpc::ProtoBufferReader> many_;
 };
 
-// Takes `bytes` from `account` into `charge`. False if the account has no room for them.
-bool Take(const std::shared_ptr<RequestBytes>& account, std::int64_t bytes, RequestCharge& charge) {
-  if (!account->TryTake(bytes)) return false;
-  charge = RequestCharge(account, bytes);
+// Takes `bytes` from `budget` into `charge`. False if that would exceed the budget's limit.
+bool Take(const std::shared_ptr<RequestBytes>& budget, std::int64_t bytes, RequestCharge& charge) {
+  if (!budget->TryTake(bytes)) return false;
+  charge = RequestCharge(budget, bytes);
   return true;
 }
 
-absl::Status NoRoomOfCaller(const Caller& caller) {
+absl::Status CallerBytesExceeded(const Caller& caller) {
   const std::string limit = absl::StrCat(caller.account->bytes()->limit());
   return WithRetryAfter(
       MakeError(reasons::kIdentityLimit,
@@ -73,7 +73,7 @@ absl::Status NoRoomOfCaller(const Caller& caller) {
       kRequestRetryDelay);
 }
 
-absl::Status NoRoom(std::int64_t limit) {
+absl::Status RequestBytesExceeded(std::int64_t limit) {
   return WithRetryAfter(
       MakeError(reasons::kRequestBytes,
                 absl::StrCat("The requests in flight would take more than ", limit, " bytes"),
@@ -83,19 +83,19 @@ absl::Status NoRoom(std::int64_t limit) {
 
 }  // namespace
 
-Call::Call(CallTracker& tracker, Rpc& rpc, const MethodSpec& spec)
-    : tracker_(tracker),
+Call::Call(const CallDependencies& dependencies, Rpc& rpc, const MethodSpec& spec)
+    : dependencies_(dependencies),
       rpc_(rpc),
       spec_(spec),
-      connection_(tracker.connections(), rpc.peer()),
+      connection_(limiters().connections, rpc.peer()),
       info_{.method = spec.method, .context = rpc.context()} {
-  tracker_.Add(1);
+  tracker().OnBegin();
   observer().OnBegin(spec_.method);
 }
 
 Call::~Call() {
   observer().OnEnd(spec_.method);
-  tracker_.Add(-1);
+  tracker().OnEnd();
 }
 
 absl::Time Call::deadline() const {
@@ -110,17 +110,18 @@ absl::Time Call::deadline() const {
 
 absl::Status Call::Admit() {
   if (connection_.is_over_limit()) {
-    const std::string limit = absl::StrCat(tracker_.connections().calls_max());
+    const std::string limit = absl::StrCat(limiters().connections.calls_max());
     return MakeError(reasons::kTooManyCalls,
                      absl::StrCat("The connection has ", limit, " calls in progress already"),
                      {{"limit", limit}});
   }
   if (spec_.access == Access::kNone) return absl::OkStatus();
-  if (tracker_.is_draining()) return ShuttingDown();
-  if (!tracker_.authenticator().asks()) return absl::OkStatus();
+  if (tracker().is_draining()) return ShuttingDown();
+  if (!dependencies_.authenticator.asks()) return absl::OkStatus();
   SOFTLOOKUP_ASSIGN_OR_RETURN(Credentials credentials, CredentialsOf(rpc_.context()));
   absl::MutexLock lock(&mutex_);
-  SOFTLOOKUP_ASSIGN_OR_RETURN(caller_, tracker_.authenticator().Identify(std::move(credentials)));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(caller_,
+                              dependencies_.authenticator.Identify(std::move(credentials)));
   if (caller_.identity == nullptr) return absl::OkStatus();
   identity_ = caller_.name();
   info_.identity = identity_;
@@ -128,29 +129,30 @@ absl::Status Call::Admit() {
   const bool is_allowed = role == Role::kAdmin ? caller_.identity->MayEverywhere(role)
                                                : caller_.identity->MaySomewhere(role);
   if (!is_allowed) return Denied(caller_, "");
-  return caller_.account->Admit(*caller_.identity, 1, 0, SteadyNow());
+  return caller_.account->Take(*caller_.identity, 1, 0, SteadyNow());
 }
 
 absl::Status Call::Receive(grpc::ByteBuffer& bytes, google::protobuf::Message& message,
                            MessageCharge& charge) {
   const auto size = static_cast<std::int64_t>(bytes.Length());
-  SOFTLOOKUP_RETURN_IF_ERROR(CheckMessageBytes(size, tracker_.limits().engine.message_bytes_max));
-  std::int64_t cost = size;
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckMessageBytes(size, limiters().limits.engine.message_bytes_max));
+  std::int64_t charged_bytes = size;
   {
     MessageReader reader(bytes);
     SOFTLOOKUP_ASSIGN_OR_RETURN(
         const std::int64_t parsed_bytes,
-        tracker_.scans().Of(*message.GetDescriptor()).Measure(reader.stream()));
-    cost += parsed_bytes;
+        limiters().scans.Of(*message.GetDescriptor()).Measure(reader.stream()));
+    charged_bytes += parsed_bytes;
   }
   {
     absl::MutexLock lock(&mutex_);
-    if (caller_.account != nullptr && !Take(caller_.account->bytes(), cost, charge.of_caller)) {
-      return NoRoomOfCaller(caller_);
+    if (caller_.account != nullptr &&
+        !Take(caller_.account->bytes(), charged_bytes, charge.of_caller)) {
+      return CallerBytesExceeded(caller_);
     }
   }
-  if (!Take(tracker_.request_bytes(), cost, charge.of_all)) {
-    return NoRoom(tracker_.request_bytes()->limit());
+  if (!Take(limiters().request_bytes, charged_bytes, charge.of_all)) {
+    return RequestBytesExceeded(limiters().request_bytes->limit());
   }
   MessageReader reader(bytes);
   const bool is_whole = message.ParseFromZeroCopyStream(&reader.stream()) && reader.ok();
@@ -159,27 +161,27 @@ absl::Status Call::Receive(grpc::ByteBuffer& bytes, google::protobuf::Message& m
 }
 
 absl::Status Call::AdmitNext() {
-  if (tracker_.authenticator().HasChangedSince(caller())) SOFTLOOKUP_RETURN_IF_ERROR(Recheck());
+  if (dependencies_.authenticator.HasChangedSince(caller())) SOFTLOOKUP_RETURN_IF_ERROR(Recheck());
   absl::MutexLock lock(&mutex_);
   if (caller_.identity == nullptr) return absl::OkStatus();
-  return caller_.account->Admit(*caller_.identity, 1, 0, SteadyNow());
+  return caller_.account->Take(*caller_.identity, 1, 0, SteadyNow());
 }
 
 absl::Status Call::Enter(absl::string_view store, std::int64_t rows) {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckAccess(store));
-  SOFTLOOKUP_RETURN_IF_ERROR(tracker_.tenants().Admit(store, rows));
+  SOFTLOOKUP_RETURN_IF_ERROR(limiters().tenants.Take(store, rows));
   return TakeRows(rows);
 }
 
 absl::Status Call::TakeRows(std::int64_t rows) {
   absl::MutexLock lock(&mutex_);
   if (caller_.identity == nullptr || rows == 0) return absl::OkStatus();
-  return caller_.account->Admit(*caller_.identity, 0, rows, SteadyNow());
+  return caller_.account->Take(*caller_.identity, 0, rows, SteadyNow());
 }
 
 absl::Status Call::FollowRules() {
-  if (!tracker_.authenticator().HasChangedSince(caller_)) return absl::OkStatus();
-  SOFTLOOKUP_ASSIGN_OR_RETURN(caller_, tracker_.authenticator().Identify(caller_.credentials));
+  if (!dependencies_.authenticator.HasChangedSince(caller_)) return absl::OkStatus();
+  SOFTLOOKUP_ASSIGN_OR_RETURN(caller_, dependencies_.authenticator.Identify(caller_.credentials));
   return absl::OkStatus();
 }
 
@@ -242,12 +244,12 @@ grpc::Status Call::EndStream(const absl::Status& status) {
 }
 
 void Call::Audit(const absl::Status& status) {
-  if (tracker_.audit() == nullptr) return;
+  if (dependencies_.audit == nullptr) return;
   const bool is_login_failure = absl::IsUnauthenticated(status);
   if (!spec_.is_change && !is_login_failure && !absl::IsPermissionDenied(status)) return;
   const bool is_denial = absl::IsPermissionDenied(status);
   std::optional<std::int64_t> left_out = 0;
-  if (is_login_failure || is_denial) left_out = tracker_.refusal_lines().Admit(absl::Now());
+  if (is_login_failure || is_denial) left_out = dependencies_.audit->AllowRefusal(absl::Now());
   if (!left_out) return;
   const char* event = is_login_failure                 ? "login_failure"
                       : is_denial                      ? "denial"
@@ -269,7 +271,7 @@ void Call::Audit(const absl::Status& status) {
   }
   fields["trace_id"] = std::string(TraceIdOf(rpc_.context()));
   if (*left_out > 0) fields["left_out"] = *left_out;
-  tracker_.audit()->Write(fields);
+  dependencies_.audit->Write(fields);
 }
 
 }  // namespace softlookup::server

@@ -17,9 +17,11 @@
 #include "server/limits/connection_calls.h"
 #include "server/limits/request_bytes.h"
 #include "server/observability/call_observer.h"
+#include "server/rpc/call_limiters.h"
 #include "server/rpc/call_tracker.h"
 #include "server/rpc/method.h"
 #include "server/rpc/rpc.h"
+#include "server/security/audit_log.h"
 #include "server/security/authenticator.h"
 
 namespace softlookup::server {
@@ -31,10 +33,19 @@ struct MessageCharge {
   RequestCharge of_caller;
 };
 
+// What the calls of a server use. All must outlive them.
+struct CallDependencies {
+  CallTracker& tracker;
+  CallLimiters& limiters;
+  const Authenticator& authenticator;
+  CallObserver& observer;  // Is notified of every call.
+  AuditLog* audit;         // Gets lines about changes, failed logins and denials. Null: none.
+};
+
 // A call in progress, for the lifetime of this object. Calls of all methods pass the same checks
 // before the engine sees them:
-//   Admit(): The connection has room for one more call. The caller is known, has the method's role
-//     for some store (admin: for all), and has requests left in its rate.
+//   Admit(): The connection is within its limit of calls. The caller is known, has the method's
+//     role for some store (admin: for all), and has requests left in its rate.
 //   Receive(): The message's bytes fit the limits and budgets, and parse as the request's type.
 //   Enter(): The caller has the role for the store that the message names, and rows left.
 //
@@ -42,7 +53,8 @@ struct MessageCharge {
 // except that Receive() and Enter() must be called for one message at a time.
 class Call {
  public:
-  Call(CallTracker& tracker, Rpc& rpc, const MethodSpec& spec);
+  // `dependencies` and `spec` must outlive this.
+  Call(const CallDependencies& dependencies, Rpc& rpc, const MethodSpec& spec);
   ~Call();
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
@@ -73,8 +85,8 @@ class Call {
   absl::Status Recheck();
   // The caller as it was last identified.
   Caller caller() const;
-  // The name under which this call's caller takes turns with others: its identity's, or if it has
-  // none its connection's.
+  // The name under which the caller takes turns with others at the workers: its identity, or its
+  // connection if it has none.
   absl::string_view turn() const { return identity_.empty() ? connection_.peer() : identity_; }
 
   // Reports `status` as the answer to the whole call. Returns the status to send to the client.
@@ -83,7 +95,7 @@ class Call {
   grpc::Status AnswerLookup(const absl::Status& status, const LookupFacts& facts);
   // Reports that the server ends a stream with `status`, which answers none of its messages.
   grpc::Status CutStream(const absl::Status& status);
-  // For the end of a stream whose messages were each reported: only writes the audit line.
+  // As Answer(), for a stream whose messages were each reported before: only writes the audit line.
   grpc::Status EndStream(const absl::Status& status);
 
   // Writes the audit line of the call, or of a refused message, if there is an audit log. Only
@@ -96,8 +108,9 @@ class Call {
   }
 
   const MethodSpec& spec() const { return spec_; }
-  CallTracker& tracker() const { return tracker_; }
-  CallObserver& observer() const { return tracker_.observer(); }
+  CallTracker& tracker() const { return dependencies_.tracker; }
+  CallLimiters& limiters() const { return dependencies_.limiters; }
+  CallObserver& observer() const { return dependencies_.observer; }
   Rpc& rpc() const { return rpc_; }
   const CallInfo& info() const { return info_; }
   // The deadline that the client set; infinite if none.
@@ -110,7 +123,7 @@ class Call {
   absl::Status CheckAccess(absl::string_view store);
   absl::Status Denied(const Caller& caller, absl::string_view store) const;
 
-  CallTracker& tracker_;
+  const CallDependencies& dependencies_;
   Rpc& rpc_;
   const MethodSpec& spec_;
   const ConnectionCalls::Call connection_;

@@ -1,34 +1,9 @@
 #include "server/rpc/call_tracker.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace softlookup::server {
-namespace {
-
-// Workers spend more time waiting for the disk than computing.
-constexpr int kWorkerCount = 4;
-constexpr std::size_t kTasksMax = 1024;
-constexpr std::size_t kTasksOfCallerMax = 128;
-
-// Maximum of audit lines about refusals. Refused callers may retry as often as they like.
-constexpr std::int64_t kRefusalLinesPerSecond = 100;
-
-}  // namespace
-
-CallTracker::CallTracker(CallObserver& observer, const Authenticator& authenticator,
-                         AuditLog* audit, const CallLimits& limits)
-    : observer_(observer),
-      authenticator_(authenticator),
-      audit_(audit),
-      limits_(limits),
-      refusal_lines_(kRefusalLinesPerSecond),
-      stalls_(limits.stall_timeout, "the client has not taken a message"),
-      arrivals_(limits.receive_timeout, "the client has not sent its message"),
-      tenants_(limits.tenant_rates),
-      connections_(limits.calls_per_connection_max),
-      request_bytes_(std::make_shared<RequestBytes>(limits.request_bytes_max)),
-      scans_(limits.engine),
-      workers_(kWorkerCount, kTasksMax, kTasksOfCallerMax) {}
 
 void CallTracker::AddStream(const std::shared_ptr<Stream>& stream) {
   bool drain = false;

@@ -19,7 +19,7 @@ namespace softlookup::server {
 // Decoding checks only for errors of the wire encoding, and for fields that this server does not
 // serve. The engine checks the rest.
 
-// The `store` argument for a request that must name its store. Only requests of streams need not.
+// The `store` argument for a request that must name its store, as all outside of streams must.
 inline const std::string kNoStore;
 
 struct DecodedAppend {

@@ -121,10 +121,10 @@ absl::Status ConnectionListener::Bind(const std::string& host, int port) {
 }
 
 absl::Status ConnectionListener::Start(std::size_t connections_max, absl::Duration peer_timeout,
-                                       Take take) {
+                                       TakeOver take_over) {
   connections_max_ = connections_max;
   peer_timeout_ = peer_timeout;
-  take_ = std::move(take);
+  take_over_ = std::move(take_over);
   wake_ = FileDescriptor(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (wake_.get() < 0) return absl::UnavailableError("too many open files to listen");
   thread_ = std::thread([this] { Run(); });
@@ -178,7 +178,7 @@ bool ConnectionListener::AcceptFrom(int listener) {
       socket = FileDescriptor(accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
       error = errno;
       if (socket.get() >= 0) {
-        if (!HasRoom()) continue;
+        if (!MayAccept()) continue;
         connections_[socket.get()] = {InodeOf(socket.get()), PeerOf(socket.get())};
       }
     }
@@ -190,12 +190,12 @@ bool ConnectionListener::AcceptFrom(int listener) {
     SetOption(socket.get(), IPPROTO_TCP, TCP_USER_TIMEOUT,
               static_cast<int>(absl::ToInt64Milliseconds(peer_timeout_)));
     // Not under the lock, since gRPC may do much work in this call.
-    take_(listener, socket.Release());
+    take_over_(listener, socket.Release());
   }
   return true;
 }
 
-bool ConnectionListener::HasRoom() {
+bool ConnectionListener::MayAccept() {
   if (connections_.size() < connections_max_) return true;
   // Checking many connections takes long, so it is done only now and then.
   const absl::Time now = absl::Now();

@@ -19,13 +19,13 @@
 namespace softlookup::server {
 
 // Accepts connections of gRPC's clients and passes them on, up to a maximum of open ones. Closes
-// any further connection at once. Resumes by itself after descriptors have run out.
+// any further connection at once. While no descriptor is free, tries again now and then.
 //
 // gRPC's own listener has no such maximum, and stops for good when no descriptor is free.
 class ConnectionListener {
  public:
   // Takes a connected socket over, and closes it when the connection is over.
-  using Take = std::function<void(int listener_fd, int fd)>;
+  using TakeOver = std::function<void(int listener_fd, int fd)>;
 
   ConnectionListener() = default;
   ~ConnectionListener() { Stop(); }
@@ -40,7 +40,7 @@ class ConnectionListener {
 
   // Starts a thread that accepts connections. Call this once. The kernel ends a connection whose
   // peer has not acknowledged sent data for `peer_timeout`. UNAVAILABLE if no descriptor is free.
-  absl::Status Start(std::size_t connections_max, absl::Duration peer_timeout, Take take);
+  absl::Status Start(std::size_t connections_max, absl::Duration peer_timeout, TakeOver take_over);
   // Ends the connection of `peer`, an address in gRPC's notation, and drops its unread bytes.
   // False if there is no such connection. Thread-safe.
   bool Cut(const std::string& peer);
@@ -52,19 +52,19 @@ class ConnectionListener {
   // False if the process is out of descriptors.
   bool AcceptFrom(int listener);
   // Whether one more connection may be open.
-  bool HasRoom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool MayAccept() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   std::vector<FileDescriptor> listeners_;
   int port_ = 0;
   bool is_loopback_ = true;
   std::size_t connections_max_ = 0;
   absl::Duration peer_timeout_;
-  Take take_;
+  TakeOver take_over_;
   FileDescriptor wake_;  // Readable once the thread must end.
   std::thread thread_;
 
-  // The taker of a connection does not report when it closes it. The descriptor is then free, or
-  // belongs to another socket with another inode.
+  // gRPC does not report when it closes a connection. The descriptor is then free, or belongs to
+  // another socket with another inode.
   struct Connection {
     ino_t inode;
     std::string peer;

@@ -61,16 +61,16 @@ class HealthWatch final : public Rpc::Handler,
   void Drain() override { End(ShuttingDown()); }
   void Recheck() override {}
 
-  // Call this when the status may have changed. Sends a new status, or ends the call if it is to
-  // end.
+  // Call this when the status may have changed. Sends the status if it is new, or ends the call
+  // after End().
   void Proceed();
 
  private:
   HealthWatch(std::unique_ptr<Call> call, Health& health)
       : call_(std::move(call)),
         health_(health),
-        waits_(call_->tracker().stalls(), call_->rpc().context()),
-        arrival_(call_->tracker().arrivals(), call_->rpc().context()) {}
+        waits_(call_->limiters().stalls, call_->rpc().context()),
+        arrival_(call_->limiters().arrivals, call_->rpc().context()) {}
 
   void End(const absl::Status& status);
 

@@ -9,7 +9,7 @@
 // Shared by the listeners of the gRPC port and the HTTP port.
 namespace softlookup::server {
 
-// Accepts in a row on one socket before other sockets get a turn.
+// Connections to accept from one socket before other sockets get a turn.
 inline constexpr int kAcceptsAtOnce = 64;
 // Pause before the next accept, after one found no free descriptor.
 inline constexpr absl::Duration kAcceptPause = absl::Milliseconds(100);

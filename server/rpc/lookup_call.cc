@@ -81,7 +81,7 @@ void LookupCall::Run() {
   if (request_.min_revision() > 0) {
     wait_ = std::make_shared<Wait>(*this);
     call().tracker().AddStream(wait_);
-    revision_wait_.Start(call().tracker().limits().revision_wait_max, cancel_);
+    revision_wait_.Start(call().limiters().limits.revision_wait_max, cancel_);
   }
   decoded_.request.report = &report_;
   engine_.Lookup(std::move(decoded_.request), cancel_, [this](absl::StatusOr<LookupResult> result) {
@@ -89,11 +89,11 @@ void LookupCall::Run() {
     if (status.ok()) {
       status = EncodeLookup(request_, *result, engine_.limits().message_bytes_max, response_);
     }
-    AnswerAs(std::move(status), response_, [&](const absl::Status& told) {
-      return call().AnswerLookup(told, {.request = request_,
-                                        .store = request_.store(),
-                                        .result = result.ok() ? &*result : nullptr,
-                                        .report = report_});
+    AnswerAs(std::move(status), response_, [&](const absl::Status& final_status) {
+      return call().AnswerLookup(final_status, {.request = request_,
+                                                .store = request_.store(),
+                                                .result = result.ok() ? &*result : nullptr,
+                                                .report = report_});
     });
   });
 }

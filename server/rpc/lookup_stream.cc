@@ -12,9 +12,9 @@
 namespace softlookup::server {
 namespace {
 
-// Whether a stream must not end with OK after a lookup failed with `status`: its client is broken,
-// or lacks rights.
-bool OutlivesItsAnswer(const absl::Status& status) {
+// Whether a stream ends with `status`, not with OK, after one of its lookups failed with it: the
+// client is broken, or lacks rights.
+bool FailsTheStream(const absl::Status& status) {
   return ReasonOf(status) == reasons::kMalformedMessage.name || absl::IsPermissionDenied(status) ||
          absl::IsUnauthenticated(status);
 }
@@ -38,11 +38,12 @@ void LookupStream::OnReadDone(bool ok) {
     reads_over_ = true;
     return ProceedLocked();
   }
-  if (bytes_.Length() <= kReadHereBytesMax) return Take();
-  call_->tracker().workers().PostNext(call_->turn(), [self = shared_from_this()] { self->Take(); });
+  if (bytes_.Length() <= kReadHereBytesMax) return HandleRequest();
+  call_->limiters().workers.PostNext(call_->turn(),
+                                     [self = shared_from_this()] { self->HandleRequest(); });
 }
 
-void LookupStream::Take() {
+void LookupStream::HandleRequest() {
   auto owned = std::make_unique<Slot>();
   Slot& slot = *owned;
   slot.begin = std::chrono::steady_clock::now();
@@ -54,7 +55,7 @@ void LookupStream::Take() {
     absl::MutexLock lock(&mutex_);
     reading_ = false;
     if (finished_) return;
-    if (final_.ok() && OutlivesItsAnswer(status)) final_ = status;
+    if (final_.ok() && FailsTheStream(status)) final_ = status;
     if (broken_) slot.cancel->Cancel();
     if (!cut_.ok()) slot.cancel->EndWait(cut_);
     slots_.push_back(std::move(owned));
@@ -63,7 +64,7 @@ void LookupStream::Take() {
   }
   if (!status.ok()) return Answer(slot, status);
   if (slot.request.min_revision() > 0) {
-    slot.revision_wait.Start(call_->tracker().limits().revision_wait_max, slot.cancel);
+    slot.revision_wait.Start(call_->limiters().limits.revision_wait_max, slot.cancel);
   }
   slot.decoded.request.report = &slot.report;
   engine_.Lookup(
@@ -119,7 +120,7 @@ void LookupStream::ProceedLocked() {
   if (finished_) return;
   while (broken_ && !writing_ && !slots_.empty() && slots_.front()->answered) PopFront();
   const bool ends = reads_over_ || broken_ || !cut_.ok();
-  if (!reading_ && !ends && budget_.HasRoom()) {
+  if (!reading_ && !ends && budget_.MayRead()) {
     reading_ = true;
     call_->rpc().StartRead(&bytes_);
   }

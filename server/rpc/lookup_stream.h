@@ -49,8 +49,8 @@ class LookupStream final : public Rpc::Handler,
   LookupStream(std::unique_ptr<Call> call, Engine& engine)
       : call_(std::move(call)),
         engine_(engine),
-        arrival_(call_->tracker().arrivals(), call_->rpc().context()),
-        writes_(call_->tracker().stalls(), call_->rpc().context()),
+        arrival_(call_->limiters().arrivals, call_->rpc().context()),
+        writes_(call_->limiters().stalls, call_->rpc().context()),
         budget_(kPipelineMax, kPipelineBytesMax) {}
 
   // A lookup from its request to its response.
@@ -70,7 +70,7 @@ class LookupStream final : public Rpc::Handler,
   };
 
   // Handles the request that was read last: passes it to the engine, or answers with an error.
-  void Take();
+  void HandleRequest();
   absl::Status Prepare(Slot& slot);
   void Answer(Slot& slot, absl::StatusOr<LookupResult> result);
   // Starts the next read and the next write if possible, or ends the stream if it is done.

@@ -23,7 +23,7 @@ using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 
 // Bytes that a parsed element takes beside its own content: a std::string, the pointer to it or to
-// a submessage, and the allocator's overhead. A std::string of 16 to 30 bytes has room for 30.
+// a submessage, and the allocator's overhead. A std::string of 16 to 30 bytes has a capacity of 30.
 constexpr std::int64_t kStringBytes = 72;
 constexpr std::int64_t kPointerBytes = 24;
 constexpr std::int64_t kMapEntryBytes = 160;

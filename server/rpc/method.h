@@ -39,7 +39,7 @@ enum class Access : std::uint8_t { kNone, kRead, kWrite, kManage, kAdmin };
 struct MethodSpec {
   Method method;
   absl::string_view path;  // `/package.Service/Method`, as on the wire.
-  absl::string_view name;  // In metrics and logs.
+  absl::string_view name;  // In metrics and lines of logs.
   Access access;
   bool is_change;  // Each call leaves a line in the audit log.
 };

@@ -39,7 +39,7 @@ class ReflectionStream final : public Rpc::Handler,
 
  private:
   explicit ReflectionStream(std::unique_ptr<Call> call)
-      : call_(std::move(call)), waits_(call_->tracker().stalls(), call_->rpc().context()) {}
+      : call_(std::move(call)), waits_(call_->limiters().stalls, call_->rpc().context()) {}
 
   // Ends the call with `status` once no write is in progress. Only the first call counts.
   void End(const absl::Status& status);

@@ -12,7 +12,7 @@
 namespace softlookup::server {
 
 // Ends a lookup's wait for its revision with DEADLINE_EXCEEDED after a maximum time, even if the
-// lookup's deadline is later. So a waiting lookup holds its resources for no longer.
+// lookup's deadline is later. This bounds how long a waiting lookup holds its resources.
 class RevisionWait {
  public:
   // Starts the timer. If `wait_max` is infinite, the wait is not bounded.

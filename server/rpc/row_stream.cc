@@ -32,8 +32,8 @@ void RowStream::OnReadDone(bool ok) {
   arrival_.OnDone();
   absl::Status status = ok ? absl::OkStatus() : MalformedMessage();
   if (ok) {
-    status = call_->tracker().workers().Post(call_->turn(),
-                                             [self = shared_from_this()] { self->OpenAndWrite(); });
+    status = call_->limiters().workers.Post(call_->turn(),
+                                            [self = shared_from_this()] { self->OpenAndWrite(); });
   }
   if (status.ok()) return;
   absl::MutexLock lock(&mutex_);
@@ -85,7 +85,7 @@ void RowStream::OnWriteDone(bool ok) {
     if (!ok && cut_.ok()) cut_ = absl::CancelledError("The caller is gone");
     if (!cut_.ok()) return Finish(cut_);
   }
-  call_->tracker().workers().PostNext(call_->turn(), [self = shared_from_this()] {
+  call_->limiters().workers.PostNext(call_->turn(), [self = shared_from_this()] {
     const v1::ReadRowsResponse page = self->ReadPage();
     if (page.rows_size() > 0) return self->Write(page);
     absl::MutexLock lock(&self->mutex_);

@@ -17,8 +17,8 @@
 
 namespace softlookup::server {
 
-// One ReadRows call. Workers read the rows page by page. They make a page only after the one before
-// was written.
+// One ReadRows call. Workers read the rows page by page. A worker makes a page only after the
+// previous one was written.
 //
 // The stream owns itself until the call is over. A worker that still runs then keeps it alive.
 class RowStream final : public Rpc::Handler,
@@ -39,8 +39,8 @@ class RowStream final : public Rpc::Handler,
   RowStream(std::unique_ptr<Call> call, Engine& engine)
       : call_(std::move(call)),
         engine_(engine),
-        arrival_(call_->tracker().arrivals(), call_->rpc().context()),
-        writes_(call_->tracker().stalls(), call_->rpc().context()) {}
+        arrival_(call_->limiters().arrivals, call_->rpc().context()),
+        writes_(call_->limiters().stalls, call_->rpc().context()) {}
 
   absl::Status Open();
   // Opens the reader and writes the first page. It is sent even if it is empty, since it has the

@@ -7,7 +7,6 @@
 #include "server/admin/admin_methods.h"
 #include "server/rpc/append_call.h"
 #include "server/rpc/append_stream.h"
-#include "server/rpc/call.h"
 #include "server/rpc/lookup_call.h"
 #include "server/rpc/lookup_stream.h"
 #include "server/rpc/method.h"
@@ -52,8 +51,8 @@ void Answer(std::unique_ptr<Call> call, Engine& engine,
 
 void Service::Begin(Rpc& rpc) {
   const MethodSpec* const spec = FindMethod(rpc.path());
-  if (spec == nullptr) return UnknownCall::Start(calls_.connections(), rpc);
-  auto call = std::make_unique<Call>(calls_, rpc, *spec);
+  if (spec == nullptr) return UnknownCall::Start(dependencies_.limiters.connections, rpc);
+  auto call = std::make_unique<Call>(dependencies_, rpc, *spec);
   const absl::Status status = call->Admit();
   if (!status.ok()) return RefusedCall::Start(std::move(call), status);
   Serve(std::move(call));

@@ -4,22 +4,20 @@
 #include <memory>
 
 #include "server/admin/backups.h"
-#include "server/rpc/call_tracker.h"
+#include "server/rpc/call.h"
 #include "server/rpc/health.h"
 #include "server/rpc/rpc.h"
 #include "softlookup/engine.h"
 
 namespace softlookup::server {
 
-class Call;
-
 // Dispatches the calls of all methods: admits a call, and passes it to the code that serves its
 // method. Thread-safe.
 class Service {
  public:
-  // All must outlive the service and its calls.
-  Service(CallTracker& calls, Engine& engine, Backups& backups, Health& health)
-      : calls_(calls), engine_(engine), backups_(backups), health_(health) {}
+  // All must outlive the service and its calls. The service must outlive its calls.
+  Service(const CallDependencies& dependencies, Engine& engine, Backups& backups, Health& health)
+      : dependencies_(dependencies), engine_(engine), backups_(backups), health_(health) {}
 
   // Begins to serve a new call. Ends it at once with UNKNOWN_METHOD, or if Call::Admit() fails.
   void Begin(Rpc& rpc);
@@ -27,7 +25,7 @@ class Service {
  private:
   void Serve(std::unique_ptr<Call> call);
 
-  CallTracker& calls_;
+  const CallDependencies dependencies_;
   Engine& engine_;
   Backups& backups_;
   Health& health_;

@@ -62,8 +62,8 @@ google::rpc::Status ToRpcStatus(const absl::Status& status) {
   const std::string reason = ReasonOf(status);
   info.set_reason(reason.empty() ? absl::StatusCodeToString(status.code()) : reason);
   info.set_domain("softlookup");
-  for (const auto& [key, value] : MetadataOf(status)) {
-    (*info.mutable_metadata())[key] = Shortened(value, kMetadataBytesMax);
+  for (const auto& [name, value] : MetadataOf(status)) {
+    (*info.mutable_metadata())[name] = Shortened(value, kMetadataBytesMax);
   }
   result.add_details()->PackFrom(info);
   if (const auto delay = RetryAfterOf(status)) {

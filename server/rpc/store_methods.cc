@@ -38,8 +38,8 @@ std::size_t FieldBytes(std::size_t bytes) {
   return 1 + google::protobuf::io::CodedOutputStream::VarintSize64(bytes) + bytes;
 }
 
-// The prefix that all names share which match `pattern` and start with `prefix`. Nullopt if there
-// can be no such name.
+// The common prefix of all names that match `pattern` and start with `prefix`. Nullopt if no name
+// can do both.
 std::optional<std::string> CommonPrefix(const StorePattern& pattern, const std::string& prefix) {
   if (absl::StartsWith(pattern.prefix(), prefix)) return pattern.prefix();
   if (!pattern.is_name() && absl::StartsWith(prefix, pattern.prefix())) return prefix;

@@ -8,7 +8,7 @@ namespace softlookup::server {
 namespace {
 
 // Largest slice of a serialized message, in bytes.
-constexpr int kBlockBytes = 1 << 20;
+constexpr int kSliceBytesMax = 1 << 20;
 
 }  // namespace
 
@@ -19,8 +19,8 @@ grpc::ByteBuffer BytesOf(const google::protobuf::MessageLite& message) {
     const grpc::Slice empty;
     return grpc::ByteBuffer(&empty, 1);
   }
-  grpc::ProtoBufferWriter writer(&bytes, kBlockBytes, static_cast<int>(size));
-  message.SerializeToZeroCopyStream(&writer);
+  grpc::ProtoBufferWriter output(&bytes, kSliceBytesMax, static_cast<int>(size));
+  message.SerializeToZeroCopyStream(&output);
   return bytes;
 }
 
@@ -35,7 +35,7 @@ void UnaryCall::OnReadDone(bool ok) {
   arrival_.OnDone();
   if (!ok) return Refuse(MalformedMessage());
   if (place_ == Place::kNetworkThread && bytes_.Length() <= kReadHereBytesMax) return Proceed();
-  const absl::Status status = call_->tracker().workers().Post(call_->turn(), [this] { Proceed(); });
+  const absl::Status status = call_->limiters().workers.Post(call_->turn(), [this] { Proceed(); });
   if (!status.ok()) Refuse(status);
 }
 
@@ -46,7 +46,7 @@ void UnaryCall::Proceed() {
 
 void UnaryCall::Answer(absl::Status status, const google::protobuf::MessageLite& response) {
   AnswerAs(std::move(status), response,
-           [this](const absl::Status& told) { return call_->Answer(told); });
+           [this](const absl::Status& final_status) { return call_->Answer(final_status); });
 }
 
 absl::Status UnaryCall::Hold(const google::protobuf::MessageLite& response,

@@ -32,10 +32,10 @@ class UnaryCall : public Rpc::Handler {
   UnaryCall(std::unique_ptr<Call> call, Place place)
       : call_(std::move(call)),
         place_(place),
-        arrival_(call_->tracker().arrivals(), call_->rpc().context()),
-        unsent_(call_->tracker().unsent_answers(), call_->tracker().stalls()) {}
+        arrival_(call_->limiters().arrivals, call_->rpc().context()),
+        unsent_(call_->limiters().unsent_answers, call_->limiters().stalls) {}
 
-  // Starts to read the request, which the other steps follow. Call this once, first.
+  // Starts to read the request. The other steps follow. Call this once, first.
   void Start();
 
   void OnReadDone(bool ok) final;
@@ -58,11 +58,11 @@ class UnaryCall : public Rpc::Handler {
     grpc::ByteBuffer bytes;
     if (status.ok()) status = Hold(response, bytes);
     const bool is_ok = status.ok();
-    const grpc::Status told = report(status);
+    const grpc::Status grpc_status = report(status);
     if (is_ok) {
-      call_->rpc().WriteAndFinish(bytes, told);
+      call_->rpc().WriteAndFinish(bytes, grpc_status);
     } else {
-      call_->rpc().Finish(told);
+      call_->rpc().Finish(grpc_status);
     }
   }
 
@@ -70,8 +70,8 @@ class UnaryCall : public Rpc::Handler {
 
  private:
   void Proceed();
-  // Counts the bytes of `response` as unsent, then serializes it into `bytes`. QUEUE_FULL if there
-  // is no room, unless the method makes changes.
+  // Counts the bytes of `response` as unsent, then serializes it into `bytes`. QUEUE_FULL if too
+  // many bytes are unsent, unless the method makes changes.
   absl::Status Hold(const google::protobuf::MessageLite& response, grpc::ByteBuffer& bytes);
 
   const std::unique_ptr<Call> call_;
@@ -132,9 +132,9 @@ class RefusedCall final : public Rpc::Handler {
   static void Start(std::unique_ptr<Call> call, const absl::Status& status) {
     auto* refused = new RefusedCall(std::move(call));
     Rpc& rpc = refused->call_->rpc();
-    const grpc::Status told = refused->call_->Answer(status);
+    const grpc::Status grpc_status = refused->call_->Answer(status);
     rpc.Attach(*refused);
-    rpc.Finish(told);
+    rpc.Finish(grpc_status);
   }
   void OnDone() override { delete this; }
 

@@ -46,8 +46,8 @@ class WatchStream final : public Rpc::Handler,
   WatchStream(std::unique_ptr<Call> call, Engine& engine)
       : call_(std::move(call)),
         engine_(engine),
-        arrival_(call_->tracker().arrivals(), call_->rpc().context()),
-        writes_(call_->tracker().stalls(), call_->rpc().context()) {}
+        arrival_(call_->limiters().arrivals, call_->rpc().context()),
+        writes_(call_->limiters().stalls, call_->rpc().context()) {}
 
   // Parses the request, checks that the caller may read its store, and keeps its parameters.
   absl::Status Open();

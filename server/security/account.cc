@@ -5,8 +5,8 @@
 
 namespace softlookup::server {
 
-absl::Status Account::Admit(const Identity& identity, std::int64_t requests, std::int64_t rows,
-                            absl::Time now) {
+absl::Status Account::Take(const Identity& identity, std::int64_t requests, std::int64_t rows,
+                           absl::Time now) {
   const Rates rates{.requests_per_second = identity.limits.requests_per_second,
                     .rows_per_second = identity.limits.rows_per_second};
   if (!rates.is_limited()) return absl::OkStatus();

@@ -23,8 +23,8 @@ class Account {
   // Takes `requests` and `rows` from the identity's rates. IDENTITY_LIMIT, with a retry delay, if
   // too few are left; then none are taken. A request for more rows than a second's worth needs a
   // whole second's worth, and the identity owes the rest.
-  absl::Status Admit(const Identity& identity, std::int64_t requests, std::int64_t rows,
-                     absl::Time now);
+  absl::Status Take(const Identity& identity, std::int64_t requests, std::int64_t rows,
+                    absl::Time now);
 
   // Whether SetStoreBytes() must be called before TryGrow(): true if its last call was a second ago
   // or earlier.

@@ -13,7 +13,7 @@
 namespace softlookup::server {
 namespace {
 
-std::string LineOf(LogFormat format, const nlohmann::ordered_json& fields) {
+std::string LineOf(LineFormat format, const nlohmann::ordered_json& fields) {
   nlohmann::ordered_json line = {
       {"time", absl::FormatTime("%Y-%m-%d%ET%H:%M:%E3SZ", absl::Now(), absl::UTCTimeZone())}};
   line.update(fields);
@@ -23,7 +23,7 @@ std::string LineOf(LogFormat format, const nlohmann::ordered_json& fields) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<AuditLog>> AuditLog::Open(const std::string& path,
-                                                         LogFormat format) {
+                                                         LineFormat format) {
   LineFile file(path);
   if (!file.Open()) {
     return absl::UnavailableError(

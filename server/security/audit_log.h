@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -11,7 +12,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "server/observability/log.h"
+#include "absl/time/time.h"
+#include "server/observability/line_limiter.h"
+#include "server/observability/server_log.h"
 #include "server/security/line_file.h"
 
 namespace softlookup::server {
@@ -20,9 +23,9 @@ namespace softlookup::server {
 // Thread-safe.
 class AuditLog {
  public:
-  // Opens the file at `path` to append to it. Creates it, if it is missing, so that only its owner
-  // may read it. UNAVAILABLE if it cannot be opened.
-  static absl::StatusOr<std::unique_ptr<AuditLog>> Open(const std::string& path, LogFormat format);
+  // Opens the file at `path` to append to it. If it is missing, creates one that only its owner may
+  // read. UNAVAILABLE if it cannot be opened.
+  static absl::StatusOr<std::unique_ptr<AuditLog>> Open(const std::string& path, LineFormat format);
   // Writes the lines that still wait.
   ~AuditLog();
   AuditLog(const AuditLog&) = delete;
@@ -32,6 +35,11 @@ class AuditLog {
   // disk, or if it cannot be written. A later line says how many were left out.
   void Write(const nlohmann::ordered_json& fields);
 
+  // Call this before a line about a refused caller, who may retry as often as it likes. Returns
+  // nullopt if there have been too many of these lines in the second of `now`: leave the line out.
+  // Otherwise returns how many were left out since the last one.
+  std::optional<std::int64_t> AllowRefusal(absl::Time now) { return refusal_lines_.Allow(now); }
+
   // Has the thread open the file at the path again. Call this after the file was renamed. If it
   // cannot be opened, the old file stays in use.
   void Reopen();
@@ -39,14 +47,16 @@ class AuditLog {
  private:
   // Maximum number of bytes of the lines that wait for the disk.
   static constexpr std::size_t kWaitingBytesMax = std::size_t{16} << 20;
+  static constexpr std::int64_t kRefusalsPerSecondMax = 100;
 
-  AuditLog(LineFile file, LogFormat format) : file_(std::move(file)), format_(format) {
+  AuditLog(LineFile file, LineFormat format) : file_(std::move(file)), format_(format) {
     thread_ = std::thread([this] { Run(); });
   }
   void Run();
 
   LineFile file_;  // Used on the thread only.
-  const LogFormat format_;
+  const LineFormat format_;
+  LineLimiter refusal_lines_{kRefusalsPerSecondMax};
 
   absl::Mutex mutex_;
   std::string waiting_ ABSL_GUARDED_BY(mutex_);

@@ -22,8 +22,9 @@ Sha256 Sha256Of(absl::string_view text);
 // The contents of an auth file: the identities, and what each may do. Immutable.
 class AuthRules {
  public:
-  // Parses the JSON of an auth file. INVALID_ARGUMENT, which names the identity and the field, if
-  // anything in it is wrong, unknown or repeated: a rule that is misread could let somebody in.
+  // Parses the JSON of an auth file. INVALID_ARGUMENT if anything in it is wrong, unknown or
+  // repeated, since a rule that is misread could let somebody in. The message names the identity
+  // and the field.
   static absl::StatusOr<std::shared_ptr<const AuthRules>> Parse(const std::string& text);
 
   // Returns the identity whose token has this digest; null if there is none. The time that it takes

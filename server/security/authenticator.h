@@ -57,11 +57,10 @@ class Authenticator {
   bool asks() const { return version_.load(std::memory_order_acquire) > 0; }
 
   // Returns the caller with these credentials. If they have a token, the certificate is ignored.
-  // UNAUTHENTICATED if no identity has them. Without rules, returns a caller without an
-  // identity.
+  // UNAUTHENTICATED if no identity has them. Without rules, returns a caller without an identity.
   absl::StatusOr<Caller> Identify(Credentials credentials) const;
 
-  // Whether the rules have changed since `caller` was identified, so that its credentials can stand
+  // Whether the rules have changed since `caller` was identified. Its credentials may then stand
   // for another identity, or for none.
   bool HasChangedSince(const Caller& caller) const {
     return version_.load(std::memory_order_acquire) != caller.version;

@@ -73,12 +73,12 @@ void FileWatcher::Start(absl::Duration interval) {
         absl::MutexLock lock(&mutex_);
         if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_), interval)) return;
       }
-      LookNow();
+      CheckNow();
     }
   });
 }
 
-void FileWatcher::LookNow() {
+void FileWatcher::CheckNow() {
   absl::MutexLock lock(&mutex_);
   for (FileSet& set : sets_) {
     absl::StatusOr<std::vector<std::string>> contents = ReadFiles(set.paths);

@@ -27,15 +27,15 @@ class FileWatcher {
   FileWatcher(const FileWatcher&) = delete;
   FileWatcher& operator=(const FileWatcher&) = delete;
 
-  // Adds a set, and loads it on this thread. The log calls the set `name`. Returns the error of
-  // reading a file, which names the file, or that of `load`. Call this before Start().
+  // Adds a set, and loads it on this thread. Lines of the server log call the set `name`. Returns
+  // the error of reading a file, which names the file, or that of `load`. Call this before Start().
   absl::Status Add(std::string name, std::vector<std::string> paths, Load load);
-  // Starts a thread that calls LookNow() every `interval`. Call this once.
+  // Starts a thread that calls CheckNow() every `interval`. Call this once.
   void Start(absl::Duration interval);
 
   // Reads all files now, on this thread, and loads the sets that have changed or that failed last
   // time. Thread-safe.
-  void LookNow();
+  void CheckNow();
 
  private:
   struct FileSet {
@@ -43,7 +43,7 @@ class FileWatcher {
     std::vector<std::string> paths;
     Load load;
     std::vector<std::string> contents;  // As last passed to `load`.
-    std::string last_error;             // Empty: the last look succeeded.
+    std::string last_error;             // Empty: the last check succeeded.
   };
 
   absl::Mutex mutex_;

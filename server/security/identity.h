@@ -24,7 +24,7 @@ class StorePattern {
   static std::optional<StorePattern> Parse(absl::string_view text);
 
   bool Matches(absl::string_view store) const;
-  // The names of all its stores begin with this. If is_name(), it is its only store's name.
+  // The names of all its stores begin with this. If is_name(), this is the name of its only store.
   const std::string& prefix() const { return prefix_; }
   bool is_name() const { return is_name_; }
   bool is_all() const { return !is_name_ && prefix_.empty(); }

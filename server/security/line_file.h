@@ -10,19 +10,19 @@
 
 namespace softlookup::server {
 
-// A file to which lines are appended. A line that the disk took in part does not run into the next
-// one, as long as this object lives. Not thread-safe.
+// A file to which lines are appended. If the disk takes only a part of a line, the next one still
+// begins a new line, as long as this object lives. Not thread-safe.
 class LineFile {
  public:
   explicit LineFile(std::string path) : path_(std::move(path)) {}
 
-  // Opens the file at the path, and closes the one that was open. Creates it, if it is missing, so
-  // that only its owner may read it. On failure, returns false, sets errno, and the old file stays
+  // Opens the file at the path, and closes the one that was open. If it is missing, creates one
+  // that only its owner may read. On failure, returns false, sets errno, and the old file stays
   // open.
   bool Open();
 
-  // Appends `lines`, each of which must end with a line feed. Returns how many of them are not in
-  // the file whole, 0 if all are. These are the last ones, and errno says why.
+  // Appends `lines`, each of which must end with a line feed. Returns how many of the last ones are
+  // not whole in the file. If there are any, errno says why.
   std::int64_t Append(absl::string_view lines);
 
  private:

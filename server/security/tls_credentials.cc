@@ -22,32 +22,33 @@ struct Free {
 };
 using Bio = std::unique_ptr<BIO, Free<BIO_free_all>>;
 using Certificate = std::unique_ptr<X509, Free<X509_free>>;
-using Key = std::unique_ptr<EVP_PKEY, Free<EVP_PKEY_free>>;
+using PrivateKey = std::unique_ptr<EVP_PKEY, Free<EVP_PKEY_free>>;
 
-Bio Reader(const std::string& text) {
+Bio BioOf(const std::string& text) {
   return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
 }
 
-// Refuses encrypted keys. By default, OpenSSL would ask for the password on the terminal.
+// Refuses encrypted private keys. By default, OpenSSL would ask for the password on the terminal.
 int NoPassword(char*, int, int, void*) { return -1; }
 
 Certificate FirstCertificate(const std::string& text) {
-  return Certificate(PEM_read_bio_X509(Reader(text).get(), nullptr, NoPassword, nullptr));
+  return Certificate(PEM_read_bio_X509(BioOf(text).get(), nullptr, NoPassword, nullptr));
 }
 
 }  // namespace
 
-absl::Status CheckTlsIdentity(const TlsIdentity& identity) {
-  const Certificate certificate = FirstCertificate(identity.certificate);
-  const Key key(PEM_read_bio_PrivateKey(Reader(identity.key).get(), nullptr, NoPassword, nullptr));
-  const bool is_pair = certificate != nullptr && key != nullptr &&
-                       X509_check_private_key(certificate.get(), key.get()) == 1;
-  const bool has_ca = identity.client_ca.empty() || FirstCertificate(identity.client_ca) != nullptr;
+absl::Status CheckTlsConfig(const TlsConfig& config) {
+  const Certificate certificate = FirstCertificate(config.certificate);
+  const PrivateKey private_key(
+      PEM_read_bio_PrivateKey(BioOf(config.private_key).get(), nullptr, NoPassword, nullptr));
+  const bool is_pair = certificate != nullptr && private_key != nullptr &&
+                       X509_check_private_key(certificate.get(), private_key.get()) == 1;
+  const bool has_ca = config.client_ca.empty() || FirstCertificate(config.client_ca) != nullptr;
   ERR_clear_error();
   if (certificate == nullptr) {
     return absl::InvalidArgumentError("--tls-certificate: holds no certificate in PEM");
   }
-  if (key == nullptr) {
+  if (private_key == nullptr) {
     return absl::InvalidArgumentError("--tls-key: holds no key in PEM without a password");
   }
   if (!is_pair) return absl::InvalidArgumentError("--tls-key: is not the certificate's key");
@@ -64,22 +65,22 @@ TlsCredentials::TlsCredentials(bool clients_need_certificates)
 
 TlsCredentials::~TlsCredentials() { grpc_server_credentials_release(credentials_); }
 
-void TlsCredentials::Set(TlsIdentity identity) {
+void TlsCredentials::Set(TlsConfig config) {
   absl::MutexLock lock(&mutex_);
-  identity_ = std::move(identity);
+  config_ = std::move(config);
   is_fetched_ = false;
 }
 
 grpc_ssl_certificate_config_reload_status TlsCredentials::FetchInto(
-    grpc_ssl_server_certificate_config** config) {
+    grpc_ssl_server_certificate_config** fetched) {
   absl::MutexLock lock(&mutex_);
   if (std::exchange(is_fetched_, true)) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
-  const grpc_ssl_pem_key_cert_pair pair{identity_.key.c_str(), identity_.certificate.c_str()};
+  const grpc_ssl_pem_key_cert_pair pair{config_.private_key.c_str(), config_.certificate.c_str()};
   // gRPC requires an authority even if clients are not asked for certificates, but then does not
   // use it.
   const std::string& authority =
-      identity_.client_ca.empty() ? identity_.certificate : identity_.client_ca;
-  *config = grpc_ssl_server_certificate_config_create(authority.c_str(), &pair, 1);
+      config_.client_ca.empty() ? config_.certificate : config_.client_ca;
+  *fetched = grpc_ssl_server_certificate_config_create(authority.c_str(), &pair, 1);
   return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
 }
 

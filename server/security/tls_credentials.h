@@ -14,18 +14,18 @@
 
 namespace softlookup::server {
 
-// The server's side of TLS handshakes, as PEM texts.
-struct TlsIdentity {
+// What the server uses in TLS handshakes, as PEM texts.
+struct TlsConfig {
   std::string certificate;  // With its chain, up to but without the authority.
-  std::string key;          // The private key of the certificate, without a password.
+  std::string private_key;  // Of the certificate, without a password.
   std::string client_ca;    // The authority of client certificates. Empty: clients need none.
 };
 
-// INVALID_ARGUMENT, which says what is wrong, unless the texts can be parsed and the key is the
-// certificate's.
-absl::Status CheckTlsIdentity(const TlsIdentity& identity);
+// INVALID_ARGUMENT if a text cannot be parsed, or if the private key is not the certificate's. The
+// message says what is wrong.
+absl::Status CheckTlsConfig(const TlsConfig& config);
 
-// gRPC credentials for the port of a server, whose certificates can change while it serves. Open
+// gRPC credentials for a server's port. The certificates can change while the server runs. Open
 // connections are not affected. Thread-safe.
 class TlsCredentials final : public grpc::ServerCredentials {
  public:
@@ -34,8 +34,8 @@ class TlsCredentials final : public grpc::ServerCredentials {
   explicit TlsCredentials(bool clients_need_certificates);
   ~TlsCredentials() override;
 
-  // Uses `identity` for all later handshakes. It must have passed CheckTlsIdentity().
-  void Set(TlsIdentity identity);
+  // Uses `config` for all later handshakes. It must have passed CheckTlsConfig().
+  void Set(TlsConfig config);
 
   void SetAuthMetadataProcessor(
       const std::shared_ptr<grpc::AuthMetadataProcessor>& processor) override {}
@@ -43,16 +43,16 @@ class TlsCredentials final : public grpc::ServerCredentials {
  private:
   // gRPC calls this before each handshake.
   static grpc_ssl_certificate_config_reload_status Fetch(
-      void* self, grpc_ssl_server_certificate_config** config) {
-    return static_cast<TlsCredentials*>(self)->FetchInto(config);
+      void* self, grpc_ssl_server_certificate_config** fetched) {
+    return static_cast<TlsCredentials*>(self)->FetchInto(fetched);
   }
-  grpc_ssl_certificate_config_reload_status FetchInto(grpc_ssl_server_certificate_config** config);
+  grpc_ssl_certificate_config_reload_status FetchInto(grpc_ssl_server_certificate_config** fetched);
 
   int AddPortToServer(const std::string& address, grpc_server* server) override;
 
   absl::Mutex mutex_;
-  TlsIdentity identity_ ABSL_GUARDED_BY(mutex_);
-  bool is_fetched_ ABSL_GUARDED_BY(mutex_) = true;  // Whether gRPC has identity_.
+  TlsConfig config_ ABSL_GUARDED_BY(mutex_);
+  bool is_fetched_ ABSL_GUARDED_BY(mutex_) = true;  // Whether gRPC has config_.
   grpc_server_credentials* const credentials_;
 };
 

@@ -34,7 +34,7 @@ TARGETS = {
     "npy": (1024, ("client/tool/npy_reader.cc", "client/tool/row_reader.cc"), "npy.dict"),
     "request": (4096, ("server/rpc/message_scan.cc", "server/rpc/codec.cc"), None),
     "row_tags": (2048, ("client/tool/row_tags.cc",), "csv.dict"),
-    "store_log": (8192, ("core/store/store_loader.cc", "core/engine/store_records.cc",
+    "store_log": (8192, ("core/store/store_loader.cc", "core/engine/load_stores.cc",
                          "core/storage/records.cc"), None),
     "trace_context": (128, ("server/observability/trace_context.cc",), None),
 }

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/engine/store_records.h"
+#include "core/engine/put_records.h"
 #include "core/storage/records.h"
 #include "grpc/health/v1/health.pb.h"
 #include "grpc/reflection/v1alpha/reflection.pb.h"
@@ -119,7 +119,7 @@ void AddLogRecords(Files& files) {
 std::string StoreLogText(StoreConfig config, std::int64_t row_count) {
   MemoryLog log;
   StoreWriter writer(std::move(config));
-  LogNewStore(1, *writer.newest(), absl::FromUnixNanos(1), *log.NewBatch());
+  PutNewStore(1, *writer.newest(), absl::FromUnixNanos(1), *log.NewBatch());
   const std::int64_t key_dim = writer.newest()->config().key_dim;
   const std::int64_t value_dim = writer.newest()->config().value_dim;
   const std::vector<float> numbers(static_cast<std::size_t>(row_count * (key_dim + value_dim)),
@@ -137,14 +137,14 @@ std::string StoreLogText(StoreConfig config, std::int64_t row_count) {
     }
     const auto appended = writer.Append(rows);
     REQUIRE(appended.ok());
-    LogAppend(1, *appended, rows, is_tagged ? writer.FindWriter("w") : nullptr, *log.NewBatch());
+    PutAppend(1, *appended, rows, is_tagged ? writer.FindWriter("w") : nullptr, *log.NewBatch());
   };
   append(1, /*is_tagged=*/true);
   append(row_count, /*is_tagged=*/false);
   append(1, /*is_tagged=*/false);
   const auto deleted = writer.Delete({.begin = 1, .end = 3});
   REQUIRE(deleted.ok());
-  LogDelete(1, *deleted, *log.NewBatch());
+  PutDeletion(1, *deleted, *log.NewBatch());
   return log.LogText();
 }
 

@@ -4,7 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "core/engine/store_records.h"
+#include "core/engine/load_stores.h"
+#include "core/engine/put_records.h"
 #include "tests/fuzz/require.h"
 #include "tests/fuzz/store_log.h"
 #include "tests/fuzz/targets.h"
@@ -37,7 +38,7 @@ void UseStore(Store& store) {
   if (!appended.ok()) return;
   REQUIRE(appended->first_position == info.row_count && appended->appended_count == 1);
   MemoryLog log;
-  LogAppend(store.number(), *appended, rows, /*writer=*/nullptr, *log.NewBatch());
+  PutAppend(store.number(), *appended, rows, /*writer=*/nullptr, *log.NewBatch());
 }
 
 }  // namespace

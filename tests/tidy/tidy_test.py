@@ -239,12 +239,14 @@ def no_machine_and_no_registry_is_named(tree):
                 yield f"{path}: names {found}"
 
 
-@rule(bad=[{"core/store/a.h": "Mark MakeMark();"}, {"server/a.cc": "token.EndSleep(status);"}],
-      near=[{"core/store/a.h": "// Marks a row. A bookmark."}])
+@rule(bad=[{"core/store/a.h": "Mark MakeMark();"}, {"server/a.cc": "token.EndSleep(status);"},
+           {"server/a.h": "bool HasRoom() const;"}],
+      near=[{"core/store/a.h": "// Marks a row. A bookmark.", "core/engine/a.h": "Status CheckRoom();"}])
 def retired_terms_stay_away(tree):
     """docs/glossary.md has the terms that took their places."""
     retired = re.compile(r"\b(?:Mark|MakeMark|UndoTo|EndSleep|OnSleepEnd|Tell|Way|WayFor|TakePlace"
-                         r"|LookUpLater|BatchQueue|Batcher)\b")
+                         r"|LookUpLater|BatchQueue|Batcher|HasRoom|NoRoom|LogFormat|LogLimiter"
+                         r"|TlsIdentity|RowsHead)\b")
     for path, text in tree.items():
         if path.startswith(("core/", "server/")) and path.endswith((".cc", ".h")):
             code = re.sub(r"//.*", "", text)

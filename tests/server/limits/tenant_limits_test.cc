@@ -17,7 +17,7 @@ using ::softlookup::testing::IsOk;
 class TenantLimitsTest : public ::testing::Test {
  protected:
   absl::Status Admit(TenantLimits& limits, const std::string& store, std::int64_t rows = 1) {
-    return limits.Admit(store, rows, now_);
+    return limits.Take(store, rows, now_);
   }
   // How many requests of `rows` go through now.
   int CountAdmitted(TenantLimits& limits, const std::string& store, std::int64_t rows = 1) {

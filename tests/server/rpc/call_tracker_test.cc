@@ -3,6 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
 #include "core/base/cancellation.h"
 #include "server/rpc/status.h"
 #include "tests/testing/status_matchers.h"
@@ -22,9 +29,7 @@ class CountingStream : public Stream {
 };
 
 TEST(CallTrackerTest, DrainsTheStreamsOfNowAndThoseThatCome) {
-  CallObserver observer(absl::ZeroDuration());
-  const Authenticator authenticator;
-  CallTracker calls(observer, authenticator, /*audit=*/nullptr);
+  CallTracker calls;
   std::vector<std::shared_ptr<CountingStream>> streams;
   for (int i = 0; i < 1000; ++i) {
     streams.push_back(std::make_shared<CountingStream>());
@@ -46,6 +51,21 @@ TEST(CallTrackerTest, DrainsTheStreamsOfNowAndThoseThatCome) {
   const auto late = std::make_shared<CountingStream>();
   calls.AddStream(late);
   EXPECT_EQ(late->drains, 1);
+}
+
+TEST(CallTrackerTest, IsQuietOnceNoCallIsInProgress) {
+  CallTracker calls;
+  calls.OnBegin();
+  calls.WaitUntilQuiet(absl::ZeroDuration(), absl::InfinitePast());  // The deadline ends the wait.
+  absl::Notification quiet;
+  std::thread waiter([&] {
+    calls.WaitUntilQuiet(absl::ZeroDuration(), absl::InfiniteFuture());
+    quiet.Notify();
+  });
+  EXPECT_FALSE(quiet.HasBeenNotified());
+  calls.OnEnd();
+  quiet.WaitForNotification();
+  waiter.join();
 }
 
 TEST(CancelTokenTest, TheEndOfASleepLeavesWorkThatRunsAlone) {

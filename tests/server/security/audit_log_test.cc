@@ -6,9 +6,11 @@
 
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <string>
 
+#include "absl/time/time.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temporary_directory.h"
 
@@ -29,7 +31,7 @@ std::string Contents(const std::string& path) {
 
 class AuditLogTest : public ::testing::Test {
  protected:
-  std::unique_ptr<AuditLog> Open(LogFormat format) const {
+  std::unique_ptr<AuditLog> Open(LineFormat format) const {
     auto log = AuditLog::Open(path_, format);
     EXPECT_THAT(log.status(), IsOk());
     return *std::move(log);
@@ -40,7 +42,7 @@ class AuditLogTest : public ::testing::Test {
 };
 
 TEST_F(AuditLogTest, HasALineForEachThatItsOwnerAloneMayRead) {
-  auto log = Open(LogFormat::kText);
+  auto log = Open(LineFormat::kText);
   log->Write({{"identity", "a"}, {"store", "x\ny"}});
   log->Write({{"identity", "b"}});
   log.reset();
@@ -51,21 +53,29 @@ TEST_F(AuditLogTest, HasALineForEachThatItsOwnerAloneMayRead) {
   EXPECT_EQ(info.st_mode & 0777, 0600u);
 }
 
+TEST_F(AuditLogTest, ARefusedCallerCannotFloodIt) {
+  auto log = Open(LineFormat::kText);
+  const absl::Time now = absl::UnixEpoch();
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(log->AllowRefusal(now), 0);
+  EXPECT_EQ(log->AllowRefusal(now), std::nullopt);
+  EXPECT_EQ(log->AllowRefusal(now + absl::Seconds(1)), 1);
+}
+
 TEST_F(AuditLogTest, IsJsonIfTheLogIs) {
-  auto log = Open(LogFormat::kJson);
+  auto log = Open(LineFormat::kJson);
   log->Write({{"identity", "a"}});
   log.reset();
   EXPECT_THAT(Contents(path_), MatchesRegex("\\{\"time\":\"[^\"]+\",\"identity\":\"a\"\\}\n"));
 }
 
 TEST_F(AuditLogTest, GoesOnBehindWhatIsThere) {
-  Open(LogFormat::kText)->Write({{"n", 1}});
-  Open(LogFormat::kText)->Write({{"n", 2}});
+  Open(LineFormat::kText)->Write({{"n", 1}});
+  Open(LineFormat::kText)->Write({{"n", 2}});
   EXPECT_THAT(Contents(path_), MatchesRegex("[^\n]* n=1\n[^\n]* n=2\n"));
 }
 
 TEST_F(AuditLogTest, IsOpenedAnewAfterItWasRenamed) {
-  auto log = Open(LogFormat::kText);
+  auto log = Open(LineFormat::kText);
   log->Write({{"n", 1}});
   std::filesystem::rename(path_, path_ + ".1");
   log->Reopen();
@@ -77,7 +87,7 @@ TEST_F(AuditLogTest, IsOpenedAnewAfterItWasRenamed) {
 
 TEST_F(AuditLogTest, LinesThatAFullDiskRefusedAreCountedInALaterLine) {
   std::filesystem::create_symlink("/dev/full", path_);
-  auto log = Open(LogFormat::kText);
+  auto log = Open(LineFormat::kText);
   log->Write({{"n", 1}});
   log->Write({{"n", 2}});
   std::filesystem::remove(path_);
@@ -99,7 +109,7 @@ TEST_F(AuditLogTest, LinesThatAFullDiskRefusedAreCountedInALaterLine) {
 }
 
 TEST_F(AuditLogTest, APathThatCannotBeOpenedIsAnError) {
-  EXPECT_THAT(AuditLog::Open(directory_.path() + "/none/audit.log", LogFormat::kText).status(),
+  EXPECT_THAT(AuditLog::Open(directory_.path() + "/none/audit.log", LineFormat::kText).status(),
               StatusIs(absl::StatusCode::kUnavailable, "/none/audit.log"));
 }
 

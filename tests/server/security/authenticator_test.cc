@@ -79,12 +79,12 @@ TEST(AccountTest, RatesAreTheIdentitysWhateverItNames) {
   const auto caller = authenticator.Identify(Certificate("a.x"));
   ASSERT_THAT(caller.status(), IsOk());
   const absl::Time now = SteadyNow();
-  EXPECT_THAT(caller->account->Admit(*caller->identity, 1, 0, now), IsOk());
-  const absl::Status refused = caller->account->Admit(*caller->identity, 1, 0, now);
+  EXPECT_THAT(caller->account->Take(*caller->identity, 1, 0, now), IsOk());
+  const absl::Status refused = caller->account->Take(*caller->identity, 1, 0, now);
   EXPECT_THAT(refused, StatusIs(absl::StatusCode::kResourceExhausted, "\"a\""));
   EXPECT_EQ(ReasonOf(refused), "IDENTITY_LIMIT");
   EXPECT_TRUE(RetryAfterOf(refused).has_value());
-  EXPECT_THAT(caller->account->Admit(*caller->identity, 1, 0, now + absl::Seconds(2)), IsOk());
+  EXPECT_THAT(caller->account->Take(*caller->identity, 1, 0, now + absl::Seconds(2)), IsOk());
 }
 
 }  // namespace

@@ -43,11 +43,11 @@ class FileWatcherTest : public ::testing::Test {
 TEST_F(FileWatcherTest, LoadsWhatIsThereAndWhatChanges) {
   Put("a", "one");
   ASSERT_THAT(Add({Path("a")}), IsOk());
-  watcher_.LookNow();
+  watcher_.CheckNow();
   EXPECT_THAT(loaded_, ElementsAre("one"));
   Put("a", "two");
-  watcher_.LookNow();
-  watcher_.LookNow();
+  watcher_.CheckNow();
+  watcher_.CheckNow();
   EXPECT_THAT(loaded_, ElementsAre("one", "two"));
 }
 
@@ -55,12 +55,12 @@ TEST_F(FileWatcherTest, WhatIsBrokenOrGoneLeavesTheLastOne) {
   Put("a", "one");
   ASSERT_THAT(Add({Path("a")}), IsOk());
   Put("a", "broken");
-  watcher_.LookNow();
+  watcher_.CheckNow();
   std::filesystem::remove(Path("a"));
-  watcher_.LookNow();
+  watcher_.CheckNow();
   EXPECT_THAT(loaded_, ElementsAre("one"));
   Put("a", "two");
-  watcher_.LookNow();
+  watcher_.CheckNow();
   EXPECT_THAT(loaded_, ElementsAre("one", "two"));
 }
 
@@ -69,7 +69,7 @@ TEST_F(FileWatcherTest, AFileOfASetLoadsThemAll) {
   Put("b", "x");
   ASSERT_THAT(Add({Path("a"), Path("b")}), IsOk());
   Put("b", "y");
-  watcher_.LookNow();
+  watcher_.CheckNow();
   EXPECT_THAT(loaded_, ElementsAre("one", "one"));
 }
 

@@ -1,4 +1,4 @@
-#include "server/observability/log.h"
+#include "server/observability/server_log.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "server/observability/log_limiter.h"
+#include "server/observability/line_limiter.h"
 
 namespace softlookup::server {
 namespace {
@@ -21,16 +21,16 @@ using ::testing::MatchesRegex;
 // What a client might send to make a line look like two, or like another.
 const std::string kHostile = "a\nb\r\"\\ =\t\x1b[2J\x7f\xc2\x9b\xff\xfe\u2028";
 
-class LogTest : public ::testing::TestWithParam<LogFormat> {
+class ServerLogTest : public ::testing::TestWithParam<LineFormat> {
  protected:
-  LogTest() {
+  ServerLogTest() {
     const auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(text_);
     const auto logger = std::make_shared<spdlog::logger>("test", sink);
     logger->set_formatter(MakeLineFormatter(GetParam()));
     before_ = spdlog::default_logger();
     spdlog::set_default_logger(logger);
   }
-  ~LogTest() override { spdlog::set_default_logger(before_); }
+  ~ServerLogTest() override { spdlog::set_default_logger(before_); }
 
   std::string text() const { return text_.str(); }
 
@@ -39,16 +39,16 @@ class LogTest : public ::testing::TestWithParam<LogFormat> {
   std::shared_ptr<spdlog::logger> before_;
 };
 
-INSTANTIATE_TEST_SUITE_P(, LogTest, ::testing::Values(LogFormat::kText, LogFormat::kJson));
+INSTANTIATE_TEST_SUITE_P(, ServerLogTest, ::testing::Values(LineFormat::kText, LineFormat::kJson));
 
-TEST_P(LogTest, ALineHasTimeLevelMessageAndFields) {
-  Log(spdlog::level::warn, "slow lookup",
-      {{"store", "a/b"},
-       {"rows", 7},
-       {"ms", 1.5},
-       {"peer", "ipv4:127.0.0.1:80"},
-       {"error", "x y"}});
-  if (GetParam() == LogFormat::kText) {
+TEST_P(ServerLogTest, ALineHasTimeLevelMessageAndFields) {
+  WriteServerLog(spdlog::level::warn, "slow lookup",
+                 {{"store", "a/b"},
+                  {"rows", 7},
+                  {"ms", 1.5},
+                  {"peer", "ipv4:127.0.0.1:80"},
+                  {"error", "x y"}});
+  if (GetParam() == LineFormat::kText) {
     EXPECT_THAT(text(),
                 MatchesRegex("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\\.[0-9]{3}Z warning slow "
                              "lookup store=a/b rows=7 ms=1.5 peer=ipv4:127.0.0.1:80 "
@@ -66,13 +66,13 @@ TEST_P(LogTest, ALineHasTimeLevelMessageAndFields) {
   EXPECT_EQ(line.size(), 8u);
 }
 
-TEST_P(LogTest, NobodyMakesALineLookLikeTwo) {
-  Log(spdlog::level::err, kHostile, {{"store", kHostile}});
+TEST_P(ServerLogTest, NobodyMakesALineLookLikeTwo) {
+  WriteServerLog(spdlog::level::err, kHostile, {{"store", kHostile}});
   spdlog::info("{}", kHostile);  // Without fields.
   const std::string lines = text();
   EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 2);
   for (const char c : lines) EXPECT_TRUE(c == '\n' || (c >= ' ' && c <= '~')) << int{c};
-  if (GetParam() == LogFormat::kText) return;
+  if (GetParam() == LineFormat::kText) return;
   std::istringstream stream(lines);
   for (std::string line; std::getline(stream, line);) {
     const ordered_json object = ordered_json::parse(line);
@@ -80,29 +80,29 @@ TEST_P(LogTest, NobodyMakesALineLookLikeTwo) {
   }
 }
 
-TEST_P(LogTest, ALineWithoutFieldsHasNoneOfTheLineBefore) {
-  Log(spdlog::level::info, "one", {{"store", "s"}});
+TEST_P(ServerLogTest, ALineWithoutFieldsHasNoneOfTheLineBefore) {
+  WriteServerLog(spdlog::level::info, "one", {{"store", "s"}});
   spdlog::info("two");
   const std::string second = text().substr(text().find('\n') + 1);
   EXPECT_THAT(second, ::testing::HasSubstr("two"));
   EXPECT_THAT(second, ::testing::Not(::testing::HasSubstr("store")));
 }
 
-TEST(LogLimiterTest, LetsSoManyThroughASecondAndSaysHowManyItLeftOut) {
-  LogLimiter limiter(2);
+TEST(LineLimiterTest, LetsSoManyThroughASecondAndSaysHowManyItLeftOut) {
+  LineLimiter limiter(2);
   const absl::Time start = absl::UnixEpoch();
-  EXPECT_EQ(limiter.Admit(start), 0);
-  EXPECT_EQ(limiter.Admit(start + absl::Milliseconds(1)), 0);
+  EXPECT_EQ(limiter.Allow(start), 0);
+  EXPECT_EQ(limiter.Allow(start + absl::Milliseconds(1)), 0);
   for (int i = 0; i < 5; ++i) {
-    EXPECT_EQ(limiter.Admit(start + absl::Milliseconds(500)), std::nullopt);
+    EXPECT_EQ(limiter.Allow(start + absl::Milliseconds(500)), std::nullopt);
   }
-  EXPECT_EQ(limiter.Admit(start + absl::Milliseconds(1000)), 5);
-  EXPECT_EQ(limiter.Admit(start + absl::Milliseconds(1001)), 0);
-  EXPECT_EQ(limiter.Admit(start + absl::Milliseconds(1002)), std::nullopt);
+  EXPECT_EQ(limiter.Allow(start + absl::Milliseconds(1000)), 5);
+  EXPECT_EQ(limiter.Allow(start + absl::Milliseconds(1001)), 0);
+  EXPECT_EQ(limiter.Allow(start + absl::Milliseconds(1002)), std::nullopt);
   // The machine's clock was set back.
-  EXPECT_EQ(limiter.Admit(start - absl::Hours(1)), 1);
-  EXPECT_EQ(limiter.Admit(start - absl::Hours(1)), 0);
-  EXPECT_EQ(limiter.Admit(start - absl::Hours(1)), std::nullopt);
+  EXPECT_EQ(limiter.Allow(start - absl::Hours(1)), 1);
+  EXPECT_EQ(limiter.Allow(start - absl::Hours(1)), 0);
+  EXPECT_EQ(limiter.Allow(start - absl::Hours(1)), std::nullopt);
   EXPECT_EQ(limiter.TakeLeftOut(), 1);
   EXPECT_EQ(limiter.TakeLeftOut(), 0);
 }

@@ -1,55 +1,22 @@
-#include "core/engine/store_records.h"
+#include "core/engine/load_stores.h"
 
-#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
 #include "core/engine/validate.h"
-#include "core/store/row_codec.h"
 #include "core/store/store_loader.h"
 
 namespace softlookup {
 namespace {
 
-std::string KeyOf(std::uint64_t store, RecordKind kind, std::uint64_t number = 0) {
-  return EncodeKey({.store = store, .kind = kind, .number = number});
-}
-
-void LogHead(std::uint64_t store, const Snapshot& snapshot, LogBatch& batch) {
-  batch.Put(KeyOf(store, RecordKind::kHead),
-            EncodeHead({.revision = snapshot.revision(), .row_count = snapshot.row_count()}));
-}
-
-void LogLiveRows(std::uint64_t store, const Snapshot& snapshot,
-                 const std::vector<std::int64_t>& blocks, LogBatch& batch) {
-  for (const std::int64_t block : blocks) {
-    LiveRowsRecord record;
-    std::copy_n(snapshot.LiveRowsOf(block)->words(), record.size(), record.begin());
-    batch.Put(KeyOf(store, RecordKind::kLiveRows, static_cast<std::uint64_t>(block)),
-              EncodeLiveRows(record));
-  }
-}
-
-// Puts the starts of the blocks whose first row is at a position in [begin, end).
-void LogBlockStarts(std::uint64_t store, const Snapshot& snapshot, std::uint64_t begin,
-                    std::uint64_t end, LogBatch& batch) {
-  const std::uint64_t block_rows = static_cast<std::uint64_t>(snapshot.block_rows());
-  for (std::uint64_t block = (begin + block_rows - 1) / block_rows; block * block_rows < end;
-       ++block) {
-    const std::int64_t index = static_cast<std::int64_t>(block);
-    BlockStartRecord record{.memories = snapshot.MemoriesBefore(index).Save()};
-    if (index > 0) record.bounds = SaveBounds(snapshot.BoundsOf(index - 1));
-    batch.Put(KeyOf(store, RecordKind::kBlockStart, block), EncodeBlockStart(record));
-  }
-}
-
-// A record of rows without their components.
-struct RowsHead {
+// Rows whose components are loaded, and whose ids and labels are not yet.
+struct PendingRows {
   std::uint64_t first_position = 0;
   RowsRecord record;  // Its `components` are empty.
 };
@@ -72,21 +39,22 @@ class Loading {
   }
 
   // Reads part `index` of the rows, which are split into `count` parts of about equal size. Adds
-  // the records to `heads`. Threads may read different parts at the same time.
-  absl::Status ReadPart(std::uint64_t index, std::uint64_t count, std::vector<RowsHead>& heads) {
+  // the records to `pending`. Threads may read different parts at the same time.
+  absl::Status ReadPart(std::uint64_t index, std::uint64_t count,
+                        std::vector<PendingRows>& pending) {
     const auto position_of = [&](std::uint64_t i) {
       return i == count ? row_count_ : row_count_ / count * i;
     };
     // Rows at row_count_ and beyond belong to a write that was not finished.
     return log_.Scan(KeyOfRows(position_of(index)), KeyOfRows(position_of(index + 1)),
                      [&](absl::string_view key, absl::string_view value) {
-                       return ReadRows(key, value, heads);
+                       return ReadRows(key, value, pending);
                      });
   }
 
   // Adds the rows that ReadPart() read. Call this for one part after another, in their order.
-  absl::Status AddRows(const std::vector<RowsHead>& heads) {
-    for (const auto& [first_position, record] : heads) {
+  absl::Status AddRows(const std::vector<PendingRows>& pending) {
+    for (const auto& [first_position, record] : pending) {
       SOFTLOOKUP_RETURN_IF_ERROR(
           loader_->AddRows(first_position, record.row_count, record.ids, record.row_labels));
     }
@@ -127,7 +95,7 @@ class Loading {
 
   std::int64_t row_bytes() const { return PanelShapeOf(config_.config).row_bytes(); }
   std::string KeyOfRows(std::uint64_t position) const {
-    return KeyOf(store_, RecordKind::kRows, position);
+    return EncodeKey({.store = store_, .kind = RecordKind::kRows, .number = position});
   }
 
   absl::Status Scan(const std::string& begin, const std::string& end) {
@@ -172,13 +140,13 @@ class Loading {
   }
 
   absl::Status ReadRows(absl::string_view key, absl::string_view value,
-                        std::vector<RowsHead>& heads) {
+                        std::vector<PendingRows>& pending) {
     SOFTLOOKUP_ASSIGN_OR_RETURN(const RecordKey rows, ParseKey(key));
     SOFTLOOKUP_ASSIGN_OR_RETURN(RowsRecord record, ParseRows(value, row_bytes()));
     SOFTLOOKUP_RETURN_IF_ERROR(
         loader_->PutComponents(rows.number, record.row_count, record.components));
     record.components = {};
-    heads.push_back({.first_position = rows.number, .record = std::move(record)});
+    pending.push_back({.first_position = rows.number, .record = std::move(record)});
     return absl::OkStatus();
   }
 
@@ -192,9 +160,9 @@ class Loading {
 
 // Reads all rows on this thread. Call this after ReadStore().
 absl::Status ReadRowsWhole(Loading& loading) {
-  std::vector<RowsHead> heads;
-  SOFTLOOKUP_RETURN_IF_ERROR(loading.ReadPart(0, 1, heads));
-  return loading.AddRows(heads);
+  std::vector<PendingRows> pending;
+  SOFTLOOKUP_RETURN_IF_ERROR(loading.ReadPart(0, 1, pending));
+  return loading.AddRows(pending);
 }
 
 // Several threads read a store of more bytes, in parts of about this many. The parts are so small
@@ -204,14 +172,14 @@ constexpr std::int64_t kBytesOfOnePart = std::int64_t{16} << 20;
 // Reads all rows on this thread and those of `pool`. Call this after ReadStore().
 absl::Status ReadInParts(Loading& loading, ForkJoinPool& pool) {
   const std::int64_t count = loading.bytes() / kBytesOfOnePart + 1;
-  std::vector<std::vector<RowsHead>> heads(static_cast<std::size_t>(count));
-  std::vector<absl::Status> statuses(heads.size());
+  std::vector<std::vector<PendingRows>> pending(static_cast<std::size_t>(count));
+  std::vector<absl::Status> statuses(pending.size());
   pool.ForkJoin(count, [&](std::int64_t i) {
-    statuses[i] = loading.ReadPart(static_cast<std::uint64_t>(i), heads.size(), heads[i]);
+    statuses[i] = loading.ReadPart(static_cast<std::uint64_t>(i), pending.size(), pending[i]);
   });
-  for (std::size_t i = 0; i < heads.size(); ++i) {
+  for (std::size_t i = 0; i < pending.size(); ++i) {
     SOFTLOOKUP_RETURN_IF_ERROR(statuses[i]);
-    SOFTLOOKUP_RETURN_IF_ERROR(loading.AddRows(heads[i]));
+    SOFTLOOKUP_RETURN_IF_ERROR(loading.AddRows(pending[i]));
   }
   return absl::OkStatus();
 }
@@ -237,62 +205,6 @@ absl::StatusOr<std::vector<NamedStore>> FindStores(const CommitLog& log) {
 }
 
 }  // namespace
-
-void LogName(std::uint64_t store, absl::string_view name, LogBatch& batch) {
-  batch.Put(KeyOfName(store), EncodeName(name));
-}
-
-void LogNewStore(std::uint64_t store, const Snapshot& snapshot, absl::Time create_time,
-                 LogBatch& batch) {
-  LogName(store, snapshot.config().name, batch);
-  LogConfig(store, snapshot, create_time, batch);
-}
-
-void LogConfig(std::uint64_t store, const Snapshot& snapshot, absl::Time create_time,
-               LogBatch& batch) {
-  batch.Put(KeyOf(store, RecordKind::kConfig),
-            EncodeConfig({.config = snapshot.config(), .create_time = create_time}));
-  LogHead(store, snapshot, batch);
-}
-
-void LogAppend(std::uint64_t store, const AppendOutcome& outcome, const RowBatch& rows,
-               const WriterState* writer, LogBatch& batch) {
-  const Snapshot& snapshot = *outcome.snapshot;
-  const std::uint64_t begin = outcome.first_position;
-  const std::uint64_t end = begin + outcome.appended_count;
-  if (begin < end) {
-    LogBlockStarts(store, snapshot, begin, end, batch);
-    const std::string components = EncodeComponents(snapshot, begin, end);
-    RowsRecord record{.row_count = static_cast<std::uint32_t>(outcome.appended_count),
-                      .components = components};
-    for (std::uint64_t position = begin; position < end; ++position) {
-      Snapshot::TagsOfRow tags = snapshot.TagsOf(position);
-      if (!rows.ids.empty()) record.ids.push_back(*tags.id);
-      if (!rows.row_labels.empty()) record.row_labels.push_back(std::move(tags.labels));
-    }
-    batch.Put(KeyOf(store, RecordKind::kRows, begin), EncodeRows(record));
-  }
-  LogLiveRows(store, snapshot, outcome.masked_blocks, batch);
-  if (writer != nullptr) {
-    batch.Put(
-        EncodeKey(
-            {.store = store, .kind = RecordKind::kWriter, .writer = std::string(rows.writer)}),
-        EncodeWriter(
-            {.last_sequence = writer->last_sequence, .last_position = writer->last_position}));
-  }
-  LogHead(store, snapshot, batch);
-}
-
-void LogDelete(std::uint64_t store, const DeleteOutcome& outcome, LogBatch& batch) {
-  LogLiveRows(store, *outcome.snapshot, outcome.masked_blocks, batch);
-  LogHead(store, *outcome.snapshot, batch);
-}
-
-void LogNoStore(std::uint64_t store, LogBatch& batch) {
-  const KeyRange keys = KeysOfStore(store);
-  batch.DeleteRange(keys.begin, keys.end);
-  batch.DeleteRange(KeyOfName(store), KeyOfName(store + 1));
-}
 
 absl::StatusOr<std::vector<NamedStore>> StoresIn(const CommitLog& log) {
   std::vector<NamedStore> stores;

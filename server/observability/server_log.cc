@@ -1,4 +1,4 @@
-#include "server/observability/log.h"
+#include "server/observability/server_log.h"
 
 #include <grpc/support/log.h>
 #include <spdlog/sinks/stdout_sinks.h>
@@ -13,7 +13,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "server/observability/log_limiter.h"
+#include "server/observability/line_limiter.h"
 
 namespace softlookup::server {
 namespace {
@@ -49,7 +49,7 @@ std::string TextValue(const ordered_json& value) {
 
 class LineFormatter final : public spdlog::formatter {
  public:
-  explicit LineFormatter(LogFormat format) : format_(format) {}
+  explicit LineFormatter(LineFormat format) : format_(format) {}
 
   void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& line) override {
     const std::string time = absl::FormatTime("%Y-%m-%d%ET%H:%M:%E3SZ",
@@ -58,14 +58,14 @@ class LineFormatter final : public spdlog::formatter {
     const std::string level(level_name.data(), level_name.size());
     const std::string text(message.payload.data(), message.payload.size());
     std::string result;
-    if (format_ == LogFormat::kJson) {
+    if (format_ == LineFormat::kJson) {
       ordered_json object = {{"time", time}, {"level", level}, {"message", text}};
       if (fields_of_message != nullptr) object.update(*fields_of_message);
       result = Encoded(object);
     } else {
       result = absl::StrCat(time, " ", level, " ", Printable(text));
       if (fields_of_message != nullptr) {
-        absl::StrAppend(&result, " ", FormatFields(LogFormat::kText, *fields_of_message));
+        absl::StrAppend(&result, " ", FormatFields(LineFormat::kText, *fields_of_message));
       }
     }
     result.push_back('\n');
@@ -77,7 +77,7 @@ class LineFormatter final : public spdlog::formatter {
   }
 
  private:
-  const LogFormat format_;
+  const LineFormat format_;
 };
 
 void WriteMessageOfGrpc(gpr_log_func_args* args) {
@@ -85,22 +85,22 @@ void WriteMessageOfGrpc(gpr_log_func_args* args) {
                      : args->severity == GPR_LOG_SEVERITY_INFO ? spdlog::level::info
                                                                : spdlog::level::debug;
   // Limited, because clients can cause these lines.
-  static LogLimiter lines(10);
-  const std::optional<std::int64_t> left_out = lines.Admit(absl::Now());
+  static LineLimiter lines(10);
+  const std::optional<std::int64_t> left_out = lines.Allow(absl::Now());
   if (!left_out) return;
   ordered_json fields = {{"error", args->message}};
   if (*left_out > 0) fields["left_out"] = *left_out;
-  Log(level, "gRPC", fields);
+  WriteServerLog(level, "gRPC", fields);
 }
 
 }  // namespace
 
-std::unique_ptr<spdlog::formatter> MakeLineFormatter(LogFormat format) {
+std::unique_ptr<spdlog::formatter> MakeLineFormatter(LineFormat format) {
   return std::make_unique<LineFormatter>(format);
 }
 
-std::string FormatFields(LogFormat format, const ordered_json& fields) {
-  if (format == LogFormat::kJson) return Encoded(fields);
+std::string FormatFields(LineFormat format, const ordered_json& fields) {
+  if (format == LineFormat::kJson) return Encoded(fields);
   std::string text;
   for (const auto& [name, value] : fields.items()) {
     absl::StrAppend(&text, text.empty() ? "" : " ", name, "=", TextValue(value));
@@ -108,7 +108,7 @@ std::string FormatFields(LogFormat format, const ordered_json& fields) {
   return text;
 }
 
-void SetUpLog(LogFormat format, const std::string& level) {
+void SetUpServerLog(LineFormat format, const std::string& level) {
   const std::shared_ptr<spdlog::logger> logger = spdlog::stderr_logger_mt("softlookup");
   logger->set_formatter(MakeLineFormatter(format));
   spdlog::set_default_logger(logger);
@@ -116,7 +116,8 @@ void SetUpLog(LogFormat format, const std::string& level) {
   gpr_set_log_function(&WriteMessageOfGrpc);
 }
 
-void Log(spdlog::level::level_enum level, absl::string_view message, const ordered_json& fields) {
+void WriteServerLog(spdlog::level::level_enum level, absl::string_view message,
+                    const ordered_json& fields) {
   fields_of_message = &fields;
   spdlog::log(level, spdlog::string_view_t(message.data(), message.size()));
   fields_of_message = nullptr;

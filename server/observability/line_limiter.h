@@ -1,5 +1,5 @@
-#ifndef SOFTLOOKUP_SERVER_OBSERVABILITY_LOG_LIMITER_H_
-#define SOFTLOOKUP_SERVER_OBSERVABILITY_LOG_LIMITER_H_
+#ifndef SOFTLOOKUP_SERVER_OBSERVABILITY_LINE_LIMITER_H_
+#define SOFTLOOKUP_SERVER_OBSERVABILITY_LINE_LIMITER_H_
 
 #include <cstdint>
 #include <optional>
@@ -11,14 +11,15 @@
 
 namespace softlookup::server {
 
-// Limits the lines of one kind per second, so that they cannot flood a log. Thread-safe.
-class LogLimiter {
+// Limits the lines of one kind per second, so that they cannot flood the server log or the audit
+// log. Thread-safe.
+class LineLimiter {
  public:
-  explicit LogLimiter(std::int64_t lines_per_second_max) : lines_max_(lines_per_second_max) {}
+  explicit LineLimiter(std::int64_t lines_per_second_max) : lines_max_(lines_per_second_max) {}
 
   // Asks whether a line may be written at `now`. Returns nullopt if not. Otherwise returns how many
   // lines were left out since the last one that was written.
-  std::optional<std::int64_t> Admit(absl::Time now) {
+  std::optional<std::int64_t> Allow(absl::Time now) {
     absl::MutexLock lock(&mutex_);
     if (now < second_ || now >= second_ + absl::Seconds(1)) {
       second_ = now;
@@ -42,10 +43,10 @@ class LogLimiter {
   const std::int64_t lines_max_;
   absl::Mutex mutex_;
   absl::Time second_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // Start of this second.
-  std::int64_t lines_ ABSL_GUARDED_BY(mutex_) = 0;                    // Admitted in that second.
+  std::int64_t lines_ ABSL_GUARDED_BY(mutex_) = 0;                    // Allowed in that second.
   std::int64_t left_out_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace softlookup::server
 
-#endif  // SOFTLOOKUP_SERVER_OBSERVABILITY_LOG_LIMITER_H_
+#endif  // SOFTLOOKUP_SERVER_OBSERVABILITY_LINE_LIMITER_H_

@@ -1,5 +1,5 @@
-#ifndef SOFTLOOKUP_CORE_ENGINE_STORE_RECORDS_H_
-#define SOFTLOOKUP_CORE_ENGINE_STORE_RECORDS_H_
+#ifndef SOFTLOOKUP_CORE_ENGINE_LOAD_STORES_H_
+#define SOFTLOOKUP_CORE_ENGINE_LOAD_STORES_H_
 
 #include <cstdint>
 #include <memory>
@@ -8,7 +8,6 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "core/parallel/fork_join_pool.h"
 #include "core/storage/commit_log.h"
 #include "core/storage/records.h"
@@ -17,26 +16,7 @@
 
 namespace softlookup {
 
-// Writes the records of stores (docs/storage_format.md) and loads stores from them. In the Log
-// functions, `store` is the store's number; they add changes to `batch`.
-
-// Puts the record of a store's name.
-void LogName(std::uint64_t store, absl::string_view name, LogBatch& batch);
-// Puts the records of a new store without rows: name, configuration and head.
-void LogNewStore(std::uint64_t store, const Snapshot& snapshot, absl::Time create_time,
-                 LogBatch& batch);
-// Puts the records of a new configuration: configuration and head.
-void LogConfig(std::uint64_t store, const Snapshot& snapshot, absl::Time create_time,
-               LogBatch& batch);
-// Puts all records that an append changed. `rows` is the batch as the caller gave it; it tells
-// whether the rows have ids and labels, and names the writer. `writer` is the writer's state after
-// the append, or null if `rows` names none.
-void LogAppend(std::uint64_t store, const AppendOutcome& outcome, const RowBatch& rows,
-               const WriterState* writer, LogBatch& batch);
-// Puts all records that a deletion of rows changed.
-void LogDelete(std::uint64_t store, const DeleteOutcome& outcome, LogBatch& batch);
-// Deletes all records of a store and its name.
-void LogNoStore(std::uint64_t store, LogBatch& batch);
+// Loads stores from their records (docs/storage_format.md).
 
 // Returns all stores in the log, by number. A name is empty if it is lost. All names are empty if
 // one of them is damaged, or if there are none, as in logs from before the first release.
@@ -64,4 +44,4 @@ absl::Status LoadStores(const std::vector<NamedStore>& stores, const CommitLog& 
 
 }  // namespace softlookup
 
-#endif  // SOFTLOOKUP_CORE_ENGINE_STORE_RECORDS_H_
+#endif  // SOFTLOOKUP_CORE_ENGINE_LOAD_STORES_H_

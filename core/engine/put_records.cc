@@ -1,0 +1,105 @@
+#include "core/engine/put_records.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/storage/records.h"
+#include "core/store/row_codec.h"
+#include "core/store/store_loader.h"
+
+namespace softlookup {
+namespace {
+
+std::string KeyOf(std::uint64_t store, RecordKind kind, std::uint64_t number = 0) {
+  return EncodeKey({.store = store, .kind = kind, .number = number});
+}
+
+void PutHead(std::uint64_t store, const Snapshot& snapshot, LogBatch& batch) {
+  batch.Put(KeyOf(store, RecordKind::kHead),
+            EncodeHead({.revision = snapshot.revision(), .row_count = snapshot.row_count()}));
+}
+
+void PutLiveRows(std::uint64_t store, const Snapshot& snapshot,
+                 const std::vector<std::int64_t>& blocks, LogBatch& batch) {
+  for (const std::int64_t block : blocks) {
+    LiveRowsRecord record;
+    std::copy_n(snapshot.LiveRowsOf(block)->words(), record.size(), record.begin());
+    batch.Put(KeyOf(store, RecordKind::kLiveRows, static_cast<std::uint64_t>(block)),
+              EncodeLiveRows(record));
+  }
+}
+
+// Puts the starts of the blocks whose first row is at a position in [begin, end).
+void PutBlockStarts(std::uint64_t store, const Snapshot& snapshot, std::uint64_t begin,
+                    std::uint64_t end, LogBatch& batch) {
+  const std::uint64_t block_rows = static_cast<std::uint64_t>(snapshot.block_rows());
+  for (std::uint64_t block = (begin + block_rows - 1) / block_rows; block * block_rows < end;
+       ++block) {
+    const std::int64_t index = static_cast<std::int64_t>(block);
+    BlockStartRecord record{.memories = snapshot.MemoriesBefore(index).Save()};
+    if (index > 0) record.bounds = SaveBounds(snapshot.BoundsOf(index - 1));
+    batch.Put(KeyOf(store, RecordKind::kBlockStart, block), EncodeBlockStart(record));
+  }
+}
+
+}  // namespace
+
+void PutName(std::uint64_t store, absl::string_view name, LogBatch& batch) {
+  batch.Put(KeyOfName(store), EncodeName(name));
+}
+
+void PutNewStore(std::uint64_t store, const Snapshot& snapshot, absl::Time create_time,
+                 LogBatch& batch) {
+  PutName(store, snapshot.config().name, batch);
+  PutConfig(store, snapshot, create_time, batch);
+}
+
+void PutConfig(std::uint64_t store, const Snapshot& snapshot, absl::Time create_time,
+               LogBatch& batch) {
+  batch.Put(KeyOf(store, RecordKind::kConfig),
+            EncodeConfig({.config = snapshot.config(), .create_time = create_time}));
+  PutHead(store, snapshot, batch);
+}
+
+void PutAppend(std::uint64_t store, const AppendOutcome& outcome, const RowBatch& rows,
+               const WriterState* writer, LogBatch& batch) {
+  const Snapshot& snapshot = *outcome.snapshot;
+  const std::uint64_t begin = outcome.first_position;
+  const std::uint64_t end = begin + outcome.appended_count;
+  if (begin < end) {
+    PutBlockStarts(store, snapshot, begin, end, batch);
+    const std::string components = EncodeComponents(snapshot, begin, end);
+    RowsRecord record{.row_count = static_cast<std::uint32_t>(outcome.appended_count),
+                      .components = components};
+    for (std::uint64_t position = begin; position < end; ++position) {
+      Snapshot::TagsOfRow tags = snapshot.TagsOf(position);
+      if (!rows.ids.empty()) record.ids.push_back(*tags.id);
+      if (!rows.row_labels.empty()) record.row_labels.push_back(std::move(tags.labels));
+    }
+    batch.Put(KeyOf(store, RecordKind::kRows, begin), EncodeRows(record));
+  }
+  PutLiveRows(store, snapshot, outcome.masked_blocks, batch);
+  if (writer != nullptr) {
+    batch.Put(
+        EncodeKey(
+            {.store = store, .kind = RecordKind::kWriter, .writer = std::string(rows.writer)}),
+        EncodeWriter(
+            {.last_sequence = writer->last_sequence, .last_position = writer->last_position}));
+  }
+  PutHead(store, snapshot, batch);
+}
+
+void PutDeletion(std::uint64_t store, const DeleteOutcome& outcome, LogBatch& batch) {
+  PutLiveRows(store, *outcome.snapshot, outcome.masked_blocks, batch);
+  PutHead(store, *outcome.snapshot, batch);
+}
+
+void DeleteRecords(std::uint64_t store, LogBatch& batch) {
+  const KeyRange keys = KeysOfStore(store);
+  batch.DeleteRange(keys.begin, keys.end);
+  batch.DeleteRange(KeyOfName(store), KeyOfName(store + 1));
+}
+
+}  // namespace softlookup

@@ -1,0 +1,36 @@
+#ifndef SOFTLOOKUP_CORE_ENGINE_PUT_RECORDS_H_
+#define SOFTLOOKUP_CORE_ENGINE_PUT_RECORDS_H_
+
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "core/storage/commit_log.h"
+#include "core/store/store.h"
+
+namespace softlookup {
+
+// Put the records of stores (docs/storage_format.md) into `batch`. The log commits them later.
+// `store` is the store's number.
+
+// Puts the record of a store's name.
+void PutName(std::uint64_t store, absl::string_view name, LogBatch& batch);
+// Puts the records of a new store without rows: name, configuration and head.
+void PutNewStore(std::uint64_t store, const Snapshot& snapshot, absl::Time create_time,
+                 LogBatch& batch);
+// Puts the records of a new configuration: configuration and head.
+void PutConfig(std::uint64_t store, const Snapshot& snapshot, absl::Time create_time,
+               LogBatch& batch);
+// Puts all records that an append changed. `rows` are those of the request: whether they have ids
+// and labels, and which writer they name, is read from there. `writer` is the writer's state after
+// the append, or null if `rows` names none.
+void PutAppend(std::uint64_t store, const AppendOutcome& outcome, const RowBatch& rows,
+               const WriterState* writer, LogBatch& batch);
+// Puts all records that a deletion of rows changed.
+void PutDeletion(std::uint64_t store, const DeleteOutcome& outcome, LogBatch& batch);
+// Deletes all records of a store and its name.
+void DeleteRecords(std::uint64_t store, LogBatch& batch);
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_ENGINE_PUT_RECORDS_H_

@@ -1,0 +1,39 @@
+#ifndef SOFTLOOKUP_SERVER_OBSERVABILITY_SERVER_LOG_H_
+#define SOFTLOOKUP_SERVER_OBSERVABILITY_SERVER_LOG_H_
+
+#include <spdlog/spdlog.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace softlookup::server {
+
+// The server log is for the operator: a line on standard error for each message.
+
+enum class LineFormat { kText, kJson };
+
+// Makes spdlog's default logger write the server log, with gRPC's own messages. `level` is spdlog's
+// name of the lowest level that is written, or "off". Call this once.
+void SetUpServerLog(LineFormat format, const std::string& level);
+
+// Writes a line of `message` and `fields`, an object whose members are strings or numbers.
+// Thread-safe.
+void WriteServerLog(spdlog::level::level_enum level, absl::string_view message,
+                    const nlohmann::ordered_json& fields);
+
+// Returns `fields` as they are in a line: name=value each, or one JSON object.
+// Escapes them as MakeLineFormatter() does.
+std::string FormatFields(LineFormat format, const nlohmann::ordered_json& fields);
+
+// Returns a formatter of lines. As text, a line has time, level, message, and name=value for each
+// field. As JSON, it is one object with time, level, message and the fields. Characters that are
+// not printable ASCII are escaped as in JSON, and bytes that are not UTF-8 are replaced. So no text
+// that a client sends can make one line look like two.
+std::unique_ptr<spdlog::formatter> MakeLineFormatter(LineFormat format);
+
+}  // namespace softlookup::server
+
+#endif  // SOFTLOOKUP_SERVER_OBSERVABILITY_SERVER_LOG_H_

@@ -1,0 +1,23 @@
+#include "server/rpc/call_limiters.h"
+
+namespace softlookup::server {
+namespace {
+
+// Workers spend more time waiting for the disk than computing.
+constexpr int kWorkerCount = 4;
+constexpr std::size_t kTasksMax = 1024;
+constexpr std::size_t kTasksOfCallerMax = 128;
+
+}  // namespace
+
+CallLimiters::CallLimiters(const CallLimits& limits)
+    : limits(limits),
+      connections(limits.calls_per_connection_max),
+      tenants(limits.tenant_rates),
+      request_bytes(std::make_shared<RequestBytes>(limits.request_bytes_max)),
+      scans(limits.engine),
+      arrivals(limits.receive_timeout, "the client has not sent its message"),
+      stalls(limits.stall_timeout, "the client has not taken a message"),
+      workers(kWorkerCount, kTasksMax, kTasksOfCallerMax) {}
+
+}  // namespace softlookup::server

@@ -1,0 +1,54 @@
+#ifndef SOFTLOOKUP_SERVER_RPC_CALL_LIMITERS_H_
+#define SOFTLOOKUP_SERVER_RPC_CALL_LIMITERS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "absl/time/time.h"
+#include "core/base/limits.h"
+#include "server/limits/connection_calls.h"
+#include "server/limits/rate_share.h"
+#include "server/limits/request_bytes.h"
+#include "server/limits/stall_watch.h"
+#include "server/limits/tenant_limits.h"
+#include "server/limits/unsent_answers.h"
+#include "server/limits/workers.h"
+#include "server/rpc/message_scans.h"
+
+namespace softlookup::server {
+
+// The limits on all calls of a server.
+struct CallLimits {
+  Limits engine;
+  absl::Duration stall_timeout = absl::InfiniteDuration();
+  // Longest wait for a call's first message.
+  absl::Duration receive_timeout = absl::InfiniteDuration();
+  // A lookup waits no longer than this for its revision, whatever its deadline.
+  absl::Duration revision_wait_max = absl::InfiniteDuration();
+  Rates tenant_rates;
+  std::size_t calls_per_connection_max = 1024;
+  std::int64_t request_bytes_max = std::int64_t{1} << 30;
+};
+
+// What holds the calls of a server to their limits. All calls share it. Thread-safe. Code that
+// needs one limiter takes that one.
+struct CallLimiters {
+  explicit CallLimiters(const CallLimits& limits);
+  CallLimiters(const CallLimiters&) = delete;
+  CallLimiters& operator=(const CallLimiters&) = delete;
+
+  const CallLimits limits;
+  ConnectionCalls connections;
+  TenantLimits tenants;
+  const std::shared_ptr<RequestBytes> request_bytes;  // The budget of all requests.
+  const MessageScans scans;                           // Measure requests before they are parsed.
+  StallWatch arrivals;                                // Of the first messages of calls.
+  StallWatch stalls;                                  // Of clients that take no message.
+  UnsentAnswers unsent_answers;
+  Workers workers;  // Last: its remaining tasks may use the other members.
+};
+
+}  // namespace softlookup::server
+
+#endif  // SOFTLOOKUP_SERVER_RPC_CALL_LIMITERS_H_
