@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -144,6 +145,22 @@ TEST_F(LookEdgeTest, CosinesOfLongQueriesAndShortKeysAreNumbers) {
     const QueryStats stats = Check(query, {.score = Score::kCosine, .temperature = 1});
     EXPECT_FALSE(std::isnan(stats.log_sum_exp)) << size;
   }
+}
+
+// Logits of 10^9 and more, which float32 sums would miss by tens. In one block all rows are near
+// the best: half of them 30 below it.
+TEST_F(LookEdgeTest, BlocksFullOfCandidatesAreNotScannedCoarselyIfLogitsAreHuge) {
+  MakeRows(6 * kBlockRows, 0.1);
+  std::vector<float> query = NormalFloats(kDim, 2, 1e4);
+  query[0] = 1e4f;
+  for (std::int64_t row = kBlockRows; row < 2 * kBlockRows; ++row) {
+    std::copy(query.begin(), query.end(), Key(row));
+    const bool is_best = row / kPanelRows % 2 == 0;
+    // A step of a float in [8192, 16384) is 2^-10: 9.77 in the product.
+    Key(row)[0] -= is_best ? 0 : 3 * 0x1p-10f;
+    rows_.values[row] = is_best ? 1 : -1;
+  }
+  Check(query, {.score = Score::kDot, .temperature = 1});
 }
 
 TEST_F(LookEdgeTest, SquaredDistancesMayBeBeyondFloat32) {
