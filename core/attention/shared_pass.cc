@@ -248,8 +248,6 @@ ScanOrder SharedPass::OrderOf(const WorkItem& item, std::int64_t block, std::int
   ScanOrder order{.is_first_of_block = is_first};
   const HeadQueryRef& first = RefOf(query);
   const kernels::BlockView& view = BlockOf(block, first)->view;
-  // One query of FLOAT32 rows computes so little that the CPU's own prefetching does better.
-  if (end - query == 1 && view.shape.storage == StorageType::kFloat32) return order;
   if (!first.task->sums_values()) return order;
   // A core has few fetches under way at a time, so the fetches are spread over all that it
   // computes. If several tiles scan a block, each fetches a part of the next block. A single tile
