@@ -42,8 +42,8 @@ void MakePlain(StoreMaker& maker, v1::AttentionOptions& options) {
 }
 
 void SetMaxError(Draw& draw, v1::AttentionOptions& options) {
-  constexpr double kMaxErrors[] = {0, 1e-7, 1e-5, 3e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.5, 1};
-  options.set_max_error(kMaxErrors[draw.Int(0, 9)]);
+  constexpr double kMaxErrors[] = {0, 1e-7, 1e-5, 3e-5, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.3, 0.5, 1};
+  options.set_max_error(kMaxErrors[draw.Int(0, 11)]);
 }
 
 void SetSource(Draw& draw, const KeptStore& store, v1::LookupRequest& request) {

@@ -43,7 +43,7 @@ void Session::Run(std::uint64_t number) {
   } else if (how < 0.13) {
     Delete(AnyStore());
   } else if (how < 0.16) {
-    CheckMemory(AnyStore());
+    for (int i = 0; i < 4; ++i) CheckMemory(AnyStore());
   } else if (how < 0.24) {
     RepeatAlone();
   } else if (how < 0.29) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 #include "absl/strings/str_cat.h"
 
@@ -12,12 +13,16 @@ namespace {
 constexpr const char* kKeysNames[] = {"normal",   "clustered", "duplicate", "dominated", "constant",
                                       "zero",     "subnormal", "huge",      "mixed",     "opposite",
                                       "integral", "sign",      "orthogonal"};
-constexpr const char* kValuesNames[] = {"normal", "numbered", "sign",    "constant",
-                                        "large",  "tiny",     "outlier", "zero"};
+constexpr const char* kValuesNames[] = {"normal", "numbered", "sign", "constant", "large",
+                                        "tiny",   "outlier",  "zero", "far"};
 
 template <typename Item, std::size_t count>
 Item OneOf(Draw& draw, const Item (&items)[count]) {
   return items[draw.Int(0, count - 1)];
+}
+
+double ProductOf(const std::vector<float>& a, const std::vector<float>& b) {
+  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
 }
 
 }  // namespace
@@ -58,7 +63,8 @@ StoreMaker::StoreMaker(std::uint64_t seed, const std::string& name)
   MakeShape();
   // Where lookups can leave out rows, keys mostly differ in what they weigh.
   if (is_large_ && draw_.Coin()) {
-    keys_ = OneOf(draw_, {Keys::kNormal, Keys::kClusters, Keys::kDominated, Keys::kMixedNorms});
+    keys_ = OneOf(
+        draw_, {Keys::kNormal, Keys::kClusters, Keys::kDominated, Keys::kMixedNorms, Keys::kSigns});
   }
   is_variant_ = draw_.Coin();
   has_ids_ = draw_.Chance(0.3);
@@ -69,7 +75,13 @@ StoreMaker::StoreMaker(std::uint64_t seed, const std::string& name)
   if (keys_ == Keys::kSigns) scale_ = std::exp2(draw_.Int(-3, 1));
   if (keys_ == Keys::kIntegers) scale_ = 1;
   aim_ = Normals(scale_);
+  if (keys_ == Keys::kSigns) {
+    for (float& component : aim_) component = std::copysign(static_cast<float>(scale_), component);
+  }
   for (int i = 0; i < 12; ++i) centres_.push_back(Normals(scale_));
+  // Beyond it are 2 % of normal keys.
+  aim_margin_ = 2 * scale_ * std::sqrt(ProductOf(aim_, aim_));
+  if (is_large_ && draw_.Chance(0.3)) values_ = Values::kFarApart;
   constant_value_ = draw_.Normal(config_.value_dim());
   if (draw_.Chance(0.8)) config_.set_score(static_cast<v1::Score>(draw_.Int(1, 5)));
   if (draw_.Chance(0.5)) config_.set_temperature(MakeTemperature());
@@ -226,7 +238,7 @@ std::vector<float> StoreMaker::MakeKey() {
   return key;
 }
 
-std::vector<float> StoreMaker::MakeValue(std::uint64_t position) {
+std::vector<float> StoreMaker::MakeValue(const std::vector<float>& key, std::uint64_t position) {
   std::vector<float> value = draw_.Normal(config_.value_dim());
   const auto times = [&value](double factor) {
     for (float& component : value) component = static_cast<float>(component * factor);
@@ -252,6 +264,9 @@ std::vector<float> StoreMaker::MakeValue(std::uint64_t position) {
     case Values::kOutlier:
       if (draw_.Chance(0.002)) times(1e4);
       break;
+    case Values::kFarApart:
+      value.assign(value.size(), ProductOf(key, aim_) >= aim_margin_ ? 1.0f : -1.0f);
+      break;
     case Values::kZero:
       if (draw_.Chance(0.9)) times(0);
       break;
@@ -265,7 +280,7 @@ v1::AppendRequest StoreMaker::MakeAppend(std::int64_t count, std::uint64_t rows_
   std::vector<float> keys, values;
   for (std::int64_t row = 0; row < count; ++row) {
     const std::vector<float> key = MakeKey();
-    const std::vector<float> value = MakeValue(rows_before + row);
+    const std::vector<float> value = MakeValue(key, rows_before + row);
     keys.insert(keys.end(), key.begin(), key.end());
     values.insert(values.end(), value.begin(), value.end());
     if (has_labels_) {
@@ -325,7 +340,7 @@ std::vector<float> StoreMaker::MakeQuery(const KeptStore& store) {
   }
   if (how < 0.03) {
     query.assign(dim, 0);
-  } else if (how < 0.2 || keys_ == Keys::kIntegers || keys_ == Keys::kSigns) {
+  } else if (how < 0.2 || keys_ == Keys::kIntegers || (keys_ == Keys::kSigns && how < 0.5)) {
     for (float& q : query) {
       if (keys_ == Keys::kIntegers) q = std::nearbyint(q);
       if (keys_ == Keys::kSigns) q = std::copysign(1.0f, q);

@@ -37,7 +37,18 @@ enum class Keys {
 };
 
 // What its values are like.
-enum class Values { kNormal, kPosition, kSigns, kConstant, kLarge, kTiny, kOutlier, kZero, kCount };
+enum class Values {
+  kNormal,
+  kPosition,
+  kSigns,
+  kConstant,
+  kLarge,
+  kTiny,
+  kOutlier,
+  kZero,
+  kFarApart,  // 1 where the key is much like most queries, else -1.
+  kCount
+};
 
 // One store's random rows, queries and options, all from one seed.
 class StoreMaker {
@@ -64,7 +75,7 @@ class StoreMaker {
   void MakeShape();
   void MakeMemories();
   std::vector<float> MakeKey();
-  std::vector<float> MakeValue(std::uint64_t position);
+  std::vector<float> MakeValue(const std::vector<float>& key, std::uint64_t position);
   std::vector<float> Normals(double scale);
 
   Draw draw_;
@@ -79,6 +90,7 @@ class StoreMaker {
   double scale_ = 1;
   std::vector<float> aim_;  // What most queries are near to.
   std::vector<std::vector<float>> centres_;
+  double aim_margin_ = 0;  // The products of far keys with it are smaller.
   std::vector<float> last_key_;
   std::vector<float> constant_value_;
   std::uint64_t next_id_ = 1;
