@@ -87,6 +87,7 @@ std::size_t RunSeed(std::uint64_t seed, std::uint64_t operations, Tally& tally) 
   tally.answers += judged.answers;
   tally.comparisons += judged.comparisons;
   tally.close_calls += judged.close_calls;
+  tally.blurred_answers += judged.blurred_answers;
   tally.skipping_answers += judged.skipping_answers;
   for (const auto& [what, ratio] : judged.worst) {
     double& worst = tally.worst[what];
@@ -104,11 +105,14 @@ int Main(int argc, char** argv) {
   do {
     failures += RunSeed(seed++, arguments.operations, tally);
   } while (failures < kFailuresMax && std::chrono::steady_clock::now() < end);
-  std::printf("%llu answers, %llu comparisons, %llu close calls, %llu answers of some rows\n",
-              static_cast<unsigned long long>(tally.answers),
-              static_cast<unsigned long long>(tally.comparisons),
-              static_cast<unsigned long long>(tally.close_calls),
-              static_cast<unsigned long long>(tally.skipping_answers));
+  std::printf(
+      "%llu answers, %llu comparisons, %llu close calls, %llu blurred by float64, %llu of some "
+      "rows\n",
+      static_cast<unsigned long long>(tally.answers),
+      static_cast<unsigned long long>(tally.comparisons),
+      static_cast<unsigned long long>(tally.close_calls),
+      static_cast<unsigned long long>(tally.blurred_answers),
+      static_cast<unsigned long long>(tally.skipping_answers));
   for (const auto& [what, ratio] : tally.worst) {
     std::printf("  %-50s at most %.4f of its bound\n", what.c_str(), ratio);
   }

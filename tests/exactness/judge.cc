@@ -53,6 +53,7 @@ std::vector<std::string> Judge::Verdict() {
   const auto largest = static_cast<double>(std::abs(exact_.max_logit));
   if (!counted_.empty()) size_factor_ = std::max(1.0, (largest + kLogitReach) / kLogitSize);
   error_max_ = std::max(kErrorDefault, asked);
+  if (exact_.weight_noise > 1e-6L) ++tally_.blurred_answers;
   CheckStats();
   CheckValues();
   if (weights_ != nullptr) CheckWeights();
@@ -294,6 +295,8 @@ void Judge::CheckValues() {
       const long double slack = rounding + exact_.memory_noise +
                                 (2 * exact_.weight_noise + 0x1p-50L) * exact_.value_magnitude;
       const long double bound = stats_.error_bound() * exact_.value_magnitude;
+      Require(std::abs(values_[i]) <= exact_.value_magnitude * (1 + 0x1p-20L) + bound + 0x1p-149L,
+              "a SOFT value is larger than all values");
       CheckNear(what, values_[i], exact, bound * size_factor_, slack);
       if (size_factor_ > 1 && bound > 0) {
         // Not part of the contract, but good to know.

@@ -14,9 +14,10 @@ namespace softlookup::exactness {
 
 // What has been judged so far.
 struct Tally {
-  std::uint64_t answers = 0;           // Of one query and head.
-  std::uint64_t comparisons = 0;       // Of single numbers.
-  std::uint64_t close_calls = 0;       // Answers where float64 cannot tell which rows count.
+  std::uint64_t answers = 0;          // Of one query and head.
+  std::uint64_t comparisons = 0;      // Of single numbers.
+  std::uint64_t close_calls = 0;      // Answers where float64 cannot tell which rows count.
+  std::uint64_t blurred_answers = 0;  // Answers whose weights float64 itself does not have to 1e-6.
   std::uint64_t skipping_answers = 0;  // Answers that leave values of rows out.
   // By what is compared: the largest error as a part of its bound, less what float64 and the
   // answer's own rounding make of it.

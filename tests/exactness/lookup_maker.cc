@@ -66,7 +66,10 @@ v1::LookupRequest MakeLookup(StoreMaker& maker, const KeptStore& store) {
   v1::LookupRequest request;
   request.set_store(store.name());
   std::vector<float> queries;
-  for (std::int64_t i = kCounts[draw.Int(0, maker.is_large() ? 7 : 9)]; i > 0; --i) {
+  std::int64_t count = kCounts[draw.Int(0, maker.is_large() ? 7 : 9)];
+  // More queries than one pass over the rows takes.
+  if (store.row_count() < 100 && draw.Chance(0.05)) count = draw.Int(250, 300);
+  for (std::int64_t i = count; i > 0; --i) {
     const std::vector<float> query = maker.MakeQuery(store);
     queries.insert(queries.end(), query.begin(), query.end());
   }

@@ -10,7 +10,7 @@
 
 namespace softlookup::exactness {
 
-// A lookup of up to 20 queries in the store's newest snapshot.
+// A lookup of up to 20 queries, or of some hundred of few rows, in the store's newest snapshot.
 v1::LookupRequest MakeLookup(StoreMaker& maker, const KeptStore& store);
 
 }  // namespace softlookup::exactness

@@ -96,6 +96,10 @@ void StoreMaker::MakeShape() {
     key_dim = draw_.Chance(0.4) ? OneOf(draw_, {32, 48, 64, 96, 128}) : draw_.Int(32, 100);
     value_dim = draw_.Int(1, 8);
     rows = draw_.Chance(0.3) ? OneOf(draw_, {4095, 4096, 4097, 5120}) : draw_.Int(4096, 6500);
+    if (draw_.Chance(0.08)) {  // More blocks than are merged at once.
+      key_dim = draw_.Int(32, 48);
+      rows = draw_.Int(8192, 10'500);
+    }
     if (draw_.Chance(0.1)) heads = 2, key_dim *= 2, value_dim *= 2;
   } else if (how < 0.6) {
     key_dim = draw_.Int(1, 64);
