@@ -79,9 +79,9 @@ StoreMaker::StoreMaker(std::uint64_t seed, const std::string& name)
     for (float& component : aim_) component = std::copysign(static_cast<float>(scale_), component);
   }
   for (int i = 0; i < 12; ++i) centres_.push_back(Normals(scale_));
-  // Beyond it are 2 % of normal keys.
-  aim_margin_ = 2 * scale_ * std::sqrt(ProductOf(aim_, aim_));
-  if (is_large_ && draw_.Chance(0.3)) values_ = Values::kFarApart;
+  // In units of the products' deviation: some tenths of all keys are beyond, or hardly any.
+  aim_margin_ = draw_.Real(1, 3.5) * scale_ * std::sqrt(ProductOf(aim_, aim_));
+  if (is_large_ && draw_.Chance(0.4)) values_ = Values::kFarApart;
   constant_value_ = draw_.Normal(config_.value_dim());
   if (draw_.Chance(0.8)) config_.set_score(static_cast<v1::Score>(draw_.Int(1, 5)));
   if (draw_.Chance(0.5)) config_.set_temperature(MakeTemperature());
@@ -354,7 +354,8 @@ std::vector<float> StoreMaker::MakeQuery(const KeptStore& store) {
   } else if (how < 0.5 && key != nullptr) {
     std::copy(key, key + dim, query.begin());
   } else {
-    const float noise = how < 0.7 ? 0 : 0.2f;
+    // Only at the aim itself are values as far apart as their weights are.
+    const float noise = how < 0.7 || values_ == Values::kFarApart ? 0 : 0.2f;
     for (std::size_t i = 0; i < dim; ++i) query[i] = aim_[i] + noise * normals[i];
   }
   double factor = 1;
