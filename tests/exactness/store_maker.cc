@@ -266,7 +266,7 @@ std::vector<float> StoreMaker::MakeValue(const std::vector<float>& key, std::uin
       times(is_variant_ ? 1e-30 : 1e-42);
       break;
     case Values::kOutlier:
-      if (draw_.Chance(0.002)) times(1e4);
+      if (draw_.Chance(0.002)) times(is_variant_ ? 1e4 : 1e12);
       break;
     case Values::kFarApart:
       value.assign(value.size(), ProductOf(key, aim_) >= aim_margin_ ? 1.0f : -1.0f);
