@@ -36,6 +36,13 @@ void SetMinScore(Draw& draw, const KeptStore& store, const std::vector<float>& q
 void MakePlain(StoreMaker& maker, v1::AttentionOptions& options) {
   Draw& draw = maker.draw();
   if (draw.Chance(0.7)) options.set_temperature(std::exp(draw.Real(std::log(1e-3), 0)));
+  if (maker.is_tight()) {
+    // The deviation of the logits is a few units, so that the rows around the cut weigh the most.
+    const auto dim = static_cast<double>(maker.config().key_dim());
+    options.set_score(v1::SCORE_COSINE);
+    options.set_temperature(1 / (std::sqrt(dim) * draw.Real(1.5, 7)));
+    return;
+  }
   const double how = draw.Real(0, 1);
   if (how < 0.1) options.set_mode(v1::MODE_HARD);
   if (how > 0.8) options.set_top_k(static_cast<std::uint32_t>(draw.Int(1, 60)));

@@ -169,7 +169,7 @@ void Session::Compare(const Remembered& before, const v1::LookupResponse& respon
 }
 
 void Session::RepeatAlone() {
-  for (int i = 0; i < 4 && !remembered_.empty(); ++i) {
+  for (int i = 0; i < 12 && !remembered_.empty(); ++i) {
     const Remembered& before =
         remembered_[draw_.Int(0, static_cast<std::int64_t>(remembered_.size()) - 1)];
     const auto query =

@@ -66,6 +66,11 @@ StoreMaker::StoreMaker(std::uint64_t seed, const std::string& name)
     keys_ = OneOf(
         draw_, {Keys::kNormal, Keys::kClusters, Keys::kDominated, Keys::kMixedNorms, Keys::kSigns});
   }
+  is_tight_ = is_large_ && config_.num_heads() == 1 && draw_.Chance(0.15);
+  if (is_tight_) {
+    keys_ = Keys::kSigns;
+    config_.set_storage_type(v1::ELEMENT_TYPE_FLOAT32);
+  }
   is_variant_ = draw_.Coin();
   has_ids_ = draw_.Chance(0.3);
   has_labels_ = draw_.Chance(0.3);
@@ -81,7 +86,8 @@ StoreMaker::StoreMaker(std::uint64_t seed, const std::string& name)
   for (int i = 0; i < 12; ++i) centres_.push_back(Normals(scale_));
   // In units of the products' deviation: some tenths of all keys are beyond, or hardly any.
   aim_margin_ = draw_.Real(1, 3.5) * scale_ * std::sqrt(ProductOf(aim_, aim_));
-  if (is_large_ && draw_.Chance(0.4)) values_ = Values::kFarApart;
+  if (is_large_ && draw_.Chance(0.3)) values_ = Values::kFarApart;
+  if (is_tight_) values_ = Values::kFarApart;
   constant_value_ = draw_.Normal(config_.value_dim());
   if (draw_.Chance(0.8)) config_.set_score(static_cast<v1::Score>(draw_.Int(1, 5)));
   if (draw_.Chance(0.5)) config_.set_temperature(MakeTemperature());

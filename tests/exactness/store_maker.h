@@ -70,6 +70,9 @@ class StoreMaker {
   double MakeTemperature();
   Draw& draw() { return draw_; }
   bool is_large() const { return is_large_; }
+  // Whether bounds on errors can be reached: a sketch holds the keys without an error, and the
+  // values of rows that are left out are as far from the others as can be.
+  bool is_tight() const { return is_tight_; }
 
  private:
   void MakeShape();
@@ -83,6 +86,7 @@ class StoreMaker {
   Keys keys_;
   Values values_;
   bool is_large_ = false;
+  bool is_tight_ = false;
   bool is_variant_ = false;  // Which of two variants of its kind the store is.
   bool has_ids_ = false;
   bool has_labels_ = false;
