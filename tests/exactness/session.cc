@@ -1,0 +1,152 @@
+#include "tests/exactness/session.h"
+
+#include <algorithm>
+#include <csignal>
+
+#include "absl/strings/str_cat.h"
+#include "tests/exactness/lookup_maker.h"
+
+namespace softlookup::exactness {
+namespace {
+
+constexpr std::size_t kStoresMax = 6;
+constexpr std::int64_t kRowsMax = 12'000;
+
+}  // namespace
+
+Session::Session(std::uint64_t seed) : seed_(seed), draw_(seed) {
+  Start();
+  AddStore();
+}
+
+void Session::Start() {
+  constexpr const char* kThreads[] = {"1", "2", "3", "4", "7"};
+  server_.emplace(std::vector<std::string>{"--data-dir", directory_.path() + "/data", "--threads",
+                                           kThreads[draw_.Int(0, 4)]});
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(-1);
+  arguments.SetMaxSendMessageSize(-1);
+  stub_ = v1::SoftLookup::NewStub(grpc::CreateCustomChannel(
+      server_->grpc_address(), grpc::InsecureChannelCredentials(), arguments));
+}
+
+void Session::Run(std::uint64_t number) {
+  operation_ = number;
+  const double how = draw_.Real(0, 1);
+  if (stores_.empty() || how < 0.05) {
+    AddStore();
+  } else if (how < 0.10) {
+    OneStore& store = AnyStore();
+    if (static_cast<std::int64_t>(store.kept.row_count()) < kRowsMax) {
+      Append(store, draw_.Chance(0.1) ? draw_.Int(1, 1100) : draw_.Int(1, 40));
+    }
+  } else if (how < 0.13) {
+    Delete(AnyStore());
+  } else if (how < 0.16) {
+    for (int i = 0; i < 4; ++i) CheckMemory(AnyStore());
+  } else if (how < 0.24) {
+    RepeatAlone();
+  } else if (how < 0.29) {
+    RepeatTogether("among others");
+  } else if (how < 0.34) {
+    LookUpBesideWrite(AnyStore());
+  } else if (how < 0.355) {
+    Restart();
+  } else {
+    LookUp(AnyStore());
+  }
+}
+
+Session::OneStore& Session::AnyStore() {
+  return *stores_[draw_.Int(0, static_cast<std::int64_t>(stores_.size()) - 1)];
+}
+
+void Session::Fail(const std::string& what) {
+  failures_.push_back(absl::StrCat("seed ", seed_, ", operation ", operation_, ": ", what));
+}
+
+void Session::Fail(const KeptStore& store, const std::string& request, const std::string& what) {
+  Fail(absl::StrCat(store.description(), " of ", store.row_count(), " rows at revision ",
+                    store.revision(), ": ", request, ": ", what));
+}
+
+bool Session::RequireOk(const KeptStore& store, const grpc::Status& status,
+                        const std::string& what) {
+  if (status.ok()) return true;
+  Fail(store, what,
+       absl::StrCat("failed with ", static_cast<int>(status.error_code()), ", ",
+                    status.error_message()));
+  return false;
+}
+
+void Session::Forget(const OneStore& store) {
+  remembered_.erase(std::remove_if(remembered_.begin(), remembered_.end(),
+                                   [&](const Remembered& lookup) {
+                                     return lookup.store == &store &&
+                                            lookup.revision != store.kept.revision();
+                                   }),
+                    remembered_.end());
+}
+
+void Session::AddStore() {
+  if (stores_.size() == kStoresMax) {
+    DropStore(static_cast<std::size_t>(draw_.Int(0, static_cast<std::int64_t>(kStoresMax) - 1)));
+  }
+  const auto store_seed = static_cast<std::uint64_t>(draw_.Int(0, 1'000'000'000));
+  auto store = std::make_unique<OneStore>(store_seed, absl::StrCat("s", ++store_count_));
+  ++counts_.stores;
+  v1::CreateStoreRequest request;
+  *request.mutable_store() = store->maker.config();
+  v1::Store response;
+  grpc::ClientContext context;
+  if (!RequireOk(store->kept, stub_->CreateStore(&context, request, &response), "CreateStore")) {
+    return;
+  }
+  stores_.push_back(std::move(store));
+  OneStore& added = *stores_.back();
+  for (const std::int64_t count : added.maker.first_appends()) Append(added, count);
+}
+
+void Session::DropStore(std::size_t index) {
+  OneStore& store = *stores_[index];
+  v1::DeleteStoreRequest request;
+  request.set_name(store.kept.name());
+  v1::DeleteStoreResponse response;
+  grpc::ClientContext context;
+  RequireOk(store.kept, stub_->DeleteStore(&context, request, &response), "DeleteStore");
+  remembered_.erase(
+      std::remove_if(remembered_.begin(), remembered_.end(),
+                     [&](const Remembered& lookup) { return lookup.store == &store; }),
+      remembered_.end());
+  stores_.erase(stores_.begin() + static_cast<std::ptrdiff_t>(index));
+}
+
+void Session::LookUp(OneStore& store) {
+  const v1::LookupRequest request = MakeLookup(store.maker, store.kept);
+  v1::LookupResponse response;
+  grpc::ClientContext context;
+  const grpc::Status status = stub_->Lookup(&context, request, &response);
+  Check(store, request, status, response, true);
+}
+
+void Session::Restart() {
+  ++counts_.restarts;
+  server_->Stop(SIGKILL);
+  Start();
+  RepeatTogether("after a crash");
+  for (const auto& store : stores_) {
+    v1::GetStoreRequest request;
+    request.set_name(store->kept.name());
+    v1::Store response;
+    grpc::ClientContext context;
+    if (!RequireOk(store->kept, stub_->GetStore(&context, request, &response), "GetStore"))
+      continue;
+    if (response.revision() != store->kept.revision() ||
+        response.row_count() != store->kept.row_count()) {
+      Fail(store->kept, "after a crash",
+           absl::StrCat("revision ", response.revision(), ", ", response.row_count(), " rows"));
+    }
+  }
+}
+
+}  // namespace softlookup::exactness
