@@ -248,6 +248,10 @@ ScanOrder SharedPass::OrderOf(const WorkItem& item, std::int64_t block, std::int
   ScanOrder order{.is_first_of_block = is_first};
   const HeadQueryRef& first = RefOf(query);
   const kernels::BlockView& view = BlockOf(block, first)->view;
+  // Rows of the other storage types take the CPU longer than it reads ahead.
+  if (end - query == 1 && view.shape.storage == StorageType::kFloat32 && kernels::CpuReadsAhead()) {
+    return order;
+  }
   if (!first.task->sums_values()) return order;
   // A core has few fetches under way at a time, so the fetches are spread over all that it
   // computes. If several tiles scan a block, each fetches a part of the next block. A single tile

@@ -39,6 +39,16 @@ inline PanelPart KeysOf(const BlockView& block, PanelRange panels) {
   return PartOf(block, panels, block.shape.key_offset(0, 0), block.shape.bytes());
 }
 
+// Returns true if the CPU by itself reads the rows of one query ahead better than instructions make
+// it. CPUs of Intel do (measured on one of 2023), those of AMD begin anew at each page of 4 KiB.
+inline bool CpuReadsAhead() {
+#if defined(__x86_64__)
+  return __builtin_cpu_is("intel") != 0;
+#else
+  return false;
+#endif
+}
+
 // Prefetches a part by cache lines, spread evenly over `step_count` calls of Step().
 class Prefetcher {
  public:
