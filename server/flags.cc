@@ -179,7 +179,7 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
   app.add_option("--shutdown-grace", flags.shutdown_grace_seconds,
                  "Seconds that running calls get after SIGTERM")
       ->check(CLI::Range(0.0, 3600.0));
-  app.add_option("--log-level", flags.log_level, "What is logged to standard error")
+  app.add_option("--log-level", flags.log_level, "Lowest level that is written to standard error")
       ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}));
   app.add_option("--log-format", flags.log_format,
                  "Format of the log: text, or json for one object a line")

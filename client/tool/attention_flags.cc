@@ -37,9 +37,12 @@ void AddAttentionFlags(CLI::App* command, AttentionFlags* flags) {
   command->add_option("--min-score", flags->min_score, "Only rows with at least this score count");
   command->add_option("--recency-decay", flags->recency_decay,
                       "In (0, 1]: the factor on a weight for each row appended since");
-  auto* causal = command->add_flag("--causal", flags->causal,
-                                   "Query t sees only positions up to --causal-offset + t");
-  command->add_option("--causal-offset", flags->causal_offset, "See --causal")->needs(causal);
+  auto* causal = command->add_flag(
+      "--causal", flags->causal, "Query t, from 0, sees only positions up to --causal-offset + t");
+  command
+      ->add_option("--causal-offset", flags->causal_offset,
+                   "Last position that the first query sees (default 0)")
+      ->needs(causal);
   command->add_option("--max-error", flags->max_error,
                       "Error allowed, in [0, 1] of the largest value component (default 1e-5)");
   command->add_option("--weights", flags->weights, "Which weights to show")

@@ -144,8 +144,8 @@ void AddQueryFlags(CLI::App* lookup, LookupFlags* flags) {
 void AddSourceFlags(CLI::App* lookup, LookupFlags* flags) {
   lookup
       ->add_option("--source", flags->source,
-                   "What to attend to (default rows); rows-and-memory adds the rows before the "
-                   "filter's as one")
+                   "What to attend to (default rows); rows-and-memory adds one for all rows before "
+                   "--begin or --last")
       ->check(CLI::IsMember(Words<v1::Source>()));
   lookup->add_option("--memory", flags->memory, "With --source memory: its name (default average)");
   lookup->add_option("--min-revision", flags->min_revision,
@@ -153,7 +153,10 @@ void AddSourceFlags(CLI::App* lookup, LookupFlags* flags) {
 }
 
 void AddOutputFlags(CLI::App* lookup, LookupFlags* flags) {
-  lookup->add_option("--names", flags->names, "Line j names position j")->type_name("FILE");
+  lookup
+      ->add_option("--names", flags->names,
+                   "Names of positions 0, 1, ..., one a line; blank lines are skipped")
+      ->type_name("FILE");
   lookup->add_option("--values-out", flags->values_out, "Also write the answers there")
       ->type_name("FILE.npy")
       ->check(NpyName());

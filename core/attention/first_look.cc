@@ -302,6 +302,7 @@ void FirstLook::Choose(Part part, std::int64_t tile_index) {
       const auto lower_of = [&look](double upper) { return look.bounds.LowerOf(upper); };
       look.candidates.cut = ChooseByRank(BoundsOf(i), lower_of, RanksOf(tile.plan)).cut;
     }
+    if (part == Part::kRest && look.continues) FindKeptBlocks(i);
   }
 }
 
@@ -380,6 +381,16 @@ void FirstLook::Sort(absl::Span<const std::int64_t> order) {
     look_of.push_back(look_of_[static_cast<std::size_t>(query)]);
   }
   look_of_ = std::move(look_of);
+}
+
+void FirstLook::FindKeptBlocks(std::int64_t look_index) {
+  Candidates& candidates = looks_[static_cast<std::size_t>(look_index)].candidates;
+  std::vector<std::int32_t> kept;
+  kernels::FindGroupsFrom(BoundsOf(look_index), candidates.block_stride, candidates.cut, kept);
+  candidates.keeps_block.assign(static_cast<std::size_t>(blocks_.count()), false);
+  for (const std::int32_t block : kept) {
+    candidates.keeps_block[static_cast<std::size_t>(block)] = true;
+  }
 }
 
 PanelLogits FirstLook::BestPanel(const ScanPlan& plan, const Look& look,

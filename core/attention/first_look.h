@@ -115,6 +115,8 @@ class FirstLook {
   bool SampleSavesMost(const ScanPlan& plan, const Look& look,
                        absl::Span<const float> sample) const;
   void ChooseByMassOf(const Tile& tile, std::int64_t look_index);
+  // Sets the look's candidates.keeps_block.
+  void FindKeptBlocks(std::int64_t look_index);
   // Returns exact logits of panels whose bounds are the largest: the largest that were found.
   PanelLogits BestPanel(const ScanPlan& plan, const Look& look,
                         absl::Span<const float> bounds) const;

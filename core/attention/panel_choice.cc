@@ -17,6 +17,8 @@ constexpr int kMantissaBits = 4;
 constexpr int kShift = 23 - kMantissaBits;
 constexpr std::size_t kBinCount = std::size_t{1} << (8 + kMantissaBits);
 
+constexpr std::size_t kChunk = 64;
+
 std::size_t BinOf(float mass) { return std::bit_cast<std::uint32_t>(mass) >> kShift; }
 
 // Returns the smallest mass in the bin.
@@ -28,9 +30,19 @@ float EdgeOf(std::size_t bin) {
 
 MassChoice ChooseByMass(absl::Span<const float> bounds, double proved, double mass_known,
                         double part, double coarse_part, double kept_mass) {
-  // The sums of the bins, of which infinity has one of its own.
+  // The sums of the bins, of which infinity has one of its own. Most panels have so little mass
+  // that all of them together are left out. These are summed by chunks, in the first bin.
   std::vector<double> sums(kBinCount);
-  for (const float bound : bounds) sums[BinOf(bound)] += bound;
+  const double tiny = part * mass_known / static_cast<double>(4 * bounds.size() + 1);
+  const float tiny_max = static_cast<float>(std::min(tiny, 1e30));
+  for (std::size_t begin = 0; begin < bounds.size(); begin += kChunk) {
+    const absl::Span<const float> chunk = bounds.subspan(begin, kChunk);
+    if (kernels::CountBoundsFrom(chunk, tiny_max) == 0) {
+      sums[0] += kernels::SumOfBounds(chunk);
+      continue;
+    }
+    for (const float bound : chunk) sums[BinOf(bound)] += bound;
+  }
   const std::size_t unknown = BinOf(std::numeric_limits<float>::infinity());
   // The smallest masses are rounded up to powers of 2 near 2^-126, and so prove nothing.
   double sum = 0;

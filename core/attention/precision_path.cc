@@ -61,7 +61,8 @@ bool FitsInt8Dots(const ScanPlan& plan, const kernels::BlockView& block, const H
 double Float32Error(const ScanPlan& plan, const HeadQuery& query, double key_norm,
                     std::size_t way) {
   if (plan.options.score == Score::kCosine) {
-    // The norm of a key is one of a sketch. It, its inverse and the product with that are rounded.
+    // Three more roundings to float32: of the key's norm, which the sketch has, of its inverse, and
+    // of the product with the inverse.
     return kFloat32Rounding * (query.float32_errors[way] / query.norm + 3);
   }
   if (TermOf(plan.options.score) == kernels::Term::kProduct) {

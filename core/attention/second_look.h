@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 #include "core/attention/block_scan.h"
 
@@ -17,6 +18,8 @@ struct Candidates {
   std::int64_t block_stride = 0;
   // Panels with smaller bounds are left out.
   float cut = 0;
+  // By block of the pass: whether any of its panels is a candidate.
+  std::vector<bool> keeps_block;
   // SOFT: panels with smaller bounds weigh so little that the fastest arithmetic will do, even for
   // panels that could be left out. Other modes need all scores in float64.
   float fine_cut = std::numeric_limits<float>::lowest();

@@ -61,7 +61,9 @@ class Loading {
     return absl::OkStatus();
   }
 
-  // Returns the loaded store. `status` is the result of reading it, which may be an error.
+  // Returns the loaded store, or why it could not be loaded: `status`, the result of reading it, if
+  // that is an error, or what StoreLoader::Finish found. Any error but UNAVAILABLE becomes
+  // DATA_LOSS.
   LoadedStore Finish(absl::Status status, Store::Executor executor) {
     absl::StatusOr<std::unique_ptr<StoreWriter>> writer = nullptr;
     if (status.ok()) {

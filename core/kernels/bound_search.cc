@@ -44,6 +44,37 @@ std::int64_t CountBoundsFromOneTarget(const float* HWY_RESTRICT bounds, std::siz
   return static_cast<std::int64_t>(found);
 }
 
+void FindGroupsFromOneTarget(absl::Span<const float> bounds, std::int64_t group_size, float cut,
+                             std::vector<std::int32_t>& found) {
+  const FloatTag d;
+  const FloatVec from = hn::Set(d, cut);
+  const auto size = static_cast<std::size_t>(group_size);
+  std::int32_t group = 0;
+  for (std::size_t begin = 0; begin < bounds.size(); begin += size, ++group) {
+    const float* HWY_RESTRICT of_group = bounds.data() + begin;
+    bool any = false;
+    std::size_t i = 0;
+    for (; i + kLanes <= size; i += kLanes) {
+      any |= !hn::AllFalse(d, hn::Ge(hn::LoadU(d, of_group + i), from));
+    }
+    for (; i < size; ++i) any |= of_group[i] >= cut;
+    if (any) found.push_back(group);
+  }
+}
+
+double SumOfBoundsOneTarget(const float* HWY_RESTRICT bounds, std::size_t count) {
+  const DoubleTag dd;
+  const HalfFloatTag dh;
+  DoubleVec sum = hn::Zero(dd);
+  std::size_t i = 0;
+  for (; i + kHalfLanes <= count; i += kHalfLanes) {
+    sum = hn::Add(sum, hn::PromoteTo(dd, hn::LoadU(dh, bounds + i)));
+  }
+  double result = hn::GetLane(hn::SumOfLanes(dd, sum));
+  for (; i < count; ++i) result += bounds[i];
+  return result;
+}
+
 float LargestFiniteBoundOneTarget(const float* HWY_RESTRICT bounds, std::size_t count) {
   const FloatTag d;
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -70,6 +101,8 @@ namespace softlookup::kernels {
 
 HWY_EXPORT(BoundsFromOneTarget);
 HWY_EXPORT(CountBoundsFromOneTarget);
+HWY_EXPORT(FindGroupsFromOneTarget);
+HWY_EXPORT(SumOfBoundsOneTarget);
 HWY_EXPORT(LargestFiniteBoundOneTarget);
 
 std::uint64_t BoundsFrom(absl::Span<const float> bounds, float cut) {
@@ -79,6 +112,17 @@ std::uint64_t BoundsFrom(absl::Span<const float> bounds, float cut) {
 
 std::int64_t CountBoundsFrom(absl::Span<const float> bounds, float cut) {
   return HWY_DYNAMIC_DISPATCH(CountBoundsFromOneTarget)(bounds.data(), bounds.size(), cut);
+}
+
+void FindGroupsFrom(absl::Span<const float> bounds, std::int64_t group_size, float cut,
+                    std::vector<std::int32_t>& found) {
+  SOFTLOOKUP_DCHECK(group_size > 0 && bounds.size() % static_cast<std::size_t>(group_size) == 0)
+      << bounds.size() << " bounds in groups of " << group_size;
+  HWY_DYNAMIC_DISPATCH(FindGroupsFromOneTarget)(bounds, group_size, cut, found);
+}
+
+double SumOfBounds(absl::Span<const float> bounds) {
+  return HWY_DYNAMIC_DISPATCH(SumOfBoundsOneTarget)(bounds.data(), bounds.size());
 }
 
 float LargestFiniteBound(absl::Span<const float> bounds) {

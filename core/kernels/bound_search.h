@@ -2,6 +2,7 @@
 #define SOFTLOOKUP_CORE_KERNELS_BOUND_SEARCH_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/types/span.h"
 
@@ -15,6 +16,14 @@ std::uint64_t BoundsFrom(absl::Span<const float> bounds, float cut);
 
 // Returns the number of bounds that are at least `cut`.
 std::int64_t CountBoundsFrom(absl::Span<const float> bounds, float cut);
+
+// Appends to `found` the indices of the groups of `group_size` bounds of which one is at least
+// `cut`, in order. The number of bounds is a multiple of group_size.
+void FindGroupsFrom(absl::Span<const float> bounds, std::int64_t group_size, float cut,
+                    std::vector<std::int32_t>& found);
+
+// Returns the sum of the bounds, in float64.
+double SumOfBounds(absl::Span<const float> bounds);
 
 // Returns the largest bound below infinity, or -infinity if there is none.
 float LargestFiniteBound(absl::Span<const float> bounds);

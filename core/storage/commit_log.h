@@ -21,7 +21,8 @@ class LogBatch {
   virtual void DeleteRange(absl::string_view begin, absl::string_view end) = 0;
 };
 
-// What an acknowledged write survives. kYes: a crash of the machine. kNo: a crash of the process.
+// What an acknowledged write survives. A power cut loses nothing of kYes. Of kNo it may lose all
+// that was committed since the last sync. A crash of the process alone loses neither.
 enum class Sync { kNo, kYes };
 
 // Keeps records that outlive the process, ordered by the bytes of their keys.

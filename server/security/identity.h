@@ -41,7 +41,8 @@ struct Grant {
   StorePattern stores;
 };
 
-// Limits of an identity, over all stores that it uses. 0: no limit.
+// Limits of an identity. 0: no limit. The first three count all its requests, the others the stores
+// that its grants cover.
 struct IdentityLimits {
   double requests_per_second = 0;
   double rows_per_second = 0;

@@ -33,10 +33,10 @@ bool ValuesFitTiles(float value_magnitude);
 // which add 2^-23 of the sum.
 double ScoreErrorInTiles(std::int64_t key_dim, float query_magnitude, float key_magnitude);
 
-// Returns an upper bound on the error of a component of SumValuesInTiles. It is less than
-// 1.3e-6 * term_sum. A row's term is |weight| times the largest |component| of its value.
-// `largest_term` and `term_sum` are the largest and the sum of a query's terms, so rows of weight 0
-// do not matter.
+// Returns an upper bound on the error of a component of SumValuesInTiles over `row_count` rows. A
+// row's term is |weight| times the largest |component| of its value. `largest_term` and `term_sum`
+// are the largest and the sum of a query's terms. For up to kBlockRowsMax rows the bound is below
+// 1.3e-6 * term_sum.
 double SumErrorInTiles(std::int64_t row_count, double largest_term, double term_sum);
 
 // The operands of one block, packed once for many queries. Not thread-safe. Keeps its buffers for

@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "tests/core/kernels/every_target.h"
@@ -42,6 +45,28 @@ TEST_P(BoundSearchTest, FindsWhatPlainLoopsFind) {
     ASSERT_EQ(BoundsFrom(bounds, cut), bits) << round;
     ASSERT_EQ(CountBoundsFrom(bounds, cut), count) << round;
     ASSERT_EQ(LargestFiniteBound(bounds), largest) << round;
+    std::vector<float> finite;
+    std::ranges::copy_if(bounds, std::back_inserter(finite),
+                         [](float bound) { return std::abs(bound) < kInfinity; });
+    ASSERT_EQ(SumOfBounds(finite), std::accumulate(finite.begin(), finite.end(), 0.0)) << round;
+  }
+}
+
+TEST_P(BoundSearchTest, FindsGroups) {
+  Draw draw(5);
+  for (int round = 0; round < 500; ++round) {
+    const std::int64_t size = draw.Int(1, 70), count = draw.Int(0, 20);
+    std::vector<float> bounds(static_cast<std::size_t>(size * count));
+    for (float& bound : bounds) bound = draw.Int(0, 40) == 0 ? 2.0f : 1.0f;
+    std::vector<std::int32_t> expected = {-1}, found = {-1};
+    for (std::int64_t group = 0; group < count; ++group) {
+      const auto begin = bounds.begin() + group * size;
+      if (std::find(begin, begin + size, 2.0f) != begin + size) {
+        expected.push_back(static_cast<std::int32_t>(group));
+      }
+    }
+    FindGroupsFrom(bounds, size, 2, found);
+    ASSERT_EQ(found, expected) << round;
   }
 }
 
