@@ -118,8 +118,9 @@ struct ScanOrder {
 // state over this block alone, and sums[q * PaddedValueDim(value_dims.count) + i] with component i
 // of its weighted sum of values. A query's bits do not depend on the other queries.
 //
-// The arithmetic keeps the bound on errors of logits. If fine_panels is not null, it need not: it
-// is the fastest there is, but float64 for the panels whose bits are set in fine_panels[q].
+// Logits keep the bound on their errors. With fine_panels, they are formed in float64 in the panels
+// whose bits are set in fine_panels[q], and elsewhere in the fastest float32 sums, whatever their
+// errors.
 void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const ScanOrder& order,
                const HeadQuery* queries, int query_count, PartialState* states, double* sums,
                const std::uint64_t* fine_panels = nullptr);

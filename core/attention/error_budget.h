@@ -14,6 +14,9 @@ namespace softlookup {
 // that cancel drift by half as much, and only where values cancel do errors of logits reach their
 // bound.
 inline constexpr double kSumError = 1e-6;
+// The same for a second look. What it leaves out may be far from the values that it adds up, even
+// if these are equal.
+inline constexpr double kLookSumError = 2e-6;
 
 // Returns the bound on an answer's error.
 inline double ErrorMax(const ResolvedOptions& options) {
@@ -39,13 +42,14 @@ struct LookBudget {
 inline LookBudget LookBudgetOf(const ResolvedOptions& options) {
   const double error_max = ErrorMax(options);
   return {.coarse_logits = error_max / 4,
-          .panels = (error_max / 2 - kSumError) / 2,
+          .panels = (error_max / 2 - kLookSumError) / 2,
           .rows = error_max / 4};
 }
 
 // Returns what rounding alone can make of the error. `looks`: whether rows are left out.
 inline double ArithmeticError(const ResolvedOptions& options, bool looks) {
-  return kSumError + (looks ? LookBudgetOf(options).coarse_logits : LogitErrorMax(options));
+  return looks ? LookBudgetOf(options).coarse_logits + kLookSumError
+               : LogitErrorMax(options) + kSumError;
 }
 
 }  // namespace softlookup

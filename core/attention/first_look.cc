@@ -55,9 +55,11 @@ double CoarsePart(const ScanPlan& plan, const HeadQuery& query, double norm_max)
   return LookBudgetOf(plan.options).coarse_logits / (2 * std::expm1(error));
 }
 
-// Returns true if a scan of all rows would score them in float64.
+// Returns true if a scan of all rows would score them in float64. A matrix unit may have better
+// ways.
 bool NeedsFloat64(const ScanPlan& plan, const HeadQuery& query, double norm_max) {
-  return !(Float32LogitError(plan, query, norm_max, kernels::kFloat32Sums.size() - 1) <=
+  return !plan.tiles.has_value() &&
+         !(Float32LogitError(plan, query, norm_max, kernels::kFloat32Sums.size() - 1) <=
            LogitErrorMax(plan.options));
 }
 
@@ -67,10 +69,10 @@ bool Saves(const ScanPlan& plan, const HeadQuery& query, double norm_max, const 
            absl::Span<const float> bounds) {
   const auto panels = static_cast<double>(
       kernels::CountBoundsFrom(bounds, std::numeric_limits<float>::denorm_min()));
-  const std::int64_t fine = kernels::CountBoundsFrom(bounds, choice.fine_cut);
   if (static_cast<double>(choice.kept) <= kKeptPartMax * panels) return true;
-  return NeedsFloat64(plan, query, norm_max) && CoarsePart(plan, query, norm_max) > 0 &&
-         static_cast<double>(fine) <= kFinePartMax * panels;
+  if (!NeedsFloat64(plan, query, norm_max) || CoarsePart(plan, query, norm_max) == 0) return false;
+  const std::int64_t fine = kernels::CountBoundsFrom(bounds, choice.fine_cut);
+  return static_cast<double>(fine) <= kFinePartMax * panels;
 }
 
 // Returns whether some row can weigh so little that `part` of the weight of the heaviest row is
@@ -155,10 +157,12 @@ void FirstLook::Begin(const std::vector<HeadQueryRef>& refs,
       end_tile();
     }
     look_of_[q] = static_cast<std::int64_t>(looks_.size());
-    looks_.push_back({.query = q, .sketches = sketches, .likely_logit = range.likely_highest});
+    looks_.push_back({.query = q, .sketches = sketches, .range = range});
   }
   end_tile();
   panels_per_look_ = blocks_.count() * blocks_.panels_max();
+  // Bounds of a look before need not be moved to larger memory.
+  bounds_.clear();
   bounds_.resize(looks_.size() * static_cast<std::size_t>(panels_per_look_));
   // A panel that is never looked at has no rows.
   for (const Tile& tile : tiles_) {
@@ -293,8 +297,11 @@ void FirstLook::Choose(Part part, std::int64_t tile_index) {
     if (part == Part::kSample) {
       const std::vector<float> sample = SampleOf(look);
       look.continues = sample.empty() || SampleSavesMost(tile.plan, look, sample);
+      // A bound can be far above all logits that there can be.
       const double reference =
-          sample.empty() ? look.likely_logit : *std::max_element(sample.begin(), sample.end());
+          sample.empty() ? look.range.likely_highest
+                         : std::min<double>(*std::max_element(sample.begin(), sample.end()),
+                                            look.range.highest);
       tile.references[static_cast<std::size_t>(i - tile.begin)] = static_cast<float>(reference);
     } else if (WeighsAllRows(tile.plan)) {
       ChooseByMassOf(tile, i);
@@ -331,11 +338,12 @@ bool FirstLook::SampleSavesMost(const ScanPlan& plan, const Look& look,
   std::vector<float> masses;
   double mass = 0;
   for (const float bound : sample) {
-    masses.push_back(static_cast<float>(std::exp(bound - best)));
+    // Every panel has some mass, however little.
+    masses.push_back(static_cast<float>(std::exp(std::max(bound - best, -87.0))));
     mass += masses.back();
   }
   // All rows may be like those of the sample, or there may be one much like the query.
-  mass = std::max(mass, std::exp(look.likely_logit - best) / kSampleStride);
+  mass = std::max(mass, std::exp(look.range.likely_highest - best) / kSampleStride);
   const HeadQuery& query = (*queries_)[look.query];
   const double norm_max = look.sketches.norm_max * (1 + 0x1p-20);
   return Saves(plan, query, norm_max,
@@ -355,15 +363,17 @@ void FirstLook::ChooseByMassOf(const Tile& tile, std::int64_t look_index) {
   constexpr double kRounding = 1e-6;
   const PanelLogits best = BestPanel(tile.plan, look, bounds);
   const double mass_known = std::exp(best.log_sum_exp - reference - kRounding);
-  // Any row with a larger logit is kept, even if others weigh far more: the answer states the
-  // largest.
+  // Any row with a larger logit is kept, and scored in float64, even if others weigh far more: the
+  // answer states the largest.
   const double kept_mass = std::exp(best.max - reference - kRounding);
   const double norm_max = look.sketches.norm_max * (1 + 0x1p-20);
   const double coarse_part = CoarsePart(tile.plan, query, norm_max);
   const MassChoice choice =
       ChooseByMass(bounds, proved, mass_known, budget.panels, coarse_part, kept_mass);
   look.candidates.cut = choice.cut;
-  if (coarse_part > 0) look.candidates.fine_cut = choice.fine_cut;
+  if (coarse_part > 0) {
+    look.candidates.fine_cut = std::min(choice.fine_cut, static_cast<float>(kept_mass));
+  }
   // A mass beyond float64 is that of the best panel.
   const double ln_mass =
       std::isfinite(choice.mass) ? std::log(choice.mass) + reference : best.log_sum_exp - kRounding;

@@ -80,7 +80,7 @@ class FirstLook {
     bool continues = true;
     SketchBounds sketches;
     LogitBounds bounds;
-    double likely_logit = 0;  // As in LogitRangeOfRows.
+    LogitRangeOfRows range;
     Candidates candidates;
   };
   // Looks [begin, end), which share a scan.

@@ -10,8 +10,8 @@ namespace {
 
 using kernels::kPanelRows;
 
-// A sum of a few float32 terms is off by less than this part of the sum of their sizes and that of
-// another logit, which may be subtracted from it.
+// A sum of a few float32 terms, of which a reference is subtracted, is off by less than this part
+// of `size` below, which bounds the reference as well as the terms.
 constexpr double kRounding = 0x1p-18;
 
 bool IsDistance(Score score) { return TermOf(score) == kernels::Term::kSquaredDifference; }

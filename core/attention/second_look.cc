@@ -230,7 +230,7 @@ std::uint32_t ScanDense(const ScanPlan& plan, const PositionedBlock& block,
   std::array<std::uint64_t, kTileQueries> fine;
   int count = 0;
   for (int q = 0; q < query_count; ++q) {
-    // The best rows alone need all scores in float64.
+    // Where only the best rows are wanted, all scores have to be float64.
     if (!plan.sum_values ||
         kDensePart * std::popcount(scratch.kept[q]) <= block.view.panel_count()) {
       scratch.fine[q] &= scratch.kept[q];

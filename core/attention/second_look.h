@@ -16,7 +16,7 @@ struct Candidates {
   // [block of the pass][panel]. Not owned.
   const float* bounds = nullptr;
   std::int64_t block_stride = 0;
-  // Panels with smaller bounds are left out.
+  // Panels with smaller bounds can be left out.
   float cut = 0;
   // By block of the pass: whether any of its panels is a candidate.
   std::vector<bool> keeps_block;

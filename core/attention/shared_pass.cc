@@ -248,7 +248,7 @@ ScanOrder SharedPass::OrderOf(const WorkItem& item, std::int64_t block, std::int
   ScanOrder order{.is_first_of_block = is_first};
   const HeadQueryRef& first = RefOf(query);
   const kernels::BlockView& view = BlockOf(block, first)->view;
-  // Rows of the other storage types take the CPU longer than it reads ahead.
+  // Rows of the other storage types take so long to decode that fetching them early always pays.
   if (end - query == 1 && view.shape.storage == StorageType::kFloat32 && kernels::CpuReadsAhead()) {
     return order;
   }

@@ -22,8 +22,8 @@ inline constexpr int kKeyCodeMax = 127;
 // A sketch holds the rows of the block's full panels in slices of 16. The rows of a slice are those
 // of different panels as far as possible: what is wanted of a panel is then a sum of slices, and no
 // sum within one. 16 panels make a span of 16 slices; the rest of a block makes spans of 8, 4, 2 or
-// 1. Lane l of slice s of a span of n panels is row (16 s + l) / n of panel (16 s + l) % n. A
-// slice:
+// 1. In a span of n panels, lane l of its slice s is row (16 s + l) / n of its panel (16 s + l) %
+// n. A slice:
 //
 //   codes   [groups of 4 components][16 rows][4 components]
 //   scales  [16 rows]  float32
@@ -63,12 +63,14 @@ struct SketchView {
     return scales(slice_index) + 2 * kPanelRows;
   }
 
-  // Returns the number of panels of the span that begins with this one.
+  // Returns the number of panels of the span that begins with this one, which must be one of the
+  // sketch.
   std::int64_t SpanFrom(std::int64_t panel) const {
     return static_cast<std::int64_t>(
         std::bit_floor(static_cast<std::uint64_t>(std::min(panel_count - panel, kPanelRows))));
   }
-  // Returns the first panel, which is also the first slice, of the span with this one.
+  // Returns the first panel, which is also the first slice, of the span with this one. The panel
+  // must be one of the sketch.
   std::int64_t SpanOf(std::int64_t panel) const {
     std::int64_t begin = panel / kPanelRows * kPanelRows;
     while (panel >= begin + SpanFrom(begin)) begin += SpanFrom(begin);

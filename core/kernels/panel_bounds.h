@@ -90,8 +90,11 @@ inline constexpr double kMassExcess = 1.0625;
 
 // Sets bounds[q * stride + panel] to what the bounds of the panel's rows become, for each panel of
 // the sketch. factors and references point to an element for each query; kLargest does not read the
-// references. Before that, rounding can change the bound of a row by 2^-20 of the sum of the sizes
-// of its terms and of the reference.
+// references.
+//
+// Rounding can change the bound of a row, or its square if it is a root, by 2^-20 of the sum of the
+// sizes of its terms and of the reference. Exponents are raised by 2^-13 nats against their own
+// roundings.
 void BoundPanels(PanelBound form, const SketchView& sketch, const SketchQueries& queries,
                  const BoundFactors* factors, const float* references, const BoundTerms& terms,
                  std::int64_t stride, float* bounds);

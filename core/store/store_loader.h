@@ -36,8 +36,8 @@ class StoreLoader {
   // different rows at the same time.
   absl::Status PutComponents(std::uint64_t first_position, std::uint64_t count,
                              absl::string_view components);
-  // Takes the next `count` rows as loaded, with their ids and labels, and seals the blocks that they
-  // fill. `ids` and `row_labels` are either empty or have one element per row.
+  // Takes the next `count` rows as loaded, with their ids and labels, and seals the blocks that
+  // they fill. `ids` and `row_labels` are either empty or have one element per row.
   absl::Status AddRows(std::uint64_t first_position, std::uint64_t count,
                        absl::Span<const std::uint64_t> ids,
                        absl::Span<const std::vector<std::string>> row_labels);

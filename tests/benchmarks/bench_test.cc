@@ -55,8 +55,8 @@ std::map<std::string, double> FiguresOf(absl::string_view line) {
   return figures;
 }
 
-// Figures are printed rounded, to four digits or more, and a slow moment of the machine makes any
-// of them as large or as small as it likes: what they must be by each other holds to a share.
+// Figures are printed with four digits or more. A slow moment of the machine can make any of them
+// large or small, so the allowance is a part of the expected figure.
 ::testing::Matcher<double> About(double expected) {
   return ::testing::DoubleNear(expected, 2e-3 * std::abs(expected));
 }

@@ -99,7 +99,7 @@ TEST_F(CoarseScanTest, FinePanelsAreScoredInFloat64) {
 TEST_F(CoarseScanTest, FinePanelsAreThoseOfTheBits) {
   const Result exact = Scan(nullptr);
   for (int q = 0; q < kQueries; ++q) {
-    // All panels but the best one's, and that of a lone bit at the end.
+    // Runs of panels and single ones, the last of the block among them.
     const std::uint64_t best = std::uint64_t{1} << BestPanelOf(q);
     for (const std::uint64_t others : {std::uint64_t{0b11} << 6, std::uint64_t{0b101}}) {
       const std::vector<std::uint64_t> without = {others & ~best};

@@ -458,10 +458,12 @@ TEST_P(PanelBoundsTest, LargestBoundsHaveTheSameBitsOnEveryTargetThatFuses) {
 TEST_P(PanelBoundsTest, MassesHaveTheSameBitsOnEveryTargetThatFuses) {
   if (!FusesMultiplyAdds()) GTEST_SKIP() << "rounds otherwise";
   const ManyBounds many;
-  hwy::SetSupportedTargetsForTest(0);  // The best there is.
-  const std::vector<float> expected = many.Get(PanelBound::kMass, false);
-  hwy::SetSupportedTargetsForTest(GetParam());
-  ExpectSameBits(many.Get(PanelBound::kMass, false), expected);
+  for (const bool is_root : {false, true}) {
+    hwy::SetSupportedTargetsForTest(0);  // The best there is.
+    const std::vector<float> expected = many.Get(PanelBound::kMass, is_root);
+    hwy::SetSupportedTargetsForTest(GetParam());
+    ExpectSameBits(many.Get(PanelBound::kMass, is_root), expected);
+  }
 }
 
 TEST_P(PanelBoundsTest, BoundsHaveTheSameBitsAloneAndTogether) {

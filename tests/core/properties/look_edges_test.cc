@@ -163,6 +163,25 @@ TEST_F(LookEdgeTest, BlocksFullOfCandidatesAreNotScannedCoarselyIfLogitsAreHuge)
   Check(query, {.score = Score::kDot, .temperature = 1});
 }
 
+// The best row is one of the sample's, and all others' weights are 0 in float32.
+TEST_F(LookEdgeTest, ARowOfTheSampleThatIsFarAboveAllOthersIsFoundByALook) {
+  MakeRows(5 * kBlockRows);
+  const std::vector<float> query(Key(3), Key(3) + kDim);
+  for (const Score score : {Score::kCosine, Score::kSquaredEuclidean, Score::kEuclidean}) {
+    const QueryStats stats = Check(query, {.score = score, .temperature = 0.002});
+    EXPECT_LT(stats.summed_rows, 100u) << static_cast<int>(score);
+  }
+}
+
+// Float32 sums of these products are off by 4e-5.
+TEST_F(LookEdgeTest, TheLargestLogitIsExactEvenInAPanelOfLittleWeight) {
+  std::vector<double> products(8 * kBlockRows, 50);
+  std::fill_n(products.begin() + 2 * kBlockRows, 1600, 101.87);
+  products[4800] = 103.87;
+  MakeRowsOfProducts(products);
+  Check(SignQuery(), {.score = Score::kDot, .temperature = 1});
+}
+
 TEST_F(LookEdgeTest, SquaredDistancesMayBeBeyondFloat32) {
   MakeRows(4 * kBlockRows, 0x1p55);
   const std::vector<float> query = NormalFloats(kDim, 2, 0x1p57);
