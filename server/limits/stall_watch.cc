@@ -2,6 +2,7 @@
 
 #include <grpc/grpc.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -59,13 +60,29 @@ StallWatch::~StallWatch() {
 }
 
 void StallWatch::Run() {
+  const absl::Duration interval = timeout_ / 4;
   for (;;) {
+    const absl::Time look = clock_.Now() + interval;
     {
       absl::MutexLock lock(&mutex_);
-      clock_.AwaitUntil(mutex_, absl::Condition(&stopping_), clock_.Now() + timeout_ / 4);
+      clock_.AwaitUntil(mutex_, absl::Condition(&stopping_), look);
       if (stopping_) return;
     }
+    const absl::Duration late = clock_.Now() - look;
+    if (late >= interval) Forgive(late);
     EndStalled();
+  }
+}
+
+void StallWatch::Forgive(absl::Duration time) {
+  const std::int64_t now = Now();
+  absl::MutexLock lock(&mutex_);
+  for (Waits* waits : waits_) {
+    std::int64_t since = waits->since_.load(std::memory_order_relaxed);
+    if (since == Waits::kNoWait) continue;
+    // Fails if the wait has ended meanwhile, or another has begun.
+    const std::int64_t forgiven = std::min(since + absl::ToInt64Nanoseconds(time), now);
+    waits->since_.compare_exchange_strong(since, forgiven, std::memory_order_relaxed);
   }
 }
 

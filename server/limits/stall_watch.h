@@ -24,7 +24,8 @@ namespace softlookup::server {
 class StallWatch {
  public:
   // A client may take `timeout` for a message, and as much again for each whole MiB of the size
-  // that OnStart() is given. Its call ends up to a quarter of `timeout` later. With an infinite
+  // that OnStart() is given. Its call ends up to a quarter of `timeout` later. Time in which the
+  // process did not run does not count, if it was a quarter of `timeout` or more. With an infinite
   // `timeout`, no call is watched. `what` is the status message's reason, such as "the client has
   // not taken a message". `clock` must outlive this.
   StallWatch(absl::Duration timeout, std::string what, const Clock& clock = Clock::Steady());
@@ -66,6 +67,9 @@ class StallWatch {
  private:
   void Run();
   void EndStalled();
+  // Lets the waits in progress take `time` longer. The process did not run for that time, since a
+  // signal stopped it, or its machine: what came meanwhile is still to be read.
+  void Forgive(absl::Duration time);
   // Ends the waits whose since_ is at most `before`. Returns their calls, with a reference to each.
   std::vector<grpc_call*> TakeWaiting(std::int64_t before);
   std::int64_t Now() const { return absl::ToUnixNanos(clock_.Now()); }

@@ -20,6 +20,7 @@ namespace {
 using ::softlookup::testing::ToldClock;
 
 constexpr absl::Duration kTimeout = absl::Seconds(40);
+constexpr absl::Duration kLookInterval = absl::Seconds(10);
 
 // A call whose server waits for a message of its client, and ends with OK once it has one.
 class WaitingCall : public grpc::ServerGenericBidiReactor {
@@ -112,14 +113,21 @@ class StallWatchTest : public ::testing::Test {
     service_->AwaitCall();
   }
 
-  // Lets `time` go by, and waits until the watch has looked at its calls. `look` counts from 1.
-  void AdvanceToLook(absl::Duration time, int look) {
-    clock_.AwaitWaits(look);
+  // Lets `time` go by at once, and waits until the watch has looked at its calls.
+  void AdvanceToLook(absl::Duration time) {
+    clock_.AwaitWaits(++looks_);
     clock_.Advance(time);
-    clock_.AwaitWaits(look + 1);
+    clock_.AwaitWaits(looks_ + 1);
+  }
+  // Lets `time`, at least the time between two looks, go by from look to look. Only the last may be
+  // late, by less than that time.
+  void Advance(absl::Duration time) {
+    for (; time >= 2 * kLookInterval; time -= kLookInterval) AdvanceToLook(kLookInterval);
+    AdvanceToLook(time);
   }
 
   ToldClock clock_;
+  int looks_ = 0;
   std::optional<StallWatch> watch_;
   std::optional<WaitingService> service_;
   std::unique_ptr<grpc::Server> server_;
@@ -128,7 +136,7 @@ class StallWatchTest : public ::testing::Test {
 
 TEST_F(StallWatchTest, ACallWhoseClientTakesTooLongEnds) {
   Begin(kTimeout);
-  AdvanceToLook(kTimeout, 1);
+  Advance(kTimeout);
   const grpc::Status status = caller_->AwaitEnd();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(status.error_message(), "STREAM_STALLED: the client has sent nothing for 40s");
@@ -136,27 +144,42 @@ TEST_F(StallWatchTest, ACallWhoseClientTakesTooLongEnds) {
 
 TEST_F(StallWatchTest, ACallWhoseClientIsInTimeGoesOn) {
   Begin(kTimeout);
-  AdvanceToLook(kTimeout - absl::Nanoseconds(1), 1);
+  Advance(kTimeout - absl::Nanoseconds(1));
   caller_->Send();
   EXPECT_TRUE(caller_->AwaitEnd().ok());
 }
 
 TEST_F(StallWatchTest, AMessageMayTakeAsMuchAgainForEachMebibyte) {
   Begin(kTimeout, std::size_t{2} << 20);
-  AdvanceToLook(3 * kTimeout - absl::Nanoseconds(1), 1);
+  Advance(3 * kTimeout - absl::Nanoseconds(1));
   caller_->Send();
   EXPECT_TRUE(caller_->AwaitEnd().ok());
 }
 
 TEST_F(StallWatchTest, AMessageMayTakeNoLongerThanItsSizeAllows) {
   Begin(kTimeout, (std::size_t{3} << 20) - 1);
-  AdvanceToLook(3 * kTimeout, 1);
+  Advance(3 * kTimeout);
   EXPECT_EQ(caller_->AwaitEnd().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
 }
 
 TEST_F(StallWatchTest, LooksFourTimesInATimeout) {
   Begin(kTimeout);
-  for (int look = 1; look <= 4; ++look) AdvanceToLook(kTimeout / 4, look);
+  for (int look = 1; look <= 4; ++look) AdvanceToLook(kLookInterval);
+  EXPECT_EQ(caller_->AwaitEnd().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+}
+
+TEST_F(StallWatchTest, TimeInWhichTheProcessDidNotRunDoesNotCount) {
+  Begin(kTimeout);
+  AdvanceToLook(10 * kTimeout);
+  caller_->Send();
+  EXPECT_TRUE(caller_->AwaitEnd().ok());
+}
+
+TEST_F(StallWatchTest, TimeBeforeAndAfterTheProcessDidNotRunCounts) {
+  Begin(kTimeout);
+  AdvanceToLook(kLookInterval);
+  AdvanceToLook(10 * kTimeout);
+  Advance(kTimeout - 2 * kLookInterval);
   EXPECT_EQ(caller_->AwaitEnd().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
 }
 
