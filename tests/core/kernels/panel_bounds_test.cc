@@ -163,9 +163,9 @@ RowBound BoundOf(const Sketch& sketch, std::int64_t row, const SketchQueries& qu
     dot += sketch.code(row, i) * CodeOf(queries, query, i);
   }
   const BoundFactors& factor = call.factors[static_cast<std::size_t>(query)];
-  const auto [slice, lane] = sketch.SlotOf(row);
-  const auto term = [slice, lane](const RowFloats& floats) {
-    return floats.first == nullptr ? 0.0 : static_cast<double>(floats.at(slice)[lane]);
+  const SketchView::Slot slot = sketch.SlotOf(row);
+  const auto term = [slot](const RowFloats& floats) {
+    return floats.first == nullptr ? 0.0 : static_cast<double>(floats.at(slot.slice)[slot.lane]);
   };
   RowBound row_bound;
   for (const double part :
