@@ -304,7 +304,8 @@ std::int64_t ScanCandidates(const ScanPlan& plan, const PositionedBlock& rows, s
   FindCandidates(rows.view.panel_count(), block, candidates, query_count, scratch);
   const std::uint32_t dense = ScanDense(plan, rows, queries, query_count, scratch, states, sums);
   const std::int64_t panels = ScoreCandidates(plan, rows, queries, query_count, scratch);
-  const std::int64_t stride = kernels::PaddedValueDim(plan.value_dims.count);
+  // Without values to add up there are no sums.
+  const std::int64_t stride = plan.sum_values ? kernels::PaddedValueDim(plan.value_dims.count) : 0;
   for (int q = 0; q < query_count; ++q) {
     if ((dense >> q & 1) != 0) continue;
     states[q] = {};
