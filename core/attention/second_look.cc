@@ -36,8 +36,8 @@ struct CandidateRun {
 
 static_assert(kernels::kBlockRowsMax / kPanelRows <= 64, "a word has a bit for each panel");
 
-// A query with more than 1 / kDensePart of a block's panels as candidates scans the whole block:
-// scoring scattered panels takes about so many times as long for each.
+// A query with more than 1 / kDensePart of a block's panels as candidates scans the whole block.
+// A panel that is scored alone takes about kDensePart times as long as a panel of a whole block.
 constexpr int kDensePart = 3;
 
 struct CandidateScratch {

@@ -185,7 +185,7 @@ HWY_INLINE void BoundTile(const BoundCall& call, std::int64_t slice, int query,
   }
 }
 
-// Adds kSlices slices to what is found for all queries, while they are in the first-level cache.
+// The same for all queries, while the slices are in the first-level cache.
 template <PanelBound kForm, bool kRoot, bool kVnni, int kSlices>
 HWY_INLINE void BoundSlices(const BoundCall& call, std::int64_t slice, PanelBounds* found) {
   const int count = call.queries.count();
@@ -196,29 +196,55 @@ HWY_INLINE void BoundSlices(const BoundCall& call, std::int64_t slice, PanelBoun
   for (; q < count; ++q) BoundTile<kForm, kRoot, kVnni, 1, kSlices>(call, slice, q, found + q);
 }
 
+// Adds the slices from `slice` to `end` to what is found for all queries.
 template <PanelBound kForm, bool kRoot, bool kVnni>
-void BoundByBytes(const BoundCall& call, float* bounds) {
-  PanelBounds found[kTileQueries];
-  std::int64_t span = 0;
-  for (std::int64_t begin = 0; begin < call.sketch.panel_count; begin += span) {
-    span = call.sketch.SpanFrom(begin);
-    Clear<kForm>(found, call.queries.count());
-    std::int64_t slice = begin;
-    // As many sums at a time as registers hold beside their operands.
-    if (HWY_TARGET <= HWY_AVX3 || call.queries.count() == 1) {
-      for (; slice + 4 <= begin + span; slice += 4) {
-        BoundSlices<kForm, kRoot, kVnni, 4>(call, slice, found);
-      }
-    }
-    for (; slice < begin + span; ++slice) {
-      BoundSlices<kForm, kRoot, kVnni, 1>(call, slice, found);
-    }
-    WriteSpan<kForm>(call, begin, span, found, bounds);
+HWY_INLINE void BoundSpan(const BoundCall& call, std::int64_t slice, std::int64_t end,
+                          PanelBounds* found) {
+  // As many sums at a time as registers hold beside their operands.
+  if (HWY_TARGET <= HWY_AVX3 || call.queries.count() == 1) {
+    for (; slice + 4 <= end; slice += 4) BoundSlices<kForm, kRoot, kVnni, 4>(call, slice, found);
   }
+  for (; slice < end; ++slice) BoundSlices<kForm, kRoot, kVnni, 1>(call, slice, found);
 }
 
 #else
 
+// Adds a slice to what is found for one query.
+template <PanelBound kForm, bool kRoot>
+HWY_INLINE void BoundSlice(const BoundCall& call, std::int64_t slice, int query,
+                           PanelBounds& found) {
+  const auto* codes = reinterpret_cast<const std::int8_t*>(call.queries.codes(query));
+  const auto* keys = reinterpret_cast<const std::uint8_t*>(call.sketch.slice(slice));
+  alignas(64) std::int32_t dots[kPanelRows];
+  std::fill_n(dots, kPanelRows, -call.queries.excess(query));
+  for (std::int64_t dim = 0; dim < call.sketch.group_count() * SketchView::kGroup; ++dim) {
+    const std::uint8_t* column =
+        keys + dim / SketchView::kGroup * SketchView::kGroupBytes + dim % SketchView::kGroup;
+    for (std::int64_t row = 0; row < kPanelRows; ++row) {
+      dots[row] += codes[dim] * column[row * SketchView::kGroup];
+    }
+  }
+  for (int v = 0; v < kVecsPerPanel; ++v) {
+    const std::size_t lane = v * kLanes;
+    const FloatVec bound =
+        BoundOfRows<kForm, kRoot>(call, slice, lane, query, hn::Load(CodeTag(), dots + lane));
+    found.vecs[v] = Joined<kForm>(found.vecs[v], bound);
+  }
+}
+
+// Adds the slices from `begin` to `end` to what is found for all queries.
+template <PanelBound kForm, bool kRoot, bool kVnni>
+HWY_INLINE void BoundSpan(const BoundCall& call, std::int64_t begin, std::int64_t end,
+                          PanelBounds* found) {
+  for (int q = 0; q < call.queries.count(); ++q) {
+    for (std::int64_t slice = begin; slice < end; ++slice) {
+      BoundSlice<kForm, kRoot>(call, slice, q, found[q]);
+    }
+  }
+}
+
+#endif
+
 template <PanelBound kForm, bool kRoot, bool kVnni>
 void BoundByBytes(const BoundCall& call, float* bounds) {
   PanelBounds found[kTileQueries];
@@ -226,32 +252,10 @@ void BoundByBytes(const BoundCall& call, float* bounds) {
   for (std::int64_t begin = 0; begin < call.sketch.panel_count; begin += span) {
     span = call.sketch.SpanFrom(begin);
     Clear<kForm>(found, call.queries.count());
-    for (int q = 0; q < call.queries.count(); ++q) {
-      const auto* codes = reinterpret_cast<const std::int8_t*>(call.queries.codes(q));
-      for (std::int64_t slice = begin; slice < begin + span; ++slice) {
-        const auto* keys = reinterpret_cast<const std::uint8_t*>(call.sketch.slice(slice));
-        alignas(64) std::int32_t dots[kPanelRows];
-        std::fill_n(dots, kPanelRows, -call.queries.excess(q));
-        for (std::int64_t dim = 0; dim < call.sketch.group_count() * SketchView::kGroup; ++dim) {
-          const std::uint8_t* column =
-              keys + dim / SketchView::kGroup * SketchView::kGroupBytes + dim % SketchView::kGroup;
-          for (std::int64_t row = 0; row < kPanelRows; ++row) {
-            dots[row] += codes[dim] * column[row * SketchView::kGroup];
-          }
-        }
-        for (int v = 0; v < kVecsPerPanel; ++v) {
-          const std::size_t lane = v * kLanes;
-          FloatVec& bound = found[q].vecs[v];
-          bound = Joined<kForm>(bound, BoundOfRows<kForm, kRoot>(call, slice, lane, q,
-                                                                 hn::Load(CodeTag(), dots + lane)));
-        }
-      }
-    }
+    BoundSpan<kForm, kRoot, kVnni>(call, begin, begin + span, found);
     WriteSpan<kForm>(call, begin, span, found, bounds);
   }
 }
-
-#endif
 
 template <bool kVnni, bool kRoot>
 void BoundAs(PanelBound form, const BoundCall& call, float* bounds) {

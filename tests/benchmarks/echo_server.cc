@@ -78,24 +78,16 @@ void Accept(v1::SoftLookup::AsyncService& service, grpc::ServerCompletionQueue& 
   service.RequestLookup(&call->context, &call->request, &call->responder, &queue, &queue, call);
 }
 
-// Until the process is killed.
-[[noreturn]] void ServeQueue(v1::SoftLookup::AsyncService& service,
-                             grpc::ServerCompletionQueue& queue,
-                             const v1::LookupResponse& response) {
-  for (int i = 0; i < kAcceptedCallsMax; ++i) Accept(service, queue);
-  void* tag = nullptr;
-  bool ok = false;
-  while (queue.Next(&tag, &ok)) {
-    auto* call = static_cast<QueuedCall*>(tag);
-    if (call->answered) {
-      delete call;
-      continue;
-    }
-    Accept(service, queue);
-    call->answered = true;
-    call->responder.Finish(response, grpc::Status::OK, call);
+void OnQueuedEvent(v1::SoftLookup::AsyncService& service, grpc::ServerCompletionQueue& queue,
+                   const v1::LookupResponse& response, void* tag) {
+  auto* call = static_cast<QueuedCall*>(tag);
+  if (call->answered) {
+    delete call;
+    return;
   }
-  std::abort();  // Nobody shuts it down.
+  Accept(service, queue);
+  call->answered = true;
+  call->responder.Finish(response, grpc::Status::OK, call);
 }
 
 // One call whose messages are bytes. Two of its operations run at a time: the one that answers it,
@@ -139,30 +131,34 @@ void Answer(GenericCall& call, const v1::LookupResponse& response) {
   call.stream.WriteAndFinish(bytes, {}, grpc::Status::OK, &call.step_tag);
 }
 
-// Until the process is killed.
-[[noreturn]] void ServeGenericQueue(grpc::AsyncGenericService& service,
-                                    grpc::ServerCompletionQueue& queue,
-                                    const v1::LookupResponse& response) {
-  for (int i = 0; i < kAcceptedCallsMax; ++i) Accept(service, queue);
-  void* event = nullptr;
-  bool ok = false;
-  while (queue.Next(&event, &ok)) {
-    const auto& tag = *static_cast<GenericCall::Tag*>(event);
-    GenericCall& call = *tag.call;
-    if (tag.is_end) {
-      call.is_over = true;
-    } else if (call.step == GenericCall::Step::kAccept) {
-      Accept(service, queue);
-      call.step = GenericCall::Step::kRead;
-      call.stream.Read(&call.message, &call.step_tag);
-    } else if (call.step == GenericCall::Step::kRead) {
-      call.step = GenericCall::Step::kAnswer;
-      Answer(call, response);
-    } else {
-      call.is_answered = true;
-    }
-    if (call.is_answered && call.is_over) delete &call;
+void OnGenericEvent(grpc::AsyncGenericService& service, grpc::ServerCompletionQueue& queue,
+                    const v1::LookupResponse& response, void* event) {
+  const auto& tag = *static_cast<GenericCall::Tag*>(event);
+  GenericCall& call = *tag.call;
+  if (tag.is_end) {
+    call.is_over = true;
+  } else if (call.step == GenericCall::Step::kAccept) {
+    Accept(service, queue);
+    call.step = GenericCall::Step::kRead;
+    call.stream.Read(&call.message, &call.step_tag);
+  } else if (call.step == GenericCall::Step::kRead) {
+    call.step = GenericCall::Step::kAnswer;
+    Answer(call, response);
+  } else {
+    call.is_answered = true;
   }
+  if (call.is_answered && call.is_over) delete &call;
+}
+
+// Accepts calls and passes the tags that come out of the queue to `on_event`, until the process is
+// killed.
+template <typename Service, typename OnEvent>
+[[noreturn]] void ServeQueue(Service& service, grpc::ServerCompletionQueue& queue,
+                             const OnEvent& on_event) {
+  for (int i = 0; i < kAcceptedCallsMax; ++i) Accept(service, queue);
+  void* tag = nullptr;
+  bool ok = false;
+  while (queue.Next(&tag, &ok)) on_event(tag);
   std::abort();  // Nobody shuts it down.
 }
 
@@ -203,8 +199,12 @@ std::shared_ptr<grpc::ServerCredentials> Credentials(
   std::vector<std::thread> threads;
   for (const auto& queue : queues) {
     threads.emplace_back([&] {
-      if (api == EchoApi::kGenericQueue) ServeGenericQueue(generic_service, *queue, response);
-      ServeQueue(queue_service, *queue, response);
+      if (api == EchoApi::kGenericQueue) {
+        ServeQueue(generic_service, *queue,
+                   [&](void* tag) { OnGenericEvent(generic_service, *queue, response, tag); });
+      }
+      ServeQueue(queue_service, *queue,
+                 [&](void* tag) { OnQueuedEvent(queue_service, *queue, response, tag); });
     });
   }
   Send(socket, absl::StrCat("127.0.0.1:", port));

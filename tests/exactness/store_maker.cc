@@ -61,7 +61,7 @@ StoreMaker::StoreMaker(std::uint64_t seed, const std::string& name)
       values_(static_cast<Values>(draw_.Int(0, static_cast<int>(Values::kCount) - 1))) {
   config_.set_name(name);
   MakeShape();
-  // Where lookups can leave out rows, keys mostly differ in what they weigh.
+  // Lookups can leave out rows of a large store. Mostly such a store gets keys of unequal weights.
   if (is_large_ && draw_.Coin()) {
     keys_ = OneOf(
         draw_, {Keys::kNormal, Keys::kClusters, Keys::kDominated, Keys::kMixedNorms, Keys::kSigns});
