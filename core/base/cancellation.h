@@ -14,9 +14,10 @@ namespace softlookup {
 
 // Asks work to stop, when its caller cancels it or its deadline passes. Thread-safe.
 //
-// Running work polls Check(), which also knows the deadline. Work that waits for an event cannot
-// poll, so it registers a callback. The token does not run the callback at the deadline by itself:
-// the owner of the call must call Cancel() then, as gRPC does.
+// Running work polls Check(), which returns an error after Cancel() or the deadline. Work that
+// waits for an event cannot poll, so it registers a callback with OnWaitEnd(). The token does not
+// run the callback at the deadline by itself: the owner of the call must call Cancel() then, as
+// gRPC does.
 class CancelToken {
  public:
   explicit CancelToken(absl::Time deadline = absl::InfiniteFuture()) : deadline_(deadline) {}
@@ -30,13 +31,14 @@ class CancelToken {
   // Returns OK, CANCELLED or DEADLINE_EXCEEDED. Cheap enough for one call every 50 microseconds.
   absl::Status Check() const;
 
-  // Ends the wait of the work with the error `status`, by running the registered callback. If none
-  // is registered, the next wait ends as soon as it begins. Running work continues.
+  // Ends the wait of the work: runs the registered callback with the error `status`. Every later
+  // wait ends as soon as it begins, with the `status` of the first call. Running work continues.
   void EndWait(absl::Status status);
 
-  // Registers `callback`, which Cancel() or EndWait() runs with the status that ends the wait. Runs
-  // it before returning if one of them has been called. It can also run after the wait has ended
-  // for another reason. A second callback replaces the first.
+  // Registers `callback`, which Cancel() or EndWait() runs once, with the status that ends the
+  // wait. If one of them was called before, OnWaitEnd() runs `callback` before it returns. The
+  // token does not know when the event comes, so it may run `callback` after that. A second
+  // callback replaces the first, which then never runs.
   void OnWaitEnd(absl::AnyInvocable<void(absl::Status)> callback);
 
  private:

@@ -11,7 +11,8 @@ namespace softlookup {
 std::error_code SyncPath(const std::filesystem::path& path);
 
 // Creates `directory` and its missing parents. Syncs the parents of new directories, so that files
-// kept there survive a power cut. Ignores sync errors.
+// kept there survive a power cut. Returns the error if a directory cannot be created, but no error
+// of a sync.
 std::error_code MakeDirectories(const std::filesystem::path& directory);
 
 }  // namespace softlookup

@@ -20,7 +20,8 @@ inline constexpr std::array<std::int64_t, 18> kTimeBounds = {
 inline constexpr std::array<std::int64_t, 13> kCountBounds = {1,   2,   4,   8,    16,   32,  64,
                                                               128, 256, 512, 1024, 2048, 4096};
 
-// A copy of a histogram's counts. A concurrent observation may be in `counts` but not in `sum`.
+// A copy of a histogram's counts. An observation that is made during the copy may be in only one of
+// `counts` and `sum`.
 struct HistogramCounts {
   absl::Span<const std::int64_t> bounds;
   // counts[i] is the number of observations in (bounds[i - 1], bounds[i]]. The last element counts

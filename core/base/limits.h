@@ -35,29 +35,30 @@ struct Limits {
   std::int64_t rows_per_append_max = 65536;
   // Largest `top_weights` of a lookup. A larger one gets INVALID_ARGUMENT.
   std::int64_t top_weights_max = 1024;
-  // Bytes of one request or answer. A larger one gets RESOURCE_EXHAUSTED. Also bounds the bytes of
-  // the vectors that `inputs` are projected to. More of these get INVALID_ARGUMENT.
+  // Bytes of one request or answer. A larger one gets RESOURCE_EXHAUSTED. A call gets
+  // INVALID_ARGUMENT if its `inputs` would be projected to vectors of more bytes than this.
   std::int64_t message_bytes_max = std::int64_t{64} << 20;
   // Stores in the server. Creating one more gets RESOURCE_EXHAUSTED.
   std::int64_t store_count_max = 1'000'000;
   // Bytes of appends that wait to be written. Also bounds, in a separate account, the bytes of
   // appends whose inputs wait to be projected. An append beyond either bound gets
-  // RESOURCE_EXHAUSTED. An append that finds its queue empty is accepted at any size.
+  // RESOURCE_EXHAUSTED. An append before which nothing waits is accepted at any size.
   std::int64_t waiting_append_bytes_max = std::int64_t{256} << 20;
-  // Bytes that lookups and Attends in progress may take for the rows of their `top_k`. A call
-  // beyond this gets RESOURCE_EXHAUSTED, or INVALID_ARGUMENT if it needs more by itself.
+  // Bytes that all lookups and Attends in progress may take for the rows of their `top_k`. A call
+  // that needs more than the others leave gets RESOURCE_EXHAUSTED. A call that needs more than the
+  // limit by itself gets INVALID_ARGUMENT.
   std::int64_t ranking_bytes_max = std::int64_t{256} << 20;
   // Jobs that wait in the scheduler's queue, such as lookups, Attends and long projections. Further
-  // jobs get RESOURCE_EXHAUSTED with a retry delay. A lookup that has waited for a revision is not
-  // refused.
+  // jobs get RESOURCE_EXHAUSTED with a retry delay. Small jobs run without waiting and are not
+  // refused. A lookup that has waited for a revision is not refused either.
   std::int64_t waiting_lookups_max = 1024;
-  // Longest expected time to the answer of a lookup or Attend that finds other work waiting. It
-  // gets RESOURCE_EXHAUSTED with a retry delay if it is expected to take longer than this, and
-  // longer than a few times what it would take alone.
+  // Longest expected time to the answer of a lookup or Attend that finds other work waiting. The
+  // call gets RESOURCE_EXHAUSTED with a retry delay if it is expected to take longer than this, and
+  // also longer than a few times what it would take alone.
   absl::Duration lookup_wait_max = absl::Milliseconds(100);
   // Budget in bytes of all stores, waiting appends and `top_k` rows of running lookups. Beyond it,
-  // writes that make a store grow get RESOURCE_EXHAUSTED. Deletions of rows are never refused. 0:
-  // no limit.
+  // appends of rows, and other writes that make a store grow, get RESOURCE_EXHAUSTED. Deletions of
+  // rows are never refused. 0: no limit.
   std::int64_t memory_bytes_max = 0;
 };
 

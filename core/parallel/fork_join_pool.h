@@ -21,17 +21,17 @@ namespace softlookup {
 //             help. ForkJoin returns when all iterations are done. Each thread begins with its own
 //             share of the loop. Loops of equal length have the same shares, so that a thread
 //             finds the data of the loop before in its own cache.
-//   Post      runs one task later. Tasks start in order. A helper leaves its loop to start a task,
-//             so a long loop keeps only its caller from starting tasks.
+//   Post      runs one task later. Tasks start in order. When a task waits, helpers leave their
+//             loops after the current iteration to start it. Only a loop's caller stays to the end.
 //
 // A thread that runs out of work, or waits for a helper's last iteration, polls for 100 us before
 // it sleeps. Waking it would take as long. While it polls, it yields to other threads.
 //
-// A task may call ForkJoin. An iteration must not call it. The number of threads never changes.
+// A task may call ForkJoin. An iteration must not. The number of threads never changes.
 class ForkJoinPool {
  public:
-  // Starts `thread_count` threads, at least 1. At most `waiting_tasks_max` posted tasks wait at a
-  // time.
+  // Starts `thread_count` threads, at least 1. Post() refuses a task while `waiting_tasks_max`
+  // others wait.
   ForkJoinPool(int thread_count, std::int64_t waiting_tasks_max);
 
   // Runs the tasks that still wait, then stops the threads.
@@ -77,7 +77,7 @@ class ForkJoinPool {
   absl::Mutex mutex_;
   std::deque<Loop*> loops_ ABSL_GUARDED_BY(mutex_);  // Loops that may have iterations left.
   std::deque<absl::AnyInvocable<void()>> tasks_ ABSL_GUARDED_BY(mutex_);
-  // Whether tasks_ and loops_ have elements. Threads that poll read these without mutex_.
+  // Whether tasks_ and loops_ have elements. Threads that poll read the flags without mutex_.
   std::atomic<bool> has_tasks_{false};
   std::atomic<bool> has_loops_{false};
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
