@@ -24,8 +24,8 @@ class Job {
  public:
   virtual ~Job() = default;
 
-  // Ends the job without running it. Submit calls this with QUEUE_FULL. Whoever made the job may
-  // call it instead of submitting the job, with another error.
+  // Ends the job with the error `status`, without running it. Submit calls this with QUEUE_FULL.
+  // The job's maker may call it with another error instead of submitting the job.
   virtual void Refuse(absl::Status status) = 0;
   // Does the part of the work that comes before the pass. If it returns an error, the job is left
   // out of the pass, and Finish gets the error.

@@ -146,8 +146,8 @@ void JobQueue::Done(const Batch& batch, absl::Time now, double done_part) {
       << "no batch of store " << batch.store << " runs";
   --done->second.running_count;
   rate_.End(batch.run, batch.cost, std::clamp(done_part, 0.0, 1.0) * batch.cost, now);
-  // Erases an idle line if others have been served as much and its clients' time to return is over,
-  // or if too many idle lines are kept.
+  // Erases an idle line if `served_` has reached its `served` and its clients' time to return is
+  // over. Keeps at most kRememberedMax of the other idle lines.
   int remembered = 0;
   for (auto it = lines_.begin(); it != lines_.end();) {
     const Line& line = it->second;

@@ -14,10 +14,11 @@
 
 namespace softlookup {
 
-// The store number of a job that belongs to no store, such as an Attend. It runs in a batch of its
+// The store number of jobs that belong to no store, such as Attends. Each runs in a batch of its
 // own.
 inline constexpr std::uint64_t kNoStore = 0;
-// The store number of a short job that belongs to no store. It does not wait behind long ones.
+// The store number of short jobs that belong to no store. Each runs in a batch of its own, and does
+// not wait behind the long jobs of kNoStore.
 inline constexpr std::uint64_t kNoStoreShort = ~std::uint64_t{0};
 
 inline bool IsStore(std::uint64_t store) { return store != kNoStore && store != kNoStoreShort; }
@@ -33,14 +34,15 @@ struct QueuedJob {
   double cost = 0;
   // Cost of reading the store's rows. The jobs of a batch pay it once.
   double reading_cost = 0;
-  // Longest expected time to the job's answer if other work waits before it. Beyond it the job is
-  // refused, unless JobQueueOptions::stretch_max admits it.
+  // Longest expected time to the job's answer if other work waits before it. If the answer is
+  // expected later, the job is refused, unless JobQueueOptions::stretch_max admits it.
   absl::Duration answer_time_max = absl::InfiniteDuration();
   absl::Time queued_at;
   std::unique_ptr<Job> job;
 };
 
-// Jobs that run together, in the order in which they were added. Those of one store share a pass.
+// Jobs that run together, in the order in which they were added. The jobs of a store share a pass.
+// A job without a store is alone in its batch.
 struct Batch {
   std::uint64_t store = kNoStore;
   std::vector<QueuedJob> jobs;
@@ -66,7 +68,7 @@ struct JobQueueOptions {
 // Decides which jobs run next. Jobs of one store run as batches, one batch of a store at a time.
 // Among the stores that have jobs waiting, the one that was served least so far is next, so that
 // scans of a large store do not hold up those of small ones. Jobs without a store count as one more
-// store, and short jobs without a store as another. These jobs do not wait for each other to end.
+// store, and short jobs without a store as another. Several batches of such jobs may run at a time.
 //
 // The caller passes the current time, which must not go back. Not thread-safe.
 class JobQueue {
@@ -80,15 +82,18 @@ class JobQueue {
   std::optional<absl::Duration> Refusal(const QueuedJob& job) const;
   // Returns the batch to run now, if any.
   std::optional<Batch> Take(absl::Time now);
-  // Notes that the answers of `batch` are about to be sent. Call this before Done. `answered_count`
-  // is the number of its jobs that were not cancelled.
+  // Notes that the answers of `batch` are about to be sent, so that clients may return with more
+  // jobs. Call this before Done. `answered_count` is the number of jobs that took part in the pass
+  // and were not cancelled.
   void OnAnswers(const Batch& batch, std::int64_t answered_count, absl::Time now);
-  // Notes that `batch` has ended. `done_part`, in [0, 1], is the part of its cost that was done. It
-  // is below 1 if jobs were cancelled.
+  // Notes that `batch` has ended. Until then, Take returns no other batch of its store.
+  // `done_part`, in [0, 1], is the part of the batch's cost that was done. It is below 1 if jobs
+  // failed or were cancelled.
   void Done(const Batch& batch, absl::Time now, double done_part);
 
-  // Returns the time from which Take has a batch, unless the queue changes before. It is in the
-  // past if Take has one now, and the infinite future if Take will have none.
+  // Returns the time from which Take has a batch, if the queue does not change before. The time is
+  // not after now if Take has a batch now. It is the infinite future if Take has none before the
+  // next Add() or Done().
   absl::Time NextTime() const;
 
   std::int64_t size() const { return size_; }
@@ -108,21 +113,24 @@ class JobQueue {
     double waiting_cost = 0;
     int running_count = 0;             // Batches of the line that run.
     std::int64_t queries_per_job = 0;  // Average in the last batch.
-    // Jobs that the last batch answered, and jobs that were added since then, until `return_until`.
+    // The last batch answered `answered_count` jobs. Since then, `returned_count` jobs were added
+    // by `return_until`.
     std::int64_t answered_count = 0;
     std::int64_t returned_count = 0;
     absl::Time return_until = absl::InfinitePast();
-    // Until `return_until`, the next batch waits until this many jobs wait.
+    // The next batch may run when this many jobs wait, when it has no room for one more, or at
+    // `return_until`.
     std::int64_t awaited_count = 0;
     // Cost of the jobs served so far, without reading. When a job is added to a line without
-    // waiting jobs, this rises at least to the queue's `served_`. So an idle store saves nothing
-    // up.
+    // waiting jobs, this is raised to the queue's `served_` if it is below. So a store gains
+    // nothing by being idle.
     double served = 0;
   };
 
-  // Returns the time from which the next batch of the line may run.
+  // Returns the time from which the next batch of the line may run. It is the infinite future if no
+  // job waits, or while a batch of the same store runs.
   absl::Time ReadyTime(std::uint64_t store, const Line& line) const;
-  // Returns how many of a batch's queries the job takes up.
+  // Returns how many of a batch's queries the job takes up: all of them if it shares no pass.
   std::int64_t BatchQueries(const QueuedJob& job) const;
   // Returns whether the job would be in a batch with the last job of the line.
   bool JoinsLast(const Line& line, const QueuedJob& job) const;

@@ -192,7 +192,7 @@ double Scheduler::Run(absl::Span<QueuedJob> jobs, absl::Time begin,
   std::int64_t answered_count = 0;
   for (std::size_t i = 0; i < scanned.size(); ++i) {
     const absl::Status& status = tasks[i].answer.status();
-    // An answer that was refused may not have been computed at all.
+    // A task that failed may not have been computed at all, so its cost does not count as done.
     if (status.ok()) done_cost += scanned[i]->cost;
     if (!IsCancellation(status)) ++answered_count;
   }

@@ -35,16 +35,16 @@ struct PassCounters {
   std::atomic<std::uint64_t> sketched_rows{0};  // As in ScannedRows.
 };
 
-// Runs lookups, Attends, projections, and the selection of rows for lookups. It owns the threads,
-// the queue and the account of what waits, and refuses work if too much computing waits already.
-// Jobs that wait for the same store run as one batch, in one pass over its rows. Thread-safe.
+// Runs lookups, Attends, projections, and the selection of rows for lookups. Owns the threads and
+// the queue. Refuses a job if too much work waits already. Jobs that wait for the same store run in
+// batches, each in one pass over the store's rows. Thread-safe.
 class Scheduler {
  public:
   enum class Admission {
-    // A small job, of at most kInlineCostMax, runs on the calling thread before Submit returns. A
-    // large one may be refused.
+    // A job of a cost up to kInlineCostMax runs on the calling thread before Submit returns. A job
+    // of a larger cost runs later on another thread, or is refused.
     kBounded,
-    // The job was admitted before. It is not refused, and runs on another thread.
+    // The job was admitted before. It is not refused, and runs later on another thread.
     kAdmitted,
   };
 
@@ -71,17 +71,19 @@ class Scheduler {
  private:
   absl::Status RefusalOf(const QueuedJob& job) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // Waits for the next batch and runs it, on a thread of the pool. Returns if AwaitNext has none.
+  // Runs the batch that AwaitNext returns, on a thread of the pool, and does nothing if it returns
+  // none. Afterwards posts another call if the queue has a batch, or will have one.
   void RunNext();
-  // Returns the next batch, and waits for it if there will be one. Returns nothing if there will be
-  // none unless the queue changes, or if another thread waits already.
+  // Waits for the next batch and returns it. Returns nothing if there is none before the next Add()
+  // or Done(), or if another thread waits already.
   std::optional<Batch> AwaitNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns whether one more call of RunNext would have something to do.
   bool NeedsRunner() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // Runs `jobs`, which begin at `begin`. After the pass, calls `before_answers` with the number of
-  // jobs that took part in it and were not cancelled. Returns the part of the cost, in [0, 1], that
-  // was done.
+  // Runs `jobs`, which begin at `begin`. First finishes the jobs that have no pass, and those that
+  // were cancelled or failed in Prepare. Then runs the pass of the others. Before it finishes
+  // these, it calls `before_answers` with the number of them that were not cancelled. Returns the
+  // part of the cost, in [0, 1], that was done.
   double Run(absl::Span<QueuedJob> jobs, absl::Time begin,
              absl::FunctionRef<void(std::int64_t answered_count)> before_answers);
   static void Finish(QueuedJob& job, absl::Time begin, absl::Time end,

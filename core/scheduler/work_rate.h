@@ -17,8 +17,8 @@ class WorkRate {
 
   // Notes that a run of work begins. Several runs may be in progress at the same time.
   Run Begin(absl::Time now);
-  // Notes that `run` has ended. `cost` is the estimated cost of all its work. `done`, in
-  // [0, `cost`], is the least that was done of it. It is less than `cost` if parts of the run were
+  // Notes that `run` has ended. `cost` is the estimated cost of all its work. At least `done` of
+  // it, in [0, `cost`], was done. `done` is less than `cost` if parts of the run failed or were
   // cancelled.
   void End(const Run& run, double cost, double done, absl::Time now);
 
@@ -26,7 +26,8 @@ class WorkRate {
   absl::Duration TimeOf(double cost) const { return absl::Seconds(cost * seconds_ / cost_); }
 
  private:
-  // Adds the busy time since the last call, at the rate estimated so far.
+  // Adds the busy time since the last call to the estimate, with as much work as the rate so far
+  // gives.
   void CountUntil(absl::Time now);
 
   int running_ = 0;
