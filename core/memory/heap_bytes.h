@@ -9,9 +9,9 @@
 
 namespace softlookup {
 
-// Returns the bytes that the allocator takes for `size` bytes. It adds a word of 8 bytes, rounds up
-// to a multiple of 16, and takes at least 32. A size of 0 means no allocation. Many small
-// allocations take far more than their sizes.
+// Returns the bytes that the allocator takes for `size` bytes. The allocator adds a word of 8
+// bytes, rounds up to a multiple of 16, and takes at least 32. So many small allocations take far
+// more than their sizes. Returns 0 for a size of 0, which is not allocated.
 constexpr std::int64_t HeapBytes(std::size_t size) {
   if (size == 0) return 0;
   return std::max<std::int64_t>(32, static_cast<std::int64_t>((size + 8 + 15) / 16 * 16));
@@ -24,7 +24,8 @@ std::int64_t HeapBytes(const std::vector<T>& elements) {
   return HeapBytes(elements.capacity() * sizeof(T));
 }
 
-// Returns the bytes that a string has allocated. A short string lies in the object itself.
+// Returns the bytes that a string has allocated: 0 for a short one, which lies in the object
+// itself.
 inline std::int64_t HeapBytes(const std::string& text) {
   return text.capacity() < sizeof(std::string) / 2 ? 0 : HeapBytes(text.capacity() + 1);
 }

@@ -117,8 +117,8 @@ PanelBuffer::~PanelBuffer() {
     std::free(memory_);
     return;
   }
-  // munmap can split a mapping in two, and fails if that is one too many. The pages are freed
-  // anyway.
+  // munmap can split a mapping in two. It fails if the process then has too many mappings. madvise
+  // frees the pages all the same.
   if (::munmap(memory_, size()) != 0) ::madvise(memory_, size(), MADV_DONTNEED);
 }
 

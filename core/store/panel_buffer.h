@@ -11,7 +11,8 @@
 namespace softlookup {
 
 // A mapping that holds the panels of several buffers, on large pages where the kernel has them.
-// Scans of many rows then wait for fewer address translations. The last reference unmaps it.
+// Scans of many rows then wait for fewer address translations. The region is unmapped when its last
+// reference is gone.
 class PanelRegion {
  public:
   // Maps at least `bytes_min` bytes, all zero. Returns null if the kernel refuses.
@@ -22,8 +23,8 @@ class PanelRegion {
 
   std::byte* at(std::int64_t offset) { return memory_ + offset; }
   std::int64_t size() const { return size_; }
-  // Returns the bytes between `used` and the end of its large page. The kernel commits whole large
-  // pages, so a region of which the first `used` bytes are written takes these as well.
+  // Returns how many bytes a region takes beyond its first `used` ones, if only these are written.
+  // The kernel commits whole large pages, so the rest of the last one is taken as well.
   static std::int64_t UnusedBytes(std::int64_t used);
 
  private:
@@ -39,7 +40,8 @@ class PanelBuffer {
   // Makes panels that are all zero. If CommitsAsWritten(), pages are committed only as they are
   // written to, so room for a whole block costs nothing in advance.
   PanelBuffer(const kernels::PanelShape& shape, std::int64_t panel_count);
-  // Uses the bytes of `region` from `offset` on, as they are. No other buffer may use these bytes.
+  // Uses the bytes of `region` from `offset` on, and does not clear them. No other buffer may use
+  // them.
   PanelBuffer(const kernels::PanelShape& shape, std::int64_t panel_count,
               std::shared_ptr<PanelRegion> region, std::int64_t offset);
   PanelBuffer(const PanelBuffer& other);
@@ -59,7 +61,7 @@ class PanelBuffer {
   void UseLargePages();
 
   // Bytes taken, the object included, once all panels, or only the first `written` ones, are
-  // written.
+  // written. A buffer in the heap takes all its bytes from the start.
   std::int64_t bytes() const { return bytes(panel_count_); }
   std::int64_t bytes(std::int64_t written) const;
 

@@ -19,7 +19,8 @@ class RowSelection {
   static absl::StatusOr<RowSelection> Make(const Snapshot& snapshot, const RowFilter& filter,
                                            absl::string_view prefix);
 
-  // Blocks that cover [begin(), end()). Each has a mask of the rows that pass, or null if all pass.
+  // Blocks that cover [begin(), end()). Each has a mask of the rows that pass, or null if all its
+  // rows pass.
   const Snapshot::Blocks& blocks() const { return blocks_; }
   // Rows at positions outside [begin(), end()) are not selected, even if a mask has them.
   std::uint64_t begin() const { return begin_; }

@@ -51,7 +51,7 @@ class RowMask {
 class LabelDictionary {
  public:
   std::uint32_t size() const;
-  // Returns the number of `label`. Gives it the next one if it has none.
+  // Returns the number of `label`. A label without a number gets the next one.
   std::uint32_t Intern(absl::string_view label);
   std::optional<std::uint32_t> Find(absl::string_view label) const;
   // Returns the label with `number`, which Intern or Find must have returned. The view is valid as

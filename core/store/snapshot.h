@@ -33,15 +33,15 @@ struct RowBounds {
   std::int64_t bytes() const;
 };
 
-// Returns whether full blocks have sketches: those of keys that fit, in stores where a look at them
-// saves time. Depends only on the arguments, so that a store has the same sketches when it is
-// loaded again.
+// Returns whether a full block with `bounds` has a sketch, unless it is packed. It has none if its
+// keys do not fit a sketch, or if a look at sketches saves no time in a store of this `config`. The
+// result depends only on the arguments, so a store has the same sketches when it is loaded again.
 bool HasSketch(const StoreConfig& config, const RowBounds& bounds);
 
 // The sketch of a sealed block's keys.
 class BlockSketch {
  public:
-  // Sketches the rows in `block`, which must be full, in `panels`.
+  // Writes a sketch of the rows in `block`, which must be full, to `panels`.
   BlockSketch(const PanelBuffer& block, const kernels::PanelShape& shape,
               std::shared_ptr<PanelBuffer> panels);
 
@@ -86,8 +86,9 @@ struct SealedBlock {
   std::int64_t bytes() const;
 };
 
-// The block that still grows, as one snapshot sees it. The writer shares the full panels and writes
-// only behind them. It copies the panel that is still filling before it adds a row to it.
+// The block that still grows, as one snapshot sees it. The writer shares `full_panels` and writes
+// only behind the first `full_panel_count` panels. It copies the partial panel before it adds a row
+// to it. So the view never changes.
 struct TailView {
   std::shared_ptr<const PanelBuffer> full_panels;
   std::int64_t full_panel_count = 0;
@@ -181,7 +182,8 @@ class Snapshot {
 
   // Returns block `index` with its live rows.
   PositionedBlock BlockAt(std::int64_t index) const;
-  // Returns null for block 0, or if the writer keeps no memories.
+  // Returns the memories that the store keeps from before block `index`. Null for block 0, or if
+  // the writer keeps no memories.
   const MemorySet* KeptMemoriesBefore(std::int64_t index) const;
 
   std::shared_ptr<const StoreLease> lease_;

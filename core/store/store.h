@@ -37,13 +37,14 @@ class Store {
   StoreInfo info() const { return InfoOf(*snapshot()); }
 
   StoreWriter& writer() { return *writer_; }
-  // Lets readers see `snapshot`, which the writer made, and commits the writer's writes so far.
+  // Commits the writer's writes so far and lets readers see `snapshot`, which the writer made. The
+  // executor then runs the callbacks that waited for a revision up to that of `snapshot`.
   void Publish(std::shared_ptr<const Snapshot> snapshot);
 
-  // Runs `callback` once, with OK when the store reaches `revision`. If `cancel` ends the wait
-  // first, the callback gets its status. If the store is closed first, it gets the status of
-  // Close(). It runs before this returns if one of these has happened already. Else it runs on the
-  // thread that cancels or by the executor.
+  // Runs `callback` once: with OK when the store has `revision`, with the status of `cancel` if
+  // that ends the wait first, or with the status of Close() if the store is closed first. If one of
+  // these has happened already, `callback` runs before WhenRevision() returns. Otherwise the
+  // executor runs it, or the thread that ends the wait by `cancel`.
   void WhenRevision(std::uint64_t revision, const std::shared_ptr<CancelToken>& cancel,
                     absl::AnyInvocable<void(absl::Status)> callback);
 

@@ -18,8 +18,8 @@ namespace softlookup {
 // Rebuilds the writer of a store from its records, bit for bit as it was.
 //
 // Call order: AddBlockStart, AddLiveRows and AddWriter in any order; MakeRoom; PutComponents for
-// all rows; AddRows in the order of positions; Finish. DATA_LOSS if the records do not make a whole
-// store. Not thread-safe, except PutComponents.
+// all rows; AddRows in the order of positions; Finish. The functions return DATA_LOSS if the
+// records do not make a whole store. Not thread-safe, except PutComponents.
 class StoreLoader {
  public:
   StoreLoader(StoreConfig config, std::uint64_t revision, std::uint64_t row_count);
@@ -36,8 +36,9 @@ class StoreLoader {
   // different rows at the same time.
   absl::Status PutComponents(std::uint64_t first_position, std::uint64_t count,
                              absl::string_view components);
-  // Takes the next `count` rows as loaded, with their ids and labels, and seals the blocks that
-  // they fill. `ids` and `row_labels` are either empty or have one element per row.
+  // Adds the next `count` rows, whose components PutComponents has stored, with their ids and
+  // labels. Completes the blocks that they fill, except the store's last block, which Finish
+  // completes. `ids` and `row_labels` are either empty or have one element per row.
   absl::Status AddRows(std::uint64_t first_position, std::uint64_t count,
                        absl::Span<const std::uint64_t> ids,
                        absl::Span<const std::vector<std::string>> row_labels);
@@ -58,8 +59,8 @@ class StoreLoader {
   }
   void TagRow(std::uint64_t position, std::optional<std::uint64_t> id,
               absl::Span<const std::string> labels);
-  // Takes the block in progress, whose rows end at loaded_. Counts its deleted rows, and adds the
-  // ids of its live rows to the writer.
+  // Returns the block in progress, which has number `index` and whose rows end at loaded_. Counts
+  // its deleted rows, and adds the ids of its live rows to the writer.
   SealedBlock TakeBlock(std::uint64_t index, RowBounds bounds);
 
   std::unique_ptr<StoreWriter> writer_;

@@ -61,7 +61,7 @@ void StoreWriter::Rollback() {
 }
 
 StoreWriter::Savepoint StoreWriter::MakeSavepoint() {
-  // The savepoint shares both.
+  // The savepoint shares the memories and the partial panel.
   memories_shared_ = true;
   partial_panel_shown_ = true;
   Savepoint savepoint;

@@ -114,8 +114,8 @@ class StoreWriter {
     std::uint64_t revision = 0;
     SharedList<SealedBlock> sealed;
     std::shared_ptr<PanelBuffer> tail_panels;
-    // Holds the next blocks, behind its first `region_used` bytes. Null: each block has its own
-    // buffer.
+    // The next blocks are put behind its first `region_used` bytes, if they fit. Null: each block
+    // has its own buffer.
     std::shared_ptr<PanelRegion> region;
     std::int64_t region_used = 0;
     std::int64_t tail_rows = 0;
@@ -130,8 +130,8 @@ class StoreWriter {
     std::shared_ptr<const MemorySet> memories_before_tail;  // Null as in SealedBlock.
     // The panel that is filling. When it is full, it is copied behind the full ones.
     std::shared_ptr<PanelBuffer> partial_panel;
-    // Memories after the last row. This and the two members above are null before the first row, so
-    // that an empty store is small.
+    // Memories after the last row. Null before the first row, like the two members above, so that
+    // an empty store is small. Also null if the writer keeps no memories.
     std::shared_ptr<MemorySet> memories;
   };
 
@@ -159,15 +159,15 @@ class StoreWriter {
   // Allocates the panels of one block, or of its sketch, for a store of `block_count` blocks.
   std::shared_ptr<PanelBuffer> NewPanels(const kernels::PanelShape& shape,
                                          std::int64_t block_count);
-  // Returns null if the block has none.
+  // Makes the sketch of a full block. Returns null if HasSketch() is false.
   std::shared_ptr<const BlockSketch> NewSketch(const SealedBlock& block, std::int64_t block_count);
   void SealTail();
   void TakeGrowingTags();
   // Deletes the live rows at `positions`, which must ascend. Returns the indexes of their blocks.
   std::vector<std::int64_t> DeletePositions(absl::Span<const std::uint64_t> positions);
-  // Packs the live rows of a sealed block that has few live rows, so that a lookup costs only as
-  // much as these. Call this whenever one of its rows is deleted. The bits of an answer may depend
-  // on which rows are live, but not on the order in which the others were deleted.
+  // Packs the live rows of a sealed block if they are few. A lookup then costs only as much as the
+  // live rows. Call this whenever rows of the block are deleted. So which blocks are packed depends
+  // on which rows are live, not on the order of the deletions. The bits of an answer depend on it.
   void PackIfFewAreLive(SealedBlock& block);
   void AddSealed(absl::Span<SealedBlock> blocks);
   void SetConfig(StoreConfig config);
@@ -194,11 +194,12 @@ class StoreWriter {
   absl::flat_hash_map<std::string, WriterState> writers_;
   std::int64_t writer_name_bytes_ = 0;        // Allocated by the names in writers_.
   std::vector<WriterChange> writer_changes_;  // Those since the last Commit.
-  // The tail's tags with those of the batch in progress, if it has any. They become
-  // state_.tail_tags when a snapshot is made or the tail is sealed.
+  // A copy of state_.tail_tags with the tags of the batch in progress added. Null until that batch
+  // adds a row with tags. Becomes state_.tail_tags when a snapshot is made or the tail is sealed.
   std::unique_ptr<RowTags> growing_tags_;
-  // Whether a snapshot, a savepoint or the committed state shares the partial panel, and whether a
-  // savepoint or the committed state shares the memories. The next row then goes into a copy.
+  // partial_panel_shown_: a snapshot, a savepoint or the committed state may share the partial
+  // panel. memories_shared_: a savepoint or the committed state may share the memories. While a
+  // flag is set, the next row goes into a copy.
   bool partial_panel_shown_ = false;
   bool memories_shared_ = false;
 };
