@@ -21,8 +21,9 @@ class LogBatch {
   virtual void DeleteRange(absl::string_view begin, absl::string_view end) = 0;
 };
 
-// What an acknowledged write survives. A power cut loses nothing of kYes. Of kNo it may lose all
-// that was committed since the last sync. A crash of the process alone loses neither.
+// What an acknowledged write survives. A power cut loses no write that was committed with kYes. It
+// may lose writes that were committed with kNo since the last sync. A crash of the process alone
+// loses none.
 enum class Sync { kNo, kYes };
 
 // Keeps records that outlive the process, ordered by the bytes of their keys.
@@ -37,17 +38,17 @@ class CommitLog {
 
   virtual std::unique_ptr<LogBatch> NewBatch() = 0;
 
-  // Makes the changes of `batch`, which must come from this log's NewBatch(). They, and everything
-  // committed before, are then as safe as `sync` says.
+  // Makes the changes of `batch`, which must come from this log's NewBatch(). When this returns OK,
+  // they and everything committed before are as safe as `sync` says.
   //
   // After an error, treat the changes as not made. They can appear if the log is closed and opened
   // again before the next Commit() succeeds. After a full disk, Commit() can succeed as soon as
-  // there is room. After any other error, it fails until the log is opened again. The message is
-  // for the operator.
+  // there is room. After any other error, every Commit() fails until the log is opened again. The
+  // message is for the operator.
   virtual absl::Status Commit(LogBatch& batch, Sync sync) = 0;
 
   // Returns whether the log takes no changes, because a Commit() or work in the background failed.
-  // Thread-safe.
+  // After a full disk, this is false again once a Commit() has succeeded. Thread-safe.
   virtual bool has_failed() const = 0;
 
   // Calls visit(key, value) for every record with a key in [begin, end), in order. Stops at the
@@ -57,8 +58,8 @@ class CommitLog {
       absl::string_view begin, absl::string_view end,
       absl::FunctionRef<absl::Status(absl::string_view, absl::string_view)> visit) const = 0;
 
-  // Lets the log compact its records in the background for as long as it is open. If it meets a
-  // damaged record, every Commit() fails from then on.
+  // Lets the log compact its records in the background for as long as it is open. If compaction
+  // reads a damaged record, every Commit() fails from then on.
   virtual void BeginUpkeep() = 0;
 
   // Reads all that the log keeps, also what no Scan() reads. DATA_LOSS if a checksum is wrong.
@@ -69,16 +70,16 @@ class CommitLog {
   virtual absl::Status CopyTo(const std::string& directory) = 0;
 };
 
-// Opens the log in `directory`. Creates both if they are missing. Cuts off a torn end, as a crash
-// leaves it, if nothing of it was acknowledged as synced.
+// Opens the log in `directory`. Creates the directory and the log if they are missing. Cuts off a
+// torn end, as a crash leaves it, if nothing of it was acknowledged as synced.
 //
-// FAILED_PRECONDITION if another process has the log open. DATA_LOSS if it is damaged beyond
-// opening or has lost what was synced. Both leave the log as it was found, but DATA_LOSS only if
-// its SyncedMark is not 0. UNAVAILABLE for other errors of the file system.
+// FAILED_PRECONDITION if another process has the log open. DATA_LOSS if the log is damaged beyond
+// opening or has lost what was synced. UNAVAILABLE for other errors of the file system. The first
+// two errors leave the log as it was found, except DATA_LOSS if the log's SyncedMark is 0.
 absl::StatusOr<std::unique_ptr<CommitLog>> OpenCommitLog(const std::string& directory);
 
-// Opens the log in `directory`, which must have one, only to read it. Changes nothing, but creates
-// RocksDB's file LOCK if that is missing. The errors are the same.
+// Opens the log in `directory` only to read it. Changes nothing, but creates RocksDB's file LOCK if
+// that is missing. The errors are those of OpenCommitLog, and UNAVAILABLE if there is no log.
 absl::StatusOr<std::unique_ptr<const CommitLog>> OpenCommitLogToRead(const std::string& directory);
 
 }  // namespace softlookup

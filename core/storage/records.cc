@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::uint32_t kFormatVersion = 1;
 constexpr std::uint8_t kRecordVersion = 1;
-// The version of a configuration that has a storage type. A FLOAT32 one has none, and version 1.
+// The version of a configuration record that has a storage type. A record of a FLOAT32 store has no
+// storage type, and has version 1.
 constexpr std::uint8_t kStorageTypeVersion = 2;
 constexpr std::uint8_t kHasIds = 1;
 constexpr std::uint8_t kHasLabels = 2;

@@ -14,7 +14,7 @@
 namespace softlookup {
 
 // The records of stores in a log, as docs/storage_format.md defines them. The functions that parse
-// return DATA_LOSS for bytes that no server writes, or only one of a later version.
+// return DATA_LOSS for bytes that this version of the server never writes.
 
 enum class RecordKind : std::uint8_t {
   kConfig = 1,
@@ -95,7 +95,7 @@ struct RowsRecord {
   std::vector<std::vector<std::string>> row_labels;  // None, or one element per row.
 };
 std::string EncodeRows(const RowsRecord& record);
-// `row_bytes` are the bytes of one row's components. Those of the result point into `value`.
+// `row_bytes` is the size of one row's components. The result's `components` point into `value`.
 absl::StatusOr<RowsRecord> ParseRows(absl::string_view value, std::int64_t row_bytes);
 
 struct WriterRecord {

@@ -369,8 +369,8 @@ class RocksdbLog final : public CommitLog {
                                 why)));
   }
 
-  // Opens the database again if there is room. After a write that had no room, only what a new
-  // start would find can be relied on.
+  // Opens the database again, unless there is too little room or another thread uses it. After a
+  // write that had no room, only what a new start would find can be relied on.
   void ReopenIfThereIsRoom() {
     if (FreeBytes() < kRoomToReopen) return;
     if (!mutex_.TryLock()) return;  // Another thread copies or reads the database.
@@ -378,8 +378,8 @@ class RocksdbLog final : public CommitLog {
     mutex_.Unlock();
   }
 
-  // Returns 0 if the number is unknown. RocksDB's own count includes bytes that only root may use,
-  // so it is used only for other file systems than the default one.
+  // Returns the free bytes of the disk, or 0 if they are unknown. RocksDB's own count includes
+  // bytes that only root may use, so it is used only for other file systems than the default one.
   std::uint64_t FreeBytes() const {
     if (env_ != rocksdb::Env::Default()) {
       std::uint64_t bytes = 0;

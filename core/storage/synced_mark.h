@@ -7,11 +7,12 @@
 namespace softlookup {
 
 // Keeps the number of the last change of a log that is known to be on disk, in a file of its own
-// beside the log. If the log ends before this mark, changes that were on disk are missing. A
-// crash alone cannot cause that. Not thread-safe.
+// beside the log. If the log ends before this mark, it has lost changes that were on disk, and is
+// not opened. A crash alone cannot cause that. Not thread-safe.
 //
-// The file may be behind: it then shows fewer losses, but no false ones. So it is never synced. A
-// mark that cannot be written stays as it was, and one that cannot be read counts as 0.
+// The mark may be too low. Some losses are then not noticed, but none is reported falsely. So the
+// file is never synced. If a mark cannot be written, the one before stays. If none can be read, it
+// counts as 0.
 class SyncedMark {
  public:
   // The first Set() creates `file`.
