@@ -23,7 +23,8 @@ constexpr absl::Duration kRetryDelay = absl::Milliseconds(50);
 // longer than handing it to the committer's thread.
 constexpr std::int64_t kBytesWrittenHereMax = 64 << 10;
 
-// Inputs may wait longer for a thread than a lookup may: only their own writer waits for them.
+// QueuedJob::answer_time_max of the projection of an append's inputs. Inputs may wait longer than a
+// lookup may: only their own writer waits for them.
 constexpr absl::Duration kProjectionTimeMax = absl::Seconds(1);
 
 }  // namespace

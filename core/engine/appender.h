@@ -31,8 +31,8 @@ class Appender {
   // Waits for appends whose inputs wait to be projected or are being projected.
   ~Appender();
 
-  // Does the same as Engine::Append. If `store` is an error, the append is refused with it in its
-  // turn.
+  // Does the same as Engine::Append. If `store` is an error, the append is refused with that error,
+  // in its turn.
   void Append(const AppendRequest& request, absl::StatusOr<std::shared_ptr<Store>> store,
               Engine::AppendCallback callback, absl::AnyInvocable<void()> on_turn);
 
@@ -53,7 +53,8 @@ class Appender {
   // Counts one append less.
   void Release(std::int64_t bytes);
   // Posts the append to the committer, which fixes its turn. If `rows` is an error, the append is
-  // refused with it.
+  // refused with that error, in its turn. If too many bytes wait, the append is refused with
+  // QUEUE_FULL before this returns, and its chain ends.
   void Post(std::shared_ptr<Store> store, absl::StatusOr<RowsToAppend> rows,
             const std::shared_ptr<AppendChain>& chain, const Answer& answer,
             Committer::MayBlock may_block);

@@ -35,8 +35,8 @@ class AttendJob final : public Job {
   void Finish(absl::StatusOr<AttentionAnswer> answer, const JobTimes& times) override;
 
  private:
-  // Sets `matrix` to the inputs, or, if the request has a projection, to their projection by
-  // `weights`, which `projected` then holds.
+  // Sets `matrix` to the request's inputs. If the request has a projection, projects the inputs by
+  // its `weights` into `projected`, and sets `matrix` to the result instead.
   absl::Status MakeOfInputs(std::vector<float> Projection::*weights, std::vector<float>& projected,
                             MatrixView& matrix) const;
 

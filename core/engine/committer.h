@@ -42,23 +42,24 @@ class Write {
   virtual std::int64_t bytes() const { return 0; }
 };
 
-// Runs writes in the order in which they were posted. Those that wait together form groups. A group
-// has one batch and one sync of the log. Thread-safe.
+// Runs writes in the order in which they were posted. Writes that wait together form groups. The
+// log commits a group as one batch, with at most one sync. Thread-safe.
 class Committer {
  public:
   // Whether the caller of Post() may wait for the log.
   enum class MayBlock : bool { kNo, kYes };
 
   // If `log` is null, nothing outlives the process. Post() refuses writes that would wait beyond
-  // `waiting_bytes_max`. `sync_time` observes the nanoseconds that the log takes to write and sync
-  // a group; `clock` tells them. `log`, `sync_time` and `clock` must outlive this.
+  // `waiting_bytes_max`. `sync_time` observes the nanoseconds, by `clock`, that the log takes to
+  // write and sync a group. `log`, `sync_time` and `clock` must outlive this.
   Committer(CommitLog* log, std::int64_t waiting_bytes_max, Histogram& sync_time,
             const Clock& clock = Clock::Steady());
   // Runs all posted writes first.
   ~Committer();
 
-  // Queues `write` for the committer's thread. Returns false, and never runs `write`, if others
-  // wait and all would have more than `waiting_bytes_max` bytes together.
+  // Queues `write` for the committer's thread and returns true. Returns false if other writes wait
+  // and all would have more than `waiting_bytes_max` bytes together. `write` is then destroyed, and
+  // its Answer() is not called.
   //
   // With kYes, runs `write` on this thread if no other write runs or waits and the log was quick
   // for the last group. That saves handing it to another thread.
@@ -69,7 +70,8 @@ class Committer {
 
   void Run();
   // Waits until no group runs, and writes wait or the committer is closed. Then takes the next
-  // group from the queue. Returns no writes if it is closed and none wait.
+  // group from the queue and sets committing_. Returns no writes if the committer is closed and
+  // none wait.
   Writes TakeGroup();
   // Runs `group`, for which committing_ must have been set, and clears committing_.
   void CommitGroup(Writes group);

@@ -83,14 +83,15 @@ class EngineOfStores final : public Engine {
   absl::Status CopyTo(const std::string& directory) override;
 
  private:
-  // Returns LOADING until Load() has returned.
+  // Returns LOADING until Load() has succeeded.
   absl::Status CheckLoaded() const;
   absl::StatusOr<std::shared_ptr<Store>> Find(absl::string_view field,
                                               absl::string_view name) const;
   Store::Executor WakeUps() {
     return [this](absl::AnyInvocable<void()> task) { waker_.Post(std::move(task)); };
   }
-  // Posts the write that make(callback) returns. Waits for its result, which it returns.
+  // Posts the write that make(callback) returns, waits until it is answered, and returns the
+  // answer. Returns QUEUE_FULL at once if the committer refuses the write.
   template <typename Result, typename Make>
   Result Commit(const Make& make);
 

@@ -18,8 +18,9 @@ namespace softlookup {
 
 // Loads stores from their records (docs/storage_format.md).
 
-// Returns all stores in the log, by number. A name is empty if it is lost. All names are empty if
-// one of them is damaged, or if there are none, as in logs from before the first release.
+// Returns all stores in the log, by number. A store's name is empty if it is lost. All names are
+// empty if the record of one name is damaged, or if the log has no records of names, as logs from
+// before the first release.
 absl::StatusOr<std::vector<NamedStore>> StoresIn(const CommitLog& log);
 
 struct LoadedStore {
@@ -37,7 +38,8 @@ LoadedStore LoadStore(const NamedStore& store, const CommitLog& log, Store::Exec
 void Notify(LoadObserver& observer, const LoadedStore& loaded);
 
 // Loads `stores` on this thread and those of `pool`. Calls `observer` and `on_loaded` for one store
-// at a time. Leaves out stores that could not be read, and then returns UNAVAILABLE.
+// at a time, damaged stores included. Calls neither for stores that are UNAVAILABLE. Returns
+// UNAVAILABLE if there are any.
 absl::Status LoadStores(const std::vector<NamedStore>& stores, const CommitLog& log,
                         ForkJoinPool& pool, const Store::Executor& executor, LoadObserver& observer,
                         absl::FunctionRef<void(LoadedStore)> on_loaded);

@@ -33,7 +33,8 @@ absl::Status LookupJob::Select(const LookupRequest& request,
                         .age_end = selection_.end(),
                         .answer_bytes_max = limits.message_bytes_max,
                         .tiles = context_.tiles};
-  // The memory stands for all rows before the selection's end, or for those before its begin.
+  // With kMemory, the memory stands for all rows before the selection's end. With kRowsAndMemory,
+  // it stands for the rows before the selection's begin.
   std::size_t memory_index = 0;
   std::uint64_t memory_end = 0;
   if (request.source == Source::kMemory) {
@@ -92,7 +93,7 @@ QueuedJob LookupJob::Queued(std::unique_ptr<LookupJob> job, std::uint64_t store)
   const double cost = job->cost();
   const std::int64_t query_count = job->query_count();
   const absl::Duration answer_time_max = job->context_.limits.lookup_wait_max;
-  // A lookup that lists all weights takes too many bytes to hold them until a shared pass ends.
+  // A lookup that lists all weights shares no pass: it holds too many bytes until the pass ends.
   const bool shares_pass = job->task_.options.weights != WeightsMode::kAll;
   return {.store = store,
           .query_count = query_count,

@@ -27,8 +27,9 @@ class LookupJob final : public Job {
         report_(report),
         callback_(std::move(callback)) {}
 
-  // Checks `request` and selects the rows of `snapshot` that it attends to. Call this first. The
-  // data of `request.queries` and `request.inputs` must live until the callback.
+  // Checks `request`, selects the rows of `snapshot` that it attends to, and takes ranking memory
+  // for them. Call this first. After an error, refuse the job instead of submitting it. The data of
+  // `request.queries` and `request.inputs` must live until the callback.
   absl::Status Select(const LookupRequest& request, std::shared_ptr<const Snapshot> snapshot);
   // Returns the maximum cost of Select(), without its checks of the request.
   static double SelectCost(const LookupRequest& request, const Snapshot& snapshot);
@@ -36,8 +37,8 @@ class LookupJob final : public Job {
   // Returns the job as it is submitted. Call this after Select(). `store` is the number of the
   // snapshot's store.
   static QueuedJob Queued(std::unique_ptr<LookupJob> job, std::uint64_t store);
-  // Counts `times` as part of the lookup's. Call this for work that was done before it is
-  // submitted.
+  // Adds `times` to those that the lookup reports. Call this for work that was done before the job
+  // is submitted.
   void AddTimes(const JobTimes& times);
 
   void Refuse(absl::Status status) override;

@@ -21,9 +21,9 @@ void PutNewStore(std::uint64_t store, const Snapshot& snapshot, absl::Time creat
 // Puts the records of a new configuration: configuration and head.
 void PutConfig(std::uint64_t store, const Snapshot& snapshot, absl::Time create_time,
                LogBatch& batch);
-// Puts all records that an append changed. `rows` are those of the request: whether they have ids
-// and labels, and which writer they name, is read from there. `writer` is the writer's state after
-// the append, or null if `rows` names none.
+// Puts all records that an append changed. `rows` is the append's batch. It tells only whether the
+// rows have ids and labels, and the writer's name. `writer` is the writer's state after the append,
+// or null if `rows` names none.
 void PutAppend(std::uint64_t store, const AppendOutcome& outcome, const RowBatch& rows,
                const WriterState* writer, LogBatch& batch);
 // Puts all records that a deletion of rows changed.

@@ -46,9 +46,9 @@ class RankingMemory {
     std::optional<MemoryBudget::Waiting> waiting_;
   };
 
-  // Takes the bytes that `task` needs. LIMIT_EXCEEDED if it alone needs more than the limit.
+  // Takes the bytes that `task` needs. LIMIT_EXCEEDED if the task alone needs more than the limit.
   // QUEUE_FULL with a retry delay if it needs more than the others leave. `query_count` is the
-  // task's number of queries, also if they are still to be projected.
+  // task's number of queries: task.queries is not set yet if they are still to be projected.
   absl::StatusOr<Taken> Take(const AttentionTask& task, std::int64_t query_count);
 
  private:

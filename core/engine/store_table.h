@@ -61,12 +61,12 @@ class StoreTable {
   void Release(const std::string& name);
   // Adds a new store and ends the reservation of its name. There must be no store of this name.
   void Add(const std::string& name, std::shared_ptr<Store> store);
-  // Adds a store that was loaded from the log. Call this before other methods that take a name.
-  // `store` is the error if the store cannot be served. If `name` is empty, the store is only
-  // counted. Loaded stores may exceed the budget, so that acknowledged rows are kept. No store
-  // grows then until there is room.
+  // Adds a store that was loaded from the log. Call this before other methods that take a name. If
+  // the store is damaged, `store` is the error that Find() then returns. If `name` is empty, the
+  // store is only counted. Loaded stores may exceed the budget, so that acknowledged rows are kept.
+  // No store grows then until there is room.
   void AddLoaded(const std::string& name, absl::StatusOr<std::shared_ptr<Store>> store);
-  // Removes a store. A store of this name must be served.
+  // Removes the store `name`, which must be served.
   void Remove(absl::string_view name);
   // Counts a write to a store of this configuration. Call this when readers see the write.
   void OnPublished(const StoreConfig& config, const StoreChange& change);

@@ -104,8 +104,8 @@ MatrixView View(const std::vector<float>& floats, std::int64_t cols) {
       .data = floats.data(), .rows = static_cast<std::int64_t>(floats.size()) / cols, .cols = cols};
 }
 
-// Runs `stage` for append `number` of its chain, or returns CANCELLED if an append before it in the
-// chain has failed. `chain` may be null.
+// Runs `stage` for append `number` of its chain, and ends the chain if `stage` fails. If an append
+// before it in the chain has failed, returns CANCELLED instead. `chain` may be null.
 absl::Status StageInChain(AppendChain* chain, std::uint64_t number,
                           absl::FunctionRef<absl::Status()> stage) {
   if (chain == nullptr) return stage();

@@ -41,10 +41,12 @@ struct RowsToAppend {
 std::unique_ptr<Write> MakeAppend(StoreTable& table, std::shared_ptr<Store> store,
                                   RowsToAppend rows, WriteCallback<AppendResult> callback);
 
-// Has the appends of a chain refused whose numbers are above `last_to_run`. Thread-safe.
+// Ends a chain: its appends with numbers above `last_to_run` are refused in their turn. Appends up
+// to it still run. Thread-safe.
 void EndChain(AppendChain& chain, std::uint64_t last_to_run);
 
-// Makes an append that is refused with `status`, in its turn. `chain` may be null.
+// Makes an append that is refused with `status` in its turn, and then ends its chain. `chain` may
+// be null.
 std::unique_ptr<Write> MakeRefusedAppend(absl::Status status, std::shared_ptr<AppendChain> chain,
                                          std::uint64_t chain_number,
                                          WriteCallback<AppendResult> callback);
