@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/base/status_macros.h"
+#include "server/observability/line_format.h"
 #include "server/observability/metrics_page.h"
 #include "server/security/auth_rules.h"
 
@@ -177,8 +178,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Flags& flags) {
   }
   std::unique_ptr<AuditLog> audit;
   if (!flags.audit_log.empty()) {
-    const LineFormat format = flags.log_format == "json" ? LineFormat::kJson : LineFormat::kText;
-    SOFTLOOKUP_ASSIGN_OR_RETURN(audit, AuditLog::Open(flags.audit_log, format));
+    SOFTLOOKUP_ASSIGN_OR_RETURN(audit,
+                                AuditLog::Open(flags.audit_log, LineFormatOf(flags.log_format)));
   }
   SOFTLOOKUP_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, MakeEngine(flags));
   std::unique_ptr<Server> server(new Server(std::move(engine), std::move(audit), flags));

@@ -13,8 +13,8 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "server/observability/line_format.h"
 #include "server/observability/line_limiter.h"
-#include "server/observability/server_log.h"
 #include "server/security/line_file.h"
 
 namespace softlookup::server {
