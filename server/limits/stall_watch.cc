@@ -62,13 +62,13 @@ StallWatch::~StallWatch() {
 void StallWatch::Run() {
   const absl::Duration interval = timeout_ / 4;
   for (;;) {
-    const absl::Time look = clock_.Now() + interval;
+    const absl::Time next_check = clock_.Now() + interval;
     {
       absl::MutexLock lock(&mutex_);
-      clock_.AwaitUntil(mutex_, absl::Condition(&stopping_), look);
+      clock_.AwaitUntil(mutex_, absl::Condition(&stopping_), next_check);
       if (stopping_) return;
     }
-    const absl::Duration late = clock_.Now() - look;
+    const absl::Duration late = clock_.Now() - next_check;
     if (late >= interval) Forgive(late);
     EndStalled();
   }
