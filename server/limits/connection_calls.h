@@ -17,14 +17,15 @@
 
 namespace softlookup::server {
 
-// Counts the calls of each connection that are in progress, and those that its client takes back.
-// To take a call back is to cancel it before it is answered. Cuts a connection with too many of
-// either.
+// Counts, for each connection, the calls in progress and the calls that its client takes back. To
+// take a call back is to cancel it before it is answered. is_over_limit() tells that a call is
+// beyond the limit, so that it can be refused. Cuts a connection whose calls in progress are far
+// beyond the limit, or whose client takes too many calls back.
 //
 // HTTP/2 limits the calls in progress on a connection, but only once the client has acknowledged
 // the limit, and a client can ignore it. The limit does not stop a client that opens calls and
-// resets them at once (CVE-2023-44487). Each costs the client a few bytes, and is work for the
-// server. Thread-safe.
+// resets them at once (CVE-2023-44487). Each such call costs the client a few bytes, and is work
+// for the server. Thread-safe.
 class ConnectionCalls {
  public:
   // Calls that a client may always take back in a second, whatever share of its calls they are. Per

@@ -67,8 +67,8 @@ class StallWatch {
  private:
   void Run();
   void EndStalled();
-  // Lets the waits in progress take `time` longer. The process did not run for that time, since a
-  // signal stopped it, or its machine: what came meanwhile is still to be read.
+  // Lets the waits in progress take `time` longer. The process did not run for that time: it was
+  // stopped, or its machine paused. What clients sent meanwhile is still to be read.
   void Forgive(absl::Duration time);
   // Ends the waits whose since_ is at most `before`. Returns their calls, with a reference to each.
   std::vector<grpc_call*> TakeWaiting(std::int64_t before);

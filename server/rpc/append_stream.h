@@ -60,8 +60,9 @@ class AppendStream final : public Rpc::Handler,
   void HandleRequest();
   // Passes that request, which came at `begin`, to the engine, or returns why it is refused.
   absl::Status Apply(std::uint64_t number, SteadyTime begin);
-  // Ends the stream with the failure of request `number`, unless an earlier request fails, too. The
-  // engine can refuse a request while those before it still run.
+  // Stops reading. Makes the stream end with the failure of request `number` once the applied
+  // requests are acknowledged. If an earlier request fails, too, the stream ends with that failure:
+  // the engine can refuse a request while those before it still run.
   void Fail(std::uint64_t number, const absl::Status& status, SteadyTime begin)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // INVALID_ARGUMENT if the request names another store than the stream's.

@@ -42,12 +42,15 @@ struct CallDependencies {
   AuditLog* audit;         // Gets lines about changes, failed logins and denials. Null: none.
 };
 
-// A call in progress, for the lifetime of this object. Calls of all methods pass the same checks
-// before the engine sees them:
-//   Admit(): The connection is within its limit of calls. The caller is known, has the method's
-//     role for some store (admin: for all), and has requests left in its rate.
+// A call in progress, for the lifetime of this object. A call passes these checks before the engine
+// sees it, those of Enter() only if its message names a store.
+//   Admit(): The connection is within its limit of calls. Except for health checks: the server is
+//     not stopping, and the caller is known, has the method's role for some store (admin: for all),
+//     and has requests left in its rate.
 //   Receive(): The message's bytes fit the limits and budgets, and parse as the request's type.
-//   Enter(): The caller has the role for the store that the message names, and rows left.
+//   Enter(): The caller has the role for that store. The store's tenant has requests and rows left
+//     in its rates, and the caller has rows left.
+// Each message of a stream of requests also passes AdmitNext().
 //
 // The code that answers a call reports the answer here before it passes it to gRPC. Thread-safe,
 // except that Receive() and Enter() must be called for one message at a time.
