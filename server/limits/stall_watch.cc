@@ -80,7 +80,7 @@ void StallWatch::Forgive(absl::Duration time) {
   for (Waits* waits : waits_) {
     std::int64_t since = waits->since_.load(std::memory_order_relaxed);
     if (since == Waits::kNoWait) continue;
-    // Fails if the wait has ended meanwhile, or another has begun.
+    // Changes nothing if the wait has ended meanwhile, or another has begun.
     const std::int64_t forgiven = std::min(since + absl::ToInt64Nanoseconds(time), now);
     waits->since_.compare_exchange_strong(since, forgiven, std::memory_order_relaxed);
   }
