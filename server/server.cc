@@ -47,8 +47,8 @@ int WholeMilliseconds(absl::Duration duration) {
   return static_cast<int>(absl::ToInt64Milliseconds(duration));
 }
 
-// Interval of the checks for changed certificates and auth files. A change is in force after it, or
-// sooner.
+// Interval of the checks for changed certificates and auth files. A change is in force after at
+// most this time.
 constexpr absl::Duration kFileInterval = absl::Seconds(2);
 
 // A message that exceeds its limit by at most this many bytes gets the server's own error, with
@@ -87,8 +87,8 @@ void BoundConnections(const Flags& flags, grpc::ServerBuilder& builder) {
   // gRPC parses at once all that it reads at once. With its default of 4 MiB, it would create all
   // calls of a flood before the server sees the first.
   builder.AddChannelArgument(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kReadBytesMax);
-  // Turns off gRPC's own defence against a flood of PINGs, an error for each, which takes thirty
-  // times the PING's bytes. gRPC stops reading a connection on which 10,000 answers wait.
+  // Turns off gRPC's own defence against a flood of PINGs: an error for each, of thirty times its
+  // bytes. gRPC stops reading a connection on which 10,000 answers wait.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
   // Sends keepalive PINGs on idle connections too, without a maximum.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
