@@ -46,7 +46,7 @@ struct Flags {
   std::string auth;             // Path of the auth file. Empty: nobody is identified.
   std::string audit_log;        // Path of the audit log. Empty: there is none.
   bool insecure = false;
-  // For both, 0 means no limit.
+  // Rates of each tenant. 0: no limit.
   double tenant_requests_per_second = 0;
   double tenant_rows_per_second = 0;
 };

@@ -12,6 +12,7 @@
 #include "absl/synchronization/mutex.h"
 #include "server/admin/verify.h"
 #include "server/flags.h"
+#include "server/observability/line_format.h"
 #include "server/observability/server_log.h"
 #include "server/server.h"
 #include "server/version.h"
@@ -44,8 +45,7 @@ int main(int argc, char** argv) {
   Flags flags;
   if (const std::optional<int> exit_code = ParseFlags(argc, argv, flags)) return *exit_code;
   if (flags.verify) return VerifyDataDirectory(flags.data_dir, std::cout) ? 0 : 1;
-  SetUpServerLog(flags.log_format == "json" ? LineFormat::kJson : LineFormat::kText,
-                 flags.log_level);
+  SetUpServerLog(LineFormatOf(flags.log_format), flags.log_level);
 
   auto server = Server::Start(flags);
   if (!server.ok()) {

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/base/status_macros.h"
+#include "server/observability/line_format.h"
 #include "server/observability/metrics_page.h"
 #include "server/security/auth_rules.h"
 
@@ -46,8 +47,8 @@ int WholeMilliseconds(absl::Duration duration) {
   return static_cast<int>(absl::ToInt64Milliseconds(duration));
 }
 
-// Interval of the checks for changed certificates and auth files. A change is in force after it, or
-// sooner.
+// Interval of the checks for changed certificates and auth files. A change is in force after at
+// most this time.
 constexpr absl::Duration kFileInterval = absl::Seconds(2);
 
 // A message that exceeds its limit by at most this many bytes gets the server's own error, with
@@ -86,8 +87,8 @@ void BoundConnections(const Flags& flags, grpc::ServerBuilder& builder) {
   // gRPC parses at once all that it reads at once. With its default of 4 MiB, it would create all
   // calls of a flood before the server sees the first.
   builder.AddChannelArgument(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kReadBytesMax);
-  // Turns off gRPC's own defence against a flood of PINGs, an error for each, which takes thirty
-  // times the PING's bytes. gRPC stops reading a connection on which 10,000 answers wait.
+  // Turns off gRPC's own defence against a flood of PINGs: an error for each, of thirty times its
+  // bytes. gRPC stops reading a connection on which 10,000 answers wait.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
   // Sends keepalive PINGs on idle connections too, without a maximum.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
@@ -177,8 +178,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Flags& flags) {
   }
   std::unique_ptr<AuditLog> audit;
   if (!flags.audit_log.empty()) {
-    const LineFormat format = flags.log_format == "json" ? LineFormat::kJson : LineFormat::kText;
-    SOFTLOOKUP_ASSIGN_OR_RETURN(audit, AuditLog::Open(flags.audit_log, format));
+    SOFTLOOKUP_ASSIGN_OR_RETURN(audit,
+                                AuditLog::Open(flags.audit_log, LineFormatOf(flags.log_format)));
   }
   SOFTLOOKUP_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, MakeEngine(flags));
   std::unique_ptr<Server> server(new Server(std::move(engine), std::move(audit), flags));

@@ -36,10 +36,12 @@ class Server {
   // Listens, then loads the stores. Until this returns, the health service reports NOT_SERVING,
   // /readyz answers 503, and calls that concern a store fail with LOADING.
   //
-  // UNAVAILABLE if it cannot listen or cannot open the audit log, INVALID_ARGUMENT for unusable
-  // certificates or auth rules, FAILED_PRECONDITION if other machines could connect without TLS or
-  // without auth rules and `flags.insecure` is not set, INTERNAL if gRPC does not start, and the
-  // errors of ChooseKernel, Engine::Open and Engine::Load.
+  // UNAVAILABLE: it cannot listen, or cannot open the audit log.
+  // INVALID_ARGUMENT: the certificates or the auth rules are unusable.
+  // FAILED_PRECONDITION: other machines could connect without TLS or without auth rules, and
+  // `flags.insecure` is not set.
+  // INTERNAL: gRPC does not start.
+  // Also the errors of ChooseKernel, Engine::Open and Engine::Load.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const Flags& flags);
 
   // The addresses it listens on, as HOST:PORT with the ports in use.
@@ -71,8 +73,9 @@ class Server {
   Authenticator authenticator_;
   std::shared_ptr<TlsCredentials> tls_;  // Null: plaintext.
   CallObserver observer_;
-  // Destroyed after the engine, whose last callbacks can still use them. The remaining tasks of the
-  // limiters' workers may use all members above, so the limiters are destroyed first.
+  // calls_ and limiters_ are destroyed after the engine, whose last callbacks can still use them.
+  // limiters_ is destroyed before the members above it, which the remaining tasks of its workers
+  // can use.
   CallTracker calls_;
   CallLimiters limiters_;
   const std::unique_ptr<Engine> engine_;

@@ -49,8 +49,9 @@ class AdminHttp {
   };
 
   void Serve();
-  // Accepts waiting connections, at most kAcceptsAtOnce. Closes the oldest one for each above
-  // kConnectionsMax, and for each that finds no free descriptor. False if none is left to close.
+  // Accepts waiting connections, at most kAcceptsAtOnce. Closes the oldest connection for each
+  // above kConnectionsMax, and for each that finds no free descriptor. False if there is none to
+  // close; the thread then pauses.
   bool Accept(std::vector<Connection>& connections);
   // Reads and writes as much as is possible without waiting. False if the connection is over.
   bool Proceed(Connection& connection);

@@ -41,10 +41,10 @@ class Backups {
 
  private:
   absl::Status CheckEnabled() const;
-  // As MakeAlone(), and logs how it ended. Returns the backup.
+  // Calls MakeAlone() and logs how that ended. Returns the backup.
   absl::StatusOr<admin::v1::Backup> Make(const std::string& name, absl::Time begin) const;
   // Locks the directory and makes the backup in it. Removes the partial backup if that fails.
-  // BACKUP_IN_PROGRESS if another process has the lock.
+  // BACKUP_IN_PROGRESS if another process has the lock. BACKUP_EXISTS if the name is taken.
   absl::Status MakeAlone(const std::string& name, absl::Time begin) const;
   // Removes the partial backups. The directory must be locked.
   void RemoveLeftovers() const;

@@ -17,21 +17,22 @@
 
 namespace softlookup::server {
 
-// Counts the calls of each connection that are in progress, and those that its client takes back.
-// To take a call back is to cancel it before it is answered. Cuts a connection with too many of
-// either.
+// Counts, for each connection, the calls in progress and the calls that its client takes back. To
+// take a call back is to cancel it before it is answered. is_over_limit() tells that a call is
+// beyond the limit, so that it can be refused. Cuts a connection whose calls in progress are far
+// beyond the limit, or whose client takes too many calls back.
 //
 // HTTP/2 limits the calls in progress on a connection, but only once the client has acknowledged
 // the limit, and a client can ignore it. The limit does not stop a client that opens calls and
-// resets them at once (CVE-2023-44487). Each costs the client a few bytes, and is work for the
-// server. Thread-safe.
+// resets them at once (CVE-2023-44487). Each such call costs the client a few bytes, and is work
+// for the server. Thread-safe.
 class ConnectionCalls {
  public:
-  // Calls that a client may always take back in a second, whatever share of its calls they are. Per
-  // connection.
+  // Number of calls that a client may take back in a second, on one connection, without being cut,
+  // whatever share of its calls they are.
   static constexpr std::uint64_t kTakenBackMax = 256;
-  // The same, with late calls: those whose deadline nobody could meet. More are allowed, because a
-  // client can mistake the unit of its deadlines.
+  // As kTakenBackMax, for calls taken back and late calls together. A call is late if nobody could
+  // have met its deadline. More are allowed, since a client can mistake the unit of its deadlines.
   static constexpr std::uint64_t kLateMax = 2048;
 
   // Ends the connection of `peer`, for the reason `why`. Called on the thread that counts a call.
@@ -72,9 +73,10 @@ class ConnectionCalls {
     return connections_.size();
   }
 
-  // Counts that a call of `peer` was taken back before it was answered, or, if `is_late`, that
-  // nobody could have met its deadline. Cuts the connection if these calls are too many in a
-  // second, and more than half of all that ended in this and the previous second.
+  // Counts a call of `peer` that was taken back before it was answered, or, if `is_late`, one whose
+  // deadline nobody could have met. Cuts the connection if such calls exceed kTakenBackMax or
+  // kLateMax in this second, and were more than half of all that ended in this second and the
+  // previous one.
   void TakeBack(const std::string& peer, bool is_late);
 
  private:
@@ -89,8 +91,8 @@ class ConnectionCalls {
     Counts current, before;                    // In the current second and in the previous one.
   };
 
-  // Calls in progress at which a connection is cut. Above the limit, because a client that keeps to
-  // it can end all its calls and begin others before the server sees the first end.
+  // Number of calls in progress at which a connection is cut. It is above the limit: a client that
+  // keeps to the limit can end calls and begin others before the server sees the first end.
   std::size_t far_too_many() const {
     return calls_max_ + std::max<std::size_t>(calls_max_ / 4, 64) + 1;
   }
@@ -99,7 +101,8 @@ class ConnectionCalls {
   // Cuts the connection when its count reaches far_too_many().
   bool Add(const std::string& peer);
   void Remove(const std::string& peer);
-  // Returns the connection of `peer`. Its counts are those of the second that contains now.
+  // Returns the connection of `peer`, and adds it if it is new. Its counts are those of the second
+  // that contains now.
   Connection& Find(const std::string& peer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Forgets connections that have no call in progress and whose counts are too old to matter: their
   // last second began two seconds ago or earlier.

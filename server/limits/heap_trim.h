@@ -20,8 +20,9 @@ class TrimSchedule {
   explicit TrimSchedule(std::int64_t resident_bytes) : least_bytes_(resident_bytes) {}
 
   // Returns whether to trim at `now`, when the process has `resident_bytes`. False while they are
-  // near the fewest that the process ever had. Else true if they have grown much since the last
-  // trim. Else true after a pause, which doubles with each trim that returns next to nothing.
+  // near the fewest that the process ever had. Otherwise true if they have grown much since the
+  // last trim, or once a pause since then is over. The pause doubles with each trim that returns
+  // next to nothing, up to a minute.
   bool IsDue(std::int64_t resident_bytes, absl::Time now);
   // Records that a trim at `now` took the resident bytes from `before_bytes` to `after_bytes`.
   void OnTrimmed(std::int64_t before_bytes, std::int64_t after_bytes, absl::Time now);

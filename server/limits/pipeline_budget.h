@@ -20,8 +20,8 @@ class PipelineBudget {
 
   // Whether one more request may be read. Always true if no request is in progress.
   bool MayRead() const {
-    // Assumes that each later response is as large as the largest one so far. Assumes a quarter of
-    // the budget for the first.
+    // Assumes that each response still to come is as large as the largest one so far. Before the
+    // first, assumes a quarter of the budget for each.
     const std::size_t expected_bytes = largest_response_bytes_.value_or(bytes_max_ / 4);
     return count_ == 0 ||
            (count_ < count_max_ && bytes_ + unanswered_count_ * expected_bytes < bytes_max_);

@@ -17,8 +17,8 @@ struct Rates {
   bool is_limited() const { return requests_per_second > 0 || rows_per_second > 0; }
 };
 
-// The requests and rows that somebody may send at once. They accrue at the rates, up to a second's
-// worth, which bounds a burst. The current time is passed in. Not thread-safe.
+// The requests and rows that one sender has left. They accrue at its rates, up to a second's worth,
+// which bounds a burst. The current time is passed in. Not thread-safe.
 class RateShare {
  public:
   explicit RateShare(absl::Time now) : as_of_(now) {}
@@ -30,8 +30,9 @@ class RateShare {
     absl::Duration wait;  // At least a millisecond.
   };
 
-  // Takes `requests` and `rows`, or takes nothing and returns a refusal if too few are left. To
-  // take more than a second's worth, a whole second's worth must be left. The rest is owed.
+  // Takes `requests` and `rows`, and returns nullopt. If too few are left, takes nothing and
+  // returns why. Taking more than a second's worth needs only a whole second's worth. The sender
+  // owes the rest, and is refused until its rates have made up for it.
   std::optional<Refusal> Take(const Rates& rates, std::int64_t requests, std::int64_t rows,
                               absl::Time now);
 

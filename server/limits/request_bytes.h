@@ -10,8 +10,8 @@
 
 namespace softlookup::server {
 
-// The budget of bytes that requests take from when they are read until nothing refers to them.
-// Thread-safe.
+// The budget of the bytes of requests. A request takes its bytes before it is parsed. They are
+// returned once nothing refers to the request. Thread-safe.
 class RequestBytes {
  public:
   // `limit` is in bytes. 0: no limit.

@@ -62,13 +62,13 @@ StallWatch::~StallWatch() {
 void StallWatch::Run() {
   const absl::Duration interval = timeout_ / 4;
   for (;;) {
-    const absl::Time look = clock_.Now() + interval;
+    const absl::Time next_check = clock_.Now() + interval;
     {
       absl::MutexLock lock(&mutex_);
-      clock_.AwaitUntil(mutex_, absl::Condition(&stopping_), look);
+      clock_.AwaitUntil(mutex_, absl::Condition(&stopping_), next_check);
       if (stopping_) return;
     }
-    const absl::Duration late = clock_.Now() - look;
+    const absl::Duration late = clock_.Now() - next_check;
     if (late >= interval) Forgive(late);
     EndStalled();
   }
@@ -80,7 +80,7 @@ void StallWatch::Forgive(absl::Duration time) {
   for (Waits* waits : waits_) {
     std::int64_t since = waits->since_.load(std::memory_order_relaxed);
     if (since == Waits::kNoWait) continue;
-    // Fails if the wait has ended meanwhile, or another has begun.
+    // Changes nothing if the wait has ended meanwhile, or another has begun.
     const std::int64_t forgiven = std::min(since + absl::ToInt64Nanoseconds(time), now);
     waits->since_.compare_exchange_strong(since, forgiven, std::memory_order_relaxed);
   }

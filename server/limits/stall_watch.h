@@ -24,10 +24,11 @@ namespace softlookup::server {
 class StallWatch {
  public:
   // A client may take `timeout` for a message, and as much again for each whole MiB of the size
-  // that OnStart() is given. Its call ends up to a quarter of `timeout` later. Time in which the
-  // process did not run does not count, if it was a quarter of `timeout` or more. With an infinite
-  // `timeout`, no call is watched. `what` is the status message's reason, such as "the client has
-  // not taken a message". `clock` must outlive this.
+  // that OnStart() is given. If it takes longer, its call is ended, up to a quarter of `timeout`
+  // late. Time in which the process did not run does not count, if it was a quarter of `timeout` or
+  // more. With an infinite `timeout`, no call is watched. `what` says in the status message what
+  // the client has failed to do, such as "the client has not taken a message". `clock` must outlive
+  // this.
   StallWatch(absl::Duration timeout, std::string what, const Clock& clock = Clock::Steady());
   ~StallWatch();
   StallWatch(const StallWatch&) = delete;
@@ -41,8 +42,8 @@ class StallWatch {
     Waits(const Waits&) = delete;
     Waits& operator=(const Waits&) = delete;
 
-    // The server begins to wait until the client has taken or sent a message. `bytes` is its size,
-    // or 0 if `timeout` has to suffice for any size.
+    // Call this when the server begins to wait for the client to take or send a message. `bytes` is
+    // the size of the message; with 0, `timeout` has to suffice.
     void OnStart(std::size_t bytes = 0);
     // The client has taken or sent the message.
     void OnDone() { since_.store(kNoWait, std::memory_order_relaxed); }
@@ -56,8 +57,8 @@ class StallWatch {
 
     StallWatch& watch_;
     grpc_call* const call_;
-    // When the wait began, or later if it may take longer than `timeout`. The wait is too long
-    // `timeout` after this. In nanoseconds of the watch's clock.
+    // When the wait began, plus the time that it may take beyond `timeout`. The call is ended
+    // `timeout` after this. In nanoseconds of the watch's clock. kNoWait: no wait is in progress.
     std::atomic<std::int64_t> since_{kNoWait};
   };
 
@@ -67,10 +68,11 @@ class StallWatch {
  private:
   void Run();
   void EndStalled();
-  // Lets the waits in progress take `time` longer. The process did not run for that time, since a
-  // signal stopped it, or its machine: what came meanwhile is still to be read.
+  // Lets the waits in progress take `time` longer. The process did not run for that time: it was
+  // stopped, or its machine paused. What clients sent meanwhile is still to be read.
   void Forgive(absl::Duration time);
-  // Ends the waits whose since_ is at most `before`. Returns their calls, with a reference to each.
+  // Ends the waits whose since_ is at most `before`. Returns their calls. The caller must drop a
+  // reference to each.
   std::vector<grpc_call*> TakeWaiting(std::int64_t before);
   std::int64_t Now() const { return absl::ToUnixNanos(clock_.Now()); }
 

@@ -15,8 +15,9 @@
 
 namespace softlookup::server {
 
-// Keeps every tenant to its rates of requests and rows. A tenant is a store's name up to its first
-// '/'. A tenant may use what it left over of one second in the next, but not later. Thread-safe.
+// Refuses requests of a tenant that exceeds its rates of requests and rows. A tenant is a store's
+// name up to its first '/'. What a tenant does not use is saved up, but never more than a second's
+// worth. Thread-safe.
 class TenantLimits {
  public:
   // If more than `tenants_max` tenants are active within about a second, the further ones share the
@@ -26,8 +27,8 @@ class TenantLimits {
 
   // Takes one request and `rows` rows from the rates of the tenant of `store`. The rows of a lookup
   // are its queries. TENANT_RATE, with a retry delay, if the tenant has too few requests or rows
-  // left; then none are taken. A request with more than a second's worth of rows needs a whole
-  // second's worth, and the tenant owes the rest.
+  // left; then none are taken. A request with more than a second's worth of rows needs only a whole
+  // second's worth. The tenant owes the rest, and is refused until its rates have made up for it.
   absl::Status Take(absl::string_view store, std::int64_t rows, absl::Time now);
   // As above, at the steady clock's time.
   absl::Status Take(absl::string_view store, std::int64_t rows);

@@ -15,12 +15,12 @@
 
 namespace softlookup::server {
 
-// Counts the bytes of answers to unary calls that gRPC holds and their clients have not taken.
-// Small answers are not counted. Thread-safe.
+// Counts the bytes of answers to unary calls that gRPC holds and their clients have not taken, so
+// that further answers can be refused. Small answers are not counted. Thread-safe.
 class UnsentAnswers {
  public:
-  // Maximum number of bytes of one connection, and of all. A connection's only answer may exceed
-  // the first, and the only answer of all may exceed the second.
+  // Maximum number of bytes of one connection's answers, and of all answers. A larger answer is
+  // allowed while it is the only one of its connection, or the only one of all.
   static constexpr std::int64_t kConnectionBytesMax = std::int64_t{64} << 20;
   static constexpr std::int64_t kBytesMax = std::int64_t{256} << 20;
 
@@ -45,10 +45,11 @@ class UnsentAnswer {
   UnsentAnswer(const UnsentAnswer&) = delete;
   UnsentAnswer& operator=(const UnsentAnswer&) = delete;
 
-  // Counts the `bytes` of an answer to the call of `context`. Ends the call if its client takes too
-  // long to read the answer. QUEUE_FULL if the bytes would exceed a maximum and `may_refuse` is
-  // set. Do not set it if the call has changed anything. Call this once, before the answer is
-  // passed to gRPC.
+  // Counts an answer of `bytes` to the call of `context`, until this object is destroyed.
+  // Meanwhile, the call ends if its client takes too long to read the answer. Does nothing if the
+  // answer is small. QUEUE_FULL if the bytes would exceed a maximum and `may_refuse` is set; then
+  // the answer must not be sent. Do not set `may_refuse` if the call has changed anything. Call
+  // this once, before the answer is passed to gRPC.
   absl::Status Hold(std::size_t bytes, bool may_refuse, grpc::ServerContextBase& context);
 
  private:

@@ -30,7 +30,8 @@ class Workers {
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  // Passes `task` to a thread. QUEUE_FULL, and the task is dropped, if too many tasks wait.
+  // Runs `task` on a thread, in the turn of `caller`. QUEUE_FULL, and the task is dropped, if too
+  // many tasks wait, or too many of `caller`.
   absl::Status Post(absl::string_view caller, Task task);
   // As Post(), but never refuses. For a stream that was admitted before. The stream must have no
   // other task waiting here.

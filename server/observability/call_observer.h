@@ -37,8 +37,8 @@ struct LookupFacts {
   const LookupReport& report;
 };
 
-// Is notified of every call. Counts it for the metrics, and logs failures that are the server's
-// fault and slow lookups. Thread-safe; counting takes no lock.
+// Is notified of every call of a known method. Counts it for the metrics. Logs slow lookups, and
+// failures that are the server's fault. Thread-safe; counting takes no lock.
 class CallObserver {
  public:
   // Number of gRPC's status codes, which are 0 to 16.
@@ -54,8 +54,8 @@ class CallObserver {
     std::uint64_t count = 0;
   };
 
-  // Counts and logs lookups that take `slow_lookup` or longer, without the wait for their revision.
-  // 0: none.
+  // A lookup that takes `slow_lookup` or longer, without the wait for its revision, is counted and
+  // logged as slow. 0: none is.
   explicit CallObserver(absl::Duration slow_lookup) : slow_lookup_(slow_lookup) {}
   // Logs how many lines were left out since the last one.
   ~CallObserver();
@@ -75,7 +75,8 @@ class CallObserver {
   void OnStreamCut(const absl::Status& status) { CountRejection(status); }
 
   MethodCounts CountsOf(Method method) const;
-  // Returns the count of each known reason, also if it is 0, and last that of all others.
+  // Returns the count of each known reason of rejections, also if it is 0. The last count is that
+  // of all other reasons.
   std::vector<ReasonCount> RejectionCounts() const;
   std::uint64_t slow_lookup_count() const { return slow_lookup_count_; }
 

@@ -17,7 +17,7 @@ class ProcessStats {
   // Opens the files of /proc that it reads later, so that it works even if no descriptor is free.
   ProcessStats();
 
-  // The first two are 0, and start_time() is the Unix epoch, if /proc cannot be read.
+  // If /proc cannot be read, the first two are 0, and start_time() is the Unix epoch.
   std::int64_t resident_bytes() const;
   std::int64_t open_fds() const;
   std::int64_t max_fds() const;

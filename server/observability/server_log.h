@@ -8,12 +8,11 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "server/observability/line_format.h"
 
 namespace softlookup::server {
 
 // The server log is for the operator: a line on standard error for each message.
-
-enum class LineFormat { kText, kJson };
 
 // Makes spdlog's default logger write the server log, with gRPC's own messages. `level` is spdlog's
 // name of the lowest level that is written, or "off". Call this once.
@@ -24,14 +23,8 @@ void SetUpServerLog(LineFormat format, const std::string& level);
 void WriteServerLog(spdlog::level::level_enum level, absl::string_view message,
                     const nlohmann::ordered_json& fields);
 
-// Returns `fields` as they are in a line: name=value each, or one JSON object.
-// Escapes them as MakeLineFormatter() does.
-std::string FormatFields(LineFormat format, const nlohmann::ordered_json& fields);
-
 // Returns a formatter of lines. As text, a line has time, level, message, and name=value for each
-// field. As JSON, it is one object with time, level, message and the fields. Characters that are
-// not printable ASCII are escaped as in JSON, and bytes that are not UTF-8 are replaced. So no text
-// that a client sends can make one line look like two.
+// field. As JSON, it is one object with time, level, message and the fields.
 std::unique_ptr<spdlog::formatter> MakeLineFormatter(LineFormat format);
 
 }  // namespace softlookup::server

@@ -11,8 +11,8 @@ namespace softlookup::server {
 // lowercase hexadecimal digits, as a view into `header`. Empty if `header` is malformed.
 absl::string_view TraceIdIn(absl::string_view header);
 
-// Returns the trace id that the caller sent, as a view into `context`. Empty if there is no such
-// header, several of them, or a malformed one.
+// Returns the trace id that the caller sent, as a view into `context`. Empty if it sent no
+// traceparent header, several of them, or a malformed one.
 absl::string_view TraceIdOf(const grpc::ServerContextBase& context);
 
 }  // namespace softlookup::server

@@ -9,8 +9,8 @@
 
 namespace softlookup::server {
 
-// Calls `on_end` once, on a thread of gRPC's and never within SetAlarm(). Passes true at `time`, or
-// false if the alarm is cancelled or destroyed first. `on_end` lives until then.
+// Has `on_end` called once, on a thread of gRPC's and never within SetAlarm(): with true at `time`,
+// or with false if the alarm is cancelled or destroyed first. Keeps `on_end` until then.
 void SetAlarm(grpc::Alarm& alarm, absl::Time time, std::function<void(bool is_time)> on_end);
 
 }  // namespace softlookup::server

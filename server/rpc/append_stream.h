@@ -40,7 +40,7 @@ class AppendStream final : public Rpc::Handler,
 
  private:
   // Maximum number of appends in progress plus responses not yet written, and about the maximum of
-  // their bytes.
+  // their bytes. Beyond either, the next request stays unread.
   static constexpr std::size_t kPipelineMax = 64;
   static constexpr std::size_t kPipelineBytesMax = std::size_t{64} << 20;
 
@@ -58,20 +58,23 @@ class AppendStream final : public Rpc::Handler,
 
   // Handles the request that was read last.
   void HandleRequest();
-  // Passes that request, which came at `begin`, to the engine, or returns why it is refused.
+  // Passes the request that was read last, and came at `begin`, to the engine. Returns an error if
+  // it is refused before that.
   absl::Status Apply(std::uint64_t number, SteadyTime begin);
-  // Ends the stream with the failure of request `number`, unless an earlier request fails, too. The
-  // engine can refuse a request while those before it still run.
+  // Stops reading. Makes the stream end with the failure of request `number` once the applied
+  // requests are acknowledged. If an earlier request fails, too, the stream ends with that failure:
+  // the engine can refuse a request while those before it still run.
   void Fail(std::uint64_t number, const absl::Status& status, SteadyTime begin)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // INVALID_ARGUMENT if the request names another store than the stream's.
   absl::Status CheckStore(const std::string& store);
-  // The engine calls this once the last append has its turn. The next request may then be read.
+  // The engine calls this when the last append has its turn: later appends then come after it. So
+  // the next request may be read.
   void OnTurn();
   void Acknowledge(std::uint64_t number, SteadyTime begin, std::uint64_t sequence,
                    std::size_t request_bytes, absl::StatusOr<AppendResult> result);
-  // Makes the stream end with `status` once all applied requests are acknowledged. Only the first
-  // call counts.
+  // Stops reading. Makes the stream end with `status` once all applied requests are acknowledged,
+  // or with the failure of one of them. Only the first call counts.
   void Cut(const absl::Status& status);
   // Starts the next read and the next write if possible, or ends the stream if it is done.
   void Proceed();

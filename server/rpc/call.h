@@ -42,12 +42,15 @@ struct CallDependencies {
   AuditLog* audit;         // Gets lines about changes, failed logins and denials. Null: none.
 };
 
-// A call in progress, for the lifetime of this object. Calls of all methods pass the same checks
-// before the engine sees them:
-//   Admit(): The connection is within its limit of calls. The caller is known, has the method's
-//     role for some store (admin: for all), and has requests left in its rate.
+// A call in progress, for the lifetime of this object. A call passes these checks before the engine
+// sees it, those of Enter() only if its message names a store.
+//   Admit(): The connection is within its limit of calls. Except for health checks: the server is
+//     not stopping, and the caller is known, has the method's role for some store (admin: for all),
+//     and has requests left in its rate.
 //   Receive(): The message's bytes fit the limits and budgets, and parse as the request's type.
-//   Enter(): The caller has the role for the store that the message names, and rows left.
+//   Enter(): The caller has the role for that store. The store's tenant has requests and rows left
+//     in its rates, and the caller has rows left.
+// Each message of a stream of requests also passes AdmitNext().
 //
 // The code that answers a call reports the answer here before it passes it to gRPC. Thread-safe,
 // except that Receive() and Enter() must be called for one message at a time.
@@ -63,21 +66,22 @@ class Call {
   // no message of the call may be read. Call this once, first.
   absl::Status Admit();
 
-  // Parses `bytes` into `message` and clears `bytes`. Errors: MESSAGE_TOO_LARGE, LIMIT_EXCEEDED,
-  // REQUEST_BYTES, IDENTITY_LIMIT or MALFORMED_MESSAGE. `charge` must live as long as anything
-  // refers to the message.
+  // Checks `bytes`, then parses them into `message` and clears them. Errors: MESSAGE_TOO_LARGE,
+  // LIMIT_EXCEEDED, REQUEST_BYTES, IDENTITY_LIMIT or MALFORMED_MESSAGE. `charge` must live as long
+  // as anything refers to the message.
   absl::Status Receive(grpc::ByteBuffer& bytes, google::protobuf::Message& message,
                        MessageCharge& charge);
 
   // Checks that the caller may use `store`. Takes `rows` from the rates of the store's tenant and
-  // of the caller, and one request from the tenant's. Errors: UNAUTHENTICATED, PERMISSION_DENIED,
-  // TENANT_RATE or IDENTITY_LIMIT.
+  // of the caller, and one request from the tenant's. If the caller's rate refuses the rows, those
+  // of the tenant stay taken. Errors: UNAUTHENTICATED, PERMISSION_DENIED, TENANT_RATE or
+  // IDENTITY_LIMIT.
   absl::Status Enter(absl::string_view store, std::int64_t rows = 0);
   // Takes `rows` from the caller's rate, for a request that names no store. IDENTITY_LIMIT if
   // the rate refuses them.
   absl::Status TakeRows(std::int64_t rows);
-  // Call this for each message of a stream of requests. Takes one request from the caller's rate,
-  // and calls Recheck() if the auth rules have changed.
+  // Call this for each message of a stream of requests. Calls Recheck() if the auth rules have
+  // changed, then takes one request from the caller's rate. Returns the error of either.
   absl::Status AdmitNext();
 
   // Identifies the caller again if the auth rules have changed. UNAUTHENTICATED or
@@ -98,8 +102,9 @@ class Call {
   // As Answer(), for a stream whose messages were each reported before: only writes the audit line.
   grpc::Status EndStream(const absl::Status& status);
 
-  // Writes the audit line of the call, or of a refused message, if there is an audit log. Only
-  // changes, failed logins and denials have a line.
+  // Writes an audit line about the call, or about one refused message of a stream, if there is an
+  // audit log. Calls that change nothing have a line only for a failed login or a denial. Of such
+  // refusals, those beyond a number per second are left out.
   void Audit(const absl::Status& status);
   // For the audit line: counts one applied message that changed `rows` rows.
   void CountChange(std::uint64_t rows) {
@@ -117,8 +122,8 @@ class Call {
   absl::Time deadline() const;
 
  private:
-  // Identifies the caller again if the rules have changed. UNAUTHENTICATED if they no longer know
-  // it.
+  // Identifies the caller again if the rules have changed. UNAUTHENTICATED if the new rules do not
+  // know its credentials.
   absl::Status FollowRules() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckAccess(absl::string_view store);
   absl::Status Denied(const Caller& caller, absl::string_view store) const;

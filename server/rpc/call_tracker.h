@@ -16,7 +16,8 @@ namespace softlookup::server {
 class Stream {
  public:
   virtual ~Stream() = default;
-  // Ends the call as soon as none of its work is in progress. Waiting does not count as work.
+  // The server stops. Ends the call as soon as none of its work is in progress, unless the call
+  // ends by itself. Waiting does not count as work.
   virtual void Drain() = 0;
   // Ends the call if its caller no longer has the right to make it.
   virtual void Recheck() = 0;

@@ -16,8 +16,8 @@
 namespace softlookup::server {
 
 // Converts between the wire's messages about rows, lookups and memories and the core's structs.
-// Decoding checks only for errors of the wire encoding, and for fields that this server does not
-// serve. The engine checks the rest.
+// Decoding refuses only what the structs cannot express: malformed matrices, unknown enum values
+// and read masks, and fields that exclude each other. The engine checks the rest.
 
 // The `store` argument for a request that must name its store, as all outside of streams must.
 inline const std::string kNoStore;

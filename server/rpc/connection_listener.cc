@@ -141,7 +141,8 @@ void ConnectionListener::Stop() {
 
 bool ConnectionListener::Cut(const std::string& peer) {
   bool is_cut = false;
-  // Under the lock, no descriptor can become another client's connection.
+  // AcceptFrom() accepts under this lock, so no descriptor becomes another client's connection
+  // here.
   absl::MutexLock lock(&mutex_);
   for (const auto& [fd, connection] : connections_) {
     if (connection.peer != peer || InodeOf(fd) != connection.inode) continue;
@@ -197,7 +198,8 @@ bool ConnectionListener::AcceptFrom(int listener) {
 
 bool ConnectionListener::MayAccept() {
   if (connections_.size() < connections_max_) return true;
-  // Checking many connections takes long, so it is done only now and then.
+  // Checking many connections takes long, so it is done only now and then. In between, no
+  // connection counts as closed.
   const absl::Time now = absl::Now();
   if (now < next_count_) return false;
   next_count_ = now + kCountInterval;

@@ -19,7 +19,8 @@
 namespace softlookup::server {
 
 // Accepts connections of gRPC's clients and passes them on, up to a maximum of open ones. Closes
-// any further connection at once. While no descriptor is free, tries again now and then.
+// any further connection at once. While no descriptor is free, new connections wait, and the
+// listener tries again after short pauses.
 //
 // gRPC's own listener has no such maximum, and stops for good when no descriptor is free.
 class ConnectionListener {
@@ -32,10 +33,11 @@ class ConnectionListener {
   ConnectionListener(const ConnectionListener&) = delete;
   ConnectionListener& operator=(const ConnectionListener&) = delete;
 
-  // Binds all addresses of `host` at `port` (0: any free one). UNAVAILABLE if one is taken.
+  // Binds all addresses of `host` at `port` (0: any free one). Skips addresses of a family that
+  // this machine lacks. UNAVAILABLE if `host` is unknown or an address cannot be bound.
   absl::Status Bind(const std::string& host, int port);
   int port() const { return port_; }
-  // Whether only this machine can reach it.
+  // Whether only this machine can reach the port.
   bool is_loopback() const { return is_loopback_; }
 
   // Starts a thread that accepts connections. Call this once. The kernel ends a connection whose
@@ -49,7 +51,8 @@ class ConnectionListener {
 
  private:
   void Run();
-  // False if the process is out of descriptors.
+  // Accepts waiting connections, at most kAcceptsAtOnce. False if there is no descriptor or memory
+  // for one; the thread then pauses.
   bool AcceptFrom(int listener);
   // Whether one more connection may be open.
   bool MayAccept() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -63,8 +66,8 @@ class ConnectionListener {
   FileDescriptor wake_;  // Readable once the thread must end.
   std::thread thread_;
 
-  // gRPC does not report when it closes a connection. The descriptor is then free, or belongs to
-  // another socket with another inode.
+  // gRPC does not report when it closes a connection. The inode tells: the descriptor is then free,
+  // or belongs to another socket with another inode.
   struct Connection {
     ino_t inode;
     std::string peer;
@@ -75,8 +78,9 @@ class ConnectionListener {
   absl::Time next_count_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 
-// The number of connections to allow, at most `connections_max`, so that descriptors stay free for
-// other files. First raises the process's soft limit on descriptors to its hard limit.
+// Returns the number of connections to allow: `connections_max`, or fewer if too few descriptors
+// would stay free for other files. First raises the process's soft limit on descriptors to its hard
+// limit.
 std::size_t ConnectionsWithin(std::size_t connections_max);
 
 }  // namespace softlookup::server

@@ -12,8 +12,8 @@
 namespace softlookup::server {
 namespace {
 
-// Whether a stream ends with `status`, not with OK, after one of its lookups failed with it: the
-// client is broken, or lacks rights.
+// Whether a stream ends with `status` instead of OK because a lookup was refused with it. True if
+// the client is broken or lacks rights. Later lookups are still answered.
 bool FailsTheStream(const absl::Status& status) {
   return ReasonOf(status) == reasons::kMalformedMessage.name || absl::IsPermissionDenied(status) ||
          absl::IsUnauthenticated(status);

@@ -41,9 +41,11 @@ class LookupStream final : public Rpc::Handler,
   void Recheck() override;
 
  private:
-  // Maximum number of lookups that were read and whose responses are not yet written.
+  // Maximum number of lookups that were read and whose responses are not yet written. Beyond it,
+  // the next request stays unread.
   static constexpr std::size_t kPipelineMax = 16;
-  // About the maximum of their bytes. A hundred streams whose clients do not read hold 50 MiB.
+  // About the maximum of their bytes, with the same consequence. A hundred streams whose clients do
+  // not read hold 50 MiB.
   static constexpr std::size_t kPipelineBytesMax = std::size_t{512} << 10;
 
   LookupStream(std::unique_ptr<Call> call, Engine& engine)
@@ -77,8 +79,8 @@ class LookupStream final : public Rpc::Handler,
   void Proceed();
   void ProceedLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void PopFront() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Ends the lookups' waits for revisions with `status`. The stream ends with `status` once its
-  // lookups are answered, unless an earlier call gave another one.
+  // Stops reading. Ends the lookups' waits for revisions: these lookups fail with `status`. The
+  // stream ends with the status of the first call, once all lookups are answered.
   void EndWaits(const absl::Status& status);
 
   std::shared_ptr<LookupStream> self_;

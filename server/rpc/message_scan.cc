@@ -155,7 +155,8 @@ class MessageScan::Reader {
       bytes_ += length;
       return input_.Skip(length);
     }
-    // PushLimit() would cut a limit beyond the outer message's to that one.
+    // PushLimit() does not report that a submessage reaches beyond the outer message, but shortens
+    // it.
     if (depth == kDepthMax || (depth > 0 && length > input_.BytesUntilLimit())) return false;
     const auto limit = input_.PushLimit(length);
     path_.push_back({&field, field.is_repeated ? counts.of[field.index] - 1 : -1});

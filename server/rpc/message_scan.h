@@ -28,7 +28,7 @@ class MessageScan {
   MessageScan(const MessageScan&) = delete;
   MessageScan& operator=(const MessageScan&) = delete;
 
-  // Upper bound on the bytes that `message` takes once it is parsed.
+  // Returns an upper bound on the bytes that `message` takes once it is parsed.
   //
   // LIMIT_EXCEEDED, naming the field, if a repeated field has more elements than its limit.
   // LIMIT_EXCEEDED also if the message has more than kUnknownFieldsMax fields that its type lacks.

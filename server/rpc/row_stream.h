@@ -43,8 +43,8 @@ class RowStream final : public Rpc::Handler,
         writes_(call_->limiters().stalls, call_->rpc().context()) {}
 
   absl::Status Open();
-  // Opens the reader and writes the first page. It is sent even if it is empty, since it has the
-  // revision.
+  // Opens the reader and writes the first page, or ends the stream if that fails. The page is sent
+  // even if it is empty, since it has the revision.
   void OpenAndWrite();
   // Reads the next page; an empty one is the end.
   v1::ReadRowsResponse ReadPage();

@@ -45,7 +45,7 @@ class Rpc {
     // A call has come. Attach() must be called, here or later.
     virtual void OnAccept(Rpc& rpc) = 0;
     // The call was cancelled before it was answered: by its client, by the server, or because its
-    // deadline is past or its connection gone.
+    // deadline is past or its connection gone. May come before OnAccept().
     virtual void OnCancelled(const Rpc& rpc) = 0;
     // An Rpc was deleted, whether or not its call ever came.
     virtual void OnGone() = 0;
@@ -113,7 +113,7 @@ class Rpc {
   std::atomic<bool> is_writing_{false};
   std::atomic<bool> is_finishing_{false};
 
-  // Written once, under the lock, since another thread may run OnOver() before.
+  // Written once, by OnAccepted(), under the lock: OnOver() may run on another thread before.
   std::string peer_;
   std::chrono::steady_clock::time_point came_;
 
@@ -121,7 +121,8 @@ class Rpc {
   bool is_cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   Handler* handler_ ABSL_GUARDED_BY(mutex_) = nullptr;
   bool over_before_attach_ ABSL_GUARDED_BY(mutex_) = false;
-  // The same, without the lock, for events of operations started after Attach().
+  // As handler_, but read without the lock, in events of operations that were started after
+  // Attach().
   Handler* attached_ = nullptr;
 };
 

@@ -13,8 +13,8 @@ constexpr int kRequestsAhead = 64;
 // Maximum age of a call whose cancellation is reported. An older one was worth serving, or the
 // server ended it.
 constexpr absl::Duration kTakenBackAgeMax = absl::Seconds(1);
-// A call that misses its deadline after more than this time is not its client's fault. In less
-// time, nobody could have answered it.
+// A call that misses its deadline after more than this time is not reported: that is not its
+// client's fault. In less time, nobody could have answered it.
 constexpr absl::Duration kAnswerTimeMin = absl::Milliseconds(10);
 
 }  // namespace

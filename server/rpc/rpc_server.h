@@ -27,8 +27,9 @@ class RpcServer final : private Rpc::Owner {
   // Called with each new call, on the server's threads, several at once. Must attach a handler to
   // the call, before or after it returns.
   using Accept = std::function<void(Rpc&)>;
-  // Called on the server's threads with the peer of each call that was cancelled soon after it
-  // came. `is_late` means that its deadline was too short for anybody to meet.
+  // Called on the server's threads with the peer of each call that was cancelled within a second,
+  // before it was answered. If `is_late`, its deadline was too short for anybody to meet. Not
+  // called for other calls that missed their deadlines, nor once the server stops.
   using TakenBack = std::function<void(const std::string& peer, bool is_late)>;
 
   RpcServer(Accept accept, TakenBack taken_back)
@@ -67,7 +68,8 @@ class RpcServer final : private Rpc::Owner {
   // Threads that only read stopping_ lock it shared, so that they do not wait for each other.
   absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  // Also counts the Rpcs that wait for a call. Falls to 0 only after the server has stopped.
+  // Number of Rpcs, including those that wait for a call. Falls to 0 only after the server has
+  // stopped.
   std::atomic<int> rpc_count_{0};
   absl::Notification all_gone_;
 };

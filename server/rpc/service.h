@@ -15,11 +15,12 @@ namespace softlookup::server {
 // method. Thread-safe.
 class Service {
  public:
-  // All must outlive the service and its calls. The service must outlive its calls.
+  // All arguments must outlive the service and its calls. The service must outlive its calls.
   Service(const CallDependencies& dependencies, Engine& engine, Backups& backups, Health& health)
       : dependencies_(dependencies), engine_(engine), backups_(backups), health_(health) {}
 
-  // Begins to serve a new call. Ends it at once with UNKNOWN_METHOD, or if Call::Admit() fails.
+  // Begins to serve a new call. Ends it at once, with UNKNOWN_METHOD or the error of Call::Admit(),
+  // if it cannot be served.
   void Begin(Rpc& rpc);
 
  private:

@@ -12,8 +12,8 @@
 
 namespace softlookup::server {
 
-// Converts between the wire's messages about stores and the core's structs. Decoding checks only
-// for errors of the wire encoding. The engine checks the rest.
+// Converts between the wire's messages about stores and the core's structs. Decoding refuses only
+// what the structs cannot express. The engine checks the rest.
 
 absl::StatusOr<StoreConfig> DecodeStore(const v1::Store& store);
 // Decodes the fields of request.store() that the mask names.

@@ -18,7 +18,7 @@ absl::Status CheckStoreCount(Engine& engine, const Caller& caller);
 
 // IDENTITY_LIMIT if `growth` more bytes would exceed the caller's limit on the bytes of all stores
 // that its grants of at least `write` cover. Reads the stores' sizes at most about once per second,
-// and adds the growth in between.
+// and adds the growth of the calls in between.
 absl::Status CheckStoreGrowth(Engine& engine, const Caller& caller, std::int64_t growth);
 
 }  // namespace softlookup::server

@@ -8,8 +8,9 @@
 
 namespace softlookup::server {
 
-// The methods that are answered before they return. Each checks the caller's rights, decodes the
-// request, calls the engine and encodes the response. They may wait for the disk. Thread-safe.
+// The methods whose response is complete when their function returns. Each checks the caller's
+// rights, decodes the request, calls the engine and encodes the response. They may wait for the
+// disk. Thread-safe.
 
 absl::Status CreateStore(Engine& engine, Call& call, const v1::CreateStoreRequest& request,
                          v1::Store& response);

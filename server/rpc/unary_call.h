@@ -18,15 +18,15 @@ namespace softlookup::server {
 // Serializes `message`. Copies of the buffer share its bytes.
 grpc::ByteBuffer BytesOf(const google::protobuf::MessageLite& message);
 
-// A worker parses requests of more bytes than this, since parsing and copying them takes
-// milliseconds.
+// A worker, not a network thread, parses requests of more bytes than this, since parsing and
+// copying them takes milliseconds.
 inline constexpr std::size_t kReadHereBytesMax = std::size_t{1} << 20;
 
 // A call with one request and one answer. Deletes itself when the call is over.
 class UnaryCall : public Rpc::Handler {
  public:
-  // The thread that parses the request and calls the engine. Network threads must not wait for a
-  // disk.
+  // The thread that parses the request and calls the engine. A method that may wait for a disk
+  // needs a worker. A request of more than kReadHereBytesMax goes to a worker in any case.
   enum class Place { kNetworkThread, kWorker };
 
   UnaryCall(std::unique_ptr<Call> call, Place place)

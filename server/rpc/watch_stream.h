@@ -55,9 +55,11 @@ class WatchStream final : public Rpc::Handler,
   // Writes the memory if it has changed, else waits for a change.
   void Send();
   void WaitForChange();
-  // Calls Send() on a thread of gRPC's once the interval since the last message is over.
+  // Calls Send() on a thread of gRPC's once the interval since the last message is over. Ends the
+  // call if End() was called.
   void WaitForInterval();
-  // Ends the step in progress, and then the call with `status`. Only the first status counts.
+  // Ends the wait in progress, or else the next one as soon as it begins, and then the call with
+  // `status`. Only the first status counts.
   void End(const absl::Status& status);
 
   std::shared_ptr<WatchStream> self_;

@@ -21,8 +21,9 @@ class Account {
   explicit Account(absl::Time now) : share_(now) {}
 
   // Takes `requests` and `rows` from the identity's rates. IDENTITY_LIMIT, with a retry delay, if
-  // too few are left; then none are taken. A request for more rows than a second's worth needs a
-  // whole second's worth, and the identity owes the rest.
+  // too few are left; then none are taken. A request for more rows than a second's worth needs only
+  // a whole second's worth. The identity owes the rest, and is refused until its rates have made up
+  // for it.
   absl::Status Take(const Identity& identity, std::int64_t requests, std::int64_t rows,
                     absl::Time now);
 

@@ -8,14 +8,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "absl/time/time.h"
 
 namespace softlookup::server {
 namespace {
 
 std::string LineOf(LineFormat format, const nlohmann::ordered_json& fields) {
-  nlohmann::ordered_json line = {
-      {"time", absl::FormatTime("%Y-%m-%d%ET%H:%M:%E3SZ", absl::Now(), absl::UTCTimeZone())}};
+  nlohmann::ordered_json line = {{"time", LineTime(absl::Now())}};
   line.update(fields);
   return absl::StrCat(FormatFields(format, line), "\n");
 }

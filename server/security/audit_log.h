@@ -13,8 +13,8 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "server/observability/line_format.h"
 #include "server/observability/line_limiter.h"
-#include "server/observability/server_log.h"
 #include "server/security/line_file.h"
 
 namespace softlookup::server {
@@ -26,7 +26,8 @@ class AuditLog {
   // Opens the file at `path` to append to it. If it is missing, creates one that only its owner may
   // read. UNAVAILABLE if it cannot be opened.
   static absl::StatusOr<std::unique_ptr<AuditLog>> Open(const std::string& path, LineFormat format);
-  // Writes the lines that still wait.
+  // Writes the lines that still wait. Gives up those that the disk does not take, and logs their
+  // number.
   ~AuditLog();
   AuditLog(const AuditLog&) = delete;
   AuditLog& operator=(const AuditLog&) = delete;

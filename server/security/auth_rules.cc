@@ -205,8 +205,8 @@ absl::StatusOr<std::shared_ptr<const AuthRules>> AuthRules::Parse(const std::str
 }
 
 std::shared_ptr<const Identity> AuthRules::FindByToken(const Sha256& digest) const {
-  // A client cannot choose the digest of a token that it sends. So the slot that is looked at, and
-  // the time that takes, tell it nothing.
+  // A client cannot choose the digest of a token that it sends. So the time of this search tells it
+  // nothing.
   const auto found = by_token_.find(digest);
   return found == by_token_.end() ? nullptr : found->second;
 }

@@ -41,7 +41,7 @@ struct Grant {
   StorePattern stores;
 };
 
-// Limits of an identity. 0: no limit. The first three count all its requests, the others the stores
+// Limits of an identity. 0: no limit. The first three limit its requests, the others the stores
 // that its grants cover.
 struct IdentityLimits {
   double requests_per_second = 0;

@@ -21,8 +21,8 @@ class LineFile {
   // open.
   bool Open();
 
-  // Appends `lines`, each of which must end with a line feed. Returns how many of the last ones are
-  // not whole in the file. If there are any, errno says why.
+  // Appends `lines`, each of which must end with a line feed. Returns the number of lines, from the
+  // last one back, that are not whole in the file. If it is not 0, errno says why.
   std::int64_t Append(absl::string_view lines);
 
  private:

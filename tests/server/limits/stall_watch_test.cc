@@ -20,7 +20,7 @@ namespace {
 using ::softlookup::testing::ToldClock;
 
 constexpr absl::Duration kTimeout = absl::Seconds(40);
-constexpr absl::Duration kLookInterval = absl::Seconds(10);
+constexpr absl::Duration kCheckInterval = absl::Seconds(10);
 
 // A call whose server waits for a message of its client, and ends with OK once it has one.
 class WaitingCall : public grpc::ServerGenericBidiReactor {
@@ -113,21 +113,21 @@ class StallWatchTest : public ::testing::Test {
     service_->AwaitCall();
   }
 
-  // Lets `time` go by at once, and waits until the watch has looked at its calls.
-  void AdvanceToLook(absl::Duration time) {
-    clock_.AwaitWaits(++looks_);
+  // Lets `time` go by at once, and waits until the watch has checked its calls.
+  void AdvanceToCheck(absl::Duration time) {
+    clock_.AwaitWaits(++checks_);
     clock_.Advance(time);
-    clock_.AwaitWaits(looks_ + 1);
+    clock_.AwaitWaits(checks_ + 1);
   }
-  // Lets `time`, at least the time between two looks, go by from look to look. Only the last may be
-  // late, by less than that time.
+  // Lets `time`, at least the time between two checks, go by from check to check. Only the last may
+  // be late, by less than that time.
   void Advance(absl::Duration time) {
-    for (; time >= 2 * kLookInterval; time -= kLookInterval) AdvanceToLook(kLookInterval);
-    AdvanceToLook(time);
+    for (; time >= 2 * kCheckInterval; time -= kCheckInterval) AdvanceToCheck(kCheckInterval);
+    AdvanceToCheck(time);
   }
 
   ToldClock clock_;
-  int looks_ = 0;
+  int checks_ = 0;
   std::optional<StallWatch> watch_;
   std::optional<WaitingService> service_;
   std::unique_ptr<grpc::Server> server_;
@@ -162,24 +162,24 @@ TEST_F(StallWatchTest, AMessageMayTakeNoLongerThanItsSizeAllows) {
   EXPECT_EQ(caller_->AwaitEnd().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
 }
 
-TEST_F(StallWatchTest, LooksFourTimesInATimeout) {
+TEST_F(StallWatchTest, ChecksFourTimesInATimeout) {
   Begin(kTimeout);
-  for (int look = 1; look <= 4; ++look) AdvanceToLook(kLookInterval);
+  for (int check = 1; check <= 4; ++check) AdvanceToCheck(kCheckInterval);
   EXPECT_EQ(caller_->AwaitEnd().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
 }
 
 TEST_F(StallWatchTest, TimeInWhichTheProcessDidNotRunDoesNotCount) {
   Begin(kTimeout);
-  AdvanceToLook(10 * kTimeout);
+  AdvanceToCheck(10 * kTimeout);
   caller_->Send();
   EXPECT_TRUE(caller_->AwaitEnd().ok());
 }
 
 TEST_F(StallWatchTest, TimeBeforeAndAfterTheProcessDidNotRunCounts) {
   Begin(kTimeout);
-  AdvanceToLook(kLookInterval);
-  AdvanceToLook(10 * kTimeout);
-  Advance(kTimeout - 2 * kLookInterval);
+  AdvanceToCheck(kCheckInterval);
+  AdvanceToCheck(10 * kTimeout);
+  Advance(kTimeout - 2 * kCheckInterval);
   EXPECT_EQ(caller_->AwaitEnd().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
 }
 
