@@ -148,8 +148,10 @@ void AddLimits(CLI::App* command, AddFlags* flags) {
       "Rows appended and queries asked a second; more are refused");
   add("--bytes-in-flight", &flags->bytes_in_flight,
       "Bytes of requests in progress; more are refused");
-  add("--max-stores", &flags->stores_max, "Stores that it may make");
-  add("--store-bytes", &flags->store_bytes, "Bytes that its stores hold together");
+  add("--max-stores", &flags->stores_max,
+      "Stores made by it that may exist at once; more are refused");
+  add("--store-bytes", &flags->store_bytes,
+      "Bytes that these stores may hold together; appends beyond are refused");
 }
 
 }  // namespace
