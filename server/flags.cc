@@ -153,7 +153,7 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
   CLI::Option* data_dir =
       app.add_option("--data-dir", flags.data_dir, "Directory where everything is kept");
   app.add_option("--backup-dir", flags.backup_dir,
-                 "Directory of the backups, each in one of its own; without it there are none");
+                 "Directory that backups are made in; without it, calls for backups are refused");
   bool ephemeral = false;
   app.add_flag("--ephemeral", ephemeral,
                "Keep everything in memory: it is gone when the server stops");
@@ -165,21 +165,22 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
       ->check(CLI::Range(0, 1024));
   app.add_option_function<std::string>(
          "--kernel", [&flags](const std::string& name) { flags.kernel = *KernelOfName(name); },
-         "What scans: the matrix unit (amx), the vectors (simd), or the faster one that the CPU "
-         "has")
+         "What scans: the CPU's matrix unit (amx), its vectors (simd), or the faster of these "
+         "(auto)")
       ->check(CLI::IsMember(KernelNames()))
       ->default_str("auto");
   app.add_option("--share-queries", flags.share_queries,
                  "Most queries that share one pass over the rows of a store; 1: lookups share none")
       ->check(CLI::Range(1, 1 << 20));
-  app.add_option(
-         "--share-wait-us", flags.share_wait_us,
-         "Longest time a store's next pass waits for clients just answered, in microseconds")
+  app.add_option("--share-wait-us", flags.share_wait_us,
+                 "Longest time a pass waits for clients just answered to ask again, in "
+                 "microseconds; 0: none")
       ->check(CLI::Range(0, 1'000'000));
   app.add_option("--shutdown-grace", flags.shutdown_grace_seconds,
-                 "Seconds that running calls get after SIGTERM")
+                 "Seconds that running calls get to end after SIGTERM; then they are cut")
       ->check(CLI::Range(0.0, 3600.0));
-  app.add_option("--log-level", flags.log_level, "Lowest level that is written to standard error")
+  app.add_option("--log-level", flags.log_level,
+                 "Lowest level of the lines that are written to standard error")
       ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}));
   app.add_option("--log-format", flags.log_format,
                  "Format of the log: text, or json for one object a line")
@@ -201,11 +202,13 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
   certificate->needs(private_key);
   private_key->needs(certificate);
   client_ca->needs(certificate);
-  file("--auth", flags.auth, "JSON file of who may do what; softlookup auth add writes it");
+  file("--auth", flags.auth,
+       "JSON file of who may do what, by softlookup auth add; without it, everybody may do all");
   file("--audit-log", flags.audit_log,
        "File with a line for every change, backup call, failed login and denial");
-  app.add_flag("--insecure", flags.insecure,
-               "Listen beyond loopback without TLS or without --auth: the network is trusted")
+  app.add_flag(
+         "--insecure", flags.insecure,
+         "Allow listening beyond loopback without TLS or without --auth: the network is trusted")
       ->group("Security");
 
   Limits& limits = flags.limits;
@@ -213,51 +216,68 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
                             std::int64_t max) {
     app.add_option(flag, value, what)->group("Limits")->check(CLI::Range(std::int64_t{1}, max));
   };
-  limit("--max-queries", limits.queries_per_lookup_max, "Queries in one lookup", 1 << 20);
-  limit("--max-append-rows", limits.rows_per_append_max, "Rows in one append", 1 << 24);
-  limit("--max-top-weights", limits.top_weights_max, "top_weights of a lookup", 1 << 20);
-  limit("--max-message-bytes", limits.message_bytes_max, "Bytes of one message, in or out",
+  limit("--max-queries", limits.queries_per_lookup_max,
+        "Queries in one lookup; one with more is refused", 1 << 20);
+  limit("--max-append-rows", limits.rows_per_append_max,
+        "Rows in one append; one with more is refused", 1 << 24);
+  limit("--max-top-weights", limits.top_weights_max,
+        "Largest top_weights of a lookup; one with a larger is refused", 1 << 20);
+  limit("--max-message-bytes", limits.message_bytes_max,
+        "Bytes of one message, in or out; a call with a larger one is refused",
         std::int64_t{1} << 30);
-  limit("--max-stores", limits.store_count_max, "Stores in the server", std::int64_t{1} << 32);
+  limit("--max-stores", limits.store_count_max, "Stores in the server; making more is refused",
+        std::int64_t{1} << 32);
   limit("--max-waiting-lookups", limits.waiting_lookups_max,
         "Lookups and other jobs that may wait for a thread; more are refused at once", 1 << 24);
 
   limit("--max-connections", flags.connections_max,
         "Open gRPC connections; more are closed at once", std::int64_t{1} << 24);
   limit("--max-streams-per-connection", flags.streams_per_connection_max,
-        "Calls in progress on one connection; its client holds others back", 1 << 24);
+        "Calls in progress on one connection; its client holds more back until some end", 1 << 24);
   const auto number = [&app](const char* flag, double& value, const char* what, double min,
                              double max) {
     app.add_option(flag, value, what)->group("Limits")->check(CLI::Range(min, max));
   };
   constexpr double kDay = 86400;
   number("--max-waiting-work", flags.waiting_work_ms,
-         "Longest expected time to the answer of a lookup that has to wait, in milliseconds", 0,
-         1000 * kDay);
-  number("--keepalive-seconds", flags.keepalive_seconds,
-         "A connection that was silent for so many seconds is asked whether it is alive", 1, kDay);
+         "Refuse lookups expected to take longer than so many ms and than four times what they "
+         "take alone",
+         0, 1000 * kDay);
+  number(
+      "--keepalive-seconds", flags.keepalive_seconds,
+      "A connection silent for so many seconds is pinged; without an answer in 20 s, it is closed",
+      1, kDay);
   number("--handshake-timeout", flags.handshake_timeout_seconds,
-         "Seconds in which a new connection must begin to speak HTTP/2", 0.1, kDay);
+         "Seconds for a new connection to begin HTTP/2, TLS handshake included; else it is closed",
+         0.1, kDay);
   number("--stall-timeout", flags.stall_timeout_seconds,
-         "Seconds a client may take for one message of a stream, or each MiB of an answer", 0.1,
-         kDay);
+         "Seconds a client may take for a message of a stream, or each MiB of an answer; then the "
+         "call ends",
+         0.1, kDay);
   number("--receive-timeout", flags.receive_timeout_seconds,
-         "Seconds in which the first message of a call must arrive", 0.1, kDay);
-  number("--revision-timeout", flags.revision_timeout_seconds,
-         "Seconds that a lookup may wait until its store has reached its min_revision", 0.1, kDay);
+         "Seconds in which the first message of a call must arrive; else the call is ended", 0.1,
+         kDay);
+  number(
+      "--revision-timeout", flags.revision_timeout_seconds,
+      "Seconds that a lookup may wait until its store has reached its min_revision; then it fails",
+      0.1, kDay);
   number("--tenant-requests-per-second", flags.tenant_requests_per_second,
-         "Requests a second in the stores of one tenant (a name up to its first /); 0: no limit", 0,
-         1e12);
+         "Requests a second in stores of one tenant (name up to its first /); more are refused; 0: "
+         "no limit",
+         0, 1e12);
   number("--tenant-rows-per-second", flags.tenant_rows_per_second,
-         "Rows appended and queries asked a second in the stores of one tenant; 0: no limit", 0,
-         1e12);
+         "Rows appended and queries asked a second in one tenant's stores; more are refused; 0: no "
+         "limit",
+         0, 1e12);
 
-  app.add_option("--request-memory", flags.request_bytes_max,
-                 "Bytes that all requests together may take, as parsed, while in progress")
+  app.add_option(
+         "--request-memory", flags.request_bytes_max,
+         "Bytes that requests in progress may take together, raw and parsed; more are refused")
       ->group("Limits")
       ->transform(CLI::Validator(ByteSizeToNumber, "SIZE"));
   app.add_option("--ranking-memory", limits.ranking_bytes_max,
-                 "Bytes that running lookups may take to keep the best rows for their top_k")
+                 "Bytes that running lookups may take to keep the best rows for their top_k; more "
+                 "are refused")
       ->group("Limits")
       ->transform(CLI::Validator(ByteSizeToNumber, "SIZE"));
   app.add_option("--memory-limit", limits.memory_bytes_max,

@@ -89,9 +89,13 @@ void AddAppendCommand(CLI::App* app, Session* session) {
       "were\n"
       "sent. After a run that was killed, keep its --batch-rows, --ids and --labels.");
   append->add_option("STORE", flags->store, "Name of the store")->required();
-  append->add_option("--keys", flags->input.keys, "Keys, with --values")->type_name("FILE");
-  append->add_option("--values", flags->input.values, "Values, with --keys")->type_name("FILE");
-  append->add_option("--rows", flags->input.rows, "Rows of the key, then the value")
+  append->add_option("--keys", flags->input.keys, "Keys, one a row; with --values")
+      ->type_name("FILE");
+  append->add_option("--values", flags->input.values, "Values, one a row; with --keys")
+      ->type_name("FILE");
+  append
+      ->add_option("--rows", flags->input.rows,
+                   "Keys and values in one file: each row is a key, then its value")
       ->type_name("FILE");
   append
       ->add_option("--words", flags->input.words,
@@ -99,9 +103,11 @@ void AddAppendCommand(CLI::App* app, Session* session) {
       ->type_name("FILE");
   append
       ->add_option("--inputs", flags->inputs,
-                   "What the store's projection makes keys and values of")
+                   "Inputs, of which the store's projection makes keys and values")
       ->type_name("FILE");
-  append->add_option("--format", flags->input.format, "What standard input holds")
+  append
+      ->add_option("--format", flags->input.format,
+                   "Format of standard input (-); a file's ending names its own")
       ->check(CLI::IsMember(RowFormats()))
       ->capture_default_str();
   AddAppendFlags(append, &flags->append);

@@ -147,8 +147,9 @@ void AddAppendFlags(CLI::App* command, AppendFlags* flags) {
       command->add_option("--ids", flags->ids, "A line a row: its id, or - for a row without")
           ->type_name("FILE");
   command
-      ->add_option("--on-conflict", flags->on_conflict,
-                   "What to do where the store has a row of that id (default fail)")
+      ->add_option(
+          "--on-conflict", flags->on_conflict,
+          "If a row has that id: fail, skip the new row, or replace the old one (default fail)")
       ->check(CLI::IsMember(Words<v1::OnConflict>()))
       ->needs(ids);
   command
@@ -159,8 +160,9 @@ void AddAppendFlags(CLI::App* command, AppendFlags* flags) {
       ->check(CLI::Range(1u, kBatchRowsMax))
       ->capture_default_str();
   command
-      ->add_option("--acknowledge", flags->acknowledge,
-                   "What a row counts as written from (default durable)")
+      ->add_option(
+          "--acknowledge", flags->acknowledge,
+          "Wait until rows are synced to disk (durable) or visible (applied) (default durable)")
       ->check(CLI::IsMember(Words<v1::Acknowledge>()));
   command
       ->add_option(

@@ -104,7 +104,9 @@ void AddAttendCommand(CLI::App* app, Session* session) {
   attend->add_flag("--self", flags->self, "Queries, keys and values all come from the --inputs");
   add_file("--inputs", &flags->inputs,
            "Inputs to project; with --self alone they are queries, keys and values");
-  attend->add_option("--format", flags->format, "What standard input holds")
+  attend
+      ->add_option("--format", flags->format,
+                   "Format of standard input (-); a file's ending names its own")
       ->check(CLI::IsMember(RowFormats()))
       ->capture_default_str();
   attend->add_option("--heads", flags->heads, "Heads that keys and values are split into")
@@ -112,7 +114,7 @@ void AddAttendCommand(CLI::App* app, Session* session) {
       ->capture_default_str();
   AddProjectionFlags(attend, &flags->projection);
   AddAttentionFlags(attend, &flags->attention);
-  attend->add_option("--values-out", flags->values_out, "Also write the answers there")
+  attend->add_option("--values-out", flags->values_out, "Also write the answers to this file")
       ->type_name("FILE.npy")
       ->check(NpyName());
   attend->callback([=] { session->run = [=] { return Attend(*flags, *session); }; });

@@ -27,28 +27,37 @@ v1::AttentionOptions AttentionFlags::ToProto() const {
 void AddAttentionFlags(CLI::App* command, AttentionFlags* flags) {
   command
       ->add_option("--score", flags->score,
-                   "How a query is held against a key (default: the store's, else scaled-dot)")
+                   "Measure of how alike query and key are (default: the store's, else scaled-dot)")
       ->check(CLI::IsMember(Words<v1::Score>()));
   command->add_option("--temperature", flags->temperature,
                       "Logits are score / temperature (default: the store's, else 1)");
-  command->add_option("--mode", flags->mode, "What logits become (default soft)")
+  command
+      ->add_option("--mode", flags->mode,
+                   "How logits become weights: soft (softmax; default), hard (1 for the largest), "
+                   "linear (as is)")
       ->check(CLI::IsMember(Words<v1::Mode>()));
-  command->add_option("--top-k", flags->top_k, "Only the K largest logits count (default: all)");
-  command->add_option("--min-score", flags->min_score, "Only rows with at least this score count");
-  command->add_option("--recency-decay", flags->recency_decay,
-                      "In (0, 1]: the factor on a weight for each row appended since");
+  command->add_option("--top-k", flags->top_k,
+                      "Only the rows of the K largest logits count (default: all)");
+  command->add_option("--min-score", flags->min_score,
+                      "Only rows with at least this score count (default: all)");
+  command->add_option(
+      "--recency-decay", flags->recency_decay,
+      "Factor on a row's weight, in (0, 1], for each row appended since (default 1: no decay)");
   auto* causal = command->add_flag(
       "--causal", flags->causal, "Query t, from 0, sees only positions up to --causal-offset + t");
   command
       ->add_option("--causal-offset", flags->causal_offset,
-                   "Last position that the first query sees (default 0)")
+                   "With --causal: the last position that query 0 sees (default 0)")
       ->needs(causal);
-  command->add_option("--max-error", flags->max_error,
-                      "Error allowed, in [0, 1] of the largest value component (default 1e-5)");
-  command->add_option("--weights", flags->weights, "Which weights to show")
+  command->add_option(
+      "--max-error", flags->max_error,
+      "Error allowed in soft mode, 0 to 1 times the largest value component (default 1e-5)");
+  command
+      ->add_option("--weights", flags->weights,
+                   "Which weights to show: none, the largest (top), or all")
       ->check(CLI::IsMember(Words<v1::WeightsMode>()))
       ->capture_default_str();
-  command->add_option("--top", flags->top, "How many, with --weights top")
+  command->add_option("--top", flags->top, "With --weights top: how many to show a query")
       ->check(Positive())
       ->capture_default_str();
 }

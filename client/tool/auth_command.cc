@@ -143,11 +143,15 @@ void AddLimits(CLI::App* command, AddFlags* flags) {
   const auto add = [&](const char* name, std::optional<std::uint64_t>* limit, const char* help) {
     command->add_option(name, *limit, help)->group("Limits (default: none)");
   };
-  add("--requests-per-second", &flags->requests_per_second, "Calls a second");
-  add("--rows-per-second", &flags->rows_per_second, "Rows appended and queries asked a second");
-  add("--bytes-in-flight", &flags->bytes_in_flight, "Bytes of requests in progress");
-  add("--max-stores", &flags->stores_max, "Stores that it may make");
-  add("--store-bytes", &flags->store_bytes, "Bytes that its stores hold together");
+  add("--requests-per-second", &flags->requests_per_second, "Calls a second; more are refused");
+  add("--rows-per-second", &flags->rows_per_second,
+      "Rows appended and queries asked a second; more are refused");
+  add("--bytes-in-flight", &flags->bytes_in_flight,
+      "Bytes of requests in progress; more are refused");
+  add("--max-stores", &flags->stores_max,
+      "Stores made by it that may exist at once; more are refused");
+  add("--store-bytes", &flags->store_bytes,
+      "Bytes that these stores may hold together; appends beyond are refused");
 }
 
 }  // namespace
@@ -182,8 +186,9 @@ void AddAuthCommands(CLI::App* app, Session* session) {
       ->required()
       ->allow_extra_args(false)
       ->type_name("PATTERN");
-  add->add_option("--certificate-name", flags->certificate_name,
-                  "Name in a client certificate of it: DNS or URI, else the common name")
+  add->add_option(
+         "--certificate-name", flags->certificate_name,
+         "Name in its client certificate, which identifies it: DNS or URI, else the common name")
       ->type_name("NAME");
   add->add_flag("--if-missing", flags->if_missing, "Change nothing if there is an identity NAME");
   add->add_option("--token-out", flags->token_out, "Write the token to this file; do not print it")

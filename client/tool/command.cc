@@ -60,7 +60,7 @@ void AddEverything(CLI::App* app, Session* session) {
       ->check(Positive());
   app->add_option_function<std::string>(
          "-o,--output", [session](const std::string& format) { session->json = format == "json"; },
-         "What to print on standard output (default table)")
+         "Form of what is printed on standard output (default table)")
       ->check(CLI::IsMember({"table", "json"}));
   AddCredentialFlags(app, &session->credential_files);
   app->require_subcommand(1);

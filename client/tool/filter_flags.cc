@@ -30,8 +30,11 @@ v1::RowFilter FilterFlags::ToProto() const {
 }
 
 void AddFilterFlags(CLI::App* command, FilterFlags* flags) {
-  command->add_option("--begin", flags->begin, "First position")->group("Rows");
-  command->add_option("--end", flags->end, "One past the last position: as of that append")
+  command->add_option("--begin", flags->begin, "Only rows from this position on (default 0)")
+      ->group("Rows");
+  command
+      ->add_option("--end", flags->end,
+                   "Only rows before this position, as if no later one had been appended")
       ->group("Rows");
   command->add_option("--last", flags->last, "Only the newest rows, this many")->group("Rows");
   AddList(command, "--label", &flags->any_labels, "Only rows with one of these labels", "LABEL,...")

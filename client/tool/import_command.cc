@@ -149,10 +149,13 @@ void AddImportCommand(CLI::App* app, Session* session) {
   command->add_option("--keys", flags->input.keys, "Keys")->type_name("FILE")->required();
   command->add_option("--values", flags->input.values, "Values")->type_name("FILE")->required();
   AddAppendFlags(command, &flags->append);
-  command->add_option("--format", flags->input.format, "What standard input holds")
+  command
+      ->add_option("--format", flags->input.format,
+                   "Format of standard input (-); a file's ending names its own")
       ->check(CLI::IsMember(RowFormats()))
       ->capture_default_str();
-  command->add_flag("--append", flags->into_rows, "Also where the store has rows already");
+  command->add_flag("--append", flags->into_rows,
+                    "Append also to a store that has rows already; without this, that is refused");
   AddStoreFlags(command, &flags->settings);
   command->callback([=] { session->run = [=] { return Import(*flags, *session); }; });
 }

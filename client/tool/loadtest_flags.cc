@@ -93,7 +93,9 @@ void AddLoadFlags(CLI::App* command, LoadtestFlags* flags) {
                    ->add_option("--rate", flags->rate,
                                 "Open loop: calls a second. With --find-max: the first rate to try")
                    ->check(Positive());
-  command->add_option("--arrivals", flags->arrivals, "Of an open loop")
+  command
+      ->add_option("--arrivals", flags->arrivals,
+                   "Open loop: calls come evenly (constant) or at random (poisson)")
       ->check(CLI::IsMember({"constant", "poisson"}))
       ->capture_default_str();
   command
@@ -111,10 +113,12 @@ void AddLoadFlags(CLI::App* command, LoadtestFlags* flags) {
       ->add_option("--duration", flags->duration,
                    "Time that is measured (default 10; with --find-max 5, for each rate)")
       ->type_name("SECONDS");
-  command->add_option("--warm-up", flags->warm_up, "Time at full load before that")
+  command
+      ->add_option("--warm-up", flags->warm_up,
+                   "Time at full load before --duration, which is not measured")
       ->type_name("SECONDS")
       ->capture_default_str();
-  command->add_option("--ramp", flags->ramp, "Time before that, over which the load grows from 0")
+  command->add_option("--ramp", flags->ramp, "Time before --warm-up in which the load grows from 0")
       ->type_name("SECONDS")
       ->capture_default_str();
   command
@@ -122,10 +126,10 @@ void AddLoadFlags(CLI::App* command, LoadtestFlags* flags) {
                    "Open loop: a call that is due beyond is not sent, and counted as overflow")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
-  command->add_option("--connections", flags->connections, "To the server")
+  command->add_option("--connections", flags->connections, "Connections to the server")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
-  command->add_option("--senders", flags->senders, "Threads that send, of an open loop")
+  command->add_option("--senders", flags->senders, "Open loop: threads that send")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
   command
@@ -133,65 +137,75 @@ void AddLoadFlags(CLI::App* command, LoadtestFlags* flags) {
                    "Times that a failed call is tried again, by the client library's rules")
       ->check(CLI::Range(0, 100))
       ->capture_default_str();
-  command->add_option("--seed", flags->seed, "Of rows, queries and arrivals")
+  command->add_option("--seed", flags->seed, "Seed of rows, queries and arrivals")
       ->capture_default_str();
 }
 
 void AddTrafficFlags(CLI::App* command, LoadtestFlags* flags) {
   command->option_defaults()->group("Calls");
-  command->add_option("--mix", flags->mix, "Weights of lookup and append")
+  command->add_option("--mix", flags->mix, "Parts of the calls that are lookups and appends")
       ->type_name("lookup=90,append=10")
       ->capture_default_str();
-  command->add_option("--queries", flags->queries, "Queries a lookup")
+  command->add_option("--queries", flags->queries, "Queries in a lookup")
       ->check(CLI::Range(1u, kQueriesMax))
       ->capture_default_str();
-  command->add_option("--append-rows", flags->append_rows, "Rows an append")
+  command->add_option("--append-rows", flags->append_rows, "Rows in an append")
       ->check(CLI::Range(1u, kAppendRowsMax))
       ->capture_default_str();
-  command->add_option("--weights", flags->weights, "Weights that lookups ask for")
+  command
+      ->add_option("--weights", flags->weights,
+                   "Weights that lookups ask for: none, the largest (top), or all")
       ->check(CLI::IsMember(Words<v1::WeightsMode>()))
       ->capture_default_str();
   command
-      ->add_option("--max-error", flags->max_error,
-                   "Error that lookups allow, of the largest value component (default 1e-5)")
+      ->add_option(
+          "--max-error", flags->max_error,
+          "Error that lookups allow, 0 to 1 times the largest value component (default 1e-5)")
       ->check(CLI::Range(0.0, 1.0));
 }
 
 void AddStoreFlags(CLI::App* command, LoadtestFlags* flags) {
   command->option_defaults()->group("Stores");
-  auto* named = command
-                    ->add_option("--store", flags->stores_named,
-                                 "A store that is there already; may be repeated. Appends stay")
-                    ->type_name("NAME")
-                    ->allow_extra_args(false);
+  auto* named =
+      command
+          ->add_option(
+              "--store", flags->stores_named,
+              "A store that is there already; may be repeated. Rows that are appended stay in it")
+          ->type_name("NAME")
+          ->allow_extra_args(false);
   const auto add = [&](CLI::Option* option) { return option->excludes(named); };
-  add(command->add_option("--stores", flags->stores, "Stores of the test's own; deleted afterwards")
+  add(command
+          ->add_option("--stores", flags->stores, "Stores to make for the test; deleted afterwards")
           ->check(CLI::Range(1, 100000))
           ->capture_default_str());
-  add(command->add_option("--rows", flags->rows, "Rows in each at first")->capture_default_str());
-  auto* dim = add(command->add_option("--dim", flags->dim, "--key-dim and --value-dim")
+  add(command->add_option("--rows", flags->rows, "Rows that each of these stores begins with")
+          ->capture_default_str());
+  auto* dim = add(command->add_option("--dim", flags->dim, "Sets both --key-dim and --value-dim")
                       ->check(CLI::Range(1u, kDimMax)));
-  add(command->add_option("--key-dim", flags->key_dim, "Of their keys and of queries")
+  add(command->add_option("--key-dim", flags->key_dim, "Dimension of their keys and of queries")
           ->check(CLI::Range(1u, kDimMax))
           ->capture_default_str()
           ->excludes(dim));
-  add(command->add_option("--value-dim", flags->value_dim, "Of their values")
+  add(command->add_option("--value-dim", flags->value_dim, "Dimension of their values")
           ->check(CLI::Range(1u, kDimMax))
           ->capture_default_str()
           ->excludes(dim));
-  add(command->add_option("--storage-type", flags->storage_type, "How they keep rows")
+  add(command->add_option("--storage-type", flags->storage_type, "How these stores keep rows")
           ->check(CLI::IsMember({"float32", "bfloat16", "int8"}))
           ->capture_default_str());
-  add(command->add_option("--store-prefix", flags->store_prefix, "Names begin with it, then /")
+  add(command
+          ->add_option("--store-prefix", flags->store_prefix, "Their names begin with it, then /")
           ->capture_default_str());
-  add(command->add_flag("--keep", flags->keep, "Do not delete them"));
+  add(command->add_flag("--keep", flags->keep, "Do not delete these stores afterwards"));
 }
 
 void AddResultFlags(CLI::App* command, LoadtestFlags* flags) {
   command->option_defaults()->group("Results");
   auto* verify =
       command->add_flag("--verify", flags->verify, "Check a sample of the answers against float64");
-  command->add_option("--verify-answers", flags->verify_answers, "How many, about")
+  command
+      ->add_option("--verify-answers", flags->verify_answers,
+                   "With --verify: about how many answers to check")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str()
       ->needs(verify);
@@ -200,12 +214,12 @@ void AddResultFlags(CLI::App* command, LoadtestFlags* flags) {
                    "Exit with 8 if it holds: p99>20ms, errors>0, rate<1000; may be repeated")
       ->type_name("CONDITION")
       ->allow_extra_args(false);
-  command->add_option("--json", flags->json, "Also write what -o json prints there")
+  command->add_option("--json", flags->json, "Also write what -o json prints to this file")
       ->type_name("FILE");
-  command->add_option("--report", flags->report, "Also write a page with charts there")
+  command->add_option("--report", flags->report, "Also write a page with charts to this file")
       ->type_name("FILE.html");
   command->add_flag("--progress", flags->progress,
-                    "Show how it is going on standard error, terminal or not");
+                    "Show progress on standard error also if that is no terminal");
 }
 
 }  // namespace

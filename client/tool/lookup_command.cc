@@ -127,16 +127,18 @@ void AddQueryFlags(CLI::App* lookup, LookupFlags* flags) {
       ->type_name("FILE");
   lookup
       ->add_option("--inputs", flags->inputs,
-                   "What the store's projection makes queries of: files as above")
+                   "Inputs, of which the store's projection makes queries; files as for --queries")
       ->type_name("FILE");
   lookup->add_option("--query", flags->literals, "A query; may be repeated")
       ->type_name("X,Y,...")
       ->allow_extra_args(false);
-  lookup->add_option("--words", flags->words, "Queries as words, by their encodings")
+  lookup->add_option("--words", flags->words, "Words, whose encodings are the queries")
       ->type_name("WORD,...")
       ->delimiter(',')
       ->allow_extra_args(false);
-  lookup->add_option("--format", flags->format, "What standard input holds")
+  lookup
+      ->add_option("--format", flags->format,
+                   "Format of standard input (-); a file's ending names its own")
       ->check(CLI::IsMember(RowFormats()))
       ->capture_default_str();
 }
@@ -144,12 +146,14 @@ void AddQueryFlags(CLI::App* lookup, LookupFlags* flags) {
 void AddSourceFlags(CLI::App* lookup, LookupFlags* flags) {
   lookup
       ->add_option("--source", flags->source,
-                   "What to attend to (default rows); rows-and-memory adds one for all rows before "
-                   "--begin or --last")
+                   "What to attend to (default rows); rows-and-memory adds the average of all rows "
+                   "before these")
       ->check(CLI::IsMember(Words<v1::Source>()));
-  lookup->add_option("--memory", flags->memory, "With --source memory: its name (default average)");
-  lookup->add_option("--min-revision", flags->min_revision,
-                     "Answer from this revision of the store or a later one");
+  lookup->add_option("--memory", flags->memory,
+                     "With --source memory: the memory's name (default average)");
+  lookup->add_option(
+      "--min-revision", flags->min_revision,
+      "Wait until the store has this revision or a later one (default: do not wait)");
 }
 
 void AddOutputFlags(CLI::App* lookup, LookupFlags* flags) {
@@ -157,7 +161,7 @@ void AddOutputFlags(CLI::App* lookup, LookupFlags* flags) {
       ->add_option("--names", flags->names,
                    "Names of positions 0, 1, ..., one a line; blank lines are skipped")
       ->type_name("FILE");
-  lookup->add_option("--values-out", flags->values_out, "Also write the answers there")
+  lookup->add_option("--values-out", flags->values_out, "Also write the answers to this file")
       ->type_name("FILE.npy")
       ->check(NpyName());
 }

@@ -100,9 +100,12 @@ void AddMemoryCommands(CLI::App* app, Session* session) {
   watch->footer("With -o json, an object a line.");
   watch->add_option("STORE", watch_flags->store, "Name of the store")->required();
   watch->add_option("NAME", watch_flags->name, "Name of the memory")->capture_default_str();
-  watch->add_option("--interval-ms", watch_flags->interval_ms,
-                    "At most one an interval, the newest (default: as they come)");
-  watch->add_option("--count", watch_flags->count, "End after so many (default: never)")
+  watch->add_option(
+      "--interval-ms", watch_flags->interval_ms,
+      "Show at most one memory, the newest, in so many milliseconds (default 0: all that come)");
+  watch
+      ->add_option("--count", watch_flags->count,
+                   "End after showing so many memories (default: never)")
       ->check(Positive());
   watch->callback([=] { session->run = [=] { return Watch(*watch_flags, *session); }; });
 }

@@ -259,7 +259,8 @@ void AddCommonFlags(CLI::App* recall, RecallFlags* flags) {
   recall->add_option("--dim", flags->dim, "Components of an encoding")
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();
-  recall->add_option("--similarity", flags->similarity, "How a cue is held against a memory")
+  recall
+      ->add_option("--similarity", flags->similarity, "Measure of how alike a cue and a memory are")
       ->check(CLI::IsMember({Word(v1::SCORE_COSINE), Word(v1::SCORE_EUCLIDEAN)}))
       ->capture_default_str();
   recall
@@ -267,12 +268,12 @@ void AddCommonFlags(CLI::App* recall, RecallFlags* flags) {
                    "Length of a random vector to add to the cue (default 0), or to each probe of "
                    "the experiment (1.5)")
       ->check(CLI::Range(0.0, 1e6));
-  recall->add_option("--temperatures", flags->temperatures, "Those of the table at the end")
+  recall->add_option("--temperatures", flags->temperatures, "Temperatures of the table at the end")
       ->type_name("T,...")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::Range(1e-6, 1e6));
-  recall->add_option("--seed", flags->seed, "Of all that is random")->capture_default_str();
+  recall->add_option("--seed", flags->seed, "Seed of all that is random")->capture_default_str();
 }
 
 void AddWordFlags(CLI::App* recall, CLI::Option* experiment, RecallFlags* flags) {
@@ -285,13 +286,15 @@ void AddWordFlags(CLI::App* recall, CLI::Option* experiment, RecallFlags* flags)
           ->excludes(experiment);
   recall
       ->add_option("--word", flags->words.words,
-                   "The same here (default apple,bread,cloud,drum,eagle); may be repeated")
+                   "Words to remember (default apple,bread,cloud,drum,eagle); may be repeated")
       ->type_name("WORD,...")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->excludes(experiment)
       ->excludes(file);
-  recall->add_option("--temperature", flags->temperature, "High is diffuse, low is decided")
+  recall
+      ->add_option("--temperature", flags->temperature,
+                   "Temperature: high spreads the weight over the words, low gives it to one")
       ->check(CLI::Range(1e-6, 1e6))
       ->capture_default_str()
       ->excludes(experiment);
@@ -312,11 +315,13 @@ void AddExperimentFlags(CLI::App* recall, CLI::Option* experiment, RecallFlags* 
       ->check(CLI::Range(2, 1024))
       ->capture_default_str()
       ->needs(experiment);
-  recall->add_option("--cue-strength", design.cue_strength, "Length of the cue beside 1 of a probe")
+  recall
+      ->add_option("--cue-strength", design.cue_strength,
+                   "Length of the cue that is added to a probe of length 1")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str()
       ->needs(experiment);
-  recall->add_option("--plot", flags->plot, "Also draw accuracy against temperature there")
+  recall->add_option("--plot", flags->plot, "Also draw accuracy against temperature in this file")
       ->type_name("FILE.svg")
       ->needs(experiment);
 }

@@ -81,10 +81,11 @@ void AddStoreUpdateFlags(CLI::App* command, StoreFlags* flags) {
   command->option_defaults()->group("Store");
   command
       ->add_option("--score", flags->score,
-                   "How a query is held against a key (at first scaled-dot)")
+                   "Score of lookups that name none (scaled-dot until it is set)")
       ->check(CLI::IsMember(Words<v1::Score>()));
-  command->add_option("--temperature", flags->temperature,
-                      "Logits are score / temperature (at first 1)");
+  command->add_option(
+      "--temperature", flags->temperature,
+      "Temperature of lookups that name none: logits are score / temperature (1 until it is set)");
   command->add_option("--label", flags->labels, "A label of the store; may be repeated")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);

@@ -255,26 +255,33 @@ void AddAttendBench(CLI::App& app) {
   command->add_option("--queries", flags->query_count, "Queries in the batch")
       ->check(CLI::Range(std::int64_t{1}, limits.queries_per_lookup_max));
   AddRowOptions(*command, flags->rows);
-  command->add_option("--score", flags->score, "How a query is held against a key")
+  command->add_option("--score", flags->score, "Measure of how alike query and key are")
       ->check(CLI::IsMember(output::Words<v1::Score>()));
-  command->add_option("--mode", flags->mode, "What logits become")
+  command
+      ->add_option(
+          "--mode", flags->mode,
+          "How logits become weights: soft (softmax), hard (1 for the largest), linear (as is)")
       ->check(CLI::IsMember(output::Words<v1::Mode>()));
-  command->add_option("--temperature", flags->temperature)
+  command->add_option("--temperature", flags->temperature, "Logits are score / temperature")
       ->check(CLI::Range(kTemperatureMin, kTemperatureMax));
   command->add_option("--top-k", flags->top_k, "Only the K largest logits count; 0: all")
       ->check(CLI::Range(std::int64_t{0}, kRowCountMax));
   command
       ->add_option("--max-error", flags->max_error,
-                   "Rows may be left out as long as the error stays within this")
+                   "Error allowed, 0 to 1 times the largest value component; lets rows be left out")
       ->check(CLI::Range(0.0, 1.0));
   command->add_option("--storage", flags->storage, "How rows are kept")
       ->check(CLI::IsMember({"float32", "bfloat16", "int8"}));
-  command->add_option("--kernel", flags->kernel, "What scans: auto is the fastest that is there")
+  command
+      ->add_option(
+          "--kernel", flags->kernel,
+          "What scans: the CPU's matrix unit (amx), its vectors (simd), or the faster (auto)")
       ->check(CLI::IsMember(KernelNames()));
   command->add_option("--threads", flags->thread_count, "Threads that scan, read and compute")
       ->check(CLI::Range(1, 1024));
   command
-      ->add_option("--repeat,--repetitions", flags->repetitions, "The median of these is printed")
+      ->add_option("--repeat,--repetitions", flags->repetitions,
+                   "Times that each is measured; the median is printed")
       ->check(CLI::Range(1, 1000));
   command->callback([flags] { RunAttend(*flags); });
 }

@@ -133,9 +133,11 @@ void AddRowOptions(CLI::App& command, RowFlags& flags) {
           absl::StrCat("Rows in the store (default: all of --data, or ", kRowCountDefault, ")"))
       ->check(CLI::Range(std::int64_t{1}, kRowCountMax));
   CLI::Option* key_dim =
-      command.add_option("--key-dim", flags.key_dim)->check(CLI::Range(std::int64_t{1}, kDimMax));
-  CLI::Option* value_dim = command.add_option("--value-dim", flags.value_dim)
-                               ->check(CLI::Range(std::int64_t{1}, kDimMax));
+      command.add_option("--key-dim", flags.key_dim, "Dimension of keys and queries")
+          ->check(CLI::Range(std::int64_t{1}, kDimMax));
+  CLI::Option* value_dim =
+      command.add_option("--value-dim", flags.value_dim, "Dimension of values")
+          ->check(CLI::Range(std::int64_t{1}, kDimMax));
   CLI::Option* data = command.add_option("--data", flags.data, "A .npy file of the keys, [N, d]")
                           ->check(CLI::ExistingFile)
                           ->excludes(key_dim)
@@ -149,11 +151,13 @@ void AddRowOptions(CLI::App& command, RowFlags& flags) {
           ->check(CLI::ExistingFile);
   command
       .add_option("--noise", flags.noise,
-                  "Queries are keys with noise of this standard deviation a component")
+                  "Queries are random keys, with noise of this standard deviation a component")
       ->check(CLI::Range(0.0, 1e6))
       ->excludes(query_data);
   CLI::Option* clusters =
-      command.add_option("--clusters", flags.cluster_count, "Keys lie around as many centres")
+      command
+          .add_option("--clusters", flags.cluster_count,
+                      "Keys lie around so many random centres (default: around none)")
           ->check(CLI::Range(std::int64_t{1}, kRowCountMax))
           ->excludes(data);
   command
@@ -161,7 +165,7 @@ void AddRowOptions(CLI::App& command, RowFlags& flags) {
       ->check(CLI::Range(0.0, 1e6))
       ->needs(clusters);
   command.add_flag("--shuffle", flags.shuffle, "Rows arrive in random order");
-  command.add_option("--seed", flags.seed, "Of all random numbers")
+  command.add_option("--seed", flags.seed, "Seed of all random numbers")
       ->check(CLI::Range(std::int64_t{0}, kRowCountMax));
 }
 

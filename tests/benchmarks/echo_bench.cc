@@ -71,7 +71,8 @@ void AddEchoBench(CLI::App& app) {
   AddStoreOptions(*command, flags->store);
   command->add_option("--concurrency", flags->concurrency, "Calls in flight")
       ->check(CLI::Range(1, 4096));
-  command->add_option("--seconds", flags->seconds, "Of calls to each server, over all rounds")
+  command
+      ->add_option("--seconds", flags->seconds, "Seconds of calls to each server, over all rounds")
       ->check(CLI::Range(kSecondsMin, kSecondsMax));
   command->callback([flags] { RunEcho(*flags); });
 }

@@ -32,8 +32,10 @@ void SetMatrix(std::int64_t rows, std::int64_t cols, const std::vector<float>& e
 void AddStoreOptions(CLI::App& command, FilledStore& store) {
   command.add_option("--rows", store.row_count, "Rows in the store")
       ->check(CLI::Range(std::int64_t{1}, kRowCountMax));
-  command.add_option("--key-dim", store.key_dim)->check(CLI::Range(std::int64_t{1}, kDimMax));
-  command.add_option("--value-dim", store.value_dim)->check(CLI::Range(std::int64_t{1}, kDimMax));
+  command.add_option("--key-dim", store.key_dim, "Dimension of keys and queries")
+      ->check(CLI::Range(std::int64_t{1}, kDimMax));
+  command.add_option("--value-dim", store.value_dim, "Dimension of values")
+      ->check(CLI::Range(std::int64_t{1}, kDimMax));
 }
 
 struct Caller::Call {

@@ -87,13 +87,13 @@ void AddLoadtestBench(CLI::App& app) {
       "loadtest", "The load tester beside a bare gRPC caller, against a server that does nothing");
   command->add_option("--queries", flags->query_count, "Queries in a lookup")
       ->check(CLI::Range(std::int64_t{1}, Limits().queries_per_lookup_max));
-  command->add_option("--key-dim", flags->store.key_dim)
+  command->add_option("--key-dim", flags->store.key_dim, "Dimension of keys and queries")
       ->check(CLI::Range(std::int64_t{1}, kDimMax));
-  command->add_option("--value-dim", flags->store.value_dim)
+  command->add_option("--value-dim", flags->store.value_dim, "Dimension of values")
       ->check(CLI::Range(std::int64_t{1}, kDimMax));
   command->add_option("--concurrency", flags->concurrency, "Calls in flight")
       ->check(CLI::Range(1, 4096));
-  command->add_option("--seconds", flags->seconds, "Of calls by each, over all rounds")
+  command->add_option("--seconds", flags->seconds, "Seconds of calls by each, over all rounds")
       ->check(CLI::Range(kSecondsMin, kSecondsMax));
   command->callback([flags] { RunLoadtestBench(*flags); });
 }

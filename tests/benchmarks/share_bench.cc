@@ -64,11 +64,14 @@ void AddShareBench(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "share", "Clients of one query each, of servers that share passes over the rows and do not");
   AddStoreOptions(*command, flags->store);
-  command->add_option("--clients", flags->client_count, "Lookups in flight")
+  command->add_option("--clients", flags->client_count, "Lookups in flight, one a client")
       ->check(CLI::Range(1, 4096));
-  command->add_option("--seconds", flags->seconds, "Of each server, in each repetition")
+  command
+      ->add_option("--seconds", flags->seconds,
+                   "Seconds of calls to each server, in each repetition")
       ->check(CLI::Range(kSecondsMin, kSecondsMax));
-  command->add_option("--repetitions", flags->repetitions)->check(CLI::Range(1, 1000));
+  command->add_option("--repetitions", flags->repetitions, "Times that each server is measured")
+      ->check(CLI::Range(1, 1000));
   command->callback([flags] { RunShare(*flags); });
 }
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "absl/strings/str_format.h"
 #include "tests/exactness/session.h"
 
 namespace softlookup::exactness {
@@ -58,41 +59,24 @@ Arguments ArgumentsOf(int argc, char** argv) {
 
 // One seed. Returns the number of failures.
 std::size_t RunSeed(std::uint64_t seed, std::uint64_t operations, Tally& tally) {
-  Session session(seed);
+  Session session(seed, tally);
   std::size_t printed = 0;
   std::uint64_t operation = 0;
   while (operation < operations && session.failures().size() < kFailuresMax) {
     session.Run(++operation);
     for (; printed < session.failures().size(); ++printed) {
-      std::printf("%s\n", session.failures()[printed].c_str());
+      absl::PrintF("%s\n", session.failures()[printed]);
       std::fflush(stdout);
     }
   }
   const Session::Counts& counts = session.counts();
-  std::printf(
-      "seed %llu: %llu operations: %llu stores, %llu appends, %llu rows, %llu deletions, %llu "
-      "lookups, %llu of them beside writes, %llu alone again, %llu together again, %llu memories, "
-      "%llu crashes; %zu failures\n",
-      static_cast<unsigned long long>(seed), static_cast<unsigned long long>(operation),
-      static_cast<unsigned long long>(counts.stores),
-      static_cast<unsigned long long>(counts.appends), static_cast<unsigned long long>(counts.rows),
-      static_cast<unsigned long long>(counts.deletions),
-      static_cast<unsigned long long>(counts.lookups),
-      static_cast<unsigned long long>(counts.beside_writes),
-      static_cast<unsigned long long>(counts.alone),
-      static_cast<unsigned long long>(counts.together),
-      static_cast<unsigned long long>(counts.memories),
-      static_cast<unsigned long long>(counts.restarts), session.failures().size());
-  const Tally& judged = session.tally();
-  tally.answers += judged.answers;
-  tally.comparisons += judged.comparisons;
-  tally.close_calls += judged.close_calls;
-  tally.blurred_answers += judged.blurred_answers;
-  tally.skipping_answers += judged.skipping_answers;
-  for (const auto& [what, ratio] : judged.worst) {
-    double& worst = tally.worst[what];
-    worst = std::max(worst, ratio);
-  }
+  absl::PrintF(
+      "seed %d: %d operations: %d stores, %d appends, %d rows, %d deletions, %d "
+      "lookups, %d of them beside writes, %d alone again, %d together again, %d memories, "
+      "%d crashes; %d failures\n",
+      seed, operation, counts.stores, counts.appends, counts.rows, counts.deletions, counts.lookups,
+      counts.beside_writes, counts.alone, counts.together, counts.memories, counts.restarts,
+      session.failures().size());
   return session.failures().size();
 }
 
@@ -105,16 +89,13 @@ int Main(int argc, char** argv) {
   do {
     failures += RunSeed(seed++, arguments.operations, tally);
   } while (failures < kFailuresMax && std::chrono::steady_clock::now() < end);
-  std::printf(
-      "%llu answers, %llu comparisons, %llu close calls, %llu blurred by float64, %llu of some "
+  absl::PrintF(
+      "%d answers, %d comparisons, %d close calls, %d blurred by float64, %d of some "
       "rows\n",
-      static_cast<unsigned long long>(tally.answers),
-      static_cast<unsigned long long>(tally.comparisons),
-      static_cast<unsigned long long>(tally.close_calls),
-      static_cast<unsigned long long>(tally.blurred_answers),
-      static_cast<unsigned long long>(tally.skipping_answers));
+      tally.answers, tally.comparisons, tally.close_calls, tally.blurred_answers,
+      tally.skipping_answers);
   for (const auto& [what, ratio] : tally.worst) {
-    std::printf("  %-50s at most %.4f of its bound\n", what.c_str(), ratio);
+    absl::PrintF("  %-50s at most %.4f of its bound\n", what, ratio);
   }
   return failures == 0 ? 0 : 1;
 }

@@ -12,9 +12,6 @@ namespace softlookup::exactness {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kErrorDefault = 1e-5;
-// Logits up to this size have the bound itself; larger ones have one in proportion.
-constexpr double kLogitSize = 128;
 // exp(-45) is nothing beside 1.
 constexpr double kLogitReach = 45;
 

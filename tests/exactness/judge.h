@@ -12,6 +12,11 @@
 
 namespace softlookup::exactness {
 
+// The bound that the contract has where no `max_error` is asked for.
+inline constexpr double kErrorDefault = 1e-5;
+// Logits up to this size have the bound itself; larger ones have one in proportion.
+inline constexpr double kLogitSize = 128;
+
 // What has been judged so far.
 struct Tally {
   std::uint64_t answers = 0;          // Of one query and head.
@@ -49,6 +54,8 @@ class Judge {
   void CheckListedRow(int index, const Candidate& row);
   void CheckListedTies();
   void CheckUnlistedRows(const std::vector<bool>& listed);
+  // The counted row at this position, or the first one after it.
+  std::vector<Candidate>::const_iterator RowAt(std::uint64_t position) const;
 
   // Fails if `actual` is further than bound + slack from `expected`. The bound is what the contract
   // allows, the slack is float64's own rounding.
@@ -70,8 +77,8 @@ class Judge {
   std::size_t winner_ = 0;
   std::vector<std::size_t> winners_;  // HARD: those that float64 can take for the largest.
   ExactAnswer exact_;
-  double error_max_ = 0;  // The bound on a logit's error, in proportion to the logits' size.
-  double size_factor_ = 1;
+  double error_max_ = 0;    // What the contract allows where logits are small.
+  double size_factor_ = 1;  // By how much more it allows because logits are large.
   std::vector<std::string> failures_;
 };
 

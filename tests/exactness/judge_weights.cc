@@ -27,9 +27,7 @@ void Judge::CheckWeights() {
   bool has_ids = false;
   long double listed_weight = 0;
   for (int i = 0; i < size; ++i) {
-    const auto row = std::partition_point(
-        counted_.begin(), counted_.end(),
-        [&](const Candidate& candidate) { return candidate.position < list.positions(i); });
+    const auto row = RowAt(list.positions(i));
     const std::size_t index = static_cast<std::size_t>(row - counted_.begin());
     if (row == counted_.end() || row->position != list.positions(i) || listed[index]) {
       return Require(false, absl::StrCat("position ", list.positions(i),
@@ -56,6 +54,12 @@ void Judge::CheckWeights() {
   CheckUnlistedRows(listed);
 }
 
+std::vector<Candidate>::const_iterator Judge::RowAt(std::uint64_t position) const {
+  return std::partition_point(counted_.begin(), counted_.end(), [&](const Candidate& candidate) {
+    return candidate.position < position;
+  });
+}
+
 void Judge::CheckListedRow(int index, const Candidate& row) {
   const v1::QueryWeights& list = *weights_;
   const double weight = list.weights(index);
@@ -64,7 +68,7 @@ void Judge::CheckListedRow(int index, const Candidate& row) {
     Require(weight == static_cast<double>(row.weight),
             absl::StrCat("row ", row.position, " has the weight ", weight, " in HARD"));
   } else if (mode_ == v1::MODE_LINEAR) {
-    CheckNear("weight of LINEAR", weight, row.weight, 1e-5L * std::abs(row.weight),
+    CheckNear("weight of LINEAR", weight, row.weight, kErrorDefault * std::abs(row.weight),
               2 * row.logit_noise * row.multiplicity);
   } else {
     // As an answer whose values are 1 in this row and 0 elsewhere, and in proportion to itself.
@@ -73,7 +77,7 @@ void Judge::CheckListedRow(int index, const Candidate& row) {
     CheckNear("weight, as a part of itself", weight, row.weight,
               std::expm1(2.5L * error_max_ * size_factor_) * row.weight, slack);
   }
-  const long double row_factor = std::max(1.0L, std::abs(row.logit) / 128);
+  const long double row_factor = std::max(1.0L, std::abs(row.logit) / kLogitSize);
   CheckNear("score", list.scores(index), row.score,
             ScoresAreExact() ? 0 : error_max_ * row_factor * question_.temperature(),
             row.score_noise + 0x1p-50L * std::abs(row.score) +
@@ -95,13 +99,8 @@ void Judge::CheckListedTies() {
   if (!ScoresAreExact() || mode_ == v1::MODE_HARD) return;
   // Rows that are tied have the same weight, so the list has them side by side.
   const v1::QueryWeights& list = *weights_;
-  const auto row_at = [&](int i) {
-    return std::partition_point(counted_.begin(), counted_.end(), [&](const Candidate& candidate) {
-      return candidate.position < list.positions(i);
-    });
-  };
   for (int i = 1; i < list.positions_size(); ++i) {
-    const auto a = row_at(i - 1), b = row_at(i);
+    const auto a = RowAt(list.positions(i - 1)), b = RowAt(list.positions(i));
     if (!oracle_.AreTied(*a, *b)) continue;
     Require(list.weights(i - 1) == list.weights(i) && a->position < b->position,
             absl::StrCat("tied rows ", a->position, " and ", b->position,

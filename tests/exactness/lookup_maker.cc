@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/exactness/oracle.h"
+#include "tests/exactness/wire_matrix.h"
 
 namespace softlookup::exactness {
 namespace {
@@ -82,7 +83,7 @@ v1::LookupRequest MakeLookup(StoreMaker& maker, const KeptStore& store) {
   }
   *request.mutable_queries() = MatrixOf(draw, queries, store.key_dim());
   v1::AttentionOptions& options = *request.mutable_options();
-  if (draw.Chance(0.7)) options.set_score(static_cast<v1::Score>(draw.Int(1, 5)));
+  if (draw.Chance(0.7)) options.set_score(static_cast<v1::Score>(draw.Int(1, v1::Score_MAX)));
   if (draw.Chance(0.7)) options.set_temperature(maker.MakeTemperature());
   if (draw.Chance(0.4)) SetMaxError(draw, options);
   if (maker.is_large() && draw.Chance(0.6)) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <tuple>
 
@@ -15,6 +16,25 @@ constexpr long double kRounding = 0x1p-53L;
 // Whether float64 adds up multiples of 2^quantum, of these sizes in all, without rounding.
 bool SumIsExact(long double sizes, int quantum) {
   return sizes < std::ldexp(1.0L, 53 + std::clamp(quantum, -16000, 16000));
+}
+
+// What the product of a query and a key is multiplied by. Without a default, so that the compiler
+// warns of a score that has no definition here.
+long double FactorOf(v1::Score score, std::int64_t dim) {
+  switch (score) {
+    case v1::SCORE_DOT:
+      return 1;
+    case v1::SCORE_SCALED_DOT:
+      return 1 / std::sqrt(static_cast<long double>(dim));
+    case v1::SCORE_COSINE:
+    case v1::SCORE_EUCLIDEAN:
+    case v1::SCORE_SQUARED_EUCLIDEAN:
+    case v1::SCORE_UNSPECIFIED:
+    case v1::Score_INT_MIN_SENTINEL_DO_NOT_USE_:
+    case v1::Score_INT_MAX_SENTINEL_DO_NOT_USE_:
+      break;
+  }
+  std::abort();  // No multiple of the product.
 }
 
 }  // namespace
@@ -134,7 +154,7 @@ void Oracle::Score(const Key* key, int quantum, long double key_size, Candidate&
         noise / norms + std::abs(candidate.score) * ((dims + 8) * kRounding + key_norm_error);
     return;
   }
-  const long double scale = score == v1::SCORE_DOT ? 1 : 1 / std::sqrt(dims);
+  const long double scale = FactorOf(score, dim);
   candidate.score = product * scale;
   candidate.score_noise =
       noise * scale + (scale == 1 ? 0 : 3 * kRounding * std::abs(candidate.score));

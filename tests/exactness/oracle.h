@@ -65,7 +65,6 @@ class Oracle {
 
   // The rows that pass the filter and `causal`, and the memory's pair, by position.
   const std::vector<Candidate>& candidates() const { return candidates_; }
-  std::vector<Candidate>& candidates() { return candidates_; }
   // Whether two candidates have the same logit in any arithmetic that treats rows alike.
   bool AreTied(const Candidate& a, const Candidate& b) const;
   long double Value(const Candidate& candidate, std::int64_t component) const;

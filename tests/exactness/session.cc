@@ -1,6 +1,5 @@
 #include "tests/exactness/session.h"
 
-#include <algorithm>
 #include <csignal>
 
 #include "absl/strings/str_cat.h"
@@ -14,7 +13,7 @@ constexpr std::int64_t kRowsMax = 12'000;
 
 }  // namespace
 
-Session::Session(std::uint64_t seed) : seed_(seed), draw_(seed) {
+Session::Session(std::uint64_t seed, Tally& tally) : seed_(seed), draw_(seed), tally_(tally) {
   Start();
   AddStore();
 }
@@ -80,12 +79,9 @@ bool Session::RequireOk(const KeptStore& store, const grpc::Status& status,
 }
 
 void Session::Forget(const OneStore& store) {
-  remembered_.erase(std::remove_if(remembered_.begin(), remembered_.end(),
-                                   [&](const Remembered& lookup) {
-                                     return lookup.store == &store &&
-                                            lookup.revision != store.kept.revision();
-                                   }),
-                    remembered_.end());
+  std::erase_if(remembered_, [&](const Remembered& lookup) {
+    return lookup.store == &store && lookup.revision != store.kept.revision();
+  });
 }
 
 void Session::AddStore() {
@@ -114,10 +110,7 @@ void Session::DropStore(std::size_t index) {
   v1::DeleteStoreResponse response;
   grpc::ClientContext context;
   RequireOk(store.kept, stub_->DeleteStore(&context, request, &response), "DeleteStore");
-  remembered_.erase(
-      std::remove_if(remembered_.begin(), remembered_.end(),
-                     [&](const Remembered& lookup) { return lookup.store == &store; }),
-      remembered_.end());
+  std::erase_if(remembered_, [&](const Remembered& lookup) { return lookup.store == &store; });
   stores_.erase(stores_.begin() + static_cast<std::ptrdiff_t>(index));
 }
 
@@ -126,7 +119,7 @@ void Session::LookUp(OneStore& store) {
   v1::LookupResponse response;
   grpc::ClientContext context;
   const grpc::Status status = stub_->Lookup(&context, request, &response);
-  Check(store, request, status, response, true);
+  Check(store, request, status, response, /*remembers=*/true);
 }
 
 void Session::Restart() {

@@ -22,7 +22,8 @@ namespace softlookup::exactness {
 
 class Session {
  public:
-  explicit Session(std::uint64_t seed);
+  // What its answers add up to goes into `tally`.
+  Session(std::uint64_t seed, Tally& tally);
 
   // Operation `number`, drawn from the seed.
   void Run(std::uint64_t number);
@@ -32,7 +33,6 @@ class Session {
                   beside_writes = 0, memories = 0, restarts = 0, rows = 0;
   };
   const Counts& counts() const { return counts_; }
-  const Tally& tally() const { return tally_; }
   // What was wrong, with the operation and the request.
   const std::vector<std::string>& failures() const { return failures_; }
 
@@ -59,6 +59,8 @@ class Session {
     grpc::Status status;
   };
 
+  struct Landing;  // Waits for all lookups in flight.
+
   void Start();
   void AddStore();
   void DropStore(std::size_t index);
@@ -74,7 +76,7 @@ class Session {
   void CheckMemory(OneStore& store);
 
   void LookUp(OneStore& store);
-  // Judges an answer; remembers it if its snapshot is still the newest.
+  // Judges an answer. Remembers it, if it is to, and if its snapshot is still the newest.
   void Check(OneStore& store, const v1::LookupRequest& request, const grpc::Status& status,
              const v1::LookupResponse& response, bool remembers);
   void JudgeAnswer(const KeptStore& store, const v1::LookupRequest& request,
@@ -89,7 +91,7 @@ class Session {
   void Restart();
 
   std::vector<std::unique_ptr<Flight>> Launch(std::vector<v1::LookupRequest> requests,
-                                              struct Landing& landing);
+                                              Landing& landing);
   void Forget(const OneStore& store);
   OneStore& AnyStore();
   void Fail(const std::string& what);
@@ -106,7 +108,7 @@ class Session {
   std::vector<std::unique_ptr<OneStore>> stores_;
   std::vector<Remembered> remembered_;
   Counts counts_;
-  Tally tally_;
+  Tally& tally_;
   std::vector<std::string> failures_;
 };
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/exactness/lookup_maker.h"
 #include "tests/exactness/session.h"
+#include "tests/exactness/wire_matrix.h"
 
 namespace softlookup::exactness {
 namespace {
@@ -65,8 +66,7 @@ v1::LookupRequest Alone(const v1::LookupRequest& request, const KeptStore& store
 
 }  // namespace
 
-// Waits for all lookups in flight.
-struct Landing {
+struct Session::Landing {
   std::mutex mutex;
   std::condition_variable landed;
   std::size_t in_flight = 0;
@@ -255,7 +255,8 @@ void Session::LookUpBesideWrite(OneStore& store) {
   }
   landing.Wait();
   for (const auto& flight : flights) {
-    Check(store, flight->request, flight->status, flight->response, true);
+    // Which revision answers depends on who came first. Were it remembered, later draws would, too.
+    Check(store, flight->request, flight->status, flight->response, /*remembers=*/false);
   }
 }
 

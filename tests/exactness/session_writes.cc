@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/exactness/session.h"
+#include "tests/exactness/wire_matrix.h"
 
 namespace softlookup::exactness {
 namespace {

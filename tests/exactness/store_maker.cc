@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
+#include "tests/exactness/wire_matrix.h"
 
 namespace softlookup::exactness {
 namespace {
@@ -26,34 +26,6 @@ double ProductOf(const std::vector<float>& a, const std::vector<float>& b) {
 }
 
 }  // namespace
-
-v1::Matrix MatrixOf(Draw& draw, const std::vector<float>& floats, std::int64_t cols) {
-  v1::Matrix matrix;
-  matrix.set_rows(static_cast<std::uint32_t>(static_cast<std::int64_t>(floats.size()) / cols));
-  matrix.set_cols(static_cast<std::uint32_t>(cols));
-  if (draw.Chance(0.1)) {
-    matrix.mutable_values()->Add(floats.begin(), floats.end());
-  } else if (draw.Chance(0.1)) {
-    const std::vector<double> doubles(floats.begin(), floats.end());
-    matrix.set_element_type(v1::ELEMENT_TYPE_FLOAT64);
-    matrix.set_data(doubles.data(), doubles.size() * sizeof(double));
-  } else {
-    matrix.set_data(floats.data(), floats.size() * sizeof(float));
-  }
-  return matrix;
-}
-
-std::vector<float> FloatsOf(const v1::Matrix& matrix) {
-  if (matrix.values_size() > 0) return {matrix.values().begin(), matrix.values().end()};
-  if (matrix.element_type() == v1::ELEMENT_TYPE_FLOAT64) {
-    std::vector<double> doubles(matrix.data().size() / sizeof(double));
-    if (!doubles.empty()) std::memcpy(doubles.data(), matrix.data().data(), matrix.data().size());
-    return {doubles.begin(), doubles.end()};
-  }
-  std::vector<float> floats(matrix.data().size() / sizeof(float));
-  if (!floats.empty()) std::memcpy(floats.data(), matrix.data().data(), matrix.data().size());
-  return floats;
-}
 
 StoreMaker::StoreMaker(std::uint64_t seed, const std::string& name)
     : draw_(seed),
@@ -89,7 +61,7 @@ StoreMaker::StoreMaker(std::uint64_t seed, const std::string& name)
   if (is_large_ && draw_.Chance(0.3)) values_ = Values::kFarApart;
   if (is_tight_) values_ = Values::kFarApart;
   constant_value_ = draw_.Normal(config_.value_dim());
-  if (draw_.Chance(0.8)) config_.set_score(static_cast<v1::Score>(draw_.Int(1, 5)));
+  if (draw_.Chance(0.8)) config_.set_score(static_cast<v1::Score>(draw_.Int(1, v1::Score_MAX)));
   if (draw_.Chance(0.5)) config_.set_temperature(MakeTemperature());
   if (draw_.Chance(0.4)) MakeMemories();
 }
@@ -329,7 +301,7 @@ v1::RowFilter StoreMaker::MakeFilter(std::uint64_t row_count) {
     if (draw_.Chance(0.2)) filter.set_last(draw_.Int(0, rows + 2));
     if (has_labels_ && draw_.Chance(0.4)) filter.add_any_labels(draw_.Coin() ? "a" : "few");
     if (has_labels_ && draw_.Chance(0.4)) filter.add_no_labels(draw_.Coin() ? "b" : "few");
-    for (int i = 0; has_ids_ && draw_.Chance(0.3) && i < 1; ++i) {
+    if (has_ids_ && draw_.Chance(0.3)) {
       auto* ids = draw_.Coin() ? filter.mutable_ids() : filter.mutable_exclude_ids();
       for (std::int64_t j = draw_.Int(1, 12); j > 0; --j) {
         ids->Add(3 * draw_.Int(1, static_cast<std::int64_t>(next_id_)));

@@ -14,10 +14,6 @@ namespace softlookup::exactness {
 
 using ::softlookup::testing::Draw;
 
-// A matrix in one of the forms that the wire has. Every form holds floats exactly.
-v1::Matrix MatrixOf(Draw& draw, const std::vector<float>& floats, std::int64_t cols);
-std::vector<float> FloatsOf(const v1::Matrix& matrix);
-
 // What the keys of a store are like.
 enum class Keys {
   kNormal,
@@ -59,8 +55,6 @@ class StoreMaker {
   std::string description() const;
   // The rows that it begins with, in as many appends.
   const std::vector<std::int64_t>& first_appends() const { return first_appends_; }
-  bool has_ids() const { return has_ids_; }
-  bool has_labels() const { return has_labels_; }
 
   // An append of `count` new rows. `rows_before` are there already.
   v1::AppendRequest MakeAppend(std::int64_t count, std::uint64_t rows_before);
