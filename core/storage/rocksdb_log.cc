@@ -306,6 +306,7 @@ class RocksdbLog final : public CommitLog {
 
   absl::Status VerifyChecksums() const override {
     absl::ReaderMutexLock lock(&mutex_);
+    if (db_ == nullptr) return failure();
     const rocksdb::Status status = db_->VerifyChecksum();
     return status.ok() ? absl::OkStatus() : ReadError(status);
   }

@@ -80,8 +80,10 @@ void StallWatch::Forgive(absl::Duration time) {
   for (Waits* waits : waits_) {
     std::int64_t since = waits->since_.load(std::memory_order_relaxed);
     if (since == Waits::kNoWait) continue;
+    // A wait that began within that time has not waited for all of it.
+    std::int64_t forgiven = since + absl::ToInt64Nanoseconds(time);
+    if (since <= now) forgiven = std::min(forgiven, now);
     // Changes nothing if the wait has ended meanwhile, or another has begun.
-    const std::int64_t forgiven = std::min(since + absl::ToInt64Nanoseconds(time), now);
     waits->since_.compare_exchange_strong(since, forgiven, std::memory_order_relaxed);
   }
 }

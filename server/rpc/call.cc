@@ -125,10 +125,7 @@ absl::Status Call::Admit() {
   if (caller_.identity == nullptr) return absl::OkStatus();
   identity_ = caller_.name();
   info_.identity = identity_;
-  const Role role = RoleOf(spec_.access);
-  const bool is_allowed = role == Role::kAdmin ? caller_.identity->MayEverywhere(role)
-                                               : caller_.identity->MaySomewhere(role);
-  if (!is_allowed) return Denied(caller_, "");
+  if (!MayCall(*caller_.identity)) return Denied(caller_, "");
   return caller_.account->Take(*caller_.identity, 1, 0, SteadyNow());
 }
 
@@ -179,6 +176,11 @@ absl::Status Call::TakeRows(std::int64_t rows) {
   return caller_.account->Take(*caller_.identity, 0, rows, SteadyNow());
 }
 
+bool Call::MayCall(const Identity& identity) const {
+  const Role role = RoleOf(spec_.access);
+  return role == Role::kAdmin ? identity.MayEverywhere(role) : identity.MaySomewhere(role);
+}
+
 absl::Status Call::FollowRules() {
   if (!dependencies_.authenticator.HasChangedSince(caller_)) return absl::OkStatus();
   SOFTLOOKUP_ASSIGN_OR_RETURN(caller_, dependencies_.authenticator.Identify(caller_.credentials));
@@ -204,8 +206,8 @@ absl::Status Call::Recheck() {
   if (!store.empty()) return CheckAccess(store);
   absl::MutexLock lock(&mutex_);
   SOFTLOOKUP_RETURN_IF_ERROR(FollowRules());
-  const bool is_allowed = caller_.identity == nullptr || spec_.access == Access::kNone ||
-                          caller_.identity->MaySomewhere(RoleOf(spec_.access));
+  const bool is_allowed =
+      caller_.identity == nullptr || spec_.access == Access::kNone || MayCall(*caller_.identity);
   return is_allowed ? absl::OkStatus() : Denied(caller_, "");
 }
 

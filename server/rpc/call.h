@@ -126,6 +126,8 @@ class Call {
   // know its credentials.
   absl::Status FollowRules() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckAccess(absl::string_view store);
+  // Whether the caller has the method's role for some store; for admin's, for all stores.
+  bool MayCall(const Identity& identity) const;
   absl::Status Denied(const Caller& caller, absl::string_view store) const;
 
   const CallDependencies& dependencies_;

@@ -77,11 +77,13 @@ void ReflectionStream::Start(std::unique_ptr<Call> call) {
   stream->self_ = stream;
   Rpc& rpc = stream->call_->rpc();
   rpc.Attach(*stream);
+  stream->arrival_.OnStart();
   rpc.StartRead(&stream->bytes_);
   stream->call_->tracker().AddStream(stream);
 }
 
 void ReflectionStream::OnReadDone(bool ok) {
+  arrival_.OnDone();
   if (!ok) return End(absl::OkStatus());
   ServerReflectionRequest request;
   MessageCharge charge;

@@ -353,6 +353,35 @@ TEST(ReloadTest, WhoLosesTheRightIsRefusedInTheMiddleOfAStream) {
             StatusCode::UNAUTHENTICATED);
 }
 
+TEST(ReloadTest, AnAdminOfSomeStoresIsRefusedInTheMiddleOfReflection) {
+  const SecurityFiles files;
+  const std::string token = files.AddIdentity("narrowed", "admin", "*");
+  const ServerProcess server(files.Flags(Transport::kPlaintext));
+  const auto channel =
+      grpc::CreateChannel(server.grpc_address(), grpc::InsecureChannelCredentials());
+  RawCall reflection(channel, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+                     token);
+  ASSERT_TRUE(reflection.Write("") && reflection.Read().has_value());
+  const std::string rules = Contents(files.auth());
+  const std::string narrowed = absl::StrReplaceAll(rules, {{"\"*\"", "\"acme/*\""}});
+  ASSERT_NE(narrowed, rules);
+  Replace(files.auth(), narrowed);
+  kill(server.pid(), SIGHUP);
+  EXPECT_EQ(reflection.Read(), std::nullopt);
+  EXPECT_EQ(reflection.Finish().error_code(), StatusCode::PERMISSION_DENIED);
+}
+
+// Without its first message, a call would hold its place for as long as its client likes.
+TEST(ReflectionTest, EndsIfItsFirstMessageDoesNotCome) {
+  const ServerProcess server({"--receive-timeout", "1"});
+  RawCall reflection(grpc::CreateChannel(server.grpc_address(), grpc::InsecureChannelCredentials()),
+                     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", "");
+  EXPECT_EQ(reflection.Read(), std::nullopt);
+  const grpc::Status status = reflection.Finish();
+  EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(status.error_message(), HasSubstr("STREAM_STALLED"));
+}
+
 TEST(AuditTest, HasALineForEveryChangeDenialAndFailedLogin) {
   const SecurityFiles files;
   const std::string manage = files.AddIdentity("m", "manage", "*");

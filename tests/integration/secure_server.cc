@@ -84,38 +84,62 @@ std::shared_ptr<grpc::ChannelCredentials> SecurityFiles::ClientCredentials(
   return grpc::SslCredentials(options);
 }
 
-RawAnswer CallRaw(const std::shared_ptr<grpc::Channel>& channel, const std::string& path,
-                  const std::string& request, const std::string& token, std::size_t messages_max) {
-  grpc::GenericStub stub(channel);
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + kDeadline);
-  if (!token.empty()) context.AddMetadata("authorization", "Bearer " + token);
-  grpc::CompletionQueue queue;
-  const auto call = stub.PrepareCall(&context, path, &queue);
-  const auto wait = [&] {
-    void* tag = nullptr;
-    bool ok = false;
-    EXPECT_TRUE(queue.Next(&tag, &ok));
-    return ok;
-  };
-  RawAnswer answer;
-  call->StartCall(nullptr);
-  if (wait()) {
-    call->WriteLast(BytesOf(request), grpc::WriteOptions(), nullptr);
-    wait();
-    grpc::ByteBuffer message;
-    for (call->Read(&message, nullptr); wait(); call->Read(&message, nullptr)) {
-      answer.messages.push_back(TextOf(message));
-      if (answer.messages.size() == messages_max) context.TryCancel();
-    }
-  }
-  call->Finish(&answer.status, nullptr);
-  wait();
-  queue.Shutdown();
+RawCall::RawCall(const std::shared_ptr<grpc::Channel>& channel, const std::string& path,
+                 const std::string& token) {
+  context_.set_deadline(std::chrono::system_clock::now() + kDeadline);
+  if (!token.empty()) context_.AddMetadata("authorization", "Bearer " + token);
+  call_ = grpc::GenericStub(channel).PrepareCall(&context_, path, &queue_);
+  call_->StartCall(nullptr);
+  is_open_ = Wait();
+}
+
+RawCall::~RawCall() {
+  queue_.Shutdown();
   void* tag = nullptr;
   bool ok = false;
-  while (queue.Next(&tag, &ok)) {
+  while (queue_.Next(&tag, &ok)) {
   }
+}
+
+bool RawCall::Write(const std::string& message, bool is_last) {
+  if (!is_open_) return false;
+  const auto options = is_last ? grpc::WriteOptions().set_last_message() : grpc::WriteOptions();
+  call_->Write(BytesOf(message), options, nullptr);
+  return Wait();
+}
+
+std::optional<std::string> RawCall::Read() {
+  if (!is_open_) return std::nullopt;
+  grpc::ByteBuffer message;
+  call_->Read(&message, nullptr);
+  if (!Wait()) return std::nullopt;
+  return TextOf(message);
+}
+
+grpc::Status RawCall::Finish() {
+  grpc::Status status;
+  call_->Finish(&status, nullptr);
+  Wait();
+  return status;
+}
+
+bool RawCall::Wait() {
+  void* tag = nullptr;
+  bool ok = false;
+  EXPECT_TRUE(queue_.Next(&tag, &ok));
+  return ok;
+}
+
+RawAnswer CallRaw(const std::shared_ptr<grpc::Channel>& channel, const std::string& path,
+                  const std::string& request, const std::string& token, std::size_t messages_max) {
+  RawCall call(channel, path, token);
+  call.Write(request, /*is_last=*/true);
+  RawAnswer answer;
+  while (const std::optional<std::string> message = call.Read()) {
+    answer.messages.push_back(*message);
+    if (answer.messages.size() == messages_max) call.Cancel();
+  }
+  answer.status = call.Finish();
   return answer;
 }
 

@@ -1,9 +1,11 @@
 #ifndef SOFTLOOKUP_TESTS_INTEGRATION_SECURE_SERVER_H_
 #define SOFTLOOKUP_TESTS_INTEGRATION_SECURE_SERVER_H_
 
+#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +41,29 @@ class SecurityFiles {
 
  private:
   TemporaryDirectory directory_;
+};
+
+// A call of any method whose messages are bytes, with a token unless that is empty.
+class RawCall {
+ public:
+  RawCall(const std::shared_ptr<grpc::Channel>& channel, const std::string& path,
+          const std::string& token);
+  ~RawCall();
+
+  // False if the call is over.
+  bool Write(const std::string& message, bool is_last = false);
+  // Nothing: no message comes any more.
+  std::optional<std::string> Read();
+  grpc::Status Finish();
+  void Cancel() { context_.TryCancel(); }
+
+ private:
+  bool Wait();
+
+  grpc::ClientContext context_;
+  grpc::CompletionQueue queue_;
+  std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
+  bool is_open_ = false;
 };
 
 // One call of any method as bytes: a message, the end of messages, and what comes back.

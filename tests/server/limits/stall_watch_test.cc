@@ -175,6 +175,14 @@ TEST_F(StallWatchTest, TimeInWhichTheProcessDidNotRunDoesNotCount) {
   EXPECT_TRUE(caller_->AwaitEnd().ok());
 }
 
+TEST_F(StallWatchTest, ALargeMessageKeepsItsTimeWhenTheProcessDidNotRun) {
+  Begin(kTimeout, std::size_t{2} << 20);
+  AdvanceToCheck(kTimeout);
+  Advance(3 * kTimeout - 2 * kCheckInterval);
+  caller_->Send();
+  EXPECT_TRUE(caller_->AwaitEnd().ok());
+}
+
 TEST_F(StallWatchTest, TimeBeforeAndAfterTheProcessDidNotRunCounts) {
   Begin(kTimeout);
   AdvanceToCheck(kCheckInterval);
