@@ -280,8 +280,7 @@ void ScoreFinePanels(const ScanPlan& plan, const kernels::BlockView& block, std:
     const int end = begin + std::countr_one(panels >> begin);
     kernels::ScoreRowsFloat64(TermOf(plan.options.score), block, {.begin = begin, .end = end},
                               plan.key_dims, &query.components, 1, scores);
-    if (end == 64) return;
-    panels = panels >> end << end;
+    panels &= panels + (std::uint64_t{1} << begin);  // Clears the lowest run.
   }
 }
 
@@ -297,12 +296,10 @@ void FindKeyNorms(const ScanPlan& plan, const PositionedBlock& block, PanelRange
   if (std::none_of(paths.begin(), end, in_float32)) return;
   const kernels::SketchView& sketch = *block.sketch;
   for (std::int64_t panel = panels.begin; panel < panels.end; ++panel) {
-    const kernels::SketchView::PanelSlots slots = sketch.SlotsOf(panel);
-    float* inverses = scratch.inverse_key_norms.data() + panel * kPanelRows;
-    for (std::int64_t row = 0; row < kPanelRows; ++row) {
-      const float norm = sketch.norm(slots.Of(row));
-      inverses[row] = norm > 0 ? 1 / norm : 0;
-    }
+    std::array<float, kPanelRows> norms;
+    sketch.CopyNorms(panel, norms.data());
+    std::ranges::transform(norms, &scratch.inverse_key_norms[panel * kPanelRows],
+                           [](float norm) { return norm > 0 ? 1 / norm : 0; });
   }
 }
 

@@ -12,6 +12,7 @@
 #include "core/attention/block_scan.h"
 #include "core/attention/head_query_order.h"
 #include "core/attention/logit_bounds.h"
+#include "core/attention/panel_choice.h"
 #include "core/attention/second_look.h"
 #include "core/kernels/panel_bounds.h"
 
@@ -81,6 +82,10 @@ class FirstLook {
     SketchBounds sketches;
     LogitBounds bounds;
     LogitRangeOfRows range;
+    // The part of the mass that panels may have whose logits are formed in the fastest arithmetic.
+    // 0: none may.
+    double coarse_part = 0;
+    bool needs_float64 = false;  // As NeedsFloat64() says for the longest key.
     Candidates candidates;
   };
   // Looks [begin, end), which share a scan.
@@ -109,6 +114,9 @@ class FirstLook {
   // same rows there.
   void BoundRows(const Tile& tile, kernels::PanelBound form, const PositionedBlock& rows,
                  std::int64_t block, std::int64_t begin, std::int64_t end, TermsOfRows& terms);
+  // Returns true if a second look that keeps this choice of panels takes less time than a scan of
+  // all rows. `masses` has the bounds that the choice was made by.
+  static bool Saves(const Look& look, const MassChoice& choice, absl::Span<const float> masses);
   // Returns the known bounds of the sample's panels.
   std::vector<float> SampleOf(const Look& look) const;
   // Returns false if the sample shows that a look will hardly save time.

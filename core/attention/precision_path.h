@@ -45,6 +45,11 @@ double Float32LogitError(const ScanPlan& plan, const HeadQuery& query, double ke
 std::optional<std::size_t> Float32WayFor(const ScanPlan& plan, const PositionedBlock& block,
                                          const HeadQuery& query, double logit_error_max);
 
+// Returns true if no way of kernels::kFloat32Sums keeps the bound on errors of logits for keys of
+// norms up to key_norm_max, so that a scan of all rows scores some of them in float64. Returns
+// false if the plan has a matrix unit, which may be precise enough.
+bool NeedsFloat64(const ScanPlan& plan, const HeadQuery& query, double key_norm_max);
+
 kernels::Term TermOf(Score score);
 
 // Returns the factor that turns a sum of products into a score.

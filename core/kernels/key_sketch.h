@@ -91,6 +91,11 @@ struct SketchView {
     return {.span_begin = begin, .span = SpanFrom(begin), .panel = panel};
   }
   float norm(Slot slot) const { return norms(slot.slice)[slot.lane]; }
+  // Writes the norms of a panel's 16 rows to `norms`.
+  void CopyNorms(std::int64_t panel, float* norms) const {
+    const PanelSlots slots = SlotsOf(panel);
+    for (std::int64_t row = 0; row < kPanelRows; ++row) norms[row] = norm(slots.Of(row));
+  }
 };
 
 // Returns a shape whose panels have the bytes of a sketch's slices, to allocate them by.

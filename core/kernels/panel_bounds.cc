@@ -258,7 +258,7 @@ void BoundByBytes(const BoundCall& call, float* bounds) {
 }
 
 template <bool kVnni, bool kRoot>
-void BoundAs(PanelBound form, const BoundCall& call, float* bounds) {
+void BoundInForm(PanelBound form, const BoundCall& call, float* bounds) {
   switch (form) {
     case PanelBound::kLargest:
       return BoundByBytes<PanelBound::kLargest, kRoot, kVnni>(call, bounds);
@@ -269,8 +269,8 @@ void BoundAs(PanelBound form, const BoundCall& call, float* bounds) {
 
 template <bool kVnni>
 void BoundAs(PanelBound form, const BoundCall& call, float* bounds) {
-  if (call.terms.root_divisor > 0) return BoundAs<kVnni, true>(form, call, bounds);
-  BoundAs<kVnni, false>(form, call, bounds);
+  if (call.terms.root_divisor > 0) return BoundInForm<kVnni, true>(form, call, bounds);
+  BoundInForm<kVnni, false>(form, call, bounds);
 }
 
 void BoundPanelsOneTarget(bool vnni, PanelBound form, const SketchView& sketch,
@@ -280,13 +280,16 @@ void BoundPanelsOneTarget(bool vnni, PanelBound form, const SketchView& sketch,
   // In nats, an exponent of 1 is ln 2.
   constexpr double kUnit = std::numbers::log2e * kExponentUnit;
   const bool is_mass = form == PanelBound::kMass, is_root = terms.root_divisor > 0;
+  // The root of a bound must be in its own unit. Without a root, all factors are in that of
+  // exponents.
+  const bool is_in_exponents = is_mass && !is_root;
   std::array<BoundFactors, kTileQueries> scaled;
   std::array<float, kTileQueries> exponent_offsets;
   for (int q = 0; q < queries.count() && is_mass; ++q) {
     const BoundFactors& factor = factors[q];
     const double offset = (kExponentRounding - references[q]) * kUnit + kExponentOfZero;
     exponent_offsets[q] = static_cast<float>(offset);
-    if (is_root) continue;
+    if (!is_in_exponents) continue;
     scaled[q] = {.product = static_cast<float>(factor.product * kUnit),
                  .error = static_cast<float>(factor.error * kUnit),
                  .norm = static_cast<float>(factor.norm * kUnit),
@@ -295,9 +298,9 @@ void BoundPanelsOneTarget(bool vnni, PanelBound form, const SketchView& sketch,
   const BoundCall call = {
       .sketch = sketch,
       .queries = queries,
-      .factors = is_mass && !is_root ? scaled.data() : factors,
+      .factors = is_in_exponents ? scaled.data() : factors,
       .terms = terms,
-      .bias_factor = is_mass && !is_root ? static_cast<float>(kUnit) : 1,
+      .bias_factor = is_in_exponents ? static_cast<float>(kUnit) : 1,
       .exponent_offsets = exponent_offsets.data(),
       .root_factor = is_root ? static_cast<float>((is_mass ? kUnit : 1) / terms.root_divisor) : 0,
       .stride = stride};
