@@ -16,6 +16,7 @@ enum class Score {
   kEuclidean = 4,
   kSquaredEuclidean = 5,
 };
+inline constexpr Score kScoreMax = Score::kSquaredEuclidean;
 
 enum class Mode { kUnspecified = 0, kSoft = 1, kHard = 2, kLinear = 3 };
 
