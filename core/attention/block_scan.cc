@@ -25,8 +25,8 @@ using kernels::PanelRange;
 using kernels::PanelsOf;
 using kernels::RowRange;
 
-// If the largest weight times INT8 scale is at least this, smaller ones that matter are not
-// subnormal in float32.
+// If the largest product of a weight and an INT8 scale is at least this, smaller products that
+// matter are not subnormal in float32.
 constexpr double kInt8TermMin = 0x1p-100;
 
 // A block packed for the matrix unit. All queries that read the same components share it.
@@ -55,7 +55,8 @@ struct TileOperands {
 constexpr std::int64_t kTileValueDimMax = 2048;
 
 struct Scratch {
-  // The scores of query q are at [places[q]][row] of one of these, by its precision path.
+  // The scores of query q are at [places[q]][row]: of float_scores if its precision path is in
+  // float32, else of scores.
   std::array<int, kTileQueries> places;
   std::array<double, kTileQueries * kScratchStride> scores;
   std::array<float, kTileQueries * kScratchStride> float_scores;
@@ -222,9 +223,9 @@ void SumWideValuesIfNeeded(const ScanPlan& plan, const kernels::BlockView& block
   SumWideValues(plan, block, panels, wide.data(), weights, sums);
 }
 
-// Writes the weights of one query to `weights`, and their sums and number to `state`. In SOFT mode
-// a weight is exp(logit - max), in LINEAR mode the logit. LINEAR weights can cancel, so the values
-// are then added up here, in float64. So they are in SOFT mode if float32 cannot hold their sums.
+// Writes the weights of one query to `weights`, and their sums and number to `state`. A weight is
+// exp(logit - max) in SOFT mode, and the logit in LINEAR mode. Adds up the values in float64 if
+// LINEAR weights could cancel, or if float32 cannot hold the sums. Then sets `weights` to 0.
 void MakeWeights(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
                  const double* logits, float* weights, PartialState& state, double* sums) {
   state.summed_rows = state.counted_rows;
@@ -262,7 +263,7 @@ void MakeWeightsOfFloats(const ScanPlan& plan, const kernels::BlockView& block, 
   SumWideValuesIfNeeded(plan, block, panels, weights, sums);
 }
 
-// Returns the path of a query whose logits may be coarse but in some panels.
+// Returns the path of a query whose logits must be precise only in `fine_panels`.
 PrecisionPath PathWithFinePanels(const ScanPlan& plan, const PositionedBlock& block,
                                  const HeadQuery& query, RowRange rows, std::uint64_t fine_panels) {
   if (2 * std::popcount(fine_panels) > block.view.panel_count()) return {.sums = SumsBy::kFloat64};

@@ -26,9 +26,10 @@ using kernels::RowRange;
 constexpr std::int64_t kSketchedBlocksMin = 4;
 // The sample is made of the blocks whose numbers are multiples of this.
 constexpr std::int64_t kSampleStride = 16;
-// If more than this part of the panels remains, a look pays only where it saves float64.
+// If more than this part of the panels remains, a look pays only where a whole scan would take
+// float64.
 constexpr double kKeptPartMax = 0.5;
-// There it pays as long as at most this part of the panels needs float64.
+// There a look pays if at most this part of the panels needs float64.
 constexpr double kFinePartMax = 0.25;
 
 bool IsSampled(const PositionedBlock& rows) { return rows.number % kSampleStride == 0; }
@@ -36,7 +37,7 @@ bool IsSampled(const PositionedBlock& rows) { return rows.number % kSampleStride
 // Returns true if the answer is a softmax over all rows that count, rather than the best rows.
 bool WeighsAllRows(const ScanPlan& plan) { return plan.sum_values; }
 
-// Returns the rows that a HARD or top_k answer needs.
+// Returns the number of rows that a HARD or top_k answer needs.
 std::int64_t RanksOf(const ScanPlan& plan) {
   return plan.options.mode == Mode::kHard && plan.options.top_k == 0
              ? 1
@@ -44,8 +45,9 @@ std::int64_t RanksOf(const ScanPlan& plan) {
                    plan.options.top_k, std::numeric_limits<std::int64_t>::max()));
 }
 
-// Returns Look::coarse_part for keys of norms up to norm_max. Up to kCoarseErrorMax, an error of
-// the logits of panels that could be left out moves an answer by less than to leave the panels out.
+// Returns Look::coarse_part for keys of norms up to norm_max. Panels that could be left out may be
+// scored in the fastest arithmetic, too: with errors of up to kCoarseErrorMax in their logits, they
+// move an answer by less than if they were left out.
 double CoarsePart(const ScanPlan& plan, const HeadQuery& query, double norm_max) {
   constexpr double kCoarseErrorMax = 0.5;
   const double error = Float32LogitError(plan, query, norm_max, /*way=*/0);
@@ -53,14 +55,14 @@ double CoarsePart(const ScanPlan& plan, const HeadQuery& query, double norm_max)
   return LookBudgetOf(plan.options).coarse_logits / (2 * std::expm1(error));
 }
 
-// Returns whether some row can weigh so little that `part` of the weight of the heaviest row is
-// more than row_count such rows have.
+// Returns true if rows can weigh so little that row_count of them have less than `part` of the
+// weight of the heaviest row.
 bool CanLeaveOut(const LogitRangeOfRows& range, std::uint64_t row_count, double part) {
   return range.lowest < range.highest + std::log(part) - std::log(static_cast<double>(row_count));
 }
 
-// The memory of the bounds of a thread's last look. A next one that takes new memory would wait for
-// the kernel to clear it.
+// Room for the bounds of the thread's next look, kept from its last one. The operating system would
+// have to clear new pages first.
 constexpr std::size_t kSpareBytesMax = std::size_t{8} << 20;
 std::vector<float>& SpareBounds() {
   thread_local std::vector<float> spare;
@@ -209,7 +211,8 @@ void FirstLook::LookAt(Part part, std::int64_t begin, std::int64_t end, std::int
 }
 
 void FirstLook::LookAtBlock(Part part, const Tile& tile, std::int64_t block, TermsOfRows& terms) {
-  // The sample gives the reference of the masses, and so is looked at again for its own masses.
+  // The sample's largest bounds give the reference of the masses. So its blocks are looked at
+  // again, for their masses.
   const bool looks_again = part == Part::kRest && WeighsAllRows(tile.plan);
   const kernels::PanelBound form =
       looks_again ? kernels::PanelBound::kMass : kernels::PanelBound::kLargest;
@@ -327,7 +330,7 @@ bool FirstLook::SampleSavesMost(const ScanPlan& plan, const Look& look,
     const auto lower_of = [&look](double upper) { return look.bounds.LowerOf(upper); };
     return static_cast<double>(ChooseByRank(sample, lower_of, ranks).kept) <= kept_max;
   }
-  // Of a panel, about one row weighs as much as the bound says.
+  // About one row of a panel weighs as much as the panel's bound says.
   const double best = *std::ranges::max_element(sample);
   std::vector<float> masses;
   double mass = 0;
@@ -353,8 +356,8 @@ void FirstLook::ChooseByMassOf(const Tile& tile, std::int64_t look_index) {
   constexpr double kRounding = 1e-6;
   const PanelLogits best = BestPanel(tile.plan, look, bounds);
   const double mass_known = std::exp(best.log_sum_exp - reference - kRounding);
-  // Any row with a larger logit is kept, and scored in float64, even if others weigh far more: the
-  // answer states the largest.
+  // Panels that may have a larger logit than the best panel are kept and scored in float64, however
+  // little they weigh, because the answer states the largest logit.
   const double kept_mass = std::exp(best.max - reference - kRounding);
   const MassChoice choice =
       ChooseByMass(bounds, proved, mass_known, budget.panels, look.coarse_part, kept_mass);
@@ -393,7 +396,8 @@ void FirstLook::FindKeptBlocks(std::int64_t look_index) {
 
 PanelLogits FirstLook::BestPanel(const ScanPlan& plan, const Look& look,
                                  absl::Span<const float> bounds) const {
-  // Panels of sketched rows whose masses are beyond float32 are above all others. A few will do.
+  // Panels of sketched rows have infinite bounds if their masses are beyond float32, and so above
+  // all others. A few of them will do.
   constexpr std::size_t kBeyondMax = 4;
   std::vector<std::int64_t> tried;
   std::int64_t best = -1;

@@ -78,7 +78,7 @@ double Float32Error(const ScanPlan& plan, const HeadQuery& query, double key_nor
 }
 
 // Returns true if scores decide which rows count, or if a weight is a logit. A rounding error could
-// then change which rows do, or be a large part of a small weight.
+// then change which rows count, or be a large part of a small weight.
 bool NeedsExactScores(const ResolvedOptions& options) {
   return options.mode == Mode::kHard || options.mode == Mode::kLinear || options.top_k > 0 ||
          options.min_score > kNoScore;
@@ -98,7 +98,7 @@ PrecisionPath SumsFor(const ScanPlan& plan, const PositionedBlock& block, const 
   return {.sums = SumsBy::kFloat32Runs, .float32_way = *way};
 }
 
-// Returns true if float32 sums keep the bound on errors, too.
+// Returns true if the path's sums also keep the bound on errors as float32 numbers.
 bool SumsFitFloat32(const ScanPlan& plan, const kernels::BlockView& block, const HeadQuery& query,
                     const PrecisionPath& path) {
   const std::int64_t dim = plan.key_dims.count;

@@ -45,7 +45,7 @@ struct CandidateScratch {
   std::array<std::uint64_t, kTileQueries> kept, fine;
   // [query][row]. ScoreCandidates sets the scores of candidates.
   std::array<double, kTileQueries * kScratchStride> scores;
-  // The same for the queries that keep the panel in progress.
+  // The same for the queries that are scored together.
   std::array<double, kTileQueries * kScratchStride> panel_scores;
   std::array<double, kScratchStride> logits;
   std::array<double, kScratchStride> key_norms, coarse_key_norms;
@@ -64,8 +64,8 @@ CandidateScratch& ThreadCandidateScratch() {
   return *scratch;
 }
 
-// Sums up the products or squared differences of some queries and the rows of a panel. Their way is
-// the same.
+// Sums up the products or squared differences of some queries and the rows of the panels, all in
+// the same way.
 void SumComponents(const ScanPlan& plan, const kernels::BlockView& block, Float32Way way,
                    PanelRange panels, const float* const* queries, int query_count, double* sums) {
   const kernels::Term term = TermOf(plan.options.score);
@@ -77,7 +77,7 @@ void SumComponents(const ScanPlan& plan, const kernels::BlockView& block, Float3
   }
 }
 
-// Finds the norms of the panels' keys, for cosines. Those for coarse scores are the sketch's, which
+// Finds the norms of the panels' keys, for cosines. Coarse scores take those of the sketch, which
 // are rounded to float32.
 void FindCandidateNorms(const ScanPlan& plan, const PositionedBlock& block, PanelRange panels,
                         bool is_fine, CandidateScratch& scratch) {
@@ -153,7 +153,8 @@ void ScorePanels(const ScanPlan& plan, const kernels::BlockView& block, PanelRan
 }
 
 // Sets scratch.scores to the sums over the components, for the queries and panels that are
-// candidates. Also finds the norms of the panels' keys, for cosines. Returns the number of panels.
+// candidates. Also finds the norms of the panels' keys, for cosines. Returns the number of panels
+// that some query keeps.
 std::int64_t ScoreCandidates(const ScanPlan& plan, const PositionedBlock& block,
                              const HeadQuery* queries, int query_count, CandidateScratch& scratch) {
   std::array<Float32Way, kTileQueries> coarse;
@@ -211,7 +212,8 @@ void SumCandidates(const ScanPlan& plan, const PositionedBlock& block, double ro
       left_out += is_summed ? 0 : weight;
     }
   }
-  // Rows whose weights count move an answer by half of what others do.
+  // Where their weights count, rows left out move an answer by half as much as otherwise
+  // (error_budget.h).
   state.left_out += left_out / 2;
   state.summed_rows = static_cast<std::uint64_t>(count);
   kernels::AddValues(block.view, plan.value_dims,

@@ -32,10 +32,9 @@ struct BoundCall {
   std::int64_t stride;
 };
 
-// An exponent of 2 is formed as a float of 2^23 and more, whose last bits then are an integer:
-// 2^15 times the exponent plus 127. Shifted by 8 bits, they are those of a float32 that is 2 to the
-// exponent, or up to 6 % more: a float32 has its exponent first and, linear between two powers, its
-// mantissa.
+// PowerAbove() makes 2^x from bits. It takes x as the float 2^23 + 2^15 (x + 127), whose last 23
+// bits are the integer 2^15 (x + 127). Shifted left by 8 bits, they are a float32 whose exponent is
+// right and whose mantissa is linear between two powers: 2^x or up to 6 % more.
 constexpr float kExponentUnit = 0x1p15f;
 constexpr double kExponentOfZero = 0x1p23 + 127 * 0x1p15;
 // The roundings of an exponent are below this, in nats: five of a float below 2^24.
@@ -280,8 +279,7 @@ void BoundPanelsOneTarget(bool vnni, PanelBound form, const SketchView& sketch,
   // In nats, an exponent of 1 is ln 2.
   constexpr double kUnit = std::numbers::log2e * kExponentUnit;
   const bool is_mass = form == PanelBound::kMass, is_root = terms.root_divisor > 0;
-  // The root of a bound must be in its own unit. Without a root, all factors are in that of
-  // exponents.
+  // Without a root, the factors themselves can be in the unit of exponents.
   const bool is_in_exponents = is_mass && !is_root;
   std::array<BoundFactors, kTileQueries> scaled;
   std::array<float, kTileQueries> exponent_offsets;

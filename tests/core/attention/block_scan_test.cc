@@ -1,4 +1,4 @@
-// Scans of a block whose logits may be coarse but in some panels.
+// Scans of a block whose logits must be precise only in some panels.
 #include "core/attention/block_scan.h"
 
 #include <gtest/gtest.h>
