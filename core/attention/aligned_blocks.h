@@ -11,7 +11,7 @@
 namespace softlookup {
 
 // The blocks of all tasks of a pass, aligned by position. Block b of the pass consists of the
-// tasks' blocks that begin at the b-th lowest first position, from 0.
+// tasks' blocks whose first position is the b-th lowest, counted from 0.
 class AlignedBlocks {
  public:
   // The tasks must be over rows of one store, and outlive this object.
@@ -26,15 +26,15 @@ class AlignedBlocks {
   kernels::RowRange rows(std::int64_t block) const {
     return rows_[static_cast<std::size_t>(block)];
   }
-  // The rows of blocks that have a sketch for some task.
+  // The number of rows of the blocks that have a sketch for some task.
   std::int64_t sketched_row_count() const { return sketched_row_count_; }
   // The most panels of a block.
   std::int64_t panels_max() const { return panels_max_; }
   // Bytes of a row's key and value in the store's storage type.
   std::int64_t row_bytes() const { return row_bytes_; }
-  // For each merge group, the block behind its last one, ascending. A group is up to
-  // kMergeGroupBlocks neighbours: blocks whose numbers in the store, divided by kMergeGroupBlocks,
-  // have the same quotient.
+  // Returns where the merge groups end: for each group, the block of the pass behind its last one,
+  // ascending. The blocks of a group are neighbours whose numbers in the store, divided by
+  // kMergeGroupBlocks, have the same quotient.
   const std::vector<std::int64_t>& group_ends() const { return group_ends_; }
 
   static constexpr std::int64_t kMergeGroupBlocks = 8;

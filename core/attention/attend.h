@@ -14,7 +14,8 @@ namespace softlookup {
 // in a fixed order, and the blocks' states are merged in the order of positions.
 //
 // Returns the status of `cancel` at most 10 ms of work after its cancellation. Returns
-// RESOURCE_EXHAUSTED, with the bytes it would need, if the answer is larger than the task allows.
+// RESOURCE_EXHAUSTED if the answer is larger than the task allows. The error states the bytes that
+// the answer needs at least.
 absl::StatusOr<AttentionAnswer> Attend(const AttentionTask& task, ForkJoinPool& pool,
                                        const CancelToken& cancel);
 
@@ -25,9 +26,10 @@ struct SharedTask {
   absl::StatusOr<AttentionAnswer> answer = AttentionAnswer();
 };
 
-// Answers tasks over rows of one store in one pass over these rows. The tasks must have the same
-// dimensions and heads. Each answer has the bits that Attend gives. Tasks with equal options also
-// share the arithmetic, even if they have one query each. Returns what the pass has read.
+// Sets the answer of each task, in one pass over the rows of all tasks. The rows must be of one
+// store, and the tasks must have the same dimensions and heads. Each answer has the bits that
+// Attend gives. Tasks with equal options also share the arithmetic, even if they have one query
+// each. Returns what the pass has read.
 ScannedRows AttendTogether(absl::Span<SharedTask> tasks, ForkJoinPool& pool);
 
 }  // namespace softlookup

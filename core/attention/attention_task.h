@@ -78,13 +78,13 @@ struct AttentionAnswer {
   std::vector<PartialAnswer> partials;
 };
 
-// What a pass has read. A row counts once, however many tasks shared the pass. A row of a second
-// look counts once for each tile of queries.
+// What a pass has read. A row counts once for each round of the pass (shared_pass.h), however many
+// tasks share the round. A row of a second look counts once for each tile of queries.
 struct ScannedRows {
   std::uint64_t rows = 0;
   std::uint64_t bytes = 0;  // Bytes of their keys and values in the store's storage type.
-  std::uint64_t sketched_rows =
-      0;  // Rows whose sketches a first look read, but for looks that ended with their sample.
+  // Rows whose sketches a first look read. Looks that ended with their sample do not count.
+  std::uint64_t sketched_rows = 0;
 };
 
 }  // namespace softlookup

@@ -25,8 +25,8 @@ using kernels::PanelRange;
 using kernels::PanelsOf;
 using kernels::RowRange;
 
-// If the largest weight times INT8 scale is at least this, smaller ones that matter are not
-// subnormal in float32.
+// If the largest product of a weight and an INT8 scale is at least this, smaller products that
+// matter are not subnormal in float32.
 constexpr double kInt8TermMin = 0x1p-100;
 
 // A block packed for the matrix unit. All queries that read the same components share it.
@@ -55,7 +55,8 @@ struct TileOperands {
 constexpr std::int64_t kTileValueDimMax = 2048;
 
 struct Scratch {
-  // The scores of query q are at [places[q]][row] of one of these, by its precision path.
+  // The scores of query q are at [places[q]][row]: of float_scores if its precision path is in
+  // float32, else of scores.
   std::array<int, kTileQueries> places;
   std::array<double, kTileQueries * kScratchStride> scores;
   std::array<float, kTileQueries * kScratchStride> float_scores;
@@ -222,9 +223,9 @@ void SumWideValuesIfNeeded(const ScanPlan& plan, const kernels::BlockView& block
   SumWideValues(plan, block, panels, wide.data(), weights, sums);
 }
 
-// Writes the weights of one query to `weights`, and their sums and number to `state`. In SOFT mode
-// a weight is exp(logit - max), in LINEAR mode the logit. LINEAR weights can cancel, so the values
-// are then added up here, in float64. So they are in SOFT mode if float32 cannot hold their sums.
+// Writes the weights of one query to `weights`, and their sums and number to `state`. A weight is
+// exp(logit - max) in SOFT mode, and the logit in LINEAR mode. Adds up the values in float64 if
+// LINEAR weights could cancel, or if float32 cannot hold the sums. Then sets `weights` to 0.
 void MakeWeights(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
                  const double* logits, float* weights, PartialState& state, double* sums) {
   state.summed_rows = state.counted_rows;
@@ -262,7 +263,7 @@ void MakeWeightsOfFloats(const ScanPlan& plan, const kernels::BlockView& block, 
   SumWideValuesIfNeeded(plan, block, panels, weights, sums);
 }
 
-// Returns the path of a query whose logits may be coarse but in some panels.
+// Returns the path of a query whose logits must be precise only in `fine_panels`.
 PrecisionPath PathWithFinePanels(const ScanPlan& plan, const PositionedBlock& block,
                                  const HeadQuery& query, RowRange rows, std::uint64_t fine_panels) {
   if (2 * std::popcount(fine_panels) > block.view.panel_count()) return {.sums = SumsBy::kFloat64};
@@ -280,8 +281,7 @@ void ScoreFinePanels(const ScanPlan& plan, const kernels::BlockView& block, std:
     const int end = begin + std::countr_one(panels >> begin);
     kernels::ScoreRowsFloat64(TermOf(plan.options.score), block, {.begin = begin, .end = end},
                               plan.key_dims, &query.components, 1, scores);
-    if (end == 64) return;
-    panels = panels >> end << end;
+    panels &= panels + (std::uint64_t{1} << begin);  // Clears the lowest run.
   }
 }
 
@@ -297,12 +297,10 @@ void FindKeyNorms(const ScanPlan& plan, const PositionedBlock& block, PanelRange
   if (std::none_of(paths.begin(), end, in_float32)) return;
   const kernels::SketchView& sketch = *block.sketch;
   for (std::int64_t panel = panels.begin; panel < panels.end; ++panel) {
-    const kernels::SketchView::PanelSlots slots = sketch.SlotsOf(panel);
-    float* inverses = scratch.inverse_key_norms.data() + panel * kPanelRows;
-    for (std::int64_t row = 0; row < kPanelRows; ++row) {
-      const float norm = sketch.norm(slots.Of(row));
-      inverses[row] = norm > 0 ? 1 / norm : 0;
-    }
+    std::array<float, kPanelRows> norms;
+    sketch.CopyNorms(panel, norms.data());
+    std::ranges::transform(norms, &scratch.inverse_key_norms[panel * kPanelRows],
+                           [](float norm) { return norm > 0 ? 1 / norm : 0; });
   }
 }
 

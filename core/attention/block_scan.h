@@ -96,7 +96,7 @@ struct ScanPlan {
   kernels::DimRange value_dims;  // The head's part of a value.
   std::uint64_t age_end = 0;     // A row's age is age_end - 1 - position.
   // The number of rows that all queries together may still collect. Once it is 0 or less, further
-  // rows are left out. Null: no limit.
+  // rows are left out: the answer is then too large, and is refused. Null: no limit.
   std::atomic<std::int64_t>* collected_rows_left = nullptr;
   // False if only the best rows are wanted. The scan then writes no sums.
   bool sum_values = true;
@@ -105,11 +105,11 @@ struct ScanPlan {
 
 // What a scan has to know about the scans before and after it on the same thread.
 struct ScanOrder {
-  // Whether the scan before was of another block, so that operands kept from it cannot be used
-  // again.
+  // True if the thread's last scan was of another block. Operands kept from that scan are then not
+  // used again.
   bool is_first_of_block = true;
-  // Parts of panels to prefetch, for this scan or later ones: while keys are scored, and while
-  // values are added up.
+  // Parts of panels that the scan prefetches, for itself or for later scans: the one while it
+  // scores keys, the other while it adds up values.
   kernels::PanelPart while_scoring;
   kernels::PanelPart while_summing;
 };
@@ -120,7 +120,7 @@ struct ScanOrder {
 //
 // Logits keep the bound on their errors. With fine_panels, they are formed in float64 in the panels
 // whose bits are set in fine_panels[q], and elsewhere in the fastest float32 sums, whatever their
-// errors.
+// errors. If more than half of the panels are set, or float32 could overflow, all are float64.
 void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const ScanOrder& order,
                const HeadQuery* queries, int query_count, PartialState* states, double* sums,
                const std::uint64_t* fine_panels = nullptr);

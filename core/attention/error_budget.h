@@ -10,34 +10,39 @@ namespace softlookup {
 // What each source of error may add to the error of a SOFT answer, in the unit of max_error: the
 // largest magnitude of a value's component.
 
-// Roundings of weights and of sums of values. Sums of equal addends drift by 2e-6. Those of values
-// that cancel drift by half as much, and only where values cancel do errors of logits reach their
-// bound.
+// Roundings of weights and of sums of values, where all rows are scanned. Sums of values that
+// cancel drift by 1e-6. Sums of equal values drift by 2e-6, but errors of logits hardly move an
+// answer whose values are equal, so that the whole error stays within its bound.
 inline constexpr double kSumError = 1e-6;
-// The same for a second look. What it leaves out may be far from the values that it adds up, even
-// if these are equal.
+// The same where a second look leaves rows out. Even if the values that it adds up are equal, those
+// that it leaves out may be far from them. So both errors can reach their bounds.
 inline constexpr double kLookSumError = 2e-6;
 
-// Returns the bound on an answer's error.
+// Returns the largest error that the options allow.
 inline double ErrorMax(const ResolvedOptions& options) {
   return std::max(kErrorBoundDefault, options.max_error);
 }
 
-// Returns the bound on the errors of logits where all rows are scanned. Logits with errors of at
-// most e <= 1 weigh the rows so that the answer has an error of at most e.
+// Returns the bound on the errors of logits where all rows are scanned. Errors of at most e <= 1 in
+// all logits move the answer by at most e.
 inline double LogitErrorMax(const ResolvedOptions& options) {
   return std::max(kErrorBoundDefault - kSumError, options.max_error / 4);
 }
 
-// The budget of an answer that a first look leaves rows out of. A row of weight w whose logit has
-// an error of e moves the answer by at most 2 (exp(e) - 1) w. So do panels of weight w that are
-// left out: by 2 w, because the means of their values and of the others can be as far apart as the
-// largest value and its negative. Rows of weight w whose values alone are left out, while their
-// weights count, move it by w.
+// The budget of an answer that a first look leaves rows out of. Weights are relative to the weight
+// of all rows.
+//
+// A row of weight w whose logit has an error of e moves the answer by at most 2 (exp(e) - 1) w.
+//
+// Panels of weight w that are left out move it by at most 2 w, because it moves by w times the
+// distance between the mean of their values and the mean of the others. Both means are at most as
+// large as the largest value, but can have opposite signs.
+//
+// Rows of weight w whose weights count, while their values are left out, move it by at most w.
 struct LookBudget {
-  double coarse_logits = 0;  // All logits that are not formed in float64.
-  double panels = 0;         // The part of the weight that panels left out may have.
-  double rows = 0;           // The same for rows of the other panels.
+  double coarse_logits = 0;  // What errors of logits that are not float64 may move the answer by.
+  double panels = 0;         // The weight that panels left out may have.
+  double rows = 0;           // The weight that rows may have whose values alone are left out.
 };
 inline LookBudget LookBudgetOf(const ResolvedOptions& options) {
   const double error_max = ErrorMax(options);
@@ -46,7 +51,8 @@ inline LookBudget LookBudgetOf(const ResolvedOptions& options) {
           .rows = error_max / 4};
 }
 
-// Returns what rounding alone can make of the error. `looks`: whether rows are left out.
+// Returns a bound on the error that rounding alone makes. `looks`: whether a first look has left
+// rows out.
 inline double ArithmeticError(const ResolvedOptions& options, bool looks) {
   return looks ? LookBudgetOf(options).coarse_logits + kLookSumError
                : LogitErrorMax(options) + kSumError;

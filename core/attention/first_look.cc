@@ -9,7 +9,6 @@
 
 #include "absl/types/span.h"
 #include "core/attention/error_budget.h"
-#include "core/attention/panel_choice.h"
 #include "core/attention/precision_path.h"
 #include "core/attention/row_logits.h"
 #include "core/base/check.h"
@@ -27,9 +26,10 @@ using kernels::RowRange;
 constexpr std::int64_t kSketchedBlocksMin = 4;
 // The sample is made of the blocks whose numbers are multiples of this.
 constexpr std::int64_t kSampleStride = 16;
-// If more than this part of the panels remains, a look pays only where it saves float64.
+// If more than this part of the panels remains, a look pays only where a whole scan would take
+// float64.
 constexpr double kKeptPartMax = 0.5;
-// There it pays as long as at most this part of the panels needs float64.
+// There a look pays if at most this part of the panels needs float64.
 constexpr double kFinePartMax = 0.25;
 
 bool IsSampled(const PositionedBlock& rows) { return rows.number % kSampleStride == 0; }
@@ -37,7 +37,7 @@ bool IsSampled(const PositionedBlock& rows) { return rows.number % kSampleStride
 // Returns true if the answer is a softmax over all rows that count, rather than the best rows.
 bool WeighsAllRows(const ScanPlan& plan) { return plan.sum_values; }
 
-// Returns the rows that a HARD or top_k answer needs.
+// Returns the number of rows that a HARD or top_k answer needs.
 std::int64_t RanksOf(const ScanPlan& plan) {
   return plan.options.mode == Mode::kHard && plan.options.top_k == 0
              ? 1
@@ -45,9 +45,9 @@ std::int64_t RanksOf(const ScanPlan& plan) {
                    plan.options.top_k, std::numeric_limits<std::int64_t>::max()));
 }
 
-// Returns the part of the mass that panels may have whose logits are formed in the fastest
-// arithmetic. 0: none may. Panels that could be left out may be formed so, too: with an error of up
-// to kCoarseErrorMax they move an answer by less than if they were left out.
+// Returns Look::coarse_part for keys of norms up to norm_max. Panels that could be left out may be
+// scored in the fastest arithmetic, too: with errors of up to kCoarseErrorMax in their logits, they
+// move an answer by less than if they were left out.
 double CoarsePart(const ScanPlan& plan, const HeadQuery& query, double norm_max) {
   constexpr double kCoarseErrorMax = 0.5;
   const double error = Float32LogitError(plan, query, norm_max, /*way=*/0);
@@ -55,34 +55,14 @@ double CoarsePart(const ScanPlan& plan, const HeadQuery& query, double norm_max)
   return LookBudgetOf(plan.options).coarse_logits / (2 * std::expm1(error));
 }
 
-// Returns true if a scan of all rows would score them in float64. A matrix unit may have better
-// ways.
-bool NeedsFloat64(const ScanPlan& plan, const HeadQuery& query, double norm_max) {
-  return !plan.tiles.has_value() &&
-         !(Float32LogitError(plan, query, norm_max, kernels::kFloat32Sums.size() - 1) <=
-           LogitErrorMax(plan.options));
-}
-
-// Returns true if a second look that keeps this choice of panels takes less time than a scan of all
-// rows. `bounds` has the masses that it was chosen by.
-bool Saves(const ScanPlan& plan, const HeadQuery& query, double norm_max, const MassChoice& choice,
-           absl::Span<const float> bounds) {
-  const auto panels = static_cast<double>(
-      kernels::CountBoundsFrom(bounds, std::numeric_limits<float>::denorm_min()));
-  if (static_cast<double>(choice.kept) <= kKeptPartMax * panels) return true;
-  if (!NeedsFloat64(plan, query, norm_max) || CoarsePart(plan, query, norm_max) == 0) return false;
-  const std::int64_t fine = kernels::CountBoundsFrom(bounds, choice.fine_cut);
-  return static_cast<double>(fine) <= kFinePartMax * panels;
-}
-
-// Returns whether some row can weigh so little that `part` of the weight of the heaviest row is
-// more than row_count such rows have.
+// Returns true if rows can weigh so little that row_count of them have less than `part` of the
+// weight of the heaviest row.
 bool CanLeaveOut(const LogitRangeOfRows& range, std::uint64_t row_count, double part) {
   return range.lowest < range.highest + std::log(part) - std::log(static_cast<double>(row_count));
 }
 
-// The memory of the bounds of a thread's last look. A next one that takes new memory would wait for
-// the kernel to clear it.
+// Room for the bounds of the thread's next look, kept from its last one. The operating system would
+// have to clear new pages first.
 constexpr std::size_t kSpareBytesMax = std::size_t{8} << 20;
 std::vector<float>& SpareBounds() {
   thread_local std::vector<float> spare;
@@ -161,13 +141,15 @@ void FirstLook::Begin(const std::vector<HeadQueryRef>& refs,
   }
   end_tile();
   panels_per_look_ = blocks_.count() * blocks_.panels_max();
-  // Bounds of a look before need not be moved to larger memory.
+  // A panel that is never looked at has no rows: a mass of 0, or a largest logit of -inf. Without
+  // clear(), resize() would move the bounds of the last round to larger memory.
   bounds_.clear();
   bounds_.resize(looks_.size() * static_cast<std::size_t>(panels_per_look_));
-  // A panel that is never looked at has no rows.
   for (const Tile& tile : tiles_) {
-    const float none = WeighsAllRows(tile.plan) ? 0 : static_cast<float>(-kInfiniteLogit);
-    for (std::int64_t i = tile.begin; i < tile.end; ++i) std::ranges::fill(BoundsOf(i), none);
+    if (WeighsAllRows(tile.plan)) continue;
+    for (std::int64_t i = tile.begin; i < tile.end; ++i) {
+      std::ranges::fill(BoundsOf(i), static_cast<float>(-kInfiniteLogit));
+    }
   }
   for (std::size_t i = 0; i < looks_.size(); ++i) {
     looks_[i].candidates = {.bounds = BoundsOf(static_cast<std::int64_t>(i)).data(),
@@ -185,8 +167,13 @@ void FirstLook::AddTile(std::int64_t begin, std::int64_t end) {
                    tile.plan.key_dims.count);
   for (std::int64_t i = begin; i < end; ++i) {
     Look& look = looks_[static_cast<std::size_t>(i)];
-    look.bounds = LogitBounds(tile.plan, (*queries_)[look.query], tile.packed,
-                              static_cast<int>(i - begin), look.sketches);
+    const HeadQuery& query = (*queries_)[look.query];
+    look.bounds =
+        LogitBounds(tile.plan, query, tile.packed, static_cast<int>(i - begin), look.sketches);
+    // A sketch has its keys' norms rounded to nearest.
+    const double norm_max = look.sketches.norm_max * (1 + 0x1p-20);
+    look.coarse_part = CoarsePart(tile.plan, query, norm_max);
+    look.needs_float64 = NeedsFloat64(tile.plan, query, norm_max);
     tile.factors.push_back(look.bounds.factors());
     tile.references.push_back(0);
   }
@@ -224,7 +211,8 @@ void FirstLook::LookAt(Part part, std::int64_t begin, std::int64_t end, std::int
 }
 
 void FirstLook::LookAtBlock(Part part, const Tile& tile, std::int64_t block, TermsOfRows& terms) {
-  // The sample gives the reference of the masses, and so is looked at again for its own masses.
+  // The sample's largest bounds give the reference of the masses. So its blocks are looked at
+  // again, for their masses.
   const bool looks_again = part == Part::kRest && WeighsAllRows(tile.plan);
   const kernels::PanelBound form =
       looks_again ? kernels::PanelBound::kMass : kernels::PanelBound::kLargest;
@@ -313,6 +301,15 @@ void FirstLook::Choose(Part part, std::int64_t tile_index) {
   }
 }
 
+bool FirstLook::Saves(const Look& look, const MassChoice& choice, absl::Span<const float> masses) {
+  const auto panels = static_cast<double>(
+      kernels::CountBoundsFrom(masses, std::numeric_limits<float>::denorm_min()));
+  if (static_cast<double>(choice.kept) <= kKeptPartMax * panels) return true;
+  if (!look.needs_float64 || look.coarse_part == 0) return false;
+  const std::int64_t fine = kernels::CountBoundsFrom(masses, choice.fine_cut);
+  return static_cast<double>(fine) <= kFinePartMax * panels;
+}
+
 std::vector<float> FirstLook::SampleOf(const Look& look) const {
   std::vector<float> sample;
   for (std::int64_t block = 0; block < blocks_.count(); ++block) {
@@ -333,7 +330,7 @@ bool FirstLook::SampleSavesMost(const ScanPlan& plan, const Look& look,
     const auto lower_of = [&look](double upper) { return look.bounds.LowerOf(upper); };
     return static_cast<double>(ChooseByRank(sample, lower_of, ranks).kept) <= kept_max;
   }
-  // Of a panel, about one row weighs as much as the bound says.
+  // About one row of a panel weighs as much as the panel's bound says.
   const double best = *std::ranges::max_element(sample);
   std::vector<float> masses;
   double mass = 0;
@@ -344,17 +341,13 @@ bool FirstLook::SampleSavesMost(const ScanPlan& plan, const Look& look,
   }
   // All rows may be like those of the sample, or there may be one much like the query.
   mass = std::max(mass, std::exp(look.range.likely_highest - best) / kSampleStride);
-  const HeadQuery& query = (*queries_)[look.query];
-  const double norm_max = look.sketches.norm_max * (1 + 0x1p-20);
-  return Saves(plan, query, norm_max,
-               ChooseByMass(masses, 1, mass, LookBudgetOf(plan.options).panels,
-                            CoarsePart(plan, query, norm_max)),
-               masses);
+  const MassChoice choice =
+      ChooseByMass(masses, 1, mass, LookBudgetOf(plan.options).panels, look.coarse_part);
+  return Saves(look, choice, masses);
 }
 
 void FirstLook::ChooseByMassOf(const Tile& tile, std::int64_t look_index) {
   Look& look = looks_[static_cast<std::size_t>(look_index)];
-  const HeadQuery& query = (*queries_)[look.query];
   const absl::Span<const float> bounds = BoundsOf(look_index);
   const double reference = tile.references[static_cast<std::size_t>(look_index - tile.begin)];
   const LookBudget budget = LookBudgetOf(tile.plan.options);
@@ -363,15 +356,13 @@ void FirstLook::ChooseByMassOf(const Tile& tile, std::int64_t look_index) {
   constexpr double kRounding = 1e-6;
   const PanelLogits best = BestPanel(tile.plan, look, bounds);
   const double mass_known = std::exp(best.log_sum_exp - reference - kRounding);
-  // Any row with a larger logit is kept, and scored in float64, even if others weigh far more: the
-  // answer states the largest.
+  // Panels that may have a larger logit than the best panel are kept and scored in float64, however
+  // little they weigh, because the answer states the largest logit.
   const double kept_mass = std::exp(best.max - reference - kRounding);
-  const double norm_max = look.sketches.norm_max * (1 + 0x1p-20);
-  const double coarse_part = CoarsePart(tile.plan, query, norm_max);
   const MassChoice choice =
-      ChooseByMass(bounds, proved, mass_known, budget.panels, coarse_part, kept_mass);
+      ChooseByMass(bounds, proved, mass_known, budget.panels, look.coarse_part, kept_mass);
   look.candidates.cut = choice.cut;
-  if (coarse_part > 0) {
+  if (look.coarse_part > 0) {
     look.candidates.fine_cut = std::min(choice.fine_cut, static_cast<float>(kept_mass));
   }
   // A mass beyond float64 is that of the best panel.
@@ -381,7 +372,7 @@ void FirstLook::ChooseByMassOf(const Tile& tile, std::int64_t look_index) {
       ln_mass + std::log(budget.rows) -
       std::log(static_cast<double>(kPanelRows * std::max<std::int64_t>(choice.kept, 1)));
   look.candidates.ln_left_out = std::log(choice.left_out) + reference;
-  look.continues = Saves(tile.plan, query, norm_max, choice, bounds);
+  look.continues = Saves(look, choice, bounds);
 }
 
 void FirstLook::Sort(absl::Span<const std::int64_t> order) {
@@ -405,7 +396,8 @@ void FirstLook::FindKeptBlocks(std::int64_t look_index) {
 
 PanelLogits FirstLook::BestPanel(const ScanPlan& plan, const Look& look,
                                  absl::Span<const float> bounds) const {
-  // Panels of sketched rows whose masses are beyond float32 are above all others. A few will do.
+  // Panels of sketched rows have infinite bounds if their masses are beyond float32, and so above
+  // all others. A few of them will do.
   constexpr std::size_t kBeyondMax = 4;
   std::vector<std::int64_t> tried;
   std::int64_t best = -1;

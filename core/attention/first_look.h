@@ -12,6 +12,7 @@
 #include "core/attention/block_scan.h"
 #include "core/attention/head_query_order.h"
 #include "core/attention/logit_bounds.h"
+#include "core/attention/panel_choice.h"
 #include "core/attention/second_look.h"
 #include "core/kernels/panel_bounds.h"
 
@@ -39,21 +40,23 @@ class FirstLook {
     return blocks_.count() * blocks_.panels_max() * static_cast<std::int64_t>(sizeof(float));
   }
 
-  // Takes those of a round's head queries that may gain. Both vectors must not change until the
-  // next call.
+  // Takes those of a round's head queries that may gain. Neither vector may change before the last
+  // call of Choose.
   void Begin(const std::vector<HeadQueryRef>& refs, const std::vector<HeadQuery>& queries);
   // The number of tiles of head queries to look for. 0: all are to be scanned whole.
   std::int64_t tile_count() const { return static_cast<std::int64_t>(tiles_.size()); }
 
-  // A look has two parts, of which the sample comes first. It costs little, and shows whether the
-  // rest can pay.
+  // A look has two parts. The sample comes first: it costs little, and shows whether the rest can
+  // pay.
   enum class Part { kSample, kRest };
-  // Looks at the blocks [begin, end) of the pass, as far as they are in the part, for the tiles
-  // [tile_begin, tile_end). Calls for different tiles or blocks may run at the same time.
+  // Looks at those of the blocks [begin, end) of the pass that belong to the part, for the tiles
+  // [tile_begin, tile_end). With the rest, SOFT tiles look at the sample's blocks again. Calls for
+  // different tiles or blocks may run at the same time.
   void LookAt(Part part, std::int64_t begin, std::int64_t end, std::int64_t tile_begin,
               std::int64_t tile_end);
-  // Call this once a part is done. Decides which head queries of the tile go on. After the rest,
-  // this chooses the candidates. Calls for different tiles may run at the same time.
+  // Call this for each tile once all blocks of a part are looked at. Decides which of the tile's
+  // head queries continue. All rows are scanned for the others. After the rest, also chooses the
+  // candidates. Calls for different tiles may run at the same time.
   void Choose(Part part, std::int64_t tile);
 
   // Returns false if all rows are to be scanned for every head query.
@@ -61,8 +64,8 @@ class FirstLook {
     return std::ranges::any_of(looks_, [](const Look& look) { return look.continues; });
   }
 
-  // Tells that the head query at index order[i] of the round now is the i-th. Call this after the
-  // whole look.
+  // Follows a new order of the round's head queries: the i-th is now the one that was at index
+  // order[i]. Call this after the whole look.
   void Sort(absl::Span<const std::int64_t> order);
 
   // Returns the candidates for the head query at this index of the round, or null if all rows are
@@ -81,6 +84,10 @@ class FirstLook {
     SketchBounds sketches;
     LogitBounds bounds;
     LogitRangeOfRows range;
+    // Panels that together have at most this part of the mass may be scored in the fastest
+    // arithmetic. 0: none may.
+    double coarse_part = 0;
+    bool needs_float64 = false;  // As NeedsFloat64() says for the longest key.
     Candidates candidates;
   };
   // Looks [begin, end), which share a scan.
@@ -109,6 +116,9 @@ class FirstLook {
   // same rows there.
   void BoundRows(const Tile& tile, kernels::PanelBound form, const PositionedBlock& rows,
                  std::int64_t block, std::int64_t begin, std::int64_t end, TermsOfRows& terms);
+  // Returns true if a second look that keeps this choice of panels takes less time than a scan of
+  // all rows. `masses` has the bounds that the choice was made by.
+  static bool Saves(const Look& look, const MassChoice& choice, absl::Span<const float> masses);
   // Returns the known bounds of the sample's panels.
   std::vector<float> SampleOf(const Look& look) const;
   // Returns false if the sample shows that a look will hardly save time.
@@ -117,7 +127,8 @@ class FirstLook {
   void ChooseByMassOf(const Tile& tile, std::int64_t look_index);
   // Sets the look's candidates.keeps_block.
   void FindKeptBlocks(std::int64_t look_index);
-  // Returns exact logits of panels whose bounds are the largest: the largest that were found.
+  // Scores panels of the largest bounds in float64: that of the largest finite bound, and a few of
+  // infinite ones. Returns the largest of each number that was found.
   PanelLogits BestPanel(const ScanPlan& plan, const Look& look,
                         absl::Span<const float> bounds) const;
   // Returns the block of a panel, by its index in a look's bounds.

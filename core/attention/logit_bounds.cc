@@ -10,8 +10,8 @@ namespace {
 
 using kernels::kPanelRows;
 
-// A sum of a few float32 terms, of which a reference is subtracted, is off by less than this part
-// of `size` below, which bounds the reference as well as the terms.
+// A sum of a few float32 terms, from which a reference is subtracted, is off by less than this part
+// of `size` below. `size` bounds the reference as well as the terms.
 constexpr double kRounding = 0x1p-18;
 
 bool IsDistance(Score score) { return TermOf(score) == kernels::Term::kSquaredDifference; }
@@ -43,7 +43,7 @@ LogitBounds::LogitBounds(const ScanPlan& plan, const HeadQuery& query,
   factors_ = {.product = static_cast<float>(factor * packed.unit(index)),
               .error = static_cast<float>(factor * packed.norm(index)),
               .norm = static_cast<float>(factor * packed.error(index))};
-  // All keys have the norm 1.
+  // With cosines, all keys have the norm 1.
   double offset = is_cosine ? factor * packed.error(index) : 0;
   double size = 2 * factor * query.norm * norm_max;
   if (IsDistance(plan.options.score)) {
@@ -95,8 +95,8 @@ void SketchTerms::Prepare(const ScanPlan& plan, const PositionedBlock& block) {
             .bias = {}};
   const bool is_cosine = plan.options.score == Score::kCosine;
   if (is_cosine) {
-    // With an error as large as its norm, a key gets a bound of at least the largest cosine. The
-    // cosine with a key of norm 0 is known to be 0.
+    // A key whose norm is too small to divide by gets an error as large as its norm, and so a bound
+    // of at least the largest cosine. The cosine with a key of norm 0 is known to be 0.
     kernels::DivideByNorms(sketch, kFloat32NormMin, scales_.data(), errors_.data());
     terms_.scales = contiguous(scales_);
     terms_.errors = contiguous(errors_);

@@ -19,28 +19,33 @@ struct SketchBounds {
   void Add(const kernels::SketchView& sketch);
 };
 
-// How the sums of a sketch's codes become bounds on the logits of one head query. The sums are
-// those of kernels::BoundPanels, with the terms that SketchTerms makes.
+// The numbers of one head query that turn the products of codes into bounds on logits.
+// kernels::BoundPanels takes factors() and the terms of SketchTerms. LowerOf() and gap() say how
+// far below its bound a row's logit can be.
 class LogitBounds {
  public:
   LogitBounds() = default;
-  // `index` is that of the query in `packed`.
+  // `index` is the index of the query in `packed`.
   LogitBounds(const ScanPlan& plan, const HeadQuery& query, const kernels::SketchQueries& packed,
               int index, const SketchBounds& sketches);
 
   const kernels::BoundFactors& factors() const { return factors_; }
-  // Returns a logit that is proved for the row of a panel whose bound is the largest, `upper`.
+  // Returns a logit that some row of a panel is proved to reach. `upper` is the largest bound of
+  // the panel's rows.
   double LowerOf(double upper) const;
-  // Returns the most by which a row's logit can be below its bound, as far as one is known.
+  // Returns the most by which a row's logit can be below its bound. Infinity for EUCLIDEAN, for
+  // which none is computed.
   double gap() const { return root_temperature_ == 0 ? gap_ : kInfiniteLogit; }
 
  private:
   kernels::BoundFactors factors_;
-  double gap_ = 0;               // The most by which a row's sum is above what is proved for it.
+  // The most by which a row's logit can be below its bound. EUCLIDEAN: the same of the negative
+  // squared distance.
+  double gap_ = 0;
   double root_temperature_ = 0;  // EUCLIDEAN: the temperature. Else 0.
 };
 
-// Bounds on the logits of any row, and one that only a row much like the query reaches.
+// Bounds on the logits of any row, and a logit that only a row much like the query reaches.
 struct LogitRangeOfRows {
   double lowest = 0;
   double highest = 0;

@@ -25,8 +25,8 @@ struct ResolvedOptions {
   double max_error = 0;  // 0: kErrorBoundDefault.
 };
 
-// Fills in the defaults and checks the values. INVALID_ARGUMENT about the field `options.…` that is
-// out of its range.
+// Returns the options with the defaults filled in. INVALID_ARGUMENT about the field `options.…`
+// that is out of its range.
 absl::StatusOr<ResolvedOptions> ResolveOptions(const AttentionOptions& options, Score default_score,
                                                double default_temperature, const Limits& limits);
 

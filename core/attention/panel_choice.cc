@@ -31,7 +31,8 @@ float EdgeOf(std::size_t bin) {
 MassChoice ChooseByMass(absl::Span<const float> bounds, double proved, double mass_known,
                         double part, double coarse_part, double kept_mass) {
   // The sums of the bins, of which infinity has one of its own. Most panels have so little mass
-  // that all of them together are left out. These are summed by chunks, in the first bin.
+  // that all of them together are left out. A chunk of such panels alone goes to the first bin, as
+  // one sum.
   std::vector<double> sums(kBinCount);
   const double tiny = part * mass_known / static_cast<double>(4 * bounds.size() + 1);
   const float tiny_max = static_cast<float>(std::min(tiny, 1e30));
@@ -48,7 +49,8 @@ MassChoice ChooseByMass(absl::Span<const float> bounds, double proved, double ma
   double sum = 0;
   for (std::size_t bin = BinOf(0x1p-100f); bin < unknown; ++bin) sum += sums[bin];
   MassChoice choice{.mass = std::max(mass_known, proved * sum)};
-  // Returns the first bin from `bin` on whose panels, with those before, have more than this mass.
+  // Returns the first bin from `bin` on that would bring `skipped` above mass_max. Adds the bins
+  // before it to `skipped`.
   const auto skip = [&](std::size_t bin, double mass_max, double& skipped) {
     while (bin < unknown && skipped + sums[bin] <= mass_max) skipped += sums[bin++];
     return bin;

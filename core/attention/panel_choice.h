@@ -14,7 +14,8 @@ namespace softlookup {
 // The mass of a row is exp(logit - reference), for a reference of the caller's.
 struct MassChoice {
   float cut = 0;
-  // Of these panels, those with bounds below `fine_cut` have at most the coarse part of the mass.
+  // The chosen panels with bounds below `fine_cut` together have at most the coarse part of the
+  // mass, apart from panels that are chosen for `kept_mass` alone.
   float fine_cut = 0;
   std::int64_t kept = 0;
   double left_out = 0;  // An upper bound on the mass of all rows of the other panels.
@@ -24,9 +25,9 @@ struct MassChoice {
 // Chooses panels such that the rows of all others together have at most `part` of the mass of all
 // rows. `bounds` has an upper bound on the mass of each panel: 0 if none of its rows counts,
 // infinity if nothing is known. The mass of a panel is at least `proved` times its bound.
-// `mass_known` is a lower bound on the mass of all rows, as far as it is known. `coarse_part` is
-// the part of the mass that `fine_cut` is chosen by. Panels with bounds of at least `kept_mass` are
-// kept in any case.
+// `mass_known` is a lower bound on the mass of all rows. `coarse_part` is the part of the mass of
+// all rows that chosen panels below `fine_cut` may have. Panels with bounds of at least `kept_mass`
+// are chosen in any case.
 MassChoice ChooseByMass(absl::Span<const float> bounds, double proved, double mass_known,
                         double part, double coarse_part,
                         double kept_mass = std::numeric_limits<double>::infinity());
@@ -37,9 +38,9 @@ struct RankChoice {
 };
 
 // Chooses panels such that the `count` rows of the largest logits, and all rows that tie with the
-// last of them, are in these. `bounds` has an upper bound on the logits of each panel: -infinity if
-// none of its rows counts, infinity if nothing is known. lower_of(b) is a logit that some row of a
-// panel with the bound b reaches.
+// last of them, are in the chosen panels. `bounds` has an upper bound on the logits of each panel:
+// -infinity if none of its rows counts, infinity if nothing is known. lower_of(b) is a logit that
+// some row of a panel with the bound b reaches.
 RankChoice ChooseByRank(absl::Span<const float> bounds, absl::FunctionRef<double(double)> lower_of,
                         std::int64_t count);
 

@@ -78,7 +78,7 @@ double Float32Error(const ScanPlan& plan, const HeadQuery& query, double key_nor
 }
 
 // Returns true if scores decide which rows count, or if a weight is a logit. A rounding error could
-// then change which rows do, or be a large part of a small weight.
+// then change which rows count, or be a large part of a small weight.
 bool NeedsExactScores(const ResolvedOptions& options) {
   return options.mode == Mode::kHard || options.mode == Mode::kLinear || options.top_k > 0 ||
          options.min_score > kNoScore;
@@ -98,7 +98,7 @@ PrecisionPath SumsFor(const ScanPlan& plan, const PositionedBlock& block, const 
   return {.sums = SumsBy::kFloat32Runs, .float32_way = *way};
 }
 
-// Returns true if float32 sums keep the bound on errors, too.
+// Returns true if the path's sums also keep the bound on errors as float32 numbers.
 bool SumsFitFloat32(const ScanPlan& plan, const kernels::BlockView& block, const HeadQuery& query,
                     const PrecisionPath& path) {
   const std::int64_t dim = plan.key_dims.count;
@@ -123,7 +123,8 @@ bool SumsFitFloat32(const ScanPlan& plan, const kernels::BlockView& block, const
   return false;
 }
 
-// Returns true if weights can be formed from float32 sums without float64 logits in between.
+// Returns true if the sums can become weights without float64 logits in between, as far as the
+// query's options and rows decide this.
 bool WeightsFitFloat32(const ScanPlan& plan, const PositionedBlock& block, const HeadQuery& query,
                        kernels::RowRange rows) {
   const ResolvedOptions& options = plan.options;
@@ -134,6 +135,13 @@ bool WeightsFitFloat32(const ScanPlan& plan, const PositionedBlock& block, const
   const bool only_weights = options.mode == Mode::kSoft && plan.sum_values &&
                             query.top_rows == nullptr && query.first_rows == nullptr;
   return all_rows_count && logit_is_multiple && only_weights;
+}
+
+// Returns PrecisionPath::in_float32 of a path with these sums.
+bool StaysInFloat32(const ScanPlan& plan, const PositionedBlock& block, const HeadQuery& query,
+                    kernels::RowRange rows, const PrecisionPath& path) {
+  return WeightsFitFloat32(plan, block, query, rows) &&
+         SumsFitFloat32(plan, block.view, query, path);
 }
 
 }  // namespace
@@ -169,6 +177,12 @@ std::optional<std::size_t> Float32WayFor(const ScanPlan& plan, const PositionedB
   return std::nullopt;
 }
 
+bool NeedsFloat64(const ScanPlan& plan, const HeadQuery& query, double key_norm_max) {
+  constexpr std::size_t kMostPrecise = kernels::kFloat32Sums.size() - 1;
+  return !plan.tiles.has_value() && !(Float32LogitError(plan, query, key_norm_max, kMostPrecise) <=
+                                      LogitErrorMax(plan.options));
+}
+
 kernels::Term TermOf(Score score) {
   return score == Score::kEuclidean || score == Score::kSquaredEuclidean
              ? kernels::Term::kSquaredDifference
@@ -184,8 +198,7 @@ double ScaleOf(const ScanPlan& plan) {
 PrecisionPath PrecisionPathFor(const ScanPlan& plan, const PositionedBlock& block,
                                const HeadQuery& query, kernels::RowRange rows) {
   PrecisionPath path = SumsFor(plan, block, query);
-  path.in_float32 =
-      WeightsFitFloat32(plan, block, query, rows) && SumsFitFloat32(plan, block.view, query, path);
+  path.in_float32 = StaysInFloat32(plan, block, query, rows, path);
   return path;
 }
 
@@ -194,8 +207,7 @@ PrecisionPath CoarsePathFor(const ScanPlan& plan, const PositionedBlock& block,
   const std::optional<std::size_t> way = Float32WayFor(plan, block, query, kInfiniteLogit);
   if (!way.has_value()) return {.sums = SumsBy::kFloat64};
   PrecisionPath path{.sums = SumsBy::kFloat32Runs, .float32_way = *way};
-  path.in_float32 =
-      WeightsFitFloat32(plan, block, query, rows) && SumsFitFloat32(plan, block.view, query, path);
+  path.in_float32 = StaysInFloat32(plan, block, query, rows, path);
   return path;
 }
 

@@ -30,20 +30,26 @@ struct PrecisionPath {
 PrecisionPath PrecisionPathFor(const ScanPlan& plan, const PositionedBlock& block,
                                const HeadQuery& query, kernels::RowRange rows);
 
-// Returns the fastest path of float32 sums, whatever their errors. Float64 if the sums could leave
-// float32's range.
+// Returns the fastest path of float32 sums, whatever their errors, or the path of float64 if the
+// sums could leave float32's range.
 PrecisionPath CoarsePathFor(const ScanPlan& plan, const PositionedBlock& block,
                             const HeadQuery& query, kernels::RowRange rows);
 
-// Returns an upper bound on the error of the logits whose sums are formed in this way of
-// kernels::kFloat32Sums, for keys of norms up to key_norm_max.
+// Returns an upper bound on the error of logits whose sums are formed as kernels::kFloat32Sums[way]
+// says, for keys of norms up to key_norm_max.
 double Float32LogitError(const ScanPlan& plan, const HeadQuery& query, double key_norm_max,
                          std::size_t way);
 
-// Returns the fastest way of kernels::kFloat32Sums that keeps the bound on errors of logits, or
-// nothing if only float64 does. It depends only on the plan, the query and the block.
+// Returns the fastest way of kernels::kFloat32Sums whose logits have errors of at most
+// `logit_error_max`, or nothing if only float64 does. It depends only on the plan, the query and
+// the block.
 std::optional<std::size_t> Float32WayFor(const ScanPlan& plan, const PositionedBlock& block,
                                          const HeadQuery& query, double logit_error_max);
+
+// Returns true if no way of kernels::kFloat32Sums keeps the bound on errors of logits for keys of
+// norms up to key_norm_max, so that a scan of all rows scores some of them in float64. Returns
+// false if the plan has a matrix unit, which may be precise enough.
+bool NeedsFloat64(const ScanPlan& plan, const HeadQuery& query, double key_norm_max);
 
 kernels::Term TermOf(Score score);
 

@@ -17,8 +17,8 @@ kernels::RowRange RowsOf(const PositionedBlock& block, const HeadQuery& query);
 kernels::LogitParams LogitParamsOf(const ScanPlan& plan, const PositionedBlock& block,
                                    const HeadQuery& query);
 
-// Adds to `collector` those of `rows` that it wants. `max_logit` is at least as large as the
-// logits of `rows`.
+// Adds to `collector` those of `rows` that it wants, or none once plan.collected_rows_left is used
+// up. `max_logit` must be at least as large as the logits of `rows`. `buffer` is scratch space.
 void CollectRows(const ScanPlan& plan, const PositionedBlock& block, kernels::RowRange rows,
                  double max_logit, const double* scores, const double* logits,
                  std::vector<CountedRow>& buffer, TopRows& collector);

@@ -45,7 +45,7 @@ struct CandidateScratch {
   std::array<std::uint64_t, kTileQueries> kept, fine;
   // [query][row]. ScoreCandidates sets the scores of candidates.
   std::array<double, kTileQueries * kScratchStride> scores;
-  // The same for the queries that keep the panel in progress.
+  // The same for the queries that are scored together.
   std::array<double, kTileQueries * kScratchStride> panel_scores;
   std::array<double, kScratchStride> logits;
   std::array<double, kScratchStride> key_norms, coarse_key_norms;
@@ -64,8 +64,8 @@ CandidateScratch& ThreadCandidateScratch() {
   return *scratch;
 }
 
-// Sums up the products or squared differences of some queries and the rows of a panel. Their way is
-// the same.
+// Sums up the products or squared differences of some queries and the rows of the panels, all in
+// the same way.
 void SumComponents(const ScanPlan& plan, const kernels::BlockView& block, Float32Way way,
                    PanelRange panels, const float* const* queries, int query_count, double* sums) {
   const kernels::Term term = TermOf(plan.options.score);
@@ -77,7 +77,7 @@ void SumComponents(const ScanPlan& plan, const kernels::BlockView& block, Float3
   }
 }
 
-// Finds the norms of the panels' keys, for cosines. Those for coarse scores are the sketch's, which
+// Finds the norms of the panels' keys, for cosines. Coarse scores take those of the sketch, which
 // are rounded to float32.
 void FindCandidateNorms(const ScanPlan& plan, const PositionedBlock& block, PanelRange panels,
                         bool is_fine, CandidateScratch& scratch) {
@@ -87,10 +87,9 @@ void FindCandidateNorms(const ScanPlan& plan, const PositionedBlock& block, Pane
     return;
   }
   for (std::int64_t panel = panels.begin; panel < panels.end; ++panel) {
-    const kernels::SketchView::PanelSlots slots = block.sketch->SlotsOf(panel);
-    for (std::int64_t row = 0; row < kPanelRows; ++row) {
-      scratch.coarse_key_norms[panel * kPanelRows + row] = block.sketch->norm(slots.Of(row));
-    }
+    std::array<float, kPanelRows> norms;
+    block.sketch->CopyNorms(panel, norms.data());
+    std::ranges::copy(norms, &scratch.coarse_key_norms[panel * kPanelRows]);
   }
 }
 
@@ -154,7 +153,8 @@ void ScorePanels(const ScanPlan& plan, const kernels::BlockView& block, PanelRan
 }
 
 // Sets scratch.scores to the sums over the components, for the queries and panels that are
-// candidates. Also finds the norms of the panels' keys, for cosines. Returns the number of panels.
+// candidates. Also finds the norms of the panels' keys, for cosines. Returns the number of panels
+// that some query keeps.
 std::int64_t ScoreCandidates(const ScanPlan& plan, const PositionedBlock& block,
                              const HeadQuery* queries, int query_count, CandidateScratch& scratch) {
   std::array<Float32Way, kTileQueries> coarse;
@@ -212,7 +212,8 @@ void SumCandidates(const ScanPlan& plan, const PositionedBlock& block, double ro
       left_out += is_summed ? 0 : weight;
     }
   }
-  // Rows whose weights count move an answer by half of what others do.
+  // Where their weights count, rows left out move an answer by half as much as otherwise
+  // (error_budget.h).
   state.left_out += left_out / 2;
   state.summed_rows = static_cast<std::uint64_t>(count);
   kernels::AddValues(block.view, plan.value_dims,
@@ -220,13 +221,12 @@ void SumCandidates(const ScanPlan& plan, const PositionedBlock& block, double ro
                      scratch.row_weights.data(), sums);
 }
 
-// Scans the whole block for the queries that have many candidates in it. These then have no
-// candidates left. Returns a bit for each of them.
-std::uint32_t ScanDense(const ScanPlan& plan, const PositionedBlock& block,
-                        const HeadQuery* queries, int query_count, CandidateScratch& scratch,
-                        PartialState* states, double* sums) {
-  std::uint32_t dense = 0;
+// Scans the whole block for the queries that have many candidates in it, and clears their
+// candidates. Returns false if there is no such query.
+bool ScanDense(const ScanPlan& plan, const PositionedBlock& block, const HeadQuery* queries,
+               int query_count, CandidateScratch& scratch, PartialState* states, double* sums) {
   std::array<HeadQuery, kTileQueries> dense_queries;
+  std::array<int, kTileQueries> numbers;
   std::array<std::uint64_t, kTileQueries> fine;
   int count = 0;
   for (int q = 0; q < query_count; ++q) {
@@ -236,25 +236,23 @@ std::uint32_t ScanDense(const ScanPlan& plan, const PositionedBlock& block,
       scratch.fine[q] &= scratch.kept[q];
       continue;
     }
-    dense |= std::uint32_t{1} << q;
     dense_queries[count] = queries[q];
-    fine[count++] = scratch.fine[q];
+    fine[count] = scratch.fine[q];
+    numbers[count++] = q;
     scratch.kept[q] = scratch.fine[q] = 0;
   }
-  if (count == 0) return 0;
+  if (count == 0) return false;
   const auto stride = static_cast<std::size_t>(kernels::PaddedValueDim(plan.value_dims.count));
   std::array<PartialState, kTileQueries> block_states;
   scratch.block_sums.resize(stride * kTileQueries);
   ScanBlock(plan, block, {}, dense_queries.data(), count, block_states.data(),
             scratch.block_sums.data(), fine.data());
-  int i = 0;
-  for (std::uint32_t left = dense; left != 0; left &= left - 1, ++i) {
-    const auto q = static_cast<std::size_t>(std::countr_zero(left));
+  for (int i = 0; i < count; ++i) {
+    const int q = numbers[i];
     states[q] = block_states[i];
-    std::copy_n(scratch.block_sums.begin() + static_cast<std::ptrdiff_t>(i * stride), stride,
-                sums + q * stride);
+    std::copy_n(scratch.block_sums.data() + i * stride, stride, sums + q * stride);
   }
-  return dense;
+  return true;
 }
 
 void ScanCandidatesOfQuery(const ScanPlan& plan, const PositionedBlock& block,
@@ -302,19 +300,18 @@ std::int64_t ScanCandidates(const ScanPlan& plan, const PositionedBlock& rows, s
   SOFTLOOKUP_DCHECK(plan.options.mode != Mode::kLinear) << "every row has a weight";
   CandidateScratch& scratch = ThreadCandidateScratch();
   FindCandidates(rows.view.panel_count(), block, candidates, query_count, scratch);
-  const std::uint32_t dense = ScanDense(plan, rows, queries, query_count, scratch, states, sums);
+  std::fill_n(states, query_count, PartialState{});
+  const bool any_dense = ScanDense(plan, rows, queries, query_count, scratch, states, sums);
   const std::int64_t panels = ScoreCandidates(plan, rows, queries, query_count, scratch);
   // Without values to add up there are no sums.
   const std::int64_t stride = plan.sum_values ? kernels::PaddedValueDim(plan.value_dims.count) : 0;
   for (int q = 0; q < query_count; ++q) {
-    if ((dense >> q & 1) != 0) continue;
-    states[q] = {};
     if (scratch.kept[q] == 0) continue;
     ScanCandidatesOfQuery(plan, rows, queries[q], candidates[q]->row_cut, scratch.kept[q],
                           scratch.fine[q], &scratch.scores[q * kScratchStride], scratch, states[q],
                           sums + q * stride);
   }
-  return dense != 0 ? rows.view.row_count : panels * kPanelRows;
+  return any_dense ? rows.view.row_count : panels * kPanelRows;
 }
 
 PanelLogits LogitsOfPanel(const ScanPlan& plan, const PositionedBlock& rows, const HeadQuery& query,

@@ -20,8 +20,9 @@ struct Candidates {
   float cut = 0;
   // By block of the pass: whether any of its panels is a candidate.
   std::vector<bool> keeps_block;
-  // SOFT: panels with smaller bounds weigh so little that the fastest arithmetic will do, even for
-  // panels that could be left out. Other modes need all scores in float64.
+  // SOFT: panels with smaller bounds weigh so little that the fastest arithmetic will do for them,
+  // and for panels below `cut` in a block that is scanned whole. Other modes need all scores in
+  // float64.
   float fine_cut = std::numeric_limits<float>::lowest();
   // SOFT: the values of rows with smaller logits are left out.
   double row_cut = -std::numeric_limits<double>::infinity();
@@ -33,10 +34,9 @@ struct Candidates {
 };
 
 // Scans the candidates among the rows of one block for a tile of queries, as ScanBlock does. Scans
-// the whole block for queries with many candidates in it.
-// `block` is the index of the block in the pass. A state counts only the rows of the panels that
-// are scanned. If there are none, the query's sums are not written. Returns the number of rows
-// scanned for any of the queries.
+// the whole block for queries with many candidates in it. `block` is the index of the block in the
+// pass. A state counts only rows of the panels that are scanned. If no row counts, the query's sums
+// can be left as they were. Returns the number of rows scanned for any of the queries.
 std::int64_t ScanCandidates(const ScanPlan& plan, const PositionedBlock& rows, std::int64_t block,
                             const HeadQuery* queries, const Candidates* const* candidates,
                             int query_count, PartialState* states, double* sums);

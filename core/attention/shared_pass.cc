@@ -114,7 +114,7 @@ void SharedPass::RunRound() {
     SOFTLOOKUP_CHECK(end > begin) << "a merge group is larger than a window";
     ScanWindow(begin, end);
     MergeWindow(begin, end);
-    // Those that are scanned whole come first.
+    // Head queries that are scanned whole, if any, come first.
     const bool any_whole = look_.CandidatesOf(0) == nullptr;
     for (std::int64_t block = RangeOf(begin).begin; any_whole && block < RangeOf(end - 1).end;
          ++block) {
@@ -248,7 +248,8 @@ ScanOrder SharedPass::OrderOf(const WorkItem& item, std::int64_t block, std::int
   ScanOrder order{.is_first_of_block = is_first};
   const HeadQueryRef& first = RefOf(query);
   const kernels::BlockView& view = BlockOf(block, first)->view;
-  // Rows of the other storage types take so long to decode that fetching them early always pays.
+  // A query alone in FLOAT32 rows is left to the CPU's own prefetching, where that is better. Other
+  // storage types take so long to decode that fetching early always pays.
   if (end - query == 1 && view.shape.storage == StorageType::kFloat32 && kernels::CpuReadsAhead()) {
     return order;
   }

@@ -61,7 +61,7 @@ class SharedPass {
   // Takes the head queries of the next round. At the end it takes none.
   void TakeRound();
   void RunRound();
-  // Finds the head queries of the round of which only few rows need to be scanned.
+  // Finds the head queries of the round that need only few rows scanned, and these rows.
   void LookFirst();
   // Sorts the round's head queries: those whose rows are all to be scanned come first. Otherwise a
   // tile would end at each border between the two kinds.
@@ -73,8 +73,8 @@ class SharedPass {
   void ScanWindow(std::int64_t ranges_begin, std::int64_t ranges_end);
   void ScanItem(const WorkItem& item);
   // Scans one of the item's blocks for a tile of head queries from `query` on. Returns the head
-  // query behind the tile. `is_first` must be true if the item has not scanned the block yet. A
-  // scan sets it to false.
+  // query behind the tile. `is_first` must be true if the item has not scanned the whole block for
+  // any tile yet. Such a scan sets it to false.
   std::int64_t ScanTile(const WorkItem& item, std::int64_t block, std::int64_t query,
                         bool& is_first);
   // Returns what the scan of the tile [query, end) has to know about the scans around it, such as

@@ -245,8 +245,8 @@ void TaskAnswer::FinishHeadQuery(std::int64_t head_query, const HeadQueryState& 
   }
   QueryStats& stats = answer_.stats[ResultOf(head_query)];
   stats = StatsOf(mode, state, ArithmeticError(task_.options, found.looked));
-  // What is left out was chosen within the budget, of the weight of all rows. The ratio in StatsOf
-  // is to the weight of the others, and so a little larger.
+  // The weight left out is within its budget, which is a part of the weight of all rows. StatsOf
+  // divides it by the weight of the other rows, and so can state a little more.
   stats.error_bound = std::min(stats.error_bound, ErrorMax(task_.options));
   if (task_.options.weights == WeightsMode::kNone) return;
   std::vector<CountedRow> others;

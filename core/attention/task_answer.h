@@ -56,17 +56,17 @@ class TaskAnswer {
   std::int64_t CollectorBytes() const;
   ScanPlan PlanOf(std::int64_t head_query);
 
-  // Returns the state before the first row is scanned, with the task's running memory merged into
-  // it. `sums` must have head_value_dim() zeros if the task sums values. The memory's weighted
-  // value is added to them. Adds the query's collectors to `collectors`, which must outlive the
-  // state.
+  // Returns the state of a head query before the first row is scanned, with the task's running
+  // memory merged into it. `sums` must have head_value_dim() zeros if the task sums values. The
+  // memory's weighted value is added to them. Adds the query's collectors to `collectors`, which
+  // must outlive the state.
   HeadQueryState BeginHeadQuery(std::int64_t head_query, std::deque<TopRows>& collectors,
                                 double* sums) const;
 
   // Adds the bytes of the weights that a head query lists to the answer's size. Not thread-safe.
   void CountListed(const HeadQueryState& found);
-  // Completes the state of a head query of which only some rows were scanned. `ln_left_out` is as
-  // in Candidates.
+  // Completes the state of a head query after a second look: counts all rows, and adds the weight
+  // of those that were left out. `ln_left_out` is as in Candidates.
   void CountLeftOut(double ln_left_out, HeadQueryState& found) const;
   // Puts what was found into the answer, unless the answer is too large or the task is cancelled.
   void FinishHeadQuery(std::int64_t head_query, const HeadQueryState& found, const double* sums);

@@ -45,14 +45,14 @@ class TopRows {
   std::vector<CountedRow> Take();
 
  private:
-  // Returns a rank. Rows of larger ranks come first. By weight, the logit itself will do: it
-  // reaches the threshold, which is a rounded logit, if and only if it does so rounded down.
+  // Returns a number that is larger for rows that come first. By weight it is the logit itself: a
+  // logit reaches the threshold, which is a rounded logit, if and only if it does so rounded down.
   double Rank(const CountedRow& row) const {
     return rank_by_ == RankBy::kPosition ? -static_cast<double>(row.position) : row.logit;
   }
   bool ComesBefore(const CountedRow& a, const CountedRow& b) const;
-  // Returns the rows held before the collector prunes itself to `capacity`. Room for a quarter more
-  // keeps the average cost of an added row constant.
+  // Returns the most rows held before the collector prunes itself to `capacity`. Room for a quarter
+  // more keeps the average cost of an added row constant.
   static constexpr std::int64_t SizeMax(std::int64_t capacity) {
     return capacity + capacity / 4 + 64;
   }

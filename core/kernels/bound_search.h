@@ -17,8 +17,8 @@ std::uint64_t BoundsFrom(absl::Span<const float> bounds, float cut);
 // Returns the number of bounds that are at least `cut`.
 std::int64_t CountBoundsFrom(absl::Span<const float> bounds, float cut);
 
-// Appends to `found` the indices of the groups of `group_size` bounds of which one is at least
-// `cut`, in order. The number of bounds is a multiple of group_size.
+// Appends to `found` the indices of the groups that have a bound of at least `cut`, in order. A
+// group is group_size neighbouring bounds. The number of bounds must be a multiple of group_size.
 void FindGroupsFrom(absl::Span<const float> bounds, std::int64_t group_size, float cut,
                     std::vector<std::int32_t>& found);
 

@@ -45,8 +45,8 @@ using Float32ErrorNorms = std::array<double, kFloat32Sums.size()>;
 // The roundings of each term of sums of `dim_count` products.
 class Float32Roundings {
  public:
-  // `is_fused`: whether a product and its addition are rounded once. Where they are rounded each, a
-  // term has one rounding more.
+  // `is_fused`: whether a product and its addition are rounded as one. If both are rounded, a term
+  // has one rounding more.
   Float32Roundings(std::int64_t dim_count, bool is_fused);
 
   // `query` points to dim_count components.
@@ -59,8 +59,10 @@ class Float32Roundings {
   // Returns the squares of the last dim_count terms of a sum, which are at most kRunDimsMax.
   static Squares SquaresOf(std::int64_t dim_count, bool is_fused);
 
-  const std::int64_t whole_;  // The number of kRunDimsMax terms that come first.
-  const Squares of_whole_;    // Of each of these, the same.
+  // A sum consists of whole_ groups of kRunDimsMax terms, which all have the same roundings, and a
+  // rest.
+  const std::int64_t whole_;
+  const Squares of_whole_;
   const Squares of_rest_;
 };
 

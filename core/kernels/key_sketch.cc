@@ -119,7 +119,7 @@ namespace {
 HWY_EXPORT(SketchPanelOneTarget);
 HWY_EXPORT(DivideByNormsOneTarget);
 
-// Codes, and sums of squares in float32, are off by less than this part of themselves.
+// The root of a float32 sum of squares is below the exact root by less than this factor.
 constexpr float kRoundedUp = 1 + 0x1p-9f;
 
 }  // namespace

@@ -19,11 +19,11 @@ namespace softlookup::kernels {
 
 // The largest code of a key. A code is stored plus 128.
 inline constexpr int kKeyCodeMax = 127;
-// A sketch holds the rows of the block's full panels in slices of 16. The rows of a slice are those
-// of different panels as far as possible: what is wanted of a panel is then a sum of slices, and no
-// sum within one. 16 panels make a span of 16 slices; the rest of a block makes spans of 8, 4, 2 or
-// 1. In a span of n panels, lane l of its slice s is row (16 s + l) / n of its panel (16 s + l) %
-// n. A slice:
+// A sketch holds the rows of the block's full panels in slices of 16. 16 panels make a span of 16
+// slices, in which each panel has one lane. So a kernel joins what it finds of a panel's rows
+// without operations across lanes. The rest of a block makes spans of 8, 4, 2 or 1 panels, which
+// have several lanes each. In a span of n panels, lane l of its slice s is row (16 s + l) / n of
+// its panel (16 s + l) % n. A slice:
 //
 //   codes   [groups of 4 components][16 rows][4 components]
 //   scales  [16 rows]  float32
@@ -42,11 +42,10 @@ struct SketchView {
   };
 
   const std::byte* slices = nullptr;
-  // Of panels, and of slices.
-  std::int64_t panel_count = 0;
+  std::int64_t panel_count = 0;  // Also the number of slices.
   std::int64_t key_dim = 0;
   // Over all rows: the largest error, the largest error divided by its norm, the largest norm, and
-  // the smallest norm above 0. Rows of norm 0 have no part in the second.
+  // the smallest norm above 0. The second leaves out rows of norm 0.
   float error_max = 0;
   float relative_error_max = 0;
   float norm_max = 0;
@@ -91,6 +90,11 @@ struct SketchView {
     return {.span_begin = begin, .span = SpanFrom(begin), .panel = panel};
   }
   float norm(Slot slot) const { return norms(slot.slice)[slot.lane]; }
+  // Writes the norms of a panel's 16 rows to `norms`.
+  void CopyNorms(std::int64_t panel, float* norms) const {
+    const PanelSlots slots = SlotsOf(panel);
+    for (std::int64_t row = 0; row < kPanelRows; ++row) norms[row] = norm(slots.Of(row));
+  }
 };
 
 // Returns a shape whose panels have the bytes of a sketch's slices, to allocate them by.
@@ -102,8 +106,8 @@ constexpr PanelShape SketchShape(std::int64_t key_dim) {
 bool KeysFitSketch(float key_magnitude);
 
 // Writes the sketch of the full panels of `block` to `slices`, which must have
-// block.full_panel_count * SketchShape(key_dim).bytes() bytes, aligned to 4 bytes. The keys must
-// fit. The view that it returns points to `slices`.
+// block.full_panel_count * SketchShape(key_dim).bytes() bytes, aligned to 4 bytes. KeysFitSketch
+// must hold for the block's keys. The returned view points to `slices`.
 SketchView MakeSketch(const BlockView& block, std::byte* slices);
 
 // Writes the scales and errors of a sketch's rows, divided by the rows' norms, to

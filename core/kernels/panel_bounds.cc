@@ -32,10 +32,9 @@ struct BoundCall {
   std::int64_t stride;
 };
 
-// An exponent of 2 is formed as a float of 2^23 and more, whose last bits then are an integer:
-// 2^15 times the exponent plus 127. Shifted by 8 bits, they are those of a float32 that is 2 to the
-// exponent, or up to 6 % more: a float32 has its exponent first and, linear between two powers, its
-// mantissa.
+// PowerAbove() makes 2^x from bits. It takes x as the float 2^23 + 2^15 (x + 127), whose last 23
+// bits are the integer 2^15 (x + 127). Shifted left by 8 bits, they are a float32 whose exponent is
+// right and whose mantissa is linear between two powers: 2^x or up to 6 % more.
 constexpr float kExponentUnit = 0x1p15f;
 constexpr double kExponentOfZero = 0x1p23 + 127 * 0x1p15;
 // The roundings of an exponent are below this, in nats: five of a float below 2^24.
@@ -258,7 +257,7 @@ void BoundByBytes(const BoundCall& call, float* bounds) {
 }
 
 template <bool kVnni, bool kRoot>
-void BoundAs(PanelBound form, const BoundCall& call, float* bounds) {
+void BoundInForm(PanelBound form, const BoundCall& call, float* bounds) {
   switch (form) {
     case PanelBound::kLargest:
       return BoundByBytes<PanelBound::kLargest, kRoot, kVnni>(call, bounds);
@@ -269,8 +268,8 @@ void BoundAs(PanelBound form, const BoundCall& call, float* bounds) {
 
 template <bool kVnni>
 void BoundAs(PanelBound form, const BoundCall& call, float* bounds) {
-  if (call.terms.root_divisor > 0) return BoundAs<kVnni, true>(form, call, bounds);
-  BoundAs<kVnni, false>(form, call, bounds);
+  if (call.terms.root_divisor > 0) return BoundInForm<kVnni, true>(form, call, bounds);
+  BoundInForm<kVnni, false>(form, call, bounds);
 }
 
 void BoundPanelsOneTarget(bool vnni, PanelBound form, const SketchView& sketch,
@@ -280,13 +279,15 @@ void BoundPanelsOneTarget(bool vnni, PanelBound form, const SketchView& sketch,
   // In nats, an exponent of 1 is ln 2.
   constexpr double kUnit = std::numbers::log2e * kExponentUnit;
   const bool is_mass = form == PanelBound::kMass, is_root = terms.root_divisor > 0;
+  // Without a root, the factors themselves can be in the unit of exponents.
+  const bool is_in_exponents = is_mass && !is_root;
   std::array<BoundFactors, kTileQueries> scaled;
   std::array<float, kTileQueries> exponent_offsets;
   for (int q = 0; q < queries.count() && is_mass; ++q) {
     const BoundFactors& factor = factors[q];
     const double offset = (kExponentRounding - references[q]) * kUnit + kExponentOfZero;
     exponent_offsets[q] = static_cast<float>(offset);
-    if (is_root) continue;
+    if (!is_in_exponents) continue;
     scaled[q] = {.product = static_cast<float>(factor.product * kUnit),
                  .error = static_cast<float>(factor.error * kUnit),
                  .norm = static_cast<float>(factor.norm * kUnit),
@@ -295,9 +296,9 @@ void BoundPanelsOneTarget(bool vnni, PanelBound form, const SketchView& sketch,
   const BoundCall call = {
       .sketch = sketch,
       .queries = queries,
-      .factors = is_mass && !is_root ? scaled.data() : factors,
+      .factors = is_in_exponents ? scaled.data() : factors,
       .terms = terms,
-      .bias_factor = is_mass && !is_root ? static_cast<float>(kUnit) : 1,
+      .bias_factor = is_in_exponents ? static_cast<float>(kUnit) : 1,
       .exponent_offsets = exponent_offsets.data(),
       .root_factor = is_root ? static_cast<float>((is_mass ? kUnit : 1) / terms.root_divisor) : 0,
       .stride = stride};

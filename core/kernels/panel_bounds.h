@@ -40,7 +40,8 @@ class SketchQueries {
   // Upper bounds on |unit * codes| and on |query - unit * codes|.
   float norm(int query) const { return norms_[query]; }
   float error(int query) const { return errors_[query]; }
-  // 128 times the sum of the codes, which the stored codes of keys add to each sum.
+  // What is too much in a product with the stored codes of a key, which are 128 too large: 128
+  // times the sum of the query's codes.
   std::int32_t excess(int query) const { return excesses_[query]; }
 
  private:
@@ -64,8 +65,8 @@ struct RowFloats {
 //   factors[q].product * dot * scales[r] + factors[q].error * errors[r]
 //     + factors[q].norm * norms[r] + bias[r] + factors[q].offset
 //
-// where dot is the product of the codes. If root_divisor is above 0, the bound is the negative root
-// of minus this, or 0 if that is negative, divided by root_divisor.
+// where dot is the product of the codes. If root_divisor is above 0, the bound is -sqrt(max(0, -s))
+// / root_divisor instead, where s is this sum.
 struct BoundFactors {
   float product = 0;
   float error = 0;

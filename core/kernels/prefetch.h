@@ -39,8 +39,8 @@ inline PanelPart KeysOf(const BlockView& block, PanelRange panels) {
   return PartOf(block, panels, block.shape.key_offset(0, 0), block.shape.bytes());
 }
 
-// Returns true if the CPU's own prefetching serves a query alone better than instructions do. That
-// of Intel does (measured on a CPU of 2023). That of AMD begins anew at each page of 4 KiB.
+// Returns true if the CPU's own prefetching serves a query alone better than instructions do.
+// Intel's does (measured on a CPU of 2023). AMD's begins anew at each page of 4 KiB.
 inline bool CpuReadsAhead() {
 #if defined(__x86_64__)
   return __builtin_cpu_is("intel") != 0;

@@ -16,6 +16,7 @@ enum class Score {
   kEuclidean = 4,
   kSquaredEuclidean = 5,
 };
+inline constexpr Score kScoreMax = Score::kSquaredEuclidean;
 
 enum class Mode { kUnspecified = 0, kSoft = 1, kHard = 2, kLinear = 3 };
 
@@ -34,8 +35,8 @@ struct AttentionOptions {
   std::uint64_t causal_offset = 0;
   WeightsMode weights = WeightsMode::kUnspecified;  // Unspecified: none.
   std::uint32_t top_weights = 0;                    // 0: the default, 10.
-  // Largest error allowed in an answer, in the unit of QueryStats::error_bound. In [0, 1]. Unset or
-  // 0: kErrorBoundDefault. In modes other than SOFT it changes nothing.
+  // Largest error allowed in an answer, in the unit of QueryStats::error_bound. In [0, 1]. A value
+  // below kErrorBoundDefault, or none, counts as kErrorBoundDefault. Only SOFT uses it.
   std::optional<double> max_error;
 };
 
@@ -49,7 +50,8 @@ struct QueryStats {
   std::uint64_t counted_rows = 0;
   double entropy = 0;  // Nats; 0 if the mode is not soft.
   // Proven bound on the error of a component of the answer, in units of the largest magnitude of a
-  // value component in the store. The answer's own rounding to float32 is not part of it.
+  // value component in the store. Holds while logits stay under 128 in size. The answer's own
+  // rounding to float32 is not part of it.
   double error_bound = 0;
   std::uint64_t summed_rows = 0;  // Rows whose values were added up; at most counted_rows.
 };

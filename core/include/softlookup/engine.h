@@ -47,14 +47,14 @@ struct EngineOptions {
 inline constexpr absl::string_view kAverageMemory = "average";
 
 // Links appends to one store, such as those of a stream. Once one of them fails, the engine refuses
-// those after it. A store that is created again under the name of a deleted one is another store.
-// Appends of the chain to it fail. An append may be passed to Engine::Append() only after `on_turn`
-// of the one before it has been called.
+// those after it. If the store is deleted and another one is created under its name, later appends
+// of the chain fail. An append may be passed to Engine::Append() only after `on_turn` of the one
+// before it has been called.
 //
 // The engine sets the members. It numbers the appends of a chain from 1, in their order.
 struct AppendChain {
-  // Appends with higher numbers are refused, because one has failed. Those up to it still run, also
-  // if a later one fails before they have had their turn.
+  // Appends with higher numbers are refused, because one has failed. Appends up to this number
+  // still run, even if a later one fails before their turn.
   std::atomic<std::uint64_t> last_to_run{std::numeric_limits<std::uint64_t>::max()};
   std::uint64_t append_count = 0;  // The last number given.
   std::uint64_t store_number = 0;
@@ -71,7 +71,7 @@ struct AppendRequest {
   absl::Span<const std::vector<std::string>> row_labels;  // Empty, or one element per row.
   std::vector<std::string> return_memories;
   // The writer's name and the number of its append, which is at least 1. Set both or neither. An
-  // append whose sequence is not above the writer's last one is a duplicate.
+  // append whose sequence is not above the writer's last one is a duplicate, and changes nothing.
   std::string writer;
   std::uint64_t sequence = 0;
   // True: acknowledged when it is on disk. False: when it is visible.
@@ -80,7 +80,7 @@ struct AppendRequest {
   bool may_block = false;
   std::shared_ptr<AppendChain> chain;  // May be null.
   // The append is refused if its inputs are not projected by then. Rows that are already projected,
-  // or need no projection, are written even after it.
+  // or need no projection, are written even after the deadline.
   absl::Time deadline = absl::InfiniteFuture();
 };
 
@@ -123,8 +123,8 @@ struct AttendRequest {
   MatrixView queries;  // [T, key_dim]
   MatrixView keys;     // [N, key_dim]
   MatrixView values;   // [N, value_dim]
-  // [N, input_dim]. The projection makes the keys and values from them, and with `self` the
-  // queries, too. The members for these are then not used.
+  // [N, input_dim]. The projection makes the keys and values from the inputs, and with `self` the
+  // queries, too. `keys` and `values`, and with `self` `queries`, are then not used.
   std::optional<MatrixView> inputs;
   // May be null with `self`: the inputs then are the queries, keys and values.
   std::shared_ptr<const Projection> projection;
@@ -207,8 +207,9 @@ class Engine {
       const EngineOptions& options, const std::string& directory,
       absl::FunctionRef<void(const absl::Status&)> on_damage);
 
-  // Reads all of `directory`, which must exist, as Open and Load do. Also checks parts that they do
-  // not need. Changes nothing.
+  // Reads all of `directory`, which must exist, as Open and Load do. Also checks the parts that
+  // Open and Load do not read. Goes on where a store is damaged, and returns the first error.
+  // Changes nothing.
   static absl::Status Verify(const std::string& directory, LoadObserver& observer);
 
   // Waits for lookups in progress. No other method may be called during this or later.
@@ -216,8 +217,8 @@ class Engine {
 
   virtual const Limits& limits() const = 0;
 
-  // Its time grows only with the number of stores that have recent work in the scheduler. Does not
-  // wait for other calls to finish.
+  // Returns the counts and sizes of the whole engine. Takes time in proportion to the number of
+  // stores with recent work in the scheduler. Does not wait for other calls to finish.
   virtual EngineStats stats() const = 0;
 
   // Loads the stores of the directory. Call this once; it blocks. Other methods may be called

@@ -14,7 +14,7 @@ namespace softlookup {
 // but may differ in an answer's last bits. With one kernel, the bits of an answer never depend on
 // other requests.
 enum class Kernel {
-  // kAmx if the machine has AMX, it passes its self-check and it is faster in a trial. Else kSimd.
+  // kAmx if the machine has AMX that passes its self-check and is faster in a trial. Else kSimd.
   kAuto,
   // Integer tiles in the CPU's matrix unit where scores are products, vectors elsewhere.
   kAmx,

@@ -38,7 +38,7 @@ struct PartialState {
   std::uint64_t max_position = 0;  // HARD: the lowest position with max_logit.
   std::uint64_t summed_rows = 0;   // Rows whose values were added up.
   // SOFT: an upper bound on the sum of exp(logit - max_logit) over counted rows whose values were
-  // not.
+  // not added up. Rows whose weights are part of `weight` count half.
   double left_out = 0;
 };
 

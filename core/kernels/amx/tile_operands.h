@@ -27,9 +27,9 @@ constexpr std::int64_t RowChunkCount(PanelRange panels) {
   return (panels.end + kChunkPanels - 1) / kChunkPanels - FirstRowChunk(panels);
 }
 
-// The unit of a key or query below is 2^-19 of its FixedPointBound
-// (core/kernels/fixed_point.h). The product of a key's and a
-// query's unit is the unit of level 3, which sums the products of digits i and 3 - i.
+// The unit of a key or query below is 2^-19 of its FixedPointBound (core/kernels/fixed_point.h).
+// The product of a key's and a query's unit is the unit of level 3, which sums the products of
+// digits i and 3 - i.
 
 // Writes the keys of `panels` as B operands [panels][chunks of components][kDigits], and their
 // units [panels][kPanelRows].

@@ -1,4 +1,4 @@
-// Scans of a block whose logits may be coarse but in some panels.
+// Scans of a block whose logits must be precise only in some panels.
 #include "core/attention/block_scan.h"
 
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@
 
 #include "core/attention/score_pair.h"
 #include "core/kernels/float32_sums.h"
-#include "core/kernels/key_sketch.h"
 #include "core/kernels/sum_values.h"
+#include "tests/core/kernels/sketched_rows.h"
 #include "tests/testing/kept_rows.h"
 #include "tests/testing/random.h"
 
@@ -32,10 +32,9 @@ class CoarseScanTest : public ::testing::Test {
   CoarseScanTest()
       : rows_({.key_dim = kDim, .value_dim = kDim}, kRows, 3),
         components_(NormalFloats(kQueries * kDim, 5)),
-        sketch_bytes_(static_cast<std::size_t>(kPanels * kernels::SketchShape(kDim).bytes())),
-        sketch_(kernels::MakeSketch(rows_.view(), sketch_bytes_.data())) {
+        sketch_(rows_) {
     block_.view = rows_.view();
-    block_.sketch = &sketch_;
+    block_.sketch = &sketch_.view();
     double square_max = 0;
     for (std::int64_t row = 0; row < kRows; ++row) {
       square_max = std::max(square_max, testing::Product(rows_.key(row), rows_.key(row), kDim));
@@ -81,8 +80,7 @@ class CoarseScanTest : public ::testing::Test {
 
   KeptRows rows_;
   std::vector<float> components_;
-  std::vector<std::byte> sketch_bytes_;
-  kernels::SketchView sketch_;
+  kernels::Sketch sketch_;
   float key_norm_max_ = 0;
   PositionedBlock block_;
   ScanPlan plan_;

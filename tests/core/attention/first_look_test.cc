@@ -24,8 +24,8 @@ using testing::MagnitudeOf;
 using testing::NormalFloats;
 using testing::Product;
 
-// Blocks of a store have a sketch if it has a single head. So key_dim must not be a multiple of 4,
-// see TestRows.
+// Blocks have a sketch only in stores of a single head. TestRows makes such a store if key_dim is
+// not a multiple of 4.
 constexpr std::int64_t kLookDim = 33, kLookBlocks = 5, kLookValueDim = 3;
 constexpr std::int64_t kLookRows = kLookBlocks * kernels::kBlockRowsMax;
 constexpr double kValueMax = 5;  // No value's component is larger.
@@ -36,8 +36,8 @@ TestRows RowsOfKeys(std::vector<float> keys, std::int64_t dim = kLookDim) {
           NormalFloats(row_count * kLookValueDim, 2)};
 }
 
-// Returns true if logits so near to each other decide which rows an answer has that float64 may
-// order them in two ways.
+// Returns true if the rows of an answer depend on logits so near to each other that float64 may
+// order them either way.
 bool IsClose(const ResolvedOptions& options, std::vector<double> logits) {
   const std::size_t ranks = options.mode == Mode::kHard ? 1 : options.top_k;
   if (ranks == 0 || ranks >= logits.size()) return false;
@@ -143,8 +143,8 @@ TEST(FirstLookTest, ARowFarAboveTheSampleIsKept) {
   }
 }
 
-// The largest possible logit is the reference if there is no sample, because a range begins in
-// block 0. It can be far above all logits.
+// There is no sample, because a range begins in block 0. So the reference is the largest possible
+// logit, which can be far above all logits.
 TEST(FirstLookTest, RowsCountThatAreFarBelowTheReference) {
   const TestRows rows = RowsOfKeys(NormalFloats(kLookRows * 130, 1), 130);
   const std::vector<float> queries = NormalFloats(3 * 130, 3);
@@ -173,8 +173,8 @@ TEST(FirstLookTest, TakesAnyNumberOfRanks) {
   }
 }
 
-// All cosines are negative, and the best are nearer to each other than those of norms that are
-// rounded to float32 are to the right ones.
+// All cosines are negative. The best differ by less than the error of a cosine whose norms are
+// rounded to float32.
 TEST(FirstLookTest, NegativeCosinesAreRankedExactly) {
   const std::vector<float> query = NormalFloats(kLookDim, 3), other = NormalFloats(kLookDim, 4);
   std::vector<float> keys = NormalFloats(kLookRows * kLookDim, 1, 1e-3);
@@ -211,8 +211,9 @@ TEST(FirstLookTest, CosinesAreRightWhereTheInverseOfANormIsNotInRange) {
   }
 }
 
-// Panels that may be left out have as much weight as they may have, or `spared` of this. So do rows
-// whose values may be left out. Keys are their codes, so that bounds are near the logits.
+// Half of the panels have `spared` times the weight that panels left out may have. In the others,
+// rows whose values alone may be left out have nearly the weight that such rows may have. Codes
+// hold the keys without an error, so that bounds are near the logits.
 void ExpectRightAnswerWhereMuchIsLeftOut(double max_error, double spared, double shift) {
   // How many times as much weight the other half of the panels has.
   const double times = 4 / (max_error * spared) - 1;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/attention/score_pair.h"
+#include "tests/core/kernels/sketched_rows.h"
 #include "tests/testing/kept_rows.h"
 #include "tests/testing/random.h"
 
@@ -36,12 +37,10 @@ class SketchedRows {
       : row_count_(static_cast<std::int64_t>(keys.size()) / key_dim),
         rows_({.key_dim = key_dim, .value_dim = 1, .storage = storage}, row_count_, std::move(keys),
               NormalFloats(row_count_, 1)),
-        bytes_(static_cast<std::size_t>(rows_.view().full_panel_count *
-                                        kernels::SketchShape(key_dim).bytes())),
-        sketch_(kernels::MakeSketch(rows_.view(), bytes_.data())) {
+        sketch_(rows_) {
     block_.view = rows_.view();
     block_.position_count = row_count_;
-    block_.sketch = &sketch_;
+    block_.sketch = &sketch_.view();
   }
 
   // Only rows with allowed[r] count.
@@ -53,18 +52,17 @@ class SketchedRows {
     block_.row_mask = mask_.data();
   }
 
-  std::int64_t key_dim() const { return sketch_.key_dim; }
-  std::int64_t panel_count() const { return sketch_.panel_count; }
+  std::int64_t key_dim() const { return sketch().key_dim; }
+  std::int64_t panel_count() const { return sketch().panel_count; }
   const float* key(std::int64_t row) const { return rows_.key(row); }
   const PositionedBlock& block() const { return block_; }
-  const kernels::SketchView& sketch() const { return sketch_; }
+  const kernels::SketchView& sketch() const { return sketch_.view(); }
   bool fit() const { return kernels::KeysFitSketch(rows_.view().key_magnitude); }
 
  private:
   std::int64_t row_count_;
   KeptRows rows_;
-  std::vector<std::byte> bytes_;
-  kernels::SketchView sketch_;
+  kernels::Sketch sketch_;
   std::vector<std::uint64_t> mask_;
   PositionedBlock block_;
 };

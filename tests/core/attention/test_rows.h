@@ -38,7 +38,7 @@ class TestRows {
                                .values = this->values(row_count, value_dim)})
                       ->snapshot),
         blocks_(snapshot_->BlocksOf(0, row_count)) {
-    // From here on, what counts is what is kept.
+    // Replaces the components by those that the store keeps, which are rounded.
     auto key = keys_.begin(), value = values_.begin();
     for (const PositionedBlock& block : blocks_) {
       for (std::int64_t r = 0; r < block.view.row_count; ++r) {
@@ -131,7 +131,7 @@ inline std::vector<double> Dense(const QueryWeights& weights, std::int64_t row_c
   return dense;
 }
 
-// What may multiply: vectors, and tiles; in plain loops besides.
+// Returns all that scans rows here: vectors, tiles in plain loops, and AMX if the machine has it.
 inline const std::vector<std::optional<kernels::TileUnit>>& Units() {
   static const auto& units = *[] {
     auto* all = new std::vector<std::optional<kernels::TileUnit>>{std::nullopt,
@@ -142,7 +142,8 @@ inline const std::vector<std::optional<kernels::TileUnit>>& Units() {
   return units;
 }
 
-// Those that may give other bits: tiles are for soft weights.
+// Returns those that may give different bits with these options. Tiles are used for SOFT weights of
+// all rows alone.
 inline std::vector<std::optional<kernels::TileUnit>> UnitsThatDiffer(
     const ResolvedOptions& options) {
   if (options.mode == Mode::kSoft && options.top_k == 0) return Units();

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "tests/core/kernels/every_target.h"
-#include "tests/core/kernels/sketched_rows.h"
 #include "tests/testing/random.h"
 
 namespace softlookup::kernels {
@@ -20,7 +19,10 @@ namespace {
 
 using softlookup::testing::Draw;
 
-class BoundSearchTest : public TargetTest {};
+class BoundSearchTest : public TargetTest {
+ protected:
+  static constexpr float kInfinity = std::numeric_limits<float>::infinity();
+};
 
 TEST_P(BoundSearchTest, FindsWhatPlainLoopsFind) {
   Draw draw(3);

@@ -109,8 +109,8 @@ TEST_P(Int8ScoresTest, TakeAnyPartOfAKey) {
   }
 }
 
-// Components of the largest and least size that there can be side by side, and of one sign, so that
-// roundings add up and sums are as large as they get.
+// The largest and the smallest components that can stand side by side. Nearly all have one sign, so
+// that roundings add up and sums are as large as they get.
 TEST_P(Int8ScoresTest, KeepTheirBoundWhereComponentsAreExtreme) {
   constexpr std::int64_t kDim = 1024, kRows = 20;
   for (const double size : {0x1p-49, 1.0, 0x1p49}) {
@@ -131,9 +131,9 @@ TEST_P(Int8ScoresTest, KeepTheirBoundWhereComponentsAreExtreme) {
   }
 }
 
-// All that is left is what is rounded of a query, as much as it may be: just half a unit of each
-// component, and keys that are zero where the query is large. A row has the smallest numbers there
-// are.
+// The only error is that of the query's rounding, and it is as large as can be: nearly half a unit
+// of each component but the first, where keys are 0. One row has the smallest keys that float32
+// holds.
 TEST_P(Int8ScoresTest, ComeNearTheirBound) {
   constexpr std::int64_t kDim = 65536, kRows = 20;
   std::vector<float> keys(kDim * kRows, 1.0f), query(kDim, 0x1.fep-32f);
@@ -148,7 +148,7 @@ TEST_P(Int8ScoresTest, ComeNearTheirBound) {
   }
 }
 
-// The sums of 32 bits come as far as they can.
+// The 32-bit sums are as large as they can be.
 TEST_P(Int8ScoresTest, DoNotOverflowInTheLongestKey) {
   constexpr std::int64_t kDim = 65536, kRows = 17;
   std::vector<float> keys(kDim * kRows), query(kDim);

@@ -162,7 +162,7 @@ TEST_P(KernelTest, RowsOfExtremesAreKeptFiniteAndToHalfAScale) {
   }
 }
 
-// Terms that are alike round alike: nothing cancels.
+// Equal terms round alike, so that errors add up instead of cancelling.
 TEST_P(KernelTest, Float32ScoresKeepTheirBound) {
   for (const std::int64_t dim : {1, 17, 100, 128, 160, 161, 320, 1000}) {
     for (const float component : {0.1f, 0.3f, 1 / 3.0f, 0.7f, 1.1f}) {

@@ -28,6 +28,8 @@ using softlookup::testing::NormalFloats;
 using softlookup::testing::PointersTo;
 using softlookup::testing::Product;
 
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
 class PanelBoundsTest : public TargetTest {};
 
 // Packs queries.

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 #include "core/kernels/key_sketch.h"
@@ -14,8 +13,6 @@
 #include "tests/testing/random.h"
 
 namespace softlookup::kernels {
-
-inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // Ways to fill keys.
 enum class Fill { kNormal, kHuge, kTiny, kMixed, kZeros, kOneLarge, kAlike, kSubnormal };

@@ -377,7 +377,7 @@ class LookCase {
 
   AttentionOptions RandomOptions() {
     const double lowest = draw_.Chance(0.03) ? 1e-6 : 0.002;
-    AttentionOptions options{.score = static_cast<Score>(draw_.Int(1, 5)),
+    AttentionOptions options{.score = static_cast<Score>(draw_.Int(1, static_cast<int>(kScoreMax))),
                              .temperature = std::exp(draw_.Real(std::log(lowest), std::log(3.0)))};
     const double how = draw_.Real(0, 1);
     options.mode = how < 0.62   ? Mode::kSoft

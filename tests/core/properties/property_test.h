@@ -56,7 +56,7 @@ inline std::vector<float> Vectors(Draw& draw, std::int64_t count, const Shape& s
 
 // Any score and a temperature at which float32 resolves the logits.
 inline AttentionOptions RandomOptions(Draw& draw) {
-  return {.score = static_cast<Score>(draw.Int(0, 5)),
+  return {.score = static_cast<Score>(draw.Int(0, static_cast<int>(kScoreMax))),
           .temperature = std::exp(draw.Real(std::log(0.2), std::log(20.0))),
           .weights = WeightsMode::kAll};
 }

@@ -192,7 +192,7 @@ inline void ExpectWithinBounds(const AttentionOptions& options, std::int64_t key
     return;
   }
   ASSERT_GE(stats.summed_rows, 1u);
-  // What float64 makes of a logit that matters. It grows in proportion to the logit.
+  // The error in float64 of a logit that matters. It grows in proportion to the logit.
   const double noise =
       static_cast<double>(key_dim + 8) * 0x1p-52 * (std::abs(expected.stats.max_logit) + 45);
   const auto expect_values = [&](double error, double size) {

@@ -53,7 +53,8 @@ std::vector<double> Sums(const PackedBlock& packed, PanelRange panels,
   return sums;
 }
 
-// Weights of rows outside stay what nothing may read.
+// Returns random weights of row_count rows. Those of all other rows are NaN, because nothing may
+// read them.
 std::vector<float> RandomWeights(std::int64_t row_count, int query_count, std::uint64_t seed) {
   std::vector<float> weights(query_count * kScratchStride, std::numeric_limits<float>::quiet_NaN());
   Draw draw(seed);
@@ -79,7 +80,7 @@ double WorstScore(const KeptRows& block, const std::vector<float>& queries) {
         ScoreErrorInTiles(dim, MagnitudeOf(pointers[q], dim), block.view().key_magnitude);
     for (std::int64_t r = 0; r < block.view().row_count; ++r) {
       const double expected = Product(pointers[q], block.key(r), dim);
-      // Of float64 itself.
+      // The second term is the error of `expected` itself.
       double allowed = bound + dim * 0x1p-52 * std::abs(expected) + 1e-300;
       if (sizeof(Sum) == 4) allowed += 0x1.02p-23 * std::abs(expected);
       const double error = std::abs(sums[q * kScratchStride + r] - expected);
@@ -224,7 +225,7 @@ TEST_P(TileScanTest, ScoresKeepTheirBoundAroundEveryWidth) {
   }
 }
 
-// Terms that are alike leave out alike: nothing cancels.
+// Equal terms have equal errors, which add up instead of cancelling.
 TEST_P(TileScanTest, ScoresOfEqualTermsKeepTheirBoundAndComeNearIt) {
   constexpr std::int64_t kDim = 160;
   double worst = 0;
@@ -404,7 +405,8 @@ TEST_P(TileScanTest, SumsOfEqualSmallWeightsKeepTheirBoundAndComeNearIt) {
   EXPECT_LE(SumErrorInTiles(kBlockRowsMax, 1, 1), 1.3e-6);
 }
 
-// However large: it may be deleted, or left out by a filter.
+// The value of such a row can be of any size: deleted rows, and rows that a filter leaves out, stay
+// in their block.
 TEST_P(TileScanTest, ARowOfNoOrLittleWeightTakesNothingFromTheOthers) {
   constexpr std::int64_t kRows = 1024;
   for (const float size : {1e3f, 1e6f, 1e9f, 1e15f}) {
