@@ -8,7 +8,7 @@ namespace softlookup {
 
 using kernels::RowRange;
 
-AlignedBlocks::AlignedBlocks(absl::Span<TaskAnswer* const> tasks) {
+AlignedBlocks::AlignedBlocks(absl::Span<TaskAnswer* const> tasks) : task_count_(tasks.size()) {
   std::vector<std::uint64_t> positions;
   for (const TaskAnswer* task : tasks) {
     std::vector<std::uint64_t> own, all;
@@ -17,16 +17,16 @@ AlignedBlocks::AlignedBlocks(absl::Span<TaskAnswer* const> tasks) {
                    std::back_inserter(all));
     positions = std::move(all);
   }
-  blocks_.assign(positions.size(), std::vector<const PositionedBlock*>(tasks.size()));
+  blocks_.resize(positions.size() * task_count_);
   rows_.resize(positions.size());
-  std::vector<std::int64_t> numbers(positions.size());
+  groups_.resize(positions.size());
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     std::size_t at = 0;
     const AttentionTask& task = tasks[i]->task();
     for (const PositionedBlock& block : task.blocks) {
       while (positions[at] != block.first_position) ++at;
-      blocks_[at][i] = &block;
-      numbers[at] = block.number;
+      blocks_[at * task_count_ + i] = &block;
+      groups_[at] = block.number / kMergeGroupBlocks;
       panels_max_ = std::max(panels_max_, block.view.panel_count());
       row_bytes_ = block.view.shape.row_bytes();
       const RowRange rows = {.begin = block.FirstRowFrom(task.begin),
@@ -37,18 +37,14 @@ AlignedBlocks::AlignedBlocks(absl::Span<TaskAnswer* const> tasks) {
              .end = std::max(all.end, rows.end)};
     }
   }
-  for (const std::vector<const PositionedBlock*>& of_tasks : blocks_) {
-    const auto sketched = std::ranges::find_if(of_tasks, [](const PositionedBlock* block) {
-      return block != nullptr && block->sketch != nullptr;
-    });
-    if (sketched != of_tasks.end()) sketched_row_count_ += (*sketched)->view.row_count;
+}
+
+std::int64_t AlignedBlocks::sketched_row_count(std::int64_t block) const {
+  for (std::size_t task = 0; task < task_count_; ++task) {
+    const PositionedBlock* rows = Of(task, block);
+    if (rows != nullptr && rows->sketch != nullptr) return rows->view.row_count;
   }
-  for (std::size_t at = 1; at <= numbers.size(); ++at) {
-    if (at == numbers.size() ||
-        numbers[at] / kMergeGroupBlocks != numbers[at - 1] / kMergeGroupBlocks) {
-      group_ends_.push_back(static_cast<std::int64_t>(at));
-    }
-  }
+  return 0;
 }
 
 bool AreSameRows(const PositionedBlock& a, const PositionedBlock& b) {

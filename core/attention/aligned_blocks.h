@@ -17,35 +17,36 @@ class AlignedBlocks {
   // The tasks must be over rows of one store, and outlive this object.
   explicit AlignedBlocks(absl::Span<TaskAnswer* const> tasks);
 
-  std::int64_t count() const { return static_cast<std::int64_t>(blocks_.size()); }
+  std::int64_t count() const { return static_cast<std::int64_t>(rows_.size()); }
   // Returns the task's block at block `block` of the pass, or null if the task has none there.
   const PositionedBlock* Of(std::size_t task_index, std::int64_t block) const {
-    return blocks_[static_cast<std::size_t>(block)][task_index];
+    return blocks_[static_cast<std::size_t>(block) * task_count_ + task_index];
   }
   // The rows of the block from the first to the last that any task attends to.
   kernels::RowRange rows(std::int64_t block) const {
     return rows_[static_cast<std::size_t>(block)];
   }
-  // The number of rows of the blocks that have a sketch for some task.
-  std::int64_t sketched_row_count() const { return sketched_row_count_; }
+  // Returns the rows of the block, if it has a sketch for some task, or else 0.
+  std::int64_t sketched_row_count(std::int64_t block) const;
   // The most panels of a block.
   std::int64_t panels_max() const { return panels_max_; }
   // Bytes of a row's key and value in the store's storage type.
   std::int64_t row_bytes() const { return row_bytes_; }
-  // Returns where the merge groups end: for each group, the block of the pass behind its last one,
-  // ascending. The blocks of a group are neighbours whose numbers in the store, divided by
-  // kMergeGroupBlocks, have the same quotient.
-  const std::vector<std::int64_t>& group_ends() const { return group_ends_; }
+  // Returns the merge group of a block. A group is up to kMergeGroupBlocks neighbours: blocks whose
+  // numbers in the store, divided by kMergeGroupBlocks, have the same quotient.
+  std::int64_t group_of(std::int64_t block) const {
+    return groups_[static_cast<std::size_t>(block)];
+  }
 
   static constexpr std::int64_t kMergeGroupBlocks = 8;
 
  private:
-  std::vector<std::vector<const PositionedBlock*>> blocks_;  // [block][task]
+  const std::size_t task_count_;
+  std::vector<const PositionedBlock*> blocks_;  // [block][task]
   std::vector<kernels::RowRange> rows_;
-  std::vector<std::int64_t> group_ends_;
+  std::vector<std::int64_t> groups_;
   std::int64_t row_bytes_ = 0;
   std::int64_t panels_max_ = 0;
-  std::int64_t sketched_row_count_ = 0;
 };
 
 // Returns true if both are the same block with the same rows that may count.

@@ -85,6 +85,7 @@ struct ScannedRows {
   std::uint64_t bytes = 0;  // Bytes of their keys and values in the store's storage type.
   // Rows whose sketches a first look read. Looks that ended with their sample do not count.
   std::uint64_t sketched_rows = 0;
+  std::uint64_t skipped_blocks = 0;  // Blocks of which first looks read nothing.
 };
 
 }  // namespace softlookup

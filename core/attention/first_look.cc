@@ -1,16 +1,15 @@
 #include "core/attention/first_look.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "absl/types/span.h"
 #include "core/attention/error_budget.h"
 #include "core/attention/precision_path.h"
-#include "core/attention/row_logits.h"
 #include "core/base/check.h"
 #include "core/kernels/bound_search.h"
 
@@ -19,8 +18,6 @@ namespace {
 
 using kernels::kPanelRows;
 using kernels::kTileQueries;
-using kernels::PanelRange;
-using kernels::RowRange;
 
 // Fewer sketched blocks than this are scanned in about the time that a look takes.
 constexpr std::int64_t kSketchedBlocksMin = 4;
@@ -140,59 +137,96 @@ void FirstLook::Begin(const std::vector<HeadQueryRef>& refs,
     looks_.push_back({.query = q, .sketches = sketches, .range = range});
   }
   end_tile();
-  panels_per_look_ = blocks_.count() * blocks_.panels_max();
+}
+
+void FirstLook::ChooseBlocks(std::int64_t tile_index) {
+  Tile& tile = tiles_[static_cast<std::size_t>(tile_index)];
+  const ScanPlan& plan = tile.queries.plan();
+  std::optional<std::int64_t> ranks;
+  if (!WeighsAllRows(plan)) ranks = RanksOf(plan);
+  PanelBounder bounder;
+  std::vector<const PositionedBlock*> blocks(static_cast<std::size_t>(blocks_.count()));
+  for (std::int64_t i = tile.begin; i < tile.end(); ++i) {
+    Look& look = looks_[static_cast<std::size_t>(i)];
+    if (!(*refs_)[look.query].task->Continues()) continue;
+    for (std::int64_t block = 0; block < blocks_.count(); ++block) {
+      blocks[static_cast<std::size_t>(block)] = BlockOf(i, block);
+    }
+    const int number = static_cast<int>(i - tile.begin);
+    const auto panel_bounds = [&](const PositionedBlock& rows) -> absl::Span<const float> {
+      return {bounder.Bound(tile.queries, kernels::PanelBound::kLargest, rows, number, number + 1),
+              static_cast<std::size_t>(rows.view.panel_count())};
+    };
+    look.blocks = softlookup::ChooseBlocks(
+        plan, tile.queries.query(number), tile.queries.bounds(number), blocks, ranks, panel_bounds);
+    if (!look.skips()) continue;
+    look.places.assign(blocks.size(), -1);
+    std::int32_t place = 0;
+    for (const std::int32_t block : *look.blocks.read) {
+      look.places[static_cast<std::size_t>(block)] = place++;
+    }
+    tile.queries.SetReference(number, std::min(look.blocks.largest_bound, look.range.highest));
+  }
+}
+
+void FirstLook::BeginPanels() {
+  std::vector<bool> is_read(static_cast<std::size_t>(blocks_.count()));
+  std::size_t size = 0;
+  for (Look& look : looks_) {
+    look.bounds_begin = size;
+    size += BoundsOf(look).size();
+    if (!look.skips()) {
+      is_read.assign(is_read.size(), true);
+      continue;
+    }
+    for (const std::int32_t block : *look.blocks.read) {
+      is_read[static_cast<std::size_t>(block)] = true;
+    }
+  }
+  read_blocks_.clear();
+  for (std::int64_t block = 0; block < blocks_.count(); ++block) {
+    if (is_read[static_cast<std::size_t>(block)]) read_blocks_.push_back(block);
+  }
   // A panel that is never looked at has no rows: a mass of 0, or a largest logit of -inf. Without
   // clear(), resize() would move the bounds of the last round to larger memory.
   bounds_.clear();
-  bounds_.resize(looks_.size() * static_cast<std::size_t>(panels_per_look_));
+  bounds_.resize(size);
   for (const Tile& tile : tiles_) {
-    if (WeighsAllRows(tile.plan)) continue;
-    for (std::int64_t i = tile.begin; i < tile.end; ++i) {
-      std::ranges::fill(BoundsOf(i), static_cast<float>(-kInfiniteLogit));
+    for (std::int64_t i = tile.begin; i < tile.end(); ++i) {
+      Look& look = looks_[static_cast<std::size_t>(i)];
+      const absl::Span<float> bounds = BoundsOf(look);
+      if (!WeighsAllRows(tile.queries.plan())) {
+        std::ranges::fill(bounds, static_cast<float>(-kInfiniteLogit));
+      }
+      look.candidates = {.bounds = bounds.data(),
+                         .block_stride = blocks_.panels_max(),
+                         .places = look.skips() ? look.places.data() : nullptr};
     }
-  }
-  for (std::size_t i = 0; i < looks_.size(); ++i) {
-    looks_[i].candidates = {.bounds = BoundsOf(static_cast<std::int64_t>(i)).data(),
-                            .block_stride = blocks_.panels_max()};
   }
 }
 
 void FirstLook::AddTile(std::int64_t begin, std::int64_t end) {
-  Tile& tile = tiles_.emplace_back();
-  tile.begin = begin;
-  tile.end = end;
   const HeadQueryRef& first = (*refs_)[looks_[static_cast<std::size_t>(begin)].query];
-  tile.plan = first.task->PlanOf(first.number);
-  tile.packed.Pack(Components(begin, end).data(), static_cast<int>(end - begin),
-                   tile.plan.key_dims.count);
+  const ScanPlan plan = first.task->PlanOf(first.number);
+  std::vector<const HeadQuery*> queries;
+  std::vector<SketchBounds> sketches;
   for (std::int64_t i = begin; i < end; ++i) {
     Look& look = looks_[static_cast<std::size_t>(i)];
     const HeadQuery& query = (*queries_)[look.query];
-    look.bounds =
-        LogitBounds(tile.plan, query, tile.packed, static_cast<int>(i - begin), look.sketches);
+    queries.push_back(&query);
+    sketches.push_back(look.sketches);
     // A sketch has its keys' norms rounded to nearest.
     const double norm_max = look.sketches.norm_max * (1 + 0x1p-20);
-    look.coarse_part = CoarsePart(tile.plan, query, norm_max);
-    look.needs_float64 = NeedsFloat64(tile.plan, query, norm_max);
-    tile.factors.push_back(look.bounds.factors());
-    tile.references.push_back(0);
+    look.coarse_part = CoarsePart(plan, query, norm_max);
+    look.needs_float64 = NeedsFloat64(plan, query, norm_max);
   }
-}
-
-std::array<const float*, kTileQueries> FirstLook::Components(std::int64_t begin,
-                                                             std::int64_t end) const {
-  std::array<const float*, kTileQueries> components = {};
-  for (std::int64_t i = begin; i < end; ++i) {
-    components[static_cast<std::size_t>(i - begin)] =
-        (*queries_)[looks_[static_cast<std::size_t>(i)].query].components;
-  }
-  return components;
+  tiles_.push_back({.begin = begin, .queries = LookTile(plan, std::move(queries), sketches)});
 }
 
 void FirstLook::LookAt(Part part, std::int64_t begin, std::int64_t end, std::int64_t tile_begin,
                        std::int64_t tile_end) {
   const auto continues = [this](const Tile& tile) {
-    for (std::int64_t i = tile.begin; i < tile.end; ++i) {
+    for (std::int64_t i = tile.begin; i < tile.end(); ++i) {
       const Look& look = looks_[static_cast<std::size_t>(i)];
       if (look.continues && (*refs_)[look.query].task->Continues()) return true;
     }
@@ -203,101 +237,77 @@ void FirstLook::LookAt(Part part, std::int64_t begin, std::int64_t end, std::int
     const Tile& tile = tiles_[static_cast<std::size_t>(t)];
     if (continues(tile)) tiles.push_back(&tile);
   }
-  for (std::int64_t block = begin; block < end; ++block) {
-    // Tiles of the same block are likely to need the same terms.
-    TermsOfRows terms;
-    for (const Tile* tile : tiles) LookAtBlock(part, *tile, block, terms);
+  PanelBounder bounder;
+  for (std::int64_t i = begin; i < end; ++i) {
+    const std::int64_t block = read_blocks_[static_cast<std::size_t>(i)];
+    for (const Tile* tile : tiles) LookAtBlock(part, *tile, block, bounder);
   }
 }
 
-void FirstLook::LookAtBlock(Part part, const Tile& tile, std::int64_t block, TermsOfRows& terms) {
-  // The sample's largest bounds give the reference of the masses. So its blocks are looked at
-  // again, for their masses.
-  const bool looks_again = part == Part::kRest && WeighsAllRows(tile.plan);
+void FirstLook::LookAtBlock(Part part, const Tile& tile, std::int64_t block,
+                            PanelBounder& bounder) {
+  // The sample gives the reference of the masses, and so is looked at again for its own masses.
+  const bool looks_again = part == Part::kRest && WeighsAllRows(tile.queries.plan());
   const kernels::PanelBound form =
       looks_again ? kernels::PanelBound::kMass : kernels::PanelBound::kLargest;
-  std::int64_t run_end = tile.begin;
-  for (std::int64_t i = tile.begin; i < tile.end; i = run_end) {
-    run_end = i + 1;
+  // Returns null if the look does not read the block in this part.
+  const auto rows_of = [&](std::int64_t i) -> const PositionedBlock* {
+    const Look& look = looks_[static_cast<std::size_t>(i)];
     const PositionedBlock* rows = BlockOf(i, block);
+    if (rows == nullptr || !look.Reads(block)) return nullptr;
+    // A look that skips blocks needs no sample.
+    const bool is_in_part = look.skips()
+                                ? part == Part::kRest
+                                : looks_again || (part == Part::kSample) == IsSampled(*rows);
+    return is_in_part ? rows : nullptr;
+  };
+  std::int64_t run_end = tile.begin;
+  for (std::int64_t i = tile.begin; i < tile.end(); i = run_end) {
+    run_end = i + 1;
+    const PositionedBlock* rows = rows_of(i);
     if (rows == nullptr) continue;
-    for (; run_end < tile.end; ++run_end) {
-      const PositionedBlock* others = BlockOf(run_end, block);
+    for (; run_end < tile.end(); ++run_end) {
+      const PositionedBlock* others = rows_of(run_end);
       if (others == nullptr || !AreSameRows(*rows, *others)) break;
     }
-    if (looks_again || (part == Part::kSample) == IsSampled(*rows)) {
-      BoundRows(tile, form, *rows, block, i, run_end, terms);
+    const float* found = bounder.Bound(tile.queries, form, *rows, static_cast<int>(i - tile.begin),
+                                       static_cast<int>(run_end - tile.begin));
+    for (std::int64_t of = i; of < run_end; ++of, found += PanelBounder::kStride) {
+      Look& look = looks_[static_cast<std::size_t>(of)];
+      const std::int64_t place =
+          look.skips() ? look.places[static_cast<std::size_t>(block)] : block;
+      std::copy_n(found, rows->view.panel_count(),
+                  bounds_.data() + look.bounds_begin + place * blocks_.panels_max());
     }
-  }
-}
-
-void FirstLook::BoundRows(const Tile& tile, kernels::PanelBound form, const PositionedBlock& rows,
-                          std::int64_t block, std::int64_t begin, std::int64_t end,
-                          TermsOfRows& terms) {
-  const auto panel_count = rows.view.panel_count();
-  const auto bounds_of = [&](std::int64_t i) {
-    return BoundsOf(i).data() + block * blocks_.panels_max();
-  };
-  const auto covers = [&](std::int64_t i) {
-    const RowRange range = RowsOf(rows, (*queries_)[looks_[static_cast<std::size_t>(i)].query]);
-    return rows.sketch != nullptr && range.begin == 0 && range.end == rows.view.row_count;
-  };
-  bool any_covers = false;
-  for (std::int64_t i = begin; i < end; ++i) any_covers |= covers(i);
-  const bool mass = form == kernels::PanelBound::kMass;
-  if (any_covers) {
-    thread_local SketchTerms of_rows;
-    if (terms.rows == nullptr || !AreSameRows(*terms.rows, rows) ||
-        terms.score != tile.plan.options.score ||
-        terms.temperature != tile.plan.options.temperature) {
-      of_rows.Prepare(tile.plan, rows);
-      terms = {.rows = &rows,
-               .score = tile.plan.options.score,
-               .temperature = tile.plan.options.temperature};
-    }
-    const std::int64_t offset = begin - tile.begin;
-    kernels::SketchQueries some;
-    const bool is_whole = begin == tile.begin && end == tile.end;
-    if (!is_whole) {
-      some.Pack(Components(begin, end).data(), static_cast<int>(end - begin),
-                tile.plan.key_dims.count);
-    }
-    kernels::BoundPanels(form, *rows.sketch, is_whole ? tile.packed : some,
-                         tile.factors.data() + offset, tile.references.data() + offset,
-                         of_rows.terms(), panels_per_look_, bounds_of(begin));
-  }
-  for (std::int64_t i = begin; i < end; ++i) {
-    if (covers(i)) continue;
-    // A range ends within the block, or the block has no sketch: nothing is known of these rows.
-    float* bounds = bounds_of(i);
-    const PanelRange some =
-        PanelsOf(RowsOf(rows, (*queries_)[looks_[static_cast<std::size_t>(i)].query]));
-    std::fill_n(bounds, panel_count, mass ? 0.0f : static_cast<float>(-kInfiniteLogit));
-    std::fill(bounds + some.begin, bounds + some.end, static_cast<float>(kInfiniteLogit));
   }
 }
 
 void FirstLook::Choose(Part part, std::int64_t tile_index) {
   Tile& tile = tiles_[static_cast<std::size_t>(tile_index)];
-  for (std::int64_t i = tile.begin; i < tile.end; ++i) {
+  const ScanPlan& plan = tile.queries.plan();
+  for (std::int64_t i = tile.begin; i < tile.end(); ++i) {
+    const int number = static_cast<int>(i - tile.begin);
     Look& look = looks_[static_cast<std::size_t>(i)];
     if (!look.continues || !(*refs_)[look.query].task->Continues()) continue;
     if (part == Part::kSample) {
+      if (look.skips()) continue;
       const std::vector<float> sample = SampleOf(look);
-      look.continues = sample.empty() || SampleSavesMost(tile.plan, look, sample);
+      look.continues = sample.empty() || SampleSavesMost(tile, number, sample);
       // A bound can be far above all logits that there can be.
       const double reference =
           sample.empty() ? look.range.likely_highest
                          : std::min<double>(*std::max_element(sample.begin(), sample.end()),
                                             look.range.highest);
-      tile.references[static_cast<std::size_t>(i - tile.begin)] = static_cast<float>(reference);
-    } else if (WeighsAllRows(tile.plan)) {
-      ChooseByMassOf(tile, i);
+      tile.queries.SetReference(number, reference);
+    } else if (WeighsAllRows(plan)) {
+      ChooseByMassOf(tile, number);
     } else {
-      const auto lower_of = [&look](double upper) { return look.bounds.LowerOf(upper); };
-      look.candidates.cut = ChooseByRank(BoundsOf(i), lower_of, RanksOf(tile.plan)).cut;
+      const auto lower_of = [&](double upper) {
+        return tile.queries.bounds(number).LowerOf(upper);
+      };
+      look.candidates.cut = ChooseByRank(BoundsOf(look), lower_of, RanksOf(plan)).cut;
     }
-    if (part == Part::kRest && look.continues) FindKeptBlocks(i);
+    if (part == Part::kRest && look.continues) FindKeptBlocks(look);
   }
 }
 
@@ -322,12 +332,14 @@ std::vector<float> FirstLook::SampleOf(const Look& look) const {
   return sample;
 }
 
-bool FirstLook::SampleSavesMost(const ScanPlan& plan, const Look& look,
+bool FirstLook::SampleSavesMost(const Tile& tile, int number,
                                 absl::Span<const float> sample) const {
+  const ScanPlan& plan = tile.queries.plan();
+  const Look& look = looks_[static_cast<std::size_t>(tile.begin + number)];
   const double kept_max = kKeptPartMax * static_cast<double>(sample.size());
   if (!WeighsAllRows(plan)) {
     const std::int64_t ranks = std::max<std::int64_t>(1, RanksOf(plan) / kSampleStride);
-    const auto lower_of = [&look](double upper) { return look.bounds.LowerOf(upper); };
+    const auto lower_of = [&](double upper) { return tile.queries.bounds(number).LowerOf(upper); };
     return static_cast<double>(ChooseByRank(sample, lower_of, ranks).kept) <= kept_max;
   }
   // About one row of a panel weighs as much as the panel's bound says.
@@ -346,21 +358,25 @@ bool FirstLook::SampleSavesMost(const ScanPlan& plan, const Look& look,
   return Saves(look, choice, masses);
 }
 
-void FirstLook::ChooseByMassOf(const Tile& tile, std::int64_t look_index) {
-  Look& look = looks_[static_cast<std::size_t>(look_index)];
-  const absl::Span<const float> bounds = BoundsOf(look_index);
-  const double reference = tile.references[static_cast<std::size_t>(look_index - tile.begin)];
-  const LookBudget budget = LookBudgetOf(tile.plan.options);
-  const double proved = std::exp(-look.bounds.gap() - 1e-3) / kernels::kMassExcess;
+void FirstLook::ChooseByMassOf(const Tile& tile, int number) {
+  const ScanPlan& plan = tile.queries.plan();
+  Look& look = looks_[static_cast<std::size_t>(tile.begin + number)];
+  const absl::Span<const float> bounds = BoundsOf(look);
+  const double reference = tile.queries.reference(number);
+  const LookBudget budget = LookBudgetOf(plan.options);
+  const double proved = std::exp(-tile.queries.bounds(number).gap() - 1e-3) / kernels::kMassExcess;
   // The best panel's logits are exact but for this.
   constexpr double kRounding = 1e-6;
-  const PanelLogits best = BestPanel(tile.plan, look, bounds);
+  PanelLogits best = BestPanel(plan, look, bounds);
+  best.max = std::max(best.max, look.blocks.best.max);
+  best.log_sum_exp = std::max(best.log_sum_exp, look.blocks.best.log_sum_exp);
   const double mass_known = std::exp(best.log_sum_exp - reference - kRounding);
   // Panels that may have a larger logit than the best panel are kept and scored in float64, however
   // little they weigh, because the answer states the largest logit.
   const double kept_mass = std::exp(best.max - reference - kRounding);
-  const MassChoice choice =
-      ChooseByMass(bounds, proved, mass_known, budget.panels, look.coarse_part, kept_mass);
+  const double skipped_mass = std::exp(look.blocks.ln_left_out - reference);
+  const MassChoice choice = ChooseByMass(bounds, proved, mass_known, budget.panels,
+                                         look.coarse_part, kept_mass, skipped_mass);
   look.candidates.cut = choice.cut;
   if (look.coarse_part > 0) {
     look.candidates.fine_cut = std::min(choice.fine_cut, static_cast<float>(kept_mass));
@@ -372,7 +388,19 @@ void FirstLook::ChooseByMassOf(const Tile& tile, std::int64_t look_index) {
       ln_mass + std::log(budget.rows) -
       std::log(static_cast<double>(kPanelRows * std::max<std::int64_t>(choice.kept, 1)));
   look.candidates.ln_left_out = std::log(choice.left_out) + reference;
-  look.continues = Saves(look, choice, bounds);
+  // Blocks that are skipped save enough, whatever remains of the others.
+  look.continues = look.skips() || Saves(look, choice, bounds);
+}
+
+std::vector<std::int64_t> FirstLook::CandidateBlocks() const {
+  std::vector<std::int64_t> blocks;
+  for (const std::int64_t block : read_blocks_) {
+    const bool is_kept = std::ranges::any_of(looks_, [block](const Look& look) {
+      return look.continues && look.candidates.keeps_block[static_cast<std::size_t>(block)];
+    });
+    if (is_kept) blocks.push_back(block);
+  }
+  return blocks;
 }
 
 void FirstLook::Sort(absl::Span<const std::int64_t> order) {
@@ -384,13 +412,13 @@ void FirstLook::Sort(absl::Span<const std::int64_t> order) {
   look_of_ = std::move(look_of);
 }
 
-void FirstLook::FindKeptBlocks(std::int64_t look_index) {
-  Candidates& candidates = looks_[static_cast<std::size_t>(look_index)].candidates;
+void FirstLook::FindKeptBlocks(Look& look) {
+  Candidates& candidates = look.candidates;
   std::vector<std::int32_t> kept;
-  kernels::FindGroupsFrom(BoundsOf(look_index), candidates.block_stride, candidates.cut, kept);
+  kernels::FindGroupsFrom(BoundsOf(look), candidates.block_stride, candidates.cut, kept);
   candidates.keeps_block.assign(static_cast<std::size_t>(blocks_.count()), false);
-  for (const std::int32_t block : kept) {
-    candidates.keeps_block[static_cast<std::size_t>(block)] = true;
+  for (const std::int32_t place : kept) {
+    candidates.keeps_block[static_cast<std::size_t>(BlockAt(look, place))] = true;
   }
 }
 
@@ -428,7 +456,7 @@ PanelLogits FirstLook::BestPanel(const ScanPlan& plan, const Look& look,
 
 const PositionedBlock* FirstLook::RowsAt(const Look& look, std::int64_t panel) const {
   const PositionedBlock* rows =
-      blocks_.Of((*refs_)[look.query].task_index, panel / blocks_.panels_max());
+      blocks_.Of((*refs_)[look.query].task_index, BlockAt(look, panel / blocks_.panels_max()));
   SOFTLOOKUP_CHECK(rows != nullptr) << "bounds of panel " << panel;
   return rows;
 }

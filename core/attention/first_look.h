@@ -2,19 +2,19 @@
 #define SOFTLOOKUP_CORE_ATTENTION_FIRST_LOOK_H_
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <vector>
 
 #include "absl/types/span.h"
 #include "core/attention/aligned_blocks.h"
+#include "core/attention/block_choice.h"
 #include "core/attention/block_scan.h"
 #include "core/attention/head_query_order.h"
 #include "core/attention/logit_bounds.h"
+#include "core/attention/look_tile.h"
 #include "core/attention/panel_choice.h"
 #include "core/attention/second_look.h"
-#include "core/kernels/panel_bounds.h"
 
 namespace softlookup {
 
@@ -46,10 +46,18 @@ class FirstLook {
   // The number of tiles of head queries to look for. 0: all are to be scanned whole.
   std::int64_t tile_count() const { return static_cast<std::int64_t>(tiles_.size()); }
 
+  // First chooses the blocks that the head queries of a tile look at. The others are skipped: none
+  // of their rows can matter. Calls for different tiles may run at the same time.
+  void ChooseBlocks(std::int64_t tile);
+  // Call this once the blocks are chosen for all tiles.
+  void BeginPanels();
+  // The blocks of the pass that some head query looks at, ascending.
+  const std::vector<std::int64_t>& read_blocks() const { return read_blocks_; }
+
   // A look has two parts. The sample comes first: it costs little, and shows whether the rest can
   // pay.
   enum class Part { kSample, kRest };
-  // Looks at those of the blocks [begin, end) of the pass that belong to the part, for the tiles
+  // Looks at those of the blocks read_blocks()[begin, end) that belong to the part, for the tiles
   // [tile_begin, tile_end). With the rest, SOFT tiles look at the sample's blocks again. Calls for
   // different tiles or blocks may run at the same time.
   void LookAt(Part part, std::int64_t begin, std::int64_t end, std::int64_t tile_begin,
@@ -63,6 +71,10 @@ class FirstLook {
   bool AnyContinues() const {
     return std::ranges::any_of(looks_, [](const Look& look) { return look.continues; });
   }
+
+  // Returns the blocks of the pass that have candidates of some head query, ascending. Call this
+  // after the whole look.
+  std::vector<std::int64_t> CandidateBlocks() const;
 
   // Follows a new order of the round's head queries: the i-th is now the one that was at index
   // order[i]. Call this after the whole look.
@@ -82,60 +94,58 @@ class FirstLook {
     std::size_t query = 0;  // Index in the round.
     bool continues = true;
     SketchBounds sketches;
-    LogitBounds bounds;
     LogitRangeOfRows range;
-    // Panels that together have at most this part of the mass may be scored in the fastest
-    // arithmetic. 0: none may.
+    // The part of the mass that panels may have whose logits are formed in the fastest arithmetic.
+    // 0: none may.
     double coarse_part = 0;
     bool needs_float64 = false;  // As NeedsFloat64() says for the longest key.
+    BlockChoice blocks;
+    // By block of the pass: its place among the blocks that are read, or -1. Empty: all are read.
+    std::vector<std::int32_t> places;
+    std::size_t bounds_begin = 0;  // In bounds_.
     Candidates candidates;
+
+    bool skips() const { return blocks.read.has_value(); }
+    bool Reads(std::int64_t block) const {
+      return !skips() || places[static_cast<std::size_t>(block)] >= 0;
+    }
   };
-  // Looks [begin, end), which share a scan.
+  // Looks from `begin` on, which share a scan.
   struct Tile {
     std::int64_t begin = 0;
-    std::int64_t end = 0;
-    ScanPlan plan;
-    kernels::SketchQueries packed;
-    // One element for each look.
-    std::vector<kernels::BoundFactors> factors;
-    std::vector<float> references;  // Of the masses. Known after the sample.
+    LookTile queries;
+
+    std::int64_t end() const { return begin + queries.count(); }
   };
 
-  // What the thread's SketchTerms were prepared for. Null: nothing yet.
-  struct TermsOfRows {
-    const PositionedBlock* rows = nullptr;
-    Score score = Score::kUnspecified;
-    double temperature = 0;
-  };
-
-  void LookAtBlock(Part part, const Tile& tile, std::int64_t block, TermsOfRows& terms);
+  void LookAtBlock(Part part, const Tile& tile, std::int64_t block, PanelBounder& bounder);
   void AddTile(std::int64_t begin, std::int64_t end);
-  std::array<const float*, kernels::kTileQueries> Components(std::int64_t begin,
-                                                             std::int64_t end) const;
-  // Sets the bounds of a block's panels for the looks [begin, end) of a tile, whose tasks have the
-  // same rows there.
-  void BoundRows(const Tile& tile, kernels::PanelBound form, const PositionedBlock& rows,
-                 std::int64_t block, std::int64_t begin, std::int64_t end, TermsOfRows& terms);
   // Returns true if a second look that keeps this choice of panels takes less time than a scan of
   // all rows. `masses` has the bounds that the choice was made by.
   static bool Saves(const Look& look, const MassChoice& choice, absl::Span<const float> masses);
   // Returns the known bounds of the sample's panels.
   std::vector<float> SampleOf(const Look& look) const;
   // Returns false if the sample shows that a look will hardly save time.
-  bool SampleSavesMost(const ScanPlan& plan, const Look& look,
-                       absl::Span<const float> sample) const;
-  void ChooseByMassOf(const Tile& tile, std::int64_t look_index);
+  bool SampleSavesMost(const Tile& tile, int number, absl::Span<const float> sample) const;
+  void ChooseByMassOf(const Tile& tile, int number);
   // Sets the look's candidates.keeps_block.
-  void FindKeptBlocks(std::int64_t look_index);
+  void FindKeptBlocks(Look& look);
+  // Returns the block of the pass at a place among those that the look reads.
+  static std::int64_t BlockAt(const Look& look, std::int64_t place) {
+    return look.skips() ? (*look.blocks.read)[static_cast<std::size_t>(place)] : place;
+  }
   // Scores panels of the largest bounds in float64: that of the largest finite bound, and a few of
   // infinite ones. Returns the largest of each number that was found.
   PanelLogits BestPanel(const ScanPlan& plan, const Look& look,
                         absl::Span<const float> bounds) const;
   // Returns the block of a panel, by its index in a look's bounds.
   const PositionedBlock* RowsAt(const Look& look, std::int64_t panel) const;
-  // Returns the bounds of a look's panels: [block of the pass][panel].
-  absl::Span<float> BoundsOf(std::int64_t look) {
-    return {bounds_.data() + look * panels_per_look_, static_cast<std::size_t>(panels_per_look_)};
+  // Returns the bounds of a look's panels: [block that it reads][panel].
+  absl::Span<float> BoundsOf(const Look& look) {
+    const std::int64_t count =
+        look.skips() ? static_cast<std::int64_t>(look.blocks.read->size()) : blocks_.count();
+    return {bounds_.data() + look.bounds_begin,
+            static_cast<std::size_t>(count * blocks_.panels_max())};
   }
   const PositionedBlock* BlockOf(std::int64_t look, std::int64_t block) const {
     return blocks_.Of((*refs_)[looks_[static_cast<std::size_t>(look)].query].task_index, block);
@@ -148,8 +158,8 @@ class FirstLook {
   std::vector<std::int64_t> look_of_;  // By head query of the round. -1: none.
   std::vector<Look> looks_;
   std::deque<Tile> tiles_;
-  std::int64_t panels_per_look_ = 0;
-  std::vector<float> bounds_;  // [look][block of the pass][panel]
+  std::vector<std::int64_t> read_blocks_;
+  std::vector<float> bounds_;  // [look][block that it reads][panel]
 };
 
 }  // namespace softlookup

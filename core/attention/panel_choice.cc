@@ -29,7 +29,7 @@ float EdgeOf(std::size_t bin) {
 }  // namespace
 
 MassChoice ChooseByMass(absl::Span<const float> bounds, double proved, double mass_known,
-                        double part, double coarse_part, double kept_mass) {
+                        double part, double coarse_part, double kept_mass, double left_out) {
   // The sums of the bins, of which infinity has one of its own. Most panels have so little mass
   // that all of them together are left out. A chunk of such panels alone goes to the first bin, as
   // one sum.
@@ -48,7 +48,7 @@ MassChoice ChooseByMass(absl::Span<const float> bounds, double proved, double ma
   // The smallest masses are rounded up to powers of 2 near 2^-126, and so prove nothing.
   double sum = 0;
   for (std::size_t bin = BinOf(0x1p-100f); bin < unknown; ++bin) sum += sums[bin];
-  MassChoice choice{.mass = std::max(mass_known, proved * sum)};
+  MassChoice choice{.left_out = left_out, .mass = std::max(mass_known, proved * sum)};
   // Returns the first bin from `bin` on that would bring `skipped` above mass_max. Adds the bins
   // before it to `skipped`.
   const auto skip = [&](std::size_t bin, double mass_max, double& skipped) {

@@ -27,10 +27,11 @@ struct MassChoice {
 // infinity if nothing is known. The mass of a panel is at least `proved` times its bound.
 // `mass_known` is a lower bound on the mass of all rows. `coarse_part` is the part of the mass of
 // all rows that chosen panels below `fine_cut` may have. Panels with bounds of at least `kept_mass`
-// are chosen in any case.
+// are chosen in any case. `left_out` is the mass of rows that are left out already, and counts.
 MassChoice ChooseByMass(absl::Span<const float> bounds, double proved, double mass_known,
                         double part, double coarse_part,
-                        double kept_mass = std::numeric_limits<double>::infinity());
+                        double kept_mass = std::numeric_limits<double>::infinity(),
+                        double left_out = 0);
 
 struct RankChoice {
   float cut = std::numeric_limits<float>::lowest();

@@ -13,9 +13,12 @@ namespace softlookup {
 // query.
 struct Candidates {
   // Upper bounds on the masses (SOFT) or the logits of the panels' rows, as in panel_choice.h:
-  // [block of the pass][panel]. Not owned.
+  // [place of a block][panel]. Not owned.
   const float* bounds = nullptr;
   std::int64_t block_stride = 0;
+  // By block of the pass: its place, or -1 if it has no candidates. Not owned. Null: each block is
+  // at the place of its own number.
+  const std::int32_t* places = nullptr;
   // Panels with smaller bounds can be left out.
   float cut = 0;
   // By block of the pass: whether any of its panels is a candidate.
@@ -30,7 +33,10 @@ struct Candidates {
   // are left out.
   double ln_left_out = -std::numeric_limits<double>::infinity();
 
-  const float* bounds_of(std::int64_t block) const { return bounds + block * block_stride; }
+  // The block must have a place.
+  const float* bounds_of(std::int64_t block) const {
+    return bounds + (places == nullptr ? block : places[block]) * block_stride;
+  }
 };
 
 // Scans the candidates among the rows of one block for a tile of queries, as ScanBlock does. Scans

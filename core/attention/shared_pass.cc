@@ -61,7 +61,8 @@ ScannedRows SharedPass::Run() {
   const std::int64_t rows = scanned_row_count_ + candidate_row_count_;
   return {.rows = static_cast<std::uint64_t>(rows),
           .bytes = static_cast<std::uint64_t>(rows * blocks_.row_bytes()),
-          .sketched_rows = static_cast<std::uint64_t>(sketched_row_count_)};
+          .sketched_rows = static_cast<std::uint64_t>(sketched_row_count_),
+          .skipped_blocks = static_cast<std::uint64_t>(skipped_block_count_)};
 }
 
 bool SharedPass::AnyTaskContinues() const {
@@ -104,6 +105,7 @@ void SharedPass::RunRound() {
   }
 
   LookFirst();
+  ChooseBlocks();
   CutWork();
   const auto range_count = static_cast<std::int64_t>(ranges_.size());
   const std::int64_t window_ranges_max =
@@ -116,9 +118,9 @@ void SharedPass::RunRound() {
     MergeWindow(begin, end);
     // Head queries that are scanned whole, if any, come first.
     const bool any_whole = look_.CandidatesOf(0) == nullptr;
-    for (std::int64_t block = RangeOf(begin).begin; any_whole && block < RangeOf(end - 1).end;
-         ++block) {
-      scanned_row_count_ += blocks_.rows(block).end - blocks_.rows(block).begin;
+    for (std::int64_t at = RangeOf(begin).begin; any_whole && at < RangeOf(end - 1).end; ++at) {
+      const kernels::RowRange rows = blocks_.rows(scan_block(at));
+      scanned_row_count_ += rows.end - rows.begin;
     }
     if (!AnyTaskContinues()) return;
     begin = end;
@@ -139,17 +141,26 @@ void SharedPass::LookFirst() {
   look_.Begin(refs_, queries_);
   const std::int64_t tiles = look_.tile_count();
   if (tiles == 0) return;
-  const std::int64_t parts = CeilDiv(blocks_.count(), kLookBlocks);
+  ForEach(tiles, [this](std::int64_t tile) { look_.ChooseBlocks(tile); });
+  look_.BeginPanels();
+  const std::vector<std::int64_t>& blocks = look_.read_blocks();
+  const auto block_count = static_cast<std::int64_t>(blocks.size());
+  const std::int64_t parts = CeilDiv(block_count, kLookBlocks);
   const std::int64_t tile_parts = CeilDiv(tiles, kLookTiles);
   for (const FirstLook::Part part : {FirstLook::Part::kSample, FirstLook::Part::kRest}) {
     ForEach(parts * tile_parts, [&](std::int64_t item) {
       const std::int64_t begin = item / tile_parts * kLookBlocks;
       const std::int64_t tile = item % tile_parts * kLookTiles;
-      look_.LookAt(part, begin, std::min(begin + kLookBlocks, blocks_.count()), tile,
+      look_.LookAt(part, begin, std::min(begin + kLookBlocks, block_count), tile,
                    std::min(tile + kLookTiles, tiles));
     });
     ForEach(tiles, [&](std::int64_t tile) { look_.Choose(part, tile); });
-    if (part == FirstLook::Part::kRest) sketched_row_count_ += blocks_.sketched_row_count();
+    if (part == FirstLook::Part::kRest) {
+      for (const std::int64_t block : blocks) {
+        sketched_row_count_ += blocks_.sketched_row_count(block);
+      }
+      skipped_block_count_ += blocks_.count() - block_count;
+    }
     if (!look_.AnyContinues()) return;
   }
   SortByLook();
@@ -181,10 +192,26 @@ void SharedPass::SortByLook() {
   look_.Sort(order);
 }
 
+void SharedPass::ChooseBlocks() {
+  scan_blocks_.clear();
+  // Head queries whose rows are all scanned come first.
+  if (look_.CandidatesOf(0) != nullptr) {
+    scan_blocks_ = look_.CandidateBlocks();
+    return;
+  }
+  scan_blocks_.resize(static_cast<std::size_t>(blocks_.count()));
+  std::iota(scan_blocks_.begin(), scan_blocks_.end(), 0);
+}
+
 void SharedPass::CutWork() {
   const std::int64_t queries = query_count();
-  const std::vector<std::int64_t>& group_ends = blocks_.group_ends();
-  const auto group_count = static_cast<std::int64_t>(group_ends.size());
+  const auto block_count = static_cast<std::int64_t>(scan_blocks_.size());
+  const auto ends_group = [this, block_count](std::int64_t at) {
+    return at + 1 == block_count ||
+           blocks_.group_of(scan_block(at)) != blocks_.group_of(scan_block(at + 1));
+  };
+  std::int64_t group_count = 0;
+  for (std::int64_t at = 0; at < block_count; ++at) group_count += ends_group(at) ? 1 : 0;
   const std::int64_t items_wanted = pool_.thread_count() * kItemsPerThread;
   ranges_.clear();
   // Whole groups leave fewer states to merge. They are chosen if they give enough items for all
@@ -192,21 +219,19 @@ void SharedPass::CutWork() {
   for (item_queries_ = kItemQueriesMax; item_queries_ >= kItemQueriesMax / 4; item_queries_ /= 2) {
     if (group_count * CeilDiv(queries, item_queries_) < items_wanted) continue;
     std::int64_t begin = 0;
-    for (const std::int64_t end : group_ends) {
-      ranges_.push_back({.begin = begin, .end = end, .ends_group = true});
-      begin = end;
+    for (std::int64_t at = 0; at < block_count; ++at) {
+      if (!ends_group(at)) continue;
+      ranges_.push_back({.begin = begin, .end = at + 1, .ends_group = true});
+      begin = at + 1;
     }
     return;
   }
-  auto group_end = group_ends.begin();
-  for (std::int64_t block = 0; block < blocks_.count(); ++block) {
-    const bool ends_group = block + 1 == *group_end;
-    ranges_.push_back({.begin = block, .end = block + 1, .ends_group = ends_group});
-    if (ends_group) ++group_end;
+  for (std::int64_t at = 0; at < block_count; ++at) {
+    ranges_.push_back({.begin = at, .end = at + 1, .ends_group = ends_group(at)});
   }
   item_queries_ = CeilDiv(queries, kTileQueries) * kTileQueries;
   while (item_queries_ > kTileQueries &&
-         blocks_.count() * CeilDiv(queries, item_queries_) < items_wanted) {
+         block_count * CeilDiv(queries, item_queries_) < items_wanted) {
     item_queries_ = CeilDiv(item_queries_ / 2, kTileQueries) * kTileQueries;
   }
 }
@@ -235,19 +260,19 @@ void SharedPass::ScanWindow(std::int64_t ranges_begin, std::int64_t ranges_end) 
 void SharedPass::ScanItem(const WorkItem& item) {
   std::fill_n(window_states_.begin() + item.states_begin + item.begin, item.end - item.begin,
               PartialState{});
-  for (std::int64_t block = item.blocks.begin; block < item.blocks.end; ++block) {
+  for (std::int64_t at = item.blocks.begin; at < item.blocks.end; ++at) {
     bool is_first = true;
     for (std::int64_t query = item.begin; query < item.end;) {
-      query = ScanTile(item, block, query, is_first);
+      query = ScanTile(item, at, query, is_first);
     }
   }
 }
 
-ScanOrder SharedPass::OrderOf(const WorkItem& item, std::int64_t block, std::int64_t query,
+ScanOrder SharedPass::OrderOf(const WorkItem& item, std::int64_t at, std::int64_t query,
                               std::int64_t end, bool is_first) const {
   ScanOrder order{.is_first_of_block = is_first};
   const HeadQueryRef& first = RefOf(query);
-  const kernels::BlockView& view = BlockOf(block, first)->view;
+  const kernels::BlockView& view = BlockOf(scan_block(at), first)->view;
   // A query alone in FLOAT32 rows is left to the CPU's own prefetching, where that is better. Other
   // storage types take so long to decode that fetching early always pays.
   if (end - query == 1 && view.shape.storage == StorageType::kFloat32 && kernels::CpuReadsAhead()) {
@@ -259,15 +284,17 @@ ScanOrder SharedPass::OrderOf(const WorkItem& item, std::int64_t block, std::int
   // fetches its own block's values and the next block's keys. Rows that no tile fetched, for
   // instance because one was left out, are read when they are scanned.
   const bool is_alone = query == item.begin && end == item.end;
-  const bool is_fetched = block > item.blocks.begin && !is_alone;
-  if (is_first && !is_fetched) order.while_scoring = ValuesOf(view, PanelsOf(blocks_.rows(block)));
-  if (block + 1 == blocks_.count()) return order;
+  const bool is_fetched = at > item.blocks.begin && !is_alone;
+  if (is_first && !is_fetched)
+    order.while_scoring = ValuesOf(view, PanelsOf(blocks_.rows(scan_block(at))));
+  if (at + 1 == static_cast<std::int64_t>(scan_blocks_.size())) return order;
   // The thread that scans all head queries of a range usually takes the next range, too.
   const bool is_of_all = end - query == query_count();
-  if (block + 1 == item.blocks.end && !is_of_all) return order;
-  const PositionedBlock* next = BlockOf(block + 1, first);
+  if (at + 1 == item.blocks.end && !is_of_all) return order;
+  const std::int64_t next_block = scan_block(at + 1);
+  const PositionedBlock* next = BlockOf(next_block, first);
   if (next == nullptr) return order;
-  const PanelRange all = PanelsOf(blocks_.rows(block + 1));
+  const PanelRange all = PanelsOf(blocks_.rows(next_block));
   const auto part_end = [&](std::int64_t tile_end) {
     return all.begin + (all.end - all.begin) * (tile_end - item.begin) / (item.end - item.begin);
   };
@@ -277,8 +304,9 @@ ScanOrder SharedPass::OrderOf(const WorkItem& item, std::int64_t block, std::int
   return order;
 }
 
-std::int64_t SharedPass::ScanTile(const WorkItem& item, std::int64_t block, std::int64_t query,
+std::int64_t SharedPass::ScanTile(const WorkItem& item, std::int64_t at, std::int64_t query,
                                   bool& is_first) {
+  const std::int64_t block = scan_block(at);
   const HeadQueryRef& first = RefOf(query);
   const PositionedBlock* rows = BlockOf(block, first);
   if (rows == nullptr) return query + 1;
@@ -304,7 +332,7 @@ std::int64_t SharedPass::ScanTile(const WorkItem& item, std::int64_t block, std:
   const ScanPlan plan = first.task->PlanOf(first.number);
   const bool looks = look_.CandidatesOf(query) != nullptr;
   ScanOrder order;
-  if (!looks) order = OrderOf(item, block, query, tile_end, std::exchange(is_first, false));
+  if (!looks) order = OrderOf(item, at, query, tile_end, std::exchange(is_first, false));
   const auto scan = [&](PartialState* to_states, double* to_sums) {
     if (!looks) {
       ScanBlock(plan, *rows, order, &queries_[static_cast<std::size_t>(query)], count, to_states,
@@ -321,7 +349,7 @@ std::int64_t SharedPass::ScanTile(const WorkItem& item, std::int64_t block, std:
   };
   PartialState* states = &window_states_[static_cast<std::size_t>(state)];
   double* sums = window_sums_.get() + SumsOffset(state);
-  if (block == item.blocks.begin) {
+  if (at == item.blocks.begin) {
     scan(states, sums);
     return tile_end;
   }

@@ -41,7 +41,7 @@ class SharedPass {
   ScannedRows Run();
 
  private:
-  // Blocks [begin, end) of the pass: a single block, or a whole merge group.
+  // Blocks scan_blocks_[begin, end): a single block, or all those of a merge group.
   struct BlockRange {
     std::int64_t begin = 0;
     std::int64_t end = 0;
@@ -66,20 +66,21 @@ class SharedPass {
   // Sorts the round's head queries: those whose rows are all to be scanned come first. Otherwise a
   // tile would end at each border between the two kinds.
   void SortByLook();
+  // Sets scan_blocks_.
+  void ChooseBlocks();
   // Chooses the round's block ranges, and how many head queries a work item has.
   void CutWork();
 
   // Scans the window: block ranges [ranges_begin, ranges_end) of the round.
   void ScanWindow(std::int64_t ranges_begin, std::int64_t ranges_end);
   void ScanItem(const WorkItem& item);
-  // Scans one of the item's blocks for a tile of head queries from `query` on. Returns the head
-  // query behind the tile. `is_first` must be true if the item has not scanned the whole block for
-  // any tile yet. Such a scan sets it to false.
-  std::int64_t ScanTile(const WorkItem& item, std::int64_t block, std::int64_t query,
-                        bool& is_first);
+  // Scans the item's block scan_blocks_[at] for a tile of head queries from `query` on. Returns the
+  // head query behind the tile. `is_first` must be true if the item has not scanned the whole block
+  // for any tile yet. Such a scan sets it to false.
+  std::int64_t ScanTile(const WorkItem& item, std::int64_t at, std::int64_t query, bool& is_first);
   // Returns what the scan of the tile [query, end) has to know about the scans around it, such as
   // what to prefetch.
-  ScanOrder OrderOf(const WorkItem& item, std::int64_t block, std::int64_t query, std::int64_t end,
+  ScanOrder OrderOf(const WorkItem& item, std::int64_t at, std::int64_t query, std::int64_t end,
                     bool is_first) const;
   // Merges the window's states into the round's. For one merge group after another, merges the
   // group's states into its first, and this into the round's.
@@ -92,6 +93,9 @@ class SharedPass {
   // Returns null if the head query's task has no rows there.
   const PositionedBlock* BlockOf(std::int64_t block, const HeadQueryRef& query) const {
     return blocks_.Of(query.task_index, block);
+  }
+  std::int64_t scan_block(std::int64_t at) const {
+    return scan_blocks_[static_cast<std::size_t>(at)];
   }
   const BlockRange& RangeOf(std::int64_t range) const {
     return ranges_[static_cast<std::size_t>(range)];
@@ -114,6 +118,7 @@ class SharedPass {
   std::int64_t sums_stride_ = 0;         // Doubles of one state. 0: no task wants sums.
   std::int64_t scanned_row_count_ = 0;   // Of whole scans.
   std::int64_t sketched_row_count_ = 0;  // Of first looks.
+  std::int64_t skipped_block_count_ = 0;
   std::atomic<std::int64_t> candidate_row_count_{0};  // Of second looks.
 
   // The round in progress. All members but `collectors_` are by head query.
@@ -122,6 +127,8 @@ class SharedPass {
   std::vector<HeadQuery> queries_;
   std::vector<HeadQueryState> states_;
   std::vector<double> sums_;
+  // The blocks of the pass that have rows to scan for some head query, ascending.
+  std::vector<std::int64_t> scan_blocks_;
   // The work of the round, cut into items.
   std::vector<BlockRange> ranges_;
   std::int64_t item_queries_ = 0;

@@ -144,6 +144,7 @@ EngineStats EngineOfStores::stats() const {
           .scanned_rows = scans.rows,
           .scanned_bytes = scans.bytes,
           .sketched_rows = scans.sketched_rows,
+          .skipped_blocks = scans.skipped_blocks,
           .summed_rows = jobs_.summed_rows,
           .appended_rows = static_cast<std::uint64_t>(totals.appended_rows),
           .appended_bytes = static_cast<std::uint64_t>(totals.appended_bytes),

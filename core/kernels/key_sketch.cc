@@ -128,7 +128,7 @@ bool KeysFitSketch(float key_magnitude) {
   return key_magnitude >= 0x1p-60f && key_magnitude <= 0x1p60f;
 }
 
-SketchView MakeSketch(const BlockView& block, std::byte* slices) {
+SketchView MakeSketch(const BlockView& block, std::byte* slices, float* centres) {
   SketchView view{
       .slices = slices, .panel_count = block.full_panel_count, .key_dim = block.shape.key_dim};
   std::array<double, kBlockRowsMax> norms;
@@ -167,6 +167,7 @@ SketchView MakeSketch(const BlockView& block, std::byte* slices) {
       view.relative_error_max = std::max(view.relative_error_max, errors[row] / norm);
     }
   }
+  view.balls = MakeKeyBalls(block, centres);
   return view;
 }
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/kernels/key_ball.h"
 #include "core/kernels/panel.h"
 
 namespace softlookup::kernels {
@@ -50,6 +51,7 @@ struct SketchView {
   float relative_error_max = 0;
   float norm_max = 0;
   float norm_min = 0;
+  KeyBalls balls;  // Of all rows.
 
   std::int64_t group_count() const { return (key_dim + kGroup - 1) / kGroup; }
   std::int64_t slice_bytes() const { return group_count() * kGroupBytes + 12 * kPanelRows; }
@@ -106,9 +108,10 @@ constexpr PanelShape SketchShape(std::int64_t key_dim) {
 bool KeysFitSketch(float key_magnitude);
 
 // Writes the sketch of the full panels of `block` to `slices`, which must have
-// block.full_panel_count * SketchShape(key_dim).bytes() bytes, aligned to 4 bytes. KeysFitSketch
-// must hold for the block's keys. The returned view points to `slices`.
-SketchView MakeSketch(const BlockView& block, std::byte* slices);
+// block.full_panel_count * SketchShape(key_dim).bytes() bytes, aligned to 4 bytes. Writes the
+// centres of the keys' balls to `centres`, as MakeKeyBalls does. KeysFitSketch must hold for the
+// block's keys. The returned view points to `slices` and `centres`.
+SketchView MakeSketch(const BlockView& block, std::byte* slices, float* centres);
 
 // Writes the scales and errors of a sketch's rows, divided by the rows' norms, to
 // scales[slice * kPanelRows + lane] and errors likewise. A row whose norm is below `norm_min` gets

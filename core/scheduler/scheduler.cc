@@ -219,6 +219,7 @@ void Scheduler::Count(absl::Span<QueuedJob* const> scanned, const ScannedRows& r
   counters_.rows += rows.rows;
   counters_.bytes += rows.bytes;
   counters_.sketched_rows += rows.sketched_rows;
+  counters_.skipped_blocks += rows.skipped_blocks;
 }
 
 }  // namespace softlookup

@@ -30,9 +30,11 @@ struct SchedulerOptions {
 struct PassCounters {
   Histogram queries_per_pass{kCountBounds};
   Histogram jobs_per_pass{kCountBounds};
-  std::atomic<std::uint64_t> rows{0};           // Rows read. A row counts once per pass.
-  std::atomic<std::uint64_t> bytes{0};          // Bytes of the keys and values of these rows.
-  std::atomic<std::uint64_t> sketched_rows{0};  // As in ScannedRows.
+  std::atomic<std::uint64_t> rows{0};   // Rows read. A row counts once per pass.
+  std::atomic<std::uint64_t> bytes{0};  // Bytes of the keys and values of these rows.
+  // As in ScannedRows.
+  std::atomic<std::uint64_t> sketched_rows{0};
+  std::atomic<std::uint64_t> skipped_blocks{0};
 };
 
 // Runs lookups, Attends, projections, and the selection of rows for lookups. Owns the threads and

@@ -64,13 +64,17 @@ bool HasSketch(const StoreConfig& config, const RowBounds& bounds) {
 BlockSketch::BlockSketch(const PanelBuffer& block, const kernels::PanelShape& shape,
                          std::shared_ptr<PanelBuffer> panels)
     : panels_(panels),
+      centres_(
+          static_cast<std::size_t>(kernels::kBlockBalls * kernels::CentreFloats(shape.key_dim))),
       view_(kernels::MakeSketch({.shape = shape,
                                  .full_panels = block.panel(0),
                                  .full_panel_count = block.panel_count(),
                                  .row_count = block.panel_count() * kernels::kPanelRows},
-                                panels->panel(0))) {}
+                                panels->panel(0), centres_.data())) {}
 
-std::int64_t BlockSketch::bytes() const { return SharedBytes<BlockSketch>() + panels_->bytes(); }
+std::int64_t BlockSketch::bytes() const {
+  return SharedBytes<BlockSketch>() + panels_->bytes() + HeapBytes(centres_);
+}
 
 std::int64_t PackedRows::bytes() const {
   return SharedBytes<PackedRows>() + HeapBytes(offsets) + (panels == nullptr ? 0 : panels->bytes());

@@ -51,6 +51,7 @@ class BlockSketch {
 
  private:
   const std::shared_ptr<const PanelBuffer> panels_;
+  std::vector<float> centres_;  // Of the keys' balls.
   const kernels::SketchView view_;
 };
 

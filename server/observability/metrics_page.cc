@@ -117,6 +117,8 @@ void AddLookups(const EngineStats& stats, Page& page) {
                "Bytes of the rows that passes went over.");
   page.Counter("softlookup_sketched_rows_total", stats.sketched_rows,
                "Rows that passes bounded by their sketches.");
+  page.Counter("softlookup_skipped_blocks_total", stats.skipped_blocks,
+               "Blocks that passes skipped, by the balls of their keys.");
   page.Counter("softlookup_summed_rows_total", stats.summed_rows,
                "Rows whose values lookups added up.");
   page.Gauge("softlookup_waiting_lookups", stats.waiting_lookups,

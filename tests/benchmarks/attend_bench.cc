@@ -213,6 +213,17 @@ void PrintErrors(const Setting& setting, const LookupResult& result) {
               setting.of_appended_rows->MaxRelativeError(result.values));
 }
 
+// What one lookup reads, by the engine's counters before and after it.
+void PrintReads(const EngineStats& before, const EngineStats& after, std::int64_t query_count) {
+  const auto queries = static_cast<double>(query_count);
+  std::printf(
+      "sketched_rows=%llu skipped_blocks=%llu scanned_rows=%llu summed_rows_per_query=%.6g ",
+      static_cast<unsigned long long>(after.sketched_rows - before.sketched_rows),
+      static_cast<unsigned long long>(after.skipped_blocks - before.skipped_blocks),
+      static_cast<unsigned long long>(after.scanned_rows - before.scanned_rows),
+      static_cast<double>(after.summed_rows - before.summed_rows) / queries);
+}
+
 void RunAttend(const AttendFlags& flags) {
   const KernelChoice choice = OrDie(ChooseKernel(*KernelOfName(flags.kernel)));
   if (choice.kernel != Kernel::kSimd)
@@ -238,6 +249,9 @@ void RunAttend(const AttendFlags& flags) {
               .peak = peak.flop() / Fastest(peak_seconds),
               .peak_of_one_thread = peak_of_one_thread.flop() / Fastest(one_thread_seconds)});
   PrintErrors(setting, result);
+  const EngineStats before = engine->stats();
+  OrDie(LookupAndWait(*engine, setting.request));
+  PrintReads(before, engine->stats(), flags.query_count);
   std::printf("bytes_per_row=%.1f",
               static_cast<double>(OrDie(engine->GetStore(kStoreName)).byte_size) /
                   static_cast<double>(setting.row_count));

@@ -68,7 +68,7 @@ TEST(BenchTest, ALookupIsMeasuredBesideWhatBoundsItAndTheFloat64Answer) {
                 "float32", "--kernel", "simd"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const auto figures = FiguresOf(result.out);
-  EXPECT_EQ(figures.size(), 19) << result.out;
+  EXPECT_EQ(figures.size(), 23) << result.out;
   EXPECT_THAT(figures, Contains(Pair("median_ms", AllOf(Gt(0), Lt(1e6)))));
   EXPECT_THAT(figures, Contains(Pair("true_error", AllOf(Gt(0), Lt(1e-5)))));
   EXPECT_THAT(figures, Contains(Pair("max_relative_error", AllOf(Gt(0), Lt(1e-5)))));
@@ -84,6 +84,10 @@ TEST(BenchTest, ALookupIsMeasuredBesideWhatBoundsItAndTheFloat64Answer) {
               About(figures.at("gflops") / figures.at("fma_peak_gflops")));
   EXPECT_THAT(figures.at("fraction_of_read_limit"),
               About(figures.at("gb_per_s") / figures.at("read_limit_gb_per_s")));
+  EXPECT_EQ(figures.at("scanned_rows"), 3001);
+  EXPECT_EQ(figures.at("summed_rows_per_query"), 3001);
+  EXPECT_EQ(figures.at("sketched_rows"), 0);
+  EXPECT_EQ(figures.at("skipped_blocks"), 0);
   EXPECT_LE(figures.at("min_ms"), figures.at("median_ms"));
   EXPECT_GE(figures.at("max_ms"), figures.at("median_ms"));
 }

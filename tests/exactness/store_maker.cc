@@ -10,9 +10,9 @@
 namespace softlookup::exactness {
 namespace {
 
-constexpr const char* kKeysNames[] = {"normal",   "clustered", "duplicate", "dominated", "constant",
-                                      "zero",     "subnormal", "huge",      "mixed",     "opposite",
-                                      "integral", "sign",      "orthogonal"};
+constexpr const char* kKeysNames[] = {
+    "normal",    "clustered", "run",   "duplicate", "dominated", "constant", "zero",
+    "subnormal", "huge",      "mixed", "opposite",  "integral",  "sign",     "orthogonal"};
 constexpr const char* kValuesNames[] = {"normal", "numbered", "sign", "constant", "large",
                                         "tiny",   "outlier",  "zero", "far"};
 
@@ -35,8 +35,8 @@ StoreMaker::StoreMaker(std::uint64_t seed, const std::string& name)
   MakeShape();
   // Lookups can leave out rows of a large store. Mostly such a store gets keys of unequal weights.
   if (is_large_ && draw_.Coin()) {
-    keys_ = OneOf(
-        draw_, {Keys::kNormal, Keys::kClusters, Keys::kDominated, Keys::kMixedNorms, Keys::kSigns});
+    keys_ = OneOf(draw_, {Keys::kNormal, Keys::kClusters, Keys::kRuns, Keys::kDominated,
+                          Keys::kMixedNorms, Keys::kSigns});
   }
   is_tight_ = is_large_ && config_.num_heads() == 1 && draw_.Chance(0.15);
   if (is_tight_) {
@@ -56,6 +56,7 @@ StoreMaker::StoreMaker(std::uint64_t seed, const std::string& name)
     for (float& component : aim_) component = std::copysign(static_cast<float>(scale_), component);
   }
   for (int i = 0; i < 12; ++i) centres_.push_back(Normals(scale_));
+  run_rows_ = static_cast<std::size_t>(draw_.Int(100, 3000));
   // In units of the products' deviation: some tenths of all keys are beyond, or hardly any.
   aim_margin_ = draw_.Real(1, 3.5) * scale_ * std::sqrt(ProductOf(aim_, aim_));
   if (is_large_ && draw_.Chance(0.3)) values_ = Values::kFarApart;
@@ -147,6 +148,7 @@ std::vector<float> StoreMaker::Normals(double scale) {
 }
 
 std::vector<float> StoreMaker::MakeKey() {
+  ++made_key_count_;
   std::vector<float> key = Normals(scale_);
   const std::size_t dim = key.size();
   const auto times = [&key](double factor) {
@@ -156,8 +158,11 @@ std::vector<float> StoreMaker::MakeKey() {
     case Keys::kNormal:
       if (is_variant_) times(std::exp(draw_.Real(-1, 1)));
       break;
+    case Keys::kRuns:
     case Keys::kClusters: {
-      const std::vector<float>& centre = centres_[draw_.Int(0, 7)];
+      const std::vector<float>& centre = keys_ == Keys::kRuns
+                                             ? centres_[made_key_count_ / run_rows_ % 12]
+                                             : centres_[draw_.Int(0, 7)];
       for (std::size_t i = 0; i < dim; ++i) key[i] = centre[i] + 0.05f * key[i];
       break;
     }

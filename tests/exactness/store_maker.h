@@ -18,6 +18,7 @@ using ::softlookup::testing::Draw;
 enum class Keys {
   kNormal,
   kClusters,    // Around a few centres.
+  kRuns,        // Around a few centres, of which each has many rows in a row.
   kDuplicates,  // Few different ones, which tie.
   kDominated,   // One in many has most of the weight.
   kConstant,    // All components of a key are equal.
@@ -88,7 +89,9 @@ class StoreMaker {
   double scale_ = 1;
   std::vector<float> aim_;  // What most queries are near to.
   std::vector<std::vector<float>> centres_;
-  double aim_margin_ = 0;  // The products of far keys with it are smaller.
+  double aim_margin_ = 0;     // The products of far keys with it are smaller.
+  std::size_t run_rows_ = 1;  // Of a centre, one after another.
+  std::size_t made_key_count_ = 0;
   std::vector<float> last_key_;
   std::vector<float> constant_value_;
   std::uint64_t next_id_ = 1;

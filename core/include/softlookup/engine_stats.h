@@ -17,6 +17,7 @@ struct EngineStats {
   std::uint64_t scanned_rows = 0;
   std::uint64_t scanned_bytes = 0;
   std::uint64_t sketched_rows = 0;
+  std::uint64_t skipped_blocks = 0;
   std::uint64_t summed_rows = 0;
   std::uint64_t appended_rows = 0;
   std::uint64_t appended_bytes = 0;

@@ -358,6 +358,66 @@ class RandomLookup {
   std::vector<bool> allowed_;
 };
 
+// Rows of 12 clusters, of which each fills a block.
+std::vector<float> KeysByCluster() {
+  constexpr std::int64_t kClusters = 12;
+  const std::vector<float> centres = NormalFloats(kClusters * kLookDim, 11);
+  std::vector<float> keys =
+      NormalFloats(kClusters * kernels::kBlockRowsMax * kLookDim, 12, /*deviation=*/0.05);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const std::size_t row = i / kLookDim, cluster = row / kernels::kBlockRowsMax;
+    keys[i] += centres[cluster * kLookDim + i % kLookDim];
+  }
+  return keys;
+}
+
+TEST(FirstLookTest, BlocksFarFromAllQueriesAreSkipped) {
+  const std::vector<float> keys = KeysByCluster();
+  const TestRows rows = RowsOfKeys(keys);
+  std::vector<float> queries;
+  for (const std::int64_t row : {3000, 3001, 9999}) {  // Of blocks 2 and 9.
+    queries.insert(queries.end(), keys.begin() + row * kLookDim,
+                   keys.begin() + (row + 1) * kLookDim);
+  }
+  for (const Score score : {Score::kDot, Score::kScaledDot, Score::kCosine, Score::kEuclidean,
+                            Score::kSquaredEuclidean}) {
+    for (const Mode mode : {Mode::kSoft, Mode::kHard}) {
+      for (const std::uint64_t top_k : {0, 20}) {
+        SCOPED_TRACE(::testing::Message() << "score " << static_cast<int>(score) << " mode "
+                                          << static_cast<int>(mode) << " top_k " << top_k);
+        const AttentionTask task =
+            rows.Task(queries, {.score = score, .temperature = 0.01, .mode = mode, .top_k = top_k});
+        ExpectRightAnswer(rows, task);
+        ForkJoinPool pool(2, 1);
+        const CancelToken cancel;
+        SharedTask shared{.task = &task, .cancel = &cancel};
+        const ScannedRows read = AttendTogether({&shared, 1}, pool);
+        EXPECT_EQ(read.skipped_blocks, 10u);
+        EXPECT_EQ(read.sketched_rows, 2u * kernels::kBlockRowsMax);
+      }
+    }
+  }
+}
+
+// One query reads all blocks, and another few of them.
+TEST(FirstLookTest, AQueryHasTheSameBitsBesideOneThatReadsAllBlocks) {
+  const std::vector<float> keys = KeysByCluster();
+  const TestRows rows = RowsOfKeys(keys);
+  std::vector<float> queries(keys.begin() + 5000 * kLookDim, keys.begin() + 5001 * kLookDim);
+  const ResolvedOptions options{.score = Score::kDot, .temperature = 0.05};
+  const AttentionTask alone_task = rows.Task(queries, options);
+  const AttentionAnswer alone = MustAttend(alone_task);
+  // Nothing can be told of a query with small products.
+  const std::vector<float> small = NormalFloats(kLookDim, 5, 1e-3);
+  queries.insert(queries.end(), small.begin(), small.end());
+  const AttentionTask both_task = rows.Task(queries, options);
+  const AttentionAnswer both = MustAttend(both_task);
+  EXPECT_TRUE(std::equal(alone.values.begin(), alone.values.end(), both.values.begin()));
+  EXPECT_EQ(alone.stats[0].log_sum_exp, both.stats[0].log_sum_exp);
+  EXPECT_EQ(alone.stats[0].error_bound, both.stats[0].error_bound);
+  EXPECT_EQ(alone.stats[0].summed_rows, both.stats[0].summed_rows);
+}
+
 TEST(FirstLookTest, RandomLookupsAreRight) {
   for (std::uint64_t seed = testing::FirstSeed(), end = seed + 100; seed < end; ++seed) {
     RandomLookup lookup(seed);

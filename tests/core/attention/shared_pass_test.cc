@@ -114,7 +114,7 @@ TEST(AlignedBlocksTest, UnitesTheRowsOfAllTasks) {
   EXPECT_THAT(bounds(1), Pair(0, 1024));
   EXPECT_THAT(bounds(2), Pair(0, 3000 - 2048));
   EXPECT_EQ(blocks.row_bytes(), (kKeyDim + kValueDim) * 4);
-  EXPECT_THAT(blocks.group_ends(), ElementsAre(3));
+  EXPECT_EQ(blocks.group_of(0), blocks.group_of(2));
 }
 
 TEST(AlignedBlocksTest, GroupsFollowTheNumbersOfTheBlocks) {
@@ -124,8 +124,11 @@ TEST(AlignedBlocksTest, GroupsFollowTheNumbersOfTheBlocks) {
   AttentionTask task = TaskOver(rows, queries, 5 * 1024, 10 * 1024);
   task.blocks = task.blocks.subspan(5);
   tasks.Add(task);
+  const AlignedBlocks blocks(tasks.all());
   // Blocks 5 to 7, then 8 and 9.
-  EXPECT_THAT(AlignedBlocks(tasks.all()).group_ends(), ElementsAre(3, 5));
+  EXPECT_EQ(blocks.group_of(0), blocks.group_of(2));
+  EXPECT_NE(blocks.group_of(2), blocks.group_of(3));
+  EXPECT_EQ(blocks.group_of(3), blocks.group_of(4));
 }
 
 TEST(SharedPassTest, CountsARowOnceForAllTasks) {

@@ -63,7 +63,8 @@ class Sketch {
   explicit Sketch(const softlookup::testing::KeptRows& rows)
       : bytes_(static_cast<std::size_t>(rows.view().full_panel_count *
                                         SketchShape(rows.view().shape.key_dim).bytes())),
-        view_(MakeSketch(rows.view(), bytes_.data())) {}
+        centres_(static_cast<std::size_t>(kBlockBalls * CentreFloats(rows.view().shape.key_dim))),
+        view_(MakeSketch(rows.view(), bytes_.data(), centres_.data())) {}
 
   const SketchView& view() const { return view_; }
   const std::vector<std::byte>& bytes() const { return bytes_; }
@@ -82,6 +83,7 @@ class Sketch {
   double Float(std::int64_t row, const float* of_slice) const { return of_slice[SlotOf(row).lane]; }
 
   std::vector<std::byte> bytes_;
+  std::vector<float> centres_;
   SketchView view_;
 };
 

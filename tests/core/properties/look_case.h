@@ -41,10 +41,11 @@ enum class Keys {
   kIntegers,    // Different ones tie.
   kSigns,       // Components of one size, which a sketch holds without an error.
   kOpposite,    // All products with the query are negative.
+  kRuns,        // Clusters that arrive one after another.
 };
-inline constexpr const char* kKeysNames[] = {"normal",     "clusters",  "duplicates",  "dominated",
-                                             "constant",   "subnormal", "mixed norms", "with zeros",
-                                             "orthogonal", "integers",  "signs",       "opposite"};
+inline constexpr const char* kKeysNames[] = {
+    "normal",     "clusters",   "duplicates", "dominated", "constant", "subnormal", "mixed norms",
+    "with zeros", "orthogonal", "integers",   "signs",     "opposite", "runs"};
 
 // Returns normally distributed floats. To draw each of them anew would take most of the test's
 // time, so they are a window of some that all cases share.
@@ -69,6 +70,9 @@ class VectorMaker {
     exponents_ = kExponents[draw.Int(0, 4)];
     aim_ = Scaled(Normals(draw, dim), scale_);
     for (int i = 0; i < 16; ++i) centres_.push_back(Scaled(Normals(draw, dim), scale_));
+    run_rows_ = draw.Int(100, 3000);
+    // Most queries are near to one of the clusters.
+    if (kind == Keys::kRuns) aim_ = centres_[1];
   }
 
   void AddKey(std::vector<float>& keys) {
@@ -80,8 +84,11 @@ class VectorMaker {
         break;
       case Keys::kDominated:
         break;
+      case Keys::kRuns:
       case Keys::kClusters: {
-        const std::vector<float>& centre = centres_[draw_.Int(0, 7)];
+        const std::int64_t run = static_cast<std::int64_t>(keys.size()) / dim_ / run_rows_;
+        const std::vector<float>& centre =
+            centres_[kind_ == Keys::kRuns ? run % 16 : draw_.Int(0, 7)];
         for (std::int64_t i = 0; i < dim_; ++i) key[i] = centre[i] + 0.05f * key[i];
         break;
       }
@@ -191,6 +198,7 @@ class VectorMaker {
   const std::int64_t dim_;
   double scale_ = 1;                     // Of the components of most keys.
   double some_ = 0;                      // The part of the keys that are 0 or subnormal.
+  std::int64_t run_rows_ = 1;            // Rows of a cluster that arrive together.
   bool is_uniform_ = false;              // Which of two variants of its kind the store is.
   std::pair<double, double> exponents_;  // Of the lowest and highest norm, if norms are mixed.
   std::vector<float> aim_;               // What most queries are near to.
@@ -208,7 +216,8 @@ struct RandomLookup {
 // One random store and lookups in it.
 class LookCase {
  public:
-  explicit LookCase(std::uint64_t seed) : draw_(seed), kind_(static_cast<Keys>(draw_.Int(0, 11))) {
+  explicit LookCase(std::uint64_t seed)
+      : draw_(seed), kind_(static_cast<Keys>(draw_.Int(0, static_cast<int>(Keys::kRuns)))) {
     rows_.key_dim = draw_.Int(32, 100);
     // Rows of more than 128 components make smaller blocks.
     rows_.value_dim = draw_.Chance(0.05) ? 128 - rows_.key_dim + 1 : draw_.Int(1, 8);

@@ -1,0 +1,66 @@
+#include "core/attention/ball_bounds.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/attention/precision_path.h"
+
+namespace softlookup {
+namespace {
+
+// A bound in float64 may be off by this part of the terms that it is made of.
+constexpr double kBallRounding = 0x1p-40;
+
+}  // namespace
+
+BallBounds::BallBounds(const ScanPlan& plan, const HeadQuery& query)
+    : score_(plan.options.score),
+      scale_(ScaleOf(plan) / plan.options.temperature),
+      norm_(query.norm),
+      rounding_(static_cast<double>(plan.key_dims.count) * 0x1p-23) {}
+
+double BallBounds::HighestIn(const kernels::KeyBall& ball, float product) const {
+  const double highest_product = product + rounding_ * norm_ * ball.centre_norm + 0x1p-100;
+  double highest = 0;
+  switch (score_) {
+    case Score::kDot:
+    case Score::kScaledDot:
+      highest = scale_ * (highest_product + norm_ * ball.radius);
+      break;
+    case Score::kCosine:
+      highest = scale_ * HighestCosineIn(ball, highest_product);
+      break;
+    case Score::kEuclidean:
+      highest = -scale_ * LeastDistanceTo(ball, highest_product);
+      break;
+    case Score::kSquaredEuclidean: {
+      const double distance = LeastDistanceTo(ball, highest_product);
+      highest = -scale_ * distance * distance;
+      break;
+    }
+    case Score::kUnspecified:
+      break;
+  }
+  return highest + std::abs(highest) * kBallRounding;
+}
+
+// Seen from the origin, the ball covers all directions up to the angle asin(radius / |centre|) from
+// its centre.
+double BallBounds::HighestCosineIn(const kernels::KeyBall& ball, double product) const {
+  const double sine = ball.radius / ball.centre_norm;
+  // Beyond, a rounding of the sine would count a thousandfold in the cosine.
+  if (!(sine < 0.999)) return 1;
+  const double cosine = std::sqrt(1 - sine * sine);
+  const double to_centre = std::max(-1.0, product / (norm_ * ball.centre_norm));
+  if (to_centre >= cosine) return 1;
+  // The cosine of the difference of two angles.
+  return to_centre * cosine + std::sqrt(1 - to_centre * to_centre) * sine + kBallRounding;
+}
+
+double BallBounds::LeastDistanceTo(const kernels::KeyBall& ball, double product) const {
+  const double squares = norm_ * norm_ + ball.centre_norm * ball.centre_norm;
+  const double square = squares * (1 - kBallRounding) - 2 * product;
+  return std::max(0.0, std::sqrt(std::max(0.0, square)) - ball.radius);
+}
+
+}  // namespace softlookup

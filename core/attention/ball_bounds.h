@@ -1,0 +1,30 @@
+#ifndef SOFTLOOKUP_CORE_ATTENTION_BALL_BOUNDS_H_
+#define SOFTLOOKUP_CORE_ATTENTION_BALL_BOUNDS_H_
+
+#include "core/attention/block_scan.h"
+#include "core/kernels/key_ball.h"
+
+namespace softlookup {
+
+// Bounds the logits of one head query over whole blocks, by the balls that hold their keys.
+class BallBounds {
+ public:
+  BallBounds(const ScanPlan& plan, const HeadQuery& query);
+
+  // Returns an upper bound on the logits of the ball's keys. `product` is that of the query and the
+  // ball's centre, from kernels::CentreProducts.
+  double HighestIn(const kernels::KeyBall& ball, float product) const;
+
+ private:
+  double HighestCosineIn(const kernels::KeyBall& ball, double product) const;
+  double LeastDistanceTo(const kernels::KeyBall& ball, double product) const;
+
+  const Score score_;
+  const double scale_;     // Of products. The temperature is in it.
+  const double norm_;      // |query|
+  const double rounding_;  // Products are off by this part of |query| |centre|.
+};
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_ATTENTION_BALL_BOUNDS_H_

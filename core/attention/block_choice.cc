@@ -1,0 +1,194 @@
+#include "core/attention/block_choice.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <iterator>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "core/attention/ball_bounds.h"
+#include "core/attention/error_budget.h"
+#include "core/attention/look_tile.h"
+#include "core/attention/panel_choice.h"
+#include "core/attention/row_logits.h"
+#include "core/kernels/key_ball.h"
+
+namespace softlookup {
+namespace {
+
+// Of so many blocks, one is read to find out which others can be skipped. At least one is read, and
+// at most kTriesMax.
+constexpr std::int64_t kBlocksPerTry = 64;
+constexpr std::int64_t kTriesMax = 4;
+// These are the best of so many blocks of the largest bounds.
+constexpr std::ptrdiff_t kNearMax = 16;
+// If more than this part of the blocks has to be read, none is skipped.
+constexpr double kReadPartMax = 0.5;
+// The part of the panels' budget that skipped blocks may use.
+constexpr double kBudgetPart = 0.125;
+// Logits that are formed in float64 are off by less than this, and this part of themselves.
+constexpr double kLogitRounding = 1e-6, kLogitRoundingPart = 1e-12;
+
+// A block whose rows may have large logits.
+struct NearBlock {
+  std::size_t block = 0;
+  double likely = 0;  // A logit that its best row is likely to reach.
+};
+
+// What the balls tell of the blocks' logits.
+class BlockLogits {
+ public:
+  BlockLogits(const ScanPlan& plan, const HeadQuery& query,
+              absl::Span<const PositionedBlock* const> blocks)
+      : blocks_(blocks),
+        bounds_(plan, query),
+        highest_(blocks.size(), -kInfiniteLogit),
+        products_(blocks.size()) {
+    std::vector<const kernels::KeyBall*> balls;
+    std::vector<std::size_t> known;
+    for (std::size_t b = 0; b < blocks.size(); ++b) {
+      if (blocks[b] == nullptr) continue;
+      const kernels::RowRange rows = RowsOf(*blocks[b], query);
+      if (rows.begin == rows.end) continue;
+      highest_[b] = kInfiniteLogit;
+      if (blocks[b]->sketch == nullptr) continue;
+      for (const kernels::KeyBall& ball : blocks[b]->sketch->balls) balls.push_back(&ball);
+      known.push_back(b);
+    }
+    std::vector<float> products(balls.size());
+    kernels::CentreProducts(query.components, plan.key_dims.count, balls, products.data());
+    for (std::size_t i = 0; i < balls.size(); ++i) {
+      const std::size_t block = known[i / kernels::kBlockBalls], b = i % kernels::kBlockBalls;
+      const double highest = bounds_.HighestIn(*balls[i], products[i]);
+      if (b == 0 || highest > highest_[block]) highest_[block] = highest;
+      products_[block][b] = products[i];
+    }
+  }
+
+  // Upper bounds on the logits of each block: -inf if it has no rows, inf if nothing is known.
+  const std::vector<double>& highest() const { return highest_; }
+
+  // Returns the blocks that are most likely to have the best rows, best first. All of them are
+  // sketched.
+  std::vector<NearBlock> Nearest(const HeadQuery& query) const {
+    std::vector<std::size_t> best;
+    for (std::size_t b = 0; b < blocks_.size(); ++b) {
+      if (std::abs(highest_[b]) < kInfiniteLogit && IsSketched(*blocks_[b], query)) {
+        best.push_back(b);
+      }
+    }
+    const auto count = std::min(kNearMax, std::ssize(best));
+    std::partial_sort(best.begin(), best.begin() + count, best.end(),
+                      [this](std::size_t a, std::size_t b) {
+                        return highest_[a] != highest_[b] ? highest_[a] > highest_[b] : a < b;
+                      });
+    std::vector<NearBlock> nearest;
+    for (std::ptrdiff_t i = 0; i < count; ++i) {
+      const std::size_t block = best[static_cast<std::size_t>(i)];
+      nearest.push_back({.block = block, .likely = LikelyIn(block)});
+    }
+    std::ranges::stable_sort(nearest, std::ranges::greater(), &NearBlock::likely);
+    return nearest;
+  }
+
+ private:
+  // Half way between a centre's logit and the highest in its ball. A wide ball reaches near to the
+  // query, but its rows are likely to be elsewhere.
+  double LikelyIn(std::size_t block) const {
+    double likely = -kInfiniteLogit;
+    for (std::size_t b = 0; b < kernels::kBlockBalls; ++b) {
+      kernels::KeyBall ball = blocks_[block]->sketch->balls[b];
+      const double highest = bounds_.HighestIn(ball, products_[block][b]);
+      ball.radius = 0;
+      likely = std::max(likely, (highest + bounds_.HighestIn(ball, products_[block][b])) / 2);
+    }
+    return likely;
+  }
+
+  const absl::Span<const PositionedBlock* const> blocks_;
+  const BallBounds bounds_;
+  std::vector<double> highest_;
+  std::vector<std::array<float, kernels::kBlockBalls>> products_;  // With the centres.
+};
+
+std::uint64_t RowCount(absl::Span<const PositionedBlock* const> blocks) {
+  return std::accumulate(blocks.begin(), blocks.end(), std::uint64_t{0},
+                         [](std::uint64_t sum, const PositionedBlock* rows) {
+                           const std::int64_t count = rows == nullptr ? 0 : rows->view.row_count;
+                           return sum + static_cast<std::uint64_t>(count);
+                         });
+}
+
+}  // namespace
+
+BlockChoice ChooseBlocks(
+    const ScanPlan& plan, const HeadQuery& query, const LogitBounds& bounds,
+    absl::Span<const PositionedBlock* const> blocks, std::optional<std::int64_t> ranks,
+    absl::FunctionRef<absl::Span<const float>(const PositionedBlock& rows)> panel_bounds) {
+  BlockChoice choice;
+  const BlockLogits logits_of(plan, query, blocks);
+  const std::vector<double>& highest = logits_of.highest();
+  std::vector<NearBlock> tries = logits_of.Nearest(query);
+  if (tries.empty()) return choice;
+  // Blocks without rows of the query are there for others that share the pass.
+  const auto count_from = [&highest](double cut) {
+    return std::ranges::count_if(highest, [cut](double bound) { return bound >= cut; });
+  };
+  const std::int64_t own_count = count_from(std::numeric_limits<double>::lowest());
+  const auto skips_enough = [&](double cut) {
+    return static_cast<double>(count_from(cut)) <= kReadPartMax * static_cast<double>(own_count);
+  };
+  // If all rows of skipped blocks had logits this far below the logarithm of the sum of all
+  // weights, they would use up their budget.
+  const double margin = ranks ? 0
+                              : std::log(static_cast<double>(RowCount(blocks))) -
+                                    std::log(LookBudgetOf(plan.options).panels * kBudgetPart);
+  // Where rows came in no order, all balls are alike. No block is then read in vain.
+  if (!skips_enough(tries[0].likely - margin)) return choice;
+  const auto tries_max =
+      static_cast<std::size_t>(std::clamp<std::int64_t>(own_count / kBlocksPerTry, 1, kTriesMax));
+  tries.resize(std::min(tries.size(), tries_max));
+  double cut = -kInfiniteLogit;
+  choice.largest_bound = -kInfiniteLogit;
+  std::vector<float> tried;  // Bounds of panels.
+  for (const NearBlock& near : tries) {
+    const PositionedBlock& rows = *blocks[near.block];
+    const absl::Span<const float> panels = panel_bounds(rows);
+    const auto largest = std::ranges::max_element(panels);
+    choice.largest_bound = std::max<double>(choice.largest_bound, *largest);
+    if (ranks) {
+      tried.insert(tried.end(), panels.begin(), panels.end());
+      cut = ChooseByRank(
+                tried, [&](double upper) { return bounds.LowerOf(upper); }, *ranks)
+                .cut;
+    } else {
+      const PanelLogits logits = LogitsOfPanel(plan, rows, query, largest - panels.begin());
+      choice.best.max = std::max(choice.best.max, logits.max);
+      choice.best.log_sum_exp = std::max(choice.best.log_sum_exp, logits.log_sum_exp);
+      // The answer states the largest logit, so no block that may have it is skipped.
+      cut = std::min(choice.best.max, choice.best.log_sum_exp - margin) - kLogitRounding -
+            std::abs(choice.best.max) * kLogitRoundingPart;
+    }
+    if (skips_enough(cut)) break;
+  }
+  if (!skips_enough(cut)) return choice;
+  choice.read.emplace();
+  std::uint64_t skipped_rows = 0;
+  double most = -kInfiniteLogit;
+  for (std::size_t b = 0; b < blocks.size(); ++b) {
+    if (highest[b] >= cut) {
+      choice.read->push_back(static_cast<std::int32_t>(b));
+    } else if (highest[b] > -kInfiniteLogit) {
+      skipped_rows += static_cast<std::uint64_t>(blocks[b]->view.row_count);
+      most = std::max(most, highest[b]);
+    }
+  }
+  if (skipped_rows > 0) choice.ln_left_out = most + std::log(static_cast<double>(skipped_rows));
+  return choice;
+}
+
+}  // namespace softlookup

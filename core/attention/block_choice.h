@@ -1,0 +1,40 @@
+#ifndef SOFTLOOKUP_CORE_ATTENTION_BLOCK_CHOICE_H_
+#define SOFTLOOKUP_CORE_ATTENTION_BLOCK_CHOICE_H_
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/types/span.h"
+#include "core/attention/block_scan.h"
+#include "core/attention/logit_bounds.h"
+#include "core/attention/second_look.h"
+
+namespace softlookup {
+
+// Which blocks a first look reads for one head query. The others are skipped: the balls of their
+// keys show that no row of theirs can matter.
+struct BlockChoice {
+  // The blocks to read, ascending. Nothing: all of them, because too few can be skipped.
+  std::optional<std::vector<std::int32_t>> read;
+  // The rest is set if blocks are skipped.
+  // SOFT: the logarithm of an upper bound on the sum of exp(logit) over the rows of skipped blocks.
+  double ln_left_out = -std::numeric_limits<double>::infinity();
+  PanelLogits best;          // SOFT: of a few panels with large bounds.
+  double largest_bound = 0;  // The largest bound of a panel that was read for the choice.
+};
+
+// Chooses blocks among `blocks`, where null stands for one without rows of the query's task.
+// `ranks` is the number of rows that a HARD or top_k answer needs. Unset: all rows are weighed.
+// panel_bounds(rows) returns upper bounds on the logits of a block's panels. It is called for a few
+// blocks. The choice depends on nothing else.
+BlockChoice ChooseBlocks(
+    const ScanPlan& plan, const HeadQuery& query, const LogitBounds& bounds,
+    absl::Span<const PositionedBlock* const> blocks, std::optional<std::int64_t> ranks,
+    absl::FunctionRef<absl::Span<const float>(const PositionedBlock& rows)> panel_bounds);
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_ATTENTION_BLOCK_CHOICE_H_

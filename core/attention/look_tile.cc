@@ -1,0 +1,74 @@
+#include "core/attention/look_tile.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/attention/aligned_blocks.h"
+#include "core/attention/row_logits.h"
+
+namespace softlookup {
+
+using kernels::kTileQueries;
+using kernels::PanelRange;
+using kernels::RowRange;
+
+bool IsSketched(const PositionedBlock& rows, const HeadQuery& query) {
+  const RowRange range = RowsOf(rows, query);
+  return rows.sketch != nullptr && range.begin == 0 && range.end == rows.view.row_count;
+}
+
+LookTile::LookTile(const ScanPlan& plan, std::vector<const HeadQuery*> queries,
+                   absl::Span<const SketchBounds> sketches)
+    : plan_(plan), queries_(std::move(queries)), references_(queries_.size()) {
+  packed_ = Pack(0, count());
+  for (int i = 0; i < count(); ++i) {
+    bounds_.emplace_back(plan_, query(i), packed_, i, sketches[static_cast<std::size_t>(i)]);
+    factors_.push_back(bounds(i).factors());
+  }
+}
+
+kernels::SketchQueries LookTile::Pack(int begin, int end) const {
+  std::array<const float*, kTileQueries> components = {};
+  for (int i = begin; i < end; ++i) {
+    components[static_cast<std::size_t>(i - begin)] = query(i).components;
+  }
+  kernels::SketchQueries packed;
+  packed.Pack(components.data(), end - begin, plan_.key_dims.count);
+  return packed;
+}
+
+const float* PanelBounder::Bound(const LookTile& tile, kernels::PanelBound form,
+                                 const PositionedBlock& rows, int begin, int end) {
+  bool any_is_sketched = false;
+  for (int i = begin; i < end; ++i) any_is_sketched |= IsSketched(rows, tile.query(i));
+  if (any_is_sketched) {
+    Prepare(tile.plan(), rows);
+    const bool is_whole = begin == 0 && end == tile.count();
+    kernels::BoundPanels(form, *rows.sketch, is_whole ? tile.packed_ : tile.Pack(begin, end),
+                         tile.factors_.data() + begin, tile.references_.data() + begin,
+                         terms_.terms(), kStride, bounds_.data());
+  }
+  const float none =
+      form == kernels::PanelBound::kMass ? 0.0f : static_cast<float>(-kInfiniteLogit);
+  for (int i = begin; i < end; ++i) {
+    if (IsSketched(rows, tile.query(i))) continue;
+    float* bounds = bounds_.data() + (i - begin) * kStride;
+    const PanelRange some = PanelsOf(RowsOf(rows, tile.query(i)));
+    std::fill_n(bounds, rows.view.panel_count(), none);
+    std::fill(bounds + some.begin, bounds + some.end, static_cast<float>(kInfiniteLogit));
+  }
+  return bounds_.data();
+}
+
+void PanelBounder::Prepare(const ScanPlan& plan, const PositionedBlock& rows) {
+  if (rows_ != nullptr && AreSameRows(*rows_, rows) && score_ == plan.options.score &&
+      temperature_ == plan.options.temperature) {
+    return;
+  }
+  terms_.Prepare(plan, rows);
+  rows_ = &rows;
+  score_ = plan.options.score;
+  temperature_ = plan.options.temperature;
+}
+
+}  // namespace softlookup

@@ -1,0 +1,74 @@
+#ifndef SOFTLOOKUP_CORE_ATTENTION_LOOK_TILE_H_
+#define SOFTLOOKUP_CORE_ATTENTION_LOOK_TILE_H_
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "core/attention/block_scan.h"
+#include "core/attention/logit_bounds.h"
+#include "core/kernels/panel_bounds.h"
+
+namespace softlookup {
+
+// Up to kTileQueries head queries of one plan, for which a first look bounds the panels of a block
+// together.
+class LookTile {
+ public:
+  // The queries must outlive this object. sketches[i] must hold for all that query i looks at.
+  LookTile(const ScanPlan& plan, std::vector<const HeadQuery*> queries,
+           absl::Span<const SketchBounds> sketches);
+
+  const ScanPlan& plan() const { return plan_; }
+  int count() const { return static_cast<int>(queries_.size()); }
+  const HeadQuery& query(int i) const { return *queries_[static_cast<std::size_t>(i)]; }
+  const LogitBounds& bounds(int i) const { return bounds_[static_cast<std::size_t>(i)]; }
+  // The reference of a query's masses, as in panel_choice.h.
+  float reference(int i) const { return references_[static_cast<std::size_t>(i)]; }
+  void SetReference(int i, double reference) {
+    references_[static_cast<std::size_t>(i)] = static_cast<float>(reference);
+  }
+
+ private:
+  friend class PanelBounder;
+
+  // Packs the queries [begin, end).
+  kernels::SketchQueries Pack(int begin, int end) const;
+
+  ScanPlan plan_;
+  std::vector<const HeadQuery*> queries_;
+  kernels::SketchQueries packed_;  // All queries.
+  std::vector<LogitBounds> bounds_;
+  std::vector<kernels::BoundFactors> factors_;
+  std::vector<float> references_;
+};
+
+// Bounds panels. Keeps what it has prepared for a block until it is asked about another one.
+class PanelBounder {
+ public:
+  static constexpr std::int64_t kStride = kernels::kBlockRowsMax / kernels::kPanelRows;
+
+  // Returns bounds of the panels of `rows` for the queries [begin, end) of a tile:
+  // [query][kStride], valid until the next call. A panel without rows that count has a mass of 0,
+  // or a largest logit of -inf. A panel of which nothing is known has infinity.
+  const float* Bound(const LookTile& tile, kernels::PanelBound form, const PositionedBlock& rows,
+                     int begin, int end);
+
+ private:
+  void Prepare(const ScanPlan& plan, const PositionedBlock& rows);
+
+  // What terms_ were prepared for. Null: nothing yet.
+  const PositionedBlock* rows_ = nullptr;
+  Score score_ = Score::kUnspecified;
+  double temperature_ = 0;
+  SketchTerms terms_;
+  std::array<float, kernels::kTileQueries * kStride> bounds_;
+};
+
+// Returns true if a sketch tells of the rows that the query attends to in a block, and of no other.
+bool IsSketched(const PositionedBlock& rows, const HeadQuery& query);
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_ATTENTION_LOOK_TILE_H_

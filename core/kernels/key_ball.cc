@@ -1,0 +1,152 @@
+#include "core/kernels/key_ball.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "core/base/check.h"
+#include "core/kernels/panel_rows.h"
+#include "core/kernels/score_rows.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "core/kernels/key_ball.cc"
+// clang-format off
+#include "hwy/foreach_target.h"  // Must come first.
+#include "core/kernels/vectors-inl.h"
+// clang-format on
+
+HWY_BEFORE_NAMESPACE();
+namespace softlookup::kernels {
+namespace HWY_NAMESPACE {
+
+// Adds up 16 lanes. On every target, each addition has the same two operands.
+HWY_INLINE float SumOfLanes(const FloatVec* sums) {
+  constexpr hn::CappedTag<float, 4> d4;
+  alignas(64) float lanes[kPanelRows];
+  for (int v = 0; v < kVecsPerPanel; ++v) hn::Store(sums[v], FloatTag(), lanes + v * kLanes);
+  const auto low = hn::Add(hn::Load(d4, lanes), hn::Load(d4, lanes + 8));
+  const auto high = hn::Add(hn::Load(d4, lanes + 4), hn::Load(d4, lanes + 12));
+  hn::Store(hn::Add(low, high), d4, lanes);
+  return (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
+}
+
+// `query` has `count` floats, a multiple of kPanelRows, as the centres have.
+void CentreProductsOneTarget(const float* HWY_RESTRICT query, std::size_t count,
+                             absl::Span<const KeyBall* const> balls, float* HWY_RESTRICT products) {
+  const FloatTag d;
+  for (std::size_t i = 0; i < balls.size(); ++i) {
+    const float* HWY_RESTRICT centre = balls[i]->centre;
+    FloatVec sums[kVecsPerPanel];
+    for (int v = 0; v < kVecsPerPanel; ++v) sums[v] = hn::Zero(d);
+    for (std::size_t at = 0; at < count; at += kPanelRows) {
+      for (int v = 0; v < kVecsPerPanel; ++v) {
+        const std::size_t from = at + v * kLanes;
+        sums[v] = hn::MulAdd(hn::LoadU(d, query + from), hn::LoadU(d, centre + from), sums[v]);
+      }
+    }
+    products[i] = SumOfLanes(sums);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace softlookup::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace softlookup::kernels {
+
+HWY_EXPORT(CentreProductsOneTarget);
+
+namespace {
+
+using Squares = std::array<double, kScratchStride>;
+
+// Returns the squared distance of each key from `point`.
+Squares SquaresFrom(const BlockView& block, const float* point) {
+  Squares squares;
+  ScoreRowsFloat64(Term::kSquaredDifference, block, {.begin = 0, .end = block.full_panel_count},
+                   {.begin = 0, .count = block.shape.key_dim}, &point, 1, squares.data());
+  return squares;
+}
+
+std::vector<float> KeyOf(const BlockView& block, std::int64_t row) {
+  PanelRowReader reader(block.shape);
+  const PanelRow read = reader.Read(block, row);
+  std::vector<float> key;
+  for (std::int64_t i = 0; i < block.shape.key_dim; ++i)
+    key.push_back(read.key[i * read.key_stride]);
+  return key;
+}
+
+// Returns the block's rows in two parts: those that are nearer to the one or to the other of two
+// rows far from each other. The second part is empty if all keys are equal.
+std::array<std::vector<std::int64_t>, kBlockBalls> SplitRows(const BlockView& block) {
+  const std::int64_t row_count = block.full_panel_count * kPanelRows;
+  const auto farthest = [row_count](const Squares& squares) {
+    return std::max_element(squares.begin(), squares.begin() + row_count) - squares.begin();
+  };
+  const auto squares_from_row = [&block](std::int64_t row) {
+    return SquaresFrom(block, KeyOf(block, row).data());
+  };
+  const Squares from_one = squares_from_row(farthest(squares_from_row(0)));
+  const Squares from_other = squares_from_row(farthest(from_one));
+  std::array<std::vector<std::int64_t>, kBlockBalls> parts;
+  for (std::int64_t row = 0; row < row_count; ++row) {
+    parts[from_one[row] <= from_other[row] ? 0 : 1].push_back(row);
+  }
+  return parts;
+}
+
+// Finds a ball for some rows.
+KeyBall MakeBall(const BlockView& block, absl::Span<const std::int64_t> rows, float* centre) {
+  // Any centre will do. Some of the rows show well enough where the mean is.
+  constexpr std::size_t kSampleMax = 64;
+  const std::size_t step = (rows.size() + kSampleMax - 1) / kSampleMax;
+  const auto dim = static_cast<std::size_t>(block.shape.key_dim);
+  std::vector<double> sums(dim);
+  PanelRowReader reader(block.shape);
+  double sampled = 0;
+  for (std::size_t at = 0; at < rows.size(); at += step, ++sampled) {
+    const PanelRow row = reader.Read(block, rows[at]);
+    for (std::size_t i = 0; i < dim; ++i) {
+      sums[i] += row.key[static_cast<std::int64_t>(i) * row.key_stride];
+    }
+  }
+  std::fill_n(centre, CentreFloats(block.shape.key_dim), 0.0f);
+  double norm_square = 0;
+  for (std::size_t i = 0; i < dim; ++i) {
+    centre[i] = static_cast<float>(sums[i] / sampled);
+    norm_square += static_cast<double>(centre[i]) * centre[i];
+  }
+  const Squares squares = SquaresFrom(block, centre);
+  double farthest = 0;
+  for (const std::int64_t row : rows) farthest = std::max(farthest, squares[row]);
+  // The roundings of the sums and of the root are smaller by far.
+  return {.centre = centre,
+          .centre_norm = std::sqrt(norm_square),
+          .radius = std::sqrt(farthest) * (1 + 0x1p-30)};
+}
+
+}  // namespace
+
+KeyBalls MakeKeyBalls(const BlockView& block, float* centres) {
+  SOFTLOOKUP_CHECK(block.full_panel_count > 0) << "a ball without keys";
+  const auto parts = SplitRows(block);
+  KeyBalls balls;
+  for (int b = 0; b < kBlockBalls; ++b) {
+    balls[b] = MakeBall(block, parts[b].empty() ? parts[0] : parts[b],
+                        centres + b * CentreFloats(block.shape.key_dim));
+  }
+  return balls;
+}
+
+void CentreProducts(const float* query, std::int64_t key_dim,
+                    absl::Span<const KeyBall* const> balls, float* products) {
+  std::vector<float> padded(static_cast<std::size_t>(CentreFloats(key_dim)));
+  std::copy_n(query, key_dim, padded.begin());
+  HWY_DYNAMIC_DISPATCH(CentreProductsOneTarget)(padded.data(), padded.size(), balls, products);
+}
+
+}  // namespace softlookup::kernels
+#endif  // HWY_ONCE

@@ -1,0 +1,43 @@
+#ifndef SOFTLOOKUP_CORE_KERNELS_KEY_BALL_H_
+#define SOFTLOOKUP_CORE_KERNELS_KEY_BALL_H_
+
+#include <array>
+#include <cstdint>
+
+#include "absl/types/span.h"
+#include "core/kernels/panel.h"
+
+namespace softlookup::kernels {
+
+// A ball that holds keys k: |k - centre| <= radius. Where similar rows came together, the balls of
+// a block show that none of its rows can matter before any of them is read.
+struct KeyBall {
+  const float* centre = nullptr;  // [CentreFloats(key_dim)], 0 behind the key's components.
+  double centre_norm = 0;         // |centre|
+  double radius = 0;
+};
+
+// A block has two balls, and each of its keys is in one of them at least. Where one cluster of rows
+// ends and the next begins, a single ball would have to hold both.
+inline constexpr int kBlockBalls = 2;
+using KeyBalls = std::array<KeyBall, kBlockBalls>;
+
+// Returns the floats that a centre takes: key_dim, rounded up to whole vectors.
+constexpr std::int64_t CentreFloats(std::int64_t key_dim) {
+  return (key_dim + kPanelRows - 1) / kPanelRows * kPanelRows;
+}
+
+// Finds balls for the full panels of `block`, of which there is at least one. Writes the centres to
+// `centres`, which has room for kBlockBalls * CentreFloats(block.shape.key_dim). The bits are the
+// same on all CPUs with fused multiply-adds.
+KeyBalls MakeKeyBalls(const BlockView& block, float* centres);
+
+// Sets products[i] to the product of `query` and balls[i]->centre, which have `key_dim` components.
+// Sums are formed in float32. They are off by at most key_dim 2^-23 |query| |centre| + 2^-100, if
+// both magnitudes are at most 2^60. The bits are the same on all such CPUs, too.
+void CentreProducts(const float* query, std::int64_t key_dim,
+                    absl::Span<const KeyBall* const> balls, float* products);
+
+}  // namespace softlookup::kernels
+
+#endif  // SOFTLOOKUP_CORE_KERNELS_KEY_BALL_H_

@@ -1,0 +1,152 @@
+// Which blocks a look reads, of blocks that have balls but no rows.
+#include "core/attention/block_choice.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <optional>
+#include <vector>
+
+namespace softlookup {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+// Blocks of keys of one component, asked with the query 1 for the highest products.
+class BlockChoiceTest : public ::testing::Test {
+ protected:
+  static constexpr std::int64_t kRows = 1024, kPanels = kRows / kernels::kPanelRows;
+
+  BlockChoiceTest() {
+    plan_.options = {.score = Score::kDot, .temperature = 1, .top_k = 1};
+    plan_.key_dims = {.begin = 0, .count = 1};
+    query_ = {.components = &kOne, .magnitude = 1, .norm = 1, .end = 1'000'000'000};
+  }
+
+  // A block whose products are in [product - radius, product + radius].
+  PositionedBlock& Add(float product, double radius) {
+    centres_.push_back({product});
+    const kernels::KeyBall ball{
+        .centre = centres_.back().data(), .centre_norm = std::abs(product), .radius = radius};
+    sketches_.push_back({.panel_count = kPanels, .key_dim = 1, .balls = {ball, ball}});
+    blocks_.push_back({.number = std::ssize(blocks_),
+                       .first_position = blocks_.size() * kRows,
+                       .position_count = kRows,
+                       .sketch = &sketches_.back()});
+    blocks_.back().view.row_count = kRows;
+    blocks_.back().view.full_panel_count = kPanels;
+    return blocks_.back();
+  }
+
+  // All panels of a block get the same bound: its product. Some row of each is as high.
+  BlockChoice Choose(std::int64_t ranks = 1) {
+    std::vector<const PositionedBlock*> blocks;
+    for (const PositionedBlock& block : blocks_) {
+      blocks.push_back(block.view.row_count == 0 ? nullptr : &block);
+    }
+    std::vector<float> bounds;
+    tried_.clear();
+    return ChooseBlocks(plan_, query_, LogitBounds(), blocks, ranks,
+                        [&](const PositionedBlock& rows) -> absl::Span<const float> {
+                          tried_.push_back(rows.number);
+                          bounds.assign(kPanels, *rows.sketch->balls[0].centre);
+                          return bounds;
+                        });
+  }
+
+  static constexpr float kOne = 1;
+  ScanPlan plan_;
+  HeadQuery query_;
+  std::deque<std::array<float, kernels::CentreFloats(1)>> centres_;
+  std::deque<kernels::SketchView> sketches_;
+  std::deque<PositionedBlock> blocks_;
+  std::vector<std::int64_t> tried_;  // Blocks whose panels were asked for.
+};
+
+TEST_F(BlockChoiceTest, ReadsTheBlocksThatMayReachTheBest) {
+  Add(1, 1);
+  Add(10, 0.5);
+  Add(2, 1);
+  Add(9.5, 0.5);  // May tie.
+  Add(9, 0.5);
+  Add(3, 1);
+  EXPECT_THAT(Choose().read, ::testing::Optional(ElementsAre(1, 3)));
+  EXPECT_THAT(tried_, ElementsAre(1));
+}
+
+TEST_F(BlockChoiceTest, ReadsAllIfFewCanBeSkipped) {
+  Add(10, 0.5);
+  Add(9, 2);
+  Add(8, 3);
+  Add(1, 1);
+  EXPECT_EQ(Choose().read, std::nullopt);
+}
+
+// Where rows came in no order, all balls are alike. To find that out costs no look at a block.
+TEST_F(BlockChoiceTest, LooksAtNoBlockInVain) {
+  for (int i = 0; i < 100; ++i) Add(1 + 0.01f * static_cast<float>(i % 7), 5);
+  EXPECT_EQ(Choose().read, std::nullopt);
+  EXPECT_THAT(tried_, IsEmpty());
+}
+
+TEST_F(BlockChoiceTest, AWideBallWithLowRowsDoesNotHideTheOthers) {
+  // This ball looks best.
+  Add(2, 100);
+  for (int i = 1; i < 400; ++i) Add(i == 77 ? 50 : 1, 1);
+  EXPECT_THAT(Choose().read, ::testing::Optional(ElementsAre(0, 77)));
+  EXPECT_THAT(tried_, ElementsAre(0, 77));
+}
+
+TEST_F(BlockChoiceTest, TriesAtMostFourBlocks) {
+  for (int i = 0; i < 1000; ++i) Add(i < 10 ? 0 : 1, i < 10 ? 100 : 1);
+  EXPECT_EQ(Choose().read, std::nullopt);
+  EXPECT_THAT(tried_, ElementsAre(0, 1, 2, 3));
+}
+
+TEST_F(BlockChoiceTest, MoreRanksThanPanelsTakeMoreBlocks) {
+  for (int i = 0; i < 300; ++i) Add(i < 2 ? 50 : 1, 1);
+  EXPECT_THAT(Choose(kPanels).read, ::testing::Optional(ElementsAre(0, 1)));
+  EXPECT_THAT(Choose(2 * kPanels).read, ::testing::Optional(ElementsAre(0, 1)));
+  EXPECT_THAT(Choose(2 * kPanels + 1).read, std::nullopt);
+}
+
+TEST_F(BlockChoiceTest, BlocksWithoutSketchesAreRead) {
+  for (int i = 0; i < 10; ++i) Add(i == 4 ? 50 : 1, 1);
+  blocks_[7].sketch = nullptr;
+  EXPECT_THAT(Choose().read, ::testing::Optional(ElementsAre(4, 7)));
+  EXPECT_THAT(tried_, ElementsAre(4));
+}
+
+// They are in the pass for other queries, and must not change what this one reads.
+TEST_F(BlockChoiceTest, BlocksWithoutRowsOfTheQueryDoNotCount) {
+  for (int i = 0; i < 40; ++i) Add(i < 3 ? 50 : 1, 1);
+  query_.end = 5 * kRows;
+  EXPECT_EQ(Choose().read, std::nullopt) << "three of the query's five blocks";
+}
+
+TEST_F(BlockChoiceTest, BlocksWithoutRowsOfTheQueryAreNotRead) {
+  for (int i = 0; i < 10; ++i) Add(i == 4 || i == 9 ? 50 : 1, 1);
+  blocks_[0].sketch = nullptr;
+  blocks_[4].view.row_count = 0;
+  blocks_[4].view.full_panel_count = 0;
+  query_.begin = kRows;
+  EXPECT_THAT(Choose().read, ::testing::Optional(ElementsAre(9)));
+}
+
+// The bounds of a block's panels hold for rows that the query does not attend to.
+TEST_F(BlockChoiceTest, ABlockThatIsAttendedToInPartProvesNothing) {
+  for (int i = 0; i < 10; ++i) Add(i == 4 ? 50 : 1, 1);
+  query_.begin = 4 * kRows + 1;
+  EXPECT_EQ(Choose().read, std::nullopt);
+  EXPECT_THAT(tried_, SizeIs(::testing::Le(1)));
+}
+
+}  // namespace
+}  // namespace softlookup
