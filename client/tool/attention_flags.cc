@@ -42,7 +42,7 @@ void AddAttentionFlags(CLI::App* command, AttentionFlags* flags) {
                       "Only rows with at least this score count (default: all)");
   command->add_option(
       "--recency-decay", flags->recency_decay,
-      "Factor on a row's weight, in (0, 1], for each row appended since (default 1: no decay)");
+      "In (0, 1]: its logarithm is added to a logit for each row appended since (default 1: none)");
   auto* causal = command->add_flag(
       "--causal", flags->causal, "Query t, from 0, sees only positions up to --causal-offset + t");
   command

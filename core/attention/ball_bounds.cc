@@ -21,7 +21,7 @@ BallBounds::BallBounds(const ScanPlan& plan, const HeadQuery& query)
 
 double BallBounds::HighestIn(const kernels::KeyBall& ball, float product) const {
   const double highest_product = product + rounding_ * norm_ * ball.centre_norm + 0x1p-100;
-  double highest = 0;
+  double highest = kInfiniteLogit;
   switch (score_) {
     case Score::kDot:
     case Score::kScaledDot:

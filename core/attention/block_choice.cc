@@ -1,7 +1,6 @@
 #include "core/attention/block_choice.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <functional>
@@ -39,81 +38,44 @@ struct NearBlock {
   double likely = 0;  // A logit that its best row is likely to reach.
 };
 
-// What the balls tell of the blocks' logits.
-class BlockLogits {
- public:
-  BlockLogits(const ScanPlan& plan, const HeadQuery& query,
-              absl::Span<const PositionedBlock* const> blocks)
-      : blocks_(blocks),
-        bounds_(plan, query),
-        highest_(blocks.size(), -kInfiniteLogit),
-        products_(blocks.size()) {
-    std::vector<const kernels::KeyBall*> balls;
-    std::vector<std::size_t> known;
-    for (std::size_t b = 0; b < blocks.size(); ++b) {
-      if (blocks[b] == nullptr) continue;
-      const kernels::RowRange rows = RowsOf(*blocks[b], query);
-      if (rows.begin == rows.end) continue;
-      highest_[b] = kInfiniteLogit;
-      if (blocks[b]->sketch == nullptr) continue;
-      for (const kernels::KeyBall& ball : blocks[b]->sketch->balls) balls.push_back(&ball);
-      known.push_back(b);
-    }
-    std::vector<float> products(balls.size());
-    kernels::CentreProducts(query.components, plan.key_dims.count, balls, products.data());
-    for (std::size_t i = 0; i < balls.size(); ++i) {
-      const std::size_t block = known[i / kernels::kBlockBalls], b = i % kernels::kBlockBalls;
-      const double highest = bounds_.HighestIn(*balls[i], products[i]);
-      if (b == 0 || highest > highest_[block]) highest_[block] = highest;
-      products_[block][b] = products[i];
-    }
+// Half way between a centre's logit and the highest in its ball. A wide ball reaches near to the
+// query, but its rows are likely to be elsewhere.
+double LikelyIn(const ScanPlan& plan, const HeadQuery& query, const PositionedBlock& rows) {
+  const BallBounds bounds(plan, query);
+  double likely = -kInfiniteLogit;
+  for (kernels::KeyBall ball : rows.sketch->balls) {
+    const kernels::KeyBall* const pointer = &ball;
+    float product = 0;
+    kernels::CentreProducts(query.components, plan.key_dims.count, {&pointer, 1}, &product);
+    const double highest = bounds.HighestIn(ball, product);
+    ball.radius = 0;
+    likely = std::max(likely, (highest + bounds.HighestIn(ball, product)) / 2);
   }
+  return likely;
+}
 
-  // Upper bounds on the logits of each block: -inf if it has no rows, inf if nothing is known.
-  const std::vector<double>& highest() const { return highest_; }
-
-  // Returns the blocks that are most likely to have the best rows, best first. All of them are
-  // sketched.
-  std::vector<NearBlock> Nearest(const HeadQuery& query) const {
-    std::vector<std::size_t> best;
-    for (std::size_t b = 0; b < blocks_.size(); ++b) {
-      if (std::abs(highest_[b]) < kInfiniteLogit && IsSketched(*blocks_[b], query)) {
-        best.push_back(b);
-      }
-    }
-    const auto count = std::min(kNearMax, std::ssize(best));
-    std::partial_sort(best.begin(), best.begin() + count, best.end(),
-                      [this](std::size_t a, std::size_t b) {
-                        return highest_[a] != highest_[b] ? highest_[a] > highest_[b] : a < b;
-                      });
-    std::vector<NearBlock> nearest;
-    for (std::ptrdiff_t i = 0; i < count; ++i) {
-      const std::size_t block = best[static_cast<std::size_t>(i)];
-      nearest.push_back({.block = block, .likely = LikelyIn(block)});
-    }
-    std::ranges::stable_sort(nearest, std::ranges::greater(), &NearBlock::likely);
-    return nearest;
+// Returns the blocks that are most likely to have the best rows, best first. All of them are
+// sketched.
+std::vector<NearBlock> NearestBlocks(const ScanPlan& plan, const HeadQuery& query,
+                                     absl::Span<const PositionedBlock* const> blocks,
+                                     absl::Span<const double> highest) {
+  std::vector<std::size_t> best;
+  for (std::size_t b = 0; b < blocks.size(); ++b) {
+    if (std::abs(highest[b]) < kInfiniteLogit && IsSketched(*blocks[b], query)) best.push_back(b);
   }
-
- private:
-  // Half way between a centre's logit and the highest in its ball. A wide ball reaches near to the
-  // query, but its rows are likely to be elsewhere.
-  double LikelyIn(std::size_t block) const {
-    double likely = -kInfiniteLogit;
-    for (std::size_t b = 0; b < kernels::kBlockBalls; ++b) {
-      kernels::KeyBall ball = blocks_[block]->sketch->balls[b];
-      const double highest = bounds_.HighestIn(ball, products_[block][b]);
-      ball.radius = 0;
-      likely = std::max(likely, (highest + bounds_.HighestIn(ball, products_[block][b])) / 2);
-    }
-    return likely;
+  const auto count = std::min(kNearMax, std::ssize(best));
+  std::partial_sort(best.begin(), best.begin() + count, best.end(),
+                    [highest](std::size_t a, std::size_t b) {
+                      return highest[a] != highest[b] ? highest[a] > highest[b] : a < b;
+                    });
+  best.resize(static_cast<std::size_t>(count));
+  std::vector<NearBlock> nearest;
+  for (const std::size_t b : best) {
+    nearest.push_back({.block = b, .likely = LikelyIn(plan, query, *blocks[b])});
   }
-
-  const absl::Span<const PositionedBlock* const> blocks_;
-  const BallBounds bounds_;
-  std::vector<double> highest_;
-  std::vector<std::array<float, kernels::kBlockBalls>> products_;  // With the centres.
-};
+  std::ranges::stable_sort(nearest, std::ranges::greater(), &NearBlock::likely);
+  return nearest;
+}
 
 std::uint64_t RowCount(absl::Span<const PositionedBlock* const> blocks) {
   return std::accumulate(blocks.begin(), blocks.end(), std::uint64_t{0},
@@ -125,17 +87,41 @@ std::uint64_t RowCount(absl::Span<const PositionedBlock* const> blocks) {
 
 }  // namespace
 
+void BoundBlocks(const ScanPlan& plan, const HeadQuery& query,
+                 absl::Span<const PositionedBlock* const> blocks, double* highest) {
+  std::vector<const kernels::KeyBall*> balls;
+  std::vector<std::size_t> known;
+  for (std::size_t b = 0; b < blocks.size(); ++b) {
+    highest[b] = -kInfiniteLogit;
+    if (blocks[b] == nullptr) continue;
+    const kernels::RowRange rows = RowsOf(*blocks[b], query);
+    if (rows.begin == rows.end || blocks[b]->CountOf(rows) == 0) continue;
+    if (blocks[b]->sketch == nullptr || !blocks[b]->sketch->has_balls()) {
+      highest[b] = kInfiniteLogit;
+      continue;
+    }
+    for (const kernels::KeyBall& ball : blocks[b]->sketch->balls) balls.push_back(&ball);
+    known.push_back(b);
+  }
+  std::vector<float> products(balls.size());
+  kernels::CentreProducts(query.components, plan.key_dims.count, balls, products.data());
+  const BallBounds bounds(plan, query);
+  for (std::size_t i = 0; i < balls.size(); ++i) {
+    double& of_block = highest[known[i / kernels::kBlockBalls]];
+    of_block = std::max(of_block, bounds.HighestIn(*balls[i], products[i]));
+  }
+}
+
 BlockChoice ChooseBlocks(
     const ScanPlan& plan, const HeadQuery& query, const LogitBounds& bounds,
-    absl::Span<const PositionedBlock* const> blocks, std::optional<std::int64_t> ranks,
+    absl::Span<const PositionedBlock* const> blocks, absl::Span<const double> highest,
+    std::optional<std::int64_t> ranks,
     absl::FunctionRef<absl::Span<const float>(const PositionedBlock& rows)> panel_bounds) {
   BlockChoice choice;
-  const BlockLogits logits_of(plan, query, blocks);
-  const std::vector<double>& highest = logits_of.highest();
-  std::vector<NearBlock> tries = logits_of.Nearest(query);
+  std::vector<NearBlock> tries = NearestBlocks(plan, query, blocks, highest);
   if (tries.empty()) return choice;
   // Blocks without rows of the query are there for others that share the pass.
-  const auto count_from = [&highest](double cut) {
+  const auto count_from = [highest](double cut) {
     return std::ranges::count_if(highest, [cut](double bound) { return bound >= cut; });
   };
   const std::int64_t own_count = count_from(std::numeric_limits<double>::lowest());

@@ -19,20 +19,24 @@ namespace softlookup {
 struct BlockChoice {
   // The blocks to read, ascending. Nothing: all of them, because too few can be skipped.
   std::optional<std::vector<std::int32_t>> read;
-  // The rest is set if blocks are skipped.
   // SOFT: the logarithm of an upper bound on the sum of exp(logit) over the rows of skipped blocks.
   double ln_left_out = -std::numeric_limits<double>::infinity();
   PanelLogits best;          // SOFT: of a few panels with large bounds.
   double largest_bound = 0;  // The largest bound of a panel that was read for the choice.
 };
 
-// Chooses blocks among `blocks`, where null stands for one without rows of the query's task.
-// `ranks` is the number of rows that a HARD or top_k answer needs. Unset: all rows are weighed.
-// panel_bounds(rows) returns upper bounds on the logits of a block's panels. It is called for a few
-// blocks. The choice depends on nothing else.
+// Sets highest[b] to an upper bound on the logits of each row of blocks[b] that the query attends
+// to: -inf if there is none, inf if nothing is known of them. A block that is null has no rows.
+void BoundBlocks(const ScanPlan& plan, const HeadQuery& query,
+                 absl::Span<const PositionedBlock* const> blocks, double* highest);
+
+// Chooses blocks by these bounds. `ranks` is the number of rows that a HARD or top_k answer needs.
+// Unset: all rows are weighed. panel_bounds(rows) returns upper bounds on the logits of a block's
+// panels. It is called for a few blocks. The choice depends only on the query's own blocks.
 BlockChoice ChooseBlocks(
     const ScanPlan& plan, const HeadQuery& query, const LogitBounds& bounds,
-    absl::Span<const PositionedBlock* const> blocks, std::optional<std::int64_t> ranks,
+    absl::Span<const PositionedBlock* const> blocks, absl::Span<const double> highest,
+    std::optional<std::int64_t> ranks,
     absl::FunctionRef<absl::Span<const float>(const PositionedBlock& rows)> panel_bounds);
 
 }  // namespace softlookup

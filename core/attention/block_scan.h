@@ -105,8 +105,8 @@ struct ScanPlan {
 
 // What a scan has to know about the scans before and after it on the same thread.
 struct ScanOrder {
-  // True if the thread's last scan was of another block. Operands kept from that scan are then not
-  // used again.
+  // False only if the thread's last scan was of the same block. Operands that are kept from it may
+  // then be used again. True is always safe.
   bool is_first_of_block = true;
   // Parts of panels that the scan prefetches, for itself or for later scans: the one while it
   // scores keys, the other while it adds up values.

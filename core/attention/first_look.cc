@@ -134,9 +134,31 @@ void FirstLook::Begin(const std::vector<HeadQueryRef>& refs,
       end_tile();
     }
     look_of_[q] = static_cast<std::int64_t>(looks_.size());
-    looks_.push_back({.query = q, .sketches = sketches, .range = range});
+    looks_.push_back({.query = q,
+                      .sketches = sketches,
+                      .range = range,
+                      .highest = std::vector<double>(static_cast<std::size_t>(blocks_.count()),
+                                                     kInfiniteLogit)});
   }
   end_tile();
+}
+
+std::vector<const PositionedBlock*> FirstLook::BlocksOf(std::int64_t look, std::int64_t begin,
+                                                        std::int64_t end) const {
+  std::vector<const PositionedBlock*> blocks;
+  blocks.reserve(static_cast<std::size_t>(end - begin));
+  for (std::int64_t block = begin; block < end; ++block) blocks.push_back(BlockOf(look, block));
+  return blocks;
+}
+
+void FirstLook::BoundBlocks(std::int64_t begin, std::int64_t end, std::int64_t tile_index) {
+  const Tile& tile = tiles_[static_cast<std::size_t>(tile_index)];
+  for (std::int64_t i = tile.begin; i < tile.end(); ++i) {
+    Look& look = looks_[static_cast<std::size_t>(i)];
+    if (!(*refs_)[look.query].task->Continues()) continue;
+    softlookup::BoundBlocks(tile.queries.plan(), (*queries_)[look.query], BlocksOf(i, begin, end),
+                            look.highest.data() + begin);
+  }
 }
 
 void FirstLook::ChooseBlocks(std::int64_t tile_index) {
@@ -145,20 +167,18 @@ void FirstLook::ChooseBlocks(std::int64_t tile_index) {
   std::optional<std::int64_t> ranks;
   if (!WeighsAllRows(plan)) ranks = RanksOf(plan);
   PanelBounder bounder;
-  std::vector<const PositionedBlock*> blocks(static_cast<std::size_t>(blocks_.count()));
   for (std::int64_t i = tile.begin; i < tile.end(); ++i) {
     Look& look = looks_[static_cast<std::size_t>(i)];
     if (!(*refs_)[look.query].task->Continues()) continue;
-    for (std::int64_t block = 0; block < blocks_.count(); ++block) {
-      blocks[static_cast<std::size_t>(block)] = BlockOf(i, block);
-    }
+    const std::vector<const PositionedBlock*> blocks = BlocksOf(i, 0, blocks_.count());
     const int number = static_cast<int>(i - tile.begin);
     const auto panel_bounds = [&](const PositionedBlock& rows) -> absl::Span<const float> {
       return {bounder.Bound(tile.queries, kernels::PanelBound::kLargest, rows, number, number + 1),
               static_cast<std::size_t>(rows.view.panel_count())};
     };
-    look.blocks = softlookup::ChooseBlocks(
-        plan, tile.queries.query(number), tile.queries.bounds(number), blocks, ranks, panel_bounds);
+    look.blocks =
+        softlookup::ChooseBlocks(plan, tile.queries.query(number), tile.queries.bounds(number),
+                                 blocks, look.highest, ranks, panel_bounds);
     if (!look.skips()) continue;
     look.places.assign(blocks.size(), -1);
     std::int32_t place = 0;
@@ -198,9 +218,12 @@ void FirstLook::BeginPanels() {
       if (!WeighsAllRows(tile.queries.plan())) {
         std::ranges::fill(bounds, static_cast<float>(-kInfiniteLogit));
       }
+      // No block is kept for a task that ends before its candidates are chosen.
       look.candidates = {.bounds = bounds.data(),
                          .block_stride = blocks_.panels_max(),
-                         .places = look.skips() ? look.places.data() : nullptr};
+                         .places = look.skips() ? look.places.data() : nullptr,
+                         .kept_blocks = std::vector<std::uint64_t>(
+                             static_cast<std::size_t>((blocks_.count() + 63) / 64))};
     }
   }
 }
@@ -387,19 +410,24 @@ void FirstLook::ChooseByMassOf(const Tile& tile, int number) {
   look.candidates.row_cut =
       ln_mass + std::log(budget.rows) -
       std::log(static_cast<double>(kPanelRows * std::max<std::int64_t>(choice.kept, 1)));
-  look.candidates.ln_left_out = std::log(choice.left_out) + reference;
+  // The mass of what was skipped may be below the smallest float64.
+  look.candidates.ln_left_out =
+      std::max(std::log(choice.left_out) + reference, look.blocks.ln_left_out);
   // Blocks that are skipped save enough, whatever remains of the others.
   look.continues = look.skips() || Saves(look, choice, bounds);
 }
 
 std::vector<std::int64_t> FirstLook::CandidateBlocks() const {
-  std::vector<std::int64_t> blocks;
-  for (const std::int64_t block : read_blocks_) {
-    const bool is_kept = std::ranges::any_of(looks_, [block](const Look& look) {
-      return look.continues && look.candidates.keeps_block[static_cast<std::size_t>(block)];
-    });
-    if (is_kept) blocks.push_back(block);
+  Candidates of_any{.kept_blocks = std::vector<std::uint64_t>(
+                        static_cast<std::size_t>(blocks_.count() + 63) / 64)};
+  for (const Look& look : looks_) {
+    if (!look.continues) continue;
+    std::ranges::transform(of_any.kept_blocks, look.candidates.kept_blocks,
+                           of_any.kept_blocks.begin(), std::bit_or());
   }
+  std::vector<std::int64_t> blocks;
+  std::ranges::copy_if(read_blocks_, std::back_inserter(blocks),
+                       [&](std::int64_t block) { return of_any.KeepsBlock(block); });
   return blocks;
 }
 
@@ -410,15 +438,17 @@ void FirstLook::Sort(absl::Span<const std::int64_t> order) {
     look_of.push_back(look_of_[static_cast<std::size_t>(query)]);
   }
   look_of_ = std::move(look_of);
+  tiles_.clear();  // They refer to head queries in the old order.
 }
 
 void FirstLook::FindKeptBlocks(Look& look) {
   Candidates& candidates = look.candidates;
   std::vector<std::int32_t> kept;
   kernels::FindGroupsFrom(BoundsOf(look), candidates.block_stride, candidates.cut, kept);
-  candidates.keeps_block.assign(static_cast<std::size_t>(blocks_.count()), false);
   for (const std::int32_t place : kept) {
-    candidates.keeps_block[static_cast<std::size_t>(BlockAt(look, place))] = true;
+    const std::int64_t block = BlockAt(look, place);
+    candidates.kept_blocks[static_cast<std::size_t>(block / 64)] |= std::uint64_t{1}
+                                                                    << (block % 64);
   }
 }
 

@@ -18,8 +18,9 @@
 
 namespace softlookup {
 
-// The first of two looks at the rows of a store. It reads only the sketches of the keys, and bounds
-// the logits of each panel of 16 rows. From the bounds follows which panels can matter to the
+// The first of two looks at the rows of a store. It reads the sketches of the keys, and hardly any
+// key. It skips blocks that cannot matter, and bounds the logits of each panel of 16 rows in the
+// others. From the bounds follows which panels can matter to the
 // answer. The second look (second_look.h) scans these alone.
 // docs/decisions/0021-two-looks.md has the proof.
 //
@@ -35,9 +36,11 @@ class FirstLook {
 
   // Returns true if head queries of the task may gain from a first look.
   static bool MayServe(const TaskAnswer& task);
-  // Returns the bytes that the bounds of one head query take.
+  // Returns the bytes that the bounds of one head query take, and its places, at most.
   std::int64_t BytesPerQuery() const {
-    return blocks_.count() * blocks_.panels_max() * static_cast<std::int64_t>(sizeof(float));
+    constexpr std::int64_t kBlockBytes = sizeof(double) + sizeof(std::int32_t);
+    return blocks_.count() *
+           (blocks_.panels_max() * static_cast<std::int64_t>(sizeof(float)) + kBlockBytes);
   }
 
   // Takes those of a round's head queries that may gain. Neither vector may change before the last
@@ -46,8 +49,12 @@ class FirstLook {
   // The number of tiles of head queries to look for. 0: all are to be scanned whole.
   std::int64_t tile_count() const { return static_cast<std::int64_t>(tiles_.size()); }
 
-  // First chooses the blocks that the head queries of a tile look at. The others are skipped: none
-  // of their rows can matter. Calls for different tiles may run at the same time.
+  // Bounds the logits of whole blocks of the pass, [begin, end), for the head queries of a tile.
+  // Calls for different tiles or blocks may run at the same time.
+  void BoundBlocks(std::int64_t begin, std::int64_t end, std::int64_t tile);
+  // Call this once all blocks are bounded for the tile. Chooses the blocks that its head queries
+  // look at. The others are skipped: none of their rows can matter. Calls for different tiles may
+  // run at the same time.
   void ChooseBlocks(std::int64_t tile);
   // Call this once the blocks are chosen for all tiles.
   void BeginPanels();
@@ -98,7 +105,8 @@ class FirstLook {
     // The part of the mass that panels may have whose logits are formed in the fastest arithmetic.
     // 0: none may.
     double coarse_part = 0;
-    bool needs_float64 = false;  // As NeedsFloat64() says for the longest key.
+    bool needs_float64 = false;   // As NeedsFloat64() says for the longest key.
+    std::vector<double> highest;  // By block of the pass, as BoundBlocks says.
     BlockChoice blocks;
     // By block of the pass: its place among the blocks that are read, or -1. Empty: all are read.
     std::vector<std::int32_t> places;
@@ -128,7 +136,7 @@ class FirstLook {
   // Returns false if the sample shows that a look will hardly save time.
   bool SampleSavesMost(const Tile& tile, int number, absl::Span<const float> sample) const;
   void ChooseByMassOf(const Tile& tile, int number);
-  // Sets the look's candidates.keeps_block.
+  // Sets the look's candidates.kept_blocks.
   void FindKeptBlocks(Look& look);
   // Returns the block of the pass at a place among those that the look reads.
   static std::int64_t BlockAt(const Look& look, std::int64_t place) {
@@ -147,6 +155,9 @@ class FirstLook {
     return {bounds_.data() + look.bounds_begin,
             static_cast<std::size_t>(count * blocks_.panels_max())};
   }
+  // Returns the blocks [begin, end) of the pass, as BlockOf does.
+  std::vector<const PositionedBlock*> BlocksOf(std::int64_t look, std::int64_t begin,
+                                               std::int64_t end) const;
   const PositionedBlock* BlockOf(std::int64_t look, std::int64_t block) const {
     return blocks_.Of((*refs_)[looks_[static_cast<std::size_t>(look)].query].task_index, block);
   }

@@ -20,21 +20,13 @@ bool IsSketched(const PositionedBlock& rows, const HeadQuery& query) {
 LookTile::LookTile(const ScanPlan& plan, std::vector<const HeadQuery*> queries,
                    absl::Span<const SketchBounds> sketches)
     : plan_(plan), queries_(std::move(queries)), references_(queries_.size()) {
-  packed_ = Pack(0, count());
+  std::array<const float*, kTileQueries> components = {};
+  for (int i = 0; i < count(); ++i) components[static_cast<std::size_t>(i)] = query(i).components;
+  packed_.Pack(components.data(), count(), plan_.key_dims.count);
   for (int i = 0; i < count(); ++i) {
     bounds_.emplace_back(plan_, query(i), packed_, i, sketches[static_cast<std::size_t>(i)]);
     factors_.push_back(bounds(i).factors());
   }
-}
-
-kernels::SketchQueries LookTile::Pack(int begin, int end) const {
-  std::array<const float*, kTileQueries> components = {};
-  for (int i = begin; i < end; ++i) {
-    components[static_cast<std::size_t>(i - begin)] = query(i).components;
-  }
-  kernels::SketchQueries packed;
-  packed.Pack(components.data(), end - begin, plan_.key_dims.count);
-  return packed;
 }
 
 const float* PanelBounder::Bound(const LookTile& tile, kernels::PanelBound form,
@@ -44,7 +36,8 @@ const float* PanelBounder::Bound(const LookTile& tile, kernels::PanelBound form,
   if (any_is_sketched) {
     Prepare(tile.plan(), rows);
     const bool is_whole = begin == 0 && end == tile.count();
-    kernels::BoundPanels(form, *rows.sketch, is_whole ? tile.packed_ : tile.Pack(begin, end),
+    kernels::BoundPanels(form, *rows.sketch,
+                         is_whole ? tile.packed_ : tile.packed_.Some(begin, end),
                          tile.factors_.data() + begin, tile.references_.data() + begin,
                          terms_.terms(), kStride, bounds_.data());
   }

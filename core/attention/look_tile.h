@@ -33,9 +33,6 @@ class LookTile {
  private:
   friend class PanelBounder;
 
-  // Packs the queries [begin, end).
-  kernels::SketchQueries Pack(int begin, int end) const;
-
   ScanPlan plan_;
   std::vector<const HeadQuery*> queries_;
   kernels::SketchQueries packed_;  // All queries.

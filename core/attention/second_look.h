@@ -16,13 +16,13 @@ struct Candidates {
   // [place of a block][panel]. Not owned.
   const float* bounds = nullptr;
   std::int64_t block_stride = 0;
-  // By block of the pass: its place, or -1 if it has no candidates. Not owned. Null: each block is
+  // By block of the pass: its place, or -1 if it was not read. Not owned. Null: each block is
   // at the place of its own number.
   const std::int32_t* places = nullptr;
   // Panels with smaller bounds can be left out.
   float cut = 0;
-  // By block of the pass: whether any of its panels is a candidate.
-  std::vector<bool> keeps_block;
+  // By block of the pass: a bit that says whether any of its panels is a candidate.
+  std::vector<std::uint64_t> kept_blocks;
   // SOFT: panels with smaller bounds weigh so little that the fastest arithmetic will do for them,
   // and for panels below `cut` in a block that is scanned whole. Other modes need all scores in
   // float64.
@@ -33,6 +33,9 @@ struct Candidates {
   // are left out.
   double ln_left_out = -std::numeric_limits<double>::infinity();
 
+  bool KeepsBlock(std::int64_t block) const {
+    return (kept_blocks[static_cast<std::size_t>(block / 64)] >> (block % 64) & 1) != 0;
+  }
   // The block must have a place.
   const float* bounds_of(std::int64_t block) const {
     return bounds + (places == nullptr ? block : places[block]) * block_stride;

@@ -22,6 +22,8 @@ constexpr std::int64_t kWindowBytesMax = std::int64_t{32} << 20;
 constexpr std::int64_t kRoundBytesMax = std::int64_t{4} << 20;
 // Most bytes of the bounds of a round's first look, unless those of one tile have more.
 constexpr std::int64_t kLookBytesMax = std::int64_t{64} << 20;
+// Blocks that a thread bounds by their balls before it takes another work item.
+constexpr std::int64_t kBoundBlocks = 64;
 // Blocks that a thread looks at, and tiles that it looks for, before it takes another work item.
 constexpr std::int64_t kLookBlocks = 4;
 constexpr std::int64_t kLookTiles = 4;
@@ -105,7 +107,7 @@ void SharedPass::RunRound() {
   }
 
   LookFirst();
-  ChooseBlocks();
+  ChooseScanBlocks();
   CutWork();
   const auto range_count = static_cast<std::int64_t>(ranges_.size());
   const std::int64_t window_ranges_max =
@@ -141,6 +143,11 @@ void SharedPass::LookFirst() {
   look_.Begin(refs_, queries_);
   const std::int64_t tiles = look_.tile_count();
   if (tiles == 0) return;
+  const std::int64_t bound_parts = CeilDiv(blocks_.count(), kBoundBlocks);
+  ForEach(bound_parts * tiles, [&](std::int64_t item) {
+    const std::int64_t begin = item / tiles * kBoundBlocks;
+    look_.BoundBlocks(begin, std::min(begin + kBoundBlocks, blocks_.count()), item % tiles);
+  });
   ForEach(tiles, [this](std::int64_t tile) { look_.ChooseBlocks(tile); });
   look_.BeginPanels();
   const std::vector<std::int64_t>& blocks = look_.read_blocks();
@@ -192,7 +199,7 @@ void SharedPass::SortByLook() {
   look_.Sort(order);
 }
 
-void SharedPass::ChooseBlocks() {
+void SharedPass::ChooseScanBlocks() {
   scan_blocks_.clear();
   // Head queries whose rows are all scanned come first.
   if (look_.CandidatesOf(0) != nullptr) {

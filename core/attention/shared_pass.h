@@ -66,8 +66,7 @@ class SharedPass {
   // Sorts the round's head queries: those whose rows are all to be scanned come first. Otherwise a
   // tile would end at each border between the two kinds.
   void SortByLook();
-  // Sets scan_blocks_.
-  void ChooseBlocks();
+  void ChooseScanBlocks();  // Sets scan_blocks_.
   // Chooses the round's block ranges, and how many head queries a work item has.
   void CutWork();
 

@@ -252,7 +252,7 @@ absl::Status CheckStoreConfig(const StoreConfig& config) {
   if (config.num_heads < 1) return InvalidOption("store.num_heads", "must be at least 1");
   SOFTLOOKUP_RETURN_IF_ERROR(CheckDim("store.key_dim", config.key_dim, config.num_heads));
   SOFTLOOKUP_RETURN_IF_ERROR(CheckDim("store.value_dim", config.value_dim, config.num_heads));
-  if (config.score < Score::kDot || config.score > Score::kSquaredEuclidean) {
+  if (config.score < Score::kDot || config.score > kScoreMax) {
     return InvalidOption("store.score", "must be a score");
   }
   SOFTLOOKUP_RETURN_IF_ERROR(CheckTemperature("store.temperature", config.temperature));

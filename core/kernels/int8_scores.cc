@@ -291,10 +291,11 @@ bool KeysFitInt8Dots(float query_magnitude, float key_magnitude) {
 // is, by definition, the float32 nearest to its integer times its scale. So the exact product is
 // off by at most 2^-24 of itself. Roundings in float64 are negligible beside these.
 //
-// kInt8FloatError is for float sums, whose dots are exact. `high`, the sum and its product with the
-// scale are each off by at most 2^-24 of themselves. `low` is at most 128 * 257 sqrt(1024) times
-// the norm of the key's integers, and the norm of the query's integers is at least 2^29.9. So the
-// rounding of `low` is below 2^-33 of the product of these norms.
+// kInt8FloatError (int8_scores.h) is for float sums, which WriteSums forms as high * 2^16 + low.
+// The dots are exact. `high`, the sum and its product with the scale are each off by at most 2^-24
+// of themselves. `low` is at most 128 * 257 sqrt(1024) times the norm of the key's integers, and
+// the norm of the query's integers is at least 2^29.9. So the rounding of `low` is below 2^-33 of
+// the product of these norms.
 double ScoreErrorInInt8(std::int64_t key_dim, float query_magnitude, float key_magnitude,
                         double norms) {
   return 0x1p-32 * static_cast<double>(key_dim) * FixedPointBound(query_magnitude) *

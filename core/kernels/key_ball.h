@@ -22,6 +22,10 @@ struct KeyBall {
 inline constexpr int kBlockBalls = 2;
 using KeyBalls = std::array<KeyBall, kBlockBalls>;
 
+// Blocks of fewer rows have no balls. Products with the centres would take too much of the time
+// that a first look at the block takes.
+inline constexpr std::int64_t kBallRowsMin = 256;
+
 // Returns the floats that a centre takes: key_dim, rounded up to whole vectors.
 constexpr std::int64_t CentreFloats(std::int64_t key_dim) {
   return (key_dim + kPanelRows - 1) / kPanelRows * kPanelRows;
@@ -34,7 +38,7 @@ KeyBalls MakeKeyBalls(const BlockView& block, float* centres);
 
 // Sets products[i] to the product of `query` and balls[i]->centre, which have `key_dim` components.
 // Sums are formed in float32. They are off by at most key_dim 2^-23 |query| |centre| + 2^-100, if
-// both magnitudes are at most 2^60. The bits are the same on all such CPUs, too.
+// |query| |centre| is below 2^126. The bits are the same on all such CPUs, too.
 void CentreProducts(const float* query, std::int64_t key_dim,
                     absl::Span<const KeyBall* const> balls, float* products);
 

@@ -167,7 +167,7 @@ SketchView MakeSketch(const BlockView& block, std::byte* slices, float* centres)
       view.relative_error_max = std::max(view.relative_error_max, errors[row] / norm);
     }
   }
-  view.balls = MakeKeyBalls(block, centres);
+  if (centres != nullptr) view.balls = MakeKeyBalls(block, centres);
   return view;
 }
 

@@ -51,8 +51,9 @@ struct SketchView {
   float relative_error_max = 0;
   float norm_max = 0;
   float norm_min = 0;
-  KeyBalls balls;  // Of all rows.
+  KeyBalls balls;  // Of all rows, if it has_balls().
 
+  bool has_balls() const { return balls[0].centre != nullptr; }
   std::int64_t group_count() const { return (key_dim + kGroup - 1) / kGroup; }
   std::int64_t slice_bytes() const { return group_count() * kGroupBytes + 12 * kPanelRows; }
   const std::byte* slice(std::int64_t index) const { return slices + index * slice_bytes(); }
@@ -109,8 +110,9 @@ bool KeysFitSketch(float key_magnitude);
 
 // Writes the sketch of the full panels of `block` to `slices`, which must have
 // block.full_panel_count * SketchShape(key_dim).bytes() bytes, aligned to 4 bytes. Writes the
-// centres of the keys' balls to `centres`, as MakeKeyBalls does. KeysFitSketch must hold for the
-// block's keys. The returned view points to `slices` and `centres`.
+// centres of the keys' balls to `centres`, as MakeKeyBalls does; if it is null, the sketch has no
+// balls. KeysFitSketch must hold for the block's keys. The returned view points to `slices` and
+// `centres`.
 SketchView MakeSketch(const BlockView& block, std::byte* slices, float* centres);
 
 // Writes the scales and errors of a sketch's rows, divided by the rows' norms, to

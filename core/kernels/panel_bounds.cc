@@ -362,6 +362,21 @@ void SketchQueries::Pack(const float* const* queries, int query_count, std::int6
   }
 }
 
+SketchQueries SketchQueries::Some(int begin, int end) const {
+  SketchQueries some;
+  some.count_ = end - begin;
+  some.stride_ = stride_;
+  some.codes_.assign(codes(begin), codes(end));
+  const auto copy = [begin, end](const auto& from, auto& to) {
+    std::copy(from.begin() + begin, from.begin() + end, to.begin());
+  };
+  copy(units_, some.units_);
+  copy(norms_, some.norms_);
+  copy(errors_, some.errors_);
+  copy(excesses_, some.excesses_);
+  return some;
+}
+
 void BoundPanels(PanelBound form, const SketchView& sketch, const SketchQueries& queries,
                  const BoundFactors* factors, const float* references, const BoundTerms& terms,
                  std::int64_t stride, float* bounds) {

@@ -29,6 +29,8 @@ class SketchQueries {
  public:
   // Each queries[q] points to key_dim finite floats.
   void Pack(const float* const* queries, int query_count, std::int64_t key_dim);
+  // Returns the queries [begin, end) of these.
+  SketchQueries Some(int begin, int end) const;
 
   int count() const { return count_; }
   // Returns [groups of 4 components], four codes in each.

@@ -42,8 +42,8 @@ bool IsMapped(std::int64_t panel_count, std::int64_t panel_bytes) {
 
 std::shared_ptr<PanelRegion> PanelRegion::Make(std::int64_t bytes_min) {
   const std::int64_t size = RoundUp(std::max(bytes_min, kRegionBytes), kLargePageBytes);
-  // Maps one large page too many, then unmaps what lies outside the aligned range: one large page
-  // in all.
+  // Maps one large page more than `size`, so that an aligned range of `size` bytes lies within.
+  // Unmaps what lies before and behind that range.
   const std::int64_t mapped = size + kLargePageBytes;
   void* const memory = ::mmap(nullptr, static_cast<std::size_t>(mapped), PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

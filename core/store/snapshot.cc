@@ -19,6 +19,13 @@ const MemorySpec& SpecOf(const StoreConfig& config, std::size_t index) {
   return index == 0 ? average : config.memories[index - 1];
 }
 
+// Returns room for the centres of a block's balls. Empty: it has none.
+std::vector<float> CentresOf(std::int64_t row_count, std::int64_t key_dim) {
+  if (row_count < kernels::kBallRowsMin) return {};
+  return std::vector<float>(
+      static_cast<std::size_t>(kernels::kBlockBalls * kernels::CentreFloats(key_dim)));
+}
+
 }  // namespace
 
 MemorySet MemorySetOf(const StoreConfig& config) {
@@ -64,13 +71,12 @@ bool HasSketch(const StoreConfig& config, const RowBounds& bounds) {
 BlockSketch::BlockSketch(const PanelBuffer& block, const kernels::PanelShape& shape,
                          std::shared_ptr<PanelBuffer> panels)
     : panels_(panels),
-      centres_(
-          static_cast<std::size_t>(kernels::kBlockBalls * kernels::CentreFloats(shape.key_dim))),
+      centres_(CentresOf(block.panel_count() * kernels::kPanelRows, shape.key_dim)),
       view_(kernels::MakeSketch({.shape = shape,
                                  .full_panels = block.panel(0),
                                  .full_panel_count = block.panel_count(),
                                  .row_count = block.panel_count() * kernels::kPanelRows},
-                                panels->panel(0), centres_.data())) {}
+                                panels->panel(0), centres_.empty() ? nullptr : centres_.data())) {}
 
 std::int64_t BlockSketch::bytes() const {
   return SharedBytes<BlockSketch>() + panels_->bytes() + HeapBytes(centres_);

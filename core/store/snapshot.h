@@ -44,6 +44,8 @@ class BlockSketch {
   // Writes a sketch of the rows in `block`, which must be full, to `panels`.
   BlockSketch(const PanelBuffer& block, const kernels::PanelShape& shape,
               std::shared_ptr<PanelBuffer> panels);
+  BlockSketch(const BlockSketch&) = delete;
+  BlockSketch& operator=(const BlockSketch&) = delete;
 
   const kernels::SketchView& view() const { return view_; }
   // Bytes taken, the object included.

@@ -103,8 +103,8 @@ class Call {
   grpc::Status EndStream(const absl::Status& status);
 
   // Writes an audit line about the call, or about one refused message of a stream, if there is an
-  // audit log. Calls that change nothing have a line only for a failed login or a denial. Of such
-  // refusals, those beyond a number per second are left out.
+  // audit log. Calls of methods without MethodSpec::is_change have a line only for a failed login
+  // or a denial. Failed logins and denials beyond a number per second are left out, of all methods.
   void Audit(const absl::Status& status);
   // For the audit line: counts one applied message that changed `rows` rows.
   void CountChange(std::uint64_t rows) {

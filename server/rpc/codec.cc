@@ -14,8 +14,8 @@ namespace {
 
 absl::StatusOr<AttentionOptions> DecodeOptions(const v1::AttentionOptions& options) {
   AttentionOptions decoded;
-  SOFTLOOKUP_ASSIGN_OR_RETURN(
-      decoded.score, DecodeEnum("options.score", options.score(), Score::kSquaredEuclidean));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(decoded.score,
+                              DecodeEnum("options.score", options.score(), kScoreMax));
   if (options.has_temperature()) decoded.temperature = options.temperature();
   SOFTLOOKUP_ASSIGN_OR_RETURN(decoded.mode,
                               DecodeEnum("options.mode", options.mode(), Mode::kLinear));

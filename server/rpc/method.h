@@ -41,7 +41,9 @@ struct MethodSpec {
   absl::string_view path;  // `/package.Service/Method`, as on the wire.
   absl::string_view name;  // In metrics and lines of logs.
   Access access;
-  bool is_change;  // Each call leaves a line in the audit log.
+  // Each call leaves a line in the audit log. Its answer is never refused for its bytes, because
+  // what it tells is done already.
+  bool is_change;
 };
 
 const MethodSpec& SpecOf(Method method);

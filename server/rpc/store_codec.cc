@@ -74,7 +74,7 @@ absl::StatusOr<StoreConfig> DecodeStore(const v1::Store& store) {
                      .value_dim = store.value_dim(),
                      .num_heads = store.num_heads() == 0 ? 1 : store.num_heads()};
   SOFTLOOKUP_ASSIGN_OR_RETURN(const Score score,
-                              DecodeEnum("store.score", store.score(), Score::kSquaredEuclidean));
+                              DecodeEnum("store.score", store.score(), kScoreMax));
   if (score != Score::kUnspecified) config.score = score;
   if (store.storage_type() != v1::ELEMENT_TYPE_UNSPECIFIED) {
     if (store.storage_type() < 0 || store.storage_type() > 255) {
@@ -107,8 +107,8 @@ absl::StatusOr<StoreUpdate> DecodeUpdate(const v1::UpdateStoreRequest& request) 
   StoreUpdate update;
   for (const std::string& path : request.update_mask().paths()) {
     if (path == "score") {
-      SOFTLOOKUP_ASSIGN_OR_RETURN(
-          update.score, DecodeEnum("store.score", store.score(), Score::kSquaredEuclidean));
+      SOFTLOOKUP_ASSIGN_OR_RETURN(update.score,
+                                  DecodeEnum("store.score", store.score(), kScoreMax));
     } else if (path == "temperature") {
       update.temperature = store.has_temperature() ? store.temperature() : 1;
     } else if (path == "labels") {

@@ -29,8 +29,8 @@ inline constexpr std::int64_t kTileFloatDimMax = 256;
 bool KeysFitTiles(std::int64_t key_dim, float query_magnitude, float key_magnitude);
 bool ValuesFitTiles(float value_magnitude);
 
-// Returns an upper bound on the error of ScoreRowsInTiles. Float sums have two more roundings,
-// which add 2^-23 of the sum.
+// Returns an upper bound on the error of ScoreRowsInTiles with sums of type double. Float sums add
+// up to 2^-23 of the sum, by two more roundings.
 double ScoreErrorInTiles(std::int64_t key_dim, float query_magnitude, float key_magnitude);
 
 // Returns an upper bound on the error of a component of SumValuesInTiles over `row_count` rows. A

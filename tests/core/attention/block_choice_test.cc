@@ -53,7 +53,9 @@ class BlockChoiceTest : public ::testing::Test {
     }
     std::vector<float> bounds;
     tried_.clear();
-    return ChooseBlocks(plan_, query_, LogitBounds(), blocks, ranks,
+    std::vector<double> highest(blocks.size());
+    BoundBlocks(plan_, query_, blocks, highest.data());
+    return ChooseBlocks(plan_, query_, LogitBounds(), blocks, highest, ranks,
                         [&](const PositionedBlock& rows) -> absl::Span<const float> {
                           tried_.push_back(rows.number);
                           bounds.assign(kPanels, *rows.sketch->balls[0].centre);
@@ -138,6 +140,20 @@ TEST_F(BlockChoiceTest, BlocksWithoutRowsOfTheQueryAreNotRead) {
   blocks_[4].view.full_panel_count = 0;
   query_.begin = kRows;
   EXPECT_THAT(Choose().read, ::testing::Optional(ElementsAre(9)));
+}
+
+TEST_F(BlockChoiceTest, ABlockWhoseRowsAreAllFilteredOutIsNeitherTriedNorRead) {
+  for (int i = 0; i < 10; ++i) Add(i == 4 ? 50 : i == 5 ? 90 : 1, 1);
+  const std::array<std::uint64_t, kRows / 64> none = {};
+  blocks_[5].row_mask = none.data();
+  EXPECT_THAT(Choose().read, ::testing::Optional(ElementsAre(4)));
+  EXPECT_THAT(tried_, ElementsAre(4));
+}
+
+TEST_F(BlockChoiceTest, BlocksWithoutBallsAreRead) {
+  for (int i = 0; i < 10; ++i) Add(i == 4 ? 50 : 1, 1);
+  sketches_[7].balls = {};
+  EXPECT_THAT(Choose().read, ::testing::Optional(ElementsAre(4, 7)));
 }
 
 // The bounds of a block's panels hold for rows that the query does not attend to.

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/attention/error_budget.h"
 #include "tests/core/attention/test_rows.h"
 #include "tests/testing/kept_rows.h"
 #include "tests/testing/random.h"
@@ -371,6 +372,13 @@ std::vector<float> KeysByCluster() {
   return keys;
 }
 
+ScannedRows ReadsOf(const AttentionTask& task) {
+  ForkJoinPool pool(2, 1);
+  const CancelToken cancel;
+  SharedTask shared{.task = &task, .cancel = &cancel};
+  return AttendTogether({&shared, 1}, pool);
+}
+
 TEST(FirstLookTest, BlocksFarFromAllQueriesAreSkipped) {
   const std::vector<float> keys = KeysByCluster();
   const TestRows rows = RowsOfKeys(keys);
@@ -388,10 +396,7 @@ TEST(FirstLookTest, BlocksFarFromAllQueriesAreSkipped) {
         const AttentionTask task =
             rows.Task(queries, {.score = score, .temperature = 0.01, .mode = mode, .top_k = top_k});
         ExpectRightAnswer(rows, task);
-        ForkJoinPool pool(2, 1);
-        const CancelToken cancel;
-        SharedTask shared{.task = &task, .cancel = &cancel};
-        const ScannedRows read = AttendTogether({&shared, 1}, pool);
+        const ScannedRows read = ReadsOf(task);
         EXPECT_EQ(read.skipped_blocks, 10u);
         EXPECT_EQ(read.sketched_rows, 2u * kernels::kBlockRowsMax);
       }
@@ -399,23 +404,50 @@ TEST(FirstLookTest, BlocksFarFromAllQueriesAreSkipped) {
   }
 }
 
-// One query reads all blocks, and another few of them.
-TEST(FirstLookTest, AQueryHasTheSameBitsBesideOneThatReadsAllBlocks) {
+// One query may skip blocks. For the other, which is as far from all clusters, all are alike.
+TEST(FirstLookTest, AQueryThatSkipsBlocksHasTheSameBitsBesideOneThatReadsAll) {
   const std::vector<float> keys = KeysByCluster();
   const TestRows rows = RowsOfKeys(keys);
-  std::vector<float> queries(keys.begin() + 5000 * kLookDim, keys.begin() + 5001 * kLookDim);
-  const ResolvedOptions options{.score = Score::kDot, .temperature = 0.05};
-  const AttentionTask alone_task = rows.Task(queries, options);
-  const AttentionAnswer alone = MustAttend(alone_task);
-  // Nothing can be told of a query with small products.
-  const std::vector<float> small = NormalFloats(kLookDim, 5, 1e-3);
-  queries.insert(queries.end(), small.begin(), small.end());
-  const AttentionTask both_task = rows.Task(queries, options);
-  const AttentionAnswer both = MustAttend(both_task);
-  EXPECT_TRUE(std::equal(alone.values.begin(), alone.values.end(), both.values.begin()));
-  EXPECT_EQ(alone.stats[0].log_sum_exp, both.stats[0].log_sum_exp);
-  EXPECT_EQ(alone.stats[0].error_bound, both.stats[0].error_bound);
-  EXPECT_EQ(alone.stats[0].summed_rows, both.stats[0].summed_rows);
+  const ResolvedOptions options{.score = Score::kSquaredEuclidean, .temperature = 1};
+  const std::vector<float> near(keys.begin() + 5000 * kLookDim, keys.begin() + 5001 * kLookDim);
+  const AttentionTask near_task = rows.Task(near, options);
+  const AttentionAnswer alone = MustAttend(near_task);
+  EXPECT_GT(ReadsOf(near_task).skipped_blocks, 0u);
+  const std::vector<float> middle(kLookDim, 0.0f);
+  std::vector<float> both = middle;
+  both[0] = 0.01f;  // A query of norm 0 is not looked at.
+  const AttentionTask middle_task = rows.Task(both, options);
+  EXPECT_EQ(ReadsOf(middle_task).skipped_blocks, 0u);
+  both.insert(both.end(), near.begin(), near.end());
+  const AttentionTask both_task = rows.Task(both, options);
+  const AttentionAnswer together = MustAttend(both_task);
+  EXPECT_TRUE(std::equal(alone.values.begin(), alone.values.end(),
+                         together.values.begin() + kLookValueDim));
+  EXPECT_EQ(alone.stats[0].log_sum_exp, together.stats[1].log_sum_exp);
+  EXPECT_EQ(alone.stats[0].error_bound, together.stats[1].error_bound);
+  EXPECT_EQ(alone.stats[0].summed_rows, together.stats[1].summed_rows);
+}
+
+TEST(FirstLookTest, WhatSkippedBlocksWeighIsInTheErrorBound) {
+  const std::vector<float> keys = KeysByCluster();
+  const TestRows rows = RowsOfKeys(keys);
+  const std::vector<float> query(keys.begin() + 5000 * kLookDim, keys.begin() + 5001 * kLookDim);
+  const ResolvedOptions options{
+      .score = Score::kSquaredEuclidean, .temperature = 3, .max_error = 1};
+  const AttentionTask task = rows.Task(query, options);
+  ASSERT_GT(ReadsOf(task).skipped_blocks, 8u);
+  // At most three blocks are read, so no more is skipped than the others weigh.
+  const ReferenceAnswer expected = rows.Reference(task);
+  std::vector<double> masses(expected.scores[0].size() / kernels::kBlockRowsMax);
+  for (std::size_t row = 0; row < expected.scores[0].size(); ++row) {
+    masses[row / kernels::kBlockRowsMax] +=
+        std::exp(expected.scores[0][row] / options.temperature - expected.stats[0].log_sum_exp);
+  }
+  std::sort(masses.rbegin(), masses.rend());
+  double skipped = 0;
+  for (std::size_t i = 3; i < masses.size(); ++i) skipped += masses[i];
+  ASSERT_GT(skipped, 1e-9);
+  EXPECT_GE(MustAttend(task).stats[0].error_bound, ArithmeticError(options, true) + 2 * skipped);
 }
 
 TEST(FirstLookTest, RandomLookupsAreRight) {

@@ -154,6 +154,23 @@ TEST(SharedPassTest, ACancelledTaskLeavesTheOthersTheirBits) {
   EXPECT_EQ(tasks[2].Take()->values, alone.values);
 }
 
+TEST(SharedPassTest, ACancelledTaskLeavesTheOthersTheirBitsWhereRowsAreLeftOut) {
+  constexpr std::int64_t kDim = 33;  // Enough for sketches, and for one head.
+  const TestRows rows(6000, kDim, kValueDim, 1);
+  const std::vector<float> queries = NormalFloats(5 * kDim, 2);
+  const AttentionTask task = rows.Task(queries, {.temperature = 0.01});
+  const AttentionAnswer alone = MustAttend(task);
+  ASSERT_LT(alone.stats[0].summed_rows, alone.stats[0].counted_rows);
+  for (const std::size_t cancelled : {0, 1}) {
+    Tasks tasks;
+    for (int i = 0; i < 2; ++i) tasks.Add(task);
+    tasks.cancel(cancelled).Cancel();
+    SharedPass(tasks.all(), Pool()).Run();
+    EXPECT_EQ(tasks[1 - cancelled].Take()->values, alone.values);
+    EXPECT_THAT(tasks[cancelled].Take(), StatusIs(absl::StatusCode::kCancelled, ""));
+  }
+}
+
 TEST(SharedPassTest, AllCancelledTasksAreNotScanned) {
   const TestRows rows(3000, kKeyDim, kValueDim, 1);
   const std::vector<float> queries = NormalFloats(kKeyDim, 2);

@@ -26,7 +26,7 @@ constexpr std::int64_t kRows = 9'000;  // One query over them is more than is an
 constexpr std::int64_t kLaterRows = 700;
 
 AttentionOptions RandomOptions(Draw& draw) {
-  AttentionOptions options{.score = static_cast<Score>(draw.Int(0, 5)),
+  AttentionOptions options{.score = static_cast<Score>(draw.Int(0, static_cast<int>(kScoreMax))),
                            .mode = static_cast<Mode>(draw.Int(0, 3)),
                            .weights = static_cast<WeightsMode>(draw.Int(0, 3)),
                            .top_weights = static_cast<std::uint32_t>(draw.Int(1, 20))};
