@@ -70,6 +70,7 @@ std::vector<NearBlock> NearestBlocks(const ScanPlan& plan, const HeadQuery& quer
                     });
   best.resize(static_cast<std::size_t>(count));
   std::vector<NearBlock> nearest;
+  nearest.reserve(best.size());
   for (const std::size_t b : best) {
     nearest.push_back({.block = b, .likely = LikelyIn(plan, query, *blocks[b])});
   }
