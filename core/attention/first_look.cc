@@ -194,7 +194,7 @@ void FirstLook::BeginPanels() {
   std::size_t size = 0;
   for (Look& look : looks_) {
     look.bounds_begin = size;
-    size += BoundsOf(look).size();
+    size += PanelCountOf(look);
     if (!look.skips()) {
       is_read.assign(is_read.size(), true);
       continue;

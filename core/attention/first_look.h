@@ -148,12 +148,15 @@ class FirstLook {
                         absl::Span<const float> bounds) const;
   // Returns the block of a panel, by its index in a look's bounds.
   const PositionedBlock* RowsAt(const Look& look, std::int64_t panel) const;
-  // Returns the bounds of a look's panels: [block that it reads][panel].
-  absl::Span<float> BoundsOf(const Look& look) {
+  // Returns the panels that a look has bounds of: those of the blocks that it reads.
+  std::size_t PanelCountOf(const Look& look) const {
     const std::int64_t count =
         look.skips() ? static_cast<std::int64_t>(look.blocks.read->size()) : blocks_.count();
-    return {bounds_.data() + look.bounds_begin,
-            static_cast<std::size_t>(count * blocks_.panels_max())};
+    return static_cast<std::size_t>(count * blocks_.panels_max());
+  }
+  // Returns the bounds of a look's panels: [block that it reads][panel].
+  absl::Span<float> BoundsOf(const Look& look) {
+    return absl::MakeSpan(bounds_).subspan(look.bounds_begin, PanelCountOf(look));
   }
   // Returns the blocks [begin, end) of the pass, as BlockOf does.
   std::vector<const PositionedBlock*> BlocksOf(std::int64_t look, std::int64_t begin,
