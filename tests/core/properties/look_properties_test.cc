@@ -41,6 +41,8 @@ constexpr int kLookups = 3;
 // The least part of the SOFT queries that must leave rows out. Too few say nothing.
 constexpr double kLeftOutPartMin = 0.2;
 constexpr std::int64_t kSoftQueriesMin = 1000;
+// Of so many lookups, some must share a pass.
+constexpr std::int64_t kLookupsMin = 200;
 
 std::string DescriptionOf(const LookupRequest& request) {
   const AttentionOptions& options = request.options;
@@ -198,7 +200,9 @@ TEST_P(LookPropertyTest, AnswersKeepTheirBoundsAndHaveTheSameBitsInAnyCompany) {
     EXPECT_GE(left_out_part, kLeftOutPartMin);
   }
   EXPECT_LE(close_calls_ * 20, ranked_) << "the reference decides too few";
-  EXPECT_LT(passes_ * 5, lookups_ * 4) << "too few lookups shared a pass";
+  if (lookups_ >= kLookupsMin) {
+    EXPECT_LT(passes_ * 5, lookups_ * 4) << "too few lookups shared a pass";
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Parts, LookPropertyTest, ::testing::Range(0, kParts));
