@@ -240,12 +240,11 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
   };
   constexpr double kDay = 86400;
   number("--max-waiting-work", flags.waiting_work_ms,
-         "Refuse lookups expected to take longer than so many ms and than four times what they "
-         "take alone",
+         "Milliseconds. A lookup expected to take longer, and 4 times as long as alone, is refused",
          0, 1000 * kDay);
   number(
       "--keepalive-seconds", flags.keepalive_seconds,
-      "A connection silent for so many seconds is pinged; without an answer in 20 s, it is closed",
+      "Seconds of silence before a connection is pinged; it is closed if no answer comes in 20 s",
       1, kDay);
   number("--handshake-timeout", flags.handshake_timeout_seconds,
          "Seconds for a new connection to begin HTTP/2, TLS handshake included; else it is closed",

@@ -102,10 +102,10 @@ void AddMemoryCommands(CLI::App* app, Session* session) {
   watch->add_option("NAME", watch_flags->name, "Name of the memory")->capture_default_str();
   watch->add_option(
       "--interval-ms", watch_flags->interval_ms,
-      "Show at most one memory, the newest, in so many milliseconds (default 0: all that come)");
+      "Milliseconds between two shown memories; those between are left out (default 0: none is)");
   watch
       ->add_option("--count", watch_flags->count,
-                   "End after showing so many memories (default: never)")
+                   "Number of memories to show; then the command ends (default: never)")
       ->check(Positive());
   watch->callback([=] { session->run = [=] { return Watch(*watch_flags, *session); }; });
 }

@@ -19,11 +19,11 @@
 namespace softlookup {
 namespace {
 
-// Of so many blocks, one is read to find out which others can be skipped. At least one is read, and
-// at most kTriesMax.
+// A few blocks are read to find out which others can be skipped: one for each kBlocksPerTry of the
+// query's blocks, but at least one and at most kTriesMax.
 constexpr std::int64_t kBlocksPerTry = 64;
 constexpr std::int64_t kTriesMax = 4;
-// These are the best of so many blocks of the largest bounds.
+// The blocks to read first are chosen among the kNearMax blocks of the largest bounds.
 constexpr std::ptrdiff_t kNearMax = 16;
 // If more than this part of the blocks has to be read, none is skipped.
 constexpr double kReadPartMax = 0.5;

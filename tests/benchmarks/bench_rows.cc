@@ -156,8 +156,9 @@ void AddRowOptions(CLI::App& command, RowFlags& flags) {
       ->excludes(query_data);
   CLI::Option* clusters =
       command
-          .add_option("--clusters", flags.cluster_count,
-                      "Keys lie around so many random centres (default: around none)")
+          .add_option(
+              "--clusters", flags.cluster_count,
+              "Number of random centres that keys lie around (default 0: keys have no centres)")
           ->check(CLI::Range(std::int64_t{1}, kRowCountMax))
           ->excludes(data);
   command

@@ -41,7 +41,7 @@ constexpr int kLookups = 3;
 // The least part of the SOFT queries that must leave rows out. Too few say nothing.
 constexpr double kLeftOutPartMin = 0.2;
 constexpr std::int64_t kSoftQueriesMin = 1000;
-// Of so many lookups, some must share a pass.
+// Fewer lookups than this do not show whether lookups share passes: a few may all be too small to.
 constexpr std::int64_t kLookupsMin = 200;
 
 std::string DescriptionOf(const LookupRequest& request) {
