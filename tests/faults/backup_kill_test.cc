@@ -18,6 +18,7 @@
 #include "absl/synchronization/mutex.h"
 #include "softlookup/client.h"
 #include "tests/faults/cycles.h"
+#include "tests/testing/patient_options.h"
 #include "tests/testing/random.h"
 #include "tests/testing/server_process.h"
 #include "tests/testing/status_matchers.h"
@@ -38,7 +39,7 @@ class BackupKillTest : public ::testing::Test {
     server_ = nullptr;
     server_ = std::make_unique<ServerProcess>(std::vector<std::string>{
         "--data-dir", directory_.path() + "/data", "--backup-dir", Backups()});
-    client_ = std::make_unique<Client>(*Client::Connect(server_->grpc_address()));
+    client_ = std::make_unique<Client>(*Client::Connect(server_->grpc_address(), PatientOptions()));
   }
 
   std::string Backups() const { return directory_.path() + "/backups"; }
@@ -87,7 +88,7 @@ class BackupKillTest : public ::testing::Test {
         {ToolBinary(), "backup", "restore", Backups() + "/" + name, target.path() + "/data"});
     ASSERT_EQ(restored.exit_code, 0) << restored.err;
     const ServerProcess server({"--data-dir", target.path() + "/data"});
-    Client client = *Client::Connect(server.grpc_address());
+    Client client = *Client::Connect(server.grpc_address(), PatientOptions());
     std::uint64_t rows = 0;
     const auto check = [&](const v1::ReadRowsResponse& page) {
       for (const v1::Row& row : page.rows()) {

@@ -21,6 +21,7 @@
 #include "softlookup/client.h"
 #include "softlookup/v1/soft_lookup.grpc.pb.h"
 #include "tests/faults/cycles.h"
+#include "tests/testing/patient_options.h"
 #include "tests/testing/random.h"
 #include "tests/testing/server_process.h"
 #include "tests/testing/status_matchers.h"
@@ -118,7 +119,7 @@ TEST(StopTest, UnderLoadNoCallFailsAndEveryStopEndsWell) {
   const FloatMatrixView all(rows, kBaseRows, kDim);
   const FloatMatrixView row(absl::MakeConstSpan(rows).first(kDim), 1, kDim);
   std::vector<Client> clients;
-  for (int i = 0; i < 7; ++i) clients.push_back(*Client::Connect(address));
+  for (int i = 0; i < 7; ++i) clients.push_back(*Client::Connect(address, PatientOptions()));
   v1::Store store;
   store.set_key_dim(kDim);
   store.set_value_dim(kDim);
@@ -220,7 +221,7 @@ class BusyStream : public grpc::ClientBidiReactor<Request, Response> {
 
 TEST(StopTest, StreamsThatNeverRestEndSoon) {
   ServerProcess server;
-  Client client = *Client::Connect(server.grpc_address());
+  Client client = *Client::Connect(server.grpc_address(), PatientOptions());
   v1::Store store;
   store.set_name("s");
   store.set_key_dim(kDim);

@@ -13,6 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "softlookup/admin/v1/admin.grpc.pb.h"
 #include "tests/integration/integration_test.h"
+#include "tests/testing/patient_options.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temporary_directory.h"
 
@@ -153,7 +154,7 @@ TEST_F(BackupTest, ABackupMadeUnderLoadIsRestoredToAServerThatAnswersTheSame) {
   const CommandResult restored = Restore("one", "restored");
   ASSERT_EQ(restored.exit_code, 0) << restored.err;
   const ServerProcess second({"--data-dir", Path("restored")});
-  Client client = *Client::Connect(second.grpc_address());
+  Client client = *Client::Connect(second.grpc_address(), PatientOptions());
   const std::uint64_t rows = client.GetStore("s")->row_count(), all = GetStore("s").row_count();
   EXPECT_GE(rows, before);
   EXPECT_LT(rows, all);
@@ -182,7 +183,8 @@ TEST_F(BackupTest, AppendsThatAreAppliedButNotYetSyncedAreInABackup) {
   BackupJson({"create", "one"});
   ASSERT_EQ(Restore("one", "restored").exit_code, 0);
   const ServerProcess second({"--data-dir", Path("restored")});
-  EXPECT_EQ(Client::Connect(second.grpc_address())->GetStore("s")->row_count(), 2u);
+  EXPECT_EQ(Client::Connect(second.grpc_address(), PatientOptions())->GetStore("s")->row_count(),
+            2u);
 }
 
 TEST_F(BackupTest, BackupsAreListedFromTheOldestOn) {
@@ -295,7 +297,7 @@ TEST_F(BackupTest, AnEmptyDirectoryAndWhatAnAttemptLeftAreReplaced) {
   ASSERT_EQ(Restore("one", "restored/").exit_code, 0);
   EXPECT_THAT(NamesIn("."), Not(::testing::Contains(".restored.restoring")));
   const ServerProcess second({"--data-dir", Path("restored")});
-  EXPECT_THAT(Client::Connect(second.grpc_address())->ListStores(), IsOk());
+  EXPECT_THAT(Client::Connect(second.grpc_address(), PatientOptions())->ListStores(), IsOk());
 }
 
 TEST(BackupsDisabledTest, AServerWithoutADirectoryForBackupsSaysSo) {

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "tests/integration/integration_test.h"
+#include "tests/testing/patient_options.h"
 #include "tests/testing/random.h"
 #include "tests/testing/status_matchers.h"
 
@@ -205,7 +206,7 @@ TEST(BatchInvarianceTest, AQuerysBitsAreTheSameEverywhere) {
   std::vector<std::vector<float>> batches;
   for (const char* threads : {"1", "2"}) {
     const ServerProcess server({"--threads", threads});
-    Client client = *Client::Connect(server.grpc_address());
+    Client client = *Client::Connect(server.grpc_address(), PatientOptions());
     ASSERT_THAT(client.CreateStore(StoreMessage("s", kDim, kDim, 2)), IsOk());
     ASSERT_THAT(client.Append("s", View(keys, kDim), View(values, kDim)), IsOk());
     const auto batch = client.Lookup("s", View(queries, kDim));

@@ -5,6 +5,7 @@
 
 #include "absl/time/clock.h"
 #include "google/rpc/status.pb.h"
+#include "tests/testing/patient_options.h"
 #include "tests/testing/status_matchers.h"
 
 namespace softlookup::testing {
@@ -123,7 +124,7 @@ CallContext::CallContext() { set_deadline(absl::ToChronoTime(absl::Now() + absl:
 
 IntegrationTest::IntegrationTest(const std::vector<std::string>& flags)
     : server_(flags),
-      client_(*Client::Connect(server_.grpc_address())),
+      client_(*Client::Connect(server_.grpc_address(), PatientOptions())),
       stub_(v1::SoftLookup::NewStub(Channel(server_))) {}
 
 std::shared_ptr<grpc::Channel> IntegrationTest::Channel(const ServerProcess& server) {

@@ -8,6 +8,7 @@
 #include "google/rpc/status.pb.h"
 #include "tests/client/tool/temporary_file.h"
 #include "tests/integration/integration_test.h"
+#include "tests/testing/patient_options.h"
 #include "tests/testing/status_matchers.h"
 
 namespace softlookup::testing {
@@ -259,7 +260,7 @@ TEST(MemoryLimitTest, AnAppendOverItIsRefusedUntilThereIsRoomAlsoAfterARestart) 
   const std::string directory = file.path() + ".data";
   {
     ServerProcess server({"--data-dir", directory, "--memory-limit", "2MiB"});
-    Client client = *Client::Connect(server.grpc_address());
+    Client client = *Client::Connect(server.grpc_address(), PatientOptions());
     const auto stub = v1::SoftLookup::NewStub(
         grpc::CreateChannel(server.grpc_address(), grpc::InsecureChannelCredentials()));
     v1::Store store;
@@ -281,7 +282,7 @@ TEST(MemoryLimitTest, AnAppendOverItIsRefusedUntilThereIsRoomAlsoAfterARestart) 
     EXPECT_EQ(server.Stop(SIGTERM), 0);
   }
   const ServerProcess server({"--data-dir", directory, "--memory-limit", "1MiB"});
-  Client client = *Client::Connect(server.grpc_address());
+  Client client = *Client::Connect(server.grpc_address(), PatientOptions());
   const auto stub = v1::SoftLookup::NewStub(
       grpc::CreateChannel(server.grpc_address(), grpc::InsecureChannelCredentials()));
   EXPECT_GE(client.GetStore("a")->row_count(), 3000u);
@@ -297,7 +298,7 @@ TEST(RestartTest, AStoreFromWhenTheLimitWasHigherHidesNoOther) {
   const std::string directory = file.path() + ".data";
   {
     ServerProcess server({"--data-dir", directory});
-    Client client = *Client::Connect(server.grpc_address());
+    Client client = *Client::Connect(server.grpc_address(), PatientOptions());
     for (const char* name : {"a", "c"}) {
       ASSERT_THAT(client.CreateStore(StoreWithProjection(name, 1)), IsOk());
     }

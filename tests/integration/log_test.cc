@@ -9,6 +9,7 @@
 
 #include "softlookup/admin/v1/admin.grpc.pb.h"
 #include "tests/integration/integration_test.h"
+#include "tests/testing/patient_options.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temporary_directory.h"
 
@@ -39,7 +40,7 @@ class LogTest : public ::testing::Test {
 
   // Fills a store such that a lookup in it takes some milliseconds at least.
   void Fill(const std::string& name) {
-    Client client = *Client::Connect(server_->grpc_address());
+    Client client = *Client::Connect(server_->grpc_address(), PatientOptions());
     ASSERT_THAT(client.CreateStore(StoreMessage(name, kKeyDim, kValueDim)), IsOk());
     const std::vector<float> keys = NormalFloats(kRows * kKeyDim, 1);
     ASSERT_THAT(client.Append(name, View(keys, kKeyDim), View(keys, kValueDim)), IsOk());

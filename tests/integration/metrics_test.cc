@@ -16,6 +16,7 @@
 #include "absl/time/clock.h"
 #include "tests/integration/integration_test.h"
 #include "tests/testing/metrics_text.h"
+#include "tests/testing/patient_options.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temporary_directory.h"
 
@@ -320,7 +321,7 @@ TEST(KeptMetricsTest, SyncsAreTimedAndSumsAreThereAfterARestart) {
   const std::vector<std::string> flags = {"--data-dir", directory.path() + "/data"};
   {
     ServerProcess server(flags);
-    Client client = *Client::Connect(server.grpc_address());
+    Client client = *Client::Connect(server.grpc_address(), PatientOptions());
     ASSERT_THAT(client.CreateStore(StoreMessage("s", 2, 1)), IsOk());
     const std::vector<float> keys = {1, 2, 3, 4}, values = {5, 6};
     ASSERT_THAT(client.Append("s", View(keys, 2), View(values, 1)), IsOk());

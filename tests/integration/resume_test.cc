@@ -19,6 +19,7 @@
 #include "absl/time/clock.h"
 #include "tests/integration/integration_test.h"
 #include "tests/testing/cutting_proxy.h"
+#include "tests/testing/patient_options.h"
 #include "tests/testing/random.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temporary_directory.h"
@@ -52,7 +53,7 @@ absl::Status AppendRows(std::uint64_t begin, std::uint32_t count, AppendStream* 
 
 // A client that is quick to come back.
 Client ConnectTo(const std::string& address) {
-  ClientOptions options;
+  ClientOptions options = PatientOptions();
   options.retry.backoff_min = absl::Milliseconds(1);
   options.retry.backoff_max = absl::Milliseconds(20);
   return *Client::Connect(address, options);
@@ -88,7 +89,7 @@ class ResumeTest : public ::testing::Test {
 
   void Start() {
     server_ = std::make_unique<ServerProcess>(flags_);
-    direct_ = std::make_unique<Client>(*Client::Connect(server_->grpc_address()));
+    direct_ = std::make_unique<Client>(*Client::Connect(server_->grpc_address(), PatientOptions()));
   }
   void MakeStore(const std::string& name) {
     ASSERT_THAT(direct_->CreateStore(StoreMessage(name, kKeyDim, 1)), IsOk());

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "tests/integration/integration_test.h"
+#include "tests/testing/patient_options.h"
 #include "tests/testing/random.h"
 #include "tests/testing/status_matchers.h"
 
@@ -142,7 +143,7 @@ class SignalTest : public ::testing::TestWithParam<int> {};
 
 TEST_P(SignalTest, LetsRunningCallsEndAndExitsWithZero) {
   ServerProcess server;
-  Client client = *Client::Connect(server.grpc_address());
+  Client client = *Client::Connect(server.grpc_address(), PatientOptions());
   ASSERT_THAT(client.CreateStore(StoreMessage("s", 128, 128)), IsOk());
   const std::vector<float> rows = NormalFloats(60'000 * 128, 1);
   ASSERT_THAT(client.Append("s", View(rows, 128), View(rows, 128)), IsOk());

@@ -8,6 +8,7 @@
 #include "softlookup/append_stream.h"
 #include "softlookup/client.h"
 #include "tests/client/scripted_service.h"
+#include "tests/testing/patient_options.h"
 
 namespace softlookup::testing {
 
@@ -17,7 +18,8 @@ class AppendStreamTest : public ::testing::Test {
   using ServerStream = ScriptedService::AppendServerStream;
 
   AppendStream Open(const AppendStreamOptions& options = {}) {
-    return *Client::Connect(service_.address())->OpenAppendStream("people", options);
+    return *Client::Connect(service_.address(), PatientOptions())
+                ->OpenAppendStream("people", options);
   }
 
   // Acknowledges up to `count` requests as a store of that many rows would; returns the rows.

@@ -9,12 +9,14 @@
 #include "absl/synchronization/notification.h"
 #include "softlookup/client.h"
 #include "tests/client/cpp/append_stream_fixture.h"
+#include "tests/testing/patient_options.h"
 
 namespace softlookup {
 namespace {
 
 using ::softlookup::testing::AppendStreamTest;
 using ::softlookup::testing::DetailedStatus;
+using ::softlookup::testing::PatientOptions;
 using ::softlookup::testing::ScriptedService;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -174,7 +176,7 @@ TEST_F(AppendStreamTest, DestroyingAnUnfinishedStreamCancelsIt) {
 
 TEST_F(AppendStreamTest, UnreachableServerShowsAtTheLatestInFinish) {
   const std::string address = ScriptedService().address();
-  AppendStream stream = *Client::Connect(address)->OpenAppendStream("people");
+  AppendStream stream = *Client::Connect(address, PatientOptions())->OpenAppendStream("people");
   stream.Append(Rows(1), Rows(1)).IgnoreError();
   const absl::Status status = stream.Finish().status();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
@@ -182,7 +184,7 @@ TEST_F(AppendStreamTest, UnreachableServerShowsAtTheLatestInFinish) {
 }
 
 TEST_F(AppendStreamTest, OptionsOutOfRangeAreRefused) {
-  Client client = *Client::Connect(service_.address());
+  Client client = *Client::Connect(service_.address(), PatientOptions());
   for (const AppendStreamOptions& options :
        {AppendStreamOptions{.deadline = absl::ZeroDuration()},
         AppendStreamOptions{.unacknowledged_requests_max = 0},

@@ -7,11 +7,13 @@
 #include "softlookup/client.h"
 #include "tests/client/canned_answers.h"
 #include "tests/client/scripted_service.h"
+#include "tests/testing/patient_options.h"
 
 namespace softlookup {
 namespace {
 
 using ::softlookup::testing::CannedAnswers;
+using ::softlookup::testing::PatientOptions;
 using ::softlookup::testing::ScriptedService;
 using ::testing::ElementsAre;
 
@@ -22,7 +24,7 @@ class ClientRowsTest : public ::testing::Test {
   ClientRowsTest() { canned_.Serve(&service_); }
 
   Client Connect() {
-    ClientOptions options;
+    ClientOptions options = PatientOptions();
     options.retry.backoff_min = absl::Milliseconds(1);
     options.retry.backoff_max = absl::Milliseconds(1);
     return *Client::Connect(service_.address(), options);

@@ -10,11 +10,13 @@
 
 #include "absl/synchronization/notification.h"
 #include "tests/client/scripted_service.h"
+#include "tests/testing/patient_options.h"
 
 namespace softlookup {
 namespace {
 
 using ::softlookup::testing::DetailedStatus;
+using ::softlookup::testing::PatientOptions;
 using ::softlookup::testing::ScriptedService;
 using ::testing::ElementsAre;
 using ::testing::Pair;
@@ -24,7 +26,7 @@ const grpc::Status kUnavailable(grpc::StatusCode::UNAVAILABLE, "not yet");
 class ClientTest : public ::testing::Test {
  protected:
   static ClientOptions Options() {
-    ClientOptions options;
+    ClientOptions options = PatientOptions();
     options.retry.attempts_max = 4;
     options.retry.backoff_min = absl::Milliseconds(1);
     options.retry.backoff_max = absl::Milliseconds(1);
@@ -296,7 +298,8 @@ TEST_F(ClientTest, HealthTellsWhetherTheServerTakesCalls) {
 
 TEST(UnreachableServerTest, IsUnavailableWithoutAReason) {
   const std::string address = ScriptedService().address();
-  const absl::Status status = Client::Connect(address)->GetStore("people").status();
+  const absl::Status status =
+      Client::Connect(address, PatientOptions())->GetStore("people").status();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_EQ(ErrorReason(status), "");
 }

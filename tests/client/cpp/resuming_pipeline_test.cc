@@ -15,12 +15,14 @@
 #include "softlookup/append_stream.h"
 #include "softlookup/client.h"
 #include "tests/client/cpp/append_stream_fixture.h"
+#include "tests/testing/patient_options.h"
 
 namespace softlookup {
 namespace {
 
 using ::softlookup::testing::AppendStreamTest;
 using ::softlookup::testing::DetailedStatus;
+using ::softlookup::testing::PatientOptions;
 using ::softlookup::testing::ScriptedService;
 using ::testing::AnyOf;
 using ::testing::ElementsAre;
@@ -111,7 +113,7 @@ class ResumingAppendStreamTest : public AppendStreamTest {
     return stream.Finish();
   }
 
-  ClientOptions client_options_;
+  ClientOptions client_options_ = PatientOptions();
   std::string pushback_ms_;
   absl::Mutex mutex_;
   std::deque<Connection> connections_ ABSL_GUARDED_BY(mutex_);

@@ -10,11 +10,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/client/scripted_service.h"
+#include "tests/testing/patient_options.h"
 
 namespace softlookup::recall {
 namespace {
 
 using ::softlookup::testing::DetailedStatus;
+using ::softlookup::testing::PatientOptions;
 using ::softlookup::testing::ScriptedService;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -22,7 +24,7 @@ using ::testing::StartsWith;
 
 class ScratchStoreTest : public ::testing::Test {
  protected:
-  ScratchStoreTest() : client_(*Client::Connect(service_.address())) {
+  ScratchStoreTest() : client_(*Client::Connect(service_.address(), PatientOptions())) {
     service_.create_store = [this](grpc::ServerContext*, const v1::CreateStoreRequest& request,
                                    v1::Store* store) {
       created_.push_back(request.store().name());

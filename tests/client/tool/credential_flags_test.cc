@@ -24,7 +24,8 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-// A variable of the environment, while the object lives.
+// A variable of the environment, while the object lives. Made before the server, whose threads may
+// read the environment.
 class Variable {
  public:
   Variable(const char* name, const std::string& value) : name_(name) {
@@ -58,25 +59,27 @@ TEST_F(CredentialFlagsTest, FlagsReachAServerThatAsksForACertificate) {
 }
 
 TEST_F(CredentialFlagsTest, EnvironmentDoesTheSame) {
-  const ScriptedService service(certificates_.ServerCredentials(/*ask_client=*/true));
   const Variable ca("SOFTLOOKUP_TLS_CA", ca_.path());
   const Variable certificate("SOFTLOOKUP_TLS_CERTIFICATE", certificate_.path());
   const Variable key("SOFTLOOKUP_TLS_KEY", key_.path());
+  const ScriptedService service(certificates_.ServerCredentials(/*ask_client=*/true));
   EXPECT_EQ(Health(service).error, "");
 }
 
 // In the container, where the health check finds the server's variables.
 TEST_F(CredentialFlagsTest, ServersOwnPairPassesAServerThatAsksForACertificate) {
-  const ScriptedService service(certificates_.ServerCredentials(/*ask_client=*/true));
   const TemporaryFile pair("server.pem", certificates_.server.certificate);
   const TemporaryFile pair_key("server-key.pem", certificates_.server.key);
   const Variable ca("SOFTLOOKUP_TLS_CA", ca_.path());
   const Variable certificate("SOFTLOOKUP_TLS_CERTIFICATE", pair.path());
   const Variable key("SOFTLOOKUP_TLS_KEY", pair_key.path());
+  const ScriptedService service(certificates_.ServerCredentials(/*ask_client=*/true));
   EXPECT_EQ(Health(service).error, "");
 }
 
 TEST_F(CredentialFlagsTest, TokenComesFromAFile) {
+  const TemporaryFile token("token", "abc\n"), other("token", "def\n");
+  const Variable variable("SOFTLOOKUP_TOKEN_FILE", token.path());
   ScriptedService service;
   std::string seen;
   service.get_store = [&](grpc::ServerContext* context, const auto&, auto*) {
@@ -84,8 +87,6 @@ TEST_F(CredentialFlagsTest, TokenComesFromAFile) {
     if (it != context->client_metadata().end()) seen.assign(it->second.data(), it->second.size());
     return grpc::Status::OK;
   };
-  const TemporaryFile token("token", "abc\n"), other("token", "def\n");
-  const Variable variable("SOFTLOOKUP_TOKEN_FILE", token.path());
   EXPECT_EQ(RunTool(service.address(), {"store", "get", "a"}).error, "");
   EXPECT_EQ(seen, "Bearer abc");
   EXPECT_EQ(RunTool(service.address(), {"store", "get", "a", "--token-file", other.path()}).error,

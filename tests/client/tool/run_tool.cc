@@ -9,6 +9,7 @@
 
 #include "client/tool/command.h"
 #include "client/tool/parse_error.h"
+#include "tests/testing/patient_options.h"
 
 namespace softlookup::tool {
 
@@ -17,6 +18,7 @@ Outcome RunTool(const std::string& server, std::vector<std::string> arguments) {
   Session session;
   session.out = &out;
   session.err = &notes;
+  session.timeout_s = absl::ToDoubleSeconds(testing::kPatientDeadline);
   CLI::App app("", "softlookup");
   AddEverything(&app, &session);
   arguments.insert(arguments.begin(), {"--server", server});
