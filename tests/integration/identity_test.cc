@@ -379,7 +379,7 @@ TEST(ReflectionTest, EndsIfItsFirstMessageDoesNotCome) {
   EXPECT_EQ(reflection.Read(), std::nullopt);
   const grpc::Status status = reflection.Finish();
   EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_THAT(status.error_message(), HasSubstr("STREAM_STALLED"));
+  EXPECT_THAT(status.error_message(), ::testing::HasSubstr("STREAM_STALLED"));
 }
 
 TEST(AuditTest, HasALineForEveryChangeDenialAndFailedLogin) {
