@@ -9,6 +9,7 @@ a reason why it changes nothing. Exit 0 if at least 95 of 100 die.
 A mutant takes half a minute on two cores if a test of its own folder notices it, and else four. The same --seed and tree draw the same mutants.
 """
 import argparse
+import collections
 import json
 import os
 import pathlib
@@ -25,6 +26,8 @@ import mutate
 # On a quiet machine the longest test takes half of the first, and the longest program a fifth of the second.
 TEST_TIMEOUT_SECONDS = 60
 PROGRAM_TIMEOUT_SECONDS = 120
+# Labels of tests that say nothing about a source's code.
+NO_CODE = ("tidy", "benchmark", "contract")
 
 
 def sources(tree):
@@ -39,6 +42,9 @@ def all_mutations(tree):
     for path in sources(tree):
         found += mutate.mutations_of(str(path.relative_to(tree)), path.read_text())
     return found
+
+
+Program = collections.namedtuple("Program", "name label")
 
 
 class Tree:
@@ -56,10 +62,18 @@ class Tree:
         subprocess.run(["cmake", "--preset", "release", "-DSOFTLOOKUP_BUILD_TESTS=ON", "-DCMAKE_UNITY_BUILD=OFF"],
                        cwd=self.path, stdout=subprocess.DEVNULL, check=True)
 
-    def programs(self, folder):
-        """The test programs of a folder of tests/."""
-        declared = re.findall(r"softlookup_test\((\w+)", (self.path / "tests" / folder / "CMakeLists.txt").read_text())
-        return [name for name in declared if (self.build / "tests" / name).exists()]
+    def programs(self, source):
+        """The test programs of a source's folder of tests/, those first that test the source itself or its neighbours."""
+        folder, _, rest = source.partition("/")
+        text = (self.path / "tests" / folder / "CMakeLists.txt").read_text()
+        declared = re.findall(r"softlookup_test\((\w+) LABELS (\w+)\s+SOURCES ([^()]*?)\s+DEPENDS", text)
+        own, neighbour = str(pathlib.Path(rest).with_suffix("")) + "_test.cc", str(pathlib.Path(rest).parent) + "/"
+
+        def distance(sources):
+            return 0 if own in sources.split() else 1 if neighbour in sources else 2
+
+        declared.sort(key=lambda program: distance(program[2]))
+        return [Program(name, label) for name, label, _ in declared if (self.build / "tests" / name).exists()]
 
     def failing_program(self, name):
         """The test of a program that fails, or None. Runs the program's tests as one process a core."""
@@ -81,13 +95,13 @@ class Tree:
                 shard.communicate()
         return failed
 
-    def failing_test(self):
-        """The name of a test that fails, or None. Runs all tests but those that judge no code."""
+    def failing_test(self, labels_left_out=()):
+        """The name of a test that fails, or None. Runs all tests but those of the labels, and those that judge no code."""
         # A mutant may kill its parents' terminal or leave servers behind: a session of its own.
         ran = subprocess.run(
             ["ctest", "--test-dir", self.build, "-j", str(2 * self.jobs), "--stop-on-failure", "--timeout",
-             str(TEST_TIMEOUT_SECONDS), "-LE", "tidy|benchmark|contract"], capture_output=True, text=True,
-            errors="replace", start_new_session=True, check=False)
+             str(TEST_TIMEOUT_SECONDS), "-LE", "|".join(f"^{label}$" for label in (*NO_CODE, *labels_left_out))],
+            capture_output=True, text=True, errors="replace", start_new_session=True, check=False)
         if ran.returncode == 0:
             return None
         failed = [line for line in ran.stdout.split("\n") if "***" in line]
@@ -100,14 +114,15 @@ def outcome(tree, mutation):
     path.write_text(mutate.apply(mutation, text))
     try:
         # Most mutants die of the tests of their own folder, which are built and run in seconds.
-        for program in tree.programs(mutation.path.split("/")[0]):
-            if not tree.make(program):
+        programs = tree.programs(mutation.path)
+        for program in programs:
+            if not tree.make(program.name):
                 return "does not compile"
-            if test := tree.failing_program(program):
+            if test := tree.failing_program(program.name):
                 return f"died: {test}"
         if not tree.make():
             return "does not compile"
-        test = tree.failing_test()
+        test = tree.failing_test({program.label for program in programs})
         return f"died: {test}" if test else "lives"
     finally:
         path.write_text(text)
