@@ -29,8 +29,6 @@ constexpr std::ptrdiff_t kNearMax = 16;
 constexpr double kReadPartMax = 0.5;
 // The part of the panels' budget that skipped blocks may use.
 constexpr double kBudgetPart = 0.125;
-// Logits that are formed in float64 are off by less than this, and this part of themselves.
-constexpr double kLogitRounding = 1e-6, kLogitRoundingPart = 1e-12;
 
 // A block whose rows may have large logits.
 struct NearBlock {
@@ -116,7 +114,7 @@ void BoundBlocks(const ScanPlan& plan, const HeadQuery& query,
 BlockChoice ChooseBlocks(
     const ScanPlan& plan, const HeadQuery& query, const LogitBounds& bounds,
     absl::Span<const PositionedBlock* const> blocks, absl::Span<const double> highest,
-    std::optional<std::int64_t> ranks,
+    const LookGoal& goal,
     absl::FunctionRef<absl::Span<const float>(const PositionedBlock& rows)> panel_bounds) {
   BlockChoice choice;
   std::vector<NearBlock> tries = NearestBlocks(plan, query, blocks, highest);
@@ -131,15 +129,20 @@ BlockChoice ChooseBlocks(
   };
   // If all rows of skipped blocks had logits this far below the logarithm of the sum of all
   // weights, they would use up their budget.
-  const double margin = ranks ? 0
-                              : std::log(static_cast<double>(RowCount(blocks))) -
-                                    std::log(LookBudgetOf(plan.options).panels * kBudgetPart);
-  // Where rows came in no order, all balls are alike. No block is then read in vain.
-  if (!skips_enough(tries[0].likely - margin)) return choice;
-  const auto tries_max =
-      static_cast<std::size_t>(std::clamp<std::int64_t>(own_count / kBlocksPerTry, 1, kTriesMax));
-  tries.resize(std::min(tries.size(), tries_max));
-  double cut = -kInfiniteLogit;
+  const double margin = goal.weighs_all
+                            ? std::log(static_cast<double>(RowCount(blocks))) -
+                                  std::log(LookBudgetOf(plan.options).panels * kBudgetPart)
+                            : 0;
+  double cut = goal.threshold.none_below;
+  if (goal.ranks == LookGoal::kAllRanks) {
+    tries.clear();  // min_score alone decides.
+  } else {
+    // Where rows came in no order, all balls are alike. No block is then read in vain.
+    if (!skips_enough(std::max(cut, tries[0].likely - margin))) return choice;
+    const auto tries_max =
+        static_cast<std::size_t>(std::clamp<std::int64_t>(own_count / kBlocksPerTry, 1, kTriesMax));
+    tries.resize(std::min(tries.size(), tries_max));
+  }
   choice.largest_bound = -kInfiniteLogit;
   std::vector<float> tried;  // Bounds of panels.
   for (const NearBlock& near : tries) {
@@ -147,18 +150,19 @@ BlockChoice ChooseBlocks(
     const absl::Span<const float> panels = panel_bounds(rows);
     const auto largest = std::ranges::max_element(panels);
     choice.largest_bound = std::max<double>(choice.largest_bound, *largest);
-    if (ranks) {
+    if (goal.ranks > 0) {
       tried.insert(tried.end(), panels.begin(), panels.end());
-      cut = ChooseByRank(
-                tried, [&](double upper) { return bounds.LowerOf(upper); }, *ranks)
-                .cut;
-    } else {
+      const auto lower_of = [&](double upper) { return bounds.LowerOf(upper); };
+      cut = ChooseByRank(tried, lower_of, goal.ranks, goal.threshold).cut;
+    }
+    if (goal.weighs_all) {
       const PanelLogits logits = LogitsOfPanel(plan, rows, query, largest - panels.begin());
       choice.best.max = std::max(choice.best.max, logits.max);
       choice.best.log_sum_exp = std::max(choice.best.log_sum_exp, logits.log_sum_exp);
       // The answer states the largest logit, so no block that may have it is skipped.
-      cut = std::min(choice.best.max, choice.best.log_sum_exp - margin) - kLogitRounding -
-            std::abs(choice.best.max) * kLogitRoundingPart;
+      const double weighty = std::min(choice.best.max, choice.best.log_sum_exp - margin) -
+                             LogitRounding(choice.best.max);
+      cut = goal.ranks > 0 ? std::min(cut, weighty) : weighty;
     }
     if (skips_enough(cut)) break;
   }

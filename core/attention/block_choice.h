@@ -10,6 +10,7 @@
 #include "absl/types/span.h"
 #include "core/attention/block_scan.h"
 #include "core/attention/logit_bounds.h"
+#include "core/attention/look_goal.h"
 #include "core/attention/second_look.h"
 
 namespace softlookup {
@@ -30,13 +31,13 @@ struct BlockChoice {
 void BoundBlocks(const ScanPlan& plan, const HeadQuery& query,
                  absl::Span<const PositionedBlock* const> blocks, double* highest);
 
-// Chooses blocks by these bounds. `ranks` is the number of rows that a HARD or top_k answer needs.
-// Unset: all rows are weighed. panel_bounds(rows) returns upper bounds on the logits of a block's
-// panels. It is called for a few blocks. The choice depends only on the query's own blocks.
+// Chooses blocks by these bounds, for a goal without first_rows. panel_bounds(rows) returns upper
+// bounds on the logits of a block's panels. It is called for a few blocks. The choice depends only
+// on the query's own blocks.
 BlockChoice ChooseBlocks(
     const ScanPlan& plan, const HeadQuery& query, const LogitBounds& bounds,
     absl::Span<const PositionedBlock* const> blocks, absl::Span<const double> highest,
-    std::optional<std::int64_t> ranks,
+    const LookGoal& goal,
     absl::FunctionRef<absl::Span<const float>(const PositionedBlock& rows)> panel_bounds);
 
 }  // namespace softlookup

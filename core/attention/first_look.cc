@@ -9,6 +9,7 @@
 
 #include "absl/types/span.h"
 #include "core/attention/error_budget.h"
+#include "core/attention/look_goal.h"
 #include "core/attention/precision_path.h"
 #include "core/base/check.h"
 #include "core/kernels/bound_search.h"
@@ -29,34 +30,13 @@ constexpr double kKeptPartMax = 0.5;
 // There a look pays if at most this part of the panels needs float64.
 constexpr double kFinePartMax = 0.25;
 
+// Returns the largest part of the panels that may remain if a second look is to pay. Where values
+// are added up and rows are ranked, too, it scores single panels in float64.
+double KeptPartMax(const LookGoal& goal) {
+  return goal.sums_values && goal.ranks > 0 ? kFinePartMax : kKeptPartMax;
+}
+
 bool IsSampled(const PositionedBlock& rows) { return rows.number % kSampleStride == 0; }
-
-// Returns true if the answer is a softmax over all rows that count, rather than the best rows.
-bool WeighsAllRows(const ScanPlan& plan) { return plan.sum_values; }
-
-// Returns the number of rows that a HARD or top_k answer needs.
-std::int64_t RanksOf(const ScanPlan& plan) {
-  return plan.options.mode == Mode::kHard && plan.options.top_k == 0
-             ? 1
-             : static_cast<std::int64_t>(std::min<std::uint64_t>(
-                   plan.options.top_k, std::numeric_limits<std::int64_t>::max()));
-}
-
-// Returns Look::coarse_part for keys of norms up to norm_max. Panels that could be left out may be
-// scored in the fastest arithmetic, too: with errors of up to kCoarseErrorMax in their logits, they
-// move an answer by less than if they were left out.
-double CoarsePart(const ScanPlan& plan, const HeadQuery& query, double norm_max) {
-  constexpr double kCoarseErrorMax = 0.5;
-  const double error = Float32LogitError(plan, query, norm_max, /*way=*/0);
-  if (!(error <= kCoarseErrorMax)) return 0;
-  return LookBudgetOf(plan.options).coarse_logits / (2 * std::expm1(error));
-}
-
-// Returns true if rows can weigh so little that row_count of them have less than `part` of the
-// weight of the heaviest row.
-bool CanLeaveOut(const LogitRangeOfRows& range, std::uint64_t row_count, double part) {
-  return range.lowest < range.highest + std::log(part) - std::log(static_cast<double>(row_count));
-}
 
 // Room for the bounds of the thread's next look, kept from its last one. The operating system would
 // have to clear new pages first.
@@ -76,15 +56,7 @@ FirstLook::~FirstLook() {
 }
 
 bool FirstLook::MayServe(const TaskAnswer& task) {
-  const ResolvedOptions& options = task.task().options;
-  // Every row has a weight in LINEAR mode, and may be listed if weights are wanted. A min_score
-  // asks for the number of rows above it. Ages would have to be bounded, too. A running memory's
-  // value can be larger than those of the rows, which the bound on the error is relative to.
-  if (options.mode == Mode::kLinear || options.weights != WeightsMode::kNone ||
-      options.min_score > -kInfiniteLogit || options.ln_decay != 0 ||
-      task.task().memory.has_value()) {
-    return false;
-  }
+  if (!MayLeaveOut(task.task(), task.selects_rows())) return false;
   std::int64_t sketched = 0;
   for (const PositionedBlock& block : task.task().blocks) {
     if (block.sketch != nullptr && ++sketched == kSketchedBlocksMin) return true;
@@ -124,10 +96,8 @@ void FirstLook::Begin(const std::vector<HeadQueryRef>& refs,
     // The terms of larger bounds may be beyond float32's range.
     const double farthest = queries[q].norm + sketches.norm_max;
     if (!(range.highest < 1e30 && range.lowest > -1e30 && farthest * farthest < 1e30)) continue;
-    if (WeighsAllRows(plan) &&
-        !CanLeaveOut(range, task->task().row_count(), LookBudgetOf(plan.options).panels)) {
-      continue;
-    }
+    const LookGoal goal = LookGoalOf(plan);
+    if (!CanLeaveOut(plan.options, goal, range, task->task().row_count())) continue;
     if (static_cast<std::int64_t>(looks_.size()) - tile_begin == kTileQueries ||
         (tile_begin < static_cast<std::int64_t>(looks_.size()) &&
          !order_.ShareScan(refs[looks_.back().query], ref))) {
@@ -135,6 +105,7 @@ void FirstLook::Begin(const std::vector<HeadQueryRef>& refs,
     }
     look_of_[q] = static_cast<std::int64_t>(looks_.size());
     looks_.push_back({.query = q,
+                      .goal = goal,
                       .sketches = sketches,
                       .range = range,
                       .highest = std::vector<double>(static_cast<std::size_t>(blocks_.count()),
@@ -164,13 +135,15 @@ void FirstLook::BoundBlocks(std::int64_t begin, std::int64_t end, std::int64_t t
 void FirstLook::ChooseBlocks(std::int64_t tile_index) {
   Tile& tile = tiles_[static_cast<std::size_t>(tile_index)];
   const ScanPlan& plan = tile.queries.plan();
-  std::optional<std::int64_t> ranks;
-  if (!WeighsAllRows(plan)) ranks = RanksOf(plan);
   PanelBounder bounder;
   for (std::int64_t i = tile.begin; i < tile.end(); ++i) {
     Look& look = looks_[static_cast<std::size_t>(i)];
     if (!(*refs_)[look.query].task->Continues()) continue;
     const std::vector<const PositionedBlock*> blocks = BlocksOf(i, 0, blocks_.count());
+    VisitFirstRows(look.goal.first_rows, blocks, (*queries_)[look.query],
+                   [&look](std::size_t block, kernels::PanelRange /*panels*/) {
+                     look.highest[block] = kInfiniteLogit;
+                   });
     const int number = static_cast<int>(i - tile.begin);
     const auto panel_bounds = [&](const PositionedBlock& rows) -> absl::Span<const float> {
       return {bounder.Bound(tile.queries, kernels::PanelBound::kLargest, rows, number, number + 1),
@@ -178,7 +151,7 @@ void FirstLook::ChooseBlocks(std::int64_t tile_index) {
     };
     look.blocks =
         softlookup::ChooseBlocks(plan, tile.queries.query(number), tile.queries.bounds(number),
-                                 blocks, look.highest, ranks, panel_bounds);
+                                 blocks, look.highest, look.goal, panel_bounds);
     if (!look.skips()) continue;
     look.places.assign(blocks.size(), -1);
     std::int32_t place = 0;
@@ -215,7 +188,7 @@ void FirstLook::BeginPanels() {
     for (std::int64_t i = tile.begin; i < tile.end(); ++i) {
       Look& look = looks_[static_cast<std::size_t>(i)];
       const absl::Span<float> bounds = BoundsOf(look);
-      if (!WeighsAllRows(tile.queries.plan())) {
+      if (!look.goal.weighs_all) {
         std::ranges::fill(bounds, static_cast<float>(-kInfiniteLogit));
       }
       // No block is kept for a task that ends before its candidates are chosen.
@@ -240,7 +213,7 @@ void FirstLook::AddTile(std::int64_t begin, std::int64_t end) {
     sketches.push_back(look.sketches);
     // A sketch has its keys' norms rounded to nearest.
     const double norm_max = look.sketches.norm_max * (1 + 0x1p-20);
-    look.coarse_part = CoarsePart(plan, query, norm_max);
+    look.coarse_part = CoarsePart(plan, look.goal, query, norm_max);
     look.needs_float64 = NeedsFloat64(plan, query, norm_max);
   }
   tiles_.push_back({.begin = begin, .queries = LookTile(plan, std::move(queries), sketches)});
@@ -270,7 +243,9 @@ void FirstLook::LookAt(Part part, std::int64_t begin, std::int64_t end, std::int
 void FirstLook::LookAtBlock(Part part, const Tile& tile, std::int64_t block,
                             PanelBounder& bounder) {
   // The sample gives the reference of the masses, and so is looked at again for its own masses.
-  const bool looks_again = part == Part::kRest && WeighsAllRows(tile.queries.plan());
+  // All looks of a tile weigh all rows, or none does.
+  const bool looks_again =
+      part == Part::kRest && looks_[static_cast<std::size_t>(tile.begin)].goal.weighs_all;
   const kernels::PanelBound form =
       looks_again ? kernels::PanelBound::kMass : kernels::PanelBound::kLargest;
   // Returns null if the look does not read the block in this part.
@@ -307,7 +282,6 @@ void FirstLook::LookAtBlock(Part part, const Tile& tile, std::int64_t block,
 
 void FirstLook::Choose(Part part, std::int64_t tile_index) {
   Tile& tile = tiles_[static_cast<std::size_t>(tile_index)];
-  const ScanPlan& plan = tile.queries.plan();
   for (std::int64_t i = tile.begin; i < tile.end(); ++i) {
     const int number = static_cast<int>(i - tile.begin);
     Look& look = looks_[static_cast<std::size_t>(i)];
@@ -322,13 +296,15 @@ void FirstLook::Choose(Part part, std::int64_t tile_index) {
                          : std::min<double>(*std::max_element(sample.begin(), sample.end()),
                                             look.range.highest);
       tile.queries.SetReference(number, reference);
-    } else if (WeighsAllRows(plan)) {
+    } else if (look.goal.weighs_all) {
       ChooseByMassOf(tile, number);
     } else {
       const auto lower_of = [&](double upper) {
         return tile.queries.bounds(number).LowerOf(upper);
       };
-      look.candidates.cut = ChooseByRank(BoundsOf(look), lower_of, RanksOf(plan)).cut;
+      look.candidates.cut =
+          ChooseByRank(BoundsOf(look), lower_of, look.goal.ranks, look.goal.threshold).cut;
+      KeepFirstRows(look);
     }
     if (part == Part::kRest && look.continues) FindKeptBlocks(look);
   }
@@ -337,7 +313,7 @@ void FirstLook::Choose(Part part, std::int64_t tile_index) {
 bool FirstLook::Saves(const Look& look, const MassChoice& choice, absl::Span<const float> masses) {
   const auto panels = static_cast<double>(
       kernels::CountBoundsFrom(masses, std::numeric_limits<float>::denorm_min()));
-  if (static_cast<double>(choice.kept) <= kKeptPartMax * panels) return true;
+  if (static_cast<double>(choice.kept) <= KeptPartMax(look.goal) * panels) return true;
   if (!look.needs_float64 || look.coarse_part == 0) return false;
   const std::int64_t fine = kernels::CountBoundsFrom(masses, choice.fine_cut);
   return static_cast<double>(fine) <= kFinePartMax * panels;
@@ -359,12 +335,16 @@ bool FirstLook::SampleSavesMost(const Tile& tile, int number,
                                 absl::Span<const float> sample) const {
   const ScanPlan& plan = tile.queries.plan();
   const Look& look = looks_[static_cast<std::size_t>(tile.begin + number)];
-  const double kept_max = kKeptPartMax * static_cast<double>(sample.size());
-  if (!WeighsAllRows(plan)) {
-    const std::int64_t ranks = std::max<std::int64_t>(1, RanksOf(plan) / kSampleStride);
+  const double kept_max = KeptPartMax(look.goal) * static_cast<double>(sample.size());
+  if (look.goal.ranks > 0) {
+    const std::int64_t ranks = look.goal.ranks == LookGoal::kAllRanks
+                                   ? look.goal.ranks
+                                   : std::max<std::int64_t>(1, look.goal.ranks / kSampleStride);
     const auto lower_of = [&](double upper) { return tile.queries.bounds(number).LowerOf(upper); };
-    return static_cast<double>(ChooseByRank(sample, lower_of, ranks).kept) <= kept_max;
+    const RankChoice choice = ChooseByRank(sample, lower_of, ranks, look.goal.threshold);
+    if (static_cast<double>(choice.kept) > kept_max) return false;
   }
+  if (!look.goal.weighs_all) return true;
   // About one row of a panel weighs as much as the panel's bound says.
   const double best = *std::ranges::max_element(sample);
   std::vector<float> masses;
@@ -398,8 +378,17 @@ void FirstLook::ChooseByMassOf(const Tile& tile, int number) {
   // little they weigh, because the answer states the largest logit.
   const double kept_mass = std::exp(best.max - reference - kRounding);
   const double skipped_mass = std::exp(look.blocks.ln_left_out - reference);
-  const MassChoice choice = ChooseByMass(bounds, proved, mass_known, budget.panels,
-                                         look.coarse_part, kept_mass, skipped_mass);
+  MassChoice choice = ChooseByMass(bounds, proved, mass_known, budget.panels, look.coarse_part,
+                                   kept_mass, skipped_mass);
+  if (look.goal.ranks > 0) {
+    const auto lower_of = [&](double upper) { return tile.queries.bounds(number).LowerOf(upper); };
+    // Panels without rows are never kept.
+    choice.cut =
+        std::min(choice.cut, std::max(RankCutOfMasses(bounds, reference, lower_of, look.goal.ranks),
+                                      std::numeric_limits<float>::denorm_min()));
+    KeepFirstRows(look);
+    choice.kept = kernels::CountBoundsFrom(bounds, choice.cut);
+  }
   look.candidates.cut = choice.cut;
   if (look.coarse_part > 0) {
     look.candidates.fine_cut = std::min(choice.fine_cut, static_cast<float>(kept_mass));
@@ -439,6 +428,18 @@ void FirstLook::Sort(absl::Span<const std::int64_t> order) {
   }
   look_of_ = std::move(look_of);
   tiles_.clear();  // They refer to head queries in the old order.
+}
+
+void FirstLook::KeepFirstRows(Look& look) {
+  const auto index = static_cast<std::int64_t>(&look - looks_.data());
+  const absl::Span<float> bounds = BoundsOf(look);
+  VisitFirstRows(look.goal.first_rows, BlocksOf(index, 0, blocks_.count()), (*queries_)[look.query],
+                 [&](std::size_t block, kernels::PanelRange panels) {
+                   const std::int64_t place =
+                       look.skips() ? look.places[block] : static_cast<std::int64_t>(block);
+                   std::fill_n(bounds.data() + place * blocks_.panels_max() + panels.begin,
+                               panels.end - panels.begin, static_cast<float>(kInfiniteLogit));
+                 });
 }
 
 void FirstLook::FindKeptBlocks(Look& look) {

@@ -12,6 +12,7 @@
 #include "core/attention/block_scan.h"
 #include "core/attention/head_query_order.h"
 #include "core/attention/logit_bounds.h"
+#include "core/attention/look_goal.h"
 #include "core/attention/look_tile.h"
 #include "core/attention/panel_choice.h"
 #include "core/attention/second_look.h"
@@ -99,6 +100,7 @@ class FirstLook {
   // The look for one head query.
   struct Look {
     std::size_t query = 0;  // Index in the round.
+    LookGoal goal;
     bool continues = true;
     SketchBounds sketches;
     LogitRangeOfRows range;
@@ -136,6 +138,8 @@ class FirstLook {
   // Returns false if the sample shows that a look will hardly save time.
   bool SampleSavesMost(const Tile& tile, int number, absl::Span<const float> sample) const;
   void ChooseByMassOf(const Tile& tile, int number);
+  // Makes candidates of the panels that have goal.first_rows.
+  void KeepFirstRows(Look& look);
   // Sets the look's candidates.kept_blocks.
   void FindKeptBlocks(Look& look);
   // Returns the block of the pass at a place among those that the look reads.

@@ -2,6 +2,7 @@
 #define SOFTLOOKUP_CORE_ATTENTION_LOGIT_BOUNDS_H_
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 
 #include "core/attention/block_scan.h"
@@ -44,6 +45,10 @@ class LogitBounds {
   double gap_ = 0;
   double root_temperature_ = 0;  // EUCLIDEAN: the temperature. Else 0.
 };
+
+// Returns a bound on how far a logit that is formed in float64 is from the exact one, for logits
+// that are not much larger than this one.
+inline double LogitRounding(double logit) { return 1e-6 + std::abs(logit) * 1e-12; }
 
 // Bounds on the logits of any row, and a logit that only a row much like the query reaches.
 struct LogitRangeOfRows {

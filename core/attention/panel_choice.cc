@@ -4,10 +4,14 @@
 #include <bit>
 #include <cmath>
 #include <functional>
+#include <iterator>
+#include <optional>
 #include <vector>
 
 #include "core/attention/block_scan.h"
 #include "core/kernels/bound_search.h"
+#include "core/kernels/panel.h"
+#include "core/kernels/panel_bounds.h"
 
 namespace softlookup {
 namespace {
@@ -21,9 +25,23 @@ constexpr std::size_t kChunk = 64;
 
 std::size_t BinOf(float mass) { return std::bit_cast<std::uint32_t>(mass) >> kShift; }
 
+// The smallest masses are rounded up to powers of 2 near 2^-126, and so prove nothing.
+constexpr float kProvingMassMin = 0x1p-100f;
+
 // Returns the smallest mass in the bin.
 float EdgeOf(std::size_t bin) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bin << kShift));
+}
+
+// Returns the bound that ranks at `count`, among those that are finite and at least `least`.
+std::optional<float> BoundOfRank(absl::Span<const float> bounds, std::int64_t count, float least) {
+  std::vector<float> known;
+  for (const float bound : bounds) {
+    if (bound >= least && bound < kInfiniteLogit) known.push_back(bound);
+  }
+  if (count > std::ssize(known)) return std::nullopt;
+  std::nth_element(known.begin(), known.begin() + (count - 1), known.end(), std::greater<>());
+  return known[static_cast<std::size_t>(count - 1)];
 }
 
 }  // namespace
@@ -45,9 +63,8 @@ MassChoice ChooseByMass(absl::Span<const float> bounds, double proved, double ma
     for (const float bound : chunk) sums[BinOf(bound)] += bound;
   }
   const std::size_t unknown = BinOf(std::numeric_limits<float>::infinity());
-  // The smallest masses are rounded up to powers of 2 near 2^-126, and so prove nothing.
   double sum = 0;
-  for (std::size_t bin = BinOf(0x1p-100f); bin < unknown; ++bin) sum += sums[bin];
+  for (std::size_t bin = BinOf(kProvingMassMin); bin < unknown; ++bin) sum += sums[bin];
   MassChoice choice{.left_out = left_out, .mass = std::max(mass_known, proved * sum)};
   // Returns the first bin from `bin` on that would bring `skipped` above mass_max. Adds the bins
   // before it to `skipped`.
@@ -66,20 +83,28 @@ MassChoice ChooseByMass(absl::Span<const float> bounds, double proved, double ma
 }
 
 RankChoice ChooseByRank(absl::Span<const float> bounds, absl::FunctionRef<double(double)> lower_of,
-                        std::int64_t count) {
-  RankChoice choice;
-  std::vector<float> known;
-  for (const float bound : bounds) {
-    if (std::abs(bound) < kInfiniteLogit) known.push_back(bound);
-  }
-  if (count <= static_cast<std::int64_t>(known.size())) {
+                        std::int64_t count, LogitThreshold threshold) {
+  double cut = threshold.none_below;
+  if (const auto ranked = BoundOfRank(bounds, count, std::numeric_limits<float>::lowest())) {
     // Each of the first `count` panels has a row that reaches this logit.
-    std::nth_element(known.begin(), known.begin() + (count - 1), known.end(), std::greater<>());
-    const double cut = lower_of(known[static_cast<std::size_t>(count - 1)]);
-    choice.cut = std::max(choice.cut, static_cast<float>(cut - std::abs(cut) * 0x1p-23));
+    const double reached = lower_of(*ranked);
+    if (reached >= threshold.all_from) cut = reached;
   }
+  RankChoice choice;
+  choice.cut = std::max(choice.cut, static_cast<float>(cut - std::abs(cut) * 0x1p-23));
   choice.kept = kernels::CountBoundsFrom(bounds, choice.cut);
   return choice;
+}
+
+float RankCutOfMasses(absl::Span<const float> bounds, double reference,
+                      absl::FunctionRef<double(double)> lower_of, std::int64_t count) {
+  const std::optional<float> ranked = BoundOfRank(bounds, count, kProvingMassMin);
+  if (!ranked) return 0;
+  constexpr double kMost = kernels::kPanelRows * kernels::kMassExcess;
+  const double reached = lower_of(reference + std::log(*ranked / kMost));
+  // Rows of this logit have at least this mass, but for roundings.
+  const auto cut = static_cast<float>(std::exp(reached - reference - 1e-3));
+  return cut >= kProvingMassMin ? cut : 0;
 }
 
 }  // namespace softlookup

@@ -33,17 +33,28 @@ MassChoice ChooseByMass(absl::Span<const float> bounds, double proved, double ma
                         double kept_mass = std::numeric_limits<double>::infinity(),
                         double left_out = 0);
 
+// Rows with logits below `none_below` do not count. Those with logits of at least `all_from` do.
+struct LogitThreshold {
+  double none_below = -std::numeric_limits<double>::infinity();
+  double all_from = -std::numeric_limits<double>::infinity();
+};
+
 struct RankChoice {
   float cut = std::numeric_limits<float>::lowest();
   std::int64_t kept = 0;
 };
 
-// Chooses panels such that the `count` rows of the largest logits, and all rows that tie with the
-// last of them, are in the chosen panels. `bounds` has an upper bound on the logits of each panel:
-// -infinity if none of its rows counts, infinity if nothing is known. lower_of(b) is a logit that
-// some row of a panel with the bound b reaches.
+// Chooses panels such that, of the rows that count, the `count` rows of the largest logits are in
+// the chosen panels, and all rows that tie with the last of them. `bounds` has an upper bound on
+// the logits of each panel: -infinity if none of its rows counts, infinity if nothing is known.
+// lower_of(b) is a logit that some row of a panel with the bound b reaches.
 RankChoice ChooseByRank(absl::Span<const float> bounds, absl::FunctionRef<double(double)> lower_of,
-                        std::int64_t count);
+                        std::int64_t count, LogitThreshold threshold = {});
+
+// Returns a cut that chooses panels which have these rows, all of which count, by bounds on masses:
+// those that BoundPanels makes of bounds on logits. 0 if such masses prove nothing.
+float RankCutOfMasses(absl::Span<const float> bounds, double reference,
+                      absl::FunctionRef<double(double)> lower_of, std::int64_t count);
 
 }  // namespace softlookup
 

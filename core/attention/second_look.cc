@@ -230,8 +230,8 @@ bool ScanDense(const ScanPlan& plan, const PositionedBlock& block, const HeadQue
   std::array<std::uint64_t, kTileQueries> fine;
   int count = 0;
   for (int q = 0; q < query_count; ++q) {
-    // Where only the best rows are wanted, all scores have to be float64.
-    if (!plan.sum_values ||
+    // The scores of rows that are ranked have to be float64.
+    if (!plan.sum_values || queries[q].top_rows != nullptr ||
         kDensePart * std::popcount(scratch.kept[q]) <= block.view.panel_count()) {
       scratch.fine[q] &= scratch.kept[q];
       continue;
@@ -280,6 +280,10 @@ void ScanCandidatesOfQuery(const ScanPlan& plan, const PositionedBlock& block,
     if (query.top_rows != nullptr) {
       CollectRows(plan, block, rows, summary.max, scores, scratch.logits.data(), scratch.collected,
                   *query.top_rows);
+    }
+    if (query.first_rows != nullptr) {
+      CollectRows(plan, block, rows, summary.max, scores, scratch.logits.data(), scratch.collected,
+                  *query.first_rows);
     }
     if (plan.options.mode == Mode::kHard && summary.max > state.max_logit) {
       state.max_position = block.PositionOf(FirstRowWith(summary.max, scratch.logits.data(), rows));

@@ -210,6 +210,8 @@ void TaskAnswer::CountListed(const HeadQueryState& found) {
 void TaskAnswer::CountLeftOut(double ln_left_out, HeadQueryState& found) const {
   found.looked = true;
   PartialState& state = found.state;
+  // No row is left out that min_score lets count.
+  if (task_.options.min_score > -std::numeric_limits<double>::infinity()) return;
   state.counted_rows = 0;
   for (const PositionedBlock& block : task_.blocks) {
     state.counted_rows += static_cast<std::uint64_t>(block.CountOf(RowsOf(block, found.query)));

@@ -46,6 +46,8 @@ class TaskAnswer {
   const AttentionTask& task() const { return task_; }
   std::int64_t head_query_count() const { return head_query_count_; }
   std::int64_t HeadOf(std::int64_t head_query) const { return head_query / task_.query_count(); }
+  // Returns true if the task has a top_k that can leave rows out.
+  bool selects_rows() const { return selects_rows_; }
   // False if only the best rows are wanted: the answer weighs them once the pass has found them.
   bool sums_values() const { return sums_values_; }
   // How the states of this task merge: as HARD if no sums are wanted.
@@ -116,7 +118,6 @@ class TaskAnswer {
   const std::int64_t head_value_dim_;
   const std::int64_t head_query_count_;
   const kernels::Float32Roundings float32_roundings_;
-  // Whether the task has a top_k that can leave rows out.
   const bool selects_rows_;
   const bool sums_values_;
 

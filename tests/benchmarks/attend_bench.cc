@@ -41,6 +41,8 @@ struct AttendFlags {
   std::string mode = "soft";
   double temperature = 1;
   std::uint32_t top_k = 0;
+  std::optional<double> min_score;
+  std::uint32_t listed_rows = 0;
   std::optional<double> max_error;
   std::string storage = "float32";
   std::string kernel = "auto";
@@ -57,7 +59,12 @@ struct AttendFlags {
     AttentionOptions options{.score = static_cast<Score>(output::FromWord<v1::Score>(score)),
                              .temperature = temperature,
                              .mode = static_cast<Mode>(output::FromWord<v1::Mode>(mode)),
-                             .top_k = top_k};
+                             .top_k = top_k,
+                             .min_score = min_score};
+    if (listed_rows > 0) {
+      options.weights = WeightsMode::kTop;
+      options.top_weights = listed_rows;
+    }
     if (max_error && !SetMaxError(*max_error, options)) {
       throw CLI::ValidationError("--max-error", "this build's engine has no bound on the error");
     }
@@ -169,6 +176,7 @@ LookupWork WorkOf(const AttendFlags& flags, const Setting& setting) {
   std::int64_t summed_rows = row_count;  // Of each query.
   if (flags.top_k > 0) summed_rows = std::min<std::int64_t>(flags.top_k, row_count);
   if (flags.mode == "hard") summed_rows = 1;
+  if (flags.min_score) summed_rows = 0;  // No row need count.
   const std::int64_t multiply_adds = row_count * shape.key_dim + summed_rows * shape.value_dim;
   const kernels::PanelShape keys{
       .key_dim = shape.key_dim, .value_dim = 0, .storage = shape.storage};
@@ -279,6 +287,12 @@ void AddAttendBench(CLI::App& app) {
   command->add_option("--temperature", flags->temperature, "Logits are score / temperature")
       ->check(CLI::Range(kTemperatureMin, kTemperatureMax));
   command->add_option("--top-k", flags->top_k, "Only the K largest logits count; 0: all")
+      ->check(CLI::Range(std::int64_t{0}, kRowCountMax));
+  command->add_option("--min-score", flags->min_score, "Only rows of at least this score count")
+      ->check(CLI::Number);
+  command
+      ->add_option("--list", flags->listed_rows,
+                   "Each answer lists the K rows of the largest weights; 0: none")
       ->check(CLI::Range(std::int64_t{0}, kRowCountMax));
   command
       ->add_option("--max-error", flags->max_error,

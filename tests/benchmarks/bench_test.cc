@@ -108,6 +108,18 @@ TEST(BenchTest, EveryScoreAndModeStaysWithinTheBoundOnErrors) {
   }
 }
 
+TEST(BenchTest, RowsBelowAMinScoreAreNotSummed) {
+  const CommandResult result =
+      RunBench({"attend", "--queries", "2", "--rows", "6000", "--key-dim", "33", "--value-dim", "2",
+                "--score", "cosine", "--noise", "0.01", "--min-score", "0.99", "--list", "5",
+                "--repeat", "1"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const auto figures = FiguresOf(result.out);
+  EXPECT_EQ(figures.at("summed_rows_per_query"), 1);
+  EXPECT_LT(figures.at("true_error"), 1e-5);
+  EXPECT_LT(figures.at("scanned_rows"), 6000);
+}
+
 TEST(BenchTest, OnlyWhatALookupHasToReadAndAddUpCounts) {
   for (const auto& [flag, word, values] :
        {std::tuple("--top-k", "2", 2 * 3), std::tuple("--mode", "hard", 3)}) {

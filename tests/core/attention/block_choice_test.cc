@@ -46,7 +46,8 @@ class BlockChoiceTest : public ::testing::Test {
   }
 
   // All panels of a block get the same bound: its product. Some row of each is as high.
-  BlockChoice Choose(std::int64_t ranks = 1) {
+  BlockChoice Choose(std::int64_t ranks = 1) { return Choose(LookGoal{.ranks = ranks}); }
+  BlockChoice Choose(const LookGoal& goal) {
     std::vector<const PositionedBlock*> blocks;
     for (const PositionedBlock& block : blocks_) {
       blocks.push_back(block.view.row_count == 0 ? nullptr : &block);
@@ -55,7 +56,7 @@ class BlockChoiceTest : public ::testing::Test {
     tried_.clear();
     std::vector<double> highest(blocks.size());
     BoundBlocks(plan_, query_, blocks, highest.data());
-    return ChooseBlocks(plan_, query_, LogitBounds(), blocks, highest, ranks,
+    return ChooseBlocks(plan_, query_, LogitBounds(), blocks, highest, goal,
                         [&](const PositionedBlock& rows) -> absl::Span<const float> {
                           tried_.push_back(rows.number);
                           bounds.assign(kPanels, *rows.sketch->balls[0].centre);
@@ -124,6 +125,29 @@ TEST_F(BlockChoiceTest, BlocksWithoutSketchesAreRead) {
   blocks_[7].sketch = nullptr;
   EXPECT_THAT(Choose().read, ::testing::Optional(ElementsAre(4, 7)));
   EXPECT_THAT(tried_, ElementsAre(4));
+}
+
+TEST_F(BlockChoiceTest, BlocksWithoutRowsAboveMinScoreAreSkipped) {
+  for (int i = 0; i < 10; ++i) Add(static_cast<float>(i), 0.5);
+  const LogitThreshold threshold{.none_below = 6.9, .all_from = 7};
+  const LookGoal all{.ranks = LookGoal::kAllRanks, .threshold = threshold};
+  EXPECT_THAT(Choose(all).read, ::testing::Optional(ElementsAre(7, 8, 9)));
+  EXPECT_THAT(tried_, IsEmpty()) << "no rank is asked for";
+  const LookGoal best{.ranks = 1, .threshold = threshold};
+  EXPECT_THAT(Choose(best).read, ::testing::Optional(ElementsAre(9)));
+}
+
+// Two of ten panels of the best block's bound have a row above min_score, as far as is known.
+TEST_F(BlockChoiceTest, RanksBelowMinScoreProveNothing) {
+  for (int i = 0; i < 10; ++i) Add(static_cast<float>(i), 0.5);
+  const LookGoal goal{.ranks = 1, .threshold = {.none_below = 8.2, .all_from = 9.1}};
+  EXPECT_THAT(Choose(goal).read, ::testing::Optional(ElementsAre(8, 9)));
+}
+
+TEST_F(BlockChoiceTest, AllRowsAboveMinScoreMayBeNone) {
+  for (int i = 0; i < 10; ++i) Add(static_cast<float>(i), 0.5);
+  EXPECT_THAT(Choose({.ranks = LookGoal::kAllRanks, .threshold = {20, 20}}).read,
+              ::testing::Optional(IsEmpty()));
 }
 
 // They are in the pass for other queries, and must not change what this one reads.

@@ -47,6 +47,61 @@ bool IsClose(const ResolvedOptions& options, std::vector<double> logits) {
   return logits[ranks - 1] - logits[ranks] < 1e-9 * largest;
 }
 
+// The same of which rows min_score lets count.
+bool IsNearMinScore(const ResolvedOptions& options, const std::vector<double>& scores) {
+  double size = 0;
+  for (const double score : scores) size = std::max(size, std::abs(score));
+  return std::ranges::any_of(
+      scores, [&](double score) { return std::abs(score - options.min_score) < 1e-9 * size; });
+}
+
+// What a query's list is compared with: the reference's numbers of each row.
+struct ExpectedRows {
+  std::vector<double> scores;
+  std::vector<double> weights;
+  std::vector<bool> counts;
+  double rounding = 0;  // Scores can differ by this.
+};
+
+// The list has the rows that it must have, in their order, with their scores and weights.
+void ExpectRightList(const ResolvedOptions& options, const ExpectedRows& rows, double error_max,
+                     const QueryWeights& list) {
+  const auto counted = static_cast<std::uint64_t>(std::ranges::count(rows.counts, true));
+  std::uint64_t size = options.weights == WeightsMode::kTop
+                           ? static_cast<std::uint64_t>(options.top_weights)
+                           : counted;
+  if (options.top_k > 0) size = std::min(size, options.top_k);
+  ASSERT_EQ(list.rows.size(), std::min(size, counted));
+  if (list.rows.empty()) return;
+  std::vector<bool> listed(rows.counts.size());
+  for (std::size_t i = 0; i < list.rows.size(); ++i) {
+    const WeightedRow& row = list.rows[i];
+    ASSERT_TRUE(rows.counts[row.position] && !listed[row.position]) << row.position;
+    listed[row.position] = true;
+    ASSERT_NEAR(row.score, rows.scores[row.position], rows.rounding);
+    ASSERT_NEAR(row.weight, rows.weights[row.position], error_max);
+    if (i == 0) continue;
+    ASSERT_GE(list.rows[i - 1].weight, row.weight);
+    if (list.rows[i - 1].weight == row.weight) {
+      ASSERT_LT(list.rows[i - 1].position, row.position);
+    }
+  }
+  // Others have less weight, or none and higher positions.
+  const WeightedRow& last = list.rows.back();
+  for (std::size_t row = 0; row < listed.size(); ++row) {
+    if (!rows.counts[row] || listed[row]) continue;
+    if (last.weight > 0) {
+      ASSERT_LE(rows.scores[row], rows.scores[last.position] + rows.rounding) << row;
+    } else {
+      ASSERT_LT(rows.weights[row], 1e-300) << row;
+      // A row may be selected before it is listed.
+      if (rows.weights[row] == 0 && options.top_k == 0) {
+        ASSERT_GT(row, last.position);
+      }
+    }
+  }
+}
+
 // The answer has at most the error that it states, and states one within the bound.
 void ExpectRightAnswer(const TestRows& rows, const AttentionTask& task,
                        const std::vector<bool>& allowed = {}) {
@@ -57,18 +112,26 @@ void ExpectRightAnswer(const TestRows& rows, const AttentionTask& task,
   for (std::size_t t = 0; t < expected.stats.size(); ++t) {
     const QueryStats& stats = answer.stats[t];
     SCOPED_TRACE(::testing::Message() << "query " << t << ", " << stats.summed_rows << " summed");
+    if (IsNearMinScore(task.options, expected.scores[t])) continue;
     ASSERT_EQ(stats.counted_rows, expected.stats[t].counted_rows);
     if (stats.counted_rows == 0) continue;
     const double error_max = std::max(kErrorBoundDefault, task.options.max_error);
     const double max_logit = expected.stats[t].max_logit;
     std::vector<double> logits;
+    ExpectedRows listed{.scores = expected.scores[t], .weights = expected.weights[t]};
     double size = 0;
     for (std::size_t j = 0; j < expected.scores[t].size(); ++j) {
       const double logit = expected.scores[t][j] / task.options.temperature;
       size = std::max(size, std::abs(logit));
       const bool is_late = task.options.causal && j > task.options.causal_offset + t;
-      if ((allowed.empty() || allowed[j]) && !is_late) logits.push_back(logit);
+      const bool counts = (allowed.empty() || allowed[j]) && !is_late &&
+                          expected.scores[t][j] >= task.options.min_score;
+      listed.counts.push_back(counts);
+      if (counts) logits.push_back(logit);
     }
+    // A scan of all rows lists logits of the accuracy that weights need.
+    const bool may_be_float32 = weighs_all && stats.summed_rows == stats.counted_rows;
+    listed.rounding = ((may_be_float32 ? error_max : 0) + 1e-9 * size) * task.options.temperature;
     ASSERT_NEAR(stats.max_logit, max_logit, (weighs_all ? error_max : 0) + size * 1e-12);
     ASSERT_LE(stats.error_bound, error_max);
     if (weighs_all) {
@@ -80,6 +143,9 @@ void ExpectRightAnswer(const TestRows& rows, const AttentionTask& task,
                   error_max * (1 + std::log(rows_per_error)) + rounding);
     }
     if (IsClose(task.options, std::move(logits))) continue;
+    if (task.options.weights != WeightsMode::kNone) {
+      ASSERT_NO_FATAL_FAILURE(ExpectRightList(task.options, listed, error_max, answer.weights[t]));
+    }
     for (std::size_t i = t * kLookValueDim; i < (t + 1) * kLookValueDim; ++i) {
       ASSERT_NEAR(answer.values[i], expected.values[i], kValueMax * stats.error_bound + 1e-6);
     }
@@ -269,6 +335,7 @@ class RandomLookup {
   }
 
   void ExpectRight() {
+    if (draw_.Chance(0.3)) ChooseMinScore();
     AttentionTask task = rows_->Task(queries_, options_);
     std::vector<bool> allowed = allowed_;
     if (draw_.Chance(0.3)) {
@@ -287,10 +354,21 @@ class RandomLookup {
                         " mode ", static_cast<int>(options_.mode), " top_k ", options_.top_k,
                         " temperature ", options_.temperature, " max_error ", options_.max_error,
                         " key kind ", key_kind_, " key size ", key_size_, " mask ",
-                        allowed_.empty() ? "no" : "yes");
+                        allowed_.empty() ? "no" : "yes", " min_score ", options_.min_score,
+                        " weights ", static_cast<int>(options_.weights), " ", options_.top_weights);
   }
 
  private:
+  // Between the scores of two rows for the first query.
+  void ChooseMinScore() {
+    std::vector<double> scores = rows_->Reference(rows_->Task(queries_, options_)).scores[0];
+    std::sort(scores.rbegin(), scores.rend());
+    const auto last = static_cast<double>(scores.size() - 2);
+    const auto rank = static_cast<std::size_t>(std::exp(draw_.Real(0, std::log(last))));
+    options_.min_score = (scores[rank] + scores[rank + 1]) / 2;
+    if (draw_.Chance(0.1)) options_.min_score = scores[0] + std::abs(scores[0]) + 1;
+  }
+
   void MakeKeys() {
     key_size_ = draw_.Chance(0.7) ? 1 : std::exp(draw_.Real(-40, 40));
     keys_ = draw_.Normal(row_count_ * dim_);
@@ -333,6 +411,11 @@ class RandomLookup {
     options_.mode = draw_.Chance(0.7) ? Mode::kSoft : Mode::kHard;
     constexpr std::uint64_t kTopKs[] = {1, 5, 100, 5000};
     if (draw_.Chance(0.3)) options_.top_k = kTopKs[draw_.Int(0, 3)];
+    if (draw_.Chance(0.4)) {
+      options_.weights = draw_.Chance(0.3) ? WeightsMode::kAll : WeightsMode::kTop;
+      constexpr std::int64_t kCounts[] = {1, 3, 40, 1000};
+      options_.top_weights = kCounts[draw_.Int(0, 3)];
+    }
     if (draw_.Chance(0.3)) options_.max_error = std::exp(draw_.Real(-12, 0));
     const double root = key_size_ * std::sqrt(static_cast<double>(dim_));
     const double size = options_.score == Score::kCosine      ? 1

@@ -195,6 +195,64 @@ TEST(ChooseByRankTest, KeepsTheLargestAndWhatTiesWithTheLastOfThem) {
   }
 }
 
+TEST(ChooseByRankTest, RowsBelowTheThresholdAreNeitherKeptNorRanked) {
+  const std::vector<float> bounds = {5, -kUnknown, 1, 4, kUnknown, 2, 3};
+  const auto kept = [&](std::int64_t count, LogitThreshold threshold) {
+    return ChooseByRank(bounds, Itself, count, threshold).kept;
+  };
+  EXPECT_EQ(kept(2, {.none_below = 1.5, .all_from = 1.6}), 3);
+  // The fourth row may not count.
+  EXPECT_EQ(kept(4, {.none_below = 1.5, .all_from = 2.5}), 5);
+  EXPECT_EQ(kept(4, {.none_below = 2.5, .all_from = 2.6}), 4);
+  EXPECT_EQ(kept(100, {.none_below = 2.5, .all_from = 2.6}), 4);
+  EXPECT_EQ(kept(1, {.none_below = 1e30, .all_from = 1e30}), 1);
+}
+
+TEST(RankCutOfMassesTest, KeepsTheBestRowsHoweverTheyAreSpread) {
+  Draw draw(testing::FirstSeed());
+  int proved = 0;
+  for (int round = 0; round < 2000; ++round) {
+    const double reference = draw.Real(-1e3, 1e3), gap = draw.Chance(0.5) ? 0 : draw.Real(0, 3);
+    const double spread = draw.Real(0, 90);
+    std::vector<float> masses;
+    std::vector<double> logits;  // The best of each panel.
+    for (std::int64_t panel = draw.Int(1, 200); panel > 0; --panel) {
+      const double bound = draw.Real(-spread, 10);
+      // From one row of this bound to sixteen, and with all of the excess or none.
+      masses.push_back(static_cast<float>(std::exp(bound) * draw.Real(1, 16 * 1.0625)));
+      logits.push_back(reference + bound - draw.Real(0, gap));
+      if (draw.Chance(0.05)) masses.back() = draw.Coin() ? kUnknown : 0;
+    }
+    const auto count = static_cast<std::size_t>(draw.Int(1, 20));
+    const auto lower_of = [gap](double bound) { return bound - gap; };
+    const float cut =
+        RankCutOfMasses(masses, reference, lower_of, static_cast<std::int64_t>(count));
+    if (cut == 0) continue;
+    ++proved;
+    // Those of unknown panels may be any. Without them, as many rows of panels that are kept are
+    // above all rows of the others.
+    double left_out = -kUnknown;
+    std::vector<double> kept;
+    for (std::size_t i = 0; i < masses.size(); ++i) {
+      if (masses[i] == 0 || masses[i] == kUnknown) continue;
+      if (masses[i] >= cut) kept.push_back(logits[i]);
+      if (masses[i] < cut) left_out = std::max(left_out, reference + std::log(masses[i]));
+    }
+    ASSERT_GE(kept.size(), count);
+    std::sort(kept.rbegin(), kept.rend());
+    ASSERT_GT(kept[count - 1], left_out);
+  }
+  EXPECT_GT(proved, 1000);
+}
+
+TEST(RankCutOfMassesTest, TooFewOrTooSmallMassesProveNothing) {
+  EXPECT_EQ(RankCutOfMasses({{1, kUnknown, 0, 2}}, 0, Itself, 3), 0);
+  EXPECT_GT(RankCutOfMasses({{1, kUnknown, 0, 2}}, 0, Itself, 2), 0);
+  EXPECT_EQ(RankCutOfMasses({{1, 0x1p-110f}}, 0, Itself, 2), 0);
+  EXPECT_EQ(RankCutOfMasses({{1, 0x1p-100f}}, 0, Itself, 2), 0) << "its row may be 2^-104 high";
+  EXPECT_EQ(RankCutOfMasses({}, 0, Itself, 1), 0);
+}
+
 TEST(ChooseByRankTest, TakesAnyCount) {
   const std::vector<float> bounds = {3, -kUnknown, 1, kUnknown, 2};
   EXPECT_EQ(ChooseByRank(bounds, Itself, 1).kept, 2);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/attention/score_pair.h"
 #include "softlookup/engine.h"
 #include "tests/core/properties/stored_rows.h"
 #include "tests/testing/random.h"
@@ -295,8 +297,10 @@ class LookCase {
     request.store = store;
     request.queries = {.data = lookup.queries.data(), .rows = count, .cols = rows_.key_dim};
     request.options = common_options_ && draw_.Chance(0.6) ? *common_options_ : RandomOptions();
+    if (draw_.Chance(0.15)) request.options.min_score = RandomMinScore(request);
     if (draw_.Chance(0.3)) request.filter = RandomFilter();
-    const bool is_plain = request.options.mode == Mode::kSoft && request.options.top_k == 0;
+    const bool is_plain = request.options.mode == Mode::kSoft && request.options.top_k == 0 &&
+                          !request.options.min_score;
     if (is_plain && RangeOf(request.filter, rows_).first > 0 && draw_.Chance(0.3)) {
       request.source = Source::kRowsAndMemory;
     } else if (draw_.Chance(0.15)) {
@@ -397,9 +401,23 @@ class LookCase {
       options.top_k = static_cast<std::uint32_t>(draw_.Int(1, 300));
       if (draw_.Chance(0.1)) options.mode = Mode::kHard;
     }
+    if (draw_.Chance(0.2)) {
+      options.weights = draw_.Chance(0.8) ? WeightsMode::kTop : WeightsMode::kAll;
+      options.top_weights = static_cast<std::uint32_t>(draw_.Int(1, draw_.Coin() ? 10 : 200));
+    }
     constexpr double kErrors[] = {1e-4, 1e-3, 0.05, 1};
     if (draw_.Chance(0.6)) options.max_error = kErrors[draw_.Int(0, 3)];
     return options;
+  }
+
+  // Near the score that the first query has with the best of some rows.
+  double RandomMinScore(const LookupRequest& request) {
+    double best = -std::numeric_limits<double>::infinity();
+    for (std::int64_t i = static_cast<std::int64_t>(std::exp(draw_.Real(0, 7))); i > 0; --i) {
+      best = std::max(best, ScorePair(request.options.score, request.queries.row(0),
+                                      rows_.key(draw_.Int(0, rows_.count() - 1)), rows_.key_dim));
+    }
+    return std::clamp(best - std::abs(best) * 1e-3, -1e100, 1e100);
   }
 
   RowFilter RandomFilter() {

@@ -39,7 +39,7 @@ constexpr int kCasesOfPart = testing::kSanitized ? 8 : 250;
 constexpr int kLookups = 3;
 
 // The least part of the SOFT queries that must leave rows out. Too few say nothing.
-constexpr double kLeftOutPartMin = 0.2;
+constexpr double kLeftOutPartMin = 0.15;
 constexpr std::int64_t kSoftQueriesMin = 1000;
 // Fewer lookups than this do not show whether lookups share passes: a few may all be too small to.
 constexpr std::int64_t kLookupsMin = 200;
@@ -52,12 +52,15 @@ std::string DescriptionOf(const LookupRequest& request) {
   };
   return absl::StrFormat(
       "score %d, temperature %.9g, mode %d, top_k %d, max_error %s, causal %d from %d; begin %s, "
-      "end %s, last %s, %d and %d labels, %d ids; source %d; %d queries",
+      "end %s, last %s, %d and %d labels, %d ids; source %d; %d queries; min_score %s, weights %d "
+      "of "
+      "%d",
       static_cast<int>(options.score), *options.temperature, static_cast<int>(options.mode),
       options.top_k, number(options.max_error), options.causal, options.causal_offset,
       number(filter.begin), number(filter.end), number(filter.last), filter.any_labels.size(),
       filter.no_labels.size(), filter.exclude_ids.size(), static_cast<int>(request.source),
-      request.queries.rows);
+      request.queries.rows, number(request.options.min_score),
+      static_cast<int>(request.options.weights), request.options.top_weights);
 }
 
 // Asks all lookups while another one in the same store is answered. So they wait, and then share a
@@ -146,7 +149,8 @@ class LookPropertyTest : public ::testing::TestWithParam<int> {
   void CheckAnswer(LookCase& look, const LookupRequest& request, const LookupResult& result,
                    Engine& engine) {
     const std::int64_t count = request.queries.rows, value_dim = look.rows().value_dim;
-    const bool is_soft = request.options.mode == Mode::kSoft && request.options.top_k == 0;
+    const bool is_soft = request.options.mode == Mode::kSoft && request.options.top_k == 0 &&
+                         !request.options.min_score;
     const std::int64_t some = look.draw().Int(0, count - 1);
     for (std::int64_t query = 0; query < count; ++query) {
       SCOPED_TRACE(absl::StrCat("query ", query));
@@ -172,6 +176,9 @@ class LookPropertyTest : public ::testing::TestWithParam<int> {
       ASSERT_THAT(alone, IsOk());
       ASSERT_EQ(alone->values, std::vector<float>(values, values + value_dim));
       ASSERT_NO_FATAL_FAILURE(ExpectSameBits(alone->stats[0], stats));
+      if (!result.weights.empty()) {
+        ASSERT_NO_FATAL_FAILURE(ExpectSameBits(alone->weights[0], result.weights[query]));
+      }
     }
   }
 

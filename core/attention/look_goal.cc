@@ -1,0 +1,104 @@
+#include "core/attention/look_goal.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/attention/error_budget.h"
+#include "core/attention/precision_path.h"
+#include "core/attention/row_logits.h"
+#include "core/kernels/panel.h"
+
+namespace softlookup {
+namespace {
+
+// No bound on a logit is as large (first_look.cc).
+constexpr double kBeyondBounds = 1e30;
+
+bool HasMinScore(const ResolvedOptions& options) { return options.min_score > -kInfiniteLogit; }
+
+// The score is compared with min_score before it becomes a logit.
+LogitThreshold ThresholdOf(const ResolvedOptions& options) {
+  if (!HasMinScore(options)) return {};
+  const double logit = options.min_score / options.temperature;
+  const double within = std::clamp(logit, -kBeyondBounds, kBeyondBounds);
+  return {.none_below = within - LogitRounding(within), .all_from = within + LogitRounding(within)};
+}
+
+}  // namespace
+
+LookGoal LookGoalOf(const ScanPlan& plan) {
+  const ResolvedOptions& options = plan.options;
+  LookGoal goal{.weighs_all = plan.sum_values && !HasMinScore(options),
+                .threshold = ThresholdOf(options),
+                .sums_values = plan.sum_values};
+  const bool is_hard = options.mode == Mode::kHard;
+  const bool lists_best = options.weights == WeightsMode::kTop;
+  if (goal.weighs_all) {
+    goal.ranks = lists_best ? options.top_weights : 0;
+  } else if (plan.sum_values || (is_hard && options.top_k == 0)) {
+    // Statistics have the number of rows that min_score lets count.
+    goal.ranks = HasMinScore(options) ? LookGoal::kAllRanks : 1;
+  } else {
+    goal.ranks =
+        static_cast<std::int64_t>(std::min<std::uint64_t>(options.top_k, LookGoal::kAllRanks));
+  }
+  // With a min_score, all rows that count are wanted anyway. If top_k selects rows, no others are
+  // listed.
+  if (lists_best && !HasMinScore(options) && (plan.sum_values || (is_hard && options.top_k == 0))) {
+    goal.first_rows = options.top_weights;
+  }
+  return goal;
+}
+
+void VisitFirstRows(std::int64_t count, absl::Span<const PositionedBlock* const> blocks,
+                    const HeadQuery& query,
+                    absl::FunctionRef<void(std::size_t b, kernels::PanelRange panels)> visit) {
+  for (std::size_t b = 0; b < blocks.size() && count > 0; ++b) {
+    if (blocks[b] == nullptr) continue;
+    const kernels::RowRange rows = RowsOf(*blocks[b], query);
+    if (rows.begin == rows.end) continue;
+    kernels::PanelRange panels = PanelsOf(rows);
+    for (std::int64_t panel = panels.begin; panel < panels.end && count > 0; ++panel) {
+      count -= blocks[b]->CountOf({.begin = std::max(rows.begin, panel * kernels::kPanelRows),
+                                   .end = std::min(rows.end, (panel + 1) * kernels::kPanelRows)});
+      if (count <= 0) panels.end = panel + 1;
+    }
+    visit(b, panels);
+  }
+}
+
+double CoarsePart(const ScanPlan& plan, const LookGoal& goal, const HeadQuery& query,
+                  double norm_max) {
+  if (goal.ranks > 0) return 0;  // The logits of ranked rows have to be exact.
+  // Panels that could be left out may be scored in the fastest arithmetic, too: with errors of up
+  // to kCoarseErrorMax in their logits, they move an answer by less than if they were left out.
+  constexpr double kCoarseErrorMax = 0.5;
+  const double error = Float32LogitError(plan, query, norm_max, /*way=*/0);
+  if (!(error <= kCoarseErrorMax)) return 0;
+  return LookBudgetOf(plan.options).coarse_logits / (2 * std::expm1(error));
+}
+
+bool MayLeaveOut(const AttentionTask& task, bool selects_rows) {
+  const ResolvedOptions& options = task.options;
+  // Ages would have to be bounded, too. A running memory's value can be larger than those of the
+  // rows, which the bound on the error is relative to.
+  if (options.mode == Mode::kLinear || options.ln_decay != 0 || task.memory.has_value()) {
+    return false;
+  }
+  // A partial answer of the rows that top_k selects has the number of all rows that count.
+  if (task.partial_base_position && selects_rows && HasMinScore(options)) return false;
+  return options.weights != WeightsMode::kAll || selects_rows || HasMinScore(options);
+}
+
+bool CanLeaveOut(const ResolvedOptions& options, const LookGoal& goal,
+                 const LogitRangeOfRows& range, std::uint64_t row_count) {
+  if (!goal.weighs_all) {
+    return goal.ranks < LookGoal::kAllRanks || goal.threshold.none_below > range.lowest;
+  }
+  // Rows can weigh so little that all of them have less than this part of the weight of the
+  // heaviest row.
+  const double part = LookBudgetOf(options).panels;
+  return range.lowest < range.highest + std::log(part) - std::log(static_cast<double>(row_count));
+}
+
+}  // namespace softlookup
