@@ -12,7 +12,10 @@ AlignedBlocks::AlignedBlocks(absl::Span<TaskAnswer* const> tasks) : task_count_(
   std::vector<std::uint64_t> positions;
   for (const TaskAnswer* task : tasks) {
     std::vector<std::uint64_t> own, all;
+    own.reserve(task->task().blocks.size());
     for (const PositionedBlock& block : task->task().blocks) own.push_back(block.first_position);
+    if (own == positions) continue;
+    all.reserve(positions.size() + own.size());
     std::set_union(positions.begin(), positions.end(), own.begin(), own.end(),
                    std::back_inserter(all));
     positions = std::move(all);

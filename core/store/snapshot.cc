@@ -26,6 +26,23 @@ std::vector<float> CentresOf(std::int64_t row_count, std::int64_t key_dim) {
       static_cast<std::size_t>(kernels::kBlockBalls * kernels::CentreFloats(key_dim)));
 }
 
+void SetBounds(const RowBounds& bounds, kernels::BlockView& view) {
+  view.key_magnitude = bounds.key_magnitude;
+  view.value_magnitude = bounds.value_magnitude;
+  view.key_norms_max = bounds.key_norms_max.data();
+}
+
+// Returns all rows of a block, deleted ones included.
+kernels::BlockView ViewOf(const SealedBlock& block, const kernels::PanelShape& shape) {
+  kernels::BlockView view;
+  view.shape = shape;
+  view.full_panels = block.panels->panel(0);
+  view.full_panel_count = block.panels->panel_count();
+  view.row_count = view.full_panel_count * kernels::kPanelRows;
+  SetBounds(*block.bounds, view);
+  return view;
+}
+
 }  // namespace
 
 MemorySet MemorySetOf(const StoreConfig& config) {
@@ -115,50 +132,48 @@ std::shared_ptr<const PackedRows> PackLiveRows(const PanelBuffer& panels,
   return packed;
 }
 
+void SetLiveRows(const kernels::PanelShape& shape, std::int64_t index, SealedBlock& block) {
+  PositionedBlock rows;
+  rows.view = ViewOf(block, shape);
+  rows.number = index;
+  rows.position_count = rows.view.row_count;
+  rows.first_position = static_cast<std::uint64_t>(index * rows.position_count);
+  if (block.packed != nullptr) {
+    const PackedRows& packed = *block.packed;
+    rows.row_offsets = packed.offsets.data();
+    rows.view.row_count = packed.row_count();
+    rows.view.full_panel_count = packed.row_count() / kernels::kPanelRows;
+    if (packed.panels != nullptr) {
+      rows.view.full_panels = packed.panels->panel(0);
+      rows.view.partial_panel = packed.panels->panel(rows.view.full_panel_count);
+    }
+  } else {
+    if (block.live != nullptr) rows.row_mask = block.live->words();
+    if (block.sketch != nullptr) rows.sketch = &block.sketch->view();
+  }
+  block.live_rows = rows;
+}
+
 kernels::BlockView Snapshot::HistoryAt(std::int64_t index) const {
+  if (index < sealed_.size()) return ViewOf(sealed_[index], shape_);
   kernels::BlockView view;
   view.shape = shape_;
-  if (index < sealed_.size()) {
-    view.full_panels = sealed_[index].panels->panel(0);
-    view.full_panel_count = block_rows_ / kernels::kPanelRows;
-    view.row_count = block_rows_;
-  } else {
-    if (tail_.full_panels != nullptr) view.full_panels = tail_.full_panels->panel(0);
-    view.full_panel_count = tail_.full_panel_count;
-    if (tail_.partial_panel != nullptr) view.partial_panel = tail_.partial_panel->panel(0);
-    view.row_count = tail_.row_count;
-  }
-  const RowBounds& bounds = BoundsOf(index);
-  view.key_magnitude = bounds.key_magnitude;
-  view.value_magnitude = bounds.value_magnitude;
-  view.key_norms_max = bounds.key_norms_max.data();
+  if (tail_.full_panels != nullptr) view.full_panels = tail_.full_panels->panel(0);
+  view.full_panel_count = tail_.full_panel_count;
+  if (tail_.partial_panel != nullptr) view.partial_panel = tail_.partial_panel->panel(0);
+  view.row_count = tail_.row_count;
+  SetBounds(*tail_.bounds, view);
   return view;
 }
 
-PositionedBlock Snapshot::BlockAt(std::int64_t index) const {
-  SOFTLOOKUP_DCHECK(index >= 0 && index <= sealed_.size())
-      << "block " << index << " behind " << sealed_.size();
-  PositionedBlock block;
-  block.view = HistoryAt(index);
-  block.number = index;
-  block.first_position = static_cast<std::uint64_t>(index * block_rows_);
-  block.position_count = block.view.row_count;
-  if (index < sealed_.size() && sealed_[index].packed != nullptr) {
-    const PackedRows& packed = *sealed_[index].packed;
-    block.row_offsets = packed.offsets.data();
-    block.view.row_count = packed.row_count();
-    block.view.full_panel_count = packed.row_count() / kernels::kPanelRows;
-    if (packed.panels != nullptr) {
-      block.view.full_panels = packed.panels->panel(0);
-      block.view.partial_panel = packed.panels->panel(block.view.full_panel_count);
-    }
-    return block;
-  }
-  if (const RowMask* live = LiveRowsOf(index)) block.row_mask = live->words();
-  if (index < sealed_.size() && sealed_[index].sketch != nullptr) {
-    block.sketch = &sealed_[index].sketch->view();
-  }
-  return block;
+PositionedBlock Snapshot::LiveRowsOfTail() const {
+  PositionedBlock rows;
+  rows.view = HistoryAt(sealed_.size());
+  rows.number = sealed_.size();
+  rows.first_position = static_cast<std::uint64_t>(sealed_.size() * block_rows_);
+  rows.position_count = rows.view.row_count;
+  if (tail_.live != nullptr) rows.row_mask = tail_.live->words();
+  return rows;
 }
 
 const MemorySet* Snapshot::KeptMemoriesBefore(std::int64_t index) const {
@@ -186,7 +201,9 @@ Snapshot::Blocks Snapshot::BlocksOf(std::uint64_t begin, std::uint64_t end) cons
   const std::int64_t first = static_cast<std::int64_t>(begin) / block_rows_;
   const std::int64_t last = static_cast<std::int64_t>(end - 1) / block_rows_;
   blocks.reserve(last - first + 1);
-  for (std::int64_t index = first; index <= last; ++index) blocks.push_back(BlockAt(index));
+  for (std::int64_t index = first; index <= last; ++index) {
+    blocks.push_back(index < sealed_.size() ? sealed_[index].live_rows : LiveRowsOfTail());
+  }
   return blocks;
 }
 

@@ -84,6 +84,9 @@ struct SealedBlock {
   std::shared_ptr<const MemorySet> memories_before;
   std::shared_ptr<const RowTags> tags;  // Null: no row has any.
   std::shared_ptr<const RowMask> live;  // Rows that are not deleted. Null: all rows.
+  // What lookups read. It points into the members above, and is here so that a lookup over many
+  // blocks need not follow their pointers.
+  PositionedBlock live_rows;
 
   // Bytes of all that the members point to. SharedList::bytes() counts the members themselves.
   std::int64_t bytes() const;
@@ -102,6 +105,10 @@ struct TailView {
   std::shared_ptr<const RowTags> tags;
   std::shared_ptr<const RowMask> live;
 };
+
+// Sets block.live_rows. `index` is the block's number in its store. Call this whenever another
+// member has changed.
+void SetLiveRows(const kernels::PanelShape& shape, std::int64_t index, SealedBlock& block);
 
 // Returns the layout of a store's panels.
 kernels::PanelShape PanelShapeOf(const StoreConfig& config);
@@ -183,8 +190,8 @@ class Snapshot {
  private:
   friend class StoreWriter;
 
-  // Returns block `index` with its live rows.
-  PositionedBlock BlockAt(std::int64_t index) const;
+  // Returns the block behind the sealed ones, with its live rows.
+  PositionedBlock LiveRowsOfTail() const;
   // Returns the memories that the store keeps from before block `index`. Null for block 0, or if
   // the writer keeps no memories.
   const MemorySet* KeptMemoriesBefore(std::int64_t index) const;

@@ -266,6 +266,7 @@ std::vector<std::int64_t> StoreWriter::DeletePositions(absl::Span<const std::uin
     state_.sealed_bytes -= block.bytes();
     clear(index, block.tags.get(), block.live);
     PackIfFewAreLive(block);
+    SetLiveRows(shape_, index, block);
     state_.sealed_bytes += block.bytes();
   };
   // For one block, Set copies a part of the list. For several blocks, Transform copies all of it
@@ -300,12 +301,14 @@ void StoreWriter::PackIfFewAreLive(SealedBlock& block) {
 
 void StoreWriter::AddSealed(absl::Span<SealedBlock> blocks) {
   const auto block_count = state_.sealed.size() + static_cast<std::int64_t>(blocks.size());
+  std::int64_t index = state_.sealed.size();
   for (SealedBlock& block : blocks) {
     SOFTLOOKUP_CHECK(block.panels != nullptr && block.bounds != nullptr);
     SOFTLOOKUP_CHECK(block.panels->panel_count() * kPanelRows == block_rows_)
         << block.panels->panel_count() << " panels in a block of " << block_rows_ << " rows";
     PackIfFewAreLive(block);
     if (block.packed == nullptr) block.sketch = NewSketch(block, block_count);
+    SetLiveRows(shape_, index++, block);
     state_.sealed_bytes += block.bytes();
   }
   state_.sealed.Append(blocks);
