@@ -20,9 +20,10 @@ namespace softlookup {
 struct BlockChoice {
   // The blocks to read, ascending. Nothing: all of them, because too few can be skipped.
   std::optional<std::vector<std::int32_t>> read;
-  // SOFT: the logarithm of an upper bound on the sum of exp(logit) over the rows of skipped blocks.
+  // The logarithm of an upper bound on the sum of exp(logit) over the rows of skipped blocks.
   double ln_left_out = -std::numeric_limits<double>::infinity();
-  PanelLogits best;          // SOFT: of a few panels with large bounds.
+  // If all rows are weighed: the largest logit and the largest log-sum-exp of a few panels.
+  PanelLogits best;
   double largest_bound = 0;  // The largest bound of a panel that was read for the choice.
 };
 
@@ -31,9 +32,9 @@ struct BlockChoice {
 void BoundBlocks(const ScanPlan& plan, const HeadQuery& query,
                  absl::Span<const PositionedBlock* const> blocks, double* highest);
 
-// Chooses blocks by these bounds, for a goal without first_rows. panel_bounds(rows) returns upper
-// bounds on the logits of a block's panels. It is called for a few blocks. The choice depends only
-// on the query's own blocks.
+// Chooses blocks by these bounds. Knows nothing of goal.first_rows: blocks that hold such rows must
+// have an infinite bound. panel_bounds(rows) returns upper bounds on the logits of a block's
+// panels. It is called for a few blocks. The choice depends only on the query's own blocks.
 BlockChoice ChooseBlocks(
     const ScanPlan& plan, const HeadQuery& query, const LogitBounds& bounds,
     absl::Span<const PositionedBlock* const> blocks, absl::Span<const double> highest,

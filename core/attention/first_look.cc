@@ -24,17 +24,9 @@ using kernels::kTileQueries;
 constexpr std::int64_t kSketchedBlocksMin = 4;
 // The sample is made of the blocks whose numbers are multiples of this.
 constexpr std::int64_t kSampleStride = 16;
-// If more than this part of the panels remains, a look pays only where a whole scan would take
-// float64.
-constexpr double kKeptPartMax = 0.5;
-// There a look pays if at most this part of the panels needs float64.
-constexpr double kFinePartMax = 0.25;
-
-// Returns the largest part of the panels that may remain if a second look is to pay. Where values
-// are added up and rows are ranked, too, it scores single panels in float64.
-double KeptPartMax(const LookGoal& goal) {
-  return goal.sums_values && goal.ranks > 0 ? kFinePartMax : kKeptPartMax;
-}
+// Rows that are ranked by masses must not be this many nats below the best of the sample: float32
+// has no masses that are much smaller.
+constexpr double kRankedNatsMax = 60;
 
 bool IsSampled(const PositionedBlock& rows) { return rows.number % kSampleStride == 0; }
 
@@ -74,7 +66,7 @@ void FirstLook::Begin(const std::vector<HeadQueryRef>& refs,
   TaskAnswer* task = nullptr;
   bool may_serve = false;
   SketchBounds sketches;
-  std::int64_t tile_begin = 0;
+  std::int64_t panel_count = 0, tile_begin = 0;
   const auto end_tile = [&] {
     const auto end = static_cast<std::int64_t>(looks_.size());
     if (end > tile_begin) AddTile(tile_begin, end);
@@ -86,8 +78,10 @@ void FirstLook::Begin(const std::vector<HeadQueryRef>& refs,
       task = ref.task;
       may_serve = MayServe(*task);
       sketches = {};
+      panel_count = 0;
       for (const PositionedBlock& block : task->task().blocks) {
         if (may_serve && block.sketch != nullptr) sketches.Add(*block.sketch);
+        panel_count += block.view.panel_count();
       }
     }
     if (!may_serve || !kernels::KeysFitSketch(queries[q].magnitude)) continue;
@@ -106,6 +100,7 @@ void FirstLook::Begin(const std::vector<HeadQueryRef>& refs,
     look_of_[q] = static_cast<std::int64_t>(looks_.size());
     looks_.push_back({.query = q,
                       .goal = goal,
+                      .panel_count = panel_count,
                       .sketches = sketches,
                       .range = range,
                       .highest = std::vector<double>(static_cast<std::size_t>(blocks_.count()),
@@ -141,7 +136,7 @@ void FirstLook::ChooseBlocks(std::int64_t tile_index) {
     if (!(*refs_)[look.query].task->Continues()) continue;
     const std::vector<const PositionedBlock*> blocks = BlocksOf(i, 0, blocks_.count());
     VisitFirstRows(look.goal.first_rows, blocks, (*queries_)[look.query],
-                   [&look](std::size_t block, kernels::PanelRange /*panels*/) {
+                   [&look](std::size_t block, std::int64_t /*panel*/) {
                      look.highest[block] = kInfiniteLogit;
                    });
     const int number = static_cast<int>(i - tile.begin);
@@ -299,20 +294,20 @@ void FirstLook::Choose(Part part, std::int64_t tile_index) {
     } else if (look.goal.weighs_all) {
       ChooseByMassOf(tile, number);
     } else {
-      const auto lower_of = [&](double upper) {
-        return tile.queries.bounds(number).LowerOf(upper);
-      };
-      look.candidates.cut =
-          ChooseByRank(BoundsOf(look), lower_of, look.goal.ranks, look.goal.threshold).cut;
+      const RankChoice choice = ChooseByRank(BoundsOf(look), tile.queries.lower_of(number),
+                                             look.goal.ranks, look.goal.threshold);
+      look.candidates.cut = choice.cut;
       KeepFirstRows(look);
+      look.continues = look.skips() || !look.goal.sums_values ||
+                       static_cast<double>(choice.kept) <=
+                           KeptPartMax(look.goal) * static_cast<double>(look.panel_count);
     }
     if (part == Part::kRest && look.continues) FindKeptBlocks(look);
   }
 }
 
 bool FirstLook::Saves(const Look& look, const MassChoice& choice, absl::Span<const float> masses) {
-  const auto panels = static_cast<double>(
-      kernels::CountBoundsFrom(masses, std::numeric_limits<float>::denorm_min()));
+  const auto panels = static_cast<double>(look.panel_count);
   if (static_cast<double>(choice.kept) <= KeptPartMax(look.goal) * panels) return true;
   if (!look.needs_float64 || look.coarse_part == 0) return false;
   const std::int64_t fine = kernels::CountBoundsFrom(masses, choice.fine_cut);
@@ -326,8 +321,10 @@ std::vector<float> FirstLook::SampleOf(const Look& look) const {
     if (rows == nullptr || rows->sketch == nullptr || !IsSampled(*rows)) continue;
     const float* bounds = look.candidates.bounds_of(block);
     std::copy_if(bounds, bounds + rows->view.panel_count(), std::back_inserter(sample),
-                 [](float bound) { return std::abs(bound) < kInfiniteLogit; });
+                 [](float bound) { return bound < kInfiniteLogit; });
   }
+  const auto is_none = [](float bound) { return bound == -kInfiniteLogit; };
+  if (std::ranges::all_of(sample, is_none)) sample.clear();
   return sample;
 }
 
@@ -340,9 +337,13 @@ bool FirstLook::SampleSavesMost(const Tile& tile, int number,
     const std::int64_t ranks = look.goal.ranks == LookGoal::kAllRanks
                                    ? look.goal.ranks
                                    : std::max<std::int64_t>(1, look.goal.ranks / kSampleStride);
-    const auto lower_of = [&](double upper) { return tile.queries.bounds(number).LowerOf(upper); };
-    const RankChoice choice = ChooseByRank(sample, lower_of, ranks, look.goal.threshold);
+    const RankChoice choice =
+        ChooseByRank(sample, tile.queries.lower_of(number), ranks, look.goal.threshold);
     if (static_cast<double>(choice.kept) > kept_max) return false;
+    // Masses that are much smaller than the largest rank no rows.
+    if (look.goal.weighs_all && choice.cut < *std::ranges::max_element(sample) - kRankedNatsMax) {
+      return false;
+    }
   }
   if (!look.goal.weighs_all) return true;
   // About one row of a panel weighs as much as the panel's bound says.
@@ -381,11 +382,9 @@ void FirstLook::ChooseByMassOf(const Tile& tile, int number) {
   MassChoice choice = ChooseByMass(bounds, proved, mass_known, budget.panels, look.coarse_part,
                                    kept_mass, skipped_mass);
   if (look.goal.ranks > 0) {
-    const auto lower_of = [&](double upper) { return tile.queries.bounds(number).LowerOf(upper); };
-    // Panels without rows are never kept.
-    choice.cut =
-        std::min(choice.cut, std::max(RankCutOfMasses(bounds, reference, lower_of, look.goal.ranks),
-                                      std::numeric_limits<float>::denorm_min()));
+    choice.cut = std::min(
+        choice.cut,
+        RankCutOfMasses(bounds, reference, tile.queries.lower_of(number), look.goal.ranks));
     KeepFirstRows(look);
     choice.kept = kernels::CountBoundsFrom(bounds, choice.cut);
   }
@@ -431,14 +430,15 @@ void FirstLook::Sort(absl::Span<const std::int64_t> order) {
 }
 
 void FirstLook::KeepFirstRows(Look& look) {
+  if (look.goal.first_rows == 0) return;
   const auto index = static_cast<std::int64_t>(&look - looks_.data());
   const absl::Span<float> bounds = BoundsOf(look);
   VisitFirstRows(look.goal.first_rows, BlocksOf(index, 0, blocks_.count()), (*queries_)[look.query],
-                 [&](std::size_t block, kernels::PanelRange panels) {
+                 [&](std::size_t block, std::int64_t panel) {
                    const std::int64_t place =
                        look.skips() ? look.places[block] : static_cast<std::int64_t>(block);
-                   std::fill_n(bounds.data() + place * blocks_.panels_max() + panels.begin,
-                               panels.end - panels.begin, static_cast<float>(kInfiniteLogit));
+                   bounds[static_cast<std::size_t>(place * blocks_.panels_max() + panel)] =
+                       static_cast<float>(kInfiniteLogit);
                  });
 }
 

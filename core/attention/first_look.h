@@ -21,8 +21,8 @@ namespace softlookup {
 
 // The first of two looks at the rows of a store. It reads the sketches of the keys, and hardly any
 // key. It skips blocks that cannot matter, and bounds the logits of each panel of 16 rows in the
-// others. From the bounds follows which panels can matter to the
-// answer. The second look (second_look.h) scans these alone.
+// others. The bounds show which panels can matter to the answer. The second look (second_look.h)
+// scans these alone.
 // docs/decisions/0021-two-looks.md has the proof.
 //
 // Whether a head query is looked at, and which panels remain, depends only on the query, its task's
@@ -37,7 +37,7 @@ class FirstLook {
 
   // Returns true if head queries of the task may gain from a first look.
   static bool MayServe(const TaskAnswer& task);
-  // Returns the bytes that the bounds of one head query take, and its places, at most.
+  // Returns the most bytes that the bounds and places of one head query take.
   std::int64_t BytesPerQuery() const {
     constexpr std::int64_t kBlockBytes = sizeof(double) + sizeof(std::int32_t);
     return blocks_.count() *
@@ -47,7 +47,8 @@ class FirstLook {
   // Takes those of a round's head queries that may gain. Neither vector may change before the last
   // call of Choose.
   void Begin(const std::vector<HeadQueryRef>& refs, const std::vector<HeadQuery>& queries);
-  // The number of tiles of head queries to look for. 0: all are to be scanned whole.
+  // The number of tiles of head queries that have a look. 0: all rows are scanned for every head
+  // query.
   std::int64_t tile_count() const { return static_cast<std::int64_t>(tiles_.size()); }
 
   // Bounds the logits of whole blocks of the pass, [begin, end), for the head queries of a tile.
@@ -57,7 +58,7 @@ class FirstLook {
   // look at. The others are skipped: none of their rows can matter. Calls for different tiles may
   // run at the same time.
   void ChooseBlocks(std::int64_t tile);
-  // Call this once the blocks are chosen for all tiles.
+  // Makes room for the bounds of panels. Call this once the blocks are chosen for all tiles.
   void BeginPanels();
   // The blocks of the pass that some head query looks at, ascending.
   const std::vector<std::int64_t>& read_blocks() const { return read_blocks_; }
@@ -66,8 +67,8 @@ class FirstLook {
   // pay.
   enum class Part { kSample, kRest };
   // Looks at those of the blocks read_blocks()[begin, end) that belong to the part, for the tiles
-  // [tile_begin, tile_end). With the rest, SOFT tiles look at the sample's blocks again. Calls for
-  // different tiles or blocks may run at the same time.
+  // [tile_begin, tile_end). With the rest, tiles that weigh all rows look at the sample's blocks
+  // again. Calls for different tiles or blocks may run at the same time.
   void LookAt(Part part, std::int64_t begin, std::int64_t end, std::int64_t tile_begin,
               std::int64_t tile_end);
   // Call this for each tile once all blocks of a part are looked at. Decides which of the tile's
@@ -101,14 +102,14 @@ class FirstLook {
   struct Look {
     std::size_t query = 0;  // Index in the round.
     LookGoal goal;
+    std::int64_t panel_count = 0;  // Of the task's blocks: what a scan of all rows goes through.
     bool continues = true;
     SketchBounds sketches;
     LogitRangeOfRows range;
-    // The part of the mass that panels may have whose logits are formed in the fastest arithmetic.
-    // 0: none may.
+    // As CoarsePart says.
     double coarse_part = 0;
     bool needs_float64 = false;   // As NeedsFloat64() says for the longest key.
-    std::vector<double> highest;  // By block of the pass, as BoundBlocks says.
+    std::vector<double> highest;  // By block of the pass, as in block_choice.h.
     BlockChoice blocks;
     // By block of the pass: its place among the blocks that are read, or -1. Empty: all are read.
     std::vector<std::int32_t> places;
@@ -120,7 +121,7 @@ class FirstLook {
       return !skips() || places[static_cast<std::size_t>(block)] >= 0;
     }
   };
-  // Looks from `begin` on, which share a scan.
+  // Neighbouring looks, from `begin` on, whose head queries share a scan.
   struct Tile {
     std::int64_t begin = 0;
     LookTile queries;
@@ -133,12 +134,13 @@ class FirstLook {
   // Returns true if a second look that keeps this choice of panels takes less time than a scan of
   // all rows. `masses` has the bounds that the choice was made by.
   static bool Saves(const Look& look, const MassChoice& choice, absl::Span<const float> masses);
-  // Returns the known bounds of the sample's panels.
+  // Returns the bounds of the sample's panels but those of which nothing is known: -inf if no row
+  // counts. Empty if none has such a row.
   std::vector<float> SampleOf(const Look& look) const;
   // Returns false if the sample shows that a look will hardly save time.
   bool SampleSavesMost(const Tile& tile, int number, absl::Span<const float> sample) const;
   void ChooseByMassOf(const Tile& tile, int number);
-  // Makes candidates of the panels that have goal.first_rows.
+  // Makes candidates of the panels that hold the first goal.first_rows rows.
   void KeepFirstRows(Look& look);
   // Sets the look's candidates.kept_blocks.
   void FindKeptBlocks(Look& look);
@@ -147,12 +149,12 @@ class FirstLook {
     return look.skips() ? (*look.blocks.read)[static_cast<std::size_t>(place)] : place;
   }
   // Scores panels of the largest bounds in float64: that of the largest finite bound, and a few of
-  // infinite ones. Returns the largest of each number that was found.
+  // infinite ones. Returns the largest maximum and the largest log-sum-exp, possibly of two panels.
   PanelLogits BestPanel(const ScanPlan& plan, const Look& look,
                         absl::Span<const float> bounds) const;
   // Returns the block of a panel, by its index in a look's bounds.
   const PositionedBlock* RowsAt(const Look& look, std::int64_t panel) const;
-  // Returns the panels that a look has bounds of: those of the blocks that it reads.
+  // Returns how many bounds a look has: panels_max() for each block that it reads.
   std::size_t PanelCountOf(const Look& look) const {
     const std::int64_t count =
         look.skips() ? static_cast<std::int64_t>(look.blocks.read->size()) : blocks_.count();

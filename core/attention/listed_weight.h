@@ -17,7 +17,7 @@ namespace softlookup {
 // than 1 + 2^-41. A weight that is not 0 has an exponent above -709. There float64 tells exponents
 // apart that differ by 2^-42, and exp() makes different weights of them.
 inline double RoundedLogit(double logit) {
-  // These are multiples already, and the product below could overflow.
+  // A logit this large is a multiple of 2^-42 already, and the product below could overflow.
   if (std::abs(logit) >= 0x1p10) return logit;
   return std::floor(logit * 0x1p42) * 0x1p-42;
 }

@@ -16,7 +16,8 @@ constexpr double kBeyondBounds = 1e30;
 
 bool HasMinScore(const ResolvedOptions& options) { return options.min_score > -kInfiniteLogit; }
 
-// The score is compared with min_score before it becomes a logit.
+// The scan compares scores, not logits, with min_score. Dividing by the temperature rounds, so the
+// threshold has a margin.
 LogitThreshold ThresholdOf(const ResolvedOptions& options) {
   if (!HasMinScore(options)) return {};
   const double logit = options.min_score / options.temperature;
@@ -36,7 +37,7 @@ LookGoal LookGoalOf(const ScanPlan& plan) {
   if (goal.weighs_all) {
     goal.ranks = lists_best ? options.top_weights : 0;
   } else if (plan.sum_values || (is_hard && options.top_k == 0)) {
-    // Statistics have the number of rows that min_score lets count.
+    // Statistics state the number of rows that min_score lets count.
     goal.ranks = HasMinScore(options) ? LookGoal::kAllRanks : 1;
   } else {
     goal.ranks =
@@ -50,20 +51,27 @@ LookGoal LookGoalOf(const ScanPlan& plan) {
   return goal;
 }
 
+double KeptPartMax(const LookGoal& goal) {
+  // Where values are added up and rows are ranked, too, all panels that remain take float64.
+  constexpr double kKeptPartMax = 0.5;
+  return goal.sums_values && goal.ranks > 0 ? kFinePartMax : kKeptPartMax;
+}
+
 void VisitFirstRows(std::int64_t count, absl::Span<const PositionedBlock* const> blocks,
                     const HeadQuery& query,
-                    absl::FunctionRef<void(std::size_t b, kernels::PanelRange panels)> visit) {
+                    absl::FunctionRef<void(std::size_t b, std::int64_t panel)> visit) {
   for (std::size_t b = 0; b < blocks.size() && count > 0; ++b) {
     if (blocks[b] == nullptr) continue;
     const kernels::RowRange rows = RowsOf(*blocks[b], query);
     if (rows.begin == rows.end) continue;
-    kernels::PanelRange panels = PanelsOf(rows);
+    const kernels::PanelRange panels = PanelsOf(rows);
     for (std::int64_t panel = panels.begin; panel < panels.end && count > 0; ++panel) {
-      count -= blocks[b]->CountOf({.begin = std::max(rows.begin, panel * kernels::kPanelRows),
-                                   .end = std::min(rows.end, (panel + 1) * kernels::kPanelRows)});
-      if (count <= 0) panels.end = panel + 1;
+      const std::int64_t found =
+          blocks[b]->CountOf({.begin = std::max(rows.begin, panel * kernels::kPanelRows),
+                              .end = std::min(rows.end, (panel + 1) * kernels::kPanelRows)});
+      if (found > 0) visit(b, panel);
+      count -= found;
     }
-    visit(b, panels);
   }
 }
 
@@ -80,13 +88,18 @@ double CoarsePart(const ScanPlan& plan, const LookGoal& goal, const HeadQuery& q
 
 bool MayLeaveOut(const AttentionTask& task, bool selects_rows) {
   const ResolvedOptions& options = task.options;
-  // Ages would have to be bounded, too. A running memory's value can be larger than those of the
-  // rows, which the bound on the error is relative to.
+  // In LINEAR mode, every row has a weight. Ages would have to be bounded, too. A running memory's
+  // value can be larger than those of the rows, which the bound on the error is relative to.
   if (options.mode == Mode::kLinear || options.ln_decay != 0 || task.memory.has_value()) {
     return false;
   }
-  // A partial answer of the rows that top_k selects has the number of all rows that count.
-  if (task.partial_base_position && selects_rows && HasMinScore(options)) return false;
+  // A partial answer states the number of all rows that count, also if top_k selects some, and has
+  // the rows of the largest logits, also if HARD would list others.
+  const bool is_hard_list =
+      options.mode == Mode::kHard && options.weights != WeightsMode::kNone && !selects_rows;
+  if (task.partial_base_position && ((selects_rows && HasMinScore(options)) || is_hard_list)) {
+    return false;
+  }
   return options.weights != WeightsMode::kAll || selects_rows || HasMinScore(options);
 }
 
@@ -95,8 +108,8 @@ bool CanLeaveOut(const ResolvedOptions& options, const LookGoal& goal,
   if (!goal.weighs_all) {
     return goal.ranks < LookGoal::kAllRanks || goal.threshold.none_below > range.lowest;
   }
-  // Rows can weigh so little that all of them have less than this part of the weight of the
-  // heaviest row.
+  // Something can be left out only if row_count rows of the lowest logit have less than this part
+  // of the weight of one row of the highest.
   const double part = LookBudgetOf(options).panels;
   return range.lowest < range.highest + std::log(part) - std::log(static_cast<double>(row_count));
 }

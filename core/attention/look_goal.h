@@ -14,19 +14,18 @@
 
 namespace softlookup {
 
-// Which of the rows that count for a head query a first look may not leave out.
+// The rows that a first look must keep for a head query.
 struct LookGoal {
   static constexpr std::int64_t kAllRanks = std::numeric_limits<std::int64_t>::max();
 
-  // True if the answer is a softmax over all rows. They are then left out by their mass. Otherwise
-  // the answer needs only the rows below, each of them.
+  // True if the answer is a softmax over all rows. Panels are then left out as long as their mass
+  // fits the error budget. The rows that `ranks` and `first_rows` name are kept in any case.
   bool weighs_all = false;
-  // The number of rows of the largest logits. kAllRanks: all rows that min_score lets count. 0:
-  // none.
+  // How many rows of the largest logits to keep. kAllRanks: all rows that min_score lets count.
   std::int64_t ranks = 0;
-  // The logits that min_score asks for.
+  // min_score as a logit, with a margin for rounding.
   LogitThreshold threshold;
-  // The number of rows of the lowest positions. They may be listed although their weight is 0.
+  // How many rows of the lowest positions to keep. Rows of the weight 0 are listed by position.
   std::int64_t first_rows = 0;
   // Whether the scan adds up values. It then takes float64 only where it has to.
   bool sums_values = false;
@@ -34,22 +33,28 @@ struct LookGoal {
 
 LookGoal LookGoalOf(const ScanPlan& plan);
 
-// Calls visit(b, panels) for the panels of blocks[b] that have any of the first `count` rows that
-// the query attends to. Blocks ascend. A block that is null has no rows.
+// A second look pays if at most this part of the panels is scored in float64.
+inline constexpr double kFinePartMax = 0.25;
+// Returns the largest part of the panels that may remain if a second look is to pay. If more
+// remain, it pays only where a scan of all rows would take float64.
+double KeptPartMax(const LookGoal& goal);
+
+// Calls visit(b, panel) for each panel of blocks[b] that holds any of the first `count` rows that
+// count for the query, in order. A block that is null has no rows.
 void VisitFirstRows(std::int64_t count, absl::Span<const PositionedBlock* const> blocks,
                     const HeadQuery& query,
-                    absl::FunctionRef<void(std::size_t b, kernels::PanelRange panels)> visit);
+                    absl::FunctionRef<void(std::size_t b, std::int64_t panel)> visit);
 
-// Returns false if the task's options ask for what no bound tells: every row has a weight or is
-// listed, or logits depend on more than keys.
+// Returns false if a first look cannot serve the task: every row has a weight or is listed, logits
+// depend on ages, a running memory takes part, or a partial answer needs more than a whole one.
 bool MayLeaveOut(const AttentionTask& task, bool selects_rows);
 
-// Returns the part of the mass that panels may have whose logits are formed in the fastest
-// arithmetic, for keys of norms up to norm_max. 0: none may.
+// Returns which part of the mass may lie in panels that are scored in the fastest arithmetic, for
+// keys of norms up to norm_max.
 double CoarsePart(const ScanPlan& plan, const LookGoal& goal, const HeadQuery& query,
                   double norm_max);
 
-// Returns false if, of row_count rows with such logits, none can be left out.
+// Returns false if no row can be left out of row_count rows whose logits lie in `range`.
 bool CanLeaveOut(const ResolvedOptions& options, const LookGoal& goal,
                  const LogitRangeOfRows& range, std::uint64_t row_count);
 

@@ -50,7 +50,19 @@ const float* PanelBounder::Bound(const LookTile& tile, kernels::PanelBound form,
     std::fill_n(bounds, rows.view.panel_count(), none);
     std::fill(bounds + some.begin, bounds + some.end, static_cast<float>(kInfiniteLogit));
   }
+  if (rows.row_mask != nullptr) ClearMaskedPanels(rows, none, end - begin);
   return bounds_.data();
+}
+
+void PanelBounder::ClearMaskedPanels(const PositionedBlock& rows, float none, int query_count) {
+  for (std::int64_t panel = 0; panel < rows.view.panel_count(); ++panel) {
+    const std::int64_t first = panel * kernels::kPanelRows;
+    const std::int64_t end = std::min(first + kernels::kPanelRows, rows.view.row_count);
+    if (rows.CountOf({.begin = first, .end = end}) > 0) continue;
+    for (int q = 0; q < query_count; ++q) {
+      bounds_[static_cast<std::size_t>(q * kStride + panel)] = none;
+    }
+  }
 }
 
 void PanelBounder::Prepare(const ScanPlan& plan, const PositionedBlock& rows) {

@@ -24,6 +24,10 @@ class LookTile {
   int count() const { return static_cast<int>(queries_.size()); }
   const HeadQuery& query(int i) const { return *queries_[static_cast<std::size_t>(i)]; }
   const LogitBounds& bounds(int i) const { return bounds_[static_cast<std::size_t>(i)]; }
+  // Returns bounds(i).LowerOf as a function, valid while this object lives.
+  auto lower_of(int i) const {
+    return [this, i](double upper) { return bounds(i).LowerOf(upper); };
+  }
   // The reference of a query's masses, as in panel_choice.h.
   float reference(int i) const { return references_[static_cast<std::size_t>(i)]; }
   void SetReference(int i, double reference) {
@@ -54,6 +58,8 @@ class PanelBounder {
 
  private:
   void Prepare(const ScanPlan& plan, const PositionedBlock& rows);
+  // Sets the bounds of panels to `none` whose rows the block's mask all leaves out.
+  void ClearMaskedPanels(const PositionedBlock& rows, float none, int query_count);
 
   // What terms_ were prepared for. Null: nothing yet.
   const PositionedBlock* rows_ = nullptr;

@@ -48,19 +48,26 @@ std::optional<float> BoundOfRank(absl::Span<const float> bounds, std::int64_t co
 
 MassChoice ChooseByMass(absl::Span<const float> bounds, double proved, double mass_known,
                         double part, double coarse_part, double kept_mass, double left_out) {
-  // The sums of the bins, of which infinity has one of its own. Most panels have so little mass
-  // that all of them together are left out. A chunk of such panels alone goes to the first bin, as
-  // one sum.
+  // Most panels have so little mass that all of them together are left out. They get no bin.
+  // `bounds` has zeros for blocks that others who share the pass attend to. So nothing may depend
+  // on the number of bounds, or on where a panel stands.
+  const std::int64_t panel_count = kernels::CountBoundsFrom(bounds, kAllMasses);
+  const double tiny = part * mass_known / static_cast<double>(4 * panel_count + 1);
+  const float tiny_max = tiny < kProvingMassMin ? 0 : static_cast<float>(std::min(tiny, 1e30));
+  // The sums of the bins, of which infinity has one of its own.
   std::vector<double> sums(kBinCount);
-  const double tiny = part * mass_known / static_cast<double>(4 * bounds.size() + 1);
-  const float tiny_max = static_cast<float>(std::min(tiny, 1e30));
   for (std::size_t begin = 0; begin < bounds.size(); begin += kChunk) {
     const absl::Span<const float> chunk = bounds.subspan(begin, kChunk);
-    if (kernels::CountBoundsFrom(chunk, tiny_max) == 0) {
-      sums[0] += kernels::SumOfBounds(chunk);
-      continue;
+    if (kernels::CountBoundsFrom(chunk, tiny_max) == 0) continue;
+    for (const float bound : chunk) {
+      if (bound >= tiny_max) sums[BinOf(bound)] += bound;
     }
-    for (const float bound : chunk) sums[BinOf(bound)] += bound;
+  }
+  if (tiny_max > 0) {
+    constexpr float kUnits = 1 << 20;
+    const auto units =
+        static_cast<double>(kernels::SumOfBoundsBelow(bounds, tiny_max, kUnits / tiny_max));
+    left_out += units * (tiny_max / kUnits) * (1 + 0x1p-20);
   }
   const std::size_t unknown = BinOf(std::numeric_limits<float>::infinity());
   double sum = 0;
@@ -76,16 +83,15 @@ MassChoice ChooseByMass(absl::Span<const float> bounds, double proved, double ma
   double coarse = 0;
   choice.fine_cut = EdgeOf(skip(first_kept, coarse_part * choice.mass, coarse));
   // Panels without rows are never kept.
-  choice.cut = std::max(std::min(EdgeOf(first_kept), static_cast<float>(kept_mass)),
-                        std::numeric_limits<float>::denorm_min());
+  choice.cut = std::max(std::min(EdgeOf(first_kept), static_cast<float>(kept_mass)), kAllMasses);
   choice.kept = kernels::CountBoundsFrom(bounds, choice.cut);
   return choice;
 }
 
 RankChoice ChooseByRank(absl::Span<const float> bounds, absl::FunctionRef<double(double)> lower_of,
-                        std::int64_t count, LogitThreshold threshold) {
+                        std::int64_t rank_count, LogitThreshold threshold) {
   double cut = threshold.none_below;
-  if (const auto ranked = BoundOfRank(bounds, count, std::numeric_limits<float>::lowest())) {
+  if (const auto ranked = BoundOfRank(bounds, rank_count, std::numeric_limits<float>::lowest())) {
     // Each of the first `count` panels has a row that reaches this logit.
     const double reached = lower_of(*ranked);
     if (reached >= threshold.all_from) cut = reached;
@@ -97,14 +103,14 @@ RankChoice ChooseByRank(absl::Span<const float> bounds, absl::FunctionRef<double
 }
 
 float RankCutOfMasses(absl::Span<const float> bounds, double reference,
-                      absl::FunctionRef<double(double)> lower_of, std::int64_t count) {
-  const std::optional<float> ranked = BoundOfRank(bounds, count, kProvingMassMin);
-  if (!ranked) return 0;
+                      absl::FunctionRef<double(double)> lower_of, std::int64_t rank_count) {
+  const std::optional<float> ranked = BoundOfRank(bounds, rank_count, kProvingMassMin);
+  if (!ranked) return kAllMasses;
   constexpr double kMost = kernels::kPanelRows * kernels::kMassExcess;
   const double reached = lower_of(reference + std::log(*ranked / kMost));
   // Rows of this logit have at least this mass, but for roundings.
   const auto cut = static_cast<float>(std::exp(reached - reference - 1e-3));
-  return cut >= kProvingMassMin ? cut : 0;
+  return cut >= kProvingMassMin ? cut : kAllMasses;
 }
 
 }  // namespace softlookup

@@ -11,14 +11,17 @@ namespace softlookup {
 
 // Choices of the panels that a second look scans: those whose bound is at least `cut`.
 
-// The mass of a row is exp(logit - reference), for a reference of the caller's.
+// The mass of a row is exp(logit - reference), for a reference of the caller's. This cut chooses
+// all panels but those of which no row counts.
+inline constexpr float kAllMasses = std::numeric_limits<float>::denorm_min();
+
 struct MassChoice {
   float cut = 0;
-  // The chosen panels with bounds below `fine_cut` together have at most the coarse part of the
-  // mass, apart from panels that are chosen for `kept_mass` alone.
+  // Chosen panels with bounds below `fine_cut` may be scored coarsely: together they have at most
+  // the coarse part of the mass. Panels that are chosen for `kept_mass` alone are not counted in.
   float fine_cut = 0;
   std::int64_t kept = 0;
-  double left_out = 0;  // An upper bound on the mass of all rows of the other panels.
+  double left_out = 0;  // An upper bound on the mass of all rows that are left out.
   double mass = 0;      // A lower bound on the mass of all rows.
 };
 
@@ -27,7 +30,8 @@ struct MassChoice {
 // infinity if nothing is known. The mass of a panel is at least `proved` times its bound.
 // `mass_known` is a lower bound on the mass of all rows. `coarse_part` is the part of the mass of
 // all rows that chosen panels below `fine_cut` may have. Panels with bounds of at least `kept_mass`
-// are chosen in any case. `left_out` is the mass of rows that are left out already, and counts.
+// are chosen in any case. `left_out` is the mass of rows that are left out already, and is a part
+// of what may be left out.
 MassChoice ChooseByMass(absl::Span<const float> bounds, double proved, double mass_known,
                         double part, double coarse_part,
                         double kept_mass = std::numeric_limits<double>::infinity(),
@@ -44,17 +48,17 @@ struct RankChoice {
   std::int64_t kept = 0;
 };
 
-// Chooses panels such that, of the rows that count, the `count` rows of the largest logits are in
-// the chosen panels, and all rows that tie with the last of them. `bounds` has an upper bound on
+// Chooses panels such that, of the rows that count, the rank_count rows of the largest logits are
+// in the chosen panels, and all rows that tie with the last of them. `bounds` has an upper bound on
 // the logits of each panel: -infinity if none of its rows counts, infinity if nothing is known.
 // lower_of(b) is a logit that some row of a panel with the bound b reaches.
 RankChoice ChooseByRank(absl::Span<const float> bounds, absl::FunctionRef<double(double)> lower_of,
-                        std::int64_t count, LogitThreshold threshold = {});
+                        std::int64_t rank_count, LogitThreshold threshold = {});
 
-// Returns a cut that chooses panels which have these rows, all of which count, by bounds on masses:
-// those that BoundPanels makes of bounds on logits. 0 if such masses prove nothing.
+// As ChooseByRank without a threshold, but for bounds on masses, as BoundPanels makes them. Returns
+// the cut: kAllMasses if such masses prove nothing.
 float RankCutOfMasses(absl::Span<const float> bounds, double reference,
-                      absl::FunctionRef<double(double)> lower_of, std::int64_t count);
+                      absl::FunctionRef<double(double)> lower_of, std::int64_t rank_count);
 
 }  // namespace softlookup
 

@@ -12,8 +12,9 @@ namespace softlookup {
 // What the first look at the rows of a store (first_look.h) leaves to the second, for one head
 // query.
 struct Candidates {
-  // Upper bounds on the masses (SOFT) or the logits of the panels' rows, as in panel_choice.h:
-  // [place of a block][panel]. Not owned.
+  // Upper bounds on the masses of the panels, if all rows are weighed (LookGoal), or else on their
+  // rows' logits, as in panel_choice.h: [place of a block][panel]. A place is an index among the
+  // blocks that have bounds. Not owned.
   const float* bounds = nullptr;
   std::int64_t block_stride = 0;
   // By block of the pass: its place, or -1 if it was not read. Not owned. Null: each block is
@@ -23,14 +24,13 @@ struct Candidates {
   float cut = 0;
   // By block of the pass: a bit that says whether any of its panels is a candidate.
   std::vector<std::uint64_t> kept_blocks;
-  // SOFT: panels with smaller bounds weigh so little that the fastest arithmetic will do for them,
-  // and for panels below `cut` in a block that is scanned whole. Other modes need all scores in
-  // float64.
+  // Panels with smaller bounds weigh so little that the fastest arithmetic will do for them. In a
+  // block that is scanned whole, it will do for panels below `cut`, too.
   float fine_cut = std::numeric_limits<float>::lowest();
-  // SOFT: the values of rows with smaller logits are left out.
+  // The values of rows with smaller logits are left out.
   double row_cut = -std::numeric_limits<double>::infinity();
-  // SOFT: the logarithm of an upper bound on the sum of exp(logit) over the rows of the panels that
-  // are left out.
+  // The logarithm of an upper bound on the sum of exp(logit) over all rows that are left out, those
+  // of skipped blocks included. -inf: no row is left out whose weight counts.
   double ln_left_out = -std::numeric_limits<double>::infinity();
 
   bool KeepsBlock(std::int64_t block) const {
@@ -42,10 +42,11 @@ struct Candidates {
   }
 };
 
-// Scans the candidates among the rows of one block for a tile of queries, as ScanBlock does. Scans
-// the whole block for queries with many candidates in it. `block` is the index of the block in the
-// pass. A state counts only rows of the panels that are scanned. If no row counts, the query's sums
-// can be left as they were. Returns the number of rows scanned for any of the queries.
+// Scans the candidate panels of one block for a tile of queries, as ScanBlock does. Scans the whole
+// block for queries with many candidates in it, if values are added up and no rows are ranked.
+// `block` is the index of the block in the pass. A state counts only rows of the panels that are
+// scanned. If no row counts, the query's sums may stay unset. Returns the number of rows scanned
+// for any of the queries.
 std::int64_t ScanCandidates(const ScanPlan& plan, const PositionedBlock& rows, std::int64_t block,
                             const HeadQuery* queries, const Candidates* const* candidates,
                             int query_count, PartialState* states, double* sums);

@@ -1,6 +1,7 @@
 #include "core/kernels/bound_search.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "core/base/check.h"
@@ -62,17 +63,29 @@ void FindGroupsFromOneTarget(absl::Span<const float> bounds, std::int64_t group_
   }
 }
 
-double SumOfBoundsOneTarget(const float* HWY_RESTRICT bounds, std::size_t count) {
-  const DoubleTag dd;
-  const HalfFloatTag dh;
-  DoubleVec sum = hn::Zero(dd);
+std::int64_t SumOfBoundsBelowOneTarget(const float* HWY_RESTRICT bounds, std::size_t count,
+                                       float below, float inverse_unit) {
+  // The sum of so many terms fits 32 bits.
+  constexpr std::size_t kChunk = 1024;
+  const FloatTag d;
+  const hn::RebindToSigned<FloatTag> di;
+  const FloatVec limit = hn::Set(d, below), factor = hn::Set(d, inverse_unit);
+  std::int64_t sum = 0;
   std::size_t i = 0;
-  for (; i + kHalfLanes <= count; i += kHalfLanes) {
-    sum = hn::Add(sum, hn::PromoteTo(dd, hn::LoadU(dh, bounds + i)));
+  while (i + kLanes <= count) {
+    const std::size_t end = std::min(count, i + kChunk);
+    auto chunk = hn::Zero(di);
+    for (; i + kLanes <= end; i += kLanes) {
+      const FloatVec bound = hn::LoadU(d, bounds + i);
+      const FloatVec term = hn::IfThenElseZero(hn::Lt(bound, limit), hn::Mul(bound, factor));
+      chunk = hn::Add(chunk, hn::ConvertTo(di, hn::Ceil(term)));
+    }
+    sum += hn::GetLane(hn::SumOfLanes(di, chunk));
   }
-  double result = hn::GetLane(hn::SumOfLanes(dd, sum));
-  for (; i < count; ++i) result += bounds[i];
-  return result;
+  for (; i < count; ++i) {
+    if (bounds[i] < below) sum += static_cast<std::int64_t>(std::ceil(bounds[i] * inverse_unit));
+  }
+  return sum;
 }
 
 float LargestFiniteBoundOneTarget(const float* HWY_RESTRICT bounds, std::size_t count) {
@@ -102,7 +115,7 @@ namespace softlookup::kernels {
 HWY_EXPORT(BoundsFromOneTarget);
 HWY_EXPORT(CountBoundsFromOneTarget);
 HWY_EXPORT(FindGroupsFromOneTarget);
-HWY_EXPORT(SumOfBoundsOneTarget);
+HWY_EXPORT(SumOfBoundsBelowOneTarget);
 HWY_EXPORT(LargestFiniteBoundOneTarget);
 
 std::uint64_t BoundsFrom(absl::Span<const float> bounds, float cut) {
@@ -121,8 +134,9 @@ void FindGroupsFrom(absl::Span<const float> bounds, std::int64_t group_size, flo
   HWY_DYNAMIC_DISPATCH(FindGroupsFromOneTarget)(bounds, group_size, cut, found);
 }
 
-double SumOfBounds(absl::Span<const float> bounds) {
-  return HWY_DYNAMIC_DISPATCH(SumOfBoundsOneTarget)(bounds.data(), bounds.size());
+std::int64_t SumOfBoundsBelow(absl::Span<const float> bounds, float below, float inverse_unit) {
+  return HWY_DYNAMIC_DISPATCH(SumOfBoundsBelowOneTarget)(bounds.data(), bounds.size(), below,
+                                                         inverse_unit);
 }
 
 float LargestFiniteBound(absl::Span<const float> bounds) {

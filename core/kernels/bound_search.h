@@ -22,8 +22,10 @@ std::int64_t CountBoundsFrom(absl::Span<const float> bounds, float cut);
 void FindGroupsFrom(absl::Span<const float> bounds, std::int64_t group_size, float cut,
                     std::vector<std::int32_t>& found);
 
-// Returns the sum of the bounds, in float64.
-double SumOfBounds(absl::Span<const float> bounds);
+// Returns the sum of ceil(bound * inverse_unit) over those of the bounds, which must not be
+// negative, that are below `below`. Such a term must be at most 2^20. The sum is exact, so zeros
+// among the bounds change no bit of it.
+std::int64_t SumOfBoundsBelow(absl::Span<const float> bounds, float below, float inverse_unit);
 
 // Returns the largest bound below infinity, or -infinity if there is none.
 float LargestFiniteBound(absl::Span<const float> bounds);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -531,6 +532,104 @@ TEST(FirstLookTest, WhatSkippedBlocksWeighIsInTheErrorBound) {
   for (std::size_t i = 3; i < masses.size(); ++i) skipped += masses[i];
   ASSERT_GT(skipped, 1e-9);
   EXPECT_GE(MustAttend(task).stats[0].error_bound, ArithmeticError(options, true) + 2 * skipped);
+}
+
+// Others that share the pass attend to more blocks, where this query has none.
+TEST(FirstLookTest, TinyMassesHaveTheSameBitsBesideALongerRange) {
+  constexpr std::int64_t kOwnBlocks = 5, kAllBlocks = 40;
+  for (const double max_error : {0.55, 0.5, 0.48, 0.45, 0.42, 0.4}) {
+    // Most rows weigh about as little as can be left out without being looked at one by one. Of the
+    // others, some are just at the weight below which values are left out.
+    const double part = max_error / 4;
+    std::vector<float> keys(kAllBlocks * kernels::kBlockRowsMax * kLookDim);
+    testing::Draw draw(1);
+    for (std::int64_t row = 0; row < kAllBlocks * kernels::kBlockRowsMax; ++row) {
+      double weight = 0.7 * part * 0.2 / (kAllBlocks * 32) / kernels::kPanelRows;
+      if (row < kernels::kBlockRowsMax) {
+        weight = row < 320 ? std::exp(draw.Real(-0.35, -0.1)) * 0.9 * part / 320 : 1e-20;
+        if (row % kernels::kPanelRows == 0 && row < 320) weight = row < 32 ? 0.2 : 0.015;
+      }
+      keys[row * kLookDim] = row == 3000 ? -60.0f : static_cast<float>(std::log(weight));
+    }
+    const TestRows rows = RowsOfKeys(keys);
+    std::vector<float> query(kLookDim);
+    query[0] = 1;
+    const ResolvedOptions options{.score = Score::kDot, .max_error = max_error};
+    AttentionTask few = rows.Task(query, options);
+    few.blocks = few.blocks.subspan(0, kOwnBlocks);
+    few.end = kOwnBlocks * kernels::kBlockRowsMax;
+    const AttentionTask all = rows.Task(query, options);
+    const AttentionAnswer alone = MustAttend(few);
+    const CancelToken cancel;
+    std::vector<SharedTask> shared = {{.task = &few, .cancel = &cancel},
+                                      {.task = &all, .cancel = &cancel}};
+    AttendTogether(absl::MakeSpan(shared), Pool());
+    const AttentionAnswer& together = *shared[0].answer;
+    SCOPED_TRACE(max_error);
+    EXPECT_EQ(alone.stats[0].summed_rows, together.stats[0].summed_rows);
+    EXPECT_EQ(alone.stats[0].error_bound, together.stats[0].error_bound);
+    EXPECT_EQ(alone.values, together.values);
+  }
+}
+
+// The best rows of a partial answer are those of the largest logits, whatever the mode.
+TEST(FirstLookTest, PartialAnswersHaveTheBestRows) {
+  const TestRows rows = RowsOfKeys(NormalFloats(kLookRows * kLookDim, 1));
+  const std::vector<float> query = NormalFloats(kLookDim, 3);
+  for (const Mode mode : {Mode::kHard, Mode::kSoft}) {
+    AttentionTask task = rows.Task(query, {.score = Score::kDot,
+                                           .temperature = 0.1,
+                                           .mode = mode,
+                                           .weights = WeightsMode::kTop,
+                                           .top_weights = 20});
+    const ReferenceAnswer expected = rows.Reference(task);
+    task.partial_base_position = 0;
+    std::vector<std::uint64_t> best(kLookRows);
+    std::iota(best.begin(), best.end(), 0);
+    std::ranges::sort(best, std::ranges::greater(),
+                      [&](std::uint64_t row) { return expected.scores[0][row]; });
+    best.resize(20);
+    const AttentionAnswer answer = MustAttend(task);
+    std::vector<std::uint64_t> listed;
+    for (const CountedRow& row : answer.partials[0].best_rows) listed.push_back(row.position);
+    EXPECT_EQ(listed, best) << static_cast<int>(mode);
+  }
+}
+
+TEST(FirstLookTest, AListOfFilteredRowsReadsNoMoreThanTheirPanels) {
+  constexpr std::int64_t kFirst = 11'000, kCount = 200;
+  const std::vector<float> keys = KeysByCluster();
+  TestRows rows = RowsOfKeys(keys);
+  std::vector<bool> allowed(keys.size() / kLookDim);
+  std::fill_n(allowed.begin() + kFirst, kCount, true);
+  rows.Allow(allowed);
+  const std::vector<float> query(keys.begin() + kFirst * kLookDim,
+                                 keys.begin() + (kFirst + 1) * kLookDim);
+  for (const Mode mode : {Mode::kSoft, Mode::kHard}) {
+    for (const std::int64_t count : {1, 10, 1000}) {
+      SCOPED_TRACE(::testing::Message() << static_cast<int>(mode) << " " << count);
+      const AttentionTask task = rows.Task(query, {.score = Score::kCosine,
+                                                   .temperature = 0.01,
+                                                   .mode = mode,
+                                                   .weights = WeightsMode::kTop,
+                                                   .top_weights = count});
+      ExpectRightAnswer(rows, task, allowed);
+      EXPECT_LE(ReadsOf(task).rows, static_cast<std::uint64_t>(kernels::kBlockRowsMax));
+    }
+  }
+}
+
+// The weights of all rows but the best are too small for a mass to tell them apart.
+TEST(FirstLookTest, AListOfRowsFarBelowTheBestEndsWithTheSample) {
+  const std::vector<float> keys = NormalFloats(20 * kernels::kBlockRowsMax * kLookDim, 5);
+  const TestRows rows = RowsOfKeys(keys);
+  const std::vector<float> query(keys.begin() + 5000 * kLookDim, keys.begin() + 5001 * kLookDim);
+  const AttentionTask task = rows.Task(query, {.score = Score::kCosine,
+                                               .temperature = 1e-4,
+                                               .weights = WeightsMode::kTop,
+                                               .top_weights = 10});
+  ExpectRightAnswer(rows, task);
+  EXPECT_EQ(ReadsOf(task).sketched_rows, 0u);
 }
 
 TEST(FirstLookTest, RandomLookupsAreRight) {

@@ -47,10 +47,22 @@ TEST_P(BoundSearchTest, FindsWhatPlainLoopsFind) {
     ASSERT_EQ(BoundsFrom(bounds, cut), bits) << round;
     ASSERT_EQ(CountBoundsFrom(bounds, cut), count) << round;
     ASSERT_EQ(LargestFiniteBound(bounds), largest) << round;
-    std::vector<float> finite;
-    std::ranges::copy_if(bounds, std::back_inserter(finite),
-                         [](float bound) { return std::abs(bound) < kInfinity; });
-    ASSERT_EQ(SumOfBounds(finite), std::accumulate(finite.begin(), finite.end(), 0.0)) << round;
+  }
+}
+
+TEST_P(BoundSearchTest, AddsUpSmallBounds) {
+  Draw draw(7);
+  for (int round = 0; round < 200; ++round) {
+    const auto below = static_cast<float>(std::exp(draw.Real(-40, 40)));
+    const float inverse_unit = (1 << 20) / below;
+    std::vector<float> bounds(static_cast<std::size_t>(draw.Int(0, 5000)));
+    std::int64_t expected = 0;
+    for (float& bound : bounds) {
+      bound = draw.Chance(0.1) ? 0 : static_cast<float>(below * std::exp(draw.Real(-20, 2)));
+      if (draw.Chance(0.1)) bound = draw.Coin() ? kInfinity : std::nextafter(below, 0.0f);
+      if (bound < below) expected += static_cast<std::int64_t>(std::ceil(bound * inverse_unit));
+    }
+    ASSERT_EQ(SumOfBoundsBelow(bounds, below, inverse_unit), expected) << round;
   }
 }
 
