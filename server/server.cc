@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/base/status_macros.h"
+#include "server/admin/backups.h"
 #include "server/observability/line_format.h"
 #include "server/observability/metrics_page.h"
 #include "server/security/auth_rules.h"
@@ -104,6 +105,7 @@ absl::StatusOr<std::unique_ptr<Engine>> MakeEngine(const Flags& flags) {
                               .pass_wait_max = absl::Microseconds(flags.share_wait_us),
                               .kernel = choice.kernel};
   if (flags.data_dir.empty()) return Engine::Create(options);
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckIsNoBackup(flags.data_dir));
   return Engine::Open(options, flags.data_dir);
 }
 

@@ -9,18 +9,25 @@
 #include "client/output/json.h"
 #include "client/output/table.h"
 #include "client/output/terminal_text.h"
+#include "client/tool/backup_files.h"
 #include "client/tool/command.h"
+#include "client/tool/exit_code.h"
 #include "client/tool/restore.h"
 
 namespace softlookup::tool {
 namespace {
 
 using admin::v1::Backup;
+using admin::v1::BackupManifest;
 using output::Align;
 using output::Json;
 using output::PrintJson;
 using output::Table;
 using output::TerminalText;
+
+constexpr char kSizesAlone[] =
+    "note: an older version made this backup, without checksums; only the files' sizes were "
+    "checked\n";
 
 struct RestoreFlags {
   std::string backup_directory;
@@ -71,9 +78,34 @@ absl::Status List(const Session& session) {
   return absl::OkStatus();
 }
 
+absl::Status Verify(const std::string& directory, const Session& session) {
+  CLIENT_ASSIGN_OR_RETURN(const BackupManifest manifest, ReadBackupManifest(directory));
+  const int bad_files = CountBadFiles(directory, manifest, [&](const absl::Status& bad) {
+    *session.err << TerminalText(std::string(bad.message())) << "\n";
+  });
+  if (bad_files > 0) {
+    return InputError(directory,
+                      absl::StrCat("is damaged: ", bad_files, " of its ", manifest.files_size(),
+                                   " files are not as they were backed up"));
+  }
+  if (HasSizesAlone(manifest)) *session.err << kSizesAlone;
+  if (session.json) {
+    PrintJson({{"whole", true},
+               {"files", manifest.files_size()},
+               {"byte_size", ByteSizeOf(manifest)},
+               {"checksums", !HasSizesAlone(manifest)}},
+              session.out);
+  } else {
+    *session.out << "whole: " << manifest.files_size() << " files of " << ByteSizeOf(manifest)
+                 << " bytes\n";
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Restore(const RestoreFlags& flags, const Session& session) {
   CLIENT_ASSIGN_OR_RETURN(const Restored restored,
                           RestoreBackup(flags.backup_directory, flags.data_directory));
+  if (restored.sizes_alone) *session.err << kSizesAlone;
   if (session.json) {
     PrintJson({{"data_directory", restored.data_directory},
                {"files", restored.files},
@@ -90,7 +122,7 @@ absl::Status Restore(const RestoreFlags& flags, const Session& session) {
 }  // namespace
 
 void AddBackupCommands(CLI::App* app, Session* session) {
-  CLI::App* backup = app->add_subcommand("backup", "Make, list and restore backups");
+  CLI::App* backup = app->add_subcommand("backup", "Make, list, check and restore backups");
   backup->require_subcommand(1);
 
   auto name = std::make_shared<std::string>();
@@ -106,6 +138,13 @@ void AddBackupCommands(CLI::App* app, Session* session) {
 
   CLI::App* list = backup->add_subcommand("list", "List the server's backups, oldest first");
   list->callback([=] { session->run = [=] { return List(*session); }; });
+
+  auto verified = std::make_shared<std::string>();
+  CLI::App* verify =
+      backup->add_subcommand("verify", "Check that a backup is whole; needs no server");
+  verify->footer("Reads all of its files on this machine and compares their checksums.");
+  verify->add_option("BACKUP_DIRECTORY", *verified, "The backup, which is only read")->required();
+  verify->callback([=] { session->run = [=] { return Verify(*verified, *session); }; });
 
   auto flags = std::make_shared<RestoreFlags>();
   CLI::App* restore =

@@ -24,6 +24,7 @@ struct OpensslFree {
 using BioPtr = std::unique_ptr<BIO, OpensslFree<BIO_free_all>>;
 using BignumPtr = std::unique_ptr<BIGNUM, OpensslFree<BN_free>>;
 using Asn1OctetStringPtr = std::unique_ptr<ASN1_OCTET_STRING, OpensslFree<ASN1_OCTET_STRING_free>>;
+using EvpDigestPtr = std::unique_ptr<EVP_MD_CTX, OpensslFree<EVP_MD_CTX_free>>;
 using EvpKeyPtr = std::unique_ptr<EVP_PKEY, OpensslFree<EVP_PKEY_free>>;
 using X509Ptr = std::unique_ptr<X509, OpensslFree<X509_free>>;
 using X509ExtensionPtr = std::unique_ptr<X509_EXTENSION, OpensslFree<X509_EXTENSION_free>>;

@@ -1,15 +1,12 @@
 #include "client/tool/restore.h"
 
-#include <google/protobuf/util/json_util.h>
-
 #include <filesystem>
-#include <fstream>
-#include <sstream>
+#include <string_view>
 #include <system_error>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/cpp/status_macros.h"
+#include "client/tool/backup_files.h"
 #include "client/tool/exit_code.h"
 #include "client/tool/whole_file.h"
 #include "softlookup/admin/v1/admin.pb.h"
@@ -20,38 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 using admin::v1::BackupManifest;
 
-constexpr char kManifestName[] = "BACKUP.json";
-constexpr std::uint32_t kFormat = 1;  // The newest that this version reads.
-
 absl::Status FileError(const fs::path& path, const std::error_code& error) {
   return InputError(path.string(), error.message());
-}
-
-absl::StatusOr<BackupManifest> ReadManifest(const fs::path& backup) {
-  const fs::path path = backup / kManifestName;
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream json;
-  json << file.rdbuf();
-  if (!file) {
-    return InputError(backup.string(), absl::StrCat("is not a backup: there is no ", kManifestName,
-                                                    " that can be read in it"));
-  }
-  google::protobuf::util::JsonParseOptions options;
-  options.ignore_unknown_fields = true;
-  BackupManifest manifest;
-  const auto parsed = google::protobuf::util::JsonStringToMessage(json.str(), &manifest, options);
-  if (!parsed.ok()) return InputError(path.string(), parsed.ToString());
-  if (manifest.format() < 1 || manifest.format() > kFormat) {
-    return InputError(path.string(), absl::StrCat("has format ", manifest.format(),
-                                                  ", which this version does not know"));
-  }
-  for (const BackupManifest::File& part : manifest.files()) {
-    if (part.name().empty() || absl::StrContains(part.name(), '/') || part.name() == "..") {
-      return InputError(path.string(),
-                        absl::StrCat("names \"", part.name(), "\", which is not a file in it"));
-    }
-  }
-  return manifest;
 }
 
 // The absolute path without a slash at its end, so that filename() and parent_path() work.
@@ -74,17 +41,11 @@ absl::Status CheckTarget(const fs::path& target) {
 }
 
 absl::Status CopyPart(const fs::path& from, const BackupManifest::File& file, const fs::path& to) {
-  const auto check_size = [&](const fs::path& path) -> absl::Status {
-    std::error_code error;
-    const std::uintmax_t bytes = fs::file_size(path, error);
-    if (error) return FileError(path, error);
-    if (bytes == file.byte_size()) return absl::OkStatus();
-    return InputError(path.string(), absl::StrCat("has ", bytes, " bytes instead of the backup's ",
-                                                  file.byte_size()));
-  };
-  CLIENT_RETURN_IF_ERROR(check_size(from / file.name()));
-  CLIENT_RETURN_IF_ERROR(CopyFile((from / file.name()).string(), (to / file.name()).string()));
-  return check_size(to / file.name());
+  const std::string source = (from / file.name()).string();
+  FileCheck check(file);
+  CLIENT_RETURN_IF_ERROR(CopyFile(source, (to / file.name()).string(),
+                                  [&check](std::string_view part) { check.Add(part); }));
+  return check.Finish(source);
 }
 
 absl::Status CopyFiles(const fs::path& from, const BackupManifest& manifest, const fs::path& to) {
@@ -113,7 +74,7 @@ absl::Status Rename(const fs::path& partial, const fs::path& target) {
 absl::StatusOr<Restored> RestoreBackup(const std::string& backup_directory,
                                        const std::string& data_directory) {
   const fs::path backup = Absolute(backup_directory), target = Absolute(data_directory);
-  CLIENT_ASSIGN_OR_RETURN(const BackupManifest manifest, ReadManifest(backup));
+  CLIENT_ASSIGN_OR_RETURN(const BackupManifest manifest, ReadBackupManifest(backup.string()));
   CLIENT_RETURN_IF_ERROR(CheckTarget(target));
   const fs::path partial =
       target.parent_path() / absl::StrCat(".", target.filename().string(), ".restoring");
@@ -125,9 +86,10 @@ absl::StatusOr<Restored> RestoreBackup(const std::string& backup_directory,
     fs::remove_all(partial, ignored);
     return status;
   }
-  Restored restored{.data_directory = target.string(), .files = manifest.files_size()};
-  for (const BackupManifest::File& file : manifest.files()) restored.bytes += file.byte_size();
-  return restored;
+  return Restored{.data_directory = target.string(),
+                  .files = manifest.files_size(),
+                  .bytes = ByteSizeOf(manifest),
+                  .sizes_alone = HasSizesAlone(manifest)};
 }
 
 }  // namespace softlookup::tool

@@ -12,14 +12,16 @@ struct Restored {
   std::string data_directory;
   int files = 0;
   std::uint64_t bytes = 0;
+  bool sizes_alone = false;  // As HasSizesAlone says.
 };
 
 // Copies the files of a backup to `data_directory`, which must be missing or empty, and syncs them
 // to disk. Until the copy is complete, and after an error in copying, `data_directory` is as it
 // was. Only its owner may read it and its files. The backup is only read.
 //
-// InputError if `backup_directory` is not a complete backup, or if a file cannot be read or
-// written. AlreadyExists if `data_directory` is not empty.
+// InputError if `backup_directory` is not a complete backup, if a file's bytes are not those that
+// were backed up, or if a file cannot be read or written. AlreadyExists if `data_directory` is not
+// empty.
 absl::StatusOr<Restored> RestoreBackup(const std::string& backup_directory,
                                        const std::string& data_directory);
 

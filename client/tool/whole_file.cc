@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
-#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "client/cpp/status_macros.h"
 #include "client/tool/exit_code.h"
@@ -155,12 +154,24 @@ absl::Status WriteFile(const std::string& path, std::string_view bytes) {
   return absl::OkStatus();
 }
 
-absl::Status CopyFile(const std::string& from, const std::string& to) {
+absl::Status ReadFile(const std::string& path, absl::FunctionRef<void(std::string_view)> take) {
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) return Errno(path);
+  return ReadAll(file.get(), path, [take](std::string_view part) {
+    take(part);
+    return absl::OkStatus();
+  });
+}
+
+absl::Status CopyFile(const std::string& from, const std::string& to,
+                      absl::FunctionRef<void(std::string_view)> take) {
   const Descriptor source(open(from.c_str(), O_RDONLY | O_CLOEXEC));
   if (source.get() < 0) return Errno(from);
   return Create(to, kOwnerOnly, [&](int file) {
-    return ReadAll(source.get(), from,
-                   [&](std::string_view part) { return WriteAll(file, part, to); });
+    return ReadAll(source.get(), from, [&](std::string_view part) {
+      take(part);
+      return WriteAll(file, part, to);
+    });
   });
 }
 

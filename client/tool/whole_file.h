@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
@@ -36,9 +37,13 @@ absl::Status EditFile(const std::string& path,
 // Writes or overwrites a file that holds no secret, such as a report. A crash may leave part of it.
 absl::Status WriteFile(const std::string& path, std::string_view bytes);
 
-// Copies the file `from` to a new file with the mode kOwnerOnly, and syncs it. AlreadyExists if
-// `to` exists. A crash may leave part of the copy.
-absl::Status CopyFile(const std::string& from, const std::string& to);
+// Reads the file at `path` and passes its bytes to `take`, part by part.
+absl::Status ReadFile(const std::string& path, absl::FunctionRef<void(std::string_view)> take);
+
+// Copies the file `from` to a new file with the mode kOwnerOnly, and syncs it. Passes the bytes to
+// `take`, too. AlreadyExists if `to` exists. A crash may leave part of the copy.
+absl::Status CopyFile(const std::string& from, const std::string& to,
+                      absl::FunctionRef<void(std::string_view)> take);
 
 // Makes a directory and its missing parents, with the mode kOwnerOnlyDirectory, and syncs their
 // entries. An existing one is left as it is.

@@ -2,15 +2,18 @@
 
 #include <fcntl.h>
 #include <google/protobuf/util/json_util.h>
+#include <openssl/evp.h>
 #include <spdlog/spdlog.h>
 #include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <optional>
 #include <sstream>
 #include <system_error>
@@ -18,6 +21,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -35,7 +39,7 @@ using admin::v1::BackupManifest;
 
 constexpr char kManifestName[] = "BACKUP.json";
 constexpr char kPartialSuffix[] = ".partial";
-constexpr std::uint32_t kFormat = 1;
+constexpr std::uint32_t kFormat = 2;
 constexpr std::size_t kNameBytesMax = 64;
 // Time that a refused caller should wait before it tries again.
 constexpr absl::Duration kRetryDelayOfBackups = absl::Seconds(1);
@@ -94,6 +98,31 @@ absl::StatusOr<FileDescriptor> Lock(const fs::path& directory) {
   return FileError("lock the directory for backups", directory, LastError());
 }
 
+// Returns the SHA-256 of a file's bytes, as the manifest has it.
+absl::StatusOr<std::string> Sha256Of(const fs::path& path) {
+  constexpr std::size_t kBufferBytes = 1 << 20;
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) return FileError("read", path, LastError());
+  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(),
+                                                                        &EVP_MD_CTX_free);
+  std::vector<char> buffer(kBufferBytes);
+  bool ok = EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1;
+  for (;;) {
+    const ssize_t count = read(file.get(), buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return FileError("read", path, LastError());
+    if (count == 0) break;
+    ok = ok && EVP_DigestUpdate(context.get(), buffer.data(), static_cast<std::size_t>(count)) == 1;
+  }
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
+  unsigned size = 0;
+  ok = ok && EVP_DigestFinal_ex(context.get(), digest.data(), &size) == 1;
+  if (!ok) return absl::InternalError("OpenSSL cannot compute a SHA-256");
+  // The server does not read it again, so its pages need not push out others.
+  posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED);
+  return absl::BytesToHexString({reinterpret_cast<const char*>(digest.data()), size});
+}
+
 // Returns a manifest of the files in `directory`, and syncs each of them. A file that the copy
 // shares with the data directory is possibly not on disk yet.
 absl::StatusOr<BackupManifest> SyncAndList(const fs::path& directory) {
@@ -106,6 +135,7 @@ absl::StatusOr<BackupManifest> SyncAndList(const fs::path& directory) {
     file->set_name(path.filename().string());
     file->set_byte_size(fs::file_size(path, error));
     if (error) return FileError("read", path, error);
+    SOFTLOOKUP_ASSIGN_OR_RETURN(*file->mutable_sha256(), Sha256Of(path));
   }
   if (error) return FileError("read", directory, error);
   return manifest;
@@ -160,6 +190,16 @@ std::string NameOf(absl::Time time) {
 }
 
 }  // namespace
+
+absl::Status CheckIsNoBackup(const std::string& directory) {
+  std::error_code ignored;
+  if (!fs::exists(fs::path(directory) / kManifestName, ignored)) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(directory,
+                   " is a backup, and serving it would change it. Make a data directory "
+                   "of it first: softlookup backup restore ",
+                   directory, " DATA_DIRECTORY"));
+}
 
 Backups::~Backups() {
   std::thread last;

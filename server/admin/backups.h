@@ -17,6 +17,9 @@
 
 namespace softlookup::server {
 
+// FailedPrecondition if `directory` is a backup. A server that opened it would change it.
+absl::Status CheckIsNoBackup(const std::string& directory);
+
 // Makes and lists the backups of an engine. Each backup is a directory with a BACKUP.json, and all
 // are in one directory. The name of a partial backup begins with a dot. So one that a crash leaves
 // behind is not taken for a whole one. The next Create() removes it. Thread-safe.

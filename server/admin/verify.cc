@@ -1,5 +1,7 @@
 #include "server/admin/verify.h"
 
+#include "absl/status/status.h"
+#include "server/admin/backups.h"
 #include "softlookup/engine.h"
 
 namespace softlookup::server {
@@ -27,7 +29,8 @@ class Report final : public LoadObserver {
 
 bool VerifyDataDirectory(const std::string& directory, std::ostream& out) {
   Report report(out);
-  const absl::Status status = Engine::Verify(directory, report);
+  absl::Status status = CheckIsNoBackup(directory);
+  if (status.ok()) status = Engine::Verify(directory, report);
   if (status.ok()) {
     out << directory << " is whole\n";
   } else if (report.damaged_count() == 0) {

@@ -279,7 +279,7 @@ TEST_F(BackupTest, OnlyAWholeBackupIsRestoredAndOnlyToANewDirectory) {
   EXPECT_EQ(missing.exit_code, kInput);
   EXPECT_THAT(missing.err, HasSubstr("CURRENT"));
 
-  for (const char* manifest : {"{\"format\": 2}", "{\"files\": []}", "half of {",
+  for (const char* manifest : {"{\"format\": 2}", "{\"format\": 3}", "{\"files\": []}", "half of {",
                                "{\"format\": 1, \"files\": [{\"name\": \"../file\"}]}"}) {
     std::ofstream(Path("backups/one/BACKUP.json")) << manifest;
     const CommandResult unknown = Restore("one", "restored");
@@ -287,6 +287,57 @@ TEST_F(BackupTest, OnlyAWholeBackupIsRestoredAndOnlyToANewDirectory) {
     EXPECT_THAT(unknown.err, HasSubstr("BACKUP.json"));
   }
   EXPECT_EQ(NamesIn("."), there);
+}
+
+// The first two bits of a file's last byte are flipped.
+void Damage(const std::string& path) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(-1, std::ios::end);
+  const char last = static_cast<char>(file.get());
+  file.seekp(-1, std::ios::end);
+  file.put(static_cast<char>(last ^ 3));
+}
+
+TEST_F(BackupTest, ADamagedBackupIsNeitherCalledWholeNorRestored) {
+  Create("s", 2, 1);
+  ASSERT_THAT(Append(TwoRows()), IsGrpcOk());
+  BackupJson({"create", "one"});
+  const CommandResult whole = Backup({"verify", Path("backups/one")});
+  EXPECT_EQ(whole.exit_code, 0) << whole.err;
+  EXPECT_THAT(whole.out, HasSubstr("whole: "));
+  EXPECT_EQ(BackupJson({"verify", Path("backups/one")})["checksums"], true);
+  for (const std::string& name : NamesIn("backups/one")) {
+    if (name == "BACKUP.json" || fs::file_size(Path("backups/one/" + name)) == 0) continue;
+    SCOPED_TRACE(name);
+    fs::copy(Path("backups/one"), Path("copy"));
+    Damage(Path("copy/" + name));
+    for (const CommandResult& refused :
+         {Backup({"verify", Path("copy")}), Backup({"restore", Path("copy"), Path("restored")})}) {
+      EXPECT_EQ(refused.exit_code, kInput);
+      EXPECT_THAT(refused.err, HasSubstr(Path("copy/" + name) + ": is damaged"));
+    }
+    EXPECT_FALSE(fs::exists(Path("restored")));
+    fs::remove_all(Path("copy"));
+  }
+}
+
+TEST_F(BackupTest, ABackupIsNotServed) {
+  BackupJson({"create", "one"});
+  const std::vector<std::string> files = NamesIn("backups/one");
+  const std::string backup = Path("backups/one");
+  for (const std::vector<std::string>& flags :
+       {std::vector<std::string>{}, std::vector<std::string>{"--verify"}}) {
+    std::vector<std::string> command = {ServerBinary(), "--data-dir",    backup,       "--listen",
+                                        "127.0.0.1:0",  "--http-listen", "127.0.0.1:0"};
+    command.insert(command.end(), flags.begin(), flags.end());
+    const CommandResult refused = RunCommand(command);
+    EXPECT_EQ(refused.exit_code, 1);
+    EXPECT_THAT(refused.out + refused.err,
+                HasSubstr(backup + " is a backup, and serving it would change it"));
+    EXPECT_THAT(refused.out + refused.err, HasSubstr("softlookup backup restore " + backup));
+  }
+  EXPECT_EQ(NamesIn("backups/one"), files);
+  EXPECT_EQ(Backup({"verify", backup}).exit_code, 0);
 }
 
 TEST_F(BackupTest, AnEmptyDirectoryAndWhatAnAttemptLeftAreReplaced) {

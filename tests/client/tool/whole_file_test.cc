@@ -86,10 +86,13 @@ TEST_F(WholeFileTest, CreatedFileOfAPathWithoutADirectoryIsAnInputError) {
 TEST_F(WholeFileTest, CopyIsForItsOwnerAlone) {
   const std::string large((3 << 20) + 1, 'x');
   ASSERT_TRUE(CreateFile(path_, large, 0666).ok());
-  ASSERT_TRUE(CopyFile(path_, path_ + ".copy").ok());
+  std::string seen;
+  const auto see = [&seen](std::string_view part) { seen.append(part); };
+  ASSERT_TRUE(CopyFile(path_, path_ + ".copy", see).ok());
+  EXPECT_EQ(seen, large);
   EXPECT_EQ(ModeOf(path_ + ".copy"), 0600u);
   EXPECT_EQ(Contents(path_ + ".copy"), large);
-  EXPECT_EQ(ExitCodeOf(CopyFile(directory_.path() + "/none", path_ + ".b")), ExitCode::kInput);
+  EXPECT_EQ(ExitCodeOf(CopyFile(directory_.path() + "/none", path_ + ".b", see)), ExitCode::kInput);
   EXPECT_FALSE(fs::exists(path_ + ".b"));
 }
 
