@@ -162,7 +162,7 @@ void AddAppendFlags(CLI::App* command, AppendFlags* flags) {
   command
       ->add_option(
           "--acknowledge", flags->acknowledge,
-          "Wait until rows are synced to disk (durable) or visible (applied) (default durable)")
+          "Wait until rows are synced to disk (durable; default) or visible to lookups (applied)")
       ->check(CLI::IsMember(Words<v1::Acknowledge>()));
   command
       ->add_option(

@@ -34,24 +34,24 @@ void AddAttentionFlags(CLI::App* command, AttentionFlags* flags) {
   command
       ->add_option("--mode", flags->mode,
                    "How logits become weights: soft (softmax; default), hard (1 for the largest), "
-                   "linear (as is)")
+                   "linear (the logit itself)")
       ->check(CLI::IsMember(Words<v1::Mode>()));
   command->add_option("--top-k", flags->top_k,
                       "Only the rows of the K largest logits count (default: all)");
   command->add_option("--min-score", flags->min_score,
                       "Only rows with at least this score count (default: all)");
-  command->add_option(
-      "--recency-decay", flags->recency_decay,
-      "In (0, 1]: its logarithm is added to a logit for each row appended since (default 1: none)");
+  command->add_option("--recency-decay", flags->recency_decay,
+                      "In (0, 1]: adds its logarithm, times the number of later rows, to a row's "
+                      "logit (default 1)");
   auto* causal = command->add_flag(
       "--causal", flags->causal, "Query t, from 0, sees only positions up to --causal-offset + t");
   command
       ->add_option("--causal-offset", flags->causal_offset,
                    "With --causal: the last position that query 0 sees (default 0)")
       ->needs(causal);
-  command->add_option(
-      "--max-error", flags->max_error,
-      "Error allowed in soft mode, 0 to 1 times the largest value component (default 1e-5)");
+  command->add_option("--max-error", flags->max_error,
+                      "Largest error in soft mode, a part (0 to 1) of the largest |value| (default "
+                      "and least 1e-5)");
   command
       ->add_option("--weights", flags->weights,
                    "Which weights to show: none, the largest (top), or all")

@@ -143,8 +143,9 @@ void AddImportCommand(CLI::App* app, Session* session) {
       "FILE is as `append --help` says. A store that is not there yet is made: the files say its\n"
       "dimensions, options the rest. If not all rows get into it, it is deleted again.\n"
       "\n"
-      "With --writer NAME it is kept, and the same command goes on with it, as `append --help` "
-      "says.");
+      "With --writer NAME a partly filled store is kept. The same command, given again, appends "
+      "the\n"
+      "rows that are missing; see `append --help`.");
   command->add_option("STORE", flags->store, "Name of the store")->required();
   command->add_option("--keys", flags->input.keys, "Keys")->type_name("FILE")->required();
   command->add_option("--values", flags->input.values, "Values")->type_name("FILE")->required();

@@ -8,8 +8,8 @@ namespace softlookup {
 // Estimates of work, in multiply-adds of a scan. The scheduler compares and adds them, and measures
 // how many the machine does per second. All cost functions of the process are in this file.
 
-// The largest cost of work that is done on the calling thread. Such work takes at most about 50 us,
-// which is less than handing it to another thread takes.
+// Work of at most this cost may run on the calling thread. That is some 50 us, less than the time
+// to wake another thread.
 inline constexpr double kInlineCostMax = 1e6;
 
 struct AttentionSize {

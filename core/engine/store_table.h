@@ -25,13 +25,13 @@ struct StoreChange {
   std::int64_t live_rows = 0;
 };
 
-// Sums over the stores that are served. Every change updates them. Any thread may read them.
+// Sums over stores. Every change updates them. Any thread may read them.
 struct StoreTotals {
-  std::atomic<std::int64_t> stores{0};
+  std::atomic<std::int64_t> stores{0};          // Served, as are those of the rows below.
   std::atomic<std::int64_t> damaged_stores{0};  // Not served.
   std::atomic<std::int64_t> rows{0};
   std::atomic<std::int64_t> live_rows{0};
-  // Appended since the process started, also to stores that were deleted since.
+  // Rows appended since the process started. Rows of deleted stores stay counted.
   std::atomic<std::int64_t> appended_rows{0};
   std::atomic<std::int64_t> appended_bytes{0};  // In float32.
 };

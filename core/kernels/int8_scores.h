@@ -67,8 +67,9 @@ class DigitQueries {
 
 // Sets sums[q * kScratchStride + r] to the dot product of query q and the key of row r, for every
 // row r of `panels`. The query's component 0 meets the key's component `first_dim`. The block must
-// be INT8. Rows past block.row_count get sums against zero keys. With DotUnit::kVnni, the call
-// prefetches `fetched` meanwhile.
+// be INT8. Rows from block.row_count on have zero keys, so their sums are 0. ScoreErrorInInt8
+// bounds the error of a sum. With DotUnit::kVnni, the call prefetches the part `fetched` while it
+// computes.
 void ScoreInt8Rows(DotUnit unit, const BlockView& block, PanelRange panels, std::int64_t first_dim,
                    const DigitQueries& queries, float* sums, const PanelPart& fetched = {});
 void ScoreInt8Rows(DotUnit unit, const BlockView& block, PanelRange panels, std::int64_t first_dim,

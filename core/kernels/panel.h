@@ -17,12 +17,12 @@ namespace softlookup::kernels {
 //
 // The parts follow each other without gaps. Components are elements of the storage type.
 //
-// Scoring handles one component of 16 keys at once. So the order in which one key's products are
-// added does not depend on the vector width, the number of queries or the neighbours. Summing
-// values goes along a row.
+// Each key has a vector lane of its own. So the order in which one key's float products are added
+// does not depend on the vector width, the number of queries or the neighbours. Integer products
+// have exact sums in any order. Summing values goes along a row.
 //
-// A load at the end of a row may read into the next row or into the keys. A load at the end of INT8
-// keys may read into the scales. No load leaves the panel.
+// A load at the end of a row's value may read into the next row's value or into the keys. A load at
+// the end of INT8 keys may read into the scales. No load leaves the panel.
 //
 // The part of a panel that no row has filled is zero.
 inline constexpr std::int64_t kPanelRows = 16;

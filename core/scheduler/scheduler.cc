@@ -13,7 +13,8 @@
 namespace softlookup {
 namespace {
 
-// How long a caller should wait that was refused because too many jobs wait.
+// The time after which a caller is told to try again whose job was refused because the queue is
+// full.
 constexpr absl::Duration kRetryDelay = absl::Milliseconds(50);
 
 absl::Status TooManyWait(std::int64_t waiting_jobs_max) {

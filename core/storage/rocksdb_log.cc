@@ -220,8 +220,8 @@ class RocksdbLog final : public CommitLog {
   ~RocksdbLog() override {
     if (lock_ != nullptr) env_->UnlockFile(lock_);
     if (access_ == RocksdbAccess::kRead || db_ == nullptr || state_ != State::kWorks) return;
-    // Syncs what was committed without a sync, so that a stopped server loses nothing. Errors are
-    // ignored: nobody was promised that these writes survive the machine.
+    // Syncs what was committed without a sync. So a crash of the machine after a clean stop loses
+    // nothing. Errors are ignored, because these writes were acknowledged as not yet synced.
     if (has_unsynced_ && db_->SyncWAL().ok()) MarkSynced();
     // Writes what is in RAM to tables, so that nothing has to be replayed. If there is no room for
     // them, the next start replays the write-ahead log.

@@ -170,7 +170,8 @@ class Snapshot {
   // Returns the tags of the block that holds `position`, or null if none of its rows has tags.
   // `position` must be below row_count().
   const RowTags* TagsAt(std::uint64_t position) const;
-  // The labels of the store's rows. Null if no row has ever had a label.
+  // The names of the labels of the store's rows, and possibly of rows appended after this snapshot.
+  // Null if no row up to this snapshot has ever had a label.
   const LabelDictionary* labels() const { return labels_.get(); }
 
   // Rows in a full block.

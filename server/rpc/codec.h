@@ -16,8 +16,10 @@
 namespace softlookup::server {
 
 // Converts between the wire's messages about rows, lookups and memories and the core's structs.
-// Decoding refuses only what the structs cannot express: malformed matrices, unknown enum values
-// and read masks, and fields that exclude each other. The engine checks the rest.
+// Decoding refuses only what the structs cannot hold: malformed matrices, float64 elements beyond
+// float32's range, projections whose matrices have different numbers of columns, unknown enum
+// values, read masks that name an unknown field, and fields that exclude each other. The engine
+// checks the rest.
 
 // The `store` argument for a request that must name its store, as all outside of streams must.
 inline const std::string kNoStore;

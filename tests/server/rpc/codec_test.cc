@@ -272,6 +272,17 @@ TEST(EncodeLookupTest, FillsInTheWholeAnswerAndEchoesTheTag) {
   EXPECT_THAT(response.weights(1).positions(), IsEmpty());
 }
 
+TEST(EncodeLookupTest, ListsAnIdForEachPositionIfAnyRowHasOne) {
+  LookupResult result = TwoAnswers();
+  result.weights[0].rows[1].id = 12;
+  v1::LookupResponse response;
+  ASSERT_THAT(
+      EncodeLookup(FromText<v1::LookupRequest>("queries { rows: 2 }"), result, kNoLimit, response),
+      IsOk());
+  EXPECT_THAT(response.weights(0).ids(), ElementsAre(0, 12));
+  EXPECT_THAT(response.weights(1).ids(), IsEmpty());
+}
+
 TEST(EncodeLookupTest, AnswersInTheFormInWhichItWasAsked) {
   v1::LookupRequest request;
   *request.mutable_queries() = MatrixOf<float>(2, 1, 0, {1, 2});
