@@ -32,9 +32,10 @@ void AddAttentionFlags(CLI::App* command, AttentionFlags* flags) {
   command->add_option("--temperature", flags->temperature,
                       "Logits are score / temperature (default: the store's, else 1)");
   command
-      ->add_option("--mode", flags->mode,
-                   "How logits become weights: soft (softmax; default), hard (1 for the largest), "
-                   "linear (the logit itself)")
+      ->add_option(
+          "--mode", flags->mode,
+          "Weights of logits: soft (softmax; default), hard (1 for the largest), linear (the "
+          "logit itself)")
       ->check(CLI::IsMember(Words<v1::Mode>()));
   command->add_option("--top-k", flags->top_k,
                       "Only the rows of the K largest logits count (default: all)");
