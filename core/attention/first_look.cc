@@ -306,8 +306,9 @@ void FirstLook::Choose(Part part, std::int64_t tile_index) {
   }
 }
 
-bool FirstLook::Saves(const Look& look, const MassChoice& choice, absl::Span<const float> masses) {
-  const auto panels = static_cast<double>(look.panel_count);
+bool FirstLook::Saves(const Look& look, const MassChoice& choice, absl::Span<const float> masses,
+                      std::int64_t panel_count) {
+  const auto panels = static_cast<double>(panel_count);
   if (static_cast<double>(choice.kept) <= KeptPartMax(look.goal) * panels) return true;
   if (!look.needs_float64 || look.coarse_part == 0) return false;
   const std::int64_t fine = kernels::CountBoundsFrom(masses, choice.fine_cut);
@@ -359,7 +360,7 @@ bool FirstLook::SampleSavesMost(const Tile& tile, int number,
   mass = std::max(mass, std::exp(look.range.likely_highest - best) / kSampleStride);
   const MassChoice choice =
       ChooseByMass(masses, 1, mass, LookBudgetOf(plan.options).panels, look.coarse_part);
-  return Saves(look, choice, masses);
+  return Saves(look, choice, masses, std::ssize(masses));
 }
 
 void FirstLook::ChooseByMassOf(const Tile& tile, int number) {
@@ -402,7 +403,7 @@ void FirstLook::ChooseByMassOf(const Tile& tile, int number) {
   look.candidates.ln_left_out =
       std::max(std::log(choice.left_out) + reference, look.blocks.ln_left_out);
   // Blocks that are skipped save enough, whatever remains of the others.
-  look.continues = look.skips() || Saves(look, choice, bounds);
+  look.continues = look.skips() || Saves(look, choice, bounds, look.panel_count);
 }
 
 std::vector<std::int64_t> FirstLook::CandidateBlocks() const {

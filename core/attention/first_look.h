@@ -132,8 +132,10 @@ class FirstLook {
   void LookAtBlock(Part part, const Tile& tile, std::int64_t block, PanelBounder& bounder);
   void AddTile(std::int64_t begin, std::int64_t end);
   // Returns true if a second look that keeps this choice of panels takes less time than a scan of
-  // all rows. `masses` has the bounds that the choice was made by.
-  static bool Saves(const Look& look, const MassChoice& choice, absl::Span<const float> masses);
+  // all rows. `masses` has the bounds that the choice was made by: of the sample or of all panels.
+  // panel_count is the number of these panels, those included of which no row counts.
+  static bool Saves(const Look& look, const MassChoice& choice, absl::Span<const float> masses,
+                    std::int64_t panel_count);
   // Returns the bounds of the sample's panels but those of which nothing is known: -inf if no row
   // counts. Empty if none has such a row.
   std::vector<float> SampleOf(const Look& look) const;

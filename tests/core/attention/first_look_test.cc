@@ -632,6 +632,26 @@ TEST(FirstLookTest, AListOfRowsFarBelowTheBestEndsWithTheSample) {
   EXPECT_EQ(ReadsOf(task).sketched_rows, 0u);
 }
 
+// All rows weigh about the same, and even a row much like the query would not outweigh the others.
+TEST(FirstLookTest, WhereNothingCanBeLeftOutTheLookEndsWithTheSample) {
+  const TestRows rows = RowsOfKeys(NormalFloats(4 * kLookRows * kLookDim, 1));
+  const std::vector<float> query = NormalFloats(kLookDim, 3);
+  const ResolvedOptions flat{.score = Score::kDot, .temperature = 4};
+  ResolvedOptions list = flat, threshold = flat;
+  list.weights = WeightsMode::kTop;
+  threshold.min_score = -1;
+  for (const ResolvedOptions& options : {flat, list, threshold}) {
+    const AttentionTask task = rows.Task(query, options);
+    ExpectRightAnswer(rows, task);
+    EXPECT_EQ(ReadsOf(task).sketched_rows, 0u);
+    EXPECT_EQ(ReadsOf(task).rows, static_cast<std::uint64_t>(4 * kLookRows));
+  }
+  // They are looked at, all the same.
+  ResolvedOptions peaked = flat;
+  peaked.temperature = 0.5;
+  EXPECT_GT(ReadsOf(rows.Task(query, peaked)).sketched_rows, 0u);
+}
+
 TEST(FirstLookTest, RandomLookupsAreRight) {
   for (std::uint64_t seed = testing::FirstSeed(), end = seed + 100; seed < end; ++seed) {
     RandomLookup lookup(seed);
