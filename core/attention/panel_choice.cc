@@ -23,6 +23,9 @@ constexpr std::size_t kBinCount = std::size_t{1} << (8 + kMantissaBits);
 
 constexpr std::size_t kChunk = 64;
 
+// The bound of a panel of which nothing is known.
+constexpr float kUnknownMass = std::numeric_limits<float>::infinity();
+
 std::size_t BinOf(float mass) { return std::bit_cast<std::uint32_t>(mass) >> kShift; }
 
 // The smallest masses are rounded up to powers of 2 near 2^-126, and so prove nothing.
@@ -54,13 +57,19 @@ MassChoice ChooseByMass(absl::Span<const float> bounds, double proved, double ma
   const std::int64_t panel_count = kernels::CountBoundsFrom(bounds, kAllMasses);
   const double tiny = part * mass_known / static_cast<double>(4 * panel_count + 1);
   const float tiny_max = tiny < kProvingMassMin ? 0 : static_cast<float>(std::min(tiny, 1e30));
-  // The sums of the bins, of which infinity has one of its own.
-  std::vector<double> sums(kBinCount);
+  // Bins that no panel falls into are 0. Between calls all are.
+  thread_local std::vector<double> sums(kBinCount);
+  // The first and the last bin that a panel falls into.
+  std::size_t first = kBinCount, last = 0;
   for (std::size_t begin = 0; begin < bounds.size(); begin += kChunk) {
     const absl::Span<const float> chunk = bounds.subspan(begin, kChunk);
     if (kernels::CountBoundsFrom(chunk, tiny_max) == 0) continue;
     for (const float bound : chunk) {
-      if (bound >= tiny_max) sums[BinOf(bound)] += bound;
+      if (bound < tiny_max || bound == 0 || bound == kUnknownMass) continue;
+      const std::size_t bin = BinOf(bound);
+      sums[bin] += bound;
+      first = std::min(first, bin);
+      last = std::max(last, bin);
     }
   }
   if (tiny_max > 0) {
@@ -69,15 +78,18 @@ MassChoice ChooseByMass(absl::Span<const float> bounds, double proved, double ma
         static_cast<double>(kernels::SumOfBoundsBelow(bounds, tiny_max, kUnits / tiny_max));
     left_out += units * (tiny_max / kUnits) * (1 + 0x1p-20);
   }
-  const std::size_t unknown = BinOf(std::numeric_limits<float>::infinity());
   double sum = 0;
-  for (std::size_t bin = BinOf(kProvingMassMin); bin < unknown; ++bin) sum += sums[bin];
+  for (std::size_t bin = std::max(first, BinOf(kProvingMassMin)); bin <= last; ++bin) {
+    sum += sums[bin];
+  }
   MassChoice choice{.left_out = left_out, .mass = std::max(mass_known, proved * sum)};
   // Returns the first bin from `bin` on that would bring `skipped` above mass_max. Adds the bins
   // before it to `skipped`.
   const auto skip = [&](std::size_t bin, double mass_max, double& skipped) {
-    while (bin < unknown && skipped + sums[bin] <= mass_max) skipped += sums[bin++];
-    return bin;
+    if (skipped > mass_max) return bin;
+    bin = std::max(bin, first);
+    while (bin <= last && skipped + sums[bin] <= mass_max) skipped += sums[bin++];
+    return bin <= last ? bin : BinOf(kUnknownMass);
   };
   const std::size_t first_kept = skip(0, part * choice.mass, choice.left_out);
   double coarse = 0;
@@ -85,6 +97,7 @@ MassChoice ChooseByMass(absl::Span<const float> bounds, double proved, double ma
   // Panels without rows are never kept.
   choice.cut = std::max(std::min(EdgeOf(first_kept), static_cast<float>(kept_mass)), kAllMasses);
   choice.kept = kernels::CountBoundsFrom(bounds, choice.cut);
+  if (first <= last) std::fill(&sums[first], &sums[last] + 1, 0.0);
   return choice;
 }
 
