@@ -100,12 +100,11 @@ absl::StatusOr<FileDescriptor> Lock(const fs::path& directory) {
 
 // Returns the SHA-256 of a file's bytes, as the manifest has it.
 absl::StatusOr<std::string> Sha256Of(const fs::path& path) {
-  constexpr std::size_t kBufferBytes = 1 << 20;
   const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) return FileError("read", path, LastError());
   const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(),
                                                                         &EVP_MD_CTX_free);
-  std::vector<char> buffer(kBufferBytes);
+  std::array<char, 1 << 16> buffer;
   bool ok = EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1;
   for (;;) {
     const ssize_t count = read(file.get(), buffer.data(), buffer.size());
