@@ -65,7 +65,7 @@ void FindGroupsFromOneTarget(absl::Span<const float> bounds, std::int64_t group_
 
 std::int64_t SumOfBoundsBelowOneTarget(const float* HWY_RESTRICT bounds, std::size_t count,
                                        float below, float inverse_unit) {
-  // The sum of so many terms fits 32 bits.
+  // A chunk's terms are at most 2^20 each, so that their sum fits 32 bits.
   constexpr std::size_t kChunk = 1024;
   const FloatTag d;
   const hn::RebindToSigned<FloatTag> di;
