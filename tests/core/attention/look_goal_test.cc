@@ -1,0 +1,81 @@
+// Which rows a look keeps because they are listed, besides those that weigh much.
+#include "core/attention/look_goal.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "tests/core/attention/look_answers.h"
+#include "tests/core/attention/test_rows.h"
+#include "tests/testing/random.h"
+
+namespace softlookup {
+namespace {
+
+using testing::NormalFloats;
+
+// The best rows of a partial answer are those of the largest logits, whatever the mode.
+TEST(LookGoalTest, PartialAnswersHaveTheBestRows) {
+  const TestRows rows = RowsOfKeys(NormalFloats(kLookRows * kLookDim, 1));
+  const std::vector<float> query = NormalFloats(kLookDim, 3);
+  for (const Mode mode : {Mode::kHard, Mode::kSoft}) {
+    AttentionTask task = rows.Task(query, {.score = Score::kDot,
+                                           .temperature = 0.1,
+                                           .mode = mode,
+                                           .weights = WeightsMode::kTop,
+                                           .top_weights = 20});
+    const ReferenceAnswer expected = rows.Reference(task);
+    task.partial_base_position = 0;
+    std::vector<std::uint64_t> best(kLookRows);
+    std::iota(best.begin(), best.end(), 0);
+    std::ranges::sort(best, std::ranges::greater(),
+                      [&](std::uint64_t row) { return expected.scores[0][row]; });
+    best.resize(20);
+    const AttentionAnswer answer = MustAttend(task);
+    std::vector<std::uint64_t> listed;
+    for (const CountedRow& row : answer.partials[0].best_rows) listed.push_back(row.position);
+    EXPECT_EQ(listed, best) << static_cast<int>(mode);
+  }
+}
+
+TEST(LookGoalTest, AListOfFilteredRowsReadsNoMoreThanTheirPanels) {
+  constexpr std::int64_t kFirst = 11'000, kCount = 200;
+  const std::vector<float> keys = KeysByCluster();
+  TestRows rows = RowsOfKeys(keys);
+  std::vector<bool> allowed(keys.size() / kLookDim);
+  std::fill_n(allowed.begin() + kFirst, kCount, true);
+  rows.Allow(allowed);
+  const std::vector<float> query(keys.begin() + kFirst * kLookDim,
+                                 keys.begin() + (kFirst + 1) * kLookDim);
+  for (const Mode mode : {Mode::kSoft, Mode::kHard}) {
+    for (const std::int64_t count : {1, 10, 1000}) {
+      SCOPED_TRACE(::testing::Message() << static_cast<int>(mode) << " " << count);
+      const AttentionTask task = rows.Task(query, {.score = Score::kCosine,
+                                                   .temperature = 0.01,
+                                                   .mode = mode,
+                                                   .weights = WeightsMode::kTop,
+                                                   .top_weights = count});
+      ExpectRightAnswer(rows, task, allowed);
+      EXPECT_LE(ReadsOf(task).rows, static_cast<std::uint64_t>(kernels::kBlockRowsMax));
+    }
+  }
+}
+
+// The weights of all rows but the best are too small for a mass to tell them apart.
+TEST(LookGoalTest, AListOfRowsFarBelowTheBestEndsWithTheSample) {
+  const std::vector<float> keys = NormalFloats(20 * kernels::kBlockRowsMax * kLookDim, 5);
+  const TestRows rows = RowsOfKeys(keys);
+  const std::vector<float> query(keys.begin() + 5000 * kLookDim, keys.begin() + 5001 * kLookDim);
+  const AttentionTask task = rows.Task(query, {.score = Score::kCosine,
+                                               .temperature = 1e-4,
+                                               .weights = WeightsMode::kTop,
+                                               .top_weights = 10});
+  ExpectRightAnswer(rows, task);
+  EXPECT_EQ(ReadsOf(task).sketched_rows, 0u);
+}
+
+}  // namespace
+}  // namespace softlookup
