@@ -22,7 +22,6 @@
 namespace softlookup {
 namespace {
 
-using testing::MagnitudeOf;
 using testing::NormalFloats;
 using testing::Product;
 
