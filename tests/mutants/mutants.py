@@ -6,7 +6,10 @@ repository that it may write to, builds it, and runs the release tests until one
 that fails a test, hangs or crashes has died. One that passes all tests lives: it needs a test, or
 a reason why it changes nothing. Exit 0 if at least 95 of 100 die.
 
-A mutant takes half a minute on two cores if a test of its own folder notices it, and else four. The same --seed and tree draw the same mutants.
+A mutant takes half a minute on two cores if a test of its own folder notices it, and else four.
+With --own-tests, one that those tests do not notice lives, and nothing else is run. The same --seed
+and tree draw the same mutants. --part 1/2 and --part 2/2 judge every second of them, for two runs
+side by side, each with a clone of its own.
 """
 import argparse
 import collections
@@ -28,10 +31,12 @@ TEST_TIMEOUT_SECONDS = 60
 PROGRAM_TIMEOUT_SECONDS = 120
 # Labels of tests that say nothing about a source's code.
 NO_CODE = ("tidy", "benchmark", "contract")
+# Whose sources are changed.
+FOLDERS = ("core", "server")
 
 
 def sources(tree):
-    for folder in ("core", "server"):
+    for folder in FOLDERS:
         for path in sorted((tree / folder).rglob("*")):
             if path.suffix in (".cc", ".h"):
                 yield path
@@ -58,8 +63,9 @@ class Tree:
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode == 0
 
     def configure(self):
-        # A mutant changes one source: that alone is compiled again, not its library as one.
-        subprocess.run(["cmake", "--preset", "release", "-DSOFTLOOKUP_BUILD_TESTS=ON", "-DCMAKE_UNITY_BUILD=OFF"],
+        # A mutant changes one source: that alone is compiled again, not its library as one, and as fast as may be.
+        subprocess.run(["cmake", "--preset", "release", "-DSOFTLOOKUP_BUILD_TESTS=ON", "-DCMAKE_UNITY_BUILD=OFF",
+                        "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1"],
                        cwd=self.path, stdout=subprocess.DEVNULL, check=True)
 
     def programs(self, source):
@@ -95,6 +101,11 @@ class Tree:
                 shard.communicate()
         return failed
 
+    def failing_own_test(self):
+        """As failing_test, of the programs of both folders that are changed."""
+        return next(filter(None, (self.failing_program(program.name)
+                                  for folder in FOLDERS for program in self.programs(f"{folder}/any.cc"))), None)
+
     def failing_test(self, labels_left_out=()):
         """The name of a test that fails, or None. Runs all tests but those of the labels, and those that judge no code."""
         # A mutant may kill its parents' terminal or leave servers behind: a session of its own.
@@ -108,7 +119,7 @@ class Tree:
         return failed[0].split(": ", 1)[-1].split(" ")[0] if failed else "ctest"
 
 
-def outcome(tree, mutation):
+def outcome(tree, mutation, own_tests):
     path = tree.path / mutation.path
     text = path.read_text()
     path.write_text(mutate.apply(mutation, text))
@@ -120,6 +131,8 @@ def outcome(tree, mutation):
                 return "does not compile"
             if test := tree.failing_program(program.name):
                 return f"died: {test}"
+        if own_tests:
+            return "lives"
         if not tree.make():
             return "does not compile"
         test = tree.failing_test({program.label for program in programs})
@@ -128,11 +141,22 @@ def outcome(tree, mutation):
         path.write_text(text)
 
 
+def part_of(drawn, part):
+    """Every Nth of what was drawn, for a part such as 1/2."""
+    match = re.fullmatch(r"([1-9]\d*)/([1-9]\d*)", part)
+    if not match or int(match[1]) > int(match[2]):
+        sys.exit(f"--part is K/N with K from 1 to N, not {part}")
+    return drawn[int(match[1]) - 1::int(match[2])]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("tree", type=pathlib.Path, help="a clone that may be changed")
     parser.add_argument("--count", type=int, default=100, help="mutants to judge")
     parser.add_argument("--seed", type=int, default=1, help="which mutants are drawn")
+    parser.add_argument("--part", default="1/1", metavar="K/N", help="judge every Nth of those drawn, from the Kth on")
+    parser.add_argument("--own-tests", action="store_true", help="run the tests of a mutant's own folder only")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes that build and test at a time")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no mutant after this long")
     parser.add_argument("--results", type=pathlib.Path, help="a file of JSON lines; mutants in it are not run again")
     parser.add_argument("--list", action="store_true", help="print the mutants drawn, and run nothing")
@@ -140,6 +164,7 @@ def main():
 
     drawn = all_mutations(options.tree)
     random.Random(options.seed).shuffle(drawn)
+    drawn = part_of(drawn, options.part)
     if options.list:
         print("\n".join(map(str, drawn[:options.count])))
         return 0
@@ -148,16 +173,16 @@ def main():
         for line in options.results.read_text().splitlines():
             result = json.loads(line)
             known[result["mutant"]] = result["outcome"]
-    tree = Tree(options.tree, os.cpu_count())
+    tree = Tree(options.tree, options.jobs)
     tree.configure()
-    if not tree.make() or tree.failing_test():
+    if not tree.make() or (tree.failing_own_test() if options.own_tests else tree.failing_test()):
         print("the tree itself does not build and pass", file=sys.stderr)
         return 2
     begun, judged, lives = time.monotonic(), 0, []
     for mutation in drawn:
         if judged == options.count or time.monotonic() - begun > 60 * options.minutes:
             break
-        came = known.get(str(mutation)) or outcome(tree, mutation)
+        came = known.get(str(mutation)) or outcome(tree, mutation, options.own_tests)
         if options.results and str(mutation) not in known:
             with options.results.open("a") as file:
                 print(json.dumps({"mutant": str(mutation), "outcome": came}), file=file)
