@@ -22,6 +22,7 @@ class AppendPipeline {
 
   virtual absl::Status Append(v1::AppendRequest request) = 0;
   virtual absl::StatusOr<AppendSummary> Finish() = 0;
+  virtual void Cancel() = 0;
   virtual AppendSummary acknowledged() const = 0;
   virtual v1::Writer resumed_from() const { return {}; }
 

@@ -27,6 +27,8 @@ absl::Status AppendStream::Append(v1::AppendRequest request) {
 
 absl::StatusOr<AppendSummary> AppendStream::Finish() { return pipeline_->Finish(); }
 
+void AppendStream::Cancel() { pipeline_->Cancel(); }
+
 AppendSummary AppendStream::acknowledged() const { return pipeline_->acknowledged(); }
 
 v1::Writer AppendStream::resumed_from() const { return pipeline_->resumed_from(); }

@@ -30,7 +30,7 @@ OneConnectionPipeline::OneConnectionPipeline(std::shared_ptr<v1::SoftLookup::Stu
 
 OneConnectionPipeline::~OneConnectionPipeline() {
   if (result_.has_value()) return;
-  context_.TryCancel();
+  Cancel();
   End();
 }
 

@@ -32,6 +32,7 @@ class OneConnectionPipeline final : public AppendPipeline {
 
   absl::Status Append(v1::AppendRequest request) override;
   absl::StatusOr<AppendSummary> Finish() override;
+  void Cancel() override { context_.TryCancel(); }
   AppendSummary acknowledged() const override;
 
  private:

@@ -44,6 +44,7 @@ absl::Status ResendQueue::Acknowledge(const v1::AppendResponse& response) {
   PopFront(response.duplicate() ? RowsOf(*request) : response.appended_count());
   acknowledged_.row_count = response.row_count();
   acknowledged_.revision = response.revision();
+  acknowledged_.outage = absl::OkStatus();
   return absl::OkStatus();
 }
 

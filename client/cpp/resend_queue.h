@@ -62,7 +62,11 @@ class ResendQueue {
   std::size_t size() const { return entries_.size(); }
   std::int64_t bytes() const { return bytes_; }
   const AppendSummary& acknowledged() const { return acknowledged_; }
-  void CountReconnection() { ++acknowledged_.reconnections; }
+  // Notes that another connection is made after `failure`.
+  void BeginReconnection(const absl::Status& failure) {
+    ++acknowledged_.reconnections;
+    acknowledged_.outage = failure;
+  }
 
  private:
   struct Entry {

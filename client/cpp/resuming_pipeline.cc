@@ -21,12 +21,14 @@ ResumingPipeline::ResumingPipeline(Peer peer, const AppendStreamOptions& options
       worker_([this] { Run(); }) {}
 
 ResumingPipeline::~ResumingPipeline() {
-  {
-    absl::MutexLock lock(&mutex_);
-    cancelled_ = true;
-    if (call_ != nullptr) call_->TryCancel();
-  }
+  Cancel();
   worker_.join();
+}
+
+void ResumingPipeline::Cancel() {
+  absl::MutexLock lock(&mutex_);
+  cancelled_ = true;
+  if (call_ != nullptr) call_->TryCancel();
 }
 
 absl::Status ResumingPipeline::Append(v1::AppendRequest request) {
@@ -81,6 +83,10 @@ void ResumingPipeline::Run() {
     }
   }
   absl::MutexLock lock(&mutex_);
+  // A stream that is told to finish and has all acknowledged is finished, cancelled or not.
+  if (cancelled_ && !(finishing_ && queue_.empty())) {
+    failure = absl::CancelledError("the stream was cancelled");
+  }
   result_ = failure.ok() ? failure : WithProgress(failure, queue_.acknowledged());
 }
 
@@ -186,7 +192,7 @@ bool ResumingPipeline::AwaitRetry(const absl::Status& failure, const grpc::Clien
   if (!delay.has_value() || absl::Now() + *delay >= end) return false;
   {
     absl::MutexLock lock(&mutex_);
-    queue_.CountReconnection();
+    queue_.BeginReconnection(failure);
     summary = queue_.acknowledged();
   }
   Report(summary);

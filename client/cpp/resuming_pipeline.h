@@ -42,6 +42,7 @@ class ResumingPipeline final : public AppendPipeline {
 
   absl::Status Append(v1::AppendRequest request) override;
   absl::StatusOr<AppendSummary> Finish() override;
+  void Cancel() override;
   AppendSummary acknowledged() const override;
   v1::Writer resumed_from() const override { return resumed_from_; }
 
@@ -75,7 +76,7 @@ class ResumingPipeline final : public AppendPipeline {
   bool AwaitRetry(const absl::Status& failure, const grpc::ClientContext& context);
   // Returns when the outage reaches outage_max; InfiniteFuture if there is no outage.
   absl::Time OutageEnd() const;
-  // Makes the destructor cancel the call of `context`. Null if there is no call.
+  // Makes Cancel() cancel the call of `context`. Null if there is no call.
   void SetCall(grpc::ClientContext* context);
 
   const Peer peer_;
@@ -85,7 +86,7 @@ class ResumingPipeline final : public AppendPipeline {
   mutable absl::Mutex mutex_;
   ResendQueue queue_ ABSL_GUARDED_BY(mutex_);
   bool finishing_ ABSL_GUARDED_BY(mutex_) = false;              // Finish() has been called.
-  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;              // The destructor has been called.
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;              // Cancel() has been called.
   std::optional<absl::Status> result_ ABSL_GUARDED_BY(mutex_);  // Set once the stream is over.
   // The three members below are about the call in progress.
   grpc::ClientContext* call_ ABSL_GUARDED_BY(mutex_) = nullptr;

@@ -9,6 +9,7 @@
 #include "client/tool/append_rows.h"
 #include "client/tool/command.h"
 #include "client/tool/exit_code.h"
+#include "client/tool/interrupt.h"
 #include "client/tool/pair_reader.h"
 #include "client/tool/row_reader.h"
 #include "client/tool/row_tags.h"
@@ -67,8 +68,10 @@ absl::Status Append(const AppendCommandFlags& flags, const Session& session) {
   CLIENT_ASSIGN_OR_RETURN(const v1::Store store, client.GetStore(flags.store));
   CLIENT_ASSIGN_OR_RETURN(const RowBatches rows, OpenBatches(flags, store));
   CLIENT_ASSIGN_OR_RETURN(RowTags tags, RowTags::Open(flags.append.ids, flags.append.labels));
+  const InterruptGuard interrupt(InterruptGuard::Reads::kFail);
   CLIENT_ASSIGN_OR_RETURN(const AppendReport report,
-                          AppendRows(rows, std::move(tags), flags.append, store, &client, session));
+                          AppendRows(rows, std::move(tags), flags.append, store, &client, session,
+                                     interrupt, OnError::kRowsStay));
   PrintAppend(report, flags.append, store, session);
   return absl::OkStatus();
 }
@@ -87,7 +90,10 @@ void AddAppendCommand(CLI::App* app, Session* session) {
       "this\n"
       "input in this store and one command uses it at a time. Rows may be added behind those that "
       "were\n"
-      "sent. After a run that was killed, keep its --batch-rows, --ids and --labels.");
+      "sent. After a run that was killed, keep its --batch-rows, --ids and --labels.\n"
+      "\n"
+      "Ctrl-C, or SIGTERM, ends the command once the rows that are on their way are appended, and\n"
+      "says how to append the rest. A second one ends it at once.");
   append->add_option("STORE", flags->store, "Name of the store")->required();
   append->add_option("--keys", flags->input.keys, "Keys, one a row; with --values")
       ->type_name("FILE");

@@ -31,10 +31,17 @@ constexpr std::uint64_t kBatchBytesMax = 16ull << 20;  // Well under a message's
 
 // Shows on standard error, if that is a terminal, how many rows are acknowledged. The line changes
 // at most five times a second, and in the first Update() after a reconnection. The destructor
-// clears it.
+// clears it. Says once for each outage, on any standard error, why nothing is acknowledged.
 class Progress {
  public:
+  Progress(const Session& session, absl::Duration outage_max)
+      : session_(session), outage_max_(outage_max) {}
+
   void Update(const AppendSummary& summary) {
+    if (summary.outage.ok() != !in_outage_) {
+      in_outage_ = !in_outage_;
+      if (in_outage_) Explain(summary.outage);
+    }
     const absl::Time now = absl::Now();
     if (!terminal_ || (now < next_ && summary.reconnections == reconnections_)) return;
     next_ = now + absl::Milliseconds(200);
@@ -44,11 +51,23 @@ class Progress {
     std::cerr << std::flush;
     shown_ = true;
   }
-  ~Progress() {
-    if (shown_) std::cerr << "\r\x1b[K";
-  }
+  ~Progress() { Clear(); }
 
  private:
+  void Clear() {
+    if (std::exchange(shown_, false)) std::cerr << "\r\x1b[K";
+  }
+
+  void Explain(const absl::Status& failure) {
+    Clear();
+    *session_.err << "softlookup: nothing is acknowledged, trying again for up to "
+                  << absl::FormatDuration(outage_max_) << ": "
+                  << ErrorLine(failure, session_.server, session_.credential_files) << std::endl;
+  }
+
+  const Session& session_;
+  const absl::Duration outage_max_;
+  bool in_outage_ = false;
   const bool terminal_ = isatty(STDERR_FILENO) != 0;
   absl::Time next_ = absl::InfinitePast();
   std::uint64_t reconnections_ = 0;
@@ -61,30 +80,65 @@ std::uint32_t RowsOf(const v1::AppendRequest& request) {
 
 class Sender {
  public:
-  Sender(const AppendFlags& flags, AppendStream stream)
+  Sender(const AppendFlags& flags, AppendStream stream, const InterruptGuard& interrupt,
+         OnError on_error)
       : flags_(flags),
         stream_(std::move(stream)),
-        rows_sent_before_(stream_.resumed_from().last_sequence()) {}
+        interrupt_(interrupt),
+        on_error_(on_error),
+        rows_sent_before_(flags.writer.empty() ? flags.skip_rows
+                                               : stream_.resumed_from().last_sequence()) {}
 
-  // Sends the rows that no earlier run has sent, up to an error of the input, and waits until they
-  // are acknowledged.
+  // Sends the rows that no earlier run has sent, up to an error of the input or a signal, and waits
+  // until they are acknowledged.
   absl::StatusOr<AppendSummary> Run(const RowBatches& rows, RowTags tags) {
+    // A stream with a writer may wait for minutes, and can be cut off anywhere: the server knows
+    // its rows.
+    std::optional<InterruptAction> cut;
+    if (!flags_.writer.empty()) cut.emplace([this] { stream_.Cancel(); });
     const absl::Status sent = Send(rows, std::move(tags));
     absl::StatusOr<AppendSummary> summary = stream_.Finish();
-    if (!summary.ok()) return NameRow(summary.status());
-    if (!sent.ok()) {  // The input is at fault. The rows before it are written.
-      return Annotate(sent, absl::StrCat("rows appended before: ", summary->acknowledged_rows));
+    cut.reset();
+    if (!summary.ok() && interrupt_.interrupted() && absl::IsCancelled(summary.status())) {
+      return GoOnHint(absl::CancelledError("interrupted"), stream_.acknowledged());
     }
+    if (!summary.ok()) return NameRow(summary.status());
+    if (!sent.ok()) return GoOnHint(sent, *summary);  // The rows before it are written.
     return summary;
   }
 
+  std::uint64_t rows_sent_before() const { return rows_sent_before_; }
+
  private:
+  // Returns `error`, before which the rows of `summary` were appended, with how to append the rest.
+  absl::Status GoOnHint(const absl::Status& error, const AppendSummary& summary) const {
+    const absl::Status counted =
+        Annotate(error, absl::StrCat("rows appended before: ", summary.acknowledged_rows));
+    const std::uint64_t end = rows_sent_before_ + RowsOfAcknowledged(summary);
+    if (on_error_ == OnError::kStoreIsDeleted || end == 0 ||
+        ExitCodeOf(error) == ExitCode::kUsage) {
+      return counted;
+    }
+    return Annotate(counted, flags_.writer.empty()
+                                 ? absl::StrCat("--skip-rows ", end, " appends the rest")
+                                 : "the same command appends the rest");
+  }
+
+  // Rows of the input in the requests that are acknowledged. ON_CONFLICT_SKIP may have left some
+  // of them out of the store.
+  std::uint64_t RowsOfAcknowledged(const AppendSummary& summary) const {
+    const std::uint64_t requests = summary.acknowledged_requests;
+    return (requests < first_rows_.size() ? first_rows_[requests] : rows_read_) - rows_sent_before_;
+  }
+
   absl::Status Send(const RowBatches& rows, RowTags tags) {
     const auto batch_rows = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
         kBatchBytesMax / (rows.row_dim * sizeof(float)), 1, flags_.batch_rows));
     for (;;) {
       v1::AppendRequest batch;
       CLIENT_ASSIGN_OR_RETURN(const std::uint32_t count, rows.read(batch_rows, &batch));
+      // The end of a pipe may be the signal's doing, too.
+      if (interrupt_.interrupted()) return absl::CancelledError("interrupted");
       if (count == 0) return CheckAtEnd(std::move(tags));
       CLIENT_ASSIGN_OR_RETURN(std::vector<v1::AppendRequest> requests,
                               tags.Tag(count, std::move(batch)));
@@ -113,6 +167,10 @@ class Sender {
   absl::Status CheckAtEnd(RowTags tags) const {
     CLIENT_RETURN_IF_ERROR(tags.CheckAtEnd());
     if (rows_read_ >= rows_sent_before_) return absl::OkStatus();
+    if (flags_.writer.empty()) {
+      return UsageError(absl::StrCat("--skip-rows is ", flags_.skip_rows, ", but the input has ",
+                                     rows_read_, " rows"));
+    }
     return UsageError(absl::StrCat("the writer ", flags_.writer, " has sent ", rows_sent_before_,
                                    " rows before, but the input has ", rows_read_,
                                    "; it takes a writer of its own"));
@@ -135,6 +193,8 @@ class Sender {
 
   const AppendFlags& flags_;
   AppendStream stream_;
+  const InterruptGuard& interrupt_;
+  const OnError on_error_;
   const std::uint64_t rows_sent_before_;
   std::vector<std::uint64_t> first_rows_;  // For each request sent: its first row in the input.
   std::uint64_t rows_read_ = 0;
@@ -169,6 +229,11 @@ void AddAppendFlags(CLI::App* command, AppendFlags* flags) {
           "--writer", flags->writer,
           "Name by which the store recognizes this input, so that a repeated command resumes")
       ->type_name("NAME");
+  command
+      ->add_option("--skip-rows", flags->skip_rows,
+                   "Leave out the first N rows of the input and of its --ids and --labels")
+      ->type_name("N")
+      ->excludes("--writer");
 }
 
 RowBatches PairBatches(std::unique_ptr<PairReader> reader, const v1::Store& store) {
@@ -188,17 +253,18 @@ RowBatches PairBatches(std::unique_ptr<PairReader> reader, const v1::Store& stor
 
 absl::StatusOr<AppendReport> AppendRows(const RowBatches& rows, RowTags tags,
                                         const AppendFlags& flags, const v1::Store& store,
-                                        Client* client, const Session& session) {
+                                        Client* client, const Session& session,
+                                        const InterruptGuard& interrupt, OnError on_error) {
   AppendStreamOptions options;
   if (session.timeout_s.has_value()) options.deadline = absl::Seconds(*session.timeout_s);
   options.writer = flags.writer;
-  Progress progress;
+  Progress progress(session, options.outage_max);
   options.on_progress = [&progress](const AppendSummary& summary) { progress.Update(summary); };
   CLIENT_ASSIGN_OR_RETURN(AppendStream stream, client->OpenAppendStream(store.name(), options));
   const absl::Time start = absl::Now();
-  AppendReport report{.skipped_rows = stream.resumed_from().last_sequence()};
-  CLIENT_ASSIGN_OR_RETURN(report.summary,
-                          Sender(flags, std::move(stream)).Run(rows, std::move(tags)));
+  Sender sender(flags, std::move(stream), interrupt, on_error);
+  AppendReport report{.skipped_rows = sender.rows_sent_before()};
+  CLIENT_ASSIGN_OR_RETURN(report.summary, sender.Run(rows, std::move(tags)));
   report.elapsed = absl::Now() - start;
   return report;
 }
@@ -215,8 +281,8 @@ void PrintAppend(const AppendReport& report, const AppendFlags& flags, const v1:
   if (session.json) {
     Json json = {{"store", store.name()}};
     if (report.created.has_value()) json["created"] = *report.created;
+    if (!flags.writer.empty() || flags.skip_rows > 0) json["skipped_rows"] = report.skipped_rows;
     if (!flags.writer.empty()) {
-      json["skipped_rows"] = report.skipped_rows;
       json["reconnections"] = summary.reconnections;
     }
     json.update({{"rows", summary.acknowledged_rows},
@@ -231,7 +297,9 @@ void PrintAppend(const AppendReport& report, const AppendFlags& flags, const v1:
                                        TerminalText(store.name()), store.key_dim(),
                                        store.value_dim());
   }
-  if (report.skipped_rows > 0) {
+  if (report.skipped_rows > 0 && flags.writer.empty()) {
+    *session.out << absl::StreamFormat("skipped %d rows\n", report.skipped_rows);
+  } else if (report.skipped_rows > 0) {
     *session.out << absl::StreamFormat("skipped %d rows, which %s had sent before\n",
                                        report.skipped_rows, TerminalText(flags.writer));
   }

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "client/tool/command.h"
+#include "client/tool/interrupt.h"
 #include "client/tool/pair_reader.h"
 #include "client/tool/row_tags.h"
 
@@ -24,7 +25,8 @@ struct AppendFlags {
   std::string on_conflict;
   std::uint32_t batch_rows = 4096;
   std::string acknowledge;
-  std::string writer;  // Empty: a repeated command appends all rows again.
+  std::string writer;           // Empty: a repeated command appends all rows again.
+  std::uint64_t skip_rows = 0;  // Rows at the input's start that are not sent. 0 with a writer.
 };
 
 // `flags` must outlive `command`.
@@ -43,25 +45,32 @@ RowBatches PairBatches(std::unique_ptr<PairReader> reader, const v1::Store& stor
 
 struct AppendReport {
   AppendSummary summary;
-  std::uint64_t skipped_rows = 0;  // Rows of the input that the writer had sent in earlier runs.
+  std::uint64_t skipped_rows = 0;  // Rows at the input's start that were not sent.
   absl::Duration elapsed;
   std::optional<bool> created;  // Set by import: whether it created the store.
 };
 
+// What becomes of the rows that were appended before an error.
+enum class OnError { kRowsStay, kStoreIsDeleted };
+
 // Streams all rows into `store`. With a writer, skips the first rows of the input that its earlier
 // runs sent; the writer's last sequence is their number. An error names its row, or says how many
-// rows were appended before it.
+// rows were appended before it and, if they stay, how to append the rest.
+//
+// Cancelled if a signal of `interrupt` came before the end. Without a writer, the rows that were
+// sent by then are acknowledged first, so that their number is known.
 //
 // With the same flags, every run cuts the input into the same requests, wherever it resumes. So a
 // request that a killed run left in flight is also one of the next run's, and is written once.
 absl::StatusOr<AppendReport> AppendRows(const RowBatches& rows, RowTags tags,
                                         const AppendFlags& flags, const v1::Store& store,
-                                        Client* client, const Session& session);
+                                        Client* client, const Session& session,
+                                        const InterruptGuard& interrupt, OnError on_error);
 
 // Prints a few lines, or with -o json {"store", "created"?, "skipped_rows"?, "reconnections"?,
 // "rows", "seconds", "rows_per_second", "row_count", "revision"}. "created" is there if
-// `report.created` is set, "skipped_rows" and "reconnections" with a writer. `store` is the store
-// as it was before the append.
+// `report.created` is set, "reconnections" with a writer, "skipped_rows" with that or --skip-rows.
+// `store` is the store as it was before the append.
 void PrintAppend(const AppendReport& report, const AppendFlags& flags, const v1::Store& store,
                  const Session& session);
 

@@ -27,6 +27,7 @@ absl::StatusOr<ByteSource> ByteSource::Open(const std::string& path) {
 absl::StatusOr<std::size_t> ByteSource::Read(void* out, std::size_t size) {
   errno = 0;
   const std::size_t count = std::fread(out, 1, size, file_.get());
+  if (std::ferror(file_.get()) != 0 && errno == EINTR) return absl::CancelledError("interrupted");
   if (std::ferror(file_.get()) != 0) return InputError(name_, std::strerror(errno));
   return count;
 }

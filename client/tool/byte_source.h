@@ -25,6 +25,7 @@ class ByteSource {
   const std::string& name() const { return name_; }
 
   // Reads `size` bytes into `out`, fewer only at the end. Returns how many.
+  // Cancelled if a signal ended the wait for input, see InterruptGuard.
   absl::StatusOr<std::size_t> Read(void* out, std::size_t size);
 
   // Reads the next line without its end ("\n" or "\r\n"). Drops a byte order mark from the first

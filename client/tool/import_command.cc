@@ -9,6 +9,7 @@
 #include "client/tool/append_rows.h"
 #include "client/tool/command.h"
 #include "client/tool/exit_code.h"
+#include "client/tool/interrupt.h"
 #include "client/tool/pair_reader.h"
 #include "client/tool/row_reader.h"
 #include "client/tool/row_tags.h"
@@ -112,6 +113,7 @@ absl::Status Import(const ImportFlags& flags, const Session& session) {
   } else if (!absl::IsNotFound(existing.status())) {
     return existing.status();
   }
+  const InterruptGuard interrupt(InterruptGuard::Reads::kFail);
   CLIENT_ASSIGN_OR_RETURN(RowTags tags, RowTags::Open(flags.append.ids, flags.append.labels));
   CLIENT_ASSIGN_OR_RETURN(auto pairs, OpenPairs(flags.input, store));
   RowBatches rows = PairBatches(std::move(pairs), store);
@@ -122,10 +124,12 @@ absl::Status Import(const ImportFlags& flags, const Session& session) {
     rows.row_dim = std::uint64_t{store.key_dim()} + store.value_dim();
     if (count > 0) Unread(std::move(first), &rows);
   }
-  absl::StatusOr<AppendReport> report =
-      AppendRows(rows, std::move(tags), flags.append, store, &client, session);
   // With a writer the store stays, because the same command can resume.
-  if (!report.ok() && !existing.ok() && flags.append.writer.empty()) {
+  const OnError on_error =
+      existing.ok() || !flags.append.writer.empty() ? OnError::kRowsStay : OnError::kStoreIsDeleted;
+  absl::StatusOr<AppendReport> report =
+      AppendRows(rows, std::move(tags), flags.append, store, &client, session, interrupt, on_error);
+  if (!report.ok() && on_error == OnError::kStoreIsDeleted) {
     return Undo(report.status(), store.name(), &client);
   }
   CLIENT_RETURN_IF_ERROR(report.status());
@@ -141,7 +145,9 @@ void AddImportCommand(CLI::App* app, Session* session) {
   CLI::App* command = app->add_subcommand("import", "Make a store of files, as export writes them");
   command->footer(
       "FILE is as `append --help` says. A store that is not there yet is made: the files say its\n"
-      "dimensions, options the rest. If not all rows get into it, it is deleted again.\n"
+      "dimensions, options the rest. If not all rows get into it, also after Ctrl-C, it is "
+      "deleted\n"
+      "again.\n"
       "\n"
       "With --writer NAME a partly filled store is kept. The same command, given again, appends "
       "the\n"

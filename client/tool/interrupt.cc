@@ -1,6 +1,10 @@
 #include "client/tool/interrupt.h"
 
+#include <errno.h>
+#include <semaphore.h>
+
 #include <cstddef>
+#include <utility>
 
 namespace softlookup::tool {
 namespace {
@@ -8,16 +12,30 @@ namespace {
 std::atomic<bool> signalled;
 static_assert(std::atomic<bool>::is_always_lock_free, "It is written by a signal handler");
 
+// What an InterruptAction's thread waits on. Posting a semaphore is safe in a signal handler, and
+// it lives as long as the process, because a handler may still run when its guard is gone.
+sem_t* Wakings() {
+  static sem_t semaphore;
+  static const bool initialised = sem_init(&semaphore, /*pshared=*/0, 0) == 0;
+  return initialised ? &semaphore : nullptr;
+}
+
 // The first signal of either kind is noted. One more ends the process as if nothing handled it.
 void OnSignal(int number) {
-  if (!signalled.exchange(true)) return;
-  signal(number, SIG_DFL);
-  raise(number);  // Takes effect when the handler returns.
+  const int error = errno;
+  if (!signalled.exchange(true)) {
+    sem_post(Wakings());
+  } else {
+    signal(number, SIG_DFL);
+    raise(number);  // Takes effect when the handler returns.
+  }
+  errno = error;
 }
 
 }  // namespace
 
-InterruptGuard::InterruptGuard() {
+InterruptGuard::InterruptGuard(Reads reads) : reads_(reads) {
+  Wakings();  // A handler must not be the first to ask for it.
   for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], nullptr, &before_[i]);
   Rearm();
 }
@@ -26,7 +44,7 @@ void InterruptGuard::Rearm() {
   signalled = false;
   struct sigaction action = {};
   action.sa_handler = OnSignal;
-  action.sa_flags = SA_RESTART;
+  action.sa_flags = reads_ == Reads::kGoOn ? SA_RESTART : 0;
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
     // A signal that the process ignores, as under nohup, stays ignored.
     if (before_[i].sa_handler != SIG_IGN) sigaction(kSignals[i], &action, nullptr);
@@ -38,5 +56,18 @@ InterruptGuard::~InterruptGuard() {
 }
 
 const std::atomic<bool>& InterruptGuard::interrupted() const { return signalled; }
+
+InterruptAction::InterruptAction(std::function<void()> action)
+    : action_(std::move(action)), thread_([this] {
+        // Another object's signal may have been posted: only the flags tell what has come.
+        while (!signalled && !ended_) sem_wait(Wakings());
+        if (!ended_) action_();
+      }) {}
+
+InterruptAction::~InterruptAction() {
+  ended_ = true;
+  sem_post(Wakings());
+  thread_.join();
+}
 
 }  // namespace softlookup::tool

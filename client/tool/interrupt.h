@@ -5,6 +5,8 @@
 
 #include <array>
 #include <atomic>
+#include <functional>
+#include <thread>
 
 namespace softlookup::tool {
 
@@ -13,7 +15,10 @@ namespace softlookup::tool {
 // process at once. Only one object may exist at a time.
 class InterruptGuard {
  public:
-  InterruptGuard();
+  // What becomes of a read that waits for input on the main thread when a signal comes.
+  enum class Reads { kGoOn, kFail };  // kFail: it fails with EINTR.
+
+  explicit InterruptGuard(Reads reads = Reads::kGoOn);
   ~InterruptGuard();
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
@@ -27,7 +32,24 @@ class InterruptGuard {
  private:
   static constexpr std::array<int, 2> kSignals = {SIGINT, SIGTERM};
 
+  const Reads reads_;
   std::array<struct sigaction, kSignals.size()> before_;
+};
+
+// Runs `action` once a guard's signal comes, on a thread of its own, also if it came before. An
+// InterruptGuard must live as long as this object, and only one of these may exist at a time.
+class InterruptAction {
+ public:
+  explicit InterruptAction(std::function<void()> action);
+  // Waits for `action` if it runs. It does not run later.
+  ~InterruptAction();
+  InterruptAction(const InterruptAction&) = delete;
+  InterruptAction& operator=(const InterruptAction&) = delete;
+
+ private:
+  const std::function<void()> action_;
+  std::atomic<bool> ended_{false};
+  std::thread thread_;
 };
 
 }  // namespace softlookup::tool

@@ -1,9 +1,7 @@
 // Appends of a writer whose connection, server or process breaks again and again: each row is there
 // once, in order. A failure prints SOFTLOOKUP_TEST_SEED=N; with that in the environment the cuts
 // come after the same bytes again.
-#include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 
 #include <atomic>
@@ -23,8 +21,7 @@
 #include "tests/testing/random.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temporary_directory.h"
-
-extern char** environ;
+#include "tests/testing/tool_process.h"
 
 namespace softlookup::testing {
 namespace {
@@ -242,31 +239,6 @@ TEST_F(ResumeTest, AStreamGoesOnWhereItsWriterWasLeft) {
   EXPECT_TRUE(absl::IsNotFound(direct_->GetWriter("s", "v").status()));
 }
 
-// The tool, to be killed.
-class ToolProcess {
- public:
-  explicit ToolProcess(std::vector<std::string> command) {
-    std::vector<char*> arguments;
-    for (std::string& argument : command) arguments.push_back(argument.data());
-    arguments.push_back(nullptr);
-    posix_spawn_file_actions_t quiet;
-    posix_spawn_file_actions_init(&quiet);
-    posix_spawn_file_actions_addopen(&quiet, 1, "/dev/null", O_WRONLY, 0);
-    EXPECT_EQ(posix_spawn(&pid_, arguments[0], &quiet, nullptr, arguments.data(), environ), 0);
-    posix_spawn_file_actions_destroy(&quiet);
-  }
-  // What waitpid() says of its end.
-  int Kill() {
-    int status = 0;
-    kill(pid_, SIGKILL);
-    EXPECT_EQ(waitpid(pid_, &status, 0), pid_);
-    return status;
-  }
-
- private:
-  pid_t pid_ = -1;
-};
-
 TEST_F(ResumeTest, AToolThatIsKilledAndStartedAgainLeavesEachRowOnce) {
   constexpr std::uint32_t kRows = 20'000;
   const std::string file = directory_.path() + "/rows.csv";
@@ -285,7 +257,7 @@ TEST_F(ResumeTest, AToolThatIsKilledAndStartedAgainLeavesEachRowOnce) {
                       file, "--writer", "w", "--batch-rows", "25"});
     const absl::Time give_up = absl::Now() + absl::Seconds(60);
     while (direct_->GetStore("s")->row_count() < row) ASSERT_LT(absl::Now(), give_up);
-    killed += WIFSIGNALED(tool.Kill());
+    killed += WIFSIGNALED(tool.End(SIGKILL));
     if (row == 3000) CrashServer();
   }
   const CommandResult last =

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/synchronization/notification.h"
@@ -68,6 +69,25 @@ TEST_F(AppendStreamTest, BlocksWhileTooManyRequestsAreUnacknowledged) {
   EXPECT_TRUE(stream.Append(Rows(1), Rows(1)).ok());
   // Returns only because the deadline ends the stream: without a window this would be sent.
   EXPECT_TRUE(absl::IsDeadlineExceeded(stream.Append(Rows(1), Rows(1))));
+}
+
+TEST_F(AppendStreamTest, CancelEndsAWaitForTheWindow) {
+  absl::Notification received;
+  service_.stream_append = [&](grpc::ServerContext*, ServerStream* stream) {
+    v1::AppendRequest request;
+    if (stream->Read(&request)) received.Notify();
+    Ignore(stream);
+    return grpc::Status::OK;
+  };
+  AppendStream stream = Open({.unacknowledged_requests_max = 1});
+  EXPECT_TRUE(stream.Append(Rows(1), Rows(1)).ok());
+  std::thread canceller([&] {
+    received.WaitForNotification();
+    stream.Cancel();
+  });
+  EXPECT_TRUE(absl::IsCancelled(stream.Append(Rows(1), Rows(1))));
+  canceller.join();
+  EXPECT_TRUE(absl::IsCancelled(stream.Finish().status()));
 }
 
 TEST_F(AppendStreamTest, BlocksWhileTooManyBytesAreUnacknowledged) {

@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -287,6 +288,50 @@ TEST_F(ResumingAppendStreamTest, ConnectionThatBreaksWhileAllIsAcknowledgedBegin
   ASSERT_TRUE(summary.ok()) << summary.status();
   EXPECT_EQ(summary->acknowledged_rows, 4u);
   EXPECT_EQ(summary->reconnections, 2u);
+}
+
+TEST_F(ResumingAppendStreamTest, AnOutageIsToldUntilTheNextAcknowledgement) {
+  {
+    absl::MutexLock lock(&mutex_);
+    connections_ = {{.applied = 1, .end = kGone}, {.applied = 0, .end = kGone}};
+  }
+  std::vector<std::string> outages;
+  const auto summary = Run(3, {.on_progress = [&](const AppendSummary& progress) {
+                             outages.push_back(std::string(progress.outage.message()));
+                           }});
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  EXPECT_EQ(outages.front(), "");  // The first request's acknowledgement.
+  EXPECT_EQ(outages[1], "gone");
+  EXPECT_EQ(outages.back(), "");
+  EXPECT_TRUE(summary->outage.ok());
+}
+
+TEST_F(ResumingAppendStreamTest, CancelEndsAnOutage) {
+  {
+    absl::MutexLock lock(&mutex_);
+    connections_.assign(10'000, {.applied = 0, .end = kGone});
+  }
+  client_options_.retry.backoff_min = client_options_.retry.backoff_max = absl::Hours(1);
+  absl::Notification waits;
+  AppendStream stream = *TryOpen({.outage_max = absl::Hours(100),
+                                  .on_progress = [&](const AppendSummary&) { waits.Notify(); }});
+  ASSERT_TRUE(stream.Append(Rows(2), Rows(2)).ok());
+  std::thread canceller([&] {
+    waits.WaitForNotification();
+    stream.Cancel();
+  });
+  const absl::Status status = stream.Finish().status();
+  canceller.join();
+  EXPECT_TRUE(absl::IsCancelled(status)) << status;
+  EXPECT_TRUE(absl::IsCancelled(stream.Append(Rows(1), Rows(1))));
+}
+
+TEST_F(ResumingAppendStreamTest, CancelAfterTheEndChangesNothing) {
+  AppendStream stream = *TryOpen();
+  ASSERT_TRUE(stream.Append(Rows(2), Rows(2)).ok());
+  ASSERT_TRUE(stream.Finish().ok());
+  stream.Cancel();
+  EXPECT_EQ(stream.Finish()->acknowledged_rows, 2u);
 }
 
 TEST_F(ResumingAppendStreamTest, ServerThatForgotWhatItHadAcknowledgedIsFoundOut) {

@@ -207,8 +207,19 @@ TEST_F(ImportExportTest, FailureInAStoreThatIsThereKeepsItAndSaysHowFarItGot) {
   ASSERT_EQ(Import("a").error, "");
   const TemporaryFile ids("ids.txt", "1\n2\n3\n");
   EXPECT_EQ(Import("a", {"--append", "--ids", ids.path(), "--batch-rows", "2"}).error,
-            ids.path() + ": ends after 3 rows, the rows themselves go on; rows appended before: 2");
+            ids.path() +
+                ": ends after 3 rows, the rows themselves go on; rows appended before: 2; "
+                "--skip-rows 2 appends the rest");
   EXPECT_EQ(RunJson({"store", "get", "a"})["row_count"], 7);
+
+  const TemporaryFile all_ids("ids.txt", "1\n2\n3\n4\n5\n");
+  EXPECT_THAT(Import("a", {"--append", "--ids", all_ids.path(), "--skip-rows", "2"}).out,
+              AllOf(StartsWith("skipped 2 rows\nappended 3 rows in"),
+                    EndsWith("; a has 10 rows at revision 4\n")));
+  EXPECT_EQ(RunJson({"rows", "a", "--begin", "7"})["rows"][0]["id"], 3);
+  const Outcome beyond = Import("a", {"--append", "--skip-rows", "6"});
+  EXPECT_EQ(beyond.exit_code, ExitCode::kUsage);
+  EXPECT_THAT(beyond.error, StartsWith("--skip-rows is 6, but the input has 5 rows"));
 }
 
 TEST_F(ImportExportTest, ServersErrorIsGivenTheRowOfTheFile) {

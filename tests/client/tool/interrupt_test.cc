@@ -6,6 +6,8 @@
 
 #include <cstdlib>
 
+#include "absl/synchronization/notification.h"
+
 namespace softlookup::tool {
 namespace {
 
@@ -58,6 +60,35 @@ TEST(InterruptGuardTest, AnIgnoredSignalStaysIgnored) {
         std::_Exit(guard.interrupted() ? 0 : 7);
       },
       ExitedWithCode(7), "");
+}
+
+TEST(InterruptGuardTest, AReadThatWaitsGoesOnOrFails) {
+  for (const auto reads : {InterruptGuard::Reads::kGoOn, InterruptGuard::Reads::kFail}) {
+    const InterruptGuard guard(reads);
+    struct sigaction action = {};
+    sigaction(SIGINT, nullptr, &action);
+    EXPECT_EQ((action.sa_flags & SA_RESTART) != 0, reads == InterruptGuard::Reads::kGoOn);
+  }
+}
+
+TEST(InterruptActionTest, ASignalRunsItAlsoOneThatCameBefore) {
+  for (const bool comes_before : {false, true}) {
+    const InterruptGuard guard;
+    absl::Notification ran;
+    if (comes_before) raise(SIGINT);
+    const InterruptAction action([&] { ran.Notify(); });
+    if (!comes_before) raise(SIGINT);
+    ran.WaitForNotification();
+  }
+}
+
+TEST(InterruptActionTest, WithoutASignalItDoesNotRun) {
+  const InterruptGuard guard;
+  bool ran = false;
+  {
+    const InterruptAction action([&] { ran = true; });
+  }
+  EXPECT_FALSE(ran);
 }
 
 TEST(InterruptGuardTest, HandlersAreRestored) {

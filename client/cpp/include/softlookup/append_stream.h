@@ -30,6 +30,8 @@ struct AppendSummary {
   std::uint64_t revision = 0;
   // Attempts to connect again after a failure. Always 0 without a writer.
   std::uint64_t reconnections = 0;
+  // The last failure, if nothing was acknowledged since. Always OK without a writer.
+  absl::Status outage;
 };
 
 struct AppendStreamOptions {
@@ -114,6 +116,11 @@ class AppendStream {
   // Waits until all requests are acknowledged, and ends the stream. OK means that every request is
   // written, as durably as it asked for. A second call returns the same result.
   absl::StatusOr<AppendSummary> Finish();
+
+  // Ends the stream early: soon after, Append() and Finish() return Cancelled, also if they wait.
+  // Unacknowledged requests may or may not be written; a later stream with the same writer tells.
+  // Any thread may call this at any time. After a result of Finish() it changes nothing.
+  void Cancel();
 
   AppendSummary acknowledged() const;
 
