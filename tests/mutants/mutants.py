@@ -67,6 +67,9 @@ class Tree:
         subprocess.run(["cmake", "--preset", "release", "-DSOFTLOOKUP_BUILD_TESTS=ON", "-DCMAKE_UNITY_BUILD=OFF",
                         "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1"],
                        cwd=self.path, stdout=subprocess.DEVNULL, check=True)
+        listed = subprocess.run(["cmake", "--build", self.build, "--target", "help"],
+                                stdout=subprocess.PIPE, text=True, check=True).stdout
+        self.targets = set(re.findall(r"^(\w+): phony$", listed, re.MULTILINE))
 
     def programs(self, source):
         """The test programs of a source's folder of tests/, those first that test the source itself or its neighbours."""
@@ -79,7 +82,7 @@ class Tree:
             return 0 if own in sources.split() else 1 if neighbour in sources else 2
 
         declared.sort(key=lambda program: distance(program[2]))
-        return [Program(name, label) for name, label, _ in declared if (self.build / "tests" / name).exists()]
+        return [Program(name, label) for name, label, _ in declared if name in self.targets]
 
     def failing_program(self, name):
         """The test of a program that fails, or None. Runs the program's tests as one process a core."""
@@ -101,10 +104,12 @@ class Tree:
                 shard.communicate()
         return failed
 
-    def failing_own_test(self):
-        """As failing_test, of the programs of both folders that are changed."""
-        return next(filter(None, (self.failing_program(program.name)
-                                  for folder in FOLDERS for program in self.programs(f"{folder}/any.cc"))), None)
+    def passes(self, own_tests):
+        """True if the tree as it is builds and passes the tests that mutants meet."""
+        if not own_tests:
+            return self.make() and self.failing_test() is None
+        names = [program.name for folder in FOLDERS for program in self.programs(f"{folder}/any.cc")]
+        return self.make(*names) and not any(self.failing_program(name) for name in names)
 
     def failing_test(self, labels_left_out=()):
         """The name of a test that fails, or None. Runs all tests but those of the labels, and those that judge no code."""
@@ -175,7 +180,7 @@ def main():
             known[result["mutant"]] = result["outcome"]
     tree = Tree(options.tree, options.jobs)
     tree.configure()
-    if not tree.make() or (tree.failing_own_test() if options.own_tests else tree.failing_test()):
+    if not tree.passes(options.own_tests):
         print("the tree itself does not build and pass", file=sys.stderr)
         return 2
     begun, judged, lives = time.monotonic(), 0, []
