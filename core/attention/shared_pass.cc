@@ -282,7 +282,9 @@ ScanOrder SharedPass::OrderOf(const WorkItem& item, std::int64_t at, std::int64_
   const kernels::BlockView& view = BlockOf(scan_block(at), first)->view;
   // A query alone in FLOAT32 rows is left to the CPU's own prefetching, where that is better. Other
   // storage types take so long to decode that fetching early always pays.
-  if (end - query == 1 && view.shape.storage == StorageType::kFloat32 && kernels::CpuReadsAhead()) {
+  if (end - query == 1 && view.shape.storage == StorageType::kFloat32 &&
+      kernels::CpuReadsAhead(static_cast<std::int64_t>(scan_blocks_.size()) *
+                             view.full_panel_count * view.shape.bytes())) {
     return order;
   }
   if (!first.task->sums_values()) return order;

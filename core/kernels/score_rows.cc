@@ -22,7 +22,7 @@ constexpr int kFloat32Panels = 4;
 constexpr int kFloat64Queries = 8;
 constexpr int kFloat64Panels = 4;
 #else
-constexpr int kFloat32Queries = 4;
+constexpr int kFloat32Queries = 6;
 constexpr int kFloat32Panels = 1;
 constexpr int kFloat64Queries = 2;
 constexpr int kFloat64Panels = 2;
@@ -183,6 +183,12 @@ void RunOfQueries(const KeyPanels<kPanels>& keys, std::int64_t dim_count, std::i
   for (; q + kFloat32Queries <= query_count; q += kFloat32Queries) {
     Float32Tile<kTerm, Sum, kFloat32Queries, kPanels>::Run(
         keys, dim_count, chain_dims, queries + q, first_dim, ahead, sums + q * kScratchStride);
+  }
+  if constexpr (kFloat32Queries > 4) {
+    for (; q + 4 <= query_count; q += 4) {
+      Float32Tile<kTerm, Sum, 4, kPanels>::Run(keys, dim_count, chain_dims, queries + q, first_dim,
+                                               ahead, sums + q * kScratchStride);
+    }
   }
   for (; q + 2 <= query_count; q += 2) {
     Float32Tile<kTerm, Sum, 2, kPanels>::Run(keys, dim_count, chain_dims, queries + q, first_dim,

@@ -19,41 +19,120 @@ namespace HWY_NAMESPACE {
 #if HWY_TARGET <= HWY_AVX3
 constexpr int kRegisterQueries = 8;
 constexpr int kRegisterVecs = 3;
-constexpr int kLoneVecs = 8;  // Vectors for a single query.
 #else
-constexpr int kRegisterQueries = 4;
+constexpr int kRegisterQueries = 6;
 constexpr int kRegisterVecs = 2;
-constexpr int kLoneVecs = 8;
 #endif
+constexpr int kLoneVecs = 8;  // Vectors for a single query.
+
+// Components whose sums are formed together: whole strips of vectors of any width. The bytes of
+// their rows that stay in the first-level cache for all queries of a tile.
+constexpr std::int64_t kColumnDims = 192;
+constexpr std::int64_t kPieceBytes = 16 << 10;
 
 // Rows between two steps of the prefetcher.
 constexpr std::int64_t kPrefetchRows = 4;
 
 constexpr std::int64_t kRunPanels = kFloat32RunRows / kPanelRows;
 
-// Sums kVecs vectors of value components, from component `dim` on, for kQueries queries and all
-// rows of `panels`. The sums of a run stay in registers.
-template <StorageType kStorage, int kQueries, int kVecs>
-void Strip(const BlockView& block, PanelRange panels, std::int64_t dim,
-           const float* HWY_RESTRICT weights, std::int64_t sums_stride, Prefetcher& ahead,
-           double* HWY_RESTRICT sums) {
-  const FloatTag d;
-  const DoubleTag dd;
-  constexpr std::int64_t kBytes = ElementBytes(kStorage);
-  const std::int64_t value_bytes = block.shape.value_dim * kBytes;
-  std::int64_t panel = panels.begin;
-  while (panel < panels.end) {
-    const std::int64_t run_end = std::min((panel / kRunPanels + 1) * kRunPanels, panels.end);
-    FloatVec acc[kQueries][kVecs];
-    HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) {
-      HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) acc[q][v] = hn::Zero(d);
+// The rows of a run that are summed at once: all panels [begin, end), or a piece of them.
+struct Piece {
+  PanelRange panels;
+  bool is_first, is_last;  // Of its run.
+};
+
+// Sums some components of the rows of one run. The order of additions is the same whatever the
+// pieces: between them the float32 sums of a run wait in memory.
+class RunSums {
+ public:
+  // Sums are those of components dims.begin on. sums[q * stride] belongs to the first of them.
+  RunSums(const BlockView& block, DimRange dims, const float* weights, int query_count,
+          std::int64_t stride, Prefetcher& ahead, double* sums)
+      : block_(block),
+        dims_(dims),
+        vec_count_((dims.count + kLanes - 1) / kLanes),
+        weights_(weights),
+        query_count_(query_count),
+        stride_(stride),
+        ahead_(ahead),
+        sums_(sums) {}
+
+  // Adds all panels of a run.
+  template <StorageType kStorage>
+  void AddRun(PanelRange panels) {
+    const std::int64_t panel_bytes = dims_.count * kPanelRows * ElementBytes(kStorage);
+    const std::int64_t step = std::max<std::int64_t>(kPieceBytes / panel_bytes, 1);
+    for (std::int64_t panel = panels.begin; panel < panels.end; panel += step) {
+      const std::int64_t end = std::min(panel + step, panels.end);
+      AddPiece<kStorage>({.panels = {.begin = panel, .end = end},
+                          .is_first = panel == panels.begin,
+                          .is_last = end == panels.end});
     }
-    for (; panel < run_end; ++panel) {
-      const std::byte* HWY_RESTRICT value = block.panel(panel) + dim * kBytes;
-      const float* HWY_RESTRICT weight = weights + panel * kPanelRows;
+  }
+
+ private:
+  template <StorageType kStorage>
+  void AddPiece(const Piece& piece) {
+    std::int64_t vec = 0;
+    if (query_count_ == 1) {
+      vec = AddStrips<kStorage, kLoneVecs>(piece, vec);
+      vec = AddStrips<kStorage, 4>(piece, vec);
+    }
+    if constexpr (kRegisterVecs > 2) vec = AddStrips<kStorage, kRegisterVecs>(piece, vec);
+    vec = AddStrips<kStorage, 2>(piece, vec);
+    AddStrips<kStorage, 1>(piece, vec);
+  }
+
+  // Adds kVecs vectors at a time, from vector `vec` on, for all queries. Returns the first vector
+  // that is left.
+  template <StorageType kStorage, int kVecs>
+  std::int64_t AddStrips(const Piece& piece, std::int64_t vec) {
+    for (; vec + kVecs <= vec_count_; vec += kVecs) {
+      int query = 0;
+      if constexpr (kVecs <= kRegisterVecs) {
+        query = AddTiles<kStorage, kRegisterQueries, kVecs>(piece, vec, query);
+        query = AddTiles<kStorage, 4, kVecs>(piece, vec, query);
+        query = AddTiles<kStorage, 2, kVecs>(piece, vec, query);
+      }
+      AddTiles<kStorage, 1, kVecs>(piece, vec, query);
+    }
+    return vec;
+  }
+
+  // Adds for kQueries queries at a time, from `query` on. Returns the first that is left.
+  template <StorageType kStorage, int kQueries, int kVecs>
+  HWY_INLINE int AddTiles(const Piece& piece, std::int64_t vec, int query) {
+    for (; query + kQueries <= query_count_; query += kQueries) {
+      AddTile<kStorage, kQueries, kVecs>(piece, vec, query);
+    }
+    return query;
+  }
+
+  template <StorageType kStorage, int kQueries, int kVecs>
+  void AddTile(const Piece& piece, std::int64_t vec, int query) {
+    const FloatTag d;
+    constexpr std::int64_t kBytes = ElementBytes(kStorage);
+    const std::int64_t value_bytes = block_.shape.value_dim * kBytes;
+    const std::int64_t first_byte = (dims_.begin + vec * kLanes) * kBytes;
+    float* HWY_RESTRICT waiting = waiting_ + query * kColumnDims + vec * kLanes;
+    FloatVec acc[kQueries][kVecs];
+    if (piece.is_first) {
+      HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) {
+        HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) acc[q][v] = hn::Zero(d);
+      }
+    } else {
+      HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) {
+        HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
+          acc[q][v] = hn::Load(d, waiting + q * kColumnDims + v * kLanes);
+        }
+      }
+    }
+    for (std::int64_t panel = piece.panels.begin; panel < piece.panels.end; ++panel) {
+      const std::byte* HWY_RESTRICT value = block_.panel(panel) + first_byte;
+      const float* HWY_RESTRICT weight = weights_ + query * kScratchStride + panel * kPanelRows;
       HWY_UNROLL(16)
       for (std::int64_t row = 0; row < kPanelRows; ++row, value += value_bytes, ++weight) {
-        if (row % kPrefetchRows == 0) ahead.Step();
+        if (row % kPrefetchRows == 0) ahead_.Step();
         FloatVec component[kVecs];
         HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
           component[v] = Decode<kStorage>(value + v * kLanes * kBytes);
@@ -66,72 +145,57 @@ void Strip(const BlockView& block, PanelRange panels, std::int64_t dim,
         }
       }
     }
-    HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) {
-      HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
-        double* out = sums + q * sums_stride + v * kLanes;
-        const auto low = hn::PromoteTo(dd, hn::LowerHalf(acc[q][v]));
-        const auto high = hn::PromoteTo(dd, hn::UpperHalf(HalfFloatTag(), acc[q][v]));
-        hn::StoreU(hn::Add(hn::LoadU(dd, out), low), dd, out);
-        hn::StoreU(hn::Add(hn::LoadU(dd, out + kHalfLanes), high), dd, out + kHalfLanes);
+    if (piece.is_last) {
+      HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) {
+        HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
+          AddTo(sums_ + (query + q) * stride_ + (vec + v) * kLanes, acc[q][v]);
+        }
+      }
+    } else {
+      HWY_UNROLL(16) for (int q = 0; q < kQueries; ++q) {
+        HWY_UNROLL(16) for (int v = 0; v < kVecs; ++v) {
+          hn::Store(acc[q][v], d, waiting + q * kColumnDims + v * kLanes);
+        }
       }
     }
   }
-}
 
-template <StorageType kStorage, int kQueries, int kVecs>
-HWY_INLINE std::int64_t Strips(const BlockView& block, PanelRange panels, DimRange dims,
-                               std::int64_t vec, const float* weights, Prefetcher& ahead,
-                               double* sums) {
-  const std::int64_t vec_count = (dims.count + kLanes - 1) / kLanes;
-  for (; vec + kVecs <= vec_count; vec += kVecs) {
-    Strip<kStorage, kQueries, kVecs>(block, panels, dims.begin + vec * kLanes, weights,
-                                     PaddedValueDim(dims.count), ahead, sums + vec * kLanes);
+  static HWY_INLINE void AddTo(double* HWY_RESTRICT sums, FloatVec run) {
+    const DoubleTag dd;
+    const auto low = hn::PromoteTo(dd, hn::LowerHalf(run));
+    const auto high = hn::PromoteTo(dd, hn::UpperHalf(HalfFloatTag(), run));
+    hn::StoreU(hn::Add(hn::LoadU(dd, sums), low), dd, sums);
+    hn::StoreU(hn::Add(hn::LoadU(dd, sums + kHalfLanes), high), dd, sums + kHalfLanes);
   }
-  return vec;
-}
 
-template <StorageType kStorage, int kQueries>
-void SumForQueries(const BlockView& block, PanelRange panels, DimRange dims, const float* weights,
-                   Prefetcher& ahead, double* sums) {
-  constexpr int kVecs = kQueries == 1 ? kLoneVecs : kRegisterVecs;
-  std::int64_t vec =
-      Strips<kStorage, kQueries, kVecs>(block, panels, dims, 0, weights, ahead, sums);
-  if constexpr (kVecs > 4) {
-    vec = Strips<kStorage, kQueries, 4>(block, panels, dims, vec, weights, ahead, sums);
-  }
-  if constexpr (kVecs > 2) {
-    vec = Strips<kStorage, kQueries, 2>(block, panels, dims, vec, weights, ahead, sums);
-  }
-  Strips<kStorage, kQueries, 1>(block, panels, dims, vec, weights, ahead, sums);
-}
+  const BlockView& block_;
+  const DimRange dims_;
+  const std::int64_t vec_count_;
+  const float* const weights_;
+  const int query_count_;
+  const std::int64_t stride_;
+  Prefetcher& ahead_;
+  double* const sums_;
+  alignas(64) float waiting_[kTileQueries * kColumnDims];  // Sums of the run so far.
+};
 
 template <StorageType kStorage>
 void SumValuesAs(const BlockView& block, PanelRange panels, DimRange dims, const float* weights,
                  int query_count, const PanelPart& fetched, double* sums) {
-  const std::int64_t stride = PaddedValueDim(dims.count);
   const std::int64_t strip_dims = (query_count == 1 ? kLoneVecs : kRegisterVecs) * kLanes;
   const std::int64_t strips = (dims.count + strip_dims - 1) / strip_dims;
   const int query_groups = (query_count + kRegisterQueries - 1) / kRegisterQueries;
   Prefetcher ahead(
       fetched, (panels.end - panels.begin) * (kPanelRows / kPrefetchRows) * strips * query_groups);
-  int q = 0;
-  for (; q + kRegisterQueries <= query_count; q += kRegisterQueries) {
-    SumForQueries<kStorage, kRegisterQueries>(block, panels, dims, weights + q * kScratchStride,
-                                              ahead, sums + q * stride);
-  }
-  if constexpr (kRegisterQueries > 4) {
-    for (; q + 4 <= query_count; q += 4) {
-      SumForQueries<kStorage, 4>(block, panels, dims, weights + q * kScratchStride, ahead,
-                                 sums + q * stride);
+  for (std::int64_t dim = 0; dim < dims.count; dim += kColumnDims) {
+    RunSums column(block,
+                   {.begin = dims.begin + dim, .count = std::min(kColumnDims, dims.count - dim)},
+                   weights, query_count, PaddedValueDim(dims.count), ahead, sums + dim);
+    for (std::int64_t panel = panels.begin; panel < panels.end;) {
+      const std::int64_t run_end = std::min((panel / kRunPanels + 1) * kRunPanels, panels.end);
+      column.AddRun<kStorage>({.begin = panel, .end = run_end});
+      panel = run_end;
     }
-  }
-  for (; q + 2 <= query_count; q += 2) {
-    SumForQueries<kStorage, 2>(block, panels, dims, weights + q * kScratchStride, ahead,
-                               sums + q * stride);
-  }
-  for (; q < query_count; ++q) {
-    SumForQueries<kStorage, 1>(block, panels, dims, weights + q * kScratchStride, ahead,
-                               sums + q * stride);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "core/kernels/panel_rows.h"
+#include "core/kernels/score_rows.h"
 #include "tests/core/kernels/every_target.h"
 #include "tests/testing/kept_rows.h"
 #include "tests/testing/random.h"
@@ -54,6 +56,35 @@ TEST_P(SumValuesTest, ValueSumsMatchTheReferenceAroundEveryWidth) {
             ASSERT_NEAR(sums[q * stride + i], expected, 2e-6 * std::sqrt(row_count) + 1e-6)
                 << "dim " << dim << " rows " << row_count << " query " << q;
           }
+        }
+      }
+    }
+  }
+}
+
+// The order that the header promises, whatever rows and components are summed at once.
+TEST_P(SumValuesTest, SumsAreFormedInTheOrderOfRows) {
+  constexpr std::int64_t kRows = 300;
+  for (const std::int64_t dim : {16, 100, 192, 193, 400}) {
+    const KeptRows rows({.key_dim = 1, .value_dim = dim}, kRows, 7);
+    for (const int query_count : {1, 4, 7, kTileQueries}) {
+      const std::vector<float> weights = NormalFloats(kTileQueries * kScratchStride, 90);
+      const std::int64_t stride = PaddedValueDim(dim);
+      std::vector<double> sums(query_count * stride, 0.5);
+      SumValues(rows.view(), rows.panels(), {.begin = 0, .count = dim}, weights.data(), query_count,
+                sums.data());
+      for (int q = 0; q < query_count; ++q) {
+        for (std::int64_t i = 0; i < dim; ++i) {
+          double expected = 0.5;
+          for (std::int64_t run = 0; run < kRows; run += kFloat32RunRows) {
+            float sum = 0;
+            for (std::int64_t r = run; r < std::min(run + kFloat32RunRows, kRows); ++r) {
+              const float weight = weights[q * kScratchStride + r], value = rows.value(r)[i];
+              sum = FusesMultiplyAdds() ? std::fma(weight, value, sum) : weight * value + sum;
+            }
+            expected += sum;
+          }
+          ASSERT_EQ(sums[q * stride + i], expected) << "dim " << dim << " query " << q;
         }
       }
     }
