@@ -42,7 +42,8 @@ absl::StatusOr<RowBatches> OpenBatches(const AppendCommandFlags& flags, const v1
         CLIENT_RETURN_IF_ERROR(
             FloatMatrixView(rows, count, input_dim).ToProto(request->mutable_inputs()));
         return count;
-      }};
+      },
+      reader->row_count()};
 }
 
 absl::Status CheckInput(const AppendCommandFlags& flags) {

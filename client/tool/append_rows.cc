@@ -1,7 +1,5 @@
 #include "client/tool/append_rows.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -13,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "client/cpp/status_macros.h"
 #include "client/output/json.h"
+#include "client/output/progress_line.h"
 #include "client/output/terminal_text.h"
 #include "client/output/vocabulary.h"
 #include "client/tool/exit_code.h"
@@ -29,37 +28,32 @@ using output::Words;
 constexpr std::uint32_t kBatchRowsMax = 65536;         // The server's limit.
 constexpr std::uint64_t kBatchBytesMax = 16ull << 20;  // Well under a message's limit.
 
-// Shows on standard error, if that is a terminal, how many rows are acknowledged. The line changes
-// at most five times a second, and in the first Update() after a reconnection. The destructor
-// clears it. Says once for each outage, on any standard error, why nothing is acknowledged.
+// Shows how many rows are acknowledged. Says once for each outage, on any standard error, why none
+// is.
 class Progress {
  public:
   Progress(const Session& session, absl::Duration outage_max)
       : session_(session), outage_max_(outage_max) {}
 
+  // To be called before the first request is sent. The input has row_count rows in all, of which
+  // rows_before are not sent.
+  void Begin(std::optional<std::uint64_t> row_count, std::uint64_t rows_before) {
+    shown_.emplace("rows", row_count, rows_before);
+  }
+
   void Update(const AppendSummary& summary) {
-    if (summary.outage.ok() != !in_outage_) {
+    if (summary.outage.ok() == in_outage_) {
       in_outage_ = !in_outage_;
       if (in_outage_) Explain(summary.outage);
     }
-    const absl::Time now = absl::Now();
-    if (!terminal_ || (now < next_ && summary.reconnections == reconnections_)) return;
-    next_ = now + absl::Milliseconds(200);
-    reconnections_ = summary.reconnections;
-    std::cerr << "\r" << summary.acknowledged_rows << " rows";
-    if (reconnections_ > 0) std::cerr << ", reconnections: " << reconnections_;
-    std::cerr << std::flush;
-    shown_ = true;
+    shown_->Update(
+        summary.acknowledged_rows,
+        summary.reconnections == 0 ? "" : absl::StrCat(", reconnections: ", summary.reconnections));
   }
-  ~Progress() { Clear(); }
 
  private:
-  void Clear() {
-    if (std::exchange(shown_, false)) std::cerr << "\r\x1b[K";
-  }
-
   void Explain(const absl::Status& failure) {
-    Clear();
+    shown_->Clear();
     *session_.err << "softlookup: nothing is acknowledged, trying again for up to "
                   << absl::FormatDuration(outage_max_) << ": "
                   << ErrorLine(failure, session_.server, session_.credential_files) << std::endl;
@@ -67,11 +61,8 @@ class Progress {
 
   const Session& session_;
   const absl::Duration outage_max_;
+  std::optional<output::WorkProgress> shown_;
   bool in_outage_ = false;
-  const bool terminal_ = isatty(STDERR_FILENO) != 0;
-  absl::Time next_ = absl::InfinitePast();
-  std::uint64_t reconnections_ = 0;
-  bool shown_ = false;
 };
 
 std::uint32_t RowsOf(const v1::AppendRequest& request) {
@@ -248,7 +239,8 @@ RowBatches PairBatches(std::unique_ptr<PairReader> reader, const v1::Store& stor
             CLIENT_RETURN_IF_ERROR(FloatMatrixView(keys).ToProto(request->mutable_keys()));
             CLIENT_RETURN_IF_ERROR(FloatMatrixView(values).ToProto(request->mutable_values()));
             return count;
-          }};
+          },
+          shared->row_count()};
 }
 
 absl::StatusOr<AppendReport> AppendRows(const RowBatches& rows, RowTags tags,
@@ -264,6 +256,7 @@ absl::StatusOr<AppendReport> AppendRows(const RowBatches& rows, RowTags tags,
   const absl::Time start = absl::Now();
   Sender sender(flags, std::move(stream), interrupt, on_error);
   AppendReport report{.skipped_rows = sender.rows_sent_before()};
+  progress.Begin(rows.row_count, report.skipped_rows);
   CLIENT_ASSIGN_OR_RETURN(report.summary, sender.Run(rows, std::move(tags)));
   report.elapsed = absl::Now() - start;
   return report;

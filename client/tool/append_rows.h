@@ -38,6 +38,8 @@ struct RowBatches {
   // Fills `request` with the next rows, at most `rows_max`. Returns their number, 0 at the end.
   std::function<absl::StatusOr<std::uint32_t>(std::uint32_t rows_max, v1::AppendRequest* request)>
       read;
+  // Number of rows in all, if the input tells.
+  std::optional<std::uint64_t> row_count = std::nullopt;
 };
 
 // Batches of the keys and values that `reader` reads. `store` gives their dimensions.

@@ -116,7 +116,7 @@ void AddAttendCommand(CLI::App* app, Session* session) {
   AddAttentionFlags(attend, &flags->attention);
   attend->add_option("--values-out", flags->values_out, "Also write the answers to this file")
       ->type_name("FILE.npy")
-      ->check(NpyName());
+      ->check(NameEndsIn(".npy"));
   attend->callback([=] { session->run = [=] { return Attend(*flags, *session); }; });
 }
 

@@ -1,5 +1,10 @@
 #include "client/tool/command.h"
 
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -37,15 +42,43 @@ void AddSharedFooter(CLI::App* command) {
   for (CLI::App* subcommand : command->get_subcommands({})) AddSharedFooter(subcommand);
 }
 
+// Prints the help of the command that `words` name, such as {"store", "create"}.
+absl::Status PrintHelp(CLI::App* app, const std::vector<std::string>& words,
+                       const Session& session) {
+  CLI::App* command = app;
+  std::string parents;
+  for (const std::string& word : words) {
+    absl::StrAppend(&parents, parents.empty() ? "" : " ", command->get_name());
+    const std::vector<CLI::App*> commands = command->get_subcommands({});
+    const auto named = std::find_if(commands.begin(), commands.end(),
+                                    [&](const CLI::App* each) { return each->check_name(word); });
+    if (named == commands.end()) {
+      return UsageError(absl::StrCat("unknown command ", word, " (see ", parents, " --help)"));
+    }
+    command = *named;
+  }
+  // This command was parsed, and its help would be shown for that of the whole tool.
+  *session.out << command->get_formatter()->make_help(
+      command, absl::StrCat(parents, parents.empty() ? "" : " ", command->get_name()),
+      CLI::AppFormatMode::Normal);
+  return absl::OkStatus();
+}
+
+void AddHelpCommand(CLI::App* app, Session* session) {
+  auto words = std::make_shared<std::vector<std::string>>();
+  CLI::App* help = app->add_subcommand("help", "Show what a command does, as its --help");
+  help->add_option("COMMAND", *words, "The command, such as store create");
+  help->callback([=] { session->run = [=] { return PrintHelp(app, *words, *session); }; });
+}
+
 }  // namespace
 
 absl::StatusOr<Credentials> Session::ReadCredentials() const {
   return CredentialsFrom(credential_files);
 }
 
-absl::StatusOr<Client> Session::Connect() const {
+absl::StatusOr<Client> Session::Connect(ClientOptions options) const {
   CLIENT_RETURN_IF_ERROR(CheckServer(server));
-  ClientOptions options;
   if (timeout_s.has_value()) options.deadline = absl::Seconds(*timeout_s);
   CLIENT_ASSIGN_OR_RETURN(options.credentials, ReadCredentials());
   return Client::Connect(server, options);
@@ -78,6 +111,7 @@ void AddEverything(CLI::App* app, Session* session) {
   AddHealthCommand(app, session);
   AddTlsCommands(app, session);
   AddAuthCommands(app, session);
+  AddHelpCommand(app, session);
   for (CLI::App* command : app->get_subcommands({})) AddSharedFooter(command);
   app->footer(
       absl::StrCat("`softlookup COMMAND --help` has a command's options.\n\n", kExitCodeHelp));

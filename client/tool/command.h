@@ -28,7 +28,8 @@ struct Session {
 
   // Reads and checks the files that `credential_files` names.
   absl::StatusOr<Credentials> ReadCredentials() const;
-  absl::StatusOr<Client> Connect() const;
+  // Sets the deadline and the credentials in `options`.
+  absl::StatusOr<Client> Connect(ClientOptions options = {}) const;
 };
 
 // Each adds one group of commands and their options to `app`, which `session` must outlive.

@@ -22,6 +22,8 @@ struct FilterFlags {
   std::vector<std::uint64_t> exclude_ids;
 
   v1::RowFilter ToProto() const;
+  // Returns true unless all rows are kept.
+  bool any() const { return ToProto().ByteSizeLong() > 0; }
 };
 
 // `flags` must outlive `command`.

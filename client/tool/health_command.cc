@@ -10,7 +10,10 @@ namespace {
 absl::Status CheckHealth(const Session& session) {
   constexpr std::array<const char*, 4> kNames = {"UNKNOWN", "SERVING", "NOT_SERVING",
                                                  "SERVICE_UNKNOWN"};
-  CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
+  // The question is whether the server is there now.
+  ClientOptions options;
+  options.retry.attempts_max = 1;
+  CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect(options));
   CLIENT_ASSIGN_OR_RETURN(const ServingStatus serving, client.Health());
   const char* name = kNames[static_cast<int>(serving)];
   if (session.json) {

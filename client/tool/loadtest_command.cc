@@ -18,13 +18,14 @@
 #include "client/loadtest/find_max.h"
 #include "client/loadtest/html_report.h"
 #include "client/loadtest/load_report.h"
-#include "client/loadtest/progress_line.h"
+#include "client/loadtest/progress_text.h"
 #include "client/loadtest/report_json.h"
 #include "client/loadtest/run_load.h"
 #include "client/loadtest/summary.h"
 #include "client/loadtest/verifier.h"
 #include "client/output/figure_text.h"
 #include "client/output/json.h"
+#include "client/output/progress_line.h"
 #include "client/output/terminal_text.h"
 #include "client/tool/command.h"
 #include "client/tool/exit_code.h"
@@ -232,7 +233,7 @@ class Loadtest {
   const Session& session_;
   LoadtestPlan plan_;
   InterruptGuard guard_;
-  loadtest::ProgressLine line_;
+  output::ProgressLine line_;
   std::vector<std::string> names_;
   std::optional<Client> client_;  // Declared before own_stores_, which uses it to the end.
   std::unique_ptr<loadtest::TestStores> own_stores_;

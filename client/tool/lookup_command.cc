@@ -9,11 +9,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/cpp/status_macros.h"
+#include "client/output/progress_line.h"
 #include "client/output/vocabulary.h"
 #include "client/tool/attention_flags.h"
 #include "client/tool/command.h"
 #include "client/tool/exit_code.h"
 #include "client/tool/filter_flags.h"
+#include "client/tool/lookup_batches.h"
 #include "client/tool/lookup_printer.h"
 #include "client/tool/npy_writer.h"
 #include "client/tool/row_reader.h"
@@ -97,6 +99,13 @@ absl::StatusOr<FloatMatrix> QueriesFrom(const LookupFlags& flags, const v1::Stor
   return queries;
 }
 
+// Appends the rows of the answers' values to `values`.
+void Add(const LookupAnswer& answer, FloatMatrix* values) {
+  values->rows += answer.values.rows;
+  values->cols = answer.values.cols;
+  values->data.insert(values->data.end(), answer.values.data.begin(), answer.values.data.end());
+}
+
 absl::Status Lookup(const LookupFlags& flags, const Session& session) {
   if (!flags.queries.empty() + !flags.literals.empty() + !flags.words.empty() +
           !flags.inputs.empty() !=
@@ -113,10 +122,21 @@ absl::Status Lookup(const LookupFlags& flags, const Session& session) {
   CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
   CLIENT_ASSIGN_OR_RETURN(const v1::Store store, client.GetStore(flags.store));
   CLIENT_ASSIGN_OR_RETURN(const FloatMatrix queries, QueriesFrom(flags, store));
-  CLIENT_ASSIGN_OR_RETURN(const LookupAnswer answer,
-                          client.Lookup(flags.store, queries, OptionsFrom(flags)));
-  if (!flags.values_out.empty()) CLIENT_RETURN_IF_ERROR(WriteNpy(flags.values_out, answer.values));
-  PrintLookup(answer, labels, session);
+  LookupPrinter printer(labels, session);
+  output::WorkProgress progress("queries", queries.rows);
+  FloatMatrix values;  // All, if they go to a file.
+  std::uint64_t answered = 0;
+  CLIENT_RETURN_IF_ERROR(LookupInBatches(flags.store, queries, OptionsFrom(flags), &client,
+                                         [&](const LookupAnswer& answer) {
+                                           if (!flags.values_out.empty()) Add(answer, &values);
+                                           progress.Clear();
+                                           printer.Add(answer);
+                                           answered += answer.values.rows;
+                                           progress.Update(answered);
+                                         }));
+  progress.Clear();
+  if (!flags.values_out.empty()) CLIENT_RETURN_IF_ERROR(WriteNpy(flags.values_out, values));
+  printer.Finish();
   return absl::OkStatus();
 }
 
@@ -163,7 +183,7 @@ void AddOutputFlags(CLI::App* lookup, LookupFlags* flags) {
       ->type_name("FILE");
   lookup->add_option("--values-out", flags->values_out, "Also write the answers to this file")
       ->type_name("FILE.npy")
-      ->check(NpyName());
+      ->check(NameEndsIn(".npy"));
 }
 
 }  // namespace

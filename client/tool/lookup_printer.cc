@@ -57,21 +57,21 @@ Json HeadJson(const LookupAnswer& answer, const LookupLabels& labels, std::size_
   return head;
 }
 
-Json AnswersJson(const LookupAnswer& answer, const LookupLabels& labels) {
+// Appends the answers, the first of which is that of the query first_query, to `answers`.
+void AddAnswersJson(const LookupAnswer& answer, const LookupLabels& labels,
+                    std::uint32_t first_query, Json* answers) {
   const std::size_t heads = HeadsOf(answer);
-  Json answers = Json::array();
   for (std::uint32_t query = 0; query < answer.values.rows; ++query) {
-    Json one = {{"query", query}};
-    if (!labels.queries.empty()) one["word"] = labels.queries[query];
+    Json one = {{"query", first_query + query}};
+    if (!labels.queries.empty()) one["word"] = labels.queries[first_query + query];
     one["values"] = ToJson(answer.values.Row(query));
     Json parts = Json::array();
     for (std::size_t head = 0; head < heads; ++head) {
       parts.push_back(HeadJson(answer, labels, query * heads + head));
     }
     one["heads"] = std::move(parts);
-    answers.push_back(std::move(one));
+    answers->push_back(std::move(one));
   }
-  return answers;
 }
 
 // A bar of kBarWidth * |weight| / scale characters. PrintWeights() passes the scale 1 unless a
@@ -79,6 +79,12 @@ Json AnswersJson(const LookupAnswer& answer, const LookupLabels& labels) {
 std::string Bar(double weight, double scale) {
   const auto length = static_cast<std::size_t>(std::lround(std::abs(weight) / scale * kBarWidth));
   return std::string(length, weight < 0 ? '-' : '#');
+}
+
+// Four decimals, or two digits of what those would round to nearly nothing.
+std::string WeightText(double weight) {
+  const bool is_small = weight != 0 && std::abs(weight) < 0.001;
+  return is_small ? absl::StrFormat("%.1e", weight) : absl::StrFormat("%.4f", weight);
 }
 
 void PrintWeights(const v1::QueryWeights& weights, const LookupLabels& labels, std::ostream* out) {
@@ -100,7 +106,7 @@ void PrintWeights(const v1::QueryWeights& weights, const LookupLabels& labels, s
       cells.push_back(name == nullptr ? "" : *name);
     }
     cells.push_back(absl::StrFormat("%.6g", weights.scores(i)));
-    cells.push_back(absl::StrFormat("%.4f", weights.weights(i)));
+    cells.push_back(WeightText(weights.weights(i)));
     cells.push_back(Bar(weights.weights(i), scale));
     table.AddRow(std::move(cells));
   }
@@ -114,10 +120,18 @@ void PrintHead(const LookupAnswer& answer, const LookupLabels& labels, std::size
   if (weighed && answer.weights[index].positions_size() > 0) {
     PrintWeights(answer.weights[index], labels, out);
   }
-  *out << absl::StreamFormat(
-      "  %d rows counted, %d summed, entropy %.4g nats, log-sum-exp %.6g, error bound %.2g",
-      stats.counted_rows(), stats.summed_rows(), stats.entropy(), stats.log_sum_exp(),
-      stats.error_bound());
+  if (stats.empty()) {
+    *out << "  no row counts, so the answer is 0\n";
+    return;
+  }
+  *out << absl::StreamFormat("  %d rows counted, %d summed", stats.counted_rows(),
+                             stats.summed_rows());
+  // Only a softmax has these: in modes hard and linear it is -inf.
+  if (std::isfinite(stats.log_sum_exp())) {
+    *out << absl::StreamFormat(", entropy %.4g nats, log-sum-exp %.6g", stats.entropy(),
+                               stats.log_sum_exp());
+  }
+  *out << absl::StreamFormat(", error bound %.2g", stats.error_bound());
   if (weighed) {
     *out << absl::StreamFormat(", weight of the others %.4g",
                                answer.weights[index].remaining_weight());
@@ -125,12 +139,15 @@ void PrintHead(const LookupAnswer& answer, const LookupLabels& labels, std::size
   *out << "\n";
 }
 
-void PrintAnswers(const LookupAnswer& answer, const LookupLabels& labels, std::ostream* out) {
+void PrintAnswers(const LookupAnswer& answer, const LookupLabels& labels, std::uint32_t first_query,
+                  std::ostream* out) {
   const std::size_t heads = HeadsOf(answer);
   for (std::uint32_t query = 0; query < answer.values.rows; ++query) {
     for (std::size_t head = 0; head < heads; ++head) {
-      *out << "query " << query;
-      if (!labels.queries.empty()) *out << ", " << TerminalText(labels.queries[query]);
+      *out << "query " << first_query + query;
+      if (!labels.queries.empty()) {
+        *out << ", " << TerminalText(labels.queries[first_query + query]);
+      }
       if (heads > 1) *out << ", head " << head;
       *out << "\n";
       PrintHead(answer, labels, query * heads + head, out);
@@ -142,22 +159,44 @@ void PrintAnswers(const LookupAnswer& answer, const LookupLabels& labels, std::o
 
 }  // namespace
 
-void PrintLookup(const LookupAnswer& answer, const LookupLabels& labels, const Session& session) {
-  if (session.json) {
-    return PrintJson({{"store", labels.store},
-                      {"revision", answer.revision},
-                      {"row_count", answer.row_count},
-                      {"answers", AnswersJson(answer, labels)}},
-                     session.out);
+void LookupPrinter::Add(const LookupAnswer& answer) {
+  if (query_count_ == 0) {
+    revision_ = answer.revision;
+    row_count_ = answer.row_count;
+    if (!session_.json) {
+      *session_.out << absl::StreamFormat("%s at revision %d, %d rows\n",
+                                          TerminalText(labels_.store), revision_, row_count_);
+    }
   }
-  *session.out << absl::StreamFormat("%s at revision %d, %d rows\n", TerminalText(labels.store),
-                                     answer.revision, answer.row_count);
-  PrintAnswers(answer, labels, session.out);
+  if (session_.json) {
+    AddAnswersJson(answer, labels_, query_count_, &answers_);
+  } else {
+    PrintAnswers(answer, labels_, query_count_, session_.out);
+  }
+  query_count_ += answer.values.rows;
+  last_revision_ = answer.revision;
+}
+
+void LookupPrinter::Finish() {
+  if (session_.json) {
+    PrintJson({{"store", labels_.store},
+               {"revision", revision_},
+               {"row_count", row_count_},
+               {"answers", std::move(answers_)}},
+              session_.out);
+  }
+  if (last_revision_ != revision_) {
+    *session_.err << absl::StreamFormat(
+        "softlookup: the store changed meanwhile: the last queries are answered at revision %d\n",
+        last_revision_);
+  }
 }
 
 void PrintAttention(const LookupAnswer& answer, const Session& session) {
-  if (session.json) return PrintJson({{"answers", AnswersJson(answer, {})}}, session.out);
-  PrintAnswers(answer, {}, session.out);
+  if (!session.json) return PrintAnswers(answer, {}, /*first_query=*/0, session.out);
+  Json answers = Json::array();
+  AddAnswersJson(answer, {}, /*first_query=*/0, &answers);
+  PrintJson({{"answers", std::move(answers)}}, session.out);
 }
 
 }  // namespace softlookup::tool

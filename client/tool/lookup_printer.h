@@ -1,9 +1,11 @@
 #ifndef SOFTLOOKUP_CLIENT_TOOL_LOOKUP_PRINTER_H_
 #define SOFTLOOKUP_CLIENT_TOOL_LOOKUP_PRINTER_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "client/output/json.h"
 #include "client/tool/command.h"
 #include "softlookup/client.h"
 
@@ -25,9 +27,30 @@ struct LookupLabels {
 //  [{"counted_rows", "summed_rows", "empty", "log_sum_exp", "max_logit", "entropy", "error_bound",
 //    "remaining_weight"?, "weights"?: [{"position", "id"?, "name"?, "score", "weight"}]}]}]}
 // where log_sum_exp and max_logit are null if infinite. "id" is there if the rows have ids.
-void PrintLookup(const LookupAnswer& answer, const LookupLabels& labels, const Session& session);
+//
+// The answers may come in parts, in the order of their queries. "revision" and "row_count" are
+// those of the first part; a note on session.err says if a later one has another revision.
+class LookupPrinter {
+ public:
+  LookupPrinter(const LookupLabels& labels, const Session& session)
+      : labels_(labels), session_(session) {}
 
-// As PrintLookup(), for an Attend, which has no store: omits "store", "revision" and "row_count".
+  // Prints a part of the answers. With -o json, keeps them for Finish().
+  void Add(const LookupAnswer& answer);
+  // Prints what is left to be printed once all parts are there.
+  void Finish();
+
+ private:
+  const LookupLabels& labels_;
+  const Session& session_;
+  std::uint32_t query_count_ = 0;
+  std::uint64_t revision_ = 0;  // Of the first part, and of the last one.
+  std::uint64_t last_revision_ = 0;
+  std::uint64_t row_count_ = 0;
+  output::Json answers_ = output::Json::array();
+};
+
+// As a LookupPrinter, for an Attend, which has no store: omits "store", "revision" and "row_count".
 void PrintAttention(const LookupAnswer& answer, const Session& session);
 
 }  // namespace softlookup::tool

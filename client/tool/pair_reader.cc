@@ -51,6 +51,10 @@ class TwoFiles : public PairReader {
     return key_count;
   }
 
+  std::optional<std::uint64_t> row_count() const override {
+    return keys_->row_count().has_value() ? keys_->row_count() : values_->row_count();
+  }
+
  private:
   const std::unique_ptr<RowReader> keys_;
   const std::unique_ptr<RowReader> values_;
@@ -78,6 +82,8 @@ class OneFile : public PairReader {
     }
     return count;
   }
+
+  std::optional<std::uint64_t> row_count() const override { return rows_->row_count(); }
 
  private:
   const std::unique_ptr<RowReader> rows_;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -31,6 +32,9 @@ class PairReader {
   // the end the matrices still have their numbers of columns, as far as the store or files tell.
   virtual absl::StatusOr<std::uint32_t> Read(std::uint32_t rows_max, FloatMatrix* keys,
                                              FloatMatrix* values) = 0;
+
+  // Number of rows in all, if a file's header tells.
+  virtual std::optional<std::uint64_t> row_count() const { return std::nullopt; }
 };
 
 // Opens the files of `input`. Keys and values must have the dimensions of `store`. A dimension of 0

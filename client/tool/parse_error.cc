@@ -48,6 +48,16 @@ std::vector<std::string> CommandNames(const CLI::App& app) {
   return names;
 }
 
+// Returns "store list" if `word` is "list", a command of one of the app's commands, or "".
+std::string PathOfSubcommand(const CLI::App& app, const std::string& word) {
+  for (const CLI::App* command : app.get_subcommands({})) {
+    for (const CLI::App* subcommand : command->get_subcommands({})) {
+      if (subcommand->check_name(word)) return command->get_name() + " " + subcommand->get_name();
+    }
+  }
+  return "";
+}
+
 void AddOptionNames(const CLI::App& app, std::vector<std::string>* names) {
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& name : option->get_lnames()) names->push_back("--" + name);
@@ -87,7 +97,10 @@ std::string ParseErrorLine(const CLI::App& app, const CLI::ParseError& error) {
     const std::string option = unknown[0].substr(0, unknown[0].find('='));
     text = absl::StrCat("unknown option ", option, Suggestion(option, options));
   } else if (!unknown.empty() && !commands.empty()) {
-    text = absl::StrCat("unknown command ", unknown[0], Suggestion(unknown[0], commands));
+    const std::string path_of_word = PathOfSubcommand(*command, unknown[0]);
+    text = absl::StrCat("unknown command ", unknown[0],
+                        path_of_word.empty() ? Suggestion(unknown[0], commands)
+                                             : "; did you mean " + path_of_word + "?");
   } else if (!unknown.empty()) {
     text = absl::StrCat("unexpected argument ", unknown[0], " without an option before it");
   } else if (!commands.empty() && dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {

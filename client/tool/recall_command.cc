@@ -323,6 +323,7 @@ void AddExperimentFlags(CLI::App* recall, CLI::Option* experiment, RecallFlags* 
       ->needs(experiment);
   recall->add_option("--plot", flags->plot, "Also draw accuracy against temperature in this file")
       ->type_name("FILE.svg")
+      ->check(NameEndsIn(".svg"))
       ->needs(experiment);
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "client/cpp/status_macros.h"
 #include "client/output/json.h"
+#include "client/output/progress_line.h"
 #include "client/output/terminal_text.h"
 #include "client/tool/command.h"
 #include "client/tool/exit_code.h"
@@ -113,6 +115,9 @@ absl::Status Export(const ExportFlags& flags, const Session& session) {
   std::uint64_t row_count = 0;
   std::uint64_t revision = 0;
   absl::Status written;
+  // A filter keeps nobody knows how many.
+  output::WorkProgress progress(
+      "rows", flags.filter.any() ? std::nullopt : std::optional(store.live_row_count()));
   CLIENT_RETURN_IF_ERROR(client.ReadRows(
       flags.store, flags.filter.ToProto(),
       [&](const v1::ReadRowsResponse& page) {
@@ -124,9 +129,11 @@ absl::Status Export(const ExportFlags& flags, const Session& session) {
           if (!written.ok()) return false;
           ++row_count;
         }
+        progress.Update(row_count);
         return true;
       },
       options));
+  progress.Clear();
   CLIENT_RETURN_IF_ERROR(written);
   CLIENT_RETURN_IF_ERROR(tags.Finish());
   CLIENT_RETURN_IF_ERROR(keys.Finish());
@@ -188,11 +195,11 @@ void AddRowsCommands(CLI::App* app, Session* session) {
   exporter->add_option("STORE", export_flags->store, "Name of the store")->required();
   exporter->add_option("--keys", export_flags->keys, "Where keys go")
       ->type_name("FILE.npy")
-      ->check(NpyName())
+      ->check(NameEndsIn(".npy"))
       ->required();
   exporter->add_option("--values", export_flags->values, "Where values go")
       ->type_name("FILE.npy")
-      ->check(NpyName())
+      ->check(NameEndsIn(".npy"))
       ->required();
   exporter
       ->add_option("--ids", export_flags->ids, "Where ids go, a line a row; - for a row without")

@@ -111,7 +111,7 @@ void AddStoreCommands(CLI::App* app, Session* session) {
   get->callback([=] { session->run = [=] { return Get(*name, *session); }; });
 
   auto prefix = std::make_shared<std::string>();
-  CLI::App* list = store->add_subcommand("list", "List stores by name");
+  CLI::App* list = store->add_subcommand("list", "List stores by name")->alias("ls");
   list->add_option("--prefix", *prefix, "Only those whose name starts with it");
   list->callback([=] { session->run = [=] { return List(*prefix, *session); }; });
 
@@ -129,7 +129,7 @@ void AddStoreCommands(CLI::App* app, Session* session) {
   }
   update->callback([=] { session->run = [=] { return Update(*update_flags, *session); }; });
 
-  CLI::App* remove = store->add_subcommand("delete", "Delete a store and its rows");
+  CLI::App* remove = store->add_subcommand("delete", "Delete a store and its rows")->alias("rm");
   AddName(remove, name.get());
   remove->callback([=] { session->run = [=] { return Delete(*name, *session); }; });
 }

@@ -24,12 +24,12 @@ CLI::Validator Utf8() {
       [](std::string& text) { return output::IsUtf8(text) ? std::string() : "must be UTF-8"; }, "");
 }
 
-CLI::Validator NpyName() {
+CLI::Validator NameEndsIn(const std::string& ending) {
   return CLI::Validator(
-      [](std::string& path) {
-        return absl::EndsWithIgnoreCase(path, ".npy")
+      [ending](std::string& path) {
+        return absl::EndsWithIgnoreCase(path, ending)
                    ? std::string()
-                   : absl::StrCat("must end in .npy, unlike ", path);
+                   : absl::StrCat("must end in ", ending, ", unlike ", path);
       },
       "");
 }

@@ -2,6 +2,7 @@
 #define SOFTLOOKUP_CLIENT_TOOL_VALIDATORS_H_
 
 #include <CLI/CLI.hpp>
+#include <string>
 
 namespace softlookup::tool {
 
@@ -13,8 +14,8 @@ CLI::Validator Positive();
 // Accepts UTF-8, which labels must be.
 CLI::Validator Utf8();
 
-// Accepts a file name that ends in .npy, by which commands that read files know the format.
-CLI::Validator NpyName();
+// Accepts a file name that ends in `ending`, such as ".npy": by it readers know the format.
+CLI::Validator NameEndsIn(const std::string& ending);
 
 }  // namespace softlookup::tool
 

@@ -1,6 +1,7 @@
 // What a command line that is wrong is answered.
 #include "client/tool/parse_error.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -10,6 +11,9 @@
 
 namespace softlookup::tool {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 struct Mistake {
   std::string title;
@@ -36,6 +40,15 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"MisspeltSubcommand",
                 {"store", "creat", "people"},
                 "unknown command creat; did you mean create? (see softlookup store --help)"},
+        Mistake{"SubcommandWithoutItsCommand",
+                {"list"},
+                "unknown command list; did you mean store list? (see softlookup --help)"},
+        Mistake{"SubcommandsAliasWithoutItsCommand",
+                {"rm", "people"},
+                "unknown command rm; did you mean store delete? (see softlookup --help)"},
+        Mistake{"HelpOfNoCommand",
+                {"help", "store", "lst"},
+                "unknown command lst (see softlookup store --help)"},
         Mistake{"MissingSubcommand",
                 {"store"},
                 "a command is missing: create, get, list, update, delete (see softlookup store "
@@ -91,6 +104,13 @@ INSTANTIATE_TEST_SUITE_P(
                 {"rows", "people", "--label", "caf\xe9"},
                 "--label: must be UTF-8 (see softlookup rows --help)"}),
     [](const auto& info) { return info.param.title; });
+
+TEST(HelpCommandTest, ShowsWhatACommandDoes) {
+  EXPECT_THAT(RunTool("127.0.0.1:1", {"help", "store", "ls"}).out,
+              StartsWith("List stores by name\nUsage: softlookup store list [OPTIONS]"));
+  EXPECT_THAT(RunTool("127.0.0.1:1", {"help"}).out,
+              HasSubstr("Usage: softlookup [OPTIONS] SUBCOMMAND\n"));
+}
 
 }  // namespace
 }  // namespace softlookup::tool

@@ -136,12 +136,13 @@ class ToolLookupTest : public ToolTest {
         stats->set_summed_rows(3);
         stats->set_error_bound(0.00012);
         stats->set_entropy(0.6047);
-        stats->set_log_sum_exp(-std::numeric_limits<double>::infinity());
+        stats->set_log_sum_exp(log_sum_exp_);
+        stats->set_empty(is_empty_);
         auto* weights = response->add_weights();
         for (const std::uint64_t position : {4, 1}) {
           weights->add_positions(position);
           weights->add_scores(position);
-          weights->add_weights(position == 4 ? 0.75 : 0.2);
+          weights->add_weights(position == 4 ? 0.75 : small_weight_);
         }
         weights->set_remaining_weight(0.05);
       }
@@ -153,6 +154,9 @@ class ToolLookupTest : public ToolTest {
   }
 
   v1::LookupRequest request_;
+  double log_sum_exp_ = -std::numeric_limits<double>::infinity();
+  double small_weight_ = 0.2;
+  bool is_empty_ = false;
 };
 
 TEST_F(ToolLookupTest, SendsEveryOption) {
@@ -227,9 +231,20 @@ TEST_F(ToolLookupTest, PrintsWeightsStatsAndAnswer) {
             "  position  name  score  weight\n"
             "         4  Eve       4  0.7500  #######################\n"
             "         1  Bob       1  0.2000  ######\n"
-            "  5 rows counted, 3 summed, entropy 0.6047 nats, log-sum-exp -inf, "
-            "error bound 0.00012, weight of the others 0.05\n"
+            "  5 rows counted, 3 summed, error bound 0.00012, weight of the others 0.05\n"
             "  answer [1 0.1]\n");
+}
+
+TEST_F(ToolLookupTest, ASoftmaxHasEntropyAndAnEmptyAnswerSaysSo) {
+  log_sum_exp_ = 2.5;
+  small_weight_ = 0.00002;
+  const std::string out = Run({"lookup", "people", "--query", "1"}).out;
+  EXPECT_THAT(out, HasSubstr("  5 rows counted, 3 summed, entropy 0.6047 nats, log-sum-exp 2.5, "
+                             "error bound 0.00012"));
+  EXPECT_THAT(out, HasSubstr("  2.0e-05"));
+  is_empty_ = true;
+  EXPECT_THAT(Run({"lookup", "people", "--query", "1"}).out,
+              HasSubstr("  no row counts, so the answer is 0\n  answer ["));
 }
 
 TEST_F(ToolLookupTest, JsonHasNumbersNamesAndNullForInfinity) {

@@ -1,6 +1,4 @@
-#include "client/loadtest/progress_line.h"
-
-#include <unistd.h>
+#include "client/loadtest/progress_text.h"
 
 #include <cmath>
 
@@ -46,23 +44,6 @@ std::string ProgressText(const Progress& progress) {
   if (progress.rejected > 0) absl::StrAppend(&text, "  rejected ", CountText(progress.rejected));
   if (progress.overflow > 0) absl::StrAppend(&text, "  overflow ", CountText(progress.overflow));
   return text;
-}
-
-ProgressLine::ProgressLine(std::FILE* file, bool shown)
-    : file_(file), shown_(shown), terminal_(isatty(fileno(file)) == 1) {}
-
-ProgressLine::~ProgressLine() { Clear(); }
-
-void ProgressLine::Show(const std::string& text) {
-  if (!shown_) return;
-  std::fprintf(file_, terminal_ ? "\r%s\x1b[K" : "%s\n", text.c_str());
-  std::fflush(file_);
-}
-
-void ProgressLine::Clear() {
-  if (!shown_ || !terminal_) return;
-  std::fputs("\r\x1b[K", file_);
-  std::fflush(file_);
 }
 
 }  // namespace softlookup::loadtest

@@ -1,0 +1,29 @@
+#ifndef SOFTLOOKUP_CLIENT_TOOL_LOOKUP_BATCHES_H_
+#define SOFTLOOKUP_CLIENT_TOOL_LOOKUP_BATCHES_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "softlookup/client.h"
+
+namespace softlookup::tool {
+
+// Queries of the first call, or fewer.
+inline constexpr std::uint32_t kFirstCallQueries = 64;
+
+// Looks up any number of queries. The first call has kFirstCallQueries of them. Later ones have as
+// many as take about a second, and two are under way at a time, so that the server always has work.
+// Calls `take` with the answers of each call, in the order of the queries, on the caller's thread.
+// Each call sees the store at the revision of the first one, or at a later one.
+//
+// Returns the error of the first call that fails, once `take` has had the answers before it. If
+// there are several calls, the error says how many queries those are, and which query it names.
+absl::Status LookupInBatches(const std::string& store, FloatMatrixView queries,
+                             const LookupOptions& options, Client* client,
+                             absl::FunctionRef<void(const LookupAnswer&)> take);
+
+}  // namespace softlookup::tool
+
+#endif  // SOFTLOOKUP_CLIENT_TOOL_LOOKUP_BATCHES_H_

@@ -1,0 +1,110 @@
+#include "client/tool/lookup_batches.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "softlookup/client.h"
+#include "tests/client/scripted_service.h"
+#include "tests/testing/patient_options.h"
+
+namespace softlookup::tool {
+namespace {
+
+using ::softlookup::testing::DetailedStatus;
+using ::softlookup::testing::PatientOptions;
+using ::softlookup::testing::ScriptedService;
+using ::testing::Each;
+using ::testing::Ge;
+using ::testing::HasSubstr;
+
+// A server whose answer to a query is the query, as of the revision 7. It refuses the query that
+// equals `refused`.
+class LookupBatchesTest : public ::testing::Test {
+ protected:
+  LookupBatchesTest() {
+    service_.lookup = [this](auto*, const v1::LookupRequest& request,
+                             v1::LookupResponse* response) {
+      const FloatMatrix queries = *FloatMatrix::FromProto(request.queries());
+      {
+        absl::MutexLock lock(&mutex_);
+        sizes_.push_back(queries.rows);
+        if (sizes_.size() > 1) later_min_revisions_.push_back(request.min_revision());
+      }
+      for (std::uint32_t row = 0; row < queries.rows; ++row) {
+        if (queries.data[row] == refused_) {
+          return DetailedStatus(grpc::StatusCode::INVALID_ARGUMENT, "bad", "NON_FINITE_VALUE",
+                                {{"field", "queries"}, {"row", std::to_string(row)}});
+        }
+      }
+      *response->mutable_values() = request.queries();
+      response->set_revision(7);
+      for (std::uint32_t row = 0; row < queries.rows; ++row) response->add_stats();
+      return grpc::Status::OK;
+    };
+  }
+  ~LookupBatchesTest() override { service_.Stop(); }
+
+  // Looks up the queries 0, 1, ... and expects their answers in that order.
+  absl::Status LookUp(std::uint32_t count) {
+    std::vector<float> queries(count);
+    for (std::uint32_t i = 0; i < count; ++i) queries[i] = static_cast<float>(i);
+    Client client = *Client::Connect(service_.address(), PatientOptions());
+    return LookupInBatches("s", {queries, count, 1}, {}, &client, [&](const LookupAnswer& answer) {
+      for (const float value : answer.values.data) {
+        EXPECT_EQ(value, static_cast<float>(answered_++));
+      }
+    });
+  }
+
+  float refused_ = -1;
+  std::uint64_t answered_ = 0;
+  absl::Mutex mutex_;
+  std::vector<std::uint32_t> sizes_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::uint64_t> later_min_revisions_ ABSL_GUARDED_BY(mutex_);
+  ScriptedService service_;
+};
+
+TEST_F(LookupBatchesTest, ManyQueriesAreAnsweredInOrderAndNoneSeesAnOlderStore) {
+  const absl::Status status = LookUp(20'000);
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(answered_, 20'000u);
+  absl::MutexLock lock(&mutex_);
+  EXPECT_EQ(sizes_.front(), kFirstCallQueries);
+  EXPECT_GT(sizes_.size(), 2u);  // A call grows at most eightfold.
+  EXPECT_THAT(later_min_revisions_, Each(Ge(7u)));
+}
+
+TEST_F(LookupBatchesTest, FewQueriesAreOneCallAndNoneAreOneToo) {
+  for (const std::uint32_t count : {0u, 1u, kFirstCallQueries}) {
+    EXPECT_TRUE(LookUp(count).ok());
+    EXPECT_EQ(answered_, count);
+    absl::MutexLock lock(&mutex_);
+    EXPECT_EQ(sizes_, std::vector<std::uint32_t>{count});
+    sizes_.clear();
+    answered_ = 0;
+  }
+}
+
+TEST_F(LookupBatchesTest, AnErrorNamesTheQueryAmongAll) {
+  refused_ = kFirstCallQueries + 6;
+  const absl::Status status = LookUp(1000);
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("; that is query 70 (from 0); queries answered before: 64"));
+  EXPECT_EQ(answered_, kFirstCallQueries);
+}
+
+TEST_F(LookupBatchesTest, AnErrorOfTheOnlyCallIsAsItIs) {
+  refused_ = 6;
+  EXPECT_EQ(LookUp(10).message(), "bad");
+  EXPECT_EQ(answered_, 0u);
+}
+
+}  // namespace
+}  // namespace softlookup::tool
