@@ -5,8 +5,10 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -96,6 +98,11 @@ void BoundConnections(const Flags& flags, grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
 }
 
+bool IsMissingOrEmpty(const std::string& directory) {
+  std::error_code error;
+  return !std::filesystem::exists(directory, error) || std::filesystem::is_empty(directory, error);
+}
+
 absl::StatusOr<std::unique_ptr<Engine>> MakeEngine(const Flags& flags) {
   SOFTLOOKUP_ASSIGN_OR_RETURN(const KernelChoice choice, ChooseKernel(flags.kernel));
   spdlog::info("scans with kernel {}: {}", std::string(NameOf(choice.kernel)), choice.why);
@@ -106,6 +113,12 @@ absl::StatusOr<std::unique_ptr<Engine>> MakeEngine(const Flags& flags) {
                               .kernel = choice.kernel};
   if (flags.data_dir.empty()) return Engine::Create(options);
   SOFTLOOKUP_RETURN_IF_ERROR(CheckIsNoBackup(flags.data_dir));
+  if (IsMissingOrEmpty(flags.data_dir)) {
+    spdlog::warn(
+        "{} is empty: it becomes a new data directory; if stores should be there, look at "
+        "--data-dir and at what is mounted",
+        flags.data_dir);
+  }
   return Engine::Open(options, flags.data_dir);
 }
 

@@ -62,10 +62,10 @@ class ResendQueue {
   std::size_t size() const { return entries_.size(); }
   std::int64_t bytes() const { return bytes_; }
   const AppendSummary& acknowledged() const { return acknowledged_; }
-  // Notes that another connection is made after `failure`.
+  // Notes that another connection is made after `failure`, which is an outage if requests wait.
   void BeginReconnection(const absl::Status& failure) {
     ++acknowledged_.reconnections;
-    acknowledged_.outage = failure;
+    if (!empty()) acknowledged_.outage = failure;
   }
 
  private:

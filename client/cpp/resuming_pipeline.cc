@@ -83,9 +83,10 @@ void ResumingPipeline::Run() {
     }
   }
   absl::MutexLock lock(&mutex_);
-  // A stream that is told to finish and has all acknowledged is finished, cancelled or not.
-  if (cancelled_ && !(finishing_ && queue_.empty())) {
-    failure = absl::CancelledError("the stream was cancelled");
+  if (cancelled_ && wrong_answer_.ok()) {
+    // A stream that is told to finish and has all acknowledged is finished, cancelled or not.
+    const bool is_finished = finishing_ && queue_.empty();
+    failure = is_finished ? absl::OkStatus() : absl::CancelledError("the stream was cancelled");
   }
   result_ = failure.ok() ? failure : WithProgress(failure, queue_.acknowledged());
 }

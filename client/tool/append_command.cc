@@ -72,7 +72,7 @@ absl::Status Append(const AppendCommandFlags& flags, const Session& session) {
   const InterruptGuard interrupt(InterruptGuard::Reads::kFail);
   CLIENT_ASSIGN_OR_RETURN(const AppendReport report,
                           AppendRows(rows, std::move(tags), flags.append, store, &client, session,
-                                     interrupt, OnError::kRowsStay));
+                                     interrupt, "--skip-rows"));
   PrintAppend(report, flags.append, store, session);
   return absl::OkStatus();
 }
@@ -93,8 +93,9 @@ void AddAppendCommand(CLI::App* app, Session* session) {
       "were\n"
       "sent. After a run that was killed, keep its --batch-rows, --ids and --labels.\n"
       "\n"
-      "Ctrl-C, or SIGTERM, ends the command once the rows that are on their way are appended, and\n"
-      "says how to append the rest. A second one ends it at once.");
+      "Ctrl-C, or SIGTERM, ends the command, and it says how to append the rest. Without --writer "
+      "it\n"
+      "first waits for the rows that are on their way. A second signal ends it at once.");
   append->add_option("STORE", flags->store, "Name of the store")->required();
   append->add_option("--keys", flags->input.keys, "Keys, one a row; with --values")
       ->type_name("FILE");

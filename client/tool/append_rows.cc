@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -72,11 +74,11 @@ std::uint32_t RowsOf(const v1::AppendRequest& request) {
 class Sender {
  public:
   Sender(const AppendFlags& flags, AppendStream stream, const InterruptGuard& interrupt,
-         OnError on_error)
+         std::string_view rest_flags)
       : flags_(flags),
         stream_(std::move(stream)),
         interrupt_(interrupt),
-        on_error_(on_error),
+        rest_flags_(rest_flags),
         rows_sent_before_(flags.writer.empty() ? flags.skip_rows
                                                : stream_.resumed_from().last_sequence()) {}
 
@@ -91,46 +93,45 @@ class Sender {
     absl::StatusOr<AppendSummary> summary = stream_.Finish();
     cut.reset();
     if (!summary.ok() && interrupt_.interrupted() && absl::IsCancelled(summary.status())) {
-      return GoOnHint(absl::CancelledError("interrupted"), stream_.acknowledged());
+      const AppendSummary known = stream_.acknowledged();  // More may be in.
+      return HintAtRest(absl::CancelledError(absl::StrCat("interrupted; rows acknowledged before: ",
+                                                          known.acknowledged_rows)),
+                        known);
     }
     if (!summary.ok()) return NameRow(summary.status());
-    if (!sent.ok()) return GoOnHint(sent, *summary);  // The rows before it are written.
-    return summary;
+    if (sent.ok()) return summary;
+    absl::Status counted =
+        Annotate(sent, absl::StrCat("rows appended before: ", summary->acknowledged_rows));
+    if (input_ended_) return counted;  // There is no rest.
+    return HintAtRest(counted, *summary);
   }
 
   std::uint64_t rows_sent_before() const { return rows_sent_before_; }
 
  private:
-  // Returns `error`, before which the rows of `summary` were appended, with how to append the rest.
-  absl::Status GoOnHint(const absl::Status& error, const AppendSummary& summary) const {
-    const absl::Status counted =
-        Annotate(error, absl::StrCat("rows appended before: ", summary.acknowledged_rows));
-    const std::uint64_t end = rows_sent_before_ + RowsOfAcknowledged(summary);
-    if (on_error_ == OnError::kStoreIsDeleted || end == 0 ||
-        ExitCodeOf(error) == ExitCode::kUsage) {
-      return counted;
-    }
-    return Annotate(counted, flags_.writer.empty()
-                                 ? absl::StrCat("--skip-rows ", end, " appends the rest")
-                                 : "the same command appends the rest");
-  }
-
-  // Rows of the input in the requests that are acknowledged. ON_CONFLICT_SKIP may have left some
-  // of them out of the store.
-  std::uint64_t RowsOfAcknowledged(const AppendSummary& summary) const {
+  // Returns `error` with how to append the rows that are not in. `summary` counts those that are.
+  absl::Status HintAtRest(const absl::Status& error, const AppendSummary& summary) const {
+    if (rest_flags_.empty() || ExitCodeOf(error) == ExitCode::kUsage) return error;
+    if (!flags_.writer.empty()) return Annotate(error, "the same command appends the rest");
+    // First row of the input that is in no acknowledged request.
     const std::uint64_t requests = summary.acknowledged_requests;
-    return (requests < first_rows_.size() ? first_rows_[requests] : rows_read_) - rows_sent_before_;
+    const std::uint64_t rest = std::max(
+        rows_sent_before_, requests < first_rows_.size() ? first_rows_[requests] : rows_read_);
+    if (rest == 0) return error;
+    return Annotate(error, absl::StrCat(std::string(rest_flags_), " ", rest, " appends the rest"));
   }
 
   absl::Status Send(const RowBatches& rows, RowTags tags) {
     const auto batch_rows = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
         kBatchBytesMax / (rows.row_dim * sizeof(float)), 1, flags_.batch_rows));
     for (;;) {
+      if (interrupt_.interrupted()) return absl::CancelledError("interrupted");
       v1::AppendRequest batch;
       CLIENT_ASSIGN_OR_RETURN(const std::uint32_t count, rows.read(batch_rows, &batch));
       // The end of a pipe may be the signal's doing, too.
       if (interrupt_.interrupted()) return absl::CancelledError("interrupted");
-      if (count == 0) return CheckAtEnd(std::move(tags));
+      input_ended_ = count == 0;
+      if (input_ended_) return CheckAtEnd(std::move(tags));
       CLIENT_ASSIGN_OR_RETURN(std::vector<v1::AppendRequest> requests,
                               tags.Tag(count, std::move(batch)));
       for (v1::AppendRequest& request : requests) {
@@ -185,10 +186,11 @@ class Sender {
   const AppendFlags& flags_;
   AppendStream stream_;
   const InterruptGuard& interrupt_;
-  const OnError on_error_;
+  const std::string_view rest_flags_;
   const std::uint64_t rows_sent_before_;
   std::vector<std::uint64_t> first_rows_;  // For each request sent: its first row in the input.
   std::uint64_t rows_read_ = 0;
+  bool input_ended_ = false;
 };
 
 }  // namespace
@@ -246,15 +248,16 @@ RowBatches PairBatches(std::unique_ptr<PairReader> reader, const v1::Store& stor
 absl::StatusOr<AppendReport> AppendRows(const RowBatches& rows, RowTags tags,
                                         const AppendFlags& flags, const v1::Store& store,
                                         Client* client, const Session& session,
-                                        const InterruptGuard& interrupt, OnError on_error) {
+                                        const InterruptGuard& interrupt,
+                                        std::string_view rest_flags) {
   AppendStreamOptions options;
   if (session.timeout_s.has_value()) options.deadline = absl::Seconds(*session.timeout_s);
   options.writer = flags.writer;
-  Progress progress(session, options.outage_max);
+  Progress progress(session, std::min(options.outage_max, options.deadline));
   options.on_progress = [&progress](const AppendSummary& summary) { progress.Update(summary); };
   CLIENT_ASSIGN_OR_RETURN(AppendStream stream, client->OpenAppendStream(store.name(), options));
   const absl::Time start = absl::Now();
-  Sender sender(flags, std::move(stream), interrupt, on_error);
+  Sender sender(flags, std::move(stream), interrupt, rest_flags);
   AppendReport report{.skipped_rows = sender.rows_sent_before()};
   progress.Begin(rows.row_count, report.skipped_rows);
   CLIENT_ASSIGN_OR_RETURN(report.summary, sender.Run(rows, std::move(tags)));

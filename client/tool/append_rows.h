@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -52,12 +53,12 @@ struct AppendReport {
   std::optional<bool> created;  // Set by import: whether it created the store.
 };
 
-// What becomes of the rows that were appended before an error.
-enum class OnError { kRowsStay, kStoreIsDeleted };
-
 // Streams all rows into `store`. With a writer, skips the first rows of the input that its earlier
 // runs sent; the writer's last sequence is their number. An error names its row, or says how many
 // rows were appended before it and, if they stay, how to append the rest.
+//
+// `rest_flags` are what a command needs besides, in front of a number of rows, to append only the
+// rows after them, such as "--skip-rows"; empty if the rows before an error do not stay.
 //
 // Cancelled if a signal of `interrupt` came before the end. Without a writer, the rows that were
 // sent by then are acknowledged first, so that their number is known.
@@ -67,7 +68,8 @@ enum class OnError { kRowsStay, kStoreIsDeleted };
 absl::StatusOr<AppendReport> AppendRows(const RowBatches& rows, RowTags tags,
                                         const AppendFlags& flags, const v1::Store& store,
                                         Client* client, const Session& session,
-                                        const InterruptGuard& interrupt, OnError on_error);
+                                        const InterruptGuard& interrupt,
+                                        std::string_view rest_flags);
 
 // Prints a few lines, or with -o json {"store", "created"?, "skipped_rows"?, "reconnections"?,
 // "rows", "seconds", "rows_per_second", "row_count", "revision"}. "created" is there if

@@ -125,11 +125,13 @@ absl::Status Import(const ImportFlags& flags, const Session& session) {
     if (count > 0) Unread(std::move(first), &rows);
   }
   // With a writer the store stays, because the same command can resume.
-  const OnError on_error =
-      existing.ok() || !flags.append.writer.empty() ? OnError::kRowsStay : OnError::kStoreIsDeleted;
-  absl::StatusOr<AppendReport> report =
-      AppendRows(rows, std::move(tags), flags.append, store, &client, session, interrupt, on_error);
-  if (!report.ok() && on_error == OnError::kStoreIsDeleted) {
+  const bool stays = existing.ok() || !flags.append.writer.empty();
+  const char* const rest_flags = !stays            ? ""
+                                 : flags.into_rows ? "--skip-rows"
+                                                   : "--append --skip-rows";
+  absl::StatusOr<AppendReport> report = AppendRows(rows, std::move(tags), flags.append, store,
+                                                   &client, session, interrupt, rest_flags);
+  if (!report.ok() && !stays) {
     return Undo(report.status(), store.name(), &client);
   }
   CLIENT_RETURN_IF_ERROR(report.status());

@@ -17,11 +17,30 @@
 namespace softlookup::tool {
 namespace {
 
-constexpr std::uint32_t kCallQueriesMax = 4096;       // The server's limit.
-constexpr std::uint64_t kCallBytesMax = 16ull << 20;  // Well under a message's limit.
+constexpr double kCallQueriesMax = 4096;      // The server's limit.
+constexpr double kCallBytesMax = 16 << 20;    // Well under a message's limit.
+constexpr double kAnswerBytesMax = 16 << 20;  // Well under the server's limit of an answer.
+constexpr double kListedRowBytes = 32;        // More than a row takes in a list of weights.
+constexpr double kListedRowsOfDefault = 16;   // More than a list has by default.
 constexpr std::size_t kCallsMax = 2;
 constexpr std::uint32_t kGrowthMax = 8;  // Times as many queries as in the call before.
 constexpr absl::Duration kCallTime = absl::Seconds(1);
+
+// The most queries of a call whose request and answer both stay small.
+std::uint32_t CallQueriesMax(const v1::Store& store, std::uint32_t query_dim,
+                             const v1::AttentionOptions& options) {
+  double listed = 0;
+  if (options.weights() == v1::WEIGHTS_MODE_ALL) {
+    listed = static_cast<double>(store.row_count()) + 1;
+  } else if (options.weights() == v1::WEIGHTS_MODE_TOP) {
+    listed = std::max<double>(options.top_weights(), kListedRowsOfDefault);
+  }
+  const double heads = std::max(store.num_heads(), 1u);
+  const double answer_bytes = 4.0 * store.value_dim() + heads * (listed + 4) * kListedRowBytes;
+  const double most = std::min(
+      {kCallQueriesMax, kCallBytesMax / (4.0 * query_dim + 1), kAnswerBytesMax / answer_bytes});
+  return static_cast<std::uint32_t>(std::max(most, 1.0));
+}
 
 struct Answered {
   absl::StatusOr<LookupAnswer> answer;
@@ -36,14 +55,14 @@ struct Call {
 
 class Batches {
  public:
-  Batches(const std::string& store, FloatMatrixView queries, const LookupOptions& options,
+  Batches(const v1::Store& store, FloatMatrixView queries, const LookupOptions& options,
           Client* client)
-      : store_(store), queries_(queries), options_(options), client_(client) {
-    const std::uint64_t row_bytes = std::max<std::uint64_t>(queries.cols * sizeof(float), 1);
-    rows_max_ = static_cast<std::uint32_t>(
-        std::clamp<std::uint64_t>(kCallBytesMax / row_bytes, 1, kCallQueriesMax));
-    rows_ = std::min(kFirstCallQueries, rows_max_);
-  }
+      : store_(store),
+        queries_(queries),
+        options_(options),
+        client_(client),
+        rows_max_(CallQueriesMax(store, queries.cols, options.attention)),
+        rows_(std::min(kFirstCallQueries, rows_max_)) {}
 
   absl::Status Run(absl::FunctionRef<void(const LookupAnswer&)> take) {
     Begin();
@@ -52,7 +71,7 @@ class Batches {
       const Call call = std::move(calls_.front());
       calls_.pop_front();
       if (!answered.answer.ok()) return NameQueries(answered.answer.status(), call);
-      Resize(call.rows, answered.elapsed);
+      rows_ = std::min(NextCallQueries(call.rows, answered.elapsed), rows_max_);
       options_.min_revision = std::max(options_.min_revision, answered.answer->revision);
       while (begin_ < queries_.rows && calls_.size() < kCallsMax) Begin();
       take(*answered.answer);
@@ -67,20 +86,16 @@ class Batches {
     const FloatMatrixView batch(queries_.data.subspan(std::size_t{begin_} * queries_.cols,
                                                       std::size_t{rows} * queries_.cols),
                                 rows, queries_.cols);
-    auto answer = [this, batch, options = options_]() -> Answered {
+    LookupOptions options = options_;
+    // A call counts its own queries from 0.
+    options.attention.set_causal_offset(options_.attention.causal_offset() + begin_);
+    auto answer = [this, batch, options]() -> Answered {
       const absl::Time begin = absl::Now();
-      absl::StatusOr<LookupAnswer> answer = client_->Lookup(store_, batch, options);
+      absl::StatusOr<LookupAnswer> answer = client_->Lookup(store_.name(), batch, options);
       return {std::move(answer), absl::Now() - begin};
     };
     calls_.push_back({begin_, rows, std::async(std::launch::async, std::move(answer))});
     begin_ += rows;
-  }
-
-  // Chooses the size of the calls to come by the time of one.
-  void Resize(std::uint32_t rows, absl::Duration elapsed) {
-    const double fitting = rows * (kCallTime / std::max(elapsed, absl::Microseconds(1)));
-    const double grown = std::min<double>(fitting, double{kGrowthMax} * rows);
-    rows_ = static_cast<std::uint32_t>(std::clamp<double>(grown, 1, rows_max_));
   }
 
   absl::Status NameQueries(const absl::Status& error, const Call& call) const {
@@ -96,11 +111,11 @@ class Batches {
                     absl::StrCat("that is query ", call.begin + offset, " (from 0); ", answered));
   }
 
-  const std::string& store_;
+  const v1::Store& store_;
   const FloatMatrixView queries_;
   LookupOptions options_;
   Client* const client_;
-  std::uint32_t rows_max_;
+  const std::uint32_t rows_max_;
   std::uint32_t rows_;       // Queries of the next call.
   std::uint32_t begin_ = 0;  // First query of the next call.
   std::deque<Call> calls_;   // Under way, oldest first. Their destructors wait for them.
@@ -108,7 +123,13 @@ class Batches {
 
 }  // namespace
 
-absl::Status LookupInBatches(const std::string& store, FloatMatrixView queries,
+std::uint32_t NextCallQueries(std::uint32_t queries, absl::Duration elapsed) {
+  const double fitting =
+      queries * absl::FDivDuration(kCallTime, std::max(elapsed, absl::Microseconds(1)));
+  return static_cast<std::uint32_t>(std::clamp(fitting, 1.0, double{kGrowthMax} * queries));
+}
+
+absl::Status LookupInBatches(const v1::Store& store, FloatMatrixView queries,
                              const LookupOptions& options, Client* client,
                              absl::FunctionRef<void(const LookupAnswer&)> take) {
   return Batches(store, queries, options, client).Run(take);

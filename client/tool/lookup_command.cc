@@ -126,14 +126,14 @@ absl::Status Lookup(const LookupFlags& flags, const Session& session) {
   output::WorkProgress progress("queries", queries.rows);
   FloatMatrix values;  // All, if they go to a file.
   std::uint64_t answered = 0;
-  CLIENT_RETURN_IF_ERROR(LookupInBatches(flags.store, queries, OptionsFrom(flags), &client,
-                                         [&](const LookupAnswer& answer) {
-                                           if (!flags.values_out.empty()) Add(answer, &values);
-                                           progress.Clear();
-                                           printer.Add(answer);
-                                           answered += answer.values.rows;
-                                           progress.Update(answered);
-                                         }));
+  CLIENT_RETURN_IF_ERROR(
+      LookupInBatches(store, queries, OptionsFrom(flags), &client, [&](const LookupAnswer& answer) {
+        if (!flags.values_out.empty()) Add(answer, &values);
+        progress.Clear();
+        printer.Add(answer);
+        answered += answer.values.rows;
+        progress.Update(answered);
+      }));
   progress.Clear();
   if (!flags.values_out.empty()) CLIENT_RETURN_IF_ERROR(WriteNpy(flags.values_out, values));
   printer.Finish();

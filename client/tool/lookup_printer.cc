@@ -174,7 +174,7 @@ void LookupPrinter::Add(const LookupAnswer& answer) {
     PrintAnswers(answer, labels_, query_count_, session_.out);
   }
   query_count_ += answer.values.rows;
-  last_revision_ = answer.revision;
+  revision_max_ = std::max(revision_max_, answer.revision);
 }
 
 void LookupPrinter::Finish() {
@@ -185,10 +185,11 @@ void LookupPrinter::Finish() {
                {"answers", std::move(answers_)}},
               session_.out);
   }
-  if (last_revision_ != revision_) {
+  if (revision_max_ != revision_) {
     *session_.err << absl::StreamFormat(
-        "softlookup: the store changed meanwhile: the last queries are answered at revision %d\n",
-        last_revision_);
+        "softlookup: the store changed meanwhile: some queries are answered at later revisions, up "
+        "to %d\n",
+        revision_max_);
   }
 }
 

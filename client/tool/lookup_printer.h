@@ -29,7 +29,7 @@ struct LookupLabels {
 // where log_sum_exp and max_logit are null if infinite. "id" is there if the rows have ids.
 //
 // The answers may come in parts, in the order of their queries. "revision" and "row_count" are
-// those of the first part; a note on session.err says if a later one has another revision.
+// those of the first part; a note on session.err says if another one has a later revision.
 class LookupPrinter {
  public:
   LookupPrinter(const LookupLabels& labels, const Session& session)
@@ -44,8 +44,8 @@ class LookupPrinter {
   const LookupLabels& labels_;
   const Session& session_;
   std::uint32_t query_count_ = 0;
-  std::uint64_t revision_ = 0;  // Of the first part, and of the last one.
-  std::uint64_t last_revision_ = 0;
+  std::uint64_t revision_ = 0;      // Of the first part.
+  std::uint64_t revision_max_ = 0;  // Of all parts.
   std::uint64_t row_count_ = 0;
   output::Json answers_ = output::Json::array();
 };

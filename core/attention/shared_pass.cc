@@ -275,6 +275,12 @@ void SharedPass::ScanItem(const WorkItem& item) {
   }
 }
 
+std::int64_t SharedPass::ScanBytes(const kernels::PanelShape& shape) const {
+  const PanelRange panels = PanelsOf(blocks_.rows(scan_block(0)));  // Others have as many or fewer.
+  return static_cast<std::int64_t>(scan_blocks_.size()) * (panels.end - panels.begin) *
+         shape.bytes();
+}
+
 ScanOrder SharedPass::OrderOf(const WorkItem& item, std::int64_t at, std::int64_t query,
                               std::int64_t end, bool is_first) const {
   ScanOrder order{.is_first_of_block = is_first};
@@ -283,8 +289,7 @@ ScanOrder SharedPass::OrderOf(const WorkItem& item, std::int64_t at, std::int64_
   // A query alone in FLOAT32 rows is left to the CPU's own prefetching, where that is better. Other
   // storage types take so long to decode that fetching early always pays.
   if (end - query == 1 && view.shape.storage == StorageType::kFloat32 &&
-      kernels::CpuReadsAhead(static_cast<std::int64_t>(scan_blocks_.size()) *
-                             view.full_panel_count * view.shape.bytes())) {
+      kernels::CpuReadsAhead(ScanBytes(view.shape))) {
     return order;
   }
   if (!first.task->sums_values()) return order;

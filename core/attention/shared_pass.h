@@ -81,6 +81,8 @@ class SharedPass {
   // what to prefetch.
   ScanOrder OrderOf(const WorkItem& item, std::int64_t at, std::int64_t query, std::int64_t end,
                     bool is_first) const;
+  // Returns about how many bytes of rows, of panels of `shape`, the scan blocks have.
+  std::int64_t ScanBytes(const kernels::PanelShape& shape) const;
   // Merges the window's states into the round's. For one merge group after another, merges the
   // group's states into its first, and this into the round's.
   void MergeWindow(std::int64_t ranges_begin, std::int64_t ranges_end);

@@ -42,13 +42,13 @@ inline PanelPart KeysOf(const BlockView& block, PanelRange panels) {
 // Returns true if the CPU's own prefetching serves a query alone, over about `scan_bytes` of rows,
 // better than instructions do. Intel's does (measured on a CPU of 2023). AMD's begins anew at each
 // page of 4 KiB, but serves rows that stay in the third-level cache: instructions then made a scan
-// of 10 MB take 1.6 times as long (Zen 3). 32 MiB are what a core of Zen 2 to 5 has of that cache.
+// of 10 MB take 1.6 times as long (Zen 3). 32 MiB are what a core of Zen 3 to 5 has of that cache.
 inline bool CpuReadsAhead(std::int64_t scan_bytes) {
-  constexpr std::int64_t kCachedBytes = std::int64_t{32} << 20;
 #if defined(__x86_64__)
+  constexpr std::int64_t kCachedBytes = std::int64_t{32} << 20;
   return scan_bytes <= kCachedBytes || __builtin_cpu_is("intel") != 0;
 #else
-  return scan_bytes <= kCachedBytes;
+  return false;
 #endif
 }
 

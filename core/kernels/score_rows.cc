@@ -22,7 +22,7 @@ constexpr int kFloat32Panels = 4;
 constexpr int kFloat64Queries = 8;
 constexpr int kFloat64Panels = 4;
 #else
-constexpr int kFloat32Queries = 6;
+constexpr int kFloat32Queries = kVecsPerPanel <= 2 ? 6 : 4;
 constexpr int kFloat32Panels = 1;
 constexpr int kFloat64Queries = 2;
 constexpr int kFloat64Panels = 2;

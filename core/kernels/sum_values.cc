@@ -25,13 +25,17 @@ constexpr int kRegisterVecs = 2;
 #endif
 constexpr int kLoneVecs = 8;  // Vectors for a single query.
 
-// Components whose sums are formed together: whole strips of vectors of any width. The bytes of
-// their rows that stay in the first-level cache for all queries of a tile.
+// Components whose sums are formed together, for one query and for more: whole strips of vectors of
+// any width.
+constexpr std::int64_t kLoneColumnDims = 256;
 constexpr std::int64_t kColumnDims = 192;
+// Bytes of their rows that stay in the first-level cache for all queries of a tile.
 constexpr std::int64_t kPieceBytes = 16 << 10;
 
 // Rows between two steps of the prefetcher.
 constexpr std::int64_t kPrefetchRows = 4;
+
+static_assert(kLoneColumnDims <= kTileQueries * kColumnDims, "ColumnSums keeps sums of both");
 
 constexpr std::int64_t kRunPanels = kFloat32RunRows / kPanelRows;
 
@@ -41,13 +45,13 @@ struct Piece {
   bool is_first, is_last;  // Of its run.
 };
 
-// Sums some components of the rows of one run. The order of additions is the same whatever the
-// pieces: between them the float32 sums of a run wait in memory.
-class RunSums {
+// Sums a column of components, run by run. The order of additions is the same whatever the pieces:
+// between them the float32 sums of a run wait in memory.
+class ColumnSums {
  public:
   // Sums are those of components dims.begin on. sums[q * stride] belongs to the first of them.
-  RunSums(const BlockView& block, DimRange dims, const float* weights, int query_count,
-          std::int64_t stride, Prefetcher& ahead, double* sums)
+  ColumnSums(const BlockView& block, DimRange dims, const float* weights, int query_count,
+             std::int64_t stride, Prefetcher& ahead, double* sums)
       : block_(block),
         dims_(dims),
         vec_count_((dims.count + kLanes - 1) / kLanes),
@@ -187,10 +191,11 @@ void SumValuesAs(const BlockView& block, PanelRange panels, DimRange dims, const
   const int query_groups = (query_count + kRegisterQueries - 1) / kRegisterQueries;
   Prefetcher ahead(
       fetched, (panels.end - panels.begin) * (kPanelRows / kPrefetchRows) * strips * query_groups);
-  for (std::int64_t dim = 0; dim < dims.count; dim += kColumnDims) {
-    RunSums column(block,
-                   {.begin = dims.begin + dim, .count = std::min(kColumnDims, dims.count - dim)},
-                   weights, query_count, PaddedValueDim(dims.count), ahead, sums + dim);
+  const std::int64_t column_dims = query_count == 1 ? kLoneColumnDims : kColumnDims;
+  for (std::int64_t dim = 0; dim < dims.count; dim += column_dims) {
+    ColumnSums column(block,
+                      {.begin = dims.begin + dim, .count = std::min(column_dims, dims.count - dim)},
+                      weights, query_count, PaddedValueDim(dims.count), ahead, sums + dim);
     for (std::int64_t panel = panels.begin; panel < panels.end;) {
       const std::int64_t run_end = std::min((panel / kRunPanels + 1) * kRunPanels, panels.end);
       column.AddRun<kStorage>({.begin = panel, .end = run_end});

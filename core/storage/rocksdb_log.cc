@@ -452,7 +452,9 @@ absl::StatusOr<std::unique_ptr<CommitLog>> OpenCommitLog(const std::string& dire
 }
 
 absl::StatusOr<std::unique_ptr<const CommitLog>> OpenCommitLogToRead(const std::string& directory) {
-  if (!std::filesystem::exists(directory + "/CURRENT")) {
+  absl::Status damage;
+  if (!HasDatabase(directory, damage)) {
+    if (!damage.ok()) return damage;
     return MakeError(reasons::kStorageFailed,
                      absl::StrCat("there is no data directory ", directory));
   }

@@ -1,6 +1,7 @@
 // What a real server writes to its log.
 #include <signal.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -98,6 +99,21 @@ TEST_F(LogTest, EveryLineOfJsonIsAnObject) {
   EXPECT_THAT(json::parse(lines[0]).at("message").get<std::string>(), HasSubstr("kernel"));
   EXPECT_THAT(json::parse(lines[1]).at("message").get<std::string>(), HasSubstr("serves gRPC on"));
   EXPECT_EQ(json::parse(lines[3]).at("message"), "stopped");
+}
+
+TEST_F(LogTest, ANewDataDirectoryIsWarnedOfOnce) {
+  const std::string data = directory_.path() + "/data";
+  for (const int warnings : {1, 0}) {
+    Start({"--data-dir", data});
+    const std::vector<std::string> lines = Stop();
+    EXPECT_EQ(std::count_if(lines.begin(), lines.end(),
+                            [&](const std::string& line) {
+                              return line.find(data +
+                                               " is empty: it becomes a new data "
+                                               "directory") != std::string::npos;
+                            }),
+              warnings);
+  }
 }
 
 TEST_F(LogTest, ASlowLookupIsLoggedWithWhereItsTimeWentAndItsTrace) {

@@ -60,6 +60,18 @@ TEST_F(VerifyTest, TellsWhatADirectoryHoldsAndWhetherItIsWhole) {
   EXPECT_EQ(Verify(directory_).out, damaged.out) << "it changes nothing";
 }
 
+TEST_F(VerifyTest, ADirectoryWithoutItsRootIsDamagedAndIsNotServed) {
+  EXPECT_EQ(ServerProcess({"--data-dir", directory_}).Stop(SIGTERM), 0);
+  ASSERT_TRUE(std::filesystem::remove(directory_ + "/CURRENT"));
+  const CommandResult result = Verify(directory_);
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.out, HasSubstr("is damaged: CURRENT is missing beside"));
+  const CommandResult served = RunCommand({ServerBinary(), "--data-dir", directory_, "--listen",
+                                           "127.0.0.1:0", "--http-listen", "127.0.0.1:0"});
+  EXPECT_EQ(served.exit_code, 1);
+  EXPECT_THAT(served.err, HasSubstr("is damaged: CURRENT is missing beside"));
+}
+
 TEST_F(VerifyTest, ADirectoryThatIsNotThereIsAnErrorAndIsNotMade) {
   const CommandResult result = Verify(directory_);
   EXPECT_EQ(result.exit_code, 1);

@@ -217,6 +217,20 @@ TEST_F(ImportExportTest, FailureInAStoreThatIsThereKeepsItAndSaysHowFarItGot) {
               AllOf(StartsWith("skipped 2 rows\nappended 3 rows in"),
                     EndsWith("; a has 10 rows at revision 4\n")));
   EXPECT_EQ(RunJson({"rows", "a", "--begin", "7"})["rows"][0]["id"], 3);
+  // A line that is wrong, among those that are left out: they are in, whatever is.
+  const TemporaryFile wrong_ids("ids.txt", "1\n2\nthree\n4\n5\n");
+  EXPECT_THAT(
+      Import("a", {"--append", "--ids", wrong_ids.path(), "--skip-rows", "4", "--batch-rows", "1"})
+          .error,
+      EndsWith("; rows appended before: 0; --skip-rows 4 appends the rest"));
+  // With all rows in there is no rest.
+  const TemporaryFile more_ids("ids.txt", "11\n12\n13\n14\n15\n16\n");
+  EXPECT_THAT(Import("a", {"--append", "--ids", more_ids.path()}).error,
+              EndsWith("goes on after the last of 5 rows; rows appended before: 5"));
+  // A store that was empty needs --append from then on.
+  ASSERT_EQ(Run({"store", "create", "empty", "--key-dim", "2", "--value-dim", "1"}).error, "");
+  EXPECT_THAT(Import("empty", {"--ids", ids.path(), "--batch-rows", "2"}).error,
+              EndsWith("; --append --skip-rows 2 appends the rest"));
   const Outcome beyond = Import("a", {"--append", "--skip-rows", "6"});
   EXPECT_EQ(beyond.exit_code, ExitCode::kUsage);
   EXPECT_THAT(beyond.error, StartsWith("--skip-rows is 6, but the input has 5 rows"));

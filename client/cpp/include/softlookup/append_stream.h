@@ -30,7 +30,8 @@ struct AppendSummary {
   std::uint64_t revision = 0;
   // Attempts to connect again after a failure. Always 0 without a writer.
   std::uint64_t reconnections = 0;
-  // The last failure, if nothing was acknowledged since. Always OK without a writer.
+  // The last failure that left requests to be sent again, if nothing was acknowledged since. Always
+  // OK without a writer.
   absl::Status outage;
 };
 
