@@ -103,16 +103,15 @@ TEST_F(LogTest, EveryLineOfJsonIsAnObject) {
 
 TEST_F(LogTest, ANewDataDirectoryIsWarnedOfOnce) {
   const std::string data = directory_.path() + "/data";
-  for (const int warnings : {1, 0}) {
+  const std::string warning = data + " is empty: it becomes a new data directory";
+  // The second server's log goes on where the first one's ended.
+  for (int start = 0; start < 2; ++start) {
     Start({"--data-dir", data});
     const std::vector<std::string> lines = Stop();
-    EXPECT_EQ(std::count_if(lines.begin(), lines.end(),
-                            [&](const std::string& line) {
-                              return line.find(data +
-                                               " is empty: it becomes a new data "
-                                               "directory") != std::string::npos;
-                            }),
-              warnings);
+    EXPECT_EQ(std::count_if(
+                  lines.begin(), lines.end(),
+                  [&](const std::string& line) { return line.find(warning) != std::string::npos; }),
+              1);
   }
 }
 
