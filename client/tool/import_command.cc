@@ -147,9 +147,8 @@ void AddImportCommand(CLI::App* app, Session* session) {
   CLI::App* command = app->add_subcommand("import", "Make a store of files, as export writes them");
   command->footer(
       "FILE is as `append --help` says. A store that is not there yet is made: the files say its\n"
-      "dimensions, options the rest. If not all rows get into it, also after Ctrl-C, it is "
-      "deleted\n"
-      "again.\n"
+      "dimensions, options the rest. If not all rows get into it, it is deleted again, also after\n"
+      "Ctrl-C.\n"
       "\n"
       "With --writer NAME a partly filled store is kept. The same command, given again, appends "
       "the\n"

@@ -17,7 +17,7 @@
 namespace softlookup::tool {
 namespace {
 
-constexpr double kCallQueriesMax = 4096;      // The server's limit.
+constexpr double kCallQueriesMax = 4096;      // The server's limit by default.
 constexpr double kCallBytesMax = 16 << 20;    // Well under a message's limit.
 constexpr double kAnswerBytesMax = 16 << 20;  // Well under the server's limit of an answer.
 constexpr double kListedRowBytes = 32;        // More than a row takes in a list of weights.
@@ -40,6 +40,12 @@ std::uint32_t CallQueriesMax(const v1::Store& store, std::uint32_t query_dim,
   const double most = std::min(
       {kCallQueriesMax, kCallBytesMax / (4.0 * query_dim + 1), kAnswerBytesMax / answer_bytes});
   return static_cast<std::uint32_t>(std::max(most, 1.0));
+}
+
+// Returns true if a call of fewer queries may be answered: a server has limits of its own.
+bool IsTooLarge(const absl::Status& error) {
+  const std::string reason = ErrorReason(error);
+  return reason == "LIMIT_EXCEEDED" || reason == "ANSWER_TOO_LARGE";
 }
 
 struct Answered {
@@ -70,7 +76,16 @@ class Batches {
       Answered answered = calls_.front().answered.get();
       const Call call = std::move(calls_.front());
       calls_.pop_front();
-      if (!answered.answer.ok()) return NameQueries(answered.answer.status(), call);
+      if (!answered.answer.ok()) {
+        if (!IsTooLarge(answered.answer.status()) || call.rows == 1) {
+          return NameQueries(answered.answer.status(), call);
+        }
+        calls_.clear();  // They are as large.
+        begin_ = call.begin;
+        rows_ = rows_max_ = call.rows / 2;
+        Begin();
+        continue;
+      }
       rows_ = std::min(NextCallQueries(call.rows, answered.elapsed), rows_max_);
       options_.min_revision = std::max(options_.min_revision, answered.answer->revision);
       while (begin_ < queries_.rows && calls_.size() < kCallsMax) Begin();
@@ -115,7 +130,7 @@ class Batches {
   const FloatMatrixView queries_;
   LookupOptions options_;
   Client* const client_;
-  const std::uint32_t rows_max_;
+  std::uint32_t rows_max_;
   std::uint32_t rows_;       // Queries of the next call.
   std::uint32_t begin_ = 0;  // First query of the next call.
   std::deque<Call> calls_;   // Under way, oldest first. Their destructors wait for them.

@@ -20,7 +20,8 @@ std::uint32_t NextCallQueries(std::uint32_t queries, absl::Duration elapsed);
 // Looks up any number of queries. The first call has kFirstCallQueries of them. Later ones have as
 // many as take about a second and have a small answer, and two are under way at a time, so that the
 // server always has work. Calls `take` with the answers of each call, in the order of the queries,
-// on the caller's thread. Each call sees the store at the revision of the first one, or at a later
+// on the caller's thread. A call that the server refuses as too large is made again with half as
+// many. Each call sees the store at the revision of the first one, or at a later
 // one.
 //
 // Returns the error of the first call that fails, once `take` has had the answers before it. If

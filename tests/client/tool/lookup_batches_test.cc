@@ -39,6 +39,9 @@ class LookupBatchesTest : public ::testing::Test {
         if (sizes_.size() > 1) later_min_revisions_.push_back(request.min_revision());
         causal_offsets_.push_back(request.options().causal_offset());
       }
+      if (queries.rows > rows_max_) {
+        return DetailedStatus(grpc::StatusCode::INVALID_ARGUMENT, "too many", "LIMIT_EXCEEDED");
+      }
       for (std::uint32_t row = 0; row < queries.rows; ++row) {
         if (queries.data[row] == refused_) {
           return DetailedStatus(grpc::StatusCode::INVALID_ARGUMENT, "bad", "NON_FINITE_VALUE",
@@ -68,6 +71,7 @@ class LookupBatchesTest : public ::testing::Test {
   }
 
   float refused_ = -1;
+  std::uint32_t rows_max_ = 10'000;
   std::uint64_t answered_ = 0;
   absl::Mutex mutex_;
   std::vector<std::uint32_t> sizes_ ABSL_GUARDED_BY(mutex_);
@@ -113,6 +117,18 @@ TEST_F(LookupBatchesTest, LargeAnswersMakeSmallCalls) {
   absl::MutexLock lock(&mutex_);
   EXPECT_LT(*std::max_element(sizes_.begin(), sizes_.end()), kFirstCallQueries);
   EXPECT_EQ(std::count(sizes_.begin(), sizes_.end(), 1u), 3);
+}
+
+TEST_F(LookupBatchesTest, AServersOwnLimitMakesSmallerCalls) {
+  rows_max_ = 100;
+  EXPECT_TRUE(LookUp(1000).ok());
+  EXPECT_EQ(answered_, 1000u);
+  rows_max_ = 5;
+  answered_ = 0;
+  EXPECT_TRUE(LookUp(30).ok());
+  EXPECT_EQ(answered_, 30u);
+  rows_max_ = 0;
+  EXPECT_EQ(LookUp(30).message(), "too many");
 }
 
 TEST(NextCallQueriesTest, IsWhatTakesASecondWithinBounds) {
