@@ -38,7 +38,7 @@ def backup_names(ctx):
 def backups_at_once(ctx):
     def make(i):
         outcome = ctx.call("CreateBackup", new("CreateBackupRequest", **{"name": f"b{i}"}),
-                           deadline=20.0, connection=ctx.connect())
+                           deadline=ctx.patience(20), connection=ctx.connect())
         ctx.expect(outcome, (contract.OK, contract.RESOURCE_EXHAUSTED))
     ctx.in_threads([lambda i=i: make(i) for i in range(20)])
     ctx.expect(ctx.call("ListBackups", b""), contract.OK)
@@ -52,7 +52,7 @@ def backups_cancelled(ctx):
         call.send(new("CreateBackupRequest", **{"name": f"c{i}"}).SerializeToString(), end=True)
         connection.poll(0.002)
         call.reset()
-    ctx.expect(ctx.call("ListBackups", b"", deadline=10.0), contract.OK)
+    ctx.expect(ctx.call("ListBackups", b"", deadline=ctx.patience(10)), contract.OK)
 
 
 def http(ctx, data, seconds=4.0):
@@ -102,7 +102,7 @@ for _name, _data in HTTP:
 
 @case("admin/http: 400 connections that send nothing, beside a probe", short=True)
 def silent_http(ctx):
-    silent = [socket.create_connection(ctx.server.http_address, 5) for _ in range(400)]
+    silent = [socket.create_connection(ctx.server.http_address, ctx.patience(5)) for _ in range(400)]
     try:
         answer = http(ctx, b"GET /healthz HTTP/1.1\r\n\r\n")
         ctx.check(answer is not None and b"200" in answer[:20], f"/healthz answered {answer!r}")
@@ -115,7 +115,7 @@ def silent_http(ctx):
 def unread_metrics(ctx):
     sockets = []
     for _ in range(200):
-        sock = socket.create_connection(ctx.server.http_address, 5)
+        sock = socket.create_connection(ctx.server.http_address, ctx.patience(5))
         sock.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
         sockets.append(sock)
     ctx.check(ctx.server.metrics()["softlookup_ready"] == 1, "it is not ready")

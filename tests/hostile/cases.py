@@ -12,6 +12,10 @@ import http2
 WITH_REASON = (contract.INVALID_ARGUMENT, contract.NOT_FOUND, contract.ALREADY_EXISTS,
                contract.FAILED_PRECONDITION)
 LATE_SECONDS = 2.0  # A call may outlive its deadline by this, times the machine's slowness.
+# The deadline of a call that has no end of its own, and that the case expects to be served.
+ENDLESS_SECONDS = 0.5
+# The deadline of other calls, unless a case names one: Context.patience() of so many seconds.
+PATIENT, PATIENCE_SECONDS = object(), 5.0
 
 
 @dataclasses.dataclass
@@ -100,9 +104,14 @@ class Context:
 
     # Calling.
 
-    def start(self, method, deadline=5.0, connection=None, metadata=None, **options):
-        """Starts a call of a method by its name, or of a path."""
+    def patience(self, seconds):
+        """A deadline for a call that ends by itself: only a call that hangs reaches it."""
+        return seconds * self.scale
+
+    def start(self, method, deadline=PATIENT, connection=None, metadata=None, **options):
+        """Starts a call of a method by its name, or of a path. The deadline is in seconds, or None."""
         path = contract.METHODS[method].path if method in contract.METHODS else method
+        deadline = self.patience(PATIENCE_SECONDS) if deadline is PATIENT else deadline
         return grpc_call.Call(connection or self.connection, path, deadline,
                               self.access.metadata if metadata is None else metadata, **options)
 
@@ -115,7 +124,7 @@ class Context:
             self.problem(f"a call was {beyond:.1f} s beyond its deadline of {call.deadline} s")
         return call.outcome()
 
-    def call(self, method, *messages, deadline=5.0, connection=None, **options):
+    def call(self, method, *messages, deadline=PATIENT, connection=None, **options):
         """Sends the messages, ends the sending, and waits for the end of the call."""
         call = self.start(method, deadline, connection, **options)
         for message in messages:

@@ -115,7 +115,7 @@ DEFECT_3 = {("empty memories", "CreateStore"): 1445, ("empty row_labels", "Appen
 
 def add_counted(name, method, message, codes):
     def run(ctx, count):
-        ctx.expect(ctx.call(method, message(count), deadline=20.0), codes)
+        ctx.expect(ctx.call(method, message(count), deadline=ctx.patience(20)), codes)
 
     add_case(f"counts/{method}: thousands of {name}", lambda ctx: run(ctx, THOUSANDS))
     was = DEFECT_3.get((name, method))
@@ -133,7 +133,7 @@ for _row in COUNTED:
       seconds=60)
 def two_stores_of_empty_memories(ctx):
     def create():
-        outcome = ctx.call("CreateStore", create_store(empty(8, 1_000_000)), deadline=20.0,
+        outcome = ctx.call("CreateStore", create_store(empty(8, 1_000_000)), deadline=ctx.patience(20),
                            connection=ctx.connect())
         ctx.expect(outcome, TOO_MANY)
     ctx.in_threads([create, create])
@@ -160,7 +160,7 @@ def projection_twenty_thousand_times(ctx):
                   update_mask={"paths": ["projection"] * 20_000}).SerializeToString()
 
     def update():
-        outcome = ctx.call("UpdateStore", request, deadline=30.0, connection=ctx.connect())
+        outcome = ctx.call("UpdateStore", request, deadline=ctx.patience(30), connection=ctx.connect())
         ctx.expect(outcome, ENDED_WELL)
     ctx.in_threads([update, update])
 
@@ -173,7 +173,7 @@ def projection_ten_times(ctx):
     request = new("UpdateStoreRequest", store=new("Store", name="projected", projection=projection),
                   update_mask={"paths": ["projection"]}).SerializeToString()
     for _ in range(10):
-        ctx.expect(ctx.call("UpdateStore", request, deadline=20.0), contract.OK)
+        ctx.expect(ctx.call("UpdateStore", request, deadline=ctx.patience(20)), contract.OK)
 
 
 @case("counts/stores: 2,000 made and listed in pages of every size", seconds=60, memory_megabytes=30)

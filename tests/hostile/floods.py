@@ -170,7 +170,7 @@ def add_calls(name, path, request, count):
         connection = ctx.connect()
         at_once = 200
         for _ in range(count // at_once):
-            calls = [ctx.start(path, 20.0, connection) for _ in range(at_once)]
+            calls = [ctx.start(path, ctx.patience(20), connection) for _ in range(at_once)]
             for call in calls:
                 call.send(request, end=True)
             for call in calls:
@@ -189,7 +189,7 @@ REFLECTION = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
 
 @case("floods/reflection: 3,000 questions on one stream", seconds=60, memory_megabytes=16)
 def reflection_flood(ctx):
-    call = ctx.start(REFLECTION, 30.0)
+    call = ctx.start(REFLECTION, ctx.patience(30))
     questions = [block(7, "*"), block(4, "softlookup.v1.SoftLookup"), block(3, "nobody.proto"),
                  block(4, "x" * 1000), b"", block(3, "softlookup/v1/row.proto")]
     for _ in range(500):

@@ -30,11 +30,11 @@ class Run:
     def __init__(self, options):
         self.path = options.server
         self.help = server_process.help_text(self.path)
-        self.workspace = workspace.Workspace(self.help)
+        self.workspace = workspace.Workspace(self.help, options.sanitized)
         self.prober = judge.ProberProcess()
         self.server, self.access, self.key, self.start_bytes = None, None, None, 0
-        self.scale = 1.0
-        self.sanitized = options.sanitized
+        self.sanitized, self.quiet = options.sanitized, options.quiet
+        self.scale = judge.SANITIZED_SCALE if self.sanitized else 1.0
         self.passed, self.failed, self.skipped = 0, [], []
 
     def close(self):
@@ -62,7 +62,7 @@ class Run:
         self._stop_server()
         self.server = server_process.Server(self.path, flags, self.sanitized)
         self.access, self.key = access, key
-        judge.plant(self.server, access)
+        judge.plant(self.server, access, self.scale)
         self.start_bytes = self.server.memory()
 
     def measure_machine(self):
@@ -72,8 +72,8 @@ class Run:
         cases.threading.Event().wait(1.0)  # Long enough for a percentile.
         seconds = self.prober.end()["seconds"]
         slow = judge.percentile(seconds, 0.99)
-        least = 2.0 if self.sanitized else 1.0
-        self.scale = min(judge.SCALE_MAX, max(least, slow / judge.USUAL_ANSWER_SECONDS))
+        if not self.sanitized:
+            self.scale = min(judge.SCALE_MAX, max(1.0, slow / judge.USUAL_ANSWER_SECONDS))
         print(f"a known lookup alone takes {slow * 1000:.1f} ms at the 99th percentile; "
               f"times are scaled by {self.scale:.1f}", flush=True)
 
@@ -111,7 +111,8 @@ class Run:
 
     def _report(self, case, wrong, begun, figures):
         seconds = time.monotonic() - begun
-        print(f"{'FAIL' if wrong else 'ok  '} {case.name} ({seconds:.1f} s, {figures})", flush=True)
+        if wrong or not self.quiet:
+            print(f"{'FAIL' if wrong else 'ok  '} {case.name} ({seconds:.1f} s, {figures})", flush=True)
         for text in wrong[:4]:
             print(f"     {text}", flush=True)
         if len(wrong) > 4:
@@ -137,6 +138,7 @@ def parse_options():
     parser.add_argument("--short", action="store_true", help="the cases of the ordinary test run")
     parser.add_argument("--only", metavar="REGEX", default="", help="cases whose name has this")
     parser.add_argument("--list", action="store_true", help="print the names of the cases")
+    parser.add_argument("--quiet", action="store_true", help="print only the cases that fail")
     parser.add_argument("--sanitized", action="store_true",
                         help="the server's memory and times are its sanitizer's: judge neither")
     parser.add_argument("--soak", metavar="SECONDS", type=float,

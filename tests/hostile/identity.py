@@ -8,7 +8,7 @@ import time
 
 import contract
 import grpc_call
-from cases import add_case, case
+from cases import ENDLESS_SECONDS, PATIENT, add_case, case
 from contract import KNOWN_STORE, SCRATCH_STORE, new
 
 NEEDS = ("--auth", "--tls-certificate", "--tls-client-ca")
@@ -36,11 +36,11 @@ CODES = {"CreateStore": contract.ALREADY_EXISTS, "DeleteStore": contract.NOT_FOU
          "WatchMemory": (contract.DEADLINE_EXCEEDED, contract.CANCELLED)}
 
 
-def call(ctx, method, metadata, connection):
+def call(ctx, method, metadata, connection, served):
     if method == "reflection":
         return ctx.call(REFLECTION, LIST_SERVICES, connection=connection, metadata=metadata)
     request = REQUESTS.get(method, contract.METHODS[method].request)
-    deadline = 0.5 if contract.METHODS[method].endless else 5.0
+    deadline = ENDLESS_SECONDS if served and contract.METHODS[method].endless else PATIENT
     return ctx.call(method, request(), deadline=deadline, connection=connection, metadata=metadata)
 
 
@@ -48,7 +48,7 @@ def check_all(ctx, metadata, allowed, denied_code, connection=None):
     """Every method is served or refused as the table of roles says; health is served to all."""
     connection = connection or ctx.connect()
     for method in [*contract.METHODS, "reflection"]:
-        outcome = call(ctx, method, metadata, connection)
+        outcome = call(ctx, method, metadata, connection, method in allowed)
         if method not in allowed:
             ctx.expect(outcome, denied_code, what=method)
         elif method == "reflection":
@@ -247,7 +247,7 @@ def stalled_handshakes(ctx):
 def expect_bound(ctx, identity, method, requests):
     """The first request is served, a later one is not, and nobody else is held up."""
     metadata = bearer(ctx.workspace.tokens[identity])
-    codes = [ctx.call(method, request, metadata=metadata, deadline=10.0).code for request in requests]
+    codes = [ctx.call(method, request, metadata=metadata, deadline=ctx.patience(10)).code for request in requests]
     ctx.check(codes[0] != contract.RESOURCE_EXHAUSTED and contract.RESOURCE_EXHAUSTED in codes,
               f"{len(codes)} calls ended {[contract.code_name(code) for code in sorted(set(codes))]}")
     ctx.expect(ctx.call("Lookup", contract.lookup_request()), contract.OK)

@@ -5,7 +5,7 @@ import zlib
 import contract
 import grpc_call
 import http2
-from cases import add_case, case
+from cases import ENDLESS_SECONDS, PATIENT, add_case, case
 from contract import DIM, SCRATCH_STORE, matrix, new
 from grpc_call import prefixed
 from protobytes import BYTES, tag, varint
@@ -28,7 +28,7 @@ def add_sizes(method):
     def run(ctx):
         for size, served in ((LIMIT - 1, True), (LIMIT, True), (LIMIT + 1, False),
                              (2 * LIMIT, False), (2 * LIMIT + 1, False), (3 * LIMIT, False)):
-            deadline = 0.5 if contract.METHODS[method].endless else 5.0
+            deadline = ENDLESS_SECONDS if served and contract.METHODS[method].endless else PATIENT
             outcome = ctx.call(method, sized(method, size), deadline=deadline)
             if served:
                 ctx.check(outcome.code != contract.RESOURCE_EXHAUSTED, f"{size} bytes: {outcome}")
@@ -49,7 +49,7 @@ for _method in contract.METHODS:
 @case("limits/messages of 65 MiB at the default limit", seconds=60, megabytes=150, fresh=True)
 def messages_beyond_the_default_limit(ctx):
     for method in ("Append", "GetStore"):
-        outcome = ctx.call(method, sized(method, 65 * MIB), deadline=20.0)
+        outcome = ctx.call(method, sized(method, 65 * MIB), deadline=ctx.patience(20))
         ctx.expect(outcome, contract.RESOURCE_EXHAUSTED)
 
 
@@ -66,8 +66,8 @@ def bomb(size, encoding):
     return bytes(out + packer.flush())
 
 
-def send_compressed(ctx, method, data, encoding, deadline=10.0):
-    call = ctx.start(method, deadline, metadata=[*ctx.access.metadata, ("grpc-encoding", encoding)])
+def send_compressed(ctx, method, data, encoding):
+    call = ctx.start(method, ctx.patience(10), metadata=[*ctx.access.metadata, ("grpc-encoding", encoding)])
     call.send_raw(prefixed(data, compressed=1), end=True)
     return ctx.finish(call)
 
@@ -91,7 +91,7 @@ def bombs_below_the_limit(ctx):
     data = bomb(60_000_000, "gzip")
 
     def send():
-        call = ctx.start("Append", 20.0, ctx.connect(),
+        call = ctx.start("Append", ctx.patience(20), ctx.connect(),
                          metadata=[*ctx.access.metadata, ("grpc-encoding", "gzip")])
         call.send_raw(prefixed(data, compressed=1), end=True)
         ctx.expect_refused(ctx.finish(call))
@@ -150,7 +150,7 @@ def too_many_rows(ctx):
       memory_megabytes=24)
 def too_many_writers(ctx):
     ctx.expect(ctx.call("CreateStore", contract.METHODS["CreateStore"].request()), contract.OK)
-    call = ctx.start("StreamAppend", 100.0)
+    call = ctx.start("StreamAppend", ctx.patience(100))
     batch = 512
     for begin in range(0, 66_048, batch):
         data = b"".join(prefixed(contract.append_request(
@@ -171,7 +171,7 @@ def store_of(ctx, name, rows, cols):
         count = min(at_once, rows - done)
         part = {"rows": count, "cols": cols, "data": bytes(4 * count * cols)}
         ctx.expect(ctx.call("Append", new("AppendRequest", store=name, keys=part, values=part),
-                            deadline=20.0), contract.OK)
+                            deadline=ctx.patience(20)), contract.OK)
 
 
 USED = "softlookup_memory_used_bytes"
@@ -205,7 +205,7 @@ def top_k_of_nearly_all_rows(ctx):
 
     def look():
         request = new("LookupRequest", store="rows", queries=matrix(16, 2), options={"top_k": rows - 1})
-        outcome = ctx.call("Lookup", request, deadline=30.0, connection=ctx.connect())
+        outcome = ctx.call("Lookup", request, deadline=ctx.patience(30), connection=ctx.connect())
         ctx.expect(outcome, (contract.OK, contract.RESOURCE_EXHAUSTED))
     ctx.in_threads([look] * 4)
     grown = ctx.server.memory_peak() - before

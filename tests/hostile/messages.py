@@ -3,7 +3,7 @@ import random
 
 import contract
 import protobytes
-from cases import add_case
+from cases import ENDLESS_SECONDS, PATIENCE_SECONDS, PATIENT, add_case
 
 NOT_FOUND_OR_INVALID = (contract.INVALID_ARGUMENT, contract.NOT_FOUND)
 TOO_MANY = (contract.INVALID_ARGUMENT, contract.RESOURCE_EXHAUSTED)
@@ -24,17 +24,15 @@ def expected_code(method):
             (contract.OK, contract.ALREADY_EXISTS) if method.name == "CreateStore" else method.code)
 
 
-def deadline_of(method):
-    return 0.5 if method.endless else 5.0
-
-
 def finished(ctx, method, message):
-    return ctx.call(method.name, message, deadline=deadline_of(method))
+    """The end of a call of which the message may be anything: it may be served, refused or wait."""
+    return ctx.call(method.name, message,
+                    deadline=ENDLESS_SECONDS if method.endless else PATIENCE_SECONDS)
 
 
 def add_unparsable(method, name, junk):
     def run(ctx):
-        ctx.expect(finished(ctx, method, method.valid + junk), contract.INVALID_ARGUMENT,
+        ctx.expect(ctx.call(method.name, method.valid + junk), contract.INVALID_ARGUMENT,
                    "MALFORMED_MESSAGE")
     add_case(f"messages/{method.name}: {name}", run,
              short=method.name in SHORT_METHODS and name in ("a varint cut", "a negative length"))
@@ -47,7 +45,9 @@ def add_unknown_fields(method):
             codes = (codes,) if isinstance(codes, int) else codes
             if name.startswith("ten thousand"):
                 codes += TOO_MANY  # A server may bound what it throws away.
-            ctx.expect(finished(ctx, method, method.valid + unknown), codes, what=name)
+            outcome = ctx.call(method.name, method.valid + unknown,
+                               deadline=ENDLESS_SECONDS if method.endless else PATIENT)
+            ctx.expect(outcome, codes, what=name)
     add_case(f"messages/{method.name}: unknown fields are left out", run,
              short=method.name in SHORT_METHODS)
 
@@ -110,7 +110,7 @@ def add_mutations(method):
 def add_empty(method):
     def run(ctx):
         code = EMPTY_REQUESTS.get(method.name, NOT_FOUND_OR_INVALID)
-        outcome = finished(ctx, method, b"")
+        outcome = ctx.call(method.name, b"")
         if method.name == "StreamLookup":
             ctx.expect(outcome, contract.OK)
             answer = contract.MESSAGES["LookupResponse"].FromString(outcome.messages[0])
@@ -146,7 +146,7 @@ def add_invalid_utf8(method, path):
 
     def run(ctx):
         for data in NOT_UTF8:
-            outcome = finished(ctx, method, method.valid + nested(path, data))
+            outcome = ctx.call(method.name, method.valid + nested(path, data))
             ctx.expect(outcome, contract.INVALID_ARGUMENT, "MALFORMED_MESSAGE", what=repr(data))
     add_case(f"messages/{method.name}: {name} is not UTF-8", run, short=method.name == "GetStore")
 

@@ -8,10 +8,11 @@ import time
 import urllib.request
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+HANG_SECONDS = 120  # Beyond this a server, or its --help, is taken to hang.
 
 
 def help_text(path):
-    return subprocess.run([path, "--help"], stdout=subprocess.PIPE, text=True, timeout=30,
+    return subprocess.run([path, "--help"], stdout=subprocess.PIPE, text=True, timeout=HANG_SECONDS,
                           check=True).stdout
 
 
@@ -30,7 +31,7 @@ class Server:
              *storage, *flags],
             stdout=subprocess.PIPE, stderr=self.log, env=environment)
         self.pid = self.process.pid
-        ready = self._read_ready_line(30)
+        ready = self._read_ready_line(HANG_SECONDS)
         if ready is None:
             self.kill()
             raise RuntimeError(f"the server did not start:\n{self.log_text()}")
@@ -105,7 +106,7 @@ class Server:
     def metrics(self):
         """{name with its labels: value}"""
         host, port = self.http_address
-        with urllib.request.urlopen(f"http://{host}:{port}/metrics", timeout=10) as page:
+        with urllib.request.urlopen(f"http://{host}:{port}/metrics", timeout=HANG_SECONDS) as page:
             lines = page.read().decode().splitlines()
         return {name: float(value) for name, _, value in
                 (line.rpartition(" ") for line in lines if line and not line.startswith("#"))}
@@ -115,7 +116,7 @@ class Server:
         finds at the end."""
         self.process.terminate()
         try:
-            self.process.wait(120)
+            self.process.wait(HANG_SECONDS)
         except subprocess.TimeoutExpired:
             return "the server does not stop"
         return self.death() if self.process.returncode != 0 else None

@@ -16,12 +16,16 @@ LOOKUP = contract.METHODS["Lookup"]
 
 # What held bytes may be after the server's time limit: a part of a queue may stay.
 HELD_MAX = 48 * MIB
-# The limits that the dedicated servers set to one second act within this, times the scale.
+# The limits of the servers with short_timeouts() act within this, times the scale.
 LET_GO_SECONDS = 20
 
 
 def short_timeouts(workspace):
     return workspace.short_timeouts()
+
+
+def short_timeouts_and_few_connections(workspace):
+    return (*workspace.short_timeouts(), "--max-connections=50")
 
 
 def expect_let_go(ctx, before, connections, what):
@@ -112,7 +116,7 @@ def waiting_lookups_say_why_they_ended(ctx):
 
 
 @case("slow/a handshake that stalls on more connections than there may be", short=True, fresh=True,
-      flags=("--max-connections=50", "--handshake-timeout=1"), seconds=60)
+      flags=short_timeouts_and_few_connections, seconds=60)
 def stalled_handshakes(ctx):
     connections = []
     for i in range(49):
@@ -137,7 +141,7 @@ def too_many_connections(ctx):
 
 @case("slow/a lookup whose message comes a byte every 10 ms", short=True)
 def message_byte_by_byte(ctx):
-    call = ctx.start("Lookup", 20.0)
+    call = ctx.start("Lookup", ctx.patience(20))
     for byte in prefixed(LOOKUP.valid):
         call.send_raw(bytes([byte]))
         ctx.connection.poll(0.01)
@@ -153,7 +157,7 @@ def headers_and_nothing(ctx):
     ctx.notes.append(f"{sum(call.stream.over for call in calls)} were ended")
 
 
-@case("slow/a block of headers of which the end never comes", flags=("--handshake-timeout=1",))
+@case("slow/a block of headers of which the end never comes", flags=short_timeouts)
 def headers_without_end(ctx):
     connection = ctx.connect()
     connection.send(frame(http2.HEADERS, 0, 1, http2.hpack.encode_headers(

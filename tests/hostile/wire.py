@@ -295,7 +295,7 @@ def preface_byte_by_byte(ctx):
 
 @case("wire/a lookup in DATA frames of one byte with padding")
 def lookup_in_padded_bytes(ctx):
-    call = ctx.start("Lookup", 10.0)
+    call = ctx.start("Lookup", ctx.patience(10))
     for byte in VALID_MESSAGE:
         payload = b"\x10" + bytes([byte]) + b"\0" * 16
         ctx.connection.send(frame(http2.DATA, http2.PADDED, call.stream.number, payload))
