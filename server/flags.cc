@@ -17,6 +17,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "server/flag_errors.h"
 #include "server/version.h"
 
 namespace softlookup::server {
@@ -284,11 +285,13 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
       ->group("Limits")
       ->transform(CLI::Validator(ByteSizeToNumber, "SIZE"));
 
+  const std::vector<std::string> arguments = WithEnvironment(app, argc, argv);
   try {
-    app.parse(WithEnvironment(app, argc, argv));
+    app.parse(std::vector<std::string>(arguments));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
-    std::cerr << "softlookup-server: " << error.what() << "\nRun with --help for the flags.\n";
+    std::cerr << "softlookup-server: " << FlagErrorLine(app, error, arguments)
+              << "\nRun with --help for the flags.\n";
     return 2;
   }
   const std::pair<const char*, double> numbers[] = {

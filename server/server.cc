@@ -179,8 +179,10 @@ Server::Server(std::unique_ptr<Engine> engine, std::unique_ptr<AuditLog> audit, 
             }) {
   limiters_.connections.set_cut(
       [this](const std::string& peer, absl::string_view why) { CutConnection(peer, why); });
-  http_.set_metrics(
-      [this] { return MetricsPage(*engine_, observer_, process_stats_, http_.ready()); });
+  http_.set_metrics([this, data_dir = flags.data_dir, backup_dir = flags.backup_dir] {
+    const DiskUse disk{data_dir, backup_dir, backups_.NewestTime()};
+    return MetricsPage(*engine_, observer_, process_stats_, disk, http_.ready());
+  });
 }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Flags& flags) {

@@ -30,6 +30,16 @@ std::string CountText(std::uint64_t count) {
   return text;
 }
 
+std::string BytesText(std::uint64_t bytes) {
+  if (bytes < 1024) return absl::StrCat(bytes, bytes == 1 ? " byte" : " bytes");
+  double size = static_cast<double>(bytes) / 1024;
+  for (const char* unit : {" KiB", " MiB", " GiB"}) {
+    if (size < 1023.5) return absl::StrCat(ThreeDigits(size), unit);
+    size /= 1024;
+  }
+  return absl::StrCat(ThreeDigits(size), " TiB");
+}
+
 std::string RateText(double per_second) {
   if (!std::isfinite(per_second)) return "-";
   if (per_second < 99.95) return absl::StrCat(ThreeDigits(per_second), "/s");

@@ -6,7 +6,8 @@
 
 namespace softlookup::output {
 
-// Numbers as text for people. A time, in the unit that is shown, or a rate has two decimals below
+// Numbers as text for people. A time or a size, in the unit that
+// is shown, or a rate has two decimals below
 // 10, one below 100, and none from 100 on.
 
 // "412 µs", "1.23 ms", "12.3 s"; "-" if not finite.
@@ -14,6 +15,9 @@ std::string TimeText(double seconds);
 
 // "135,021".
 std::string CountText(std::uint64_t count);
+
+// "412 bytes", "1.50 KiB", "12.3 MiB", "1.54 GiB".
+std::string BytesText(std::uint64_t bytes);
 
 // "4,998/s", "0.52/s"; "-" if not finite.
 std::string RateText(double per_second);

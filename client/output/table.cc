@@ -1,14 +1,18 @@
 #include "client/output/table.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
 #include "client/output/terminal_text.h"
 
 namespace softlookup::output {
 namespace {
+
+constexpr absl::string_view kGap = "  ";  // Between columns.
 
 std::size_t Width(const std::string& text) {
   return std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; });
@@ -21,19 +25,43 @@ void Table::AddRow(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
+std::size_t Table::ColumnWidth(std::size_t column) const {
+  std::size_t width = Width(columns_[column].title);
+  for (const auto& row : rows_) width = std::max(width, Width(row[column]));
+  return width;
+}
+
+void Table::RemoveColumn(std::size_t column) {
+  const auto at = static_cast<std::ptrdiff_t>(column);
+  columns_.erase(columns_.begin() + at);
+  for (auto& row : rows_) row.erase(row.begin() + at);
+}
+
+std::size_t Table::HideColumns(std::size_t width) {
+  std::size_t line_width = 0;
+  for (std::size_t c = 0; c < columns_.size(); ++c) line_width += ColumnWidth(c) + kGap.size();
+  std::size_t hidden = 0;
+  while (line_width > width + kGap.size()) {
+    const auto by_rank = [](const Column& a, const Column& b) { return a.rank < b.rank; };
+    const auto last = std::max_element(columns_.begin(), columns_.end(), by_rank);
+    if (last == columns_.end() || last->rank == 0) break;
+    const auto column = static_cast<std::size_t>(last - columns_.begin());
+    line_width -= ColumnWidth(column) + kGap.size();
+    RemoveColumn(column);
+    ++hidden;
+  }
+  return hidden;
+}
+
 void Table::Print(std::ostream* out, const std::string& indent) const {
   std::vector<std::size_t> widths;
-  for (std::size_t c = 0; c < columns_.size(); ++c) {
-    std::size_t width = Width(columns_[c].title);
-    for (const auto& row : rows_) width = std::max(width, Width(row[c]));
-    widths.push_back(width);
-  }
+  for (std::size_t c = 0; c < columns_.size(); ++c) widths.push_back(ColumnWidth(c));
   const auto print = [&](const auto& cell_at) {
     std::string line = indent;
     for (std::size_t c = 0; c < columns_.size(); ++c) {
       const std::string& cell = cell_at(c);
       const std::string padding(widths[c] - Width(cell), ' ');
-      if (c > 0) line += "  ";
+      if (c > 0) absl::StrAppend(&line, kGap);
       line += columns_[c].align == Align::kLeft ? cell + padding : padding + cell;
     }
     absl::StripTrailingAsciiWhitespace(&line);

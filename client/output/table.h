@@ -18,6 +18,9 @@ class Table {
   struct Column {
     std::string title;
     Align align = Align::kLeft;
+    // Columns of a higher rank are hidden earlier where there is no room. Those of rank 0 never
+    // are.
+    int rank = 0;
   };
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
@@ -25,10 +28,17 @@ class Table {
   // There must be one cell per column.
   void AddRow(std::vector<std::string> cells);
 
+  // Hides columns until a line has at most `width` code points, or all that are left have rank 0.
+  // Returns the number of hidden columns.
+  std::size_t HideColumns(std::size_t width);
+
   void Print(std::ostream* out, const std::string& indent = "") const;
 
  private:
-  const std::vector<Column> columns_;
+  std::size_t ColumnWidth(std::size_t column) const;
+  void RemoveColumn(std::size_t column);
+
+  std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
 };
 

@@ -13,6 +13,7 @@
 #include "client/tool/pair_reader.h"
 #include "client/tool/row_reader.h"
 #include "client/tool/row_tags.h"
+#include "client/tool/word_store.h"
 
 namespace softlookup::tool {
 namespace {
@@ -21,6 +22,7 @@ struct AppendCommandFlags {
   std::string store;
   PairInput input;
   std::string inputs;  // Path, or "-" for standard input.
+  bool any_store = false;
   AppendFlags append;
 };
 
@@ -67,6 +69,9 @@ absl::Status Append(const AppendCommandFlags& flags, const Session& session) {
   CLIENT_RETURN_IF_ERROR(CheckInput(flags));
   CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
   CLIENT_ASSIGN_OR_RETURN(const v1::Store store, client.GetStore(flags.store));
+  if (!flags.input.words.empty()) {
+    CLIENT_RETURN_IF_ERROR(CheckIsWordStore(store, flags.any_store));
+  }
   CLIENT_ASSIGN_OR_RETURN(const RowBatches rows, OpenBatches(flags, store));
   CLIENT_ASSIGN_OR_RETURN(RowTags tags, RowTags::Open(flags.append.ids, flags.append.labels));
   const InterruptGuard interrupt(InterruptGuard::Reads::kFail);
@@ -105,10 +110,12 @@ void AddAppendCommand(CLI::App* app, Session* session) {
       ->add_option("--rows", flags->input.rows,
                    "Keys and values in one file: each row is a key, then its value")
       ->type_name("FILE");
-  append
-      ->add_option("--words", flags->input.words,
-                   "Words, one a line; their encodings are keys and values")
-      ->type_name("FILE");
+  CLI::Option* words =
+      append
+          ->add_option("--words", flags->input.words,
+                       "Words, one a line, as random vectors by their letters; keys and values")
+          ->type_name("FILE");
+  AddAnyStoreFlag(append, words, &flags->any_store);
   append
       ->add_option("--inputs", flags->inputs,
                    "Inputs, of which the store's projection makes keys and values")

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "client/cpp/status_macros.h"
+#include "client/output/figure_text.h"
 #include "client/output/json.h"
 #include "client/output/table.h"
 #include "client/output/terminal_text.h"
@@ -70,9 +71,9 @@ absl::Status List(const Session& session) {
     PrintJson({{"backups", std::move(list)}}, session.out);
     return absl::OkStatus();
   }
-  Table table({{"name"}, {"created"}, {"bytes", Align::kRight}});
+  Table table({{"name"}, {"created"}, {"size", Align::kRight}});
   for (const Backup& backup : backups) {
-    table.AddRow({backup.name(), CreateTime(backup), absl::StrCat(backup.byte_size())});
+    table.AddRow({backup.name(), CreateTime(backup), output::BytesText(backup.byte_size())});
   }
   table.Print(session.out);
   return absl::OkStatus();

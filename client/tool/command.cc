@@ -11,6 +11,7 @@
 #include "client/cpp/status_macros.h"
 #include "client/tool/credential_flags.h"
 #include "client/tool/exit_code.h"
+#include "client/tool/help_formatter.h"
 #include "client/tool/validators.h"
 
 namespace softlookup::tool {
@@ -36,7 +37,7 @@ absl::Status CheckServer(const std::string& server) {
 // Adds to the help of `command` and its subcommands where to find the shared options.
 void AddSharedFooter(CLI::App* command) {
   std::string footer = command->get_footer();
-  if (!footer.empty()) footer += "\n";
+  if (!footer.empty()) footer += "\n\n";
   command->footer(footer +
                   "`softlookup --help` has the options of all commands, such as --server.");
   for (CLI::App* subcommand : command->get_subcommands({})) AddSharedFooter(subcommand);
@@ -84,7 +85,17 @@ absl::StatusOr<Client> Session::Connect(ClientOptions options) const {
   return Client::Connect(server, options);
 }
 
+void Session::Print(output::Table* table) const {
+  const std::size_t hidden =
+      wide || !terminal_width.has_value() ? 0 : table->HideColumns(*terminal_width);
+  table->Print(out);
+  if (hidden > 0) *err << "(" << hidden << (hidden == 1 ? " column" : " columns") << " more: -w)\n";
+}
+
 void AddEverything(CLI::App* app, Session* session) {
+  if (session->terminal_width.has_value()) {
+    app->formatter(std::make_shared<HelpFormatter>(*session->terminal_width));
+  }
   app->add_option("--server", session->server, "Address of the server, HOST:PORT")
       ->envname("SOFTLOOKUP_SERVER")
       ->capture_default_str();
@@ -95,6 +106,8 @@ void AddEverything(CLI::App* app, Session* session) {
          "-o,--output", [session](const std::string& format) { session->json = format == "json"; },
          "Form of what is printed on standard output (default table)")
       ->check(CLI::IsMember({"table", "json"}));
+  app->add_flag("-w,--wide", session->wide,
+                "Print whole tables, also where they are wider than the terminal");
   AddCredentialFlags(app, &session->credential_files);
   app->require_subcommand(1);
   app->fallthrough();

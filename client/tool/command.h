@@ -2,6 +2,7 @@
 #define SOFTLOOKUP_CLIENT_TOOL_COMMAND_H_
 
 #include <CLI/CLI.hpp>
+#include <cstddef>
 #include <functional>
 #include <iostream>
 #include <optional>
@@ -9,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "client/output/table.h"
 #include "softlookup/client.h"
 #include "softlookup/credentials.h"
 
@@ -22,10 +24,15 @@ struct Session {
   CredentialFiles credential_files;
   std::ostream* out = &std::cout;
   std::ostream* err = &std::cerr;  // Messages for people; scripts read `out`.
+  // Code points of a line of the terminal that `out` is. Unset: it is none.
+  std::optional<std::size_t> terminal_width;
+  bool wide = false;  // Print all columns of a table, whatever the terminal's width.
 
   // Runs the command. Parsing sets it to that of the command on the command line.
   std::function<absl::Status()> run;
 
+  // Prints a table to `out`. Hides columns that the terminal has no room for, and says so on `err`.
+  void Print(output::Table* table) const;
   // Reads and checks the files that `credential_files` names.
   absl::StatusOr<Credentials> ReadCredentials() const;
   // Sets the deadline and the credentials in `options`.

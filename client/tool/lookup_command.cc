@@ -17,10 +17,12 @@
 #include "client/tool/filter_flags.h"
 #include "client/tool/lookup_batches.h"
 #include "client/tool/lookup_printer.h"
+#include "client/tool/named_rows.h"
 #include "client/tool/npy_writer.h"
 #include "client/tool/row_reader.h"
 #include "client/tool/validators.h"
 #include "client/tool/word_list.h"
+#include "client/tool/word_store.h"
 #include "softlookup/word_encoder.h"
 
 namespace softlookup::tool {
@@ -35,6 +37,8 @@ struct LookupFlags {
   std::string inputs;                 // Path, or "-" for standard input.
   std::vector<std::string> literals;  // Queries such as "1,2,3".
   std::vector<std::string> words;
+  bool any_store = false;
+  std::vector<std::string> row_names;
   std::string format = "csv";
   std::string names;
   std::string values_out;
@@ -77,7 +81,9 @@ absl::Status AddLiteral(const std::string& literal, FloatMatrix* queries) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<FloatMatrix> QueriesFrom(const LookupFlags& flags, const v1::Store& store) {
+// `positions` are the names of flags.names.
+absl::StatusOr<FloatMatrix> QueriesFrom(const LookupFlags& flags, const v1::Store& store,
+                                        const std::vector<std::string>& positions, Client* client) {
   const std::uint32_t key_dim = store.key_dim();
   if (!flags.queries.empty()) {
     return ReadMatrix(flags.queries, flags.format, {key_dim, "key_dim"});
@@ -86,10 +92,15 @@ absl::StatusOr<FloatMatrix> QueriesFrom(const LookupFlags& flags, const v1::Stor
     CLIENT_ASSIGN_OR_RETURN(const Columns columns, InputColumns(store));
     return ReadMatrix(flags.inputs, flags.format, columns);
   }
+  if (!flags.row_names.empty()) {
+    return KeysOfNames(store, flags.row_names, flags.names, positions, client);
+  }
   FloatMatrix queries{.rows = 0, .cols = key_dim, .data = {}};
   for (const std::string& literal : flags.literals) {
     CLIENT_RETURN_IF_ERROR(AddLiteral(literal, &queries));
   }
+  if (flags.words.empty()) return queries;
+  CLIENT_RETURN_IF_ERROR(CheckIsWordStore(store, flags.any_store));
   const WordEncoder encoder(key_dim);
   for (const std::string& word : flags.words) {
     const std::vector<float> encoding = encoder.Encode(word);
@@ -108,20 +119,23 @@ void Add(const LookupAnswer& answer, FloatMatrix* values) {
 
 absl::Status Lookup(const LookupFlags& flags, const Session& session) {
   if (!flags.queries.empty() + !flags.literals.empty() + !flags.words.empty() +
-          !flags.inputs.empty() !=
+          !flags.row_names.empty() + !flags.inputs.empty() !=
       1) {
-    return UsageError("lookup needs one of --queries, --query, --words and --inputs");
+    return UsageError("lookup needs one of --queries, --query, --name, --words and --inputs");
   }
   if (!flags.memory.empty() && FromWord<v1::Source>(flags.source) != v1::SOURCE_MEMORY) {
     return UsageError("--memory goes with --source memory");
   }
-  LookupLabels labels{.store = flags.store, .queries = flags.words, .positions = {}};
+  LookupLabels labels{.store = flags.store,
+                      .queries = flags.words.empty() ? flags.row_names : flags.words,
+                      .positions = {}};
   if (!flags.names.empty()) {
     CLIENT_ASSIGN_OR_RETURN(labels.positions, ReadNames(flags.names));
   }
   CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
   CLIENT_ASSIGN_OR_RETURN(const v1::Store store, client.GetStore(flags.store));
-  CLIENT_ASSIGN_OR_RETURN(const FloatMatrix queries, QueriesFrom(flags, store));
+  CLIENT_ASSIGN_OR_RETURN(const FloatMatrix queries,
+                          QueriesFrom(flags, store, labels.positions, &client));
   LookupPrinter printer(labels, session);
   output::WorkProgress progress("queries", queries.rows);
   FloatMatrix values;  // All, if they go to a file.
@@ -152,10 +166,20 @@ void AddQueryFlags(CLI::App* lookup, LookupFlags* flags) {
   lookup->add_option("--query", flags->literals, "A query; may be repeated")
       ->type_name("X,Y,...")
       ->allow_extra_args(false);
-  lookup->add_option("--words", flags->words, "Words, whose encodings are the queries")
-      ->type_name("WORD,...")
+  lookup
+      ->add_option("--name", flags->row_names,
+                   "Rows whose keys are the queries: by a label, or by their names in --names")
+      ->type_name("NAME,...")
       ->delimiter(',')
       ->allow_extra_args(false);
+  CLI::Option* words =
+      lookup
+          ->add_option("--words", flags->words,
+                       "Words, as random vectors by their letters, in a store made with --words")
+          ->type_name("WORD,...")
+          ->delimiter(',')
+          ->allow_extra_args(false);
+  AddAnyStoreFlag(lookup, words, &flags->any_store);
   lookup
       ->add_option("--format", flags->format,
                    "Format of standard input (-); a file's ending names its own")

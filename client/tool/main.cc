@@ -1,5 +1,7 @@
 // `softlookup`: stores, appends, lookups and memories from the command line.
 #include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <iostream>
@@ -19,6 +21,10 @@ int main(int argc, char** argv) {
   CLI::App app("Soft lookups over a softlookup server", "softlookup");
   app.set_version_flag("--version", SOFTLOOKUP_VERSION);
   softlookup::tool::Session session;
+  winsize size{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+    session.terminal_width = size.ws_col;
+  }
   softlookup::tool::AddEverything(&app, &session);
   try {
     app.parse(argc, argv);

@@ -212,8 +212,8 @@ void PrintPosner(const PosnerDesign& design, const std::vector<PosnerPoint>& poi
                  const Session& session) {
   if (session.json) return PrintJson(PosnerJson(design, points), session.out);
   *session.out << absl::StreamFormat(
-      "Posner's cueing experiment: %d memories in %d dimensions, %s, %d trials a cue kind,\n"
-      "noise %g, cue strength %g, seed %d\n",
+      "Posner's cueing experiment: %d memories in %d dimensions, %s,\n"
+      "%d trials a cue kind, noise %g, cue strength %g, seed %d\n",
       design.item_count, design.dim, Word(design.similarity.score()), design.trial_count,
       design.noise, design.cue_strength, design.seed);
   Table table({{"temperature", Align::kRight},
@@ -230,8 +230,8 @@ void PrintPosner(const PosnerDesign& design, const std::vector<PosnerPoint>& poi
   }
   table.Print(session.out, "  ");
   *session.out << absl::StreamFormat(
-      "accuracy is the mean weight on the target, entropy is in nats; by chance 1/%d = %.4f and "
-      "%.4f\n",
+      "accuracy is the mean weight on the target, entropy is in nats;\n"
+      "by chance they are 1/%d = %.4f and %.4f\n",
       design.item_count, 1.0 / design.item_count, std::log(design.item_count));
 }
 

@@ -10,6 +10,7 @@
 #include "client/tool/exit_code.h"
 #include "client/tool/store_flags.h"
 #include "client/tool/store_printer.h"
+#include "client/tool/word_store.h"
 
 namespace softlookup::tool {
 namespace {
@@ -18,6 +19,7 @@ struct CreateFlags {
   std::string name;
   std::uint32_t key_dim = 0;
   std::uint32_t value_dim = 0;
+  bool words = false;
   StoreFlags settings;
 };
 
@@ -33,6 +35,7 @@ absl::Status Create(const CreateFlags& flags, const Session& session) {
   store.set_key_dim(flags.key_dim);
   store.set_value_dim(flags.value_dim);
   CLIENT_RETURN_IF_ERROR(SetStore(flags.settings, &store));
+  if (flags.words) MarkAsWordStore(&store);
   CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
   CLIENT_ASSIGN_OR_RETURN(const v1::Store created, client.CreateStore(store));
   PrintStore(created, session);
@@ -102,6 +105,8 @@ void AddStoreCommands(CLI::App* app, Session* session) {
   create->add_option("--key-dim", create_flags->key_dim, "Dimension of keys and queries")
       ->required();
   create->add_option("--value-dim", create_flags->value_dim, "Dimension of values")->required();
+  create->add_flag("--words", create_flags->words,
+                   "For rows of `append --words`: random vectors, to try things out without data");
   AddStoreFlags(create, &create_flags->settings);
   create->callback([=] { session->run = [=] { return Create(*create_flags, *session); }; });
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
+#include "client/output/figure_text.h"
 #include "client/output/json.h"
 #include "client/output/table.h"
 #include "client/output/terminal_text.h"
@@ -107,7 +108,7 @@ void PrintStore(const v1::Store& store, const Session& session) {
   line("rows", absl::StrCat(store.row_count(), ", live ", store.live_row_count()));
   if (store.has_projection()) line("projection", absl::StrCat("input_dim ", InputDim(store)));
   line("revision", absl::StrCat(store.revision()));
-  line("bytes", absl::StrCat(store.byte_size()));
+  line("size", output::BytesText(store.byte_size()));
   line("created", CreateTime(store));
   for (const v1::MemorySpec& memory : store.memories()) line("memory", MemoryText(memory));
   for (const auto& [key, value] : Labels(store)) line("label", absl::StrCat(key, "=", value));
@@ -120,22 +121,22 @@ void PrintStores(const std::vector<v1::Store>& stores, const Session& session) {
     return PrintJson({{"stores", std::move(list)}}, session.out);
   }
   Table table({{"name"},
-               {"key_dim", Align::kRight},
-               {"value_dim", Align::kRight},
-               {"heads", Align::kRight},
-               {"score"},
-               {"temperature", Align::kRight},
-               {"storage"},
+               {"key_dim", Align::kRight, 2},
+               {"value_dim", Align::kRight, 2},
+               {"heads", Align::kRight, 6},
+               {"score", Align::kLeft, 1},
+               {"temperature", Align::kRight, 4},
+               {"storage", Align::kLeft, 3},
                {"rows", Align::kRight},
-               {"revision", Align::kRight},
-               {"bytes", Align::kRight}});
+               {"revision", Align::kRight, 5},
+               {"size", Align::kRight}});
   for (const v1::Store& store : stores) {
     table.AddRow({store.name(), absl::StrCat(store.key_dim()), absl::StrCat(store.value_dim()),
                   absl::StrCat(Heads(store)), ScoreWord(store), absl::StrCat(Temperature(store)),
                   StorageWord(store), absl::StrCat(store.row_count()),
-                  absl::StrCat(store.revision()), absl::StrCat(store.byte_size())});
+                  absl::StrCat(store.revision()), output::BytesText(store.byte_size())});
   }
-  table.Print(session.out);
+  session.Print(&table);
 }
 
 }  // namespace softlookup::tool

@@ -308,4 +308,11 @@ absl::StatusOr<std::vector<Backup>> Backups::List() const {
   return backups;
 }
 
+std::optional<absl::Time> Backups::NewestTime() const {
+  const absl::StatusOr<std::vector<Backup>> backups = List();
+  if (!backups.ok() || backups->empty()) return std::nullopt;
+  const google::protobuf::Timestamp& time = backups->back().create_time();
+  return absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos());
+}
+
 }  // namespace softlookup::server

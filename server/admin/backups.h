@@ -1,6 +1,7 @@
 #ifndef SOFTLOOKUP_SERVER_ADMIN_BACKUPS_H_
 #define SOFTLOOKUP_SERVER_ADMIN_BACKUPS_H_
 
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -41,6 +42,9 @@ class Backups {
 
   // Returns the backups that are complete, oldest first.
   absl::StatusOr<std::vector<admin::v1::Backup>> List() const;
+
+  // Returns when the newest of them was made. Empty if there is none, or List() fails.
+  std::optional<absl::Time> NewestTime() const;
 
  private:
   absl::Status CheckEnabled() const;

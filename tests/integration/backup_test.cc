@@ -98,12 +98,6 @@ class StreamLoad {
   std::thread receiver_;
 };
 
-// Before the server that uses it.
-struct HasDirectory {
-  const TemporaryDirectory directory;
-  std::string Path(const std::string& name) const { return directory.path() + "/" + name; }
-};
-
 class BackupTest : public HasDirectory, public IntegrationTest {
  protected:
   BackupTest()

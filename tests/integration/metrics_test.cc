@@ -14,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "softlookup/admin/v1/admin.grpc.pb.h"
 #include "tests/integration/integration_test.h"
 #include "tests/testing/metrics_text.h"
 #include "tests/testing/patient_options.h"
@@ -91,7 +92,40 @@ std::map<std::string, MetricsText::Family> DocumentedFamilies() {
   return families;
 }
 
-TEST_F(MetricsTest, TheDocumentHasEveryMetricWithItsTypeAndLabels) {
+// A server that keeps its stores and makes backups.
+class DiskMetricsTest : public HasDirectory, public MetricsTest {
+ protected:
+  DiskMetricsTest() : MetricsTest({"--data-dir", Path("data"), "--backup-dir", Path("backups")}) {}
+};
+
+TEST_F(DiskMetricsTest, TheDiskAndTheNewestBackupAreShown) {
+  const std::string backup_free = "softlookup_disk_free_bytes{directory=\"backup\"}";
+  const std::string newest = "softlookup_newest_backup_time_seconds";
+  MetricsText metrics = Scrape();
+  const double free = metrics.Value("softlookup_disk_free_bytes{directory=\"data\"}");
+  EXPECT_GT(free, 0);
+  EXPECT_GE(metrics.Value("softlookup_disk_size_bytes{directory=\"data\"}"), free);
+  // The first backup makes the directory.
+  EXPECT_EQ(metrics.Value(backup_free, -1), -1);
+  EXPECT_EQ(metrics.Value(newest, -1), 0);
+
+  CallContext context;
+  admin::v1::Backup backup;
+  ASSERT_THAT(admin::v1::Admin::NewStub(Channel(server_))->CreateBackup(&context, {}, &backup),
+              IsGrpcOk());
+  metrics = Scrape();
+  EXPECT_GT(metrics.Value(backup_free), 0);
+  EXPECT_NEAR(metrics.Value(newest), static_cast<double>(backup.create_time().seconds()), 1);
+  EXPECT_GT(metrics.Value(newest), 1.7e9);
+}
+
+TEST_F(MetricsTest, WithoutADiskThereAreNoFiguresOfOne) {
+  const MetricsText metrics = Scrape();
+  EXPECT_EQ(metrics.Value("softlookup_disk_free_bytes{directory=\"data\"}", -1), -1);
+  EXPECT_EQ(metrics.Value("softlookup_newest_backup_time_seconds", -1), -1);
+}
+
+TEST_F(DiskMetricsTest, TheDocumentHasEveryMetricWithItsTypeAndLabels) {
   const MetricsText metrics = Scrape();
   const auto documented = DocumentedFamilies();
   EXPECT_GT(documented.size(), 30u);

@@ -20,8 +20,10 @@ namespace softlookup::server {
 namespace {
 
 using ::softlookup::testing::TemporaryFile;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 // Holds back what is printed to `stream`.
 class Printed {
@@ -365,13 +367,33 @@ TEST_F(FlagsTest, ABadVariableEndsWithTwoAndNamesTheFlag) {
 }
 
 TEST_F(FlagsTest, ABadFileEndsWithTwoAndNamesTheLine) {
-  for (const char* line : {"max-queries=0", "max-querys=5", "threads=many"}) {
+  const std::pair<const char*, const char*> bad_lines[] = {
+      {"max-queries=0", "--max-queries: Value 0 not in range"},
+      {"threads = many", "--threads: Value many not in range"},
+      {"max-querys=5", "unknown setting max-querys; did you mean max-queries?"},
+      {"nothing-like-it=5", "unknown setting nothing-like-it\n"},
+      {"threads 5", "\"threads 5\" is not of the form name=\"value\""}};
+  for (const auto& [line, problem] : bad_lines) {
     const TemporaryFile file("server.conf", absl::StrCat("listen=127.0.0.1:0\n", line, "\n"));
     const Parsed parsed = Parse({"--config", file.path()});
     EXPECT_EQ(parsed.exit_code, 2) << line;
-    const std::string name = std::vector<std::string>(absl::StrSplit(line, '='))[0];
-    EXPECT_THAT(parsed.err, HasSubstr(name));
+    EXPECT_THAT(parsed.err, HasSubstr(absl::StrCat(file.path(), ", line 2: ", problem)));
   }
+}
+
+TEST_F(FlagsTest, AFlagThatOverridesTheFileIsAtFaultItself) {
+  const TemporaryFile file("server.conf", "threads=2\n");
+  const Parsed parsed = Parse({"--config", file.path(), "--threads=many"});
+  EXPECT_EQ(parsed.exit_code, 2);
+  EXPECT_THAT(parsed.err, AllOf(HasSubstr("--threads: Value many"), Not(HasSubstr("line"))));
+}
+
+TEST_F(FlagsTest, AnUnknownFlagIsNamedWithTheOneThatIsNear) {
+  EXPECT_THAT(Parse({"--treads", "2"}).err,
+              HasSubstr("unknown flag --treads; did you mean --threads?"));
+  EXPECT_THAT(Parse({"--treads=2"}).err,
+              HasSubstr("unknown flag --treads; did you mean --threads?"));
+  EXPECT_THAT(Parse({"--nothing-like-it"}).err, HasSubstr("unknown flag --nothing-like-it\n"));
 }
 
 TEST(ParseByteSizeTest, TakesBytesAndBinaryUnitsAndNothingElse) {

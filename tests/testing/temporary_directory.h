@@ -34,6 +34,12 @@ class TemporaryDirectory {
   std::string path_;
 };
 
+// A base of fixtures whose next base, such as a server, already uses the directory.
+struct HasDirectory {
+  const TemporaryDirectory directory;
+  std::string Path(const std::string& name) const { return directory.path() + "/" + name; }
+};
+
 }  // namespace softlookup::testing
 
 #endif  // SOFTLOOKUP_TESTS_TESTING_TEMPORARY_DIRECTORY_H_

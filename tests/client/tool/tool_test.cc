@@ -249,7 +249,8 @@ TEST_F(ToolLookupTest, ASoftmaxHasEntropyAndAnEmptyAnswerSaysSo) {
 
 TEST_F(ToolLookupTest, JsonHasNumbersNamesAndNullForInfinity) {
   const TemporaryFile names("names.txt", "Ann\nBob\n");
-  const auto json = RunJson({"lookup", "people", "--words", "x,y", "--names", names.path()});
+  const auto json =
+      RunJson({"lookup", "people", "--words", "x,y", "--any-store", "--names", names.path()});
   EXPECT_EQ(json["store"], "people");
   EXPECT_EQ(json["row_count"], 5);
   ASSERT_EQ(json["answers"].size(), 2u);

@@ -1,0 +1,85 @@
+#include "client/tool/help_formatter.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+
+namespace softlookup::tool {
+namespace {
+
+// Narrower text is harder to read than lines that the terminal breaks.
+constexpr std::size_t kTextWidthMin = 24;
+
+// Puts as many words on a line as `width` code points hold. The words of help are ASCII.
+std::string Fill(absl::string_view text, std::size_t width) {
+  std::string filled;
+  std::size_t line = 0;
+  const auto separators = absl::ByAnyChar(" \n");
+  for (const absl::string_view word : absl::StrSplit(text, separators, absl::SkipEmpty())) {
+    if (line > 0 && line + 1 + word.size() > width) {
+      filled += '\n';
+      line = 0;
+    } else if (line > 0) {
+      filled += ' ';
+      ++line;
+    }
+    absl::StrAppend(&filled, word);
+    line += word.size();
+  }
+  return filled;
+}
+
+// Fills an item of a list such as "  3  text", if it does not fit: its text behind the second gap.
+// Other lines that begin with spaces stay as they are: a command is copied as a whole.
+std::string FillItem(absl::string_view item, std::size_t width) {
+  const std::size_t gap = item.find("  ", std::min(item.find_first_not_of(' '), item.size()));
+  if (item.size() <= width || gap == absl::string_view::npos) return std::string(item);
+  const std::size_t text = item.find_first_not_of(' ', gap);
+  if (text == absl::string_view::npos || text + kTextWidthMin > width) return std::string(item);
+  std::string filled = Fill(item.substr(text), width - text);
+  absl::StrReplaceAll({{"\n", "\n" + std::string(text, ' ')}}, &filled);
+  return absl::StrCat(item.substr(0, text), filled);
+}
+
+}  // namespace
+
+HelpFormatter::HelpFormatter(std::size_t width)
+    : line_width_(std::max(width, kTextWidthMin)),
+      text_width_(std::max(width, column_width_ + kTextWidthMin) - column_width_) {}
+
+std::string HelpFormatter::make_option_desc(const CLI::Option* option) const {
+  return Fill(Formatter::make_option_desc(option), text_width_);
+}
+
+std::string HelpFormatter::make_subcommand(const CLI::App* command) const {
+  std::ostringstream out;
+  CLI::detail::format_help(out, command->get_display_name(true),
+                           Fill(command->get_description(), text_width_), column_width_);
+  return out.str();
+}
+
+std::string HelpFormatter::make_footer(const CLI::App* command) const {
+  std::string footer;
+  std::string paragraph;
+  const auto end_paragraph = [&] {
+    if (!paragraph.empty()) absl::StrAppend(&footer, Fill(paragraph, line_width_), "\n");
+    paragraph.clear();
+  };
+  const std::string text = Formatter::make_footer(command);
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (!line.empty() && line.front() != ' ') {
+      absl::StrAppend(&paragraph, line, " ");
+      continue;
+    }
+    end_paragraph();
+    absl::StrAppend(&footer, FillItem(line, line_width_), "\n");
+  }
+  end_paragraph();
+  return footer;
+}
+
+}  // namespace softlookup::tool

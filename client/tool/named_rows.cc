@@ -1,0 +1,96 @@
+#include "client/tool/named_rows.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "client/cpp/status_macros.h"
+#include "client/output/terminal_text.h"
+#include "client/tool/exit_code.h"
+#include "client/tool/nearest_name.h"
+
+namespace softlookup::tool {
+namespace {
+
+using output::TerminalText;
+
+// Reads the keys of the first two rows that `filter` keeps.
+absl::StatusOr<std::vector<v1::Row>> ReadTwoRows(const v1::Store& store,
+                                                 const v1::RowFilter& filter, Client* client) {
+  std::vector<v1::Row> rows;
+  ReadRowsOptions options;
+  options.read_mask = {"position", "key"};
+  options.page_rows = 2;
+  CLIENT_RETURN_IF_ERROR(client->ReadRows(
+      store.name(), filter,
+      [&rows](const v1::ReadRowsResponse& page) {
+        rows.insert(rows.end(), page.rows().begin(), page.rows().end());
+        return rows.size() < 2;
+      },
+      options));
+  return rows;
+}
+
+absl::StatusOr<v1::RowFilter> PositionNamed(const std::string& name, const std::string& file,
+                                            const std::vector<std::string>& positions) {
+  const auto found = std::find(positions.begin(), positions.end(), name);
+  if (found == positions.end()) {
+    return InputError(file, absl::StrCat("has no name ", TerminalText(name),
+                                         TerminalText(Suggestion(name, positions))));
+  }
+  const auto position = static_cast<std::uint64_t>(found - positions.begin());
+  const auto again = std::find(found + 1, positions.end(), name);
+  if (again != positions.end()) {
+    return InputError(file, absl::StrCat("gives the name ", TerminalText(name), " to positions ",
+                                         position, " and ", again - positions.begin()));
+  }
+  v1::RowFilter filter;
+  filter.set_begin(position);
+  filter.set_end(position + 1);
+  return filter;
+}
+
+}  // namespace
+
+absl::StatusOr<FloatMatrix> KeysOfNames(const v1::Store& store,
+                                        const std::vector<std::string>& names,
+                                        const std::string& names_file,
+                                        const std::vector<std::string>& positions, Client* client) {
+  FloatMatrix keys{.rows = 0, .cols = store.key_dim(), .data = {}};
+  for (const std::string& name : names) {
+    v1::RowFilter filter;
+    if (names_file.empty()) {
+      filter.add_any_labels(name);
+    } else {
+      CLIENT_ASSIGN_OR_RETURN(filter, PositionNamed(name, names_file, positions));
+    }
+    CLIENT_ASSIGN_OR_RETURN(const std::vector<v1::Row> rows, ReadTwoRows(store, filter, client));
+    const std::string shown = TerminalText(name);
+    const std::string shown_store = TerminalText(store.name());
+    if (rows.empty() && !names_file.empty()) {
+      return InputError(names_file,
+                        absl::StrCat("names position ", filter.begin(), " ", shown, ", but ",
+                                     shown_store, " has no such row, or it was deleted"));
+    }
+    if (rows.empty()) {
+      return absl::NotFoundError(absl::StrCat("no row of ", shown_store, " has the label ", shown,
+                                              "; --names FILE names rows by their positions"));
+    }
+    if (rows.size() > 1) {
+      return UsageError(absl::StrCat("--name ", shown, ": the rows at positions ",
+                                     rows[0].position(), " and ", rows[1].position(), " of ",
+                                     shown_store,
+                                     " have that label, but a name stands for one row"));
+    }
+    CLIENT_ASSIGN_OR_RETURN(const FloatMatrix key, FloatMatrix::FromProto(rows[0].key()));
+    if (key.data.size() != store.key_dim()) {
+      return absl::InternalError("the server sent a row that does not fit the store");
+    }
+    keys.data.insert(keys.data.end(), key.data.begin(), key.data.end());
+    ++keys.rows;
+  }
+  return keys;
+}
+
+}  // namespace softlookup::tool

@@ -1,0 +1,26 @@
+#ifndef SOFTLOOKUP_CLIENT_TOOL_NAMED_ROWS_H_
+#define SOFTLOOKUP_CLIENT_TOOL_NAMED_ROWS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "softlookup/client.h"
+#include "softlookup/float_matrix.h"
+
+namespace softlookup::tool {
+
+// Reads the keys of the rows called `names`, in their order: [names.size() x key_dim].
+//
+// If `names_file` is not "", positions[i] is the name of the row at position i, and `positions` was
+// read from that file. Else a row's name is one of its labels. InputError, or NotFound without a
+// file, unless each name stands for exactly one row that is not deleted; it suggests a near name
+// from the file.
+absl::StatusOr<FloatMatrix> KeysOfNames(const v1::Store& store,
+                                        const std::vector<std::string>& names,
+                                        const std::string& names_file,
+                                        const std::vector<std::string>& positions, Client* client);
+
+}  // namespace softlookup::tool
+
+#endif  // SOFTLOOKUP_CLIENT_TOOL_NAMED_ROWS_H_

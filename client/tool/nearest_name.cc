@@ -1,0 +1,45 @@
+#include "client/tool/nearest_name.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace softlookup::tool {
+namespace {
+
+// Fewest bytes to insert, delete or replace to turn `a` into `b`.
+std::size_t EditDistance(absl::string_view a, absl::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);  // row[j]: from a's first i bytes to b's first j.
+  std::iota(row.begin(), row.end(), 0);
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::string Suggestion(absl::string_view word, const std::vector<std::string>& known) {
+  std::string nearest;
+  std::size_t distance = std::min<std::size_t>(3, word.size() / 2 + 1);  // Only less is near.
+  for (const std::string& candidate : known) {
+    // No fewer edits than the lengths differ by: this spares most of a long list.
+    const std::size_t longer = std::max(candidate.size(), word.size());
+    if (longer - std::min(candidate.size(), word.size()) >= distance) continue;
+    const std::size_t candidate_distance = EditDistance(word, candidate);
+    if (candidate_distance >= distance) continue;
+    nearest = candidate;
+    distance = candidate_distance;
+  }
+  return nearest.empty() ? nearest : absl::StrCat("; did you mean ", nearest, "?");
+}
+
+}  // namespace softlookup::tool

@@ -1,0 +1,17 @@
+#ifndef SOFTLOOKUP_CLIENT_TOOL_NEAREST_NAME_H_
+#define SOFTLOOKUP_CLIENT_TOOL_NEAREST_NAME_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace softlookup::tool {
+
+// Returns "; did you mean ...?" with the name in `known` that is nearest to `word`, or "" if none
+// is near: one or two edits away, and fewer for a short word.
+std::string Suggestion(absl::string_view word, const std::vector<std::string>& known);
+
+}  // namespace softlookup::tool
+
+#endif  // SOFTLOOKUP_CLIENT_TOOL_NEAREST_NAME_H_

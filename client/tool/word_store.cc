@@ -1,0 +1,39 @@
+#include "client/tool/word_store.h"
+
+#include "absl/strings/str_cat.h"
+#include "client/output/terminal_text.h"
+#include "client/tool/exit_code.h"
+
+namespace softlookup::tool {
+namespace {
+
+constexpr char kLabel[] = "encoding";
+constexpr char kWords[] = "words";
+
+}  // namespace
+
+void MarkAsWordStore(v1::Store* store) { (*store->mutable_labels())[kLabel] = kWords; }
+
+absl::Status CheckIsWordStore(const v1::Store& store, bool any_store) {
+  const auto label = store.labels().find(kLabel);
+  if (any_store || (label != store.labels().end() && label->second == kWords)) {
+    return absl::OkStatus();
+  }
+  return UsageError(absl::StrCat(
+      output::TerminalText(store.name()),
+      " was not made by `store create --words`. --words turns each word into a random vector by "
+      "its "
+      "letters, which knows nothing of the word's meaning: such vectors are noise among other "
+      "rows. "
+      "To ask by the name of a row, see lookup --name; to use --words here all the same, add "
+      "--any-store"));
+}
+
+void AddAnyStoreFlag(CLI::App* command, CLI::Option* words, bool* any_store) {
+  command
+      ->add_flag("--any-store", *any_store,
+                 "With --words: also in a store that was not made by `store create --words`")
+      ->needs(words);
+}
+
+}  // namespace softlookup::tool

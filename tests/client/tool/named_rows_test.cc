@@ -1,0 +1,103 @@
+// Rows by their names, and stores of words, by the tool against the real server.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "client/tool/exit_code.h"
+#include "tests/client/tool/server_tool_test.h"
+#include "tests/client/tool/temporary_file.h"
+
+namespace softlookup::tool {
+namespace {
+
+using ::softlookup::testing::TemporaryFile;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+// A store of three rows, whose keys are their values. Their names are labels and lines of a file.
+class NamedRowsTest : public ServerToolTest {
+ protected:
+  NamedRowsTest() {
+    Succeed({"store", "create", "glove", "--key-dim", "2", "--value-dim", "2"});
+    AppendRows();
+  }
+
+  void Succeed(const std::vector<std::string>& arguments) {
+    EXPECT_EQ(Run(arguments).exit_code, ExitCode::kOk) << Run(arguments).error;
+  }
+  void AppendRows() {
+    Succeed({"append", "glove", "--keys", rows_.path(), "--values", rows_.path(), "--labels",
+             names_.path()});
+  }
+  Outcome Lookup(const std::string& name, bool with_file) {
+    std::vector<std::string> arguments = {"lookup", "glove", "--name", name, "--mode", "hard"};
+    if (with_file) arguments.insert(arguments.end(), {"--names", names_.path()});
+    return Run(arguments);
+  }
+
+  const TemporaryFile names_{"names.txt", "king\nqueen\napple\n"};
+  const NpyFile rows_{2, {3, 0, 2, 2, 0, 3}};
+};
+
+TEST_F(NamedRowsTest, TheKeysOfNamedRowsAreTheQueries) {
+  for (const bool with_file : {false, true}) {
+    const Outcome outcome = Lookup("apple,king", with_file);
+    ASSERT_EQ(outcome.error, "");
+    // Of these rows each is nearest to itself.
+    const std::size_t king = outcome.out.find("query 1, king");
+    ASSERT_NE(king, std::string::npos) << outcome.out;
+    EXPECT_THAT(outcome.out.substr(0, king),
+                AllOf(HasSubstr("query 0, apple"), HasSubstr("answer [0 3]")));
+    EXPECT_THAT(outcome.out.substr(king), HasSubstr("answer [3 0]"));
+  }
+}
+
+TEST_F(NamedRowsTest, ANameMustStandForOneRow) {
+  Outcome outcome = Lookup("quen", true);
+  EXPECT_EQ(outcome.exit_code, ExitCode::kInput);
+  EXPECT_EQ(outcome.error, names_.path() + ": has no name quen; did you mean queen?");
+  outcome = Lookup("quen", false);
+  EXPECT_EQ(outcome.exit_code, ExitCode::kNotFound);
+  EXPECT_THAT(outcome.error, HasSubstr("no row of glove has the label quen"));
+
+  Succeed({"delete-rows", "glove", "--label", "king"});
+  outcome = Lookup("king", true);
+  EXPECT_EQ(outcome.exit_code, ExitCode::kInput);
+  EXPECT_THAT(outcome.error, HasSubstr("names position 0 king, but glove has no such row"));
+  EXPECT_EQ(Lookup("king", false).exit_code, ExitCode::kNotFound);
+
+  AppendRows();
+  EXPECT_EQ(Lookup("king", false).error, "");
+  outcome = Lookup("apple", false);
+  EXPECT_EQ(outcome.exit_code, ExitCode::kUsage);
+  EXPECT_THAT(outcome.error, HasSubstr("the rows at positions 2 and 5 of glove have that label"));
+
+  const TemporaryFile twice("twice.txt", "king\nqueen\nking\n");
+  outcome = Run({"lookup", "glove", "--name", "king", "--names", twice.path()});
+  EXPECT_EQ(outcome.exit_code, ExitCode::kInput);
+  EXPECT_THAT(outcome.error, HasSubstr("gives the name king to positions 0 and 2"));
+}
+
+TEST_F(NamedRowsTest, WordsAreForStoresThatWereMadeForThem) {
+  const std::vector<std::string> append = {"append", "glove", "--words", names_.path()};
+  const std::vector<std::string> lookup = {"lookup", "glove", "--words", "king"};
+  for (std::vector<std::string> arguments : {lookup, append}) {
+    const Outcome refused = Run(arguments);
+    EXPECT_EQ(refused.exit_code, ExitCode::kUsage);
+    EXPECT_THAT(refused.error, AllOf(HasSubstr("glove was not made by `store create --words`"),
+                                     HasSubstr("knows nothing of the word's meaning")));
+    EXPECT_EQ(RunJson({"store", "get", "glove"})["row_count"], 3);
+    arguments.push_back("--any-store");
+    EXPECT_EQ(Run(arguments).error, "");
+  }
+  Succeed({"store", "create", "words", "--key-dim", "64", "--value-dim", "64", "--words"});
+  Succeed({"append", "words", "--words", names_.path()});
+  const auto json = RunJson({"lookup", "words", "--words", "queen"});
+  EXPECT_EQ(json["answers"][0]["heads"][0]["weights"][0]["position"], 1);
+}
+
+}  // namespace
+}  // namespace softlookup::tool
