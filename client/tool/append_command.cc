@@ -88,19 +88,17 @@ void AddAppendCommand(CLI::App* app, Session* session) {
   auto flags = std::make_shared<AppendCommandFlags>();
   CLI::App* append = app->add_subcommand("append", "Stream rows from a file into a store");
   append->footer(
-      "FILE ends in .npy (float32 or float64), .csv (commas or white space) or .fvecs, or is - "
-      "for\n"
-      "standard input. Files are streamed, so they may be of any length.\n"
+      "FILE ends in .npy (real numbers of any type), .csv (commas or white space) or .fvecs,\n"
+      "or is - for standard input. Files are streamed, so they may be of any length.\n"
       "\n"
-      "With --writer NAME each row is written once, whatever breaks, as long as NAME stands for "
-      "this\n"
-      "input in this store and one command uses it at a time. Rows may be added behind those that "
-      "were\n"
-      "sent. After a run that was killed, keep its --batch-rows, --ids and --labels.\n"
+      "With --writer NAME each row is written once, whatever breaks, as long as NAME stands\n"
+      "for this input in this store and one command uses it at a time. Rows may be added\n"
+      "behind those that were sent. After a run that was killed, keep its --batch-rows, --ids\n"
+      "and --labels.\n"
       "\n"
-      "Ctrl-C, or SIGTERM, ends the command, and it says how to append the rest. Without --writer "
-      "it\n"
-      "first waits for the rows that are on their way. A second signal ends it at once.");
+      "Ctrl-C, or SIGTERM, ends the command, and it says how to append the rest. Without\n"
+      "--writer it first waits for the rows that are on their way. A second signal ends it at\n"
+      "once.");
   append->add_option("STORE", flags->store, "Name of the store")->required();
   append->add_option("--keys", flags->input.keys, "Keys, one a row; with --values")
       ->type_name("FILE");

@@ -92,9 +92,8 @@ void AddAttendCommand(CLI::App* app, Session* session) {
   auto flags = std::make_shared<AttendFlags>();
   CLI::App* attend = app->add_subcommand("attend", "Answer queries from files; nothing is stored");
   attend->footer(
-      "FILE ends in .npy (float32 or float64), .csv (commas or white space) or .fvecs, or is - "
-      "for\n"
-      "standard input. One request takes them whole.");
+      "FILE ends in .npy (real numbers of any type), .csv (commas or white space) or .fvecs,\n"
+      "or is - for standard input. One request takes them whole.");
   const auto add_file = [&](const char* flag, std::string* path, const char* description) {
     attend->add_option(flag, *path, description)->type_name("FILE");
   };

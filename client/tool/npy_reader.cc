@@ -1,8 +1,11 @@
 #include "client/tool/npy_reader.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,10 +26,53 @@ constexpr std::size_t kMagicSize = 6;
 constexpr std::uint32_t kHeaderBytesMax = 1 << 16;
 constexpr std::uint32_t kPartElementsMax = 1 << 18;
 
-struct Header {
-  std::uint64_t rows = 0;
-  bool is_float64 = false;
+// The number that 16 bits of IEEE 754 stand for.
+struct Half {
+  std::uint16_t bits;
+
+  explicit operator float() const {
+    const int exponent = bits >> 10 & 0x1f;
+    const int fraction = bits & 0x3ff;
+    const float sign = (bits & 0x8000) != 0 ? -1.0f : 1.0f;
+    constexpr int kFractionBits = 10, kBias = 15, kSpecial = 0x1f;
+    if (exponent == kSpecial) {
+      using Limits = std::numeric_limits<float>;
+      return sign * (fraction == 0 ? Limits::infinity() : Limits::quiet_NaN());
+    }
+    if (exponent == 0)
+      return sign * std::ldexp(static_cast<float>(fraction), 1 - kBias - kFractionBits);
+    return sign * std::ldexp(static_cast<float>((1 << kFractionBits) + fraction),
+                             exponent - kBias - kFractionBits);
+  }
 };
+
+// Rounds the `count` elements at `bytes`, which need not be aligned, to float32.
+template <typename Element>
+void ToFloats(const char* bytes, std::size_t count, float* floats) {
+  for (std::size_t i = 0; i < count; ++i) {
+    Element element;
+    std::memcpy(&element, bytes + i * sizeof(Element), sizeof(Element));
+    floats[i] = static_cast<float>(element);
+  }
+}
+
+// An element type of NumPy: how a header calls it, and how to read it.
+struct ElementType {
+  const char* name;
+  std::size_t bytes;
+  void (*to_floats)(const char* bytes, std::size_t count, float* floats);
+};
+
+template <typename Element>
+constexpr ElementType TypeOf(const char* name) {
+  return {name, sizeof(Element), ToFloats<Element>};
+}
+
+constexpr ElementType kElementTypes[] = {
+    TypeOf<float>("<f4"),         TypeOf<double>("<f8"),        TypeOf<Half>("<f2"),
+    TypeOf<std::uint8_t>("|u1"),  TypeOf<std::int8_t>("|i1"),   TypeOf<std::uint8_t>("|b1"),
+    TypeOf<std::uint16_t>("<u2"), TypeOf<std::int16_t>("<i2"),  TypeOf<std::uint32_t>("<u4"),
+    TypeOf<std::int32_t>("<i4"),  TypeOf<std::uint64_t>("<u8"), TypeOf<std::int64_t>("<i8")};
 
 // The text after `'key':` in a header, which is a Python dictionary. Empty if the key is missing.
 absl::string_view After(absl::string_view header, const std::string& key) {
@@ -78,18 +124,18 @@ class NpyReader : public RowReader {
     CLIENT_ASSIGN_OR_RETURN(const std::string text, ReadHeaderText(&source_));
     absl::string_view type;
     if (!Between(After(text, "descr"), '\'', '\'', &type)) {
-      return InputError(name(), "an array of records; it must hold one float32 or float64 a cell");
+      return InputError(name(), "an array of records; it must hold one number a cell");
     }
-    is_float64_ = type == "<f8";
-    if (!is_float64_ && type != "<f4") {
+    const auto* const found =
+        std::find_if(std::begin(kElementTypes), std::end(kElementTypes),
+                     [type](const ElementType& each) { return type == each.name; });
+    if (found == std::end(kElementTypes)) {
       return InputError(name(), absl::StrCat("holds elements of type ", type,
-                                             "; save it as little-endian float32 or float64, for "
+                                             "; save it as little-endian real numbers, for "
                                              "example with array.astype('<f4')"));
     }
-    if (absl::StartsWith(After(text, "fortran_order"), "True")) {
-      return InputError(name(),
-                        "is in Fortran order; save it in C order with numpy.ascontiguousarray");
-    }
+    type_ = *found;
+    is_by_columns_ = absl::StartsWith(After(text, "fortran_order"), "True");
     absl::string_view shape;
     std::vector<std::uint64_t> sizes;
     if (!Between(After(text, "shape"), '(', ')', &shape)) {
@@ -113,6 +159,9 @@ class NpyReader : public RowReader {
     }
     CLIENT_RETURN_IF_ERROR(CheckColumns("", sizes[1]));
     rows_ = sizes[0];
+    if (rows_ > std::numeric_limits<std::int64_t>::max() / columns_.count) {
+      return InputError(name(), absl::StrCat("its header has the shape (", shape, ")"));
+    }
     return absl::OkStatus();
   }
 
@@ -124,6 +173,7 @@ class NpyReader : public RowReader {
     const std::uint64_t left = rows_ - rows_read_;
     if (left == 0) return AtEnd();
     const auto count = static_cast<std::uint32_t>(std::min<std::uint64_t>(rows_max, left));
+    if (is_by_columns_) return ReadFromColumns(count, rows);
     // Grow `rows` in parts as data arrives: a header may claim more rows than the file has.
     const std::uint32_t part_max = std::max<std::uint32_t>(kPartElementsMax / columns_.count, 1);
     for (std::uint32_t done = 0; done < count;) {
@@ -136,24 +186,43 @@ class NpyReader : public RowReader {
 
   // Appends the next `count` rows of the file to `rows`. `first_row` is the number of the first.
   absl::Status ReadPart(std::uint64_t first_row, std::uint32_t count, std::vector<float>* rows) {
-    const std::size_t begin = rows->size();
-    rows->resize(begin + std::size_t{count} * columns_.count);
-    if (!is_float64_) return ReadElements(first_row, rows->data() + begin, rows->size() - begin);
-    doubles_.resize(rows->size() - begin);
-    CLIENT_RETURN_IF_ERROR(ReadElements(first_row, doubles_.data(), doubles_.size()));
-    std::transform(doubles_.begin(), doubles_.end(), rows->begin() + begin,
-                   [](double value) { return static_cast<float>(value); });
-    return absl::OkStatus();
-  }
-
-  template <typename Element>
-  absl::Status ReadElements(std::uint64_t first_row, Element* out, std::size_t count) {
-    CLIENT_ASSIGN_OR_RETURN(const std::size_t bytes, source_.Read(out, count * sizeof(Element)));
-    if (bytes < count * sizeof(Element)) {
-      const std::uint64_t row = first_row + bytes / sizeof(Element) / columns_.count;
+    CLIENT_ASSIGN_OR_RETURN(const std::size_t read,
+                            ReadElements(std::size_t{count} * columns_.count, rows));
+    if (read < std::size_t{count} * columns_.count) {
+      const std::uint64_t row = first_row + read / columns_.count;
       return InputError(name(), absl::StrCat("ends in row ", row, " (from 0) of ", rows_));
     }
     return absl::OkStatus();
+  }
+
+  // Appends the next `count` elements of the file to `floats`, and returns how many there were.
+  absl::StatusOr<std::size_t> ReadElements(std::size_t count, std::vector<float>* floats) {
+    bytes_.resize(count * type_.bytes);
+    CLIENT_ASSIGN_OR_RETURN(const std::size_t bytes, source_.Read(bytes_.data(), bytes_.size()));
+    const std::size_t read = bytes / type_.bytes;
+    const std::size_t begin = floats->size();
+    floats->resize(begin + read);
+    type_.to_floats(bytes_.data(), read, floats->data() + begin);
+    return read;
+  }
+
+  // Appends the next `count` rows of an array in Fortran order to `rows`. The first call reads all
+  // of it: its first row ends at the end of the file.
+  absl::StatusOr<std::uint32_t> ReadFromColumns(std::uint32_t count, std::vector<float>* rows) {
+    const std::uint64_t cols = columns_.count;
+    while (by_columns_.size() / cols < rows_) {
+      const std::uint64_t left = rows_ * cols - by_columns_.size();
+      const std::size_t part = std::min<std::uint64_t>(left, kPartElementsMax);
+      CLIENT_ASSIGN_OR_RETURN(const std::size_t read, ReadElements(part, &by_columns_));
+      if (read < part) {
+        return InputError(name(), absl::StrCat("ends in column ", by_columns_.size() / rows_,
+                                               " (from 0) of ", cols));
+      }
+    }
+    for (std::uint64_t row = rows_read_; row < rows_read_ + count; ++row) {
+      for (std::uint64_t c = 0; c < cols; ++c) rows->push_back(by_columns_[c * rows_ + row]);
+    }
+    return count;
   }
 
   absl::StatusOr<std::uint32_t> AtEnd() {
@@ -164,8 +233,10 @@ class NpyReader : public RowReader {
   }
 
   std::uint64_t rows_ = 0;
-  bool is_float64_ = false;
-  std::vector<double> doubles_;
+  ElementType type_ = kElementTypes[0];
+  bool is_by_columns_ = false;     // In Fortran order.
+  std::vector<float> by_columns_;  // All of an array in Fortran order.
+  std::vector<char> bytes_;        // Of the elements that were read last.
 };
 
 }  // namespace

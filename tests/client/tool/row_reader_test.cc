@@ -103,6 +103,40 @@ TEST(NpyTest, ReadsFloat32AndFloat64OfEveryVersion) {
               ElementsAre(1, 2, 3, 0.1f));
 }
 
+TEST(NpyTest, ReadsEveryRealTypeRounded) {
+  const auto read = [](const std::string& type, const std::string& bytes) {
+    return Read("a.npy", Npy("'" + type + "'", "False", "(1, 3)", bytes), 3);
+  };
+  EXPECT_THAT(read("|u1", Bytes<std::uint8_t>({0, 1, 255})), ElementsAre(0, 1, 255));
+  EXPECT_THAT(read("|i1", Bytes<std::int8_t>({-128, -1, 127})), ElementsAre(-128, -1, 127));
+  EXPECT_THAT(read("|b1", Bytes<std::uint8_t>({0, 1, 1})), ElementsAre(0, 1, 1));
+  EXPECT_THAT(read("<u2", Bytes<std::uint16_t>({0, 1, 65535})), ElementsAre(0, 1, 65535));
+  EXPECT_THAT(read("<i2", Bytes<std::int16_t>({-32768, 0, 7})), ElementsAre(-32768, 0, 7));
+  EXPECT_THAT(read("<u4", Bytes<std::uint32_t>({0, 16'777'217, 4'294'967'295})),
+              ElementsAre(0, 16'777'216, 4'294'967'296));
+  EXPECT_THAT(read("<i4", Bytes<std::int32_t>({-16'777'217, 0, 9})),
+              ElementsAre(-16'777'216, 0, 9));
+  EXPECT_THAT(read("<u8", Bytes<std::uint64_t>({0, 5, std::uint64_t{1} << 63})),
+              ElementsAre(0, 5, 0x1p63));
+  EXPECT_THAT(read("<i8", Bytes<std::int64_t>({-5, 0, std::int64_t{1} << 40})),
+              ElementsAre(-5, 0, 0x1p40));
+  // IEEE 754 binary16: the smallest and the largest subnormal, 1/3, the largest.
+  EXPECT_THAT(read("<f2", Bytes<std::uint16_t>({0x0001, 0x83ff, 0x3555})),
+              ElementsAre(0x1p-24, -1023 * 0x1p-24, 1365 * 0x1p-12));
+  EXPECT_THAT(read("<f2", Bytes<std::uint16_t>({0x7bff, 0x8000, 0xc000})),
+              ElementsAre(65504, -0.0, -2));
+}
+
+TEST(NpyTest, ReadsFortranOrderInRows) {
+  // The columns are 0, 1, 2 and 10, 11, 12.
+  const std::string array =
+      Npy("'<i4'", "True", "(3, 2)", Bytes<std::int32_t>({0, 1, 2, 10, 11, 12}));
+  for (const std::uint32_t batch_rows : {1, 2, 3, 5}) {
+    EXPECT_THAT(Read("a.npy", array, 2, batch_rows), ElementsAre(0, 10, 1, 11, 2, 12));
+  }
+  EXPECT_THAT(Read("a.npy", Npy("'<f4'", "True", "(0, 2)", ""), 2), IsEmpty());
+}
+
 TEST(NpyTest, OneDimensionIsAColumnWhereOneIsAskedForAndElseARow) {
   const std::string array = Npy("'<f4'", "False", "(3,)", Bytes<float>({1, 2, 3}));
   EXPECT_THAT(Read("a.npy", array, 1, 2), ElementsAre(1, 2, 3));
@@ -179,13 +213,24 @@ INSTANTIATE_TEST_SUITE_P(
                 "unknown .npy version 4"},
         BadFile{"NpyHeaderCut", "a.npy", Npy("'<f4'", "False", "(1, 2)", "").substr(0, 30),
                 "not a .npy file"},
-        BadFile{"NpyIntegers", "a.npy", Npy("'<i8'", "False", "(1, 2)", ""),
-                "holds elements of type <i8"},
+        BadFile{"NpyComplex", "a.npy", Npy("'<c8'", "False", "(1, 2)", ""),
+                "holds elements of type <c8"},
         BadFile{"NpyBigEndian", "a.npy", Npy("'>f4'", "False", "(1, 2)", ""),
                 "holds elements of type >f4"},
         BadFile{"NpyRecords", "a.npy", Npy("[('x', '<f4')]", "False", "(1,)", ""),
                 "an array of records"},
-        BadFile{"NpyFortran", "a.npy", Npy("'<f4'", "True", "(1, 2)", ""), "is in Fortran order"},
+        BadFile{"NpyFortranCut", "a.npy",
+                Npy("'<f4'", "True", "(3, 2)", Bytes<float>({1, 2, 3, 4})),
+                "ends in column 1 (from 0) of 2"},
+        BadFile{"NpyFortranSurplus", "a.npy",
+                Npy("'<f4'", "True", "(1, 2)", Bytes<float>({1, 2, 3})),
+                "goes on after its 1 rows"},
+        BadFile{"NpyHugeShape", "a.npy",
+                Npy("'<f4'", "True", "(9223372036854775808, 2)", Bytes<float>({1, 2})),
+                "its header has the shape (9223372036854775808, 2)"},
+        BadFile{"NpyHalfInfinity", "a.npy",
+                Npy("'<f2'", "False", "(1, 2)", Bytes<std::uint16_t>({0, 0xfc00})),
+                "row 0, column 1 (from 0): not a finite float32"},
         BadFile{"NpyScalar", "a.npy", Npy("'<f4'", "False", "()", ""), "has 0 dimensions"},
         BadFile{"NpyCube", "a.npy", Npy("'<f4'", "False", "(1, 1, 2)", ""), "has 3 dimensions"},
         BadFile{"NpyNegativeShape", "a.npy", Npy("'<f4'", "False", "(-1, 2)", ""),
