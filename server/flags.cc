@@ -132,7 +132,7 @@ std::optional<HostPort> SplitHostPort(const std::string& address) {
 std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
   CLI::App app(kDescription, "softlookup-server");
   app.footer(kFooter);
-  app.set_version_flag("--version", absl::StrCat("softlookup-server ", kVersion));
+  app.set_version_flag("--version", absl::StrCat("softlookup-server ", VersionText()));
   app.set_config("--config", "", "File of name=\"value\" lines")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.allow_config_extras(CLI::config_extras_mode::error);

@@ -55,7 +55,7 @@ int main(int argc, char** argv) {
   spdlog::info(
       "softlookup-server {} serves gRPC on {}, HTTP on {}, scans with {} threads, keeps "
       "everything in {}",
-      kVersion, (*server)->grpc_address(), (*server)->http_address(), flags.threads,
+      VersionText(), (*server)->grpc_address(), (*server)->http_address(), flags.threads,
       flags.data_dir.empty() ? "memory" : flags.data_dir);
   std::printf("softlookup-server ready grpc=%s http=%s\n", (*server)->grpc_address().c_str(),
               (*server)->http_address().c_str());

@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
   // gRPC logs every failed handshake; the error line says the same once.
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   CLI::App app("Soft lookups over a softlookup server", "softlookup");
-  app.set_version_flag("--version", SOFTLOOKUP_VERSION);
+  app.set_version_flag("--version", "softlookup " SOFTLOOKUP_VERSION_TEXT);
   softlookup::tool::Session session;
   winsize size{};
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {

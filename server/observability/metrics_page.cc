@@ -190,7 +190,8 @@ std::string MetricsPage(const Engine& engine, const CallObserver& calls,
   const EngineStats stats = engine.stats();
   Page page;
   page.Begin("softlookup_build_info", MetricType::Gauge, "Which version runs.");
-  page.Add(1, {{"version", kVersion}});
+  const auto [version, commit] = VersionAndCommit();
+  page.Add(1, {{"version", version}, {"commit", commit}});
   page.Gauge("softlookup_ready", ready, "1 while the server takes calls.");
   AddCalls(calls, page);
   AddLookups(stats, page);

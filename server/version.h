@@ -1,0 +1,18 @@
+#ifndef SOFTLOOKUP_SERVER_VERSION_H_
+#define SOFTLOOKUP_SERVER_VERSION_H_
+
+#include <string>
+#include <utility>
+
+namespace softlookup::server {
+
+// Returns the version and the commit that was built, such as "0.1.0 (0123456789ab)"; the version
+// alone if the build did not know the commit.
+const char* VersionText();
+
+// Returns the two. The commit is "" if the build did not know it.
+std::pair<std::string, std::string> VersionAndCommit();
+
+}  // namespace softlookup::server
+
+#endif  // SOFTLOOKUP_SERVER_VERSION_H_
