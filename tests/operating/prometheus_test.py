@@ -62,7 +62,8 @@ class ScrapeTest(unittest.TestCase):
         directory = tempfile.TemporaryDirectory()
         cls.addClassCleanup(directory.cleanup)
         cls.server = subprocess.Popen(
-            [SERVER, "--data-dir", os.path.join(directory.name, "stores"), "--listen=127.0.0.1:0",
+            [SERVER, "--data-dir", os.path.join(directory.name, "stores"),
+             "--backup-dir", os.path.join(directory.name, "backups"), "--listen=127.0.0.1:0",
              "--http-listen=127.0.0.1:0", "--memory-limit=1MiB", "--log-level=error"],
             stdout=subprocess.PIPE, text=True)
         cls.addClassCleanup(cls.stop, cls.server)

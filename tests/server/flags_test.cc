@@ -291,7 +291,8 @@ TEST_F(FlagsTest, HelpAndVersionEndWithZero) {
   EXPECT_THAT(help.err, IsEmpty());
   const Parsed version = Parse({"--version"});
   EXPECT_EQ(version.exit_code, 0);
-  EXPECT_THAT(version.out, ::testing::MatchesRegex("softlookup-server [0-9]+\\.[0-9]+\\.[0-9]+( \\([0-9a-f]+\\))?\n"));
+  EXPECT_THAT(version.out, ::testing::MatchesRegex(
+                               "softlookup-server [0-9]+\\.[0-9]+\\.[0-9]+( \\([0-9a-f]+\\))?\n"));
 }
 
 struct BadUsage {

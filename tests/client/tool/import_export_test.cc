@@ -265,8 +265,8 @@ TEST_F(ImportExportTest, ImportThatFailsLeavesNoStore) {
                                            "{'descr': '<f4', 'fortran_order': False, 'shape': "
                                            "(5,), }\n" +
                                            std::string(20, '\0'));
-  const TemporaryFile ints("ints.npy", Npy("<i8", "False", 80));
-  const TemporaryFile fortran("fortran.npy", Npy("<f4", "True", 40));
+  const TemporaryFile complex("complex.npy", Npy("<c8", "False", 80));
+  const TemporaryFile fortran("fortran.npy", Npy("<f4", "True", 36));
   const TemporaryFile ragged("ragged.csv", "1,2\n3\n");
   const TemporaryFile empty("empty.csv");
   const TemporaryFile text("text.npy", "1,2\n");
@@ -285,11 +285,10 @@ TEST_F(ImportExportTest, ImportThatFailsLeavesNoStore) {
       {{"--keys", missing}, missing + ": No such file or directory"},
       {{"--ids", missing}, missing + ": No such file or directory"},
       {{"--keys", text.path()}, text.path() + ": not a .npy file, as numpy.save writes it"},
-      {{"--keys", ints.path()},
-       ints.path() + ": holds elements of type <i8; save it as little-endian float32 or float64, "
-                     "for example with array.astype('<f4')"},
-      {{"--keys", fortran.path()},
-       fortran.path() + ": is in Fortran order; save it in C order with numpy.ascontiguousarray"},
+      {{"--keys", complex.path()},
+       complex.path() + ": holds elements of type <c8; save it as little-endian real numbers, for "
+                        "example with array.astype('<f4')"},
+      {{"--keys", fortran.path()}, fortran.path() + ": ends in column 1 (from 0) of 2"},
       {{"--values", flat.path()},
        flat.path() + ": has 1 dimension, which may be a row or a column; save it with 2, for "
                      "example with array.reshape(-1, 1)"},
