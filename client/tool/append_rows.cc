@@ -251,7 +251,7 @@ absl::StatusOr<AppendReport> AppendRows(const RowBatches& rows, RowTags tags,
                                         const InterruptGuard& interrupt,
                                         std::string_view rest_flags) {
   AppendStreamOptions options;
-  if (session.timeout_s.has_value()) options.deadline = absl::Seconds(*session.timeout_s);
+  options.deadline = session.StreamDeadline();
   options.writer = flags.writer;
   Progress progress(session, std::min(options.outage_max, options.deadline));
   options.on_progress = [&progress](const AppendSummary& summary) { progress.Update(summary); };

@@ -85,6 +85,10 @@ absl::StatusOr<Client> Session::Connect(ClientOptions options) const {
   return Client::Connect(server, options);
 }
 
+absl::Duration Session::StreamDeadline() const {
+  return timeout_s.has_value() ? absl::Seconds(*timeout_s) : absl::InfiniteDuration();
+}
+
 void Session::Print(output::Table* table) const {
   const std::size_t hidden =
       wide || !terminal_width.has_value() ? 0 : table->HideColumns(*terminal_width);

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "client/output/table.h"
 #include "softlookup/client.h"
 #include "softlookup/credentials.h"
@@ -35,6 +36,8 @@ struct Session {
   void Print(output::Table* table) const;
   // Reads and checks the files that `credential_files` names.
   absl::StatusOr<Credentials> ReadCredentials() const;
+  // Returns the deadline of a stream of rows or memories: `timeout_s`, or none.
+  absl::Duration StreamDeadline() const;
   // Sets the deadline and the credentials in `options`.
   absl::StatusOr<Client> Connect(ClientOptions options = {}) const;
 };

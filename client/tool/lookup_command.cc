@@ -83,7 +83,8 @@ absl::Status AddLiteral(const std::string& literal, FloatMatrix* queries) {
 
 // `positions` are the names of flags.names.
 absl::StatusOr<FloatMatrix> QueriesFrom(const LookupFlags& flags, const v1::Store& store,
-                                        const std::vector<std::string>& positions, Client* client) {
+                                        const std::vector<std::string>& positions,
+                                        const Session& session, Client* client) {
   const std::uint32_t key_dim = store.key_dim();
   if (!flags.queries.empty()) {
     return ReadMatrix(flags.queries, flags.format, {key_dim, "key_dim"});
@@ -93,7 +94,7 @@ absl::StatusOr<FloatMatrix> QueriesFrom(const LookupFlags& flags, const v1::Stor
     return ReadMatrix(flags.inputs, flags.format, columns);
   }
   if (!flags.row_names.empty()) {
-    return KeysOfNames(store, flags.row_names, flags.names, positions, client);
+    return KeysOfNames(store, flags.row_names, flags.names, positions, session, client);
   }
   FloatMatrix queries{.rows = 0, .cols = key_dim, .data = {}};
   for (const std::string& literal : flags.literals) {
@@ -135,7 +136,7 @@ absl::Status Lookup(const LookupFlags& flags, const Session& session) {
   CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
   CLIENT_ASSIGN_OR_RETURN(const v1::Store store, client.GetStore(flags.store));
   CLIENT_ASSIGN_OR_RETURN(const FloatMatrix queries,
-                          QueriesFrom(flags, store, labels.positions, &client));
+                          QueriesFrom(flags, store, labels.positions, session, &client));
   LookupPrinter printer(labels, session);
   output::WorkProgress progress("queries", queries.rows);
   FloatMatrix values;  // All, if they go to a file.

@@ -69,7 +69,7 @@ absl::Status ShowMemory(const MemoryFlags& flags, const Session& session) {
 absl::Status Watch(const WatchFlags& flags, const Session& session) {
   WatchMemoryOptions options;
   options.min_interval = absl::Milliseconds(flags.interval_ms);
-  if (session.timeout_s.has_value()) options.deadline = absl::Seconds(*session.timeout_s);
+  options.deadline = session.StreamDeadline();
   CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
   std::uint64_t shown = 0;
   absl::Status printed;

@@ -17,11 +17,13 @@ using output::TerminalText;
 
 // Reads the keys of the first two rows that `filter` keeps.
 absl::StatusOr<std::vector<v1::Row>> ReadTwoRows(const v1::Store& store,
-                                                 const v1::RowFilter& filter, Client* client) {
+                                                 const v1::RowFilter& filter,
+                                                 const Session& session, Client* client) {
   std::vector<v1::Row> rows;
   ReadRowsOptions options;
   options.read_mask = {"position", "key"};
   options.page_rows = 2;
+  options.deadline = session.StreamDeadline();
   CLIENT_RETURN_IF_ERROR(client->ReadRows(
       store.name(), filter,
       [&rows](const v1::ReadRowsResponse& page) {
@@ -56,7 +58,8 @@ absl::StatusOr<v1::RowFilter> PositionNamed(const std::string& name, const std::
 absl::StatusOr<FloatMatrix> KeysOfNames(const v1::Store& store,
                                         const std::vector<std::string>& names,
                                         const std::string& names_file,
-                                        const std::vector<std::string>& positions, Client* client) {
+                                        const std::vector<std::string>& positions,
+                                        const Session& session, Client* client) {
   FloatMatrix keys{.rows = 0, .cols = store.key_dim(), .data = {}};
   for (const std::string& name : names) {
     v1::RowFilter filter;
@@ -65,7 +68,8 @@ absl::StatusOr<FloatMatrix> KeysOfNames(const v1::Store& store,
     } else {
       CLIENT_ASSIGN_OR_RETURN(filter, PositionNamed(name, names_file, positions));
     }
-    CLIENT_ASSIGN_OR_RETURN(const std::vector<v1::Row> rows, ReadTwoRows(store, filter, client));
+    CLIENT_ASSIGN_OR_RETURN(const std::vector<v1::Row> rows,
+                            ReadTwoRows(store, filter, session, client));
     const std::string shown = TerminalText(name);
     const std::string shown_store = TerminalText(store.name());
     if (rows.empty() && !names_file.empty()) {

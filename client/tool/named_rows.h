@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "client/tool/command.h"
 #include "softlookup/client.h"
 #include "softlookup/float_matrix.h"
 
@@ -19,7 +20,8 @@ namespace softlookup::tool {
 absl::StatusOr<FloatMatrix> KeysOfNames(const v1::Store& store,
                                         const std::vector<std::string>& names,
                                         const std::string& names_file,
-                                        const std::vector<std::string>& positions, Client* client);
+                                        const std::vector<std::string>& positions,
+                                        const Session& session, Client* client);
 
 }  // namespace softlookup::tool
 

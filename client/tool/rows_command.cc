@@ -49,12 +49,6 @@ struct DeleteFlags {
   FilterFlags filter;
 };
 
-ReadRowsOptions OptionsFrom(const Session& session) {
-  ReadRowsOptions options;
-  if (session.timeout_s.has_value()) options.deadline = absl::Seconds(*session.timeout_s);
-  return options;
-}
-
 absl::Status Rows(const RowsFlags& flags, const Session& session) {
   RowListing listing{.store = flags.store, .fields = {}, .revision = 0, .rows = {}, .more = false};
   for (const std::string& field : RowFieldNames()) {
@@ -62,7 +56,8 @@ absl::Status Rows(const RowsFlags& flags, const Session& session) {
         std::find(flags.fields.begin(), flags.fields.end(), field) != flags.fields.end();
     if (asked || flags.fields.empty()) listing.fields.push_back(field);
   }
-  ReadRowsOptions options = OptionsFrom(session);
+  ReadRowsOptions options;
+  options.deadline = session.StreamDeadline();
   options.read_mask = listing.fields;
   options.page_rows = flags.limit;
   CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
@@ -108,7 +103,8 @@ absl::Status Export(const ExportFlags& flags, const Session& session) {
   CLIENT_ASSIGN_OR_RETURN(NpyWriter keys, NpyWriter::Create(flags.keys, store.key_dim()));
   CLIENT_ASSIGN_OR_RETURN(NpyWriter values, NpyWriter::Create(flags.values, store.value_dim()));
   CLIENT_ASSIGN_OR_RETURN(RowTagsWriter tags, RowTagsWriter::Create(flags.ids, flags.labels));
-  ReadRowsOptions options = OptionsFrom(session);
+  ReadRowsOptions options;
+  options.deadline = session.StreamDeadline();
   options.read_mask = {"key", "value"};
   if (!flags.ids.empty()) options.read_mask.push_back("id");
   if (!flags.labels.empty()) options.read_mask.push_back("labels");
