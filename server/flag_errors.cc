@@ -15,7 +15,8 @@
 namespace softlookup::server {
 namespace {
 
-// Returns the fewest letters to insert, delete or replace to turn `a` into `b`.
+// Returns the fewest letters to insert, delete or replace to turn `a` into `b`. The tool has the
+// same in client/tool/nearest_name.cc: neither side may include the other.
 std::size_t EditDistance(absl::string_view a, absl::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);  // row[j]: from a's first i letters to b's first j.
   std::iota(row.begin(), row.end(), 0);
