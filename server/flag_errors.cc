@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 
@@ -55,63 +56,124 @@ bool IsAmong(const std::vector<std::string>& arguments, absl::string_view name) 
   });
 }
 
-// Returns "FILE, line N: " for the last line of the configuration file that sets `name`, or "" if
-// there is none.
-std::string PlaceOf(const CLI::App& app, absl::string_view name) {
+// A line of the configuration file.
+struct ConfigLine {
+  std::size_t number = 0;
+  std::string name;  // Of the setting, or "[section]".
+  std::string text;
+};
+
+std::string ConfigPath(const CLI::App& app) {
   const CLI::Option* config = app.get_config_ptr();
-  if (config == nullptr || config->empty()) return "";
-  const std::string path = config->as<std::string>();
+  return config == nullptr || config->empty() ? "" : config->as<std::string>();
+}
+
+// Reads the lines of the configuration file that are neither blank nor comments.
+std::vector<ConfigLine> ReadConfig(const std::string& path) {
+  std::vector<ConfigLine> lines;
   std::ifstream file(path);
-  std::string line;
-  std::string place;
-  for (std::size_t number = 1; std::getline(file, line); ++number) {
-    absl::string_view setting = absl::StripAsciiWhitespace(line);
-    if (!absl::ConsumePrefix(&setting, name)) continue;
-    setting = absl::StripLeadingAsciiWhitespace(setting);
-    if (setting.empty() || setting.front() == '=') {
-      place = absl::StrCat(path, ", line ", number, ": ");
+  std::string text;
+  for (std::size_t number = 1; std::getline(file, text); ++number) {
+    const absl::string_view line = absl::StripAsciiWhitespace(text);
+    if (line.empty() || absl::StrContains("#;", line.front())) continue;
+    absl::string_view name = line;
+    if (line.front() != '[') {
+      name = absl::StripAsciiWhitespace(line.substr(0, line.find('=')));
+      for (const absl::string_view mark : {"\"", "'", "--"}) absl::ConsumePrefix(&name, mark);
+      for (const absl::string_view mark : {"\"", "'"}) absl::ConsumeSuffix(&name, mark);
+    }
+    lines.push_back({.number = number, .name = std::string(name), .text = std::string(line)});
+  }
+  return lines;
+}
+
+std::string At(const std::string& path, const ConfigLine& line) {
+  return absl::StrCat(path, ", line ", line.number, ": ");
+}
+
+// Returns "FILE, line N: " for the line that sets `name` to what `message` complains of, "FILE: "
+// if several lines might be meant, and "" if none is.
+std::string PlaceOf(const std::string& path, absl::string_view name, absl::string_view message) {
+  std::vector<ConfigLine> lines = ReadConfig(path);
+  std::erase_if(lines, [name](const ConfigLine& line) { return line.name != name; });
+  if (lines.size() > 1) {
+    const std::vector<absl::string_view> words = absl::StrSplit(message, absl::ByAnyChar(" \""));
+    std::erase_if(lines, [&words](const ConfigLine& line) {
+      absl::string_view value = absl::string_view(line.text).substr(line.text.find('=') + 1);
+      value = absl::StripAsciiWhitespace(value);
+      value = absl::StripSuffix(absl::StripPrefix(value, "\""), "\"");
+      return std::find(words.begin(), words.end(), value) == words.end();
+    });
+    if (lines.size() != 1) return absl::StrCat(path, ": ");
+  }
+  return lines.empty() ? "" : At(path, lines[0]);
+}
+
+// Describes what CLI11 could not parse in the file: a line, or the name of an unknown setting.
+std::string UnknownSetting(const CLI::App& app, absl::string_view setting) {
+  const std::string path = ConfigPath(app);
+  const std::vector<ConfigLine> lines = ReadConfig(path);
+  for (const ConfigLine& line : lines) {
+    if (line.text == setting && !absl::StrContains(setting, '=')) {
+      return absl::StrCat(At(path, line), "\"", setting, "\" is not of the form name=\"value\"");
+    }
+    if (line.text.front() == '[') {
+      return absl::StrCat(At(path, line), line.name, ": settings stand in no section");
     }
   }
-  return place;
+  for (const ConfigLine& line : lines) {
+    if (line.name != setting) continue;
+    return absl::StrCat(At(path, line), "unknown setting ", setting, Suggestion(app, setting, ""));
+  }
+  return absl::StrCat(path, ": unknown setting ", setting, Suggestion(app, setting, ""));
+}
+
+// `unknown` is not empty.
+std::string UnknownArgument(const CLI::App& app, std::vector<std::string> unknown) {
+  // These two dashes end the flags.
+  if (unknown.size() > 1) std::erase(unknown, "--");
+  const auto flag = std::find_if(unknown.begin(), unknown.end(), [](absl::string_view text) {
+    return absl::StartsWith(text, "-") && text != "--";
+  });
+  if (flag == unknown.end()) {
+    return absl::StrCat("unexpected argument ", unknown.front(),
+                        ": it follows no flag that takes a value");
+  }
+  absl::string_view name = absl::string_view(*flag).substr(0, flag->find('='));
+  const std::string shown(name);
+  while (absl::ConsumePrefix(&name, "-")) {
+  }
+  return absl::StrCat("unknown flag ", shown, Suggestion(app, name, "--"));
 }
 
 }  // namespace
 
-std::string FlagErrorLine(const CLI::App& app, const CLI::ParseError& error,
-                          const std::vector<std::string>& arguments) {
-  const absl::string_view message = error.what();
-  // CLI11: "INI was not able to parse NAME".
-  absl::string_view setting = message;
-  if (dynamic_cast<const CLI::ConfigError*>(&error) != nullptr &&
-      absl::ConsumePrefix(&setting, "INI was not able to parse ")) {
-    const bool has_value = !absl::StrContains(setting, ' ');
-    return absl::StrCat(
-        PlaceOf(app, setting),
-        has_value ? absl::StrCat("unknown setting ", setting, Suggestion(app, setting, ""))
-                  : absl::StrCat("\"", setting, "\" is not of the form name=\"value\""));
-  }
-  const std::vector<std::string> unknown = app.remaining();
-  if (!unknown.empty()) {
-    // CLI11 has them in the order in which it was given the arguments: from the last to the first.
-    const auto flag = std::find_if(unknown.begin(), unknown.end(), [](absl::string_view text) {
-      return absl::StartsWith(text, "-");
-    });
-    if (flag == unknown.end()) {
-      return absl::StrCat("unexpected argument ", unknown.front(), " without a flag before it");
-    }
-    absl::string_view name = absl::string_view(*flag).substr(0, flag->find('='));
-    const std::string shown(name);
-    while (absl::ConsumePrefix(&name, "-")) {
-    }
-    return absl::StrCat("unknown flag ", shown, Suggestion(app, name, "--"));
-  }
-  // CLI11: "--NAME: what is wrong".
-  absl::string_view name = message;
-  if (absl::ConsumePrefix(&name, "--") && absl::StrContains(name, ": ")) {
-    name = name.substr(0, name.find(": "));
-    if (!IsAmong(arguments, name)) return absl::StrCat(PlaceOf(app, name), message);
+std::string WithPlace(const CLI::App& app, const std::vector<std::string>& arguments,
+                      absl::string_view message) {
+  const std::string path = ConfigPath(app);
+  if (path.empty()) return std::string(message);
+  // The first flag that the message names is at fault. Only the file names it without dashes.
+  for (absl::string_view word : absl::StrSplit(message, absl::ByAnyChar(" :"))) {
+    const bool has_dashes = absl::ConsumePrefix(&word, "--");
+    if (app.get_option_no_throw("--" + std::string(word)) == nullptr) continue;
+    if (has_dashes && IsAmong(arguments, word)) break;
+    return absl::StrCat(PlaceOf(path, word, message), message);
   }
   return std::string(message);
+}
+
+std::string FlagErrorLine(const CLI::App& app, const CLI::ParseError& error,
+                          const std::vector<std::string>& arguments) {
+  // CLI11: "INI was not able to parse NAME".
+  absl::string_view setting = error.what();
+  if (dynamic_cast<const CLI::ConfigError*>(&error) != nullptr &&
+      absl::ConsumePrefix(&setting, "INI was not able to parse ")) {
+    return UnknownSetting(app, setting);
+  }
+  if (const std::vector<std::string> unknown = app.remaining(); !unknown.empty()) {
+    return UnknownArgument(app, unknown);
+  }
+  return WithPlace(app, arguments, error.what());
 }
 
 }  // namespace softlookup::server

@@ -306,7 +306,8 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
       {"--tenant-rows-per-second", flags.tenant_rows_per_second}};
   for (const auto& [flag, value] : numbers) {
     if (std::isfinite(value)) continue;
-    std::cerr << "softlookup-server: " << flag << ": not a number\n";
+    std::cerr << "softlookup-server: "
+              << WithPlace(app, arguments, absl::StrCat(flag, ": not a number")) << "\n";
     return 2;
   }
   limits.lookup_wait_max = absl::Milliseconds(flags.waiting_work_ms);

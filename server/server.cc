@@ -158,6 +158,20 @@ absl::Status Load(Engine& engine) {
   return absl::OkStatus();
 }
 
+// Returns what reads the figures of the disks that a server writes to.
+DiskWatch::Read ReaderOfDisks(const Flags& flags) {
+  return [data_dir = flags.data_dir, backup_dir = flags.backup_dir] {
+    DiskStats stats;
+    for (const auto& [name, path] : {std::pair("data", data_dir), {"backup", backup_dir}}) {
+      if (path.empty()) continue;
+      std::optional<DiskSpace> space = ReadDiskSpace(name, path);
+      if (space.has_value()) stats.spaces.push_back(*std::move(space));
+    }
+    if (!backup_dir.empty()) stats.newest_backup = NewestBackupTime(backup_dir, absl::Now());
+    return stats;
+  };
+}
+
 }  // namespace
 
 Server::Server(std::unique_ptr<Engine> engine, std::unique_ptr<AuditLog> audit, const Flags& flags)
@@ -165,7 +179,8 @@ Server::Server(std::unique_ptr<Engine> engine, std::unique_ptr<AuditLog> audit, 
       observer_(absl::Milliseconds(flags.slow_lookup_ms)),
       limiters_(CallLimitsOf(flags)),
       engine_(std::move(engine)),
-      backups_(*engine_, flags.backup_dir),
+      disk_watch_(ReaderOfDisks(flags)),
+      backups_(*engine_, flags.backup_dir, [this] { disk_watch_.ReadSoon(); }),
       service_({.tracker = calls_,
                 .limiters = limiters_,
                 .authenticator = authenticator_,
@@ -179,9 +194,8 @@ Server::Server(std::unique_ptr<Engine> engine, std::unique_ptr<AuditLog> audit, 
             }) {
   limiters_.connections.set_cut(
       [this](const std::string& peer, absl::string_view why) { CutConnection(peer, why); });
-  http_.set_metrics([this, data_dir = flags.data_dir, backup_dir = flags.backup_dir] {
-    const DiskUse disk{data_dir, backup_dir, backups_.NewestTime()};
-    return MetricsPage(*engine_, observer_, process_stats_, disk, http_.ready());
+  http_.set_metrics([this] {
+    return MetricsPage(*engine_, observer_, process_stats_, disk_watch_.latest(), http_.ready());
   });
 }
 

@@ -14,6 +14,7 @@
 #include "server/flags.h"
 #include "server/limits/heap_trim.h"
 #include "server/observability/call_observer.h"
+#include "server/observability/disk_watch.h"
 #include "server/observability/line_limiter.h"
 #include "server/observability/process_stats.h"
 #include "server/rpc/call_limiters.h"
@@ -79,6 +80,7 @@ class Server {
   CallTracker calls_;
   CallLimiters limiters_;
   const std::unique_ptr<Engine> engine_;
+  DiskWatch disk_watch_;
   Backups backups_;
   Health health_;
   Service service_;

@@ -159,7 +159,10 @@ absl::Status WriteManifest(const BackupManifest& manifest, const fs::path& direc
 
 // Reads the manifest in `directory`. Nullopt if there is none, or if it cannot be parsed.
 std::optional<Backup> ReadBackup(const fs::path& directory) {
-  std::ifstream file(directory / kManifestName, std::ios::binary);
+  const fs::path path = directory / kManifestName;
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) return std::nullopt;  // A pipe would not end.
+  std::ifstream file(path, std::ios::binary);
   std::ostringstream json;
   json << file.rdbuf();
   google::protobuf::util::JsonParseOptions options;
@@ -186,6 +189,26 @@ void SetTime(absl::Time time, google::protobuf::Timestamp& timestamp) {
 
 std::string NameOf(absl::Time time) {
   return absl::FormatTime("%Y%m%dT%H%M%SZ", time, absl::UTCTimeZone());
+}
+
+// Returns the backups in `directory` that are complete, oldest first.
+absl::StatusOr<std::vector<Backup>> BackupsIn(const std::string& directory) {
+  std::vector<Backup> backups;
+  std::error_code error;
+  for (const fs::path& path : EntriesOf(directory, error)) {
+    if (!IsName(path.filename().string())) continue;
+    if (std::optional<Backup> backup = ReadBackup(path)) backups.push_back(*std::move(backup));
+  }
+  // The first backup creates the directory.
+  if (error && error != std::errc::no_such_file_or_directory) {
+    return FileError("read the directory for backups", directory, error);
+  }
+  const auto order_of = [](const Backup& backup) {
+    return std::tuple(backup.create_time().seconds(), backup.create_time().nanos(), backup.name());
+  };
+  std::sort(backups.begin(), backups.end(),
+            [&](const Backup& a, const Backup& b) { return order_of(a) < order_of(b); });
+  return backups;
 }
 
 }  // namespace
@@ -233,6 +256,7 @@ void Backups::Create(const std::string& name, Callback callback) {
       absl::MutexLock lock(&mutex_);
       busy_ = false;
     }
+    if (backup.ok()) on_made_();
     callback(std::move(backup));
   };
   absl::MutexLock lock(&mutex_);
@@ -290,29 +314,19 @@ void Backups::RemoveLeftovers() const {
 
 absl::StatusOr<std::vector<Backup>> Backups::List() const {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckEnabled());
-  std::vector<Backup> backups;
-  std::error_code error;
-  for (const fs::path& path : EntriesOf(directory_, error)) {
-    if (!IsName(path.filename().string())) continue;
-    if (std::optional<Backup> backup = ReadBackup(path)) backups.push_back(*std::move(backup));
-  }
-  // The first backup creates the directory.
-  if (error && error != std::errc::no_such_file_or_directory) {
-    return FileError("read the directory for backups", directory_, error);
-  }
-  const auto order_of = [](const Backup& backup) {
-    return std::tuple(backup.create_time().seconds(), backup.create_time().nanos(), backup.name());
-  };
-  std::sort(backups.begin(), backups.end(),
-            [&](const Backup& a, const Backup& b) { return order_of(a) < order_of(b); });
-  return backups;
+  return BackupsIn(directory_);
 }
 
-std::optional<absl::Time> Backups::NewestTime() const {
-  const absl::StatusOr<std::vector<Backup>> backups = List();
-  if (!backups.ok() || backups->empty()) return std::nullopt;
-  const google::protobuf::Timestamp& time = backups->back().create_time();
-  return absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos());
+std::optional<absl::Time> NewestBackupTime(const std::string& directory, absl::Time now) {
+  const absl::StatusOr<std::vector<Backup>> backups = BackupsIn(directory);
+  if (!backups.ok()) return std::nullopt;
+  absl::Time newest = absl::UnixEpoch();
+  for (const Backup& backup : *backups) {
+    const absl::Time time = absl::FromUnixSeconds(backup.create_time().seconds()) +
+                            absl::Nanoseconds(backup.create_time().nanos());
+    if (time <= now) newest = std::max(newest, time);
+  }
+  return newest;
 }
 
 }  // namespace softlookup::server

@@ -1,6 +1,7 @@
 #ifndef SOFTLOOKUP_SERVER_ADMIN_BACKUPS_H_
 #define SOFTLOOKUP_SERVER_ADMIN_BACKUPS_H_
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <thread>
@@ -21,6 +22,10 @@ namespace softlookup::server {
 // FailedPrecondition if `directory` is a backup. A server that opened it would change it.
 absl::Status CheckIsNoBackup(const std::string& directory);
 
+// Returns when the newest backup in `directory` was made: the epoch if there is none, empty if the
+// directory cannot be read. Backups later than `now` do not count.
+std::optional<absl::Time> NewestBackupTime(const std::string& directory, absl::Time now);
+
 // Makes and lists the backups of an engine. Each backup is a directory with a BACKUP.json, and all
 // are in one directory. The name of a partial backup begins with a dot. So one that a crash leaves
 // behind is not taken for a whole one. The next Create() removes it. Thread-safe.
@@ -29,9 +34,10 @@ class Backups {
   using Callback = absl::AnyInvocable<void(absl::StatusOr<admin::v1::Backup>)>;
 
   // The first backup creates `directory`. If `directory` is "", every call fails with
-  // BACKUPS_DISABLED. `engine` must outlive this.
-  Backups(Engine& engine, std::string directory)
-      : engine_(engine), directory_(std::move(directory)) {}
+  // BACKUPS_DISABLED. Calls `on_made` after each backup, on the thread that made it. `engine` must
+  // outlive this.
+  Backups(Engine& engine, std::string directory, std::function<void()> on_made)
+      : engine_(engine), directory_(std::move(directory)), on_made_(std::move(on_made)) {}
   // Waits until a backup in progress has ended.
   ~Backups();
 
@@ -42,9 +48,6 @@ class Backups {
 
   // Returns the backups that are complete, oldest first.
   absl::StatusOr<std::vector<admin::v1::Backup>> List() const;
-
-  // Returns when the newest of them was made. Empty if there is none, or List() fails.
-  std::optional<absl::Time> NewestTime() const;
 
  private:
   absl::Status CheckEnabled() const;
@@ -58,6 +61,7 @@ class Backups {
 
   Engine& engine_;
   const std::string directory_;
+  const std::function<void()> on_made_;
 
   absl::Mutex mutex_;
   bool busy_ ABSL_GUARDED_BY(mutex_) = false;

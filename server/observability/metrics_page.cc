@@ -3,9 +3,7 @@
 #include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>
 
-#include <filesystem>
 #include <limits>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -151,25 +149,21 @@ void AddStores(const EngineStats& stats, std::int64_t memory_bytes_max, Page& pa
   page.Gauge("softlookup_memory_limit_bytes", memory_bytes_max, "--memory-limit; 0 is no limit.");
 }
 
-void AddDisk(const DiskUse& disk, Page& page) {
-  std::vector<std::pair<const char*, std::filesystem::space_info>> spaces;
-  for (const auto& [name, path] :
-       {std::pair("data", &disk.data_dir), {"backup", &disk.backup_dir}}) {
-    std::error_code error;
-    // The first backup creates its directory.
-    const std::filesystem::space_info space = std::filesystem::space(*path, error);
-    if (!path->empty() && !error) spaces.emplace_back(name, space);
-  }
+void AddDisks(const DiskStats& disks, Page& page) {
   page.Begin("softlookup_disk_free_bytes", MetricType::Gauge,
              "Bytes that the server may still write to the disk of a directory.");
-  for (const auto& [name, space] : spaces) page.Add(space.available, {{"directory", name}});
+  for (const DiskSpace& space : disks.spaces) {
+    page.Add(space.free_bytes, {{"directory", space.directory}});
+  }
   page.Begin("softlookup_disk_size_bytes", MetricType::Gauge, "Size of the disk of a directory.");
-  for (const auto& [name, space] : spaces) page.Add(space.capacity, {{"directory", name}});
+  for (const DiskSpace& space : disks.spaces) {
+    page.Add(space.size_bytes, {{"directory", space.directory}});
+  }
   page.Begin("softlookup_newest_backup_time_seconds", MetricType::Gauge,
              "When the newest backup was made, in Unix time; 0 if there is none.");
-  if (disk.backup_dir.empty()) return;
-  const absl::Time newest = disk.newest_backup.value_or(absl::UnixEpoch());
-  page.Add(absl::ToDoubleSeconds(newest - absl::UnixEpoch()));
+  if (disks.newest_backup.has_value()) {
+    page.Add(absl::ToDoubleSeconds(*disks.newest_backup - absl::UnixEpoch()));
+  }
 }
 
 void AddProcess(const ProcessStats& process, Page& page) {
@@ -186,7 +180,7 @@ void AddProcess(const ProcessStats& process, Page& page) {
 }  // namespace
 
 std::string MetricsPage(const Engine& engine, const CallObserver& calls,
-                        const ProcessStats& process, const DiskUse& disk, bool ready) {
+                        const ProcessStats& process, const DiskStats& disks, bool ready) {
   const EngineStats stats = engine.stats();
   Page page;
   page.Begin("softlookup_build_info", MetricType::Gauge, "Which version runs.");
@@ -197,7 +191,7 @@ std::string MetricsPage(const Engine& engine, const CallObserver& calls,
   AddLookups(stats, page);
   AddWrites(stats, page);
   AddStores(stats, engine.limits().memory_bytes_max, page);
-  AddDisk(disk, page);
+  AddDisks(disks, page);
   AddProcess(process, page);
   return page.Text();
 }

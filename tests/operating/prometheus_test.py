@@ -136,6 +136,8 @@ class ScrapeTest(unittest.TestCase):
         targets = self.ask("targets")["activeTargets"]
         self.assertEqual([target["health"] for target in targets], ["up"], targets[0]["lastError"])
         wait_until(lambda: self.value("softlookup_ready") == 1)
+        # The server reads the figures of its disks on a thread of its own.
+        wait_until(lambda: self.value("softlookup_newest_backup_time_seconds") is not None)
         kept = set(self.ask("label/__name__/values"))
         # A family with labels that nothing has had yet has no series.
         missing = {name for name in series_of(documented_metrics(ROOT)) if name not in kept}

@@ -373,13 +373,27 @@ TEST_F(FlagsTest, ABadFileEndsWithTwoAndNamesTheLine) {
       {"threads = many", "--threads: Value many not in range"},
       {"max-querys=5", "unknown setting max-querys; did you mean max-queries?"},
       {"nothing-like-it=5", "unknown setting nothing-like-it\n"},
-      {"threads 5", "\"threads 5\" is not of the form name=\"value\""}};
+      {"threads 5", "\"threads 5\" is not of the form name=\"value\""},
+      {"[limits]\nthreads=5", "[limits]: settings stand in no section"},
+      {"\"threads\"=many", "--threads: Value many not in range"},
+      {"ephemeral=maybe", "Could not convert: --ephemeral = maybe"},
+      {"stall-timeout=nan", "--stall-timeout: not a number"},
+      {"config=x", "config: This option is not allowed in a configuration file"},
+      {"tls-key=/x", "--tls-key requires --tls-certificate"},
+      // The line at fault, though another one sets the same.
+      {"threads=many\nthreads=2", "--threads: Value many not in range"}};
   for (const auto& [line, problem] : bad_lines) {
     const TemporaryFile file("server.conf", absl::StrCat("listen=127.0.0.1:0\n", line, "\n"));
     const Parsed parsed = Parse({"--config", file.path()});
     EXPECT_EQ(parsed.exit_code, 2) << line;
     EXPECT_THAT(parsed.err, HasSubstr(absl::StrCat(file.path(), ", line 2: ", problem)));
   }
+}
+
+TEST_F(FlagsTest, WhereSeveralLinesMightBeMeantTheFileIsNamed) {
+  const TemporaryFile file("server.conf", "threads=many\nthreads=many\n");
+  EXPECT_THAT(Parse({"--config", file.path()}).err,
+              HasSubstr(absl::StrCat(file.path(), ": --threads: Value many")));
 }
 
 TEST_F(FlagsTest, AFlagThatOverridesTheFileIsAtFaultItself) {
@@ -394,6 +408,10 @@ TEST_F(FlagsTest, AnUnknownFlagIsNamedWithTheOneThatIsNear) {
               HasSubstr("unknown flag --treads; did you mean --threads?"));
   EXPECT_THAT(Parse({"--treads=2"}).err,
               HasSubstr("unknown flag --treads; did you mean --threads?"));
+  EXPECT_THAT(Parse({"--treads", "2", "--lisen", "3"}).err, HasSubstr("unknown flag --treads;"));
+  EXPECT_THAT(Parse({"--ephemeral", "yes"}).err,
+              HasSubstr("unexpected argument yes: it follows no flag that takes a value"));
+  EXPECT_THAT(Parse({"--", "foo"}).err, HasSubstr("unexpected argument foo"));
   EXPECT_THAT(Parse({"--nothing-like-it"}).err, HasSubstr("unknown flag --nothing-like-it\n"));
 }
 
