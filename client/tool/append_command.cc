@@ -88,8 +88,9 @@ void AddAppendCommand(CLI::App* app, Session* session) {
   auto flags = std::make_shared<AppendCommandFlags>();
   CLI::App* append = app->add_subcommand("append", "Stream rows from a file into a store");
   append->footer(
-      "FILE ends in .npy (real numbers of any type), .csv (commas or white space) or .fvecs,\n"
-      "or is - for standard input. Files are streamed, so they may be of any length.\n"
+      "FILE ends in .npy (floats, integers or booleans), .csv (commas or white space) or .fvecs,\n"
+      "or is - for standard input. Files are streamed, so they may be of any length; of .npy in\n"
+      "Fortran order all is kept in memory.\n"
       "\n"
       "With --writer NAME each row is written once, whatever breaks, as long as NAME stands\n"
       "for this input in this store and one command uses it at a time. Rows may be added\n"

@@ -92,7 +92,7 @@ void AddAttendCommand(CLI::App* app, Session* session) {
   auto flags = std::make_shared<AttendFlags>();
   CLI::App* attend = app->add_subcommand("attend", "Answer queries from files; nothing is stored");
   attend->footer(
-      "FILE ends in .npy (real numbers of any type), .csv (commas or white space) or .fvecs,\n"
+      "FILE ends in .npy (floats, integers or booleans), .csv (commas or white space) or .fvecs,\n"
       "or is - for standard input. One request takes them whole.");
   const auto add_file = [&](const char* flag, std::string* path, const char* description) {
     attend->add_option(flag, *path, description)->type_name("FILE");

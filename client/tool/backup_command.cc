@@ -75,7 +75,7 @@ absl::Status List(const Session& session) {
   for (const Backup& backup : backups) {
     table.AddRow({backup.name(), CreateTime(backup), output::BytesText(backup.byte_size())});
   }
-  table.Print(session.out);
+  session.Print(&table);
   return absl::OkStatus();
 }
 

@@ -111,7 +111,7 @@ void AddEverything(CLI::App* app, Session* session) {
          "Form of what is printed on standard output (default table)")
       ->check(CLI::IsMember({"table", "json"}));
   app->add_flag("-w,--wide", session->wide,
-                "Print whole tables, also where they are wider than the terminal");
+                "Print all columns of a list, also where they are wider than the terminal");
   AddCredentialFlags(app, &session->credential_files);
   app->require_subcommand(1);
   app->fallthrough();

@@ -7,6 +7,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 
 namespace softlookup::tool {
 namespace {
@@ -70,7 +71,7 @@ std::string HelpFormatter::make_footer(const CLI::App* command) const {
     paragraph.clear();
   };
   const std::string text = Formatter::make_footer(command);
-  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+  for (const absl::string_view line : absl::StrSplit(absl::StripSuffix(text, "\n"), '\n')) {
     if (!line.empty() && line.front() != ' ') {
       absl::StrAppend(&paragraph, line, " ");
       continue;

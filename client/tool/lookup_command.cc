@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -124,6 +125,9 @@ absl::Status Lookup(const LookupFlags& flags, const Session& session) {
       1) {
     return UsageError("lookup needs one of --queries, --query, --name, --words and --inputs");
   }
+  if (std::find(flags.row_names.begin(), flags.row_names.end(), "") != flags.row_names.end()) {
+    return UsageError("--name must not be empty");
+  }
   if (!flags.memory.empty() && FromWord<v1::Source>(flags.source) != v1::SOURCE_MEMORY) {
     return UsageError("--memory goes with --source memory");
   }
@@ -131,7 +135,9 @@ absl::Status Lookup(const LookupFlags& flags, const Session& session) {
                       .queries = flags.words.empty() ? flags.row_names : flags.words,
                       .positions = {}};
   if (!flags.names.empty()) {
-    CLIENT_ASSIGN_OR_RETURN(labels.positions, ReadNames(flags.names));
+    CLIENT_ASSIGN_OR_RETURN(
+        labels.positions,
+        ReadNames(flags.names, flags.row_names.empty() ? BlankLines::kSkip : BlankLines::kRefuse));
   }
   CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
   CLIENT_ASSIGN_OR_RETURN(const v1::Store store, client.GetStore(flags.store));
@@ -168,10 +174,9 @@ void AddQueryFlags(CLI::App* lookup, LookupFlags* flags) {
       ->type_name("X,Y,...")
       ->allow_extra_args(false);
   lookup
-      ->add_option("--name", flags->row_names,
-                   "Rows whose keys are the queries: by a label, or by their names in --names")
-      ->type_name("NAME,...")
-      ->delimiter(',')
+      ->add_option(
+          "--name", flags->row_names,
+          "A row whose key is a query, by its label, or by its name in --names; repeatable")
       ->allow_extra_args(false);
   CLI::Option* words =
       lookup
@@ -202,9 +207,7 @@ void AddSourceFlags(CLI::App* lookup, LookupFlags* flags) {
 }
 
 void AddOutputFlags(CLI::App* lookup, LookupFlags* flags) {
-  lookup
-      ->add_option("--names", flags->names,
-                   "Names of positions 0, 1, ..., one a line; blank lines are skipped")
+  lookup->add_option("--names", flags->names, "Names of positions 0, 1, ..., one a line")
       ->type_name("FILE");
   lookup->add_option("--values-out", flags->values_out, "Also write the answers to this file")
       ->type_name("FILE.npy")

@@ -14,9 +14,9 @@ namespace softlookup::tool {
 // Reads the keys of the rows called `names`, in their order: [names.size() x key_dim].
 //
 // If `names_file` is not "", positions[i] is the name of the row at position i, and `positions` was
-// read from that file. Else a row's name is one of its labels. InputError, or NotFound without a
-// file, unless each name stands for exactly one row that is not deleted; it suggests a near name
-// from the file.
+// read from that file. Else a row's name is one of its labels. Each name must stand for exactly one
+// row that is not deleted. If not: an InputError, which suggests a near name from the file; without
+// a file, NotFound, or UsageError if several rows have the label.
 absl::StatusOr<FloatMatrix> KeysOfNames(const v1::Store& store,
                                         const std::vector<std::string>& names,
                                         const std::string& names_file,

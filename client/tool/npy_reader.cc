@@ -46,6 +46,13 @@ struct Half {
   }
 };
 
+// A boolean of NumPy: any byte but 0 is true.
+struct Bool {
+  std::uint8_t byte;
+
+  explicit operator float() const { return byte != 0 ? 1.0f : 0.0f; }
+};
+
 // Rounds the `count` elements at `bytes`, which need not be aligned, to float32.
 template <typename Element>
 void ToFloats(const char* bytes, std::size_t count, float* floats) {
@@ -56,7 +63,8 @@ void ToFloats(const char* bytes, std::size_t count, float* floats) {
   }
 }
 
-// An element type of NumPy: how a header calls it, and how to read it.
+// An element type of NumPy: how a header calls it behind the order of its bytes, and how to read
+// it.
 struct ElementType {
   const char* name;
   std::size_t bytes;
@@ -69,10 +77,21 @@ constexpr ElementType TypeOf(const char* name) {
 }
 
 constexpr ElementType kElementTypes[] = {
-    TypeOf<float>("<f4"),         TypeOf<double>("<f8"),        TypeOf<Half>("<f2"),
-    TypeOf<std::uint8_t>("|u1"),  TypeOf<std::int8_t>("|i1"),   TypeOf<std::uint8_t>("|b1"),
-    TypeOf<std::uint16_t>("<u2"), TypeOf<std::int16_t>("<i2"),  TypeOf<std::uint32_t>("<u4"),
-    TypeOf<std::int32_t>("<i4"),  TypeOf<std::uint64_t>("<u8"), TypeOf<std::int64_t>("<i8")};
+    TypeOf<float>("f4"),         TypeOf<double>("f8"),        TypeOf<Half>("f2"),
+    TypeOf<std::uint8_t>("u1"),  TypeOf<std::int8_t>("i1"),   TypeOf<Bool>("b1"),
+    TypeOf<std::uint16_t>("u2"), TypeOf<std::int16_t>("i2"),  TypeOf<std::uint32_t>("u4"),
+    TypeOf<std::int32_t>("i4"),  TypeOf<std::uint64_t>("u8"), TypeOf<std::int64_t>("i8")};
+
+// Returns the type that a header calls `text`, such as "<f4". Null if it is unknown or big-endian.
+const ElementType* FindType(absl::string_view text) {
+  if (text.empty()) return nullptr;
+  const auto* const found =
+      std::find_if(std::begin(kElementTypes), std::end(kElementTypes),
+                   [text](const ElementType& each) { return text.substr(1) == each.name; });
+  if (found == std::end(kElementTypes)) return nullptr;
+  // One byte has no order, whatever is written.
+  return text[0] == '<' || found->bytes == 1 ? found : nullptr;
+}
 
 // The text after `'key':` in a header, which is a Python dictionary. Empty if the key is missing.
 absl::string_view After(absl::string_view header, const std::string& key) {
@@ -126,13 +145,11 @@ class NpyReader : public RowReader {
     if (!Between(After(text, "descr"), '\'', '\'', &type)) {
       return InputError(name(), "an array of records; it must hold one number a cell");
     }
-    const auto* const found =
-        std::find_if(std::begin(kElementTypes), std::end(kElementTypes),
-                     [type](const ElementType& each) { return type == each.name; });
-    if (found == std::end(kElementTypes)) {
+    const ElementType* const found = FindType(type);
+    if (found == nullptr) {
       return InputError(name(), absl::StrCat("holds elements of type ", type,
-                                             "; save it as little-endian real numbers, for "
-                                             "example with array.astype('<f4')"));
+                                             "; save it as little-endian float32, for example with "
+                                             "array.astype('<f4')"));
     }
     type_ = *found;
     is_by_columns_ = absl::StartsWith(After(text, "fortran_order"), "True");
@@ -160,7 +177,8 @@ class NpyReader : public RowReader {
     CLIENT_RETURN_IF_ERROR(CheckColumns("", sizes[1]));
     rows_ = sizes[0];
     if (rows_ > std::numeric_limits<std::int64_t>::max() / columns_.count) {
-      return InputError(name(), absl::StrCat("its header has the shape (", shape, ")"));
+      return InputError(name(), absl::StrCat("its header has the shape (", shape,
+                                             "), which is more than there can be"));
     }
     return absl::OkStatus();
   }

@@ -8,9 +8,9 @@
 
 namespace softlookup::tool {
 
-// Reads a NumPy array of little-endian real numbers, integers or booleans, with one or two
-// dimensions. Rounds the elements to float32. Of an array in Fortran order, whose rows are spread
-// over the file, it keeps all elements in memory.
+// Reads a NumPy array of little-endian float16, float32 or float64, integers or booleans, with one
+// or two dimensions. Rounds the elements to float32. Of an array in Fortran order, whose rows are
+// spread over the file, it keeps all elements in memory.
 //
 // An array with one dimension is a column if `columns` asks for one column, and a row if it asks
 // for more. It is refused if `columns` accepts any number.

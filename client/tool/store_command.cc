@@ -35,7 +35,7 @@ absl::Status Create(const CreateFlags& flags, const Session& session) {
   store.set_key_dim(flags.key_dim);
   store.set_value_dim(flags.value_dim);
   CLIENT_RETURN_IF_ERROR(SetStore(flags.settings, &store));
-  if (flags.words) MarkAsWordStore(&store);
+  if (flags.words) CLIENT_RETURN_IF_ERROR(MarkAsWordStore(&store));
   CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
   CLIENT_ASSIGN_OR_RETURN(const v1::Store created, client.CreateStore(store));
   PrintStore(created, session);

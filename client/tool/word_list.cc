@@ -1,7 +1,9 @@
 #include "client/tool/word_list.h"
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
 #include "client/cpp/status_macros.h"
+#include "client/tool/exit_code.h"
 
 namespace softlookup::tool {
 
@@ -14,7 +16,8 @@ absl::StatusOr<bool> NextWord(ByteSource* source, std::string* word) {
   }
 }
 
-absl::StatusOr<std::vector<std::string>> ReadNames(const std::string& path) {
+absl::StatusOr<std::vector<std::string>> ReadNames(const std::string& path,
+                                                   BlankLines blank_lines) {
   CLIENT_ASSIGN_OR_RETURN(ByteSource source, ByteSource::Open(path));
   std::vector<std::string> names;
   std::string name;
@@ -22,6 +25,13 @@ absl::StatusOr<std::vector<std::string>> ReadNames(const std::string& path) {
     CLIENT_ASSIGN_OR_RETURN(const bool read, NextWord(&source, &name));
     if (!read) return names;
     names.push_back(name);
+    if (blank_lines == BlankLines::kRefuse && source.line_number() != names.size()) {
+      return InputError(
+          source.name(),
+          absl::StrCat("line ", names.size(),
+                       " is blank; line by line it must name the rows from position 0 "
+                       "on"));
+    }
   }
 }
 

@@ -13,8 +13,12 @@ namespace softlookup::tool {
 // shift the positions of words. Returns false at the end.
 absl::StatusOr<bool> NextWord(ByteSource* source, std::string* word);
 
-// Reads all words of a file. Word j, from 0, names position j.
-absl::StatusOr<std::vector<std::string>> ReadNames(const std::string& path);
+enum class BlankLines { kSkip, kRefuse };
+
+// Reads all words of a file. Word j, from 0, names position j. With kRefuse, InputError for a blank
+// line before the last word: whoever wrote it may have meant a position without a name.
+absl::StatusOr<std::vector<std::string>> ReadNames(const std::string& path,
+                                                   BlankLines blank_lines = BlankLines::kSkip);
 
 }  // namespace softlookup::tool
 

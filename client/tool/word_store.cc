@@ -1,5 +1,7 @@
 #include "client/tool/word_store.h"
 
+#include <string>
+
 #include "absl/strings/str_cat.h"
 #include "client/output/terminal_text.h"
 #include "client/tool/exit_code.h"
@@ -12,7 +14,15 @@ constexpr char kWords[] = "words";
 
 }  // namespace
 
-void MarkAsWordStore(v1::Store* store) { (*store->mutable_labels())[kLabel] = kWords; }
+absl::Status MarkAsWordStore(v1::Store* store) {
+  std::string& label = (*store->mutable_labels())[kLabel];
+  if (!label.empty() && label != kWords) {
+    return UsageError(absl::StrCat("--words sets the label ", kLabel, "=", kWords, ", but --label ",
+                                   kLabel, "=", label, " is given"));
+  }
+  label = kWords;
+  return absl::OkStatus();
+}
 
 absl::Status CheckIsWordStore(const v1::Store& store, bool any_store) {
   const auto label = store.labels().find(kLabel);
@@ -20,13 +30,10 @@ absl::Status CheckIsWordStore(const v1::Store& store, bool any_store) {
     return absl::OkStatus();
   }
   return UsageError(absl::StrCat(
-      output::TerminalText(store.name()),
-      " was not made by `store create --words`. --words turns each word into a random vector by "
-      "its "
-      "letters, which knows nothing of the word's meaning: such vectors are noise among other "
-      "rows. "
-      "To ask by the name of a row, see lookup --name; to use --words here all the same, add "
-      "--any-store"));
+      output::TerminalText(store.name()), " has not the label ", kLabel, "=", kWords,
+      ", which `store create --words` sets. --words turns each word into a random vector by its "
+      "letters. It knows nothing of the word's meaning, so it is noise among other rows. To ask by "
+      "the name of a row, see lookup --name. To use --words here all the same, add --any-store"));
 }
 
 void AddAnyStoreFlag(CLI::App* command, CLI::Option* words, bool* any_store) {

@@ -12,7 +12,8 @@ namespace softlookup::tool {
 // by the label "encoding" = "words". A word's encoding knows nothing of its meaning, so in any
 // other store it is noise.
 
-void MarkAsWordStore(v1::Store* store);
+// UsageError if the store has another label "encoding" already.
+absl::Status MarkAsWordStore(v1::Store* store);
 
 // UsageError unless `store` has the mark, or `any_store` is set.
 absl::Status CheckIsWordStore(const v1::Store& store, bool any_store);

@@ -29,7 +29,7 @@ class Run:
 
     def __init__(self, options):
         self.path = options.server
-        self.help = server_process.help_text(self.path)
+        self.help = server_process.help_text(self.path, options.sanitized)
         self.workspace = workspace.Workspace(self.help, options.sanitized)
         self.prober = judge.ProberProcess()
         self.server, self.access, self.key, self.start_bytes = None, None, None, 0
@@ -62,7 +62,7 @@ class Run:
         self._stop_server()
         self.server = server_process.Server(self.path, flags, self.sanitized)
         self.access, self.key = access, key
-        judge.plant(self.server, access, self.scale)
+        judge.plant(self.server, access)
         self.start_bytes = self.server.memory()
 
     def measure_machine(self):

@@ -86,10 +86,11 @@ class Connection:
     give_windows: gives back the windows of what was read, so that the server can go on.
     meter: an object whose `sent` counts bytes.
     give_up_at: time.monotonic() beyond which every wait raises OutOfTime.
+    connect_seconds: how long connecting and a handshake of TLS may take.
     """
 
     def __init__(self, address, meter, give_up_at, settings=(), acknowledge=True,
-                 give_windows=True, tls=None, small_buffers=False):
+                 give_windows=True, tls=None, small_buffers=False, connect_seconds=10):
         self.meter, self.give_up_at = meter, give_up_at
         self.acknowledge, self.give_windows = acknowledge, give_windows
         self.streams, self.decoder = {}, hpack.Decoder()
@@ -101,7 +102,7 @@ class Connection:
         self.socket = socket.socket()
         if small_buffers:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        self.socket.settimeout(max(0.1, min(10, give_up_at - time.monotonic())))
+        self.socket.settimeout(max(0.1, min(connect_seconds, give_up_at - time.monotonic())))
         try:
             self.socket.connect(address)
             if tls is not None:

@@ -33,9 +33,9 @@ class Golden:
     answer = None
 
 
-def plant(server, access, scale=1.0):
+def plant(server, access):
     """Makes the stores that cases and the judge use; checks the known answer."""
-    context = cases.Context(server, access, scale, 30)
+    context = cases.Context(server, access, SANITIZED_SCALE if server.sanitized else 1.0, 30)
     new = contract.new
 
     def must(method, message):

@@ -8,11 +8,12 @@ import time
 import urllib.request
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
-HANG_SECONDS = 120  # Beyond this a server, or its --help, is taken to hang.
+SANITIZED_FACTOR = 10  # How much longer a server with a sanitizer may take to start and to answer.
 
 
-def help_text(path):
-    return subprocess.run([path, "--help"], stdout=subprocess.PIPE, text=True, timeout=HANG_SECONDS,
+def help_text(path, sanitized):
+    seconds = 30 * (SANITIZED_FACTOR if sanitized else 1)
+    return subprocess.run([path, "--help"], stdout=subprocess.PIPE, text=True, timeout=seconds,
                           check=True).stdout
 
 
@@ -21,6 +22,7 @@ class Server:
 
     def __init__(self, path, flags=(), sanitized=False):
         self.sanitized = sanitized  # Its memory and times are a sanitizer's.
+        self._slowness = SANITIZED_FACTOR if sanitized else 1
         self.log = tempfile.TemporaryFile()
         # A build with asan gives memory back nearly as soon as others do.
         environment = dict(os.environ, ASAN_OPTIONS=":".join(
@@ -31,7 +33,7 @@ class Server:
              *storage, *flags],
             stdout=subprocess.PIPE, stderr=self.log, env=environment)
         self.pid = self.process.pid
-        ready = self._read_ready_line(HANG_SECONDS)
+        ready = self._read_ready_line(30 * self._slowness)
         if ready is None:
             self.kill()
             raise RuntimeError(f"the server did not start:\n{self.log_text()}")
@@ -106,7 +108,8 @@ class Server:
     def metrics(self):
         """{name with its labels: value}"""
         host, port = self.http_address
-        with urllib.request.urlopen(f"http://{host}:{port}/metrics", timeout=HANG_SECONDS) as page:
+        with urllib.request.urlopen(f"http://{host}:{port}/metrics",
+                                    timeout=10 * self._slowness) as page:
             lines = page.read().decode().splitlines()
         return {name: float(value) for name, _, value in
                 (line.rpartition(" ") for line in lines if line and not line.startswith("#"))}
@@ -116,7 +119,7 @@ class Server:
         finds at the end."""
         self.process.terminate()
         try:
-            self.process.wait(HANG_SECONDS)
+            self.process.wait(120)
         except subprocess.TimeoutExpired:
             return "the server does not stop"
         return self.death() if self.process.returncode != 0 else None

@@ -134,7 +134,7 @@ def too_many_connections(ctx):
     first = ctx.connect()
     ctx.expect(ctx.call("Lookup", LOOKUP.valid, connection=first), contract.OK)
     others = [ctx.connect(settings=None) for _ in range(200)]
-    closed = sum(bool(connection.wait_closed(0.05)) for connection in others)
+    closed = sum(bool(connection.wait_closed(ctx.patience(0.05))) for connection in others)
     ctx.check(closed >= 180, f"only {closed} of 200 were closed")
     ctx.expect(ctx.call("Lookup", LOOKUP.valid, connection=first), contract.OK)
 
@@ -200,7 +200,7 @@ def slowly_read_export(ctx):
     for _ in range(50):
         got = len(call.stream.data)
         connection.send(http2.window_update(call.stream.number, 7))
-        connection.wait(lambda: len(call.stream.data) > got, 1.0)
+        connection.wait(lambda: len(call.stream.data) > got, ctx.patience(1.0))
     ctx.check(400 < len(call.stream.data) < 600, f"{len(call.stream.data)} bytes came")
 
 

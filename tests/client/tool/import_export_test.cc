@@ -286,7 +286,7 @@ TEST_F(ImportExportTest, ImportThatFailsLeavesNoStore) {
       {{"--ids", missing}, missing + ": No such file or directory"},
       {{"--keys", text.path()}, text.path() + ": not a .npy file, as numpy.save writes it"},
       {{"--keys", complex.path()},
-       complex.path() + ": holds elements of type <c8; save it as little-endian real numbers, for "
+       complex.path() + ": holds elements of type <c8; save it as little-endian float32, for "
                         "example with array.astype('<f4')"},
       {{"--keys", fortran.path()}, fortran.path() + ": ends in column 1 (from 0) of 2"},
       {{"--values", flat.path()},

@@ -32,8 +32,10 @@ class NamedRowsTest : public ServerToolTest {
     Succeed({"append", "glove", "--keys", rows_.path(), "--values", rows_.path(), "--labels",
              names_.path()});
   }
-  Outcome Lookup(const std::string& name, bool with_file) {
-    std::vector<std::string> arguments = {"lookup", "glove", "--name", name, "--mode", "hard"};
+  Outcome Lookup(const std::string& name, bool with_file) { return LookupAll({name}, with_file); }
+  Outcome LookupAll(const std::vector<std::string>& names, bool with_file) {
+    std::vector<std::string> arguments = {"lookup", "glove", "--mode", "hard"};
+    for (const std::string& name : names) arguments.insert(arguments.end(), {"--name", name});
     if (with_file) arguments.insert(arguments.end(), {"--names", names_.path()});
     return Run(arguments);
   }
@@ -44,7 +46,7 @@ class NamedRowsTest : public ServerToolTest {
 
 TEST_F(NamedRowsTest, TheKeysOfNamedRowsAreTheQueries) {
   for (const bool with_file : {false, true}) {
-    const Outcome outcome = Lookup("apple,king", with_file);
+    const Outcome outcome = LookupAll({"apple", "king"}, with_file);
     ASSERT_EQ(outcome.error, "");
     // Of these rows each is nearest to itself.
     const std::size_t king = outcome.out.find("query 1, king");
@@ -81,13 +83,35 @@ TEST_F(NamedRowsTest, ANameMustStandForOneRow) {
   EXPECT_THAT(outcome.error, HasSubstr("gives the name king to positions 0 and 2"));
 }
 
+TEST_F(NamedRowsTest, ANameMayHoldACommaAndIsNotEmpty) {
+  const TemporaryFile labels("labels.txt", "\"a,b\"\n");
+  const NpyFile row(2, {1, 7});
+  Succeed(
+      {"append", "glove", "--keys", row.path(), "--values", row.path(), "--labels", labels.path()});
+  EXPECT_THAT(Lookup("a,b", false).out, HasSubstr("query 0, a,b\n"));
+  EXPECT_EQ(Lookup("", false).exit_code, ExitCode::kUsage);
+  EXPECT_THAT(Lookup("", false).error, HasSubstr("--name must not be empty"));
+}
+
+// With --labels a blank line is a row without a label, and else it is skipped: a guess would ask by
+// the wrong row.
+TEST_F(NamedRowsTest, ABlankLineAmongTheNamesIsRefused) {
+  const TemporaryFile gap("gap.txt", "king\n\napple\n");
+  Outcome outcome = Run({"lookup", "glove", "--name", "apple", "--names", gap.path()});
+  EXPECT_EQ(outcome.exit_code, ExitCode::kInput);
+  EXPECT_THAT(outcome.error, HasSubstr(gap.path() + ": line 2 is blank"));
+  const TemporaryFile tail("tail.txt", "king\nqueen\napple\n\n\n");
+  outcome = Run({"lookup", "glove", "--name", "apple", "--names", tail.path(), "--mode", "hard"});
+  EXPECT_THAT(outcome.out, HasSubstr("answer [0 3]"));
+}
+
 TEST_F(NamedRowsTest, WordsAreForStoresThatWereMadeForThem) {
   const std::vector<std::string> append = {"append", "glove", "--words", names_.path()};
   const std::vector<std::string> lookup = {"lookup", "glove", "--words", "king"};
   for (std::vector<std::string> arguments : {lookup, append}) {
     const Outcome refused = Run(arguments);
     EXPECT_EQ(refused.exit_code, ExitCode::kUsage);
-    EXPECT_THAT(refused.error, AllOf(HasSubstr("glove was not made by `store create --words`"),
+    EXPECT_THAT(refused.error, AllOf(HasSubstr("glove has not the label encoding=words"),
                                      HasSubstr("knows nothing of the word's meaning")));
     EXPECT_EQ(RunJson({"store", "get", "glove"})["row_count"], 3);
     arguments.push_back("--any-store");
@@ -95,6 +119,10 @@ TEST_F(NamedRowsTest, WordsAreForStoresThatWereMadeForThem) {
   }
   Succeed({"store", "create", "words", "--key-dim", "64", "--value-dim", "64", "--words"});
   Succeed({"append", "words", "--words", names_.path()});
+  const Outcome other = Run({"store", "create", "other", "--key-dim", "2", "--value-dim", "2",
+                             "--words", "--label", "encoding=utf8"});
+  EXPECT_EQ(other.exit_code, ExitCode::kUsage);
+  EXPECT_THAT(other.error, HasSubstr("but --label encoding=utf8 is given"));
   const auto json = RunJson({"lookup", "words", "--words", "queen"});
   EXPECT_EQ(json["answers"][0]["heads"][0]["weights"][0]["position"], 1);
 }

@@ -109,7 +109,8 @@ TEST(NpyTest, ReadsEveryRealTypeRounded) {
   };
   EXPECT_THAT(read("|u1", Bytes<std::uint8_t>({0, 1, 255})), ElementsAre(0, 1, 255));
   EXPECT_THAT(read("|i1", Bytes<std::int8_t>({-128, -1, 127})), ElementsAre(-128, -1, 127));
-  EXPECT_THAT(read("|b1", Bytes<std::uint8_t>({0, 1, 1})), ElementsAre(0, 1, 1));
+  EXPECT_THAT(read("|b1", Bytes<std::uint8_t>({0, 1, 7})), ElementsAre(0, 1, 1));
+  EXPECT_THAT(read("<u1", Bytes<std::uint8_t>({0, 1, 255})), ElementsAre(0, 1, 255));
   EXPECT_THAT(read("<u2", Bytes<std::uint16_t>({0, 1, 65535})), ElementsAre(0, 1, 65535));
   EXPECT_THAT(read("<i2", Bytes<std::int16_t>({-32768, 0, 7})), ElementsAre(-32768, 0, 7));
   EXPECT_THAT(read("<u4", Bytes<std::uint32_t>({0, 16'777'217, 4'294'967'295})),
