@@ -18,8 +18,7 @@ class Table {
   struct Column {
     std::string title;
     Align align = Align::kLeft;
-    // Columns of a higher rank are hidden earlier where there is no room. Those of rank 0 never
-    // are.
+    // Where there is no room, columns of the highest rank are hidden first. Rank 0 is never hidden.
     int rank = 0;
   };
 

@@ -26,11 +26,9 @@ absl::StatusOr<std::vector<std::string>> ReadNames(const std::string& path,
     if (!read) return names;
     names.push_back(name);
     if (blank_lines == BlankLines::kRefuse && source.line_number() != names.size()) {
-      return InputError(
-          source.name(),
-          absl::StrCat("line ", names.size(),
-                       " is blank; line by line it must name the rows from position 0 "
-                       "on"));
+      return InputError(source.name(),
+                        absl::StrCat("line ", names.size(),
+                                     " is blank; each line must name a row, from position 0 on"));
     }
   }
 }
