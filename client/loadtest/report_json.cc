@@ -72,8 +72,8 @@ Json Result(const LoadResult& result) {
   json["rate"] = result.rate();
   json["offered_rate"] = result.offered_rate();
   json["calls"] = Calls(result.tally.sum());
+  // Every kind of call is there, also if none was made: a script reads it the same way.
   for (std::size_t m = 0; m < kMethodCount; ++m) {
-    if (result.tally.methods[m].finished() + result.tally.methods[m].overflow == 0) continue;
     json["methods"][kMethodNames[m]] = Calls(result.tally.methods[m]);
   }
   json["rejection_ms"] = Latency(result.tally.rejection);
@@ -101,6 +101,8 @@ Json Search(const LoadReport& report) {
   for (const FindMaxStep& step : report.search.steps) {
     Json one = {{"rate", step.rate}, {"held", step.held}, {"why", step.why}};
     one.update(Result(step.result));
+    // Result() also sets "rate", to the rate of calls that ended OK. In a step, "rate" is the
+    // offered rate.
     one["rate"] = step.rate;
     one["ok_rate"] = step.result.rate();
     json["steps"].push_back(std::move(one));

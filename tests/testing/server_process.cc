@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,7 +13,7 @@
 #include <regex>
 #include <string_view>
 
-extern char** environ;
+#include "tests/testing/child_process.h"
 
 namespace softlookup::testing {
 namespace {
@@ -27,28 +26,6 @@ struct Pipe {
   int read_end() const { return ends[0]; }
   int write_end() const { return ends[1]; }
 };
-
-// Starts a program whose standard streams are the given descriptors; -1 leaves one as it is.
-pid_t Spawn(const std::vector<std::string>& command, int in, int out, int err) {
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  if (in >= 0) posix_spawn_file_actions_adddup2(&actions, in, STDIN_FILENO);
-  if (out >= 0) posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
-  if (err >= 0) posix_spawn_file_actions_adddup2(&actions, err, STDERR_FILENO);
-  std::vector<char*> arguments;
-  for (const std::string& argument : command) {
-    arguments.push_back(const_cast<char*>(argument.c_str()));
-  }
-  arguments.push_back(nullptr);
-  pid_t pid = -1;
-  const int error = posix_spawn(&pid, arguments[0], &actions, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) {
-    std::perror(arguments[0]);
-    std::abort();
-  }
-  return pid;
-}
 
 int WaitFor(pid_t pid) {
   int status = 0;
@@ -90,7 +67,7 @@ ServerProcess::ServerProcess(const std::vector<std::string>& flags, const std::s
   const Pipe out;
   const int err =
       log.empty() ? -1 : open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-  pid_ = Spawn(command, -1, out.write_end(), err);
+  pid_ = StartChild(command, {.out = out.write_end(), .err = err});
   close(out.write_end());
   if (err >= 0) close(err);
   const std::string line = ReadLine(out.read_end());
@@ -118,7 +95,8 @@ int ServerProcess::Stop(int signal) {
 
 CommandResult RunCommand(const std::vector<std::string>& command, const std::string& input) {
   const Pipe in, out, err;
-  const pid_t pid = Spawn(command, in.read_end(), out.write_end(), err.write_end());
+  const pid_t pid =
+      StartChild(command, {.in = in.read_end(), .out = out.write_end(), .err = err.write_end()});
   close(in.read_end());
   close(out.write_end());
   close(err.write_end());

@@ -4,12 +4,13 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <string>
 #include <vector>
+
+#include "tests/testing/child_process.h"
 
 namespace softlookup::testing {
 
@@ -17,19 +18,13 @@ namespace softlookup::testing {
 class ToolProcess {
  public:
   // Standard output is dropped. Standard error goes to the file `error`, if it has a name.
-  explicit ToolProcess(std::vector<std::string> command, const std::string& error = "") {
-    std::vector<char*> arguments;
-    for (std::string& argument : command) arguments.push_back(argument.data());
-    arguments.push_back(nullptr);
-    posix_spawn_file_actions_t files;
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    if (!error.empty()) {
-      posix_spawn_file_actions_addopen(&files, STDERR_FILENO, error.c_str(),
-                                       O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    }
-    EXPECT_EQ(posix_spawn(&pid_, arguments[0], &files, nullptr, arguments.data(), environ), 0);
-    posix_spawn_file_actions_destroy(&files);
+  explicit ToolProcess(const std::vector<std::string>& command, const std::string& error = "") {
+    const int dropped = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    const int kept =
+        error.empty() ? -1 : open(error.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    pid_ = StartChild(command, {.out = dropped, .err = kept});
+    close(dropped);
+    if (kept >= 0) close(kept);
   }
   ~ToolProcess() {
     if (pid_ > 0) End(SIGKILL);

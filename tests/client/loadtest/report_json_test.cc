@@ -53,6 +53,14 @@ TEST(ReportJsonTest, HasAllThatWentWrong) {
   EXPECT_EQ(json["failed"][0]["condition"], "p99>20ms");
 }
 
+TEST(ReportJsonTest, HasAMethodThatWasNeverCalled) {
+  LoadReport report = SampleReport();
+  report.result.tally.methods[1] = {};
+  const Json appends = ReportJson(report)["methods"]["append"];
+  EXPECT_EQ(appends["ok"], 0);
+  EXPECT_EQ(appends["errors"], 0);
+}
+
 TEST(ReportJsonTest, HasTheStepsOfASearch) {
   const Json search = ReportJson(SearchReport())["find_max"];
   EXPECT_EQ(search["rate"], 100);
