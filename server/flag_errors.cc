@@ -16,8 +16,9 @@
 namespace softlookup::server {
 namespace {
 
-// Returns the fewest letters to insert, delete or replace to turn `a` into `b`. The tool has the
-// same in client/tool/nearest_name.cc: neither side may include the other.
+// Returns the fewest letters to insert, delete or replace to turn `a` into `b`. The client's tool
+// has its own copy in client/tool/nearest_name.cc, because server/ and client/ may not include each
+// other.
 std::size_t EditDistance(absl::string_view a, absl::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);  // row[j]: from a's first i letters to b's first j.
   std::iota(row.begin(), row.end(), 0);
@@ -32,11 +33,12 @@ std::size_t EditDistance(absl::string_view a, absl::string_view b) {
   return row.back();
 }
 
-// Returns "; did you mean ...?" with the flag that is nearest to `name`, which has no dashes in
-// front, or "" if none is near. `dashes` are put in front of the flag.
+// Returns "; did you mean ...?" with the flag that is nearest to `name`, or "" if no flag is near.
+// `name` has no dashes in front. `dashes` are put in front of the flag.
 std::string Suggestion(const CLI::App& app, absl::string_view name, absl::string_view dashes) {
   std::string nearest;
-  std::size_t distance = std::min<std::size_t>(4, name.size() / 2 + 1);  // Only less is near.
+  // Only flags at a smaller distance than this are near.
+  std::size_t distance = std::min<std::size_t>(4, name.size() / 2 + 1);
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& flag : option->get_lnames()) {
       const std::size_t flag_distance = EditDistance(name, flag);
@@ -59,8 +61,9 @@ bool IsAmong(const std::vector<std::string>& arguments, absl::string_view name) 
 // A line of the configuration file.
 struct ConfigLine {
   std::size_t number = 0;
-  std::string name;  // Of the setting, or "[section]".
-  std::string text;
+  // The setting's name, without quotes and dashes. For a "[section]", the whole line.
+  std::string name;
+  std::string text;  // The whole line, without white space around it.
 };
 
 std::string ConfigPath(const CLI::App& app) {
@@ -91,8 +94,8 @@ std::string At(const std::string& path, const ConfigLine& line) {
   return absl::StrCat(path, ", line ", line.number, ": ");
 }
 
-// Returns "FILE, line N: " for the line that sets `name` to what `message` complains of, "FILE: "
-// if several lines might be meant, and "" if none is.
+// Returns "FILE, line N: " for the line that sets `name`, and "" if no line does. If several lines
+// set it, returns the one whose value is quoted in `message`, or "FILE: " if that is not one line.
 std::string PlaceOf(const std::string& path, absl::string_view name, absl::string_view message) {
   std::vector<ConfigLine> lines = ReadConfig(path);
   std::erase_if(lines, [name](const ConfigLine& line) { return line.name != name; });
@@ -109,7 +112,8 @@ std::string PlaceOf(const std::string& path, absl::string_view name, absl::strin
   return lines.empty() ? "" : At(path, lines[0]);
 }
 
-// Describes what CLI11 could not parse in the file: a line, or the name of an unknown setting.
+// Describes `setting`, which CLI11 could not parse in the file. It is a whole line, or the name of
+// an unknown setting.
 std::string UnknownSetting(const CLI::App& app, absl::string_view setting) {
   const std::string path = ConfigPath(app);
   const std::vector<ConfigLine> lines = ReadConfig(path);
@@ -128,9 +132,10 @@ std::string UnknownSetting(const CLI::App& app, absl::string_view setting) {
   return absl::StrCat(path, ": unknown setting ", setting, Suggestion(app, setting, ""));
 }
 
-// `unknown` is not empty.
+// Describes one of the arguments that CLI11 did not know. `unknown` are these arguments, at least
+// one.
 std::string UnknownArgument(const CLI::App& app, std::vector<std::string> unknown) {
-  // These two dashes end the flags.
+  // "--" only ends the flags, so another argument is at fault.
   if (unknown.size() > 1) std::erase(unknown, "--");
   const auto flag = std::find_if(unknown.begin(), unknown.end(), [](absl::string_view text) {
     return absl::StartsWith(text, "-") && text != "--";
@@ -152,7 +157,8 @@ std::string WithPlace(const CLI::App& app, const std::vector<std::string>& argum
                       absl::string_view message) {
   const std::string path = ConfigPath(app);
   if (path.empty()) return std::string(message);
-  // The first flag that the message names is at fault. Only the file names it without dashes.
+  // The first flag that the message names is at fault. If it stands there without dashes, the file
+  // has set it.
   for (absl::string_view word : absl::StrSplit(message, absl::ByAnyChar(" :"))) {
     const bool has_dashes = absl::ConsumePrefix(&word, "--");
     if (app.get_option_no_throw("--" + std::string(word)) == nullptr) continue;
@@ -164,7 +170,7 @@ std::string WithPlace(const CLI::App& app, const std::vector<std::string>& argum
 
 std::string FlagErrorLine(const CLI::App& app, const CLI::ParseError& error,
                           const std::vector<std::string>& arguments) {
-  // CLI11: "INI was not able to parse NAME".
+  // CLI11's error about a setting in the file says "INI was not able to parse NAME".
   absl::string_view setting = error.what();
   if (dynamic_cast<const CLI::ConfigError*>(&error) != nullptr &&
       absl::ConsumePrefix(&setting, "INI was not able to parse ")) {

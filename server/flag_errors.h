@@ -10,15 +10,16 @@
 namespace softlookup::server {
 
 // Describes on one line, for people, why `app` could not parse `arguments` and the file of its
-// --config. Names the file and the line at fault, and a known flag that is near an unknown one.
-// `arguments` are what was parsed, in any order.
+// --config. Begins with the place of the error if that is in the file. Suggests a known flag whose
+// name is near an unknown one. `arguments` are those that `app` has parsed, in any order.
 //
-// A place is "FILE, line N: ", or "FILE: " if several lines might be meant. It is left out if a
-// flag among the arguments is at fault.
+// A place is "FILE, line N: ", or "FILE: " if several lines of the file could be at fault. There is
+// none if a flag among the arguments is at fault.
 std::string FlagErrorLine(const CLI::App& app, const CLI::ParseError& error,
                           const std::vector<std::string>& arguments);
 
-// Returns a message about the value of a flag, with the place where the --config file sets it.
+// Returns `message`, which is about the value of a flag. Puts the place in front of it if the
+// --config file sets that flag and no argument does.
 std::string WithPlace(const CLI::App& app, const std::vector<std::string>& arguments,
                       absl::string_view message);
 

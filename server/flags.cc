@@ -47,8 +47,8 @@ void ValidateAddress(const std::string& address) {
       "\"", address, "\" is not HOST:PORT, such as 127.0.0.1:7471, 0.0.0.0:7471 or [::1]:0"));
 }
 
-// Replaces a size such as "4GiB" in `text` by its number of bytes. Returns an error message if
-// `text` is not a size, else "".
+// Replaces `text`, a size such as "4GiB", by its number of bytes. Returns an error message if
+// `text` is not a size, else "", as CLI11 wants it.
 std::string ByteSizeToNumber(std::string& text) {
   const std::optional<std::int64_t> bytes = ParseByteSize(text);
   if (!bytes) {
@@ -58,8 +58,8 @@ std::string ByteSizeToNumber(std::string& text) {
   return "";
 }
 
-// Whether both paths name the same directory, after following links. They need not exist. False if
-// `a` is empty.
+// Whether both paths name the same directory, after following links. The directories need not
+// exist. False if `a` is empty.
 bool IsSamePlace(const std::string& a, const std::string& b) {
   const auto resolved = [](const std::string& path) {
     std::error_code error;
@@ -75,8 +75,9 @@ std::string DirectoryOf(const std::string& path) {
   return parent.empty() ? "." : parent;
 }
 
-// Returns the arguments for CLI11: the variables as flags, then the real flags. If a flag occurs
-// twice, the last one counts. If CLI11 itself read the variables, the file would override them.
+// Returns the arguments for CLI11, in reverse order: the variables as flags, then the real flags.
+// If a flag occurs twice, the last one counts, so a real flag overrides its variable. If CLI11
+// itself read the variables, the --config file would override them.
 std::vector<std::string> WithEnvironment(const CLI::App& app, int argc, const char* const* argv) {
   std::vector<std::string> arguments;
   for (const CLI::Option* option : app.get_options()) {
@@ -133,7 +134,9 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
   CLI::App app(kDescription, "softlookup-server");
   app.footer(kFooter);
   app.set_version_flag("--version", absl::StrCat("softlookup-server ", VersionText()));
-  app.set_config("--config", "", "File of name=\"value\" lines")
+  app.set_config("--config", "",
+                 "File of flags, a line name=\"value\" for each; the environment and the command "
+                 "line override it")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.allow_config_extras(CLI::config_extras_mode::error);
   app.option_defaults()
@@ -146,36 +149,36 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
         return std::string();
       },
       "HOST:PORT");
-  app.add_option("--listen", flags.listen, "Where gRPC is served; port 0 picks a free one")
+  app.add_option("--listen", flags.listen, "Address to serve gRPC on; port 0 picks a free port")
       ->transform(address);
   app.add_option("--http-listen", flags.http_listen,
-                 "Where /healthz, /readyz and /metrics are served; port 0 picks a free one")
+                 "Address to serve /healthz, /readyz and /metrics on; port 0 picks a free port")
       ->transform(address);
-  CLI::Option* data_dir =
-      app.add_option("--data-dir", flags.data_dir, "Directory where everything is kept");
+  CLI::Option* data_dir = app.add_option("--data-dir", flags.data_dir,
+                                         "Directory of all stores' data, for one server at a time");
   app.add_option("--backup-dir", flags.backup_dir,
                  "Directory that backups are made in; without it, calls for backups are refused");
   bool ephemeral = false;
   app.add_flag("--ephemeral", ephemeral,
-               "Keep everything in memory: it is gone when the server stops");
+               "Keep stores in memory only: all are gone when the server stops");
   app.add_flag(
          "--verify", flags.verify,
          "Check all of --data-dir, print what it holds, and exit with 0 if it is whole, else 1")
       ->configurable(false);
-  app.add_option("--threads", flags.threads, "Threads that scan; 0 is one a core")
+  app.add_option("--threads", flags.threads, "Threads that scan rows; 0: one per core")
       ->check(CLI::Range(0, 1024));
   app.add_option_function<std::string>(
          "--kernel", [&flags](const std::string& name) { flags.kernel = *KernelOfName(name); },
-         "What scans: the CPU's matrix unit (amx), its vectors (simd), or the faster of these "
+         "What rows are scanned with: the CPU's matrix unit (amx), its vectors (simd), the faster "
          "(auto)")
       ->check(CLI::IsMember(KernelNames()))
       ->default_str("auto");
   app.add_option("--share-queries", flags.share_queries,
                  "Most queries that share one pass over the rows of a store; 1: lookups share none")
       ->check(CLI::Range(1, 1 << 20));
-  app.add_option("--share-wait-us", flags.share_wait_us,
-                 "Longest time a pass waits for clients just answered to ask again, in "
-                 "microseconds; 0: none")
+  app.add_option(
+         "--share-wait-us", flags.share_wait_us,
+         "Longest time a pass waits for more lookups to share it, in microseconds; 0: no wait")
       ->check(CLI::Range(0, 1'000'000));
   app.add_option("--shutdown-grace", flags.shutdown_grace_seconds,
                  "Seconds that running calls get to end after SIGTERM; then they are cut")
@@ -184,11 +187,11 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
                  "Lowest level of the lines that are written to standard error")
       ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}));
   app.add_option("--log-format", flags.log_format,
-                 "Format of the log: text, or json for one object a line")
+                 "Format of the log: text, or json for one object per line")
       ->check(CLI::IsMember({"text", "json"}));
   app.add_option(
          "--slow-lookup-ms", flags.slow_lookup_ms,
-         "Log lookups that take at least so many milliseconds, 10 a second at most; 0: none")
+         "Log lookups that take this many milliseconds or more, at most 10 per second; 0: log none")
       ->check(CLI::Range(0, 3'600'000));
 
   const auto file = [&app](const char* flag, std::string& path, const char* what) {
@@ -197,19 +200,20 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
   CLI::Option* certificate = file("--tls-certificate", flags.tls_certificate,
                                   "PEM file of the server's certificate and its chain: serve TLS");
   CLI::Option* private_key = file("--tls-key", flags.tls_key, "PEM file of the certificate's key");
-  CLI::Option* client_ca =
-      file("--tls-client-ca", flags.tls_client_ca,
-           "PEM file of the authority whose certificates clients must present");
+  CLI::Option* client_ca = file("--tls-client-ca", flags.tls_client_ca,
+                                "Require client certificates that an authority in this PEM file "
+                                "signed (default: not required)");
   certificate->needs(private_key);
   private_key->needs(certificate);
   client_ca->needs(certificate);
   file("--auth", flags.auth,
-       "JSON file of who may do what, by softlookup auth add; without it, everybody may do all");
+       "JSON file of who may do what, made by softlookup auth add; without it, anyone may do "
+       "anything");
   file("--audit-log", flags.audit_log,
        "File with a line for every change, backup call, failed login and denial");
-  app.add_flag(
-         "--insecure", flags.insecure,
-         "Allow listening beyond loopback without TLS or without --auth: the network is trusted")
+  app.add_flag("--insecure", flags.insecure,
+               "Trust the network: allow listening beyond loopback without TLS or without --auth, "
+               "else refused")
       ->group("Security");
 
   Limits& limits = flags.limits;
@@ -222,7 +226,9 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
   limit("--max-append-rows", limits.rows_per_append_max,
         "Rows in one append; one with more is refused", 1 << 24);
   limit("--max-top-weights", limits.top_weights_max,
-        "Largest top_weights of a lookup; one with a larger is refused", 1 << 20);
+        "Largest top_weights (weights listed per query) of a lookup; one that asks for more is "
+        "refused",
+        1 << 20);
   limit("--max-message-bytes", limits.message_bytes_max,
         "Bytes of one message, in or out; a call with a larger one is refused",
         std::int64_t{1} << 30);
@@ -241,7 +247,8 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
   };
   constexpr double kDay = 86400;
   number("--max-waiting-work", flags.waiting_work_ms,
-         "Milliseconds. A lookup expected to take longer, and 4 times as long as alone, is refused",
+         "Milliseconds. Refuse a lookup that must wait if it would take longer, and over 4x its "
+         "time alone",
          0, 1000 * kDay);
   number(
       "--keepalive-seconds", flags.keepalive_seconds,
@@ -251,7 +258,7 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
          "Seconds for a new connection to begin HTTP/2, TLS handshake included; else it is closed",
          0.1, kDay);
   number("--stall-timeout", flags.stall_timeout_seconds,
-         "Seconds a client may take for a message of a stream, or each MiB of an answer; then the "
+         "Seconds clients get to take a message, plus as many per whole MiB of an answer; else the "
          "call ends",
          0.1, kDay);
   number("--receive-timeout", flags.receive_timeout_seconds,
@@ -262,12 +269,12 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
       "Seconds that a lookup may wait until its store has reached its min_revision; then it fails",
       0.1, kDay);
   number("--tenant-requests-per-second", flags.tenant_requests_per_second,
-         "Requests a second in stores of one tenant (name up to its first /); more are refused; 0: "
+         "Requests per second to a tenant's stores (name up to its first /); more are refused; 0: "
          "no limit",
          0, 1e12);
   number("--tenant-rows-per-second", flags.tenant_rows_per_second,
-         "Rows appended and queries asked a second in one tenant's stores; more are refused; 0: no "
-         "limit",
+         "Rows appended plus queries asked per second in a tenant's stores; more are refused; 0: "
+         "no limit",
          0, 1e12);
 
   app.add_option(
@@ -294,6 +301,7 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
               << "\nRun with --help for the flags.\n";
     return 2;
   }
+  // CLI::Range() accepts NaN, since no comparison with NaN is true.
   const std::pair<const char*, double> numbers[] = {
       {"--shutdown-grace", flags.shutdown_grace_seconds},
       {"--max-waiting-work", flags.waiting_work_ms},

@@ -12,8 +12,8 @@
 
 namespace softlookup::server {
 
-// The operator's settings. A flag overrides its SOFTLOOKUP_… variable, which overrides the --config
-// file, which overrides the default.
+// The operator's settings. The help texts in flags.cc describe each of them. A flag overrides its
+// SOFTLOOKUP_… variable, which overrides the --config file, which overrides the default.
 struct Flags {
   std::string listen = "127.0.0.1:7471";
   std::string http_listen = "127.0.0.1:7472";
@@ -23,7 +23,7 @@ struct Flags {
   bool verify = false;     // The process checks data_dir instead of serving it.
   int threads = 0;         // Threads that scan. ParseFlags() replaces 0 by one per core.
   Kernel kernel = Kernel::kAuto;
-  // Maximum number of queries that share a pass. 1: lookups share none.
+  // Maximum number of queries that share a pass. 1: lookups share no pass.
   std::int64_t share_queries = 256;
   std::int64_t share_wait_us = 5000;
   double shutdown_grace_seconds = 10;
@@ -31,6 +31,7 @@ struct Flags {
   std::string log_format = "text";     // "text" or "json".
   std::int64_t slow_lookup_ms = 1000;  // Shortest lookup that is logged as slow. 0: none is.
   Limits limits;
+  // In milliseconds. ParseFlags() copies it to limits.lookup_wait_max.
   double waiting_work_ms = absl::ToDoubleMilliseconds(limits.lookup_wait_max);
   std::int64_t connections_max = 10'000;
   std::int64_t streams_per_connection_max = 1024;
@@ -45,19 +46,20 @@ struct Flags {
   std::string tls_client_ca;    // Path of a PEM file. Empty: clients need no certificate.
   std::string auth;             // Path of the auth file. Empty: nobody is identified.
   std::string audit_log;        // Path of the audit log. Empty: there is none.
+  // Whether other machines may connect without TLS or without an auth file.
   bool insecure = false;
   // Rates of each tenant. 0: no limit.
   double tenant_requests_per_second = 0;
   double tenant_rows_per_second = 0;
 };
 
-// Reads the command line, the environment and the --config file into `flags`. Returns an exit code
-// if the process must end: 0 after it has printed the help or the version, 2 after it has printed
-// what is wrong with the usage.
+// Reads the command line, the environment and the --config file into `flags`, which must hold the
+// defaults. Returns nullopt if the process may go on. Otherwise returns its exit code: 0 if the
+// help or the version was printed, 2 if an error in the usage was printed.
 std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags);
 
 // Parses a number of bytes, such as "4GiB", "512 MiB" or "1000000". The unit is KiB, MiB, GiB or
-// TiB in any case. Nullopt for other texts, and for a number that does not fit.
+// TiB, in upper or lower case. Nullopt for other texts, and for a number that does not fit.
 std::optional<std::int64_t> ParseByteSize(absl::string_view text);
 
 struct HostPort {

@@ -19,8 +19,8 @@
 
 namespace {
 
-// Blocks the signals that the server waits for, in this thread and in all that it starts, so that
-// only sigwait() sees them.
+// Blocks the signals that the server waits for, in this thread and in all threads that it starts,
+// so that only sigwait() sees them. Ignores SIGPIPE. Returns the blocked signals.
 sigset_t BlockSignals() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -36,9 +36,10 @@ sigset_t BlockSignals() {
 
 int main(int argc, char** argv) {
   using namespace softlookup::server;
-  // Turns off protobuf's lines about malformed messages, whose senders get an error.
+  // Turns off protobuf's lines about malformed messages. Their senders get an error instead.
   google::protobuf::SetLogHandler(nullptr);
-  // Debian's Abseil checks for deadlocks whenever a mutex is locked, under one global lock.
+  // Turns off Abseil's deadlock detection. In Debian's build it runs whenever a mutex is locked,
+  // under one global lock.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   const sigset_t signals = BlockSignals();
   umask(077);  // Only the owner may read data, backups and the audit log.

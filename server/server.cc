@@ -24,7 +24,7 @@ namespace softlookup::server {
 namespace {
 
 // Stop() closes the connections that are left once no call has been in progress for this time. A
-// client that listens has by then learned to go elsewhere.
+// client that reads its connection has by then learned that it must go elsewhere.
 constexpr absl::Duration kQuietBeforeCut = absl::Milliseconds(250);
 
 // Stop() refuses new calls until none has been in progress for kQuietBeforeShutdown, and at most
@@ -50,12 +50,12 @@ int WholeMilliseconds(absl::Duration duration) {
   return static_cast<int>(absl::ToInt64Milliseconds(duration));
 }
 
-// Interval of the checks for changed certificates and auth files. A change is in force after at
-// most this time.
+// Interval of the checks for changed certificates and auth files. A change takes effect after at
+// most about this time.
 constexpr absl::Duration kFileInterval = absl::Seconds(2);
 
-// A message that exceeds its limit by at most this many bytes gets the server's own error, with
-// details. gRPC refuses larger ones.
+// A message that exceeds the limit on messages by at most this many bytes gets the server's own
+// error, with details. gRPC itself refuses larger ones.
 constexpr std::int64_t kMessageSlack = std::int64_t{4} << 20;
 
 CallLimits CallLimitsOf(const Flags& flags) {
@@ -77,23 +77,24 @@ void BoundConnections(const Flags& flags, grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS,
                              WholeMilliseconds(absl::Seconds(flags.keepalive_seconds)));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, WholeMilliseconds(kKeepaliveTimeout));
-  // By default, gRPC lets each stream send 4 MiB before the server reads it. The next two settings
-  // fix its flow-control window at kUnreadBytesMax. A larger message gets a window of its size
-  // while it is being read.
+  // By default, gRPC lets a client send 4 MiB on each stream before the server reads any of it. The
+  // next two settings fix a stream's flow-control window at kUnreadBytesMax. A larger message gets
+  // a window of its size while it is being read.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kUnreadBytesMax);
-  // A few compressed bytes could expand to very many.
+  // Refuses compressed messages, because a few compressed bytes could expand to very many.
   builder.SetDefaultCompressionAlgorithm(GRPC_COMPRESS_NONE);
   for (const auto algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
     builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
   }
-  // gRPC parses at once all that it reads at once. With its default of 4 MiB, it would create all
-  // calls of a flood before the server sees the first.
+  // gRPC parses all bytes of one read before it passes any call on. With its default of 4 MiB a
+  // read, it would create all calls of a flood before the server sees the first.
   builder.AddChannelArgument(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kReadBytesMax);
-  // Turns off gRPC's own defence against a flood of PINGs: an error for each, of thirty times its
-  // bytes. gRPC stops reading a connection on which 10,000 answers wait.
+  // Turns off gRPC's own defence against a flood of PINGs, which makes an error of thirty times its
+  // bytes for each PING. That defence is not needed, because gRPC stops reading a connection on
+  // which 10,000 answers wait.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
-  // Sends keepalive PINGs on idle connections too, without a maximum.
+  // Sends keepalive PINGs on connections without calls, too, and without a limit on their number.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
 }
@@ -122,7 +123,7 @@ absl::StatusOr<std::unique_ptr<Engine>> MakeEngine(const Flags& flags) {
   return Engine::Open(options, flags.data_dir);
 }
 
-// Logs what Engine::Load() does.
+// Logs the progress of Engine::Load() and each damaged store. Counts the stores and rows loaded.
 class LoadReport final : public LoadObserver {
  public:
   void OnProgress(std::int64_t loaded, std::int64_t count) override {
@@ -158,7 +159,8 @@ absl::Status Load(Engine& engine) {
   return absl::OkStatus();
 }
 
-// Returns what reads the figures of the disks that a server writes to.
+// Returns a function that reads the figures of the disks that a server writes to. It owns its
+// paths, because it may outlive the server (see DiskWatch).
 DiskWatch::Read ReaderOfDisks(const Flags& flags) {
   return [data_dir = flags.data_dir, backup_dir = flags.backup_dir] {
     DiskStats stats;
@@ -200,7 +202,8 @@ Server::Server(std::unique_ptr<Engine> engine, std::unique_ptr<AuditLog> audit, 
 }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Flags& flags) {
-  // Before anything opens files: this raises the process's limit on file descriptors.
+  // Must come before anything opens files, because it raises the process's limit on file
+  // descriptors.
   const std::size_t connections_max =
       ConnectionsWithin(static_cast<std::size_t>(flags.connections_max));
   if (connections_max < static_cast<std::size_t>(flags.connections_max)) {
@@ -290,13 +293,14 @@ absl::Status Server::ServeGrpc(const Flags& flags, std::size_t connections_max) 
   acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials);
   BoundConnections(flags, builder);
-  // Above the limit, so that a message slightly over it still gets the server's own error.
-  // Call::Receive() checks the limit itself.
+  // gRPC's limit is above the server's, so that a message slightly too large still gets the
+  // server's own error. Call::Receive() checks the server's limit.
   constexpr std::int64_t kGrpcMax = std::numeric_limits<int>::max();
   builder.SetMaxReceiveMessageSize(
       static_cast<int>(std::min(flags.limits.message_bytes_max + kMessageSlack, kGrpcMax)));
   builder.SetMaxSendMessageSize(static_cast<int>(kGrpcMax));
-  // Bounds the bytes that gRPC holds of messages not yet complete. No other budget counts them.
+  // Bounds the bytes that gRPC holds of messages that have not arrived whole. No other budget
+  // counts these bytes.
   builder.SetResourceQuota(grpc::ResourceQuota("softlookup")
                                .Resize(static_cast<std::size_t>(2 * flags.request_bytes_max)));
   const int threads = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 2, 16);
@@ -333,14 +337,15 @@ void Server::Stop(absl::Duration grace) {
   listener_.Stop();
   const absl::Time deadline = absl::Now() + grace;
   calls_.DrainStreams();
-  // gRPC cancels a call that comes while it begins to shut down. A client might not take that for a
-  // reason to retry. So new calls are refused first, with an error that says why.
+  // gRPC cancels a call that comes while gRPC begins to shut down. A client might not take
+  // CANCELLED for a reason to retry. So new calls are first refused with an error that says why.
   calls_.WaitUntilQuiet(kQuietBeforeShutdown, std::min(deadline, absl::Now() + kRefusingMax));
+  // Ends the calls whose first message has not come.
   limiters_.arrivals.EndAll("SHUTTING_DOWN: the server is stopping");
   std::thread shutdown([&] { rpcs_.Shutdown(deadline); });
-  // gRPC waits until every client has closed its connection, but an idle client might not
-  // be listening. So the server closes those that are left, once no call is in progress or the
-  // deadline is past.
+  // gRPC waits until every client has closed its connection, but an idle client might not read its
+  // connection and so never close it. So the server closes the connections that are left, once no
+  // call has been in progress for kQuietBeforeCut or the deadline is past.
   calls_.WaitUntilQuiet(kQuietBeforeCut, deadline);
   rpcs_.CancelAll();
   shutdown.join();

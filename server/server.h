@@ -34,18 +34,18 @@ namespace softlookup::server {
 // A running server: the engine, gRPC with health and reflection, and the operator's HTTP port.
 class Server {
  public:
-  // Listens, then loads the stores. Until this returns, the health service reports NOT_SERVING,
-  // /readyz answers 503, and calls that concern a store fail with LOADING.
+  // Listens, then loads the stores of the data directory. Until this returns, the health service
+  // reports NOT_SERVING, /readyz answers 503, and calls that concern a store fail with LOADING.
   //
-  // UNAVAILABLE: it cannot listen, or cannot open the audit log.
+  // UNAVAILABLE: the server cannot listen, or cannot open the audit log.
   // INVALID_ARGUMENT: the certificates or the auth rules are unusable.
-  // FAILED_PRECONDITION: other machines could connect without TLS or without auth rules, and
-  // `flags.insecure` is not set.
+  // FAILED_PRECONDITION: the data directory is a backup. Or other machines could connect without
+  // TLS or without auth rules, and `flags.insecure` is not set.
   // INTERNAL: gRPC does not start.
   // Also the errors of ChooseKernel, Engine::Open and Engine::Load.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const Flags& flags);
 
-  // The addresses it listens on, as HOST:PORT with the ports in use.
+  // The addresses that the server listens on, as HOST:PORT with the ports in use.
   const std::string& grpc_address() const { return grpc_address_; }
   const std::string& http_address() const { return http_address_; }
 
@@ -53,8 +53,8 @@ class Server {
   // the audit log.
   void Reload();
 
-  // Refuses new calls, lets running ones end for up to `grace`, then cancels them. Returns once all
-  // calls are over. A call that makes a backup ends only with the backup.
+  // Refuses new calls. Lets calls in progress end for up to `grace`, then cancels the rest. Returns
+  // once all calls are over. A call that makes a backup is over only when the backup has ended.
   void Stop(absl::Duration grace);
 
  private:
@@ -64,8 +64,8 @@ class Server {
   absl::Status LoadSecurity(const Flags& flags);
   absl::Status Listen(const Flags& flags);
   absl::Status ServeGrpc(const Flags& flags, std::size_t connections_max);
-  // Ends the connection of `peer`, an address in gRPC's notation. Logs that and `why`, in at most
-  // one line per second.
+  // Ends the connection of `peer`, an address in gRPC's notation. Logs this with `why`, in at most
+  // one line per second for all connections.
   void CutConnection(const std::string& peer, absl::string_view why);
   // Sets what the health service and /readyz report.
   void SetServing(bool serving);

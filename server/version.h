@@ -6,11 +6,11 @@
 
 namespace softlookup::server {
 
-// Returns the version and the commit that was built, such as "0.1.0 (0123456789ab)"; the version
-// alone if the build did not know the commit.
+// Returns the version and the commit that was built, such as "0.1.0 (0123456789ab)". Returns the
+// version alone if the build did not know the commit.
 const char* VersionText();
 
-// Returns the two. The commit is "" if the build did not know it.
+// Returns the version and the commit separately. The commit is "" if the build did not know it.
 std::pair<std::string, std::string> VersionAndCommit();
 
 }  // namespace softlookup::server

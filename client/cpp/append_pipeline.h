@@ -40,8 +40,8 @@ class AppendPipeline {
   const AppendStreamOptions options_;
 };
 
-// Whether a request of `bytes` fits the window beside `requests` unacknowledged ones, which have
-// `requests_bytes` together. The first request always fits.
+// Whether a request of `bytes` fits the window beside `requests` unacknowledged requests, which
+// have `requests_bytes` in all. If no request is unacknowledged, the request always fits.
 bool FitsWindow(const AppendStreamOptions& options, std::size_t requests,
                 std::int64_t requests_bytes, std::int64_t bytes);
 

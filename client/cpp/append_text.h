@@ -8,7 +8,7 @@
 
 namespace softlookup::client_internal {
 
-// Returns `error` with `text` appended to its message. Its payloads stay.
+// Returns `error` with `text` appended to its message, and with the same payloads.
 inline absl::Status AppendText(const absl::Status& error, absl::string_view text) {
   absl::Status longer(error.code(), absl::StrCat(error.message(), text));
   error.ForEachPayload([&](absl::string_view type_url, const absl::Cord& payload) {

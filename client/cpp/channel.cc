@@ -22,10 +22,12 @@ std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address,
                                            grpc::ChannelArguments arguments) {
   arguments.SetMaxSendMessageSize(message_bytes_max);
   arguments.SetMaxReceiveMessageSize(message_bytes_max);
-  // Calls are retried after some 20 ms, and fail at once while the channel waits to reconnect. So
-  // its first wait is the shortest that gRPC takes, 100 ms. Callers set the longest.
+  // While the channel waits to reconnect, every call and every retry of a call fails at once.
+  // Retries begin after some 20 ms. So the channel's first wait is the shortest that gRPC accepts,
+  // 100 ms. Callers of this function set the longest wait.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  // Servers are near their clients. A web proxy would intercept even calls to this machine.
+  // No proxy of the environment (http_proxy): it would intercept even calls to this machine.
+  // Servers are near their clients.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   return grpc::CreateCustomChannel(address, ChannelCredentialsOf(credentials), arguments);
 }

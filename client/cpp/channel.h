@@ -12,10 +12,10 @@
 namespace softlookup::client_internal {
 
 // Creates a channel to `address`, with TLS if `credentials` ask for it. Does not connect it. Adds
-// to `arguments` those that all channels of this library need.
+// to `arguments` the arguments that all channels of this library need.
 //
-// The channel does not carry the token, because gRPC sends call credentials over TLS only. See
-// BearerToken.
+// The channel does not send the token, because gRPC sends a channel's call credentials over TLS
+// only. BearerToken adds the token to each call instead.
 std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address,
                                            const Credentials& credentials, int message_bytes_max,
                                            grpc::ChannelArguments arguments);

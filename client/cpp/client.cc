@@ -27,8 +27,8 @@ namespace {
 using client_internal::BearerToken;
 using client_internal::Repeat;
 
-// Longest wait between attempts to connect. It is short because a restarted server is soon back,
-// and an attempt costs almost nothing.
+// Longest wait between two attempts to connect. It is short because a server that restarts is back
+// soon, and because an attempt costs almost nothing.
 constexpr absl::Duration kReconnectBackoffMax = absl::Milliseconds(500);
 
 absl::Status Validate(std::string_view address, const ClientOptions& options) {
@@ -82,8 +82,9 @@ absl::Status ReadStream(grpc::ClientContext* context, grpc::ClientReader<Message
   return go_on ? client_internal::FromGrpcStatus(status) : absl::OkStatus();
 }
 
-// Internal if lists in the answer to `queries` queries have the wrong size. Callers index `stats`
-// and `weights` by query and head, and use one index for all lists of a QueryWeights.
+// Returns Internal if the answer to `queries` queries has lists of sizes that do not fit. Users of
+// the answer index `stats` and `weights` by query and head. They use one index for all lists of a
+// QueryWeights.
 template <typename Response>
 absl::Status CheckShape(const Response& response, std::uint32_t queries) {
   const auto is_whole = [queries](int count) {
@@ -116,6 +117,8 @@ class Client::Impl {
   admin::v1::Admin::Stub& admin_stub() const { return *admin_stub_; }
   const BearerToken& token() const { return token_; }
 
+  // Runs `attempt`, and retries it if `repeat` allows that. Adds the token to each attempt's
+  // context.
   absl::Status Call(Repeat repeat, const CallOptions& call,
                     absl::FunctionRef<grpc::Status(grpc::ClientContext*)> attempt) const {
     const absl::Time deadline = absl::Now() + call.deadline.value_or(options_.deadline);
@@ -126,7 +129,7 @@ class Client::Impl {
                                             });
   }
 
-  // Calls a unary `method` of the stub.
+  // Makes a call of `method`, a unary method of the stub, with its retries.
   template <typename Request, typename Response>
   absl::StatusOr<Response> Call(
       grpc::Status (v1::SoftLookup::Stub::*method)(grpc::ClientContext*, const Request&, Response*),

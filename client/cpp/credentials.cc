@@ -17,7 +17,7 @@ namespace softlookup {
 namespace {
 
 constexpr std::size_t kFileBytesMax = 1 << 20;
-constexpr std::size_t kTokenBytesMax = 4096;  // A server accepts 8 KiB of metadata in all.
+constexpr std::size_t kTokenBytesMax = 4096;  // A server accepts 8 KiB of metadata in a call.
 
 struct Close {
   void operator()(std::FILE* file) const { std::fclose(file); }
@@ -38,8 +38,8 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   return bytes;
 }
 
-// The three functions below return what is wrong with a member, in words that follow its name.
-// Empty: nothing is wrong.
+// The three functions below return what is wrong with a member of Credentials, as words that follow
+// the member's name in a message. Empty if nothing is wrong.
 absl::string_view TokenFault(absl::string_view token) {
   if (token.size() > kTokenBytesMax) return "is longer than 4096 characters";
   const bool fits =

@@ -37,7 +37,7 @@ OneConnectionPipeline::~OneConnectionPipeline() {
 void OneConnectionPipeline::ReadAcknowledgements() {
   v1::AppendResponse response;
   while (stream_->Read(&response)) {
-    if (!Acknowledge(response)) {  // The server is wrong, so none of its answers can be trusted.
+    if (!Acknowledge(response)) {  // The server is broken: no answer of it can be trusted.
       context_.TryCancel();
       break;
     }

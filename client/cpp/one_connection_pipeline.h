@@ -37,13 +37,14 @@ class OneConnectionPipeline final : public AppendPipeline {
 
  private:
   void ReadAcknowledgements();
-  // Counts an acknowledgement. False if no request is unacknowledged.
+  // Counts the oldest unacknowledged request as acknowledged. False if there is none, which means
+  // that the server answered more than was asked.
   bool Acknowledge(const v1::AppendResponse& response);
-  // Whether Append() need not wait: the window has room for a request of `bytes`, or reading has
-  // ended.
+  // Whether Append() need not wait. True if the window has room for a request of `bytes`, or if
+  // reading has ended, so that no acknowledgement will make room.
   bool MayProceed(std::int64_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Waits for the end of the call and sets result_ to its status. The call must have failed, been
-  // cancelled, or been told that no more requests come.
+  // Waits for the end of the call and sets result_ to its status. The call must have failed or been
+  // cancelled, or WritesDone() must have been called, since otherwise this never returns.
   void End();
 
   const std::shared_ptr<v1::SoftLookup::Stub> stub_;
@@ -51,7 +52,7 @@ class OneConnectionPipeline final : public AppendPipeline {
   const std::unique_ptr<grpc::ClientReaderWriter<v1::AppendRequest, v1::AppendResponse>> stream_;
 
   // The three members below are used by the caller's thread only.
-  std::string store_;                   // Empty once it is sent.
+  std::string store_;                   // Empty once the first request has carried it.
   bool writes_done_ = false;            // The end of the requests has been sent.
   std::optional<absl::Status> result_;  // Set once the stream is over.
 

@@ -9,7 +9,8 @@
 namespace softlookup::client_internal {
 namespace {
 
-// Returns at least 1, so that sequences ascend even if the server will refuse an empty request.
+// Returns the number of rows of `request`. Returns 1 for an empty request, which the server will
+// refuse, so that all sequences differ.
 std::uint32_t RowsOf(const v1::AppendRequest& request) {
   return std::max({1u, request.keys().rows(), request.inputs().rows()});
 }

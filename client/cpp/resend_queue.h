@@ -12,22 +12,24 @@
 
 namespace softlookup::client_internal {
 
-// The requests of one writer that are not acknowledged yet, oldest first, and a summary of those
-// that are. Knows nothing of connections. Not thread-safe.
+// The requests of one writer that are not acknowledged yet, oldest first, and a summary of the
+// acknowledged ones. Knows nothing of connections. Not thread-safe.
 //
 // A request's sequence is the number of rows that the writer has sent up to the end of the request.
-// So the writer's last sequence tells at which row to go on, however the rows were cut into
+// So the writer's last sequence tells which row comes next, however the rows were cut into
 // requests.
 //
-// Each row is written once and in order, whatever fails and whenever, for these reasons:
+// Each row is written once and in order, whatever fails at whatever time, for these reasons:
 //   - A connection sends consecutive requests. The server applies them in order and without a gap,
 //     but skips those whose sequence is not above the writer's last one.
-//   - A connection begins no later than with the request that follows the writer's last sequence,
-//     as the server reported it before. While the server keeps its data, that sequence only grows.
-//     So no connection leaves a gap after the rows that the server has.
+//   - Before each connection the server reports the writer's last sequence. The first request on
+//     the connection is the one after that sequence, or an earlier one. While the server keeps its
+//     data, its last sequence only grows. So no connection leaves a gap after the rows that the
+//     server has.
 //   - The server may still process requests of an older connection after it reported the last
-//     sequence, or even after a newer connection resent them. Such requests are either duplicates,
-//     or exactly the next ones. In the second case the resent requests become the duplicates.
+//     sequence, or even after a newer connection resent them. Each such request is either a
+//     duplicate or exactly the next one. In the second case the resent request becomes the
+//     duplicate.
 //   - A request has the same sequence and rows each time it is sent.
 // Rewind() detects a server that has not kept its data, such as one restored from an older disk.
 class ResendQueue {
@@ -42,10 +44,11 @@ class ResendQueue {
   absl::Status Push(v1::AppendRequest request);
 
   // Returns the oldest request that was not sent since the last Rewind(), and counts it as sent.
-  // Null if there is none. The request stays valid after it is acknowledged.
+  // Null if there is none. The pointer stays valid after the request is acknowledged.
   Request NextToSend();
 
-  // Drops the oldest sent request, to which `response` must be the answer. Internal if it is not.
+  // Takes `response` as the answer to the oldest request, and drops that request. Internal if that
+  // request is not sent, or if `response` has another sequence.
   absl::Status Acknowledge(const v1::AppendResponse& response);
 
   // Prepares for a new connection, on which nothing has been sent. `last_sequence` is the writer's
@@ -53,8 +56,9 @@ class ResendQueue {
   // newest request stays, even if the server has it. It is sent again, and the answer to this
   // duplicate tells the store's row count and revision.
   //
-  // DataLoss if the server lacks rows that it had acknowledged. FailedPrecondition if it has a
-  // sequence above all of this queue: another stream uses the name of the writer.
+  // DataLoss if the server lacks rows that it had acknowledged. FailedPrecondition if
+  // `last_sequence` is above all sequences of this queue, because another stream then uses the
+  // writer's name.
   absl::Status Rewind(std::uint64_t last_sequence);
 
   bool empty() const { return entries_.empty(); }
@@ -62,7 +66,8 @@ class ResendQueue {
   std::size_t size() const { return entries_.size(); }
   std::int64_t bytes() const { return bytes_; }
   const AppendSummary& acknowledged() const { return acknowledged_; }
-  // Notes that another connection is made after `failure`, which is an outage if requests wait.
+  // Counts a reconnection after `failure`. If requests are still unacknowledged, `failure` becomes
+  // AppendSummary::outage.
   void BeginReconnection(const absl::Status& failure) {
     ++acknowledged_.reconnections;
     if (!empty()) acknowledged_.outage = failure;
@@ -78,10 +83,10 @@ class ResendQueue {
   void PopFront(std::uint64_t rows);
 
   std::deque<Entry> entries_;
-  std::size_t sent_ = 0;    // Number of entries at the front that are sent.
-  std::int64_t bytes_ = 0;  // Sum over entries_.
-  std::uint64_t last_pushed_;
-  std::uint64_t acknowledged_sequence_;
+  std::size_t sent_ = 0;                 // Number of entries at the front that are sent.
+  std::int64_t bytes_ = 0;               // Sum over entries_.
+  std::uint64_t last_pushed_;            // Sequence of the newest request.
+  std::uint64_t acknowledged_sequence_;  // Sequence of the newest request that was acknowledged.
   AppendSummary acknowledged_;
 };
 

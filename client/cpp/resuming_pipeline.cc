@@ -67,8 +67,9 @@ AppendSummary ResumingPipeline::acknowledged() const {
 
 void ResumingPipeline::Run() {
   absl::Status failure;
-  // Whether the queue goes on after the writer's last sequence on the server. At first it does:
-  // whoever opened the stream asked the server.
+  // Whether the queue is rewound to the writer's last sequence on the server, so that a
+  // StreamAppend call may begin. True at first, because Client::OpenAppendStream() asked the
+  // server.
   bool positioned = true;
   while (AwaitWork()) {
     grpc::ClientContext context;
@@ -84,7 +85,8 @@ void ResumingPipeline::Run() {
   }
   absl::MutexLock lock(&mutex_);
   if (cancelled_ && wrong_answer_.ok()) {
-    // A stream that is told to finish and has all acknowledged is finished, cancelled or not.
+    // After Finish(), a stream whose requests are all acknowledged ends with OK even if it was
+    // cancelled.
     const bool is_finished = finishing_ && queue_.empty();
     failure = is_finished ? absl::OkStatus() : absl::CancelledError("the stream was cancelled");
   }
@@ -93,7 +95,7 @@ void ResumingPipeline::Run() {
 
 bool ResumingPipeline::AwaitWork() {
   absl::MutexLock lock(&mutex_);
-  // A connection that breaks while there is nothing to send begins no outage.
+  // A connection that breaks while all requests are acknowledged begins no outage.
   if (queue_.empty()) outage_ = {};
   const auto may_proceed = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return cancelled_ || finishing_ || !queue_.empty();
@@ -163,7 +165,8 @@ absl::Status ResumingPipeline::Reposition(grpc::ClientContext* context) {
   const absl::Time deadline =
       std::min({peer_.deadline, OutageEnd(), absl::Now() + peer_.call_deadline});
   context->set_deadline(absl::ToChronoTime(deadline));
-  // A channel connects again only while a call waits for it, or every few seconds.
+  // The call must wait for a connection: without a waiting call, a channel tries to connect only
+  // every few seconds.
   context->set_wait_for_ready(true);
   v1::GetWriterRequest request;
   request.set_store(peer_.store);

@@ -22,12 +22,12 @@ namespace softlookup::client_internal {
 
 // An append stream with a writer. It outlives its connections.
 //
-// The caller's thread fills the queue. A worker thread makes the calls, one after another:
-// StreamAppend, which empties the queue, and after a failure GetWriter. While the worker writes
-// requests, a reader thread reads the acknowledgements.
+// The caller's thread fills the queue. A worker thread makes the calls, one after another. These
+// are StreamAppend, whose requests come from the queue, and after a failure GetWriter. While the
+// worker writes requests, a reader thread reads the acknowledgements.
 class ResumingPipeline final : public AppendPipeline {
  public:
-  // What the calls need.
+  // The server, and what calls to it need.
   struct Peer {
     std::shared_ptr<v1::SoftLookup::Stub> stub;
     BearerToken token;
@@ -49,7 +49,7 @@ class ResumingPipeline final : public AppendPipeline {
  private:
   using ServerStream = grpc::ClientReaderWriter<v1::AppendRequest, v1::AppendResponse>;
 
-  // Failures without an acknowledgement in between. Used by the worker's thread only.
+  // A series of failures between which nothing was acknowledged. Used by the worker's thread only.
   struct Outage {
     int failures = 0;
     absl::Time begin;                         // Time of the first failure.
@@ -58,25 +58,27 @@ class ResumingPipeline final : public AppendPipeline {
 
   // Makes the calls and sets result_. Runs on the worker's thread.
   void Run();
-  // Waits until there is a request to send. False if none will come, or if the stream is cancelled.
+  // Waits until a request is unacknowledged. False if no request will come, because Finish() was
+  // called, or if the stream is cancelled.
   bool AwaitWork();
   // Makes one StreamAppend call. Returns its failure, or OK if all is sent and acknowledged after
   // Finish().
   absl::Status Stream(grpc::ClientContext* context);
-  // Sends the requests in the queue and those that join it, until the call fails or all are sent
-  // after Finish().
+  // Sends the requests in the queue, and waits for new ones. Returns when the call fails, or once
+  // Finish() was called and all requests are sent.
   void Send(ServerStream* stream);
   // Reads acknowledgements until the call ends or one of them is wrong. Runs on the reader's
   // thread.
   void Receive(grpc::ClientContext* context, ServerStream* stream);
   // Asks the server for the writer's last sequence and rewinds the queue to it.
   absl::Status Reposition(grpc::ClientContext* context);
-  // Waits for the next attempt after `failure` of the call of `context`. False if there must be
-  // none or the stream is cancelled.
+  // Waits until the next attempt may be made. `failure` is how the call of `context` ended. False
+  // if no attempt may be made, or if the stream is cancelled.
   bool AwaitRetry(const absl::Status& failure, const grpc::ClientContext& context);
   // Returns when the outage reaches outage_max; InfiniteFuture if there is no outage.
   absl::Time OutageEnd() const;
-  // Makes Cancel() cancel the call of `context`. Null if there is no call.
+  // Makes Cancel() cancel the call of `context`, which is null if there is no call. Cancels that
+  // call at once if the stream is already cancelled.
   void SetCall(grpc::ClientContext* context);
 
   const Peer peer_;
@@ -89,15 +91,15 @@ class ResumingPipeline final : public AppendPipeline {
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;              // Cancel() has been called.
   std::optional<absl::Status> result_ ABSL_GUARDED_BY(mutex_);  // Set once the stream is over.
   // The three members below are about the call in progress.
-  grpc::ClientContext* call_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  grpc::ClientContext* call_ ABSL_GUARDED_BY(mutex_) = nullptr;  // Null between calls.
   bool reading_ended_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Status wrong_answer_ ABSL_GUARDED_BY(mutex_);
+  absl::Status wrong_answer_ ABSL_GUARDED_BY(mutex_);  // OK until the server gives a wrong answer.
 
   std::thread worker_;  // Declared last: the thread uses all members above.
 };
 
-// Returns `answer`, that of GetWriter about the writer `name`. But instead of WRITER_NOT_FOUND,
-// returns a new writer, which has sent nothing.
+// Returns `answer`, the answer of GetWriter about the writer `name`. If it is the error
+// WRITER_NOT_FOUND, returns a new writer of this name instead, which has sent nothing.
 absl::StatusOr<v1::Writer> KnownOrNewWriter(const std::string& name,
                                             absl::StatusOr<v1::Writer> answer);
 

@@ -31,8 +31,8 @@ std::optional<absl::Duration> DelayBeforeRetry(const RetryOptions& options, int 
                                                double jitter) {
   if (attempts_made >= options.attempts_max) return std::nullopt;
   if (TlsFailureOf(status) != TlsFailure::kNone) return std::nullopt;
-  // A stopping server drops the calls that are just arriving. They end with CANCELLED without a
-  // reason, and have not begun.
+  // A server that stops drops the calls that are just arriving. Such a call ends with CANCELLED
+  // without a reason, and the server has not begun it.
   const bool was_dropped = absl::IsCancelled(status) && ErrorReason(status).empty();
   const bool may_pass = absl::IsUnavailable(status) || was_dropped ||
                         (absl::IsResourceExhausted(status) && server_delay.has_value());

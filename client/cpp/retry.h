@@ -13,32 +13,35 @@
 
 namespace softlookup::client_internal {
 
+// Whether a call may be sent again after a failure.
 enum class Repeat {
-  kUnsafe,  // Two executions can differ from one. The call is sent once.
-  kSafe,
+  kUnsafe,  // To run the call twice can have another effect than to run it once.
+  kSafe,    // To run the call twice has the same effect as to run it once.
 };
 
-// Returns the wait that the trailer grpc-retry-pushback-ms of a failed call asks for,
-// InfiniteDuration if it forbids a retry, or unset if there is no such trailer.
+// Returns the wait that the trailer grpc-retry-pushback-ms of a failed call asks for. Returns
+// InfiniteDuration if the trailer forbids a retry: it is negative or no number. Unset if there is
+// no such trailer.
 std::optional<absl::Duration> Pushback(const grpc::ClientContext& context);
 
 // Returns how long to wait before the next attempt, or unset if there must be none. `attempts_made`
-// must be at least 1; the last attempt failed with `status`. `server_delay` is that of Pushback(),
-// or else of RetryDelay(). `jitter`, in [0, 1], places the backoff inside its range. RetryOptions
-// has the rules.
+// must be at least 1; the last attempt failed with `status`. `server_delay` is the result of
+// Pushback(), or if that is unset, of RetryDelay(). `jitter`, in [0, 1], says where in its range
+// the backoff lies. RetryOptions describes the rules.
 std::optional<absl::Duration> DelayBeforeRetry(const RetryOptions& options, int attempts_made,
                                                const absl::Status& status,
                                                std::optional<absl::Duration> server_delay,
                                                double jitter);
 
-// As above, with the server's delay from `context`, that of the failed call, or from `status`, and
-// with a random jitter.
+// Does the same with a random jitter, and with the server's delay from `context` or `status`.
+// `context` must be that of the failed call.
 std::optional<absl::Duration> DelayBeforeRetry(const RetryOptions& options, int attempts_made,
                                                const absl::Status& status,
                                                const grpc::ClientContext& context);
 
-// Runs `attempt`, a blocking unary call, with a new context each time, until it succeeds, must not
-// be retried, or `deadline` leaves no time. Returns the status of the last attempt.
+// Runs `attempt`, a blocking unary call, with a new context each time. Ends when an attempt
+// succeeds, when its failure must not be retried, or when the next attempt would begin after
+// `deadline`. Returns the status of the last attempt.
 absl::Status CallWithRetries(const RetryOptions& options, Repeat repeat, absl::Time deadline,
                              absl::FunctionRef<grpc::Status(grpc::ClientContext*)> attempt);
 

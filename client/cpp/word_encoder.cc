@@ -42,7 +42,7 @@ void WordEncoder::Encode(std::string_view text, absl::Span<float> out) const {
   if (out.size() != dim_) std::abort();
   std::uint64_t state = Fnv1a(text);
   std::uint64_t square_sum = 0;
-  // |x| < 2^20, so a float holds it exactly until the norm is known.
+  // |x| < 2^20, so a float holds x exactly. `out` holds the x until the norm is known.
   for (float& component : out) {
     const std::int64_t x = NearlyNormal(&state);
     square_sum += static_cast<std::uint64_t>(x * x);

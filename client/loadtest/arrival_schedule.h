@@ -11,9 +11,9 @@ namespace softlookup::loadtest {
 // Computes when the calls of an open loop are due. The times depend on the options alone, never on
 // the answers.
 //
-// Each of n senders has one part of the calls. With constant arrivals, a part is every n-th call.
-// With Poisson arrivals, a part is a Poisson process of 1 / n of the rate. Together, the parts have
-// the whole rate.
+// There are n senders. Each has one part of the calls, and a schedule of its own. With constant
+// arrivals, a part is every n-th call. With Poisson arrivals, a part is a Poisson process of 1 / n
+// of the rate. Together, the parts have the whole rate.
 class ArrivalSchedule {
  public:
   // `options.rate` must be set, and `part` be in [0, options.senders). Uses the rate, the arrivals,
@@ -24,8 +24,8 @@ class ArrivalSchedule {
   std::chrono::nanoseconds Next();
 
  private:
-  // Returns after how many seconds `arrivals` calls of all parts together are expected. This is the
-  // inverse of the rate's integral over time.
+  // Returns the time, in seconds since the start, by which `arrivals` calls of all parts together
+  // are expected. This is the inverse of the rate's integral over time.
   double SecondsUntil(double arrivals) const;
 
   const double rate_;
@@ -33,7 +33,7 @@ class ArrivalSchedule {
   const bool poisson_;
   const int part_count_;
   Random random_;
-  double arrivals_;  // Calls of all parts that are expected by the last time returned.
+  double arrivals_;  // Calls of all parts that are expected by the time that Next() returned last.
 };
 
 }  // namespace softlookup::loadtest

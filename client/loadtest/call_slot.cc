@@ -39,7 +39,8 @@ void CallSlot::StartAfter(absl::Duration delay, const PreparedRequest& request) 
   });
 }
 
-// A slot has one call at a time, so its writer's sequences arrive in order.
+// A slot has one call at a time, so its writer's sequences arrive in order. The bytes of a message
+// may be those of its parts one after the other, so the writer and sequence are appended.
 void CallSlot::AddWriter() {
   v1::AppendRequest writer;
   writer.set_writer(writer_);
@@ -51,7 +52,7 @@ void CallSlot::AddWriter() {
 }
 
 void CallSlot::Attempt() {
-  // Cancel() does not read the context while `preparing_` is set; see there.
+  // While `preparing_` is set, Cancel() waits and does not read the context.
   preparing_ = true;
   if (setup_->stop) {
     preparing_ = false;

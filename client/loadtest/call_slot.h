@@ -23,11 +23,11 @@ namespace softlookup::loadtest {
 
 class CallSlot;
 
-// Is notified of the end of each call of a slot.
+// Receives the end of each call of a slot.
 class CallOwner {
  public:
   // Called when the slot's call has ended: on one of gRPC's threads, or inside CallSlot::Start() if
-  // CallSetup::stop is set. It may start the slot's next call.
+  // CallSetup::stop is set. May start the slot's next call.
   virtual void Ended(CallSlot* slot, const grpc::Status& status) = 0;
 
  protected:
@@ -38,16 +38,17 @@ class CallOwner {
 struct CallSetup {
   const Connections* connections = nullptr;
   Recorder* recorder = nullptr;
-  Evidence* evidence = nullptr;  // May be null.
-  absl::Duration timeout = absl::Seconds(10);
+  Evidence* evidence = nullptr;                // May be null.
+  absl::Duration timeout = absl::Seconds(10);  // Of a call, all its attempts together.
   RetryOptions retry;
-  // Slot i sends its appends as the writer named by this prefix and i. Empty: without a writer. It
-  // must not be empty if appends are retried: without a writer, they can be applied twice.
+  // Slot i appends as the writer whose name is this prefix and i. If the prefix is empty, appends
+  // have no writer. It must not be empty if appends are retried: without a writer, a retried append
+  // can be applied twice.
   std::string writer_prefix;
   std::atomic<bool> stop{false};  // Once it is set, no call and no attempt begins.
 };
 
-// Makes one call at a time with gRPC's callback API. No method waits for the answer.
+// Makes one call at a time with gRPC's callback API. No method waits for the answer to a call.
 class CallSlot {
  public:
   // `setup` and `owner` must outlive the slot. `index` is the slot's number among all of a run.
@@ -55,12 +56,12 @@ class CallSlot {
   CallSlot(const CallSlot&) = delete;
   CallSlot& operator=(const CallSlot&) = delete;
 
-  // Starts a call, whose latency counts from `due`. The slot must have no call. `request` must stay
-  // valid until the call has ended.
+  // Starts a call, whose latency counts from `due`. The slot must have no call in progress.
+  // `request` must stay valid until the call has ended.
   void Start(const PreparedRequest& request, Clock::time_point due);
 
-  // Starts a call after `delay`, whose latency counts from then. A closed loop does so when it
-  // cannot reach the server.
+  // Starts a call after `delay`, whose latency counts from its start. A closed loop uses this when
+  // it cannot reach the server.
   void StartAfter(absl::Duration delay, const PreparedRequest& request);
 
   // Gives up the slot's call if it has one. CallSetup::stop must be set. Any thread may call this.
@@ -75,10 +76,12 @@ class CallSlot {
   void Finish(const grpc::Status& status, Clock::time_point now);
   void AddWriter();
 
-  // HandOver() must be called before a call or an alarm is begun, TakeBack() first when it has
-  // ended. gRPC itself orders the two. ThreadSanitizer does not see that in a gRPC that is not
-  // built for it, and these show it. No member may be read between HandOver() and the beginning:
-  // the call can end, and the next one start, at once.
+  // A slot's members pass from the thread that begins a call or an alarm to the thread that runs
+  // its callback. HandOver() must be called before the beginning, and TakeBack() first in the
+  // callback. gRPC already orders the two threads. But ThreadSanitizer does not see the order
+  // inside a gRPC that was built without it. These methods show the order to ThreadSanitizer. After
+  // HandOver(), the beginning thread must read no member: the call can end, and the next one start,
+  // at once.
   void HandOver() { handed_over_.store(true, std::memory_order_release); }
   void TakeBack() { static_cast<void>(handed_over_.load(std::memory_order_acquire)); }
 
@@ -89,7 +92,7 @@ class CallSlot {
   std::uint64_t sequence_ = 0;
 
   const PreparedRequest* request_ = nullptr;
-  grpc::ByteBuffer written_;  // The append with its writer, if it has one.
+  grpc::ByteBuffer written_;  // The append's bytes with its writer. Unused if it has none.
   Clock::time_point due_;
   std::uint64_t rows_seen_ = 0;  // Evidence::RowsSeen() before the call began.
   absl::Time deadline_;

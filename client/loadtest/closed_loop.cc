@@ -9,11 +9,11 @@
 namespace softlookup::loadtest {
 namespace {
 
-// Delay of the next call when the server cannot be reached: without it, that call would fail at
-// once as well.
+// Delay before the next call if the server cannot be reached. Without it, the loop would spin: such
+// calls fail at once.
 constexpr absl::Duration kUnreachableDelay = absl::Milliseconds(10);
 
-// How often to look whether all calls have ended.
+// How often Run() checks whether all calls have ended.
 constexpr std::chrono::milliseconds kDrainInterval(1);
 
 }  // namespace

@@ -13,7 +13,8 @@ namespace softlookup::loadtest {
 
 // Keeps a number of calls in flight all the time. When a call ends, the next one begins on the
 // thread that brought the answer. The latency of a call counts from when it was sent. So a server
-// that stalls gets fewer calls, and the stall shows in few latencies; see OpenLoop.
+// that stalls gets fewer calls, and the stall shows in few latencies. In an OpenLoop, it shows in
+// all calls that were due meanwhile.
 class ClosedLoop final : public LoadLoop {
  public:
   // `options.rate` must be unset. `traffic` and `setup` must outlive the loop.
@@ -30,7 +31,7 @@ class ClosedLoop final : public LoadLoop {
   // True if no further call may begin.
   bool Over() const;
 
-  const absl::Duration ramp_;
+  const absl::Duration ramp_;  // Over this time, the callers begin one after another.
   const Traffic* const traffic_;
   CallSetup* const setup_;
   Clock::time_point end_;

@@ -19,7 +19,8 @@ namespace {
 
 constexpr double kNoFigure = std::numeric_limits<double>::quiet_NaN();
 
-// Returns 99.9 for "p99.9". Unset if `figure` is no percentile.
+// Returns the number in the name of a percentile: 99.9 for "p99.9". Unset if `figure` is no
+// percentile.
 std::optional<double> PercentOf(absl::string_view figure) {
   double percent;
   if (!absl::ConsumePrefix(&figure, "p") || figure.empty() || figure[0] < '0' || figure[0] > '9' ||

@@ -13,21 +13,23 @@ namespace softlookup::loadtest {
 // Compares a figure of a run with a bound, such as "p99>20ms", "errors>0", "rejected>=1%" or
 // "append.p99.9>50ms".
 //
-// Some figures are times, whose bounds have a unit (ns, us, ms, s): any percentile such as p50 or
-// p99.999, mean, min and max, also of one kind of calls, such as "lookup.p99", "append.mean" or
-// "rejected.p99"; and late, the 99th percentile of lateness. The others are rate, the calls per
-// second that ended OK; and errors, rejected and overflow, which are numbers of calls, or with %
-// percentages of all calls that were due.
+// These figures exist:
+//   - Times, whose bounds have a unit (ns, us, ms, s): any percentile such as p50 or p99.999, mean,
+//     min and max. They can be those of one kind of calls, such as "lookup.p99", "append.mean" or
+//     "rejected.p99". The time "late" is the 99th percentile of lateness.
+//   - rate: the calls per second that ended OK.
+//   - errors, rejected and overflow: numbers of calls. If the bound has a %, they are percentages
+//     of all calls that were due or sent.
 class Condition {
  public:
-  // InvalidArgument if `text` is no condition. The message says what would be right.
+  // InvalidArgument if `text` is no condition. The message says what a correct one looks like.
   static absl::StatusOr<Condition> Parse(std::string_view text);
 
-  // Returns the figure of `result` in seconds, calls per second, calls or per cent. A time or a
-  // percentage of no calls is NaN.
+  // Returns the figure of `result` in seconds, calls per second, calls or per cent. NaN for a time
+  // or a percentage if there are no calls.
   double FigureOf(const LoadResult& result) const;
 
-  // False if the figure is NaN.
+  // Whether the figure of `result` meets the condition. False if the figure is NaN.
   bool Holds(const LoadResult& result) const;
 
   // Returns a text such as "p99 is 23.4 ms".
@@ -36,7 +38,7 @@ class Condition {
   const std::string& text() const { return text_; }
   // The figure's name, such as "p99".
   const std::string& figure() const { return figure_; }
-  // In the unit of FigureOf().
+  // The bound, in the unit of FigureOf().
   double bound() const { return bound_; }
 
  private:
@@ -51,9 +53,10 @@ class Condition {
   double bound_ = 0;
 };
 
-// Parses service level objectives such as "p99=20ms" or "p99=20ms,mean=5ms": conditions that must
-// hold. There "=" means at most, or for rate at least. InvalidArgument if one is no condition, or
-// bounds its figure from the other side.
+// Parses service level objectives, which are conditions that must hold, such as "p99=20ms" or
+// "p99=20ms,mean=5ms". In an objective, "=" means at most, or at least if the figure is rate.
+// InvalidArgument if a part is no condition. Also InvalidArgument if it is a lower bound on another
+// figure than rate, or an upper bound on rate.
 absl::StatusOr<std::vector<Condition>> ParseObjectives(std::string_view text);
 
 }  // namespace softlookup::loadtest

@@ -19,12 +19,12 @@ namespace softlookup::loadtest {
 // Largest message that Connections send or receive; also the server's default.
 inline constexpr int kMessageBytesMax = 64 << 20;
 
-// Connections to one server. Their requests and answers are bytes, which they neither encode nor
-// parse. Thread-safe.
+// Connections to one server. They send and receive encoded messages as bytes, and do not parse
+// them. Thread-safe.
 class Connections {
  public:
   // Opens `count` connections, at least 1, to `address`, which is HOST:PORT. Unavailable if one of
-  // them is not made within `timeout`, InvalidArgument if ValidateCredentials() refuses
+  // the connections is not made within `timeout`. InvalidArgument if ValidateCredentials() refuses
   // `credentials`.
   static absl::StatusOr<Connections> Open(const std::string& address, int count,
                                           absl::Duration timeout,

@@ -25,7 +25,8 @@ double AvailableCores() {
   cpu_set_t set;
   double cores = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set)
                                                               : std::thread::hardware_concurrency();
-  // The file has "QUOTA PERIOD" in microseconds, or "max PERIOD" if there is no quota.
+  // This file of cgroup v2 has "QUOTA PERIOD" in microseconds, or "max PERIOD" if there is no
+  // quota.
   std::ifstream quota_file("/sys/fs/cgroup/cpu.max");
   double quota = 0, period = 0;
   if (quota_file >> quota >> period && quota > 0 && period > 0) {

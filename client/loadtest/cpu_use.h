@@ -7,8 +7,8 @@ namespace softlookup::loadtest {
 double ProcessCpuSeconds();
 double ThreadCpuSeconds();
 
-// Returns how many cores this process may use: those it is bound to, or its container's quota if
-// that is less. At least 0.01.
+// Returns how many cores this process may use. This is the number of cores it is bound to, or the
+// quota of its container (cgroup v2) if that is less. At least 0.01.
 double AvailableCores();
 
 }  // namespace softlookup::loadtest

@@ -8,7 +8,7 @@
 namespace softlookup::loadtest {
 namespace {
 
-constexpr std::size_t kAnswerBytesMax = 256 << 20;  // Of all answers kept, together.
+constexpr std::size_t kAnswerBytesMax = 256 << 20;  // Bytes of all answers kept, together.
 
 }  // namespace
 
@@ -30,7 +30,8 @@ void Evidence::Keep(const PreparedRequest& request, std::uint64_t rows_min,
 
 void Evidence::Appended(const PreparedRequest& request, const grpc::ByteBuffer& answer) {
   v1::AppendResponse response;
-  // Rows whose position is not known leave a gap. Answers that saw rows behind it are not checked.
+  // The answer to a duplicate does not tell the rows' position. These rows leave a gap in what is
+  // known. Answers that saw rows after a gap are not checked.
   if (!Parse(answer, &response) || response.duplicate()) return;
   const std::uint64_t rows = response.first_position() + response.appended_count();
   std::atomic<std::uint64_t>& seen = rows_seen_[request.store];

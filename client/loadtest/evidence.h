@@ -33,20 +33,21 @@ class Evidence {
   };
 
   // `stores` is the number of stores. At most `appends_max` appends are kept, to bound the bytes
-  // used. Answers that saw later appends cannot be checked.
+  // used. Answers that saw rows of later appends cannot be checked.
   explicit Evidence(std::size_t stores, std::size_t appends_max = std::size_t{1} << 22)
       : appends_max_(appends_max), rows_seen_(stores) {}
 
-  // Sets which answers are kept: about `count`, from `begin` on and spread evenly over `duration`;
-  // fewer if they are large. May be called again for another run. The answers of both are kept.
+  // Sets which answers are kept: about `count`, from `begin` on and spread evenly over `duration`.
+  // Fewer are kept if they are large. May be called again for another run. The answers of earlier
+  // runs stay.
   void Pace(Clock::time_point begin, Clock::duration duration, int count);
 
-  // Returns how many rows the store has at least, as far as the answers of appends tell: 0 if none
-  // was answered. A lookup that begins afterwards sees them all.
+  // Returns a lower bound on the number of rows that the store has, which the answers to appends
+  // tell. 0 before the first answer. A lookup that begins later sees at least these rows.
   std::uint64_t RowsSeen(std::uint32_t store) const { return rows_seen_[store]; }
 
-  // Must be called for every lookup that ended OK. Keeps its answer if one is due. `rows_min` is
-  // what RowsSeen() returned before the lookup began.
+  // Must be called for every lookup that ended OK. Keeps the answer if Pace() wants one at `now`.
+  // `rows_min` is what RowsSeen() returned before the lookup began.
   void Lookup(const PreparedRequest& request, std::uint64_t rows_min,
               const grpc::ByteBuffer& answer, Clock::time_point now) {
     if (now.time_since_epoch() < next_.load(std::memory_order_relaxed)) return;
@@ -56,7 +57,8 @@ class Evidence {
   // Must be called for every append that ended OK, from the first one of the run on.
   void Appended(const PreparedRequest& request, const grpc::ByteBuffer& answer);
 
-  // Return what was kept, and forget it. Must be called when no call is in flight.
+  // These return what was kept, and drop it from this object. Must be called when no call is in
+  // flight.
   std::vector<Answer> TakeAnswers();
   std::vector<Append> TakeAppends();
 
@@ -67,6 +69,7 @@ class Evidence {
   const std::size_t appends_max_;
   std::vector<std::atomic<std::uint64_t>> rows_seen_;  // By store.
 
+  // The first answer after this time, since the clock's epoch, is kept. Written under mutex_.
   std::atomic<Clock::duration> next_ = Clock::duration::max();
   absl::Mutex mutex_;
   Clock::duration interval_ ABSL_GUARDED_BY(mutex_) = Clock::duration::max();
@@ -75,7 +78,7 @@ class Evidence {
   std::vector<Append> appends_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Parses bytes from the wire. False if they are no such message.
+// Parses bytes from the wire. False if the bytes are not a message of this type.
 template <typename Message>
 bool Parse(grpc::ByteBuffer bytes, Message* message) {
   return grpc::SerializationTraits<Message>::Deserialize(&bytes, message).ok();

@@ -10,9 +10,9 @@
 namespace softlookup::loadtest {
 namespace {
 
-constexpr double kPrecision = 0.05;
+constexpr double kPrecision = 0.05;  // Of the rate found.
 constexpr int kStepsMax = 24;
-constexpr double kFirstRateMin = 1;
+constexpr double kFirstRateMin = 1;  // Calls per second.
 
 double FirstRate(const LoadOptions& options, const LoadTarget& target) {
   if (options.rate.has_value()) return *options.rate;
@@ -22,7 +22,7 @@ double FirstRate(const LoadOptions& options, const LoadTarget& target) {
   return std::max(kFirstRateMin, RunLoad(probe, target).rate() / 2);
 }
 
-// Whether the client can be the reason why the lowest rate above the best one did not hold.
+// Returns FindMaxResult::limited_by_client.
 bool IsLimitedByClient(const FindMaxResult& result) {
   const double best = result.best.has_value() ? result.steps[*result.best].rate : 0;
   const FindMaxStep* next = nullptr;
@@ -33,9 +33,9 @@ bool IsLimitedByClient(const FindMaxResult& result) {
   return next != nullptr && next->limited_by_client;
 }
 
-// Whether the client can be the reason why the rate did not hold. Overflow alone is no such reason
-// if even the calls that were sent miss the objectives: with the others, the server would miss them
-// too.
+// Whether the client may be the reason why the rate did not hold. Overflow alone is no such reason
+// if the calls that were sent already miss the objectives. With the unsent calls as well, the
+// server would miss them, too.
 bool MayHoldWithoutClient(const LoadResult& result, const std::vector<Condition>& objectives) {
   if (!BottleneckReasons(result).empty()) return true;
   const Tally::OfMethod calls = result.tally.sum();

@@ -7,8 +7,8 @@
 
 namespace softlookup::loadtest {
 
-// Returns what a load test found as one HTML page. The page needs nothing else: no script, no font,
-// no network. It is light or dark as the reader's system is.
+// Returns what a load test found, as one HTML page. The page needs nothing else: no script, no
+// font, no network. Its colours are light or dark, as the reader's system prefers.
 std::string HtmlReport(const LoadReport& report);
 
 }  // namespace softlookup::loadtest

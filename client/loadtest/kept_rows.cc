@@ -21,6 +21,8 @@ void RoundToInt8(absl::Span<float> row) {
   float largest = 0;
   for (const float component : row) largest = std::max(largest, std::abs(component));
   if (largest == 0) return;
+  // Finds the least scale that reaches the largest component when it is multiplied by 127, as the
+  // server does.
   float scale = largest / kMost;
   if (scale * kMost < largest) scale = std::nextafter(scale, largest);
   for (float& component : row) component = scale * std::nearbyint(component / scale);

@@ -10,11 +10,11 @@
 
 namespace softlookup::loadtest {
 
-// Histograms count times in buckets like those of an HDR histogram: 128 buckets of one width
-// between a power of two nanoseconds and the next. A percentile is the middle of its bucket, so it
-// is off by at most 1/256 of itself, 0.4 %. It is exact below 256 ns. Times from 2 hours and 26
-// minutes on are counted in the last bucket.
-inline constexpr int kHistogramBits = 7;
+// Histograms count times in buckets like those of an HDR histogram. Between a power of two
+// nanoseconds and the next, there are 128 buckets of equal width. A percentile is the middle of its
+// bucket, so its error is at most 1/256 of the percentile, 0.4 %. It is exact below 256 ns. Times
+// of 2 hours and 26 minutes or more are counted in the last bucket.
+inline constexpr int kHistogramBits = 7;      // Base-2 logarithm of these 128 buckets.
 inline constexpr int kHistogramBitsMax = 43;  // Bits of the longest time, in nanoseconds.
 inline constexpr std::size_t kHistogramSize = (kHistogramBitsMax - kHistogramBits + 1)
                                               << kHistogramBits;
@@ -37,12 +37,13 @@ class LatencyHistogram {
   // Adds the times of `other`, as if they had been recorded here.
   void Add(const LatencyHistogram& other);
 
-  // Returns what was recorded since the snapshot `before` of this histogram. min() and max() of the
-  // result are bounds of buckets.
+  // Returns what was recorded since `before`, an earlier copy of this histogram. min() and max() of
+  // the result are bounds of buckets.
   LatencyHistogram Since(const LatencyHistogram& before) const;
 
   std::uint64_t count() const { return count_; }
-  // In seconds; NaN if nothing is recorded. min() and max() are exact, except after Since().
+  // These return seconds; NaN if nothing is recorded. min() and max() are exact, except in the
+  // result of Since().
   double mean() const;
   double min() const;
   double max() const;
@@ -60,7 +61,7 @@ class LatencyHistogram {
   std::int64_t max_ns_ = 0;
 };
 
-// A histogram that threads record into while another one reads it. No thread waits for another.
+// A histogram that any thread may record into or read at any time. No thread waits for another.
 class SharedHistogram {
  public:
   void Record(std::chrono::nanoseconds time) {

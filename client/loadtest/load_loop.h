@@ -5,7 +5,7 @@
 
 namespace softlookup::loadtest {
 
-// How often a thread that waits looks whether it must stop.
+// How often a waiting thread checks whether it must stop.
 inline constexpr std::chrono::milliseconds kLookInterval(20);
 
 // Makes the calls of a run.
@@ -22,7 +22,7 @@ class LoadLoop {
   virtual void CancelCalls() = 0;
 
   // Returns the fraction of one core that the busiest sender used, in [0, 1]. 0 in a closed loop,
-  // where the end of a call sends the next one. Must be called after Run().
+  // which has no sender: the end of a call starts the next one. Must be called after Run().
   virtual double sender_use() const = 0;
 };
 

@@ -14,20 +14,20 @@ using Clock = std::chrono::steady_clock;
 
 enum class Arrivals {
   kConstant,  // One call every 1 / rate seconds.
-  kPoisson,   // Independent calls, as many users make them. Gaps are exponential.
+  kPoisson,   // Calls that many independent users make. The gaps are exponentially distributed.
 };
 
-// The load of a run. First comes the ramp, then the warm-up at full load, then the measurement
-// window.
+// The load of a run. The phases of a run are the ramp, the warm-up at full load, and the
+// measurement window.
 struct LoadOptions {
   // Open loop: calls per second, > 0. Each call is sent when it is due, even if earlier ones have
   // not ended. Unset: closed loop.
   std::optional<double> rate;
   Arrivals arrivals = Arrivals::kPoisson;  // Open loop only.
   int senders = 1;                         // Open loop: threads that send, at least 1.
-  // Open loop: most calls in flight at once, at least `senders`. Each sender has an equal share of
-  // them, rounded down. A call that is due beyond its sender's share is not sent, and counts as
-  // overflow.
+  // Open loop: most calls in flight at once, at least `senders`. Each sender may have an equal
+  // share of this number in flight, rounded down. If a call is due while its sender has that many
+  // in flight, the call is not sent, and counts as overflow.
   int in_flight_max = 10000;
   // Closed loop: calls in flight all the time, at least 1.
   int concurrency = 16;
@@ -39,8 +39,8 @@ struct LoadOptions {
 
   // Longest time of a call, all its attempts together. > 0. Infinite: calls have no deadline.
   absl::Duration timeout = absl::Seconds(10);
-  int attempts_max = 1;  // Of a call, at least 1. 1: no retries.
-  std::uint64_t seed = 1;
+  int attempts_max = 1;    // Of a call, at least 1. 1: no retries.
+  std::uint64_t seed = 1;  // Of all random draws: arrival times and requests.
 };
 
 }  // namespace softlookup::loadtest

@@ -17,14 +17,14 @@ namespace softlookup::loadtest {
 // The percentiles that reports show.
 inline constexpr std::array<double, 7> kPercentiles = {50, 75, 90, 95, 99, 99.9, 99.99};
 
-// A parameter as it was resolved, such as "rate" and "5000". A value that reads as a number or a
-// boolean is one in JSON, too.
+// A parameter of the test with its defaults filled in, such as "rate" and "5000". If the value is
+// the text of a number or a boolean, it is a number or a boolean in JSON.
 struct Parameter {
   std::string name;
   std::string value;
 };
 
-// The verdict on a load test. If several apply, the first in this order decides.
+// The verdict on a load test. If several apply, the first in this order is the verdict.
 enum class Verdict {
   kWrongAnswers,
   kInterrupted,
@@ -36,10 +36,10 @@ enum class Verdict {
   kGood,
 };
 
-// Returns "wrong_answers" for kWrongAnswers, and so on.
+// Returns the verdict's name in JSON, such as "wrong_answers" for kWrongAnswers.
 const char* NameOf(Verdict verdict);
 
-// A verdict that is not good, and its reason.
+// A verdict other than kGood, and its reason.
 struct Finding {
   Verdict verdict = Verdict::kFailed;
   std::string text;
@@ -48,14 +48,14 @@ struct Finding {
 // Everything that a load test found, for people and for programs.
 struct LoadReport {
   std::string version;  // The tool's.
-  std::string server;
+  std::string server;   // The server's address.
   std::vector<Parameter> parameters;
   LoadResult result;  // With --find-max: of the best step, or of the last one if no rate held.
   std::optional<Verification> verification;
   std::vector<Condition> fail_if;
 
-  // Set with --find-max.
-  std::string objectives;  // Empty without --find-max.
+  // The two members below are set with --find-max only.
+  std::string objectives;
   FindMaxResult search;
 
   bool has_search() const { return !objectives.empty(); }
@@ -65,8 +65,8 @@ struct LoadReport {
   std::vector<std::string> invalid() const;
   // Returns the conditions of --fail-if that hold.
   std::vector<Condition> failed() const;
-  // Returns what speaks against the figures, worst first; empty if nothing does. Of the verdicts
-  // kInterrupted to kNoneChecked, only the first that applies is among them.
+  // Returns what speaks against the figures, in the order of the verdicts; empty if nothing does.
+  // Of the verdicts kInterrupted to kNoneChecked, only the first that applies is returned.
   std::vector<Finding> findings() const;
   Verdict verdict() const;
 };

@@ -12,8 +12,8 @@
 
 namespace softlookup::loadtest {
 
-// What happened in one interval of the measurement window. The last points can be of intervals
-// after the window, in which calls that were in flight at its end ended.
+// What happened in one interval of the measurement window. The last points can be intervals after
+// the window, in which the calls ended that were in flight at the window's end.
 struct TimelinePoint {
   double begin_s = 0;  // Since the measurement window began.
   double end_s = 0;
@@ -39,13 +39,13 @@ struct ClientUse {
 
 struct LoadResult {
   LoadOptions options;
-  absl::Time begin_time;  // Of the measurement window.
+  absl::Time begin_time;  // When the measurement window began.
   double measured_s = 0;  // Length of the window, shorter if the run was interrupted.
   bool interrupted = false;
   Tally tally;
   std::vector<TimelinePoint> timeline;
   ClientUse client;
-  std::map<grpc::StatusCode, std::string> messages;  // The first of each code that failed.
+  std::map<grpc::StatusCode, std::string> messages;  // See Recorder::FirstMessages().
   std::vector<std::string> invalid;                  // See InvalidReasons().
 
   // Returns the calls per second that ended OK in the measurement window.

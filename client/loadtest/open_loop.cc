@@ -17,9 +17,9 @@
 namespace softlookup::loadtest {
 namespace {
 
-// Makes the kernel wake the calling thread on time. By default, it can wake the thread 50 us late,
-// and later still if others want the core. The thread also gets a higher priority, if the process
-// may set one.
+// Makes the kernel wake the calling thread on time. By default, the kernel may wake a thread 50 us
+// late, and later still if other threads want the core. So the thread also gets a higher priority,
+// if the process may set one.
 void WakeOnTime() {
   prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
   setpriority(PRIO_PROCESS, gettid(), -10);
@@ -34,8 +34,9 @@ void SleepUntil(Clock::time_point time) {
 
 }  // namespace
 
-// Sends one thread's part of the calls. Slots that are free again come back on a list. Any thread
-// adds to the list; only the sender takes from it, all slots at once.
+// Sends one thread's part of the calls. Slots whose calls have ended come back on the list
+// `returned_`. Any thread adds to this list. Only the sender's thread takes from it, and takes all
+// slots at once.
 class OpenLoop::Sender final : public CallOwner {
  public:
   Sender(const LoadOptions& options, int part, const Traffic* traffic, CallSetup* setup,
@@ -74,7 +75,8 @@ class OpenLoop::Sender final : public CallOwner {
     while (!returned_.compare_exchange_weak(slot->next_free, slot, std::memory_order_release,
                                             std::memory_order_relaxed)) {
     }
-    in_flight_.fetch_sub(1, std::memory_order_release);  // The sender can be destroyed after this.
+    // Drain() waits for this. After it, the sender can be destroyed.
+    in_flight_.fetch_sub(1, std::memory_order_release);
   }
 
   double use() const { return use_; }
@@ -103,6 +105,7 @@ class OpenLoop::Sender final : public CallOwner {
     return &slots_.emplace_back(setup_, this, index);
   }
 
+  // Waits until all calls have ended. Cancels them once `*cancel_` is set.
   void Drain() {
     bool cancelled = false;
     while (in_flight_.load(std::memory_order_acquire) > 0) {
@@ -117,6 +120,8 @@ class OpenLoop::Sender final : public CallOwner {
   const Traffic* const traffic_;
   CallSetup* const setup_;
   const std::atomic<bool>* const cancel_;
+  // The sender's i-th slot has the number first_index_ + i * index_step_ among all slots of the
+  // run.
   const int first_index_;
   const int index_step_;
   const int slots_max_;
@@ -124,8 +129,8 @@ class OpenLoop::Sender final : public CallOwner {
   Random random_;
   double use_ = 0;
   std::deque<CallSlot> slots_;
-  CallSlot* free_ = nullptr;
-  std::atomic<CallSlot*> returned_ = nullptr;
+  CallSlot* free_ = nullptr;                   // Used by the sender's thread only.
+  std::atomic<CallSlot*> returned_ = nullptr;  // Head of the list that any thread adds to.
   std::atomic<int> in_flight_ = 0;
 };
 

@@ -5,15 +5,15 @@
 
 namespace softlookup::loadtest {
 
-// Returns well-mixed bits for any number, the same on every machine. This is SplitMix64's
-// finalizer.
+// Returns a hash of `bits`, the same on every machine. This is the finalizer of SplitMix64.
 inline std::uint64_t Mix(std::uint64_t bits) {
   bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9;
   bits = (bits ^ (bits >> 27)) * 0x94d049bb133111eb;
   return bits ^ (bits >> 31);
 }
 
-// SplitMix64, a generator small enough to have one per thread or per row. Not thread-safe.
+// SplitMix64, a random number generator. It is so small that each thread or each row can have its
+// own. Not thread-safe.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(Mix(seed + kStep)) {}
@@ -23,8 +23,8 @@ class Random {
   // Returns a number in [0, 1).
   double Uniform() { return static_cast<double>((*this)() >> 11) * 0x1p-53; }
 
-  // Returns a number in [0, count), where count > 0. The probability of each is off by at most
-  // count / 2^32 of itself.
+  // Returns a number in [0, count), where count > 0. The probability of each number is 1 / count,
+  // with a relative error of at most count / 2^32.
   std::uint32_t Below(std::uint32_t count) {
     return static_cast<std::uint32_t>(((*this)() >> 32) * count >> 32);
   }

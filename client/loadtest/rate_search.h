@@ -9,8 +9,9 @@ namespace softlookup::loadtest {
 // holds, then bisects.
 class RateSearch {
  public:
-  // The search ends when it knows the rate to `precision` of itself (0.05: 5 %), after `steps_max`
-  // tries, or when the next rate would be below 0.1 calls per second.
+  // The search ends when failed() is above held() by at most the fraction `precision` of held(),
+  // such as 0.05. It also ends after `steps_max` tries, or when the next rate would be below 0.1
+  // calls per second.
   RateSearch(double first_rate, double precision, int steps_max)
       : next_(first_rate), precision_(precision), steps_left_(steps_max) {}
 

@@ -42,7 +42,8 @@ struct alignas(64) Recorder::Shard {
 
 Outcome OutcomeOf(const grpc::Status& status) {
   if (status.ok()) return Outcome::kOk;
-  // UNAVAILABLE without details is not from the server: the connection broke, or there is none.
+  // gRPC itself makes UNAVAILABLE without details, if the connection broke or there is none. The
+  // server's own errors have details.
   const bool rejected =
       status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED ||
       (status.error_code() == grpc::StatusCode::UNAVAILABLE && !status.error_details().empty());

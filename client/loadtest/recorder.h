@@ -21,16 +21,16 @@ namespace softlookup::loadtest {
 
 enum class Outcome {
   kOk,
-  kRejected,  // The server rejected it: RESOURCE_EXHAUSTED, or UNAVAILABLE with details.
+  kRejected,  // The server rejected the call: RESOURCE_EXHAUSTED, or UNAVAILABLE with details.
   kFailed,    // Any other failure.
 };
 Outcome OutcomeOf(const grpc::Status& status);
 
 inline constexpr int kCodeCount = 17;  // Number of gRPC's status codes.
 
-// How the calls of a run ended. Covers the calls that were due in the measurement window, except
-// that the `all_` counts cover all calls of the run, and `ok_meanwhile` those that ended in the
-// window.
+// How the calls of a run ended. Covers the calls that were due in the measurement window, with two
+// exceptions. The `all_` counts cover all calls of the run, and `ok_meanwhile` the calls that ended
+// in the window.
 struct Tally {
   struct OfMethod {
     // Times from when a call was due (open loop) or sent (closed loop) to its answer. Covers the
@@ -38,25 +38,26 @@ struct Tally {
     LatencyHistogram latency;
     std::array<std::uint64_t, kCodeCount> codes = {};
     std::uint64_t rejected = 0;
-    std::uint64_t overflow = 0;  // Calls due but not sent: too many were in flight.
+    std::uint64_t overflow = 0;  // Calls that were due but not sent, as too many were in flight.
 
     std::uint64_t ok() const { return codes[grpc::StatusCode::OK]; }
+    // Returns the calls that ended with any status. Calls that were given up do not count.
     std::uint64_t finished() const;
     std::uint64_t errors() const { return finished() - ok() - rejected; }
   };
   std::array<OfMethod, kMethodCount> methods;
   LatencyHistogram rejection;  // Latencies of rejected calls.
-  LatencyHistogram lateness;   // From when a call was due to when it was sent. Open loop.
+  LatencyHistogram lateness;   // Times from when a call was due to when it was sent. Open loop.
   std::uint64_t retries = 0;
 
   std::uint64_t all_sent = 0;
-  std::uint64_t all_finished = 0;
-  std::uint64_t all_unfinished = 0;  // Given up with the run, so their outcome is unknown.
+  std::uint64_t all_finished = 0;    // Calls that ended, all_unfinished included.
+  std::uint64_t all_unfinished = 0;  // Calls given up with the run, so their outcome is unknown.
   std::uint64_t all_ok = 0;
   std::uint64_t all_rejected = 0;
   std::uint64_t all_errors = 0;
   std::uint64_t all_overflow = 0;
-  // Calls that ended OK in the window, no matter when they were due.
+  // Calls that ended OK in the measurement window, no matter when they were due.
   std::uint64_t ok_meanwhile = 0;
 
   const OfMethod& of(Method method) const { return methods[static_cast<std::size_t>(method)]; }
@@ -64,9 +65,9 @@ struct Tally {
   OfMethod sum() const;
 };
 
-// Records how calls end. Each thread has a shard of its own, or shares one if there are many
-// threads. Recording never waits for another thread, except for the first message of each status
-// code.
+// Records how calls end. There are 8 shards, so that threads seldom write to the same cache line. A
+// thread always uses the same shard. Recording never waits for another thread, except for the first
+// message of each status code.
 class Recorder {
  public:
   Recorder();
@@ -74,10 +75,11 @@ class Recorder {
 
   // Sets the measurement window. Must be called before the first call.
   void SetWindow(Clock::time_point begin, Clock::time_point end);
-  // Ends the measurement window at `now`, if it does not end earlier.
+  // Ends the measurement window at `now`, unless its end is earlier. If it has not begun, it
+  // becomes empty.
   void EndWindow(Clock::time_point now);
 
-  // Any thread may call these.
+  // Any thread may call the methods below.
   void Sent(Clock::time_point due, Clock::time_point now);
   void Retried(Clock::time_point due);
   void Overflowed(Method method, Clock::time_point due);
@@ -89,8 +91,8 @@ class Recorder {
   // Returns what was recorded so far. Calls that end during Read() can be missing.
   Tally Read() const;
 
-  // Returns the first message of each status code that failed, the server's or this process's own,
-  // after the error's reason if it has one.
+  // Returns the first error message for each status code that calls failed with. If the error had a
+  // reason, the text is "REASON: message".
   std::map<grpc::StatusCode, std::string> FirstMessages() const;
 
  private:

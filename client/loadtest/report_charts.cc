@@ -31,7 +31,7 @@ using plot::ChartStyle;
 constexpr double kLogSpread = 30;       // Latencies have a log axis if max / min is larger.
 constexpr std::size_t kNotesMax = 400;  // With more, a note would be narrower than a pixel.
 
-// The unit in which an axis shows times: the largest in which the largest time is 1 or more.
+// The unit in which an axis shows times: the largest unit in which the longest time is at least 1.
 struct TimeUnit {
   const char* name;
   double seconds;
@@ -43,8 +43,8 @@ TimeUnit UnitFor(double seconds_max) {
   return {"µs", 1e-6};
 }
 
-// Returns the y axis of latencies. Converts the series, and `bound` unless it is null, from seconds
-// to the axis's unit.
+// Returns the y axis of latencies. Converts the series from seconds to the axis's unit, and
+// `bound`, too, unless it is null.
 ChartAxis LatencyAxis(std::vector<ChartSeries>* series, double* bound = nullptr) {
   double min = std::numeric_limits<double>::infinity(), max = 0;
   const auto count_in = [&](double seconds) {
@@ -68,7 +68,8 @@ int ColorOf(const std::string& kind) {
   return kind == "append" ? 3 : kind == "rejected" ? 4 : kind == "lookup" ? 2 : 1;
 }
 
-// Returns latency by percentile. x is the number of nines: 0 at 0 %, 1 at 90 %, 2 at 99 %.
+// Returns the curve of latency by percentile. x is the number of nines: 0 at 0 %, 1 at 90 %, 2 at
+// 99 %.
 ChartSeries PercentileCurve(const LatencyHistogram& histogram) {
   constexpr double kStep = 0.02;
   const double last = std::min(5.0, std::log10(static_cast<double>(histogram.count())));
@@ -87,7 +88,7 @@ ChartAxis TimeAxis(const std::vector<TimelinePoint>& timeline) {
 
 double Middle(const TimelinePoint& point) { return (point.begin_s + point.end_s) / 2; }
 
-// Returns a note for each point; none if there are more than kNotesMax.
+// Returns a note for each point of `timeline`; none if there are more than kNotesMax points.
 std::vector<ChartNote> Notes(const std::vector<TimelinePoint>& timeline,
                              const std::function<std::string(const TimelinePoint&)>& text) {
   std::vector<ChartNote> notes;

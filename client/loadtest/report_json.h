@@ -7,8 +7,8 @@
 namespace softlookup::loadtest {
 
 // Returns everything that a load test found. docs/loadtest.md describes the members. Times are in
-// milliseconds if a name ends in _ms, in seconds if it ends in _s. A figure that is missing is
-// null.
+// milliseconds if a member's name ends in _ms, in seconds if it ends in _s. A time that was not
+// measured is null.
 output::Json ReportJson(const LoadReport& report);
 
 }  // namespace softlookup::loadtest

@@ -17,10 +17,10 @@ inline constexpr std::array<const char*, kMethodCount> kMethodNames = {"lookup",
 
 inline const char* NameOf(Method method) { return kMethodNames[static_cast<std::size_t>(method)]; }
 
-// The share of each method in the calls. Calls are drawn independently of each other.
+// The share of each method in the calls. The method of each call is drawn at random.
 class RequestMix {
  public:
-  // All calls are lookups.
+  // Makes a mix of lookups only.
   RequestMix() = default;
 
   // Parses weights such as "lookup=90,append=10", whose sum need not be 100. InvalidArgument for an

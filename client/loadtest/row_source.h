@@ -7,8 +7,9 @@
 
 namespace softlookup::loadtest {
 
-// Generates rows and queries from a seed, so that they need not be kept. Their components are
-// uniform, of mean 0 and variance 1, and the same on every machine.
+// Generates rows and queries from a seed, so that a checker can generate them again instead of
+// keeping them. The components are uniformly distributed, with mean 0 and variance 1. They are the
+// same on every machine.
 class RowSource {
  public:
   RowSource(std::uint32_t key_dim, std::uint32_t value_dim, std::uint64_t seed)
@@ -21,7 +22,7 @@ class RowSource {
     FloatMatrix keys;    // [count x key_dim].
     FloatMatrix values;  // [count x value_dim].
   };
-  // Returns `count` rows from position `first` on of those that fill store number `store`.
+  // Returns the `count` rows from position `first` on of the rows that fill store number `store`.
   Rows FilledRows(std::uint32_t store, std::uint64_t first, std::uint32_t count) const;
 
   // Returns the `count` rows of batch number `batch`, which may be appended to any store.

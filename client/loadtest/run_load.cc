@@ -18,8 +18,8 @@
 namespace softlookup::loadtest {
 namespace {
 
-constexpr std::chrono::milliseconds kStartUp(20);  // Time before the run begins.
-// An interrupted run gives up its calls when it has drained for this long.
+constexpr std::chrono::milliseconds kStartUp(20);  // Time for setting up, before the run begins.
+// How long an interrupted run waits for its calls before it cancels them.
 constexpr std::chrono::seconds kCancelAfter(1);
 constexpr Clock::time_point kNever = Clock::time_point::max();
 constexpr std::chrono::milliseconds kProgressInterval(500);
@@ -150,7 +150,7 @@ class Run {
   }
 
   void WatchWindow() {
-    // What this thread measures begins a moment after window_begin_.
+    // WaitUntil() returns a moment after window_begin_. The CPU time counts from then.
     WaitUntil(window_begin_);
     result_.begin_time = absl::Now();
     const double cpu_before = ProcessCpuSeconds();

@@ -14,18 +14,20 @@
 
 namespace softlookup::loadtest {
 
-// The state of a run while it goes on.
+// The state of a run in progress.
 struct Progress {
   enum class Phase { kRamp, kWarmUp, kMeasuring, kDraining };
   Phase phase = Phase::kRamp;
-  double elapsed_s = 0;  // Since the phase began; for kDraining, since the window's planned end.
-  double phase_s = 0;    // Length of the phase; 0 for kDraining.
-  // Over the most recent interval, about a second at most.
+  // Time since the phase began. For kDraining, time since the planned end of the measurement
+  // window, which is negative if the run was interrupted before.
+  double elapsed_s = 0;
+  double phase_s = 0;  // Length of the phase; 0 for kDraining.
+  // The three figures below cover the most recent interval, of about a second at most.
   double rate = 0;   // Calls per second that ended OK.
   double p50_s = 0;  // NaN before the measurement window, and if no call ended.
   double p99_s = 0;
-  std::uint64_t in_flight = 0;
-  // Since the run began.
+  std::uint64_t in_flight = 0;  // Calls in flight at this moment.
+  // The three counts below are since the run began.
   std::uint64_t errors = 0;
   std::uint64_t rejected = 0;
   std::uint64_t overflow = 0;
@@ -34,16 +36,17 @@ struct Progress {
 struct LoadTarget {
   const Connections* connections = nullptr;
   const Traffic* traffic = nullptr;
-  Evidence* evidence = nullptr;                    // Gets what Verify() needs. May be null.
-  int answers_to_keep = 0;                         // In `evidence`.
-  std::string writer_prefix;                       // See CallSetup. Unique to the run.
+  Evidence* evidence = nullptr;  // Keeps what Verify() needs. May be null.
+  int answers_to_keep = 0;       // About how many answers `evidence` keeps.
+  // Prefix of the writers' names, unique to the run. Used only if calls are retried: see CallSetup.
+  std::string writer_prefix;
   const std::atomic<bool>* interrupted = nullptr;  // Ends the run early. May be null.
   // May be empty. Called about once or twice a second, on the thread of RunLoad().
   std::function<void(const Progress&)> progress;
 };
 
 // Makes one run. Returns when every call has ended, at most `options.timeout` after the last one
-// began.
+// began. An interrupted run cancels its calls after a second.
 LoadResult RunLoad(const LoadOptions& options, const LoadTarget& target);
 
 }  // namespace softlookup::loadtest

@@ -11,8 +11,8 @@ namespace softlookup::loadtest {
 // Prints what a load test found, for a terminal.
 void PrintSummary(const LoadReport& report, std::ostream* out);
 
-// PrintStep() prints a line for a step of the search. PrintStepTitle() must be called before the
-// first.
+// PrintStep() prints a line for a step of the search. PrintStepTitle() prints the title of these
+// lines, and must be called before the first step.
 void PrintStepTitle(std::ostream* out);
 void PrintStep(const FindMaxStep& step, std::ostream* out);
 

@@ -21,20 +21,23 @@ namespace softlookup::loadtest {
 namespace {
 
 constexpr int kThreadsMax = 4;
-constexpr std::uint64_t kBatchNumbers = std::uint64_t{1} << 20;  // 4 MiB per request.
+// Most floats in an append: 4 MiB.
+constexpr std::uint64_t kBatchNumbers = std::uint64_t{1} << 20;
 constexpr std::uint64_t kBatchRowsMax = 16384;
 constexpr absl::Duration kRetryWindow = absl::Minutes(2);  // After it, a batch is not tried again.
-// Timeout of the first attempt at a batch. It is short, because an interruption waits for the
-// attempt in progress. After an attempt that times out, the next one gets twice as long.
+// Timeout of the first attempt to append a batch. It is short, because an interruption takes effect
+// only after the attempt in progress. After an attempt that times out, the next timeout is twice as
+// long.
 constexpr absl::Duration kAttempt = absl::Seconds(5);
-constexpr absl::Duration kPause = absl::Milliseconds(50);
+constexpr absl::Duration kPause = absl::Milliseconds(50);  // Shortest wait between two attempts.
 
 std::string RunName(const std::string& prefix) {
   std::random_device random;
   return absl::StrCat(prefix, "/", getpid(), "-", absl::Hex(random(), absl::kZeroPad8));
 }
 
-// Runs `work(i)` for every i in [0, count), on a few threads, until one fails. Returns that error.
+// Runs `work(i)` for every i in [0, count), on a few threads. After a failure, begins no further
+// work. Returns the first error.
 absl::Status ForEach(int count, const std::function<absl::Status(int)>& work) {
   std::atomic<int> next = 0;
   absl::Mutex mutex;
@@ -62,8 +65,8 @@ bool IsTransient(const absl::Status& status) {
          RetryDelay(status).has_value();
 }
 
-// Appends in several attempts, so that an interruption need not wait for a server that hangs. The
-// request must have a writer, so that it is applied once.
+// Appends in several short attempts, so that an interruption need not wait long for a server that
+// hangs. The request must have a writer, so that it is applied once.
 absl::Status AppendBatch(const v1::AppendRequest& request, Client* client,
                          const std::atomic<bool>& interrupted) {
   const absl::Time end = absl::Now() + kRetryWindow;
@@ -79,9 +82,9 @@ absl::Status AppendBatch(const v1::AppendRequest& request, Client* client,
   }
 }
 
-// Appends the rows of store number `store` in batches, each of which may be tried again. The last
-// batch is acknowledged when it and all rows before it are on disk. Calls `appended` with the
-// number of rows of each batch.
+// Appends `row_count` rows to store number `store`, in batches. Each batch can take several
+// attempts. Waits until all rows are on disk. Calls `appended` after each batch, with the number of
+// its rows.
 absl::Status Fill(const std::string& name, std::uint32_t store, std::uint64_t row_count,
                   const RowSource& source, Client* client, const std::atomic<bool>& interrupted,
                   const std::function<void(std::uint64_t)>& appended) {
@@ -126,7 +129,8 @@ absl::StatusOr<std::unique_ptr<TestStores>> TestStores::Make(
     store.set_value_dim(rows.value_dim());
     store.set_storage_type(options.storage);
     const absl::Status created = client->CreateStore(store).status();
-    // After any other failure, such as a lost answer, the store can exist.
+    // These two errors mean that this call made no store. After any other failure, such as a lost
+    // answer, the store may exist.
     if (!absl::IsAlreadyExists(created) && !absl::IsInvalidArgument(created)) {
       const absl::MutexLock lock(&mutex);
       stores->names_.push_back(names[i]);
@@ -141,7 +145,8 @@ absl::StatusOr<std::unique_ptr<TestStores>> TestStores::Make(
   });
   if (!made.ok()) {
     const absl::Status deleted = stores->Delete();
-    // If the server could not be reached and no store was created, none can be left.
+    // If the server cannot be reached and no call has created a store, it is assumed that there is
+    // no store to delete. The error then does not name the stores.
     if (deleted.ok() || (absl::IsUnavailable(made) && !any_created)) return made;
     return client_internal::AppendText(made, absl::StrCat("; ", deleted.message()));
   }
@@ -158,7 +163,7 @@ absl::Status TestStores::Delete() {
   std::vector<std::string> left;
   absl::Status first;
   for (const std::string& name : names) {
-    // Once the server does not answer, it is not asked for the other stores.
+    // If the server does not answer one call, the calls for the other stores are not made.
     const bool is_gone = absl::IsDeadlineExceeded(first) || absl::IsUnavailable(first);
     const absl::Status deleted = is_gone ? first : client_->DeleteStore(name);
     if (deleted.ok() || absl::IsNotFound(deleted)) continue;

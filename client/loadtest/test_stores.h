@@ -21,7 +21,7 @@ struct TestStoresOptions {
   int count = 1;
   v1::ElementType storage = v1::ELEMENT_TYPE_FLOAT32;
   std::uint64_t rows = 0;  // In each store.
-  bool keep = false;       // The destructor leaves the stores.
+  bool keep = false;       // True: the destructor does not delete the stores.
 };
 
 // The stores that a load test makes for itself, filled with the rows of a RowSource. The destructor
@@ -29,9 +29,9 @@ struct TestStoresOptions {
 class TestStores {
  public:
   // Makes and fills the stores, a few at a time. Cancelled if `interrupted` is set meanwhile. On
-  // failure, deletes the stores made so far; the error names those that it could not delete. Calls
-  // `filled`, which may be empty, with the number of rows appended so far, on any thread but never
-  // on two at once. `client` must outlive the object.
+  // failure, deletes the stores made so far. The error names the stores that it could not delete.
+  // Calls `filled`, which may be empty, with the number of rows appended so far to all stores. The
+  // calls come on several threads, but never on two at once. `client` must outlive the object.
   static absl::StatusOr<std::unique_ptr<TestStores>> Make(
       const TestStoresOptions& options, const RowSource& rows, Client* client,
       const std::atomic<bool>& interrupted,
@@ -42,8 +42,8 @@ class TestStores {
 
   const std::vector<std::string>& names() const { return names_; }
 
-  // Deletes the stores before the destructor does, even with `keep`. An error names the stores that
-  // are still there. The destructor does not try them again.
+  // Deletes the stores, even with `keep`. An error names the stores that were not deleted. The
+  // destructor does not try again to delete these.
   absl::Status Delete();
 
  private:
@@ -51,7 +51,7 @@ class TestStores {
 
   Client* const client_;
   const bool keep_;
-  std::vector<std::string> names_;
+  std::vector<std::string> names_;  // Of the stores that may exist.
 };
 
 }  // namespace softlookup::loadtest

@@ -15,15 +15,16 @@
 namespace softlookup::loadtest {
 namespace {
 
-constexpr std::uint32_t kContentsMax = 64;
-constexpr std::size_t kContentBytesMax = 64 << 20;  // Of all contents of a method together.
+// A content is the part of a request that does not name the store: queries with options, or rows.
+constexpr std::uint32_t kContentsMax = 64;          // Contents per method.
+constexpr std::size_t kContentBytesMax = 64 << 20;  // Bytes of all contents of a method together.
 
 grpc::Slice ToSlice(const google::protobuf::MessageLite& message) {
   return grpc::Slice(message.SerializeAsString());
 }
 
-// Returns, for each store, the first part of a request. The bytes of a message may be those of its
-// parts one after the other: here the store, then the rest.
+// Returns the first part of a request for each store: the encoded field `store`. A message may be
+// encoded in parts, whose bytes are sent one after the other. The second part is the content.
 template <typename Request>
 std::vector<grpc::Slice> StoreParts(const std::vector<std::string>& stores) {
   std::vector<grpc::Slice> parts;
@@ -61,8 +62,8 @@ absl::StatusOr<std::vector<grpc::Slice>> AppendParts(const TrafficOptions& optio
   return parts;
 }
 
-// Joins the parts to requests. Every store has the same number of requests, and every content is
-// used.
+// Joins store parts and contents to requests. Every store has the same number of requests, and
+// every content is used.
 std::vector<PreparedRequest> Join(Method method, const std::vector<grpc::Slice>& store_parts,
                                   const std::vector<grpc::Slice>& content_parts) {
   const std::size_t stores = store_parts.size();
@@ -79,8 +80,8 @@ std::vector<PreparedRequest> Join(Method method, const std::vector<grpc::Slice>&
   return requests;
 }
 
-// Returns how many contents to make if each has `numbers` floats. InvalidArgument if one is too
-// large for a message; `what` names it.
+// Returns how many contents to make if each has `numbers` floats. InvalidArgument if one content is
+// too large for a message. `what` names the content in the error.
 absl::StatusOr<std::uint32_t> ContentCount(std::uint64_t numbers, absl::string_view what) {
   const std::uint64_t bytes = numbers * sizeof(float);
   if (bytes >= kMessageBytesMax) {

@@ -19,7 +19,7 @@ namespace softlookup::loadtest {
 struct PreparedRequest {
   Method method = Method::kLookup;
   std::uint32_t store = 0;    // Number of the store.
-  std::uint32_t content = 0;  // Number of RowSource's set of queries or batch of rows.
+  std::uint32_t content = 0;  // Number of the set of queries, or batch of rows, in RowSource.
   grpc::ByteBuffer bytes;     // The encoded request of the method.
 };
 
@@ -30,8 +30,9 @@ struct TrafficOptions {
   v1::AttentionOptions attention;
 };
 
-// A pool of requests to stores of one shape, from which calls are drawn at random. It has up to 64
-// sets of queries and 64 batches of rows. Requests share their bytes. Thread-safe once made.
+// A pool of requests to stores of the same dimensions, from which requests are drawn at random. It
+// has up to 64 sets of queries and 64 batches of rows. Requests with the same contents share the
+// bytes of these contents. Thread-safe once made.
 class Traffic {
  public:
   // `stores` are names, at least one. InvalidArgument if a request would be larger than a message
@@ -39,6 +40,7 @@ class Traffic {
   static absl::StatusOr<Traffic> Make(const TrafficOptions& options, const RowSource& rows,
                                       const std::vector<std::string>& stores);
 
+  // The result is valid as long as this object.
   const PreparedRequest& Draw(Random* random) const {
     const auto& requests = mix_.Draw(random) == Method::kLookup ? lookups_ : appends_;
     return requests[random->Below(static_cast<std::uint32_t>(requests.size()))];
@@ -50,7 +52,7 @@ class Traffic {
   std::vector<PreparedRequest> appends_;
 };
 
-// Returns the method's path in gRPC, such as "/softlookup.v1.SoftLookup/Lookup".
+// Returns the method's gRPC path, such as "/softlookup.v1.SoftLookup/Lookup".
 const std::string& PathOf(Method method);
 
 }  // namespace softlookup::loadtest

@@ -20,12 +20,12 @@
 namespace softlookup::loadtest {
 namespace {
 
-constexpr std::uint32_t kChunkRows = 1024;
-constexpr int kQueriesOfAnswer = 2;
-constexpr int kListedMax = 1024;     // Listed weights per query that are checked.
-constexpr double kLogitBound = 128;  // Largest |logit| for which kTolerance holds.
+constexpr std::uint32_t kChunkRows = 1024;  // Filled rows that are generated at a time.
+constexpr int kQueriesOfAnswer = 2;         // Queries of an answer that are checked.
+constexpr int kListedMax = 1024;            // Listed weights per query that are checked.
+constexpr double kLogitBound = 128;         // Largest |logit| for which kTolerance holds.
 
-// Computes a soft lookup over rows that are added one at a time.
+// Computes a soft lookup in float64, over rows that are added one at a time.
 struct SoftLookup {
   double logit_max = -std::numeric_limits<double>::infinity();
   double logit_size = 0;     // Largest |logit|.
@@ -62,9 +62,9 @@ struct Check {
   v1::QueryWeights weights;
   std::uint64_t weights_asked = 0;
   double max_error = 0;
-  std::unordered_map<std::uint64_t, double> logits;  // By listed position.
-  // The largest logits of all rows, as many as positions are listed. Empty if all rows are listed,
-  // or none.
+  std::unordered_map<std::uint64_t, double> logits;  // By listed position; filled in by AddRow().
+  // The largest logits of the rows added so far, as many as the answer lists positions. Empty if
+  // the answer lists all rows, or none.
   std::priority_queue<double, std::vector<double>, std::greater<>> largest_logits;
 
   SoftLookup expected;
@@ -87,7 +87,7 @@ void AddRow(std::uint64_t position, absl::Span<const float> key, absl::Span<cons
   if (check->largest_logits.size() > listed_count) check->largest_logits.pop();
 }
 
-// Returns the largest difference of a component, measured as for kTolerance.
+// Returns the largest difference of a component from the expected one, in the unit of kTolerance.
 double ValuesError(const Check& check) {
   double difference = 0;
   for (std::size_t i = 0; i < check.values.size(); ++i) {
@@ -134,7 +134,8 @@ std::string CheckWeights(const Check& check, double tolerance) {
   return absl::StrCat("the weights' sum is ", sum);
 }
 
-// Compares the answer with what is expected. All rows must have been added.
+// Compares the answer with the expected one, and sets `error`, `wrong` and `done` of `check`. All
+// rows must have been added.
 void Compare(Check* check) {
   const double rounding = kTolerance * std::max(1.0, check->expected.logit_size / kLogitBound);
   const double tolerance = std::max(check->max_error, rounding);
@@ -158,7 +159,7 @@ void Compare(Check* check) {
 
 // The rows of a store whose contents are known.
 struct KnownRows {
-  // First position and number of each batch, ascending.
+  // First position and number of each batch, in ascending order of positions.
   std::vector<std::pair<std::uint64_t, std::uint32_t>> batches;
   std::uint64_t row_count = 0;  // Known rows from position 0 to the first gap.
 };
@@ -179,8 +180,8 @@ KnownRows KnownRowsOf(std::uint32_t store, const VerifiedStores& stores,
   return known;
 }
 
-// Calls `each` with the known rows as the store keeps them, chunk by chunk from position 0 on,
-// until it returns false or a gap comes.
+// Calls `each` with the known rows as the store keeps them, chunk by chunk from position 0 on.
+// Stops when `each` returns false, or at the first gap.
 void ForEachChunk(const RowSource& source, const VerifiedStores& stores, std::uint32_t store,
                   const KnownRows& known,
                   const std::function<bool(std::uint64_t first, const RowSource::Rows&)>& each) {
@@ -216,7 +217,7 @@ void RunChecks(const RowSource& source, const VerifiedStores& stores, std::uint3
   for (Check* check : checks) Compare(check);
 }
 
-// Runs the checks of one store, divided among the cores.
+// Runs the checks of one store, divided among as many threads as there are cores.
 void RunInParallel(const RowSource& source, const VerifiedStores& stores, std::uint32_t store,
                    const KnownRows& known, const std::atomic<bool>& interrupted,
                    absl::Span<Check*> checks) {
@@ -249,7 +250,8 @@ std::string AddChecks(const RowSource& source, const VerifiedStores& stores,
   const FloatMatrix queries = source.Queries(content, stores.queries);
   const int count = std::min<int>(kQueriesOfAnswer, stores.queries);
   for (int i = 0; i < count; ++i) {
-    // The next answer is checked by other queries.
+    // The choice depends on the answer's index, so that different answers are checked by different
+    // queries.
     const auto q =
         static_cast<std::uint32_t>((answer + i * (stores.queries + 1) / 2) % stores.queries);
     Check check;

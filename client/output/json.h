@@ -16,7 +16,8 @@ namespace softlookup::output {
 // an infinity, prints as null.
 using Json = nlohmann::ordered_json;
 
-// Returns the double that prints with the fewest digits that read back as `value`: 0.1 for 0.1f.
+// Finds the shortest decimal number that reads back as `value`, and returns the double nearest to
+// that number: 0.1 for 0.1f. Printed, it has no more digits than a float needs.
 inline double Shortest(float value) {
   char text[32];
   const auto written = std::to_chars(std::begin(text), std::end(text), value);
@@ -35,8 +36,8 @@ inline Json ToJson(absl::Span<const float> vector) {
 bool IsUtf8(std::string_view text);
 
 // Prints `json` on a line of its own. Replaces bytes that are not UTF-8 by U+FFFD. Escapes all
-// control characters, also DEL and C1: JSON allows these two as they are, but a terminal can obey
-// them.
+// control characters. These include DEL and C1, which JSON allows unescaped, but which a terminal
+// can obey.
 void PrintJson(const Json& json, std::ostream* out);
 
 }  // namespace softlookup::output

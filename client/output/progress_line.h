@@ -9,8 +9,8 @@
 
 namespace softlookup::output {
 
-// A line of text that each new text overwrites on a terminal. Elsewhere each text is a line of its
-// own. The destructor clears the line from the terminal. Not thread-safe.
+// A line that shows a text. On a terminal, each new text overwrites the one before. Elsewhere, each
+// text is a line of its own. The destructor clears the line from the terminal. Not thread-safe.
 class ProgressLine {
  public:
   // Writes to `file`, or nothing if `shown` is false.
@@ -30,21 +30,22 @@ class ProgressLine {
   const bool terminal_;
 };
 
-// Returns how far a work is, such as "127,552 of 341,479 rows, 4,998/s, 43 s left"; without a
-// total, "127,552 rows, 4,998/s". `done` includes what was done before the last `seconds`, in which
-// `done_now` of them were done.
+// Describes the progress of some work, such as "127,552 of 341,479 rows, 4,998/s, 43 s left", or
+// without a total, "127,552 rows, 4,998/s". `unit` is the plural of what is counted. `done` units
+// are done. Of these, `done_now` were done in the last `seconds`, and the others before. The rate
+// is `done_now` / `seconds`.
 std::string WorkText(const std::string& unit, std::uint64_t done, std::uint64_t done_now,
                      std::optional<std::uint64_t> total, double seconds);
 
-// A ProgressLine on standard error, if that is a terminal, that says how far a work is. It changes
-// at most five times a second. Not thread-safe.
+// Shows the progress of some work on a ProgressLine on standard error. Shows nothing if standard
+// error is no terminal. The line changes at most five times a second. Not thread-safe.
 class WorkProgress {
  public:
-  // `unit` is the plural of what is counted. `done_before` of them are done already.
+  // `unit` is the plural of what is counted. `done_before` units are done already.
   WorkProgress(std::string unit, std::optional<std::uint64_t> total, std::uint64_t done_before = 0);
 
-  // `done_now` are done since the object was made. `note` follows the figures; a new one is shown
-  // at once.
+  // `done_now` units were done since this object was made. `note` follows the figures. If the note
+  // differs from the last one, the line changes at once.
   void Update(std::uint64_t done_now, const std::string& note = "");
   void Clear() { line_.Clear(); }
 
@@ -55,7 +56,7 @@ class WorkProgress {
   const std::optional<std::uint64_t> total_;
   const std::uint64_t done_before_;
   const Clock::time_point begin_ = Clock::now();
-  Clock::time_point next_ = begin_;
+  Clock::time_point next_ = begin_;  // Before this time, the line does not change.
   std::string note_;
   ProgressLine line_;
 };

@@ -11,14 +11,14 @@ namespace softlookup::output {
 
 enum class Align { kLeft, kRight };
 
-// A table of text. A column is as wide as its title or its widest cell, in code points of UTF-8.
-// Cells pass through TerminalText(), but titles do not.
+// A table of text. A column is as wide as its title or its widest cell, whichever is wider, counted
+// in code points. Cells pass through TerminalText(), but titles do not.
 class Table {
  public:
   struct Column {
     std::string title;
     Align align = Align::kLeft;
-    // Where there is no room, columns of the highest rank are hidden first. Rank 0 is never hidden.
+    // HideColumns() hides columns of the highest rank first, and never hides rank 0.
     int rank = 0;
   };
 
@@ -27,8 +27,8 @@ class Table {
   // There must be one cell per column.
   void AddRow(std::vector<std::string> cells);
 
-  // Hides columns until a line has at most `width` code points, or all that are left have rank 0.
-  // Returns the number of hidden columns.
+  // Hides columns until a line has at most `width` code points, or until all columns left have rank
+  // 0. Returns the number of columns that it hid.
   std::size_t HideColumns(std::size_t width);
 
   void Print(std::ostream* out, const std::string& indent = "") const;

@@ -13,10 +13,11 @@ unsigned char ByteAt(std::string_view text, std::size_t i) {
   return static_cast<unsigned char>(text[i]);
 }
 
-// Returns the bytes of a character whose first byte is `lead`; 0 if no character begins with it.
+// Returns the number of bytes of a character whose first byte is `lead`. 0 if no character begins
+// with this byte.
 std::size_t LengthFromLead(unsigned char lead) {
   if (lead < 0x80) return 1;
-  if (lead < 0xc2) return 0;  // A later byte, or the start of an overlong form of ASCII.
+  if (lead < 0xc2) return 0;  // A continuation byte, or the start of an overlong form of ASCII.
   if (lead < 0xe0) return 2;
   if (lead < 0xf0) return 3;
   return lead < 0xf5 ? 4 : 0;

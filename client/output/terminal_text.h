@@ -7,14 +7,14 @@
 
 namespace softlookup::output {
 
-// Returns `text` so that a terminal shows it on one line and obeys nothing in it. A line feed and a
-// tab become \n and \t. Every byte of another control character (C0, DEL, C1), and every byte that
-// is not UTF-8, becomes \xNN. All text that the tool prints for people must pass through here,
-// unless the tool wrote it itself.
+// Escapes `text`, so that a terminal shows it on one line and obeys no control character in it. A
+// line feed becomes \n, and a tab \t. Every byte of another control character (C0, DEL, C1), and
+// every byte that is not UTF-8, becomes \xNN. All text that the tool prints for people must pass
+// through here, unless the tool wrote it itself.
 std::string TerminalText(std::string_view text);
 
-// Returns the bytes of the character that `text` begins with; 0 if it is not UTF-8 or `text` is
-// empty.
+// Returns the number of bytes of the character that `text` begins with. 0 if `text` is empty or
+// does not begin with valid UTF-8.
 std::size_t Utf8Length(std::string_view text);
 
 // Whether the character that `text` begins with is a C0 control, DEL or a C1 control.

@@ -8,14 +8,15 @@
 
 namespace softlookup::output {
 
-// The command line and the output use words for the values of the wire contract's enums. They are
-// made from the enums' descriptors: SCORE_SCALED_DOT is "scaled-dot".
+// The command line and the output use words for the values of the wire contract's enums. The words
+// are made from the enums' descriptors: SCORE_SCALED_DOT becomes "scaled-dot".
 
 // Returns the words that a user can choose: those of all values but 0, the unspecified one.
 std::vector<std::string> WordsOf(const google::protobuf::EnumDescriptor* type);
-// Returns "default" for 0, and the number itself for a value that the descriptor lacks.
+// Returns the word for the value `number`. Returns "default" for 0, and the number itself for a
+// value that the descriptor lacks.
 std::string WordOf(const google::protobuf::EnumDescriptor* type, int number);
-// Returns 0, the unspecified value, if a user cannot choose `word`.
+// Returns the value for `word`. Returns 0, the unspecified value, if `word` is none of WordsOf().
 int NumberOf(const google::protobuf::EnumDescriptor* type, const std::string& word);
 
 template <typename Enum>

@@ -7,7 +7,7 @@
 namespace softlookup::output {
 
 // Escapes `text` for XML or HTML, between tags or in an attribute in double quotes. A control
-// character becomes a space, a byte that is not UTF-8 becomes U+FFFD.
+// character becomes a space. A byte that is not UTF-8 becomes U+FFFD.
 std::string XmlText(std::string_view text);
 
 }  // namespace softlookup::output

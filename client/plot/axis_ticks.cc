@@ -5,6 +5,7 @@
 namespace softlookup::plot {
 
 double TickStep(double min, double max, int count_max) {
+  // Here and below, the factor 1e-9 allows for rounding errors.
   const double least = (max - min) / count_max;
   const double power = std::pow(10, std::floor(std::log10(least)));
   for (const double multiple : {1, 2, 5}) {

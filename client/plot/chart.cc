@@ -38,19 +38,21 @@ constexpr Frame kDocument = {.width = 760,
                              .top = 142,
                              .bottom = 420,
                              .x_grid = true};
-constexpr double kLabelLeft = 50;  // From there to the y axis.
+constexpr double kLabelLeft = 50;  // Texts above the axes begin this far left of the y axis.
 
-// In a document, from the top.
+// Distances from the top of a document.
 constexpr double kTitleY = 34;
 constexpr double kSubtitleY = 56;
 constexpr double kLegendY = 86;
-constexpr double kSampleWidth = 30;      // Of a series in a document's legend.
+constexpr double kSampleWidth = 30;      // Width of a series' sample in a document's legend.
 constexpr double kCharacterWidth = 7.2;  // Approximate, in a document; fonts differ.
 
-constexpr double kMarkRadius = 3.6;  // Or half the width, of a mark on a line.
+// Radius of a circle on a line, or half the width of a square.
+constexpr double kMarkRadius = 3.6;
+// Most parts into which ticks divide a linear axis.
 constexpr int kXTicksMax = 8;
 constexpr int kYTicksMax = 5;
-constexpr int kLogTicksMax = 9;
+constexpr int kLogTicksMax = 9;  // Of a log axis. With more, ticks are at powers of ten only.
 
 // The area between the axes.
 struct Plane {
@@ -79,7 +81,8 @@ Range RangeOf(const Chart& chart, double ChartPoint::*member) {
   return range;
 }
 
-// Rounds `at`, > 0, to 1, 2 or 5 times a power of ten: upwards if `up`, else downwards.
+// Rounds `at`, > 0, to 1, 2 or 5 times a power of ten: upwards if `up`, else downwards. The factor
+// 1e-9 allows for rounding errors.
 double RoundOnLog(double at, bool up) {
   const double power = std::pow(10, std::floor(std::log10(at)));
   double below = power;
@@ -93,6 +96,8 @@ double RoundOnLog(double at, bool up) {
 std::vector<double> TicksOf(const Scale& scale, int linear_count_max) {
   if (!scale.log) return LinearTicks(scale.min, scale.max, linear_count_max);
   std::vector<double> ticks;
+  // MakeScale() has rounded the ends of a log axis to 1, 2 or 5 times a power of ten. From one such
+  // number, the factor 1.5 and rounding upwards lead to the next.
   for (double tick = scale.min; tick <= scale.max * (1 + 1e-9);
        tick = RoundOnLog(tick * 1.5, true)) {
     ticks.push_back(tick);
@@ -101,6 +106,8 @@ std::vector<double> TicksOf(const Scale& scale, int linear_count_max) {
   return LogTicks(scale.min, scale.max, kLogTicksMax);
 }
 
+// Returns the scale of an axis whose points are in `range`. If `to_a_tick`, a linear axis ends at a
+// tick.
 Scale MakeScale(const ChartAxis& axis, Range range, bool to_a_tick, double first_pixel,
                 double last_pixel) {
   range.max = std::max(range.max, axis.reach);
@@ -120,7 +127,7 @@ Scale MakeScale(const ChartAxis& axis, Range range, bool to_a_tick, double first
   return {axis.log, range.min, range.max, first_pixel, last_pixel};
 }
 
-// "20,000", "0.05".
+// Returns a text such as "20,000" or "0.05".
 std::string NumberText(double number) {
   if (number >= 1000 && number == std::floor(number)) return CountText(std::llround(number));
   return absl::StrFormat("%.6g", number);
@@ -287,9 +294,10 @@ std::string PageLegend(const std::vector<ChartSeries>& series) {
   return html + "</ul>\n";
 }
 
-// Draws a sample of each series, and its label. The one on top is the first.
+// Draws a sample of each series, and its label. The first one is that of the series on top.
 void AppendDocumentLegend(std::vector<ChartSeries> series, std::string* svg) {
-  // The coordinates are positions in the view box.
+  // This scale maps each coordinate to itself, because the points below are positions in the view
+  // box.
   const Scale same = {.first_pixel = 0, .last_pixel = 1};
   const Plane plane = {{.bottom = kLegendY}, same, same};
   double x = kDocument.left - kLabelLeft;

@@ -12,14 +12,15 @@ struct ChartPoint {
   double y = 0;  // NaN or infinite: a gap.
 };
 
-// kCircles and kSquares are lines with a mark at each point.
+// kDots and kRings are marks without a line. kCircles and kSquares are lines with a mark at each
+// point. kArea is a line, and fills the area below it.
 enum class ChartStyle { kLine, kDashed, kArea, kDots, kRings, kCircles, kSquares };
 
 struct ChartSeries {
-  std::string label;  // In the legend.
+  std::string label;  // The series' name in the legend.
   int color = 1;      // In [1, 6]: c1 to c6 of chart_style.cc.
   ChartStyle style = ChartStyle::kLine;
-  std::vector<ChartPoint> points;  // Joined in this order.
+  std::vector<ChartPoint> points;  // A line joins them in this order.
 };
 
 struct ChartTick {
@@ -28,11 +29,12 @@ struct ChartTick {
 };
 
 struct ChartAxis {
-  std::string label;  // With its unit.
-  bool log = false;   // True: every coordinate must be > 0. False: the axis begins at 0.
-  // In ascending order; the axis reaches at least to the last one. Empty: placed automatically.
+  std::string label;  // Names the quantity and its unit.
+  bool log = false;   // True: a log axis, whose coordinates must be > 0. False: it begins at 0.
+  // In ascending order; the axis reaches at least to the last tick. Empty: ticks are placed
+  // automatically.
   std::vector<ChartTick> ticks;
-  double reach = 0;  // A coordinate that the axis reaches at least.
+  double reach = 0;  // The axis reaches at least to this coordinate.
 };
 
 // A text that shows while the mouse is over the part of the chart from x = `begin` to x = `end`.
@@ -49,10 +51,10 @@ struct ChartBound {
 };
 
 struct Chart {
-  std::string description;  // For people who cannot see the chart.
+  std::string description;  // What a screen reader says.
   ChartAxis x;
   ChartAxis y;
-  std::vector<ChartSeries> series;  // The last one is on top.
+  std::vector<ChartSeries> series;  // The last one is drawn on top.
   std::optional<ChartBound> bound;
   std::vector<ChartNote> notes;
 };

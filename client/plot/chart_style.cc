@@ -12,8 +12,8 @@ struct Color {
   const char* dark;
 };
 
-// People with any colour vision can tell c1 to c6, the colours of series, apart. Their contrast
-// with the background is at least 3:1.
+// c1 to c6 are the colours of series. People with any colour vision can tell them apart. The
+// contrast of each with the background is at least 3:1.
 constexpr Color kColors[] = {{"c1", "#1f5fd0", "#6ea8ff"},   {"c2", "#0d8074", "#35c7b5"},
                              {"c3", "#8a3ffc", "#bf9bff"},   {"c4", "#b45309", "#f5a747"},
                              {"c5", "#c81e3a", "#ff7085"},   {"c6", "#5b6470", "#a3adba"},

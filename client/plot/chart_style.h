@@ -5,12 +5,12 @@
 
 namespace softlookup::plot {
 
-// Returns the style sheet of a page with charts, light or dark as the reader prefers. The page must
-// define the colours --faint and --card.
+// Returns the style sheet of a page with charts. Its colours are light or dark, as the reader's
+// system prefers. The page must define the colours --faint and --card.
 std::string ChartPageStyle();
 
-// Returns the style sheet of a chart that is a document of its own, always light. It has no
-// variables, as many programs that draw SVG know none.
+// Returns the style sheet of a chart that is a document of its own. Its colours are always light.
+// It has no CSS variables, because many programs that draw SVG do not support them.
 std::string ChartDocumentStyle();
 
 }  // namespace softlookup::plot

@@ -26,8 +26,7 @@ void AddRow(absl::Span<const float> row, FloatMatrix* matrix) {
   ++matrix->rows;
 }
 
-// Returns the identity matrix, used as values: an answer is then the vector of weights, by
-// position.
+// Returns the identity matrix. With it as values, an answer is the vector of weights, by position.
 FloatMatrix IdentityMatrix(std::uint32_t size) {
   FloatMatrix identity{.rows = size, .cols = size, .data = {}};
   identity.data.resize(std::size_t{size} * size);

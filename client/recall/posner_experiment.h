@@ -13,24 +13,25 @@
 
 namespace softlookup::recall {
 
-// Posner's cueing paradigm, applied to recall. The store holds N random items. Each trial
-// recalls a target item from a noisy probe of it. A cue leads attention to the target (valid cue)
-// or to another item, the lure (invalid cue):
+// Posner's cueing paradigm, applied to recall. The store holds N random items. Each trial recalls a
+// target item from a probe, which is the target with noise. A cue draws attention to the target
+// (valid cue) or to another item, the lure (invalid cue):
 //   probe = Blend(target, noise, a random unit vector)
 //   query = Blend(probe, cue_strength, the cued item)
 struct PosnerDesign {
   std::uint32_t item_count = 20;    // N, at least 2.
   std::uint32_t dim = 64;           // In [1, 65536].
-  std::uint32_t trial_count = 400;  // Per cue kind. At least 1.
-  double noise = 1.5;               // At least 0; 1 is as long as the item itself.
+  std::uint32_t trial_count = 400;  // Per cue kind. In [1, 4096], the most queries of a lookup.
+  double noise = 1.5;               // Length of the noise, at least 0. An item has length 1.
   double cue_strength = 0.5;        // At least 0.
   Similarity similarity = Similarity::Cosine();
   std::uint64_t seed = 1;
 };
 
-// The trials of a design. Trial t has the same target and the same noise for both cue kinds, so
-// they differ by the cue alone. Random vectors are WordEncoder's encodings of names such as
-// "posner/SEED/noise/t". Items take turns as targets and as lures, so counts differ by at most 1.
+// The trials of a design. Trial t has the same target and the same noise for both cue kinds, so the
+// kinds differ by the cue alone. Random vectors are WordEncoder's encodings of names such as
+// "posner/SEED/noise/t". Items take turns as targets and as lures, so the counts of any two items
+// differ by at most 1.
 struct PosnerTrials {
   FloatMatrix items;                   // [N x dim], unit rows.
   std::vector<std::uint32_t> targets;  // By trial, in [0, N).
@@ -42,11 +43,13 @@ PosnerTrials MakePosnerTrials(const PosnerDesign& design);
 
 // Means over the trials of one cue kind at one temperature.
 struct CueOutcome {
-  double accuracy = 0;  // Weight on the target: the chance of recalling it, if the recalled item is
-                        // drawn by the weights. N equal weights would give 1 / N.
-  double entropy = 0;   // Of the weights, in nats.
+  // Weight on the target. If the recalled item is drawn at random by the weights, this is the
+  // probability that it is the target. N equal weights would give 1 / N.
+  double accuracy = 0;
+  double entropy = 0;  // Of the weights, in nats.
 };
 
+// The outcomes at one temperature.
 struct PosnerPoint {
   double temperature = 0;
   CueOutcome valid;
@@ -60,8 +63,9 @@ absl::StatusOr<std::vector<PosnerPoint>> RunPosner(const PosnerDesign& design,
                                                    Client* client,
                                                    const std::atomic<bool>& interrupted);
 
-// Draws accuracy against temperature for both cue kinds, as an SVG document. The chance level is
-// dashed. `points` must be in ascending order of temperature, at least one.
+// Draws accuracy against temperature for both cue kinds, as an SVG document. A dashed line shows
+// the accuracy of equal weights, 1 / N. `points` must not be empty, and must be in ascending order
+// of temperature.
 std::string PosnerSvg(const PosnerDesign& design, absl::Span<const PosnerPoint> points);
 
 }  // namespace softlookup::recall

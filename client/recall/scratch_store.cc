@@ -27,8 +27,8 @@ absl::StatusOr<std::unique_ptr<ScratchStore>> ScratchStore::Create(
       absl::StrCat(std::string(prefix), "/", getpid(), "-", absl::Hex(bits, absl::kZeroPad16)));
   std::unique_ptr<ScratchStore> scratch(new ScratchStore(client, store.name(), interrupted));
   const absl::Status created = client->CreateStore(store).status();
-  // These two errors mean that no store was made. After any other, such as a lost answer, there may
-  // be one to delete.
+  // These two errors mean that this call made no store. After any other failure, such as a lost
+  // answer, the store may exist and must be deleted.
   if (absl::IsAlreadyExists(created) || absl::IsInvalidArgument(created)) scratch->name_.clear();
   CLIENT_RETURN_IF_ERROR(created);
   return scratch;

@@ -19,7 +19,8 @@ namespace {
 // Appends a row for each word, whose encoding is both key and value.
 absl::Status AppendWords(const std::vector<std::string>& words, std::uint32_t dim,
                          ScratchStore* store) {
-  constexpr std::size_t kBatchFloatsMax = std::size_t{1} << 20;  // Well under a message's limit.
+  // 4 MiB of keys and 4 MiB of values, well under the limit on messages, 64 MiB.
+  constexpr std::size_t kBatchFloatsMax = std::size_t{1} << 20;
   const WordEncoder encoder(dim);
   const std::size_t batch_rows = std::max<std::size_t>(kBatchFloatsMax / dim, 1);
   for (std::size_t begin = 0; begin < words.size(); begin += batch_rows) {

@@ -13,7 +13,7 @@
 
 namespace softlookup::recall {
 
-// Words to remember, and the cue to ask with. All are encoded by WordEncoder.
+// Words to remember, and the cue that asks for one of them. WordEncoder encodes all of them.
 struct WordDesign {
   std::vector<std::string> words;  // Word j is row j of the store. At least one.
   std::string cue;
@@ -21,7 +21,7 @@ struct WordDesign {
   double noise = 0;        // Length of a random vector that is added to the cue, at least 0.
   Similarity similarity = Similarity::Cosine();
   std::uint64_t seed = 1;  // Of the noise.
-  std::uint32_t top = 10;  // Weights to return, the largest ones. In [1, 1024].
+  std::uint32_t top = 10;  // How many of the largest weights to return. In [1, 1024].
 };
 
 // The answer to the cue at one temperature.
@@ -31,7 +31,7 @@ struct WordRecall {
   v1::QueryStats stats;
   v1::QueryWeights weights;
 
-  // exp(entropy): that many equal weights would have the same entropy.
+  // Returns exp(entropy). This many equal weights would have the same entropy.
   double perplexity() const;
 };
 
@@ -44,10 +44,11 @@ absl::StatusOr<std::vector<WordRecall>> RecallWords(const WordDesign& design,
 
 struct RecalledWord {
   std::string word;
-  double similarity = 0;  // Of the context to the word's encoding.
+  double similarity = 0;  // Of the context and the word's encoding.
 };
 
-// Returns the word most similar to `context`, the first of equals.
+// Returns the word whose encoding is most similar to `context`. Of equally similar words, returns
+// the first.
 RecalledWord NearestWord(const WordDesign& design, absl::Span<const float> context);
 
 }  // namespace softlookup::recall

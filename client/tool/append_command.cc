@@ -86,7 +86,7 @@ absl::Status Append(const AppendCommandFlags& flags, const Session& session) {
 
 void AddAppendCommand(CLI::App* app, Session* session) {
   auto flags = std::make_shared<AppendCommandFlags>();
-  CLI::App* append = app->add_subcommand("append", "Stream rows from a file into a store");
+  CLI::App* append = app->add_subcommand("append", "Append rows from files to a store");
   append->footer(
       "FILE ends in .npy (floats, integers or booleans), .csv (commas or white space) or .fvecs,\n"
       "or is - for standard input. Files are streamed, so they may be of any length; of .npy in\n"
@@ -101,27 +101,29 @@ void AddAppendCommand(CLI::App* app, Session* session) {
       "--writer it first waits for the rows that are on their way. A second signal ends it at\n"
       "once.");
   append->add_option("STORE", flags->store, "Name of the store")->required();
-  append->add_option("--keys", flags->input.keys, "Keys, one a row; with --values")
+  append->add_option("--keys", flags->input.keys, "File of keys, one per row; needs --values")
       ->type_name("FILE");
-  append->add_option("--values", flags->input.values, "Values, one a row; with --keys")
+  append->add_option("--values", flags->input.values, "File of values, one per row; needs --keys")
       ->type_name("FILE");
   append
       ->add_option("--rows", flags->input.rows,
-                   "Keys and values in one file: each row is a key, then its value")
+                   "File of keys and values: each row is a key, then its value")
       ->type_name("FILE");
-  CLI::Option* words =
-      append
-          ->add_option("--words", flags->input.words,
-                       "Words, one a line, as random vectors by their letters; keys and values")
-          ->type_name("FILE");
+  CLI::Option* words = append
+                           ->add_option("--words", flags->input.words,
+                                        "File of words, one per line; each row's key and value are "
+                                        "random vectors made from its word")
+                           ->type_name("FILE");
   AddAnyStoreFlag(append, words, &flags->any_store);
   append
-      ->add_option("--inputs", flags->inputs,
-                   "Inputs, of which the store's projection makes keys and values")
+      ->add_option(
+          "--inputs", flags->inputs,
+          "File of inputs, one per row, from which the store's projection makes keys and values")
       ->type_name("FILE");
   append
-      ->add_option("--format", flags->input.format,
-                   "Format of standard input (-); a file's ending names its own")
+      ->add_option(
+          "--format", flags->input.format,
+          "Format of standard input (-); the format of a named file follows from its ending")
       ->check(CLI::IsMember(RowFormats()))
       ->capture_default_str();
   AddAppendFlags(append, &flags->append);

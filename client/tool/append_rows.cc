@@ -27,11 +27,12 @@ using output::PrintJson;
 using output::TerminalText;
 using output::Words;
 
-constexpr std::uint32_t kBatchRowsMax = 65536;         // The server's limit.
-constexpr std::uint64_t kBatchBytesMax = 16ull << 20;  // Well under a message's limit.
+constexpr std::uint32_t kBatchRowsMax = 65536;  // The server's default of --max-append-rows.
+// Well under the server's default of --max-message-bytes, 64 MiB.
+constexpr std::uint64_t kBatchBytesMax = 16ull << 20;
 
-// Shows how many rows are acknowledged. Says once for each outage, on any standard error, why none
-// is.
+// Shows how many rows are acknowledged, if standard error is a terminal. Says once for each outage
+// why no row is acknowledged, even if standard error is not a terminal.
 class Progress {
  public:
   Progress(const Session& session, absl::Duration outage_max)
@@ -82,18 +83,18 @@ class Sender {
         rows_sent_before_(flags.writer.empty() ? flags.skip_rows
                                                : stream_.resumed_from().last_sequence()) {}
 
-  // Sends the rows that no earlier run has sent, up to an error of the input or a signal, and waits
-  // until they are acknowledged.
+  // Sends the rows after the first rows_sent_before(), up to an error of the input or a signal.
+  // Waits until they are acknowledged.
   absl::StatusOr<AppendSummary> Run(const RowBatches& rows, RowTags tags) {
-    // A stream with a writer may wait for minutes, and can be cut off anywhere: the server knows
-    // its rows.
+    // With a writer, a signal cancels the stream, which may wait minutes for the server to come
+    // back. No row is lost: the server knows which rows of the writer it has.
     std::optional<InterruptAction> cut;
     if (!flags_.writer.empty()) cut.emplace([this] { stream_.Cancel(); });
     const absl::Status sent = Send(rows, std::move(tags));
     absl::StatusOr<AppendSummary> summary = stream_.Finish();
     cut.reset();
     if (!summary.ok() && interrupt_.interrupted() && absl::IsCancelled(summary.status())) {
-      const AppendSummary known = stream_.acknowledged();  // More may be in.
+      const AppendSummary known = stream_.acknowledged();  // The server may have more.
       return HintAtRest(absl::CancelledError(absl::StrCat("interrupted; rows acknowledged before: ",
                                                           known.acknowledged_rows)),
                         known);
@@ -102,18 +103,20 @@ class Sender {
     if (sent.ok()) return summary;
     absl::Status counted =
         Annotate(sent, absl::StrCat("rows appended before: ", summary->acknowledged_rows));
-    if (input_ended_) return counted;  // There is no rest.
+    if (input_ended_) return counted;  // No row is left to append.
     return HintAtRest(counted, *summary);
   }
 
   std::uint64_t rows_sent_before() const { return rows_sent_before_; }
 
  private:
-  // Returns `error` with how to append the rows that are not in. `summary` counts those that are.
+  // Adds to `error` how to append the rows that are not yet written. `summary` counts the rows that
+  // are written.
   absl::Status HintAtRest(const absl::Status& error, const AppendSummary& summary) const {
     if (rest_flags_.empty() || ExitCodeOf(error) == ExitCode::kUsage) return error;
     if (!flags_.writer.empty()) return Annotate(error, "the same command appends the rest");
-    // First row of the input that is in no acknowledged request.
+    // The first row of the input that is not in an acknowledged request. Requests are acknowledged
+    // in order.
     const std::uint64_t requests = summary.acknowledged_requests;
     const std::uint64_t rest = std::max(
         rows_sent_before_, requests < first_rows_.size() ? first_rows_[requests] : rows_read_);
@@ -128,7 +131,7 @@ class Sender {
       if (interrupt_.interrupted()) return absl::CancelledError("interrupted");
       v1::AppendRequest batch;
       CLIENT_ASSIGN_OR_RETURN(const std::uint32_t count, rows.read(batch_rows, &batch));
-      // The end of a pipe may be the signal's doing, too.
+      // Ctrl-C also ends a program that writes to a pipe. The end of input may be due to that.
       if (interrupt_.interrupted()) return absl::CancelledError("interrupted");
       input_ended_ = count == 0;
       if (input_ended_) return CheckAtEnd(std::move(tags));
@@ -140,12 +143,14 @@ class Sender {
     }
   }
 
-  // Sends the rows of `request` that no earlier run with this writer has sent.
+  // Sends the rows of `request` that come after the first rows_sent_before_ of the input.
   absl::Status Send(v1::AppendRequest request) {
     std::uint64_t first_row = rows_read_;
     rows_read_ += RowsOf(request);
     if (rows_read_ <= rows_sent_before_) return absl::OkStatus();
-    if (first_row < rows_sent_before_) {  // The earlier run cut the rows differently.
+    // The rows to skip end inside `request`: because of --skip-rows, or because the earlier run cut
+    // the rows differently.
+    if (first_row < rows_sent_before_) {
       request =
           WithoutFirstRows(request, static_cast<std::uint32_t>(rows_sent_before_ - first_row));
       first_row = rows_sent_before_;
@@ -187,6 +192,7 @@ class Sender {
   AppendStream stream_;
   const InterruptGuard& interrupt_;
   const std::string_view rest_flags_;
+  // Rows at the start of the input to skip: those of earlier runs with the writer, or --skip-rows.
   const std::uint64_t rows_sent_before_;
   std::vector<std::uint64_t> first_rows_;  // For each request sent: its first row in the input.
   std::uint64_t rows_read_ = 0;
@@ -197,19 +203,24 @@ class Sender {
 
 void AddAppendFlags(CLI::App* command, AppendFlags* flags) {
   CLI::Option* ids =
-      command->add_option("--ids", flags->ids, "A line a row: its id, or - for a row without")
+      command
+          ->add_option("--ids", flags->ids,
+                       "File with one line per row: its id, or - if it has none (default: no ids)")
           ->type_name("FILE");
   command
-      ->add_option(
-          "--on-conflict", flags->on_conflict,
-          "If a row has that id: fail, skip the new row, or replace the old one (default fail)")
+      ->add_option("--on-conflict", flags->on_conflict,
+                   "If a row of the store has the id: fail, skip the new row, or replace the old "
+                   "one (default fail)")
       ->check(CLI::IsMember(Words<v1::OnConflict>()))
       ->needs(ids);
   command
       ->add_option("--labels", flags->labels,
-                   "A line a row: its labels between commas; one in quotes is a JSON string")
+                   "File with one line per row: its labels, separated by commas; a quoted label is "
+                   "a JSON string")
       ->type_name("FILE");
-  command->add_option("--batch-rows", flags->batch_rows, "Rows a request, fewer if they are large")
+  command
+      ->add_option("--batch-rows", flags->batch_rows,
+                   "Rows per request; fewer if they would take more than 16 MiB")
       ->check(CLI::Range(1u, kBatchRowsMax))
       ->capture_default_str();
   command
@@ -218,9 +229,9 @@ void AddAppendFlags(CLI::App* command, AppendFlags* flags) {
           "Wait until rows are synced to disk (durable; default) or visible to lookups (applied)")
       ->check(CLI::IsMember(Words<v1::Acknowledge>()));
   command
-      ->add_option(
-          "--writer", flags->writer,
-          "Name by which the store recognizes this input, so that a repeated command resumes")
+      ->add_option("--writer", flags->writer,
+                   "Name of this input: the same command, given again, appends only the rows that "
+                   "are missing")
       ->type_name("NAME");
   command
       ->add_option("--skip-rows", flags->skip_rows,

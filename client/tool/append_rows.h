@@ -35,11 +35,11 @@ void AddAppendFlags(CLI::App* command, AppendFlags* flags);
 
 // Rows to append. The requests hold either keys and values, or inputs, and no other field.
 struct RowBatches {
-  std::uint64_t row_dim;  // Floats per row.
+  std::uint64_t row_dim;  // Floats per row, at least 1 once AppendRows() is called.
   // Fills `request` with the next rows, at most `rows_max`. Returns their number, 0 at the end.
   std::function<absl::StatusOr<std::uint32_t>(std::uint32_t rows_max, v1::AppendRequest* request)>
       read;
-  // Number of rows in all, if the input tells.
+  // Number of rows of the whole input, if the input tells it.
   std::optional<std::uint64_t> row_count = std::nullopt;
 };
 
@@ -53,18 +53,21 @@ struct AppendReport {
   std::optional<bool> created;  // Set by import: whether it created the store.
 };
 
-// Streams all rows into `store`. With a writer, skips the first rows of the input that its earlier
-// runs sent; the writer's last sequence is their number. An error names its row, or says how many
-// rows were appended before it and, if they stay, how to append the rest.
+// Streams all rows into `store`, except the first flags.skip_rows. With a writer, skips instead the
+// first rows of the input that earlier runs with this writer sent. The writer's last sequence is
+// the number of these rows. An error names its row, or says how many rows were appended before it.
+// If those rows stay in the store, the error also says how to append the rest.
 //
-// `rest_flags` are what a command needs besides, in front of a number of rows, to append only the
-// rows after them, such as "--skip-rows"; empty if the rows before an error do not stay.
+// `rest_flags` are the flags that a user must add to the command, followed by a number of rows, to
+// append only the rows after these. An example is "--skip-rows". It is empty if the caller deletes
+// the store after an error.
 //
-// Cancelled if a signal of `interrupt` came before the end. Without a writer, the rows that were
-// sent by then are acknowledged first, so that their number is known.
+// Cancelled if a signal of `interrupt` came before the end. Without a writer, waits first until the
+// rows that were sent by then are acknowledged, so that their number is known.
 //
 // With the same flags, every run cuts the input into the same requests, wherever it resumes. So a
-// request that a killed run left in flight is also one of the next run's, and is written once.
+// request that a killed run left in flight equals a request of the next run. The server recognizes
+// its sequence and writes it once.
 absl::StatusOr<AppendReport> AppendRows(const RowBatches& rows, RowTags tags,
                                         const AppendFlags& flags, const v1::Store& store,
                                         Client* client, const Session& session,
@@ -73,7 +76,8 @@ absl::StatusOr<AppendReport> AppendRows(const RowBatches& rows, RowTags tags,
 
 // Prints a few lines, or with -o json {"store", "created"?, "skipped_rows"?, "reconnections"?,
 // "rows", "seconds", "rows_per_second", "row_count", "revision"}. "created" is there if
-// `report.created` is set, "reconnections" with a writer, "skipped_rows" with that or --skip-rows.
+// `report.created` is set, "reconnections" with a writer, "skipped_rows" with a writer or with
+// --skip-rows.
 // `store` is the store as it was before the append.
 void PrintAppend(const AppendReport& report, const AppendFlags& flags, const v1::Store& store,
                  const Session& session);

@@ -90,30 +90,39 @@ absl::Status Attend(const AttendFlags& flags, const Session& session) {
 
 void AddAttendCommand(CLI::App* app, Session* session) {
   auto flags = std::make_shared<AttendFlags>();
-  CLI::App* attend = app->add_subcommand("attend", "Answer queries from files; nothing is stored");
+  CLI::App* attend = app->add_subcommand(
+      "attend", "Answer queries over keys and values from files; nothing is stored");
   attend->footer(
       "FILE ends in .npy (floats, integers or booleans), .csv (commas or white space) or .fvecs,\n"
       "or is - for standard input. One request takes them whole.");
   const auto add_file = [&](const char* flag, std::string* path, const char* description) {
     attend->add_option(flag, *path, description)->type_name("FILE");
   };
-  add_file("--queries", &flags->queries, "Queries, as wide as the keys");
-  add_file("--keys", &flags->keys, "Keys");
-  add_file("--values", &flags->values, "Values, one a key");
-  attend->add_flag("--self", flags->self, "Queries, keys and values all come from the --inputs");
+  add_file("--queries", &flags->queries,
+           "File of queries, one per row, with as many columns as the keys");
+  add_file("--keys", &flags->keys, "File of keys, one per row");
+  add_file("--values", &flags->values, "File of values, one per row; row i belongs to key i");
+  attend->add_flag("--self", flags->self,
+                   "Self attention: queries, keys and values are all made from --inputs");
   add_file("--inputs", &flags->inputs,
-           "Inputs to project; with --self alone they are queries, keys and values");
+           "File of inputs to project; with --self and no projection, they are queries, keys and "
+           "values");
   attend
-      ->add_option("--format", flags->format,
-                   "Format of standard input (-); a file's ending names its own")
+      ->add_option(
+          "--format", flags->format,
+          "Format of standard input (-); the format of a named file follows from its ending")
       ->check(CLI::IsMember(RowFormats()))
       ->capture_default_str();
-  attend->add_option("--heads", flags->heads, "Heads that keys and values are split into")
+  attend
+      ->add_option("--heads", flags->heads,
+                   "Number of heads that queries, keys and values are split into")
       ->check(Positive())
       ->capture_default_str();
   AddProjectionFlags(attend, &flags->projection);
   AddAttentionFlags(attend, &flags->attention);
-  attend->add_option("--values-out", flags->values_out, "Also write the answers to this file")
+  attend
+      ->add_option("--values-out", flags->values_out,
+                   "Also write the answers to this file, one row per query")
       ->type_name("FILE.npy")
       ->check(NameEndsIn(".npy"));
   attend->callback([=] { session->run = [=] { return Attend(*flags, *session); }; });

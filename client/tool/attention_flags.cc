@@ -32,18 +32,17 @@ void AddAttentionFlags(CLI::App* command, AttentionFlags* flags) {
   command->add_option("--temperature", flags->temperature,
                       "Logits are score / temperature (default: the store's, else 1)");
   command
-      ->add_option(
-          "--mode", flags->mode,
-          "Weights of logits: soft (softmax; default), hard (1 for the largest), linear (the "
-          "logit itself)")
+      ->add_option("--mode", flags->mode,
+                   "How logits become weights: soft (softmax; default), hard (largest gets 1), "
+                   "linear (the logit)")
       ->check(CLI::IsMember(Words<v1::Mode>()));
   command->add_option("--top-k", flags->top_k,
                       "Only the rows of the K largest logits count (default: all)");
   command->add_option("--min-score", flags->min_score,
                       "Only rows with at least this score count (default: all)");
   command->add_option("--recency-decay", flags->recency_decay,
-                      "In (0, 1]: adds its logarithm, times the number of later rows, to a row's "
-                      "logit (default 1)");
+                      "Decay d in (0, 1]: adds ln(d) to a row's logit for each later position "
+                      "(default 1: no decay)");
   auto* causal = command->add_flag(
       "--causal", flags->causal, "Query t, from 0, sees only positions up to --causal-offset + t");
   command
@@ -51,14 +50,16 @@ void AddAttentionFlags(CLI::App* command, AttentionFlags* flags) {
                    "With --causal: the last position that query 0 sees (default 0)")
       ->needs(causal);
   command->add_option("--max-error", flags->max_error,
-                      "Largest error in soft mode, a part (0 to 1) of the largest |value| (default "
-                      "and least 1e-5)");
+                      "Soft mode: error allowed, as a part (0 to 1) of the largest |value "
+                      "component| (default, least 1e-5)");
   command
       ->add_option("--weights", flags->weights,
                    "Which weights to show: none, the largest (top), or all")
       ->check(CLI::IsMember(Words<v1::WeightsMode>()))
       ->capture_default_str();
-  command->add_option("--top", flags->top, "With --weights top: how many to show a query")
+  command
+      ->add_option("--top", flags->top,
+                   "With --weights top: number of weights to show for each query and head")
       ->check(Positive())
       ->capture_default_str();
 }

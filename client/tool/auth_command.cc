@@ -128,7 +128,8 @@ absl::Status Add(const AddFlags& flags, const Session& session) {
     if (present) return text;
     absl::StatusOr<std::string> edited = WithIdentity(text, identity);
     if (!edited.ok()) return FileError(flags.file, edited.status());
-    // Write the token before the auth file: if the tool ends in between, it can be run again.
+    // Write the token before the auth file. If the tool ends in between, the user can run it again,
+    // because WriteTokenFile() replaces a token that the auth file does not have.
     if (flags.token_out.has_value()) {
       CLIENT_RETURN_IF_ERROR(WriteTokenFile(*flags.token_out, token, text));
     }
@@ -143,22 +144,23 @@ void AddLimits(CLI::App* command, AddFlags* flags) {
   const auto add = [&](const char* name, std::optional<std::uint64_t>* limit, const char* help) {
     command->add_option(name, *limit, help)->group("Limits (default: none)");
   };
-  add("--requests-per-second", &flags->requests_per_second, "Calls a second; more are refused");
+  add("--requests-per-second", &flags->requests_per_second,
+      "Requests per second; more are refused");
   add("--rows-per-second", &flags->rows_per_second,
-      "Rows appended and queries asked a second; more are refused");
+      "Rows appended plus queries asked per second; more are refused");
   add("--bytes-in-flight", &flags->bytes_in_flight,
       "Bytes of requests in progress; more are refused");
   add("--max-stores", &flags->stores_max,
-      "Stores made by it that may exist at once; more are refused");
+      "Stores that its grants of manage or more cover, whoever made them; making more is refused");
   add("--store-bytes", &flags->store_bytes,
-      "Bytes that these stores may hold together; appends beyond are refused");
+      "Bytes of all stores that its grants of write or more cover; appends beyond are refused");
 }
 
 }  // namespace
 
 void AddAuthCommands(CLI::App* app, Session* session) {
-  CLI::App* auth =
-      app->add_subcommand("auth", "Say who may do what, in the file of softlookup-server --auth");
+  CLI::App* auth = app->add_subcommand(
+      "auth", "Edit the auth file, which tells softlookup-server --auth who may do what");
   auth->require_subcommand(1);
 
   auto flags = std::make_shared<AddFlags>();
@@ -176,21 +178,26 @@ void AddAuthCommands(CLI::App* app, Session* session) {
       "Example:\n"
       "  softlookup auth add auth.json ingest --role write --stores 'acme/*' --token-out token");
   add->add_option("FILE", flags->file, "The auth file")->required();
-  add->add_option("NAME", flags->name, "Its name: 1 to 128 of A-Z a-z 0-9 . _ -")->required();
-  add->add_option("--role", flags->roles, "What it may do; repeat it with each --stores")
+  add->add_option("NAME", flags->name, "Name of the identity: 1 to 128 of A-Z a-z 0-9 . _ -")
+      ->required();
+  add->add_option(
+         "--role", flags->roles,
+         "What the identity may do; may be repeated: the nth --role is for the nth --stores")
       ->required()
       ->allow_extra_args(false)
       ->check(CLI::IsMember(AuthRoles()));
   add->add_option("--stores", flags->stores,
-                  "Where: a store's name, a prefix that ends in /*, or *")
+                  "Stores that the role is for: a store's name, a prefix that ends in /*, or *")
       ->required()
       ->allow_extra_args(false)
       ->type_name("PATTERN");
-  add->add_option(
-         "--certificate-name", flags->certificate_name,
-         "Name in its client certificate, which identifies it: DNS or URI, else the common name")
+  add->add_option("--certificate-name", flags->certificate_name,
+                  "Name in a client certificate that identifies it: DNS or URI, else common name "
+                  "(default: none)")
       ->type_name("NAME");
-  add->add_flag("--if-missing", flags->if_missing, "Change nothing if there is an identity NAME");
+  add->add_flag("--if-missing", flags->if_missing,
+                "If there is an identity NAME already, change nothing and succeed; without it, "
+                "that is an error");
   add->add_option("--token-out", flags->token_out, "Write the token to this file; do not print it")
       ->type_name("FILE");
   AddLimits(add, flags.get());

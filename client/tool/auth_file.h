@@ -25,7 +25,7 @@ struct Identity {
   std::string token_sha256;      // In hexadecimal.
   std::string certificate_name;  // In the client's certificate. Empty: token only.
   std::vector<Grant> grants;
-  std::vector<std::pair<std::string, std::uint64_t>> limits;  // Keyed by name in the file.
+  std::vector<std::pair<std::string, std::uint64_t>> limits;  // Names as in the file.
 };
 
 // "read", "write", "manage", "admin".

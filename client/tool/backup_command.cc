@@ -134,7 +134,7 @@ void AddBackupCommands(CLI::App* app, Session* session) {
       "on; every append acknowledged before is in it. Waits without end unless --timeout is "
       "given.");
   create->add_option("NAME", *name,
-                     "Its name: 1 to 64 of A-Z a-z 0-9 . _ - (default: the time in UTC)");
+                     "Name of the backup: 1 to 64 of A-Z a-z 0-9 . _ - (default: the time in UTC)");
   create->callback([=] { session->run = [=] { return Create(*name, *session); }; });
 
   CLI::App* list = backup->add_subcommand("list", "List the server's backups, oldest first");
@@ -149,14 +149,14 @@ void AddBackupCommands(CLI::App* app, Session* session) {
 
   auto flags = std::make_shared<RestoreFlags>();
   CLI::App* restore =
-      backup->add_subcommand("restore", "Make a data directory of a backup; needs no server");
+      backup->add_subcommand("restore", "Copy a backup to a new data directory; needs no server");
   restore->footer(
       "Copies files on this machine. Then: softlookup-server --data-dir DATA_DIRECTORY");
   restore->add_option("BACKUP_DIRECTORY", flags->backup_directory, "The backup, which is only read")
       ->required();
   restore
       ->add_option("DATA_DIRECTORY", flags->data_directory,
-                   "The directory to make; it must not exist or be empty")
+                   "Directory to restore to; it must be missing or empty")
       ->required();
   restore->callback([=] { session->run = [=] { return Restore(*flags, *session); }; });
 }

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 using admin::v1::BackupManifest;
 
 constexpr char kManifestName[] = "BACKUP.json";
-// The newest format that this version reads, and the first that has checksums.
+// The newest format of a manifest that this version reads, and the first format with checksums.
 constexpr std::uint32_t kFormat = 2, kFirstWithChecksums = 2;
 constexpr std::size_t kSha256Digits = 64;
 

@@ -13,25 +13,28 @@
 
 namespace softlookup::tool {
 
-// Reads which files make the backup in `directory` whole. InputError if it is not a backup, or if
-// what describes it is damaged or of a newer version.
+// Reads the manifest of the backup in `directory`, which lists the backup's files. InputError if
+// there is no manifest, or if it is damaged or of a newer format.
 absl::StatusOr<admin::v1::BackupManifest> ReadBackupManifest(const std::string& directory);
 
-// The backup has only the sizes of its files. An older version made it.
+// Whether the manifest is of format 1, which older versions wrote. It has the sizes of the files,
+// but no checksums.
 bool HasSizesAlone(const admin::v1::BackupManifest& manifest);
 
-// The bytes of all files together.
+// Returns the sum of the sizes of all files.
 std::uint64_t ByteSizeOf(const admin::v1::BackupManifest& manifest);
 
-// Compares the bytes of a file with what the manifest says of them.
+// Compares the bytes of a file with its size and its SHA-256 in the manifest. Without a SHA-256,
+// compares the size alone.
 class FileCheck {
  public:
+  // `file` must outlive the object.
   explicit FileCheck(const admin::v1::BackupManifest::File& file);
 
   // Adds the next bytes of the file.
   void Add(std::string_view bytes);
-  // Call this once, after the last byte. InputError about the file at `path` if its bytes are not
-  // those of the manifest.
+  // Call this once, after the last byte. InputError about the file at `path` if its size or SHA-256
+  // is not as in the manifest.
   absl::Status Finish(const std::string& path);
 
  private:
@@ -41,7 +44,7 @@ class FileCheck {
 };
 
 // Reads all files of the backup in `directory` and compares them with its manifest. Passes every
-// error to `report`. Returns how many files are not as the manifest says.
+// error to `report`. Returns how many files cannot be read or are not as the manifest says.
 int CountBadFiles(const std::string& directory, const admin::v1::BackupManifest& manifest,
                   absl::FunctionRef<void(const absl::Status&)> report);
 

@@ -34,7 +34,7 @@ absl::StatusOr<std::size_t> ByteSource::Read(void* out, std::size_t size) {
 
 absl::StatusOr<bool> ByteSource::ReadLine(std::string* line) {
   line->clear();
-  bool ended = false;  // Whether "\n" ended the line, not the end of the file.
+  bool ended = false;  // Whether "\n" ended the line, rather than the end of the file.
   while (!ended) {
     if (next_ == buffer_.size()) {
       buffer_.resize(kReadAheadBytes);

@@ -33,7 +33,7 @@ absl::Status OpensslError(absl::string_view what) {
   return absl::InternalError(absl::StrCat("OpenSSL cannot ", what, ": ", text));
 }
 
-// The bytes of the IP address `host`; empty if it is not one.
+// Returns the bytes of the IP address `host`, or "" if `host` is not an IP address.
 std::string AddressBytes(const std::string& host) {
   const Asn1OctetStringPtr address(a2i_IPADDRESS(host.c_str()));
   ERR_clear_error();
@@ -44,8 +44,9 @@ std::string AddressBytes(const std::string& host) {
 
 bool IsAddress(const std::string& host) { return !AddressBytes(host).empty(); }
 
-// The hosts in OpenSSL's syntax for alternative names, without duplicates. DNS names are compared
-// without case, and addresses by their bytes, as an address has several spellings.
+// Returns the hosts in OpenSSL's syntax for alternative names, without duplicates. DNS names are
+// compared without case. Addresses are compared by their bytes, because an address has several
+// spellings.
 std::string AlternativeNames(const std::vector<std::string>& hosts) {
   std::set<std::string> seen;
   std::vector<std::string> names;

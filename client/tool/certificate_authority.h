@@ -24,12 +24,14 @@ inline constexpr int kLeafDays = 825;
 bool IsHost(const std::string& host);
 
 // Issues certificates with P-256 keys, SHA-256 signatures and random serial numbers of 128 bits.
-// They are valid from an hour before now, because clocks may differ.
+// Their validity begins an hour before now, because clocks may differ.
 class CertificateAuthority {
  public:
-  // Makes an authority. Its own certificate is valid for kAuthorityDays and may sign leaves only.
+  // Makes an authority. Its own certificate is valid for kAuthorityDays and may sign certificates
+  // of servers and clients, but not of other authorities.
   static absl::StatusOr<CertificateAuthority> Create();
 
+  // The authority's own certificate and key.
   const PemPair& pem() const { return pem_; }
 
   // Issues a server certificate, valid for kLeafDays, that can also serve as a client's. `hosts`,

@@ -58,7 +58,8 @@ absl::Status PrintHelp(CLI::App* app, const std::vector<std::string>& words,
     }
     command = *named;
   }
-  // This command was parsed, and its help would be shown for that of the whole tool.
+  // App::help() would not do: for the whole tool, CLI11 prints the help of the subcommand that was
+  // parsed, which is `help`.
   *session.out << command->get_formatter()->make_help(
       command, absl::StrCat(parents, parents.empty() ? "" : " ", command->get_name()),
       CLI::AppFormatMode::Normal);
@@ -67,8 +68,10 @@ absl::Status PrintHelp(CLI::App* app, const std::vector<std::string>& words,
 
 void AddHelpCommand(CLI::App* app, Session* session) {
   auto words = std::make_shared<std::vector<std::string>>();
-  CLI::App* help = app->add_subcommand("help", "Show what a command does, as its --help");
-  help->add_option("COMMAND", *words, "The command, such as store create");
+  CLI::App* help =
+      app->add_subcommand("help", "Show the help of a command, as COMMAND --help does");
+  help->add_option("COMMAND", *words,
+                   "Command to explain, such as store create (default: softlookup itself)");
   help->callback([=] { session->run = [=] { return PrintHelp(app, *words, *session); }; });
 }
 
@@ -104,14 +107,16 @@ void AddEverything(CLI::App* app, Session* session) {
       ->envname("SOFTLOOKUP_SERVER")
       ->capture_default_str();
   app->add_option("--timeout", session->timeout_s,
-                  "Seconds that a call may take (default 10; streams of rows and watches: no end)")
+                  "Longest time of a call, in seconds (default 10; streams of rows, watch, backup "
+                  "create: no limit)")
       ->check(Positive());
   app->add_option_function<std::string>(
          "-o,--output", [session](const std::string& format) { session->json = format == "json"; },
          "Form of what is printed on standard output (default table)")
       ->check(CLI::IsMember({"table", "json"}));
-  app->add_flag("-w,--wide", session->wide,
-                "Print all columns of a list, also where they are wider than the terminal");
+  app->add_flag(
+      "-w,--wide", session->wide,
+      "Print all columns of a list; without it, columns that do not fit the terminal are left out");
   AddCredentialFlags(app, &session->credential_files);
   app->require_subcommand(1);
   app->fallthrough();

@@ -20,25 +20,27 @@ namespace softlookup::tool {
 // State of one run of the tool that all commands share.
 struct Session {
   std::string server = "127.0.0.1:7471";
-  std::optional<double> timeout_s;  // Deadline of a call, > 0. Unset: the call's default.
+  std::optional<double> timeout_s;  // Deadline of a call, > 0. Unset: the command's default.
   bool json = false;
   CredentialFiles credential_files;
   std::ostream* out = &std::cout;
   std::ostream* err = &std::cerr;  // Messages for people; scripts read `out`.
-  // Code points of a line of the terminal that `out` is. Unset: it is none.
+  // Code points that fit on a line of the terminal `out`. Unset: `out` is not a terminal.
   std::optional<std::size_t> terminal_width;
   bool wide = false;  // Print all columns of a table, whatever the terminal's width.
 
-  // Runs the command. Parsing sets it to that of the command on the command line.
+  // Runs the command. Parsing the command line sets this.
   std::function<absl::Status()> run;
 
-  // Prints a table to `out`. Hides columns that the terminal has no room for, and says so on `err`.
+  // Prints a table to `out`. Unless `wide` is set, hides columns that the terminal has no room for,
+  // and says so on `err`.
   void Print(output::Table* table) const;
   // Reads and checks the files that `credential_files` names.
   absl::StatusOr<Credentials> ReadCredentials() const;
   // Returns the deadline of a stream of rows or memories: `timeout_s`, or none.
   absl::Duration StreamDeadline() const;
-  // Sets the deadline and the credentials in `options`.
+  // Returns a client of `server`. Sets the credentials in `options`, and the deadline if
+  // `timeout_s` is set. UsageError if `server` does not look like HOST:PORT.
   absl::StatusOr<Client> Connect(ClientOptions options = {}) const;
 };
 

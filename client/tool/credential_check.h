@@ -6,8 +6,8 @@
 
 namespace softlookup::tool {
 
-// InputError, with the file's name, if a certificate or the key does not parse, or if the key does
-// not belong to the certificate. gRPC would only report that it cannot connect.
+// InputError, with the file's name, if the first certificate of a file or the key does not parse,
+// or if the key does not belong to the certificate. gRPC would only report that it cannot connect.
 absl::Status CheckCertificates(const Credentials& credentials, const CredentialFiles& files);
 
 }  // namespace softlookup::tool

@@ -12,12 +12,13 @@ void AddCredentialFlags(CLI::App* app, CredentialFiles* files) {
     app->add_option(name, *file, help)->envname(variable)->type_name("FILE")->group("Identity");
   };
   add("--tls-ca", "SOFTLOOKUP_TLS_CA", &files->tls_ca,
-      "Use TLS; one of these PEM certificates must sign the server's");
+      "Use TLS. PEM file of authorities, one of which must have signed the server's certificate");
   add("--tls-certificate", "SOFTLOOKUP_TLS_CERTIFICATE", &files->tls_certificate,
-      "Use TLS; present this PEM certificate to the server");
-  add("--tls-key", "SOFTLOOKUP_TLS_KEY", &files->tls_key, "The PEM key of --tls-certificate");
+      "Use TLS. PEM file of the client certificate to present; needs --tls-key");
+  add("--tls-key", "SOFTLOOKUP_TLS_KEY", &files->tls_key,
+      "PEM file of the private key of --tls-certificate");
   add("--token-file", "SOFTLOOKUP_TOKEN_FILE", &files->token,
-      "Send the token in this file with every call; softlookup auth add makes one");
+      "File of the token to send with every call (default: none); softlookup auth add makes it");
 }
 
 absl::StatusOr<Credentials> CredentialsFrom(const CredentialFiles& files) {

@@ -72,8 +72,8 @@ class CsvReader : public RowReader {
     return count;
   }
 
-  // Whether `line` has a letter and no field is a number or begins with one and a semicolon.
-  // Numbers between semicolons are a mistake, not a header.
+  // Whether `line` has a letter, and no field is a number or begins with a number and a semicolon.
+  // A line of numbers with semicolons between them is a mistake, which is reported, not a header.
   static bool IsHeader(std::string_view line) {
     if (std::none_of(line.begin(), line.end(), absl::ascii_isalpha)) return false;
     bool more = true;

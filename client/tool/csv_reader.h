@@ -8,9 +8,9 @@
 
 namespace softlookup::tool {
 
-// Reads text with one row per line, numbers separated by commas or white space. Skips blank lines
-// and any text from "#" on. Also skips the first other line if it has a letter and no field is a
-// number, or several with semicolons between them.
+// Reads text with one row per line, numbers separated by commas or white space. Skips blank lines,
+// and in any line the text from "#" on. Also skips the first line that is left, if it is a header:
+// it has a letter, and no field is a number or begins with a number and a semicolon.
 absl::StatusOr<std::unique_ptr<RowReader>> OpenCsv(ByteSource source, Columns columns);
 
 }  // namespace softlookup::tool

@@ -39,7 +39,7 @@ absl::string_view Hint(const absl::Status& status, absl::string_view reason) {
   return "";
 }
 
-// The message on one line: a parser's message, for example, can have several.
+// The message on one line. Some messages have several lines, such as a parser's.
 std::string MessageText(const absl::Status& status) {
   return TerminalText(
       absl::StrReplaceAll(status.message(), {{"\r", " "}, {"\n", " "}, {"\t", " "}}));
@@ -57,7 +57,8 @@ const char kExitCodeHelp[] =
     "  5  not found\n"
     "  6  already exists\n"
     "  7  server unavailable, overloaded or out of time\n"
-    "  8  a load test gave wrong answers, met a condition of --fail-if or found no rate\n"
+    "  8  a load test got wrong answers, met a --fail-if, found no rate, or --verify checked no "
+    "answer\n"
     "  9  a load test is invalid: this client was the bottleneck, or left calls out\n"
     "  10 the server does not know the token or the certificate, or was given none\n"
     "  11 the token or the certificate does not allow the call\n";

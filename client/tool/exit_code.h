@@ -19,8 +19,12 @@ enum class ExitCode {
   kNotFound = 5,       // NOT_FOUND.
   kAlreadyExists = 6,  // ALREADY_EXISTS.
   kUnavailable = 7,    // UNAVAILABLE, DEADLINE_EXCEEDED, or RESOURCE_EXHAUSTED with a retry delay.
-  kMissed = 8,   // A load test met a condition of --fail-if, got a wrong answer or found no rate.
-  kInvalid = 9,  // A load test measured its client's limits, not the server's.
+  // A load test met a condition of --fail-if or got a wrong answer; or --find-max found no rate
+  // that holds; or --verify could check no answer.
+  kMissed = 8,
+  // The figures of a load test are not the server's: the client was the bottleneck, or did not send
+  // calls that were due.
+  kInvalid = 9,
   kUnauthenticated = 10,   // UNAUTHENTICATED: the server does not know the caller.
   kPermissionDenied = 11,  // PERMISSION_DENIED: the caller is known but not allowed to do this.
 };
@@ -28,7 +32,8 @@ enum class ExitCode {
 // The exit codes as text for --help.
 extern const char kExitCodeHelp[];
 
-// Errors that the tool itself detects. A payload in the status tells ExitCodeOf() the kind.
+// Make errors that the tool itself detects. A payload in the status tells ExitCodeOf() which of
+// kUsage, kInput, kMissed and kInvalid to return.
 absl::Status UsageError(const std::string& message);
 absl::Status InputError(const std::string& file, const std::string& message);
 // Turns `error`, whose message already names the file, into an InputError.
@@ -42,9 +47,9 @@ absl::Status Annotate(const absl::Status& error, const std::string& note);
 ExitCode ExitCodeOf(const absl::Status& status);
 
 // Describes `status` on one line, for people: the stable reason or else the code, the message, and
-// a hint at what to do. An error that the tool itself detected is its message alone. The line names
-// `server` if it gave no answer; the hint may depend on `credentials`. Text from elsewhere is
-// escaped by TerminalText().
+// a hint at what to do. An error that UsageError() or a function below it made has only its
+// message. The line names `server` if `status` says, without a reason, that no answer came. The
+// hint may depend on `credentials`. The message and `server` pass through TerminalText().
 std::string ErrorLine(const absl::Status& status, const std::string& server,
                       const CredentialFiles& credentials = {});
 

@@ -33,18 +33,25 @@ void AddFilterFlags(CLI::App* command, FilterFlags* flags) {
   command->add_option("--begin", flags->begin, "Only rows from this position on (default 0)")
       ->group("Rows");
   command
-      ->add_option("--end", flags->end,
-                   "Only rows before this position, as if no later one had been appended")
+      ->add_option(
+          "--end", flags->end,
+          "Only rows before this position, as if later rows had not been appended (default: all)")
       ->group("Rows");
-  command->add_option("--last", flags->last, "Only the newest rows, this many")->group("Rows");
-  AddList(command, "--label", &flags->any_labels, "Only rows with one of these labels", "LABEL,...")
+  command
+      ->add_option("--last", flags->last,
+                   "Only rows at the last N positions from --begin to --end; deleted rows count "
+                   "too (default: all)")
+      ->group("Rows");
+  AddList(command, "--label", &flags->any_labels,
+          "Only rows with at least one of these labels; may be repeated", "LABEL,...")
       ->check(Utf8());
-  AddList(command, "--no-label", &flags->no_labels, "Only rows with none of these labels",
-          "LABEL,...")
+  AddList(command, "--no-label", &flags->no_labels,
+          "Only rows with none of these labels; may be repeated", "LABEL,...")
       ->check(Utf8());
-  AddList(command, "--id", &flags->ids, "Only rows with one of these ids", "ID,...");
-  AddList(command, "--exclude-id", &flags->exclude_ids, "Only rows with none of these ids",
+  AddList(command, "--id", &flags->ids, "Only rows with one of these ids; may be repeated",
           "ID,...");
+  AddList(command, "--exclude-id", &flags->exclude_ids,
+          "Only rows with none of these ids; may be repeated", "ID,...");
 }
 
 }  // namespace softlookup::tool

@@ -22,7 +22,7 @@ struct FilterFlags {
   std::vector<std::uint64_t> exclude_ids;
 
   v1::RowFilter ToProto() const;
-  // Returns true unless all rows are kept.
+  // Whether the command line sets any of these, even if all rows pass, as with --begin 0.
   bool any() const { return ToProto().ByteSizeLong() > 0; }
 };
 

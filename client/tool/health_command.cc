@@ -10,7 +10,7 @@ namespace {
 absl::Status CheckHealth(const Session& session) {
   constexpr std::array<const char*, 4> kNames = {"UNKNOWN", "SERVING", "NOT_SERVING",
                                                  "SERVICE_UNKNOWN"};
-  // The question is whether the server is there now.
+  // No retries: the command tells whether the server takes calls now.
   ClientOptions options;
   options.retry.attempts_max = 1;
   CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect(options));
@@ -28,7 +28,8 @@ absl::Status CheckHealth(const Session& session) {
 }  // namespace
 
 void AddHealthCommand(CLI::App* app, Session* session) {
-  CLI::App* health = app->add_subcommand("health", "Exit with 0 if the server takes calls");
+  CLI::App* health =
+      app->add_subcommand("health", "Ask whether the server takes calls; exit code 0 if it does");
   health->callback([=] { session->run = [=] { return CheckHealth(*session); }; });
 }
 

@@ -12,10 +12,12 @@
 namespace softlookup::tool {
 namespace {
 
-// Narrower text is harder to read than lines that the terminal breaks.
+// Fewest columns to fit text into. Narrower text is harder to read than lines that the terminal
+// breaks.
 constexpr std::size_t kTextWidthMin = 24;
 
-// Puts as many words on a line as `width` code points hold. The words of help are ASCII.
+// Puts as many words on a line as `width` columns hold. The words of help are ASCII, so a byte
+// takes a column.
 std::string Fill(absl::string_view text, std::size_t width) {
   std::string filled;
   std::size_t line = 0;
@@ -34,8 +36,9 @@ std::string Fill(absl::string_view text, std::size_t width) {
   return filled;
 }
 
-// Fills an item of a list such as "  3  text", if it does not fit: its text behind the second gap.
-// Other lines that begin with spaces stay as they are: a command is copied as a whole.
+// Wraps an item of a list, such as "  3  text", that is longer than `width`. Further lines begin in
+// the column of the text, which is after the second gap. Other lines that begin with spaces stay
+// whole, because users copy commands from them.
 std::string FillItem(absl::string_view item, std::size_t width) {
   const std::size_t gap = item.find("  ", std::min(item.find_first_not_of(' '), item.size()));
   if (item.size() <= width || gap == absl::string_view::npos) return std::string(item);

@@ -7,9 +7,9 @@
 
 namespace softlookup::tool {
 
-// Formats --help for a terminal of `width` columns: lines break between words. The
-// lines of a paragraph of a footer are filled anew. Lines that begin with a space stay, as in
-// lists.
+// Formats --help for a terminal of `width` columns, so that lines break between words. The lines of
+// a paragraph of a footer are joined and broken anew. A line that begins with a space stays a line
+// of its own. If it is an item of a list and too long, its text is wrapped.
 class HelpFormatter : public CLI::Formatter {
  public:
   explicit HelpFormatter(std::size_t width);
@@ -19,9 +19,8 @@ class HelpFormatter : public CLI::Formatter {
   std::string make_footer(const CLI::App* command) const override;
 
  private:
-  // Columns for text, of the whole line and beside the names of options.
-  const std::size_t line_width_;
-  const std::size_t text_width_;
+  const std::size_t line_width_;  // Columns of a whole line.
+  const std::size_t text_width_;  // Columns of the text beside the names of options.
 };
 
 }  // namespace softlookup::tool

@@ -37,7 +37,7 @@ absl::Status CheckFiles(const ImportFlags& flags) {
 
 absl::Status CheckExisting(const ImportFlags& flags, const v1::Store& store, Client* client) {
   const std::string& writer = flags.append.writer;
-  absl::Status goes_on = absl::NotFoundError("");  // OK: an earlier run began to fill the store.
+  absl::Status goes_on = absl::NotFoundError("");  // OK: the writer has appended to the store.
   if (!writer.empty()) goes_on = client->GetWriter(store.name(), writer).status();
   if (!goes_on.ok() && !absl::IsNotFound(goes_on)) return goes_on;
   if (store.row_count() > 0 && !flags.into_rows && !goes_on.ok()) {
@@ -54,7 +54,7 @@ absl::Status CheckExisting(const ImportFlags& flags, const v1::Store& store, Cli
   return absl::OkStatus();
 }
 
-// Makes the store, with the dimensions of the row in `first`.
+// Makes the store, with the dimensions of the matrices in `first`.
 absl::StatusOr<v1::Store> Create(const ImportFlags& flags, const v1::AppendRequest& first,
                                  Client* client) {
   v1::Store store;
@@ -76,8 +76,8 @@ v1::Matrix Join(v1::Matrix first, const v1::Matrix& second) {
   return first;
 }
 
-// Puts the row of `first` back in front of `rows`. The batches are then the same as if it had not
-// been read.
+// Puts the row of `first` back in front of `rows`, which then has the same batches as if that row
+// had not been read.
 void Unread(v1::AppendRequest first, RowBatches* rows) {
   rows->read = [first = std::optional(std::move(first)), rest = std::move(rows->read)](
                    std::uint32_t rows_max,
@@ -94,8 +94,8 @@ void Unread(v1::AppendRequest first, RowBatches* rows) {
   };
 }
 
-// Deletes the store that import made but could not fill, so that another try can make it. Returns
-// `error` with a note on whether that worked.
+// Deletes the store that import made but could not fill, so that the user can run import again.
+// Returns `error` with a note on whether the deletion worked.
 absl::Status Undo(const absl::Status& error, const std::string& store, Client* client) {
   return Annotate(error, client->DeleteStore(store).ok()
                              ? absl::StrCat(store, ", which import had made, is deleted again")
@@ -144,7 +144,8 @@ absl::Status Import(const ImportFlags& flags, const Session& session) {
 
 void AddImportCommand(CLI::App* app, Session* session) {
   auto flags = std::make_shared<ImportFlags>();
-  CLI::App* command = app->add_subcommand("import", "Make a store of files, as export writes them");
+  CLI::App* command = app->add_subcommand(
+      "import", "Make a store and fill it from files, such as those that export writes");
   command->footer(
       "FILE is as `append --help` says. A store that is not there yet is made: the files say its\n"
       "dimensions, options the rest. If not all rows get into it, it is deleted again, also after\n"
@@ -154,12 +155,19 @@ void AddImportCommand(CLI::App* app, Session* session) {
       "the\n"
       "rows that are missing; see `append --help`.");
   command->add_option("STORE", flags->store, "Name of the store")->required();
-  command->add_option("--keys", flags->input.keys, "Keys")->type_name("FILE")->required();
-  command->add_option("--values", flags->input.values, "Values")->type_name("FILE")->required();
+  command->add_option("--keys", flags->input.keys, "File of keys, one per row")
+      ->type_name("FILE")
+      ->required();
+  command
+      ->add_option("--values", flags->input.values,
+                   "File of values, one per row; row i belongs to key i")
+      ->type_name("FILE")
+      ->required();
   AddAppendFlags(command, &flags->append);
   command
-      ->add_option("--format", flags->input.format,
-                   "Format of standard input (-); a file's ending names its own")
+      ->add_option(
+          "--format", flags->input.format,
+          "Format of standard input (-); the format of a named file follows from its ending")
       ->check(CLI::IsMember(RowFormats()))
       ->capture_default_str();
   command->add_flag("--append", flags->into_rows,

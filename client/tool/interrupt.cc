@@ -12,15 +12,15 @@ namespace {
 std::atomic<bool> signalled;
 static_assert(std::atomic<bool>::is_always_lock_free, "It is written by a signal handler");
 
-// What an InterruptAction's thread waits on. Posting a semaphore is safe in a signal handler, and
-// it lives as long as the process, because a handler may still run when its guard is gone.
+// The semaphore that an InterruptAction's thread waits on. A signal handler may post a semaphore.
+// It lives as long as the process, because a handler may still run when its guard is gone.
 sem_t* Wakings() {
   static sem_t semaphore;
   static const bool initialised = sem_init(&semaphore, /*pshared=*/0, 0) == 0;
   return initialised ? &semaphore : nullptr;
 }
 
-// The first signal of either kind is noted. One more ends the process as if nothing handled it.
+// Notes the first signal of either kind. A second signal ends the process as if it had no handler.
 void OnSignal(int number) {
   const int error = errno;
   if (!signalled.exchange(true)) {
@@ -35,7 +35,7 @@ void OnSignal(int number) {
 }  // namespace
 
 InterruptGuard::InterruptGuard(Reads reads) : reads_(reads) {
-  Wakings();  // A handler must not be the first to ask for it.
+  Wakings();  // Makes the semaphore, because a signal handler must not.
   for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], nullptr, &before_[i]);
   Rearm();
 }
@@ -59,7 +59,7 @@ const std::atomic<bool>& InterruptGuard::interrupted() const { return signalled;
 
 InterruptAction::InterruptAction(std::function<void()> action)
     : action_(std::move(action)), thread_([this] {
-        // Another object's signal may have been posted: only the flags tell what has come.
+        // The semaphore may hold a post from before this object, so only the flags count.
         while (!signalled && !ended_) sem_wait(Wakings());
         if (!ended_) action_();
       }) {}

@@ -15,8 +15,9 @@ namespace softlookup::tool {
 // process at once. Only one object may exist at a time.
 class InterruptGuard {
  public:
-  // What becomes of a read that waits for input on the main thread when a signal comes.
-  enum class Reads { kGoOn, kFail };  // kFail: it fails with EINTR.
+  // What happens to a read that waits for input on the main thread when a signal comes: kGoOn lets
+  // it wait on, kFail makes it fail with EINTR.
+  enum class Reads { kGoOn, kFail };
 
   explicit InterruptGuard(Reads reads = Reads::kGoOn);
   ~InterruptGuard();
@@ -36,12 +37,13 @@ class InterruptGuard {
   std::array<struct sigaction, kSignals.size()> before_;
 };
 
-// Runs `action` once a guard's signal comes, on a thread of its own, also if it came before. An
-// InterruptGuard must live as long as this object, and only one of these may exist at a time.
+// Runs `action` once, on a thread of its own, as soon as a signal comes to the InterruptGuard. If a
+// signal came before this object was made, runs `action` at once. An InterruptGuard must live as
+// long as this object. Only one InterruptAction may exist at a time.
 class InterruptAction {
  public:
   explicit InterruptAction(std::function<void()> action);
-  // Waits for `action` if it runs. It does not run later.
+  // Waits for `action` if it is running. If it has not begun, it never runs.
   ~InterruptAction();
   InterruptAction(const InterruptAction&) = delete;
   InterruptAction& operator=(const InterruptAction&) = delete;

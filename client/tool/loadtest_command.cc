@@ -41,7 +41,7 @@ using output::Json;
 using output::PrintJson;
 using output::TerminalText;
 
-constexpr absl::Duration kTimeout = absl::Seconds(10);
+constexpr absl::Duration kTimeout = absl::Seconds(10);  // Deadline of a call without --timeout.
 
 // Checks before a long test that its report can be written to `path`; OK if `path` is empty. Leaves
 // no new file.
@@ -77,7 +77,7 @@ class Loadtest {
     CLIENT_RETURN_IF_ERROR(FindStores(&*client_));
     CLIENT_RETURN_IF_ERROR(Measure());
     line_.Clear();
-    // Write the reports first: deleting takes long if the server is gone.
+    // Write the reports first, because deleting takes long if the server is gone.
     const absl::Status written = WriteReports();
     const absl::Status deleted = DeleteStores();
     line_.Clear();
@@ -235,7 +235,7 @@ class Loadtest {
   InterruptGuard guard_;
   output::ProgressLine line_;
   std::vector<std::string> names_;
-  std::optional<Client> client_;  // Declared before own_stores_, which uses it to the end.
+  std::optional<Client> client_;  // Before own_stores_, whose destructor uses it.
   std::unique_ptr<loadtest::TestStores> own_stores_;
   LoadReport report_;
 };
@@ -252,7 +252,8 @@ absl::Status RunLoadtest(const LoadtestFlags& flags, const Session& session,
 
 void AddLoadtestCommand(CLI::App* app, Session* session) {
   auto flags = std::make_shared<LoadtestFlags>();
-  CLI::App* loadtest = app->add_subcommand("loadtest", "Measure what the server does under a load");
+  CLI::App* loadtest =
+      app->add_subcommand("loadtest", "Measure the latency and the rate of a server under load");
   loadtest->footer(
       "Works on stores of its own unless --store names some. An open loop (--rate) is what many\n"
       "users are; a closed loop (--concurrency) asks less of a server that stalls.\n"

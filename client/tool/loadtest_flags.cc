@@ -20,15 +20,16 @@ using output::Words;
 
 constexpr absl::Duration kLongest = absl::Hours(24 * 7);
 
-// The same limits as the server's.
+// The server's limits: the defaults of --max-queries and --max-append-rows, and the contract's for
+// a dimension.
 constexpr std::uint32_t kQueriesMax = 4096;
 constexpr std::uint32_t kAppendRowsMax = 65536;
 constexpr std::uint32_t kDimMax = 65536;
 
 constexpr double kRateMax = 10e6;  // Calls per second; far more than one client can send.
 
-// Parses seconds, such as "30", or numbers with units, such as "500ms". UsageError if the time is
-// not in [least, kLongest].
+// Parses seconds, such as "30", or a time with a unit, such as "500ms". UsageError, with the flag's
+// name, if `text` is neither or the time is not in [least, kLongest].
 absl::StatusOr<absl::Duration> ParseTime(const char* flag, const std::string& text,
                                          absl::Duration least) {
   double seconds;
@@ -91,7 +92,8 @@ void AddLoadFlags(CLI::App* command, LoadtestFlags* flags) {
   command->option_defaults()->group("Load");
   auto* rate = command
                    ->add_option("--rate", flags->rate,
-                                "Open loop: calls a second. With --find-max: the first rate to try")
+                                "Open loop: calls per second (default: closed loop). With "
+                                "--find-max: the first rate to try")
                    ->check(Positive());
   command
       ->add_option("--arrivals", flags->arrivals,
@@ -105,25 +107,32 @@ void AddLoadFlags(CLI::App* command, LoadtestFlags* flags) {
       ->capture_default_str()
       ->excludes(rate);
   command->add_flag("--find-max", flags->find_max,
-                    "Search for the highest rate of an open loop that keeps --slo, without an "
-                    "error or a rejection");
-  command->add_option("--slo", flags->slo, "With --find-max: what to keep, such as p99=20ms")
+                    "Search for the highest open-loop rate at which --slo holds and no call fails "
+                    "or is rejected");
+  command
+      ->add_option("--slo", flags->slo,
+                   "With --find-max: what must hold, such as p99=20ms (99th percentile of latency "
+                   "at most 20 ms)")
       ->type_name("FIGURE=BOUND,...");
   command
       ->add_option("--duration", flags->duration,
-                   "Time that is measured (default 10; with --find-max 5, for each rate)")
+                   "Length of the measurement, in seconds or as 500ms (default 10; with --find-max "
+                   "5 for each rate)")
       ->type_name("SECONDS");
   command
       ->add_option("--warm-up", flags->warm_up,
-                   "Time at full load before --duration, which is not measured")
+                   "Time at full load before the measurement, in seconds or as 500ms")
       ->type_name("SECONDS")
       ->capture_default_str();
-  command->add_option("--ramp", flags->ramp, "Time before --warm-up in which the load grows from 0")
+  command
+      ->add_option("--ramp", flags->ramp,
+                   "Time before --warm-up in which the load grows from 0, in seconds or as 500ms")
       ->type_name("SECONDS")
       ->capture_default_str();
   command
       ->add_option("--max-in-flight", flags->max_in_flight,
-                   "Open loop: a call that is due beyond is not sent, and counted as overflow")
+                   "Open loop: most calls in flight; a call due beyond them is not sent and counts "
+                   "as overflow")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   command->add_option("--connections", flags->connections, "Connections to the server")
@@ -133,8 +142,9 @@ void AddLoadFlags(CLI::App* command, LoadtestFlags* flags) {
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
   command
-      ->add_option("--retries", flags->retries,
-                   "Times that a failed call is tried again, by the client library's rules")
+      ->add_option(
+          "--retries", flags->retries,
+          "Most retries of a failed call, for the failures that the client library retries")
       ->check(CLI::Range(0, 100))
       ->capture_default_str();
   command->add_option("--seed", flags->seed, "Seed of rows, queries and arrivals")
@@ -143,7 +153,9 @@ void AddLoadFlags(CLI::App* command, LoadtestFlags* flags) {
 
 void AddTrafficFlags(CLI::App* command, LoadtestFlags* flags) {
   command->option_defaults()->group("Calls");
-  command->add_option("--mix", flags->mix, "Parts of the calls that are lookups and appends")
+  command
+      ->add_option("--mix", flags->mix,
+                   "Shares of lookups and appends in the calls; their sum need not be 100")
       ->type_name("lookup=90,append=10")
       ->capture_default_str();
   command->add_option("--queries", flags->queries, "Queries in a lookup")
@@ -158,51 +170,62 @@ void AddTrafficFlags(CLI::App* command, LoadtestFlags* flags) {
       ->check(CLI::IsMember(Words<v1::WeightsMode>()))
       ->capture_default_str();
   command
-      ->add_option(
-          "--max-error", flags->max_error,
-          "Error that lookups allow, 0 to 1 times the largest value component (default 1e-5)")
+      ->add_option("--max-error", flags->max_error,
+                   "Error allowed, as a part (0 to 1) of the largest |value component| (default, "
+                   "least 1e-5)")
       ->check(CLI::Range(0.0, 1.0));
 }
 
 void AddStoreFlags(CLI::App* command, LoadtestFlags* flags) {
   command->option_defaults()->group("Stores");
-  auto* named =
-      command
-          ->add_option(
-              "--store", flags->stores_named,
-              "A store that is there already; may be repeated. Rows that are appended stay in it")
-          ->type_name("NAME")
-          ->allow_extra_args(false);
+  auto* named = command
+                    ->add_option("--store", flags->stores_named,
+                                 "An existing store to use, in place of new ones; appended rows "
+                                 "stay in it; may be repeated")
+                    ->type_name("NAME")
+                    ->allow_extra_args(false);
   const auto add = [&](CLI::Option* option) { return option->excludes(named); };
   add(command
-          ->add_option("--stores", flags->stores, "Stores to make for the test; deleted afterwards")
+          ->add_option(
+              "--stores", flags->stores,
+              "Number of stores to make for the test; without --keep, they are deleted afterwards")
           ->check(CLI::Range(1, 100000))
           ->capture_default_str());
-  add(command->add_option("--rows", flags->rows, "Rows that each of these stores begins with")
+  add(command
+          ->add_option("--rows", flags->rows, "Rows that each store made for the test begins with")
           ->capture_default_str());
   auto* dim = add(command->add_option("--dim", flags->dim, "Sets both --key-dim and --value-dim")
                       ->check(CLI::Range(1u, kDimMax)));
-  add(command->add_option("--key-dim", flags->key_dim, "Dimension of their keys and of queries")
+  add(command
+          ->add_option("--key-dim", flags->key_dim,
+                       "Dimension of keys and queries in stores made for the test")
           ->check(CLI::Range(1u, kDimMax))
           ->capture_default_str()
           ->excludes(dim));
-  add(command->add_option("--value-dim", flags->value_dim, "Dimension of their values")
+  add(command
+          ->add_option("--value-dim", flags->value_dim,
+                       "Dimension of values in stores made for the test")
           ->check(CLI::Range(1u, kDimMax))
           ->capture_default_str()
           ->excludes(dim));
-  add(command->add_option("--storage-type", flags->storage_type, "How these stores keep rows")
+  add(command
+          ->add_option("--storage-type", flags->storage_type,
+                       "Number type in which stores made for the test keep rows; bfloat16 and int8 "
+                       "round them")
           ->check(CLI::IsMember({"float32", "bfloat16", "int8"}))
           ->capture_default_str());
   add(command
-          ->add_option("--store-prefix", flags->store_prefix, "Their names begin with it, then /")
+          ->add_option("--store-prefix", flags->store_prefix,
+                       "Start of the names of stores made for the test; a / and more follow")
           ->capture_default_str());
-  add(command->add_flag("--keep", flags->keep, "Do not delete these stores afterwards"));
+  add(command->add_flag("--keep", flags->keep, "Do not delete the stores made for the test"));
 }
 
 void AddResultFlags(CLI::App* command, LoadtestFlags* flags) {
   command->option_defaults()->group("Results");
-  auto* verify =
-      command->add_flag("--verify", flags->verify, "Check a sample of the answers against float64");
+  auto* verify = command->add_flag(
+      "--verify", flags->verify,
+      "Check a sample of the answers against a float64 computation; exit with 8 if one is wrong");
   command
       ->add_option("--verify-answers", flags->verify_answers,
                    "With --verify: about how many answers to check")

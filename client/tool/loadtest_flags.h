@@ -23,8 +23,8 @@ struct LoadtestFlags {
   std::uint32_t concurrency = 16;
   bool find_max = false;
   std::string slo;
-  // Times are written as "30", "30s" or "500ms". An empty duration is 10 s, or 5 s per rate that
-  // --find-max tries.
+  // Times are written as "30" (seconds), "30s" or "500ms". An empty `duration` means 10 s. With
+  // --find-max it means 5 s for each rate that is tried.
   std::string duration;
   std::string warm_up = "1";
   std::string ramp = "0";
@@ -63,7 +63,8 @@ struct LoadtestPlan {
   loadtest::LoadOptions load;
   loadtest::TrafficOptions traffic;
   loadtest::TestStoresOptions stores;
-  // Dimensions of the test's own stores. With --store, Loadtest replaces them by the stores'.
+  // Dimensions of the test's own stores. With --store, Loadtest replaces them by the dimensions of
+  // the named stores.
   std::uint32_t key_dim = 0;
   std::uint32_t value_dim = 0;
   std::vector<loadtest::Condition> objectives;  // Set with --find-max.
@@ -73,7 +74,8 @@ struct LoadtestPlan {
 // `flags` must outlive `command`.
 void AddLoadtestFlags(CLI::App* command, LoadtestFlags* flags);
 
-// UsageError if a flag does not parse or two flags contradict each other. `timeout` is per call.
+// UsageError if a flag does not parse or two flags contradict each other. `timeout` is the deadline
+// of each call.
 absl::StatusOr<LoadtestPlan> PlanOf(const LoadtestFlags& flags, absl::Duration timeout);
 
 // The flags that influence the figures, with the values that apply.

@@ -17,16 +17,19 @@
 namespace softlookup::tool {
 namespace {
 
-constexpr double kCallQueriesMax = 4096;      // The server's limit by default.
-constexpr double kCallBytesMax = 16 << 20;    // Well under a message's limit.
-constexpr double kAnswerBytesMax = 16 << 20;  // Well under the server's limit of an answer.
-constexpr double kListedRowBytes = 32;        // More than a row takes in a list of weights.
-constexpr double kListedRowsOfDefault = 16;   // More than a list has by default.
-constexpr std::size_t kCallsMax = 2;
-constexpr std::uint32_t kGrowthMax = 8;  // Times as many queries as in the call before.
-constexpr absl::Duration kCallTime = absl::Seconds(1);
+constexpr double kCallQueriesMax = 4096;  // The server's default of --max-queries.
+// Bytes of a call's request and of its answer. Both are well under the server's default of
+// --max-message-bytes, 64 MiB.
+constexpr double kCallBytesMax = 16 << 20;
+constexpr double kAnswerBytesMax = 16 << 20;
+constexpr double kListedRowBytes = 32;       // More than a row takes in a list of weights.
+constexpr double kListedRowsOfDefault = 16;  // More than the contract's default of top_weights, 10.
+constexpr std::size_t kCallsMax = 2;         // Calls in progress at a time.
+constexpr std::uint32_t kGrowthMax = 8;      // Times the queries of the call before, at most.
+constexpr absl::Duration kCallTime = absl::Seconds(1);  // Time that a call should take.
 
-// The most queries of a call whose request and answer both stay small.
+// Returns how many queries a call may have so that its request stays within kCallBytesMax, and its
+// answer within kAnswerBytesMax. At least 1.
 std::uint32_t CallQueriesMax(const v1::Store& store, std::uint32_t query_dim,
                              const v1::AttentionOptions& options) {
   double listed = 0;
@@ -42,7 +45,8 @@ std::uint32_t CallQueriesMax(const v1::Store& store, std::uint32_t query_dim,
   return static_cast<std::uint32_t>(std::max(most, 1.0));
 }
 
-// Returns true if a call of fewer queries may be answered: a server has limits of its own.
+// Whether the server may answer a call of fewer queries. A server can have lower limits than the
+// defaults above.
 bool IsTooLarge(const absl::Status& error) {
   const std::string reason = ErrorReason(error);
   return reason == "LIMIT_EXCEEDED" || reason == "ANSWER_TOO_LARGE";
@@ -80,7 +84,7 @@ class Batches {
         if (!IsTooLarge(answered.answer.status()) || call.rows == 1) {
           return NameQueries(answered.answer.status(), call);
         }
-        calls_.clear();  // They are as large.
+        calls_.clear();  // The later calls are as large, so the server refuses them, too.
         begin_ = call.begin;
         rows_ = rows_max_ = call.rows / 2;
         Begin();
@@ -95,14 +99,15 @@ class Batches {
   }
 
  private:
-  // Begins the next call. There is one also of no queries, for the server to refuse.
+  // Begins the next call. If there are no queries at all, makes one call without queries, so that
+  // the server checks the options, and the printer gets a revision.
   void Begin() {
     const std::uint32_t rows = std::min(rows_, queries_.rows - begin_);
     const FloatMatrixView batch(queries_.data.subspan(std::size_t{begin_} * queries_.cols,
                                                       std::size_t{rows} * queries_.cols),
                                 rows, queries_.cols);
     LookupOptions options = options_;
-    // A call counts its own queries from 0.
+    // The server counts the queries of each call from 0, so that the offset must grow.
     options.attention.set_causal_offset(options_.attention.causal_offset() + begin_);
     auto answer = [this, batch, options]() -> Answered {
       const absl::Time begin = absl::Now();
@@ -133,7 +138,7 @@ class Batches {
   std::uint32_t rows_max_;
   std::uint32_t rows_;       // Queries of the next call.
   std::uint32_t begin_ = 0;  // First query of the next call.
-  std::deque<Call> calls_;   // Under way, oldest first. Their destructors wait for them.
+  std::deque<Call> calls_;   // In progress, oldest first. A Call's destructor waits for its answer.
 };
 
 }  // namespace

@@ -82,7 +82,8 @@ absl::Status AddLiteral(const std::string& literal, FloatMatrix* queries) {
   return absl::OkStatus();
 }
 
-// `positions` are the names of flags.names.
+// Returns the queries that the flags ask for. positions[i] is the name of the row at position i,
+// read from the file flags.names; `positions` is empty if there is none.
 absl::StatusOr<FloatMatrix> QueriesFrom(const LookupFlags& flags, const v1::Store& store,
                                         const std::vector<std::string>& positions,
                                         const Session& session, Client* client) {
@@ -145,7 +146,7 @@ absl::Status Lookup(const LookupFlags& flags, const Session& session) {
                           QueriesFrom(flags, store, labels.positions, session, &client));
   LookupPrinter printer(labels, session);
   output::WorkProgress progress("queries", queries.rows);
-  FloatMatrix values;  // All, if they go to a file.
+  FloatMatrix values;  // Of all answers, if --values-out is set; else empty.
   std::uint64_t answered = 0;
   CLIENT_RETURN_IF_ERROR(
       LookupInBatches(store, queries, OptionsFrom(flags), &client, [&](const LookupAnswer& answer) {
@@ -164,31 +165,33 @@ absl::Status Lookup(const LookupFlags& flags, const Session& session) {
 void AddQueryFlags(CLI::App* lookup, LookupFlags* flags) {
   lookup
       ->add_option("--queries", flags->queries,
-                   "Queries: .npy, .csv, .fvecs, or - for standard input")
+                   "File of queries, one per row: .npy, .csv, .fvecs, or - for standard input")
       ->type_name("FILE");
   lookup
-      ->add_option("--inputs", flags->inputs,
-                   "Inputs, of which the store's projection makes queries; files as for --queries")
+      ->add_option(
+          "--inputs", flags->inputs,
+          "File of inputs, as for --queries, from which the store's projection makes queries")
       ->type_name("FILE");
-  lookup->add_option("--query", flags->literals, "A query; may be repeated")
+  lookup->add_option("--query", flags->literals, "One query of key_dim numbers; may be repeated")
       ->type_name("X,Y,...")
       ->allow_extra_args(false);
   lookup
-      ->add_option(
-          "--name", flags->row_names,
-          "A row whose key is a query, by its label, or by its name in --names; repeatable")
+      ->add_option("--name", flags->row_names,
+                   "Ask with the key of the row that has this label or, with --names, this name; "
+                   "may be repeated")
       ->allow_extra_args(false);
-  CLI::Option* words =
-      lookup
-          ->add_option("--words", flags->words,
-                       "Words, as random vectors by their letters, in a store made with --words")
-          ->type_name("WORD,...")
-          ->delimiter(',')
-          ->allow_extra_args(false);
+  CLI::Option* words = lookup
+                           ->add_option("--words", flags->words,
+                                        "Words whose random vectors are the queries, in a store of "
+                                        "`store create --words`; may be repeated")
+                           ->type_name("WORD,...")
+                           ->delimiter(',')
+                           ->allow_extra_args(false);
   AddAnyStoreFlag(lookup, words, &flags->any_store);
   lookup
-      ->add_option("--format", flags->format,
-                   "Format of standard input (-); a file's ending names its own")
+      ->add_option(
+          "--format", flags->format,
+          "Format of standard input (-); the format of a named file follows from its ending")
       ->check(CLI::IsMember(RowFormats()))
       ->capture_default_str();
 }
@@ -196,20 +199,25 @@ void AddQueryFlags(CLI::App* lookup, LookupFlags* flags) {
 void AddSourceFlags(CLI::App* lookup, LookupFlags* flags) {
   lookup
       ->add_option("--source", flags->source,
-                   "What to attend to (default rows); rows-and-memory adds the average of all rows "
-                   "before these")
+                   "What is looked up (default rows); rows-and-memory adds the average of all "
+                   "older rows as one row")
       ->check(CLI::IsMember(Words<v1::Source>()));
   lookup->add_option("--memory", flags->memory,
                      "With --source memory: the memory's name (default average)");
   lookup->add_option(
       "--min-revision", flags->min_revision,
-      "Wait until the store has this revision or a later one (default: do not wait)");
+      "Wait, up to --timeout, until the store has this revision or a later one (default: no wait)");
 }
 
 void AddOutputFlags(CLI::App* lookup, LookupFlags* flags) {
-  lookup->add_option("--names", flags->names, "Names of positions 0, 1, ..., one a line")
+  lookup
+      ->add_option(
+          "--names", flags->names,
+          "File of names to print beside positions: line i, from 0, names the row at position i")
       ->type_name("FILE");
-  lookup->add_option("--values-out", flags->values_out, "Also write the answers to this file")
+  lookup
+      ->add_option("--values-out", flags->values_out,
+                   "Also write the answers to this file, one row per query")
       ->type_name("FILE.npy")
       ->check(NameEndsIn(".npy"));
 }
@@ -218,7 +226,8 @@ void AddOutputFlags(CLI::App* lookup, LookupFlags* flags) {
 
 void AddLookupCommand(CLI::App* app, Session* session) {
   auto flags = std::make_shared<LookupFlags>();
-  CLI::App* lookup = app->add_subcommand("lookup", "Answer queries by the weighted sum of values");
+  CLI::App* lookup =
+      app->add_subcommand("lookup", "Answer queries with the weighted sum of a store's values");
   lookup->add_option("STORE", flags->store, "Name of the store")->required();
   AddQueryFlags(lookup, flags.get());
   AddAttentionFlags(lookup, &flags->attention);

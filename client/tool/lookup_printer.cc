@@ -57,7 +57,7 @@ Json HeadJson(const LookupAnswer& answer, const LookupLabels& labels, std::size_
   return head;
 }
 
-// Appends the answers, the first of which is that of the query first_query, to `answers`.
+// Appends the answers to `answers`. The first one is the answer to the query `first_query`.
 void AddAnswersJson(const LookupAnswer& answer, const LookupLabels& labels,
                     std::uint32_t first_query, Json* answers) {
   const std::size_t heads = HeadsOf(answer);
@@ -81,7 +81,7 @@ std::string Bar(double weight, double scale) {
   return std::string(length, weight < 0 ? '-' : '#');
 }
 
-// Four decimals, or two digits of what those would round to nearly nothing.
+// Returns the weight with four decimals, or with two significant digits if |weight| is under 0.001.
 std::string WeightText(double weight) {
   const bool is_small = weight != 0 && std::abs(weight) < 0.001;
   return is_small ? absl::StrFormat("%.1e", weight) : absl::StrFormat("%.4f", weight);
@@ -126,7 +126,7 @@ void PrintHead(const LookupAnswer& answer, const LookupLabels& labels, std::size
   }
   *out << absl::StreamFormat("  %d rows counted, %d summed", stats.counted_rows(),
                              stats.summed_rows());
-  // Only a softmax has these: in modes hard and linear it is -inf.
+  // Only mode soft has an entropy and a log-sum-exp. In modes hard and linear log_sum_exp is -inf.
   if (std::isfinite(stats.log_sum_exp())) {
     *out << absl::StreamFormat(", entropy %.4g nats, log-sum-exp %.6g", stats.entropy(),
                                stats.log_sum_exp());

@@ -11,7 +11,7 @@
 
 namespace softlookup::tool {
 
-// Characters of a bar that stands for a weight of 1.
+// Characters of the bar for a weight of 1.
 inline constexpr int kBarWidth = 30;
 
 // Names to print beside the answers. A member is empty if the user gave none.
@@ -26,10 +26,11 @@ struct LookupLabels {
 // {"store", "revision", "row_count", "answers": [{"query", "word"?, "values": [...], "heads":
 //  [{"counted_rows", "summed_rows", "empty", "log_sum_exp", "max_logit", "entropy", "error_bound",
 //    "remaining_weight"?, "weights"?: [{"position", "id"?, "name"?, "score", "weight"}]}]}]}
-// where log_sum_exp and max_logit are null if infinite. "id" is there if the rows have ids.
+// where log_sum_exp and max_logit are null if infinite. "word" and "name" are there if the labels
+// have one, "id" if the rows have ids, "remaining_weight" and "weights" if weights were asked for.
 //
 // The answers may come in parts, in the order of their queries. "revision" and "row_count" are
-// those of the first part; a note on session.err says if another one has a later revision.
+// those of the first part. A note on session.err says if another part has a later revision.
 class LookupPrinter {
  public:
   LookupPrinter(const LookupLabels& labels, const Session& session)
@@ -37,20 +38,21 @@ class LookupPrinter {
 
   // Prints a part of the answers. With -o json, keeps them for Finish().
   void Add(const LookupAnswer& answer);
-  // Prints what is left to be printed once all parts are there.
+  // Call this once, after the last part. With -o json, prints all answers.
   void Finish();
 
  private:
   const LookupLabels& labels_;
   const Session& session_;
-  std::uint32_t query_count_ = 0;
+  std::uint32_t query_count_ = 0;   // Of the parts so far.
   std::uint64_t revision_ = 0;      // Of the first part.
   std::uint64_t revision_max_ = 0;  // Of all parts.
   std::uint64_t row_count_ = 0;
   output::Json answers_ = output::Json::array();
 };
 
-// As a LookupPrinter, for an Attend, which has no store: omits "store", "revision" and "row_count".
+// Prints the answers of an Attend as a LookupPrinter does, without "store", "revision" and
+// "row_count", because an Attend has no store.
 void PrintAttention(const LookupAnswer& answer, const Session& session);
 
 }  // namespace softlookup::tool

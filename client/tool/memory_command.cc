@@ -77,7 +77,7 @@ absl::Status Watch(const WatchFlags& flags, const Session& session) {
       flags.store, flags.name,
       [&](const v1::Memory& memory) {
         printed = Print(memory, flags.store, session);
-        // Stop when standard output has no reader any more.
+        // Stop when nobody reads standard output any more.
         return printed.ok() && !session.out->flush().fail() && ++shown != flags.count;
       },
       options));
@@ -88,11 +88,14 @@ absl::Status Watch(const WatchFlags& flags, const Session& session) {
 
 void AddMemoryCommands(CLI::App* app, Session* session) {
   auto flags = std::make_shared<MemoryFlags>();
-  CLI::App* memory = app->add_subcommand("memory", "Show a running memory as of any append");
+  CLI::App* memory = app->add_subcommand(
+      "memory", "Show a running memory of a store, now or as of an earlier append");
   memory->add_option("STORE", flags->store, "Name of the store")->required();
   memory->add_option("NAME", flags->name, "Name of the memory")->capture_default_str();
-  memory->add_option("--begin", flags->begin, "First position, for averages (default 0)");
-  memory->add_option("--end", flags->end, "One past the last position (default: all rows)");
+  memory->add_option("--begin", flags->begin,
+                     "First position that the memory covers; kind average only (default 0)");
+  memory->add_option("--end", flags->end,
+                     "Position after the last one that the memory covers (default: all rows)");
   memory->callback([=] { session->run = [=] { return ShowMemory(*flags, *session); }; });
 
   auto watch_flags = std::make_shared<WatchFlags>();
@@ -102,7 +105,7 @@ void AddMemoryCommands(CLI::App* app, Session* session) {
   watch->add_option("NAME", watch_flags->name, "Name of the memory")->capture_default_str();
   watch->add_option(
       "--interval-ms", watch_flags->interval_ms,
-      "Milliseconds between two shown memories; those between are left out (default 0: none is)");
+      "Least milliseconds between two memories shown; changes in between are skipped (default 0)");
   watch
       ->add_option("--count", watch_flags->count,
                    "Number of memories to show; then the command ends (default: never)")

@@ -15,7 +15,8 @@ namespace {
 
 using output::TerminalText;
 
-// Reads the keys of the first two rows that `filter` keeps.
+// Reads the positions and keys of the first two rows that pass `filter`, or of fewer if fewer pass.
+// A second row shows that a label is not unique.
 absl::StatusOr<std::vector<v1::Row>> ReadTwoRows(const v1::Store& store,
                                                  const v1::RowFilter& filter,
                                                  const Session& session, Client* client) {

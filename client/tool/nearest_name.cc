@@ -29,9 +29,11 @@ std::size_t EditDistance(absl::string_view a, absl::string_view b) {
 
 std::string Suggestion(absl::string_view word, const std::vector<std::string>& known) {
   std::string nearest;
-  std::size_t distance = std::min<std::size_t>(3, word.size() / 2 + 1);  // Only less is near.
+  // A candidate must be nearer than this: at first than the bound, then than the nearest so far.
+  std::size_t distance = std::min<std::size_t>(3, word.size() / 2 + 1);
   for (const std::string& candidate : known) {
-    // No fewer edits than the lengths differ by: this spares most of a long list.
+    // The distance is at least the difference of the lengths. Comparing these first skips the slow
+    // EditDistance() for most of a long list.
     const std::size_t longer = std::max(candidate.size(), word.size());
     if (longer - std::min(candidate.size(), word.size()) >= distance) continue;
     const std::size_t candidate_distance = EditDistance(word, candidate);

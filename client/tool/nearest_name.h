@@ -9,7 +9,8 @@
 namespace softlookup::tool {
 
 // Returns "; did you mean ...?" with the name in `known` that is nearest to `word`, or "" if none
-// is near: one or two edits away, and fewer for a short word.
+// is near. A name is near if it is at most two edits away, or one for a `word` of two or three
+// bytes. To a `word` of one byte no other name is near.
 std::string Suggestion(absl::string_view word, const std::vector<std::string>& known);
 
 }  // namespace softlookup::tool

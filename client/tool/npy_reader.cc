@@ -23,10 +23,10 @@ namespace {
 
 constexpr char kMagic[] = "\x93NUMPY";
 constexpr std::size_t kMagicSize = 6;
-constexpr std::uint32_t kHeaderBytesMax = 1 << 16;
-constexpr std::uint32_t kPartElementsMax = 1 << 18;
+constexpr std::uint32_t kHeaderBytesMax = 1 << 16;   // A longer header is refused.
+constexpr std::uint32_t kPartElementsMax = 1 << 18;  // Elements to read at a time, or one row.
 
-// The number that 16 bits of IEEE 754 stand for.
+// A float16: binary16 of IEEE 754.
 struct Half {
   std::uint16_t bits;
 
@@ -63,11 +63,10 @@ void ToFloats(const char* bytes, std::size_t count, float* floats) {
   }
 }
 
-// An element type of NumPy: how a header calls it behind the order of its bytes, and how to read
-// it.
+// An element type of NumPy, and how to read its elements.
 struct ElementType {
-  const char* name;
-  std::size_t bytes;
+  const char* name;   // In a header, after the character of the byte order.
+  std::size_t bytes;  // Of one element.
   void (*to_floats)(const char* bytes, std::size_t count, float* floats);
 };
 
@@ -82,14 +81,15 @@ constexpr ElementType kElementTypes[] = {
     TypeOf<std::uint16_t>("u2"), TypeOf<std::int16_t>("i2"),  TypeOf<std::uint32_t>("u4"),
     TypeOf<std::int32_t>("i4"),  TypeOf<std::uint64_t>("u8"), TypeOf<std::int64_t>("i8")};
 
-// Returns the type that a header calls `text`, such as "<f4". Null if it is unknown or big-endian.
+// Returns the type that `text` names in a header, such as "<f4". Null if it is unknown or
+// big-endian.
 const ElementType* FindType(absl::string_view text) {
   if (text.empty()) return nullptr;
   const auto* const found =
       std::find_if(std::begin(kElementTypes), std::end(kElementTypes),
                    [text](const ElementType& each) { return text.substr(1) == each.name; });
   if (found == std::end(kElementTypes)) return nullptr;
-  // One byte has no order, whatever is written.
+  // For an element of one byte, the character of the byte order means nothing.
   return text[0] == '<' || found->bytes == 1 ? found : nullptr;
 }
 
@@ -213,7 +213,8 @@ class NpyReader : public RowReader {
     return absl::OkStatus();
   }
 
-  // Appends the next `count` elements of the file to `floats`, and returns how many there were.
+  // Appends the next `count` elements of the file to `floats`, fewer only at the end. Returns how
+  // many.
   absl::StatusOr<std::size_t> ReadElements(std::size_t count, std::vector<float>* floats) {
     bytes_.resize(count * type_.bytes);
     CLIENT_ASSIGN_OR_RETURN(const std::size_t bytes, source_.Read(bytes_.data(), bytes_.size()));
@@ -224,8 +225,8 @@ class NpyReader : public RowReader {
     return read;
   }
 
-  // Appends the next `count` rows of an array in Fortran order to `rows`. The first call reads all
-  // of it: its first row ends at the end of the file.
+  // Appends the next `count` rows of an array in Fortran order to `rows`. The first call reads the
+  // whole array, because each row has an element in the last column, which ends the file.
   absl::StatusOr<std::uint32_t> ReadFromColumns(std::uint32_t count, std::vector<float>* rows) {
     const std::uint64_t cols = columns_.count;
     while (by_columns_.size() / cols < rows_) {
@@ -253,8 +254,8 @@ class NpyReader : public RowReader {
   std::uint64_t rows_ = 0;
   ElementType type_ = kElementTypes[0];
   bool is_by_columns_ = false;     // In Fortran order.
-  std::vector<float> by_columns_;  // All of an array in Fortran order.
-  std::vector<char> bytes_;        // Of the elements that were read last.
+  std::vector<float> by_columns_;  // All elements of an array in Fortran order.
+  std::vector<char> bytes_;        // Buffer of ReadElements().
 };
 
 }  // namespace

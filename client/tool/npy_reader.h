@@ -9,8 +9,8 @@
 namespace softlookup::tool {
 
 // Reads a NumPy array of little-endian float16, float32 or float64, integers or booleans, with one
-// or two dimensions. Rounds the elements to float32. Of an array in Fortran order, whose rows are
-// spread over the file, it keeps all elements in memory.
+// or two dimensions. Rounds the elements to float32. Holds all elements of an array in Fortran
+// order at once, because each of its rows is spread over the file.
 //
 // An array with one dimension is a column if `columns` asks for one column, and a row if it asks
 // for more. It is refused if `columns` accepts any number.

@@ -35,7 +35,7 @@ class NpyWriter {
   std::ofstream file_;
 };
 
-// Writes `matrix` to `path` as such an array. Errors are InputErrors.
+// Writes `matrix` to `path` as an array in the format of NpyWriter. Errors are InputErrors.
 absl::Status WriteNpy(const std::string& path, FloatMatrixView matrix);
 
 }  // namespace softlookup::tool

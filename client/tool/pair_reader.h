@@ -13,8 +13,8 @@
 namespace softlookup::tool {
 
 // Names the files of rows to append; "-" is standard input. Set `keys` and `values`, or `rows`, or
-// `words`. Each row of the file `rows` is a key, then its value. `words` has one word per line,
-// whose encodings in the store's dimensions are key and value.
+// `words`. Each row of the file `rows` is a key, then its value. The file `words` has one word per
+// line. The key and the value of its row are WordEncoder's encodings of the word.
 struct PairInput {
   std::string keys;
   std::string values;
@@ -28,17 +28,18 @@ class PairReader {
  public:
   virtual ~PairReader() = default;
 
-  // Replaces the matrices by the next `rows_max` rows, fewer only at the end. Returns how many. At
-  // the end the matrices still have their numbers of columns, as far as the store or files tell.
+  // Replaces the matrices by the next `rows_max` rows, fewer only at the end. Returns how many. If
+  // no row is left, the matrices still have their numbers of columns: those of the store, else of
+  // the files, else 0.
   virtual absl::StatusOr<std::uint32_t> Read(std::uint32_t rows_max, FloatMatrix* keys,
                                              FloatMatrix* values) = 0;
 
-  // Number of rows in all, if a file's header tells.
+  // Number of rows of the whole input, if a file's header tells it.
   virtual std::optional<std::uint64_t> row_count() const { return std::nullopt; }
 };
 
-// Opens the files of `input`. Keys and values must have the dimensions of `store`. A dimension of 0
-// accepts any; the file of keys or values then sets it.
+// Opens the files of `input`. Keys and values must have the dimensions of `store`. With
+// `input.keys` and `input.values`, a dimension of 0 accepts any, and the file determines it.
 absl::StatusOr<std::unique_ptr<PairReader>> OpenPairs(const PairInput& input,
                                                       const v1::Store& store);
 

@@ -26,9 +26,12 @@ void AddProjectionFlags(CLI::App* command, ProjectionFlags* flags) {
   const auto add = [&](const char* flag, std::string* path, const char* description) {
     command->add_option(flag, *path, description)->type_name("FILE")->group("Projection");
   };
-  add("--projection-query", &flags->query, "W_q, key_dim x input_dim: queries are W_q x");
-  add("--projection-key", &flags->key, "W_k, key_dim x input_dim: keys are W_k x");
-  add("--projection-value", &flags->value, "W_v, value_dim x input_dim: values are W_v x");
+  add("--projection-query", &flags->query,
+      "File of the matrix W_q, key_dim x input_dim; an input x gives the query W_q x");
+  add("--projection-key", &flags->key,
+      "File of the matrix W_k, key_dim x input_dim; an input x gives the key W_k x");
+  add("--projection-value", &flags->value,
+      "File of the matrix W_v, value_dim x input_dim; an input x gives the value W_v x");
 }
 
 absl::StatusOr<v1::Projection> ReadProjection(const ProjectionFlags& flags,

@@ -58,7 +58,7 @@ struct RecallFlags {
   std::string plot;
 };
 
-// Sets what both designs have. Without --noise, a design keeps its own.
+// Sets the fields that both kinds of design have. Without --noise, a design keeps its default.
 template <typename Design>
 void SetCommon(const RecallFlags& flags, Design* design) {
   design->dim = flags.dim;
@@ -177,7 +177,7 @@ absl::Status RunWords(RecallFlags flags, const Session& session) {
   std::sort(temperatures.rbegin(), temperatures.rend());
   temperatures.insert(temperatures.begin(), flags.temperature);
   CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
-  // The guard lives as long as the call.
+  // The temporary guard lives until the call has returned.
   CLIENT_ASSIGN_OR_RETURN(
       const std::vector<WordRecall> recalls,
       RecallWords(design, temperatures, &client, InterruptGuard().interrupted()));
@@ -245,7 +245,7 @@ absl::Status RunExperiment(RecallFlags flags, const Session& session) {
   }
   std::sort(temperatures.begin(), temperatures.end());
   CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
-  // As above.
+  // The temporary guard lives until the call has returned.
   CLIENT_ASSIGN_OR_RETURN(const std::vector<PosnerPoint> points,
                           RunPosner(design, temperatures, &client, InterruptGuard().interrupted()));
   PrintPosner(design, points, session);
@@ -256,19 +256,25 @@ absl::Status RunExperiment(RecallFlags flags, const Session& session) {
 }
 
 void AddCommonFlags(CLI::App* recall, RecallFlags* flags) {
-  recall->add_option("--dim", flags->dim, "Components of an encoding")
+  recall
+      ->add_option("--dim", flags->dim,
+                   "Dimension of the random vector that stands for a word or an item")
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();
   recall
-      ->add_option("--similarity", flags->similarity, "Measure of how alike a cue and a memory are")
+      ->add_option("--similarity", flags->similarity,
+                   "Measure of how alike the cue and a remembered item are")
       ->check(CLI::IsMember({Word(v1::SCORE_COSINE), Word(v1::SCORE_EUCLIDEAN)}))
       ->capture_default_str();
   recall
       ->add_option("--noise", flags->noise,
-                   "Length of a random vector to add to the cue (default 0), or to each probe of "
-                   "the experiment (1.5)")
+                   "Length of the noise added to the cue (default 0), or to each probe of the "
+                   "experiment (1.5)")
       ->check(CLI::Range(0.0, 1e6));
-  recall->add_option("--temperatures", flags->temperatures, "Temperatures of the table at the end")
+  recall
+      ->add_option("--temperatures", flags->temperatures,
+                   "Temperatures to compare in the table (default: from 0.05 to 10; experiment: "
+                   "0.01 to 100)")
       ->type_name("T,...")
       ->delimiter(',')
       ->allow_extra_args(false)
@@ -277,11 +283,11 @@ void AddCommonFlags(CLI::App* recall, RecallFlags* flags) {
 }
 
 void AddWordFlags(CLI::App* recall, CLI::Option* experiment, RecallFlags* flags) {
-  recall->add_option("WORD-CUE", flags->words.cue, "What to ask with")
+  recall->add_option("WORD-CUE", flags->words.cue, "The cue: word to recall by")
       ->capture_default_str()
       ->excludes(experiment);
   auto* file =
-      recall->add_option("--words", flags->words_file, "What to remember: words, one a line")
+      recall->add_option("--words", flags->words_file, "File of words to remember, one per line")
           ->type_name("FILE")
           ->excludes(experiment);
   recall
@@ -298,8 +304,7 @@ void AddWordFlags(CLI::App* recall, CLI::Option* experiment, RecallFlags* flags)
       ->check(CLI::Range(1e-6, 1e6))
       ->capture_default_str()
       ->excludes(experiment);
-  recall
-      ->add_option("--top", flags->words.top, "Show the words with the largest weights, this many")
+  recall->add_option("--top", flags->words.top, "Number of words to show, largest weights first")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str()
       ->excludes(experiment);
@@ -307,11 +312,13 @@ void AddWordFlags(CLI::App* recall, CLI::Option* experiment, RecallFlags* flags)
 
 void AddExperimentFlags(CLI::App* recall, CLI::Option* experiment, RecallFlags* flags) {
   PosnerDesign& design = flags->posner;
-  recall->add_option("--trials", design.trial_count, "Trials of each cue kind")
+  recall
+      ->add_option("--trials", design.trial_count,
+                   "Trials with valid cues, and as many with invalid ones")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str()
       ->needs(experiment);
-  recall->add_option("--memories", design.item_count, "Memories to choose from")
+  recall->add_option("--memories", design.item_count, "Number of items to recall from")
       ->check(CLI::Range(2, 1024))
       ->capture_default_str()
       ->needs(experiment);
@@ -339,7 +346,8 @@ void AddRecallCommand(CLI::App* app, Session* session) {
       "  softlookup recall --experiment posner --plot posner.svg");
   auto* experiment = recall
                          ->add_option("--experiment", flags->experiment,
-                                      "posner: valid and invalid cues, over temperatures")
+                                      "Run Posner's cueing experiment (posner), with valid and "
+                                      "invalid cues, instead of recalling a word")
                          ->check(CLI::IsMember({"posner"}));
   AddCommonFlags(recall, flags.get());
   AddWordFlags(recall, experiment, flags.get());

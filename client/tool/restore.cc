@@ -21,7 +21,7 @@ absl::Status FileError(const fs::path& path, const std::error_code& error) {
   return InputError(path.string(), error.message());
 }
 
-// The absolute path without a slash at its end, so that filename() and parent_path() work.
+// Returns the absolute path without a slash at its end, so that filename() and parent_path() work.
 fs::path Absolute(const std::string& directory) {
   const fs::path path = fs::absolute(directory).lexically_normal();
   return path.has_filename() ? path : path.parent_path();
@@ -56,7 +56,8 @@ absl::Status CopyFiles(const fs::path& from, const BackupManifest& manifest, con
   return SyncDirectory(to.string());
 }
 
-// Renames in one step, so that a server never finds half of the files, and syncs the new entry.
+// Renames `partial` to `target` in one step, so that a server never finds half of the files. Syncs
+// the new entry.
 absl::Status Rename(const fs::path& partial, const fs::path& target) {
   std::error_code error;
   fs::rename(partial, target, error);

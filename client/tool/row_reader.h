@@ -21,8 +21,9 @@ struct Columns {
   std::string meaning;
 };
 
-// Reads rows of float32 from a file in batches, so that a file of any length takes bounded bytes.
-// Errors are InputErrors that name the file, the row or line, and the column.
+// Reads rows of float32 from a file in batches, so that only one batch of a long file is held at a
+// time; OpenNpy() says where not. Errors are InputErrors that name the file, and the row or line
+// and the column if one is wrong.
 class RowReader {
  public:
   RowReader(ByteSource source, Columns columns)
@@ -35,10 +36,10 @@ class RowReader {
 
   const std::string& name() const { return source_.name(); }
 
-  // Number of rows in the file, if its header tells.
+  // Number of rows in the file, if its header tells it.
   virtual std::optional<std::uint64_t> row_count() const { return std::nullopt; }
 
-  // Columns of a row. If the caller set none, 0 until a header or row determines them.
+  // Number of columns of a row. If the caller set none, 0 until a header or row determines it.
   std::uint32_t cols() const { return columns_.count; }
 
  protected:
@@ -47,8 +48,8 @@ class RowReader {
   virtual absl::StatusOr<std::uint32_t> ReadRows(std::uint32_t rows_max,
                                                  std::vector<float>* rows) = 0;
 
-  // Fails unless rows must have `count` columns. If no number is set yet, sets it to `count`.
-  // `where` is for messages: "line 3", or empty.
+  // Fails unless `count` is the number of columns that rows must have. If no number is set yet,
+  // sets it to `count`. `where` is for messages: "line 3", or empty.
   absl::Status CheckColumns(const std::string& where, std::uint64_t count);
 
   ByteSource source_;
@@ -68,7 +69,8 @@ absl::StatusOr<std::unique_ptr<RowReader>> OpenRows(const std::string& path,
 absl::StatusOr<FloatMatrix> ReadMatrix(const std::string& path, const std::string& format,
                                        Columns columns);
 
-// The columns of the inputs that the projection of `store` takes. UsageError if it has none.
+// The columns of the inputs that the projection of `store` takes. UsageError if `store` has no
+// projection.
 absl::StatusOr<Columns> InputColumns(const v1::Store& store);
 
 }  // namespace softlookup::tool

@@ -29,8 +29,9 @@ class RowTags {
   static absl::StatusOr<RowTags> Open(const std::string& ids_path, const std::string& labels_path);
 
   // Adds the ids and labels of the next lines to `rows`, which has `row_count` >= 1 rows. Returns
-  // one or more requests that together hold the rows in order, because the rows of a request have
-  // all an id or none. Fails if a file ends before the rows do.
+  // one or more requests that together hold the rows in order. It splits `rows` where rows with ids
+  // meet rows without, because a request must have an id for each row or none. Fails if a file ends
+  // before the rows do.
   absl::StatusOr<std::vector<v1::AppendRequest>> Tag(std::uint32_t row_count,
                                                      v1::AppendRequest rows);
 

@@ -111,7 +111,7 @@ absl::Status Export(const ExportFlags& flags, const Session& session) {
   std::uint64_t row_count = 0;
   std::uint64_t revision = 0;
   absl::Status written;
-  // A filter keeps nobody knows how many.
+  // With a filter, the number of rows is not known before they are read.
   output::WorkProgress progress(
       "rows", flags.filter.any() ? std::nullopt : std::optional(store.live_row_count()));
   CLIENT_RETURN_IF_ERROR(client.ReadRows(
@@ -176,7 +176,7 @@ void AddRowsCommands(CLI::App* app, Session* session) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::IsMember(RowFieldNames()));
-  rows->add_option("--limit", rows_flags->limit, "Show at most so many rows")
+  rows->add_option("--limit", rows_flags->limit, "Most rows to show")
       ->check(Positive())
       ->capture_default_str();
   rows->callback([=] { session->run = [=] { return Rows(*rows_flags, *session); }; });
@@ -189,24 +189,30 @@ void AddRowsCommands(CLI::App* app, Session* session) {
       "and `append` take the files. Until the last row is there, those of keys and values are no\n"
       ".npy files.");
   exporter->add_option("STORE", export_flags->store, "Name of the store")->required();
-  exporter->add_option("--keys", export_flags->keys, "Where keys go")
+  exporter->add_option("--keys", export_flags->keys, "File to write keys to, one per row")
       ->type_name("FILE.npy")
       ->check(NameEndsIn(".npy"))
       ->required();
-  exporter->add_option("--values", export_flags->values, "Where values go")
+  exporter->add_option("--values", export_flags->values, "File to write values to, one per row")
       ->type_name("FILE.npy")
       ->check(NameEndsIn(".npy"))
       ->required();
   exporter
-      ->add_option("--ids", export_flags->ids, "Where ids go, a line a row; - for a row without")
+      ->add_option(
+          "--ids", export_flags->ids,
+          "File to write ids to, one line per row; - if it has none (default: not written)")
       ->type_name("FILE");
-  exporter->add_option("--labels", export_flags->labels, "Where labels go, a line a row")
+  exporter
+      ->add_option("--labels", export_flags->labels,
+                   "File to write labels to, one line per row (default: not written)")
       ->type_name("FILE");
   AddFilterFlags(exporter, &export_flags->filter);
   exporter->callback([=] { session->run = [=] { return Export(*export_flags, *session); }; });
 
   auto delete_flags = std::make_shared<DeleteFlags>();
-  CLI::App* remove = app->add_subcommand("delete-rows", "Delete some rows of a store");
+  CLI::App* remove = app->add_subcommand(
+      "delete-rows",
+      "Delete the rows of a store that the options choose; at least one option is needed");
   remove->add_option("STORE", delete_flags->store, "Name of the store")->required();
   AddFilterFlags(remove, &delete_flags->filter);
   remove->callback([=] { session->run = [=] { return DeleteRows(*delete_flags, *session); }; });

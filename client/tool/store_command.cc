@@ -58,7 +58,7 @@ absl::Status List(const std::string& prefix, const Session& session) {
 
 absl::Status Update(const UpdateFlags& flags, const Session& session) {
   std::vector<std::string> mask = UpdateMask(flags.settings);
-  if (flags.no_projection) mask.push_back("projection");  // Removed: `store` has none.
+  if (flags.no_projection) mask.push_back("projection");  // `store` has none: removes it.
   if (mask.empty()) {
     return UsageError(
         "update needs --score, --temperature, --label, the three --projection-... or "
@@ -67,7 +67,7 @@ absl::Status Update(const UpdateFlags& flags, const Session& session) {
   CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
   v1::Store store;
   store.set_name(flags.name);
-  if (flags.settings.projection.any()) {  // It must fit the store's dimensions.
+  if (flags.settings.projection.any()) {  // SetStore() checks it against the store's dimensions.
     CLIENT_ASSIGN_OR_RETURN(const v1::Store current, client.GetStore(flags.name));
     store.set_key_dim(current.key_dim());
     store.set_value_dim(current.value_dim());
@@ -105,30 +105,34 @@ void AddStoreCommands(CLI::App* app, Session* session) {
   create->add_option("--key-dim", create_flags->key_dim, "Dimension of keys and queries")
       ->required();
   create->add_option("--value-dim", create_flags->value_dim, "Dimension of values")->required();
-  create->add_flag("--words", create_flags->words,
-                   "For rows of `append --words`: random vectors, to try things out without data");
+  create->add_flag(
+      "--words", create_flags->words,
+      "Mark the store for `append --words`, whose rows are random vectors to try things out with");
   AddStoreFlags(create, &create_flags->settings);
   create->callback([=] { session->run = [=] { return Create(*create_flags, *session); }; });
 
   auto name = std::make_shared<std::string>();
-  CLI::App* get = store->add_subcommand("get", "Show a store");
+  CLI::App* get = store->add_subcommand("get", "Show the settings and the size of a store");
   AddName(get, name.get());
   get->callback([=] { session->run = [=] { return Get(*name, *session); }; });
 
   auto prefix = std::make_shared<std::string>();
   CLI::App* list = store->add_subcommand("list", "List stores by name")->alias("ls");
-  list->add_option("--prefix", *prefix, "Only those whose name starts with it");
+  list->add_option("--prefix", *prefix,
+                   "List only stores whose name starts with this (default: all)");
   list->callback([=] { session->run = [=] { return List(*prefix, *session); }; });
 
   auto update_flags = std::make_shared<UpdateFlags>();
-  CLI::App* update = store->add_subcommand("update", "Change what lookups default to");
+  CLI::App* update = store->add_subcommand(
+      "update", "Change a store's default score and temperature, its labels and its projection");
   AddName(update, &update_flags->name);
   AddStoreUpdateFlags(update, &update_flags->settings);
   update->get_option("--label")->description(
-      "A label; together they replace all that the store has");
-  CLI::Option* no_projection =
-      update->add_flag("--no-projection", update_flags->no_projection, "Take the projection away")
-          ->group("Projection");
+      "A label of the store; the labels given replace all labels that it has; may be repeated");
+  CLI::Option* no_projection = update
+                                   ->add_flag("--no-projection", update_flags->no_projection,
+                                              "Remove the store's projection")
+                                   ->group("Projection");
   for (const char* flag : {"--projection-query", "--projection-key", "--projection-value"}) {
     no_projection->excludes(update->get_option(flag));
   }

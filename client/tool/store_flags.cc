@@ -46,7 +46,7 @@ absl::StatusOr<v1::MemorySpec> ParseMemory(const std::string& text) {
   return spec;
 }
 
-// Whether the two have the same shape and numbers, however they are encoded.
+// Whether both matrices have the same shape and numbers, in whatever element type.
 bool SameMatrix(const v1::Matrix& one, const v1::Matrix& other) {
   const auto a = FloatMatrix::FromProto(one), b = FloatMatrix::FromProto(other);
   return a.ok() && b.ok() && a->rows == b->rows && a->cols == b->cols && a->data == b->data;
@@ -81,11 +81,12 @@ void AddStoreUpdateFlags(CLI::App* command, StoreFlags* flags) {
   command->option_defaults()->group("Store");
   command
       ->add_option("--score", flags->score,
-                   "Score of lookups that name none (scaled-dot until it is set)")
+                   "Measure of how alike query and key are, if a lookup names none (until it is "
+                   "set: scaled-dot)")
       ->check(CLI::IsMember(Words<v1::Score>()));
   command->add_option(
       "--temperature", flags->temperature,
-      "Temperature of lookups that name none: logits are score / temperature (1 until it is set)");
+      "Temperature of lookups that name none: logits are score / temperature (until it is set: 1)");
   command->add_option("--label", flags->labels, "A label of the store; may be repeated")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
@@ -96,14 +97,18 @@ void AddStoreUpdateFlags(CLI::App* command, StoreFlags* flags) {
 void AddStoreFlags(CLI::App* command, StoreFlags* flags) {
   command->option_defaults()->group("Store");
   command
-      ->add_option("--heads", flags->heads, "Heads that keys and values are split into (default 1)")
+      ->add_option("--heads", flags->heads,
+                   "Number of heads that queries, keys and values are split into (default 1)")
       ->check(Positive());
-  command->add_option("--storage", flags->storage, "How rows are kept (default float32)")
+  command
+      ->add_option(
+          "--storage", flags->storage,
+          "Number type in which rows are kept; bfloat16 and int8 round them (default float32)")
       ->check(CLI::IsMember({"float32", "bfloat16", "int8"}));
   command
       ->add_option("--memory", flags->memories,
-                   "Running memory beside the average; KIND: average, decayed-sum, "
-                   "decayed-average; repeatable")
+                   "A running memory besides `average`; KIND: average, decayed-sum, "
+                   "decayed-average; may be repeated")
       ->type_name("NAME=KIND[:DECAY]")
       ->allow_extra_args(false);
   AddStoreUpdateFlags(command, flags);

@@ -23,7 +23,7 @@ struct StoreFlags {
   ProjectionFlags projection;
 
   // Settings that cannot change later.
-  std::uint32_t heads = 0;  // 0: not set.
+  std::uint32_t heads = 0;  // 0: not set on the command line.
   std::string storage;
   std::vector<std::string> memories;  // NAME=KIND[:DECAY].
 
@@ -37,7 +37,7 @@ void AddStoreFlags(CLI::App* command, StoreFlags* flags);
 void AddStoreUpdateFlags(CLI::App* command, StoreFlags* flags);
 
 // Copies the settings to `store`, whose dimensions a projection must fit. UsageError for a
-// malformed setting; errors of ReadProjection().
+// malformed setting. Else fails as ReadProjection() does.
 absl::Status SetStore(const StoreFlags& flags, v1::Store* store);
 
 // UsageError that names the first setting on the command line that `store` does not have.

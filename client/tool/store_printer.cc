@@ -24,7 +24,7 @@ using output::Table;
 using output::TerminalText;
 using output::Word;
 
-// These return the contract's default if the server left the field unset.
+// The next four functions return the contract's default if the server left the field unset.
 std::uint32_t Heads(const v1::Store& store) { return std::max(store.num_heads(), 1u); }
 double Temperature(const v1::Store& store) {
   return store.has_temperature() ? store.temperature() : 1;

@@ -94,7 +94,8 @@ absl::Status CheckAbsent(const std::vector<NewFile>& files) {
   return absl::OkStatus();
 }
 
-// Writes all files. On failure it removes those it wrote, so that they do not block the next try.
+// Writes all files. On failure, removes the files that it wrote, so that CheckAbsent() does not
+// refuse the next run.
 absl::Status CreateFiles(const std::vector<NewFile>& files) {
   for (std::size_t i = 0; i < files.size(); ++i) {
     absl::Status created = CreateFile(files[i].path, files[i].bytes, files[i].mode);
@@ -171,10 +172,13 @@ void AddTlsCommands(CLI::App* app, Session* session) {
       "--if-missing changes nothing if all six files exist, and fails if only some do."));
   init->add_option("DIR", flags->directory, "Where the files go; it is made, mode 0700, if missing")
       ->required();
-  init->add_option("--host", flags->hosts, "Another DNS name or IP address of the server")
+  init->add_option("--host", flags->hosts,
+                   "Another DNS name or IP address for the server's certificate; may be repeated")
       ->type_name("NAME")
       ->allow_extra_args(false);
-  init->add_flag("--if-missing", flags->if_missing, "Change nothing if all of the files exist");
+  init->add_flag(
+      "--if-missing", flags->if_missing,
+      "If all six files exist, change nothing and succeed; without it, that is an error");
   init->callback([=] { session->run = [=] { return Init(*flags, *session); }; });
 }
 

@@ -14,7 +14,7 @@ CLI::Validator Positive();
 // Accepts UTF-8, which labels must be.
 CLI::Validator Utf8();
 
-// Accepts a file name that ends in `ending`, such as ".npy": by it readers know the format.
+// Accepts a file name that ends in `ending`, such as ".npy", in any case.
 CLI::Validator NameEndsIn(const std::string& ending);
 
 }  // namespace softlookup::tool

@@ -93,7 +93,7 @@ struct Existing {
   struct stat attributes;
 };
 
-// Returns false if there is no file.
+// Returns false if there is no file at `path`.
 absl::StatusOr<bool> ReadExisting(const std::string& path, Existing* existing) {
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0 && errno == ENOENT) return false;
@@ -182,7 +182,8 @@ absl::Status EditFile(const std::string& path,
   const fs::path resolved = fs::weakly_canonical(path, error);
   const std::string target = error ? path : resolved.string();
   CLIENT_ASSIGN_OR_RETURN(const Descriptor directory, OpenDirectory(DirectoryOf(target)));
-  // Held until `directory` is closed. The file itself cannot be locked, because it is replaced.
+  // The lock is held until `directory` is closed. It is on the directory, because the file is
+  // replaced.
   if (flock(directory.get(), LOCK_EX) != 0) return Errno(target);
   Existing existing;
   CLIENT_ASSIGN_OR_RETURN(const bool exists, ReadExisting(target, &existing));
@@ -222,7 +223,7 @@ absl::Status EnsureDirectory(const std::string& path) {
   const std::string parent = fs::path(path).parent_path().string();
   if (errno != ENOENT || parent.empty() || parent == path) return Errno(path);
   CLIENT_RETURN_IF_ERROR(EnsureDirectory(parent));
-  // Where `path` ends in a slash, the parent is the same directory.
+  // If `path` ends in a slash, `parent` is the same directory, and mkdir() finds that it exists.
   const bool exists = mkdir(path.c_str(), kOwnerOnlyDirectory) == 0 || errno == EEXIST;
   return exists ? SyncDirectory(parent) : Errno(path);
 }

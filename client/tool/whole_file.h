@@ -14,9 +14,9 @@
 namespace softlookup::tool {
 
 // CreateFile() and EditFile() write a file whole and sync it, or not at all. They set its final
-// mode before they write the first byte, so nobody reads a secret that is just being written. A
-// crash may leave their temporary file behind: the file's name with a dot and a few characters
-// appended. Errors are InputErrors.
+// mode before they write the first byte, so that nobody else can read a secret while it is written.
+// A crash may leave their temporary file behind: the file's name with a dot and a few characters
+// appended. Errors are InputErrors, except those named below and those of callbacks.
 
 // Modes of files and of directories.
 inline constexpr mode_t kOwnerOnly = 0600;
@@ -30,7 +30,8 @@ absl::Status CreateFile(const std::string& path, std::string_view bytes, mode_t 
 // Replaces the contents of the file at `path` by what `edit` returns for them. The replacement is
 // atomic: a reader sees the old contents or the new ones. Concurrent edits of one file run one
 // after another. The file keeps its mode and its owner. A missing file counts as empty; it is made
-// with the mode kOwnerOnly. If `edit` returns the same contents, nothing is written.
+// with the mode kOwnerOnly. If `edit` returns the contents of an existing file unchanged, nothing
+// is written.
 absl::Status EditFile(const std::string& path,
                       const std::function<absl::StatusOr<std::string>(std::string)>& edit);
 
@@ -40,8 +41,8 @@ absl::Status WriteFile(const std::string& path, std::string_view bytes);
 // Reads the file at `path` and passes its bytes to `take`, part by part.
 absl::Status ReadFile(const std::string& path, absl::FunctionRef<void(std::string_view)> take);
 
-// Copies the file `from` to a new file with the mode kOwnerOnly, and syncs it. Passes the bytes to
-// `take`, too. AlreadyExists if `to` exists. A crash may leave part of the copy.
+// Copies the file `from` to a new file `to` with the mode kOwnerOnly, and syncs it. Also passes the
+// bytes to `take`, part by part. AlreadyExists if `to` exists. A crash may leave part of the copy.
 absl::Status CopyFile(const std::string& from, const std::string& to,
                       absl::FunctionRef<void(std::string_view)> take);
 

@@ -16,7 +16,7 @@ absl::StatusOr<bool> NextWord(ByteSource* source, std::string* word);
 enum class BlankLines { kSkip, kRefuse };
 
 // Reads all words of a file. Word j, from 0, names position j. With kRefuse, InputError for a blank
-// line before the last word: whoever wrote it may have meant a position without a name.
+// line before the last word, because it may be meant as a position without a name.
 absl::StatusOr<std::vector<std::string>> ReadNames(const std::string& path,
                                                    BlankLines blank_lines = BlankLines::kSkip);
 

@@ -39,7 +39,7 @@ absl::Status CheckIsWordStore(const v1::Store& store, bool any_store) {
 void AddAnyStoreFlag(CLI::App* command, CLI::Option* words, bool* any_store) {
   command
       ->add_flag("--any-store", *any_store,
-                 "With --words: also in a store that was not made by `store create --words`")
+                 "With --words: allow a store that was not made by `store create --words`")
       ->needs(words);
 }
 

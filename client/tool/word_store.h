@@ -8,18 +8,18 @@
 
 namespace softlookup::tool {
 
-// A word store has WordEncoder's encodings for rows: `store create --words` makes one, and marks it
-// by the label "encoding" = "words". A word's encoding knows nothing of its meaning, so in any
-// other store it is noise.
+// The keys and values of a word store are WordEncoder's encodings of words. `store create --words`
+// makes such a store and marks it by the label "encoding" = "words". An encoding does not depend on
+// what the word means, so in any other store it is noise.
 
-// UsageError if the store has another label "encoding" already.
+// UsageError if the label "encoding" of the store has another value already.
 absl::Status MarkAsWordStore(v1::Store* store);
 
 // UsageError unless `store` has the mark, or `any_store` is set.
 absl::Status CheckIsWordStore(const v1::Store& store, bool any_store);
 
-// Adds the flag --any-store, which `words`, the option of the same command, needs. `any_store` must
-// outlive `command`.
+// Adds the flag --any-store, which is refused without the option `words` of the same command.
+// `any_store` must outlive `command`.
 void AddAnyStoreFlag(CLI::App* command, CLI::Option* words, bool* any_store);
 
 }  // namespace softlookup::tool

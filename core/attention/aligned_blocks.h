@@ -26,11 +26,11 @@ class AlignedBlocks {
   kernels::RowRange rows(std::int64_t block) const {
     return rows_[static_cast<std::size_t>(block)];
   }
-  // Returns the rows of the block, if it has a sketch for some task, or else 0.
+  // Returns the number of rows of the block if it has a sketch for some task, or else 0.
   std::int64_t sketched_row_count(std::int64_t block) const;
-  // The most panels of a block.
+  // The largest number of panels that any task's block has.
   std::int64_t panels_max() const { return panels_max_; }
-  // Bytes of a row's key and value in the store's storage type.
+  // Bytes of one row in the store's storage type: its key, its value and, for INT8, their scales.
   std::int64_t row_bytes() const { return row_bytes_; }
   // Returns the merge group of a block. A group is up to kMergeGroupBlocks neighbours: blocks whose
   // numbers in the store, divided by kMergeGroupBlocks, have the same quotient.
@@ -43,13 +43,14 @@ class AlignedBlocks {
  private:
   const std::size_t task_count_;
   std::vector<const PositionedBlock*> blocks_;  // [block][task]
-  std::vector<kernels::RowRange> rows_;
-  std::vector<std::int64_t> groups_;
+  std::vector<kernels::RowRange> rows_;         // [block]
+  std::vector<std::int64_t> groups_;            // [block]
   std::int64_t row_bytes_ = 0;
   std::int64_t panels_max_ = 0;
 };
 
-// Returns true if both are the same block with the same rows that may count.
+// Returns true if both are the same block with the same rows that may count. Compares addresses, so
+// it can return false for two equal copies of a mask.
 bool AreSameRows(const PositionedBlock& a, const PositionedBlock& b);
 
 }  // namespace softlookup

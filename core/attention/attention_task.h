@@ -16,12 +16,12 @@
 
 namespace softlookup {
 
-// A running memory, which a task attends to as one more row that stands for many. Its data is not
-// owned.
+// A running memory, which a task attends to as one more row. Beside other rows, its multiplicity is
+// the number of rows that it stands for. Alone, it has the multiplicity 1. Its data is not owned.
 struct MemoryPair {
   const double* key = nullptr;    // [key_dim]
   const double* value = nullptr;  // [value_dim]
-  double multiplicity = 1;        // Rows it stands for, at least 1. Multiplies its weight.
+  double multiplicity = 1;        // At least 1. Multiplies its weight.
   // The last position it stands for. No row of the task's blocks that counts may have this
   // position.
   std::uint64_t position = 0;
@@ -78,14 +78,18 @@ struct AttentionAnswer {
   std::vector<PartialAnswer> partials;
 };
 
-// What a pass has read. A row counts once for each round of the pass (shared_pass.h), however many
-// tasks share the round. A row of a second look counts once for each tile of queries.
+// What a pass has read. If a round of the pass (shared_pass.h) scans all rows for any head query,
+// each row counts once, however many tasks share the round. A row of a second look counts once for
+// each tile of queries.
 struct ScannedRows {
   std::uint64_t rows = 0;
   std::uint64_t bytes = 0;  // Bytes of their keys and values in the store's storage type.
-  // Rows whose sketches a first look read. Looks that ended with their sample do not count.
+  // Rows of the blocks whose sketches first looks read, once for each round. A round whose looks
+  // all ended with their sample adds none.
   std::uint64_t sketched_rows = 0;
-  std::uint64_t skipped_blocks = 0;  // Blocks of which first looks read nothing.
+  // Blocks of the pass that no first look read, once for each round that completed a look. They may
+  // still be scanned for head queries without a look.
+  std::uint64_t skipped_blocks = 0;
 };
 
 }  // namespace softlookup

@@ -8,7 +8,7 @@
 namespace softlookup {
 namespace {
 
-// A bound in float64 may be off by this part of the terms that it is made of.
+// The roundings of float64 change a bound by at most this part of its terms.
 constexpr double kBallRounding = 0x1p-40;
 
 }  // namespace
@@ -20,6 +20,7 @@ BallBounds::BallBounds(const ScanPlan& plan, const HeadQuery& query)
       rounding_(static_cast<double>(plan.key_dims.count) * 0x1p-23) {}
 
 double BallBounds::HighestIn(const kernels::KeyBall& ball, float product) const {
+  // The largest product that the error of CentreProducts allows.
   const double highest_product = product + rounding_ * norm_ * ball.centre_norm + 0x1p-100;
   double highest = kInfiniteLogit;
   switch (score_) {
@@ -48,12 +49,14 @@ double BallBounds::HighestIn(const kernels::KeyBall& ball, float product) const 
 // its centre.
 double BallBounds::HighestCosineIn(const kernels::KeyBall& ball, double product) const {
   const double sine = ball.radius / ball.centre_norm;
-  // Beyond, a rounding of the sine would count a thousandfold in the cosine.
+  // Near 1, a rounding of the sine would count many times over in the cosine. From 1 on, the ball
+  // may hold the origin, and so keys of every direction. If the ball is the origin alone, the sine
+  // is NaN, and 1 is returned, too.
   if (!(sine < 0.999)) return 1;
   const double cosine = std::sqrt(1 - sine * sine);
   const double to_centre = std::max(-1.0, product / (norm_ * ball.centre_norm));
   if (to_centre >= cosine) return 1;
-  // The cosine of the difference of two angles.
+  // The cosine of the angle between the query and the centre, less the angle that the ball covers.
   return to_centre * cosine + std::sqrt(1 - to_centre * to_centre) * sine + kBallRounding;
 }
 

@@ -6,7 +6,8 @@
 
 namespace softlookup {
 
-// Bounds the logits of one head query over whole blocks, by the balls that hold their keys.
+// Bounds the logits of one head query over whole blocks, by the balls that hold the blocks' keys
+// (key_ball.h).
 class BallBounds {
  public:
   BallBounds(const ScanPlan& plan, const HeadQuery& query);
@@ -16,13 +17,14 @@ class BallBounds {
   double HighestIn(const kernels::KeyBall& ball, float product) const;
 
  private:
+  // In both functions, `product` is an upper bound on the product of the query and the centre.
   double HighestCosineIn(const kernels::KeyBall& ball, double product) const;
   double LeastDistanceTo(const kernels::KeyBall& ball, double product) const;
 
   const Score score_;
-  const double scale_;     // Of products. The temperature is in it.
+  const double scale_;     // Turns a product, a cosine or a distance into a logit, up to the sign.
   const double norm_;      // |query|
-  const double rounding_;  // Products are off by this part of |query| |centre|.
+  const double rounding_;  // CentreProducts are off by up to this part of |query| |centre|.
 };
 
 }  // namespace softlookup

@@ -27,7 +27,7 @@ constexpr std::int64_t kTriesMax = 4;
 constexpr std::ptrdiff_t kNearMax = 16;
 // If more than this part of the blocks has to be read, none is skipped.
 constexpr double kReadPartMax = 0.5;
-// The part of the panels' budget that skipped blocks may use.
+// The part of LookBudget::panels that skipped blocks may use.
 constexpr double kBudgetPart = 0.125;
 
 // A block whose rows may have large logits.
@@ -36,8 +36,9 @@ struct NearBlock {
   double likely = 0;  // A logit that its best row is likely to reach.
 };
 
-// Half way between a centre's logit and the highest in its ball. A wide ball reaches near to the
-// query, but its rows are likely to be elsewhere.
+// Returns a logit that the block's best row is likely to reach. For each ball, that is half way
+// between the logit of the centre and the highest logit in the ball. A wide ball reaches near to
+// the query, but its rows are likely to be elsewhere.
 double LikelyIn(const ScanPlan& plan, const HeadQuery& query, const PositionedBlock& rows) {
   const BallBounds bounds(plan, query);
   double likely = -kInfiniteLogit;
@@ -52,8 +53,8 @@ double LikelyIn(const ScanPlan& plan, const HeadQuery& query, const PositionedBl
   return likely;
 }
 
-// Returns the blocks that are most likely to have the best rows, best first. All of them are
-// sketched.
+// Returns up to kNearMax blocks that are most likely to have the best rows, best first. All of them
+// are sketched.
 std::vector<NearBlock> NearestBlocks(const ScanPlan& plan, const HeadQuery& query,
                                      absl::Span<const PositionedBlock* const> blocks,
                                      absl::Span<const double> highest) {
@@ -119,7 +120,8 @@ BlockChoice ChooseBlocks(
   BlockChoice choice;
   std::vector<NearBlock> tries = NearestBlocks(plan, query, blocks, highest);
   if (tries.empty()) return choice;
-  // Blocks without rows of the query are there for others that share the pass.
+  // Blocks without rows of the query belong to other tasks of the pass. Their bound is -inf, so
+  // they are not counted.
   const auto count_from = [highest](double cut) {
     return std::ranges::count_if(highest, [cut](double bound) { return bound >= cut; });
   };
@@ -127,24 +129,25 @@ BlockChoice ChooseBlocks(
   const auto skips_enough = [&](double cut) {
     return static_cast<double>(count_from(cut)) <= kReadPartMax * static_cast<double>(own_count);
   };
-  // If all rows of skipped blocks had logits this far below the logarithm of the sum of all
-  // weights, they would use up their budget.
+  // If all rows had logits this far below the log-sum-exp of all rows, their weights would together
+  // use up the budget of skipped blocks.
   const double margin = goal.weighs_all
                             ? std::log(static_cast<double>(RowCount(blocks))) -
                                   std::log(LookBudgetOf(plan.options).panels * kBudgetPart)
                             : 0;
   double cut = goal.threshold.none_below;
   if (goal.ranks == LookGoal::kAllRanks) {
-    tries.clear();  // min_score alone decides.
+    tries.clear();  // min_score alone decides, so no block has to be read for the choice.
   } else {
-    // Where rows came in no order, all balls are alike. No block is then read in vain.
+    // Rows that were appended in no order have balls that are all alike. Few blocks can then be
+    // skipped, so no block is read to find that out.
     if (!skips_enough(std::max(cut, tries[0].likely - margin))) return choice;
     const auto tries_max =
         static_cast<std::size_t>(std::clamp<std::int64_t>(own_count / kBlocksPerTry, 1, kTriesMax));
     tries.resize(std::min(tries.size(), tries_max));
   }
   choice.largest_bound = -kInfiniteLogit;
-  std::vector<float> tried;  // Bounds of panels.
+  std::vector<float> tried;  // Bounds on the logits of the panels of all blocks tried so far.
   for (const NearBlock& near : tries) {
     const PositionedBlock& rows = *blocks[near.block];
     const absl::Span<const float> panels = panel_bounds(rows);

@@ -18,23 +18,27 @@ namespace softlookup {
 // Which blocks a first look reads for one head query. The others are skipped: the balls of their
 // keys show that no row of theirs can matter.
 struct BlockChoice {
-  // The blocks to read, ascending. Nothing: all of them, because too few can be skipped.
+  // Indices of the blocks to read, ascending. Unset: all are read, because too few can be skipped.
   std::optional<std::vector<std::int32_t>> read;
   // The logarithm of an upper bound on the sum of exp(logit) over the rows of skipped blocks.
   double ln_left_out = -std::numeric_limits<double>::infinity();
-  // If all rows are weighed: the largest logit and the largest log-sum-exp of a few panels.
+  // If all rows are weighed: the largest logit and the largest log-sum-exp of the panels that were
+  // scored for the choice.
   PanelLogits best;
-  double largest_bound = 0;  // The largest bound of a panel that was read for the choice.
+  // The largest bound on the logits of a panel, over the blocks that were read for the choice.
+  double largest_bound = 0;
 };
 
-// Sets highest[b] to an upper bound on the logits of each row of blocks[b] that the query attends
-// to: -inf if there is none, inf if nothing is known of them. A block that is null has no rows.
+// Sets highest[b] to an upper bound on the logits of all rows of blocks[b] that the query attends
+// to. It is -inf if there is no such row, and inf if nothing is known of them. A block that is null
+// has no rows.
 void BoundBlocks(const ScanPlan& plan, const HeadQuery& query,
                  absl::Span<const PositionedBlock* const> blocks, double* highest);
 
-// Chooses blocks by these bounds. Knows nothing of goal.first_rows: blocks that hold such rows must
-// have an infinite bound. panel_bounds(rows) returns upper bounds on the logits of a block's
-// panels. It is called for a few blocks. The choice depends only on the query's own blocks.
+// Chooses the blocks to read by `highest`, which BoundBlocks has set. Does not look at
+// goal.first_rows: blocks that hold such rows must have an infinite bound. panel_bounds(rows)
+// returns upper bounds on the logits of a block's panels, valid until its next call. It is called
+// for a few blocks. The choice depends only on the query's own blocks.
 BlockChoice ChooseBlocks(
     const ScanPlan& plan, const HeadQuery& query, const LogitBounds& bounds,
     absl::Span<const PositionedBlock* const> blocks, absl::Span<const double> highest,

@@ -32,8 +32,8 @@ constexpr double kInt8TermMin = 0x1p-100;
 // A block packed for the matrix unit. All queries that read the same components share it.
 struct TileOperands {
   kernels::PackedBlock operands;
-  // What `operands` was packed from. The pointers identify the block until
-  // ScanOrder::is_first_of_block says that it is another one.
+  // What `operands` was packed from. As long as ScanOrder::is_first_of_block is false, the pointers
+  // identify the block. Once it is true, another block may lie at the same address.
   const std::byte* full_panels = nullptr;
   const std::byte* partial_panel = nullptr;
   std::int64_t row_count = 0;
@@ -63,9 +63,9 @@ struct Scratch {
   std::array<double, kScratchStride> logits;
   std::array<double, kScratchStride> key_norms;
   std::array<float, kScratchStride> inverse_key_norms;  // 0 for keys of norm 0.
-  std::array<double, kScratchStride> ages = {};
+  std::array<double, kScratchStride> ages = {};         // All finite, as MakeLogits requires.
   std::array<float, kTileQueries * kScratchStride> weights;
-  std::vector<CountedRow> rows;
+  std::vector<CountedRow> rows;  // The buffer of CollectRows.
   // The operands of the block in progress, once the matrix unit scores a query.
   TileOperands tile_operands;
   kernels::PackedQueries packed_queries;
@@ -111,7 +111,8 @@ const kernels::PackedBlock& Pack(const ScanPlan& plan, const kernels::BlockView&
   return packed.operands;
 }
 
-// Scores queries that have the same precision path.
+// Scores queries that all have the precision path `path`. Writes their sums over components to
+// `floats` if the path is in float32, else to `doubles`.
 void ScoreQueries(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
                   const float* const* queries, PrecisionPath path, int query_count,
                   const kernels::PanelPart& fetched, float* floats, double* doubles,
@@ -143,7 +144,7 @@ void ScoreQueries(const ScanPlan& plan, const kernels::BlockView& block, PanelRa
 }
 
 // Scores all queries of a tile. Those with the same precision path are scored together. Sets
-// scratch.places to the places of their scores.
+// scratch.places to where their scores are.
 void ScoreTile(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
                const HeadQuery* queries, const PrecisionPath* paths, int query_count,
                kernels::PanelPart fetched, Scratch& scratch) {
@@ -163,13 +164,13 @@ void ScoreTile(const ScanPlan& plan, const kernels::BlockView& block, PanelRange
                  scratch.float_scores.data() + begin * kScratchStride,
                  scratch.scores.data() + begin * kScratchStride, scratch);
     const SumsBy sums = paths[first].sums;
-    // These have prefetched `fetched`.
+    // The kernels of these sums have prefetched `fetched`. Those of the others do not prefetch.
     if (sums == SumsBy::kFloat32Runs || sums == SumsBy::kInt8Dots) fetched = {};
   }
 }
 
 // Adds up the values with the weights in `scratch`. The matrix unit does this for the queries that
-// it has scored.
+// it has scored, if the values fit its tiles.
 void SumValuesOfTile(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
                      const PrecisionPath* paths, int query_count, kernels::PanelPart fetched,
                      Scratch& scratch, double* sums) {
@@ -223,9 +224,12 @@ void SumWideValuesIfNeeded(const ScanPlan& plan, const kernels::BlockView& block
   SumWideValues(plan, block, panels, wide.data(), weights, sums);
 }
 
-// Writes the weights of one query to `weights`, and their sums and number to `state`. A weight is
-// exp(logit - max) in SOFT mode, and the logit in LINEAR mode. Adds up the values in float64 if
-// LINEAR weights could cancel, or if float32 cannot hold the sums. Then sets `weights` to 0.
+// Makes the weights of one query from its logits, and sets their sums and number in `state`. A
+// weight is exp(logit - max_logit) in SOFT mode, and the logit itself in LINEAR mode.
+//
+// SOFT weights go to `weights`, for a later sum of values in float32. If float32 cannot hold that
+// sum, or in LINEAR mode, whose weights can cancel, this function adds up the values in float64. It
+// then sets `weights` to 0.
 void MakeWeights(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
                  const double* logits, float* weights, PartialState& state, double* sums) {
   state.summed_rows = state.counted_rows;
@@ -243,8 +247,9 @@ void MakeWeights(const ScanPlan& plan, const kernels::BlockView& block, PanelRan
   SumWideValues(plan, block, panels, logits, weights, sums);
 }
 
-// Does the same for a query whose path is in float32, from the sums over the components, `scores`.
-// Also sets the state's counted_rows and max_logit.
+// Does the same as MakeWeights, in SOFT mode, for a query whose path is in float32. Takes the sums
+// over the components, `scores`, in place of logits. For cosines, they are already divided by the
+// keys' norms. Also sets the state's counted_rows and max_logit.
 void MakeWeightsOfFloats(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
                          double query_norm, const float* scores, float* weights,
                          PartialState& state, double* sums) {
@@ -252,6 +257,7 @@ void MakeWeightsOfFloats(const ScanPlan& plan, const kernels::BlockView& block, 
   double factor = (product ? ScaleOf(plan) : -1) / plan.options.temperature;
   if (plan.options.score == Score::kCosine) factor /= query_norm;
   const kernels::SumRange range = kernels::RangeOfSums(panels, scores);
+  // A path is in float32 only if all rows of the block count (WeightsFitFloat32).
   state.counted_rows = static_cast<std::uint64_t>(block.row_count);
   state.summed_rows = state.counted_rows;
   const float best = factor > 0 ? range.max : range.min;
@@ -268,12 +274,12 @@ PrecisionPath PathWithFinePanels(const ScanPlan& plan, const PositionedBlock& bl
                                  const HeadQuery& query, RowRange rows, std::uint64_t fine_panels) {
   if (2 * std::popcount(fine_panels) > block.view.panel_count()) return {.sums = SumsBy::kFloat64};
   PrecisionPath path = CoarsePathFor(plan, block, query, rows);
-  // Scores in float64 have float64 logits.
+  // ScoreFinePanels puts float64 scores among the others, and these need float64 logits.
   if (fine_panels != 0) path.in_float32 = false;
   return path;
 }
 
-// Scores some panels again, in float64, for one query.
+// Scores the panels whose bits are set in `panels` again, in float64, for one query.
 void ScoreFinePanels(const ScanPlan& plan, const kernels::BlockView& block, std::uint64_t panels,
                      const HeadQuery& query, double* scores) {
   while (panels != 0) {
@@ -285,7 +291,8 @@ void ScoreFinePanels(const ScanPlan& plan, const kernels::BlockView& block, std:
   }
 }
 
-// Finds what the paths of a tile need of the norms of keys, for cosines.
+// Finds the norms of keys that the paths of a tile need for cosines. Paths in float32 take the
+// inverses of the sketch's norms, all others take exact norms.
 void FindKeyNorms(const ScanPlan& plan, const PositionedBlock& block, PanelRange panels,
                   const std::array<PrecisionPath, kTileQueries>& paths, int query_count,
                   Scratch& scratch) {
@@ -399,7 +406,7 @@ void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const ScanOrd
       std::fill(weights + panels.begin * kPanelRows, weights + panels.end * kPanelRows, 0.0f);
     }
   }
-  // LINEAR values are added up already.
+  // In LINEAR mode, MakeWeights has added up the values.
   if (plan.sum_values && options.mode != Mode::kLinear) {
     SumValuesOfTile(plan, view, panels, paths.data(), query_count, order.while_summing, scratch,
                     sums);

@@ -22,7 +22,8 @@ namespace softlookup {
 
 inline constexpr double kInfiniteLogit = std::numeric_limits<double>::infinity();
 
-// The rows of one block, and their positions in the store. A selection can have left rows out.
+// The rows of one block, and their positions in the store. Deleted rows can be missing, and
+// row_mask can exclude further rows that are deleted or that a filter leaves out.
 struct PositionedBlock {
   kernels::BlockView view;
   std::int64_t number = 0;  // Of the block in its store, from 0. Decides its merge group.
@@ -78,12 +79,12 @@ struct HeadQuery {
   const float* components = nullptr;
   float magnitude = 0;                             // Largest |component|.
   double norm = 0;                                 // Euclidean norm of the components.
-  kernels::Float32ErrorNorms float32_errors = {};  // Of the components.
+  kernels::Float32ErrorNorms float32_errors = {};  // By way of kernels::kFloat32Sums.
   std::uint64_t begin = 0;                         // Rows at positions [begin, end) may count.
   std::uint64_t end = 0;
 
-  // Collectors of the rows with the largest logits, and of those with the lowest positions. Null:
-  // these rows are not wanted.
+  // Collectors of the rows with the largest logits, and of those with the lowest positions. Not
+  // owned. Null: these rows are not wanted.
   TopRows* top_rows = nullptr;
   TopRows* first_rows = nullptr;
 };
@@ -95,12 +96,12 @@ struct ScanPlan {
   kernels::DimRange key_dims;    // The head's part of a key.
   kernels::DimRange value_dims;  // The head's part of a value.
   std::uint64_t age_end = 0;     // A row's age is age_end - 1 - position.
-  // The number of rows that all queries together may still collect. Once it is 0 or less, further
-  // rows are left out: the answer is then too large, and is refused. Null: no limit.
+  // The number of rows that all queries of the task together may still collect. Once it is 0 or
+  // less, further rows are left out: the answer is then too large, and is refused. Null: no limit.
   std::atomic<std::int64_t>* collected_rows_left = nullptr;
   // False if only the best rows are wanted. The scan then writes no sums.
   bool sum_values = true;
-  std::optional<kernels::TileUnit> tiles;  // As in AttentionTask.
+  std::optional<kernels::TileUnit> tiles;  // The matrix unit, as in AttentionTask.
 };
 
 // What a scan has to know about the scans before and after it on the same thread.
@@ -108,19 +109,22 @@ struct ScanOrder {
   // False only if the thread's last scan was of the same block. Operands that are kept from it may
   // then be used again. True is always safe.
   bool is_first_of_block = true;
-  // Parts of panels that the scan prefetches, for itself or for later scans: the one while it
-  // scores keys, the other while it adds up values.
+  // Parts of panels that the scan prefetches, for itself or for later scans: while_scoring while it
+  // scores keys, while_summing while it adds up values.
   kernels::PanelPart while_scoring;
   kernels::PanelPart while_summing;
 };
 
 // Scans one block for a tile: 1 to kTileQueries queries of one head. Overwrites states[q] with the
-// state over this block alone, and sums[q * PaddedValueDim(value_dims.count) + i] with component i
-// of its weighted sum of values. A query's bits do not depend on the other queries.
+// state over this block alone. If plan.sum_values is set, overwrites sums[q *
+// PaddedValueDim(value_dims.count) + i] with component i of the query's weighted sum of values. A
+// query's bits do not depend on the other queries.
 //
-// Logits keep the bound on their errors. With fine_panels, they are formed in float64 in the panels
-// whose bits are set in fine_panels[q], and elsewhere in the fastest float32 sums, whatever their
-// errors. If more than half of the panels are set, or float32 could overflow, all are float64.
+// Without fine_panels, errors of logits stay within LogitErrorMax (error_budget.h). With
+// fine_panels, logits are formed in float64 in the panels whose bits are set in fine_panels[q].
+// Elsewhere they come from the fastest float32 sums, whatever their errors. If more than half of
+// the panels are set, or if no float32 sums serve the query (Float32WayFor), all logits are formed
+// in float64.
 void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const ScanOrder& order,
                const HeadQuery* queries, int query_count, PartialState* states, double* sums,
                const std::uint64_t* fine_panels = nullptr);

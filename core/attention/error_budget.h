@@ -7,15 +7,16 @@
 
 namespace softlookup {
 
-// What each source of error may add to the error of a SOFT answer, in the unit of max_error: the
-// largest magnitude of a value's component.
+// What each source of error may add to the error of a SOFT answer. The unit is that of max_error:
+// the largest magnitude of a value's component in the store.
 
 // Roundings of weights and of sums of values, where all rows are scanned. Sums of values that
-// cancel drift by 1e-6. Sums of equal values drift by 2e-6, but errors of logits hardly move an
+// cancel drift by 1e-6. Sums of equal values drift by 2e-6. But errors of logits hardly move an
 // answer whose values are equal, so that the whole error stays within its bound.
 inline constexpr double kSumError = 1e-6;
-// The same where a second look leaves rows out. Even if the values that it adds up are equal, those
-// that it leaves out may be far from them. So both errors can reach their bounds.
+// The same where a second look leaves rows out. The values that it adds up may be equal, while
+// those that it leaves out may be far from them. So the drift of sums and the errors of logits can
+// reach their bounds at once.
 inline constexpr double kLookSumError = 2e-6;
 
 // Returns the largest error that the options allow.
@@ -34,13 +35,14 @@ inline double LogitErrorMax(const ResolvedOptions& options) {
 //
 // A row of weight w whose logit has an error of e moves the answer by at most 2 (exp(e) - 1) w.
 //
-// Panels of weight w that are left out move it by at most 2 w, because it moves by w times the
-// distance between the mean of their values and the mean of the others. Both means are at most as
-// large as the largest value, but can have opposite signs.
+// Panels of weight w that are left out move the answer by at most 2 w. The answer moves by w times
+// the distance between the mean of their values and the mean of the others. Both means are at most
+// as large as the largest value, but can have opposite signs.
 //
-// Rows of weight w whose weights count, while their values are left out, move it by at most w.
+// Rows of weight w whose weights count, while their values are left out, move the answer by at most
+// w.
 struct LookBudget {
-  double coarse_logits = 0;  // What errors of logits that are not float64 may move the answer by.
+  double coarse_logits = 0;  // How far errors of logits that are not float64 may move the answer.
   double panels = 0;         // The weight that panels left out may have.
   double rows = 0;           // The weight that rows may have whose values alone are left out.
 };

@@ -24,14 +24,14 @@ using kernels::kTileQueries;
 constexpr std::int64_t kSketchedBlocksMin = 4;
 // The sample is made of the blocks whose numbers are multiples of this.
 constexpr std::int64_t kSampleStride = 16;
-// Rows that are ranked by masses must not be this many nats below the best of the sample: float32
-// has no masses that are much smaller.
+// Rows that are ranked by masses must not be more than this many nats below the best of the sample.
+// Float32 has no masses that are much smaller.
 constexpr double kRankedNatsMax = 60;
 
 bool IsSampled(const PositionedBlock& rows) { return rows.number % kSampleStride == 0; }
 
-// Room for the bounds of the thread's next look, kept from its last one. The operating system would
-// have to clear new pages first.
+// A thread keeps the room for bounds of its last look for the next one, up to this many bytes. The
+// operating system would have to clear new pages first.
 constexpr std::size_t kSpareBytesMax = std::size_t{8} << 20;
 std::vector<float>& SpareBounds() {
   thread_local std::vector<float> spare;
@@ -87,7 +87,7 @@ void FirstLook::Begin(const std::vector<HeadQueryRef>& refs,
     if (!may_serve || !kernels::KeysFitSketch(queries[q].magnitude)) continue;
     const ScanPlan plan = task->PlanOf(ref.number);
     const LogitRangeOfRows range = LogitRange(plan, queries[q], sketches.norm_max);
-    // The terms of larger bounds may be beyond float32's range.
+    // With larger bounds, the terms of a bound may leave float32's range.
     const double farthest = queries[q].norm + sketches.norm_max;
     if (!(range.highest < 1e30 && range.lowest > -1e30 && farthest * farthest < 1e30)) continue;
     const LookGoal goal = LookGoalOf(plan);
@@ -175,8 +175,8 @@ void FirstLook::BeginPanels() {
   for (std::int64_t block = 0; block < blocks_.count(); ++block) {
     if (is_read[static_cast<std::size_t>(block)]) read_blocks_.push_back(block);
   }
-  // A panel that is never looked at has no rows: a mass of 0, or a largest logit of -inf. Without
-  // clear(), resize() would move the bounds of the last round to larger memory.
+  // A panel that is never looked at has no rows of the query: a mass of 0, or a largest logit of
+  // -inf. Without clear(), resize() would copy the bounds of the last round to larger memory.
   bounds_.clear();
   bounds_.resize(size);
   for (const Tile& tile : tiles_) {
@@ -186,7 +186,7 @@ void FirstLook::BeginPanels() {
       if (!look.goal.weighs_all) {
         std::ranges::fill(bounds, static_cast<float>(-kInfiniteLogit));
       }
-      // No block is kept for a task that ends before its candidates are chosen.
+      // A task that is cancelled before its candidates are chosen keeps no block.
       look.candidates = {.bounds = bounds.data(),
                          .block_stride = blocks_.panels_max(),
                          .places = look.skips() ? look.places.data() : nullptr,
@@ -206,7 +206,7 @@ void FirstLook::AddTile(std::int64_t begin, std::int64_t end) {
     const HeadQuery& query = (*queries_)[look.query];
     queries.push_back(&query);
     sketches.push_back(look.sketches);
-    // A sketch has its keys' norms rounded to nearest.
+    // A sketch's norms are rounded to nearest, so a key's norm can be a little larger.
     const double norm_max = look.sketches.norm_max * (1 + 0x1p-20);
     look.coarse_part = CoarsePart(plan, look.goal, query, norm_max);
     look.needs_float64 = NeedsFloat64(plan, query, norm_max);
@@ -237,8 +237,8 @@ void FirstLook::LookAt(Part part, std::int64_t begin, std::int64_t end, std::int
 
 void FirstLook::LookAtBlock(Part part, const Tile& tile, std::int64_t block,
                             PanelBounder& bounder) {
-  // The sample gives the reference of the masses, and so is looked at again for its own masses.
-  // All looks of a tile weigh all rows, or none does.
+  // The largest bound of the sample is the reference of the masses. So the sample's own masses are
+  // found with the rest. All looks of a tile weigh all rows, or none does.
   const bool looks_again =
       part == Part::kRest && looks_[static_cast<std::size_t>(tile.begin)].goal.weighs_all;
   const kernels::PanelBound form =
@@ -248,7 +248,8 @@ void FirstLook::LookAtBlock(Part part, const Tile& tile, std::int64_t block,
     const Look& look = looks_[static_cast<std::size_t>(i)];
     const PositionedBlock* rows = BlockOf(i, block);
     if (rows == nullptr || !look.Reads(block)) return nullptr;
-    // A look that skips blocks needs no sample.
+    // A look that skips blocks needs no sample: ChooseBlocks has set its reference, and skipping
+    // saves enough.
     const bool is_in_part = look.skips()
                                 ? part == Part::kRest
                                 : looks_again || (part == Part::kSample) == IsSampled(*rows);
@@ -285,7 +286,7 @@ void FirstLook::Choose(Part part, std::int64_t tile_index) {
       if (look.skips()) continue;
       const std::vector<float> sample = SampleOf(look);
       look.continues = sample.empty() || SampleSavesMost(tile, number, sample);
-      // A bound can be far above all logits that there can be.
+      // A bound can be far above every possible logit.
       const double reference =
           sample.empty() ? look.range.likely_highest
                          : std::min<double>(*std::max_element(sample.begin(), sample.end()),
@@ -341,22 +342,23 @@ bool FirstLook::SampleSavesMost(const Tile& tile, int number,
     const RankChoice choice =
         ChooseByRank(sample, tile.queries.lower_of(number), ranks, look.goal.threshold);
     if (static_cast<double>(choice.kept) > kept_max) return false;
-    // Masses that are much smaller than the largest rank no rows.
+    // Masses that are much smaller than the largest cannot rank rows (kRankedNatsMax).
     if (look.goal.weighs_all && choice.cut < *std::ranges::max_element(sample) - kRankedNatsMax) {
       return false;
     }
   }
   if (!look.goal.weighs_all) return true;
-  // About one row of a panel weighs as much as the panel's bound says.
+  // Estimates a panel's mass as that of one row with the logit of the panel's bound.
   const double best = *std::ranges::max_element(sample);
   std::vector<float> masses;
   double mass = 0;
   for (const float bound : sample) {
-    // Every panel has some mass, however little.
+    // -87 keeps the mass above 0: for ChooseByMass, 0 is a panel of which no row counts.
     masses.push_back(static_cast<float>(std::exp(std::max(bound - best, -87.0))));
     mass += masses.back();
   }
-  // All rows may be like those of the sample, or there may be one much like the query.
+  // All rows may be like those of the sample, or one row of the store may be much like the query.
+  // The sample is 1 / kSampleStride of the store, so it gets that part of the row's mass.
   mass = std::max(mass, std::exp(look.range.likely_highest - best) / kSampleStride);
   const MassChoice choice =
       ChooseByMass(masses, 1, mass, LookBudgetOf(plan.options).panels, look.coarse_part);
@@ -370,7 +372,7 @@ void FirstLook::ChooseByMassOf(const Tile& tile, int number) {
   const double reference = tile.queries.reference(number);
   const LookBudget budget = LookBudgetOf(plan.options);
   const double proved = std::exp(-tile.queries.bounds(number).gap() - 1e-3) / kernels::kMassExcess;
-  // The best panel's logits are exact but for this.
+  // How far the roundings of the best panel's logits can move them, in nats.
   constexpr double kRounding = 1e-6;
   PanelLogits best = BestPanel(plan, look, bounds);
   best.max = std::max(best.max, look.blocks.best.max);
@@ -393,13 +395,14 @@ void FirstLook::ChooseByMassOf(const Tile& tile, int number) {
   if (look.coarse_part > 0) {
     look.candidates.fine_cut = std::min(choice.fine_cut, static_cast<float>(kept_mass));
   }
-  // A mass beyond float64 is that of the best panel.
+  // If the lower bound on the mass overflows, the best panel's log-sum-exp takes its place.
   const double ln_mass =
       std::isfinite(choice.mass) ? std::log(choice.mass) + reference : best.log_sum_exp - kRounding;
+  // If all rows of the kept panels were just below row_cut, they would use up budget.rows.
   look.candidates.row_cut =
       ln_mass + std::log(budget.rows) -
       std::log(static_cast<double>(kPanelRows * std::max<std::int64_t>(choice.kept, 1)));
-  // The mass of what was skipped may be below the smallest float64.
+  // In float64, the mass of skipped blocks may have become 0. Their logarithm has not.
   look.candidates.ln_left_out =
       std::max(std::log(choice.left_out) + reference, look.blocks.ln_left_out);
   // Blocks that are skipped save enough, whatever remains of the others.
@@ -456,8 +459,8 @@ void FirstLook::FindKeptBlocks(Look& look) {
 
 PanelLogits FirstLook::BestPanel(const ScanPlan& plan, const Look& look,
                                  absl::Span<const float> bounds) const {
-  // Panels of sketched rows have infinite bounds if their masses are beyond float32, and so above
-  // all others. A few of them will do.
+  // A sketched panel has an infinite bound if its mass is beyond float32, and so above all finite
+  // ones. A few such panels will do.
   constexpr std::size_t kBeyondMax = 4;
   std::vector<std::int64_t> tried;
   std::int64_t best = -1;

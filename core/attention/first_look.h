@@ -44,8 +44,8 @@ class FirstLook {
            (blocks_.panels_max() * static_cast<std::int64_t>(sizeof(float)) + kBlockBytes);
   }
 
-  // Takes those of a round's head queries that may gain. Neither vector may change before the last
-  // call of Choose.
+  // Begins the look for those of a round's head queries that may gain from it. queries[i] is the
+  // head query refs[i]. Neither vector may change before the last call of Choose.
   void Begin(const std::vector<HeadQueryRef>& refs, const std::vector<HeadQuery>& queries);
   // The number of tiles of head queries that have a look. 0: all rows are scanned for every head
   // query.
@@ -58,17 +58,19 @@ class FirstLook {
   // look at. The others are skipped: none of their rows can matter. Calls for different tiles may
   // run at the same time.
   void ChooseBlocks(std::int64_t tile);
-  // Makes room for the bounds of panels. Call this once the blocks are chosen for all tiles.
+  // Makes room for the bounds of panels, and sets read_blocks(). Call this once the blocks are
+  // chosen for all tiles.
   void BeginPanels();
-  // The blocks of the pass that some head query looks at, ascending.
+  // The blocks of the pass that the look of some head query reads, ascending.
   const std::vector<std::int64_t>& read_blocks() const { return read_blocks_; }
 
   // A look has two parts. The sample comes first: it costs little, and shows whether the rest can
   // pay.
   enum class Part { kSample, kRest };
   // Looks at those of the blocks read_blocks()[begin, end) that belong to the part, for the tiles
-  // [tile_begin, tile_end). With the rest, tiles that weigh all rows look at the sample's blocks
-  // again. Calls for different tiles or blocks may run at the same time.
+  // [tile_begin, tile_end). In the rest, tiles that weigh all rows look at the sample's blocks
+  // again, because masses need the reference that the sample gives. Calls for different tiles or
+  // blocks may run at the same time.
   void LookAt(Part part, std::int64_t begin, std::int64_t end, std::int64_t tile_begin,
               std::int64_t tile_end);
   // Call this for each tile once all blocks of a part are looked at. Decides which of the tile's
@@ -102,18 +104,19 @@ class FirstLook {
   struct Look {
     std::size_t query = 0;  // Index in the round.
     LookGoal goal;
-    std::int64_t panel_count = 0;  // Of the task's blocks: what a scan of all rows goes through.
-    bool continues = true;
+    std::int64_t panel_count = 0;  // Of the task's blocks. A scan of all rows reads them all.
+    bool continues = true;         // False: all rows are to be scanned for the head query.
     SketchBounds sketches;
     LogitRangeOfRows range;
-    // As CoarsePart says.
+    // From CoarsePart(): the part of the mass that may be scored in the fastest arithmetic.
     double coarse_part = 0;
-    bool needs_float64 = false;   // As NeedsFloat64() says for the longest key.
-    std::vector<double> highest;  // By block of the pass, as in block_choice.h.
+    // From NeedsFloat64(): true if a scan of all rows would score some of them in float64.
+    bool needs_float64 = false;
+    std::vector<double> highest;  // By block of the pass: BoundBlocks' bound on its logits.
     BlockChoice blocks;
     // By block of the pass: its place among the blocks that are read, or -1. Empty: all are read.
     std::vector<std::int32_t> places;
-    std::size_t bounds_begin = 0;  // In bounds_.
+    std::size_t bounds_begin = 0;  // Index in bounds_ of the look's first bound.
     Candidates candidates;
 
     bool skips() const { return blocks.read.has_value(); }
@@ -121,7 +124,7 @@ class FirstLook {
       return !skips() || places[static_cast<std::size_t>(block)] >= 0;
     }
   };
-  // Neighbouring looks, from `begin` on, whose head queries share a scan.
+  // Neighbouring looks, from looks_[begin] on, whose head queries share a scan.
   struct Tile {
     std::int64_t begin = 0;
     LookTile queries;
@@ -131,16 +134,19 @@ class FirstLook {
 
   void LookAtBlock(Part part, const Tile& tile, std::int64_t block, PanelBounder& bounder);
   void AddTile(std::int64_t begin, std::int64_t end);
-  // Returns true if a second look that keeps this choice of panels takes less time than a scan of
-  // all rows. `masses` has the bounds that the choice was made by: of the sample or of all panels.
-  // panel_count is the number of these panels, those included of which no row counts.
+  // Returns true if a second look that keeps this choice of panels is likely to take less time than
+  // a scan of all rows. `masses` has the bounds that the choice was made by: of the sample or of
+  // all panels. panel_count is the number of these panels, including those of which no row counts.
   static bool Saves(const Look& look, const MassChoice& choice, absl::Span<const float> masses,
                     std::int64_t panel_count);
-  // Returns the bounds of the sample's panels but those of which nothing is known: -inf if no row
-  // counts. Empty if none has such a row.
+  // Returns the bounds of the sample's panels, without those of which nothing is known. A panel of
+  // which no row counts has -inf. Empty if all have.
   std::vector<float> SampleOf(const Look& look) const;
-  // Returns false if the sample shows that a look will hardly save time.
+  // Returns false if the sample shows that a look will hardly save time. `number` is the index of
+  // the head query in the tile.
   bool SampleSavesMost(const Tile& tile, int number, absl::Span<const float> sample) const;
+  // Chooses the candidates of a head query that weighs all rows. Decides whether its look
+  // continues.
   void ChooseByMassOf(const Tile& tile, int number);
   // Makes candidates of the panels that hold the first goal.first_rows rows.
   void KeepFirstRows(Look& look);
@@ -150,11 +156,12 @@ class FirstLook {
   static std::int64_t BlockAt(const Look& look, std::int64_t place) {
     return look.skips() ? (*look.blocks.read)[static_cast<std::size_t>(place)] : place;
   }
-  // Scores panels of the largest bounds in float64: that of the largest finite bound, and a few of
-  // infinite ones. Returns the largest maximum and the largest log-sum-exp, possibly of two panels.
+  // Scores the panels of the largest bounds in float64: that of the largest finite bound, and a few
+  // of infinite ones. Returns the largest maximum and the largest log-sum-exp, possibly of two
+  // different panels.
   PanelLogits BestPanel(const ScanPlan& plan, const Look& look,
                         absl::Span<const float> bounds) const;
-  // Returns the block of a panel, by its index in a look's bounds.
+  // Returns the block of a panel, by the panel's index in the look's bounds.
   const PositionedBlock* RowsAt(const Look& look, std::int64_t panel) const;
   // Returns how many bounds a look has: panels_max() for each block that it reads.
   std::size_t PanelCountOf(const Look& look) const {
@@ -166,9 +173,10 @@ class FirstLook {
   absl::Span<float> BoundsOf(const Look& look) {
     return absl::MakeSpan(bounds_).subspan(look.bounds_begin, PanelCountOf(look));
   }
-  // Returns the blocks [begin, end) of the pass, as BlockOf does.
+  // Returns BlockOf(look, block) for each block of the pass in [begin, end).
   std::vector<const PositionedBlock*> BlocksOf(std::int64_t look, std::int64_t begin,
                                                std::int64_t end) const;
+  // Returns the rows that the task of looks_[look] has in a block of the pass, or null.
   const PositionedBlock* BlockOf(std::int64_t look, std::int64_t block) const {
     return blocks_.Of((*refs_)[looks_[static_cast<std::size_t>(look)].query].task_index, block);
   }
@@ -177,7 +185,7 @@ class FirstLook {
   const HeadQueryOrder& order_;
   const std::vector<HeadQueryRef>* refs_ = nullptr;
   const std::vector<HeadQuery>* queries_ = nullptr;
-  std::vector<std::int64_t> look_of_;  // By head query of the round. -1: none.
+  std::vector<std::int64_t> look_of_;  // By head query of the round: its index in looks_, or -1.
   std::vector<Look> looks_;
   std::deque<Tile> tiles_;
   std::vector<std::int64_t> read_blocks_;

@@ -18,8 +18,7 @@ struct HeadQueryRef {
 };
 
 // Enumerates the head queries of all tasks of a pass. Those that ScanBlock can scan together come
-// one after another: first all tasks with one plan, then those with the next. Among tasks with the
-// same plan, all queries of one head come before those of the next.
+// one after another. The order is by plan first, then by head, then by task, then by query.
 class HeadQueryOrder {
  public:
   // A place in the order, just before a head query.
@@ -30,7 +29,7 @@ class HeadQueryOrder {
     std::int64_t query = 0;
   };
 
-  // The tasks must have begun, and outlive the order.
+  // TaskAnswer::Begin must have succeeded for the tasks, which must outlive the order.
   explicit HeadQueryOrder(absl::Span<TaskAnswer* const> tasks);
 
   // Returns the next head query, or nothing at the end.

@@ -10,14 +10,14 @@ namespace {
 
 using kernels::kPanelRows;
 
-// A sum of a few float32 terms, from which a reference is subtracted, is off by less than this part
-// of `size` below. `size` bounds the reference as well as the terms.
+// A bound is a sum of a few float32 terms, from which a reference is subtracted. It is off by less
+// than this part of `size` in LogitBounds(), which bounds the reference as well as the terms.
 constexpr double kRounding = 0x1p-18;
 
 bool IsDistance(Score score) { return TermOf(score) == kernels::Term::kSquaredDifference; }
 
-// Returns what a squared distance is divided by before it is bounded. The root of EUCLIDEAN comes
-// after the bound.
+// Returns what a squared distance is divided by before it is bounded. For EUCLIDEAN that is 1,
+// because BoundPanels takes the root first and then divides by the temperature.
 double DivisorOf(const ScanPlan& plan) {
   return plan.options.score == Score::kEuclidean ? 1 : plan.options.temperature;
 }
@@ -33,7 +33,8 @@ void SketchBounds::Add(const kernels::SketchView& sketch) {
 LogitBounds::LogitBounds(const ScanPlan& plan, const HeadQuery& query,
                          const kernels::SketchQueries& packed, int index,
                          const SketchBounds& sketches) {
-  // Each sum is factor * (q.k), with |q.k - what the codes give| bounded as in key_sketch.h.
+  // Up to terms without q.k, a logit is factor * (q.k). The codes give q.k up to the error that
+  // panel_bounds.h states.
   const bool is_cosine = plan.options.score == Score::kCosine;
   double factor = ScaleOf(plan) / plan.options.temperature;
   if (is_cosine) factor /= query.norm;
@@ -63,7 +64,7 @@ double LogitBounds::LowerOf(double upper) const {
 }
 
 LogitRangeOfRows LogitRange(const ScanPlan& plan, const HeadQuery& query, double norm_max) {
-  // The cosine of such a row and the query.
+  // The cosine of the query and a key much like it.
   constexpr double kLikelyCosine = 0.9;
   const double temperature = plan.options.temperature;
   if (TermOf(plan.options.score) == kernels::Term::kProduct) {
@@ -73,7 +74,7 @@ LogitRangeOfRows LogitRange(const ScanPlan& plan, const HeadQuery& query, double
     return {.lowest = -most, .highest = most, .likely_highest = kLikelyCosine * most};
   }
   const double farthest = query.norm + norm_max;
-  // At that cosine, and equal norms.
+  // The distance to a key at that cosine whose norm is the query's.
   const double near = std::sqrt(2 - 2 * kLikelyCosine) * query.norm;
   if (plan.options.score == Score::kEuclidean) {
     return {.lowest = -farthest / temperature, .highest = 0, .likely_highest = -near / temperature};

@@ -11,7 +11,8 @@
 
 namespace softlookup {
 
-// Bounds over all sketches that a head query looks at.
+// Bounds over all sketches that a head query looks at. A key k has the codes c and the scale s
+// (key_sketch.h).
 struct SketchBounds {
   float error_max = 0;           // Of |k - s c|.
   float relative_error_max = 0;  // Of |k - s c| / |k|.
@@ -56,6 +57,7 @@ struct LogitRangeOfRows {
   double highest = 0;
   double likely_highest = 0;
 };
+// `norm_max` must be at least as large as the norm of every key.
 LogitRangeOfRows LogitRange(const ScanPlan& plan, const HeadQuery& query, double norm_max);
 
 // The terms of a block's bounds, and room for those that have to be computed. Keeps its buffers for

@@ -11,7 +11,7 @@
 namespace softlookup {
 namespace {
 
-// No bound on a logit is as large (first_look.cc).
+// Larger than every bound on a logit: FirstLook::Begin leaves out head queries with larger ones.
 constexpr double kBeyondBounds = 1e30;
 
 bool HasMinScore(const ResolvedOptions& options) { return options.min_score > -kInfiniteLogit; }
@@ -43,7 +43,7 @@ LookGoal LookGoalOf(const ScanPlan& plan) {
     goal.ranks =
         static_cast<std::int64_t>(std::min<std::uint64_t>(options.top_k, LookGoal::kAllRanks));
   }
-  // With a min_score, all rows that count are wanted anyway. If top_k selects rows, no others are
+  // With a min_score, all rows that count are kept anyway. If top_k selects rows, no others are
   // listed.
   if (lists_best && !HasMinScore(options) && (plan.sum_values || (is_hard && options.top_k == 0))) {
     goal.first_rows = options.top_weights;

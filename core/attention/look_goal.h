@@ -25,9 +25,10 @@ struct LookGoal {
   std::int64_t ranks = 0;
   // min_score as a logit, with a margin for rounding.
   LogitThreshold threshold;
-  // How many rows of the lowest positions to keep. Rows of the weight 0 are listed by position.
+  // How many rows of the lowest positions to keep. A list can reach rows of weight 0, which stand
+  // in it by position.
   std::int64_t first_rows = 0;
-  // Whether the scan adds up values. It then takes float64 only where it has to.
+  // Whether the scan adds up values. A scan that does takes float64 only where it has to.
   bool sums_values = false;
 };
 
@@ -45,8 +46,9 @@ void VisitFirstRows(std::int64_t count, absl::Span<const PositionedBlock* const>
                     const HeadQuery& query,
                     absl::FunctionRef<void(std::size_t b, std::int64_t panel)> visit);
 
-// Returns false if a first look cannot serve the task: every row has a weight or is listed, logits
-// depend on ages, a running memory takes part, or a partial answer needs more than a whole one.
+// Returns false if a first look cannot serve the task. That is so if every row has a weight or is
+// listed, if logits depend on ages, or if a running memory takes part. It is also so if a partial
+// answer needs rows that a whole answer does not. `selects_rows` is TaskAnswer::selects_rows().
 bool MayLeaveOut(const AttentionTask& task, bool selects_rows);
 
 // Returns which part of the mass may lie in panels that are scored in the fastest arithmetic, for

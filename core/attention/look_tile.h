@@ -16,7 +16,8 @@ namespace softlookup {
 // together.
 class LookTile {
  public:
-  // The queries must outlive this object. sketches[i] must hold for all that query i looks at.
+  // The queries must outlive this object. sketches[i] must have the bounds over all sketches that
+  // query i looks at.
   LookTile(const ScanPlan& plan, std::vector<const HeadQuery*> queries,
            absl::Span<const SketchBounds> sketches);
 
@@ -28,7 +29,7 @@ class LookTile {
   auto lower_of(int i) const {
     return [this, i](double upper) { return bounds(i).LowerOf(upper); };
   }
-  // The reference of a query's masses, as in panel_choice.h.
+  // The reference of the query's masses: a row's mass is exp(logit - reference).
   float reference(int i) const { return references_[static_cast<std::size_t>(i)]; }
   void SetReference(int i, double reference) {
     references_[static_cast<std::size_t>(i)] = static_cast<float>(reference);
@@ -45,7 +46,7 @@ class LookTile {
   std::vector<float> references_;
 };
 
-// Bounds panels. Keeps what it has prepared for a block until it is asked about another one.
+// Bounds panels. Keeps the terms of a block's bounds until it is asked about another block.
 class PanelBounder {
  public:
   static constexpr std::int64_t kStride = kernels::kBlockRowsMax / kernels::kPanelRows;
@@ -58,7 +59,7 @@ class PanelBounder {
 
  private:
   void Prepare(const ScanPlan& plan, const PositionedBlock& rows);
-  // Sets the bounds of panels to `none` whose rows the block's mask all leaves out.
+  // Sets the bounds of a panel to `none` if the block's mask leaves out all rows of the panel.
   void ClearMaskedPanels(const PositionedBlock& rows, float none, int query_count);
 
   // What terms_ were prepared for. Null: nothing yet.
@@ -69,7 +70,8 @@ class PanelBounder {
   std::array<float, kernels::kTileQueries * kStride> bounds_;
 };
 
-// Returns true if a sketch tells of the rows that the query attends to in a block, and of no other.
+// Returns true if the block has a sketch and the query attends to all rows of the block. Only then
+// do the sketch's bounds hold for these rows and no others.
 bool IsSketched(const PositionedBlock& rows, const HeadQuery& query);
 
 }  // namespace softlookup

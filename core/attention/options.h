@@ -17,7 +17,7 @@ struct ResolvedOptions {
   Mode mode = Mode::kSoft;
   std::uint64_t top_k = 0;  // 0: all rows.
   double min_score = -std::numeric_limits<double>::infinity();
-  double ln_decay = 0;
+  double ln_decay = 0;  // ln(recency_decay). 0: no decay.
   bool causal = false;
   std::uint64_t causal_offset = 0;
   WeightsMode weights = WeightsMode::kNone;
@@ -25,8 +25,8 @@ struct ResolvedOptions {
   double max_error = 0;  // 0: kErrorBoundDefault.
 };
 
-// Returns the options with the defaults filled in. INVALID_ARGUMENT about the field `options.…`
-// that is out of its range.
+// Returns the options with the defaults filled in. If one is out of its range, returns
+// INVALID_ARGUMENT, which names the field as `options.…`.
 absl::StatusOr<ResolvedOptions> ResolveOptions(const AttentionOptions& options, Score default_score,
                                                double default_temperature, const Limits& limits);
 

@@ -21,6 +21,7 @@ constexpr int kMantissaBits = 4;
 constexpr int kShift = 23 - kMantissaBits;
 constexpr std::size_t kBinCount = std::size_t{1} << (8 + kMantissaBits);
 
+// Bounds that are passed over together if all of them are tiny.
 constexpr std::size_t kChunk = 64;
 
 // The bound of a panel of which nothing is known.
@@ -28,7 +29,7 @@ constexpr float kUnknownMass = std::numeric_limits<float>::infinity();
 
 std::size_t BinOf(float mass) { return std::bit_cast<std::uint32_t>(mass) >> kShift; }
 
-// The smallest masses are rounded up to powers of 2 near 2^-126, and so prove nothing.
+// Masses below this prove nothing, because BoundPanels rounds up the smallest powers to 2^-126.
 constexpr float kProvingMassMin = 0x1p-100f;
 
 // Returns the smallest mass in the bin.
@@ -36,7 +37,8 @@ float EdgeOf(std::size_t bin) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bin << kShift));
 }
 
-// Returns the bound that ranks at `count`, among those that are finite and at least `least`.
+// Returns the count-th largest of the bounds that are finite and at least `least`. Returns nothing
+// if there are fewer.
 std::optional<float> BoundOfRank(absl::Span<const float> bounds, std::int64_t count, float least) {
   std::vector<float> known;
   for (const float bound : bounds) {
@@ -51,9 +53,9 @@ std::optional<float> BoundOfRank(absl::Span<const float> bounds, std::int64_t co
 
 MassChoice ChooseByMass(absl::Span<const float> bounds, double proved, double mass_known,
                         double part, double coarse_part, double kept_mass, double left_out) {
-  // Most panels have so little mass that all of them together are left out. They get no bin.
-  // `bounds` has zeros for blocks that others who share the pass attend to. So nothing may depend
-  // on the number of bounds, or on where a panel stands.
+  // Most panels have so little mass that all of them together are left out: at most a quarter of
+  // `part`. They get no bin. `bounds` also has zeros, for blocks that only other tasks of the pass
+  // attend to. So nothing may depend on the number of bounds, or on where a panel stands.
   const std::int64_t panel_count = kernels::CountBoundsFrom(bounds, kAllMasses);
   const double tiny = part * mass_known / static_cast<double>(4 * panel_count + 1);
   const float tiny_max = tiny < kProvingMassMin ? 0 : static_cast<float>(std::min(tiny, 1e30));
@@ -73,6 +75,7 @@ MassChoice ChooseByMass(absl::Span<const float> bounds, double proved, double ma
     }
   }
   if (tiny_max > 0) {
+    // A sum of integers does not depend on the order of the bounds, or on zeros among them.
     constexpr float kUnits = 1 << 20;
     const auto units =
         static_cast<double>(kernels::SumOfBoundsBelow(bounds, tiny_max, kUnits / tiny_max));
@@ -84,7 +87,7 @@ MassChoice ChooseByMass(absl::Span<const float> bounds, double proved, double ma
   }
   MassChoice choice{.left_out = left_out, .mass = std::max(mass_known, proved * sum)};
   // Returns the first bin from `bin` on that would bring `skipped` above mass_max. Adds the bins
-  // before it to `skipped`.
+  // before it to `skipped`. Returns the bin of unknown masses if no bin would.
   const auto skip = [&](std::size_t bin, double mass_max, double& skipped) {
     if (skipped > mass_max) return bin;
     bin = std::max(bin, first);
@@ -105,7 +108,8 @@ RankChoice ChooseByRank(absl::Span<const float> bounds, absl::FunctionRef<double
                         std::int64_t rank_count, LogitThreshold threshold) {
   double cut = threshold.none_below;
   if (const auto ranked = BoundOfRank(bounds, rank_count, std::numeric_limits<float>::lowest())) {
-    // Each of the first `count` panels has a row that reaches this logit.
+    // Each of the rank_count panels with the largest finite bounds has a row that reaches this
+    // logit.
     const double reached = lower_of(*ranked);
     if (reached >= threshold.all_from) cut = reached;
   }
@@ -119,9 +123,11 @@ float RankCutOfMasses(absl::Span<const float> bounds, double reference,
                       absl::FunctionRef<double(double)> lower_of, std::int64_t rank_count) {
   const std::optional<float> ranked = BoundOfRank(bounds, rank_count, kProvingMassMin);
   if (!ranked) return kAllMasses;
+  // A panel of mass S has a row whose bound on its logit is at least reference + ln(S / kMost).
   constexpr double kMost = kernels::kPanelRows * kernels::kMassExcess;
   const double reached = lower_of(reference + std::log(*ranked / kMost));
-  // Rows of this logit have at least this mass, but for roundings.
+  // A panel with a row that reaches this logit has a bound of at least this mass. The 1e-3 nats are
+  // for roundings.
   const auto cut = static_cast<float>(std::exp(reached - reference - 1e-3));
   return cut >= kProvingMassMin ? cut : kAllMasses;
 }

@@ -11,18 +11,19 @@ namespace softlookup {
 
 // Choices of the panels that a second look scans: those whose bound is at least `cut`.
 
-// The mass of a row is exp(logit - reference), for a reference of the caller's. This cut chooses
-// all panels but those of which no row counts.
+// The mass of a row is exp(logit - reference), for a reference that the caller chooses. This cut
+// chooses all panels except those of which no row counts.
 inline constexpr float kAllMasses = std::numeric_limits<float>::denorm_min();
 
 struct MassChoice {
   float cut = 0;
   // Chosen panels with bounds below `fine_cut` may be scored coarsely: together they have at most
-  // the coarse part of the mass. Panels that are chosen for `kept_mass` alone are not counted in.
+  // the coarse part of the mass. Panels that are chosen for `kept_mass` alone do not count toward
+  // this part.
   float fine_cut = 0;
-  std::int64_t kept = 0;
-  double left_out = 0;  // An upper bound on the mass of all rows that are left out.
-  double mass = 0;      // A lower bound on the mass of all rows.
+  std::int64_t kept = 0;  // The number of chosen panels.
+  double left_out = 0;    // An upper bound on the mass of all rows that are left out.
+  double mass = 0;        // A lower bound on the mass of all rows.
 };
 
 // Chooses panels such that the rows of all others together have at most `part` of the mass of all
@@ -30,14 +31,15 @@ struct MassChoice {
 // infinity if nothing is known. The mass of a panel is at least `proved` times its bound.
 // `mass_known` is a lower bound on the mass of all rows. `coarse_part` is the part of the mass of
 // all rows that chosen panels below `fine_cut` may have. Panels with bounds of at least `kept_mass`
-// are chosen in any case. `left_out` is the mass of rows that are left out already, and is a part
-// of what may be left out.
+// are chosen in any case. `left_out` is the mass of rows that the caller has left out already. It
+// counts toward `part`.
 MassChoice ChooseByMass(absl::Span<const float> bounds, double proved, double mass_known,
                         double part, double coarse_part,
                         double kept_mass = std::numeric_limits<double>::infinity(),
                         double left_out = 0);
 
-// Rows with logits below `none_below` do not count. Those with logits of at least `all_from` do.
+// Rows with logits below `none_below` do not count. Those with logits of at least `all_from` do. Of
+// rows in between, nothing is known.
 struct LogitThreshold {
   double none_below = -std::numeric_limits<double>::infinity();
   double all_from = -std::numeric_limits<double>::infinity();
@@ -45,7 +47,7 @@ struct LogitThreshold {
 
 struct RankChoice {
   float cut = std::numeric_limits<float>::lowest();
-  std::int64_t kept = 0;
+  std::int64_t kept = 0;  // The number of chosen panels.
 };
 
 // Chooses panels such that, of the rows that count, the rank_count rows of the largest logits are
@@ -55,8 +57,8 @@ struct RankChoice {
 RankChoice ChooseByRank(absl::Span<const float> bounds, absl::FunctionRef<double(double)> lower_of,
                         std::int64_t rank_count, LogitThreshold threshold = {});
 
-// As ChooseByRank without a threshold, but for bounds on masses, as BoundPanels makes them. Returns
-// the cut: kAllMasses if such masses prove nothing.
+// Does the same as ChooseByRank without a threshold, but takes bounds on masses, as BoundPanels
+// makes them. Returns the cut, or kAllMasses if such masses prove nothing.
 float RankCutOfMasses(absl::Span<const float> bounds, double reference,
                       absl::FunctionRef<double(double)> lower_of, std::int64_t rank_count);
 

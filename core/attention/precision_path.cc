@@ -69,7 +69,7 @@ double Float32Error(const ScanPlan& plan, const HeadQuery& query, double key_nor
     return kFloat32Rounding * query.float32_errors[way] * key_norm;
   }
   // The sum of squared differences is at most distance^2. A squared difference has two more
-  // roundings than a product.
+  // roundings than a product. The root halves the relative error.
   const double distance = query.norm + key_norm;
   const auto roundings =
       static_cast<double>(kernels::kFloat32Sums[way].Roundings(plan.key_dims.count) + 2);
@@ -88,7 +88,7 @@ PrecisionPath SumsFor(const ScanPlan& plan, const PositionedBlock& block, const 
   const kernels::BlockView& view = block.view;
   const PrecisionPath float64{.sums = SumsBy::kFloat64};
   if (NeedsExactScores(plan.options) || plan.key_dims.count <= kFloat64KeyDimMax) return float64;
-  // The integers are not for cosines: their errors depend on the key's norm.
+  // Cosines take no integer sums, because the error of such a cosine depends on the key's norm.
   const bool is_cosine = plan.options.score == Score::kCosine;
   if (!is_cosine && FitsTiles(plan, view, query)) return {.sums = SumsBy::kTiles};
   if (!is_cosine && FitsInt8Dots(plan, view, query)) return {.sums = SumsBy::kInt8Dots};
@@ -98,7 +98,7 @@ PrecisionPath SumsFor(const ScanPlan& plan, const PositionedBlock& block, const 
   return {.sums = SumsBy::kFloat32Runs, .float32_way = *way};
 }
 
-// Returns true if the path's sums also keep the bound on errors as float32 numbers.
+// Returns true if errors of logits also stay within their bound if the path's sums are float32.
 bool SumsFitFloat32(const ScanPlan& plan, const kernels::BlockView& block, const HeadQuery& query,
                     const PrecisionPath& path) {
   const std::int64_t dim = plan.key_dims.count;
@@ -157,8 +157,8 @@ std::optional<std::size_t> Float32WayFor(const ScanPlan& plan, const PositionedB
   if (NeedsExactScores(plan.options) || plan.key_dims.count <= kFloat64KeyDimMax) {
     return std::nullopt;
   }
-  // A cosine does not depend on the key's norm, so no row's products may be beyond float32's range,
-  // nor the inverse of its norm.
+  // A cosine does not depend on the key's norm, so a row of a small norm matters as much as others.
+  // So neither its products nor the inverse of its norm may leave float32's range.
   if (plan.options.score == Score::kCosine &&
       (block.sketch == nullptr || query.norm == 0 || block.sketch->norm_min < kFloat32NormMin ||
        query.magnitude * block.sketch->norm_min < kFloat32FactorMin)) {

@@ -10,9 +10,14 @@
 
 namespace softlookup {
 
-// How the products or squared differences of a query and the keys of a block are summed up over
-// the components.
-enum class SumsBy { kTiles, kInt8Dots, kFloat32Runs, kFloat64 };
+// How the products or squared differences of a query and the keys of a block are summed up over the
+// components.
+enum class SumsBy {
+  kTiles,        // In integers, by the matrix unit (tile_scan.h).
+  kInt8Dots,     // In integers, by VNNI, for INT8 keys (int8_scores.h).
+  kFloat32Runs,  // In float32 within runs of components, in float64 across runs (float32_sums.h).
+  kFloat64       // In float64 throughout.
+};
 
 // The arithmetic that scores a query against a block and turns the scores into weights.
 struct PrecisionPath {
@@ -25,13 +30,14 @@ struct PrecisionPath {
   bool operator==(const PrecisionPath&) const = default;
 };
 
-// Returns the fastest path that keeps the bound on errors. It depends only on the plan, the query
-// and the block, never on other queries of the batch. `rows` are the rows that may count.
+// Returns the fastest path whose errors of logits stay within LogitErrorMax (error_budget.h). It
+// depends only on the plan, the query and the block, never on other queries of the batch. `rows`
+// are the rows that may count.
 PrecisionPath PrecisionPathFor(const ScanPlan& plan, const PositionedBlock& block,
                                const HeadQuery& query, kernels::RowRange rows);
 
-// Returns the fastest path of float32 sums, whatever their errors, or the path of float64 if the
-// sums could leave float32's range.
+// Returns the path of the fastest float32 sums, whatever their errors. Returns the path of float64
+// if Float32WayFor returns nothing.
 PrecisionPath CoarsePathFor(const ScanPlan& plan, const PositionedBlock& block,
                             const HeadQuery& query, kernels::RowRange rows);
 
@@ -41,8 +47,10 @@ double Float32LogitError(const ScanPlan& plan, const HeadQuery& query, double ke
                          std::size_t way);
 
 // Returns the fastest way of kernels::kFloat32Sums whose logits have errors of at most
-// `logit_error_max`, or nothing if only float64 does. It depends only on the plan, the query and
-// the block.
+// `logit_error_max`. Returns nothing if there is none, if scores decide which rows count, or if
+// weights are logits. Also returns nothing if the head has few components, or if a cosine lacks the
+// norms of a sketch. The same holds if a term or an inverse norm could leave float32's range. The
+// way depends only on the plan, the query and the block.
 std::optional<std::size_t> Float32WayFor(const ScanPlan& plan, const PositionedBlock& block,
                                          const HeadQuery& query, double logit_error_max);
 
@@ -57,8 +65,8 @@ kernels::Term TermOf(Score score);
 double ScaleOf(const ScanPlan& plan);
 
 // If no |term| is above kFloat32SumMax, the float32 sum of a run does not overflow. If the largest
-// |term|, or the largest value of each factor, is at least kFloat32FactorMin, the terms that matter
-// are not subnormal.
+// |term| is at least kFloat32FactorMin, the terms that matter are not subnormal. The same holds if
+// the largest size of each of a product's two factors is at least kFloat32FactorMin.
 inline constexpr double kFloat32SumMax = 0x1p120;
 inline constexpr double kFloat32FactorMin = 0x1p-60;
 // The inverses of smaller norms may be beyond float32's range.

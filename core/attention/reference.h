@@ -9,7 +9,7 @@
 
 namespace softlookup {
 
-// Plain float64 attention. It is the definition that tests compare every faster path with.
+// A task for plain float64 attention, the definition that tests compare every faster path with.
 struct ReferenceTask {
   ResolvedOptions options;
   MatrixView queries;  // [T, key_dim]
@@ -18,7 +18,7 @@ struct ReferenceTask {
   std::int64_t num_heads = 1;
   // Row j may count if allowed[j]. Empty: all rows may count.
   std::vector<bool> allowed;
-  std::uint64_t age_end = 0;
+  std::uint64_t age_end = 0;  // The age of row j is age_end - 1 - j.
 };
 
 struct ReferenceAnswer {

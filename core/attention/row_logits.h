@@ -9,16 +9,18 @@
 
 namespace softlookup {
 
-// Returns the rows of the block at positions that may count for the query.
+// Returns the rows of the block at positions in [query.begin, query.end). Some of them may be left
+// out by the block's mask.
 kernels::RowRange RowsOf(const PositionedBlock& block, const HeadQuery& query);
 
-// Returns how a query's sums over a block become logits, without what only some plans need: the
-// norms of keys, and ages that have gaps.
+// Returns how a query's sums over a block become logits. Leaves two members to the caller:
+// key_norms, for cosines, and `ages`, if ages matter and the block has row_offsets.
 kernels::LogitParams LogitParamsOf(const ScanPlan& plan, const PositionedBlock& block,
                                    const HeadQuery& query);
 
-// Adds to `collector` those of `rows` that it wants, or none once plan.collected_rows_left is used
-// up. `max_logit` must be at least as large as the logits of `rows`. `buffer` is scratch space.
+// Adds to `collector` those of `rows` that count and that it wants, or none once
+// plan.collected_rows_left is used up. `max_logit` must be at least as large as the logits of
+// `rows`. `buffer` is scratch space.
 void CollectRows(const ScanPlan& plan, const PositionedBlock& block, kernels::RowRange rows,
                  double max_logit, const double* scores, const double* logits,
                  std::vector<CountedRow>& buffer, TopRows& collector);

@@ -31,7 +31,7 @@ constexpr Float32Way kFloat64;
 // Neighbouring panels that are candidates of a query and are scored alike.
 struct CandidateRun {
   PanelRange panels;
-  bool is_fine = false;
+  bool is_fine = false;  // Scored in float64.
 };
 
 static_assert(kernels::kBlockRowsMax / kPanelRows <= 64, "a word has a bit for each panel");
@@ -41,13 +41,14 @@ static_assert(kernels::kBlockRowsMax / kPanelRows <= 64, "a word has a bit for e
 constexpr int kDensePart = 3;
 
 struct CandidateScratch {
-  // By query: a bit for each panel that is a candidate, and one for each that may weigh much.
+  // By query: a bit for each panel that is a candidate, and one for each that is scored in float64.
   std::array<std::uint64_t, kTileQueries> kept, fine;
   // [query][row]. ScoreCandidates sets the scores of candidates.
   std::array<double, kTileQueries * kScratchStride> scores;
-  // The same for the queries that are scored together.
+  // The same, but only for the queries that are being scored together. SumComponents sets it.
   std::array<double, kTileQueries * kScratchStride> panel_scores;
   std::array<double, kScratchStride> logits;
+  // Exact norms, and those of the sketch.
   std::array<double, kScratchStride> key_norms, coarse_key_norms;
   std::array<float, kScratchStride> weights;
   // The rows whose values are added up, and their weights.
@@ -107,8 +108,8 @@ void FindCandidates(std::int64_t panel_count, std::int64_t block_index,
   }
 }
 
-// The queries of a tile that keep a panel, and those for which the panel may weigh much: a bit for
-// each.
+// The queries of a tile that keep a panel, and those for which it is scored in float64: a bit for
+// each query.
 struct Members {
   std::uint32_t all = 0;
   std::uint32_t fine = 0;
@@ -161,12 +162,12 @@ std::int64_t ScoreCandidates(const ScanPlan& plan, const PositionedBlock& block,
   std::uint64_t kept_by_any = 0;
   for (int q = 0; q < query_count; ++q) {
     if (scratch.kept[q] != 0) coarse[q] = Float32WayFor(plan, block, queries[q], kInfiniteLogit);
-    // Scores in float64 are worth exact norms.
+    // A query that no float32 sums serve is scored in float64, and takes exact norms.
     if (coarse[q] == kFloat64) scratch.fine[q] = scratch.kept[q];
     kept_by_any |= scratch.kept[q];
   }
   for (std::uint64_t left = kept_by_any; left != 0;) {
-    // Neighbours that the same queries keep are scored together.
+    // Neighbouring panels that the same queries keep, in the same precision, are scored together.
     PanelRange panels = {.begin = std::countr_zero(left)};
     const Members members = MembersOf(panels.begin, query_count, scratch);
     panels.end = panels.begin;
@@ -182,6 +183,7 @@ std::int64_t ScoreCandidates(const ScanPlan& plan, const PositionedBlock& block,
   return std::popcount(kept_by_any);
 }
 
+// Turns the run's sums over components in `scores` into scores, and sets scratch.logits.
 kernels::LogitSummary LogitsOf(const ScanPlan& plan, const PositionedBlock& block,
                                const HeadQuery& query, CandidateRun run, double* scores,
                                CandidateScratch& scratch) {
@@ -191,7 +193,7 @@ kernels::LogitSummary LogitsOf(const ScanPlan& plan, const PositionedBlock& bloc
                              scratch.logits.data());
 }
 
-// Adds up the values of the rows that matter, by their softmax weights.
+// Adds up the values of the rows with logits of at least row_cut, by their softmax weights.
 void SumCandidates(const ScanPlan& plan, const PositionedBlock& block, double row_cut,
                    CandidateScratch& scratch, PartialState& state, double* sums) {
   std::int64_t count = 0;
@@ -212,8 +214,8 @@ void SumCandidates(const ScanPlan& plan, const PositionedBlock& block, double ro
       left_out += is_summed ? 0 : weight;
     }
   }
-  // Where their weights count, rows left out move an answer by half as much as otherwise
-  // (error_budget.h).
+  // The weights of rows that are not summed count in state.weight. So leaving out their values
+  // moves an answer half as much as leaving out the rows (error_budget.h).
   state.left_out += left_out / 2;
   state.summed_rows = static_cast<std::uint64_t>(count);
   kernels::AddValues(block.view, plan.value_dims,
@@ -255,6 +257,8 @@ bool ScanDense(const ScanPlan& plan, const PositionedBlock& block, const HeadQue
   return true;
 }
 
+// Turns the sums over components of one query's candidate panels, `scores`, into the query's state
+// and sums. `kept` has a bit for each candidate, `fine` for each that was scored in float64.
 void ScanCandidatesOfQuery(const ScanPlan& plan, const PositionedBlock& block,
                            const HeadQuery& query, double row_cut, std::uint64_t kept,
                            std::uint64_t fine, double* scores, CandidateScratch& scratch,

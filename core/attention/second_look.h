@@ -12,13 +12,13 @@ namespace softlookup {
 // What the first look at the rows of a store (first_look.h) leaves to the second, for one head
 // query.
 struct Candidates {
-  // Upper bounds on the masses of the panels, if all rows are weighed (LookGoal), or else on their
-  // rows' logits, as in panel_choice.h: [place of a block][panel]. A place is an index among the
-  // blocks that have bounds. Not owned.
+  // Upper bounds for each panel, as in panel_choice.h: [place of a block][panel]. They bound the
+  // panel's mass if all rows are weighed (LookGoal), else the logits of its rows. A place is an
+  // index among the blocks that have bounds. Not owned.
   const float* bounds = nullptr;
-  std::int64_t block_stride = 0;
-  // By block of the pass: its place, or -1 if it was not read. Not owned. Null: each block is
-  // at the place of its own number.
+  std::int64_t block_stride = 0;  // Bounds of one place.
+  // By block of the pass: its place, or -1 if it was not read. Not owned. Null: all blocks were
+  // read, and the place of a block is its index in the pass.
   const std::int32_t* places = nullptr;
   // Panels with smaller bounds can be left out.
   float cut = 0;
@@ -51,7 +51,8 @@ std::int64_t ScanCandidates(const ScanPlan& plan, const PositionedBlock& rows, s
                             const HeadQuery* queries, const Candidates* const* candidates,
                             int query_count, PartialState* states, double* sums);
 
-// The largest logit and the log-sum-exp over the rows of one panel. -inf if none counts.
+// The largest logit and the log-sum-exp over the rows of one panel, formed in float64. -inf if none
+// counts.
 struct PanelLogits {
   double max = -kInfiniteLogit;
   double log_sum_exp = -kInfiniteLogit;

@@ -16,7 +16,7 @@ namespace {
 using kernels::kTileQueries;
 using kernels::PanelRange;
 
-// Most bytes of a window's states, unless a merge group alone has more.
+// Most bytes of a window's states, unless those of kMergeGroupBlocks block ranges have more.
 constexpr std::int64_t kWindowBytesMax = std::int64_t{32} << 20;
 // Most bytes of a round's states, unless one head query's state has more.
 constexpr std::int64_t kRoundBytesMax = std::int64_t{4} << 20;
@@ -27,10 +27,10 @@ constexpr std::int64_t kBoundBlocks = 64;
 // Blocks that a thread looks at, and tiles that it looks for, before it takes another work item.
 constexpr std::int64_t kLookBlocks = 4;
 constexpr std::int64_t kLookTiles = 4;
-// Work items per thread. With this many, all threads end at about the same time.
+// Work items wanted per thread. With this many, all threads end at about the same time.
 constexpr std::int64_t kItemsPerThread = 16;
-// Most head queries of a work item with a whole merge group. They scan a block while it is in the
-// second-level cache.
+// Most head queries of a work item whose block range is a whole merge group. They scan a block
+// while it is in the second-level cache.
 constexpr std::int64_t kItemQueriesMax = 128;
 
 std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -118,7 +118,7 @@ void SharedPass::RunRound() {
     SOFTLOOKUP_CHECK(end > begin) << "a merge group is larger than a window";
     ScanWindow(begin, end);
     MergeWindow(begin, end);
-    // Head queries that are scanned whole, if any, come first.
+    // Head queries whose rows are all scanned, if there are any, come first.
     const bool any_whole = look_.CandidatesOf(0) == nullptr;
     for (std::int64_t at = RangeOf(begin).begin; any_whole && at < RangeOf(end - 1).end; ++at) {
       const kernels::RowRange rows = blocks_.rows(scan_block(at));
@@ -276,7 +276,8 @@ void SharedPass::ScanItem(const WorkItem& item) {
 }
 
 std::int64_t SharedPass::ScanBytes(const kernels::PanelShape& shape) const {
-  const PanelRange panels = PanelsOf(blocks_.rows(scan_block(0)));  // Others have as many or fewer.
+  // Takes every block to have as many panels as the first one.
+  const PanelRange panels = PanelsOf(blocks_.rows(scan_block(0)));
   return static_cast<std::int64_t>(scan_blocks_.size()) * (panels.end - panels.begin) *
          shape.bytes();
 }
@@ -286,8 +287,8 @@ ScanOrder SharedPass::OrderOf(const WorkItem& item, std::int64_t at, std::int64_
   ScanOrder order{.is_first_of_block = is_first};
   const HeadQueryRef& first = RefOf(query);
   const kernels::BlockView& view = BlockOf(scan_block(at), first)->view;
-  // A query alone in FLOAT32 rows is left to the CPU's own prefetching, where that is better. Other
-  // storage types take so long to decode that fetching early always pays.
+  // A single query over FLOAT32 rows is left to the CPU's own prefetching, where that is better.
+  // Other storage types take so long to decode that fetching early always pays.
   if (end - query == 1 && view.shape.storage == StorageType::kFloat32 &&
       kernels::CpuReadsAhead(ScanBytes(view.shape))) {
     return order;
@@ -296,7 +297,7 @@ ScanOrder SharedPass::OrderOf(const WorkItem& item, std::int64_t at, std::int64_
   // A core has few fetches under way at a time, so the fetches are spread over all that it
   // computes. If several tiles scan a block, each fetches a part of the next block. A single tile
   // fetches its own block's values and the next block's keys. Rows that no tile fetched, for
-  // instance because one was left out, are read when they are scanned.
+  // instance because a tile was not scanned, are read when they are scanned.
   const bool is_alone = query == item.begin && end == item.end;
   const bool is_fetched = at > item.blocks.begin && !is_alone;
   if (is_first && !is_fetched)

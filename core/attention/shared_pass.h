@@ -21,7 +21,8 @@
 namespace softlookup {
 
 // A round takes no more head queries once their best rows can take this many bytes. So a pass never
-// keeps more than this plus the best rows of one head query.
+// keeps more than this plus the best rows of one head query. Lists of weights ALL do not count
+// here, because the limit on the answer bounds them.
 inline constexpr std::int64_t kCollectorBytesMax = std::int64_t{4} << 20;
 
 // One walk over the rows of a store that computes several tasks. It reads each block once for all
@@ -45,7 +46,7 @@ class SharedPass {
   struct BlockRange {
     std::int64_t begin = 0;
     std::int64_t end = 0;
-    bool ends_group = false;
+    bool ends_group = false;  // The last block is the last scan block of its merge group.
   };
 
   // A block range, and the head queries [begin, end) of the round. The state of head query q is the
@@ -74,17 +75,17 @@ class SharedPass {
   void ScanWindow(std::int64_t ranges_begin, std::int64_t ranges_end);
   void ScanItem(const WorkItem& item);
   // Scans the item's block scan_blocks_[at] for a tile of head queries from `query` on. Returns the
-  // head query behind the tile. `is_first` must be true if the item has not scanned the whole block
-  // for any tile yet. Such a scan sets it to false.
+  // head query after the tile. `is_first` must be true until the item has scanned the whole block
+  // for some tile. The scan that does so sets it to false.
   std::int64_t ScanTile(const WorkItem& item, std::int64_t at, std::int64_t query, bool& is_first);
   // Returns what the scan of the tile [query, end) has to know about the scans around it, such as
   // what to prefetch.
   ScanOrder OrderOf(const WorkItem& item, std::int64_t at, std::int64_t query, std::int64_t end,
                     bool is_first) const;
-  // Returns about how many bytes of rows, of panels of `shape`, the scan blocks have.
+  // Returns an estimate of the bytes of all rows in scan_blocks_, whose panels have this shape.
   std::int64_t ScanBytes(const kernels::PanelShape& shape) const;
-  // Merges the window's states into the round's. For one merge group after another, merges the
-  // group's states into its first, and this into the round's.
+  // Merges the window's states into the round's, one merge group after another: first the group's
+  // states into its first one, then this one into the round's.
   void MergeWindow(std::int64_t ranges_begin, std::int64_t ranges_end);
 
   std::int64_t query_count() const { return static_cast<std::int64_t>(refs_.size()); }
@@ -114,15 +115,17 @@ class SharedPass {
   HeadQueryOrder order_;
   const AlignedBlocks blocks_;
   FirstLook look_;
-  bool may_look_ = false;
-  bool is_large_ = false;
-  std::int64_t sums_stride_ = 0;         // Doubles of one state. 0: no task wants sums.
-  std::int64_t scanned_row_count_ = 0;   // Of whole scans.
-  std::int64_t sketched_row_count_ = 0;  // Of first looks.
+  bool may_look_ = false;         // A first look may serve some task.
+  bool is_large_ = false;         // Costs more than kInlineCostMax, so that pool_ helps.
+  std::int64_t sums_stride_ = 0;  // Doubles of one state. 0: no task wants sums.
+  // What the rounds so far have read, as in ScannedRows. scanned_row_count_ is without second
+  // looks.
+  std::int64_t scanned_row_count_ = 0;
+  std::int64_t sketched_row_count_ = 0;
   std::int64_t skipped_block_count_ = 0;
   std::atomic<std::int64_t> candidate_row_count_{0};  // Of second looks.
 
-  // The round in progress. All members but `collectors_` are by head query.
+  // The round in progress. refs_, queries_, states_ and sums_ are by head query of the round.
   std::vector<HeadQueryRef> refs_;
   std::deque<TopRows> collectors_;
   std::vector<HeadQuery> queries_;

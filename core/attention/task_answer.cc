@@ -314,7 +314,8 @@ bool TaskAnswer::FinishSelected(std::int64_t head_query, std::vector<CountedRow>
 }
 
 // Lists the weights of the best rows, `rows`, and of `others`. `others` has the rows of the lowest
-// positions, in case the list reaches rows of weight 0, and a running memory. A row can be in both.
+// positions, in case the list reaches rows of weight 0, or in LINEAR mode the running memory. A row
+// can be in both.
 bool TaskAnswer::ListWeights(std::int64_t head_query, const PartialState& state,
                              const std::vector<CountedRow>& rows,
                              const std::vector<CountedRow>& others) {
@@ -350,8 +351,7 @@ bool TaskAnswer::ListWeights(std::int64_t head_query, const PartialState& state,
 }
 
 std::int64_t TaskAnswer::FixedBytes() const {
-  // The bytes of a message's tag and length, and of the two statistics that are never left out of
-  // it.
+  // The bytes of a message's tag and length, and of the two statistics that a message always has.
   constexpr std::int64_t kStatsBytes = 2 + 2 * 9;
   constexpr std::int64_t kListBytes = 2;
   const bool lists = task_.options.weights != WeightsMode::kNone;

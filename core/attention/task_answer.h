@@ -29,9 +29,9 @@ struct HeadQueryState {
   std::optional<CountedRow> unranked_memory;
 };
 
-// Builds the answer to one task. Tells a pass what to look for in each row, and turns what the pass
-// found into the answer. Head queries are numbered head by head, so that neighbours read the same
-// components of the keys.
+// Builds the answer to one task. Gives a pass the plan and the first state of each head query, and
+// turns the states that the pass has found into the answer. Head queries are numbered head by head,
+// so that neighbours read the same components of the keys.
 //
 // Several threads may work on different head queries at the same time.
 class TaskAnswer {
@@ -39,8 +39,8 @@ class TaskAnswer {
   // `task` and `cancel` must outlive this object.
   TaskAnswer(const AttentionTask& task, const CancelToken& cancel);
 
-  // Makes room for the answer. Call this first. RESOURCE_EXHAUSTED if the answer would be too
-  // large.
+  // Makes room for the answer. Call this first. Returns RESOURCE_EXHAUSTED if the answer would be
+  // too large.
   absl::Status Begin();
 
   const AttentionTask& task() const { return task_; }
@@ -53,9 +53,10 @@ class TaskAnswer {
   // How the states of this task merge: as HARD if no sums are wanted.
   Mode merge_mode() const { return sums_values_ ? task_.options.mode : Mode::kHard; }
   std::int64_t head_value_dim() const { return head_value_dim_; }
-  // Returns an upper bound on the bytes of a head query's best rows before they are weighed.
-  // Without top_k, it is 0 with weights ALL, because the limit on the answer bounds the rows.
+  // Returns an upper bound on the bytes of a head query's best rows before they are weighed. It is
+  // 0 with weights ALL, unless top_k selects rows, because the limit on the answer bounds them.
   std::int64_t CollectorBytes() const;
+  // Returns the plan for scans of a head query. All queries of a head have the same plan.
   ScanPlan PlanOf(std::int64_t head_query);
 
   // Returns the state of a head query before the first row is scanned, with the task's running
@@ -67,8 +68,9 @@ class TaskAnswer {
 
   // Adds the bytes of the weights that a head query lists to the answer's size. Not thread-safe.
   void CountListed(const HeadQueryState& found);
-  // Completes the state of a head query after a second look: counts all rows, and adds the weight
-  // of those that were left out. `ln_left_out` is as in Candidates.
+  // Completes the state of a head query after a second look: counts all rows that may count, and
+  // adds the weight of those that were left out. With a min_score, nothing is missing.
+  // `ln_left_out` is as in Candidates.
   void CountLeftOut(double ln_left_out, HeadQueryState& found) const;
   // Puts what was found into the answer, unless the answer is too large or the task is cancelled.
   void FinishHeadQuery(std::int64_t head_query, const HeadQueryState& found, const double* sums);
@@ -99,6 +101,7 @@ class TaskAnswer {
     return answer_.values.data() + QueryOf(head_query) * task_.value_dim +
            HeadOf(head_query) * head_value_dim_;
   }
+  // Returns true if the row at `position` is the running memory.
   bool IsMemory(std::uint64_t position) const {
     return task_.memory && task_.memory->position == position &&
            !(position >= task_.begin && position < task_.end);
@@ -126,7 +129,7 @@ class TaskAnswer {
   // With weights ALL, the number of rows that may still be collected. An answer that lists more is
   // refused.
   std::atomic<std::int64_t> listed_rows_left_;
-  std::atomic<bool> stopped_{false};
+  std::atomic<bool> stopped_{false};  // Set once the task is found to be cancelled.
 };
 
 }  // namespace softlookup

@@ -45,8 +45,9 @@ class TopRows {
   std::vector<CountedRow> Take();
 
  private:
-  // Returns a number that is larger for rows that come first. By weight it is the logit itself: a
-  // logit reaches the threshold, which is a rounded logit, if and only if it does so rounded down.
+  // Returns what is compared with threshold_. For kWeight it is the logit itself, not the rounded
+  // one, while the threshold is a rounded logit. A logit reaches the threshold if and only if the
+  // logit rounded down does.
   double Rank(const CountedRow& row) const {
     return rank_by_ == RankBy::kPosition ? -static_cast<double>(row.position) : row.logit;
   }
@@ -60,6 +61,7 @@ class TopRows {
 
   const std::int64_t capacity_;
   const RankBy rank_by_;
+  // A row with a smaller Rank() cannot be kept.
   std::atomic<double> threshold_{-std::numeric_limits<double>::infinity()};
   absl::Mutex mutex_;
   std::vector<CountedRow> rows_ ABSL_GUARDED_BY(mutex_);

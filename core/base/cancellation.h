@@ -16,10 +16,11 @@ namespace softlookup {
 //
 // Running work polls Check(), which returns an error after Cancel() or the deadline. Work that
 // waits for an event cannot poll, so it registers a callback with OnWaitEnd(). The token does not
-// run the callback at the deadline by itself: the owner of the call must call Cancel() then, as
-// gRPC does.
+// run the callback at the deadline by itself, so the owner of the call must call Cancel() then. The
+// server does so when gRPC reports that a call was cancelled or that its deadline has passed.
 class CancelToken {
  public:
+  // `deadline` is a time of day, as absl::Now() returns it, not a time of SteadyNow().
   explicit CancelToken(absl::Time deadline = absl::InfiniteFuture()) : deadline_(deadline) {}
   CancelToken(const CancelToken&) = delete;
   CancelToken& operator=(const CancelToken&) = delete;
@@ -37,8 +38,8 @@ class CancelToken {
 
   // Registers `callback`, which Cancel() or EndWait() runs once, with the status that ends the
   // wait. If one of them was called before, OnWaitEnd() runs `callback` before it returns. The
-  // token does not know when the event comes, so it may run `callback` after that. A second
-  // callback replaces the first, which then never runs.
+  // token does not know when the event comes, so it may run `callback` even after the event. A
+  // second callback replaces the first, which then never runs.
   void OnWaitEnd(absl::AnyInvocable<void(absl::Status)> callback);
 
  private:

@@ -84,8 +84,8 @@ absl::Status MakeError(const ErrorReason& reason, absl::string_view message,
 // "FIELD: MESSAGE".
 absl::Status InvalidOption(absl::string_view field, absl::string_view message);
 
-// Returns `status` with the advice to try again after `delay`. The status keeps whole microseconds
-// of it, rounded towards zero.
+// Returns `status` with the advice to try again after `delay`. The status keeps `delay` in whole
+// microseconds, rounded towards zero.
 absl::Status WithRetryAfter(absl::Status status, absl::Duration delay);
 
 // Read what the functions above stored in a status. Other statuses have the reason "", no metadata

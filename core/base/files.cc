@@ -26,7 +26,8 @@ std::error_code MakeDirectories(const fs::path& directory) {
   if (error = MakeDirectories(path.parent_path()); error) return error;
   fs::create_directory(path, error);
   if (error) return error;
-  // Ignores the error: a parent without read permission cannot be synced, but it can be used.
+  // The error is ignored, because a parent without read permission cannot be synced but can be
+  // used.
   SyncPath(path.has_parent_path() ? path.parent_path() : fs::path("."));
   return {};
 }

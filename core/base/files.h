@@ -10,9 +10,9 @@ namespace softlookup {
 // succeeds.
 std::error_code SyncPath(const std::filesystem::path& path);
 
-// Creates `directory` and its missing parents. Syncs the parents of new directories, so that files
-// kept there survive a power cut. Returns the error if a directory cannot be created, but no error
-// of a sync.
+// Creates `directory` and its missing parents. Syncs the parent of each new directory, so that the
+// new directory survives a power cut. Returns the error if a directory cannot be created. Errors of
+// a sync are ignored.
 std::error_code MakeDirectories(const std::filesystem::path& directory);
 
 }  // namespace softlookup

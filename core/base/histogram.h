@@ -11,12 +11,12 @@
 
 namespace softlookup {
 
-// Upper bounds for times, in nanoseconds: 50 us to 30 s.
+// Upper bounds of a histogram of times, in nanoseconds: 50 us to 30 s.
 inline constexpr std::array<std::int64_t, 18> kTimeBounds = {
     50'000,      100'000,       200'000,       500'000,       1'000'000,      2'000'000,
     5'000'000,   10'000'000,    20'000'000,    50'000'000,    100'000'000,    200'000'000,
     500'000'000, 1'000'000'000, 2'000'000'000, 5'000'000'000, 10'000'000'000, 30'000'000'000};
-// Upper bounds for counts: 1 to 4,096.
+// Upper bounds of a histogram of counts: 1 to 4,096.
 inline constexpr std::array<std::int64_t, 13> kCountBounds = {1,   2,   4,   8,    16,   32,  64,
                                                               128, 256, 512, 1024, 2048, 4096};
 
@@ -24,8 +24,8 @@ inline constexpr std::array<std::int64_t, 13> kCountBounds = {1,   2,   4,   8, 
 // `counts` and `sum`.
 struct HistogramCounts {
   absl::Span<const std::int64_t> bounds;
-  // counts[i] is the number of observations in (bounds[i - 1], bounds[i]]. The last element counts
-  // observations above all bounds.
+  // counts[i] is the number of observations in (bounds[i - 1], bounds[i]]. counts[0] has all
+  // observations up to bounds[0]. The last element counts observations above all bounds.
   std::vector<std::uint64_t> counts;
   std::int64_t sum = 0;  // Sum of all observed values.
 };

@@ -12,11 +12,11 @@ inline constexpr std::int64_t kDimMax = 65536;  // Components of a key or value,
 inline constexpr std::int64_t kNameLengthMax = 128;  // Bytes of a store's or memory's name.
 inline constexpr double kTemperatureMin = 1e-6;
 inline constexpr double kTemperatureMax = 1e6;
-inline constexpr std::int64_t kTopWeightsDefault = 10;
-inline constexpr std::int64_t kRowLabelCountMax = 16;  // Labels of one row.
-inline constexpr std::int64_t kRowLabelBytesMax = 64;
-inline constexpr std::int64_t kMemoryCountMax = 64;  // Memories of a store besides `average`.
-inline constexpr std::int64_t kStoreLabelCountMax = 64;
+inline constexpr std::int64_t kTopWeightsDefault = 10;   // Weights listed per head query.
+inline constexpr std::int64_t kRowLabelCountMax = 16;    // Labels of one row.
+inline constexpr std::int64_t kRowLabelBytesMax = 64;    // Bytes of one label of a row.
+inline constexpr std::int64_t kMemoryCountMax = 64;      // Memories of a store besides `average`.
+inline constexpr std::int64_t kStoreLabelCountMax = 64;  // Labels of the store itself.
 inline constexpr std::int64_t kStoreLabelKeyBytesMax = 128;
 inline constexpr std::int64_t kStoreLabelValueBytesMax = 1024;
 inline constexpr std::int64_t kWriterCountMax = 65536;      // Writers of a store.
@@ -52,9 +52,9 @@ struct Limits {
   // jobs get RESOURCE_EXHAUSTED with a retry delay. Small jobs run without waiting and are not
   // refused. A lookup that has waited for a revision is not refused either.
   std::int64_t waiting_lookups_max = 1024;
-  // Longest expected time to the answer of a lookup or Attend that finds other work waiting. The
-  // call gets RESOURCE_EXHAUSTED with a retry delay if it is expected to take longer than this, and
-  // also longer than a few times what it would take alone.
+  // Longest expected time to the answer of a lookup or Attend that finds other work waiting. A call
+  // that is expected to take longer gets RESOURCE_EXHAUSTED with a retry delay. It is accepted all
+  // the same if the expected time is at most a few times what the call would take alone.
   absl::Duration lookup_wait_max = absl::Milliseconds(100);
   // Budget in bytes of all stores, waiting appends and `top_k` rows of running lookups. Beyond it,
   // appends of rows, and other writes that make a store grow, get RESOURCE_EXHAUSTED. Deletions of

@@ -14,7 +14,9 @@
     }                                                                             \
   } while (false)
 
-// Assigns the value of `expression`, an absl::StatusOr, to `target`, or returns its error.
+// Assigns the value of `expression`, an absl::StatusOr, to `target`, or returns its error from the
+// enclosing function. `target` may declare a variable. The macro expands to several statements, so
+// it cannot be the body of an `if` without braces.
 #define SOFTLOOKUP_ASSIGN_OR_RETURN(target, expression) \
   SOFTLOOKUP_ASSIGN_OR_RETURN_IMPL(SOFTLOOKUP_CONCAT(softlookup_or_, __LINE__), target, expression)
 

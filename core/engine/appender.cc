@@ -23,8 +23,8 @@ constexpr absl::Duration kRetryDelay = absl::Milliseconds(50);
 // longer than handing it to the committer's thread.
 constexpr std::int64_t kBytesWrittenHereMax = 64 << 10;
 
-// QueuedJob::answer_time_max of the projection of an append's inputs. Inputs may wait longer than a
-// lookup may: only their own writer waits for them.
+// QueuedJob::answer_time_max of the projection of an append's inputs. It is longer than the default
+// for a lookup, because only the append's own writer waits for the inputs.
 constexpr absl::Duration kProjectionTimeMax = absl::Seconds(1);
 
 }  // namespace
@@ -61,8 +61,8 @@ class Appender::ProjectionJob final : public Job {
   }
   // Returns the bytes of the inputs, keys and values.
   std::int64_t bytes() const { return 4 * inputs_.rows * (inputs_.cols + key_dim_ + value_dim_); }
-  // Copies the inputs, which belong to the caller until then. Call this after Appender::Reserve();
-  // the job's destructor calls Appender::Release().
+  // Copies the inputs, because the caller may destroy its own once Append() returns. Call this
+  // after Appender::Reserve(bytes()). The job's destructor then calls Appender::Release().
   void OwnInputs() {
     reserved_bytes_ = bytes();
     owned_inputs_.assign(inputs_.data, inputs_.data + inputs_.rows * inputs_.cols);
@@ -71,6 +71,7 @@ class Appender::ProjectionJob final : public Job {
   }
 
   void Refuse(absl::Status status) override {
+    // This append has no number yet. The appends that have one come before it and still run.
     if (rows_.chain != nullptr) EndChain(*rows_.chain, rows_.chain->append_count);
     answer_(std::move(status));
     on_turn_();

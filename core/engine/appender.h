@@ -19,6 +19,8 @@
 
 namespace softlookup {
 
+// Returns the error QUEUE_FULL, with a retry delay, of a write that is refused because too many
+// bytes of appends wait.
 absl::Status WriteQueueFull();
 
 // Does what Engine::Append does after the search for the store: checks the rows, projects inputs to
@@ -44,17 +46,18 @@ class Appender {
   // Checks `request` and returns its rows. Keys and values are empty if they must be projected.
   absl::StatusOr<RowsToAppend> RowsOf(const AppendRequest& request,
                                       const StoreConfig& config) const;
-  // Projects the inputs on a thread of the scheduler, then posts the write.
+  // Projects the inputs on a thread of the scheduler, then posts the write. If the scheduler or
+  // Reserve() has no room, refuses the append with QUEUE_FULL before this returns.
   void ProjectLater(std::unique_ptr<ProjectionJob> job);
   // Counts one more append, of `bytes`, whose inputs are to be projected. Returns false, and counts
   // nothing, if such appends would have more than Limits::waiting_append_bytes_max bytes together.
   // An append of any size is counted if it is the only one.
   bool Reserve(std::int64_t bytes);
-  // Counts one append less.
+  // Gives back what Reserve(bytes) has counted.
   void Release(std::int64_t bytes);
-  // Posts the append to the committer, which fixes its turn. If `rows` is an error, the append is
-  // refused with that error, in its turn. If too many bytes wait, the append is refused with
-  // QUEUE_FULL before this returns, and its chain ends.
+  // Posts the append to the committer. Appends have their turns in the order in which they are
+  // posted. If `rows` is an error, the append is refused with that error, in its turn. If too many
+  // bytes wait, the append is refused with QUEUE_FULL before this returns, and its chain ends.
   void Post(std::shared_ptr<Store> store, absl::StatusOr<RowsToAppend> rows,
             const std::shared_ptr<AppendChain>& chain, const Answer& answer,
             Committer::MayBlock may_block);

@@ -8,13 +8,13 @@
 namespace softlookup {
 namespace {
 
-// A group that has this many bytes or writes takes no more. So its first write does not wait long
-// for the staging of the last, and its batch stays small beside the log's own buffers.
+// A group takes no more writes once it has this many bytes or writes. Its first write then does not
+// wait long while the others are staged. Its batch stays much smaller than the log's write buffer.
 constexpr std::int64_t kGroupBytesMax = std::int64_t{8} << 20;
 constexpr std::size_t kGroupCountMax = 512;
 
-// If the log takes this long or longer for a group, only the committer's thread runs the next one:
-// callers have other calls to answer.
+// If the log takes this long or longer for a group, only the committer's thread runs the next
+// group. A caller's thread has other calls to answer, and should not wait for a slow log.
 constexpr absl::Duration kQuick = absl::Milliseconds(1);
 
 }  // namespace
@@ -108,7 +108,7 @@ void Committer::CommitGroup(Writes group) {
     }
   }
   for (std::size_t i = 0; i < group.size(); ++i) group[i]->Answer(std::move(statuses[i]));
-  group.clear();  // Frees what the writes hold before others begin.
+  group.clear();  // Frees what the writes hold before the next group begins.
   absl::MutexLock lock(&mutex_);
   SOFTLOOKUP_CHECK(committing_);
   committing_ = false;

@@ -38,7 +38,7 @@ class Write {
   virtual Sync sync() const { return Sync::kYes; }
   // Returns whether no other write may be staged between this one's Stage() and Publish().
   virtual bool alone() const { return false; }
-  // Returns about how many bytes the write holds while it waits.
+  // Returns about how many bytes the write holds while it waits. Every call must return the same.
   virtual std::int64_t bytes() const { return 0; }
 };
 
@@ -51,18 +51,19 @@ class Committer {
 
   // If `log` is null, nothing outlives the process. Post() refuses writes that would wait beyond
   // `waiting_bytes_max`. `sync_time` observes the nanoseconds, by `clock`, that the log takes to
-  // write and sync a group. `log`, `sync_time` and `clock` must outlive this.
+  // write and sync a group. Groups without a sync are not observed. `log`, `sync_time` and `clock`
+  // must outlive the committer.
   Committer(CommitLog* log, std::int64_t waiting_bytes_max, Histogram& sync_time,
             const Clock& clock = Clock::Steady());
-  // Runs all posted writes first.
+  // Waits until all posted writes have run.
   ~Committer();
 
   // Queues `write` for the committer's thread and returns true. Returns false if other writes wait
-  // and all would have more than `waiting_bytes_max` bytes together. `write` is then destroyed, and
-  // its Answer() is not called.
+  // and, together with `write`, they would have more than `waiting_bytes_max` bytes. `write` is
+  // then destroyed, and its Answer() is not called.
   //
-  // With kYes, runs `write` on this thread if no other write runs or waits and the log was quick
-  // for the last group. That saves handing it to another thread.
+  // With kYes, runs `write` on this thread before it returns, if no other write runs or waits and
+  // the log was quick for the last group. This saves handing the write to another thread.
   bool Post(std::unique_ptr<Write> write, MayBlock may_block);
 
  private:

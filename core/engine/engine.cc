@@ -87,6 +87,8 @@ class EngineOfStores final : public Engine {
   absl::Status CheckLoaded() const;
   absl::StatusOr<std::shared_ptr<Store>> Find(absl::string_view field,
                                               absl::string_view name) const;
+  // Returns the executor of a store: it runs callbacks that waited for a revision on the waker's
+  // thread.
   Store::Executor WakeUps() {
     return [this](absl::AnyInvocable<void()> task) { waker_.Post(std::move(task)); };
   }
@@ -103,9 +105,10 @@ class EngineOfStores final : public Engine {
   std::atomic<std::uint64_t> last_store_number_{0};
   JobContext jobs_;
 
-  // Each destructor finishes the work in progress, the last member's first. The appender's
-  // projections post to the committer. A write hands the lookups that waited for it to the waker,
-  // whose one thread submits them to the scheduler.
+  // The order of these members matters: the last is destroyed first, and each destructor finishes
+  // the member's work in progress. That work needs members above it. The appender's projections
+  // post to the committer. A write hands the lookups that waited for it to the waker, whose one
+  // thread submits them to the scheduler.
   Scheduler scheduler_;
   Lookups lookups_;
   ForkJoinPool waker_;
@@ -125,10 +128,11 @@ absl::Status EngineOfStores::Load(LoadObserver& observer) {
         PutName(loaded.number, loaded.name, *names);
         stores_.AddLoaded(loaded.name, std::move(loaded.store));
       }));
-  // Writes a name record for every store, also if its name is lost: once there are such records,
-  // StoresIn finds only stores that have one.
+  // Writes a name record for every store, an empty one if the name is lost. Once the log has any
+  // name records, StoresIn finds only stores that have one.
   if (!have_names) SOFTLOOKUP_RETURN_IF_ERROR(log_->Commit(*names, Sync::kYes));
-  // If upkeep read a damaged record, writes to all stores would fail from then on.
+  // If a store is damaged, or the names had to be written anew, the log does no upkeep. If upkeep
+  // read a damaged record, writes to all stores would fail from then on.
   if (is_whole) log_->BeginUpkeep();
   loaded_ = true;
   return absl::OkStatus();

@@ -15,10 +15,11 @@ namespace softlookup {
 // What all jobs of an engine share. Thread-safe.
 struct JobContext {
   const Limits& limits;
-  // The CPU's matrix unit, as in AttentionTask.
+  // The value of AttentionTask::tiles in every task of the engine.
   const std::optional<kernels::TileUnit> tiles;
   RankingMemory ranking;
-  // Nanoseconds of each lookup.
+  // Nanoseconds that each lookup waited in the scheduler's queue and was computed. Refused lookups
+  // do not count.
   Histogram lookup_queue_time{kTimeBounds};
   Histogram lookup_compute_time{kTimeBounds};
   // Sum of QueryStats::summed_rows over the head queries of all lookups that were answered.

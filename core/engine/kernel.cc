@@ -19,6 +19,7 @@
 namespace softlookup {
 namespace {
 
+// The kernels that an operator may choose.
 constexpr std::array<std::pair<absl::string_view, Kernel>, 3> kNames = {
     {{"auto", Kernel::kAuto}, {"amx", Kernel::kAmx}, {"simd", Kernel::kSimd}}};
 

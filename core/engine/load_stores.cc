@@ -39,13 +39,14 @@ class Loading {
   }
 
   // Reads part `index` of the rows, which are split into `count` parts of about equal size. Adds
-  // the records to `pending`. Threads may read different parts at the same time.
+  // the records to `pending`. Threads may read different parts at the same time, each with a
+  // `pending` of its own.
   absl::Status ReadPart(std::uint64_t index, std::uint64_t count,
                         std::vector<PendingRows>& pending) {
     const auto position_of = [&](std::uint64_t i) {
       return i == count ? row_count_ : row_count_ / count * i;
     };
-    // Rows at row_count_ and beyond belong to a write that was not finished.
+    // Records of rows at row_count_ and beyond do not count (docs/storage_format.md).
     return log_.Scan(KeyOfRows(position_of(index)), KeyOfRows(position_of(index + 1)),
                      [&](absl::string_view key, absl::string_view value) {
                        return ReadRows(key, value, pending);
@@ -61,9 +62,9 @@ class Loading {
     return absl::OkStatus();
   }
 
-  // Returns the loaded store, or why it could not be loaded: `status`, the result of reading it, if
-  // that is an error, or what StoreLoader::Finish found. Any error but UNAVAILABLE becomes
-  // DATA_LOSS.
+  // Returns the loaded store, or an error. `status` is the result of ReadStore(), ReadPart() and
+  // AddRows(). If it is OK, the error is what StoreLoader::Finish found. Any error but UNAVAILABLE
+  // becomes DATA_LOSS that names the store.
   LoadedStore Finish(absl::Status status, Store::Executor executor) {
     absl::StatusOr<std::unique_ptr<StoreWriter>> writer = nullptr;
     if (status.ok()) {
@@ -106,6 +107,7 @@ class Loading {
     });
   }
 
+  // Adds one record of any kind but kRows. The scan visits the configuration first, then the head.
   absl::Status Add(absl::string_view key, absl::string_view value) {
     SOFTLOOKUP_ASSIGN_OR_RETURN(const RecordKey record, ParseKey(key));
     if (record.kind == RecordKind::kConfig) {
@@ -132,7 +134,7 @@ class Loading {
         loader_->AddLiveRows(record.number, RowMask::Of(live));
         return absl::OkStatus();
       }
-      default: {
+      default: {  // kWriter.
         SOFTLOOKUP_ASSIGN_OR_RETURN(const WriterRecord writer, ParseWriter(value));
         loader_->AddWriter(record.writer, {.last_sequence = writer.last_sequence,
                                            .last_position = writer.last_position});
@@ -167,8 +169,8 @@ absl::Status ReadRowsWhole(Loading& loading) {
   return loading.AddRows(pending);
 }
 
-// Several threads read a store of more bytes, in parts of about this many. The parts are so small
-// that other threads do not wait long for the one that reads the last part.
+// A store with more bytes than this is read by several threads, in parts of about this many bytes.
+// Parts are this small so that the threads end at about the same time.
 constexpr std::int64_t kBytesOfOnePart = std::int64_t{16} << 20;
 
 // Reads all rows on this thread and those of `pool`. Call this after ReadStore().
@@ -192,7 +194,8 @@ absl::StatusOr<std::vector<NamedStore>> FindStores(const CommitLog& log) {
   std::vector<NamedStore> stores;
   KeyRange keys = KeysOfAllStores();
   for (;;) {
-    // The first record in the range is one of the next store.
+    // The first record in the range belongs to the next store. The error CANCELLED ends the scan
+    // there.
     std::optional<std::uint64_t> found;
     const absl::Status status =
         log.Scan(keys.begin, keys.end, [&](absl::string_view key, absl::string_view) {
@@ -242,7 +245,7 @@ absl::Status LoadStores(const std::vector<NamedStore>& stores, const CommitLog& 
   const auto count = static_cast<std::int64_t>(stores.size());
   absl::Mutex mutex;
   std::int64_t done = 0;
-  std::vector<std::unique_ptr<Loading>> large;  // Only their rows are not read yet.
+  std::vector<std::unique_ptr<Loading>> large;  // All is read but the rows.
   absl::Status unavailable;
   const auto finish = [&](LoadedStore loaded) {
     if (absl::IsUnavailable(loaded.store.status())) {

@@ -18,28 +18,29 @@ namespace softlookup {
 
 // Loads stores from their records (docs/storage_format.md).
 
-// Returns all stores in the log, by number. A store's name is empty if it is lost. All names are
-// empty if the record of one name is damaged, or if the log has no records of names, as logs from
-// before the first release.
+// Returns all stores in the log, ordered by number. A store's name is empty if it is lost. All
+// names are empty if the record of one name is damaged. They are also empty if the log has no
+// records of names, which is so in logs from before the first release.
 absl::StatusOr<std::vector<NamedStore>> StoresIn(const CommitLog& log);
 
 struct LoadedStore {
   std::uint64_t number = 0;
-  std::string name;  // Empty if it could not be read either.
+  std::string name;  // Empty if neither its own record nor the configuration could be read.
   absl::StatusOr<std::shared_ptr<Store>> store;
 };
 
-// Loads the store as it was, bit for bit. `executor` is the store's. The result's `store` is
-// DATA_LOSS if a record is damaged or missing; the message names the position if that is known. It
-// is UNAVAILABLE if a record could not be read, which may pass.
+// Loads the store as it was, bit for bit. `executor` is the store's. It may be null if no write
+// follows. The result's `store` is DATA_LOSS if a record is damaged or missing. The error's
+// message names the position if that is known. The result's `store` is UNAVAILABLE if a record
+// could not be read for another reason, so that a later attempt may succeed.
 LoadedStore LoadStore(const NamedStore& store, const CommitLog& log, Store::Executor executor);
 
 // Notifies `observer` of a store or of its damage.
 void Notify(LoadObserver& observer, const LoadedStore& loaded);
 
 // Loads `stores` on this thread and those of `pool`. Calls `observer` and `on_loaded` for one store
-// at a time, damaged stores included. Calls neither for stores that are UNAVAILABLE. Returns
-// UNAVAILABLE if there are any.
+// at a time, on any of these threads, damaged stores included. Calls neither for stores that are
+// UNAVAILABLE. Returns UNAVAILABLE if any store is.
 absl::Status LoadStores(const std::vector<NamedStore>& stores, const CommitLog& log,
                         ForkJoinPool& pool, const Store::Executor& executor, LoadObserver& observer,
                         absl::FunctionRef<void(LoadedStore)> on_loaded);

@@ -156,7 +156,8 @@ LookupResult LookupJob::ResultOf(AttentionAnswer answer) const {
                       .weights = std::move(answer.weights),
                       .revision = snapshot_->revision(),
                       .row_count = snapshot_->row_count()};
-  // A memory has no id. It is listed at a position outside of the rows that were scanned.
+  // A running memory is listed like a row, but has no id. Its position is outside of the rows that
+  // were scanned.
   for (QueryWeights& weights : result.weights) {
     for (WeightedRow& row : weights.rows) {
       if (row.position >= task_.begin && row.position < task_.end) {

@@ -27,18 +27,18 @@ class LookupJob final : public Job {
         report_(report),
         callback_(std::move(callback)) {}
 
-  // Checks `request`, selects the rows of `snapshot` that it attends to, and takes ranking memory
-  // for them. Call this first. After an error, refuse the job instead of submitting it. The data of
-  // `request.queries` and `request.inputs` must live until the callback.
+  // Checks `request`, selects the rows of `snapshot` that it attends to, and takes the bytes to
+  // rank them (RankingMemory). Call this first. After an error, refuse the job instead of
+  // submitting it. The data of `request.queries` and `request.inputs` must live until the callback.
   absl::Status Select(const LookupRequest& request, std::shared_ptr<const Snapshot> snapshot);
-  // Returns the maximum cost of Select(), without its checks of the request.
+  // Returns an upper bound on the cost of Select(), without the cost of its checks of the request.
   static double SelectCost(const LookupRequest& request, const Snapshot& snapshot);
 
-  // Returns the job as it is submitted. Call this after Select(). `store` is the number of the
-  // snapshot's store.
+  // Returns `job` as Scheduler::Submit takes it. Call this after Select(). `store` is the number of
+  // the snapshot's store.
   static QueuedJob Queued(std::unique_ptr<LookupJob> job, std::uint64_t store);
-  // Adds `times` to those that the lookup reports. Call this for work that was done before the job
-  // is submitted.
+  // Adds `times` to those that the lookup reports. Call this for work on the lookup that another
+  // job did before.
   void AddTimes(const JobTimes& times);
 
   void Refuse(absl::Status status) override;
@@ -50,7 +50,7 @@ class LookupJob final : public Job {
  private:
   std::int64_t query_count() const { return inputs_ ? inputs_->rows : task_.query_count(); }
   double cost() const;
-  void Report();
+  void Report();  // Fills in *report_, if there is one.
   LookupResult ResultOf(AttentionAnswer answer) const;
 
   JobContext& context_;

@@ -27,7 +27,7 @@ class Lookups {
   absl::Status CheckRoom(const Store& store, std::int64_t query_count) const;
 
  private:
-  // Waits until the store has the request's min_revision, then submits the lookup.
+  // Submits the lookup once the store has the request's min_revision. Does not block.
   void StartAtRevision(LookupRequest request, std::shared_ptr<Store> store,
                        std::shared_ptr<CancelToken> cancel, Engine::LookupCallback callback);
 

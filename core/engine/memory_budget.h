@@ -9,7 +9,9 @@
 
 namespace softlookup {
 
-// Counts the bytes of all stores and of work that waits, against Limits::memory_bytes_max.
+// Counts two sums of bytes against Limits::memory_bytes_max: those of all stores, and waiting ones.
+// Waiting bytes are those of appends that are not written yet, and of the best rows that lookups
+// and Attends in progress keep (RankingMemory).
 //
 // A write calls Check() for the growth of its store, then Add(). Only one write at a time may do
 // so, because nothing reserves the bytes in between. Otherwise thread-safe.
@@ -40,13 +42,14 @@ class MemoryBudget {
 
   bool has_limit() const { return limit_ > 0; }
 
-  // Returns MEMORY_LIMIT if the stores may not take `growth` bytes more. The error has a retry
-  // delay if there would be room without the waiting bytes of others. `own_waiting_bytes` are those
-  // of the caller's own Waiting.
+  // Returns MEMORY_LIMIT if `growth` more bytes of stores would exceed the limit.
+  // `own_waiting_bytes` is the size of the caller's own Waiting, 0 if it has none. The error has a
+  // retry delay if there would be room once all other waiting bytes are given back.
   absl::Status Check(std::int64_t growth, std::int64_t own_waiting_bytes) const;
 
-  // Counts `growth` more bytes of stores, or fewer if it is negative. Does not check the limit: a
-  // caller that must not exceed it calls Check() first. Stores that are loaded may exceed it.
+  // Counts `growth` more bytes of stores, or fewer if `growth` is negative. Does not check the
+  // limit: a caller that must not exceed the limit calls Check() first. Stores that are loaded from
+  // the log may exceed it.
   void Add(std::int64_t growth) {
     const std::int64_t before = store_bytes_.fetch_add(growth);
     SOFTLOOKUP_DCHECK(before + growth >= 0) << growth << " bytes more than " << before;

@@ -11,6 +11,7 @@
 namespace softlookup {
 namespace {
 
+// Most multiply-adds of one call, some seconds of one thread.
 constexpr double kMultiplyAddsMax = 1e10;
 
 // Returns the dot product. Keeps eight sums side by side and adds them up in a fixed order.

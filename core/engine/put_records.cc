@@ -21,6 +21,7 @@ void PutHead(std::uint64_t store, const Snapshot& snapshot, LogBatch& batch) {
             EncodeHead({.revision = snapshot.revision(), .row_count = snapshot.row_count()}));
 }
 
+// Puts the masks of live rows of `blocks`, each of which must have a deleted row.
 void PutLiveRows(std::uint64_t store, const Snapshot& snapshot,
                  const std::vector<std::int64_t>& blocks, LogBatch& batch) {
   for (const std::int64_t block : blocks) {
@@ -31,7 +32,7 @@ void PutLiveRows(std::uint64_t store, const Snapshot& snapshot,
   }
 }
 
-// Puts the starts of the blocks whose first row is at a position in [begin, end).
+// Puts the kBlockStart records of the blocks whose first row is at a position in [begin, end).
 void PutBlockStarts(std::uint64_t store, const Snapshot& snapshot, std::uint64_t begin,
                     std::uint64_t end, LogBatch& batch) {
   const std::uint64_t block_rows = static_cast<std::uint64_t>(snapshot.block_rows());

@@ -10,8 +10,8 @@
 
 namespace softlookup {
 
-// Put the records of stores (docs/storage_format.md) into `batch`. The log commits them later.
-// `store` is the store's number.
+// These functions put the records of a store (docs/storage_format.md) into `batch`, which the
+// caller then commits to the log. `store` is the store's number.
 
 // Puts the record of a store's name.
 void PutName(std::uint64_t store, absl::string_view name, LogBatch& batch);
@@ -21,14 +21,14 @@ void PutNewStore(std::uint64_t store, const Snapshot& snapshot, absl::Time creat
 // Puts the records of a new configuration: configuration and head.
 void PutConfig(std::uint64_t store, const Snapshot& snapshot, absl::Time create_time,
                LogBatch& batch);
-// Puts all records that an append changed. `rows` is the append's batch. It tells only whether the
-// rows have ids and labels, and the writer's name. `writer` is the writer's state after the append,
-// or null if `rows` names none.
+// Puts all records that an append changed. `rows` is the append's batch. Only two things are read
+// from it: whether the rows have ids or labels, and the writer's name. `writer` is the writer's
+// state after the append, or null if `rows` names no writer.
 void PutAppend(std::uint64_t store, const AppendOutcome& outcome, const RowBatch& rows,
                const WriterState* writer, LogBatch& batch);
 // Puts all records that a deletion of rows changed.
 void PutDeletion(std::uint64_t store, const DeleteOutcome& outcome, LogBatch& batch);
-// Deletes all records of a store and its name.
+// Deletes all records of a store, that of its name included.
 void DeleteRecords(std::uint64_t store, LogBatch& batch);
 
 }  // namespace softlookup

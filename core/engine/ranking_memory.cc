@@ -11,6 +11,7 @@
 namespace softlookup {
 namespace {
 
+// How long a caller should wait before it tries again. Lookups in progress end meanwhile.
 constexpr absl::Duration kRankingRetryDelay = absl::Milliseconds(50);
 
 // Returns an upper bound on the bytes of one head query's best rows.
@@ -25,6 +26,8 @@ absl::StatusOr<RankingMemory::Taken> RankingMemory::Take(const AttentionTask& ta
                                                          std::int64_t query_count) {
   if (task.options.top_k == 0) return Taken();
   const std::int64_t head_query_bytes = HeadQueryBytes(task);
+  // A pass keeps the best rows of one round of head queries at a time (shared_pass.h). A round
+  // takes no more head queries once their best rows can take kCollectorBytesMax.
   const std::int64_t head_queries_at_once = kCollectorBytesMax / head_query_bytes + 1;
   const std::int64_t bytes =
       head_query_bytes *

@@ -13,9 +13,9 @@
 
 namespace softlookup {
 
-// Counts the bytes that running lookups and Attends take to rank rows, against
-// Limits::ranking_bytes_max. Each head query keeps its `top_k` best rows until all rows are
-// scanned. Thread-safe.
+// Counts the bytes that lookups and Attends in progress take to rank rows, against
+// Limits::ranking_bytes_max. A head query with `top_k` keeps its best rows until all rows are
+// scanned. A lookup takes its bytes when its rows are selected, before its pass. Thread-safe.
 class RankingMemory {
  public:
   // Bytes that are taken also count as waiting in `budget`, which must outlive this.
@@ -46,9 +46,10 @@ class RankingMemory {
     std::optional<MemoryBudget::Waiting> waiting_;
   };
 
-  // Takes the bytes that `task` needs. LIMIT_EXCEEDED if the task alone needs more than the limit.
-  // QUEUE_FULL with a retry delay if it needs more than the others leave. `query_count` is the
-  // task's number of queries: task.queries is not set yet if they are still to be projected.
+  // Takes the bytes that `task` needs, none if it has no `top_k`. LIMIT_EXCEEDED if the task alone
+  // needs more than the limit. QUEUE_FULL with a retry delay if the bytes taken by others leave too
+  // few. `query_count` is the task's number of queries. task.queries cannot tell it, because it is
+  // not set before the queries are projected.
   absl::StatusOr<Taken> Take(const AttentionTask& task, std::int64_t query_count);
 
  private:

@@ -19,7 +19,7 @@
 
 namespace softlookup {
 
-// What a write adds to the totals of all stores. Negative for what it takes away.
+// By how much a write changes StoreTotals. Negative if a sum becomes smaller.
 struct StoreChange {
   std::int64_t rows = 0;
   std::int64_t live_rows = 0;
@@ -27,17 +27,18 @@ struct StoreChange {
 
 // Sums over stores. Every change updates them. Any thread may read them.
 struct StoreTotals {
-  std::atomic<std::int64_t> stores{0};          // Served, as are those of the rows below.
-  std::atomic<std::int64_t> damaged_stores{0};  // Not served.
-  std::atomic<std::int64_t> rows{0};
-  std::atomic<std::int64_t> live_rows{0};
+  std::atomic<std::int64_t> stores{0};          // Without the damaged ones.
+  std::atomic<std::int64_t> damaged_stores{0};  // Calls to these fail.
+  std::atomic<std::int64_t> rows{0};            // Of `stores`, deleted rows included.
+  std::atomic<std::int64_t> live_rows{0};       // Of `stores`.
   // Rows appended since the process started. Rows of deleted stores stay counted.
   std::atomic<std::int64_t> appended_rows{0};
-  std::atomic<std::int64_t> appended_bytes{0};  // In float32.
+  // Bytes of the keys and values of these rows in float32, whatever the store's storage type.
+  std::atomic<std::int64_t> appended_bytes{0};
 };
 
-// The stores of an engine by name, and the budget for their bytes. Thread-safe, except as
-// MemoryBudget says.
+// The stores of an engine by name, and the budget for their bytes. Thread-safe, except that only
+// one write at a time may add to the budget (MemoryBudget).
 class StoreTable {
  public:
   // `memory_bytes_max` is as in Limits.
@@ -47,8 +48,8 @@ class StoreTable {
   const MemoryBudget& budget() const { return budget_; }
   const StoreTotals& totals() const { return totals_; }
 
-  // Returns the store. Errors: STORE_NOT_FOUND; INVALID_NAME, about `field`, which is the place of
-  // the name in the request; the error of a damaged store.
+  // Returns the store. `field` is the request's field that holds `name`. Errors: STORE_NOT_FOUND;
+  // INVALID_NAME, which names `field`; for a damaged store, the error that AddLoaded() was given.
   absl::StatusOr<std::shared_ptr<Store>> Find(absl::string_view field,
                                               absl::string_view name) const;
   // Returns at most `count_max` stores whose name starts with `prefix` and comes after `after`.
@@ -56,19 +57,20 @@ class StoreTable {
   ListResult List(absl::string_view prefix, absl::string_view after, std::int64_t count_max) const;
 
   // Reserves `name` for a new store until Add() or Release(). Find() does not see it meanwhile.
-  // STORE_EXISTS if the name is taken or reserved. TOO_MANY_STORES if `count_max` names are.
+  // STORE_EXISTS if `name` is taken or reserved. TOO_MANY_STORES if `count_max` names are taken or
+  // reserved already.
   absl::Status Reserve(const std::string& name, std::int64_t count_max);
   void Release(const std::string& name);
   // Adds a new store and ends the reservation of its name. There must be no store of this name.
   void Add(const std::string& name, std::shared_ptr<Store> store);
   // Adds a store that was loaded from the log. Call this before other methods that take a name. If
-  // the store is damaged, `store` is the error that Find() then returns. If `name` is empty, the
-  // store is only counted. Loaded stores may exceed the budget, so that acknowledged rows are kept.
-  // No store grows then until there is room.
+  // the store is damaged, `store` is the error that Find() then returns. If `name` is empty,
+  // because it is lost, the store is only counted. Loaded stores may exceed the budget, so that
+  // acknowledged rows are kept. No store may then grow until there is room.
   void AddLoaded(const std::string& name, absl::StatusOr<std::shared_ptr<Store>> store);
-  // Removes the store `name`, which must be served.
+  // Removes the store `name`, which must exist and not be damaged.
   void Remove(absl::string_view name);
-  // Counts a write to a store of this configuration. Call this when readers see the write.
+  // Counts a write to a store of this configuration. Call this once readers can see the write.
   void OnPublished(const StoreConfig& config, const StoreChange& change);
 
  private:

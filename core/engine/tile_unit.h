@@ -8,8 +8,8 @@
 
 namespace softlookup {
 
-// Returns the unit that multiplies tiles for `kernel`, which must come from ChooseKernel. Returns
-// none if `kernel` uses vector registers alone.
+// Returns the unit that multiplies tiles for `kernel`, or nothing if `kernel` uses vector registers
+// alone. `kernel` must come from ChooseKernel, which makes sure that the machine has the unit.
 std::optional<kernels::TileUnit> TileUnitOf(Kernel kernel);
 
 }  // namespace softlookup

@@ -43,7 +43,7 @@ absl::Status CheckMemorySpec(const std::string& field, const MemorySpec& spec,
   if (spec.kind == MemoryKind::kUnspecified) {
     return InvalidOption(absl::StrCat(field, ".kind"), "must be set");
   }
-  // A damaged record can have any number.
+  // A damaged configuration record can hold any number as the kind.
   if (spec.kind < MemoryKind::kAverage || spec.kind > MemoryKind::kGatedAverage) {
     return InvalidOption(absl::StrCat(field, ".kind"), "must be a kind of memory");
   }
@@ -204,7 +204,7 @@ absl::Status CheckRowLabels(absl::Span<const std::vector<std::string>> row_label
 }
 
 // Returns LIMIT_EXCEEDED if more memories are asked for than the store has, and ANSWER_TOO_LARGE
-// if they would make the answer too large.
+// if they have more than `bytes_max` bytes together.
 absl::Status CheckReturnedMemories(const AppendRequest& request, const StoreConfig& config,
                                    std::int64_t bytes_max) {
   // No caller needs a memory twice, so more names than memories are refused.
@@ -402,7 +402,7 @@ absl::StatusOr<double> CheckAttend(const AttendRequest& request, const Limits& l
   }
   SOFTLOOKUP_RETURN_IF_ERROR(
       ResolveOptions(request.options, Score::kScaledDot, 1, limits).status());
-  // The rows are packed into panels, then scanned.
+  // The rows are packed into panels, which is one pass over them, and then scanned.
   const std::int64_t dims = key_dim + value_dim;
   const auto row_count = static_cast<std::uint64_t>(rows.rows);
   return cost + PassOverRowsCost(row_count, dims) +

@@ -13,13 +13,13 @@
 
 namespace softlookup {
 
-// Checks of requests, made before every change and every scan. Each returns OK, or an error, mostly
-// INVALID_ARGUMENT, that names the field and the row.
+// Checks of requests, made before anything is changed or scanned. Each returns OK, or an error,
+// mostly INVALID_ARGUMENT. The error names the field and, if one row is wrong, the row.
 
 // Checks that `name` has 1-128 characters, is [A-Za-z0-9][A-Za-z0-9._/-]*, and has no "..".
 absl::Status CheckStoreName(absl::string_view field, absl::string_view name);
 absl::Status CheckStoreConfig(const StoreConfig& config);
-// `config` is the store's.
+// Checks the update's new values, except the score. `config` is the store's.
 absl::Status CheckStoreUpdate(const StoreUpdate& update, const StoreConfig& config);
 
 // Checks that `writer` has 1-128 bytes.
@@ -28,14 +28,16 @@ absl::Status CheckWriterName(absl::string_view writer);
 // Checks that `matrix` has no NaN and no infinity.
 absl::Status CheckFinite(absl::string_view field, const MatrixView& matrix);
 
-// Checks everything in an append that does not depend on the store's rows.
+// Checks everything in an append that depends neither on the store's rows nor on the names of its
+// memories. FindMemory checks the names in `return_memories`.
 absl::Status CheckAppend(const AppendRequest& request, const StoreConfig& config,
                          const Limits& limits);
-// Makes those checks of CheckLookup whose result stays the same for the life of the store: all but
-// the checks against its projection, which may be updated.
+// Makes those checks of CheckLookup whose result stays the same for the life of the store. These
+// are all but the checks against its projection, which a later update may set or replace.
 absl::Status CheckLookupForGood(const LookupRequest& request, const StoreConfig& config,
                                 const Limits& limits);
-// Checks everything in a lookup that does not depend on the store's rows.
+// Checks the queries or inputs of a lookup, and its options. The filter and the name of the memory
+// are checked where they are used, by RowSelection::Make and FindMemory.
 absl::Status CheckLookup(const LookupRequest& request, const StoreConfig& config,
                          const Limits& limits);
 

@@ -16,7 +16,8 @@ absl::Status Engine::Verify(const std::string& directory, LoadObserver& observer
   SOFTLOOKUP_ASSIGN_OR_RETURN(const std::vector<NamedStore> stores, StoresIn(*log));
   absl::Status damage;
   for (const NamedStore& store : stores) {
-    // Stores are loaded one by one: a directory can hold more than this machine's RAM.
+    // Only one store is held at a time: those of a directory together can exceed this machine's
+    // RAM.
     const LoadedStore loaded = LoadStore(store, *log, /*executor=*/nullptr);
     Notify(observer, loaded);
     damage.Update(loaded.store.status());

@@ -29,7 +29,8 @@ class StoreWrite : public Write {
       : table_(table), store_(std::move(store)), callback_(std::move(callback)) {}
 
   absl::Status Stage(LogBatch* batch) override {
-    // An earlier write may have deleted the store, and another may have created it again.
+    // Since the caller found the store, a write may have deleted it, and another write may have
+    // created a new store of the same name.
     const std::string& name = store_->writer().newest()->config().name;
     SOFTLOOKUP_ASSIGN_OR_RETURN(const std::shared_ptr<Store> current, table_.Find("store", name));
     if (current != store_) return StoreNotFound(name);
@@ -66,7 +67,8 @@ class StoreWrite : public Write {
 
  private:
   // Makes the write and counts its growth in the budget. How many bytes a write takes is known only
-  // once it is made. One that takes too many is rolled back alone: writes staged before it stay.
+  // once it is made. A write that takes too many is rolled back to a savepoint, so that the writes
+  // staged before it stay.
   absl::Status WriteWithinBudget() {
     StoreWriter& writer = store_->writer();
     MemoryBudget& budget = table_.budget();
@@ -165,6 +167,7 @@ class AppendWrite final : public StoreWrite<AppendResult> {
     AppendChain* chain = rows_.chain.get();
     return StageInChain(chain, rows_.chain_number, [&]() -> absl::Status {
       if (chain != nullptr) {
+        // All appends of a chain go to the store of its first append. 0: this is the first.
         const std::uint64_t first = std::exchange(chain->store_number, store().number());
         if (first != 0 && first != store().number()) {
           return StoreNotFound(store().snapshot()->config().name);
@@ -205,8 +208,8 @@ class AppendWrite final : public StoreWrite<AppendResult> {
     PutAppend(store().number(), outcome_, Batch(writer.newest()->config()),
               writer.FindWriter(rows_.writer), batch);
   }
-  // An append is refused even if its rows fit into room that the store has already: beyond the
-  // limit no store takes rows. An append that changes nothing, such as a duplicate, is not refused.
+  // While the budget is exceeded, an append is refused even if its rows fit into room that its
+  // store has already. An append that changes nothing, such as a duplicate, is not refused.
   bool IsBounded(const Snapshot&, const Snapshot&) const override { return changed_; }
   AppendResult MakeResult() override { return std::move(result_); }
 
@@ -244,7 +247,8 @@ class DeleteRowsWrite final : public StoreWrite<DeleteRowsResult> {
   void PutRecords(const StoreWriter&, LogBatch& batch) override {
     if (outcome_.deleted_count > 0) PutDeletion(store().number(), outcome_, batch);
   }
-  // Never refused: an operator deletes rows to come back under the limit.
+  // A deletion is never refused for its bytes, although masks and packed rows can make the store
+  // grow.
   bool IsBounded(const Snapshot&, const Snapshot&) const override { return false; }
   DeleteRowsResult MakeResult() override { return result_; }
 
@@ -319,8 +323,8 @@ class CreateStoreWrite final : public Write {
         store_count_max_(store_count_max),
         callback_(std::move(callback)) {}
 
-  // alone() can be false: no other write finds the store before Publish(), and its name is
-  // reserved.
+  // Other writes may be staged beside this one: none of them finds the store before Publish(), and
+  // its name is reserved.
   absl::Status Stage(LogBatch* batch) override {
     SOFTLOOKUP_RETURN_IF_ERROR(table_.Reserve(config_.name, store_count_max_));
     store_ = std::make_shared<Store>(number_, std::make_unique<StoreWriter>(config_), absl::Now(),
@@ -374,7 +378,7 @@ class DeleteStoreWrite final : public Write {
   }
   void Publish() override {
     table_.Remove(name_);
-    // The bytes count until the last reader has let go of the store's snapshots.
+    // The bytes of the store count until the last of its snapshots is destroyed.
     store_->writer().lease().OnEnd(
         [&budget = table_.budget(), bytes = store_->snapshot()->byte_size()] {
           budget.Add(-static_cast<std::int64_t>(bytes));

@@ -18,7 +18,7 @@ namespace softlookup {
 
 // These functions make the writes that Engine's methods post. Callers must have checked everything
 // in the arguments that does not depend on earlier writes. The writes check the rest. `table` must
-// outlive them.
+// outlive the writes.
 
 template <typename Result>
 using WriteCallback = absl::AnyInvocable<void(absl::StatusOr<Result>)>;
@@ -33,7 +33,7 @@ struct RowsToAppend {
   std::string writer;  // May be empty.
   std::uint64_t sequence = 0;
   Sync sync = Sync::kYes;
-  std::vector<std::size_t> memories;   // Indexes of the memories to return.
+  std::vector<std::size_t> memories;   // Memories to return: indexes that FindMemory returned.
   std::shared_ptr<AppendChain> chain;  // May be null.
   std::uint64_t chain_number = 0;      // The append's number in its chain. 0 without a chain.
 };
@@ -41,8 +41,8 @@ struct RowsToAppend {
 std::unique_ptr<Write> MakeAppend(StoreTable& table, std::shared_ptr<Store> store,
                                   RowsToAppend rows, WriteCallback<AppendResult> callback);
 
-// Ends a chain: its appends with numbers above `last_to_run` are refused in their turn. Appends up
-// to it still run. Thread-safe.
+// Ends a chain: its appends with numbers above `last_to_run` are refused in their turn. Its appends
+// up to this number still run. Thread-safe.
 void EndChain(AppendChain& chain, std::uint64_t last_to_run);
 
 // Makes an append that is refused with `status` in its turn, and then ends its chain. `chain` may
@@ -57,8 +57,8 @@ std::unique_ptr<Write> MakeDeleteRows(StoreTable& table, std::shared_ptr<Store> 
 std::unique_ptr<Write> MakeUpdate(StoreTable& table, std::shared_ptr<Store> store,
                                   StoreUpdate update, WriteCallback<StoreInfo> callback);
 
-// Makes a write that answers GetWriter() and changes nothing. As a write it has its turn after the
-// appends that were posted before, so their effect is in the answer.
+// Makes a write that answers GetWriter() and changes nothing. It is a write so that it has its turn
+// after the appends that were posted before. The answer then shows what they did.
 std::unique_ptr<Write> MakeGetWriter(StoreTable& table, std::shared_ptr<Store> store,
                                      std::string writer, WriteCallback<WriterInfo> callback);
 

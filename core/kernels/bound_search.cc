@@ -23,7 +23,7 @@ std::uint64_t BoundsFromOneTarget(const float* HWY_RESTRICT bounds, std::size_t 
   std::uint64_t found = 0;
   std::size_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
-    // Highway may write whole words.
+    // StoreMaskBits may write up to 8 bytes.
     std::uint8_t bits[8] = {};
     hn::StoreMaskBits(d, hn::Ge(hn::LoadU(d, bounds + i), from), bits);
     found |= (static_cast<std::uint64_t>(bits[1]) << 8 | bits[0]) << i;
@@ -65,7 +65,7 @@ void FindGroupsFromOneTarget(absl::Span<const float> bounds, std::int64_t group_
 
 std::int64_t SumOfBoundsBelowOneTarget(const float* HWY_RESTRICT bounds, std::size_t count,
                                        float below, float inverse_unit) {
-  // A chunk's terms are at most 2^20 each, so that their sum fits 32 bits.
+  // The terms of a chunk are summed in 32 bits, which hold 1,024 terms of at most 2^20 each.
   constexpr std::size_t kChunk = 1024;
   const FloatTag d;
   const hn::RebindToSigned<FloatTag> di;

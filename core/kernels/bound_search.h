@@ -8,10 +8,9 @@
 
 namespace softlookup::kernels {
 
-// Searches among the bounds of panels. None of them may be NaN.
+// Searches among the bounds of panels (panel_bounds.h). No bound may be NaN.
 
-// Returns a bit for each bound, the lowest for the first: set if it is at least `cut`. Takes up to
-// 64 bounds.
+// Returns a mask: bit i is set if bounds[i] is at least `cut`. Takes up to 64 bounds.
 std::uint64_t BoundsFrom(absl::Span<const float> bounds, float cut);
 
 // Returns the number of bounds that are at least `cut`.
@@ -22,9 +21,9 @@ std::int64_t CountBoundsFrom(absl::Span<const float> bounds, float cut);
 void FindGroupsFrom(absl::Span<const float> bounds, std::int64_t group_size, float cut,
                     std::vector<std::int32_t>& found);
 
-// Returns the sum of ceil(bound * inverse_unit) over those of the bounds, which must not be
-// negative, that are below `below`. Such a term must be at most 2^20. The sum is exact, so zeros
-// among the bounds change no bit of it.
+// Returns the sum of ceil(bound * inverse_unit) over the bounds below `below`. The product is
+// rounded to float32. No bound may be negative, and no term above 2^20. The sum of the terms is an
+// exact integer, so zeros among the bounds do not change it.
 std::int64_t SumOfBoundsBelow(absl::Span<const float> bounds, float below, float inverse_unit);
 
 // Returns the largest bound below infinity, or -infinity if there is none.

@@ -1,5 +1,5 @@
-// Rounds floats to integers, and splits these into base-256 digits. Include this once per target,
-// after core/kernels/vectors-inl.h.
+// Rounds floats to integers, and splits the integers into base-256 digits. Include this once per
+// target, after core/kernels/vectors-inl.h.
 #if defined(SOFTLOOKUP_CORE_KERNELS_DIGITS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef SOFTLOOKUP_CORE_KERNELS_DIGITS_INL_H_
 #undef SOFTLOOKUP_CORE_KERNELS_DIGITS_INL_H_

@@ -16,51 +16,53 @@ struct Float32Sums {
   std::int64_t chain_dims = 0;
   std::int64_t run_dims = 0;  // chain_dims times a power of two.
 
-  // Returns the number of levels of the tree of a run, whose first component is `run`, in a sum of
+  // Returns the number of levels in the tree of the run that begins at component `run`, in a sum of
   // dim_count terms.
   constexpr int Levels(std::int64_t run, std::int64_t dim_count) const {
     const std::int64_t dims = std::min(run_dims, dim_count - run);
     const std::int64_t chains = (dims + chain_dims - 1) / chain_dims;
     return std::bit_width(static_cast<std::uint64_t>(chains - 1));
   }
-  // Returns the most roundings of a product: its own, one for its addition and for that of each
-  // later term in its chain, and one for each level of the tree. The first term of a chain is not
-  // added to anything.
+  // Returns the largest number of roundings that a product in the sum goes through. It has its own
+  // rounding, and one for its addition. Each later term of its chain and each level of the tree
+  // rounds once more. The first term of a chain is not added to anything.
   constexpr std::int64_t Roundings(std::int64_t dim_count) const {
     return std::min(chain_dims, dim_count) + Levels(0, dim_count);
   }
 };
 
-// The ways to choose from, in the order of the time they take. kRunDimsMax is a multiple of each
-// run.
+// The ways to form a sum, the fastest and least exact first. kRunDimsMax is a multiple of the
+// run_dims of each way.
 inline constexpr std::array<Float32Sums, 4> kFloat32Sums = {
     {{40, 160}, {10, 160}, {5, 160}, {5, 10}}};
 inline constexpr std::int64_t kRunDimsMax = 160;
 
-// For each way, e such that the sum of products of a query q and a key k has an error of at most
-// 2^-24 e |k|. The roundings r_i of a term bound its error by 2^-24 r_i |q_i k_i|. The sum of these
-// bounds is at most 2^-24 |r q| |k|, by Cauchy and Schwarz. Runs must stay in float32's range.
+// For each way, a number e: the sum of products of a query q and a key k has an error of at most
+// 2^-24 e |k|. If term i goes through r_i roundings, its error is at most 2^-24 r_i |q_i k_i|. By
+// Cauchy and Schwarz, the sum of these errors is at most 2^-24 |r q| |k|, where r q has the
+// components r_i q_i. So e is |r q|. This holds if the sums of runs stay in float32's range.
 using Float32ErrorNorms = std::array<double, kFloat32Sums.size()>;
 
-// The roundings of each term of sums of `dim_count` products.
+// Knows the roundings of each term in sums of `dim_count` products.
 class Float32Roundings {
  public:
-  // `is_fused`: whether a product and its addition are rounded as one. If both are rounded, a term
-  // has one rounding more.
+  // `is_fused` says whether the CPU rounds a product and its addition as one, as FusesMultiplyAdds
+  // returns. If it rounds both, all terms but the first of each chain have one rounding more.
   Float32Roundings(std::int64_t dim_count, bool is_fused);
 
   // `query` points to dim_count components.
   Float32ErrorNorms ErrorNormsOf(const float* query) const;
 
  private:
-  // By term: for each way, r_i^2.
+  // squares[i][way] is r_i^2 of term i.
   using Squares = std::vector<Float32ErrorNorms>;
 
-  // Returns the squares of the last dim_count terms of a sum, which are at most kRunDimsMax.
+  // Returns the squares for the dim_count terms of a group or of the rest, as the members below
+  // have them.
   static Squares SquaresOf(std::int64_t dim_count, bool is_fused);
 
   // A sum consists of whole_ groups of kRunDimsMax terms, which all have the same roundings, and a
-  // rest.
+  // shorter rest.
   const std::int64_t whole_;
   const Squares of_whole_;
   const Squares of_rest_;

@@ -43,6 +43,7 @@ float PackQueryOneTarget(const float* components, std::int64_t dim_count, std::u
   const hn::Repartition<std::uint8_t, IntTag> d8;
   const double bound = FixedPointBound(MagnitudeOf(components, dim_count));
   const FloatVec factor = hn::Set(d, static_cast<float>(0x1p31 / bound));
+  // Puts the bytes of equal digits of four components side by side, in one 32-bit element.
   alignas(16) static constexpr std::uint8_t kByDigit[16] = {0, 4, 8,  12, 1, 5, 9,  13,
                                                             2, 6, 10, 14, 3, 7, 11, 15};
   const auto by_digit = hn::LoadDup128(d8, kByDigit);
@@ -62,7 +63,8 @@ float PackQueryOneTarget(const float* components, std::int64_t dim_count, std::u
   return static_cast<float>(bound * 0x1p-31);
 }
 
-// Writes the sums of kLanes rows. dots[i] has the sums of products with digit i, the lowest first.
+// Writes the sums of kLanes rows. dots[i] has the rows' sums of products with the query's digit i,
+// the lowest digit first.
 HWY_INLINE void WriteSums(const IntVec (&dots)[kQueryDigits], float query_unit,
                           const float* HWY_RESTRICT key_scales, float* HWY_RESTRICT sums) {
   const FloatTag d;
@@ -75,7 +77,7 @@ HWY_INLINE void WriteSums(const IntVec (&dots)[kQueryDigits], float query_unit,
   hn::StoreU(hn::Mul(of_query, hn::LoadU(d, key_scales)), d, sums);
 }
 
-// The same with double sums. For up to 2^15 components, only the last product is rounded.
+// Does the same with double sums. For up to 2^15 components, only the last product is rounded.
 HWY_INLINE void WriteSums(const IntVec (&dots)[kQueryDigits], float query_unit,
                           const float* HWY_RESTRICT key_scales, double* HWY_RESTRICT sums) {
   const DoubleTag d;
@@ -97,7 +99,7 @@ HWY_INLINE void WriteSums(const IntVec (&dots)[kQueryDigits], float query_unit,
 
 #if HWY_TARGET <= HWY_AVX3
 
-// The two functions below are instructions that Highway's AVX3 leaves out.
+// The two functions below are instructions that Highway 1.0 has no functions for.
 
 // Returns a vector whose byte i is byte order[i] of `bytes`.
 HWY_INLINE IntVec PermuteBytes(__m512i bytes, __m512i order) {
@@ -118,8 +120,8 @@ template <int kQueries, int kPanels, typename Sum>
 void VnniTile(const BlockView& block, std::int64_t panel, std::int64_t first_dim,
               const DigitQueries& queries, int query, Prefetcher& ahead, Sum* sums) {
   const IntTag d;
-  // The order that puts a row's components side by side. In a panel they are kPanelRows bytes
-  // apart.
+  // The order that puts the components of a row in a group side by side. In a panel they are
+  // kPanelRows bytes apart.
   alignas(64) static constexpr auto kByRow = [] {
     std::array<std::uint8_t, kGroupBytes> from{};
     for (std::size_t i = 0; i < from.size(); ++i) {
@@ -135,7 +137,7 @@ void VnniTile(const BlockView& block, std::int64_t panel, std::int64_t first_dim
     keys[p] = block.panel(panel + p) + block.shape.key_offset(0, first_dim);
   }
   // One operand of the instruction is unsigned, so digits are stored plus 128. `too_much` sums the
-  // products with 128, which the end of this function subtracts.
+  // products of 128 and the keys' integers. The end of this function subtracts it.
   const IntVec offset = hn::Set(d, static_cast<std::int32_t>(0x80808080));
   IntVec too_much[kPanels];
   HWY_UNROLL(4) for (int p = 0; p < kPanels; ++p) too_much[p] = hn::Zero(d);
@@ -191,7 +193,8 @@ void VnniPanels(const BlockView& block, PanelRange panels, std::int64_t first_di
 template <typename Sum>
 void ScoreByVnni(const BlockView& block, PanelRange panels, std::int64_t first_dim,
                  const DigitQueries& queries, const PanelPart& fetched, Sum* sums) {
-  // So few panels that all queries find them in the first-level cache.
+  // Panels that are scored for all queries before the next ones. They are so few that they stay in
+  // the first-level cache.
   constexpr std::int64_t kNearPanels = 4;
   const int count = queries.count();
   // A VnniTile takes up to four pairs of a query and a panel.
@@ -288,14 +291,15 @@ bool KeysFitInt8Dots(float query_magnitude, float key_magnitude) {
 }
 
 // A query's component is off by at most half a unit, which is 2^-32 of its bound. A key's component
-// is, by definition, the float32 nearest to its integer times its scale. So the exact product is
-// off by at most 2^-24 of itself. Roundings in float64 are negligible beside these.
+// is, by definition, the float32 nearest to its integer times its scale. So the exact product of
+// integer and scale differs from the component by at most 2^-24 of itself. Roundings in float64 are
+// negligible beside these.
 //
 // kInt8FloatError (int8_scores.h) is for float sums, which WriteSums forms as high * 2^16 + low.
-// The dots are exact. `high`, the sum and its product with the scale are each off by at most 2^-24
-// of themselves. `low` is at most 128 * 257 sqrt(1024) times the norm of the key's integers, and
-// the norm of the query's integers is at least 2^29.9. So the rounding of `low` is below 2^-33 of
-// the product of these norms.
+// The dots are exact. `high`, the sum, and the sum's product with the key's scale are each off by
+// at most 2^-24 of themselves. `low` is at most 128 * 257 sqrt(1024) times the norm of the key's
+// integers. The norm of the query's integers is at least 2^29.9. So the rounding of `low` is below
+// 2^-33 of the product of these norms.
 double ScoreErrorInInt8(std::int64_t key_dim, float query_magnitude, float key_magnitude,
                         double norms) {
   return 0x1p-32 * static_cast<double>(key_dim) * FixedPointBound(query_magnitude) *

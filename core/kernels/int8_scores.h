@@ -12,8 +12,9 @@ namespace softlookup::kernels {
 
 // Dot products of queries and INT8 keys, in integers. A query's components become fixed-point
 // numbers of four base-256 digits. The products of each digit with the keys' integers are summed
-// exactly in 32 bits. So the bits of a sum depend only on its query and row, not on the unit,
-// vector width, neighbours or order. The errors below are worst-case bounds.
+// exactly in 32 bits. So the bits of a sum depend only on its query and row. They do not depend on
+// the DotUnit, the vector width, the order, or the other queries and rows. The errors below are
+// worst-case bounds.
 
 enum class DotUnit {
   kPortable,  // Slow reference for kVnni.
@@ -31,8 +32,8 @@ bool KeysFitInt8Dots(float query_magnitude, float key_magnitude);
 double ScoreErrorInInt8(std::int64_t key_dim, float query_magnitude, float key_magnitude,
                         double norms);
 
-// Float sums take keys of at most kInt8FloatDimMax components. They add an error of
-// kInt8FloatError * norms.
+// Float sums take keys of at most kInt8FloatDimMax components. They add up to
+// kInt8FloatError * norms to the error.
 inline constexpr std::int64_t kInt8FloatDimMax = 1024;
 inline constexpr double kInt8FloatError = 0x3.2p-24;
 
@@ -66,10 +67,10 @@ class DigitQueries {
 };
 
 // Sets sums[q * kScratchStride + r] to the dot product of query q and the key of row r, for every
-// row r of `panels`. The query's component 0 meets the key's component `first_dim`. The block must
-// be INT8. Rows from block.row_count on have zero keys, so their sums are 0. ScoreErrorInInt8
-// bounds the error of a sum. With DotUnit::kVnni, the call prefetches the part `fetched` while it
-// computes.
+// row r of `panels`. The query's component 0 is multiplied by the key's component `first_dim`. The
+// block must be INT8. Rows from block.row_count on have zero keys, so their sums are 0.
+// ScoreErrorInInt8 bounds the error of a sum. With DotUnit::kVnni, the call prefetches the part
+// `fetched` while it computes.
 void ScoreInt8Rows(DotUnit unit, const BlockView& block, PanelRange panels, std::int64_t first_dim,
                    const DigitQueries& queries, float* sums, const PanelPart& fetched = {});
 void ScoreInt8Rows(DotUnit unit, const BlockView& block, PanelRange panels, std::int64_t first_dim,

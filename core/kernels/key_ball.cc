@@ -31,7 +31,7 @@ HWY_INLINE float SumOfLanes(const FloatVec* sums) {
   return (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
 }
 
-// `query` has `count` floats, a multiple of kPanelRows, as the centres have.
+// `query` and the centres have `count` floats, a multiple of kPanelRows.
 void CentreProductsOneTarget(const float* HWY_RESTRICT query, std::size_t count,
                              absl::Span<const KeyBall* const> balls, float* HWY_RESTRICT products) {
   const FloatTag d;
@@ -62,7 +62,7 @@ namespace {
 
 using Squares = std::array<double, kScratchStride>;
 
-// Returns the squared distance of each key from `point`.
+// Returns the squared distance from `point` of each key in the full panels.
 Squares SquaresFrom(const BlockView& block, const float* point) {
   Squares squares;
   ScoreRowsFloat64(Term::kSquaredDifference, block, {.begin = 0, .end = block.full_panel_count},
@@ -79,8 +79,9 @@ std::vector<float> KeyOf(const BlockView& block, std::int64_t row) {
   return key;
 }
 
-// Returns the block's rows in two parts: those that are nearer to the one or to the other of two
-// rows far from each other. The second part is empty if all keys are equal.
+// Returns the rows of the full panels in two parts. Finds two rows that are far from each other,
+// and puts each row into the part of the nearer one. The second part is empty if all keys are
+// equal.
 std::array<std::vector<std::int64_t>, kBlockBalls> SplitRows(const BlockView& block) {
   const std::int64_t row_count = block.full_panel_count * kPanelRows;
   const auto farthest = [row_count](const Squares& squares) {
@@ -98,9 +99,9 @@ std::array<std::vector<std::int64_t>, kBlockBalls> SplitRows(const BlockView& bl
   return parts;
 }
 
-// Finds a ball for some rows.
+// Returns a ball that holds the keys of `rows`. Writes its centre to `centre`.
 KeyBall MakeBall(const BlockView& block, absl::Span<const std::int64_t> rows, float* centre) {
-  // Any centre will do. Some of the rows show well enough where the mean is.
+  // A ball may have any centre. The mean of a sample is close enough to the mean of all rows.
   constexpr std::size_t kSampleMax = 64;
   const std::size_t step = (rows.size() + kSampleMax - 1) / kSampleMax;
   const auto dim = static_cast<std::size_t>(block.shape.key_dim);
@@ -122,7 +123,7 @@ KeyBall MakeBall(const BlockView& block, absl::Span<const std::int64_t> rows, fl
   const Squares squares = SquaresFrom(block, centre);
   double farthest = 0;
   for (const std::int64_t row : rows) farthest = std::max(farthest, squares[row]);
-  // The roundings of the sums and of the root are smaller by far.
+  // The factor covers the roundings of the sums and of the root, which are far smaller.
   return {.centre = centre,
           .centre_norm = std::sqrt(norm_square),
           .radius = std::sqrt(farthest) * (1 + 0x1p-30)};

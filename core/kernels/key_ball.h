@@ -9,36 +9,37 @@
 
 namespace softlookup::kernels {
 
-// A ball that holds keys k: |k - centre| <= radius. Where similar rows came together, the balls of
-// a block show that none of its rows can matter before any of them is read.
+// A ball that holds keys k: |k - centre| <= radius. Where similar rows were appended together, the
+// balls of a block can show that none of its rows matters, before any of them is read.
 struct KeyBall {
-  const float* centre = nullptr;  // [CentreFloats(key_dim)], 0 behind the key's components.
+  const float* centre = nullptr;  // [CentreFloats(key_dim)], 0 past the key's components.
   double centre_norm = 0;         // |centre|
   double radius = 0;
 };
 
-// A block has two balls, and each of its keys is in one of them at least. Where one cluster of rows
-// ends and the next begins, a single ball would have to hold both.
+// A block has two balls, and each of its keys is in at least one of them. A block often has the end
+// of one cluster of rows and the beginning of the next. A single ball would have to hold both.
 inline constexpr int kBlockBalls = 2;
 using KeyBalls = std::array<KeyBall, kBlockBalls>;
 
-// Blocks of fewer rows have no balls. Products with the centres would take too much of the time
-// that a first look at the block takes.
+// Blocks of fewer rows have no balls. Products with the centres would take too large a part of the
+// time of a first look at such a block.
 inline constexpr std::int64_t kBallRowsMin = 256;
 
-// Returns the floats that a centre takes: key_dim, rounded up to whole vectors.
+// Returns the number of floats of a centre: key_dim, rounded up to whole vectors.
 constexpr std::int64_t CentreFloats(std::int64_t key_dim) {
   return (key_dim + kPanelRows - 1) / kPanelRows * kPanelRows;
 }
 
-// Finds balls for the full panels of `block`, of which there is at least one. Writes the centres to
-// `centres`, which has room for kBlockBalls * CentreFloats(block.shape.key_dim). The bits are the
-// same on all CPUs with fused multiply-adds.
+// Finds balls for the full panels of `block`, which must have at least one. Writes the centres to
+// `centres`, which must have room for kBlockBalls * CentreFloats(block.shape.key_dim) floats. The
+// bits are the same on all CPUs with fused multiply-adds.
 KeyBalls MakeKeyBalls(const BlockView& block, float* centres);
 
 // Sets products[i] to the product of `query` and balls[i]->centre, which have `key_dim` components.
-// Sums are formed in float32. They are off by at most key_dim 2^-23 |query| |centre| + 2^-100, if
-// |query| |centre| is below 2^126. The bits are the same on all such CPUs, too.
+// Sums are formed in float32. If |query| |centre| is below 2^126, a product is off by at most
+// key_dim 2^-23 |query| |centre| + 2^-100. The bits are the same on all CPUs with fused
+// multiply-adds.
 void CentreProducts(const float* query, std::int64_t key_dim,
                     absl::Span<const KeyBall* const> balls, float* products);
 

@@ -20,7 +20,7 @@
 #define SOFTLOOKUP_CORE_KERNELS_KEY_SKETCH_CC_
 namespace softlookup::kernels {
 
-// Decoded keys are sketched for this many components at a time.
+// The keys of a panel are decoded and sketched for this many components at a time.
 inline constexpr std::int64_t kSketchDims = 256;
 
 }  // namespace softlookup::kernels
@@ -33,8 +33,9 @@ namespace HWY_NAMESPACE {
 using CodeTag = hn::RebindToSigned<FloatTag>;
 using CodeVec = hn::Vec<CodeTag>;
 
-// Writes the codes of the rows of one panel. codes[row] points to the row's codes of the first
-// group in its slice. Writes the scales, and the sums over components of (k - s c)^2.
+// Writes the codes of the rows of one panel. codes[row] points to the row's first code in its
+// slice. Also writes the rows' scales. Sets error_squares[row] to the sum over components of
+// (k - s c)^2.
 void SketchPanelOneTarget(const BlockView& block, std::int64_t panel,
                           std::uint8_t* const* HWY_RESTRICT codes, float* HWY_RESTRICT scales,
                           float* HWY_RESTRICT error_squares) {
@@ -60,7 +61,8 @@ void SketchPanelOneTarget(const BlockView& block, std::int64_t panel,
   alignas(64) float inverses[kPanelRows];
   for (std::int64_t row = 0; row < kPanelRows; ++row) {
     scales[row] = magnitudes[row] * (1.0f / kKeyCodeMax);
-    // A key whose scale would be subnormal has codes of 0. Its error is its norm.
+    // A scale below 2^-120 becomes 0, so that its inverse does not overflow. Such a key has codes
+    // of 0, and its error is its norm.
     if (scales[row] < 0x1p-120f) scales[row] = 0;
     inverses[row] = scales[row] > 0 ? 1 / scales[row] : 0;
     error_squares[row] = 0;
@@ -119,7 +121,7 @@ namespace {
 HWY_EXPORT(SketchPanelOneTarget);
 HWY_EXPORT(DivideByNormsOneTarget);
 
-// The root of a float32 sum of squares is below the exact root by less than this factor.
+// The exact root of a sum of up to kDimMax squares is below this times the root of its float32 sum.
 constexpr float kRoundedUp = 1 + 0x1p-9f;
 
 }  // namespace
@@ -150,10 +152,11 @@ SketchView MakeSketch(const BlockView& block, std::byte* slices, float* centres)
     (block, panel, codes.data(), scales.data(), errors.data());
     for (std::int64_t row = 0; row < kPanelRows; ++row) {
       const auto norm = static_cast<float>(norms[panel * kPanelRows + row]);
-      // The rest of a component was formed with an error of at most 2^-23 of the component. The
-      // square of a rest below 2^-63 may have been lost.
+      // In each component, k - s c was formed with an error of at most 2^-23 of the component. If
+      // |k - s c| is below 2^-63, its square may have underflowed.
       errors[row] = std::sqrt(errors[row]) * kRoundedUp + norm * 0x1p-20f + lost;
-      // A lane's float is as wide as its codes of a group.
+      // A lane has as many bytes in an array of floats as in a group of codes. So the row's scale
+      // is behind its first code by exactly the bytes of all groups.
       static_assert(sizeof(float) == SketchView::kGroup);
       auto* terms =
           reinterpret_cast<float*>(codes[row] + view.group_count() * SketchView::kGroupBytes);

@@ -12,31 +12,33 @@
 namespace softlookup::kernels {
 
 // A sketch is a coarse copy of the keys of a block, in about a quarter of float32's bytes. A scan
-// of the sketch bounds the score of every row (panel_bounds.h), so that the rows that matter can be
-// told from those that do not.
+// of the sketch bounds the score of every row (panel_bounds.h). The bounds tell the rows that
+// matter from those that do not.
 //
 // A key k is kept as codes c, one byte a component, and a scale s. Beside them are an upper bound
 // on |k - s c| and the norm |k|. A sketch has the same bits on all CPUs with fused multiply-adds.
 
 // The largest code of a key. A code is stored plus 128.
 inline constexpr int kKeyCodeMax = 127;
-// A sketch holds the rows of the block's full panels in slices of 16. 16 panels make a span of 16
-// slices, in which each panel has one lane. So a kernel joins what it finds of a panel's rows
-// without operations across lanes. The rest of a block makes spans of 8, 4, 2 or 1 panels, which
-// have several lanes each. In a span of n panels, lane l of its slice s is row (16 s + l) / n of
-// its panel (16 s + l) % n. A slice:
+
+// A sketch holds the rows of the block's full panels in slices of 16 rows. 16 panels make a span of
+// 16 slices. Each slice of such a span has one row of each panel, and a panel's rows are all in the
+// same lane. So a kernel joins its results for a panel's rows without operations across lanes. The
+// panels that are left make spans of 8, 4, 2 or 1 panels, with as many slices as panels. In a span
+// of n panels, a panel has 16 / n lanes. Lane l of slice s is row (16 s + l) / n of panel
+// (16 s + l) % n, where s and the panel are counted from the span's first. A slice:
 //
 //   codes   [groups of 4 components][16 rows][4 components]
 //   scales  [16 rows]  float32
 //   errors  [16 rows]  float32, upper bounds on |k - s c|
 //   norms   [16 rows]  float32, |k| rounded to nearest
 //
-// The last group is filled up with the code of 0.
+// The stored code of 0 fills up the last group.
 struct SketchView {
   static constexpr std::int64_t kGroup = 4;  // Components.
   static constexpr std::int64_t kGroupBytes = kGroup * kPanelRows;
 
-  // A place in a sketch.
+  // The place of one row in a sketch.
   struct Slot {
     std::int64_t slice = 0;
     std::int64_t lane = 0;
@@ -45,13 +47,14 @@ struct SketchView {
   const std::byte* slices = nullptr;
   std::int64_t panel_count = 0;  // Also the number of slices.
   std::int64_t key_dim = 0;
-  // Over all rows: the largest error, the largest error divided by its norm, the largest norm, and
-  // the smallest norm above 0. The second leaves out rows of norm 0.
+  // Over all rows: the largest error, the largest error divided by its row's norm, the largest
+  // norm, and the smallest norm above 0. relative_error_max leaves out rows of norm 0. norm_min is
+  // infinity if no row has a norm above 0.
   float error_max = 0;
   float relative_error_max = 0;
   float norm_max = 0;
   float norm_min = 0;
-  KeyBalls balls;  // Of all rows, if it has_balls().
+  KeyBalls balls;  // They hold all keys. Not set unless has_balls().
 
   bool has_balls() const { return balls[0].centre != nullptr; }
   std::int64_t group_count() const { return (key_dim + kGroup - 1) / kGroup; }
@@ -65,20 +68,20 @@ struct SketchView {
     return scales(slice_index) + 2 * kPanelRows;
   }
 
-  // Returns the number of panels of the span that begins with this one, which must be one of the
+  // Returns the number of panels in the span whose first panel is `panel`, which must be in the
   // sketch.
   std::int64_t SpanFrom(std::int64_t panel) const {
     return static_cast<std::int64_t>(
         std::bit_floor(static_cast<std::uint64_t>(std::min(panel_count - panel, kPanelRows))));
   }
-  // Returns the first panel, which is also the first slice, of the span with this one. The panel
-  // must be one of the sketch.
+  // Returns the index of the first panel of the span that `panel` is in. The first slice of the
+  // span has the same index. `panel` must be in the sketch.
   std::int64_t SpanOf(std::int64_t panel) const {
     std::int64_t begin = panel / kPanelRows * kPanelRows;
     while (panel >= begin + SpanFrom(begin)) begin += SpanFrom(begin);
     return begin;
   }
-  // The places of a panel's rows.
+  // Says where in the sketch the rows of one panel are.
   struct PanelSlots {
     std::int64_t span_begin = 0, span = 0, panel = 0;
 
@@ -100,7 +103,8 @@ struct SketchView {
   }
 };
 
-// Returns a shape whose panels have the bytes of a sketch's slices, to allocate them by.
+// Returns a shape whose panels have as many bytes as a sketch's slices, so that a sketch can be
+// allocated as panels.
 constexpr PanelShape SketchShape(std::int64_t key_dim) {
   return {.key_dim = (key_dim + 3) / 4 * 4 + 4, .storage = StorageType::kInt8};
 }
@@ -109,15 +113,16 @@ constexpr PanelShape SketchShape(std::int64_t key_dim) {
 bool KeysFitSketch(float key_magnitude);
 
 // Writes the sketch of the full panels of `block` to `slices`, which must have
-// block.full_panel_count * SketchShape(key_dim).bytes() bytes, aligned to 4 bytes. Writes the
-// centres of the keys' balls to `centres`, as MakeKeyBalls does; if it is null, the sketch has no
-// balls. KeysFitSketch must hold for the block's keys. The returned view points to `slices` and
-// `centres`.
+// block.full_panel_count * SketchShape(key_dim).bytes() bytes, aligned to 4 bytes. KeysFitSketch
+// must hold for the block's keys. Writes the centres of the keys' balls to `centres`, as
+// MakeKeyBalls does. If `centres` is null, the sketch has no balls. The returned view points to
+// `slices` and `centres`.
 SketchView MakeSketch(const BlockView& block, std::byte* slices, float* centres);
 
-// Writes the scales and errors of a sketch's rows, divided by the rows' norms, to
-// scales[slice * kPanelRows + lane] and errors likewise. A row whose norm is below `norm_min` gets
-// a scale of 0, and an error of 1, or of 0 if its norm is 0.
+// Divides the scales and errors of a sketch's rows by the rows' norms. Writes the results to
+// scales[slice * kPanelRows + lane] and to the same index of `errors`. A row whose norm is below
+// `norm_min` gets a scale of 0, and an error of 1, or of 0 if its norm is 0. `norm_min` must be
+// above 0.
 void DivideByNorms(const SketchView& sketch, float norm_min, float* scales, float* errors);
 
 }  // namespace softlookup::kernels

@@ -52,7 +52,7 @@ LogitSummary MakeLogitsOfForm(const LogitParams& params, PanelRange panels, RowR
     const DoubleVec decay = hn::Mul(age, ln_decay);
     auto counts = hn::And(hn::And(hn::Ge(row, begin), hn::Lt(row, end)), hn::Ge(score, min_score));
     if (params.row_mask != nullptr) {
-      // LoadMaskBits can read a whole word, so `bits` is one.
+      // LoadMaskBits may read 8 bytes, so `bits` has 8.
       const std::uint64_t bits =
           params.row_mask[r / 64] >> (r % 64) & ((std::uint64_t{1} << kHalfLanes) - 1);
       counts = hn::And(counts, hn::LoadMaskBits(d, reinterpret_cast<const std::uint8_t*>(&bits)));
@@ -84,22 +84,22 @@ LogitSummary MakeLogitsOneTarget(const LogitParams& params, PanelRange panels, R
 // Weights below exp(kLowestExponent) are set to 0.
 constexpr float kLowestExponent = -87;
 
-// Vectors, and rows, in one step of the loops over weights. While one vector waits for a result,
-// others compute.
+// Vectors, and rows, in one step of the loops over weights. The vectors of a step are independent,
+// so that the CPU computes some while others wait for results.
 constexpr int kStepVecs = 4;
 constexpr std::int64_t kStepRows = kStepVecs * static_cast<std::int64_t>(kLanes);
 
 static_assert(kStepRows % kPanelRows == 0);
 
 // Replaces x in [kLowestExponent, 0] by exp(x), with a relative error of at most 9e-8. x is
-// n ln 2 + r with |r| <= ln 2 / 2. A minimax polynomial of degree 6 gives exp(r) with a relative
-// error of at most 1.9e-9.
+// n ln 2 + r with |r| <= ln 2 / 2. A polynomial of degree 6 gives exp(r) with a relative error of
+// at most 1.8e-8, besides its roundings.
 template <int kVecs>
 HWY_INLINE void Exp(FloatVec (&x)[kVecs]) {
   const FloatTag d;
   const hn::RebindToSigned<FloatTag> di;
-  // Adding 1.5 * 2^23 rounds to the integer n, which the lowest bits then hold. With the exponent's
-  // bias of 127, these bits are the exponent field of 2^n.
+  // Adding 1.5 * 2^23 rounds x / ln 2 to the integer n, which the lowest bits of the sum then hold.
+  // With the exponent's bias of 127, these bits are the exponent field of 2^n.
   const FloatVec shift = hn::Set(d, 0x1.8p23f + 127);
   FloatVec shifted[kVecs], p[kVecs];
   HWY_UNROLL(4) for (int v = 0; v < kVecs; ++v) {
@@ -129,8 +129,8 @@ HWY_INLINE FloatVec LoadDemoted(const double* logits, DoubleVec subtract) {
   return hn::Combine(d, high, low);
 }
 
-// Adds up the 16 sums of a panel's rows. Repeatedly adds the upper half to the lower half. The
-// order is the same for every vector width.
+// Adds up 16 sums, one for each row of a panel. Repeatedly adds the upper half to the lower half.
+// The order is the same for every vector width.
 double SumOfRows(const FloatVec* sums) {
   const FloatTag d;
   float rows[kPanelRows];
@@ -145,14 +145,15 @@ double SumOfRows(const FloatVec* sums) {
   return totals[0];
 }
 
-// Sums over the rows at each of the 16 indexes in a panel: of their weights, and of their
+// For each of the 16 rows of a panel, sums over all panels: of the weights, and of
 // weight * (logit - max).
 struct SumsOfPlaces {
   FloatVec weight[kVecsPerPanel];
   FloatVec weighted[kVecsPerPanel];
 };
 
-// Turns kVecs vectors of logit - max into weights, and adds those to the sums.
+// Replaces kVecs vectors of logit - max in `weights` by the weights, and adds the weights to the
+// sums.
 template <int kVecs>
 HWY_INLINE void AddWeights(float* HWY_RESTRICT weights, SumsOfPlaces& sums) {
   const FloatTag d;
@@ -169,12 +170,13 @@ HWY_INLINE void AddWeights(float* HWY_RESTRICT weights, SumsOfPlaces& sums) {
     FloatVec& weight_sum = sums.weight[v % kVecsPerPanel];
     FloatVec& weighted_sum = sums.weighted[v % kVecsPerPanel];
     weight_sum = hn::Add(weight_sum, weight[v]);
+    // The maximum avoids 0 * -infinity.
     weighted_sum = hn::MulAdd(weight[v], hn::Max(x[v], lowest), weighted_sum);
   }
 }
 
-// Makes the weights of all rows of `panels`. exponent(r) must return logit - max of the vector of
-// rows from r on.
+// Makes the weights of all rows of `panels`. exponent(r) must return logit - max for a vector of
+// rows, of which r is the first.
 template <typename Exponent>
 HWY_INLINE SoftmaxSums MakeWeights(PanelRange panels, const Exponent& exponent,
                                    float* HWY_RESTRICT weights) {
@@ -207,7 +209,7 @@ SoftmaxSums MakeSoftmaxWeightsOneTarget(const double* HWY_RESTRICT logits, doubl
 
 SumRange RangeOfSumsOneTarget(PanelRange panels, const float* HWY_RESTRICT sums) {
   const FloatTag d;
-  // Independent vectors: a single one would wait for its own last result.
+  // Independent vectors. With a single one, each step would wait for the result of the step before.
   FloatVec min[kStepVecs], max[kStepVecs];
   HWY_UNROLL(4) for (int v = 0; v < kStepVecs; ++v) {
     min[v] = hn::Set(d, std::numeric_limits<float>::infinity());

@@ -47,9 +47,10 @@ struct SoftmaxSums {
   double weighted = 0;  // sum of exp(logit - max) * (logit - max)
 };
 
-// Sets weights[r] to exp(logits[r] - max) for every row r of `panels`, in float32 to 2 ulp. A
-// weight below exp(-87) is set to 0. `max` must be finite and not below any logit. The sums do not
-// depend on the vector width.
+// Sets weights[r] to exp(logits[r] - max) for every row r of `panels`. The difference is rounded to
+// float32, which changes a weight by up to 6e-8 of itself for each unit of the difference. Its
+// exponential is then within 2 ulp. A weight below exp(-87) is set to 0. `max` must be finite and
+// not below any logit. The sums do not depend on the vector width.
 SoftmaxSums MakeSoftmaxWeights(const double* logits, double max, PanelRange panels, float* weights);
 
 // The smallest and the largest sums[r] over every row r of `panels`.
@@ -60,8 +61,9 @@ struct SumRange {
 SumRange RangeOfSums(PanelRange panels, const float* sums);
 
 // Does the same as MakeSoftmaxWeights for the logits factor * sums[r], which are not stored. `best`
-// must be the sum with the largest logit. A weight has one more error: 1.8e-7 of itself for each
-// unit of max - logit, and so at most 7e-8 of the largest weight.
+// must be the sum with the largest logit. Factor and difference are float32, so a weight may be off
+// by 1.8e-7 of itself for each unit of max - logit, instead of 6e-8. That is at most 7e-8 of the
+// largest weight.
 SoftmaxSums MakeSoftmaxWeightsOfSums(const float* sums, double factor, float best,
                                      PanelRange panels, float* weights);
 

@@ -17,12 +17,13 @@ namespace softlookup::kernels {
 //
 // The parts follow each other without gaps. Components are elements of the storage type.
 //
-// Each key has a vector lane of its own. So the order in which one key's float products are added
-// does not depend on the vector width, the number of queries or the neighbours. Integer products
-// have exact sums in any order. Summing values goes along a row.
+// Each key has a vector lane of its own. So the vector width, the number of queries and the other
+// rows do not change the order in which one key's float products are added. Integer products have
+// exact sums in any order. To sum values, a vector takes neighbouring components of one row.
 //
 // A load at the end of a row's value may read into the next row's value or into the keys. A load at
-// the end of INT8 keys may read into the scales. No load leaves the panel.
+// the end of INT8 keys may read into the scales. What is read there changes no score and no
+// component of a value. No load leaves the panel.
 //
 // The part of a panel that no row has filled is zero.
 inline constexpr std::int64_t kPanelRows = 16;
@@ -80,11 +81,11 @@ struct BlockView {
 // The most rows in a block; scratch space is sized for it.
 inline constexpr std::int64_t kBlockRowsMax = 1024;
 
-// Distance between the rows of per-query scratch arrays. Not a power of two, so that the same
-// column of several queries falls into different cache sets.
+// Elements from one query's part of a scratch array to the next query's. Not a power of two, so
+// that the elements of one row for several queries fall into different cache sets.
 inline constexpr std::size_t kScratchStride = kBlockRowsMax + kPanelRows;
 
-// The most queries in a tile, which are scanned together over a block.
+// The most queries in a tile. The queries of a tile are scanned together over a block.
 inline constexpr int kTileQueries = 16;
 
 // A half-open range of the panels of one block.

@@ -24,20 +24,22 @@ using CodeVec = hn::Vec<CodeTag>;
 struct BoundCall {
   const SketchView& sketch;
   const SketchQueries& queries;
-  const BoundFactors* factors;  // kMass: in the unit of exponents, unless the bound is a root.
+  const BoundFactors* factors;  // In exponent units for kMass without a root.
   const BoundTerms& terms;
-  float bias_factor;              // kMass: the unit of exponents, unless the bound is a root.
-  const float* exponent_offsets;  // kMass of roots.
-  float root_factor;
+  float bias_factor;              // The exponent units in a nat for kMass without a root, else 1.
+  const float* exponent_offsets;  // For each query. Read for kMass with a root only.
+  float root_factor;              // What a root is multiplied by. 0 if the bound is no root.
   std::int64_t stride;
 };
 
 // PowerAbove() makes 2^x from bits. It takes x as the float 2^23 + 2^15 (x + 127), whose last 23
-// bits are the integer 2^15 (x + 127). Shifted left by 8 bits, they are a float32 whose exponent is
-// right and whose mantissa is linear between two powers: 2^x or up to 6 % more.
+// bits are the integer 2^15 (x + 127). An exponent unit is 1 in this float, so 1 in x is
+// kExponentUnit units. Shifted left by 8 bits, the integer gives a float32 with the right exponent.
+// Its mantissa is linear between two powers of two, so the float32 is 2^x or up to 6.15 % more.
 constexpr float kExponentUnit = 0x1p15f;
 constexpr double kExponentOfZero = 0x1p23 + 127 * 0x1p15;
-// The roundings of an exponent are below this, in nats: five of a float below 2^24.
+// An exponent has five roundings, each at most half a unit of a float below 2^24. Together they are
+// below this, in nats.
 constexpr double kExponentRounding = 0x1p-13;
 
 HWY_INLINE FloatVec PowerAbove(FloatVec exponent) {
@@ -49,8 +51,8 @@ HWY_INLINE FloatVec PowerAbove(FloatVec exponent) {
       d, hn::ShiftLeft<8>(hn::BitCast(bits, hn::Max(lowest, hn::Min(exponent, highest)))));
 }
 
-// Returns what the rows of one vector add to the bounds of their panels. `dots` has the products of
-// their codes.
+// Returns the bounds of the rows in one vector. For kMass, returns exp(bound - reference) as
+// PowerAbove() makes it. `dots` has the rows' products of codes with the query.
 template <PanelBound kForm, bool kRoot>
 HWY_INLINE FloatVec BoundOfRows(const BoundCall& call, std::int64_t slice, std::size_t lane,
                                 int query, CodeVec dots) {
@@ -85,8 +87,8 @@ HWY_INLINE FloatVec Joined(FloatVec a, FloatVec b) {
   return kForm == PanelBound::kMass ? hn::Add(a, b) : hn::Max(a, b);
 }
 
-// What is known of the panels of a span for one query. In a short span, several lanes have rows of
-// the same panel.
+// The bounds of a span's panels for one query, joined over the slices so far. In a span of n
+// panels, lane l belongs to panel l % n.
 struct PanelBounds {
   FloatVec vecs[kVecsPerPanel];
 };
@@ -100,7 +102,7 @@ HWY_INLINE void Clear(PanelBounds* found, int query_count) {
   }
 }
 
-// Writes the bounds of a span's panels.
+// Writes the bounds of the span's panels. Joins the lanes that belong to the same panel.
 template <PanelBound kForm>
 HWY_INLINE void WriteSpan(const BoundCall& call, std::int64_t begin, std::int64_t span,
                           const PanelBounds* found, float* HWY_RESTRICT bounds) {
@@ -125,8 +127,8 @@ HWY_INLINE void WriteSpan(const BoundCall& call, std::int64_t begin, std::int64_
 
 #if HWY_TARGET <= HWY_AVX2
 
-// Adds the dot product of four unsigned bytes of `key` and four signed bytes of `query` to each
-// lane of `sum`. Highway has no function for this.
+// Adds to each lane of `sum` the dot product of four unsigned bytes of `key` and four signed bytes
+// of `query`. Highway 1.0 has no function for this.
 template <bool kVnni>
 HWY_INLINE CodeVec AddCodeDots(CodeVec sum, CodeVec key, CodeVec query) {
 #if HWY_TARGET <= HWY_AVX3
@@ -143,8 +145,8 @@ HWY_INLINE CodeVec AddCodeDots(CodeVec sum, CodeVec key, CodeVec query) {
 #endif
 }
 
-// Adds kSlices slices, from `slice` on, to what is found for kQueries queries, from `query` on:
-// found[q] for query + q.
+// Joins the bounds of the rows in kSlices slices, from `slice` on, into `found`. found[q] is for
+// query `query` + q, for q < kQueries.
 template <PanelBound kForm, bool kRoot, bool kVnni, int kQueries, int kSlices>
 HWY_INLINE void BoundTile(const BoundCall& call, std::int64_t slice, int query,
                           PanelBounds* HWY_RESTRICT found) {
@@ -184,7 +186,7 @@ HWY_INLINE void BoundTile(const BoundCall& call, std::int64_t slice, int query,
   }
 }
 
-// The same for all queries, while the slices are in the first-level cache.
+// Does what BoundTile does, for all queries. The slices stay in the first-level cache meanwhile.
 template <PanelBound kForm, bool kRoot, bool kVnni, int kSlices>
 HWY_INLINE void BoundSlices(const BoundCall& call, std::int64_t slice, PanelBounds* found) {
   const int count = call.queries.count();
@@ -195,11 +197,11 @@ HWY_INLINE void BoundSlices(const BoundCall& call, std::int64_t slice, PanelBoun
   for (; q < count; ++q) BoundTile<kForm, kRoot, kVnni, 1, kSlices>(call, slice, q, found + q);
 }
 
-// Adds the slices from `slice` to `end` to what is found for all queries.
+// Joins the bounds of the rows in the slices [slice, end) into `found`, for all queries.
 template <PanelBound kForm, bool kRoot, bool kVnni>
 HWY_INLINE void BoundSpan(const BoundCall& call, std::int64_t slice, std::int64_t end,
                           PanelBounds* found) {
-  // As many sums at a time as registers hold beside their operands.
+  // Takes four slices at a time if the registers hold their sums beside the operands.
   if (HWY_TARGET <= HWY_AVX3 || call.queries.count() == 1) {
     for (; slice + 4 <= end; slice += 4) BoundSlices<kForm, kRoot, kVnni, 4>(call, slice, found);
   }
@@ -208,7 +210,7 @@ HWY_INLINE void BoundSpan(const BoundCall& call, std::int64_t slice, std::int64_
 
 #else
 
-// Adds a slice to what is found for one query.
+// Joins the bounds of the rows in a slice into `found`, for one query.
 template <PanelBound kForm, bool kRoot>
 HWY_INLINE void BoundSlice(const BoundCall& call, std::int64_t slice, int query,
                            PanelBounds& found) {
@@ -231,7 +233,7 @@ HWY_INLINE void BoundSlice(const BoundCall& call, std::int64_t slice, int query,
   }
 }
 
-// Adds the slices from `begin` to `end` to what is found for all queries.
+// Joins the bounds of the rows in the slices [begin, end) into `found`, for all queries.
 template <PanelBound kForm, bool kRoot, bool kVnni>
 HWY_INLINE void BoundSpan(const BoundCall& call, std::int64_t begin, std::int64_t end,
                           PanelBounds* found) {
@@ -276,10 +278,11 @@ void BoundPanelsOneTarget(bool vnni, PanelBound form, const SketchView& sketch,
                           const SketchQueries& queries, const BoundFactors* factors,
                           const float* references, const BoundTerms& terms, std::int64_t stride,
                           float* bounds) {
-  // In nats, an exponent of 1 is ln 2.
+  // The exponent units in a nat, which adds log2(e) to the x of PowerAbove().
   constexpr double kUnit = std::numbers::log2e * kExponentUnit;
   const bool is_mass = form == PanelBound::kMass, is_root = terms.root_divisor > 0;
-  // Without a root, the factors themselves can be in the unit of exponents.
+  // Without a root, the bound is linear in its factors, so the factors are converted to exponent
+  // units here, once for all rows.
   const bool is_in_exponents = is_mass && !is_root;
   std::array<BoundFactors, kTileQueries> scaled;
   std::array<float, kTileQueries> exponent_offsets;
@@ -353,7 +356,7 @@ void SketchQueries::Pack(const float* const* queries, int query_count, std::int6
     }
     const auto above = [](double square) {
       const float root = static_cast<float>(std::sqrt(square)) * (1 + 0x1p-20f);
-      // The smallest floats have too few digits for a factor.
+      // The factor cannot raise a subnormal root, so the next larger float is taken.
       return square > 0 ? std::nextafter(root, std::numeric_limits<float>::infinity()) : 0;
     };
     norms_[q] = above(norm_square);

@@ -10,16 +10,18 @@
 
 namespace softlookup::kernels {
 
-// Bounds on the scores of queries and the keys of a block, from its sketch. A query q becomes codes
-// of seven bits and a unit u, as a key k becomes codes c and a scale s. By Cauchy and Schwarz,
+// Upper bounds on the scores of queries and the keys of a block, made from the block's sketch. A
+// query q becomes codes of seven bits and a unit u, as a key k becomes codes c and a scale s
+// (key_sketch.h). By Cauchy and Schwarz,
 //
 //   |q.k - u s (codes of q . c)| <= |u codes of q| |k - s c| + |q - u codes of q| |k|.
 //
-// Sums over components are exact in integers. So the bits of a bound depend only on its query and
-// block, not on the vector width or the other queries, on all CPUs with fused multiply-adds.
+// Products of codes are summed exactly, in integers. So on all CPUs with fused multiply-adds, the
+// bits of a bound depend only on its query and block. They do not depend on the vector width or on
+// the other queries.
 
-// The largest code of a query. With it, two products of a stored code and a query's code have a sum
-// that 16 bits hold.
+// The largest code of a query. With it, 16 bits hold the sum of two products of a key's stored code
+// and a query's code. AVX2 forms such sums.
 inline constexpr int kQueryCodeMax = 63;
 static_assert(2 * (kKeyCodeMax + 128) * kQueryCodeMax < 1 << 15);
 
@@ -27,23 +29,24 @@ static_assert(2 * (kKeyCodeMax + 128) * kQueryCodeMax < 1 << 15);
 // Keeps its buffers for the next Pack.
 class SketchQueries {
  public:
-  // Each queries[q] points to key_dim finite floats.
+  // Each queries[q] points to key_dim finite floats. query_count is at most kTileQueries.
   void Pack(const float* const* queries, int query_count, std::int64_t key_dim);
-  // Returns the queries [begin, end) of these.
+  // Returns a copy of the queries [begin, end).
   SketchQueries Some(int begin, int end) const;
 
   int count() const { return count_; }
-  // Returns [groups of 4 components], four codes in each.
+  // Returns an element for each group of 4 components: their codes, one signed byte each. The codes
+  // past key_dim are 0.
   const std::uint32_t* codes(int query) const {
     return codes_.data() + static_cast<std::size_t>(query) * stride_;
   }
-  // A component is about its code times this.
+  // A component is about its code times this unit.
   float unit(int query) const { return units_[query]; }
   // Upper bounds on |unit * codes| and on |query - unit * codes|.
   float norm(int query) const { return norms_[query]; }
   float error(int query) const { return errors_[query]; }
-  // What is too much in a product with the stored codes of a key, which are 128 too large: 128
-  // times the sum of the query's codes.
+  // Returns 128 times the sum of the query's codes. A key's stored codes are each 128 too large, so
+  // their product with the query's codes is too large by this.
   std::int32_t excess(int query) const { return excesses_[query]; }
 
  private:
@@ -54,9 +57,9 @@ class SketchQueries {
   std::array<std::int32_t, kTileQueries> excesses_ = {};
 };
 
-// One float for each row of a sketch. Those of a slice are contiguous.
+// One float for each row of a sketch. The 16 floats of a slice are contiguous.
 struct RowFloats {
-  const float* first = nullptr;   // Of slice 0.
+  const float* first = nullptr;   // The float of lane 0 of slice 0.
   std::int64_t slice_stride = 0;  // Floats from a slice's first to the next one's.
 
   const float* at(std::int64_t slice) const { return first + slice * slice_stride; }
@@ -67,8 +70,8 @@ struct RowFloats {
 //   factors[q].product * dot * scales[r] + factors[q].error * errors[r]
 //     + factors[q].norm * norms[r] + bias[r] + factors[q].offset
 //
-// where dot is the product of the codes. If root_divisor is above 0, the bound is -sqrt(max(0, -s))
-// / root_divisor instead, where s is this sum.
+// where dot is the product of the codes of q and r. If root_divisor is above 0, the bound is
+// -sqrt(max(0, -s)) / root_divisor instead, where s is this sum.
 struct BoundFactors {
   float product = 0;
   float error = 0;
@@ -77,27 +80,29 @@ struct BoundFactors {
 };
 struct BoundTerms {
   RowFloats scales, errors;
-  RowFloats norms;  // Not set: 0.
-  RowFloats bias;   // Not set: 0.
+  RowFloats norms;  // Count as 0 if `first` is null.
+  RowFloats bias;   // Counts as 0 if `first` is null.
   float root_divisor = 0;
 };
 
-// What the bounds of a panel's rows become.
+// How the bounds of a panel's 16 rows are joined into one float.
 enum class PanelBound {
   kLargest,  // The largest of them.
-  // At least the sum of exp(bound - reference), and at most kMassExcess times this. An exponent
-  // below -87 counts as about -87. Infinity if exponents are above 87.
+  // At least the sum of exp(bound - reference), and at most kMassExcess times this sum. An exponent
+  // below -87 counts as about -87, even that of a row whose bound is -infinity. Infinity if float32
+  // cannot hold the sum, which takes an exponent above 85.
   kMass,
 };
 inline constexpr double kMassExcess = 1.0625;
 
-// Sets bounds[q * stride + panel] to what the bounds of the panel's rows become, for each panel of
-// the sketch. factors and references point to an element for each query; kLargest does not read the
-// references.
+// Joins the bounds of each panel's rows in the form `form`. Sets bounds[q * stride + panel] to the
+// result, for each query q and each panel of the sketch. `factors` and `references` have an element
+// for each query. kLargest does not read `references`.
 //
-// Rounding can change the bound of a row, or its square if it is a root, by 2^-20 of the sum of the
-// sizes of its terms and of the reference. Exponents are raised by 2^-13 nats against their own
-// roundings.
+// Rounding changes the bound of a row by at most 2^-20 of the sum of the magnitudes of its terms.
+// If the bound is a root, this holds for the sum under the root. The exponents of kMass are off by
+// another 2^-20 of the reference's magnitude. They are raised by 2^-13 nats, which covers their
+// roundings to exponent bits.
 void BoundPanels(PanelBound form, const SketchView& sketch, const SketchQueries& queries,
                  const BoundFactors* factors, const float* references, const BoundTerms& terms,
                  std::int64_t stride, float* bounds);

@@ -22,7 +22,8 @@ std::uint16_t ToBfloat16(float value) {
   return static_cast<std::uint16_t>((overflows ? bits : rounded) >> 16);
 }
 
-// Writes component i to at(i), for i < count. For INT8, also writes their scale to `scale_at`.
+// Writes component i to the address at(i), for i < count. For INT8, also writes the scale of the
+// components to `scale_at`.
 template <typename At>
 void Put(const PanelShape& shape, const float* components, std::int64_t count, std::byte* scale_at,
          const At& at) {
@@ -41,8 +42,10 @@ void Put(const PanelShape& shape, const float* components, std::int64_t count, s
   }
   float magnitude = 0;
   for (std::int64_t i = 0; i < count; ++i) magnitude = std::max(magnitude, std::abs(components[i]));
-  // Finds the least scale that reaches the largest component when it is multiplied by 127, even a
-  // subnormal one. The product must be finite.
+  // 127 times the scale must reach the largest component, so that no integer is beyond 127. If the
+  // division rounded the scale down, the next larger float is taken. A subnormal scale would
+  // otherwise be far too small. If 127 times the scale overflows, the next smaller float is taken,
+  // because decoded components must be finite.
   float scale = magnitude / kInt8Max;
   if (scale * kInt8Max < magnitude) scale = std::nextafter(scale, magnitude);
   if (!std::isfinite(scale * kInt8Max)) scale = std::nextafter(scale, 0.0f);
@@ -53,6 +56,8 @@ void Put(const PanelShape& shape, const float* components, std::int64_t count, s
   }
 }
 
+// Decodes component i from the address at(i), for i < count. For BFLOAT16 and INT8 only, because
+// FLOAT32 rows are read in place.
 template <typename At>
 void Get(const PanelShape& shape, const std::byte* scale_at, const At& at, std::int64_t count,
          float* components) {
@@ -69,8 +74,8 @@ void Get(const PanelShape& shape, const std::byte* scale_at, const At& at, std::
   }
 }
 
-// Calls move(address in `panel`, address in `row`, bytes) for each contiguous part of the row
-// `lane`.
+// Calls move(address in `panel`, address in `row`, bytes) for each part of the row `lane` that is
+// contiguous in both.
 template <typename Panel, typename Row, typename Move>
 void ForEachPart(const PanelShape& shape, Panel* panel, std::int64_t lane, Row* row,
                  const Move& move) {

@@ -24,7 +24,8 @@ class PanelRowReader {
  public:
   explicit PanelRowReader(const PanelShape& shape);
 
-  // Returns a row. It is valid until the next call, if the panel lives as long.
+  // Returns the row `lane` of `panel`. Its pointers are valid until the next call, and only while
+  // the panel exists.
   PanelRow Read(const std::byte* panel, std::int64_t lane);
   PanelRow Read(const BlockView& block, std::int64_t row) {
     return Read(block.panel(row / kPanelRows), row % kPanelRows);
@@ -45,7 +46,7 @@ void PutRow(const PanelShape& shape, const float* key, const float* value, std::
             std::byte* panel);
 
 // Copy a row between a panel and the shape.row_bytes() bytes of `row`: key, value, and for INT8 the
-// two scales. The elements stay as they are.
+// scales of the key and of the value. The elements are copied as they are stored.
 void PackRow(const PanelShape& shape, const std::byte* panel, std::int64_t lane, std::byte* row);
 void UnpackRow(const PanelShape& shape, const std::byte* row, std::int64_t lane, std::byte* panel);
 

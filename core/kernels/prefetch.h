@@ -9,16 +9,17 @@
 
 namespace softlookup::kernels {
 
-// The same range of bytes in each of some full panels of a block. A kernel prefetches it into the
-// second-level cache while it computes, for the kernel that reads it next.
+// The same range of bytes in each of several contiguous panels of a block. While a kernel computes,
+// it prefetches these bytes into the second-level cache, so that the kernel that reads them next
+// finds them there.
 struct PanelPart {
   const std::byte* first = nullptr;  // Start of the range in the first panel.
   std::int64_t bytes = 0;            // Length of the range.
-  std::int64_t panel_bytes = 0;
+  std::int64_t panel_bytes = 0;      // From the start of a panel to the start of the next.
   std::int64_t panel_count = 0;
 };
 
-// Returns the bytes [begin, end) of the full panels among `panels`.
+// Returns the bytes [begin, end) of each full panel among `panels`.
 inline PanelPart PartOf(const BlockView& block, PanelRange panels, std::int64_t begin,
                         std::int64_t end) {
   const std::int64_t count = std::min(panels.end, block.full_panel_count) - panels.begin;
@@ -34,15 +35,16 @@ inline PanelPart ValuesOf(const BlockView& block, PanelRange panels) {
   return PartOf(block, panels, 0, block.shape.key_offset(0, 0));
 }
 
-// Returns the keys and the scales behind them.
+// Returns the keys, with the scales of keys and values that lie behind them.
 inline PanelPart KeysOf(const BlockView& block, PanelRange panels) {
   return PartOf(block, panels, block.shape.key_offset(0, 0), block.shape.bytes());
 }
 
-// Returns true if the CPU's own prefetching serves a query alone, over about `scan_bytes` of rows,
-// better than instructions do. Intel's does (measured on a CPU of 2023). AMD's begins anew at each
-// page of 4 KiB, but serves rows that stay in the third-level cache: instructions then made a scan
-// of 10 MB take 1.6 times as long (Zen 3). 32 MiB are what a core of Zen 3 to 5 has of that cache.
+// Returns true if the CPU's own prefetching is faster than prefetch instructions for one query
+// alone, over about `scan_bytes` of rows. On Intel's CPUs it is faster (measured on a CPU of 2023).
+// On AMD's it starts anew at each page of 4 KiB, and is faster only for rows in the third-level
+// cache. Prefetch instructions made a scan of 10 MB in that cache take 1.6 times as long (Zen 3). A
+// core of Zen 3 to 5 has 32 MiB of that cache.
 inline bool CpuReadsAhead(std::int64_t scan_bytes) {
 #if defined(__x86_64__)
   constexpr std::int64_t kCachedBytes = std::int64_t{32} << 20;
@@ -52,7 +54,7 @@ inline bool CpuReadsAhead(std::int64_t scan_bytes) {
 #endif
 }
 
-// Prefetches a part by cache lines, spread evenly over `step_count` calls of Step().
+// Prefetches a PanelPart by cache lines, spread evenly over `step_count` calls of Step().
 class Prefetcher {
  public:
   Prefetcher(const PanelPart& part, std::int64_t step_count)

@@ -15,7 +15,8 @@ namespace softlookup::kernels {
 namespace HWY_NAMESPACE {
 
 // Numbers of queries and panels that are scored at once: as many independent sums as the registers
-// hold.
+// hold. kFloat64Panels is for one query alone. With more queries, float64 takes one panel at a
+// time.
 #if HWY_TARGET <= HWY_AVX3
 constexpr int kFloat32Queries = 4;
 constexpr int kFloat32Panels = 4;
@@ -28,7 +29,8 @@ constexpr int kFloat64Queries = 2;
 constexpr int kFloat64Panels = 2;
 #endif
 
-// Levels of the tree of a run of kRunDimsMax components, of which the last is never stored.
+// A run has at most kRunDimsMax / 5 = 32 chains. So sums of 1, 2, 4, 8 and 16 chains may wait to be
+// added. The sum of 32 chains is the run's, and does not wait.
 constexpr int kLevelsMax = 5;
 
 // The float64 kernels widen queries and decode keys for this many components at a time.
@@ -55,11 +57,12 @@ HWY_INLINE V AddTerm(V query, V key, V sum) {
   }
 }
 
+// Stores the float32 sums of the only run.
 HWY_INLINE void Flush(FloatVec run, bool, float* HWY_RESTRICT sums) {
   hn::StoreU(run, FloatTag(), sums);
 }
 
-// Adds the float32 sums of a run to float64 sums. Stores them if the run is the first.
+// Adds the float32 sums of a run to float64 sums. The first run overwrites the float64 sums.
 HWY_INLINE void Flush(FloatVec run, bool first_run, double* HWY_RESTRICT sums) {
   const DoubleTag dd;
   DoubleVec low = hn::PromoteTo(dd, hn::LowerHalf(run));
@@ -72,7 +75,8 @@ HWY_INLINE void Flush(FloatVec run, bool first_run, double* HWY_RESTRICT sums) {
   hn::StoreU(high, dd, sums + kHalfLanes);
 }
 
-// Where the keys, and their scales, of kPanels panels begin.
+// The addresses of the keys of kPanels panels, from the first component of a run on, and of their
+// scales.
 template <int kPanels>
 struct KeyPanels {
   const std::byte* first[kPanels];
@@ -146,7 +150,7 @@ class Float32Tile {
     }
   }
 
-  // Sets `sums` to the sum of `dim_count` terms.
+  // Sets `sums` to the sums of `dim_count` terms, from component `dim` on.
   static HWY_INLINE void AddChain(const KeyPanels<kPanels>& keys,
                                   const float* const* HWY_RESTRICT queries, std::int64_t dim,
                                   std::int64_t dim_count, Prefetcher& ahead, Sums& sums) {
@@ -218,7 +222,8 @@ void RunOfOneQuery(StorageType storage, const KeyPanels<kPanels>& keys, std::int
   }
 }
 
-// Scores all queries against kPanels panels from `panel` on, which stay in the first-level cache.
+// Scores all queries against kPanels panels from `panel` on, run by run, so that the keys of a run
+// stay in the nearest caches. For several queries, decodes these keys once for all.
 template <Term kTerm, typename Sum, int kPanels>
 void Float32Panels(const Float32Sums& how, const BlockView& block, std::int64_t panel,
                    DimRange dims, const float* const* queries, int query_count, Prefetcher& ahead,
@@ -309,7 +314,8 @@ void Float64Queries(const BlockView& block, PanelRange panels, DimRange dims,
     std::fill(sums + q * kScratchStride + panels.begin * kPanelRows,
               sums + q * kScratchStride + panels.end * kPanelRows, 0.0);
   }
-  // One query alone has too few sums to keep the CPU busy while each waits for its last term.
+  // One query and one panel have too few sums to keep the CPU busy while each waits for its last
+  // term. So one query alone takes several panels at a time.
   constexpr int kPanels = kQueries == 1 ? kFloat64Panels : 1;
   double wide[kQueries][kWideDims];
   alignas(64) float decoded[kPanels][kWideDims * kPanelRows];

@@ -13,17 +13,16 @@ enum class Term {
   kSquaredDifference,  // (q_i - k_i)^2, without cancellation
 };
 
-// The three functions below set sums[q * kScratchStride + r] to the sum over `dims` of
-// term(queries[q], key of row r), for every row r of `panels`. queries[q] points to dims.count
-// floats; query_count is in [1, kTileQueries]. Rows past block.row_count get sums against zero
-// keys.
+// The three functions below set sums[q * kScratchStride + r] for every row r of `panels`, to the
+// sum over `dims` of term(queries[q], key of row r). queries[q] points to dims.count floats;
+// query_count is in [1, kTileQueries]. Rows past block.row_count get sums against zero keys.
 //
-// The order of additions in a sum depends on neither the vector width nor query_count. How the sum
-// is formed must depend only on the query, the block and the shape. Otherwise the bits of a sum
-// would depend on the query's neighbours.
+// The order of additions in a sum depends on neither the vector width nor query_count. The caller
+// must choose the function and `how` by the query and the block, never by the other queries.
+// Otherwise the bits of a sum would depend on the other queries.
 
-// Forms the sums as `how` says, one of kFloat32Sums. Runs must stay in float32's range. Prefetches
-// `fetched` meanwhile.
+// Forms the sums as `how` says, which must be one of kFloat32Sums. The sums of runs must stay in
+// float32's range. The call prefetches the part `fetched` while it computes.
 void ScoreRows(Term term, const Float32Sums& how, const BlockView& block, PanelRange panels,
                DimRange dims, const float* const* queries, int query_count, double* sums,
                const PanelPart& fetched = {});

@@ -23,33 +23,36 @@ constexpr int kRegisterVecs = 3;
 constexpr int kRegisterQueries = 6;
 constexpr int kRegisterVecs = 2;
 #endif
-constexpr int kLoneVecs = 8;  // Vectors for a single query.
+constexpr int kLoneVecs = 8;  // Vectors whose sums are in registers for a single query.
 
-// Components whose sums are formed together, for one query and for more: whole strips of vectors of
-// any width.
+// Components of a column: for one query alone, and for several. A column is a whole number of
+// strips, for vectors of any width.
 constexpr std::int64_t kLoneColumnDims = 256;
 constexpr std::int64_t kColumnDims = 192;
-// Bytes of their rows that stay in the first-level cache for all queries of a tile.
+// Bytes of a column's rows that are summed up for all queries of a tile before the next rows. They
+// stay in the first-level cache.
 constexpr std::int64_t kPieceBytes = 16 << 10;
 
-// Rows between two steps of the prefetcher.
+// Rows from one step of the prefetcher to the next.
 constexpr std::int64_t kPrefetchRows = 4;
 
 static_assert(kLoneColumnDims <= kTileQueries * kColumnDims, "ColumnSums keeps sums of both");
 
 constexpr std::int64_t kRunPanels = kFloat32RunRows / kPanelRows;
 
-// The rows of a run that are summed at once: all panels [begin, end), or a piece of them.
+// A range of the panels of a run that is summed up for all queries before the next range. It may be
+// the whole run.
 struct Piece {
   PanelRange panels;
-  bool is_first, is_last;  // Of its run.
+  bool is_first, is_last;  // Whether it is the first, or the last, piece of its run.
 };
 
-// Sums a column of components, run by run. The order of additions is the same whatever the pieces:
-// between them the float32 sums of a run wait in memory.
+// Sums up a column of components, run by run. Between two pieces of a run, its float32 sums wait in
+// memory. So the order of additions does not depend on the size of the pieces.
 class ColumnSums {
  public:
-  // Sums are those of components dims.begin on. sums[q * stride] belongs to the first of them.
+  // The column consists of the components `dims`. sums[q * stride] belongs to component dims.begin
+  // and query q.
   ColumnSums(const BlockView& block, DimRange dims, const float* weights, int query_count,
              std::int64_t stride, Prefetcher& ahead, double* sums)
       : block_(block),
@@ -103,7 +106,7 @@ class ColumnSums {
     return vec;
   }
 
-  // Adds for kQueries queries at a time, from `query` on. Returns the first that is left.
+  // Adds for kQueries queries at a time, from `query` on. Returns the first query that is left.
   template <StorageType kStorage, int kQueries, int kVecs>
   HWY_INLINE int AddTiles(const Piece& piece, std::int64_t vec, int query) {
     for (; query + kQueries <= query_count_; query += kQueries) {
@@ -180,7 +183,7 @@ class ColumnSums {
   const std::int64_t stride_;
   Prefetcher& ahead_;
   double* const sums_;
-  alignas(64) float waiting_[kTileQueries * kColumnDims];  // Sums of the run so far.
+  alignas(64) float waiting_[kTileQueries * kColumnDims];  // Sums of the run's pieces so far.
 };
 
 template <StorageType kStorage>
@@ -204,7 +207,8 @@ void SumValuesAs(const BlockView& block, PanelRange panels, DimRange dims, const
   }
 }
 
-// Sums INT8 values, which are integers times a row's scale. Multiplies the weights by the scales.
+// Sums INT8 values. Multiplies the weights by the rows' scales first, and sums the values' integers
+// with these weights.
 void SumInt8Values(const BlockView& block, PanelRange panels, DimRange dims, const float* weights,
                    int query_count, const PanelPart& fetched, double* sums) {
   const FloatTag d;
@@ -238,11 +242,11 @@ void SumValuesOneTarget(const BlockView& block, PanelRange panels, DimRange dims
   }
 }
 
-// Rows that are added up in float64 while a sum is in a register.
+// Rows that are added to a float64 sum each time that it is loaded into a register.
 constexpr std::int64_t kStepRows = 4;
 static_assert(kPanelRows % kStepRows == 0);
 
-// Adds kStepRows rows of the block in order.
+// Adds kStepRows rows of the block to `sums`, times their weights, one after the other.
 template <StorageType kStorage>
 HWY_INLINE void AddRowsFloat64(const BlockView& block, DimRange dims,
                                const std::int64_t (&rows)[kStepRows],
@@ -307,7 +311,7 @@ void AddValuesAs(const BlockView& block, DimRange dims, absl::Span<const std::ui
                                    dims.begin * ElementBytes(kStorage);
     for (std::int64_t at = 0; at < row_bytes; at += 64) __builtin_prefetch(value + at);
   };
-  // The rows lie apart, so the CPU does not see which comes next.
+  // The rows are scattered, so the CPU's own prefetching does not find the next one.
   constexpr std::int64_t kRowsAhead = 2 * kStepRows;
   for (std::int64_t i = 0; i < kRowsAhead; ++i) prefetch(i);
   for (std::int64_t first = 0; first < count; first += kStepRows) {
@@ -359,7 +363,7 @@ void CombineSumsOneTarget(double factor, const double* HWY_RESTRICT others, doub
   for (; i + kStep <= count; i += kStep) {
     hn::StoreU(combine(hn::LoadU(d, sums + i), hn::LoadU(d, others + i)), d, sums + i);
   }
-  // Combines the rest one by one, with the same operations.
+  // Combines the rest one by one, with the same operations, so that all sums are rounded alike.
   for (; i < count; ++i) {
     sums[i] = hn::GetLane(combine(hn::Set(d, sums[i]), hn::Set(d, others[i])));
   }

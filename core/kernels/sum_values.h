@@ -9,12 +9,12 @@
 
 namespace softlookup::kernels {
 
-// The number of rows whose weighted values are added up in float32. These sums are added up in
-// float64.
+// The number of rows in a run. Their weighted values are added up in float32, and the sums of runs
+// in float64.
 inline constexpr std::int64_t kFloat32RunRows = 128;
 
-// Returns the distance between queries in `sums` below. It is a multiple of 16, so that the last
-// vector needs no mask.
+// Returns the number of elements from one query's sums to the next query's in `sums` below. It is a
+// multiple of 16, so that the last vector needs no mask.
 constexpr std::int64_t PaddedValueDim(std::int64_t dim_count) {
   return (dim_count + kPanelRows - 1) / kPanelRows * kPanelRows;
 }
@@ -28,18 +28,20 @@ constexpr std::int64_t PaddedValueDim(std::int64_t dim_count) {
 // query_count changes the order. A row of weight 0 changes no bit.
 //
 // The sum of a run must stay in float32's range. For INT8 values, each weight is first multiplied
-// by its row's scale and rounded once. The products that matter must stay in range, too. The call
-// prefetches `fetched` meanwhile.
+// by its row's scale and rounded once. Of these products, those that matter must stay in float32's
+// range, too. The call prefetches the part `fetched` while it computes.
 void SumValues(const BlockView& block, PanelRange panels, DimRange dims, const float* weights,
                int query_count, double* sums, const PanelPart& fetched = {});
 
 // Does the same as SumValues for one query with float64 weights, in float64 throughout, so nothing
-// overflows. Weights of -inf count as 0. INT8 values are rounded to float32, as they are read.
+// overflows. Weights of -infinity count as 0. INT8 values are decoded to float32 first, which
+// rounds them.
 void SumValuesFloat64(const BlockView& block, PanelRange panels, DimRange dims,
                       const double* weights, double* sums);
 
 // Adds weights[i] * value of row rows[i] to `sums`, for one row after the other, in float64
-// throughout. There is one weight for each row. `sums` is as for SumValues.
+// throughout. There is one weight for each row. `sums` has PaddedValueDim(dims.count) elements.
+// Components past dims.count receive garbage.
 void AddValues(const BlockView& block, DimRange dims, absl::Span<const std::uint16_t> rows,
                const double* weights, double* sums);
 

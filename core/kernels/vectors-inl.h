@@ -17,7 +17,7 @@ namespace softlookup::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Float32 vectors have at most 16 lanes, one for each row of a panel. Float64 vectors have half as
+// Float32 vectors have at most 16 lanes, as many as a panel has rows. Float64 vectors have half as
 // many lanes.
 using FloatTag = hn::CappedTag<float, kPanelRows>;
 using HalfFloatTag = hn::Half<FloatTag>;

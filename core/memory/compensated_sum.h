@@ -22,7 +22,7 @@ class CompensatedSum {
   // Adds the vector whose component i is vector[i * stride].
   void Add(const float* vector, std::int64_t stride = 1);
 
-  // Returns the sum minus `earlier`, which must be a former state of it.
+  // Returns this sum minus `earlier`, which must be a former state of this sum.
   std::vector<double> Minus(const CompensatedSum& earlier) const;
 
   absl::Span<double> high() { return absl::MakeSpan(high_); }

@@ -10,8 +10,8 @@
 namespace softlookup {
 
 // Returns the bytes that the allocator takes for `size` bytes. The allocator adds a word of 8
-// bytes, rounds up to a multiple of 16, and takes at least 32. So many small allocations take far
-// more than their sizes. Returns 0 for a size of 0, which is not allocated.
+// bytes, rounds up to a multiple of 16, and takes at least 32. Small allocations therefore take far
+// more bytes than their sizes. Returns 0 for a size of 0, which is not allocated.
 constexpr std::int64_t HeapBytes(std::size_t size) {
   if (size == 0) return 0;
   return std::max<std::int64_t>(32, static_cast<std::int64_t>((size + 8 + 15) / 16 * 16));
@@ -37,8 +37,8 @@ constexpr std::int64_t SharedBytes() {
   return HeapBytes(sizeof(T) + 16);
 }
 
-// Returns the bytes that a hash table allocates for `capacity` slots of `slot_bytes`: it adds one
-// byte per slot and 16 bytes at the end.
+// Returns the bytes that an Abseil hash table allocates for `capacity` slots of `slot_bytes`. The
+// table adds one byte per slot and 16 bytes at the end.
 constexpr std::int64_t HashTableBytes(std::size_t capacity, std::size_t slot_bytes) {
   return capacity == 0 ? 0 : HeapBytes(capacity * (slot_bytes + 1) + 16);
 }

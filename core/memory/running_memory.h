@@ -10,11 +10,11 @@
 
 namespace softlookup {
 
-// The state of one memory after some rows, by the recurrence m_new = f((k, v), m). Its bits depend
-// on the rows and their order alone: a copy that is given the same further rows ends in the same
-// state.
+// The state of one memory after some rows, by the recurrence m_new = f((k, v), m). The bits of the
+// state depend on the rows and their order alone: a copy that is given the same further rows ends
+// in the same state.
 //
-// A new kind needs a derived class in a file, an enumerator, and a case in MakeRunningMemory.
+// docs/concepts.md, "Adding a kind", lists what a new kind of memory needs.
 class RunningMemory {
  public:
   virtual ~RunningMemory() = default;
@@ -29,15 +29,15 @@ class RunningMemory {
 
   // Returns whether ReadSince() may be called.
   virtual bool has_windows() const { return false; }
-  // Returns the contents that the memory would have if it had begun after `earlier`, which must be
-  // a former state of it.
+  // Returns the contents that the memory would have if its first row were the one after `earlier`.
+  // `earlier` must be a former state of this memory.
   virtual MemoryValue ReadSince(const RunningMemory& earlier) const;
 
-  // Returns the bytes that the memory takes, without those that all its copies share.
+  // Returns the bytes that the memory takes, without the bytes that all its copies share.
   virtual std::int64_t bytes() const = 0;
 
-  // Save() adds the memory's numbers to the end of `state`. Restore() takes them off the front of
-  // `state`, and returns false if there are too few.
+  // Save() adds the memory's numbers to the end of `state`. Restore() reads them from the front of
+  // `state` and removes them there. It returns false if `state` has too few numbers.
   void Save(std::vector<double>& state) const;
   bool Restore(absl::Span<const double>& state);
 

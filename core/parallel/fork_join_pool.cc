@@ -84,7 +84,7 @@ void ForkJoinPool::ForkJoin(std::int64_t count, absl::FunctionRef<void(std::int6
   const auto no_helper = [&loop] { return loop.helper_count == 0; };
   Linger(no_helper);
   absl::MutexLock lock(&mutex_);
-  // After this, no thread joins the loop. The wait below is for the helpers that joined it.
+  // No thread joins the loop once it is removed. The wait is for helpers that joined it before.
   RemoveLoop(&loop);
   mutex_.Await(absl::Condition(&no_helper));
 }

@@ -19,13 +19,15 @@ namespace softlookup {
 //
 //   ForkJoin  runs a loop whose iterations are independent. The caller takes part and idle threads
 //             help. ForkJoin returns when all iterations are done. Each thread begins with its own
-//             share of the loop. Loops of equal length have the same shares, so that a thread
-//             finds the data of the loop before in its own cache.
-//   Post      runs one task later. Tasks start in order. When a task waits, helpers leave their
-//             loops after the current iteration to start it. Only a loop's caller stays to the end.
+//             share of the loop. Loops of equal length have the same shares. So a thread finds the
+//             data of the previous loop in its own cache, if both loops work on the same data.
+//   Post      runs one task later. Tasks start in the order of their posting. When a task waits,
+//             the threads that help with a loop leave it after the current iteration to start the
+//             task. Only a loop's caller stays to the end.
 //
 // A thread that runs out of work, or waits for a helper's last iteration, polls for 100 us before
-// it sleeps. Waking it would take as long. While it polls, it yields to other threads.
+// it sleeps, because waking a sleeping thread takes about as long. While it polls, it yields to
+// other threads.
 //
 // A task may call ForkJoin. An iteration must not. The number of threads never changes.
 class ForkJoinPool {
@@ -49,7 +51,8 @@ class ForkJoinPool {
   int thread_count() const { return static_cast<int>(threads_.size()); }
 
  private:
-  // One thread's share of a loop: the iterations in [next, end) are left.
+  // One thread's share of a loop: the iterations in [next, end) are left. Each share has a cache
+  // line of its own, because different threads change them.
   struct alignas(64) Share {
     std::atomic<std::int64_t> next{0};
     std::int64_t end = 0;
@@ -77,7 +80,8 @@ class ForkJoinPool {
   absl::Mutex mutex_;
   std::deque<Loop*> loops_ ABSL_GUARDED_BY(mutex_);  // Loops that may have iterations left.
   std::deque<absl::AnyInvocable<void()>> tasks_ ABSL_GUARDED_BY(mutex_);
-  // Whether tasks_ and loops_ have elements. Threads that poll read the flags without mutex_.
+  // Whether tasks_ and loops_ have elements. Changed only under mutex_. Threads that poll, and
+  // helpers between two iterations, read the flags without it.
   std::atomic<bool> has_tasks_{false};
   std::atomic<bool> has_loops_{false};
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

@@ -12,8 +12,11 @@ namespace softlookup {
 
 // How long a job waited, and how long it ran.
 struct JobTimes {
-  std::chrono::nanoseconds queue{0};    // From the job's queueing to the start of its batch.
-  std::chrono::nanoseconds compute{0};  // From there to the end of the job's pass.
+  // From the submission of the job to the start of its batch.
+  std::chrono::nanoseconds queue{0};
+  // From the start of the batch to the end of the job's pass. If the job has no pass: until it is
+  // finished.
+  std::chrono::nanoseconds compute{0};
 };
 
 // Work that the scheduler runs: a lookup, an Attend, a projection, a selection of rows.
@@ -30,9 +33,10 @@ class Job {
   // Does the part of the work that comes before the pass. If it returns an error, the job is left
   // out of the pass, and Finish gets the error.
   virtual absl::Status Prepare() = 0;
-  // Returns what the pass has to compute, or null if the job has no pass. Called after Prepare. The
-  // task must stay valid until Finish.
+  // Returns what the pass has to compute, or null if the job has no pass. Called after Prepare has
+  // returned OK. The task must stay valid until Finish.
   virtual const AttentionTask* task() const = 0;
+  // Returns the token that stops the job's work when it is cancelled or its deadline passes.
   virtual const CancelToken& cancel() const = 0;
   // Ends the job with its answer or an error. Called last; the job is destroyed soon afterwards.
   // `answer` is an empty AttentionAnswer if the job has no pass.

@@ -9,7 +9,7 @@
 namespace softlookup {
 namespace {
 
-// Most idle lines that the queue keeps.
+// Most lines that the queue keeps although they are idle, with neither waiting nor running jobs.
 constexpr int kRememberedMax = 64;
 
 // Bounds of the time after which a refused caller should try again.
@@ -54,7 +54,8 @@ std::optional<absl::Duration> JobQueue::Refusal(const QueuedJob& job) const {
     own_cost_before = own->second.waiting_cost;
     if (JoinsLast(own->second, job)) cost = job.cost;
   }
-  // Before the job is served, each other line is served at most as much as the job's own line.
+  // Take() chooses the line that was served least. So before the job is served, each other line is
+  // served at most as much as the job's own line.
   const double share = own_cost_before + cost;
   double cost_before = own_cost_before;
   for (const auto& [store, line] : lines_) {
@@ -117,7 +118,7 @@ std::optional<Batch> JobQueue::Take(absl::Time now) {
   SOFTLOOKUP_CHECK(line.jobs.empty() == (line.query_count == 0)) << "queries " << line.query_count;
   line.queries_per_job = query_count / job_count;
   ++line.running_count;
-  // An empty line costs exactly 0. The difference could have a rounding error.
+  // The waiting cost of an empty line is exactly 0. The difference could have a rounding error.
   line.waiting_cost = line.jobs.empty() ? 0 : line.waiting_cost - batch.cost;
   batch.reading_part = batch.cost > 0 ? reading_cost / batch.cost : 0;
   batch.run = rate_.Begin(now);

@@ -14,11 +14,12 @@
 
 namespace softlookup {
 
-// The store number of jobs that belong to no store, such as Attends. Each runs in a batch of its
-// own.
+// The store number of jobs that belong to no store, such as Attends. Each of them runs in a batch
+// of its own.
 inline constexpr std::uint64_t kNoStore = 0;
-// The store number of short jobs that belong to no store. Each runs in a batch of its own, and does
-// not wait behind the long jobs of kNoStore.
+// The store number of short jobs that belong to no store. Each of them runs in a batch of its own.
+// The queue treats them as those of one more store, so they do not wait behind the long jobs of
+// kNoStore.
 inline constexpr std::uint64_t kNoStoreShort = ~std::uint64_t{0};
 
 inline bool IsStore(std::uint64_t store) { return store != kNoStore && store != kNoStoreShort; }
@@ -37,12 +38,12 @@ struct QueuedJob {
   // Longest expected time to the job's answer if other work waits before it. If the answer is
   // expected later, the job is refused, unless JobQueueOptions::stretch_max admits it.
   absl::Duration answer_time_max = absl::InfiniteDuration();
-  absl::Time queued_at;
+  absl::Time queued_at;  // Set when the job is submitted.
   std::unique_ptr<Job> job;
 };
 
 // Jobs that run together, in the order in which they were added. The jobs of a store share a pass.
-// A job without a store is alone in its batch.
+// A job without a store, or whose `shares_pass` is false, is alone in its batch.
 struct Batch {
   std::uint64_t store = kNoStore;
   std::vector<QueuedJob> jobs;
@@ -57,11 +58,12 @@ struct JobQueueOptions {
   // A batch has at most this many queries, unless its first job alone has more.
   std::int64_t queries_max = 256;
   // Longest time a store's next batch waits for more lookups after a batch was answered. The wait
-  // ends early when as many clients have returned as returned after the batch before, or when
-  // waiting costs more than the shared pass saves. A lookup that finds no other client never waits.
+  // ends early once as large a part of the clients has returned as after the previous batch, or
+  // once waiting costs more than the shared pass saves. A lookup that finds no other client never
+  // waits.
   absl::Duration wait_max = absl::Milliseconds(5);
-  // A job is admitted, whatever its answer_time_max, if it is expected to take at most
-  // `stretch_max` times what it would take alone.
+  // A job is admitted, whatever its answer_time_max, if its answer is expected within `stretch_max`
+  // times the time that the job would take alone.
   double stretch_max = 4;
 };
 
@@ -109,12 +111,12 @@ class JobQueue {
   struct Line {
     std::deque<Waiting> jobs;
     std::int64_t query_count = 0;         // Sum of BatchQueries over `jobs`.
-    std::int64_t last_batch_queries = 0;  // In the batch that the last job will be in.
+    std::int64_t last_batch_queries = 0;  // Queries of the batch that the last job will be in.
     double waiting_cost = 0;
     int running_count = 0;             // Batches of the line that run.
-    std::int64_t queries_per_job = 0;  // Average in the last batch.
-    // The last batch answered `answered_count` jobs. Since then, `returned_count` jobs were added
-    // by `return_until`.
+    std::int64_t queries_per_job = 0;  // Average of the batch that was taken last.
+    // The last batch that sent its answers sent `answered_count`. Since then, `returned_count` jobs
+    // were added, not counting those after `return_until`.
     std::int64_t answered_count = 0;
     std::int64_t returned_count = 0;
     absl::Time return_until = absl::InfinitePast();

@@ -13,8 +13,7 @@
 namespace softlookup {
 namespace {
 
-// The time after which a caller is told to try again whose job was refused because the queue is
-// full.
+// How long a caller should wait before it tries again, if too many jobs wait.
 constexpr absl::Duration kRetryDelay = absl::Milliseconds(50);
 
 absl::Status TooManyWait(std::int64_t waiting_jobs_max) {
@@ -98,8 +97,8 @@ double Scheduler::waiting_cost() const {
 }
 
 bool Scheduler::NeedsRunner() const {
-  // A store whose batch runs needs no other runner. The thread that runs the batch then runs the
-  // next.
+  // NextTime() leaves out a store whose batch runs. Such a store needs no other runner: the one
+  // that runs its batch posts the next call of RunNext.
   const absl::Time next = queue_.NextTime();
   if (next == absl::InfiniteFuture() || runner_count_ == options_.thread_count) return false;
   return !has_waiter_ || next <= clock_.Now();
@@ -126,7 +125,7 @@ void Scheduler::RunNext() {
         absl::MutexLock lock(&mutex_);
         queue_.OnAnswers(*batch, answered_count, clock_.Now());
       });
-  // Frees what the jobs hold before other jobs begin.
+  // Frees what the jobs hold before the store's next batch begins.
   batch->jobs.clear();
   {
     absl::MutexLock lock(&mutex_);
@@ -137,7 +136,7 @@ void Scheduler::RunNext() {
       return;
     }
   }
-  // Posts a task, so that other tasks of the pool run first.
+  // Posts a task instead of looping, so that tasks which wait in the pool run first.
   pool_.Post([this] { RunNext(); });
 }
 

@@ -21,18 +21,19 @@ namespace softlookup {
 struct SchedulerOptions {
   // Threads that compute. At least 1.
   int thread_count = 1;
-  // Most jobs that may wait. Further jobs get QUEUE_FULL, unless they were admitted before.
+  // Most jobs that may wait. Further jobs get QUEUE_FULL, unless they are submitted with kAdmitted.
   std::int64_t waiting_jobs_max = 1024;
   JobQueueOptions queue;
 };
 
-// Counts of the passes over stores. Thread-safe.
+// Counts of the passes over rows of stores. Passes of jobs without a store do not count.
+// Thread-safe.
 struct PassCounters {
   Histogram queries_per_pass{kCountBounds};
   Histogram jobs_per_pass{kCountBounds};
-  std::atomic<std::uint64_t> rows{0};   // Rows read. A row counts once per pass.
-  std::atomic<std::uint64_t> bytes{0};  // Bytes of the keys and values of these rows.
-  // As in ScannedRows.
+  // Sums of the members of ScannedRows with the same names.
+  std::atomic<std::uint64_t> rows{0};
+  std::atomic<std::uint64_t> bytes{0};
   std::atomic<std::uint64_t> sketched_rows{0};
   std::atomic<std::uint64_t> skipped_blocks{0};
 };
@@ -56,7 +57,7 @@ class Scheduler {
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
-  // Runs `job.job`, before it returns or later on another thread, or refuses it with QUEUE_FULL.
+  // Runs `job.job`, or refuses it with QUEUE_FULL. `admission` says when and on which thread.
   void Submit(QueuedJob job, Admission admission);
 
   // Returns the error with which Submit would refuse `job` with kBounded, or OK. `job.job` may be
@@ -73,23 +74,25 @@ class Scheduler {
  private:
   absl::Status RefusalOf(const QueuedJob& job) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // Runs the batch that AwaitNext returns, on a thread of the pool, and does nothing if it returns
-  // none. Afterwards posts another call if the queue has a batch, or will have one.
+  // Runs the batch that AwaitNext returns, on a thread of the pool. Does nothing if AwaitNext
+  // returns none. Before the batch runs, posts another call if NeedsRunner() is true. Afterwards
+  // posts another call if a batch is ready, or will be without another Add() or Done().
   void RunNext();
   // Waits for the next batch and returns it. Returns nothing if there is none before the next Add()
-  // or Done(), or if another thread waits already.
+  // or Done(). Also returns nothing if no batch is ready and another thread waits already.
   std::optional<Batch> AwaitNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns whether one more call of RunNext would have something to do.
+  // Returns whether one more call of RunNext may be posted and would have something to do.
   bool NeedsRunner() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // Runs `jobs`, which begin at `begin`. First finishes the jobs that have no pass, and those that
-  // were cancelled or failed in Prepare. Then runs the pass of the others. Before it finishes
-  // these, it calls `before_answers` with the number of them that were not cancelled. Returns the
-  // part of the cost, in [0, 1], that was done.
+  // Runs `jobs`, whose batch begins at `begin`. Prepares them. Then finishes the jobs that have no
+  // pass, and those that were cancelled or failed in Prepare. Then runs the pass of the others,
+  // calls `before_answers` with the number of them that were not cancelled, and finishes them.
+  // Returns the part of the cost, in [0, 1], that was done.
   double Run(absl::Span<QueuedJob> jobs, absl::Time begin,
              absl::FunctionRef<void(std::int64_t answered_count)> before_answers);
   static void Finish(QueuedJob& job, absl::Time begin, absl::Time end,
                      absl::StatusOr<AttentionAnswer> answer);
+  // Adds the pass of the jobs `scanned`, which read `rows`, to counters_.
   void Count(absl::Span<QueuedJob* const> scanned, const ScannedRows& rows);
 
   const SchedulerOptions options_;

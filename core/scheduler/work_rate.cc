@@ -7,9 +7,9 @@
 namespace softlookup {
 namespace {
 
-// Busy time that the estimate covers. The weight of older work decays.
+// Most busy time, in seconds, that the estimate covers. The weight of older work decays.
 constexpr double kRememberedSeconds = 0.5;
-// One run cannot lower the estimated rate below this part of it.
+// The end of one run lowers the estimated rate to no less than this part of what it was.
 constexpr double kCorrectedMin = 1.0 / 16;
 
 }  // namespace
@@ -37,6 +37,8 @@ void WorkRate::End(const Run& run, double cost, double done, absl::Time now) {
   SOFTLOOKUP_CHECK(done >= 0 && done <= cost) << done << " of " << cost;
   CountUntil(now);
   const double assumed = share_ - run.share_before;
+  // The run did work between `done` and `cost`. CountUntil() assumed `missing` too little of it, or
+  // too much if `missing` is negative.
   const double missing = std::clamp(assumed, done, cost) - assumed;
   --running_;
   if (running_ == 0) share_ = 0;
@@ -44,7 +46,8 @@ void WorkRate::End(const Run& run, double cost, double done, absl::Time now) {
     cost_ *= kRememberedSeconds / seconds_;
     seconds_ = kRememberedSeconds;
   }
-  // A run that took longer than the estimate covers is corrected only for its last part.
+  // If the run took longer than the time that the estimate covers, only the part of `missing` that
+  // falls into that time is added.
   const double took = absl::ToDoubleSeconds(now - run.begin);
   const double remembered = took > seconds_ ? seconds_ / took : 1;
   cost_ = std::max(cost_ + missing * remembered, kCorrectedMin * cost_);

@@ -17,8 +17,8 @@ class WorkRate {
 
   // Notes that a run of work begins. Several runs may be in progress at the same time.
   Run Begin(absl::Time now);
-  // Notes that `run` has ended. `cost` is the estimated cost of all its work. At least `done` of
-  // it, in [0, `cost`], was done. `done` is less than `cost` if parts of the run failed or were
+  // Notes that `run` has ended. `cost` is the estimated cost of all its work. Work of at least
+  // `done`, in [0, `cost`], was done. `done` is less than `cost` if parts of the run failed or were
   // cancelled.
   void End(const Run& run, double cost, double done, absl::Time now);
 
@@ -26,17 +26,17 @@ class WorkRate {
   absl::Duration TimeOf(double cost) const { return absl::Seconds(cost * seconds_ / cost_); }
 
  private:
-  // Adds the busy time since the last call to the estimate, with as much work as the rate so far
-  // gives.
+  // Adds the busy time since the last call to `seconds_`, and the work that the rate so far
+  // predicts for this time to `cost_`.
   void CountUntil(absl::Time now);
 
-  int running_ = 0;
+  int running_ = 0;  // Runs in progress.
   absl::Time counted_until_ = absl::InfinitePast();
   // Work that one run would have done if it had been in progress since `running_` was last 0.
   // Assumes that all runs progress at the same rate.
   double share_ = 0;
-  // The estimate: work of `cost_` was done in `seconds_` of busy time. The initial guess weighs
-  // less than the first real work.
+  // The estimate: work of `cost_` was done in `seconds_` of busy time. The initial values are a
+  // guess. It weighs as much as 1 ms of busy time, so real work soon outweighs it.
   double cost_ = 1e7;
   double seconds_ = 1e-3;
 };

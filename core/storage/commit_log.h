@@ -21,14 +21,14 @@ class LogBatch {
   virtual void DeleteRange(absl::string_view begin, absl::string_view end) = 0;
 };
 
-// What an acknowledged write survives. A power cut loses no write that was committed with kYes. It
-// may lose writes that were committed with kNo since the last sync. A crash of the process alone
-// loses none.
+// Whether a commit waits until the disk has it. A power cut loses no write that was committed with
+// kYes. A power cut may lose writes that were committed with kNo since the last sync. A crash of
+// the process alone loses no committed write.
 enum class Sync { kNo, kYes };
 
 // Keeps records that outlive the process, ordered by the bytes of their keys.
-// core/storage/records.h defines what they mean. The interface suits a replicated log as well as
-// one on a disk: a batch is then its entry.
+// core/storage/records.h defines what the records mean. The interface also suits a replicated log,
+// in which a batch would be one entry.
 //
 // Any number of threads may call Scan() at once, also during Commit(). Only one thread at a time
 // may call Commit().
@@ -39,16 +39,17 @@ class CommitLog {
   virtual std::unique_ptr<LogBatch> NewBatch() = 0;
 
   // Makes the changes of `batch`, which must come from this log's NewBatch(). When this returns OK,
-  // they and everything committed before are as safe as `sync` says.
+  // these changes and all earlier ones are as safe as `sync` says. An empty batch with kYes syncs
+  // what was committed before.
   //
-  // After an error, treat the changes as not made. They can appear if the log is closed and opened
-  // again before the next Commit() succeeds. After a full disk, Commit() can succeed as soon as
-  // there is room. After any other error, every Commit() fails until the log is opened again. The
-  // message is for the operator.
+  // After an error, treat the changes as not made. They can still appear if the log is closed and
+  // opened again before the next Commit() succeeds. After a full disk, Commit() can succeed as soon
+  // as there is room. After any other error, every Commit() fails until the log is opened again.
+  // The message of the error is for the operator.
   virtual absl::Status Commit(LogBatch& batch, Sync sync) = 0;
 
   // Returns whether the log takes no changes, because a Commit() or work in the background failed.
-  // After a full disk, this is false again once a Commit() has succeeded. Thread-safe.
+  // After a full disk, the result is false again once a Commit() has succeeded. Thread-safe.
   virtual bool has_failed() const = 0;
 
   // Calls visit(key, value) for every record with a key in [begin, end), in order. Stops at the
@@ -58,28 +59,30 @@ class CommitLog {
       absl::string_view begin, absl::string_view end,
       absl::FunctionRef<absl::Status(absl::string_view, absl::string_view)> visit) const = 0;
 
-  // Lets the log compact its records in the background for as long as it is open. If compaction
-  // reads a damaged record, every Commit() fails from then on.
+  // Lets the log compact its records in the background from now on, until the log is closed. If
+  // compaction reads a damaged record, every Commit() fails from then on.
   virtual void BeginUpkeep() = 0;
 
-  // Reads all that the log keeps, also what no Scan() reads. DATA_LOSS if a checksum is wrong.
+  // Reads all table files of the log, also the parts that no Scan() reads. DATA_LOSS if a checksum
+  // is wrong.
   virtual absl::Status VerifyChecksums() const = 0;
 
   // Makes a copy of the log in `directory`, which must not exist. The copy shows one moment during
-  // the call. It is safe on disk when this returns. May be called during Commit() and Scan().
+  // the call, and is safe on disk when this returns. May be called during Commit() and Scan().
   virtual absl::Status CopyTo(const std::string& directory) = 0;
 };
 
-// Opens the log in `directory`. Creates the directory and the log if they are missing. Cuts off a
-// torn end, as a crash leaves it, if nothing of it was acknowledged as synced.
+// Opens the log in `directory`. Creates the directory and the log if they are missing. A crash can
+// leave a torn end. It is cut off if no change in it was acknowledged as synced.
 //
-// FAILED_PRECONDITION if another process has the log open. DATA_LOSS if the log is damaged beyond
-// opening or has lost what was synced. UNAVAILABLE for other errors of the file system. The first
-// two errors leave the log as it was found, except DATA_LOSS if the log's SyncedMark is 0.
+// FAILED_PRECONDITION if another process has the log open. DATA_LOSS if the log is damaged so that
+// it cannot be opened, or has lost synced changes. UNAVAILABLE for other errors of the file system.
+// FAILED_PRECONDITION leaves the log as it was found. So does DATA_LOSS, unless the log's
+// SyncedMark is 0: losses are then not looked for before the log is opened to write.
 absl::StatusOr<std::unique_ptr<CommitLog>> OpenCommitLog(const std::string& directory);
 
 // Opens the log in `directory` only to read it. Changes nothing, but creates RocksDB's file LOCK if
-// that is missing. The errors are those of OpenCommitLog, and UNAVAILABLE if there is no log.
+// that file is missing. The errors are those of OpenCommitLog, and UNAVAILABLE if there is no log.
 absl::StatusOr<std::unique_ptr<const CommitLog>> OpenCommitLogToRead(const std::string& directory);
 
 }  // namespace softlookup

@@ -18,6 +18,7 @@ constexpr std::uint8_t kRecordVersion = 1;
 // The version of a configuration record that has a storage type. A record of a FLOAT32 store has no
 // storage type, and has version 1.
 constexpr std::uint8_t kStorageTypeVersion = 2;
+// Flags of a record of rows.
 constexpr std::uint8_t kHasIds = 1;
 constexpr std::uint8_t kHasLabels = 2;
 
@@ -31,8 +32,8 @@ Encoder Begin(std::uint8_t version = kRecordVersion) {
   return encoder;
 }
 
-// Returns a decoder that stands behind the version. DATA_LOSS if the version is missing or not in
-// [1, known]. `what` names the contents of the record.
+// Returns a decoder that has read the version and no more. DATA_LOSS if the version is missing or
+// not in [1, known]. `what` names the contents of the record, for the error's message.
 absl::StatusOr<Decoder> Open(absl::string_view value, absl::string_view what,
                              std::uint8_t known = kRecordVersion) {
   Decoder decoder(value);
@@ -75,7 +76,7 @@ std::string KeyOfNumber(std::uint64_t store) {
 }  // namespace
 
 std::string EncodeKey(const RecordKey& key) {
-  // ParseKey() checks the same.
+  // ParseKey() refuses keys that break these rules.
   SOFTLOOKUP_CHECK(key.kind >= RecordKind::kConfig && key.kind <= RecordKind::kWriter);
   SOFTLOOKUP_CHECK((key.kind == RecordKind::kWriter) == !key.writer.empty())
       << "the name of a writer: \"" << key.writer << "\"";
@@ -97,7 +98,7 @@ absl::StatusOr<RecordKey> ParseKey(absl::string_view bytes) {
     if (bytes.size() != 8) return Damaged("unknown kind");
     key.number = KeyNumber(bytes);
   } else if (key.kind == RecordKind::kWriter) {
-    // With an empty name, appends without a writer would be taken for repeated ones of this writer.
+    // If a writer had an empty name, appends without a writer would be taken for its duplicates.
     if (bytes.empty()) return Damaged("a writer");
     key.writer = std::string(bytes);
   } else if (!bytes.empty()) {
@@ -253,7 +254,7 @@ absl::StatusOr<HeadRecord> ParseHead(absl::string_view value) {
   record.revision = decoder.Get<std::uint64_t>();
   record.row_count = decoder.Get<std::uint64_t>();
   if (!decoder.at_end()) return Damaged("a head");
-  // The next write would make revision 0.
+  // No store has the largest number as its revision: the next write would make revision 0.
   if (record.revision == std::numeric_limits<std::uint64_t>::max()) return Damaged("a head");
   return record;
 }

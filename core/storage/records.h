@@ -14,7 +14,8 @@
 namespace softlookup {
 
 // The records of stores in a log, as docs/storage_format.md defines them. The functions that parse
-// return DATA_LOSS for bytes that this version of the server never writes.
+// return DATA_LOSS for bytes that do not have the form of a record of a known version. They
+// leave most ranges unchecked, because CheckStoreConfig() and StoreLoader check them.
 
 enum class RecordKind : std::uint8_t {
   kConfig = 1,
@@ -42,8 +43,9 @@ struct KeyRange {
 };
 // Returns the range of all records of a store except its name.
 KeyRange KeysOfStore(std::uint64_t store);
-// Returns the range of a store's kWriter records, which are its last.
+// Returns the range of a store's kWriter records, whose keys come after those of its other records.
 KeyRange KeysOfWriters(std::uint64_t store);
+// Returns the range of all records of all stores except their names.
 KeyRange KeysOfAllStores();
 
 // The record of the format's version. CheckFormat() returns DATA_LOSS if this server does not read
@@ -53,7 +55,7 @@ std::string EncodeFormat();
 absl::Status CheckFormat(absl::string_view value);
 
 // The record of a store's name. It is kept apart from the store's other records. If those are
-// damaged, it still tells which store they are of.
+// damaged, this record still tells which store they belong to.
 struct NamedStore {
   std::uint64_t store = 0;
   std::string name;
@@ -70,6 +72,7 @@ struct ConfigRecord {
 std::string EncodeConfig(const ConfigRecord& record);
 absl::StatusOr<ConfigRecord> ParseConfig(absl::string_view value);
 
+// The store's newest revision. Every write to the store puts this record anew.
 struct HeadRecord {
   std::uint64_t revision = 0;
   std::uint64_t row_count = 0;
@@ -77,20 +80,22 @@ struct HeadRecord {
 std::string EncodeHead(const HeadRecord& record);
 absl::StatusOr<HeadRecord> ParseHead(absl::string_view value);
 
+// Put with the first row of a block.
 struct BlockStartRecord {
   std::vector<double> memories;  // State of all memories before the block's first row.
-  std::vector<float> bounds;     // Over the rows of the block before. Empty for block 0.
+  std::vector<float> bounds;     // Over the rows of the previous block. Empty for block 0.
 };
 std::string EncodeBlockStart(const BlockStartRecord& record);
 absl::StatusOr<BlockStartRecord> ParseBlockStart(absl::string_view value);
 
+// Row r of the block is live if bit r % 64 of word r / 64 is set.
 using LiveRowsRecord = std::array<std::uint64_t, 16>;
 std::string EncodeLiveRows(const LiveRowsRecord& record);
 absl::StatusOr<LiveRowsRecord> ParseLiveRows(absl::string_view value);
 
 struct RowsRecord {
   std::uint32_t row_count = 0;
-  absl::string_view components;                      // As stored, in the runs of the format.
+  absl::string_view components;                      // As EncodeComponents() makes them.
   std::vector<std::uint64_t> ids;                    // None, or one per row.
   std::vector<std::vector<std::string>> row_labels;  // None, or one element per row.
 };

@@ -54,9 +54,9 @@ class RocksdbBatch final : public LogBatch {
   rocksdb::WriteBatch batch_;
 };
 
-// Drops RocksDB's messages. The file for them would be on the disk that fails, and writing to it
-// after an error fails an assertion (RocksDB 7.8.3). What matters is in the errors that RocksDB
-// returns.
+// Drops RocksDB's messages. The file for them would be on the same disk, which may be full or fail.
+// Writing to that file after an error fails an assertion (RocksDB 7.8.3). What matters is in the
+// errors that RocksDB returns.
 class NoLogger final : public rocksdb::Logger {
  public:
   using Logger::Logv;
@@ -64,7 +64,7 @@ class NoLogger final : public rocksdb::Logger {
 };
 
 // Keeps the first error of RocksDB's work in the background. Stops RocksDB from recovering by
-// itself, because RocksdbLog does that. Thread-safe.
+// itself, because RocksdbLog opens the database again instead. Thread-safe.
 class ErrorListener final : public rocksdb::EventListener {
  public:
   void OnBackgroundError(rocksdb::BackgroundErrorReason, rocksdb::Status* error) override {
@@ -91,7 +91,7 @@ class ErrorListener final : public rocksdb::EventListener {
   rocksdb::Status error_ ABSL_GUARDED_BY(mutex_);
 };
 
-constexpr char kSyncedName[] = "SYNCED";
+constexpr char kSyncedName[] = "SYNCED";  // The file of the SyncedMark.
 constexpr std::size_t kWriteBufferBytes = std::size_t{64} << 20;
 
 rocksdb::Options LogOptions(rocksdb::Env* env, const std::shared_ptr<ErrorListener>& listener) {
@@ -106,11 +106,12 @@ rocksdb::Options LogOptions(rocksdb::Env* env, const std::shared_ptr<ErrorListen
   options.max_background_jobs = 2;
   options.skip_stats_update_on_db_open = true;  // The statistics would be read from every table.
   options.disable_auto_compactions = true;      // Until BeginUpkeep().
-  // Keeps what comes before the torn end of a write-ahead log: it is whole.
+  // Cuts the write-ahead log off at its first bad record and keeps all records before. CheckMark()
+  // then finds out whether a record was lost that had been synced.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   options.info_log = std::make_shared<NoLogger>();
   rocksdb::BlockBasedTableOptions table;
-  // Rows are read once, when a store is loaded.
+  // A cache would not help: rows are read once, when a store is loaded.
   table.no_block_cache = true;
   // The operating system reads ahead instead, which saves one copy of each block.
   table.max_auto_readahead_size = 0;
@@ -130,6 +131,7 @@ rocksdb::Status OpenOnce(const rocksdb::Options& options, const std::string& dir
   return status;
 }
 
+// Returns DATA_LOSS if the log of `db` ends before `mark`, the last change that was synced.
 absl::Status CheckMark(const rocksdb::DB& db, const SyncedMark& mark) {
   const std::uint64_t found = db.GetLatestSequenceNumber(), synced = mark.Read();
   if (found >= synced) return absl::OkStatus();
@@ -149,7 +151,8 @@ absl::Status OpenError(const std::string& directory, const rocksdb::Status& stat
   return UnavailableError(absl::StrCat("cannot open the data directory ", directory), status);
 }
 
-// Returns whether there is a record of the format. DATA_LOSS if the format is unknown.
+// Returns whether the database has a record of its format. DATA_LOSS if this server does not know
+// the format.
 absl::StatusOr<bool> ReadFormat(rocksdb::DB& db) {
   std::string value;
   const rocksdb::Status status = db.Get(rocksdb::ReadOptions(), ToSlice(FormatKey()), &value);
@@ -160,7 +163,7 @@ absl::StatusOr<bool> ReadFormat(rocksdb::DB& db) {
 }
 
 // Returns whether `directory` has RocksDB's file CURRENT, the root of a database. Sets `damage` if
-// it has other files of a database but not this one.
+// CURRENT is missing but other files of a database are there.
 bool HasDatabase(const std::string& directory, absl::Status& damage) {
   std::error_code error;
   if (std::filesystem::exists(directory + "/CURRENT", error)) return true;
@@ -175,8 +178,8 @@ bool HasDatabase(const std::string& directory, absl::Status& damage) {
   return false;
 }
 
-// Checks that the database opens, has all that `mark` says was synced, and is of a known format.
-// Changes nothing, so it finds only what can be found by reading.
+// Checks that the database opens, has all changes that `mark` says were synced, and has a known
+// format. Opens it read-only and changes nothing.
 absl::Status CheckDatabase(const rocksdb::Options& options, const std::string& directory,
                            const SyncedMark& mark) {
   std::unique_ptr<rocksdb::DB> db;
@@ -186,16 +189,17 @@ absl::Status CheckDatabase(const rocksdb::Options& options, const std::string& d
   return ReadFormat(*db).status();
 }
 
-// Opens a database to write, and creates it if there is none. DATA_LOSS if it has lost anything
-// that `mark` says was synced.
+// Opens a database to write, and creates it if there is none. DATA_LOSS if the database has lost
+// changes that `mark` says were synced.
 absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenDatabase(rocksdb::Options options,
                                                           const std::string& directory,
                                                           const SyncedMark& mark) {
   absl::Status damage;
   options.create_if_missing = !HasDatabase(directory, damage);
   SOFTLOOKUP_RETURN_IF_ERROR(damage);
-  // RocksDB deletes files that nothing refers to when it opens a database to write. So losses are
-  // looked for before, while nobody else writes. This replays the write-ahead log twice.
+  // When RocksDB opens a database to write, it deletes files that nothing refers to. So
+  // CheckDatabase looks for losses first, while the lock keeps other processes from writing. The
+  // write-ahead log is thus replayed twice.
   if (!options.create_if_missing && mark.Read() > 0) {
     rocksdb::FileLock* lock = nullptr;
     const rocksdb::Status locked = options.env->LockFile(directory + "/LOCK", &lock);
@@ -220,11 +224,11 @@ class RocksdbLog final : public CommitLog {
   ~RocksdbLog() override {
     if (lock_ != nullptr) env_->UnlockFile(lock_);
     if (access_ == RocksdbAccess::kRead || db_ == nullptr || state_ != State::kWorks) return;
-    // Syncs what was committed without a sync. So a crash of the machine after a clean stop loses
-    // nothing. Errors are ignored, because these writes were acknowledged as not yet synced.
+    // Syncs what was committed without a sync, so that a crash of the machine after a clean stop
+    // loses nothing. Errors are ignored, because these writes were acknowledged as not yet synced.
     if (has_unsynced_ && db_->SyncWAL().ok()) MarkSynced();
-    // Writes what is in RAM to tables, so that nothing has to be replayed. If there is no room for
-    // them, the next start replays the write-ahead log.
+    // Writes what is in RAM to tables, so that the next start has nothing to replay. If there is no
+    // room for the tables, the next start replays the write-ahead log.
     db_->Flush(rocksdb::FlushOptions()).PermitUncheckedError();
   }
 
@@ -233,7 +237,7 @@ class RocksdbLog final : public CommitLog {
     if (access_ == RocksdbAccess::kWrite) {
       SOFTLOOKUP_ASSIGN_OR_RETURN(db_, OpenDatabase(Options(), directory_, synced_));
     } else {
-      // RocksDB locks the directory only if it opens it to write.
+      // RocksDB does not lock a directory that it opens only to read, so this is done here.
       rocksdb::Status status = env_->LockFile(directory_ + "/LOCK", &lock_);
       if (status.ok()) status = OpenOnce(Options(), directory_, access_, db_);
       if (!status.ok()) return OpenError(directory_, status);
@@ -254,8 +258,8 @@ class RocksdbLog final : public CommitLog {
     rocksdb::WriteBatch& changes = static_cast<RocksdbBatch&>(batch).batch();
     if (changes.Count() == 0 && sync == Sync::kNo) return absl::OkStatus();
     if (state_ == State::kWorks) {
-      // After an error in the background RocksDB takes no more writes. What was committed is in the
-      // write-ahead log.
+      // After an error in the background RocksDB takes no more writes. Nothing that was committed
+      // is lost, because it is in the write-ahead log.
       if (const rocksdb::Status error = errors_->error(); !error.ok()) SetFailure(error);
     }
     if (state_ == State::kFull) ReopenIfThereIsRoom();
@@ -300,7 +304,7 @@ class RocksdbLog final : public CommitLog {
   void BeginUpkeep() override {
     absl::ReaderMutexLock lock(&mutex_);
     has_upkeep_ = true;
-    // If this fails, compaction begins with the next start.
+    // An error is ignored: compaction then begins when the server starts again.
     db_->EnableAutoCompaction({db_->DefaultColumnFamily()}).PermitUncheckedError();
   }
 
@@ -323,6 +327,8 @@ class RocksdbLog final : public CommitLog {
   }
 
  private:
+  // kFull: the disk was full, and Commit() tries to open the database again. kBroken: no Commit()
+  // succeeds until the log is opened again.
   enum class State { kWorks, kFull, kBroken };
 
   void MarkSynced() {
@@ -370,8 +376,8 @@ class RocksdbLog final : public CommitLog {
                                 why)));
   }
 
-  // Opens the database again, unless there is too little room or another thread uses it. After a
-  // write that had no room, only what a new start would find can be relied on.
+  // Opens the database again, unless there is too little room or another thread uses it. RocksDB's
+  // state after a write that had no room cannot be relied on. What a new start finds can be.
   void ReopenIfThereIsRoom() {
     if (FreeBytes() < kRoomToReopen) return;
     if (!mutex_.TryLock()) return;  // Another thread copies or reads the database.
@@ -380,7 +386,7 @@ class RocksdbLog final : public CommitLog {
   }
 
   // Returns the free bytes of the disk, or 0 if they are unknown. RocksDB's own count includes
-  // bytes that only root may use, so it is used only for other file systems than the default one.
+  // bytes that only root may use. So that count is used only if env_ is not the default one.
   std::uint64_t FreeBytes() const {
     if (env_ != rocksdb::Env::Default()) {
       std::uint64_t bytes = 0;
@@ -396,7 +402,8 @@ class RocksdbLog final : public CommitLog {
     errors_->Clear();
     absl::StatusOr<std::unique_ptr<rocksdb::DB>> db = OpenDatabase(Options(), directory_, synced_);
     if (!db.ok()) {
-      // UNAVAILABLE may pass: there may be too little room again. Errors in the files do not pass.
+      // UNAVAILABLE can be temporary, such as too little room again, so state_ stays kFull. Other
+      // errors are errors in the files, which stay.
       if (!absl::IsUnavailable(db.status())) SetBroken(db.status().message());
       return;
     }
@@ -411,8 +418,8 @@ class RocksdbLog final : public CommitLog {
     }
   }
 
-  // Free bytes that opening the database again takes at most: for a write buffer that is being
-  // written to a table, for the one after it, and for a new write-ahead log and manifest.
+  // Most bytes of disk that opening the database again takes. They are for a write buffer that is
+  // being written to a table, for the next buffer, and for a new write-ahead log and manifest.
   static constexpr std::uint64_t kRoomToReopen = 2 * kWriteBufferBytes + (std::uint64_t{4} << 20);
 
   const std::string directory_;
@@ -421,16 +428,16 @@ class RocksdbLog final : public CommitLog {
   const std::shared_ptr<ErrorListener> errors_ = std::make_shared<ErrorListener>();
   rocksdb::FileLock* lock_ = nullptr;  // Held if access_ is kRead.
   SyncedMark synced_;
-  // Held to change db_, and shared to use it outside of Commit(). Once the log is open, only
-  // Commit() changes db_. It is null only after a full disk.
+  // Held exclusively to change db_, and shared to use db_ outside of Commit(). Once the log is
+  // open, only Commit() changes db_. After a full disk db_ is null if it could not be opened again.
   mutable absl::Mutex mutex_;
   std::unique_ptr<rocksdb::DB> db_;
   mutable absl::Mutex failure_mutex_;
-  absl::Status failure_ ABSL_GUARDED_BY(failure_mutex_);  // Unless state_ is kWorks.
+  absl::Status failure_ ABSL_GUARDED_BY(failure_mutex_);  // Why, if state_ is not kWorks.
   std::atomic<State> state_{State::kWorks};               // Only Commit() changes it.
   // Only Open(), Commit() and the destructor use these two.
   std::uint64_t last_sequence_ = 0;  // RocksDB's number of the last change that was committed.
-  bool has_unsynced_ = false;
+  bool has_unsynced_ = false;        // Whether changes were written since the last sync.
   std::atomic<bool> has_upkeep_{false};
 };
 

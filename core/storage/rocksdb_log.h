@@ -13,8 +13,8 @@ namespace softlookup {
 
 enum class RocksdbAccess { kWrite, kRead };
 
-// Opens a log as OpenCommitLog and OpenCommitLogToRead do, in the file system of `env`, which must
-// outlive the log.
+// Opens a log as OpenCommitLog (kWrite) and OpenCommitLogToRead (kRead) do, but in the file system
+// of `env`, which must outlive the log. Does not call MakeDirectories() first.
 absl::StatusOr<std::unique_ptr<CommitLog>> OpenRocksdbLog(const std::string& directory,
                                                           RocksdbAccess access, rocksdb::Env* env);
 

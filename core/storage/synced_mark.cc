@@ -9,7 +9,7 @@
 namespace softlookup {
 namespace {
 
-// The mark and its complement.
+// The mark and its complement. If the two do not match, Read() returns 0.
 using Contents = std::array<std::uint64_t, 2>;
 
 }  // namespace
@@ -29,7 +29,7 @@ void SyncedMark::Set(std::uint64_t mark) {
   if (descriptor_ < 0) descriptor_ = open(file_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
   const Contents contents = {mark, ~mark};
   if (pwrite(descriptor_, contents.data(), sizeof contents, 0) != sizeof contents) {
-    // The mark stays behind.
+    // The error is ignored: the file keeps an older mark, which is safe (see SyncedMark).
   }
 }
 

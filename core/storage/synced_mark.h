@@ -6,13 +6,13 @@
 
 namespace softlookup {
 
-// Keeps the number of the last change of a log that is known to be on disk, in a file of its own
-// beside the log. If the log ends before this mark, it has lost changes that were on disk, and is
-// not opened. A crash alone cannot cause that. Not thread-safe.
+// Keeps the number of the last change of a log that is known to be on disk. The number is in a file
+// of its own beside the log. A log that ends before this mark has lost changes that were on disk,
+// and is not opened. A crash alone cannot cause that. Not thread-safe.
 //
-// The mark may be too low. Some losses are then not noticed, but none is reported falsely. So the
-// file is never synced. If a mark cannot be written, the one before stays. If none can be read, it
-// counts as 0.
+// The mark may be too low. Some losses are then not noticed, but no loss is reported falsely. So
+// the file need not be synced, and never is. If a mark cannot be written, the mark before stays. If
+// no mark can be read, it counts as 0.
 class SyncedMark {
  public:
   // The first Set() creates `file`.
@@ -22,7 +22,7 @@ class SyncedMark {
   SyncedMark& operator=(const SyncedMark&) = delete;
 
   std::uint64_t Read() const;
-  // Takes about a microsecond.
+  // Cheap enough to call after every sync: takes about a microsecond.
   void Set(std::uint64_t mark);
 
  private:

@@ -14,16 +14,16 @@
 namespace softlookup {
 namespace {
 
-constexpr std::int64_t kAlignment = 64;
+constexpr std::int64_t kAlignment = 64;  // A cache line.
 // Extra bytes that suffice to align a buffer: malloc itself aligns to 16 bytes.
 constexpr std::int64_t kAlignmentSlack = kAlignment - 16;
 constexpr std::int64_t kPageBytes = 4096;
 constexpr std::int64_t kLargePageBytes = std::int64_t{2} << 20;
-constexpr std::int64_t kRegionBytes = 2 * kLargePageBytes;
+constexpr std::int64_t kRegionBytes = 2 * kLargePageBytes;  // The smallest region.
 
 // Buffers of at least this many bytes are mapped. In the heap, freed buffers would leave holes
-// between small allocations that stay. A buffer of one panel is never mapped: almost every append
-// copies one, and mapping is too slow for that.
+// between small allocations that stay. A buffer of one panel is never mapped, because almost every
+// append copies such a buffer and mapping is too slow for that.
 constexpr std::int64_t kMappedBytesMin = std::int64_t{64} << 10;
 
 constexpr std::int64_t RoundUp(std::int64_t bytes, std::int64_t unit) {
@@ -42,8 +42,8 @@ bool IsMapped(std::int64_t panel_count, std::int64_t panel_bytes) {
 
 std::shared_ptr<PanelRegion> PanelRegion::Make(std::int64_t bytes_min) {
   const std::int64_t size = RoundUp(std::max(bytes_min, kRegionBytes), kLargePageBytes);
-  // Maps one large page more than `size`, so that an aligned range of `size` bytes lies within.
-  // Unmaps what lies before and behind that range.
+  // Maps one large page more than `size`, so that a range of `size` bytes that begins on a large
+  // page lies within. Then unmaps the bytes before and behind that range.
   const std::int64_t mapped = size + kLargePageBytes;
   void* const memory = ::mmap(nullptr, static_cast<std::size_t>(mapped), PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -79,7 +79,7 @@ PanelBuffer::PanelBuffer(std::int64_t panel_count, std::int64_t panel_bytes)
       return;
     }
   }
-  // This is not aligned_alloc, which leaves a hole before every buffer that it returns.
+  // Aligns by hand, because aligned_alloc leaves a hole before every buffer that it returns.
   memory_ = std::malloc(size() + kAlignmentSlack);
   if (memory_ == nullptr) throw std::bad_alloc();
   const auto address = reinterpret_cast<std::uintptr_t>(memory_);
@@ -106,8 +106,8 @@ PanelBuffer::PanelBuffer(const PanelBuffer& other)
 
 void PanelBuffer::UseLargePages() {
   if (!is_mapped_ || region_ != nullptr) return;
-  // Mappings lie next to each other, so a large page may hold more than one buffer. A kernel
-  // without large pages returns an error, which does not matter.
+  // Mappings lie next to each other, so a large page may hold more than one buffer. An operating
+  // system without large pages returns an error. It is ignored: the buffer works without them.
   ::madvise(memory_, size(), MADV_HUGEPAGE);
 }
 

@@ -10,12 +10,12 @@
 
 namespace softlookup {
 
-// A mapping that holds the panels of several buffers, on large pages where the kernel has them.
-// Scans of many rows then wait for fewer address translations. The region is unmapped when its last
-// reference is gone.
+// An mmap mapping that holds the panels of several buffers, on large pages where the operating
+// system has them. Scans of many rows then wait for fewer address translations. The mapping ends
+// with the last reference to the region.
 class PanelRegion {
  public:
-  // Maps at least `bytes_min` bytes, all zero. Returns null if the kernel refuses.
+  // Maps at least `bytes_min` bytes, all zero. Returns null if mmap fails.
   static std::shared_ptr<PanelRegion> Make(std::int64_t bytes_min);
   PanelRegion(const PanelRegion&) = delete;
   PanelRegion& operator=(const PanelRegion&) = delete;
@@ -23,8 +23,8 @@ class PanelRegion {
 
   std::byte* at(std::int64_t offset) { return memory_ + offset; }
   std::int64_t size() const { return size_; }
-  // Returns how many bytes a region takes beyond its first `used` ones, if only these are written.
-  // The kernel commits whole large pages, so the rest of the last one is taken as well.
+  // Returns how many bytes a region takes beyond its first `used` bytes, if only those are written.
+  // The operating system commits whole large pages, so the rest of the last page is taken as well.
   static std::int64_t UnusedBytes(std::int64_t used);
 
  private:
@@ -34,14 +34,15 @@ class PanelRegion {
   const std::int64_t size_;
 };
 
-// Storage for some panels. It begins on a cache line boundary.
+// Storage for some panels, in the heap, in a mapping of its own, or in a PanelRegion. The first
+// panel begins on a cache line boundary.
 class PanelBuffer {
  public:
   // Makes panels that are all zero. If CommitsAsWritten(), pages are committed only as they are
-  // written to, so room for a whole block costs nothing in advance.
+  // written to, so that room for a whole block takes no bytes in advance.
   PanelBuffer(const kernels::PanelShape& shape, std::int64_t panel_count);
-  // Uses the bytes of `region` from `offset` on, and does not clear them. No other buffer may use
-  // them.
+  // Uses the bytes of `region` from `offset` on, and does not clear them. `offset` must be a
+  // multiple of 64. No other buffer may use these bytes.
   PanelBuffer(const kernels::PanelShape& shape, std::int64_t panel_count,
               std::shared_ptr<PanelRegion> region, std::int64_t offset);
   PanelBuffer(const PanelBuffer& other);
@@ -56,17 +57,18 @@ class PanelBuffer {
   const std::byte* panel(std::int64_t index) const { return bytes_ + index * panel_bytes_; }
   std::int64_t panel_count() const { return panel_count_; }
 
-  // Asks the kernel for large pages, which cause far fewer page faults. Call this before the whole
-  // buffer is written. Does nothing for a buffer in the heap or in a region.
+  // Asks the operating system for large pages, which cause far fewer page faults. Call this before
+  // the whole buffer is written. Does nothing for a buffer in the heap, or in a region, which asks
+  // for large pages itself.
   void UseLargePages();
 
-  // Bytes taken, the object included, once all panels, or only the first `written` ones, are
-  // written. A buffer in the heap takes all its bytes from the start.
+  // Bytes taken, the object included, once all panels are written, or only the first `written`
+  // ones. A buffer in the heap takes all its bytes from the start.
   std::int64_t bytes() const { return bytes(panel_count_); }
   std::int64_t bytes(std::int64_t written) const;
 
-  // Returns whether the kernel commits the pages of a buffer of `panel_count` panels only as they
-  // are written to.
+  // Returns whether the pages of a buffer of `panel_count` panels are committed only as they are
+  // written to.
   static bool CommitsAsWritten(const kernels::PanelShape& shape, std::int64_t panel_count);
 
  private:
@@ -77,7 +79,7 @@ class PanelBuffer {
   std::int64_t panel_count_;
   std::int64_t panel_bytes_;
   void* memory_ = nullptr;  // The allocation or mapping that holds bytes_. Null in a region.
-  bool is_mapped_ = false;
+  bool is_mapped_ = false;  // In a mapping of its own, or in a region.
   std::shared_ptr<PanelRegion> region_;  // Holds bytes_. Null: memory_ holds them.
   std::byte* bytes_ = nullptr;
 };

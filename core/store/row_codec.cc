@@ -10,8 +10,9 @@ namespace {
 
 using kernels::kPanelRows;
 
-// Calls whole(panel) for each panel that lies wholly in [begin, end), and single(panel, lane) for
-// each other row, in the order of positions.
+// Calls whole(panel) for each panel whose 16 positions all lie in [begin, end). Calls
+// single(panel, lane) for each other row of that range. The calls are in the order of positions.
+// Panel i holds positions [16 * i, 16 * i + 16).
 template <typename Whole, typename Single>
 void ForEachRun(std::uint64_t begin, std::uint64_t end, const Whole& whole, const Single& single) {
   for (std::uint64_t position = begin; position < end;) {

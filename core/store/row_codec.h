@@ -12,9 +12,9 @@
 
 namespace softlookup {
 
-// Encodes the components of rows [begin, end), deleted ones included, in the storage format. Panels
-// that lie wholly in the range are copied as they are, so that loading copies them back. Other rows
-// are encoded one by one.
+// Encodes the components of the rows at positions [begin, end), deleted ones included, in the
+// format of docs/storage_format.md. Panels that lie wholly in the range are copied as they are, so
+// that loading copies them back. Other rows are encoded one by one.
 std::string EncodeComponents(const Snapshot& snapshot, std::uint64_t begin, std::uint64_t end);
 
 // Decodes `components`, which EncodeComponents made of rows [begin, end), into panels. Panel i

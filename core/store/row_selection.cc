@@ -15,14 +15,14 @@ absl::Status OutOfRange(const std::string& field, absl::string_view message) {
                    {{"field", field}});
 }
 
-// The parts of a filter that look at a row's tags.
+// The parts of a RowFilter that look at a row's id and labels.
 class TagFilter {
  public:
   TagFilter(const RowFilter& filter, const LabelDictionary* dictionary)
       : ids_(filter.ids.begin(), filter.ids.end()),
         exclude_ids_(filter.exclude_ids.begin(), filter.exclude_ids.end()),
         wants_label_(!filter.any_labels.empty()) {
-    // A label that no row has ever had has no number.
+    // A label that no row has ever had has no number. It is left out, because no row can match it.
     const auto add = [dictionary](const std::vector<std::string>& labels, auto& numbers) {
       for (const std::string& label : labels) {
         const auto number = dictionary == nullptr ? std::nullopt : dictionary->Find(label);

@@ -14,8 +14,8 @@ namespace softlookup {
 class RowSelection {
  public:
   // Selects the live rows of `snapshot` that pass `filter`. POSITION_OUT_OF_RANGE if the filter's
-  // begin and end are not a range within the snapshot's positions. Errors name a field as `prefix`
-  // and its name, such as "filter.end". The snapshot must outlive the selection.
+  // begin and end are not a range within the snapshot's positions. Errors put `prefix` before the
+  // name of the field, such as "filter." before "end". The snapshot must outlive the selection.
   static absl::StatusOr<RowSelection> Make(const Snapshot& snapshot, const RowFilter& filter,
                                            absl::string_view prefix);
 
@@ -36,7 +36,9 @@ class RowSelection {
   Snapshot::Blocks blocks_;
   std::uint64_t begin_ = 0;
   std::uint64_t end_ = 0;
-  std::deque<RowMask> masks_;  // Made for tag filters. blocks_ points into it.
+  // One per block, if the filter looks at ids or labels. blocks_ points to the masks, so they are
+  // in a deque, which does not move them.
+  std::deque<RowMask> masks_;
 };
 
 }  // namespace softlookup

@@ -56,7 +56,8 @@ void LabelDictionary::Truncate(std::uint32_t size) {
 }
 
 std::int64_t LabelDictionary::bytes() const {
-  // The deque keeps names in pieces of 512 bytes, and at least 8 pointers to pieces.
+  // libstdc++'s deque keeps names in pieces of 512 bytes, and has room for at least 8 pointers to
+  // pieces.
   constexpr std::size_t kPieceBytes = 512;
   absl::ReaderMutexLock lock(&mutex_);
   const std::size_t pieces = names_.size() * sizeof(std::string) / kPieceBytes + 1;

@@ -19,7 +19,8 @@
 
 namespace softlookup {
 
-// One bit per row of a block, in the layout that the kernels read.
+// One bit per row of a block, in the layout that the kernels read: row r is bit r % 64 of word
+// r / 64.
 class RowMask {
  public:
   static RowMask All() {
@@ -46,8 +47,8 @@ class RowMask {
   std::array<std::uint64_t, kernels::kBlockRowsMax / 64> words_ = {};
 };
 
-// Numbers the labels of a store. Rows hold the numbers. A label that a snapshot shows is never
-// removed, so snapshots share the dictionary with the writer. Thread-safe.
+// Numbers the labels of a store's rows from 0. RowTags holds the numbers. A label that a readable
+// snapshot shows is never removed, so snapshots share the dictionary with the writer. Thread-safe.
 class LabelDictionary {
  public:
   std::uint32_t size() const;
@@ -57,22 +58,25 @@ class LabelDictionary {
   // Returns the label with `number`, which Intern or Find must have returned. The view is valid as
   // long as the dictionary has the label.
   absl::string_view NameOf(std::uint32_t number) const;
-  // Removes the labels from number `size` on. No snapshot that is read later may show them.
+  // Removes the labels from number `size` on. No snapshot that shows one of them may be read
+  // afterwards.
   void Truncate(std::uint32_t size);
   // Bytes taken, the object included.
   std::int64_t bytes() const;
 
  private:
   mutable absl::Mutex mutex_;
-  std::deque<std::string> names_ ABSL_GUARDED_BY(mutex_);  // numbers_ points into it.
+  // By number. The keys of numbers_ point into these strings.
+  std::deque<std::string> names_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<absl::string_view, std::uint32_t> numbers_ ABSL_GUARDED_BY(mutex_);
-  std::int64_t name_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // Allocated by the strings in names_.
+  std::int64_t name_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // Heap bytes of the strings in names_.
 };
 
-// The ids and labels of a block's rows. A block whose rows have none has no RowTags.
+// The ids and labels of a block's rows. A block whose rows have no ids and no labels has no
+// RowTags. Rows are numbered from 0 in the block.
 class RowTags {
  public:
-  // Sets the tags of row `row`. Rows must be added in ascending order. Rows that are left out have
+  // Sets the tags of row `row`. Rows must be added in ascending order. A row that is not added has
   // no tags.
   void Add(std::int64_t row, std::optional<std::uint64_t> id,
            absl::Span<const std::uint32_t> labels);
@@ -83,7 +87,7 @@ class RowTags {
     if (!has_id_[row]) return std::nullopt;
     return ids_[row];
   }
-  // Returns the row's labels in the order in which they were given.
+  // Returns the numbers of the row's labels, in the order in which the labels were given.
   absl::Span<const std::uint32_t> labels(std::int64_t row) const {
     if (row >= static_cast<std::int64_t>(label_ends_.size())) return {};
     const std::size_t begin = row == 0 ? 0 : label_ends_[row - 1];

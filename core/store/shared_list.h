@@ -15,8 +15,8 @@
 namespace softlookup {
 
 // A list that is cheap to copy. Copies share their elements, and changing one copy does not change
-// the others. Appending copies at most 256 elements, and one pointer per 256 elements. Not
-// thread-safe, but different threads may use different copies.
+// the others. Elements lie in chunks of 256. Appending copies at most one chunk, and a pointer to
+// each other chunk. Not thread-safe, but different threads may use different copies.
 template <typename T>
 class SharedList {
  public:
@@ -36,8 +36,8 @@ class SharedList {
     return rest == 0 ? bytes : bytes + SharedBytes<Chunk>() + HeapBytes(rest * sizeof(T));
   }
 
-  // Copies all elements, then calls change(index, element) on each copy in order. Other lists keep
-  // the old elements.
+  // Copies all elements and calls change(index, element) on each new element, in order. Other lists
+  // keep the old elements.
   template <typename Change>
   void Transform(const Change& change) {
     if (size_ == 0) return;
@@ -52,7 +52,7 @@ class SharedList {
     chunks_ = std::move(chunks);
   }
 
-  // Replaces one element. Costs as much as push_back.
+  // Replaces one element. Copies as much as push_back does.
   void Set(std::int64_t index, T value) {
     SOFTLOOKUP_CHECK(index >= 0 && index < size_) << "element " << index << " of " << size_;
     auto chunks = std::make_shared<Chunks>(*chunks_);
@@ -64,7 +64,7 @@ class SharedList {
 
   void push_back(T value) { Append(absl::MakeSpan(&value, 1)); }
 
-  // Moves `values` behind the last element. Costs as much as one push_back and moving the values.
+  // Moves `values` behind the last element. Copies as much as one push_back does.
   void Append(absl::Span<T> values) {
     if (values.empty()) return;
     // Chunks have exactly the capacity that they need, as bytes() assumes.

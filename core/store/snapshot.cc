@@ -13,13 +13,14 @@ namespace softlookup {
 
 namespace {
 
-// Returns the spec of memory `index`, numbered as in Snapshot::MemoryAsOf.
+// Returns the spec of memory `index`: 0 is `average`, then come config.memories.
 const MemorySpec& SpecOf(const StoreConfig& config, std::size_t index) {
   static const auto& average = *new MemorySpec{.name = "average", .kind = MemoryKind::kAverage};
   return index == 0 ? average : config.memories[index - 1];
 }
 
-// Returns room for the centres of a block's balls. Empty: it has none.
+// Returns room for the centres of a block's balls. It is empty if the block has no balls, because
+// it has fewer than kBallRowsMin rows.
 std::vector<float> CentresOf(std::int64_t row_count, std::int64_t key_dim) {
   if (row_count < kernels::kBallRowsMin) return {};
   return std::vector<float>(
@@ -68,7 +69,7 @@ void RowBounds::Add(const kernels::PanelRow& row, const StoreConfig& config) {
       raise(key_magnitude, std::abs(component));
       square += static_cast<double>(component) * component;
     }
-    // The bound is infinity if the norm is beyond float32's range.
+    // If the norm is beyond float32's range, the bound is infinity.
     raise(key_norms_max[head], static_cast<float>(std::sqrt(square)));
   }
 }
@@ -78,9 +79,9 @@ std::int64_t RowBounds::bytes() const {
 }
 
 bool HasSketch(const StoreConfig& config, const RowBounds& bounds) {
-  // Of a short key, the sketch would take nearly as many bytes and as much time as the key itself.
+  // The sketch of a shorter key would take nearly as many bytes and as much time as the key itself.
   constexpr std::int64_t kKeyDimMin = 32;
-  // INT8 keys are as small as their sketch.
+  // INT8 keys are as small as their sketch. Lookups with several heads make no first look.
   return config.num_heads == 1 && config.key_dim >= kKeyDimMin &&
          config.storage_type != StorageType::kInt8 && kernels::KeysFitSketch(bounds.key_magnitude);
 }

@@ -22,20 +22,22 @@
 
 namespace softlookup {
 
-// Upper bounds over some rows, as in kernels::BlockView.
+// Upper bounds over some rows, for kernels::BlockView.
 struct RowBounds {
-  float key_magnitude = 0;
-  float value_magnitude = 0;
-  std::vector<float> key_norms_max;  // One per head. Empty before the first row.
+  float key_magnitude = 0;    // Largest |component| of the keys.
+  float value_magnitude = 0;  // Largest |component| of the values.
+  // Largest norm of the keys in each head, rounded to the nearest float32. Empty before the first
+  // row.
+  std::vector<float> key_norms_max;
 
   void Add(const kernels::PanelRow& row, const StoreConfig& config);
   // Bytes taken, the object included.
   std::int64_t bytes() const;
 };
 
-// Returns whether a full block with `bounds` has a sketch, unless it is packed. It has none if its
-// keys do not fit a sketch, or if a look at sketches saves no time in a store of this `config`. The
-// result depends only on the arguments, so a store has the same sketches when it is loaded again.
+// Returns whether a full block with `bounds` has a sketch, unless the block is packed. The keys
+// must fit a sketch, and a first look must save time in a store of this `config`. The result
+// depends only on the arguments, so that a store has the same sketches when it is loaded again.
 bool HasSketch(const StoreConfig& config, const RowBounds& bounds);
 
 // The sketch of a sealed block's keys.
@@ -53,7 +55,7 @@ class BlockSketch {
 
  private:
   const std::shared_ptr<const PanelBuffer> panels_;
-  std::vector<float> centres_;  // Of the keys' balls.
+  std::vector<float> centres_;  // Of the balls around the keys (kernels::KeyBall). Empty: no balls.
   const kernels::SketchView view_;
 };
 
@@ -75,26 +77,31 @@ std::shared_ptr<const PackedRows> PackLiveRows(const PanelBuffer& panels,
 
 // A full block. Its parts are immutable, and snapshots share them.
 struct SealedBlock {
-  // All rows, deleted ones included: memories are computed from all rows.
+  // All rows. Deleted rows are included, because memories are computed from all rows.
   std::shared_ptr<const PanelBuffer> panels;
   std::shared_ptr<const PackedRows> packed;  // Null unless few rows are live.
   std::shared_ptr<const RowBounds> bounds;
-  std::shared_ptr<const BlockSketch> sketch;  // Null: see HasSketch.
+  std::shared_ptr<const BlockSketch> sketch;  // Null if packed, or if HasSketch() is false.
   // Memories before this block's first row. Null for block 0, or if the writer keeps no memories.
   std::shared_ptr<const MemorySet> memories_before;
-  std::shared_ptr<const RowTags> tags;  // Null: no row has any.
+  std::shared_ptr<const RowTags> tags;  // Null: no row has an id or labels.
   std::shared_ptr<const RowMask> live;  // Rows that are not deleted. Null: all rows.
-  // What lookups read. It points into the members above, and is here so that a lookup over many
-  // blocks need not follow their pointers.
+  // The rows that lookups read. They point into what the members above point to. They are kept here
+  // so that a lookup over many blocks need not follow those pointers.
   PositionedBlock live_rows;
 
-  // Bytes of all that the members point to. SharedList::bytes() counts the members themselves.
+  // Bytes of everything that the members point to. SharedList::bytes() counts the members
+  // themselves.
   std::int64_t bytes() const;
 };
 
 // The block that still grows, as one snapshot sees it. The writer shares `full_panels` and writes
-// only behind the first `full_panel_count` panels. It copies the partial panel before it adds a row
-// to it. So the view never changes.
+// only behind the first `full_panel_count` panels. The writer copies `partial_panel` before it adds
+// a row to that panel. So the view never changes.
+//
+// All pointers are null if row_count is 0. `full_panels` is null while no panel is full, and
+// `partial_panel` if row_count is a multiple of kPanelRows. `memories_before`, `tags` and `live`
+// can be null for the same reasons as in SealedBlock.
 struct TailView {
   std::shared_ptr<const PanelBuffer> full_panels;
   std::int64_t full_panel_count = 0;
@@ -116,16 +123,16 @@ kernels::PanelShape PanelShapeOf(const StoreConfig& config);
 // Returns a store's memories before its first row: `average`, then those of the configuration.
 MemorySet MemorySetOf(const StoreConfig& config);
 
-// Shared by a store's writer and all its snapshots. It is destroyed when the last of these is. The
-// store's bytes are then free.
+// Shared by a store's writer and all its snapshots. When the last of them is destroyed, so is the
+// lease, and the store's bytes are free.
 class StoreLease {
  public:
   ~StoreLease() {
     if (on_end_) on_end_();
   }
 
-  // Makes the destructor run `on_end`, on the thread that drops the last reference. Call this once,
-  // while a reference to the store is held.
+  // Makes the destructor run `on_end`, on the thread that drops the last reference to the lease.
+  // Call this once, while the caller holds the writer or a snapshot.
   void OnEnd(absl::AnyInvocable<void()> on_end) { on_end_ = std::move(on_end); }
 
  private:
@@ -170,8 +177,8 @@ class Snapshot {
   // Returns the tags of the block that holds `position`, or null if none of its rows has tags.
   // `position` must be below row_count().
   const RowTags* TagsAt(std::uint64_t position) const;
-  // The names of the labels of the store's rows, and possibly of rows appended after this snapshot.
-  // Null if no row up to this snapshot has ever had a label.
+  // The labels of the store's rows by number, possibly with labels of rows that were appended after
+  // this snapshot. Null if no row up to this snapshot has ever had a label.
   const LabelDictionary* labels() const { return labels_.get(); }
 
   // Rows in a full block.
@@ -180,21 +187,22 @@ class Snapshot {
   kernels::BlockView HistoryAt(std::int64_t index) const;
   // Returns the memories before the first row of block `index`, which must have a row.
   MemorySet MemoriesBefore(std::int64_t index) const;
+  // Returns the bounds over the rows of block `index`, which must have a row.
   const RowBounds& BoundsOf(std::int64_t index) const;
   // Returns the rows of block `index` that are not deleted, or null if no row is deleted.
   const RowMask* LiveRowsOf(std::int64_t index) const;
 
-  // Returns row `index` of `block`, which BlocksOf must have returned. The components are those
-  // that the store keeps.
+  // Returns row `index` of `block`, which BlocksOf must have returned. The components are as the
+  // store keeps them, after rounding to the storage type.
   Row RowOf(const PositionedBlock& block, std::int64_t index) const;
 
  private:
   friend class StoreWriter;
 
-  // Returns the block behind the sealed ones, with its live rows.
+  // Returns the tail as a block, with its live rows.
   PositionedBlock LiveRowsOfTail() const;
-  // Returns the memories that the store keeps from before block `index`. Null for block 0, or if
-  // the writer keeps no memories.
+  // Returns the kept state of the memories before the first row of block `index`. Null for block 0,
+  // for a tail without rows, or if the writer keeps no memories.
   const MemorySet* KeptMemoriesBefore(std::int64_t index) const;
 
   std::shared_ptr<const StoreLease> lease_;

@@ -23,7 +23,7 @@ class Store::Waiter {
  private:
   const std::uint64_t revision_;
   std::atomic<bool> done_{false};
-  absl::AnyInvocable<void(absl::Status)> callback_;  // Used by the thread that sets done_ only.
+  absl::AnyInvocable<void(absl::Status)> callback_;  // Only the thread that sets done_ uses it.
 };
 
 Store::Store(std::uint64_t number, std::unique_ptr<StoreWriter> writer, absl::Time create_time,
@@ -86,7 +86,7 @@ void Store::WhenRevision(std::uint64_t revision, const std::shared_ptr<CancelTok
     status = closed_;
     waits = status.ok() && snapshot_->revision() < revision;
     if (waits) {
-      // Removes waiters that were cancelled, each time the list has doubled.
+      // Removes waiters that were cancelled, each time the list has doubled since the last removal.
       if (waiters_.size() >= waiters_before_sweep_) {
         waiters_.erase(std::remove_if(waiters_.begin(), waiters_.end(),
                                       [](const auto& other) { return other->done(); }),

@@ -24,9 +24,9 @@ class Store {
   // Runs a task soon, on another thread.
   using Executor = std::function<void(absl::AnyInvocable<void()>)>;
 
-  // `number` must differ from that of every other store that the engine has had, also of the same
-  // name. `executor` runs the callbacks that waited for a write, so that the write does not wait
-  // for them.
+  // `number` must be unique among all stores that the engine has ever had, including deleted stores
+  // of the same name. `executor` runs the callbacks that waited for a revision, so that the write
+  // that makes the revision does not wait for them.
   Store(std::uint64_t number, std::unique_ptr<StoreWriter> writer, absl::Time create_time,
         Executor executor);
 
@@ -41,15 +41,15 @@ class Store {
   // executor then runs the callbacks that waited for a revision up to that of `snapshot`.
   void Publish(std::shared_ptr<const Snapshot> snapshot);
 
-  // Runs `callback` once: with OK when the store has `revision`, with the status of `cancel` if
-  // that ends the wait first, or with the status of Close() if the store is closed first. If one of
-  // these has happened already, `callback` runs before WhenRevision() returns. Otherwise the
+  // Runs `callback` once, with OK when the store has `revision`. If `cancel` ends the wait first,
+  // the status is that of `cancel`. If the store is closed first, it is the status of Close(). If
+  // one of these has happened already, `callback` runs before WhenRevision() returns. Otherwise the
   // executor runs it, or the thread that ends the wait by `cancel`.
   void WhenRevision(std::uint64_t revision, const std::shared_ptr<CancelToken>& cancel,
                     absl::AnyInvocable<void(absl::Status)> callback);
 
-  // Call this when the store is deleted. Callbacks that wait for a revision, and later ones, get
-  // `status`.
+  // Call this when the store is deleted. Callbacks that wait for a revision get `status`, which
+  // must be an error. So do the callbacks of later calls of WhenRevision().
   void Close(absl::Status status);
 
  private:
@@ -68,8 +68,9 @@ class Store {
   mutable absl::Mutex mutex_;
   std::shared_ptr<const Snapshot> snapshot_ ABSL_GUARDED_BY(mutex_);
   Waiters waiters_ ABSL_GUARDED_BY(mutex_);
+  // When waiters_ has this many elements, WhenRevision() removes those that were cancelled.
   std::size_t waiters_before_sweep_ ABSL_GUARDED_BY(mutex_) = 16;
-  absl::Status closed_ ABSL_GUARDED_BY(mutex_);
+  absl::Status closed_ ABSL_GUARDED_BY(mutex_);  // OK until Close() is called.
 };
 
 }  // namespace softlookup

@@ -10,20 +10,20 @@
 namespace softlookup {
 
 std::int64_t FixedStoreBytes() {
-  constexpr std::int64_t kTableEntryBytes = 96;
+  constexpr std::int64_t kTableEntryBytes = 96;  // Of the engine's StoreTable, a B-tree by name.
   return HeapBytes(sizeof(StoreWriter)) + SharedBytes<Snapshot>() + SharedBytes<Store>() +
          kTableEntryBytes;
 }
 
 std::int64_t ConfigBytes(const StoreConfig& config) {
-  // The engine's table has a copy of the name.
+  // The name counts twice, because the engine's table has a copy.
   std::int64_t bytes = SharedBytes<StoreConfig>() + 2 * HeapBytes(config.name);
   bytes += HeapBytes(config.memories);
   for (const MemorySpec& memory : config.memories) {
-    // The running memory has a copy of the gate.
+    // The gate counts twice, because the running memory has a copy.
     bytes += HeapBytes(memory.name) + 2 * HeapBytes(memory.gate);
   }
-  constexpr std::size_t kTreeNodeBytes = 32;
+  constexpr std::size_t kTreeNodeBytes = 32;  // What std::map adds to each element.
   for (const auto& [key, value] : config.labels) {
     bytes +=
         HeapBytes(kTreeNodeBytes + 2 * sizeof(std::string)) + HeapBytes(key) + HeapBytes(value);

@@ -37,7 +37,7 @@ absl::Status StoreLoader::AddBlockStart(std::uint64_t index, absl::Span<const do
                                         absl::Span<const float> bounds_before) {
   const StoreConfig& config = *writer_->state_.config;
   const std::uint64_t position = index * static_cast<std::uint64_t>(writer_->block_rows_);
-  // Copies of one set share what is constant, such as the gates.
+  // All sets are copies of one, so that they share what is constant, such as the gates.
   if (no_rows_ == nullptr) no_rows_ = std::make_shared<const MemorySet>(MemorySetOf(config));
   BlockStart start{.memories = std::make_shared<MemorySet>(*no_rows_)};
   if (!start.memories->Restore(memories)) return Incomplete("memories of another shape", position);
@@ -98,7 +98,7 @@ absl::Status StoreLoader::AddRows(std::uint64_t first_position, std::uint64_t co
   if (!AreRows(first_position, count)) return Incomplete("rows of another shape", loaded_);
   const std::uint64_t end = loaded_ + count;
   while (loaded_ < end) {
-    // A step ends where a block does.
+    // Each step adds rows of one block only.
     const std::uint64_t begin = loaded_;
     loaded_ = std::min(end, (begin / block_rows() + 1) * block_rows());
     for (std::uint64_t position = begin; position < loaded_; ++position) {
@@ -162,8 +162,8 @@ absl::StatusOr<std::unique_ptr<StoreWriter>> StoreLoader::Finish() {
     if (start == starts_.end()) {
       return Incomplete("the start of a block is missing", last * block_rows());
     }
-    // No record has the bounds of the last block, nor the memories after it. They are computed
-    // here.
+    // No record has the bounds of the last block, nor the memories after its last row. Both are
+    // computed here.
     auto memories = std::make_shared<MemorySet>(*start->second.memories);
     RowBounds bounds;
     const kernels::PanelShape& shape = writer_->shape_;
@@ -195,7 +195,7 @@ absl::StatusOr<std::unique_ptr<StoreWriter>> StoreLoader::Finish() {
   writer_->AddSealed(absl::MakeSpan(sealed_));
   writer_->MakeSnapshot();
   writer_->Commit();
-  // Pairs with the checks that MakeSnapshot made when the rows were written.
+  // The row count of the head record must be that of the snapshot made from the other records.
   SOFTLOOKUP_CHECK(writer_->newest()->row_count() == row_count_)
       << writer_->newest()->row_count() << " rows loaded of " << row_count_;
   return std::move(writer_);

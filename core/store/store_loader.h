@@ -15,7 +15,8 @@
 
 namespace softlookup {
 
-// Rebuilds the writer of a store from its records, bit for bit as it was.
+// Rebuilds the writer of a store from the store's records. Its rows, memories and bounds have the
+// same bits as before.
 //
 // Call order: AddBlockStart, AddLiveRows and AddWriter in any order; MakeRoom; PutComponents for
 // all rows; AddRows in the order of positions; Finish. The functions return DATA_LOSS if the
@@ -24,20 +25,21 @@ class StoreLoader {
  public:
   StoreLoader(StoreConfig config, std::uint64_t revision, std::uint64_t row_count);
 
-  // Adds the memories before the first row of block `index`, as MemorySet::Save returned them, and
-  // the bounds of the block before, as SaveBounds returned them. Block 0 has no `bounds_before`.
+  // Adds the memories before the first row of block `index`, as MemorySet::Save returned them. Also
+  // adds the bounds of block `index` - 1, as SaveBounds returned them. For block 0, `bounds_before`
+  // is not used.
   absl::Status AddBlockStart(std::uint64_t index, absl::Span<const double> memories,
                              absl::Span<const float> bounds_before);
   void AddLiveRows(std::uint64_t index, const RowMask& live);
   void AddWriter(const std::string& writer, WriterState state);
-  // Allocates the panels. Call this after the starts of all blocks, before the components.
+  // Allocates the panels of all blocks. Call this after AddBlockStart() for all blocks.
   absl::Status MakeRoom();
-  // Adds the components of `count` rows, as EncodeComponents made them. Threads may call this for
-  // different rows at the same time.
+  // Adds the components of `count` rows, as EncodeComponents made them. Several threads may call
+  // this at the same time for different rows.
   absl::Status PutComponents(std::uint64_t first_position, std::uint64_t count,
                              absl::string_view components);
   // Adds the next `count` rows, whose components PutComponents has stored, with their ids and
-  // labels. Completes the blocks that they fill, except the store's last block, which Finish
+  // labels. Completes the blocks that these rows fill, except the store's last block, which Finish
   // completes. `ids` and `row_labels` are either empty or have one element per row.
   absl::Status AddRows(std::uint64_t first_position, std::uint64_t count,
                        absl::Span<const std::uint64_t> ids,
@@ -66,7 +68,7 @@ class StoreLoader {
   std::unique_ptr<StoreWriter> writer_;
   const std::uint64_t row_count_;
   std::uint64_t loaded_ = 0;                  // Rows added so far.
-  std::shared_ptr<const MemorySet> no_rows_;  // Memories before the first row.
+  std::shared_ptr<const MemorySet> no_rows_;  // Memories before the first row, to copy.
   std::map<std::uint64_t, BlockStart> starts_;
   std::map<std::uint64_t, std::shared_ptr<const RowMask>> live_;
   std::vector<std::shared_ptr<PanelBuffer>> panels_;  // By block.
@@ -74,7 +76,8 @@ class StoreLoader {
   std::unique_ptr<RowTags> tags_;                     // Tags of the block in progress.
 };
 
-// Returns the bounds as numbers, for AddBlockStart.
+// Returns the bounds as numbers, for the `bounds_before` of AddBlockStart: key_magnitude,
+// value_magnitude, key_norms_max.
 std::vector<float> SaveBounds(const RowBounds& bounds);
 
 }  // namespace softlookup

@@ -19,9 +19,12 @@ namespace {
 
 using kernels::kPanelRows;
 
+// Most bytes of a block's panels, unless one panel has more. A block then fits a core's
+// second-level cache.
 constexpr std::int64_t kBlockBytesMax = std::int64_t{512} << 10;
 
-// A store with at least this many bytes in sealed blocks puts further blocks on large pages.
+// A store whose sealed blocks have at least this many bytes puts further blocks on large pages. The
+// same holds for the bytes of its sketches.
 constexpr std::int64_t kLargePagesMin = std::int64_t{32} << 20;
 
 // A sealed block has its live rows packed if they are at most 1 / kPackedPart of all its rows.
@@ -46,8 +49,8 @@ StoreWriter::StoreWriter(StoreConfig config, Memories memories)
 
 void StoreWriter::Commit() {
   committed_ = state_;
-  // Frees the capacity of the lists, too. Most stores are small, and a large append may have been
-  // the last one.
+  // Frees the capacity of the lists, too. Most stores are small, and no append may follow a large
+  // one.
   std::vector<IdChange>().swap(id_changes_);
   std::vector<WriterChange>().swap(writer_changes_);
   memories_shared_ = true;
@@ -61,7 +64,7 @@ void StoreWriter::Rollback() {
 }
 
 StoreWriter::Savepoint StoreWriter::MakeSavepoint() {
-  // The savepoint shares the memories and the partial panel.
+  // The savepoint shares the memories and the partial panel, so the next row must go into copies.
   memories_shared_ = true;
   partial_panel_shown_ = true;
   Savepoint savepoint;
@@ -72,7 +75,7 @@ StoreWriter::Savepoint StoreWriter::MakeSavepoint() {
 }
 
 void StoreWriter::RollbackTo(const Savepoint& savepoint) {
-  // A Commit in between would have emptied the lists of changes.
+  // A Commit since the savepoint would have emptied the lists of changes.
   SOFTLOOKUP_CHECK(savepoint.id_change_count_ <= id_changes_.size() &&
                    savepoint.writer_change_count_ <= writer_changes_.size())
       << "the savepoint is older than the last commit";
@@ -91,6 +94,7 @@ void StoreWriter::RollbackTo(const Savepoint& savepoint) {
       live_ids_.erase(change.id);
     }
   }
+  // Frees most of the table if the writes that were undone had made it large.
   if (live_ids_.capacity() > 64 && live_ids_.size() < live_ids_.capacity() / 4) live_ids_.rehash(0);
   for (; writer_changes_.size() > savepoint.writer_change_count_; writer_changes_.pop_back()) {
     const WriterChange& change = writer_changes_.back();
@@ -249,7 +253,8 @@ std::vector<std::int64_t> StoreWriter::DeletePositions(absl::Span<const std::uin
   const auto block_of = [&](std::uint64_t position) {
     return static_cast<std::int64_t>(position) / block_rows_;
   };
-  // Clears the positions of block `index` in a copy of `live`, and forgets their ids.
+  // Replaces `live` by a copy in which the rows of `positions` in block `index` are cleared.
+  // Removes these rows' ids from live_ids_.
   const auto clear = [&](std::int64_t index, const RowTags* tags,
                          std::shared_ptr<const RowMask>& live) {
     masked_blocks.push_back(index);
@@ -327,14 +332,13 @@ std::shared_ptr<const Snapshot> StoreWriter::Update(absl::FunctionRef<void(Store
   return newest();
 }
 
-// Makes room for one more panel in the tail. Snapshots keep the old buffer if they show it.
 void StoreWriter::StartTail() {
   const std::int64_t panels = state_.tail_rows / kPanelRows;
   if (state_.tail_panels != nullptr && panels < state_.tail_panels->panel_count()) return;
   const std::int64_t block_panels = block_rows_ / kPanelRows;
   std::int64_t capacity = std::clamp<std::int64_t>(2 * panels, 1, block_panels);
-  // A small store gets little room. A store with sealed blocks gets a whole block, and so does one
-  // whose pages are committed only as they are written to.
+  // A small store gets little room. A store with sealed blocks gets room for a whole block. So does
+  // a store whose pages are committed only as they are written to.
   if (state_.sealed.size() > 0 || PanelBuffer::CommitsAsWritten(shape_, capacity)) {
     capacity = block_panels;
   }
@@ -350,7 +354,7 @@ std::shared_ptr<PanelBuffer> StoreWriter::NewPanels(const kernels::PanelShape& s
                                                     std::int64_t block_count) {
   const std::int64_t panels = block_rows_ / kPanelRows;
   const std::int64_t bytes = panels * shape.bytes();
-  // The kernel commits large pages whole, so only a store that fills many of them uses them.
+  // The operating system commits large pages whole, so only a store that fills many uses them.
   if (block_count * bytes < kLargePagesMin || !PanelBuffer::CommitsAsWritten(shape, panels)) {
     return std::make_shared<PanelBuffer>(shape, panels);
   }
@@ -371,7 +375,7 @@ std::shared_ptr<const BlockSketch> StoreWriter::NewSketch(const SealedBlock& blo
       *block.panels, shape_, NewPanels(kernels::SketchShape(shape_.key_dim), block_count));
 }
 
-// Call this before `row` is counted in tail_rows.
+// Call this before `row` is counted in tail_rows: if tail_rows is 0, `row` is the tail's first.
 void StoreWriter::AddToMemories(const kernels::PanelRow& row) {
   if (state_.memories == nullptr) {
     state_.memories = std::make_shared<MemorySet>(MemorySetOf(*state_.config));
@@ -396,7 +400,8 @@ void StoreWriter::AppendRow(const float* key, const float* value, kernels::Panel
   std::byte* panel = state_.partial_panel->panel(0);
   const std::int64_t lane = state_.tail_rows % kPanelRows;
   kernels::PutRow(shape_, key, value, lane, panel);
-  // Reads the row as it is stored. For FLOAT32 the input has the same bits and is faster to read.
+  // Memories and bounds take the row as it is stored. For FLOAT32 the input has the same bits and
+  // is faster to read.
   const kernels::PanelRow row = shape_.storage == StorageType::kFloat32
                                     ? kernels::PanelRow{.key = key, .value = value}
                                     : reader.Read(panel, lane);
@@ -405,7 +410,7 @@ void StoreWriter::AppendRow(const float* key, const float* value, kernels::Panel
   if (lane == kPanelRows - 1) {
     StartTail();
     std::memcpy(state_.tail_panels->panel(state_.tail_rows / kPanelRows), panel, shape_.bytes());
-    // Nothing else shares this panel. It was copied above if something did.
+    // Nothing else shares this panel, because a shared panel was copied above.
     std::memset(panel, 0, shape_.bytes());
   }
   ++state_.tail_rows;

@@ -30,7 +30,7 @@ struct RowBatch {
   absl::Span<const std::vector<std::string>> row_labels;  // Empty, or one element per row.
   OnConflict on_conflict = OnConflict::kFail;
   // The writer's name and the number of its append. The batch is a duplicate if `sequence` is not
-  // above the writer's last one. A batch without a name is never a duplicate.
+  // above that of the writer's last append. A batch without a name is never a duplicate.
   absl::string_view writer;
   std::uint64_t sequence = 0;
 };
@@ -38,26 +38,27 @@ struct RowBatch {
 // The last append of a writer.
 struct WriterState {
   std::uint64_t last_sequence = 0;
-  std::uint64_t last_position = 0;  // Of the last row it appended. 0 if all its rows were skipped.
+  std::uint64_t last_position = 0;  // Of the last row it appended. 0 if it has appended no row.
 };
 
 struct AppendOutcome {
-  std::shared_ptr<const Snapshot> snapshot;  // The first one that shows the rows.
+  // The first snapshot that shows the rows. The newest one if nothing was changed.
+  std::shared_ptr<const Snapshot> snapshot;
   std::uint64_t first_position = 0;
   std::uint64_t appended_count = 0;         // Below the batch's row count if rows were skipped.
-  bool duplicate = false;                   // True if the batch is one. Then nothing was changed.
+  bool duplicate = false;                   // If the batch is a duplicate, nothing was changed.
   std::vector<std::int64_t> masked_blocks;  // Indexes of blocks that lost rows, ascending.
 };
 
 struct DeleteOutcome {
   std::shared_ptr<const Snapshot> snapshot;
   std::uint64_t deleted_count = 0;
-  std::vector<std::int64_t> masked_blocks;  // As in AppendOutcome.
+  std::vector<std::int64_t> masked_blocks;  // Indexes of blocks that lost rows, ascending.
 };
 
-// Makes the snapshots of one store, each from the one before. A write is made whole or not at all.
-// It can be rolled back until it is committed, because it may have to reach a disk first. The
-// caller must check arguments. Not thread-safe, but its snapshots are.
+// Makes the snapshots of one store, each from the snapshot before. A write is made whole or not at
+// all. A write can be rolled back until it is committed, because the log may refuse it. The caller
+// must check arguments. Not thread-safe, but its snapshots are.
 class StoreWriter {
  public:
   // Whether the writer adds rows to the running memories. With kNone, no memory may be read.
@@ -71,34 +72,35 @@ class StoreWriter {
   const std::shared_ptr<const Snapshot>& newest() const { return state_.newest; }
 
   // Appends the rows as one revision. Makes no revision for a duplicate, or if all rows are skipped
-  // and the batch names no writer. Changes nothing on an error: ROW_EXISTS if a live row has one of
-  // the ids, unless on_conflict is kReplace or kSkip; TOO_MANY_WRITERS if the writer would be one
-  // more than the limit.
+  // and the batch names no writer. Changes nothing on an error. ROW_EXISTS if a live row has one of
+  // the ids, unless on_conflict is kReplace or kSkip. TOO_MANY_WRITERS if the batch names a new
+  // writer and the store has kWriterCountMax already.
   absl::StatusOr<AppendOutcome> Append(const RowBatch& batch);
 
-  // Deletes the live rows that pass `filter` as one revision, or makes none if no row passes.
-  // Positions and memories do not change. POSITION_OUT_OF_RANGE as in RowSelection::Make.
+  // Deletes the live rows that pass `filter` as one revision. Makes no revision if no row passes.
+  // Positions and memories do not change. POSITION_OUT_OF_RANGE if the filter's begin and end are
+  // not a range within the store's positions.
   absl::StatusOr<DeleteOutcome> Delete(const RowFilter& filter);
 
-  // Changes the configuration as one revision. `change` must keep the name and the dimensions.
+  // Changes the configuration as one revision. `change` may change only what a StoreUpdate can.
   std::shared_ptr<const Snapshot> Update(absl::FunctionRef<void(StoreConfig&)> change);
 
   // Returns the last append of `writer`, or null if it never appended.
   const WriterState* FindWriter(absl::string_view writer) const;
 
-  // Returns memory `index`, numbered as in Snapshot::MemoryAsOf, after the last row.
+  // Returns memory `index` (0: average; then those of the configuration) after the last row.
   MemoryValue ReadMemory(std::size_t index) const;
 
-  // Makes the writes so far final.
+  // Makes the writes so far final. They cannot be rolled back any more.
   void Commit();
-  // Undoes the writes since the last Commit. Their snapshots must not be read afterwards.
+  // Undoes the writes since the last Commit. Snapshots of these writes must not be read afterwards.
   void Rollback();
 
   class Savepoint;
-  // Returns a savepoint. RollbackTo() undoes only the writes that come after this call.
+  // Returns a savepoint, to which RollbackTo() can return after later writes.
   Savepoint MakeSavepoint();
-  // Undoes the writes since `savepoint`, which must have been made after the last Commit and the
-  // last Rollback.
+  // Undoes the writes since `savepoint` was made. There must have been no Commit and no Rollback
+  // since then. Snapshots of these writes must not be read afterwards.
   void RollbackTo(const Savepoint& savepoint);
 
  private:
@@ -106,32 +108,36 @@ class StoreWriter {
 
   const std::shared_ptr<StoreLease> lease_ = std::make_shared<StoreLease>();
 
-  // Everything that a write changes, except live_ids_ and writers_. Copying it costs a few
-  // pointers.
+  // Everything that a write changes, except live_ids_ and writers_, whose changes are listed.
+  // Copying a State copies a few pointers, and no rows.
   struct State {
     std::shared_ptr<const Snapshot> newest;
     std::shared_ptr<const StoreConfig> config;
     std::uint64_t revision = 0;
     SharedList<SealedBlock> sealed;
+    // The full panels of the tail, with room for more. Null while no panel of the tail is full.
     std::shared_ptr<PanelBuffer> tail_panels;
-    // The next blocks are put behind its first `region_used` bytes, if they fit. Null: each block
-    // has its own buffer.
+    // The next blocks and sketches are put behind its first `region_used` bytes, if they fit. Null:
+    // each block has its own buffer, as in a small store.
     std::shared_ptr<PanelRegion> region;
     std::int64_t region_used = 0;
     std::int64_t tail_rows = 0;
     RowBounds tail_bounds;
     std::shared_ptr<const RowTags> tail_tags;  // Null while no row of the tail has tags.
     std::shared_ptr<const RowMask> tail_live;  // Null while no row of the tail is deleted.
-    std::shared_ptr<LabelDictionary> labels;
-    std::uint32_t label_count = 0;  // Labels that a snapshot may show.
+    std::shared_ptr<LabelDictionary> labels;   // Null before the first row with a label.
+    std::uint32_t label_count = 0;             // Labels that `newest` may show.
     std::int64_t config_bytes = 0;
     std::int64_t sealed_bytes = 0;  // Sum of SealedBlock::bytes() over `sealed`.
     std::uint64_t deleted_count = 0;
-    std::shared_ptr<const MemorySet> memories_before_tail;  // Null as in SealedBlock.
-    // The panel that is filling. When it is full, it is copied behind the full ones.
+    // Memories before the tail's first row. Null while the tail has no row, for block 0, or if the
+    // writer keeps no memories.
+    std::shared_ptr<const MemorySet> memories_before_tail;
+    // The panel that is filling. When it is full, it is copied behind the full panels of
+    // tail_panels. Null until a row is put into it, so that an empty store is small.
     std::shared_ptr<PanelBuffer> partial_panel;
-    // Memories after the last row. Null before the first row, like the two members above, so that
-    // an empty store is small. Also null if the writer keeps no memories.
+    // Memories after the last row. Null before the first row, so that an empty store is small. Also
+    // null if the writer keeps no memories.
     std::shared_ptr<MemorySet> memories;
   };
 
@@ -141,6 +147,7 @@ class StoreWriter {
     std::vector<std::uint64_t> replaced;
   };
 
+  // Entries of writers_ and of live_ids_ before a change, for a rollback. Unset: no entry.
   struct WriterChange {
     std::string writer;
     std::optional<WriterState> before;
@@ -155,31 +162,37 @@ class StoreWriter {
   // `reader` must read panels of shape_.
   void AppendRow(const float* key, const float* value, kernels::PanelRowReader& reader);
   void AddToMemories(const kernels::PanelRow& row);
+  // Makes room in tail_panels for one more panel. Snapshots that show the old buffer keep it.
   void StartTail();
-  // Allocates the panels of one block, or of its sketch, for a store of `block_count` blocks.
+  // Allocates the panels of one block, or of its sketch, for a store of `block_count` blocks. They
+  // are not cleared if a rollback has freed their place in a region.
   std::shared_ptr<PanelBuffer> NewPanels(const kernels::PanelShape& shape,
                                          std::int64_t block_count);
   // Makes the sketch of a full block. Returns null if HasSketch() is false.
   std::shared_ptr<const BlockSketch> NewSketch(const SealedBlock& block, std::int64_t block_count);
   void SealTail();
+  // Makes growing_tags_ the tags of the tail, if they are set.
   void TakeGrowingTags();
   // Deletes the live rows at `positions`, which must ascend. Returns the indexes of their blocks.
   std::vector<std::int64_t> DeletePositions(absl::Span<const std::uint64_t> positions);
-  // Packs the live rows of a sealed block if they are few. A lookup then costs only as much as the
-  // live rows. Call this whenever rows of the block are deleted. So which blocks are packed depends
-  // on which rows are live, not on the order of the deletions. The bits of an answer depend on it.
+  // Packs the live rows of a sealed block if they are few, so that a lookup costs only as much as
+  // the live rows. Call this whenever rows of the block are deleted. Which blocks are packed then
+  // depends on which rows are live, not on the order of the deletions. That matters because the
+  // bits of an answer depend on which blocks are packed.
   void PackIfFewAreLive(SealedBlock& block);
+  // Moves full blocks, which have no packed rows and no sketch yet, behind the sealed blocks.
   void AddSealed(absl::Span<SealedBlock> blocks);
   void SetConfig(StoreConfig config);
   void SetWriter(const std::string& writer, WriterState state);
-  // Notes that the live row with `id` is at `position`, or that no live row has this id.
+  // Notes that the live row with `id` is at `position`. Unset: no live row has this id.
   void SetId(std::uint64_t id, std::optional<std::uint64_t> position);
   // Makes a snapshot of state_ as the next revision.
   void MakeSnapshot();
   std::uint64_t RowCount() const {
     return static_cast<std::uint64_t>(state_.sealed.size() * block_rows_ + state_.tail_rows);
   }
-  // Returns Snapshot::byte_size. Takes the same time for a store of any size.
+  // Returns the store's bytes, for Snapshot::byte_size(). Takes the same time for a store of any
+  // size.
   std::int64_t ByteSize() const;
   std::int64_t TailBytes() const;
 
@@ -190,10 +203,10 @@ class StoreWriter {
   State state_;
   State committed_;
   absl::flat_hash_map<std::uint64_t, std::uint64_t> live_ids_;  // Id to position.
-  std::vector<IdChange> id_changes_;                            // Those since the last Commit.
+  std::vector<IdChange> id_changes_;                            // Since the last Commit, in order.
   absl::flat_hash_map<std::string, WriterState> writers_;
-  std::int64_t writer_name_bytes_ = 0;        // Allocated by the names in writers_.
-  std::vector<WriterChange> writer_changes_;  // Those since the last Commit.
+  std::int64_t writer_name_bytes_ = 0;        // Heap bytes of the names in writers_.
+  std::vector<WriterChange> writer_changes_;  // Since the last Commit, in order.
   // A copy of state_.tail_tags with the tags of the batch in progress added. Null until that batch
   // adds a row with tags. Becomes state_.tail_tags when a snapshot is made or the tail is sealed.
   std::unique_ptr<RowTags> growing_tags_;
@@ -204,7 +217,8 @@ class StoreWriter {
   bool memories_shared_ = false;
 };
 
-// A state to roll back to. Making and holding one costs a few pointers.
+// A state to roll back to. Making and holding one costs a few pointers. The next row after it costs
+// a copy of the memories and of the partial panel, which the savepoint then shares no more.
 class StoreWriter::Savepoint {
  private:
   friend class StoreWriter;

@@ -21,8 +21,8 @@
 namespace softlookup::server {
 namespace {
 
-// Longest time that a connection stays open after it is accepted. The same for all, so that they
-// end in the order of their acceptance.
+// Longest time that a connection stays open after it is accepted. It is the same for all
+// connections, so that the oldest one always ends first.
 constexpr absl::Duration kConnectionTime = absl::Seconds(2);
 constexpr std::size_t kConnectionsMax = 128;
 constexpr std::size_t kRequestBytesMax = 8192;
@@ -35,6 +35,8 @@ bool IsWhole(absl::string_view request) {
 constexpr absl::string_view kText = "text/plain";
 constexpr absl::string_view kMetricsText = "text/plain; version=0.0.4; charset=utf-8";
 
+// Returns an HTTP response. `status` may carry further header lines. Without `with_body`, as a HEAD
+// request wants it, the headers still describe `body`.
 std::string Message(absl::string_view status, absl::string_view body, bool with_body = true,
                     absl::string_view type = kText) {
   return absl::StrCat("HTTP/1.1 ", status, "\r\nContent-Type: ", type,
@@ -55,6 +57,8 @@ FileDescriptor ListenOn(const addrinfo& address) {
   return socket;
 }
 
+// Whether the last call on a socket did nothing because it would have had to wait, or because a
+// signal interrupted it.
 bool WouldWait() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
 
 }  // namespace
@@ -131,7 +135,7 @@ bool AdminHttp::Accept(std::vector<Connection>& connections) {
     }
     if (connections.size() == kConnectionsMax) connections.erase(connections.begin());
     connections.push_back({.socket = std::move(socket), .end = clock_.Now() + kConnectionTime});
-    // Most requests have already arrived.
+    // Most requests arrive with their connection, so this can often answer at once.
     if (!Proceed(connections.back())) connections.pop_back();
   }
   return true;
@@ -140,13 +144,13 @@ bool AdminHttp::Accept(std::vector<Connection>& connections) {
 bool AdminHttp::Proceed(Connection& connection) {
   const int socket = connection.socket.get();
   if (connection.answer.empty()) {
-    // Reads only once, even if more bytes have come: other connections wait.
+    // Reads only once, even if more bytes have arrived, because other connections wait.
     std::array<char, 4096> bytes;
     const ssize_t count = recv(socket, bytes.data(), bytes.size(), 0);
     if (count < 0) return WouldWait();
     if (count == 0) return false;
-    // If the server closed a connection with unread bytes, the client could lose the answer. So
-    // the server reads on until the client closes it.
+    // If the server closed a connection with unread bytes, the client could lose the response. So
+    // the server reads on until the client closes the connection or its time is up.
     if (connection.answered) return true;
     connection.request.append(bytes.data(), static_cast<std::size_t>(count));
     if (connection.request.size() > kRequestBytesMax) {

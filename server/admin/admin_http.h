@@ -14,12 +14,13 @@
 
 namespace softlookup::server {
 
-// The operator's HTTP port: /healthz (200 while the process runs), /readyz (200 while it takes
-// calls, else 503) and /metrics. GET and HEAD only, one request per connection.
+// The operator's HTTP port: /healthz (200 while the process runs), /readyz (200 while the server
+// takes calls, else 503) and /metrics. GET and HEAD only, one request per connection.
 //
 // One thread serves all connections and waits for none of them. So a slow client delays neither
-// another client's answer nor the server's stop. A connection is closed when its time is up, or
-// when it is the oldest of too many.
+// another client's answer nor the server's stop. The server closes a connection two seconds after
+// it was accepted (kConnectionTime). It closes the oldest one early when there are too many, or
+// when no descriptor is free.
 class AdminHttp {
  public:
   // `clock` tells when a connection's time is up.
@@ -28,11 +29,13 @@ class AdminHttp {
   AdminHttp(const AdminHttp&) = delete;
   AdminHttp& operator=(const AdminHttp&) = delete;
 
-  // Binds `host`:`port` (0: any free one) and starts a thread that serves. Call this once.
-  // UNAVAILABLE if it cannot listen there, or if no descriptor is free.
+  // Binds `port` (0: any free one) at the first address of `host` that can be bound, and starts a
+  // thread that serves. Call this once. UNAVAILABLE if no address can be bound, or if no descriptor
+  // is free.
   absl::Status Start(const std::string& host, int port);
   int port() const { return port_; }
 
+  // Sets what /readyz reports. Any thread may call this at any time.
   void set_ready(bool ready) { ready_.store(ready); }
   bool ready() const { return ready_.load(); }
   // Sets the function that returns the text of /metrics, in Prometheus' format. The thread that
@@ -44,16 +47,17 @@ class AdminHttp {
     FileDescriptor socket;
     absl::Time end;         // When the server closes it.
     std::string request;    // The bytes received so far.
-    std::string answer;     // The bytes not sent yet.
-    bool answered = false;  // The answer is sent. Further bytes are dropped.
+    std::string answer;     // The bytes of the response that are not sent yet.
+    bool answered = false;  // The whole response is sent. Bytes that arrive later are dropped.
   };
 
   void Serve();
-  // Accepts waiting connections, at most kAcceptsAtOnce. Closes the oldest connection for each
-  // above kConnectionsMax, and for each that finds no free descriptor. False if there is none to
-  // close; the thread then pauses.
+  // Accepts waiting connections, at most kAcceptsAtOnce. Closes the oldest open connection when
+  // kConnectionsMax are open, or when a new one cannot be accepted, such as for lack of a
+  // descriptor. Returns false if a new connection cannot be accepted and none is open. The thread
+  // then accepts none for up to kAcceptPause.
   bool Accept(std::vector<Connection>& connections);
-  // Reads and writes as much as is possible without waiting. False if the connection is over.
+  // Reads once, or writes, without waiting. Returns false if the connection is over.
   bool Proceed(Connection& connection);
   // Returns the whole HTTP response to `request`.
   std::string Answer(const std::string& request) const;

@@ -9,7 +9,8 @@
 
 namespace softlookup::server {
 
-// Start a call of a method of the Admin service. Each call deletes itself when it is over.
+// Each starts a call of a method of the Admin service. The call deletes itself when it is over.
+// `backups` and `limits` must outlive it.
 void StartCreateBackup(std::unique_ptr<Call> call, Backups& backups);
 void StartListBackups(std::unique_ptr<Call> call, Backups& backups, const Limits& limits);
 

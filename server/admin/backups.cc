@@ -39,6 +39,7 @@ using admin::v1::BackupManifest;
 
 constexpr char kManifestName[] = "BACKUP.json";
 constexpr char kPartialSuffix[] = ".partial";
+// BackupManifest.format. Format 2 is the first with checksums.
 constexpr std::uint32_t kFormat = 2;
 constexpr std::size_t kNameBytesMax = 64;
 // Time that a refused caller should wait before it tries again.
@@ -98,7 +99,7 @@ absl::StatusOr<FileDescriptor> Lock(const fs::path& directory) {
   return FileError("lock the directory for backups", directory, LastError());
 }
 
-// Returns the SHA-256 of a file's bytes, as the manifest has it.
+// Returns the SHA-256 of a file's bytes, in 64 digits of [0-9a-f] as the manifest has it.
 absl::StatusOr<std::string> Sha256Of(const fs::path& path) {
   const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) return FileError("read", path, LastError());
@@ -117,13 +118,14 @@ absl::StatusOr<std::string> Sha256Of(const fs::path& path) {
   unsigned size = 0;
   ok = ok && EVP_DigestFinal_ex(context.get(), digest.data(), &size) == 1;
   if (!ok) return absl::InternalError("OpenSSL cannot compute a SHA-256");
-  // The server does not read it again, so its pages need not push out others.
+  // The server does not read the file again. This keeps its pages from pushing other files' pages
+  // out of the page cache.
   posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED);
   return absl::BytesToHexString({reinterpret_cast<const char*>(digest.data()), size});
 }
 
 // Returns a manifest of the files in `directory`, and syncs each of them. A file that the copy
-// shares with the data directory is possibly not on disk yet.
+// shares with the data directory may not be on disk yet.
 absl::StatusOr<BackupManifest> SyncAndList(const fs::path& directory) {
   BackupManifest manifest;
   manifest.set_format(kFormat);
@@ -161,7 +163,7 @@ absl::Status WriteManifest(const BackupManifest& manifest, const fs::path& direc
 std::optional<Backup> ReadBackup(const fs::path& directory) {
   const fs::path path = directory / kManifestName;
   std::error_code error;
-  if (!fs::is_regular_file(path, error)) return std::nullopt;  // A pipe would not end.
+  if (!fs::is_regular_file(path, error)) return std::nullopt;  // Reading a pipe could block.
   std::ifstream file(path, std::ios::binary);
   std::ostringstream json;
   json << file.rdbuf();
@@ -199,7 +201,7 @@ absl::StatusOr<std::vector<Backup>> BackupsIn(const std::string& directory) {
     if (!IsName(path.filename().string())) continue;
     if (std::optional<Backup> backup = ReadBackup(path)) backups.push_back(*std::move(backup));
   }
-  // The first backup creates the directory.
+  // The directory is missing until the first backup creates it, which is not an error.
   if (error && error != std::errc::no_such_file_or_directory) {
     return FileError("read the directory for backups", directory, error);
   }
@@ -252,7 +254,8 @@ void Backups::Create(const std::string& name, Callback callback) {
                callback = std::move(callback)]() mutable {
     absl::StatusOr<Backup> backup = Make(name, begin);
     {
-      // Before `callback`, so that a caller who has the answer can make the next backup.
+      // Cleared before `callback` runs, so that a caller that has the answer can make the next
+      // backup.
       absl::MutexLock lock(&mutex_);
       busy_ = false;
     }
@@ -260,7 +263,7 @@ void Backups::Create(const std::string& name, Callback callback) {
     callback(std::move(backup));
   };
   absl::MutexLock lock(&mutex_);
-  if (thread_.joinable()) thread_.join();  // At most its callback still runs.
+  if (thread_.joinable()) thread_.join();  // At most on_made_ and its callback still run.
   thread_ = std::thread(std::move(make));
 }
 

@@ -30,6 +30,7 @@ bool ConnectionCalls::Add(const std::string& peer) {
     absl::MutexLock lock(&mutex_);
     in_progress = ++Find(peer).in_progress;
   }
+  // Equal, not above, so that the connection is cut once and not for each further call.
   if (in_progress == far_too_many() && cut_) cut_(peer, "has far too many calls in progress");
   return in_progress > calls_max_;
 }
@@ -53,7 +54,7 @@ void ConnectionCalls::TakeBack(const std::string& peer, bool is_late) {
         current.taken_back + current.late + before.taken_back + before.late;
     const bool are_few =
         current.taken_back <= kTakenBackMax && current.taken_back + current.late <= kLateMax;
-    // The 1 is this call, whose end is counted later.
+    // The 1 is this call: Remove() counts its end later.
     if (are_few || 2 * unanswered <= current.ended + before.ended + 1) return;
     connection.current = connection.before = {};
   }

@@ -18,24 +18,27 @@
 namespace softlookup::server {
 
 // Counts, for each connection, the calls in progress and the calls that its client takes back. To
-// take a call back is to cancel it before it is answered. is_over_limit() tells that a call is
+// take a call back is to cancel it before it is answered. Call::is_over_limit() says that a call is
 // beyond the limit, so that it can be refused. Cuts a connection whose calls in progress are far
 // beyond the limit, or whose client takes too many calls back.
 //
-// HTTP/2 limits the calls in progress on a connection, but only once the client has acknowledged
-// the limit, and a client can ignore it. The limit does not stop a client that opens calls and
-// resets them at once (CVE-2023-44487). Each such call costs the client a few bytes, and is work
-// for the server. Thread-safe.
+// HTTP/2 itself limits the calls in progress on a connection. But that limit holds only once the
+// client has acknowledged it, which the client need not do. Nor does it stop a client that opens
+// calls and resets them at once (CVE-2023-44487), since a reset call is no longer in progress. Such
+// a call costs the client a few bytes, but is work for the server. Thread-safe.
 class ConnectionCalls {
  public:
   // Number of calls that a client may take back in a second, on one connection, without being cut,
   // whatever share of its calls they are.
   static constexpr std::uint64_t kTakenBackMax = 256;
-  // As kTakenBackMax, for calls taken back and late calls together. A call is late if nobody could
-  // have met its deadline. More are allowed, since a client can mistake the unit of its deadlines.
+  // Number of taken-back and late calls together that a client may make in a second, on one
+  // connection, without being cut. A call is late if its client gave it too little time for any
+  // server to answer. The number is above kTakenBackMax because a client may use a wrong unit for
+  // its deadlines.
   static constexpr std::uint64_t kLateMax = 2048;
 
-  // Ends the connection of `peer`, for the reason `why`. Called on the thread that counts a call.
+  // Ends the connection of `peer`, for the reason `why`, which completes "the connection of `peer`,
+  // which ...". Called on the thread that counts a call, without mutex_.
   using Cut = std::function<void(const std::string& peer, absl::string_view why)>;
   // Returns a time that never goes back.
   using Clock = std::function<absl::Time()>;
@@ -56,7 +59,7 @@ class ConnectionCalls {
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
 
-    // Whether the connection already had as many calls as it may have before this one.
+    // Whether the connection already had calls_max() or more calls in progress when this one began.
     bool is_over_limit() const { return is_over_; }
     const std::string& peer() const { return peer_; }
 
@@ -67,23 +70,24 @@ class ConnectionCalls {
   };
 
   std::size_t calls_max() const { return calls_max_; }
-  // The number of connections that have counts.
+  // The number of connections whose counts are kept. Some of them may be closed.
   std::size_t known_connections() const {
     absl::MutexLock lock(&mutex_);
     return connections_.size();
   }
 
-  // Counts a call of `peer` that was taken back before it was answered, or, if `is_late`, one whose
-  // deadline nobody could have met. Cuts the connection if such calls exceed kTakenBackMax or
-  // kLateMax in this second, and were more than half of all that ended in this second and the
-  // previous one.
+  // Counts a call of `peer` that was taken back or, if `is_late`, a late call. Must be called
+  // before the call's Call object is destroyed. Cuts the connection if two conditions hold. This
+  // second's taken-back calls exceed kTakenBackMax, or, together with this second's late calls,
+  // exceed kLateMax. And such calls are more than half of all calls that ended in this second and
+  // the previous one.
   void TakeBack(const std::string& peer, bool is_late);
 
  private:
   struct Counts {
     std::uint64_t taken_back = 0;
     std::uint64_t late = 0;
-    std::uint64_t ended = 0;  // All calls that ended.
+    std::uint64_t ended = 0;  // All calls that ended, answered or not.
   };
   struct Connection {
     std::size_t in_progress = 0;
@@ -91,8 +95,9 @@ class ConnectionCalls {
     Counts current, before;                    // In the current second and in the previous one.
   };
 
-  // Number of calls in progress at which a connection is cut. It is above the limit: a client that
-  // keeps to the limit can end calls and begin others before the server sees the first end.
+  // Number of calls in progress at which a connection is cut: the limit and a quarter more, at
+  // least 64 more. A client that keeps to the limit can exceed it in the server's count. It may end
+  // calls and begin others before the server sees that the first ones ended.
   std::size_t far_too_many() const {
     return calls_max_ + std::max<std::size_t>(calls_max_ / 4, 64) + 1;
   }
@@ -101,8 +106,8 @@ class ConnectionCalls {
   // Cuts the connection when its count reaches far_too_many().
   bool Add(const std::string& peer);
   void Remove(const std::string& peer);
-  // Returns the connection of `peer`, and adds it if it is new. Its counts are those of the second
-  // that contains now.
+  // Returns the connection of `peer`, and adds it if it is new. First moves its counts on to the
+  // current second.
   Connection& Find(const std::string& peer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Forgets connections that have no call in progress and whose counts are too old to matter: their
   // last second began two seconds ago or earlier.
@@ -113,6 +118,7 @@ class ConnectionCalls {
   const Clock clock_;
   mutable absl::Mutex mutex_;
   absl::flat_hash_map<std::string, Connection> connections_ ABSL_GUARDED_BY(mutex_);
+  // Number of connections from which on Find() calls ForgetIdle().
   std::size_t size_before_sweep_ ABSL_GUARDED_BY(mutex_) = 1024;
 };
 

@@ -10,11 +10,12 @@
 namespace softlookup::server {
 namespace {
 
+// Time between checks, and the shortest pause after a trim.
 constexpr absl::Duration kInterval = absl::Seconds(1);
-constexpr absl::Duration kPauseMax = absl::Seconds(64);
-// Smallest growth, in resident bytes, that makes a trim worth its time of milliseconds.
+constexpr absl::Duration kPauseMax = absl::Seconds(64);  // Longest pause after a trim.
+// Smallest growth in resident bytes that is worth a trim. A trim takes milliseconds.
 constexpr std::int64_t kGrowthMin = std::int64_t{32} << 20;
-// A trim that returns fewer bytes than this found nothing to return.
+// A trim that returns fewer bytes than this counts as one that found nothing to return.
 constexpr std::int64_t kGainMin = std::int64_t{4} << 20;
 
 }  // namespace

@@ -13,31 +13,33 @@ namespace softlookup::server {
 
 // Decides when to trim the heap. A trim returns freed bytes to the system. Without trims, the
 // allocator would keep the bytes of one burst of large messages for ever. The current time is
-// passed in.
+// passed in. Not thread-safe.
 class TrimSchedule {
  public:
   // `resident_bytes` are those of the process before it serves its first client.
   explicit TrimSchedule(std::int64_t resident_bytes) : least_bytes_(resident_bytes) {}
 
-  // Returns whether to trim at `now`, when the process has `resident_bytes`. False while they are
-  // near the fewest that the process ever had. Otherwise true if they have grown much since the
-  // last trim, or once a pause since then is over. The pause doubles with each trim that returns
-  // next to nothing, up to a minute.
+  // Returns whether to trim at `now`, when the process has `resident_bytes`. Returns false while
+  // these are less than 32 MiB above the fewest that the process ever had. Otherwise returns true
+  // if they have grown by 32 MiB since the last trim, or if a pause since that trim is over. The
+  // pause doubles, up to 64 seconds, with each trim that neither followed such growth nor returned
+  // 4 MiB.
   bool IsDue(std::int64_t resident_bytes, absl::Time now);
   // Records that a trim at `now` took the resident bytes from `before_bytes` to `after_bytes`.
   void OnTrimmed(std::int64_t before_bytes, std::int64_t after_bytes, absl::Time now);
 
  private:
-  std::int64_t least_bytes_;
-  std::int64_t last_bytes_ = 0;  // After the last trim.
-  absl::Duration pause_;
-  absl::Time next_ = absl::InfinitePast();
+  std::int64_t least_bytes_;                // Fewest resident bytes so far.
+  std::int64_t last_bytes_ = 0;             // Resident bytes after the last trim.
+  absl::Duration pause_;                    // From the last trim to next_.
+  absl::Time next_ = absl::InfinitePast();  // Until then, only growth calls for a trim.
 };
 
 // Checks once a second, on a thread of its own, whether to trim the heap.
 class HeapTrim {
  public:
-  // `resident_bytes` returns those of the process. It is called here and on the thread.
+  // `resident_bytes` returns the resident bytes of the process. It is called in this constructor,
+  // then on the thread only.
   explicit HeapTrim(std::function<std::int64_t()> resident_bytes);
   ~HeapTrim();
   HeapTrim(const HeapTrim&) = delete;
@@ -47,7 +49,7 @@ class HeapTrim {
   void Run();
 
   const std::function<std::int64_t()> resident_bytes_;
-  TrimSchedule schedule_;  // Used on the thread only.
+  TrimSchedule schedule_;  // Used only on the thread once it runs.
   absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;

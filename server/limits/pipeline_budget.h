@@ -53,9 +53,9 @@ class PipelineBudget {
  private:
   const std::size_t count_max_;
   const std::size_t bytes_max_;
-  std::size_t count_ = 0;
-  std::size_t unanswered_count_ = 0;
-  std::size_t bytes_ = 0;
+  std::size_t count_ = 0;             // Requests read whose responses are not written.
+  std::size_t unanswered_count_ = 0;  // Those of them that have no response yet.
+  std::size_t bytes_ = 0;             // Of unanswered requests and unwritten responses.
   std::optional<std::size_t> largest_response_bytes_;
 };
 

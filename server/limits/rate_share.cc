@@ -5,8 +5,8 @@
 namespace softlookup::server {
 namespace {
 
-// Returns the time until `share`, in seconds, has grown to what `count` needs at `rate` per second.
-// Zero if it already suffices.
+// Returns the time until `share`, in seconds of `rate`, suffices to take `count`. Returns zero if
+// it already suffices. Also returns zero if `rate` is 0, which means no limit.
 absl::Duration WaitFor(double share, double count, double rate) {
   if (rate <= 0 || count <= 0) return absl::ZeroDuration();
   return absl::Seconds(std::max(0.0, std::min(1.0, count / rate) - share));

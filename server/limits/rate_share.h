@@ -17,8 +17,9 @@ struct Rates {
   bool is_limited() const { return requests_per_second > 0 || rows_per_second > 0; }
 };
 
-// The requests and rows that one sender has left. They accrue at its rates, up to a second's worth,
-// which bounds a burst. The current time is passed in. Not thread-safe.
+// Two token buckets of one sender, a tenant or an identity: the requests and the rows that it has
+// left. They fill at the sender's rates, up to a second's worth, which bounds a burst. The current
+// time is passed in. Not thread-safe.
 class RateShare {
  public:
   explicit RateShare(absl::Time now) : as_of_(now) {}
@@ -31,8 +32,8 @@ class RateShare {
   };
 
   // Takes `requests` and `rows`, and returns nullopt. If too few are left, takes nothing and
-  // returns why. Taking more than a second's worth needs only a whole second's worth. The sender
-  // owes the rest, and is refused until its rates have made up for it.
+  // returns why. To take more than a second's worth, a whole second's worth must be left. The
+  // sender then owes the rest, and is refused until its rates have made up for it.
   std::optional<Refusal> Take(const Rates& rates, std::int64_t requests, std::int64_t rows,
                               absl::Time now);
 
@@ -40,7 +41,7 @@ class RateShare {
   bool IsWhole(absl::Time now) const;
 
  private:
-  // What is left, in seconds at the rates, at most 1. Negative: owed.
+  // What was left at as_of_, in seconds of the rates: at most 1, negative if the sender owes.
   double requests_ = 1;
   double rows_ = 1;
   absl::Time as_of_;

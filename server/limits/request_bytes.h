@@ -10,14 +10,15 @@
 
 namespace softlookup::server {
 
-// The budget of the bytes of requests. A request takes its bytes before it is parsed. They are
-// returned once nothing refers to the request. Thread-safe.
+// The budget of the bytes of requests, raw and parsed. A request takes its bytes before it is
+// parsed. The bytes are returned once nothing refers to the request. Thread-safe.
 class RequestBytes {
  public:
   // `limit` is in bytes. 0: no limit.
   explicit RequestBytes(std::int64_t limit) : limit_(limit) {}
 
-  // Takes `bytes`. Returns false, and takes nothing, if that would exceed the limit.
+  // Takes `bytes`. Returns false, and takes nothing, if that would exceed the limit. Can also
+  // return false while another thread's refused bytes are still counted.
   bool TryTake(std::int64_t bytes) {
     const std::int64_t before = used_.fetch_add(bytes, std::memory_order_relaxed);
     const std::int64_t limit = limit_.load(std::memory_order_relaxed);

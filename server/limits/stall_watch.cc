@@ -12,12 +12,13 @@
 namespace softlookup::server {
 namespace {
 
-// Cancels `calls` and drops the reference to each. Must be called without the lock: handlers of the
-// calls can run within this, and call Waits::End().
+// Cancels `calls` and drops the reference to each. Must be called without mutex_: handlers of the
+// calls can run within this, and their Waits::End() locks it.
 void EndCalls(const std::vector<grpc_call*>& calls, grpc_status_code code,
               const std::string& message) {
   for (grpc_call* call : calls) {
-    // The status overtakes messages that the client has not taken. It has no details.
+    // The status overtakes messages that the client has not taken. It has no error details, because
+    // gRPC takes only a code and a message here.
     grpc_call_cancel_with_status(call, code, message.c_str(), nullptr);
     grpc_call_unref(call);
   }
@@ -80,7 +81,7 @@ void StallWatch::Forgive(absl::Duration time) {
   for (Waits* waits : waits_) {
     std::int64_t since = waits->since_.load(std::memory_order_relaxed);
     if (since == Waits::kNoWait) continue;
-    // A wait that began within that time has not waited for all of it.
+    // A wait that began within `time` did not lose all of it, so its start moves to `now` at most.
     std::int64_t forgiven = since + absl::ToInt64Nanoseconds(time);
     if (since <= now) forgiven = std::min(forgiven, now);
     // Changes nothing if the wait has ended meanwhile, or another has begun.
@@ -109,6 +110,7 @@ void StallWatch::EndStalled() {
 }
 
 void StallWatch::EndAll(const std::string& why) {
+  // Every wait in progress has a since_ below kNoWait.
   EndCalls(TakeWaiting(Waits::kNoWait - 1), GRPC_STATUS_UNAVAILABLE, why);
 }
 

@@ -19,22 +19,22 @@
 
 namespace softlookup::server {
 
-// Ends calls whose clients take too long to take a message from the server or to send it one. The
+// Ends calls whose clients need too long to take a message from the server, or to send one. The
 // status is RESOURCE_EXHAUSTED. Thread-safe.
 class StallWatch {
  public:
-  // A client may take `timeout` for a message, and as much again for each whole MiB of the size
-  // that OnStart() is given. If it takes longer, its call is ended, up to a quarter of `timeout`
-  // late. Time in which the process did not run does not count, if it was a quarter of `timeout` or
-  // more. With an infinite `timeout`, no call is watched. `what` says in the status message what
-  // the client has failed to do, such as "the client has not taken a message". `clock` must outlive
+  // A client has `timeout` for a message, and as much again for each whole MiB of the size that
+  // OnStart() is given. If the client needs longer, its call is ended, up to a quarter of `timeout`
+  // late. A time of a quarter of `timeout` or more in which the process did not run does not count.
+  // With an infinite `timeout`, no call is watched. `what` says in the status message what the
+  // client has failed to do, such as "the client has not taken a message". `clock` must outlive
   // this.
   StallWatch(absl::Duration timeout, std::string what, const Clock& clock = Clock::Steady());
   ~StallWatch();
   StallWatch(const StallWatch&) = delete;
   StallWatch& operator=(const StallWatch&) = delete;
 
-  // The waits of one call for its client. At most one at a time.
+  // The waits of one call for its client. At most one of them is in progress at a time.
   class Waits {
    public:
     Waits(StallWatch& watch, grpc::ServerContextBase& context);
@@ -43,12 +43,12 @@ class StallWatch {
     Waits& operator=(const Waits&) = delete;
 
     // Call this when the server begins to wait for the client to take or send a message. `bytes` is
-    // the size of the message; with 0, `timeout` has to suffice.
+    // the size of the message. With 0, the client has `timeout`, whatever the size.
     void OnStart(std::size_t bytes = 0);
-    // The client has taken or sent the message.
+    // Call this when the client has taken or sent the message.
     void OnDone() { since_.store(kNoWait, std::memory_order_relaxed); }
-    // Stops watching the call. Must be called at the latest in the OnDone() of the call's handler,
-    // since gRPC then deletes the call. The destructor calls it, too.
+    // Stops watching the call. Must be called at the latest in Rpc::Handler::OnDone() of the call,
+    // because the call is deleted after that. The destructor calls this, too.
     void End();
 
    private:
@@ -57,8 +57,8 @@ class StallWatch {
 
     StallWatch& watch_;
     grpc_call* const call_;
-    // When the wait began, plus the time that it may take beyond `timeout`. The call is ended
-    // `timeout` after this. In nanoseconds of the watch's clock. kNoWait: no wait is in progress.
+    // The time at which the wait began, plus the time for whole MiB. The call is ended `timeout`
+    // after this time. In nanoseconds of the watch's clock. kNoWait: no wait is in progress.
     std::atomic<std::int64_t> since_{kNoWait};
   };
 
@@ -69,7 +69,8 @@ class StallWatch {
   void Run();
   void EndStalled();
   // Lets the waits in progress take `time` longer. The process did not run for that time: it was
-  // stopped, or its machine paused. What clients sent meanwhile is still to be read.
+  // stopped, or its machine paused. The server has still to read what clients sent meanwhile, so
+  // they are not to blame.
   void Forgive(absl::Duration time);
   // Ends the waits whose since_ is at most `before`. Returns their calls. The caller must drop a
   // reference to each.

@@ -27,22 +27,26 @@ class TenantLimits {
 
   // Takes one request and `rows` rows from the rates of the tenant of `store`. The rows of a lookup
   // are its queries. TENANT_RATE, with a retry delay, if the tenant has too few requests or rows
-  // left; then none are taken. A request with more than a second's worth of rows needs only a whole
-  // second's worth. The tenant owes the rest, and is refused until its rates have made up for it.
+  // left; then none are taken. A request of more than a second's worth of rows is admitted when a
+  // whole second's worth is left. The tenant then owes the rest, and is refused until its rates
+  // have made up for it.
   absl::Status Take(absl::string_view store, std::int64_t rows, absl::Time now);
   // As above, at the steady clock's time.
   absl::Status Take(absl::string_view store, std::int64_t rows);
 
  private:
+  // Returns the share of `tenant`. A new tenant gets a share of its own, or the common share if
+  // tenants_max_ shares exist.
   RateShare& ShareOf(absl::string_view tenant, absl::Time now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Forgets the tenants that have a whole second's worth left.
+  // Forgets the tenants that have a whole second's worth left, as a new tenant has.
   void ForgetIdle(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Rates rates_;
   const std::size_t tenants_max_;
   absl::Mutex mutex_;
   absl::flat_hash_map<std::string, RateShare> shares_ ABSL_GUARDED_BY(mutex_);
+  // Number of tenants from which on ShareOf() calls ForgetIdle(), but not before next_sweep_.
   std::size_t tenants_before_sweep_ ABSL_GUARDED_BY(mutex_) = 1024;
   absl::Time next_sweep_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };

@@ -7,10 +7,10 @@
 namespace softlookup::server {
 namespace {
 
-// Smaller answers are not counted. The calls that a connection may have in progress, 1,024 by
-// default, hold only a few MiB of them.
+// Smaller answers are not counted. A connection may have 1,024 calls in progress by default, and
+// their small answers take only a few MiB.
 constexpr std::size_t kCountedBytesMin = std::size_t{4} << 10;
-// The message, and the bytes that gRPC has made of it.
+// An answer is held twice: as the message, and as the bytes that gRPC has made of it.
 constexpr std::int64_t kCopies = 2;
 
 constexpr absl::Duration kRetryDelayOfAnswers = absl::Milliseconds(100);

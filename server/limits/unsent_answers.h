@@ -15,23 +15,26 @@
 
 namespace softlookup::server {
 
-// Counts the bytes of answers to unary calls that gRPC holds and their clients have not taken, so
-// that further answers can be refused. Small answers are not counted. Thread-safe.
+// Counts the bytes of answers to unary calls that were passed to gRPC and that clients have not
+// taken yet. Further answers can then be refused. Small answers are not counted. Thread-safe.
 class UnsentAnswers {
  public:
-  // Maximum number of bytes of one connection's answers, and of all answers. A larger answer is
-  // allowed while it is the only one of its connection, or the only one of all.
+  // Maximum number of bytes of one connection's answers, and of all answers. An answer above the
+  // first maximum is allowed if its connection has no other. One above the second is allowed if
+  // there is no other at all.
   static constexpr std::int64_t kConnectionBytesMax = std::int64_t{64} << 20;
   static constexpr std::int64_t kBytesMax = std::int64_t{256} << 20;
 
   // Adds `bytes` of an answer. Returns false, and adds nothing, if they would exceed a maximum and
   // `may_refuse` is set. `connection` is the connection's peer, as gRPC names it.
   bool Add(const std::string& connection, std::int64_t bytes, bool may_refuse);
+  // Takes off what Add() added for an answer.
   void Remove(const std::string& connection, std::int64_t bytes);
 
  private:
   absl::Mutex mutex_;
-  std::int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // Of all connections.
+  // By connection. Has no connection without bytes.
   absl::flat_hash_map<std::string, std::int64_t> bytes_of_ ABSL_GUARDED_BY(mutex_);
 };
 
@@ -46,17 +49,18 @@ class UnsentAnswer {
   UnsentAnswer& operator=(const UnsentAnswer&) = delete;
 
   // Counts an answer of `bytes` to the call of `context`, until this object is destroyed.
-  // Meanwhile, the call ends if its client takes too long to read the answer. Does nothing if the
-  // answer is small. QUEUE_FULL if the bytes would exceed a maximum and `may_refuse` is set; then
-  // the answer must not be sent. Do not set `may_refuse` if the call has changed anything. Call
-  // this once, before the answer is passed to gRPC.
+  // Meanwhile, the call is ended if its client takes too long to read the answer. Does nothing if
+  // the answer is small. QUEUE_FULL if the bytes would exceed a maximum and `may_refuse` is set;
+  // then the answer must not be sent. Do not set `may_refuse` if the call has changed anything,
+  // because its client must learn of the change. Call this once, before the answer is passed to
+  // gRPC.
   absl::Status Hold(std::size_t bytes, bool may_refuse, grpc::ServerContextBase& context);
 
  private:
   UnsentAnswers& answers_;
   StallWatch& stalls_;
   std::string connection_;
-  std::int64_t bytes_ = 0;
+  std::int64_t bytes_ = 0;  // As added to answers_. 0: none.
   std::optional<StallWatch::Waits> write_;
 };
 

@@ -16,9 +16,10 @@
 
 namespace softlookup::server {
 
-// Threads for tasks that would occupy gRPC's threads for too long: to wait for a disk, to parse
-// large messages, to read many rows. Callers take turns, one task each. So a caller with many tasks
-// delays another by its tasks in progress and at most one more. Thread-safe.
+// Threads for tasks that would occupy the network threads for too long: waiting for a disk, parsing
+// large messages, reading many rows. Callers take turns, one task each. So a caller with many tasks
+// delays the next task of another caller by its tasks in progress and at most one more.
+// Thread-safe.
 class Workers {
  public:
   using Task = absl::AnyInvocable<void()>;
@@ -33,8 +34,8 @@ class Workers {
   // Runs `task` on a thread, in the turn of `caller`. QUEUE_FULL, and the task is dropped, if too
   // many tasks wait, or too many of `caller`.
   absl::Status Post(absl::string_view caller, Task task);
-  // As Post(), but never refuses. For a stream that was admitted before. The stream must have no
-  // other task waiting here.
+  // Like Post(), but never refuses. For the next task of a stream whose first task was accepted.
+  // The stream must have no other task waiting here.
   void PostNext(absl::string_view caller, Task task);
 
  private:
@@ -45,10 +46,11 @@ class Workers {
   const std::size_t tasks_of_caller_max_;
 
   absl::Mutex mutex_;
+  // The waiting tasks by caller. Has no caller without tasks.
   absl::flat_hash_map<std::string, std::deque<Task>> tasks_ ABSL_GUARDED_BY(mutex_);
   // Callers with waiting tasks, in the order of their turns.
   std::deque<std::string> turns_ ABSL_GUARDED_BY(mutex_);
-  std::size_t task_count_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::size_t task_count_ ABSL_GUARDED_BY(mutex_) = 0;  // Waiting tasks of all callers.
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };

@@ -12,7 +12,8 @@
 namespace softlookup::server {
 namespace {
 
-// Reasons of RESOURCE_EXHAUSTED and UNAVAILABLE. The metrics have each of them, even if it is 0.
+// Reasons of RESOURCE_EXHAUSTED and UNAVAILABLE. The metrics list each of them, even if its count
+// is 0. The last stands for all other reasons.
 constexpr std::array kRejectionReasons = {
     reasons::kQueueFull.name,      reasons::kMemoryLimit.name,      reasons::kMessageTooLarge.name,
     reasons::kAnswerTooLarge.name, reasons::kTooManyStores.name,    reasons::kTooManyWriters.name,
@@ -87,7 +88,7 @@ std::chrono::nanoseconds CallObserver::CountAnswer(const CallInfo& call, SteadyT
 void CallObserver::OnLookup(const CallInfo& call, SteadyTime begin, const absl::Status& status,
                             const LookupFacts& facts) {
   const absl::Duration duration = absl::FromChrono(CountAnswer(call, begin, status));
-  // The request asked for the wait for its revision, so that wait is not slowness.
+  // The request itself asked to wait for a revision, so that wait does not make the lookup slow.
   const absl::Duration work = duration - facts.report.revision_wait;
   if (slow_lookup_ == absl::ZeroDuration() || work < slow_lookup_) return;
   slow_lookup_count_.fetch_add(1, std::memory_order_relaxed);

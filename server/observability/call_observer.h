@@ -32,13 +32,13 @@ struct CallInfo {
 // What is logged about a slow lookup.
 struct LookupFacts {
   const v1::LookupRequest& request;
-  absl::string_view store;               // Also set if the request omits it.
-  const LookupResult* result = nullptr;  // Null if it failed.
+  absl::string_view store;               // Also set if a later request of a stream omits it.
+  const LookupResult* result = nullptr;  // Null if the lookup failed.
   const LookupReport& report;
 };
 
-// Is notified of every call of a known method. Counts it for the metrics. Logs slow lookups, and
-// failures that are the server's fault. Thread-safe; counting takes no lock.
+// Is notified of every call of a known method. Counts calls and answers for the metrics. Logs slow
+// lookups, and failures that are the server's fault. Thread-safe; counting takes no lock.
 class CallObserver {
  public:
   // Number of gRPC's status codes, which are 0 to 16.
@@ -54,24 +54,26 @@ class CallObserver {
     std::uint64_t count = 0;
   };
 
-  // A lookup that takes `slow_lookup` or longer, without the wait for its revision, is counted and
-  // logged as slow. 0: none is.
+  // A lookup that takes `slow_lookup` or longer, not counting the wait for its revision, is counted
+  // and logged as slow. 0: no lookup is slow.
   explicit CallObserver(absl::Duration slow_lookup) : slow_lookup_(slow_lookup) {}
-  // Logs how many lines were left out since the last one.
+  // Logs how many lines of each kind were left out since the last line of that kind.
   ~CallObserver();
 
   // Count a call that begins, or that is over.
   void OnBegin(Method method) { Of(method).in_progress.fetch_add(1, std::memory_order_relaxed); }
   void OnEnd(Method method) { Of(method).in_progress.fetch_sub(1, std::memory_order_relaxed); }
 
-  // A call, or a message of a stream, that came at `begin` is about to be answered with `status`.
+  // Counts the answer `status` to a call, or to a message of a stream, that came at `begin`. Call
+  // this before the answer is passed to gRPC.
   void OnAnswer(const CallInfo& call, SteadyTime begin, const absl::Status& status) {
     CountAnswer(call, begin, status);
   }
-  // As OnAnswer(), for a lookup.
+  // Like OnAnswer(), for a lookup. Also counts and logs the lookup if it was slow.
   void OnLookup(const CallInfo& call, SteadyTime begin, const absl::Status& status,
                 const LookupFacts& facts);
-  // The server is about to end a stream with `status`, which answers none of its messages.
+  // Call this before the server ends a stream with `status`, if `status` answers none of its
+  // messages. Counts only a rejection, no answer.
   void OnStreamCut(const absl::Status& status) { CountRejection(status); }
 
   MethodCounts CountsOf(Method method) const;
@@ -84,6 +86,7 @@ class CallObserver {
   static constexpr std::size_t kReasonsMax = 32;
   static constexpr std::int64_t kLinesPerSecondMax = 10;  // For each kind of line.
 
+  // Methods share no cache line, so that threads that count different ones do not slow each other.
   struct alignas(64) MethodCounters {
     std::array<std::atomic<std::uint64_t>, kCodeCount> answers_by_code{};
     Histogram duration{kTimeBounds};
@@ -91,7 +94,7 @@ class CallObserver {
   };
 
   MethodCounters& Of(Method method) { return methods_[static_cast<std::size_t>(method)]; }
-  // Counts the answer, and logs it if the server failed. Returns the time since `begin`.
+  // Counts the answer, and logs it if the server is to blame. Returns the time since `begin`.
   std::chrono::nanoseconds CountAnswer(const CallInfo& call, SteadyTime begin,
                                        const absl::Status& status);
   // Counts `status` if its code is RESOURCE_EXHAUSTED or UNAVAILABLE.
@@ -102,6 +105,7 @@ class CallObserver {
 
   const absl::Duration slow_lookup_;
   std::array<MethodCounters, kMethodCount> methods_;
+  // By index in kRejectionReasons.
   std::array<std::atomic<std::uint64_t>, kReasonsMax> rejections_{};
   std::atomic<std::uint64_t> slow_lookup_count_{0};
   LineLimiter failure_lines_{kLinesPerSecondMax};

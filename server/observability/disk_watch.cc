@@ -56,7 +56,7 @@ void DiskWatch::Run(State& state, const Read& read, const Clock& clock) {
     }
     DiskStats stats = read();
     absl::MutexLock lock(&state.mutex);
-    // A server that has stopped takes its clock with it.
+    // Once `stopping` is set, the DiskWatch may be gone, and `clock` with it.
     if (state.stopping) return;
     state.stats = std::move(stats);
     state.read_time = clock.Now();

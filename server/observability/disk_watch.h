@@ -16,26 +16,27 @@
 
 namespace softlookup::server {
 
-// The disk that a directory is on.
+// The space of the disk that a directory is on.
 struct DiskSpace {
-  std::string directory;         // What /metrics calls the directory.
-  std::uint64_t free_bytes = 0;  // Those that this process may still write.
+  std::string directory;         // The directory's label in /metrics.
+  std::uint64_t free_bytes = 0;  // Bytes that this process may still write.
   std::uint64_t size_bytes = 0;
 };
 
-// Empty if the directory at `path` is not there or cannot be read.
+// Returns the space of the disk of the directory at `path`, named `directory`. Returns nullopt if
+// the directory does not exist or cannot be read.
 std::optional<DiskSpace> ReadDiskSpace(std::string directory, const std::string& path);
 
-// What a server's disks hold.
+// Figures about the disks that a server writes to.
 struct DiskStats {
   std::vector<DiskSpace> spaces;
-  // When the newest backup was made, and the epoch if there is none. Empty: the server makes none,
-  // or their directory cannot be read.
+  // When the newest backup was begun. The Unix epoch: there is no backup. Nullopt: the server has
+  // no directory for backups, or that directory cannot be read.
   std::optional<absl::Time> newest_backup;
 };
 
-// Reads figures of disks on a thread of its own. So a disk that does not answer holds nobody up.
-// Thread-safe.
+// Reads figures of disks on a thread of its own. So a disk that does not answer delays only that
+// thread. Thread-safe.
 class DiskWatch {
  public:
   using Read = std::function<DiskStats()>;
@@ -43,26 +44,29 @@ class DiskWatch {
   static constexpr absl::Duration kInterval = absl::Seconds(30);
   static constexpr absl::Duration kStaleAfter = absl::Seconds(120);
 
-  // Calls `read` on the thread: now, at each ReadSoon(), and kInterval after it last returned. It
-  // must own all that it uses, as a call that hangs outlives this. `clock` tells the age of
-  // figures.
+  // Calls `read` on the thread: at once, after each ReadSoon(), and kInterval after `read` last
+  // returned. `read` must own all that it uses, because a call of it that hangs outlives this.
+  // `clock` measures the age of the figures, and must outlive this.
   explicit DiskWatch(Read read, const Clock& clock = Clock::Steady());
-  // Waits a second for a call of `read` that is under way, and then leaves it alone.
+  // Waits up to a second for a call of `read` in progress. If the call does not return in that
+  // time, its thread is left running.
   ~DiskWatch();
   DiskWatch(const DiskWatch&) = delete;
   DiskWatch& operator=(const DiskWatch&) = delete;
 
+  // Has the thread read the figures as soon as it can. Does not wait for that.
   void ReadSoon();
-  // Returns the figures that were read last. None before the first have been read, and none once
-  // they are older than kStaleAfter.
+  // Returns the figures that were read last. Returns empty ones before the first read has ended,
+  // and once the last figures are older than kStaleAfter.
   DiskStats latest() const;
 
  private:
+  // Owned by this and by the thread, which may outlive this.
   struct State {
     absl::Mutex mutex;
-    bool wanted ABSL_GUARDED_BY(mutex) = true;
+    bool wanted ABSL_GUARDED_BY(mutex) = true;  // Whether to read at once.
     bool stopping ABSL_GUARDED_BY(mutex) = false;
-    bool ended ABSL_GUARDED_BY(mutex) = false;
+    bool ended ABSL_GUARDED_BY(mutex) = false;  // Whether the thread is done.
     DiskStats stats ABSL_GUARDED_BY(mutex);
     absl::Time read_time ABSL_GUARDED_BY(mutex) = absl::InfinitePast();
   };

@@ -11,6 +11,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
+// Returns `value` as JSON on one line, in ASCII only.
 std::string Encoded(const ordered_json& value) {
   return value.dump(/*indent=*/-1, ' ', /*ensure_ascii=*/true,
                     ordered_json::error_handler_t::replace);
@@ -48,6 +49,8 @@ std::string FormatFields(LineFormat format, const ordered_json& fields) {
 
 std::string Printable(absl::string_view text) {
   const std::string quoted = Encoded(std::string(text));
+  // Replacing an escaped backslash by itself keeps its second half from being taken for the
+  // beginning of an escaped quote.
   return absl::StrReplaceAll(absl::string_view(quoted).substr(1, quoted.size() - 2),
                              {{"\\\\", "\\\\"}, {"\\\"", "\""}});
 }

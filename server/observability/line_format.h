@@ -10,8 +10,8 @@
 namespace softlookup::server {
 
 // The form of lines in the server log and in the audit log. No text that a client sends can make
-// one line look like two: what is not printable ASCII is escaped as in JSON, and bytes that are not
-// UTF-8 are replaced.
+// one line look like two. Characters that are not printable ASCII are escaped as in JSON, and bytes
+// that are not UTF-8 are replaced.
 
 enum class LineFormat { kText, kJson };
 
@@ -21,11 +21,11 @@ LineFormat LineFormatOf(absl::string_view name);
 // Returns the time of a line: in UTC, with milliseconds, as in "2024-02-29T13:05:00.250Z".
 std::string LineTime(absl::Time time);
 
-// Returns `fields`, an object whose members are strings or numbers, as they are in a line. As text,
-// each is name=value; as JSON, they are one object.
+// Returns `fields`, an object whose members are strings or numbers, as they stand in a line. In a
+// text line, each is name=value; in a JSON line, they are one object.
 std::string FormatFields(LineFormat format, const nlohmann::ordered_json& fields);
 
-// Returns `text` as it is in a text line outside of the fields: escaped, but without quotes.
+// Returns `text` as it stands in a text line outside of the fields: escaped, but not in quotes.
 std::string Printable(absl::string_view text);
 
 }  // namespace softlookup::server

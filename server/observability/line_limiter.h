@@ -21,6 +21,7 @@ class LineLimiter {
   // lines were left out since the last one that was written.
   std::optional<std::int64_t> Allow(absl::Time now) {
     absl::MutexLock lock(&mutex_);
+    // `now` is before second_ if the clock was set back.
     if (now < second_ || now >= second_ + absl::Seconds(1)) {
       second_ = now;
       lines_ = 0;
@@ -43,7 +44,7 @@ class LineLimiter {
   const std::int64_t lines_max_;
   absl::Mutex mutex_;
   absl::Time second_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // Start of this second.
-  std::int64_t lines_ ABSL_GUARDED_BY(mutex_) = 0;                    // Allowed in that second.
+  std::int64_t lines_ ABSL_GUARDED_BY(mutex_) = 0;  // Lines allowed in this second.
   std::int64_t left_out_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

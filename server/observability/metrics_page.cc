@@ -31,9 +31,10 @@ class Page {
   template <typename Number>
   void Add(Number value, Labels labels = {}) {
     ClientMetric& metric = NewMetric(std::move(labels));
+    // The serializer writes the one of the two that the family's type names.
     metric.gauge.value = metric.counter.value = static_cast<double>(value);
   }
-  // Adds a histogram. Its bounds and sum times `unit` are in the metric's unit.
+  // Adds a histogram. Multiplies its bounds and its sum by `unit` to get the metric's unit.
   void Add(const HistogramCounts& counts, double unit, Labels labels = {}) {
     ClientMetric::Histogram& histogram = NewMetric(std::move(labels)).histogram;
     for (std::size_t i = 0; i < counts.counts.size(); ++i) {
@@ -82,6 +83,7 @@ void AddCalls(const CallObserver& calls, Page& page) {
   for (const auto& [method, counts] : methods) {
     for (std::size_t code = 0; code < CallObserver::kCodeCount; ++code) {
       const std::uint64_t count = counts.answers_by_code[code];
+      // Code 0 (OK) is listed even with a count of 0, so that each method has a series.
       if (code > 0 && count == 0) continue;
       page.Add(count, {{"method", method},
                        {"code", absl::StatusCodeToString(static_cast<absl::StatusCode>(code))}});

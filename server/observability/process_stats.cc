@@ -19,7 +19,8 @@
 namespace softlookup::server {
 namespace {
 
-// Does not read /proc/stat, which a service with ProcSubset=pid cannot see.
+// Returns the time when the machine was booted. Does not read /proc/stat, which a systemd service
+// with ProcSubset=pid cannot see.
 absl::Time BootTime() {
   timespec since{};
   clock_gettime(CLOCK_BOOTTIME, &since);
@@ -29,10 +30,12 @@ absl::Time BootTime() {
 absl::Time StartTime() {
   std::ifstream file("/proc/self/stat");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  // The second field, the program's name in brackets, can hold anything.
+  // The second field, the program's name in brackets, can hold anything. So the fields are counted
+  // from its end.
   const std::vector<absl::string_view> fields =
       absl::StrSplit(absl::string_view(text).substr(text.rfind(')') + 1), ' ', absl::SkipEmpty());
-  constexpr std::size_t kStartTime = 22 - 3;  // Field 22, in clock ticks since the boot.
+  // Field 22 of the file, in clock ticks since the boot. fields[0] is field 3.
+  constexpr std::size_t kStartTime = 22 - 3;
   std::int64_t ticks = 0;
   if (fields.size() <= kStartTime || !absl::SimpleAtoi(fields[kStartTime], &ticks)) {
     return absl::UnixEpoch();

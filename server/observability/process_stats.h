@@ -14,12 +14,15 @@ namespace softlookup::server {
 // Reads the kernel's figures about this process. Not thread-safe.
 class ProcessStats {
  public:
-  // Opens the files of /proc that it reads later, so that it works even if no descriptor is free.
+  // Opens the files of /proc that the methods read, so that these work even if no descriptor is
+  // free.
   ProcessStats();
 
-  // If /proc cannot be read, the first two are 0, and start_time() is the Unix epoch.
+  // If /proc cannot be read, resident_bytes() and open_fds() are 0, and start_time() is the Unix
+  // epoch.
   std::int64_t resident_bytes() const;
   std::int64_t open_fds() const;
+  // The process's soft limit on descriptors.
   std::int64_t max_fds() const;
   absl::Duration cpu_time() const;  // In user and system mode.
   absl::Time start_time() const { return start_time_; }

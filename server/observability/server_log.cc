@@ -17,8 +17,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// The fields of the message that this thread is logging, for the formatter. Null: none. spdlog
-// itself passes only text on.
+// The fields of the message that this thread is logging. Null: none. The formatter finds them here,
+// because spdlog passes it only text.
 thread_local const ordered_json* fields_of_message = nullptr;
 
 class LineFormatter final : public spdlog::formatter {

@@ -27,6 +27,8 @@ bool TakeDash(absl::string_view& text) {
   return true;
 }
 
+// Whether `digits` has no digit but 0. Also true of the empty view that TakeDigits() returns if it
+// finds no digits.
 bool IsZero(absl::string_view digits) {
   return std::all_of(digits.begin(), digits.end(), [](char c) { return c == '0'; });
 }
@@ -41,7 +43,7 @@ absl::string_view TraceIdIn(absl::string_view header) {
   const absl::string_view parent_id = TakeDigits(header, kParentIdDigits);
   if (IsZero(parent_id) || !TakeDash(header)) return {};
   if (TakeDigits(header, kFlagDigits).empty()) return {};
-  // Later versions can append fields after a dash.
+  // Versions above 00 may append further fields after a dash.
   const bool ends_well = version == "00" ? header.empty() : header.empty() || header[0] == '-';
   return ends_well ? trace_id : absl::string_view();
 }

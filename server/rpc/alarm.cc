@@ -8,7 +8,8 @@
 namespace softlookup::server {
 
 void SetAlarm(grpc::Alarm& alarm, absl::Time time, std::function<void(bool is_time)> on_end) {
-  // gRPC gets only a pointer, since ThreadSanitizer would not see how gRPC copies `on_end` itself.
+  // Passes gRPC a pointer instead of `on_end` itself. gRPC would copy `on_end`, and ThreadSanitizer
+  // does not see how gRPC orders its copies.
   auto* kept = new std::function<void(bool)>(std::move(on_end));
   BeforeEvent(kept);
   alarm.Set(absl::ToChronoTime(time), [kept](bool is_time) {

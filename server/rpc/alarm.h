@@ -9,8 +9,9 @@
 
 namespace softlookup::server {
 
-// Has `on_end` called once, on a thread of gRPC's and never within SetAlarm(): with true at `time`,
-// or with false if the alarm is cancelled or destroyed first. Keeps `on_end` until then.
+// Has gRPC call `on_end` once: with true at `time`, or with false if the alarm is cancelled or
+// destroyed first. The call is on a thread of gRPC's, never within SetAlarm(). Keeps `on_end` until
+// then.
 void SetAlarm(grpc::Alarm& alarm, absl::Time time, std::function<void(bool is_time)> on_end);
 
 }  // namespace softlookup::server

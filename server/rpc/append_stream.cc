@@ -84,7 +84,8 @@ absl::Status AppendStream::Apply(std::uint64_t number, SteadyTime begin) {
     awaits_turn_ = true;
     ++unacknowledged_;
   }
-  // The engine copies the data that it keeps, and counts those bytes itself.
+  // The engine copies what it keeps of the request, and counts the bytes of its copy itself. So
+  // `request` and `charge` may end with this function.
   engine_.Append(
       decoded.request,
       [self = shared_from_this(), number, begin, sequence = request.sequence(),
@@ -144,7 +145,7 @@ void AppendStream::ProceedLocked() {
     responses_.pop_front();
   }
   const bool is_idle = !applying_ && !writing_ && unacknowledged_ == 0 && responses_.empty();
-  // If the server cuts the stream, a read may still be in progress. It ends with the call.
+  // If the server cuts the stream, a read may still be in progress. The read ends with the call.
   if (!is_idle || !ends || (reading_ && cut_.ok())) return;
   finished_ = true;
   if (!failure_.ok()) {

@@ -24,8 +24,8 @@ namespace softlookup::server {
 // One StreamAppend call. Requests are applied in the order in which they come; the next is read
 // while earlier ones wait for their acknowledgement, up to a limit.
 //
-// The stream owns itself until the call is over. A callback of the engine or a worker that still
-// runs then keeps it alive.
+// The stream owns itself until the call is over. After that, a callback of the engine or a worker's
+// task that still refers to the stream keeps it alive.
 class AppendStream final : public Rpc::Handler,
                            public Stream,
                            public std::enable_shared_from_this<AppendStream> {
@@ -39,11 +39,12 @@ class AppendStream final : public Rpc::Handler,
   void Recheck() override;
 
  private:
-  // Maximum number of appends in progress plus responses not yet written, and about the maximum of
-  // their bytes. Beyond either, the next request stays unread.
+  // Maximum number of appends in progress plus responses not yet written, and the approximate
+  // maximum of their bytes. Beyond either, the next request stays unread.
   static constexpr std::size_t kPipelineMax = 64;
   static constexpr std::size_t kPipelineBytesMax = std::size_t{64} << 20;
 
+  // A response that waits to be written, and its size.
   struct Acknowledgement {
     grpc::ByteBuffer response;
     std::size_t bytes = 0;
@@ -56,21 +57,26 @@ class AppendStream final : public Rpc::Handler,
         writes_(call_->limiters().stalls, call_->rpc().context()),
         budget_(kPipelineMax, kPipelineBytesMax) {}
 
-  // Handles the request that was read last.
+  // Handles the request that was read last: passes it to the engine, or makes the stream fail.
   void HandleRequest();
-  // Passes the request that was read last, and came at `begin`, to the engine. Returns an error if
-  // it is refused before that.
+  // Passes the request that was read last to the engine. Returns an error if the request is refused
+  // before it reaches the engine. `number` counts the stream's requests from 1. `begin` is when the
+  // stream began to handle the request.
   absl::Status Apply(std::uint64_t number, SteadyTime begin);
   // Stops reading. Makes the stream end with the failure of request `number` once the applied
-  // requests are acknowledged. If an earlier request fails, too, the stream ends with that failure:
-  // the engine can refuse a request while those before it still run.
+  // requests are acknowledged. If an earlier request fails, too, the stream ends with the failure
+  // of the earlier one. That can happen because the engine can refuse a request while earlier
+  // requests still run.
   void Fail(std::uint64_t number, const absl::Status& status, SteadyTime begin)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // INVALID_ARGUMENT if the request names another store than the stream's.
+  // INVALID_ARGUMENT if the request names another store than the stream's. The first store that a
+  // request names becomes the stream's.
   absl::Status CheckStore(const std::string& store);
-  // The engine calls this when the last append has its turn: later appends then come after it. So
-  // the next request may be read.
+  // The engine calls this when the append that it got last has its turn. Later appends then come
+  // after that append, so the next request may be read.
   void OnTurn();
+  // The engine calls this with the result of request `number`. Queues the response, or makes the
+  // stream fail.
   void Acknowledge(std::uint64_t number, SteadyTime begin, std::uint64_t sequence,
                    std::size_t request_bytes, absl::StatusOr<AppendResult> result);
   // Stops reading. Makes the stream end with `status` once all applied requests are acknowledged,
@@ -84,30 +90,33 @@ class AppendStream final : public Rpc::Handler,
   const std::unique_ptr<Call> call_;
   Engine& engine_;
   StallWatch::Waits arrival_;  // The wait for the first message.
-  StallWatch::Waits writes_;
+  StallWatch::Waits writes_;   // The waits until the client takes a response.
   const std::shared_ptr<AppendChain> chain_ = std::make_shared<AppendChain>();
-  // Owned by the read in progress, from StartRead() until `reading_` is false again.
+  // The request being read or handled. Only the read in progress and HandleRequest() use it, from
+  // StartRead() until `reading_` is false again.
   grpc::ByteBuffer bytes_;
   std::string store_;                // The first store that a message named.
-  std::uint64_t request_count_ = 0;  // Requests that were read.
+  std::uint64_t request_count_ = 0;  // Requests that HandleRequest() has begun to handle.
 
   absl::Mutex mutex_;
   PipelineBudget budget_ ABSL_GUARDED_BY(mutex_);
   std::deque<Acknowledgement> responses_ ABSL_GUARDED_BY(mutex_);
   std::size_t written_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // Of the response being written.
   bool awaits_turn_ ABSL_GUARDED_BY(mutex_) = false;  // The append read last waits for its turn.
-  int unacknowledged_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool reading_ ABSL_GUARDED_BY(mutex_) = false;
-  bool applying_ ABSL_GUARDED_BY(mutex_) = false;  // A request is on its way to the engine.
+  int unacknowledged_ ABSL_GUARDED_BY(mutex_) = 0;    // Appends that the engine has not answered.
+  bool reading_ ABSL_GUARDED_BY(mutex_) = false;      // A request is being read or handled.
+  bool applying_ ABSL_GUARDED_BY(mutex_) = false;     // A request is on its way to the engine.
+  // No further request is read: none comes, or the stream is to end.
   bool reads_over_ ABSL_GUARDED_BY(mutex_) = false;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool broken_ ABSL_GUARDED_BY(mutex_) = false;  // The client reads no more responses.
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Status cut_ ABSL_GUARDED_BY(mutex_);  // Not OK: the server ends the stream.
-  // The first request that failed, from 1, and its error, which ends the stream.
+  absl::Status cut_ ABSL_GUARDED_BY(mutex_);  // Not OK: the server ends the stream with it.
+  // The number of the first request that failed, and its error, which ends the stream.
   std::uint64_t failed_request_ ABSL_GUARDED_BY(mutex_) = std::numeric_limits<std::uint64_t>::max();
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
-  SteadyTime failure_begin_ ABSL_GUARDED_BY(mutex_);  // When that request came.
+  // When the stream began to handle that request.
+  SteadyTime failure_begin_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace softlookup::server

@@ -19,6 +19,7 @@
 namespace softlookup::server {
 namespace {
 
+// Retry delay of a request that was refused because requests in flight take too many bytes.
 constexpr absl::Duration kRequestRetryDelay = absl::Milliseconds(100);
 
 Role RoleOf(Access access) {
@@ -34,7 +35,8 @@ Role RoleOf(Access access) {
   }
 }
 
-// Reads the bytes of a message. Small messages are in one slice, which needs no reader of gRPC's.
+// Reads the bytes of a message. If they are in one slice, as those of small messages are, reads
+// them as an array, without gRPC's reader.
 class MessageReader {
  public:
   explicit MessageReader(grpc::ByteBuffer& bytes) {
@@ -99,8 +101,8 @@ Call::~Call() {
 }
 
 absl::Time Call::deadline() const {
-  // Converted by seconds: the longest deadline that a client may set overflows the clock's
-  // nanoseconds.
+  // Converts seconds and nanoseconds one by one: the longest deadline that a client may set, in
+  // nanoseconds, does not fit in 64 bits.
   const gpr_timespec deadline =
       gpr_convert_clock_type(rpc_.context().raw_deadline(), GPR_CLOCK_REALTIME);
   if (gpr_time_cmp(deadline, gpr_inf_future(GPR_CLOCK_REALTIME)) == 0)
@@ -188,7 +190,8 @@ absl::Status Call::FollowRules() {
 }
 
 absl::Status Call::CheckAccess(absl::string_view store) {
-  // No store has a longer name, so the rest need not be kept.
+  // No store's name is longer than kNameLengthMax. One byte more is enough to match no store, so
+  // the rest of a longer name is not kept.
   store = store.substr(0, kNameLengthMax + 1);
   absl::MutexLock lock(&mutex_);
   store_.assign(store.data(), store.size());

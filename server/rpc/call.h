@@ -33,7 +33,7 @@ struct MessageCharge {
   RequestCharge of_caller;
 };
 
-// What the calls of a server use. All must outlive them.
+// What the calls of a server use. All members must outlive the calls.
 struct CallDependencies {
   CallTracker& tracker;
   CallLimiters& limiters;
@@ -43,17 +43,19 @@ struct CallDependencies {
 };
 
 // A call in progress, for the lifetime of this object. A call passes these checks before the engine
-// sees it, those of Enter() only if its message names a store.
+// sees it. Enter() is only for messages that name a store. The checks of the caller are left out if
+// the server has no auth rules.
 //   Admit(): The connection is within its limit of calls. Except for health checks: the server is
-//     not stopping, and the caller is known, has the method's role for some store (admin: for all),
-//     and has requests left in its rate.
+//     not stopping. The caller is known, has the method's role for some store (admin: for all), and
+//     has requests left in its rate.
 //   Receive(): The message's bytes fit the limits and budgets, and parse as the request's type.
 //   Enter(): The caller has the role for that store. The store's tenant has requests and rows left
 //     in its rates, and the caller has rows left.
 // Each message of a stream of requests also passes AdmitNext().
 //
-// The code that answers a call reports the answer here before it passes it to gRPC. Thread-safe,
-// except that Receive() and Enter() must be called for one message at a time.
+// The code that answers a call reports the answer with Answer(), or with a method like it, before
+// it passes the answer to gRPC. Thread-safe, except that Receive() and Enter() must be called for
+// one message at a time.
 class Call {
  public:
   // `dependencies` and `spec` must outlive this.
@@ -73,9 +75,9 @@ class Call {
                        MessageCharge& charge);
 
   // Checks that the caller may use `store`. Takes `rows` from the rates of the store's tenant and
-  // of the caller, and one request from the tenant's. If the caller's rate refuses the rows, those
-  // of the tenant stay taken. Errors: UNAUTHENTICATED, PERMISSION_DENIED, TENANT_RATE or
-  // IDENTITY_LIMIT.
+  // of the caller, and one request from the tenant's. If the caller's rate refuses the rows, what
+  // was taken from the tenant's rates stays taken. Errors: UNAUTHENTICATED, PERMISSION_DENIED,
+  // TENANT_RATE or IDENTITY_LIMIT.
   absl::Status Enter(absl::string_view store, std::int64_t rows = 0);
   // Takes `rows` from the caller's rate, for a request that names no store. IDENTITY_LIMIT if
   // the rate refuses them.
@@ -93,18 +95,22 @@ class Call {
   // connection if it has none.
   absl::string_view turn() const { return identity_.empty() ? connection_.peer() : identity_; }
 
-  // Reports `status` as the answer to the whole call. Returns the status to send to the client.
+  // Reports `status` to the observer as the answer to the whole call, and writes the audit line.
+  // Returns the status to send to the client.
   grpc::Status Answer(const absl::Status& status);
   // As Answer(), for a lookup.
   grpc::Status AnswerLookup(const absl::Status& status, const LookupFacts& facts);
-  // Reports that the server ends a stream with `status`, which answers none of its messages.
+  // As Answer(), but reports that the server ends a stream with `status`, which answers none of the
+  // stream's messages.
   grpc::Status CutStream(const absl::Status& status);
-  // As Answer(), for a stream whose messages were each reported before: only writes the audit line.
+  // As Answer(), for a stream whose messages were each reported before. Reports nothing to the
+  // observer.
   grpc::Status EndStream(const absl::Status& status);
 
   // Writes an audit line about the call, or about one refused message of a stream, if there is an
   // audit log. Calls of methods without MethodSpec::is_change have a line only for a failed login
-  // or a denial. Failed logins and denials beyond a number per second are left out, of all methods.
+  // or a denial. If there are too many failed logins and denials in a second, the rest of their
+  // lines are left out, whatever the method.
   void Audit(const absl::Status& status);
   // For the audit line: counts one applied message that changed `rows` rows.
   void CountChange(std::uint64_t rows) {
@@ -122,12 +128,16 @@ class Call {
   absl::Time deadline() const;
 
  private:
-  // Identifies the caller again if the rules have changed. UNAUTHENTICATED if the new rules do not
-  // know its credentials.
+  // Identifies the caller again if the auth rules have changed. UNAUTHENTICATED if the new rules do
+  // not know the caller's credentials.
   absl::Status FollowRules() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Checks that the caller has the method's role for `store`, and keeps the name in `store_`.
   absl::Status CheckAccess(absl::string_view store);
-  // Whether the caller has the method's role for some store; for admin's, for all stores.
+  // Whether `identity` has the method's role for some store, or for all stores if the role is
+  // admin.
   bool MayCall(const Identity& identity) const;
+  // The error of a caller without the method's role for `store`. An empty `store` stands for no
+  // store in particular.
   absl::Status Denied(const Caller& caller, absl::string_view store) const;
 
   const CallDependencies& dependencies_;

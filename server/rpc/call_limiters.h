@@ -21,18 +21,20 @@ namespace softlookup::server {
 // The limits on all calls of a server.
 struct CallLimits {
   Limits engine;
+  // Longest wait until a client takes a message. A large answer may take longer (StallWatch).
   absl::Duration stall_timeout = absl::InfiniteDuration();
   // Longest wait for a call's first message.
   absl::Duration receive_timeout = absl::InfiniteDuration();
   // A lookup waits no longer than this for its revision, whatever its deadline.
   absl::Duration revision_wait_max = absl::InfiniteDuration();
   Rates tenant_rates;
-  std::size_t calls_per_connection_max = 1024;
+  std::size_t calls_per_connection_max = 1024;  // Calls in progress.
+  // Bytes of all requests in flight. 0: no limit.
   std::int64_t request_bytes_max = std::int64_t{1} << 30;
 };
 
-// What holds the calls of a server to their limits. All calls share it. Thread-safe. Code that
-// needs one limiter takes that one.
+// What holds the calls of a server to their limits. All calls share it. Thread-safe. Pass code that
+// needs only one limiter a reference to that limiter instead of this struct.
 struct CallLimiters {
   explicit CallLimiters(const CallLimits& limits);
   CallLimiters(const CallLimiters&) = delete;
@@ -43,10 +45,12 @@ struct CallLimiters {
   TenantLimits tenants;
   const std::shared_ptr<RequestBytes> request_bytes;  // The budget of all requests.
   const MessageScans scans;                           // Measure requests before they are parsed.
-  StallWatch arrivals;                                // Of the first messages of calls.
-  StallWatch stalls;                                  // Of clients that take no message.
+  StallWatch arrivals;  // Ends calls whose first message does not come.
+  StallWatch stalls;    // Ends calls whose clients take no message.
   UnsentAnswers unsent_answers;
-  Workers workers;  // Last: its remaining tasks may use the other members.
+  // Last, so that it is destroyed first: it then runs its waiting tasks, which may use the other
+  // members.
+  Workers workers;
 };
 
 }  // namespace softlookup::server

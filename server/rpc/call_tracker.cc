@@ -10,7 +10,7 @@ void CallTracker::AddStream(const std::shared_ptr<Stream>& stream) {
   {
     absl::MutexLock lock(&mutex_);
     drain = draining_;
-    // Removes the streams that have ended whenever the list has doubled.
+    // Removes the streams that have ended whenever the list has about doubled since the last time.
     if (streams_.size() >= streams_before_sweep_) {
       streams_.erase(std::remove_if(streams_.begin(), streams_.end(),
                                     [](const auto& other) { return other.expired(); }),

@@ -12,12 +12,12 @@
 
 namespace softlookup::server {
 
-// A call that may go on for as long as its client likes.
+// A call, or the wait of a unary lookup for a revision, that may last as long as its client likes.
 class Stream {
  public:
   virtual ~Stream() = default;
-  // The server stops. Ends the call as soon as none of its work is in progress, unless the call
-  // ends by itself. Waiting does not count as work.
+  // Called when the server stops. Ends the call as soon as none of its work is in progress, unless
+  // the call ends by itself. Waiting does not count as work.
   virtual void Drain() = 0;
   // Ends the call if its caller no longer has the right to make it.
   virtual void Recheck() = 0;
@@ -48,12 +48,15 @@ class CallTracker {
     absl::MutexLock lock(&mutex_);
     count_ += calls;
   }
+  // Returns the registered streams that still exist.
   std::vector<std::shared_ptr<Stream>> StreamsOfNow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   absl::Mutex mutex_;
   int count_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::atomic<bool> draining_{false};  // Set under mutex_.
+  // Set under mutex_, so that either DrainStreams() or AddStream() drains a new stream.
+  std::atomic<bool> draining_{false};
   std::vector<std::weak_ptr<Stream>> streams_ ABSL_GUARDED_BY(mutex_);
+  // The size of streams_ at which AddStream() removes the streams that have ended.
   std::size_t streams_before_sweep_ ABSL_GUARDED_BY(mutex_) = 16;
 };
 

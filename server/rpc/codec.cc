@@ -66,7 +66,7 @@ void EncodeAnswer(const LookupResult& result, bool as_numbers, Response& respons
       message->add_scores(row.score);
       any_id = any_id || row.id.has_value();
     }
-    // One id for each position, or none at all.
+    // If any row has an id, every position gets one: 0 if its row has none.
     for (const WeightedRow& row : weights.rows) {
       if (any_id) message->add_ids(row.id.value_or(0));
     }

@@ -16,12 +16,14 @@
 namespace softlookup::server {
 
 // Converts between the wire's messages about rows, lookups and memories and the core's structs.
-// Decoding refuses only what the structs cannot hold: malformed matrices, float64 elements beyond
-// float32's range, projections whose matrices have different numbers of columns, unknown enum
-// values, read masks that name an unknown field, and fields that exclude each other. The engine
-// checks the rest.
+// Decoding refuses only what the structs cannot hold:
+// - malformed matrices, and float64 elements beyond float32's range,
+// - projections whose matrices have different numbers of columns,
+// - unknown enum values, and read masks that name an unknown field,
+// - fields that exclude each other.
+// The engine checks the rest.
 
-// The `store` argument for a request that must name its store, as all outside of streams must.
+// The `store` argument for a request outside of a stream, which must name its store itself.
 inline const std::string kNoStore;
 
 struct DecodedAppend {
@@ -31,8 +33,8 @@ struct DecodedAppend {
   std::vector<std::vector<std::string>> row_labels;
   AppendRequest request;  // Its views point to the message or to the members above.
 };
-// `store` is used if the request's store is empty. Views are valid while `request`, `store` and
-// `decoded` live.
+// `store` is used if `request` names no store. The views in `decoded` are valid while `request`,
+// `store` and `decoded` live.
 absl::Status DecodeAppend(const v1::AppendRequest& request, const std::string& store,
                           DecodedAppend& decoded);
 // `sequence` is the request's.
@@ -43,9 +45,10 @@ struct DecodedLookup {
   DecodedMatrix inputs;
   LookupRequest request;  // Its views point to the message or to the members above.
 };
+// As for DecodeAppend(), but the decoded request has its own copy of the store's name.
 absl::Status DecodeLookup(const v1::LookupRequest& request, const std::string& store,
                           DecodedLookup& decoded);
-// RESOURCE_EXHAUSTED if the message is larger than `bytes_max`.
+// RESOURCE_EXHAUSTED if `response` is larger than `bytes_max`.
 absl::Status EncodeLookup(const v1::LookupRequest& request, const LookupResult& result,
                           std::int64_t bytes_max, v1::LookupResponse& response);
 
@@ -56,8 +59,9 @@ struct DecodedAttend {
   DecodedMatrix inputs;
   AttendRequest request;  // Its views point to the message or to the members above.
 };
+// The views in `decoded` are valid while `request` and `decoded` live.
 absl::Status DecodeAttend(const v1::AttendRequest& request, DecodedAttend& decoded);
-// RESOURCE_EXHAUSTED if the message is larger than `bytes_max`.
+// RESOURCE_EXHAUSTED if `response` is larger than `bytes_max`.
 absl::Status EncodeAttend(const v1::AttendRequest& request, const LookupResult& result,
                           std::int64_t bytes_max, v1::AttendResponse& response);
 

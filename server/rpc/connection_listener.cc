@@ -36,8 +36,8 @@ FileDescriptor ListenOn(addrinfo& address, int port) {
   reinterpret_cast<sockaddr_in*>(address.ai_addr)->sin_port = htons(static_cast<uint16_t>(port));
   FileDescriptor socket(::socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (socket.get() < 0) return socket;
-  // Without SO_REUSEPORT: two processes on one port would share its calls between two sets of
-  // stores.
+  // SO_REUSEPORT stays off: with it, a second server could listen on the same port. Calls would
+  // then reach either server, and so either of two sets of stores.
   SetOption(socket.get(), SOL_SOCKET, SO_REUSEADDR, 1);
   if (address.ai_family == AF_INET6) SetOption(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
   SetOption(socket.get(), IPPROTO_TCP, TCP_NODELAY, 1);  // Connections inherit it.
@@ -85,8 +85,9 @@ ino_t InodeOf(int fd) {
   return fstat(fd, &info) == 0 ? info.st_ino : 0;
 }
 
-// Ends a connection at once and drops its unread bytes, which gRPC would still read after a
-// shutdown(). The descriptor's owner finds the connection reset.
+// Ends a connection at once. connect() without an address resets the connection and drops its
+// unread bytes, which gRPC would still read after a shutdown(). The owner of the descriptor, gRPC,
+// finds the connection reset.
 void Abort(int fd) {
   sockaddr nobody{};
   nobody.sa_family = AF_UNSPEC;
@@ -107,7 +108,8 @@ absl::Status ConnectionListener::Bind(const std::string& host, int port) {
   for (addrinfo* address = found; all && address != nullptr; address = address->ai_next) {
     FileDescriptor listener = ListenOn(*address, port_);
     if (listener.get() < 0) {
-      // A name may have an address of a family that this machine lacks.
+      // A name may have an address that this machine does not have, such as an IPv6 address without
+      // IPv6.
       all = errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT;
       continue;
     }
@@ -141,8 +143,8 @@ void ConnectionListener::Stop() {
 
 bool ConnectionListener::Cut(const std::string& peer) {
   bool is_cut = false;
-  // AcceptFrom() accepts under this lock, so no descriptor becomes another client's connection
-  // here.
+  // AcceptFrom() accepts under this lock, so between the check of the inode and Abort() the
+  // descriptor cannot become another gRPC connection.
   absl::MutexLock lock(&mutex_);
   for (const auto& [fd, connection] : connections_) {
     if (connection.peer != peer || InodeOf(fd) != connection.inode) continue;

@@ -25,7 +25,8 @@ namespace softlookup::server {
 // gRPC's own listener has no such maximum, and stops for good when no descriptor is free.
 class ConnectionListener {
  public:
-  // Takes a connected socket over, and closes it when the connection is over.
+  // Takes over the connected socket `fd`, which the socket `listener_fd` accepted. Closes `fd` when
+  // the connection is over.
   using TakeOver = std::function<void(int listener_fd, int fd)>;
 
   ConnectionListener() = default;
@@ -33,11 +34,12 @@ class ConnectionListener {
   ConnectionListener(const ConnectionListener&) = delete;
   ConnectionListener& operator=(const ConnectionListener&) = delete;
 
-  // Binds all addresses of `host` at `port` (0: any free one). Skips addresses of a family that
-  // this machine lacks. UNAVAILABLE if `host` is unknown or an address cannot be bound.
+  // Listens at all addresses of `host` on `port` (0: any free one). Skips addresses that this
+  // machine does not have. UNAVAILABLE if `host` is unknown, if another address cannot be bound, or
+  // if no address is left.
   absl::Status Bind(const std::string& host, int port);
   int port() const { return port_; }
-  // Whether only this machine can reach the port.
+  // Whether only this machine can reach the port. Call this after Bind().
   bool is_loopback() const { return is_loopback_; }
 
   // Starts a thread that accepts connections. Call this once. The kernel ends a connection whose
@@ -66,8 +68,8 @@ class ConnectionListener {
   FileDescriptor wake_;  // Readable once the thread must end.
   std::thread thread_;
 
-  // gRPC does not report when it closes a connection. The inode tells: the descriptor is then free,
-  // or belongs to another socket with another inode.
+  // gRPC does not report when it closes a connection. The inode shows it: after that, the
+  // descriptor is free, or belongs to another socket with another inode.
   struct Connection {
     ino_t inode;
     std::string peer;
@@ -75,6 +77,7 @@ class ConnectionListener {
   absl::Mutex mutex_;
   // The connections that may be open, by descriptor.
   absl::flat_hash_map<int, Connection> connections_ ABSL_GUARDED_BY(mutex_);
+  // MayAccept() does not look for closed connections before this time.
   absl::Time next_count_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 

@@ -9,9 +9,10 @@
 namespace softlookup::server {
 
 // The event that ends an operation reads data that was written before the operation was started.
-// gRPC orders the two, but ThreadSanitizer does not see it: Debian's gRPC is not built for it.
-// Call BeforeEvent() before the start and InEvent() in the event to tell ThreadSanitizer. They do
-// nothing in other builds. `operation` is any address that both sides know.
+// gRPC orders the two, but ThreadSanitizer does not see this order, because Debian's gRPC is not
+// built for ThreadSanitizer. To tell ThreadSanitizer, call BeforeEvent() before the start, and
+// InEvent() first in the event. Both do nothing in other builds. `operation` is any address that
+// both sides know.
 inline void BeforeEvent([[maybe_unused]] void* operation) {
 #ifdef ABSL_HAVE_THREAD_SANITIZER
   __tsan_release(operation);

@@ -36,6 +36,7 @@ class Health {
   mutable absl::Mutex mutex_;
   bool serving_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::weak_ptr<HealthWatch>> watches_ ABSL_GUARDED_BY(mutex_);
+  // The size of watches_ at which Add() removes the watches that have ended.
   std::size_t watches_before_sweep_ ABSL_GUARDED_BY(mutex_) = 16;
 };
 
@@ -59,6 +60,7 @@ class HealthWatch final : public Rpc::Handler,
     self_.reset();
   }
   void Drain() override { End(ShuttingDown()); }
+  // Does nothing: any client may watch.
   void Recheck() override {}
 
   // Call this when the status may have changed. Sends the status if it is new, or ends the call
@@ -72,13 +74,15 @@ class HealthWatch final : public Rpc::Handler,
         waits_(call_->limiters().stalls, call_->rpc().context()),
         arrival_(call_->limiters().arrivals, call_->rpc().context()) {}
 
+  // Makes the call end with `status` once no read or write is in progress. Only the first call
+  // counts.
   void End(const absl::Status& status);
 
   std::shared_ptr<HealthWatch> self_;
   const std::unique_ptr<Call> call_;
   Health& health_;
-  StallWatch::Waits waits_;
-  StallWatch::Waits arrival_;
+  StallWatch::Waits waits_;    // The waits until the client takes a status.
+  StallWatch::Waits arrival_;  // The wait for the request.
   grpc::ByteBuffer request_;
 
   absl::Mutex mutex_;
@@ -87,7 +91,7 @@ class HealthWatch final : public Rpc::Handler,
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
   int sent_ ABSL_GUARDED_BY(mutex_) = -1;     // The last status sent; -1: none yet.
-  absl::Status end_ ABSL_GUARDED_BY(mutex_);  // Not OK: the call is to end.
+  absl::Status end_ ABSL_GUARDED_BY(mutex_);  // Not OK: the call is to end with it.
 };
 
 }  // namespace softlookup::server

@@ -37,7 +37,7 @@ class LookupCall final : public MessageCall<v1::LookupRequest, v1::LookupRespons
   class Wait final : public Stream {
    public:
     explicit Wait(LookupCall& lookup) : cancel_(lookup.cancel_), call_(&lookup.call()) {}
-    // Call this when the call is over: `call_` is not used any more.
+    // Call this before the LookupCall is deleted. `call_` is not used after that.
     void End() {
       absl::MutexLock lock(&mutex_);
       call_ = nullptr;
@@ -65,7 +65,7 @@ class LookupCall final : public MessageCall<v1::LookupRequest, v1::LookupRespons
   const std::shared_ptr<CancelToken> cancel_;
   DecodedLookup decoded_;
   LookupReport report_;
-  std::shared_ptr<Wait> wait_;
+  std::shared_ptr<Wait> wait_;  // Null if the lookup does not wait for a revision.
   RevisionWait revision_wait_;
 };
 

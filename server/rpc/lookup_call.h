@@ -8,7 +8,7 @@
 
 namespace softlookup::server {
 
-// Start a Lookup call and an Attend call. The call deletes itself when it is over.
+// Start a Lookup call and an Attend call. Each call deletes itself when it is over.
 void StartLookup(std::unique_ptr<Call> call, Engine& engine);
 void StartAttend(std::unique_ptr<Call> call, Engine& engine);
 

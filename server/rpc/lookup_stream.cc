@@ -12,8 +12,9 @@
 namespace softlookup::server {
 namespace {
 
-// Whether a stream ends with `status` instead of OK because a lookup was refused with it. True if
-// the client is broken or lacks rights. Later lookups are still answered.
+// Whether a stream must end with `status` instead of OK after it has refused a lookup with
+// `status`. True if the lookup's message is malformed or its caller lacks rights. Later lookups are
+// still answered.
 bool FailsTheStream(const absl::Status& status) {
   return ReasonOf(status) == reasons::kMalformedMessage.name || absl::IsPermissionDenied(status) ||
          absl::IsUnauthenticated(status);
@@ -60,7 +61,7 @@ void LookupStream::HandleRequest() {
     if (!cut_.ok()) slot.cancel->EndWait(cut_);
     slots_.push_back(std::move(owned));
     budget_.OnRead(slot.request_bytes);
-    if (status.ok()) ProceedLocked();  // The next one is read while this one runs.
+    if (status.ok()) ProceedLocked();  // The next request is read while this lookup runs.
   }
   if (!status.ok()) return Answer(slot, status);
   if (slot.request.min_revision() > 0) {
@@ -101,7 +102,7 @@ void LookupStream::Answer(Slot& slot, absl::StatusOr<LookupResult> result) {
                               .report = slot.report});
   slot.response = BytesOf(response);
   slot.response_bytes = slot.response.Length();
-  // The response may wait long to be written. Nothing uses the request any more.
+  // Frees the request now: nothing uses it any more, and the response may wait long to be written.
   slot.request = {};
   slot.decoded = {};
   slot.charge = {};
@@ -130,7 +131,7 @@ void LookupStream::ProceedLocked() {
     call_->rpc().StartWrite(slots_.front()->response);
   }
   if (!slots_.empty() || !ends) return;
-  // If the server cuts the stream, a read may still be in progress. It ends with the call.
+  // If the server cuts the stream, a read may still be in progress. The read ends with the call.
   if (reading_ && cut_.ok()) return;
   finished_ = true;
   const absl::Status status = cut_.ok() ? final_ : cut_;

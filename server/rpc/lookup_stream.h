@@ -24,9 +24,9 @@ namespace softlookup::server {
 // One StreamLookup call. Several lookups run at once. Their responses are written in the order of
 // the requests. A failed lookup gets a response with `error`.
 //
-// The stream handles one request at a time: it reads the next once the last one is decoded or
-// refused. It owns itself until the call is over. A callback of the engine or a worker that still
-// runs then keeps it alive.
+// The stream decodes one request at a time: it reads the next request once the previous one is
+// passed to the engine or refused. The stream owns itself until the call is over. After that, a
+// callback of the engine or a worker's task that still refers to the stream keeps it alive.
 class LookupStream final : public Rpc::Handler,
                            public Stream,
                            public std::enable_shared_from_this<LookupStream> {
@@ -41,11 +41,11 @@ class LookupStream final : public Rpc::Handler,
   void Recheck() override;
 
  private:
-  // Maximum number of lookups that were read and whose responses are not yet written. Beyond it,
+  // Maximum number of requests that were read and whose responses are not yet written. Beyond it,
   // the next request stays unread.
   static constexpr std::size_t kPipelineMax = 16;
-  // About the maximum of their bytes, with the same consequence. A hundred streams whose clients do
-  // not read hold 50 MiB.
+  // Approximate maximum of the bytes of these requests and responses. Beyond it, too, the next
+  // request stays unread. A hundred streams whose clients do not read hold 50 MiB.
   static constexpr std::size_t kPipelineBytesMax = std::size_t{512} << 10;
 
   LookupStream(std::unique_ptr<Call> call, Engine& engine)
@@ -59,49 +59,54 @@ class LookupStream final : public Rpc::Handler,
   struct Slot {
     v1::LookupRequest request;
     MessageCharge charge;  // For `request`.
-    SteadyTime begin;      // When it came.
-    std::string store;     // The request's; the stream's if it names none.
+    SteadyTime begin;      // When the stream began to handle the request.
+    std::string store;     // The request's, or the stream's if the request names none.
     DecodedLookup decoded;
     LookupReport report;
     std::shared_ptr<CancelToken> cancel;
     RevisionWait revision_wait;
     grpc::ByteBuffer response;
     std::size_t request_bytes = 0;
-    std::size_t response_bytes = 0;  // Once it is answered.
+    std::size_t response_bytes = 0;  // Set when the lookup is answered.
     bool answered = false;
   };
 
   // Handles the request that was read last: passes it to the engine, or answers with an error.
   void HandleRequest();
+  // Parses, checks and decodes the request that was read last. Returns the error to answer with if
+  // the request is refused.
   absl::Status Prepare(Slot& slot);
+  // Makes the response to the lookup of `slot`. It is written once all earlier ones are.
   void Answer(Slot& slot, absl::StatusOr<LookupResult> result);
   // Starts the next read and the next write if possible, or ends the stream if it is done.
   void Proceed();
   void ProceedLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Removes the first slot, whose response was written or has no reader.
   void PopFront() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Stops reading. Ends the lookups' waits for revisions: these lookups fail with `status`. The
-  // stream ends with the status of the first call, once all lookups are answered.
+  // Stops reading. Ends the lookups' waits for revisions: these lookups fail with `status`. Once
+  // all lookups are answered, the stream ends with the `status` of the first EndWaits().
   void EndWaits(const absl::Status& status);
 
   std::shared_ptr<LookupStream> self_;
   const std::unique_ptr<Call> call_;
   Engine& engine_;
   StallWatch::Waits arrival_;  // The wait for the first message.
-  StallWatch::Waits writes_;
-  // Owned by the read in progress, from StartRead() until `reading_` is false again.
+  StallWatch::Waits writes_;   // The waits until the client takes a response.
+  // The request being read or handled. Only the read in progress and HandleRequest() use it, from
+  // StartRead() until `reading_` is false again.
   grpc::ByteBuffer bytes_;
   std::string store_;  // The first store that a message named.
 
   absl::Mutex mutex_;
-  // In request order. The first is being written while writing_.
+  // In request order. While writing_ is set, the response of the first is being written.
   std::deque<std::unique_ptr<Slot>> slots_ ABSL_GUARDED_BY(mutex_);
-  PipelineBudget budget_ ABSL_GUARDED_BY(mutex_);  // Counts slots_.
-  bool reading_ ABSL_GUARDED_BY(mutex_) = false;
-  bool reads_over_ ABSL_GUARDED_BY(mutex_) = false;
+  PipelineBudget budget_ ABSL_GUARDED_BY(mutex_);    // Counts slots_.
+  bool reading_ ABSL_GUARDED_BY(mutex_) = false;     // A request is being read or handled.
+  bool reads_over_ ABSL_GUARDED_BY(mutex_) = false;  // No further request comes.
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool broken_ ABSL_GUARDED_BY(mutex_) = false;  // The client reads no more responses.
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Status cut_ ABSL_GUARDED_BY(mutex_);    // Not OK: the server ends the stream.
+  absl::Status cut_ ABSL_GUARDED_BY(mutex_);    // Not OK: the server ends the stream with it.
   absl::Status final_ ABSL_GUARDED_BY(mutex_);  // The status to end with if cut_ is OK.
 };
 

@@ -20,7 +20,7 @@ T ElementAt(const std::string& data, std::int64_t index) {
   return element;
 }
 
-// The bytes of one element of `data`, or 0 for a type that no matrix has.
+// The bytes of one element of `data`, or 0 for a type that a matrix may not have.
 std::int64_t ElementBytes(v1::ElementType type) {
   switch (type) {
     case v1::ELEMENT_TYPE_UNSPECIFIED:
@@ -51,7 +51,7 @@ absl::StatusOr<DecodedMatrix> DecodeMatrix(const std::string& field, const v1::M
   DecodedMatrix decoded;
   decoded.rows_ = matrix.rows();
   decoded.cols_ = matrix.cols();
-  // Below 2^64: both factors are below 2^32.
+  // Cannot overflow, since both factors are below 2^32.
   const std::uint64_t count = std::uint64_t{matrix.rows()} * matrix.cols();
   const std::string& data = matrix.data();
   if (!data.empty() && matrix.values_size() > 0) {
@@ -74,7 +74,7 @@ absl::StatusOr<DecodedMatrix> DecodeMatrix(const std::string& field, const v1::M
     return InvalidMatrix(field, absl::StrCat("neither data nor values is set, but it is ",
                                              matrix.rows(), " x ", matrix.cols()));
   }
-  // Compared by division, since count * element_bytes may not fit.
+  // Divides, since count * element_bytes may overflow.
   if (data.size() % element_bytes != 0 || data.size() / element_bytes != count) {
     return InvalidMatrix(
         field, absl::StrCat("data has ", data.size(), " bytes, but ", matrix.rows(), " x ",
@@ -91,7 +91,7 @@ absl::StatusOr<DecodedMatrix> DecodeMatrix(const std::string& field, const v1::M
   }
   decoded.converted_.resize(count);
   for (std::uint64_t i = 0; i < count; ++i) {
-    if (element_bytes == 2) {
+    if (element_bytes == 2) {  // A BFLOAT16 is the upper half of a float32.
       decoded.converted_[i] =
           std::bit_cast<float>(static_cast<std::uint32_t>(ElementAt<std::uint16_t>(data, i)) << 16);
       continue;

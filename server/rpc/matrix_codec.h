@@ -15,8 +15,8 @@
 
 namespace softlookup::server {
 
-// A matrix of the wire as float32: a view of the message if its elements are aligned float32,
-// otherwise a copy.
+// A matrix of the wire as float32. It is a view of the message if the message has the elements as
+// aligned float32, otherwise a copy.
 class DecodedMatrix {
  public:
   // Valid while the message and this object live and do not move.
@@ -31,10 +31,12 @@ class DecodedMatrix {
   std::int64_t cols_ = 0;
 };
 
-// Decodes a matrix of FLOAT32, FLOAT64 or BFLOAT16. INVALID_ARGUMENT that names `field` if:
-// - data and values are both set, or neither is and rows * cols > 0,
-// - their length does not match rows * cols,
-// - the element type is another one, or a finite FLOAT64 element is beyond float32's range.
+// Decodes a matrix: its `values`, or its `data` of FLOAT32 (the default), FLOAT64 or BFLOAT16
+// elements. INVALID_ARGUMENT that names `field` if:
+// - both `data` and `values` are set, or neither is set and rows * cols > 0,
+// - the number of elements is not rows * cols,
+// - `values` is not set, and the element type is none of these three,
+// - a finite FLOAT64 element is beyond float32's range.
 absl::StatusOr<DecodedMatrix> DecodeMatrix(const std::string& field, const v1::Matrix& matrix);
 
 // INVALID_MATRIX about `field`.

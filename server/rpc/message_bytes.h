@@ -12,12 +12,15 @@
 
 namespace softlookup::server {
 
-// Each function returns RESOURCE_EXHAUSTED if a message has more bytes than `bytes_max`.
+// Each function returns an error if a message has more bytes than `bytes_max`.
 
-// `what` begins the error message, such as "The message has". The number of bytes follows it.
+// The error is `reason`. `what` begins the text of the error, such as "The message has". The number
+// of bytes follows `what`.
 absl::Status CheckBytes(std::size_t bytes, std::int64_t bytes_max, const ErrorReason& reason,
                         absl::string_view what);
+// For a request. The error is MESSAGE_TOO_LARGE.
 absl::Status CheckMessageBytes(std::int64_t bytes, std::int64_t bytes_max);
+// The error is ANSWER_TOO_LARGE.
 absl::Status CheckAnswerBytes(const google::protobuf::MessageLite& answer, std::int64_t bytes_max);
 
 }  // namespace softlookup::server

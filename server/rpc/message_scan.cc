@@ -29,7 +29,7 @@ constexpr std::int64_t kPointerBytes = 24;
 constexpr std::int64_t kMapEntryBytes = 160;
 // Bytes of an UnknownField in its vector, whose capacity doubles as it grows.
 constexpr std::int64_t kUnknownFieldBytes = 48;
-// Maximum nesting depth. No message of the contract is as deep. The parser gives up at 100.
+// Maximum nesting depth. No message of the contract nests as deep. The parser's maximum is 100.
 constexpr int kDepthMax = 90;
 
 constexpr std::int64_t kUnlimited = std::int64_t{1} << 62;
@@ -58,8 +58,8 @@ struct MessageScan::Field {
   const Type* message = nullptr;  // Type of its elements, if they are messages.
   std::int64_t element_bytes = 0;
   std::int64_t count_max = kUnlimited;
-  int index = 0;  // Its index among the fields of its type.
-  // Copied from the descriptor, which is slow to ask each time.
+  int index = 0;  // Its index among the fields of its type, in the order of the .proto file.
+  // Copies of what the descriptor says, which is slow to ask each time.
   WireFormatLite::WireType wire_type = WireFormatLite::WIRETYPE_VARINT;
   bool is_repeated = false;
   bool is_packable = false;
@@ -68,11 +68,13 @@ struct MessageScan::Field {
 struct MessageScan::Type {
   const Descriptor* descriptor = nullptr;
   std::int64_t own_bytes = 0;
-  // Whether the type has repeated fields or submessages. A submessage may come in several parts. If
-  // this is true, the counts of one part continue in the next. Otherwise each part counts from 0,
-  // and a string that comes in each part is measured each time, though only one stays.
+  // Whether the type has repeated fields or submessages. A singular submessage may come in several
+  // parts, which the parser merges. If `has_many` is true, the counts of one part continue in the
+  // next. Otherwise each part counts from 0. A string that comes in each part is then measured each
+  // time, though the parsed message keeps only one, so the bound still holds.
   bool has_many = false;
-  std::vector<Field> fields;  // By field number. No descriptor: no such field.
+  // By field number. An entry without a descriptor stands for no field.
+  std::vector<Field> fields;
 
   const Field* Find(int number) const {
     const auto index = static_cast<std::size_t>(number);
@@ -148,15 +150,16 @@ class MessageScan::Reader {
       bytes_ += *elements * field.element_bytes;
       return Count(field, *elements, counts);
     }
-    // A singular field that comes again is merged into the one before, or replaces it.
+    // A singular field that comes again is merged into the previous one, or replaces it. So its
+    // element bytes count once.
     if (field.is_repeated || counts.of[field.index]++ == 0) bytes_ += field.element_bytes;
     if (field.is_repeated && !Count(field, 1, counts)) return false;
     if (field.message == nullptr) {
       bytes_ += length;
       return input_.Skip(length);
     }
-    // PushLimit() does not report that a submessage reaches beyond the outer message, but shortens
-    // it.
+    // If a submessage reaches beyond the outer one, PushLimit() would shorten it without an error.
+    // At depth 0 there is no limit to reach beyond.
     if (depth == kDepthMax || (depth > 0 && length > input_.BytesUntilLimit())) return false;
     const auto limit = input_.PushLimit(length);
     path_.push_back({&field, field.is_repeated ? counts.of[field.index] - 1 : -1});
@@ -179,7 +182,8 @@ class MessageScan::Reader {
     return false;
   }
 
-  // An error that names the field, and the row if the field is inside a repeated message.
+  // An error that names the field. If the field is inside a repeated message, the error also has
+  // that message's index, as the row.
   absl::Status TooMany(const Field& field) const {
     std::string where, rest;
     ErrorMetadata metadata;
@@ -198,7 +202,8 @@ class MessageScan::Reader {
                      std::move(metadata));
   }
 
-  // Skips `length` bytes and counts the numbers in them. Nullopt if the message ends first.
+  // Skips `length` bytes of packed numbers, each with the wire type `own`. Returns how many they
+  // are, or nullopt if the message ends first.
   std::optional<std::int64_t> CountPacked(WireFormatLite::WireType own, int length) {
     if (own != WireFormatLite::WIRETYPE_VARINT) {
       const int width = own == WireFormatLite::WIRETYPE_FIXED64 ? 8 : 4;
@@ -211,7 +216,7 @@ class MessageScan::Reader {
       if (!input_.GetDirectBufferPointer(&data, &size) || size == 0) return std::nullopt;
       size = std::min(size, length);
       const auto* bytes = static_cast<const unsigned char*>(data);
-      // The last byte of a varint is below 0x80.
+      // Each varint has one byte below 0x80, its last.
       elements += std::count_if(bytes, bytes + size, [](unsigned char b) { return b < 0x80; });
       if (!input_.Skip(size)) return std::nullopt;
       length -= size;
@@ -219,7 +224,8 @@ class MessageScan::Reader {
     return elements;
   }
 
-  // Counts each field of a group as unknown: the contract has no groups, but the parser keeps them.
+  // Skips a group. Counts each field in it as unknown: the contract has no groups, but the parser
+  // keeps a client's.
   bool SkipGroup(int number, int depth) {
     if (depth == kDepthMax) return false;
     for (;;) {
@@ -251,7 +257,7 @@ class MessageScan::Reader {
   absl::InlinedVector<Step, 8> path_;  // The submessages around the field being read.
   std::int64_t bytes_ = 0;
   std::int64_t unknown_count_ = 0;
-  absl::Status error_;  // Why a field was refused.
+  absl::Status error_;  // Why a field was refused. OK: none was, or the message is malformed.
 };
 
 MessageScan::MessageScan(const Descriptor& type, const CountLimits& limits)

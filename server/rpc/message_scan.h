@@ -32,11 +32,13 @@ class MessageScan {
   //
   // LIMIT_EXCEEDED, naming the field, if a repeated field has more elements than its limit.
   // LIMIT_EXCEEDED also if the message has more than kUnknownFieldsMax fields that its type lacks.
-  // MALFORMED_MESSAGE if its fields do not fill it exactly, a tag is invalid, or it nests too deep.
-  // The parser checks that strings are UTF-8 and that packed numbers are not cut short.
+  // MALFORMED_MESSAGE if the fields do not fill the message exactly, a tag is invalid, or
+  // submessages nest too deep. Does not check that strings are UTF-8, nor that packed numbers are
+  // complete: the parser checks both.
   absl::StatusOr<std::int64_t> Measure(google::protobuf::io::ZeroCopyInputStream& message) const;
 
-  // A newer client may send fields that this server does not know. The parser keeps them.
+  // Most fields of a message that its type lacks. A newer client may send such fields. They are
+  // bounded because the parser keeps them.
   static constexpr std::int64_t kUnknownFieldsMax = 1024;
 
  private:
@@ -44,7 +46,7 @@ class MessageScan {
   struct Field;
   class Reader;
 
-  // Returns the Type of `descriptor`; makes it on the first call.
+  // Returns the Type of `descriptor`. Makes it if it does not exist yet.
   const Type* TypeOf(const google::protobuf::Descriptor& descriptor, const CountLimits& limits);
 
   std::vector<std::unique_ptr<Type>> types_;

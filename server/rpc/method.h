@@ -39,10 +39,11 @@ enum class Access : std::uint8_t { kNone, kRead, kWrite, kManage, kAdmin };
 struct MethodSpec {
   Method method;
   absl::string_view path;  // `/package.Service/Method`, as on the wire.
-  absl::string_view name;  // In metrics and lines of logs.
+  absl::string_view name;  // In metrics, the server log and the audit log.
   Access access;
-  // Each call leaves a line in the audit log. Its answer is never refused for its bytes, because
-  // what it tells is done already.
+  // Whether each call leaves a line in the audit log. If true, no answer is refused because of the
+  // unsent bytes of other answers, since the change that it reports is made already. Also true of
+  // ListBackups, which changes nothing, so that each call of the Admin service leaves a line.
   bool is_change;
 };
 

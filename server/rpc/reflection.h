@@ -29,6 +29,7 @@ class ReflectionStream final : public Rpc::Handler,
 
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
+  // Does nothing: the read or write in progress then ends.
   void OnCancel() override {}
   void OnDone() override {
     arrival_.End();
@@ -46,6 +47,7 @@ class ReflectionStream final : public Rpc::Handler,
 
   // Ends the call with `status` once no write is in progress. Only the first call counts.
   void End(const absl::Status& status);
+  // Ends the call with `end_`, unless it has ended before.
   void Finish() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   std::shared_ptr<ReflectionStream> self_;

@@ -20,7 +20,8 @@ namespace softlookup::server {
 // One ReadRows call. Workers read the rows page by page. A worker makes a page only after the
 // previous one was written.
 //
-// The stream owns itself until the call is over. A worker that still runs then keeps it alive.
+// The stream owns itself until the call is over. After that, a worker's task that still refers to
+// the stream keeps it alive.
 class RowStream final : public Rpc::Handler,
                         public Stream,
                         public std::enable_shared_from_this<RowStream> {
@@ -31,7 +32,7 @@ class RowStream final : public Rpc::Handler,
   void OnWriteDone(bool ok) override;
   void OnCancel() override { Cut(absl::CancelledError("The caller is gone")); }
   void OnDone() override;
-  // Does nothing: a read ends by itself.
+  // Does nothing: the call ends by itself.
   void Drain() override {}
   void Recheck() override;
 
@@ -42,12 +43,14 @@ class RowStream final : public Rpc::Handler,
         arrival_(call_->limiters().arrivals, call_->rpc().context()),
         writes_(call_->limiters().stalls, call_->rpc().context()) {}
 
+  // Parses and checks the request, and makes the reader of its rows.
   absl::Status Open();
-  // Opens the reader and writes the first page, or ends the stream if that fails. The page is sent
-  // even if it is empty, since it has the revision.
+  // Calls Open(), then writes the first page. Ends the stream if Open() fails. The first page is
+  // sent even if it is empty, since it has the revision.
   void OpenAndWrite();
-  // Reads the next page; an empty one is the end.
+  // Reads the next page. An empty page means that there are no more rows.
   v1::ReadRowsResponse ReadPage();
+  // Writes `page`, or ends the stream if it was cut.
   void Write(const v1::ReadRowsResponse& page);
   // Makes the stream end with `status` at its next step. Only the first call counts.
   void Cut(const absl::Status& status);
@@ -56,18 +59,18 @@ class RowStream final : public Rpc::Handler,
   std::shared_ptr<RowStream> self_;
   const std::unique_ptr<Call> call_;
   Engine& engine_;
-  StallWatch::Waits arrival_;
-  StallWatch::Waits writes_;
+  StallWatch::Waits arrival_;  // The wait for the request.
+  StallWatch::Waits writes_;   // The waits until the client takes a page.
   grpc::ByteBuffer bytes_;
 
   // Used by the step in progress only: one worker at a time.
   std::unique_ptr<RowReader> reader_;
   RowFields fields_;
-  std::int64_t page_rows_ = 0;
+  std::int64_t page_rows_ = 0;  // Maximum number of rows of a page.
 
   absl::Mutex mutex_;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Status cut_ ABSL_GUARDED_BY(mutex_);  // Not OK: the stream is to end.
+  absl::Status cut_ ABSL_GUARDED_BY(mutex_);  // Not OK: the stream is to end with it.
 };
 
 }  // namespace softlookup::server

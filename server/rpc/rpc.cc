@@ -22,7 +22,7 @@ void Rpc::OnEvent(void* tag, bool ok) {
 
 void Rpc::OnAccepted(bool ok) {
   if (!ok) {
-    // The server stops. No other event follows.
+    // The server stops, and no call came. No other event of this Rpc follows.
     Owner& owner = owner_;
     delete this;
     return owner.OnGone();
@@ -30,7 +30,7 @@ void Rpc::OnAccepted(bool ok) {
   bool is_cancelled = false;
   {
     absl::MutexLock lock(&mutex_);
-    // Copied now, since gRPC may not know it later.
+    // Copied now, since gRPC no longer knows the peer once the call is over.
     peer_ = context_.peer();
     came_ = std::chrono::steady_clock::now();
     is_cancelled = is_cancelled_;
@@ -109,7 +109,8 @@ void Rpc::OnOver(bool) {
     handler = handler_;
     over_before_attach_ = handler == nullptr;
   }
-  // Attach() releases this event then, on another thread, which may already have deleted the Rpc.
+  // Without a handler, Attach() calls Release() for this event later. It may do so on another
+  // thread at any moment and delete the Rpc, so nothing here may touch the Rpc any more.
   if (handler == nullptr) return;
   if (is_cancelled) handler->OnCancel();
   Release();
@@ -121,7 +122,7 @@ void Rpc::Release() {
   if (pending > 1) return;
   Owner& owner = owner_;
   Handler* const handler = attached_;
-  // Before the deletion, since the handler may own objects that refer to the context.
+  // OnDone() comes before the deletion, since the handler may own objects that refer to context_.
   handler->OnDone();
   delete this;
   owner.OnGone();

@@ -18,18 +18,19 @@ namespace softlookup::server {
 // the bytes. An Rpc deletes itself once the call is over.
 //
 // At most one read and one write may be in progress. Call either Finish() or WriteAndFinish() once,
-// also after OnCancel(), and not during a write. Start nothing after it. Thread-safe within these
-// rules.
+// also after OnCancel(), and not during a write. Start no read or write after that. Thread-safe
+// within these rules.
 class Rpc {
  public:
-  // Is notified of the ends of operations, on the threads that call OnEvent(): on two at once if
-  // two operations end. Work that takes long or waits belongs on another thread.
+  // Is notified of the ends of operations, on the threads that call OnEvent(). If two operations
+  // end, two notifications may run at once. Work that takes long or waits belongs on another
+  // thread.
   class Handler {
    public:
     virtual ~Handler() = default;
-    // False: the client has sent its last message, or the call is over.
+    // `ok` is false if the client has sent its last message, or the call is over.
     virtual void OnReadDone(bool ok) {}
-    // False: the call is over. Not called for WriteAndFinish().
+    // `ok` is false if the call is over. Not called for WriteAndFinish().
     virtual void OnWriteDone(bool ok) {}
     // The client is gone, its deadline is past, or the server cancels. Called at most once, perhaps
     // within Attach().
@@ -38,7 +39,9 @@ class Rpc {
     virtual void OnDone() = 0;
   };
 
-  // Starts Rpcs, and is notified of their calls and of their ends.
+  // Starts Rpcs. Is notified when a call comes for one, when the call is cancelled, and when the
+  // Rpc is deleted. The notifications come on the threads that call OnEvent(), but OnGone() may
+  // come on any thread.
   class Owner {
    public:
     virtual ~Owner() = default;
@@ -51,8 +54,8 @@ class Rpc {
     virtual void OnGone() = 0;
   };
 
-  // Makes an Rpc that waits for a call of `service`. Its events come out of `queue`. `owner` must
-  // outlive it.
+  // Makes an Rpc that waits for a call of `service`. The Rpc's events come out of `queue`. `owner`
+  // must outlive the Rpc.
   static void Request(grpc::AsyncGenericService& service, grpc::ServerCompletionQueue& queue,
                       Owner& owner);
 
@@ -62,7 +65,7 @@ class Rpc {
   // Handles an event that came out of the queue with `tag`.
   static void OnEvent(void* tag, bool ok);
 
-  // As `/package.Service/Method`.
+  // The method, written `/package.Service/Method`.
   const std::string& path() const { return context_.method(); }
   grpc::ServerContext& context() { return context_; }
   const grpc::ServerContext& context() const { return context_; }
@@ -96,6 +99,7 @@ class Rpc {
   void OnFinished(bool ok) { Release(); }
   // The call is over: its status is sent, or cannot be.
   void OnOver(bool ok);
+  // Counts one event less in pending_. After the last, notifies the handler and deletes this.
   void Release();
 
   Owner& owner_;
@@ -106,14 +110,16 @@ class Rpc {
   Tag written_{this, &Rpc::OnWritten};
   Tag finished_{this, &Rpc::OnFinished};
   Tag over_{this, &Rpc::OnOver};
-  // Number of events to come: the call is over, its status was sent, a read ended, a write ended.
+  // Number of events still to come. Two always come: the call is over, and its status was sent.
+  // Each read and each write in progress adds one.
   std::atomic<int> pending_{2};
   // For checks of the rules in the class comment.
   std::atomic<bool> is_reading_{false};
   std::atomic<bool> is_writing_{false};
   std::atomic<bool> is_finishing_{false};
 
-  // Written once, by OnAccepted(), under the lock: OnOver() may run on another thread before.
+  // OnAccepted() writes both once, under the lock, because OnOver() may run before it on another
+  // thread.
   std::string peer_;
   std::chrono::steady_clock::time_point came_;
 
@@ -121,8 +127,8 @@ class Rpc {
   bool is_cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   Handler* handler_ ABSL_GUARDED_BY(mutex_) = nullptr;
   bool over_before_attach_ ABSL_GUARDED_BY(mutex_) = false;
-  // As handler_, but read without the lock, in events of operations that were started after
-  // Attach().
+  // The same as handler_, but read without the lock. Only events of operations that were started
+  // after Attach() read it.
   Handler* attached_ = nullptr;
 };
 

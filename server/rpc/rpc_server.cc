@@ -8,13 +8,16 @@
 namespace softlookup::server {
 namespace {
 
-// Maximum number of calls that may come before a thread has taken one. Others wait within gRPC.
+// Number of Rpcs that wait for a call. If more calls come before a thread has accepted one, the
+// rest wait within gRPC.
 constexpr int kRequestsAhead = 64;
-// Maximum age of a call whose cancellation is reported. An older one was worth serving, or the
-// server ended it.
+// Maximum age of a call whose cancellation is reported. The reports serve to find clients
+// that cancel calls as soon as they open them (docs/decisions/0019-abusive-connections-are-cut.md).
+// The server itself may have ended an older call.
 constexpr absl::Duration kTakenBackAgeMax = absl::Seconds(1);
-// A call that misses its deadline after more than this time is not reported: that is not its
-// client's fault. In less time, nobody could have answered it.
+// A call that misses its deadline after more than this time is not reported, since its client is
+// not to blame. A call with a shorter deadline is reported as one that no server could answer in
+// time (docs/decisions/0019-abusive-connections-are-cut.md).
 constexpr absl::Duration kAnswerTimeMin = absl::Milliseconds(10);
 
 }  // namespace

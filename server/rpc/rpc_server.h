@@ -27,9 +27,10 @@ class RpcServer final : private Rpc::Owner {
   // Called with each new call, on the server's threads, several at once. Must attach a handler to
   // the call, before or after it returns.
   using Accept = std::function<void(Rpc&)>;
-  // Called on the server's threads with the peer of each call that was cancelled within a second,
-  // before it was answered. If `is_late`, its deadline was too short for anybody to meet. Not
-  // called for other calls that missed their deadlines, nor once the server stops.
+  // Called on the server's threads with the peer of each call that was cancelled before it was
+  // answered, within a second after it came. If `is_late`, the call's deadline was too short for
+  // any server to meet. Not called for other calls that missed their deadlines, nor once the server
+  // stops.
   using TakenBack = std::function<void(const std::string& peer, bool is_late)>;
 
   RpcServer(Accept accept, TakenBack taken_back)
@@ -65,7 +66,8 @@ class RpcServer final : private Rpc::Owner {
   std::unique_ptr<grpc::Server> server_;
   std::vector<std::thread> threads_;
 
-  // Threads that only read stopping_ lock it shared, so that they do not wait for each other.
+  // Threads that only read stopping_ take this lock shared, so that they do not wait for each
+  // other.
   absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   // Number of Rpcs, including those that wait for a call. Falls to 0 only after the server has

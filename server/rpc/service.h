@@ -15,7 +15,8 @@ namespace softlookup::server {
 // method. Thread-safe.
 class Service {
  public:
-  // All arguments must outlive the service and its calls. The service must outlive its calls.
+  // Copies `dependencies`. What its members refer to, and the other arguments, must outlive the
+  // service and its calls. The service must outlive its calls.
   Service(const CallDependencies& dependencies, Engine& engine, Backups& backups, Health& health)
       : dependencies_(dependencies), engine_(engine), backups_(backups), health_(health) {}
 

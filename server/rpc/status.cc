@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kMessageBytesMax = 1024;
 constexpr std::size_t kMetadataBytesMax = 256;
 
-// The bytes of the character that `text` begins with, or 0 if that is not UTF-8.
+// The number of bytes of the UTF-8 character that `text` begins with, or 0 if it begins with none.
 std::size_t CharacterBytes(absl::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);
@@ -30,7 +30,7 @@ std::size_t CharacterBytes(absl::string_view text) {
   for (std::size_t i = 1; i < bytes; ++i) {
     if (byte(i) < 0x80 || byte(i) >= 0xc0) return 0;
   }
-  // Overlong encodings, UTF-16 surrogates, and code points beyond Unicode.
+  // Not UTF-8: overlong encodings, UTF-16 surrogates, and code points beyond Unicode.
   if ((lead == 0xe0 && byte(1) < 0xa0) || (lead == 0xed && byte(1) >= 0xa0) ||
       (lead == 0xf0 && byte(1) < 0x90) || (lead == 0xf4 && byte(1) >= 0x90)) {
     return 0;
@@ -38,8 +38,9 @@ std::size_t CharacterBytes(absl::string_view text) {
   return bytes;
 }
 
-// At most about `bytes_max` of `text`, in whole characters. A byte that is not UTF-8, such as one
-// of a file's name, becomes "?": clients cannot parse a message that holds one.
+// Returns `text`. If it is longer than `bytes_max` bytes, cuts it there, between two characters,
+// and appends "...". A byte that is not UTF-8, such as one of a file's name, becomes "?": clients
+// cannot parse a message that holds such a byte.
 std::string Shortened(absl::string_view text, std::size_t bytes_max) {
   std::string result;
   while (!text.empty()) {

@@ -32,7 +32,7 @@ absl::StatusOr<MemorySpec> DecodeMemorySpec(const std::string& field, const v1::
 
 void EncodeProjection(const Projection& projection, v1::Projection& message) {
   const auto encode = [&](const std::vector<float>& weights, v1::Matrix& matrix) {
-    // `input_dim` may be 0 in a config that the engine is about to refuse.
+    // `input_dim` may be 0 in a config that the engine will refuse later. `weights` is then empty.
     const auto count = static_cast<std::int64_t>(weights.size());
     SetFloat32(weights, count == 0 ? 0 : count / projection.input_dim, projection.input_dim,
                /*as_numbers=*/false, matrix);
@@ -81,7 +81,7 @@ absl::StatusOr<StoreConfig> DecodeStore(const v1::Store& store) {
       return InvalidOption("store.storage_type",
                            absl::StrCat("there is no value ", store.storage_type()));
     }
-    // The engine checks whether rows can be kept in this type.
+    // A StorageType has one byte. The engine checks whether rows can be kept in this type.
     config.storage_type = static_cast<StorageType>(store.storage_type());
   }
   if (store.has_temperature()) config.temperature = store.temperature();

@@ -13,6 +13,7 @@
 namespace softlookup::server {
 namespace {
 
+// Most stores to ask the engine for in one call.
 constexpr std::int64_t kStoresAtOnce = 256;
 
 absl::Status Exceeded(const Caller& caller, absl::string_view what, std::int64_t limit) {

@@ -47,7 +47,7 @@ std::optional<std::string> CommonPrefix(const StorePattern& pattern, const std::
 }
 
 // The first store after `last` whose name starts with `prefix` and that the caller may read. Asks
-// the engine for at most one store per grant, however many stores others have.
+// the engine for at most one store per grant, so that stores of other callers cost nothing.
 absl::StatusOr<std::optional<StoreInfo>> NextStore(Engine& engine, const Caller& caller,
                                                    const std::string& prefix,
                                                    const std::string& last) {
@@ -97,7 +97,7 @@ absl::Status ListStores(Engine& engine, Call& call, const v1::ListStoresRequest&
   if (request.page_size() < 0) {
     return InvalidOption("page_size", "must not be negative");
   }
-  // A token is the last name of the page before.
+  // A page token is the name of the last store of the page that returned it.
   std::string last = request.page_token();
   if (!last.empty() && !absl::StartsWith(last, request.prefix())) {
     return InvalidOption("page_token", "is not one that this prefix's listing returned");
@@ -115,10 +115,11 @@ absl::Status ListStores(Engine& engine, Call& call, const v1::ListStoresRequest&
                                 NextStore(engine, caller, request.prefix(), last));
     if (!next) return absl::OkStatus();
     v1::Store store = EncodeStore(*next);
-    // If the page ends here, the name is its token.
+    // If the page ends with this store, the store's name is the page's token.
     const std::size_t token_bytes = FieldBytes(store.name().size());
     if (FieldBytes(store.ByteSizeLong()) + token_bytes > bytes_max) {
-      // The store was made when the limit was higher. It must not hide the stores after it.
+      // The store was made when the limit was higher. Without its numbers, it does not keep the
+      // listing from the stores after it.
       LeaveNumbersOut(store);
     }
     bytes += FieldBytes(store.ByteSizeLong());

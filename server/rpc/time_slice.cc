@@ -12,8 +12,8 @@ namespace {
 // The shortest slice that Linux takes, in nanoseconds.
 constexpr std::uint64_t kSliceNanoseconds = 100'000;
 
-// The first version of `struct sched_attr`, as in linux/sched/types.h, which Debian 12's C library
-// does not declare.
+// The first version of the kernel's `struct sched_attr`, from linux/sched/types.h. Debian 12's C
+// library does not declare it.
 struct SchedulingAttributes {
   std::uint32_t size = sizeof(SchedulingAttributes);
   std::uint32_t policy = 0;

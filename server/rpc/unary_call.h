@@ -18,8 +18,8 @@ namespace softlookup::server {
 // Serializes `message`. Copies of the buffer share its bytes.
 grpc::ByteBuffer BytesOf(const google::protobuf::MessageLite& message);
 
-// A worker, not a network thread, parses requests of more bytes than this, since parsing and
-// copying them takes milliseconds.
+// A worker, not a network thread, parses a request of more bytes than this, since to parse and copy
+// it takes milliseconds.
 inline constexpr std::size_t kReadHereBytesMax = std::size_t{1} << 20;
 
 // A call with one request and one answer. Deletes itself when the call is over.
@@ -42,16 +42,17 @@ class UnaryCall : public Rpc::Handler {
   void OnDone() final { delete this; }
 
  protected:
-  // Parses `bytes` into the request. Returns an error if that fails.
+  // Checks `bytes` and parses them into the request. Returns an error if either fails.
   virtual absl::Status Receive(grpc::ByteBuffer& bytes) = 0;
   // Executes the request. Must answer or refuse the call exactly once, before or after it returns.
   virtual void Run() = 0;
 
   // Ends the call with `response` if `status` is OK, else with `status`.
   void Answer(absl::Status status, const google::protobuf::MessageLite& response);
+  // Ends the call with `status`, an error.
   void Refuse(const absl::Status& status) { call_->rpc().Finish(call_->Answer(status)); }
-  // As Answer(), but `report(status)` reports the final status to the observer and returns the one
-  // to send.
+  // As Answer(), but calls `report` with the final status. `report` must report this status to the
+  // observer, and return the grpc::Status to send.
   template <typename Report>
   void AnswerAs(absl::Status status, const google::protobuf::MessageLite& response,
                 const Report& report) {
@@ -69,14 +70,15 @@ class UnaryCall : public Rpc::Handler {
   Call& call() { return *call_; }
 
  private:
+  // Parses the request, then calls Run(), both on this thread.
   void Proceed();
   // Counts the bytes of `response` as unsent, then serializes it into `bytes`. QUEUE_FULL if too
-  // many bytes are unsent, unless the method makes changes.
+  // many bytes are unsent, unless the method's MethodSpec::is_change is set.
   absl::Status Hold(const google::protobuf::MessageLite& response, grpc::ByteBuffer& bytes);
 
   const std::unique_ptr<Call> call_;
   const Place place_;
-  StallWatch::Waits arrival_;
+  StallWatch::Waits arrival_;  // The wait for the request.
   UnsentAnswer unsent_;
   grpc::ByteBuffer bytes_;
 };
@@ -101,7 +103,8 @@ class MessageCall : public UnaryCall {
   MessageCharge charge_;
 };
 
-// A call that `work`, a function (Call&, const Request&, Response&) -> Status, answers at once.
+// A call whose answer is complete when `work` returns. `work` is a function
+// (Call&, const Request&, Response&) -> absl::Status.
 template <typename RequestMessage, typename ResponseMessage, typename Work>
 class WorkCall final : public MessageCall<RequestMessage, ResponseMessage> {
  public:

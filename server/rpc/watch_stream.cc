@@ -49,14 +49,14 @@ void WatchStream::Send() {
     return Finish(memory.status());
   }
   if (incarnation_.value_or(memory->incarnation) != memory->incarnation) {
-    // The store was deleted, and another made under the same name.
+    // The store was deleted, and another one was created under the same name.
     return Finish(MakeError(reasons::kStoreNotFound,
                             absl::StrCat("The store \"", store_, "\" was deleted"),
                             {{"store", store_}}));
   }
   incarnation_ = memory->incarnation;
   revision_ = memory->revision;
-  // Not every revision adds rows.
+  // The memory is as before: not every revision adds rows.
   if (end_ == memory->end) return WaitForChange();
   end_ = memory->end;
   sent_ = absl::Now();
@@ -73,7 +73,7 @@ void WatchStream::OnWriteDone(bool ok) {
 }
 
 void WatchStream::WaitForChange() {
-  // The wait ends at once if the token is cancelled.
+  // If End() has cancelled the token, the wait ends as soon as it begins.
   engine_.WhenRevision(store_, *incarnation_, revision_ + 1, cancel_,
                        [self = shared_from_this()](const absl::Status& status) {
                          if (status.ok()) return self->WaitForInterval();
@@ -95,7 +95,7 @@ void WatchStream::WaitForInterval() {
       SetAlarm(alarm_, std::max(absl::Now(), sent_ + interval_),
                [self = shared_from_this()](bool is_time) {
                  if (is_time) return self->Send();
-                 self->WaitForChange();  // Cancelled: WaitForChange() ends the call.
+                 self->WaitForChange();  // End() has cancelled the alarm. This ends the call.
                });
     }
   }

@@ -24,7 +24,8 @@ namespace softlookup::server {
 // One WatchMemory call. It writes the memory, waits for a change, waits for the interval, and
 // writes again. One of these steps is in progress at a time.
 //
-// The stream owns itself until the call is over. A callback that still runs then keeps it alive.
+// The stream owns itself until the call is over. After that, a callback that still refers to the
+// stream keeps it alive.
 class WatchStream final : public Rpc::Handler,
                           public Stream,
                           public std::enable_shared_from_this<WatchStream> {
@@ -49,11 +50,14 @@ class WatchStream final : public Rpc::Handler,
         arrival_(call_->limiters().arrivals, call_->rpc().context()),
         writes_(call_->limiters().stalls, call_->rpc().context()) {}
 
-  // Parses the request, checks that the caller may read its store, and keeps its parameters.
+  // Parses the request, checks that the caller may read its store, and keeps its fields.
   absl::Status Open();
   void Finish(const absl::Status& status) { call_->rpc().Finish(call_->Answer(status)); }
-  // Writes the memory if it has changed, else waits for a change.
+  // Writes the memory if it has changed, else waits for a change. Ends the call if the memory
+  // cannot be read.
   void Send();
+  // Waits for the store's next revision, then calls WaitForInterval(). Ends the call if the wait
+  // fails.
   void WaitForChange();
   // Calls Send() on a thread of gRPC's once the interval since the last message is over. Ends the
   // call if End() was called.
@@ -65,23 +69,23 @@ class WatchStream final : public Rpc::Handler,
   std::shared_ptr<WatchStream> self_;
   const std::unique_ptr<Call> call_;
   Engine& engine_;
-  StallWatch::Waits arrival_;
-  StallWatch::Waits writes_;
+  StallWatch::Waits arrival_;  // The wait for the request.
+  StallWatch::Waits writes_;   // The waits until the client takes a message.
   grpc::ByteBuffer bytes_;
   std::string store_;
-  std::string name_;
-  absl::Duration interval_;
+  std::string name_;         // Of the memory.
+  absl::Duration interval_;  // Shortest time between two messages.
   const std::shared_ptr<CancelToken> cancel_ = std::make_shared<CancelToken>();
 
   // Used by the step in progress only.
   std::optional<std::uint64_t> incarnation_;  // Of the watched store.
   std::uint64_t revision_ = 0;                // The last one seen.
   std::optional<std::uint64_t> end_;          // Append index of the memory last sent.
-  absl::Time sent_ = absl::InfinitePast();
+  absl::Time sent_ = absl::InfinitePast();    // When the last message was passed to gRPC.
 
   absl::Mutex mutex_;
   grpc::Alarm alarm_ ABSL_GUARDED_BY(mutex_);
-  absl::Status end_status_ ABSL_GUARDED_BY(mutex_);  // Not OK: the call is to end.
+  absl::Status end_status_ ABSL_GUARDED_BY(mutex_);  // Not OK: the call is to end with it.
 };
 
 }  // namespace softlookup::server

@@ -15,28 +15,28 @@
 namespace softlookup::server {
 
 // What one identity uses of its limits, over all its connections. An account outlives changes of
-// the auth file that keep its identity. The current time is passed in. Thread-safe.
+// the auth file that keep an identity of the same name. The current time is passed in. Thread-safe.
 class Account {
  public:
   explicit Account(absl::Time now) : share_(now) {}
 
   // Takes `requests` and `rows` from the identity's rates. IDENTITY_LIMIT, with a retry delay, if
-  // too few are left; then none are taken. A request for more rows than a second's worth needs only
-  // a whole second's worth. The identity owes the rest, and is refused until its rates have made up
-  // for it.
+  // too few are left; then none are taken. A request of more than a second's worth of rows is
+  // admitted when a whole second's worth is left. The identity then owes the rest, and is refused
+  // until its rates have made up for it.
   absl::Status Take(const Identity& identity, std::int64_t requests, std::int64_t rows,
                     absl::Time now);
 
-  // Whether SetStoreBytes() must be called before TryGrow(): true if its last call was a second ago
-  // or earlier.
+  // Whether SetStoreBytes() must be called before TryGrow(): true if SetStoreBytes() was last
+  // called a second ago or earlier, or never.
   bool NeedsStoreBytes(absl::Time now) const;
-  // Sets the bytes of all stores that count for the identity.
+  // Sets the bytes of all stores that count for IdentityLimits::store_bytes.
   void SetStoreBytes(std::int64_t bytes, absl::Time now);
   // Adds `growth` to the bytes of the stores. Returns false, and adds nothing, if they would exceed
   // `limit`.
   bool TryGrow(std::int64_t growth, std::int64_t limit);
 
-  // The budget of the identity's requests in flight.
+  // The budget of the identity's requests in flight. Authenticator::Identify() sets its limit.
   const std::shared_ptr<RequestBytes>& bytes() const { return bytes_; }
 
  private:

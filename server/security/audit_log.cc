@@ -57,8 +57,8 @@ void AuditLog::Run() {
   const auto has_work = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return stopping_ || reopen_ || !waiting_.empty();
   };
-  bool failed = false;
-  bool is_last_try = false;  // The server stops, and what cannot be written now is given up.
+  bool failed = false;  // Whether the last write failed. Only the first failure in a row is logged.
+  bool is_last_try = false;  // The server stops: lines that cannot be written now are given up.
   for (;;) {
     std::string lines;
     std::int64_t left_out = 0;
@@ -87,6 +87,7 @@ void AuditLog::Run() {
     failed = lost > 0;
     if (!reopen) continue;
     if (file_.Open()) {
+      // The new file may take lines that the old one did not.
       failed = is_last_try = false;
     } else {
       spdlog::error("the audit log cannot be opened anew: {}", std::strerror(errno));

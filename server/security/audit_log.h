@@ -36,9 +36,9 @@ class AuditLog {
   // disk, or if it cannot be written. A later line says how many were left out.
   void Write(const nlohmann::ordered_json& fields);
 
-  // Call this before a line about a refused caller, who may retry as often as it likes. Returns
-  // nullopt if there have been too many of these lines in the second of `now`: leave the line out.
-  // Otherwise returns how many were left out since the last one.
+  // Call this before Write() for a line about a refused caller, because a refused caller may retry
+  // without end. Returns nullopt if there have been too many of these lines in the second of `now`:
+  // the line must be left out. Otherwise returns how many of them were left out since the last one.
   std::optional<std::int64_t> AllowRefusal(absl::Time now) { return refusal_lines_.Allow(now); }
 
   // Has the thread open the file at the path again. Call this after the file was renamed. If it
@@ -60,8 +60,8 @@ class AuditLog {
   LineLimiter refusal_lines_{kRefusalsPerSecondMax};
 
   absl::Mutex mutex_;
-  std::string waiting_ ABSL_GUARDED_BY(mutex_);
-  std::int64_t left_out_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::string waiting_ ABSL_GUARDED_BY(mutex_);        // Lines that the thread has not taken.
+  std::int64_t left_out_ ABSL_GUARDED_BY(mutex_) = 0;  // Lines left out that no line reports yet.
   bool reopen_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;

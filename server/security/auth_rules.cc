@@ -45,7 +45,8 @@ absl::StatusOr<Json> ParseJson(const std::string& text) {
   try {
     json = Json::parse(text, watch);
   } catch (const Json::exception& error) {
-    // The library's text begins with its name for the error in brackets, which is left out.
+    // The library's text begins with its own name for the error, in brackets. That name is left
+    // out.
     const absl::string_view what = error.what();
     return absl::InvalidArgumentError(absl::StrCat("not JSON: ", what.substr(what.find("] ") + 2)));
   }
@@ -205,8 +206,8 @@ absl::StatusOr<std::shared_ptr<const AuthRules>> AuthRules::Parse(const std::str
 }
 
 std::shared_ptr<const Identity> AuthRules::FindByToken(const Sha256& digest) const {
-  // A client cannot choose the digest of a token that it sends. So the time of this search tells it
-  // nothing.
+  // A client cannot choose the digest of a token that it sends. So the time of this search reveals
+  // nothing to the client.
   const auto found = by_token_.find(digest);
   return found == by_token_.end() ? nullptr : found->second;
 }

@@ -23,8 +23,8 @@ Sha256 Sha256Of(absl::string_view text);
 class AuthRules {
  public:
   // Parses the JSON of an auth file. INVALID_ARGUMENT if anything in it is wrong, unknown or
-  // repeated, since a rule that is misread could let somebody in. The message names the identity
-  // and the field.
+  // repeated, since a rule that is misread could let somebody in. The message says where the error
+  // is, such as identities[0].name. For a repeated member, it gives only the member's name.
   static absl::StatusOr<std::shared_ptr<const AuthRules>> Parse(const std::string& text);
 
   // Returns the identity whose token has this digest; null if there is none. The time that it takes

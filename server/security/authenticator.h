@@ -24,12 +24,12 @@ namespace softlookup::server {
 // What a caller presents to be identified.
 struct Credentials {
   std::optional<Sha256> token;  // The digest of the token. The token itself is not kept.
-  // The names in the client certificate, which the handshake has verified.
+  // The names in the client certificate, which the TLS handshake has verified.
   std::vector<std::string> certificate_names;
 };
 
-// Returns the credentials of a call. UNAUTHENTICATED if its `authorization` metadata is anything
-// but one bearer token.
+// Returns the credentials of a call. UNAUTHENTICATED if it has `authorization` metadata that is not
+// exactly one bearer token.
 absl::StatusOr<Credentials> CredentialsOf(const grpc::ServerContextBase& context);
 
 // Who makes a call, and what it may do, as of one version of the auth rules.
@@ -38,7 +38,7 @@ struct Caller {
   std::shared_ptr<const Identity> identity;
   std::shared_ptr<Account> account;
   Credentials credentials;
-  std::uint64_t version = 0;
+  std::uint64_t version = 0;  // Of the rules that identified it. 0: there were none.
 
   // The identity's name; empty if there is none.
   const std::string& name() const;

@@ -14,12 +14,12 @@
 namespace softlookup::server {
 
 // Loads files, such as certificates, private keys and auth rules, again when they change. Files
-// that belong together form a set, which is loaded as one. An error of a set is logged once, and
-// what was loaded before stays in use.
+// that belong together form a set, which is loaded as one. If a set cannot be loaded, what was
+// loaded before stays in use. The error is logged once, not at each check.
 class FileWatcher {
  public:
   // Loads the contents of a set's files, which are in the order of its paths. Must change nothing
-  // if it returns an error. Must not call the watcher.
+  // if it returns an error. Must not call the watcher, which may hold its lock.
   using Load = std::function<absl::Status(const std::vector<std::string>& contents)>;
 
   FileWatcher() = default;

@@ -41,15 +41,16 @@ struct Grant {
   StorePattern stores;
 };
 
-// Limits of an identity. 0: no limit. The first three limit its requests, the others the stores
-// that its grants cover.
+// Limits of an identity. 0: no limit. The first three bound its requests. The others bound the
+// stores that its grants cover, whoever created them.
 struct IdentityLimits {
   double requests_per_second = 0;
   double rows_per_second = 0;
-  std::int64_t bytes_in_flight = 0;  // Of its requests, from their arrival to their answer.
-  // Number of stores that its `manage` grants cover. Checked when it creates one.
+  // Bytes of its requests, raw and parsed, from before each is parsed until nothing refers to it.
+  std::int64_t bytes_in_flight = 0;
+  // Number of stores that its grants of `manage` or more cover. Checked when it creates a store.
   std::int64_t stores = 0;
-  // Bytes of the stores that its `write` grants cover. Checked when it appends.
+  // Bytes of the stores that its grants of `write` or more cover. Checked when it appends.
   std::int64_t store_bytes = 0;
 };
 
@@ -58,7 +59,7 @@ struct Identity {
   std::vector<Grant> grants;
   IdentityLimits limits;
 
-  // Whether a grant gives it `role`, or a role that includes it, for `store`.
+  // Whether a grant gives the identity `role`, or a higher role, for `store`.
   bool May(Role role, absl::string_view store) const;
   // As May(), for some store.
   bool MaySomewhere(Role role) const;

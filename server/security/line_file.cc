@@ -21,6 +21,7 @@ bool IsSameFile(int a, int b) {
 bool LineFile::Open() {
   FileDescriptor file(open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600));
   if (file.get() < 0) return false;
+  // If the path now names another file, that file has no line that this object cut.
   is_line_cut_ = is_line_cut_ && IsSameFile(file.get(), file_.get());
   file_ = std::move(file);
   return true;

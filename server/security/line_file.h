@@ -10,23 +10,23 @@
 
 namespace softlookup::server {
 
-// A file to which lines are appended. If the disk takes only a part of a line, the next one still
-// begins a new line, as long as this object lives. Not thread-safe.
+// A file to which lines are appended. If the disk takes only a part of a line, the next line that
+// this object appends still begins on a new line. Not thread-safe.
 class LineFile {
  public:
   explicit LineFile(std::string path) : path_(std::move(path)) {}
 
-  // Opens the file at the path, and closes the one that was open. If it is missing, creates one
-  // that only its owner may read. On failure, returns false, sets errno, and the old file stays
-  // open.
+  // Opens the file at the path, and closes the file that was open. If there is no file at the path,
+  // creates one that only its owner may read. On failure, returns false, sets errno, and the old
+  // file stays open.
   bool Open();
 
-  // Appends `lines`, each of which must end with a line feed. Returns the number of lines, from the
-  // last one back, that are not whole in the file. If it is not 0, errno says why.
+  // Appends `lines`, each of which must end with a line feed. Returns how many lines at the end of
+  // `lines` are not whole in the file. If that is not 0, errno says why.
   std::int64_t Append(absl::string_view lines);
 
  private:
-  // Writes to the file. Returns how many bytes were written.
+  // Writes as much of `text` as the file takes. Returns how many bytes that was.
   std::size_t Write(absl::string_view text) const;
 
   std::string path_;

@@ -16,13 +16,15 @@ namespace softlookup::server {
 
 // What the server uses in TLS handshakes, as PEM texts.
 struct TlsConfig {
-  std::string certificate;  // With its chain, up to but without the authority.
+  std::string certificate;  // The server's, then its chain without the authority.
   std::string private_key;  // Of the certificate, without a password.
-  std::string client_ca;    // The authority of client certificates. Empty: clients need none.
+  // The authority of client certificates. Empty: clients need no certificate.
+  std::string client_ca;
 };
 
-// INVALID_ARGUMENT if a text cannot be parsed, or if the private key is not the certificate's. The
-// message says what is wrong.
+// Returns INVALID_ARGUMENT if a text lacks the certificate or private key that it must hold, or if
+// the private key is not the certificate's. Of several certificates in a text, only the first is
+// checked. The message says what is wrong.
 absl::Status CheckTlsConfig(const TlsConfig& config);
 
 // gRPC credentials for a server's port. The certificates can change while the server runs. Open
@@ -37,11 +39,12 @@ class TlsCredentials final : public grpc::ServerCredentials {
   // Uses `config` for all later handshakes. It must have passed CheckTlsConfig().
   void Set(TlsConfig config);
 
+  // Does nothing. Authenticator reads the metadata of calls instead.
   void SetAuthMetadataProcessor(
       const std::shared_ptr<grpc::AuthMetadataProcessor>& processor) override {}
 
  private:
-  // gRPC calls this before each handshake.
+  // gRPC calls this before each handshake. Passes config_ on if it has changed since the last call.
   static grpc_ssl_certificate_config_reload_status Fetch(
       void* self, grpc_ssl_server_certificate_config** fetched) {
     return static_cast<TlsCredentials*>(self)->FetchInto(fetched);
@@ -52,7 +55,8 @@ class TlsCredentials final : public grpc::ServerCredentials {
 
   absl::Mutex mutex_;
   TlsConfig config_ ABSL_GUARDED_BY(mutex_);
-  bool is_fetched_ ABSL_GUARDED_BY(mutex_) = true;  // Whether gRPC has config_.
+  // Whether gRPC has config_. True before the first Set(), when there is nothing to fetch.
+  bool is_fetched_ ABSL_GUARDED_BY(mutex_) = true;
   grpc_server_credentials* const credentials_;
 };
 

@@ -7,7 +7,8 @@
 
 namespace softlookup {
 
-// The enumerators have the numbers of the wire contract, whose comments define them.
+// The enumerators of this file have the numbers of proto/softlookup/v1/attention.proto, which
+// defines what each one means.
 enum class Score {
   kUnspecified = 0,
   kDot = 1,
@@ -22,16 +23,18 @@ enum class Mode { kUnspecified = 0, kSoft = 1, kHard = 2, kLinear = 3 };
 
 enum class WeightsMode { kUnspecified = 0, kNone = 1, kTop = 2, kAll = 3 };
 
-// How keys are scored, and how scores become weights. Rows are excluded in this order: position
-// filter, causal, min_score, top_k. The remaining rows get weights.
+// How keys are scored, and how scores become weights. Rows are excluded in this order: the
+// request's RowFilter, causal, min_score, top_k. The remaining rows get weights.
 struct AttentionOptions {
-  Score score = Score::kUnspecified;    // Unspecified: the store's.
-  std::optional<double> temperature;    // In [1e-6, 1e6]. Unset: the store's.
-  Mode mode = Mode::kUnspecified;       // Unspecified: soft.
-  std::uint32_t top_k = 0;              // 0: all rows.
-  std::optional<double> min_score;      // Rows with a lower score do not count. Finite.
-  std::optional<double> recency_decay;  // In (0, 1].
-  bool causal = false;                  // Query t sees positions <= causal_offset + t.
+  Score score = Score::kUnspecified;  // Unspecified: the store's.
+  std::optional<double> temperature;  // In [1e-6, 1e6]. Unset: the store's.
+  Mode mode = Mode::kUnspecified;     // Unspecified: soft.
+  std::uint32_t top_k = 0;            // 0: all rows.
+  std::optional<double> min_score;    // Finite. Rows with a lower score do not count.
+  // In (0, 1]. Unset: 1, no decay. Adds age * ln(recency_decay) to a row's logit. The row at the
+  // last position before the filter's end has age 0, the one before it age 1, and so on.
+  std::optional<double> recency_decay;
+  bool causal = false;  // Query t sees positions <= causal_offset + t.
   std::uint64_t causal_offset = 0;
   WeightsMode weights = WeightsMode::kUnspecified;  // Unspecified: none.
   std::uint32_t top_weights = 0;                    // 0: the default, 10.
@@ -40,7 +43,8 @@ struct AttentionOptions {
   std::optional<double> max_error;
 };
 
-// Default bound on the error of an answer: rule 1 of docs/ARCHITECTURE.md.
+// Default bound on the error of an answer, in the unit of QueryStats::error_bound. It is rule 1 of
+// docs/ARCHITECTURE.md.
 inline constexpr double kErrorBoundDefault = 1e-5;
 
 // Statistics of one head query: one query in one head.
@@ -49,9 +53,9 @@ struct QueryStats {
   double max_logit = 0;    // -inf if no row counts.
   std::uint64_t counted_rows = 0;
   double entropy = 0;  // Nats; 0 if the mode is not soft.
-  // Proven bound on the error of a component of the answer, in units of the largest magnitude of a
-  // value component in the store. Holds while logits stay under 128 in size. The answer's own
-  // rounding to float32 is not part of it.
+  // Proven bound on the error of a component of the answer. The unit is the largest magnitude of a
+  // value component in the store, or in the request of an Attend. The bound holds while logits stay
+  // under 128 in size. It does not include the answer's own rounding to float32.
   double error_bound = 0;
   std::uint64_t summed_rows = 0;  // Rows whose values were added up; at most counted_rows.
 };

@@ -46,25 +46,26 @@ struct EngineOptions {
 // The name of the memory that every store keeps.
 inline constexpr absl::string_view kAverageMemory = "average";
 
-// Links appends to one store, such as those of a stream. Once one of them fails, the engine refuses
-// those after it. If the store is deleted and another one is created under its name, later appends
-// of the chain fail. An append may be passed to Engine::Append() only after `on_turn` of the one
-// before it has been called.
+// Links appends to one store, such as the appends of a stream. Once one append fails, the engine
+// refuses all later appends of the chain. If the store is deleted and another one is created under
+// its name, later appends of the chain fail. An append may be passed to Engine::Append() only after
+// `on_turn` of the append before it has been called.
 //
 // The engine sets the members. It numbers the appends of a chain from 1, in their order.
 struct AppendChain {
-  // Appends with higher numbers are refused, because one has failed. Appends up to this number
-  // still run, even if a later one fails before their turn.
+  // Appends with higher numbers are refused, because an earlier append has failed. Appends up to
+  // this number still run, even if a later append fails before their turn.
   std::atomic<std::uint64_t> last_to_run{std::numeric_limits<std::uint64_t>::max()};
   std::uint64_t append_count = 0;  // The last number given.
-  std::uint64_t store_number = 0;
+  std::uint64_t store_number = 0;  // Of the store that the chain appends to. 0: not known yet.
 };
 
 struct AppendRequest {
   absl::string_view store;
   MatrixView keys;    // [N, key_dim], finite, N in [1, rows_per_append_max].
-  MatrixView values;  // [N, value_dim]
-  // [N, input_dim]. Replaces keys and values if the store has a projection.
+  MatrixView values;  // [N, value_dim], finite.
+  // [N, input_dim], finite. If set, the store's projection makes the keys and values from the
+  // inputs, and `keys` and `values` are not used. NO_PROJECTION if the store has none.
   std::optional<MatrixView> inputs;
   absl::Span<const std::uint64_t> ids;                    // Empty, or one per row, all different.
   OnConflict on_conflict = OnConflict::kUnspecified;      // Unspecified: fail.
@@ -74,13 +75,14 @@ struct AppendRequest {
   // append whose sequence is not above the writer's last one is a duplicate, and changes nothing.
   std::string writer;
   std::uint64_t sequence = 0;
-  // True: acknowledged when it is on disk. False: when it is visible.
+  // True: acknowledged when the rows are on disk. False: acknowledged when lookups see the rows,
+  // which a power cut may still lose.
   bool durable = true;
   // Whether the write may run on the caller's thread, which then waits for the disk.
   bool may_block = false;
   std::shared_ptr<AppendChain> chain;  // May be null.
-  // The append is refused if its inputs are not projected by then. Rows that are already projected,
-  // or need no projection, are written even after the deadline.
+  // A time of day, as absl::Now() returns it. The append is refused if its inputs are not projected
+  // by then. Rows that need no projection, or are projected by then, are written all the same.
   absl::Time deadline = absl::InfiniteFuture();
 };
 
@@ -95,26 +97,29 @@ struct AppendResult {
 
 // Where the time of a lookup went.
 struct LookupReport {
-  absl::Duration revision_wait;    // Waiting for min_revision.
-  absl::Duration queue_wait;       // Waiting in the scheduler's queue.
-  absl::Duration compute;          // Selecting rows, and the lookup's whole pass.
+  absl::Duration revision_wait;  // Waiting for min_revision.
+  absl::Duration queue_wait;     // Waiting in the scheduler's queue.
+  // Selecting rows, if the scheduler's threads did it, and the lookup's whole pass.
+  absl::Duration compute;
   std::uint64_t scanned_rows = 0;  // Rows that the lookup scores its queries against.
 };
 
-// What a lookup attends to. The enumerators have the numbers of the wire contract.
+// What a lookup attends to. The enumerators have the numbers of proto/softlookup/v1/lookup.proto.
 enum class Source { kUnspecified = 0, kRows = 1, kMemory = 2, kRowsAndMemory = 3 };
 
 struct LookupRequest {
   std::string store;
   MatrixView queries;  // [T, key_dim], finite, T in [0, queries_per_lookup_max].
-  // [T, input_dim]. Replaces queries if the store has a projection.
+  // [T, input_dim], finite. If set, the store's projection makes the queries from the inputs, and
+  // `queries` is not used. NO_PROJECTION if the store has none.
   std::optional<MatrixView> inputs;
   AttentionOptions options;
   RowFilter filter;
   Source source = Source::kUnspecified;  // Unspecified: rows.
   std::string memory;                    // For kMemory. Empty: average.
   std::uint64_t min_revision = 0;        // The lookup waits until the store has this revision.
-  // Filled in before the callback, also if the lookup fails. Not owned; may be null.
+  // Filled in before the callback, also if the lookup fails. A lookup that is refused at once may
+  // leave it unchanged. Not owned; may be null.
   LookupReport* report = nullptr;
 };
 
@@ -123,11 +128,12 @@ struct AttendRequest {
   MatrixView queries;  // [T, key_dim]
   MatrixView keys;     // [N, key_dim]
   MatrixView values;   // [N, value_dim]
-  // [N, input_dim]. The projection makes the keys and values from the inputs, and with `self` the
-  // queries, too. `keys` and `values`, and with `self` `queries`, are then not used.
+  // [N, input_dim]. If set, the projection makes the keys and values from the inputs, and `keys`
+  // and `values` are not used.
   std::optional<MatrixView> inputs;
-  // May be null with `self`: the inputs then are the queries, keys and values.
+  // May be null with `self`. The inputs themselves are then the queries, keys and values.
   std::shared_ptr<const Projection> projection;
+  // Self attention: the queries, too, come from `inputs`, which must be set. `queries` is not used.
   bool self = false;
   std::int64_t num_heads = 1;
   AttentionOptions options;  // Defaults: SCALED_DOT, temperature 1.
@@ -139,8 +145,8 @@ struct LookupResult {
   std::int64_t value_dim = 0;
   std::vector<QueryStats> stats;      // [T, num_heads].
   std::vector<QueryWeights> weights;  // [T, num_heads]. Empty unless asked for.
-  std::uint64_t revision = 0;         // Of the snapshot that answered.
-  std::uint64_t row_count = 0;
+  std::uint64_t revision = 0;         // Of the snapshot that answered. 0 for an Attend.
+  std::uint64_t row_count = 0;        // Of that snapshot. 0 for an Attend.
 };
 
 struct DeleteRowsResult {
@@ -159,7 +165,7 @@ class RowReader {
   virtual std::int64_t row_bytes() const = 0;
 };
 
-// The last append of a writer. The writer resumes after it.
+// The last append of a writer. The writer resumes after this append.
 struct WriterInfo {
   std::uint64_t last_sequence = 0;
   std::uint64_t last_position = 0;  // Position of the last row it appended. 0 if it appended none.
@@ -176,9 +182,10 @@ class LoadObserver {
   virtual ~LoadObserver() = default;
   // Called when `loaded` of `count` stores are done, damaged ones included.
   virtual void OnProgress(std::int64_t loaded, std::int64_t count) {}
+  // Called for each store that was loaded whole.
   virtual void OnStore(const StoreInfo& info) {}
-  // `damage` is a DATA_LOSS error that names the store. In Verify it can also be an error of the
-  // directory, which names no store.
+  // `damage` is a DATA_LOSS error that names the store. In Verify it can also be UNAVAILABLE, if a
+  // record could not be read, or an error of the directory as a whole. Neither names a store.
   virtual void OnDamage(const absl::Status& damage) {}
 };
 
@@ -196,23 +203,25 @@ class Engine {
   static std::unique_ptr<Engine> Create(const EngineOptions& options);
 
   // Creates an engine that also keeps its stores in `directory`, which is created if missing. Calls
-  // that concern a store fail with LOADING until Load has returned.
+  // that concern a store fail with LOADING until Load has succeeded.
   //
-  // DIRECTORY_IN_USE if another process has the directory open, DATA_LOSS if it is damaged as a
-  // whole, STORAGE_FAILED for other errors of the file system.
+  // DIRECTORY_IN_USE if another process has the directory open. DATA_LOSS if the log in it cannot
+  // be opened or has lost synced writes. STORAGE_FAILED for other errors of the file system.
   static absl::StatusOr<std::unique_ptr<Engine>> Open(const EngineOptions& options,
                                                       const std::string& directory);
-  // Opens the directory as above, then loads its stores. Calls `on_damage` for each damaged store.
+  // Opens the directory like the function above, then loads its stores. Calls `on_damage` for each
+  // damaged store.
   static absl::StatusOr<std::unique_ptr<Engine>> Open(
       const EngineOptions& options, const std::string& directory,
       absl::FunctionRef<void(const absl::Status&)> on_damage);
 
   // Reads all of `directory`, which must exist, as Open and Load do. Also checks the parts that
-  // Open and Load do not read. Goes on where a store is damaged, and returns the first error.
-  // Changes nothing.
+  // Open and Load do not read. Reads on after a damaged store, and at the end returns the first
+  // error. Changes nothing. Never calls observer.OnProgress().
   static absl::Status Verify(const std::string& directory, LoadObserver& observer);
 
-  // Waits for lookups in progress. No other method may be called during this or later.
+  // Waits for lookups and writes in progress, but not for calls that wait for a revision: end those
+  // before. No other method may be called during this or later.
   virtual ~Engine() = default;
 
   virtual const Limits& limits() const = 0;
@@ -225,6 +234,10 @@ class Engine {
   // meanwhile. Calls that concern a damaged store fail with DATA_LOSS.
   virtual absl::Status Load(LoadObserver& observer) = 0;
 
+  // CreateStore, UpdateStore, DeleteStore, GetWriter and DeleteRows block. They wait for earlier
+  // writes and, if there is a directory, for the disk. QUEUE_FULL if too many bytes of writes wait.
+
+  // STORE_EXISTS if there is a store of this name. TOO_MANY_STORES beyond Limits::store_count_max.
   virtual absl::StatusOr<StoreInfo> CreateStore(const StoreConfig& config) = 0;
   virtual absl::StatusOr<StoreInfo> GetStore(absl::string_view name) = 0;
   // Returns at most `count_max` stores whose names start with `prefix` and come after `after`.
@@ -236,14 +249,14 @@ class Engine {
 
   // Appends the batch whole or not at all. `request` may be destroyed once this returns.
   //
-  // `on_turn` runs once, on this or another thread, when the append has its turn. Appends that are
-  // called after `on_turn` come after this one. The turn comes at once unless the inputs take long
-  // to project.
+  // An append's turn is its place in the order of writes. `on_turn` runs once, on this or another
+  // thread, when the turn is fixed. Appends that are called after `on_turn` come after this one.
+  // The turn is fixed at once unless the inputs take long to project.
   //
   // `callback` runs once, when the rows are acknowledged or refused, in the order of the turns.
-  // Other writes wait meanwhile, so it must be quick and must not wait for a write. It runs on this
-  // thread if the append is refused with QUEUE_FULL, or may if `may_block` is set. Otherwise it
-  // runs on another thread.
+  // Other writes wait meanwhile, so `callback` must be quick and must not wait for a write. It may
+  // run on this thread if `may_block` is set. An append that is refused with QUEUE_FULL keeps no
+  // order, and its callback may run on this thread, too. All other callbacks run on another thread.
   virtual void Append(const AppendRequest& request, AppendCallback callback,
                       absl::AnyInvocable<void()> on_turn) = 0;
   void Append(const AppendRequest& request, AppendCallback callback) {
@@ -251,7 +264,7 @@ class Engine {
   }
 
   // Returns the last append of `writer`, including appends that had their turn before this call.
-  // WRITER_NOT_FOUND if it never appended to the store.
+  // WRITER_NOT_FOUND if `writer` never appended to the store.
   virtual absl::StatusOr<WriterInfo> GetWriter(absl::string_view store,
                                                absl::string_view writer) = 0;
 
@@ -259,16 +272,18 @@ class Engine {
   virtual absl::StatusOr<std::unique_ptr<RowReader>> ReadRows(absl::string_view store,
                                                               const RowFilter& filter) = 0;
 
-  // Deletes the rows that pass `filter`, which must not be empty. Positions and memories stay.
+  // Deletes the live rows that pass `filter`, which must not be empty. Positions and running
+  // memories do not change.
   virtual absl::StatusOr<DeleteRowsResult> DeleteRows(absl::string_view store,
                                                       const RowFilter& filter) = 0;
 
   // Answers a batch of queries from one snapshot. The data of `request.queries` and
   // `request.inputs` must live until `callback` runs.
   //
-  // `callback` runs once: before Lookup returns if the lookup is small or refused, otherwise later
-  // on another thread. It must not wait for another call. `cancel` stops the work. While the lookup
-  // waits for its min_revision, the owner of `cancel` must cancel it at the deadline.
+  // `callback` runs once: before Lookup returns if the lookup is small or refused at once,
+  // otherwise later on another thread. It must not wait for another call. `cancel` stops the work.
+  // While the lookup waits for its min_revision, the owner of `cancel` must cancel it at the
+  // deadline.
   virtual void Lookup(LookupRequest request, std::shared_ptr<CancelToken> cancel,
                       LookupCallback callback) = 0;
 
@@ -284,23 +299,24 @@ class Engine {
                                                 std::optional<std::uint64_t> end) = 0;
 
   // Runs `callback` once: with OK when the store has `revision`, or with the error that comes
-  // first. It waits as Lookup does for min_revision. STORE_NOT_FOUND if the store with this
-  // `incarnation` (see MemoryState) does not exist under that name, or is deleted meanwhile.
+  // first. As in Lookup, the owner of `cancel` must cancel it at the deadline. STORE_NOT_FOUND if
+  // the store with this `incarnation` (see MemoryState) does not exist under that name, or is
+  // deleted meanwhile.
   //
-  // `callback` must be quick: all waiting calls share one thread.
+  // `callback` must be quick, because all waiting calls share one thread.
   virtual void WhenRevision(absl::string_view store, std::uint64_t incarnation,
                             std::uint64_t revision, std::shared_ptr<CancelToken> cancel,
                             absl::AnyInvocable<void(absl::Status)> callback) = 0;
 
   // Computes attention over the request's own keys and values. Stores nothing. The data that the
-  // request points to must live until `callback` runs. The rules for Lookup's callback hold for it,
-  // too.
+  // request points to must live until `callback` runs. `callback` runs by the rules of Lookup's.
   virtual void Attend(const AttendRequest& request, std::shared_ptr<CancelToken> cancel,
                       LookupCallback callback) = 0;
 
   // Copies the stores to `directory`, which must not exist and which Open can open later. The copy
   // shows one moment during the call. It has whole writes only, and every write that was
-  // acknowledged before the call. It is safe on disk when this returns. Only the caller waits.
+  // acknowledged before the call. The copy is safe on disk when this returns. Other calls do not
+  // wait for it.
   //
   // BACKUPS_DISABLED if the engine has no directory, STORAGE_FAILED for errors of the file system.
   virtual absl::Status CopyTo(const std::string& directory) = 0;

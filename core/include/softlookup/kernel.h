@@ -14,11 +14,14 @@ namespace softlookup {
 // but may differ in an answer's last bits. With one kernel, the bits of an answer never depend on
 // other requests.
 enum class Kernel {
-  // kAmx if the machine has AMX that passes its self-check and is faster in a trial. Else kSimd.
+  // kAmx if the machine has AMX that passes its self-check and is faster than kSimd in a trial.
+  // Else
+  // kSimd.
   kAuto,
-  // Integer tiles in the CPU's matrix unit where scores are products, vectors elsewhere.
+  // Integer tiles in the CPU's matrix unit where scores are products, vector instructions
+  // elsewhere.
   kAmx,
-  // Vectors, with the widest instructions that the CPU has.
+  // Vector instructions alone, the widest that the CPU has.
   kSimd,
   // The arithmetic of kAmx in plain loops. Slow; for tests.
   kPortableTiles,

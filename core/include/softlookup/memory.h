@@ -7,8 +7,8 @@
 
 namespace softlookup {
 
-// The recurrence of a running memory. The enumerators have the numbers of the wire contract, whose
-// comments define them.
+// The recurrence of a running memory. The enumerators have the numbers of
+// proto/softlookup/v1/memory.proto, which defines what each one means.
 enum class MemoryKind {
   kUnspecified = 0,
   kAverage = 1,
@@ -29,7 +29,9 @@ struct MemorySpec {
 struct MemoryValue {
   std::vector<double> key;    // key_dim
   std::vector<double> value;  // value_dim
-  double weight = 0;          // The normaliser, such as the count of rows or the sum of the decays.
+  // The sum of the rows' weights, such as the number of rows for kAverage. Averages are divided by
+  // it.
+  double weight = 0;
 };
 
 // A memory as of the append index `end`.
@@ -39,7 +41,8 @@ struct MemoryState {
   std::uint64_t begin = 0;  // The memory covers the positions [begin, end).
   std::uint64_t end = 0;
   std::uint64_t revision = 0;
-  // Tells a store from an earlier one of the same name.
+  // Tells a store from an earlier one of the same name. Only Engine::GetMemory sets it; in an
+  // AppendResult it is 0.
   std::uint64_t incarnation = 0;
 };
 

@@ -26,10 +26,10 @@ inline bool RanksBefore(const CountedRow& a, const CountedRow& b) {
   return a.logit != b.logit ? a.logit > b.logit : a.position < b.position;
 }
 
-// What a head query has found in some rows. The states of disjoint rows merge into the state of all
-// of them. The weighted sum of the rows' values also belongs to the state, but is kept beside it:
-// one double for each component of the head's part of a value, with the weights that `weight` adds
-// up.
+// What a head query has found in some rows. The states of disjoint sets of rows merge into the
+// state of all these rows. The weighted sum of the rows' values also belongs to the state, but is
+// kept in an array of its own. That array has one double for each component of the head's part of a
+// value. Its weights are those that `weight` adds up.
 struct PartialState {
   double max_logit = -std::numeric_limits<double>::infinity();
   double weight = 0;    // SOFT: sum of exp(logit - max_logit). LINEAR: sum of the logits.
@@ -38,7 +38,8 @@ struct PartialState {
   std::uint64_t max_position = 0;  // HARD: the lowest position with max_logit.
   std::uint64_t summed_rows = 0;   // Rows whose values were added up.
   // SOFT: an upper bound on the sum of exp(logit - max_logit) over counted rows whose values were
-  // not added up. Rows whose weights are part of `weight` count half.
+  // not added up. Rows whose weights are part of `weight` count half, because leaving out their
+  // values alone moves an answer half as far (core/attention/error_budget.h).
   double left_out = 0;
 };
 
@@ -49,31 +50,33 @@ void Merge(Mode mode, const PartialState& later, absl::Span<const double> later_
            PartialState& state, absl::Span<double> sum);
 
 // Returns the statistics of `state`. In modes other than SOFT, log_sum_exp is -inf and entropy is
-// 0. error_bound is 0 if no row counts, and in HARD mode, which copies a value. In LINEAR mode it
-// is kErrorBoundDefault. In SOFT mode it is `arithmetic_error`, a bound on the error by rounding,
-// plus twice the ratio of the weight that was left out to the weight that was not. The factor is 2
-// because the mean of the values left out and that of the others can be as far apart as the largest
-// value and its negative.
+// 0. error_bound is 0 if no row counts, and in HARD mode, which copies a value. In LINEAR mode
+// error_bound is kErrorBoundDefault.
+//
+// In SOFT mode error_bound is `arithmetic_error`, a bound on the error by rounding, plus
+// 2 * left_out / weight. The factor is 2 because two means of values can be as far apart as
+// the largest value and its negative: that of the values left out and that of the others.
 QueryStats StatsOf(Mode mode, const PartialState& state,
                    double arithmetic_error = kErrorBoundDefault);
 
-// Writes the answer's values: `sum`, which SOFT divides by the sum of weights, or 0 if no row
-// counts. Clamps them to float32's range. Writes sum.size() components.
+// Writes the sum.size() components of the answer to `values`: `sum`, which SOFT divides by the sum
+// of weights, or 0 if no row counts. Clamps the components to float32's range.
 void WriteValues(Mode mode, const PartialState& state, absl::Span<const double> sum, float* values);
 
 // The answer to a head query over a range of a store's rows, for merging with the answers over
-// other ranges. With top_k it has best rows and no sums: merge it as HARD, and weigh the best rows
-// once those of all ranges are known.
+// other ranges. With top_k it has best rows and no sums. Such answers must be merged as HARD, and
+// the best rows get their weights once the best rows of all ranges are known.
 struct PartialAnswer {
   // Position of the range's first row in the whole store. The positions below count from it.
   std::uint64_t base_position = 0;
   PartialState state;
-  std::vector<double> sum;            // As for PartialState. Empty in HARD mode and with top_k.
+  // The weighted sum of values that belongs to `state`. Empty in HARD mode and with top_k.
+  std::vector<double> sum;
   std::vector<CountedRow> best_rows;  // In the order of RanksBefore.
 };
 
-// Merges the answer over a later range of rows into that over an earlier one. Of the best rows of
-// both, keeps the first `best_rows_max`.
+// Merges the answer over a later range of rows into the answer over an earlier range. Of the best
+// rows of both, keeps the first `best_rows_max` by RanksBefore.
 void Merge(Mode mode, const PartialAnswer& later, std::size_t best_rows_max,
            PartialAnswer& earlier);
 

@@ -9,18 +9,18 @@
 namespace softlookup {
 
 // What happens when a live row already has an appended row's id. The enumerators have the numbers
-// of the wire contract.
+// of proto/softlookup/v1/row.proto.
 enum class OnConflict { kUnspecified = 0, kFail = 1, kReplace = 2, kSkip = 3 };
 
-// Which rows take part. A row must pass every part that is set.
+// Which rows take part. A row must pass every part that is set. Lists that are empty are not set.
 struct RowFilter {
-  std::optional<std::uint64_t> begin;  // Default 0.
-  std::optional<std::uint64_t> end;    // Default: the row count.
-  std::optional<std::uint64_t> last;   // Only the newest `last` positions of [begin, end).
-  std::vector<std::string> any_labels;
-  std::vector<std::string> no_labels;
-  std::vector<std::uint64_t> ids;
-  std::vector<std::uint64_t> exclude_ids;
+  std::optional<std::uint64_t> begin;      // Default 0.
+  std::optional<std::uint64_t> end;        // Default: the row count.
+  std::optional<std::uint64_t> last;       // Only the newest `last` positions of [begin, end).
+  std::vector<std::string> any_labels;     // Rows with at least one of these labels pass.
+  std::vector<std::string> no_labels;      // Rows with any of these labels do not pass.
+  std::vector<std::uint64_t> ids;          // Rows with one of these ids pass.
+  std::vector<std::uint64_t> exclude_ids;  // Rows with one of these ids do not pass.
 
   bool empty() const {
     return !begin && !end && !last && any_labels.empty() && no_labels.empty() && ids.empty() &&
@@ -28,7 +28,7 @@ struct RowFilter {
   }
 };
 
-// One row, with its components as the store keeps them.
+// One row. Its components are those that the store keeps, after rounding to the storage type.
 struct Row {
   std::uint64_t position = 0;
   std::optional<std::uint64_t> id;

@@ -34,14 +34,14 @@ struct StoreConfig {
   StorageType storage_type = StorageType::kFloat32;
   std::vector<MemorySpec> memories;              // Beside the built-in `average`.
   std::shared_ptr<const Projection> projection;  // Null: none.
-  std::map<std::string, std::string> labels;
+  std::map<std::string, std::string> labels;     // Of the store itself, not of its rows.
 };
 
 // The fields that an update changes. Unset fields keep their values.
 struct StoreUpdate {
   std::optional<Score> score;  // Unspecified: SCALED_DOT.
   std::optional<double> temperature;
-  std::optional<std::shared_ptr<const Projection>> projection;
+  std::optional<std::shared_ptr<const Projection>> projection;  // Null: removes the projection.
   std::optional<std::map<std::string, std::string>> labels;
 };
 
@@ -51,7 +51,7 @@ struct StoreInfo {
   std::uint64_t revision = 0;
   std::uint64_t row_count = 0;       // Every row ever appended.
   std::uint64_t live_row_count = 0;  // Rows that are not deleted.
-  std::uint64_t byte_size = 0;
+  std::uint64_t byte_size = 0;       // Bytes that the store takes in RAM.
   absl::Time create_time;
 };
 

@@ -18,8 +18,9 @@
 #define SOFTLOOKUP_CORE_KERNELS_AMX_TILE_OPERANDS_CC_
 namespace softlookup::kernels {
 
-// Let e be the exponent field of fixed_point.h. That of 2^31 / bound is kFactorExponent - e. That
-// of bound / 2^19 is e - kUnitExponent.
+// Let e be the exponent field that fixed_point.h defines, so that the bound is 2^(e - 126). The
+// exponent field of 2^31 / bound is kFactorExponent - e. The exponent field of bound / 2^19 is
+// e - kUnitExponent.
 inline constexpr std::int32_t kFactorExponent = 127 + 31 + 126;
 inline constexpr std::int32_t kUnitExponent = 126 + 19 - 127;
 // The least magnitude of a value. It keeps kValueSteps / magnitude in float32's range.
@@ -32,8 +33,9 @@ HWY_BEFORE_NAMESPACE();
 namespace softlookup::kernels {
 namespace HWY_NAMESPACE {
 
-// Sorts the digits of four vectors into one tile per digit. Lane i of a digit's vector has that
-// digit of numbers[0][i] to numbers[3][i]. It goes to the tile's row `row`, from lane `lane` on.
+// Sorts the digits of four vectors into one tile per digit. For each digit, the four bytes of lane
+// i are this digit of numbers[0][i] to numbers[3][i]. They go to row `row` of the digit's tile, to
+// its 32-bit column lane + i.
 template <int kDigitCount>
 HWY_INLINE void StoreDigits(const IntVec* HWY_RESTRICT numbers, Tile* HWY_RESTRICT tiles,
                             std::int64_t row, std::int64_t lane) {
@@ -42,7 +44,7 @@ HWY_INLINE void StoreDigits(const IntVec* HWY_RESTRICT numbers, Tile* HWY_RESTRI
   const hn::Repartition<std::uint16_t, IntTag> d16;
   const hn::Repartition<std::uint32_t, IntTag> d32;
   using U16 = hn::Vec<decltype(d16)>;
-  U16 even[2], odd[2];  // Digits 0 and 2 of two numbers; digits 1 and 3.
+  U16 even[2], odd[2];  // Of two numbers each: digits 0 and 2, and digits 1 and 3.
   HWY_UNROLL(2) for (int i = 0; i < 2; ++i) {
     const U16 a = hn::BitCast(d16, numbers[2 * i]);
     const U16 b = hn::BitCast(d16, numbers[2 * i + 1]);
@@ -70,6 +72,7 @@ HWY_INLINE void StoreDigits(const IntVec* HWY_RESTRICT numbers, Tile* HWY_RESTRI
   if constexpr (kDigitCount == 4) store(high(odd), 3);
 }
 
+// Returns the exponent field e that fixed_point.h defines for a magnitude.
 HWY_INLINE IntVec ExponentOf(FloatVec magnitude) {
   const IntTag d;
   const FloatVec bounded = hn::Mul(magnitude, hn::Set(FloatTag(), kFixedPointMargin));
@@ -82,6 +85,7 @@ HWY_INLINE FloatVec FactorOf(IntVec exponent) {
   return hn::BitCast(FloatTag(), hn::ShiftLeft<23>(hn::Sub(hn::Set(d, kFactorExponent), exponent)));
 }
 
+// Returns the unit that is written for a key or query: bound / 2^19.
 HWY_INLINE FloatVec UnitOf(IntVec exponent) {
   const IntTag d;
   return hn::BitCast(FloatTag(), hn::ShiftLeft<23>(hn::Sub(exponent, hn::Set(d, kUnitExponent))));
@@ -90,7 +94,7 @@ HWY_INLINE FloatVec UnitOf(IntVec exponent) {
 // Returns in each lane the largest |component(i)| for i < count.
 template <class Component>
 HWY_INLINE FloatVec MagnitudeOfKeys(const Component& component, std::int64_t count) {
-  FloatVec magnitudes[4];  // Independent: a single one would wait for its own last result.
+  FloatVec magnitudes[4];  // Independent, so that none waits for the last result.
   HWY_UNROLL(4) for (FloatVec& magnitude : magnitudes) magnitude = hn::Zero(FloatTag());
   std::int64_t dim = 0;
   for (; dim + 4 <= count; dim += 4) {
@@ -107,7 +111,7 @@ void PackKeysAs(const BlockView& block, PanelRange panels, DimRange dims, Tile* 
                 float* units) {
   const FloatTag d;
   const std::int64_t chunks = ChunkCount(dims.count);
-  // One component of a panel's keys.
+  // Bytes from one component of a panel's keys to the next.
   constexpr std::int64_t kVectorBytes = kPanelRows * ElementBytes(kStorage);
   for (std::int64_t panel = panels.begin; panel < panels.end; ++panel, units += kPanelRows) {
     const std::byte* keys = block.panel(panel) + block.shape.key_offset(0, dims.begin);
@@ -152,7 +156,8 @@ void PackKeysOneTarget(const BlockView& block, PanelRange panels, DimRange dims,
   }
 }
 
-// Writes the row `row` of an A operand: 64 numbers, which `factor` turns into integers.
+// Writes row `row` of an A operand: the 64 numbers of `sixteens`, which `factor` turns into
+// integers.
 HWY_INLINE void PackRowOfA(const float* const (&sixteens)[4], FloatVec factor, std::int64_t row,
                            Tile* HWY_RESTRICT tiles) {
   const FloatTag d;

@@ -9,9 +9,9 @@ namespace softlookup::kernels {
 // Packs floats as operands of tiles (tiles.h). A number is an integer times a unit. Each base-256
 // digit of the integer, in [-128, 127], is in a tile of its own, the highest digit's tile first.
 //
-// A product sums over chunks of 64 components of a key, or of 64 rows of values. Zeros fill a chunk
-// that is not full. In both operands, element i of a chunk is at index 4 * (i % 16) + i / 16. With
-// this order, sorting the digits never crosses 32-bit lanes.
+// A product of tiles sums over a chunk: 64 components of a key, or 64 rows of values. Zeros fill a
+// chunk that is not full. In both operands, element i of a chunk is at index 4 * (i % 16) + i / 16.
+// With this order, sorting the digits never crosses 32-bit lanes.
 inline constexpr std::int64_t kChunk = 64;
 inline constexpr std::int64_t kChunkPanels = kChunk / kPanelRows;
 
@@ -27,16 +27,17 @@ constexpr std::int64_t RowChunkCount(PanelRange panels) {
   return (panels.end + kChunkPanels - 1) / kChunkPanels - FirstRowChunk(panels);
 }
 
-// The unit of a key or query below is 2^-19 of its FixedPointBound (core/kernels/fixed_point.h).
-// The product of a key's and a query's unit is the unit of level 3, which sums the products of
-// digits i and 3 - i.
+// The integers of a key or query are multiples of 2^-31 of its FixedPointBound
+// (core/kernels/fixed_point.h). But PackKeys and PackQueries write 2^-19 of this bound to `units`.
+// The product of a key's and a query's element of `units` is the unit of level 3 (tile_scan.cc).
+// Level 3 sums the products of digits i and 3 - i.
 
 // Writes the keys of `panels` as B operands [panels][chunks of components][kDigits], and their
 // units [panels][kPanelRows].
 void PackKeys(const BlockView& block, PanelRange panels, DimRange dims, Tile* tiles, float* units);
 
 // Writes queries of dim_count components each as A operands [chunks of components][kDigits], and
-// their units. Does not change the rows of a tile from query_count on.
+// their units [queries]. Does not change the rows of a tile from query_count on.
 void PackQueries(const float* const* queries, int query_count, std::int64_t dim_count, Tile* tiles,
                  float* units);
 
@@ -51,7 +52,8 @@ inline constexpr float kWeightSteps = 0x7f000000;
 // Writes the values of `panels` as B operands, whose product sums over rows: [groups of 16
 // components][chunks of rows][kValueDigits]. Also writes each row's magnitude, which is its largest
 // |component|, but at least 2^-90: [panels][kPanelRows]. A row's unit is magnitude / kValueSteps,
-// so that no row takes digits from another. Columns of components past dims.count are garbage.
+// so that a row of large components costs the others no digits. Columns of components past
+// dims.count are garbage.
 void PackValues(const BlockView& block, PanelRange panels, DimRange dims, Tile* tiles,
                 float* magnitudes);
 
@@ -62,7 +64,8 @@ float LargestTerm(const float* weights, const float* magnitudes, PanelRange pane
 // Writes weights[q * kScratchStride + r] times the magnitude of row r, for the rows r of `panels`,
 // as A operands [chunks of rows][kDigits]. magnitudes[0] is the magnitude of the first row of
 // `panels`. Query q has the unit largest[q] / kWeightSteps, where largest[q] must be at least its
-// LargestTerm. Does not change the rows of a tile from query_count on.
+// LargestTerm. Float32 must hold kWeightSteps / largest[q], unless largest[q] is 0. Does not change
+// the rows of a tile from query_count on.
 void PackWeights(const float* weights, const float* magnitudes, const float* largest,
                  int query_count, PanelRange panels, Tile* tiles);
 

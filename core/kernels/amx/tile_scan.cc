@@ -20,17 +20,17 @@
 #define SOFTLOOKUP_CORE_KERNELS_AMX_TILE_SCAN_CC_
 namespace softlookup::kernels {
 
-// Level l is the sum of the products of digit i of A and digit l - i of B, for all i. Its factor in
-// the result is 256^-l. Levels 4 to 6 are left out. Registers 0 to 3 sum the levels 0 to 3.
-// Register 4 sums a part of level 3, because a register is ready for its next product only after
-// three others.
+// Digit 0 is the highest. Level l is the sum of the products of digit i of A and digit l - i of B,
+// for all i. Its factor in the result is 256^-l. Levels from 4 on are left out. Registers 0 to 3
+// sum the levels 0 to 3. Register 4 sums a part of level 3, because a register is ready for its
+// next product only after three other products.
 using Levels = SumTile[kSumRegisters];
 
 // A level of a score has at most 4 products per component, and a level of values at most 3 per row.
 // A product is at most 2^14.
 static_assert(4 * (std::int64_t{1} << 14) * kTileKeyDimMax < std::int64_t{1} << 31);
 static_assert(3 * (std::int64_t{1} << 14) * kBlockRowsMax < std::int64_t{1} << 31);
-// Float32 holds each level of a score.
+// Float32 holds each level of a score exactly.
 static_assert(4 * (std::int64_t{1} << 14) * kTileFloatDimMax <= std::int64_t{1} << 24);
 
 }  // namespace softlookup::kernels
@@ -106,8 +106,8 @@ HWY_INLINE void AddValues(Tiles& tiles, const Tile* weights, const Tile* values)
   tiles.template Dot<2, 5, 6>();
 }
 
-// Returns the exact sum of the levels at `row` and the columns from `column` on, in units of
-// level 3.
+// Returns the exact sum of the levels, times their factors, in units of level 3: for the row `row`,
+// and for a vector of columns from `column` on.
 HWY_INLINE DoubleVec JoinLevels(const Levels& levels, int row, std::size_t column) {
   const DoubleTag d;
   const hn::Rebind<std::int32_t, DoubleTag> di;
@@ -128,7 +128,7 @@ HWY_INLINE void WriteScores(const Levels& levels, int query, float query_unit,
   }
 }
 
-// Two roundings matter: that of the sum, and that of `high` where it makes up most of the sum.
+// Two roundings matter: that of the sum, and that of `high` where `high` makes up most of the sum.
 // `low` is rounded by at most 2^-24 of itself, which is negligible beside the levels that are left
 // out.
 HWY_INLINE void WriteScores(const Levels& levels, int query, float query_unit,
@@ -151,7 +151,7 @@ template <class Tiles, typename Sum>
 void ScoreRowsWith(const PackedBlock& block, PanelRange panels, const PackedQueries& queries,
                    Sum* sums) {
   const std::int64_t chunks = ChunkCount(block.key_dim());
-  // The levels of one panel are joined while the tiles sum those of the next.
+  // One panel's levels are joined while the tiles sum the next panel's.
   Levels levels[2];
   const auto write = [&](std::int64_t panel) HWY_ATTR {
     const float* key_units = block.key_units() + (panel - block.panels().begin) * kPanelRows;
@@ -202,7 +202,7 @@ void SumValuesWith(const PackedBlock& block, PanelRange panels, const float* wei
   Levels levels[2];
   const auto add = [&](std::int64_t sixteen) HWY_ATTR {
     for (int q = 0; q < query_count; ++q) {
-      // The unit of a weight times that of a value, times the factor 256^2 of level 3.
+      // The unit of a weight times the unit of a value, times the factor 256^2 of level 3.
       const DoubleVec unit =
           hn::Set(d, largest[q] * (65536 / (double{kWeightSteps} * double{kValueSteps})));
       double* out = sums + q * stride + sixteen * kTileColumns;
@@ -293,9 +293,9 @@ double ScoreErrorInTiles(std::int64_t key_dim, float query_magnitude, float key_
          FixedPointBound(key_magnitude);
 }
 
-// A term is a weight times its row's magnitude. Its unit is w = largest_term / kWeightSteps. The
-// unit of a value over its row's magnitude is v = 1 / kValueSteps. A row's product has these
-// errors:
+// A row's term is its weight times the magnitude of its value. The unit of a term is
+// w = largest_term / kWeightSteps. Values here are divided by their row's magnitude, so that their
+// unit is v = 1 / kValueSteps. The product of a row's term and value has these errors:
 //   value     off by half a unit, and by a quarter unit as a float32 of up to 2^23 units. Its
 //             rounded factor adds 2^-24 of itself. Together (0.75 v + 2^-24) times the term.
 //   term      off by half a unit, and three times by 2^-24 of itself: the term, its factor and the

@@ -13,8 +13,8 @@ namespace softlookup::kernels {
 // Scores rows and sums values, as score_rows and sum_values do, with tiles of 8-bit integers
 // (tiles.h). Operands are fixed-point numbers. The products of their digits are summed exactly,
 // except the lowest products, which are left out. So the bits of a result depend only on its query,
-// row and block, not on the unit, vector width, neighbours or order. The errors below are
-// worst-case bounds.
+// row and block. They do not depend on the TileUnit, the vector width, the order, or the other
+// queries and rows. The errors below are worst-case bounds.
 
 enum class TileUnit {
   kPortable,  // Slow reference for kAmx.
@@ -29,8 +29,8 @@ inline constexpr std::int64_t kTileFloatDimMax = 256;
 bool KeysFitTiles(std::int64_t key_dim, float query_magnitude, float key_magnitude);
 bool ValuesFitTiles(float value_magnitude);
 
-// Returns an upper bound on the error of ScoreRowsInTiles with sums of type double. Float sums add
-// up to 2^-23 of the sum, by two more roundings.
+// Returns an upper bound on the error of ScoreRowsInTiles with double sums. Float sums have two
+// more roundings, which add up to 2^-23 of |query| |key| to the error.
 double ScoreErrorInTiles(std::int64_t key_dim, float query_magnitude, float key_magnitude);
 
 // Returns an upper bound on the error of a component of SumValuesInTiles over `row_count` rows. A

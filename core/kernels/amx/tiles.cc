@@ -36,8 +36,8 @@ bool KernelKeepsTiles() {
   return (a & kTileComponents) == kTileComponents;
 }
 
-// Linux keeps the tiles' 8 KiB only for processes that asked for permission. All threads of the
-// process have the permission, and threads created later inherit it.
+// Linux keeps the tiles' 8 KiB only for processes that have asked for permission. The permission
+// holds for all threads of the process, also for those created later.
 bool KernelPermitsTiles() {
 #if defined(__linux__)
   constexpr int kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM of <asm/prctl.h>, since 5.16.

@@ -26,7 +26,7 @@ inline constexpr int kTileRows = 16;
 inline constexpr int kTileRowBytes = 64;
 inline constexpr int kTileColumns = kTileRowBytes / 4;  // Columns of a SumTile.
 
-// An A operand [16 m][64 k], or a B operand [16 k / 4][16 n][4 k].
+// An A operand [m][k], or a B operand [k / 4][4 * n + k % 4]. m and n are below 16, k is below 64.
 struct alignas(64) Tile {
   std::int8_t bytes[kTileRows][kTileRowBytes];
 };
@@ -88,9 +88,9 @@ class PortableTiles {
 
 #if defined(__x86_64__)
 
-// The unit in AMX, whose registers are state of the thread. Use one AmxTiles per thread at a time,
-// and only where AmxIsUsable(). It is written in assembly, because intrinsics accept neither
-// template parameters nor functions that are not compiled for the target.
+// The unit that AMX implements. Its registers are state of the thread, so a thread may use one
+// AmxTiles at a time. AmxIsUsable() must hold. It is written in assembly, because intrinsics accept
+// neither template parameters nor functions that are not compiled for the target.
 class AmxTiles {
  public:
   void Configure(int rows) {
@@ -143,9 +143,9 @@ class AmxTiles {
 
 #endif  // defined(__x86_64__)
 
-// Returns why this process cannot use AmxTiles, for people to read, or null if it can. The first
-// call asks the operating system for permission, which then holds for all threads of the process.
-// Thread-safe.
+// Returns a text for people that says why this process cannot use AmxTiles, or null if it can. The
+// first call asks the operating system for permission, which then holds for all threads of the
+// process. Thread-safe.
 const char* WhyNotAmx();
 
 inline bool AmxIsUsable() { return WhyNotAmx() == nullptr; }

@@ -43,9 +43,9 @@ TEST(HelpFormatterTest, LinesFitTheTerminal) {
 
 TEST(HelpFormatterTest, TextBesideAnOptionBreaksBetweenWords) {
   EXPECT_THAT(HelpOf(60, {"lookup"}),
-              HasSubstr("  --min-revision UINT         Wait until the store has this\n"
-                        "                              revision or a later one\n"
-                        "                              (default: do not wait)\n"));
+              HasSubstr("  --min-revision UINT         Wait, up to --timeout, until\n"
+                        "                              the store has this revision or\n"
+                        "                              a later one (default: no wait)\n"));
 }
 
 TEST(HelpFormatterTest, FootersAreFilledAndTheirListsStay) {

@@ -30,35 +30,37 @@ struct AppendSummary {
   std::uint64_t revision = 0;
   // Attempts to connect again after a failure. Always 0 without a writer.
   std::uint64_t reconnections = 0;
-  // The last failure that left requests to be sent again, if nothing was acknowledged since. Always
-  // OK without a writer.
+  // The last failure that left requests to be sent again. OK once an answer has come after that
+  // failure. Always OK without a writer.
   absl::Status outage;
 };
 
 struct AppendStreamOptions {
   // The options below change what the stream does.
 
-  // For rows that are passed as matrices; a request has its own.
+  // When the server acknowledges rows that Append() gets as matrices. An AppendRequest has its own
+  // `acknowledge`.
   v1::Acknowledge acknowledge = v1::ACKNOWLEDGE_DURABLE;
-  // For the whole stream, from its opening on. > 0.
+  // Longest time from the opening of the stream to its end. > 0.
   absl::Duration deadline = absl::InfiniteDuration();
 
   // The writer's name, 1-128 bytes, or empty. With a writer, the stream outlives its connections:
   // each row is written once and in order, even if the connection, the server or this process
   // fails. See AppendStream. Without a writer, the stream ends with its connection.
   //
-  // The server keeps the last sequence of each writer of a store for as long as the store exists.
-  // A name must be used by one stream at a time, and for one series of rows only, such as those of
-  // a file, a queue or a sensor.
+  // The server keeps the last sequence of each writer of a store for as long as the store exists. A
+  // name must be used by one stream at a time. It must stand for one series of rows, such as those
+  // of a file, a queue or a sensor.
   std::string writer;
-  // Longest time that a stream with a writer keeps trying while nothing is acknowledged, from the
-  // first failure on. > 0. After that, the last failure ends the stream.
+  // Longest time that a stream with a writer keeps trying after a failure while the server
+  // acknowledges nothing. > 0. Counts from the first such failure. After that time, the last
+  // failure ends the stream.
   absl::Duration outage_max = absl::Minutes(2);
 
   // Called after every acknowledgement and before every attempt to connect again. May be empty. It
   // runs on threads of the stream, on one at a time, and never after Finish() has returned or the
-  // stream is destroyed. The stream takes no further acknowledgement until it returns. It must not
-  // call Append() or Finish() of the stream, and must not destroy the stream.
+  // stream is destroyed. The stream takes no further acknowledgement until the function returns.
+  // The function must not call Append() or Finish() of the stream, and must not destroy the stream.
   std::function<void(const AppendSummary&)> on_progress;
 
   // The options below change the speed. They bound the window: the requests that are not yet
@@ -108,27 +110,29 @@ class AppendStream {
   // after Finish().
   absl::Status Append(FloatMatrixView keys, FloatMatrixView values);
 
-  // As above, but the caller sets all fields of the request except `store`, which the stream sets.
-  // With AppendStreamOptions::writer, the stream also sets `writer` and `sequence`. Two errors are
-  // then not sticky: InvalidArgument if the request has a writer or a sequence, and OutOfRange if
-  // no sequence is left for its rows.
+  // Does the same, but the caller sets all fields of the request except `store`, which the stream
+  // sets. With AppendStreamOptions::writer, the stream also sets `writer` and `sequence`. Two
+  // errors are then not sticky: InvalidArgument if the request has a writer or a sequence, and
+  // OutOfRange if no sequence is left for its rows.
   absl::Status Append(v1::AppendRequest request);
 
   // Waits until all requests are acknowledged, and ends the stream. OK means that every request is
   // written, as durably as it asked for. A second call returns the same result.
   absl::StatusOr<AppendSummary> Finish();
 
-  // Ends the stream early: soon after, Append() and Finish() return Cancelled, also if they wait.
-  // Unacknowledged requests may or may not be written; a later stream with the same writer tells.
-  // Any thread may call this at any time. After a result of Finish() it changes nothing.
+  // Ends the stream early: soon after, Append() and Finish() return Cancelled, even if they are
+  // waiting. Unacknowledged requests may or may not be written. A later stream with the same writer
+  // tells which were: see resumed_from(). Any thread may call this at any time. It has no effect
+  // once Finish() has returned.
   void Cancel();
 
+  // Returns what the server has acknowledged so far.
   AppendSummary acknowledged() const;
 
-  // The writer as of the opening of the stream. last_sequence is the number of rows that its
-  // earlier streams had sent and the server has applied, including rows that ON_CONFLICT_SKIP left
-  // out; 0 if there are none. last_position is that of the last row written. Empty without a
-  // writer.
+  // Returns the writer as of the opening of the stream. last_sequence is the number of rows that
+  // the writer's earlier streams had sent and the server has applied. It includes rows that
+  // ON_CONFLICT_SKIP left out. It is 0 for a new writer. last_position is the position of the last
+  // row written. If the stream has no writer, the result is empty.
   v1::Writer resumed_from() const;
 
  private:

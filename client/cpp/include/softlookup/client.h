@@ -27,18 +27,17 @@ namespace softlookup {
 
 // When a failed call is tried again.
 //
-// Only calls that are safe to repeat are retried: reads with one answer (GetStore, ListStores,
-// Lookup, Attend, GetMemory, GetWriter, ListBackups, Health), and Append if the request has
-// `writer` and `sequence`, with which the server applies it exactly once. CreateStore, UpdateStore,
-// DeleteStore, DeleteRows, CreateBackup and any other Append are sent once: if the answer is lost,
-// they may or may not have taken effect. ReadRows and WatchMemory are sent once, because their
-// caller knows where to go on. An AppendStream with a writer has outage_max instead of
-// attempts_max.
+// Only calls that are safe to repeat are retried. These are reads with one answer: GetStore,
+// ListStores, Lookup, Attend, GetMemory, GetWriter, ListBackups and Health. Append is safe if the
+// request has `writer` and `sequence`, because the server then applies it exactly once.
+// CreateStore, UpdateStore, DeleteStore, DeleteRows, CreateBackup and any other Append are sent
+// once: if the answer is lost, they may or may not have taken effect. ReadRows and WatchMemory are
+// sent once, because their caller knows where to go on. An AppendStream with a writer has
+// outage_max instead of attempts_max.
 //
 // Only these failures are retried: UNAVAILABLE, RESOURCE_EXHAUSTED if the server says how long to
-// wait, and CANCELLED without a reason, which a stopping server gives to calls that it drops. No
-// call is retried if the TLS handshake failed because of a certificate, or because the server has
-// no TLS.
+// wait, and CANCELLED without a reason, with which a server that stops drops calls. No call is
+// retried if the TLS handshake failed because of a certificate, or because the server has no TLS.
 //
 // The wait before attempt n + 1 is random in [backoff_min, backoff_min * 2^n], at most backoff_max.
 // The wait that the server asks for is added. It is in the trailer grpc-retry-pushback-ms, which
@@ -54,15 +53,16 @@ struct RetryOptions {
 
 struct ClientOptions {
   // The options below change what calls do.
-  absl::Duration deadline = absl::Seconds(10);  // For a call, all its attempts together. > 0.
+  absl::Duration deadline = absl::Seconds(10);  // Of a call, all its attempts together. > 0.
   RetryOptions retry;
   Credentials credentials;  // Default: plaintext, no token.
   // Largest message to send or receive, at least 1. A larger one fails with ResourceExhausted.
   int message_bytes_max = 64 << 20;
 
-  // The options below change how soon a dead connection is noticed while a call is open on it: how
-  // often it is pinged, and how long an answer may take. Both > 0. A server may close a connection
-  // that is pinged more often than every five minutes.
+  // The options below change how soon the client notices a dead connection while a call is open on
+  // it. The client pings the connection once per interval, and gives it up if no answer comes
+  // within the timeout. Both > 0. A server may close a connection that is pinged more often than
+  // every five minutes.
   absl::Duration keepalive_interval = absl::Minutes(5);
   absl::Duration keepalive_timeout = absl::Seconds(20);
 };
@@ -154,15 +154,15 @@ class Client {
   absl::StatusOr<v1::AppendResponse> Append(std::string_view store, FloatMatrixView keys,
                                             FloatMatrixView values, const CallOptions& call = {});
 
-  // As above, but the caller sets all fields of the request. Retried if it has `writer` and
-  // `sequence`.
+  // Does the same, but the caller sets all fields of the request. Retried if the request has
+  // `writer` and `sequence`.
   absl::StatusOr<v1::AppendResponse> Append(const v1::AppendRequest& request,
                                             const CallOptions& call = {});
 
   // Opens a stream for many rows. InvalidArgument for an option out of its range. Without a writer,
   // this does not wait for the server: if the store is unknown, one of the stream's first calls
-  // fails. With a writer, this calls GetWriter() and fails as it does, but an unknown writer counts
-  // as a new one.
+  // fails. With a writer, this calls GetWriter() and returns its errors, except that an unknown
+  // writer counts as a new one.
   absl::StatusOr<AppendStream> OpenAppendStream(std::string_view store,
                                                 const AppendStreamOptions& options = {});
 
@@ -176,7 +176,7 @@ class Client {
   // is at least one page, which tells the revision even if no row passes. `page` runs on the
   // caller's thread. While it runs, only as many rows are received as fit the connection's flow
   // control window. If `page` returns false, the read ends with OK. After a failure, the caller can
-  // read on after the last row that came.
+  // begin a new read after the last row that came.
   absl::Status ReadRows(std::string_view store, const v1::RowFilter& filter,
                         const std::function<bool(const v1::ReadRowsResponse&)>& page,
                         const ReadRowsOptions& options = {});
@@ -210,17 +210,17 @@ class Client {
                            const WatchMemoryOptions& options = {});
 
   // Makes a backup of all stores on the server. If `name` is empty, the backup is named after the
-  // time. It takes as long as copying the stores, so the deadline must allow for that. Sent once.
-  // The backup goes on after the deadline; ListBackups() tells whether it was completed.
-  // AlreadyExists if the name is taken.
+  // time. The call takes as long as copying the stores, so the deadline must allow for that. Sent
+  // once. If the deadline passes, the server still goes on with the backup, and ListBackups() tells
+  // whether it was completed. AlreadyExists if the name is taken.
   absl::StatusOr<admin::v1::Backup> CreateBackup(std::string_view name = {},
                                                  const CallOptions& call = {});
 
   // Returns the server's backups, oldest first.
   absl::StatusOr<std::vector<admin::v1::Backup>> ListBackups(const CallOptions& call = {});
 
-  // Returns whether the server takes calls, or if `service` is not empty, whether its service of
-  // this full name does.
+  // Returns whether the server takes calls. If `service` is not empty, returns whether the service
+  // with this full name does.
   absl::StatusOr<ServingStatus> Health(std::string_view service = {}, const CallOptions& call = {});
 
  private:

@@ -8,8 +8,8 @@
 
 namespace softlookup {
 
-// How a client authenticates its server, and how it authenticates itself. The default is plaintext
-// without a token, which a server on a loopback address accepts.
+// How a client checks the identity of its server, and how the client proves its own. The default is
+// plaintext without a token, which a server on a loopback address accepts.
 //
 // With TLS, the server's certificate must have a subject alternative name for the host that the
 // client connects to: a DNS name or an IP address.
