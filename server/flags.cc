@@ -281,6 +281,7 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
          "--request-memory", flags.request_bytes_max,
          "Bytes that requests in progress may take together, raw and parsed; more are refused")
       ->group("Limits")
+      ->check(CLI::Range(std::int64_t{1} << 20, std::int64_t{1} << 50))
       ->transform(CLI::Validator(ByteSizeToNumber, "SIZE"));
   app.add_option("--ranking-memory", limits.ranking_bytes_max,
                  "Bytes that running lookups may take to keep the best rows for their top_k; more "

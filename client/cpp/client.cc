@@ -83,15 +83,18 @@ absl::Status ReadStream(grpc::ClientContext* context, grpc::ClientReader<Message
 }
 
 // Returns Internal if the answer to `queries` queries has lists of sizes that do not fit. Users of
-// the answer index `stats` and `weights` by query and head. They use one index for all lists of a
-// QueryWeights.
+// the answer index `stats` and, if they asked for them, `weights` by query and head. They use one
+// index for all lists of a QueryWeights.
 template <typename Response>
-absl::Status CheckShape(const Response& response, std::uint32_t queries) {
-  const auto is_whole = [queries](int count) {
-    return queries == 0 ? count == 0 : static_cast<std::uint32_t>(count) % queries == 0;
-  };
-  bool fits = response.values().rows() == queries && is_whole(response.stats_size());
-  if (response.weights_size() > 0) fits &= response.weights_size() == response.stats_size();
+absl::Status CheckShape(const Response& response, std::uint32_t queries,
+                        const v1::AttentionOptions& options) {
+  const auto stats = static_cast<std::uint32_t>(response.stats_size());
+  bool fits = response.values().rows() == queries &&
+              (queries == 0 ? stats == 0 : stats > 0 && stats % queries == 0);
+  if (response.weights_size() > 0 || options.weights() == v1::WEIGHTS_MODE_TOP ||
+      options.weights() == v1::WEIGHTS_MODE_ALL) {
+    fits &= response.weights_size() == response.stats_size();
+  }
   for (const v1::QueryWeights& weights : response.weights()) {
     fits &= weights.ids_size() == 0 || weights.ids_size() == weights.positions_size();
     fits &= weights.weights_size() == weights.positions_size() &&
@@ -307,7 +310,7 @@ absl::StatusOr<LookupAnswer> Client::Lookup(std::string_view store, FloatMatrixV
   request.set_min_revision(options.min_revision);
   CLIENT_ASSIGN_OR_RETURN(v1::LookupResponse response,
                           impl_->Call(&Stub::Lookup, request, Repeat::kSafe, call));
-  CLIENT_RETURN_IF_ERROR(CheckShape(response, queries.rows));
+  CLIENT_RETURN_IF_ERROR(CheckShape(response, queries.rows, options.attention));
   LookupAnswer answer;
   CLIENT_ASSIGN_OR_RETURN(answer.values, FloatMatrix::FromProto(response.values()));
   answer.stats.assign(std::make_move_iterator(response.mutable_stats()->begin()),
@@ -324,7 +327,7 @@ absl::StatusOr<v1::AttendResponse> Client::Attend(const v1::AttendRequest& reque
   CLIENT_ASSIGN_OR_RETURN(v1::AttendResponse response,
                           impl_->Call(&Stub::Attend, request, Repeat::kSafe, call));
   const v1::Matrix& queries = request.self() ? request.inputs() : request.queries();
-  CLIENT_RETURN_IF_ERROR(CheckShape(response, queries.rows()));
+  CLIENT_RETURN_IF_ERROR(CheckShape(response, queries.rows(), request.options()));
   return response;
 }
 

@@ -115,7 +115,7 @@ void AddAttendCommand(CLI::App* app, Session* session) {
       ->capture_default_str();
   attend
       ->add_option("--heads", flags->heads,
-                   "Number of heads that queries, keys and values are split into")
+                   "Heads, equal parts of queries, keys and values; must divide both dimensions")
       ->check(Positive())
       ->capture_default_str();
   AddProjectionFlags(attend, &flags->projection);

@@ -36,8 +36,10 @@ void AddAttentionFlags(CLI::App* command, AttentionFlags* flags) {
                    "How logits become weights: soft (softmax; default), hard (largest gets 1), "
                    "linear (the logit)")
       ->check(CLI::IsMember(Words<v1::Mode>()));
-  command->add_option("--top-k", flags->top_k,
-                      "Only the rows of the K largest logits count (default: all)");
+  command->add_option(
+      "--top-k", flags->top_k,
+      "For each query and head, only the K rows with the largest logits count (default: "
+      "all)");
   command->add_option("--min-score", flags->min_score,
                       "Only rows with at least this score count (default: all)");
   command->add_option("--recency-decay", flags->recency_decay,

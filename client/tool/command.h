@@ -39,8 +39,10 @@ struct Session {
   absl::StatusOr<Credentials> ReadCredentials() const;
   // Returns the deadline of a stream of rows or memories: `timeout_s`, or none.
   absl::Duration StreamDeadline() const;
-  // Returns a client of `server`. Sets the credentials in `options`, and the deadline if
-  // `timeout_s` is set. UsageError if `server` does not look like HOST:PORT.
+  // Returns a client of `server`, which connects with its first call. Replaces the credentials in
+  // `options` by those of the files that the command names, and the deadline by `timeout_s` if that
+  // is set. UsageError if `server` does not look like HOST:PORT. InputError or UsageError if the
+  // credentials cannot be read.
   absl::StatusOr<Client> Connect(ClientOptions options = {}) const;
 };
 

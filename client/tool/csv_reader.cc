@@ -11,6 +11,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "client/cpp/status_macros.h"
 #include "client/tool/exit_code.h"
@@ -36,9 +37,14 @@ std::string_view TakeField(std::string_view* line, bool* more) {
 }
 
 std::optional<double> ParseNumber(std::string_view field) {
-  if (field.starts_with('+')) field.remove_prefix(1);
+  if (field.starts_with('+') && !field.starts_with("+-")) field.remove_prefix(1);
   double number;
   const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), number);
+  if (error == std::errc::result_out_of_range) {
+    // Infinity or zero, which from_chars does not tell apart.
+    const absl::string_view text(field.data(), field.size());
+    return absl::SimpleAtod(text, &number) ? std::optional(number) : std::nullopt;
+  }
   if (error != std::errc() || end != field.data() + field.size()) return std::nullopt;
   return number;
 }

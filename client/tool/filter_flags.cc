@@ -35,7 +35,7 @@ void AddFilterFlags(CLI::App* command, FilterFlags* flags) {
   command
       ->add_option(
           "--end", flags->end,
-          "Only rows before this position, as if later rows had not been appended (default: all)")
+          "Only rows at positions below this, at most the row count (default: the row count)")
       ->group("Rows");
   command
       ->add_option("--last", flags->last,

@@ -149,7 +149,9 @@ void AddImportCommand(CLI::App* app, Session* session) {
   command->footer(
       "FILE is as `append --help` says. A store that is not there yet is made: the files say its\n"
       "dimensions, options the rest. If not all rows get into it, it is deleted again, also after\n"
-      "Ctrl-C.\n"
+      "Ctrl-C. For a store that exists, options of the group Store are refused; with --writer "
+      "they\n"
+      "must agree with it.\n"
       "\n"
       "With --writer NAME a partly filled store is kept. The same command, given again, appends "
       "the\n"

@@ -135,7 +135,9 @@ void AddLoadFlags(CLI::App* command, LoadtestFlags* flags) {
                    "as overflow")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
-  command->add_option("--connections", flags->connections, "Connections to the server")
+  command
+      ->add_option("--connections", flags->connections,
+                   "Connections that the calls are spread over, in total")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
   command->add_option("--senders", flags->senders, "Open loop: threads that send")

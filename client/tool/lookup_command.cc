@@ -233,6 +233,9 @@ void AddLookupCommand(CLI::App* app, Session* session) {
   AddAttentionFlags(lookup, &flags->attention);
   AddSourceFlags(lookup, flags.get());
   AddFilterFlags(lookup, &flags->filter);
+  lookup->get_option("--end")->description(
+      "Only rows at positions below this; ages and memories are as of there (default: the row "
+      "count)");
   AddOutputFlags(lookup, flags.get());
   lookup->callback([=] { session->run = [=] { return Lookup(*flags, *session); }; });
 }

@@ -97,8 +97,10 @@ void AddStoreUpdateFlags(CLI::App* command, StoreFlags* flags) {
 void AddStoreFlags(CLI::App* command, StoreFlags* flags) {
   command->option_defaults()->group("Store");
   command
-      ->add_option("--heads", flags->heads,
-                   "Number of heads that queries, keys and values are split into (default 1)")
+      ->add_option(
+          "--heads", flags->heads,
+          "Heads, equal parts of queries, keys and values; must divide both dimensions (default "
+          "1)")
       ->check(Positive());
   command
       ->add_option(

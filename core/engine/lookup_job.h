@@ -37,8 +37,9 @@ class LookupJob final : public Job {
   // Returns `job` as Scheduler::Submit takes it. Call this after Select(). `store` is the number of
   // the snapshot's store.
   static QueuedJob Queued(std::unique_ptr<LookupJob> job, std::uint64_t store);
-  // Adds `times` to those that the lookup reports. Call this for work on the lookup that another
-  // job did before.
+  // Adds `times` to the waiting and computing times of the lookup's report and of the metrics. Call
+  // this once the job that selected the lookup's rows has run, with that job's times, and before
+  // Finish() or Refuse(). Finish() adds the lookup's own times.
   void AddTimes(const JobTimes& times);
 
   void Refuse(absl::Status status) override;

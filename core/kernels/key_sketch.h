@@ -47,14 +47,12 @@ struct SketchView {
   const std::byte* slices = nullptr;
   std::int64_t panel_count = 0;  // Also the number of slices.
   std::int64_t key_dim = 0;
-  // Over all rows: the largest error, the largest error divided by its row's norm, the largest
-  // norm, and the smallest norm above 0. relative_error_max leaves out rows of norm 0. norm_min is
-  // infinity if no row has a norm above 0.
-  float error_max = 0;
-  float relative_error_max = 0;
-  float norm_max = 0;
-  float norm_min = 0;
-  KeyBalls balls;  // They hold all keys. Not set unless has_balls().
+  // Over all rows of the sketch, as MakeSketch() sets them:
+  float error_max = 0;           // The largest bound on an error.
+  float relative_error_max = 0;  // The largest such bound divided by its key's norm, if above 0.
+  float norm_max = 0;            // The largest norm of a key.
+  float norm_min = 0;            // The smallest norm above 0; infinity if there is none.
+  KeyBalls balls;                // They hold all keys. Not set unless has_balls().
 
   bool has_balls() const { return balls[0].centre != nullptr; }
   std::int64_t group_count() const { return (key_dim + kGroup - 1) / kGroup; }

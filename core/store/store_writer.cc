@@ -359,6 +359,9 @@ std::shared_ptr<PanelBuffer> StoreWriter::NewPanels(const kernels::PanelShape& s
     return std::make_shared<PanelBuffer>(shape, panels);
   }
   if (state_.region == nullptr || state_.region->size() - state_.region_used < bytes) {
+    if (state_.region != nullptr) {
+      state_.wasted_region_bytes += PanelRegion::UnusedBytes(state_.region_used);
+    }
     state_.region = PanelRegion::Make(bytes);
     state_.region_used = 0;
     if (state_.region == nullptr) return std::make_shared<PanelBuffer>(shape, panels);
@@ -475,7 +478,8 @@ void StoreWriter::MakeSnapshot() {
 
 std::int64_t StoreWriter::ByteSize() const {
   return FixedStoreBytes() + state_.config_bytes + state_.sealed_bytes + state_.sealed.bytes() +
-         TailBytes() + HashTableBytes(live_ids_.capacity(), sizeof(*live_ids_.begin())) +
+         state_.wasted_region_bytes + TailBytes() +
+         HashTableBytes(live_ids_.capacity(), sizeof(*live_ids_.begin())) +
          HashTableBytes(writers_.capacity(), sizeof(*writers_.begin())) + writer_name_bytes_ +
          (state_.labels == nullptr ? 0 : state_.labels->bytes()) +
          (state_.memories == nullptr ? 0 : state_.memories->bytes());

@@ -121,6 +121,8 @@ class StoreWriter {
     // each block has its own buffer, as in a small store.
     std::shared_ptr<PanelRegion> region;
     std::int64_t region_used = 0;
+    // Committed bytes behind the last blocks of all earlier regions. No block uses them.
+    std::int64_t wasted_region_bytes = 0;
     std::int64_t tail_rows = 0;
     RowBounds tail_bounds;
     std::shared_ptr<const RowTags> tail_tags;  // Null while no row of the tail has tags.

@@ -53,9 +53,9 @@ class AdminHttp {
 
   void Serve();
   // Accepts waiting connections, at most kAcceptsAtOnce. Closes the oldest open connection when
-  // kConnectionsMax are open, or when a new one cannot be accepted, such as for lack of a
-  // descriptor. Returns false if a new connection cannot be accepted and none is open. The thread
-  // then accepts none for up to kAcceptPause.
+  // kConnectionsMax are open, or when a new one cannot be accepted for lack of a descriptor or of
+  // memory. Returns false if that lack remains while no connection is open. The thread then accepts
+  // none for up to kAcceptPause.
   bool Accept(std::vector<Connection>& connections);
   // Reads once, or writes, without waiting. Returns false if the connection is over.
   bool Proceed(Connection& connection);

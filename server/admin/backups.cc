@@ -42,7 +42,7 @@ constexpr char kPartialSuffix[] = ".partial";
 // BackupManifest.format. Format 2 is the first with checksums.
 constexpr std::uint32_t kFormat = 2;
 constexpr std::size_t kNameBytesMax = 64;
-// Time that a refused caller should wait before it tries again.
+// How long a caller should wait if another backup is being made (BACKUP_IN_PROGRESS).
 constexpr absl::Duration kRetryDelayOfBackups = absl::Seconds(1);
 
 bool IsName(absl::string_view name) {
@@ -130,7 +130,9 @@ absl::StatusOr<BackupManifest> SyncAndList(const fs::path& directory) {
   BackupManifest manifest;
   manifest.set_format(kFormat);
   std::error_code error;
-  for (const fs::path& path : EntriesOf(directory, error)) {
+  const std::vector<fs::path> paths = EntriesOf(directory, error);
+  if (error) return FileError("read", directory, error);
+  for (const fs::path& path : paths) {
     SOFTLOOKUP_RETURN_IF_ERROR(Sync(path));
     BackupManifest::File* file = manifest.add_files();
     file->set_name(path.filename().string());
@@ -138,7 +140,6 @@ absl::StatusOr<BackupManifest> SyncAndList(const fs::path& directory) {
     if (error) return FileError("read", path, error);
     SOFTLOOKUP_ASSIGN_OR_RETURN(*file->mutable_sha256(), Sha256Of(path));
   }
-  if (error) return FileError("read", directory, error);
   return manifest;
 }
 

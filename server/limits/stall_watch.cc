@@ -93,9 +93,12 @@ std::vector<grpc_call*> StallWatch::TakeWaiting(std::int64_t before) {
   std::vector<grpc_call*> calls;
   absl::MutexLock lock(&mutex_);
   for (Waits* waits : waits_) {
-    const std::int64_t since = waits->since_.load(std::memory_order_relaxed);
+    std::int64_t since = waits->since_.load(std::memory_order_relaxed);
+    // A failed exchange sets `since` to the wait that has begun meanwhile, or to kNoWait.
+    while (since <= before && !waits->since_.compare_exchange_strong(since, Waits::kNoWait,
+                                                                     std::memory_order_relaxed)) {
+    }
     if (since > before) continue;
-    waits->OnDone();
     grpc_call_ref(waits->call_);
     calls.push_back(waits->call_);
   }

@@ -195,19 +195,18 @@ absl::Status Call::CheckAccess(absl::string_view store) {
   store = store.substr(0, kNameLengthMax + 1);
   absl::MutexLock lock(&mutex_);
   store_.assign(store.data(), store.size());
+  return CheckStoreAccess();
+}
+
+absl::Status Call::CheckStoreAccess() {
   if (spec_.access == Access::kNone) return absl::OkStatus();
   SOFTLOOKUP_RETURN_IF_ERROR(FollowRules());
-  return caller_.May(RoleOf(spec_.access), store) ? absl::OkStatus() : Denied(caller_, store);
+  return caller_.May(RoleOf(spec_.access), store_) ? absl::OkStatus() : Denied(caller_, store_);
 }
 
 absl::Status Call::Recheck() {
-  std::string store;
-  {
-    absl::MutexLock lock(&mutex_);
-    store = store_;
-  }
-  if (!store.empty()) return CheckAccess(store);
   absl::MutexLock lock(&mutex_);
+  if (!store_.empty()) return CheckStoreAccess();
   SOFTLOOKUP_RETURN_IF_ERROR(FollowRules());
   const bool is_allowed =
       caller_.identity == nullptr || spec_.access == Access::kNone || MayCall(*caller_.identity);

@@ -131,8 +131,10 @@ class Call {
   // Identifies the caller again if the auth rules have changed. UNAUTHENTICATED if the new rules do
   // not know the caller's credentials.
   absl::Status FollowRules() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Checks that the caller has the method's role for `store`, and keeps the name in `store_`.
+  // Keeps `store` in `store_`, and checks that the caller has the method's role for it.
   absl::Status CheckAccess(absl::string_view store);
+  // Checks that the caller has the method's role for `store_`, by the auth rules as they are now.
+  absl::Status CheckStoreAccess() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether `identity` has the method's role for some store, or for all stores if the role is
   // admin.
   bool MayCall(const Identity& identity) const;

@@ -183,13 +183,14 @@ class MessageScan::Reader {
   }
 
   // An error that names the field. If the field is inside a repeated message, the error also has
-  // that message's index, as the row.
+  // that message's index, as the row. Of repeated messages inside each other, it is the outermost
+  // one's.
   absl::Status TooMany(const Field& field) const {
     std::string where, rest;
     ErrorMetadata metadata;
     for (const Step& step : path_) {
       absl::StrAppend(metadata.empty() ? &where : &rest, step.field->descriptor->name(), ".");
-      if (step.row < 0) continue;
+      if (step.row < 0 || !metadata.empty()) continue;
       where.pop_back();
       metadata = {{"field", where}, {"row", absl::StrCat(step.row)}};
       absl::StrAppend(&where, ": row ", step.row, ": ");

@@ -115,10 +115,12 @@ absl::Status ParseLimits(absl::string_view where, const Json& json, IdentityLimi
     const auto member = json.find(name);
     if (member == json.end()) return absl::OkStatus();
     const double number = member->is_number() ? member->get<double>() : -1;
-    const bool is_whole = number == std::floor(number);
-    if (!(number > 0) || number > kNumberMax ||
-        (!is_whole && std::is_integral_v<std::remove_reference_t<decltype(limit)>>)) {
+    if (!(number > 0) || number > kNumberMax) {
       return Wrong(absl::StrCat(where, ".", name), "must be a number above 0");
+    }
+    const bool is_whole = number == std::floor(number);
+    if (!is_whole && std::is_integral_v<std::remove_reference_t<decltype(limit)>>) {
+      return Wrong(absl::StrCat(where, ".", name), "must be a whole number");
     }
     limit = static_cast<std::remove_reference_t<decltype(limit)>>(number);
     return absl::OkStatus();

@@ -15,9 +15,10 @@ namespace softlookup::server {
 namespace {
 
 constexpr absl::string_view kScheme = "bearer ";
-// Maximum number of bytes of an authorization, scheme included. Enough for any token, and few
-// enough to hash them for every call.
-constexpr std::size_t kTokenBytesMax = 512;
+// Most bytes of an `authorization` value, "Bearer " included. A longer one is refused, since every
+// call's token is hashed. The C++ client sends tokens of up to 4096 bytes; one of `softlookup auth
+// add` has 43.
+constexpr std::size_t kAuthorizationBytesMax = kScheme.size() + 4096;
 
 absl::Status Unauthenticated(absl::string_view why) {
   return MakeError(reasons::kUnauthenticated, why);
@@ -51,7 +52,7 @@ absl::StatusOr<Credentials> CredentialsOf(const grpc::ServerContextBase& context
   if (begin != end) {
     absl::string_view value = View(begin->second);
     const bool is_bearer = std::next(begin) == end && value.size() > kScheme.size() &&
-                           value.size() <= kTokenBytesMax &&
+                           value.size() <= kAuthorizationBytesMax &&
                            absl::EqualsIgnoreCase(value.substr(0, kScheme.size()), kScheme);
     if (!is_bearer) {
       return Unauthenticated("The authorization must be one \"Bearer TOKEN\"");

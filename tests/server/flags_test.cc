@@ -248,6 +248,7 @@ TEST_F(FlagsTest, EphemeralKeepsEverythingInMemory) {
 }
 
 TEST_F(FlagsTest, TheMemoryLimitTakesUnitsWhereverItStands) {
+  EXPECT_EQ(Parse({"--request-memory=1MiB"}).flags.request_bytes_max, 1 << 20);
   EXPECT_EQ(Parse({"--memory-limit=4GiB"}).flags.limits.memory_bytes_max, std::int64_t{4} << 30);
   const TemporaryFile file("server.conf", "memory-limit=\"512MiB\"\n");
   const Parsed parsed = Parse({"--config", file.path()});
@@ -336,6 +337,9 @@ TEST_F(FlagsTest, BadUsageEndsWithTwoAndNamesTheFlag) {
       {{"--stall-timeout=soon"}, "--stall-timeout"},
       {{"--tenant-requests-per-second=-1"}, "--tenant-requests-per-second"},
       {{"--tenant-rows-per-second=inf"}, "--tenant-rows-per-second"},
+      {{"--request-memory=0"}, "--request-memory"},
+      {{"--request-memory=1023KiB"}, "--request-memory"},
+      {{"--request-memory=4000000TiB"}, "--request-memory"},
       {{"--memory-limit=4GB"}, "4GB"},
       {{"--memory-limit=-1"}, "--memory-limit"},
       {{"--memory-limit="}, "--memory-limit"},

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
+#include "core/base/check.h"
 #include "core/kernels/fixed_point.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -302,6 +304,7 @@ void PackWeightsOneTarget(const float* weights, const float* magnitudes, const f
       }
       // If the largest term is 0, all terms are.
       const float factor = largest[q] == 0 ? 0 : kWeightSteps / largest[q];
+      SOFTLOOKUP_DCHECK(factor <= std::numeric_limits<float>::max()) << "largest " << largest[q];
       PackRowOfA({terms, terms + 16, terms + 32, terms + 48}, hn::Set(d, factor), q,
                  tiles + chunk * kDigits);
     }

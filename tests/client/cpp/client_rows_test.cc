@@ -106,6 +106,7 @@ TEST_F(ClientRowsTest, DeleteRowsIsSentOnce) {
 TEST_F(ClientRowsTest, AttendIsRetried) {
   canned_.results = {kNotYet};
   canned_.attended.mutable_values()->set_rows(5);
+  for (int query = 0; query < 5; ++query) canned_.attended.add_stats();
   v1::AttendRequest request;
   request.set_self(true);
   request.mutable_inputs()->set_rows(5);
@@ -155,6 +156,7 @@ TEST_F(ClientRowsTest, StreamOptionsOutOfRangeAreRefusedBeforeAnythingIsSent) {
 TEST_F(ClientRowsTest, LookupSendsInputsWhereItsOptionsSaySo) {
   const FloatMatrix inputs{.rows = 1, .cols = 3, .data = {1, 2, 3}};
   canned_.answer.mutable_values()->set_rows(1);
+  canned_.answer.add_stats();
   LookupOptions options;
   options.queries_are_inputs = true;
   EXPECT_TRUE(Connect().Lookup("people", inputs, options).ok());

@@ -43,6 +43,7 @@ class ClientTest : public ::testing::Test {
                                        v1::LookupResponse* response) {
       const std::size_t call = calls_++;
       *response->mutable_values() = request.queries();
+      for (std::uint32_t row = 0; row < request.queries().rows(); ++row) response->add_stats();
       return call < failures.size() ? failures[call] : grpc::Status::OK;
     };
   }
@@ -148,13 +149,18 @@ TEST_F(ClientTest, LookupSendsItsOptionsAndReadsTheWholeAnswer) {
 }
 
 TEST_F(ClientTest, AnswerThatDoesNotFitTheQueriesIsAnError) {
-  std::vector<v1::LookupResponse> answers(3);
+  std::vector<v1::LookupResponse> answers(5);
   answers[0].mutable_values()->set_rows(2);
   answers[1].mutable_values()->set_rows(1);
   answers[1].add_stats();
   answers[1].add_weights()->add_positions(7);
   answers[2].mutable_values()->set_rows(1);
   answers[2].add_weights();
+  answers[3].mutable_values()->set_rows(1);  // No statistics.
+  answers[4].mutable_values()->set_rows(1);
+  answers[4].add_stats();  // No weights.
+  LookupOptions with_weights;
+  with_weights.attention.set_weights(v1::WEIGHTS_MODE_TOP);
   Client client = Connect();
   for (const v1::LookupResponse& answer : answers) {
     service_.lookup = [&](grpc::ServerContext*, const v1::LookupRequest&,
@@ -162,7 +168,7 @@ TEST_F(ClientTest, AnswerThatDoesNotFitTheQueriesIsAnError) {
       *response = answer;
       return grpc::Status::OK;
     };
-    EXPECT_TRUE(absl::IsInternal(client.Lookup("people", queries_).status()));
+    EXPECT_TRUE(absl::IsInternal(client.Lookup("people", queries_, with_weights).status()));
   }
 }
 

@@ -50,7 +50,10 @@ class LookupBatchesTest : public ::testing::Test {
       }
       *response->mutable_values() = request.queries();
       response->set_revision(7);
-      for (std::uint32_t row = 0; row < queries.rows; ++row) response->add_stats();
+      for (std::uint32_t row = 0; row < queries.rows; ++row) {
+        response->add_stats();
+        if (request.options().weights() != v1::WEIGHTS_MODE_UNSPECIFIED) response->add_weights();
+      }
       return grpc::Status::OK;
     };
   }

@@ -68,8 +68,8 @@ TEST(CsvTest, SkipsHeaderBlankLinesCommentsAndByteOrderMark) {
 }
 
 TEST(CsvTest, RoundsToTheNearestFloat) {
-  EXPECT_THAT(Read("a.csv", "0.1 1e-60 16777217 3.4028235e38", 4),
-              ElementsAre(0.1f, 0, 16777216, std::numeric_limits<float>::max()));
+  EXPECT_THAT(Read("a.csv", "0.1 1e-60 1e-400 16777217 3.4028235e38", 5),
+              ElementsAre(0.1f, 0, 0, 16777216, std::numeric_limits<float>::max()));
 }
 
 TEST(CsvTest, LinesMayBeLongerThanTheBufferAndFilesMayEndInOne) {
@@ -203,6 +203,9 @@ INSTANTIATE_TEST_SUITE_P(
         BadFile{"CsvTrailingComma", "a.csv", "1,2,\n", "line 1, column 3: empty"},
         BadFile{"CsvNan", "a.csv", "1,2\n\nnan,1\n", "line 3, column 1: \"nan\" is not a finite"},
         BadFile{"CsvTooLarge", "a.csv", "1,1e39\n", "line 1, column 2: \"1e39\" is not a finite"},
+        BadFile{"CsvFarTooLarge", "a.csv", "1,1e400\n",
+                "line 1, column 2: \"1e400\" is not a finite"},
+        BadFile{"CsvTwoSigns", "a.csv", "1,+-2\n", "line 1, column 2: \"+-2\" is not a number"},
         BadFile{"CsvFewColumns", "a.csv", "1,2\n3\n", "line 2: 1 column, but key_dim is 2"},
         BadFile{"CsvManyColumns", "a.csv", "1,2,3\n", "line 1: 3 columns, but key_dim is 2"},
         BadFile{"CsvZeroBytes", "a.csv", std::string("1,2\n\0\0\n3,4\n", 11), "line 2, column 1"},

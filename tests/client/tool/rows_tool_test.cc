@@ -157,7 +157,7 @@ TEST_F(RowsToolTest, AttendSendsItsFilesAndPrintsTheAnswer) {
   const TemporaryFile keys("k.csv", "1,2,3\n4,5,6\n");
   const TemporaryFile values("v.csv", "7\n8\n");
   EXPECT_EQ(Run({"attend", "--queries", queries.path(), "--keys", keys.path(), "--values",
-                 values.path(), "--mode", "hard", "--max-error", "0.001"})
+                 values.path(), "--mode", "hard", "--max-error", "0.001", "--weights", "none"})
                 .out,
             "query 0\n"
             "  2 rows counted, 0 summed, entropy 0 nats, log-sum-exp 0, error bound 0\n"
@@ -169,7 +169,7 @@ TEST_F(RowsToolTest, AttendSendsItsFilesAndPrintsTheAnswer) {
   EXPECT_EQ(canned_.attend.options().max_error(), 0.001);
   EXPECT_FALSE(canned_.attend.has_inputs());
 
-  const auto json = RunJson({"attend", "--self", "--inputs", queries.path()});
+  const auto json = RunJson({"attend", "--self", "--inputs", queries.path(), "--weights", "none"});
   EXPECT_EQ(json["answers"][0]["values"][0], 2.5);
   EXPECT_TRUE(canned_.attend.self());
   EXPECT_FALSE(canned_.attend.has_queries());
@@ -237,6 +237,10 @@ TEST_F(RowsToolTest, InputsGoToAStoreThatHasAProjection) {
   EXPECT_FALSE(canned_.appends[0].has_keys());
 
   canned_.answer.mutable_values()->set_rows(2);
+  for (int query = 0; query < 2; ++query) {
+    canned_.answer.add_stats();
+    canned_.answer.add_weights();
+  }
   EXPECT_EQ(Run({"lookup", "people", "--inputs", inputs.path()}).error, "");
   EXPECT_EQ(canned_.lookup.inputs().cols(), 3u);
   EXPECT_FALSE(canned_.lookup.has_queries());

@@ -89,7 +89,7 @@ TEST(AuthRulesTest, EveryMistakeNamesWhereItIs) {
       {"\"write\"", "\"admin\"", "identities[0].grants[0].stores"},
       {"\"grants\"", "\"grant\"", "unknown member \"grant\""},
       {"\"token_sha256\": \"", "\"token_sha256\": \"0", "identities[0].token_sha256"},
-      {"\"stores\": 7", "\"stores\": 7.5", "identities[0].limits.stores"},
+      {"\"stores\": 7", "\"stores\": 7.5", "identities[0].limits.stores: must be a whole"},
       {"\"stores\": 7", "\"stores\": -1", "identities[0].limits.stores"},
       {"2.5", "0", "identities[0].limits.requests_per_second"},
       {"2.5", "1e999", "not JSON"},
