@@ -58,6 +58,15 @@ std::string ByteSizeToNumber(std::string& text) {
   return "";
 }
 
+// As ByteSizeToNumber, for the bytes of requests in progress. Twice as many are gRPC's own budget.
+std::string RequestBytesToNumber(std::string& text) {
+  const std::string error = ByteSizeToNumber(text);
+  if (!error.empty()) return error;
+  const std::int64_t bytes = *ParseByteSize(text);
+  const bool is_in_range = bytes >= std::int64_t{1} << 20 && bytes <= std::int64_t{1} << 60;
+  return is_in_range ? "" : absl::StrCat(bytes, " bytes are not between 1MiB and 1048576TiB");
+}
+
 // Whether both paths name the same directory, after following links. The directories need not
 // exist. False if `a` is empty.
 bool IsSamePlace(const std::string& a, const std::string& b) {
@@ -246,7 +255,7 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
     app.add_option(flag, value, what)->group("Limits")->check(CLI::Range(min, max));
   };
   constexpr double kDay = 86400;
-  number("--max-waiting-work", flags.waiting_work_ms,
+  number("--max-waiting-work", flags.lookup_wait_ms_max,
          "Milliseconds. Refuse a lookup that must wait if it would take longer, and over 4x its "
          "time alone",
          0, 1000 * kDay);
@@ -281,8 +290,7 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
          "--request-memory", flags.request_bytes_max,
          "Bytes that requests in progress may take together, raw and parsed; more are refused")
       ->group("Limits")
-      ->check(CLI::Range(std::int64_t{1} << 20, std::int64_t{1} << 50))
-      ->transform(CLI::Validator(ByteSizeToNumber, "SIZE"));
+      ->transform(CLI::Validator(RequestBytesToNumber, "SIZE"));
   app.add_option("--ranking-memory", limits.ranking_bytes_max,
                  "Bytes that running lookups may take to keep the best rows for their top_k; more "
                  "are refused")
@@ -305,7 +313,7 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
   // CLI::Range() accepts NaN, since no comparison with NaN is true.
   const std::pair<const char*, double> numbers[] = {
       {"--shutdown-grace", flags.shutdown_grace_seconds},
-      {"--max-waiting-work", flags.waiting_work_ms},
+      {"--max-waiting-work", flags.lookup_wait_ms_max},
       {"--keepalive-seconds", flags.keepalive_seconds},
       {"--handshake-timeout", flags.handshake_timeout_seconds},
       {"--stall-timeout", flags.stall_timeout_seconds},
@@ -319,7 +327,7 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
               << WithPlace(app, arguments, absl::StrCat(flag, ": not a number")) << "\n";
     return 2;
   }
-  limits.lookup_wait_max = absl::Milliseconds(flags.waiting_work_ms);
+  limits.lookup_wait_max = absl::Milliseconds(flags.lookup_wait_ms_max);
   if (ephemeral && !data_dir->empty()) {
     std::cerr << "softlookup-server: --ephemeral and --data-dir exclude each other\n";
     return 2;

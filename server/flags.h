@@ -32,7 +32,7 @@ struct Flags {
   std::int64_t slow_lookup_ms = 1000;  // Shortest lookup that is logged as slow. 0: none is.
   Limits limits;
   // In milliseconds. ParseFlags() copies it to limits.lookup_wait_max.
-  double waiting_work_ms = absl::ToDoubleMilliseconds(limits.lookup_wait_max);
+  double lookup_wait_ms_max = absl::ToDoubleMilliseconds(limits.lookup_wait_max);
   std::int64_t connections_max = 10'000;
   std::int64_t streams_per_connection_max = 1024;
   double keepalive_seconds = 60;

@@ -36,7 +36,7 @@ bool IsLimitedByClient(const FindMaxResult& result) {
 // Whether the client may be the reason why the rate did not hold. Overflow alone is no such reason
 // if the calls that were sent already miss the objectives. With the unsent calls as well, the
 // server would miss them, too.
-bool MayHoldWithoutClient(const LoadResult& result, const std::vector<Condition>& objectives) {
+bool MayBeLimitedByClient(const LoadResult& result, const std::vector<Condition>& objectives) {
   if (!BottleneckReasons(result).empty()) return true;
   const Tally::OfMethod calls = result.tally.sum();
   return calls.overflow > 0 && calls.errors() == 0 && calls.rejected == 0 &&
@@ -82,7 +82,7 @@ FindMaxResult FindMax(const LoadOptions& options, const LoadTarget& target,
     }
     step.why = WhyNotHeld(step.result, objectives);
     step.held = step.why.empty();
-    step.limited_by_client = !step.held && MayHoldWithoutClient(step.result, objectives);
+    step.limited_by_client = !step.held && MayBeLimitedByClient(step.result, objectives);
     search.Tried(step.held);
     if (tried) tried(step);
     result.steps.push_back(std::move(step));

@@ -22,7 +22,7 @@ namespace {
 
 constexpr int kThreadsMax = 4;
 // Most floats in an append: 4 MiB.
-constexpr std::uint64_t kBatchNumbers = std::uint64_t{1} << 20;
+constexpr std::uint64_t kBatchFloatsMax = std::uint64_t{1} << 20;
 constexpr std::uint64_t kBatchRowsMax = 16384;
 constexpr absl::Duration kRetryWindow = absl::Minutes(2);  // After it, a batch is not tried again.
 // Timeout of the first attempt to append a batch. It is short, because an interruption takes effect
@@ -89,7 +89,7 @@ absl::Status Fill(const std::string& name, std::uint32_t store, std::uint64_t ro
                   const RowSource& source, Client* client, const std::atomic<bool>& interrupted,
                   const std::function<void(std::uint64_t)>& appended) {
   const std::uint64_t batch_rows = std::clamp<std::uint64_t>(
-      kBatchNumbers / (source.key_dim() + source.value_dim()), 1, kBatchRowsMax);
+      kBatchFloatsMax / (source.key_dim() + source.value_dim()), 1, kBatchRowsMax);
   v1::AppendRequest request;
   request.set_store(name);
   request.set_writer("loadtest");

@@ -75,15 +75,15 @@ std::uint32_t RowsOf(const v1::AppendRequest& request) {
 class Sender {
  public:
   Sender(const AppendFlags& flags, AppendStream stream, const InterruptGuard& interrupt,
-         std::string_view rest_flags)
+         std::string_view resume_flags)
       : flags_(flags),
         stream_(std::move(stream)),
         interrupt_(interrupt),
-        rest_flags_(rest_flags),
-        rows_sent_before_(flags.writer.empty() ? flags.skip_rows
-                                               : stream_.resumed_from().last_sequence()) {}
+        resume_flags_(resume_flags),
+        rows_to_skip_(flags.writer.empty() ? flags.skip_rows
+                                           : stream_.resumed_from().last_sequence()) {}
 
-  // Sends the rows after the first rows_sent_before(), up to an error of the input or a signal.
+  // Sends the rows after the first rows_to_skip(), up to an error of the input or a signal.
   // Waits until they are acknowledged.
   absl::StatusOr<AppendSummary> Run(const RowBatches& rows, RowTags tags) {
     // With a writer, a signal cancels the stream, which may wait minutes for the server to come
@@ -95,33 +95,34 @@ class Sender {
     cut.reset();
     if (!summary.ok() && interrupt_.interrupted() && absl::IsCancelled(summary.status())) {
       const AppendSummary known = stream_.acknowledged();  // The server may have more.
-      return HintAtRest(absl::CancelledError(absl::StrCat("interrupted; rows acknowledged before: ",
-                                                          known.acknowledged_rows)),
-                        known);
+      return AddResumeHint(absl::CancelledError(absl::StrCat(
+                               "interrupted; rows acknowledged before: ", known.acknowledged_rows)),
+                           known);
     }
     if (!summary.ok()) return NameRow(summary.status());
     if (sent.ok()) return summary;
     absl::Status counted =
         Annotate(sent, absl::StrCat("rows appended before: ", summary->acknowledged_rows));
     if (input_ended_) return counted;  // No row is left to append.
-    return HintAtRest(counted, *summary);
+    return AddResumeHint(counted, *summary);
   }
 
-  std::uint64_t rows_sent_before() const { return rows_sent_before_; }
+  std::uint64_t rows_to_skip() const { return rows_to_skip_; }
 
  private:
   // Adds to `error` how to append the rows that are not yet written. `summary` counts the rows that
   // are written.
-  absl::Status HintAtRest(const absl::Status& error, const AppendSummary& summary) const {
-    if (rest_flags_.empty() || ExitCodeOf(error) == ExitCode::kUsage) return error;
+  absl::Status AddResumeHint(const absl::Status& error, const AppendSummary& summary) const {
+    if (resume_flags_.empty() || ExitCodeOf(error) == ExitCode::kUsage) return error;
     if (!flags_.writer.empty()) return Annotate(error, "the same command appends the rest");
     // The first row of the input that is not in an acknowledged request. Requests are acknowledged
     // in order.
     const std::uint64_t requests = summary.acknowledged_requests;
-    const std::uint64_t rest = std::max(
-        rows_sent_before_, requests < first_rows_.size() ? first_rows_[requests] : rows_read_);
+    const std::uint64_t rest =
+        std::max(rows_to_skip_, requests < first_rows_.size() ? first_rows_[requests] : rows_read_);
     if (rest == 0) return error;
-    return Annotate(error, absl::StrCat(std::string(rest_flags_), " ", rest, " appends the rest"));
+    return Annotate(error,
+                    absl::StrCat(std::string(resume_flags_), " ", rest, " appends the rest"));
   }
 
   absl::Status Send(const RowBatches& rows, RowTags tags) {
@@ -143,17 +144,16 @@ class Sender {
     }
   }
 
-  // Sends the rows of `request` that come after the first rows_sent_before_ of the input.
+  // Sends the rows of `request` that come after the first rows_to_skip_ of the input.
   absl::Status Send(v1::AppendRequest request) {
     std::uint64_t first_row = rows_read_;
     rows_read_ += RowsOf(request);
-    if (rows_read_ <= rows_sent_before_) return absl::OkStatus();
+    if (rows_read_ <= rows_to_skip_) return absl::OkStatus();
     // The rows to skip end inside `request`: because of --skip-rows, or because the earlier run cut
     // the rows differently.
-    if (first_row < rows_sent_before_) {
-      request =
-          WithoutFirstRows(request, static_cast<std::uint32_t>(rows_sent_before_ - first_row));
-      first_row = rows_sent_before_;
+    if (first_row < rows_to_skip_) {
+      request = WithoutFirstRows(request, static_cast<std::uint32_t>(rows_to_skip_ - first_row));
+      first_row = rows_to_skip_;
     }
     request.set_acknowledge(FromWord<v1::Acknowledge>(flags_.acknowledge));
     request.set_on_conflict(FromWord<v1::OnConflict>(flags_.on_conflict));
@@ -163,12 +163,12 @@ class Sender {
 
   absl::Status CheckAtEnd(RowTags tags) const {
     CLIENT_RETURN_IF_ERROR(tags.CheckAtEnd());
-    if (rows_read_ >= rows_sent_before_) return absl::OkStatus();
+    if (rows_read_ >= rows_to_skip_) return absl::OkStatus();
     if (flags_.writer.empty()) {
       return UsageError(absl::StrCat("--skip-rows is ", flags_.skip_rows, ", but the input has ",
                                      rows_read_, " rows"));
     }
-    return UsageError(absl::StrCat("the writer ", flags_.writer, " has sent ", rows_sent_before_,
+    return UsageError(absl::StrCat("the writer ", flags_.writer, " has sent ", rows_to_skip_,
                                    " rows before, but the input has ", rows_read_,
                                    "; it takes a writer of its own"));
   }
@@ -191,9 +191,9 @@ class Sender {
   const AppendFlags& flags_;
   AppendStream stream_;
   const InterruptGuard& interrupt_;
-  const std::string_view rest_flags_;
+  const std::string_view resume_flags_;
   // Rows at the start of the input to skip: those of earlier runs with the writer, or --skip-rows.
-  const std::uint64_t rows_sent_before_;
+  const std::uint64_t rows_to_skip_;
   std::vector<std::uint64_t> first_rows_;  // For each request sent: its first row in the input.
   std::uint64_t rows_read_ = 0;
   bool input_ended_ = false;
@@ -260,7 +260,7 @@ absl::StatusOr<AppendReport> AppendRows(const RowBatches& rows, RowTags tags,
                                         const AppendFlags& flags, const v1::Store& store,
                                         Client* client, const Session& session,
                                         const InterruptGuard& interrupt,
-                                        std::string_view rest_flags) {
+                                        std::string_view resume_flags) {
   AppendStreamOptions options;
   options.deadline = session.StreamDeadline();
   options.writer = flags.writer;
@@ -268,8 +268,8 @@ absl::StatusOr<AppendReport> AppendRows(const RowBatches& rows, RowTags tags,
   options.on_progress = [&progress](const AppendSummary& summary) { progress.Update(summary); };
   CLIENT_ASSIGN_OR_RETURN(AppendStream stream, client->OpenAppendStream(store.name(), options));
   const absl::Time start = absl::Now();
-  Sender sender(flags, std::move(stream), interrupt, rest_flags);
-  AppendReport report{.skipped_rows = sender.rows_sent_before()};
+  Sender sender(flags, std::move(stream), interrupt, resume_flags);
+  AppendReport report{.skipped_rows = sender.rows_to_skip()};
   progress.Begin(rows.row_count, report.skipped_rows);
   CLIENT_ASSIGN_OR_RETURN(report.summary, sender.Run(rows, std::move(tags)));
   report.elapsed = absl::Now() - start;

@@ -58,9 +58,9 @@ struct AppendReport {
 // the number of these rows. An error names its row, or says how many rows were appended before it.
 // If those rows stay in the store, the error also says how to append the rest.
 //
-// `rest_flags` are the flags that a user must add to the command, followed by a number of rows, to
-// append only the rows after these. An example is "--skip-rows". It is empty if the caller deletes
-// the store after an error.
+// `resume_flags` are the flags that a user must add to the command, followed by a number of rows,
+// to append only the rows after these. An example is "--skip-rows". It is empty if the caller
+// deletes the store after an error.
 //
 // Cancelled if a signal of `interrupt` came before the end. Without a writer, waits first until the
 // rows that were sent by then are acknowledged, so that their number is known.
@@ -72,7 +72,7 @@ absl::StatusOr<AppendReport> AppendRows(const RowBatches& rows, RowTags tags,
                                         const AppendFlags& flags, const v1::Store& store,
                                         Client* client, const Session& session,
                                         const InterruptGuard& interrupt,
-                                        std::string_view rest_flags);
+                                        std::string_view resume_flags);
 
 // Prints a few lines, or with -o json {"store", "created"?, "skipped_rows"?, "reconnections"?,
 // "rows", "seconds", "rows_per_second", "row_count", "revision"}. "created" is there if

@@ -26,7 +26,7 @@ using output::PrintJson;
 using output::Table;
 using output::TerminalText;
 
-constexpr char kSizesAlone[] =
+constexpr char kSizesOnly[] =
     "note: an older version made this backup, without checksums; only the files' sizes were "
     "checked\n";
 
@@ -89,12 +89,12 @@ absl::Status Verify(const std::string& directory, const Session& session) {
                       absl::StrCat("is damaged: ", bad_files, " of its ", manifest.files_size(),
                                    " files are not as they were backed up"));
   }
-  if (HasSizesAlone(manifest)) *session.err << kSizesAlone;
+  if (HasSizesOnly(manifest)) *session.err << kSizesOnly;
   if (session.json) {
     PrintJson({{"whole", true},
                {"files", manifest.files_size()},
                {"byte_size", ByteSizeOf(manifest)},
-               {"checksums", !HasSizesAlone(manifest)}},
+               {"checksums", !HasSizesOnly(manifest)}},
               session.out);
   } else {
     *session.out << "whole: " << manifest.files_size() << " files of " << ByteSizeOf(manifest)
@@ -106,7 +106,7 @@ absl::Status Verify(const std::string& directory, const Session& session) {
 absl::Status Restore(const RestoreFlags& flags, const Session& session) {
   CLIENT_ASSIGN_OR_RETURN(const Restored restored,
                           RestoreBackup(flags.backup_directory, flags.data_directory));
-  if (restored.sizes_alone) *session.err << kSizesAlone;
+  if (restored.sizes_only) *session.err << kSizesOnly;
   if (session.json) {
     PrintJson({{"data_directory", restored.data_directory},
                {"files", restored.files},

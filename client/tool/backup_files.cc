@@ -47,7 +47,7 @@ std::string FaultOf(const BackupManifest& manifest) {
     if (!IsFileName(file.name())) {
       return absl::StrCat("names \"", file.name(), "\", which is not a file in it");
     }
-    const bool may_lack_checksum = HasSizesAlone(manifest) && file.sha256().empty();
+    const bool may_lack_checksum = HasSizesOnly(manifest) && file.sha256().empty();
     if (!may_lack_checksum && !IsSha256(file.sha256())) {
       return absl::StrCat("has no SHA-256 of ", file.name());
     }
@@ -76,7 +76,7 @@ absl::StatusOr<BackupManifest> ReadBackupManifest(const std::string& directory) 
   return manifest;
 }
 
-bool HasSizesAlone(const BackupManifest& manifest) {
+bool HasSizesOnly(const BackupManifest& manifest) {
   return manifest.format() < kFirstWithChecksums;
 }
 

@@ -19,7 +19,7 @@ absl::StatusOr<admin::v1::BackupManifest> ReadBackupManifest(const std::string& 
 
 // Whether the manifest is of format 1, which older versions wrote. It has the sizes of the files,
 // but no checksums.
-bool HasSizesAlone(const admin::v1::BackupManifest& manifest);
+bool HasSizesOnly(const admin::v1::BackupManifest& manifest);
 
 // Returns the sum of the sizes of all files.
 std::uint64_t ByteSizeOf(const admin::v1::BackupManifest& manifest);

@@ -37,10 +37,11 @@ absl::Status CheckFiles(const ImportFlags& flags) {
 
 absl::Status CheckExisting(const ImportFlags& flags, const v1::Store& store, Client* client) {
   const std::string& writer = flags.append.writer;
-  absl::Status goes_on = absl::NotFoundError("");  // OK: the writer has appended to the store.
-  if (!writer.empty()) goes_on = client->GetWriter(store.name(), writer).status();
-  if (!goes_on.ok() && !absl::IsNotFound(goes_on)) return goes_on;
-  if (store.row_count() > 0 && !flags.into_rows && !goes_on.ok()) {
+  absl::Status writer_status =
+      absl::NotFoundError("");  // OK: the writer has appended to the store.
+  if (!writer.empty()) writer_status = client->GetWriter(store.name(), writer).status();
+  if (!writer_status.ok() && !absl::IsNotFound(writer_status)) return writer_status;
+  if (store.row_count() > 0 && !flags.into_rows && !writer_status.ok()) {
     return UsageError(absl::StrCat(store.name(), " has ", store.row_count(),
                                    " rows already; --append adds to them"));
   }
@@ -126,11 +127,11 @@ absl::Status Import(const ImportFlags& flags, const Session& session) {
   }
   // With a writer the store stays, because the same command can resume.
   const bool stays = existing.ok() || !flags.append.writer.empty();
-  const char* const rest_flags = !stays            ? ""
-                                 : flags.into_rows ? "--skip-rows"
-                                                   : "--append --skip-rows";
+  const char* const resume_flags = !stays            ? ""
+                                   : flags.into_rows ? "--skip-rows"
+                                                     : "--append --skip-rows";
   absl::StatusOr<AppendReport> report = AppendRows(rows, std::move(tags), flags.append, store,
-                                                   &client, session, interrupt, rest_flags);
+                                                   &client, session, interrupt, resume_flags);
   if (!report.ok() && !stays) {
     return Undo(report.status(), store.name(), &client);
   }

@@ -90,7 +90,7 @@ absl::StatusOr<Restored> RestoreBackup(const std::string& backup_directory,
   return Restored{.data_directory = target.string(),
                   .files = manifest.files_size(),
                   .bytes = ByteSizeOf(manifest),
-                  .sizes_alone = HasSizesAlone(manifest)};
+                  .sizes_only = HasSizesOnly(manifest)};
 }
 
 }  // namespace softlookup::tool

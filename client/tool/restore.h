@@ -12,7 +12,7 @@ struct Restored {
   std::string data_directory;
   int files = 0;
   std::uint64_t bytes = 0;
-  bool sizes_alone = false;  // No checksums were compared: see HasSizesAlone().
+  bool sizes_only = false;  // No checksums were compared: see HasSizesOnly().
 };
 
 // Copies the files of a backup to `data_directory`, which must be missing or empty, and syncs them

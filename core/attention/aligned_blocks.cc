@@ -42,10 +42,10 @@ AlignedBlocks::AlignedBlocks(absl::Span<TaskAnswer* const> tasks) : task_count_(
   }
 }
 
-std::int64_t AlignedBlocks::sketched_row_count(std::int64_t block) const {
+std::int64_t AlignedBlocks::sketched_row_count(std::int64_t block_index) const {
   for (std::size_t task = 0; task < task_count_; ++task) {
-    const PositionedBlock* rows = Of(task, block);
-    if (rows != nullptr && rows->sketch != nullptr) return rows->view.row_count;
+    const PositionedBlock* block = Of(task, block_index);
+    if (block != nullptr && block->sketch != nullptr) return block->view.row_count;
   }
   return 0;
 }

@@ -27,7 +27,7 @@ class AlignedBlocks {
     return rows_[static_cast<std::size_t>(block)];
   }
   // Returns the number of rows of the block if it has a sketch for some task, or else 0.
-  std::int64_t sketched_row_count(std::int64_t block) const;
+  std::int64_t sketched_row_count(std::int64_t block_index) const;
   // The largest number of panels that any task's block has.
   std::int64_t panels_max() const { return panels_max_; }
   // Bytes of one row in the store's storage type: its key, its value and, for INT8, their scales.

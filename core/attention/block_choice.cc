@@ -39,10 +39,10 @@ struct NearBlock {
 // Returns a logit that the block's best row is likely to reach. For each ball, that is half way
 // between the logit of the centre and the highest logit in the ball. A wide ball reaches near to
 // the query, but its rows are likely to be elsewhere.
-double LikelyIn(const ScanPlan& plan, const HeadQuery& query, const PositionedBlock& rows) {
+double LikelyIn(const ScanPlan& plan, const HeadQuery& query, const PositionedBlock& block) {
   const BallBounds bounds(plan, query);
   double likely = -kInfiniteLogit;
-  for (kernels::KeyBall ball : rows.sketch->balls) {
+  for (kernels::KeyBall ball : block.sketch->balls) {
     const kernels::KeyBall* const pointer = &ball;
     float product = 0;
     kernels::CentreProducts(query.components, plan.key_dims.count, {&pointer, 1}, &product);
@@ -79,8 +79,8 @@ std::vector<NearBlock> NearestBlocks(const ScanPlan& plan, const HeadQuery& quer
 
 std::uint64_t RowCount(absl::Span<const PositionedBlock* const> blocks) {
   return std::accumulate(blocks.begin(), blocks.end(), std::uint64_t{0},
-                         [](std::uint64_t sum, const PositionedBlock* rows) {
-                           const std::int64_t count = rows == nullptr ? 0 : rows->view.row_count;
+                         [](std::uint64_t sum, const PositionedBlock* block) {
+                           const std::int64_t count = block == nullptr ? 0 : block->view.row_count;
                            return sum + static_cast<std::uint64_t>(count);
                          });
 }
@@ -116,7 +116,7 @@ BlockChoice ChooseBlocks(
     const ScanPlan& plan, const HeadQuery& query, const LogitBounds& bounds,
     absl::Span<const PositionedBlock* const> blocks, absl::Span<const double> highest,
     const LookGoal& goal,
-    absl::FunctionRef<absl::Span<const float>(const PositionedBlock& rows)> panel_bounds) {
+    absl::FunctionRef<absl::Span<const float>(const PositionedBlock& block)> panel_bounds) {
   BlockChoice choice;
   std::vector<NearBlock> tries = NearestBlocks(plan, query, blocks, highest);
   if (tries.empty()) return choice;
@@ -149,8 +149,8 @@ BlockChoice ChooseBlocks(
   choice.largest_bound = -kInfiniteLogit;
   std::vector<float> tried;  // Bounds on the logits of the panels of all blocks tried so far.
   for (const NearBlock& near : tries) {
-    const PositionedBlock& rows = *blocks[near.block];
-    const absl::Span<const float> panels = panel_bounds(rows);
+    const PositionedBlock& block = *blocks[near.block];
+    const absl::Span<const float> panels = panel_bounds(block);
     const auto largest = std::ranges::max_element(panels);
     choice.largest_bound = std::max<double>(choice.largest_bound, *largest);
     if (goal.ranks > 0) {
@@ -159,7 +159,7 @@ BlockChoice ChooseBlocks(
       cut = ChooseByRank(tried, lower_of, goal.ranks, goal.threshold).cut;
     }
     if (goal.weighs_all) {
-      const PanelLogits logits = LogitsOfPanel(plan, rows, query, largest - panels.begin());
+      const PanelLogits logits = LogitsOfPanel(plan, block, query, largest - panels.begin());
       choice.best.max = std::max(choice.best.max, logits.max);
       choice.best.log_sum_exp = std::max(choice.best.log_sum_exp, logits.log_sum_exp);
       // The answer states the largest logit, so no block that may have it is skipped.

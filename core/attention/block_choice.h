@@ -36,14 +36,14 @@ void BoundBlocks(const ScanPlan& plan, const HeadQuery& query,
                  absl::Span<const PositionedBlock* const> blocks, double* highest);
 
 // Chooses the blocks to read by `highest`, which BoundBlocks has set. Does not look at
-// goal.first_rows: blocks that hold such rows must have an infinite bound. panel_bounds(rows)
+// goal.first_rows: blocks that hold such rows must have an infinite bound. panel_bounds(block)
 // returns upper bounds on the logits of a block's panels, valid until its next call. It is called
 // for a few blocks. The choice depends only on the query's own blocks.
 BlockChoice ChooseBlocks(
     const ScanPlan& plan, const HeadQuery& query, const LogitBounds& bounds,
     absl::Span<const PositionedBlock* const> blocks, absl::Span<const double> highest,
     const LookGoal& goal,
-    absl::FunctionRef<absl::Span<const float>(const PositionedBlock& rows)> panel_bounds);
+    absl::FunctionRef<absl::Span<const float>(const PositionedBlock& block)> panel_bounds);
 
 }  // namespace softlookup
 

@@ -133,11 +133,11 @@ void ScoreQueries(const ScanPlan& plan, const kernels::BlockView& block, PanelRa
     };
     path.in_float32 ? score(floats) : score(doubles);
   } else if (path.in_float32) {
-    kernels::ScoreRowsFloat32(term, kernels::kFloat32Sums[path.float32_way], block, panels,
+    kernels::ScoreRowsFloat32(term, kernels::kFloat32Sums[path.float32_sums_index], block, panels,
                               plan.key_dims, queries, query_count, floats, fetched);
   } else if (path.sums == SumsBy::kFloat32Runs) {
-    kernels::ScoreRows(term, kernels::kFloat32Sums[path.float32_way], block, panels, plan.key_dims,
-                       queries, query_count, doubles, fetched);
+    kernels::ScoreRows(term, kernels::kFloat32Sums[path.float32_sums_index], block, panels,
+                       plan.key_dims, queries, query_count, doubles, fetched);
   } else {
     kernels::ScoreRowsFloat64(term, block, panels, plan.key_dims, queries, query_count, doubles);
   }

@@ -79,7 +79,7 @@ struct HeadQuery {
   const float* components = nullptr;
   float magnitude = 0;                             // Largest |component|.
   double norm = 0;                                 // Euclidean norm of the components.
-  kernels::Float32ErrorNorms float32_errors = {};  // By way of kernels::kFloat32Sums.
+  kernels::Float32ErrorNorms float32_errors = {};  // By index in kernels::kFloat32Sums.
   std::uint64_t begin = 0;                         // Rows at positions [begin, end) may count.
   std::uint64_t end = 0;
 
@@ -123,7 +123,7 @@ struct ScanOrder {
 // Without fine_panels, errors of logits stay within LogitErrorMax (error_budget.h). With
 // fine_panels, logits are formed in float64 in the panels whose bits are set in fine_panels[q].
 // Elsewhere they come from the fastest float32 sums, whatever their errors. If more than half of
-// the panels are set, or if no float32 sums serve the query (Float32WayFor), all logits are formed
+// the panels are set, or if no float32 sums serve the query (Float32SumsFor), all logits are formed
 // in float64.
 void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const ScanOrder& order,
                const HeadQuery* queries, int query_count, PartialState* states, double* sums,

@@ -28,7 +28,7 @@ constexpr std::int64_t kSampleStride = 16;
 // Float32 has no masses that are much smaller.
 constexpr double kRankedNatsMax = 60;
 
-bool IsSampled(const PositionedBlock& rows) { return rows.number % kSampleStride == 0; }
+bool IsSampled(const PositionedBlock& block) { return block.number % kSampleStride == 0; }
 
 // A thread keeps the room for bounds of its last look for the next one, up to this many bytes. The
 // operating system would have to clear new pages first.
@@ -140,9 +140,9 @@ void FirstLook::ChooseBlocks(std::int64_t tile_index) {
                      look.highest[block] = kInfiniteLogit;
                    });
     const int number = static_cast<int>(i - tile.begin);
-    const auto panel_bounds = [&](const PositionedBlock& rows) -> absl::Span<const float> {
-      return {bounder.Bound(tile.queries, kernels::PanelBound::kLargest, rows, number, number + 1),
-              static_cast<std::size_t>(rows.view.panel_count())};
+    const auto panel_bounds = [&](const PositionedBlock& block) -> absl::Span<const float> {
+      return {bounder.Bound(tile.queries, kernels::PanelBound::kLargest, block, number, number + 1),
+              static_cast<std::size_t>(block.view.panel_count())};
     };
     look.blocks =
         softlookup::ChooseBlocks(plan, tile.queries.query(number), tile.queries.bounds(number),
@@ -235,7 +235,7 @@ void FirstLook::LookAt(Part part, std::int64_t begin, std::int64_t end, std::int
   }
 }
 
-void FirstLook::LookAtBlock(Part part, const Tile& tile, std::int64_t block,
+void FirstLook::LookAtBlock(Part part, const Tile& tile, std::int64_t block_index,
                             PanelBounder& bounder) {
   // The largest bound of the sample is the reference of the masses. So the sample's own masses are
   // found with the rest. All looks of a tile weigh all rows, or none does.
@@ -244,33 +244,33 @@ void FirstLook::LookAtBlock(Part part, const Tile& tile, std::int64_t block,
   const kernels::PanelBound form =
       looks_again ? kernels::PanelBound::kMass : kernels::PanelBound::kLargest;
   // Returns null if the look does not read the block in this part.
-  const auto rows_of = [&](std::int64_t i) -> const PositionedBlock* {
+  const auto block_of = [&](std::int64_t i) -> const PositionedBlock* {
     const Look& look = looks_[static_cast<std::size_t>(i)];
-    const PositionedBlock* rows = BlockOf(i, block);
-    if (rows == nullptr || !look.Reads(block)) return nullptr;
+    const PositionedBlock* block = BlockOf(i, block_index);
+    if (block == nullptr || !look.Reads(block_index)) return nullptr;
     // A look that skips blocks needs no sample: ChooseBlocks has set its reference, and skipping
     // saves enough.
     const bool is_in_part = look.skips()
                                 ? part == Part::kRest
-                                : looks_again || (part == Part::kSample) == IsSampled(*rows);
-    return is_in_part ? rows : nullptr;
+                                : looks_again || (part == Part::kSample) == IsSampled(*block);
+    return is_in_part ? block : nullptr;
   };
   std::int64_t run_end = tile.begin;
   for (std::int64_t i = tile.begin; i < tile.end(); i = run_end) {
     run_end = i + 1;
-    const PositionedBlock* rows = rows_of(i);
-    if (rows == nullptr) continue;
+    const PositionedBlock* block = block_of(i);
+    if (block == nullptr) continue;
     for (; run_end < tile.end(); ++run_end) {
-      const PositionedBlock* others = rows_of(run_end);
-      if (others == nullptr || !AreSameRows(*rows, *others)) break;
+      const PositionedBlock* other = block_of(run_end);
+      if (other == nullptr || !AreSameRows(*block, *other)) break;
     }
-    const float* found = bounder.Bound(tile.queries, form, *rows, static_cast<int>(i - tile.begin),
+    const float* found = bounder.Bound(tile.queries, form, *block, static_cast<int>(i - tile.begin),
                                        static_cast<int>(run_end - tile.begin));
     for (std::int64_t of = i; of < run_end; ++of, found += PanelBounder::kStride) {
       Look& look = looks_[static_cast<std::size_t>(of)];
       const std::int64_t place =
-          look.skips() ? look.places[static_cast<std::size_t>(block)] : block;
-      std::copy_n(found, rows->view.panel_count(),
+          look.skips() ? look.places[static_cast<std::size_t>(block_index)] : block_index;
+      std::copy_n(found, block->view.panel_count(),
                   bounds_.data() + look.bounds_begin + place * blocks_.panels_max());
     }
   }
@@ -318,11 +318,11 @@ bool FirstLook::Saves(const Look& look, const MassChoice& choice, absl::Span<con
 
 std::vector<float> FirstLook::SampleOf(const Look& look) const {
   std::vector<float> sample;
-  for (std::int64_t block = 0; block < blocks_.count(); ++block) {
-    const PositionedBlock* rows = blocks_.Of((*refs_)[look.query].task_index, block);
-    if (rows == nullptr || rows->sketch == nullptr || !IsSampled(*rows)) continue;
-    const float* bounds = look.candidates.bounds_of(block);
-    std::copy_if(bounds, bounds + rows->view.panel_count(), std::back_inserter(sample),
+  for (std::int64_t block_index = 0; block_index < blocks_.count(); ++block_index) {
+    const PositionedBlock* block = blocks_.Of((*refs_)[look.query].task_index, block_index);
+    if (block == nullptr || block->sketch == nullptr || !IsSampled(*block)) continue;
+    const float* bounds = look.candidates.bounds_of(block_index);
+    std::copy_if(bounds, bounds + block->view.panel_count(), std::back_inserter(sample),
                  [](float bound) { return bound < kInfiniteLogit; });
   }
   const auto is_none = [](float bound) { return bound == -kInfiniteLogit; };
@@ -490,10 +490,10 @@ PanelLogits FirstLook::BestPanel(const ScanPlan& plan, const Look& look,
 }
 
 const PositionedBlock* FirstLook::RowsAt(const Look& look, std::int64_t panel) const {
-  const PositionedBlock* rows =
+  const PositionedBlock* block =
       blocks_.Of((*refs_)[look.query].task_index, BlockAt(look, panel / blocks_.panels_max()));
-  SOFTLOOKUP_CHECK(rows != nullptr) << "bounds of panel " << panel;
-  return rows;
+  SOFTLOOKUP_CHECK(block != nullptr) << "bounds of panel " << panel;
+  return block;
 }
 
 }  // namespace softlookup

@@ -132,7 +132,7 @@ class FirstLook {
     std::int64_t end() const { return begin + queries.count(); }
   };
 
-  void LookAtBlock(Part part, const Tile& tile, std::int64_t block, PanelBounder& bounder);
+  void LookAtBlock(Part part, const Tile& tile, std::int64_t block_index, PanelBounder& bounder);
   void AddTile(std::int64_t begin, std::int64_t end);
   // Returns true if a second look that keeps this choice of panels is likely to take less time than
   // a scan of all rows. `masses` has the bounds that the choice was made by: of the sample or of

@@ -54,13 +54,13 @@ LogitBounds::LogitBounds(const ScanPlan& plan, const HeadQuery& query,
   gap_ = 2 * factor * (packed.norm(index) * error_max + packed.error(index) * norm_max) +
          2 * kRounding * size;
   factors_.offset = static_cast<float>(offset + kRounding * size);
-  if (plan.options.score == Score::kEuclidean) root_temperature_ = plan.options.temperature;
+  if (plan.options.score == Score::kEuclidean) euclidean_temperature_ = plan.options.temperature;
 }
 
 double LogitBounds::LowerOf(double upper) const {
-  if (root_temperature_ == 0) return upper - gap_ - std::abs(upper) * 0x1p-22;
-  const double distance = upper * root_temperature_;
-  return -std::sqrt(distance * distance + gap_) * (1 + 0x1p-22) / root_temperature_;
+  if (euclidean_temperature_ == 0) return upper - gap_ - std::abs(upper) * 0x1p-22;
+  const double distance = upper * euclidean_temperature_;
+  return -std::sqrt(distance * distance + gap_) * (1 + 0x1p-22) / euclidean_temperature_;
 }
 
 LogitRangeOfRows LogitRange(const ScanPlan& plan, const HeadQuery& query, double norm_max) {

@@ -37,14 +37,14 @@ class LogitBounds {
   double LowerOf(double upper) const;
   // Returns the most by which a row's logit can be below its bound. Infinity for EUCLIDEAN, for
   // which none is computed.
-  double gap() const { return root_temperature_ == 0 ? gap_ : kInfiniteLogit; }
+  double gap() const { return euclidean_temperature_ == 0 ? gap_ : kInfiniteLogit; }
 
  private:
   kernels::BoundFactors factors_;
   // The most by which a row's logit can be below its bound. EUCLIDEAN: the same of the negative
   // squared distance.
   double gap_ = 0;
-  double root_temperature_ = 0;  // EUCLIDEAN: the temperature. Else 0.
+  double euclidean_temperature_ = 0;  // EUCLIDEAN: the temperature. Else 0.
 };
 
 // Returns a bound on how far a logit that is formed in float64 is from the exact one, for logits

@@ -81,7 +81,7 @@ double CoarsePart(const ScanPlan& plan, const LookGoal& goal, const HeadQuery& q
   // Panels that could be left out may be scored in the fastest arithmetic, too: with errors of up
   // to kCoarseErrorMax in their logits, they move an answer by less than if they were left out.
   constexpr double kCoarseErrorMax = 0.5;
-  const double error = Float32LogitError(plan, query, norm_max, /*way=*/0);
+  const double error = Float32LogitError(plan, query, norm_max, /*sums_index=*/0);
   if (!(error <= kCoarseErrorMax)) return 0;
   return LookBudgetOf(plan.options).coarse_logits / (2 * std::expm1(error));
 }

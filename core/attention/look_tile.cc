@@ -12,9 +12,9 @@ using kernels::kTileQueries;
 using kernels::PanelRange;
 using kernels::RowRange;
 
-bool IsSketched(const PositionedBlock& rows, const HeadQuery& query) {
-  const RowRange range = RowsOf(rows, query);
-  return rows.sketch != nullptr && range.begin == 0 && range.end == rows.view.row_count;
+bool IsSketched(const PositionedBlock& block, const HeadQuery& query) {
+  const RowRange range = RowsOf(block, query);
+  return block.sketch != nullptr && range.begin == 0 && range.end == block.view.row_count;
 }
 
 LookTile::LookTile(const ScanPlan& plan, std::vector<const HeadQuery*> queries,
@@ -30,13 +30,13 @@ LookTile::LookTile(const ScanPlan& plan, std::vector<const HeadQuery*> queries,
 }
 
 const float* PanelBounder::Bound(const LookTile& tile, kernels::PanelBound form,
-                                 const PositionedBlock& rows, int begin, int end) {
+                                 const PositionedBlock& block, int begin, int end) {
   bool any_is_sketched = false;
-  for (int i = begin; i < end; ++i) any_is_sketched |= IsSketched(rows, tile.query(i));
+  for (int i = begin; i < end; ++i) any_is_sketched |= IsSketched(block, tile.query(i));
   if (any_is_sketched) {
-    Prepare(tile.plan(), rows);
+    Prepare(tile.plan(), block);
     const bool is_whole = begin == 0 && end == tile.count();
-    kernels::BoundPanels(form, *rows.sketch,
+    kernels::BoundPanels(form, *block.sketch,
                          is_whole ? tile.packed_ : tile.packed_.Some(begin, end),
                          tile.factors_.data() + begin, tile.references_.data() + begin,
                          terms_.terms(), kStride, bounds_.data());
@@ -44,34 +44,34 @@ const float* PanelBounder::Bound(const LookTile& tile, kernels::PanelBound form,
   const float none =
       form == kernels::PanelBound::kMass ? 0.0f : static_cast<float>(-kInfiniteLogit);
   for (int i = begin; i < end; ++i) {
-    if (IsSketched(rows, tile.query(i))) continue;
+    if (IsSketched(block, tile.query(i))) continue;
     float* bounds = bounds_.data() + (i - begin) * kStride;
-    const PanelRange some = PanelsOf(RowsOf(rows, tile.query(i)));
-    std::fill_n(bounds, rows.view.panel_count(), none);
+    const PanelRange some = PanelsOf(RowsOf(block, tile.query(i)));
+    std::fill_n(bounds, block.view.panel_count(), none);
     std::fill(bounds + some.begin, bounds + some.end, static_cast<float>(kInfiniteLogit));
   }
-  if (rows.row_mask != nullptr) ClearMaskedPanels(rows, none, end - begin);
+  if (block.row_mask != nullptr) ClearMaskedPanels(block, none, end - begin);
   return bounds_.data();
 }
 
-void PanelBounder::ClearMaskedPanels(const PositionedBlock& rows, float none, int query_count) {
-  for (std::int64_t panel = 0; panel < rows.view.panel_count(); ++panel) {
+void PanelBounder::ClearMaskedPanels(const PositionedBlock& block, float none, int query_count) {
+  for (std::int64_t panel = 0; panel < block.view.panel_count(); ++panel) {
     const std::int64_t first = panel * kernels::kPanelRows;
-    const std::int64_t end = std::min(first + kernels::kPanelRows, rows.view.row_count);
-    if (rows.CountOf({.begin = first, .end = end}) > 0) continue;
+    const std::int64_t end = std::min(first + kernels::kPanelRows, block.view.row_count);
+    if (block.CountOf({.begin = first, .end = end}) > 0) continue;
     for (int q = 0; q < query_count; ++q) {
       bounds_[static_cast<std::size_t>(q * kStride + panel)] = none;
     }
   }
 }
 
-void PanelBounder::Prepare(const ScanPlan& plan, const PositionedBlock& rows) {
-  if (rows_ != nullptr && AreSameRows(*rows_, rows) && score_ == plan.options.score &&
+void PanelBounder::Prepare(const ScanPlan& plan, const PositionedBlock& block) {
+  if (block_ != nullptr && AreSameRows(*block_, block) && score_ == plan.options.score &&
       temperature_ == plan.options.temperature) {
     return;
   }
-  terms_.Prepare(plan, rows);
-  rows_ = &rows;
+  terms_.Prepare(plan, block);
+  block_ = &block;
   score_ = plan.options.score;
   temperature_ = plan.options.temperature;
 }

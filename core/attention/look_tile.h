@@ -51,19 +51,19 @@ class PanelBounder {
  public:
   static constexpr std::int64_t kStride = kernels::kBlockRowsMax / kernels::kPanelRows;
 
-  // Returns bounds of the panels of `rows` for the queries [begin, end) of a tile:
+  // Returns bounds of the panels of `block` for the queries [begin, end) of a tile:
   // [query][kStride], valid until the next call. A panel without rows that count has a mass of 0,
   // or a largest logit of -inf. A panel of which nothing is known has infinity.
-  const float* Bound(const LookTile& tile, kernels::PanelBound form, const PositionedBlock& rows,
+  const float* Bound(const LookTile& tile, kernels::PanelBound form, const PositionedBlock& block,
                      int begin, int end);
 
  private:
-  void Prepare(const ScanPlan& plan, const PositionedBlock& rows);
+  void Prepare(const ScanPlan& plan, const PositionedBlock& block);
   // Sets the bounds of a panel to `none` if the block's mask leaves out all rows of the panel.
-  void ClearMaskedPanels(const PositionedBlock& rows, float none, int query_count);
+  void ClearMaskedPanels(const PositionedBlock& block, float none, int query_count);
 
   // What terms_ were prepared for. Null: nothing yet.
-  const PositionedBlock* rows_ = nullptr;
+  const PositionedBlock* block_ = nullptr;
   Score score_ = Score::kUnspecified;
   double temperature_ = 0;
   SketchTerms terms_;
@@ -72,7 +72,7 @@ class PanelBounder {
 
 // Returns true if the block has a sketch and the query attends to all rows of the block. Only then
 // do the sketch's bounds hold for these rows and no others.
-bool IsSketched(const PositionedBlock& rows, const HeadQuery& query);
+bool IsSketched(const PositionedBlock& block, const HeadQuery& query);
 
 }  // namespace softlookup
 

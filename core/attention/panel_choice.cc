@@ -18,23 +18,23 @@ namespace {
 
 // Bounds on masses are sorted into bins by their exponent and the first bits of their mantissa.
 constexpr int kMantissaBits = 4;
-constexpr int kShift = 23 - kMantissaBits;
+constexpr int kDroppedMantissaBits = 23 - kMantissaBits;
 constexpr std::size_t kBinCount = std::size_t{1} << (8 + kMantissaBits);
 
 // Bounds that are passed over together if all of them are tiny.
-constexpr std::size_t kChunk = 64;
+constexpr std::size_t kBoundsPerChunk = 64;
 
 // The bound of a panel of which nothing is known.
 constexpr float kUnknownMass = std::numeric_limits<float>::infinity();
 
-std::size_t BinOf(float mass) { return std::bit_cast<std::uint32_t>(mass) >> kShift; }
+std::size_t BinOf(float mass) { return std::bit_cast<std::uint32_t>(mass) >> kDroppedMantissaBits; }
 
 // Masses below this prove nothing, because BoundPanels rounds up the smallest powers to 2^-126.
 constexpr float kProvingMassMin = 0x1p-100f;
 
 // Returns the smallest mass in the bin.
 float EdgeOf(std::size_t bin) {
-  return std::bit_cast<float>(static_cast<std::uint32_t>(bin << kShift));
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bin << kDroppedMantissaBits));
 }
 
 // Returns the count-th largest of the bounds that are finite and at least `least`. Returns nothing
@@ -63,8 +63,8 @@ MassChoice ChooseByMass(absl::Span<const float> bounds, double proved, double ma
   thread_local std::vector<double> sums(kBinCount);
   // The first and the last bin that a panel falls into.
   std::size_t first = kBinCount, last = 0;
-  for (std::size_t begin = 0; begin < bounds.size(); begin += kChunk) {
-    const absl::Span<const float> chunk = bounds.subspan(begin, kChunk);
+  for (std::size_t begin = 0; begin < bounds.size(); begin += kBoundsPerChunk) {
+    const absl::Span<const float> chunk = bounds.subspan(begin, kBoundsPerChunk);
     if (kernels::CountBoundsFrom(chunk, tiny_max) == 0) continue;
     for (const float bound : chunk) {
       if (bound < tiny_max || bound == 0 || bound == kUnknownMass) continue;
@@ -76,10 +76,10 @@ MassChoice ChooseByMass(absl::Span<const float> bounds, double proved, double ma
   }
   if (tiny_max > 0) {
     // A sum of integers does not depend on the order of the bounds, or on zeros among them.
-    constexpr float kUnits = 1 << 20;
-    const auto units =
-        static_cast<double>(kernels::SumOfBoundsBelow(bounds, tiny_max, kUnits / tiny_max));
-    left_out += units * (tiny_max / kUnits) * (1 + 0x1p-20);
+    constexpr float kUnitsInTinyMax = 1 << 20;
+    const auto units = static_cast<double>(
+        kernels::SumOfBoundsBelow(bounds, tiny_max, kUnitsInTinyMax / tiny_max));
+    left_out += units * (tiny_max / kUnitsInTinyMax) * (1 + 0x1p-20);
   }
   double sum = 0;
   for (std::size_t bin = std::max(first, BinOf(kProvingMassMin)); bin <= last; ++bin) {
@@ -123,9 +123,10 @@ float RankCutOfMasses(absl::Span<const float> bounds, double reference,
                       absl::FunctionRef<double(double)> lower_of, std::int64_t rank_count) {
   const std::optional<float> ranked = BoundOfRank(bounds, rank_count, kProvingMassMin);
   if (!ranked) return kAllMasses;
-  // A panel of mass S has a row whose bound on its logit is at least reference + ln(S / kMost).
-  constexpr double kMost = kernels::kPanelRows * kernels::kMassExcess;
-  const double reached = lower_of(reference + std::log(*ranked / kMost));
+  // A panel of mass S has a row whose bound on its logit is at least
+  // reference + ln(S / kMassPerBestRowMax).
+  constexpr double kMassPerBestRowMax = kernels::kPanelRows * kernels::kMassExcess;
+  const double reached = lower_of(reference + std::log(*ranked / kMassPerBestRowMax));
   // A panel with a row that reaches this logit has a bound of at least this mass. The 1e-3 nats are
   // for roundings.
   const auto cut = static_cast<float>(std::exp(reached - reference - 1e-3));

@@ -56,23 +56,23 @@ bool FitsInt8Dots(const ScanPlan& plan, const kernels::BlockView& block, const H
          LogitError(Int8Error(plan, block, query), plan) <= LogitErrorMax(plan.options);
 }
 
-// Returns an upper bound on the error of a score whose sum is formed in this way of kFloat32Sums.
+// Returns an upper bound on the error of a score whose sum is formed by kFloat32Sums[sums_index].
 // `key_norm` is at least the norm of the key.
 double Float32Error(const ScanPlan& plan, const HeadQuery& query, double key_norm,
-                    std::size_t way) {
+                    std::size_t sums_index) {
   if (plan.options.score == Score::kCosine) {
     // Three more roundings to float32: of the key's norm, which the sketch has, of its inverse, and
     // of the product with the inverse.
-    return kFloat32Rounding * (query.float32_errors[way] / query.norm + 3);
+    return kFloat32Rounding * (query.float32_errors[sums_index] / query.norm + 3);
   }
   if (TermOf(plan.options.score) == kernels::Term::kProduct) {
-    return kFloat32Rounding * query.float32_errors[way] * key_norm;
+    return kFloat32Rounding * query.float32_errors[sums_index] * key_norm;
   }
   // The sum of squared differences is at most distance^2. A squared difference has two more
   // roundings than a product. The root halves the relative error.
   const double distance = query.norm + key_norm;
   const auto roundings =
-      static_cast<double>(kernels::kFloat32Sums[way].Roundings(plan.key_dims.count) + 2);
+      static_cast<double>(kernels::kFloat32Sums[sums_index].Roundings(plan.key_dims.count) + 2);
   return kFloat32Rounding * roundings *
          (plan.options.score == Score::kSquaredEuclidean ? distance * distance : distance / 2);
 }
@@ -92,10 +92,10 @@ PrecisionPath SumsFor(const ScanPlan& plan, const PositionedBlock& block, const 
   const bool is_cosine = plan.options.score == Score::kCosine;
   if (!is_cosine && FitsTiles(plan, view, query)) return {.sums = SumsBy::kTiles};
   if (!is_cosine && FitsInt8Dots(plan, view, query)) return {.sums = SumsBy::kInt8Dots};
-  const std::optional<std::size_t> way =
-      Float32WayFor(plan, block, query, LogitErrorMax(plan.options));
-  if (!way.has_value()) return float64;
-  return {.sums = SumsBy::kFloat32Runs, .float32_way = *way};
+  const std::optional<std::size_t> sums_index =
+      Float32SumsFor(plan, block, query, LogitErrorMax(plan.options));
+  if (!sums_index.has_value()) return float64;
+  return {.sums = SumsBy::kFloat32Runs, .float32_sums_index = *sums_index};
 }
 
 // Returns true if errors of logits also stay within their bound if the path's sums are float32.
@@ -116,7 +116,7 @@ bool SumsFitFloat32(const ScanPlan& plan, const kernels::BlockView& block, const
              keeps_bound(Int8Error(plan, block, query) +
                          kernels::kInt8FloatError * NormsOf(plan, block, query));
     case SumsBy::kFloat32Runs:
-      return dim <= kernels::kFloat32Sums[path.float32_way].run_dims;
+      return dim <= kernels::kFloat32Sums[path.float32_sums_index].run_dims;
     case SumsBy::kFloat64:
       return false;
   }
@@ -147,12 +147,12 @@ bool StaysInFloat32(const ScanPlan& plan, const PositionedBlock& block, const He
 }  // namespace
 
 double Float32LogitError(const ScanPlan& plan, const HeadQuery& query, double key_norm_max,
-                         std::size_t way) {
-  return LogitError(Float32Error(plan, query, key_norm_max, way), plan);
+                         std::size_t sums_index) {
+  return LogitError(Float32Error(plan, query, key_norm_max, sums_index), plan);
 }
 
-std::optional<std::size_t> Float32WayFor(const ScanPlan& plan, const PositionedBlock& block,
-                                         const HeadQuery& query, double logit_error_max) {
+std::optional<std::size_t> Float32SumsFor(const ScanPlan& plan, const PositionedBlock& block,
+                                          const HeadQuery& query, double logit_error_max) {
   const kernels::BlockView& view = block.view;
   if (NeedsExactScores(plan.options) || plan.key_dims.count <= kFloat64KeyDimMax) {
     return std::nullopt;
@@ -169,9 +169,10 @@ std::optional<std::size_t> Float32WayFor(const ScanPlan& plan, const PositionedB
   const bool product = TermOf(plan.options.score) == kernels::Term::kProduct;
   const double term = product ? q * k : (q + k) * (q + k);
   if (term != 0 && (term < kFloat32FactorMin || term > kFloat32SumMax)) return std::nullopt;
-  for (std::size_t way = 0; way < kernels::kFloat32Sums.size(); ++way) {
-    if (Float32LogitError(plan, query, view.key_norms_max[plan.head], way) <= logit_error_max) {
-      return way;
+  for (std::size_t sums_index = 0; sums_index < kernels::kFloat32Sums.size(); ++sums_index) {
+    if (Float32LogitError(plan, query, view.key_norms_max[plan.head], sums_index) <=
+        logit_error_max) {
+      return sums_index;
     }
   }
   return std::nullopt;
@@ -204,9 +205,9 @@ PrecisionPath PrecisionPathFor(const ScanPlan& plan, const PositionedBlock& bloc
 
 PrecisionPath CoarsePathFor(const ScanPlan& plan, const PositionedBlock& block,
                             const HeadQuery& query, kernels::RowRange rows) {
-  const std::optional<std::size_t> way = Float32WayFor(plan, block, query, kInfiniteLogit);
-  if (!way.has_value()) return {.sums = SumsBy::kFloat64};
-  PrecisionPath path{.sums = SumsBy::kFloat32Runs, .float32_way = *way};
+  const std::optional<std::size_t> sums_index = Float32SumsFor(plan, block, query, kInfiniteLogit);
+  if (!sums_index.has_value()) return {.sums = SumsBy::kFloat64};
+  PrecisionPath path{.sums = SumsBy::kFloat32Runs, .float32_sums_index = *sums_index};
   path.in_float32 = StaysInFloat32(plan, block, query, rows, path);
   return path;
 }

@@ -22,7 +22,7 @@ enum class SumsBy {
 // The arithmetic that scores a query against a block and turns the scores into weights.
 struct PrecisionPath {
   SumsBy sums = SumsBy::kFloat64;
-  std::size_t float32_way = 0;  // Index in kernels::kFloat32Sums, for kFloat32Runs.
+  std::size_t float32_sums_index = 0;  // Index in kernels::kFloat32Sums, for kFloat32Runs.
   // True if the sums over the components and the weights are float32, without float64 logits in
   // between.
   bool in_float32 = false;
@@ -37,24 +37,24 @@ PrecisionPath PrecisionPathFor(const ScanPlan& plan, const PositionedBlock& bloc
                                const HeadQuery& query, kernels::RowRange rows);
 
 // Returns the path of the fastest float32 sums, whatever their errors. Returns the path of float64
-// if Float32WayFor returns nothing.
+// if Float32SumsFor returns nothing.
 PrecisionPath CoarsePathFor(const ScanPlan& plan, const PositionedBlock& block,
                             const HeadQuery& query, kernels::RowRange rows);
 
-// Returns an upper bound on the error of logits whose sums are formed as kernels::kFloat32Sums[way]
-// says, for keys of norms up to key_norm_max.
+// Returns an upper bound on the error of logits whose sums are formed by
+// kernels::kFloat32Sums[sums_index], for keys of norms up to key_norm_max.
 double Float32LogitError(const ScanPlan& plan, const HeadQuery& query, double key_norm_max,
-                         std::size_t way);
+                         std::size_t sums_index);
 
-// Returns the fastest way of kernels::kFloat32Sums whose logits have errors of at most
-// `logit_error_max`. Returns nothing if there is none, if scores decide which rows count, or if
-// weights are logits. Also returns nothing if the head has few components, or if a cosine lacks the
-// norms of a sketch. The same holds if a term or an inverse norm could leave float32's range. The
-// way depends only on the plan, the query and the block.
-std::optional<std::size_t> Float32WayFor(const ScanPlan& plan, const PositionedBlock& block,
-                                         const HeadQuery& query, double logit_error_max);
+// Returns the index in kernels::kFloat32Sums of the fastest sums whose logits have errors of at
+// most `logit_error_max`. Returns nothing if there is none, if scores decide which rows count, or
+// if weights are logits. Also returns nothing if the head has few components, or if a cosine lacks
+// the norms of a sketch. The same holds if a term or an inverse norm could leave float32's range.
+// The index depends only on the plan, the query and the block.
+std::optional<std::size_t> Float32SumsFor(const ScanPlan& plan, const PositionedBlock& block,
+                                          const HeadQuery& query, double logit_error_max);
 
-// Returns true if no way of kernels::kFloat32Sums keeps the bound on errors of logits for keys of
+// Returns true if no entry of kernels::kFloat32Sums keeps the bound on errors of logits for keys of
 // norms up to key_norm_max, so that a scan of all rows scores some of them in float64. Returns
 // false if the plan has a matrix unit, which may be precise enough.
 bool NeedsFloat64(const ScanPlan& plan, const HeadQuery& query, double key_norm_max);

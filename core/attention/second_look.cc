@@ -24,9 +24,9 @@ using kernels::kTileQueries;
 using kernels::PanelRange;
 using kernels::RowRange;
 
-// A way of kernels::kFloat32Sums, or none: sums in float64.
-using Float32Way = std::optional<std::size_t>;
-constexpr Float32Way kFloat64;
+// An index in kernels::kFloat32Sums, or none: sums in float64.
+using Float32SumsIndex = std::optional<std::size_t>;
+constexpr Float32SumsIndex kFloat64;
 
 // Neighbouring panels that are candidates of a query and are scored alike.
 struct CandidateRun {
@@ -65,14 +65,15 @@ CandidateScratch& ThreadCandidateScratch() {
   return *scratch;
 }
 
-// Sums up the products or squared differences of some queries and the rows of the panels, all in
-// the same way.
-void SumComponents(const ScanPlan& plan, const kernels::BlockView& block, Float32Way way,
-                   PanelRange panels, const float* const* queries, int query_count, double* sums) {
+// Sums up the products or squared differences of some queries and the rows of the panels, all
+// in the same precision.
+void SumComponents(const ScanPlan& plan, const kernels::BlockView& block,
+                   Float32SumsIndex sums_index, PanelRange panels, const float* const* queries,
+                   int query_count, double* sums) {
   const kernels::Term term = TermOf(plan.options.score);
-  if (way.has_value()) {
-    kernels::ScoreRows(term, kernels::kFloat32Sums[*way], block, panels, plan.key_dims, queries,
-                       query_count, sums);
+  if (sums_index.has_value()) {
+    kernels::ScoreRows(term, kernels::kFloat32Sums[*sums_index], block, panels, plan.key_dims,
+                       queries, query_count, sums);
   } else {
     kernels::ScoreRowsFloat64(term, block, panels, plan.key_dims, queries, query_count, sums);
   }
@@ -126,24 +127,26 @@ Members MembersOf(std::int64_t panel, int query_count, const CandidateScratch& s
   return members;
 }
 
-// Scores the panels for all members. Those that are scored in the same way are scored together.
+// Scores the panels for all members. Those that are scored in the same precision are scored
+// together.
 void ScorePanels(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
-                 const HeadQuery* queries, const std::array<Float32Way, kTileQueries>& coarse,
+                 const HeadQuery* queries, const std::array<Float32SumsIndex, kTileQueries>& coarse,
                  Members members, CandidateScratch& scratch) {
-  const auto way_of = [&](int q) { return (members.fine >> q & 1) != 0 ? kFloat64 : coarse[q]; };
+  const auto sums_of = [&](int q) { return (members.fine >> q & 1) != 0 ? kFloat64 : coarse[q]; };
   while (members.all != 0) {
-    const Float32Way way = way_of(std::countr_zero(members.all));
+    const Float32SumsIndex sums_index = sums_of(std::countr_zero(members.all));
     std::array<const float*, kTileQueries> components;
     std::array<int, kTileQueries> numbers;
     int count = 0;
     for (std::uint32_t left = members.all; left != 0; left &= left - 1) {
       const int q = std::countr_zero(left);
-      if (way_of(q) != way) continue;
+      if (sums_of(q) != sums_index) continue;
       components[count] = queries[q].components;
       numbers[count++] = q;
       members.all &= ~(std::uint32_t{1} << q);
     }
-    SumComponents(plan, block, way, panels, components.data(), count, scratch.panel_scores.data());
+    SumComponents(plan, block, sums_index, panels, components.data(), count,
+                  scratch.panel_scores.data());
     const std::int64_t first = panels.begin * kPanelRows;
     for (int i = 0; i < count; ++i) {
       std::copy_n(&scratch.panel_scores[i * kScratchStride + first],
@@ -158,10 +161,10 @@ void ScorePanels(const ScanPlan& plan, const kernels::BlockView& block, PanelRan
 // that some query keeps.
 std::int64_t ScoreCandidates(const ScanPlan& plan, const PositionedBlock& block,
                              const HeadQuery* queries, int query_count, CandidateScratch& scratch) {
-  std::array<Float32Way, kTileQueries> coarse;
+  std::array<Float32SumsIndex, kTileQueries> coarse;
   std::uint64_t kept_by_any = 0;
   for (int q = 0; q < query_count; ++q) {
-    if (scratch.kept[q] != 0) coarse[q] = Float32WayFor(plan, block, queries[q], kInfiniteLogit);
+    if (scratch.kept[q] != 0) coarse[q] = Float32SumsFor(plan, block, queries[q], kInfiniteLogit);
     // A query that no float32 sums serve is scored in float64, and takes exact norms.
     if (coarse[q] == kFloat64) scratch.fine[q] = scratch.kept[q];
     kept_by_any |= scratch.kept[q];
@@ -302,34 +305,35 @@ void ScanCandidatesOfQuery(const ScanPlan& plan, const PositionedBlock& block,
 
 }  // namespace
 
-std::int64_t ScanCandidates(const ScanPlan& plan, const PositionedBlock& rows, std::int64_t block,
-                            const HeadQuery* queries, const Candidates* const* candidates,
-                            int query_count, PartialState* states, double* sums) {
+std::int64_t ScanCandidates(const ScanPlan& plan, const PositionedBlock& block,
+                            std::int64_t block_index, const HeadQuery* queries,
+                            const Candidates* const* candidates, int query_count,
+                            PartialState* states, double* sums) {
   SOFTLOOKUP_DCHECK(plan.options.mode != Mode::kLinear) << "every row has a weight";
   CandidateScratch& scratch = ThreadCandidateScratch();
-  FindCandidates(rows.view.panel_count(), block, candidates, query_count, scratch);
+  FindCandidates(block.view.panel_count(), block_index, candidates, query_count, scratch);
   std::fill_n(states, query_count, PartialState{});
-  const bool any_dense = ScanDense(plan, rows, queries, query_count, scratch, states, sums);
-  const std::int64_t panels = ScoreCandidates(plan, rows, queries, query_count, scratch);
+  const bool any_dense = ScanDense(plan, block, queries, query_count, scratch, states, sums);
+  const std::int64_t panels = ScoreCandidates(plan, block, queries, query_count, scratch);
   // Without values to add up there are no sums.
   const std::int64_t stride = plan.sum_values ? kernels::PaddedValueDim(plan.value_dims.count) : 0;
   for (int q = 0; q < query_count; ++q) {
     if (scratch.kept[q] == 0) continue;
-    ScanCandidatesOfQuery(plan, rows, queries[q], candidates[q]->row_cut, scratch.kept[q],
+    ScanCandidatesOfQuery(plan, block, queries[q], candidates[q]->row_cut, scratch.kept[q],
                           scratch.fine[q], &scratch.scores[q * kScratchStride], scratch, states[q],
                           sums + q * stride);
   }
-  return any_dense ? rows.view.row_count : panels * kPanelRows;
+  return any_dense ? block.view.row_count : panels * kPanelRows;
 }
 
-PanelLogits LogitsOfPanel(const ScanPlan& plan, const PositionedBlock& rows, const HeadQuery& query,
-                          std::int64_t panel) {
+PanelLogits LogitsOfPanel(const ScanPlan& plan, const PositionedBlock& block,
+                          const HeadQuery& query, std::int64_t panel) {
   CandidateScratch& scratch = ThreadCandidateScratch();
   const PanelRange panels = {.begin = panel, .end = panel + 1};
-  FindCandidateNorms(plan, rows, panels, true, scratch);
-  SumComponents(plan, rows.view, kFloat64, panels, &query.components, 1, scratch.scores.data());
+  FindCandidateNorms(plan, block, panels, true, scratch);
+  SumComponents(plan, block.view, kFloat64, panels, &query.components, 1, scratch.scores.data());
   const kernels::LogitSummary summary = LogitsOf(
-      plan, rows, query, {.panels = panels, .is_fine = true}, scratch.scores.data(), scratch);
+      plan, block, query, {.panels = panels, .is_fine = true}, scratch.scores.data(), scratch);
   if (summary.counted_rows == 0) return {};
   const kernels::SoftmaxSums softmax = kernels::MakeSoftmaxWeights(
       scratch.logits.data(), summary.max, panels, scratch.weights.data());

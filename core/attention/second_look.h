@@ -44,12 +44,13 @@ struct Candidates {
 
 // Scans the candidate panels of one block for a tile of queries, as ScanBlock does. Scans the whole
 // block for queries with many candidates in it, if values are added up and no rows are ranked.
-// `block` is the index of the block in the pass. A state counts only rows of the panels that are
-// scanned. If no row counts, the query's sums may stay unset. Returns the number of rows scanned
-// for any of the queries.
-std::int64_t ScanCandidates(const ScanPlan& plan, const PositionedBlock& rows, std::int64_t block,
-                            const HeadQuery* queries, const Candidates* const* candidates,
-                            int query_count, PartialState* states, double* sums);
+// `block_index` is the index of the block in the pass. A state counts only rows of the panels that
+// are scanned. If no row counts, the query's sums may stay unset. Returns the number of rows
+// scanned for any of the queries.
+std::int64_t ScanCandidates(const ScanPlan& plan, const PositionedBlock& block,
+                            std::int64_t block_index, const HeadQuery* queries,
+                            const Candidates* const* candidates, int query_count,
+                            PartialState* states, double* sums);
 
 // The largest logit and the log-sum-exp over the rows of one panel, formed in float64. -inf if none
 // counts.
@@ -57,8 +58,8 @@ struct PanelLogits {
   double max = -kInfiniteLogit;
   double log_sum_exp = -kInfiniteLogit;
 };
-PanelLogits LogitsOfPanel(const ScanPlan& plan, const PositionedBlock& rows, const HeadQuery& query,
-                          std::int64_t panel);
+PanelLogits LogitsOfPanel(const ScanPlan& plan, const PositionedBlock& block,
+                          const HeadQuery& query, std::int64_t panel);
 
 }  // namespace softlookup
 

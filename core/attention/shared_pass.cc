@@ -321,19 +321,19 @@ ScanOrder SharedPass::OrderOf(const WorkItem& item, std::int64_t at, std::int64_
 
 std::int64_t SharedPass::ScanTile(const WorkItem& item, std::int64_t at, std::int64_t query,
                                   bool& is_first) {
-  const std::int64_t block = scan_block(at);
+  const std::int64_t block_index = scan_block(at);
   const HeadQueryRef& first = RefOf(query);
-  const PositionedBlock* rows = BlockOf(block, first);
-  if (rows == nullptr) return query + 1;
+  const PositionedBlock* block = BlockOf(block_index, first);
+  if (block == nullptr) return query + 1;
   bool continues = false;
   const TaskAnswer* asked = nullptr;
   std::int64_t tile_end = query;
   for (; tile_end < std::min(query + kTileQueries, item.end); ++tile_end) {
     const HeadQueryRef& other = RefOf(tile_end);
-    const PositionedBlock* other_rows = BlockOf(block, other);
-    if (!order_.ShareScan(first, other) || other_rows == nullptr ||
+    const PositionedBlock* other_block = BlockOf(block_index, other);
+    if (!order_.ShareScan(first, other) || other_block == nullptr ||
         (look_.CandidatesOf(query) == nullptr) != (look_.CandidatesOf(tile_end) == nullptr) ||
-        !AreSameRows(*rows, *other_rows)) {
+        !AreSameRows(*block, *other_block)) {
       break;
     }
     if (other.task != asked) continues |= other.task->Continues();
@@ -350,7 +350,7 @@ std::int64_t SharedPass::ScanTile(const WorkItem& item, std::int64_t at, std::in
   if (!looks) order = OrderOf(item, at, query, tile_end, std::exchange(is_first, false));
   const auto scan = [&](PartialState* to_states, double* to_sums) {
     if (!looks) {
-      ScanBlock(plan, *rows, order, &queries_[static_cast<std::size_t>(query)], count, to_states,
+      ScanBlock(plan, *block, order, &queries_[static_cast<std::size_t>(query)], count, to_states,
                 to_sums);
       return;
     }
@@ -359,7 +359,7 @@ std::int64_t SharedPass::ScanTile(const WorkItem& item, std::int64_t at, std::in
       candidates[static_cast<std::size_t>(i)] = look_.CandidatesOf(query + i);
     }
     candidate_row_count_ +=
-        ScanCandidates(plan, *rows, block, &queries_[static_cast<std::size_t>(query)],
+        ScanCandidates(plan, *block, block_index, &queries_[static_cast<std::size_t>(query)],
                        candidates.data(), count, to_states, to_sums);
   };
   PartialState* states = &window_states_[static_cast<std::size_t>(state)];

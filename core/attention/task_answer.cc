@@ -227,11 +227,11 @@ void TaskAnswer::FinishHeadQuery(std::int64_t head_query, const HeadQueryState& 
   if (is_too_large() || !Continues()) return;
   const HeadQuery& query = found.query;
   if (task_.partial_base_position) {
-    if (!FinishPartial(head_query, found, sums)) stopped_ = true;
+    if (!FinishPartial(head_query, found, sums)) cancelled_ = true;
     return;
   }
   if (selects_rows_) {
-    if (!FinishSelected(head_query, query.top_rows->Take())) stopped_ = true;
+    if (!FinishSelected(head_query, query.top_rows->Take())) cancelled_ = true;
     return;
   }
   const PartialState& state = found.state;
@@ -254,18 +254,18 @@ void TaskAnswer::FinishHeadQuery(std::int64_t head_query, const HeadQueryState& 
   std::vector<CountedRow> others;
   if (query.first_rows != nullptr) others = query.first_rows->Take();
   if (found.unranked_memory) others.push_back(*found.unranked_memory);
-  if (!ListWeights(head_query, state, query.top_rows->Take(), others)) stopped_ = true;
+  if (!ListWeights(head_query, state, query.top_rows->Take(), others)) cancelled_ = true;
 }
 
 bool TaskAnswer::Continues() {
-  if (stopped_.load(std::memory_order_relaxed)) return false;
+  if (cancelled_.load(std::memory_order_relaxed)) return false;
   if (cancel_.Check().ok()) return true;
-  stopped_.store(true, std::memory_order_relaxed);
+  cancelled_.store(true, std::memory_order_relaxed);
   return false;
 }
 
 absl::StatusOr<AttentionAnswer> TaskAnswer::Take() {
-  if (stopped_) {
+  if (cancelled_) {
     const absl::Status status = cancel_.Check();
     // Check() is OK again if the deadline had passed and the clock was set back since.
     return status.ok() ? MakeError(reasons::kDeadlineExceeded, "The deadline has passed") : status;

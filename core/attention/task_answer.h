@@ -129,7 +129,7 @@ class TaskAnswer {
   // With weights ALL, the number of rows that may still be collected. An answer that lists more is
   // refused.
   std::atomic<std::int64_t> listed_rows_left_;
-  std::atomic<bool> stopped_{false};  // Set once the task is found to be cancelled.
+  std::atomic<bool> cancelled_{false};  // Set once the task is found to be cancelled.
 };
 
 }  // namespace softlookup

@@ -67,7 +67,7 @@ class Appender::ProjectionJob final : public Job {
     reserved_bytes_ = bytes();
     owned_inputs_.assign(inputs_.data, inputs_.data + inputs_.rows * inputs_.cols);
     inputs_.data = owned_inputs_.data();
-    waiting_.emplace(appender_.stores_.budget(), bytes());
+    budgeted_.emplace(appender_.stores_.budget(), bytes());
   }
 
   void Refuse(absl::Status status) override {
@@ -111,7 +111,7 @@ class Appender::ProjectionJob final : public Job {
   absl::AnyInvocable<void()> on_turn_;
   std::vector<float> owned_inputs_;
   std::int64_t reserved_bytes_ = 0;
-  std::optional<MemoryBudget::Waiting> waiting_;
+  std::optional<ByteBudget::Reserved> budgeted_;
 };
 
 Appender::~Appender() {

@@ -53,7 +53,7 @@ absl::Status AttendJob::Prepare() {
                         .age_end = row_count,
                         .answer_bytes_max = limits.message_bytes_max,
                         .tiles = context_.tiles};
-  SOFTLOOKUP_ASSIGN_OR_RETURN(RankingMemory::Taken ranking,
+  SOFTLOOKUP_ASSIGN_OR_RETURN(RankingBudget::Taken ranking,
                               context_.ranking.Take(task_, task_.query_count()));
   ranking_.emplace(std::move(ranking));
   return absl::OkStatus();

@@ -8,7 +8,7 @@
 #include "core/base/cancellation.h"
 #include "core/base/matrix_view.h"
 #include "core/engine/job_context.h"
-#include "core/engine/ranking_memory.h"
+#include "core/engine/ranking_budget.h"
 #include "core/scheduler/job.h"
 #include "core/store/snapshot.h"
 #include "softlookup/engine.h"
@@ -48,7 +48,7 @@ class AttendJob final : public Job {
   std::vector<float> projected_queries_;
   std::shared_ptr<const Snapshot> snapshot_;
   Snapshot::Blocks blocks_;
-  std::optional<RankingMemory::Taken> ranking_;
+  std::optional<RankingBudget::Taken> ranking_;
   AttentionTask task_;
 };
 

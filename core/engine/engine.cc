@@ -131,9 +131,9 @@ absl::Status EngineOfStores::Load(LoadObserver& observer) {
   // Writes a name record for every store, an empty one if the name is lost. Once the log has any
   // name records, StoresIn finds only stores that have one.
   if (!have_names) SOFTLOOKUP_RETURN_IF_ERROR(log_->Commit(*names, Sync::kYes));
-  // If a store is damaged, or the names had to be written anew, the log does no upkeep. If upkeep
-  // read a damaged record, writes to all stores would fail from then on.
-  if (is_whole) log_->BeginUpkeep();
+  // If a store is damaged, or the names had to be written anew, the log is not compacted. If
+  // compaction read a damaged record, writes to all stores would fail from then on.
+  if (is_whole) log_->BeginCompaction();
   loaded_ = true;
   return absl::OkStatus();
 }

@@ -7,7 +7,7 @@
 
 #include "core/base/histogram.h"
 #include "core/base/limits.h"
-#include "core/engine/ranking_memory.h"
+#include "core/engine/ranking_budget.h"
 #include "core/kernels/amx/tile_scan.h"
 
 namespace softlookup {
@@ -17,7 +17,7 @@ struct JobContext {
   const Limits& limits;
   // The value of AttentionTask::tiles in every task of the engine.
   const std::optional<kernels::TileUnit> tiles;
-  RankingMemory ranking;
+  RankingBudget ranking;
   // Nanoseconds that each lookup waited in the scheduler's queue and was computed. Refused lookups
   // do not count.
   Histogram lookup_queue_time{kTimeBounds};

@@ -54,7 +54,7 @@ absl::Status LookupJob::Select(const LookupRequest& request,
         .position = memory_end - 1};
   }
   snapshot_ = std::move(snapshot);
-  SOFTLOOKUP_ASSIGN_OR_RETURN(RankingMemory::Taken ranking,
+  SOFTLOOKUP_ASSIGN_OR_RETURN(RankingBudget::Taken ranking,
                               context_.ranking.Take(task_, query_count()));
   ranking_.emplace(std::move(ranking));
   return absl::OkStatus();

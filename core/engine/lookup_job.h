@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "core/base/cancellation.h"
 #include "core/engine/job_context.h"
-#include "core/engine/ranking_memory.h"
+#include "core/engine/ranking_budget.h"
 #include "core/scheduler/job_queue.h"
 #include "core/store/row_selection.h"
 #include "core/store/snapshot.h"
@@ -28,7 +28,7 @@ class LookupJob final : public Job {
         callback_(std::move(callback)) {}
 
   // Checks `request`, selects the rows of `snapshot` that it attends to, and takes the bytes to
-  // rank them (RankingMemory). Call this first. After an error, refuse the job instead of
+  // rank them (RankingBudget). Call this first. After an error, refuse the job instead of
   // submitting it. The data of `request.queries` and `request.inputs` must live until the callback.
   absl::Status Select(const LookupRequest& request, std::shared_ptr<const Snapshot> snapshot);
   // Returns an upper bound on the cost of Select(), without the cost of its checks of the request.
@@ -61,7 +61,7 @@ class LookupJob final : public Job {
 
   std::shared_ptr<const Snapshot> snapshot_;
   RowSelection selection_;
-  std::optional<RankingMemory::Taken> ranking_;
+  std::optional<RankingBudget::Taken> ranking_;
   MemoryValue memory_;                // task_.memory points to it.
   std::optional<MatrixView> inputs_;  // [T, input_dim]. Prepare() projects them.
   std::vector<float> queries_;        // [T, key_dim]: the projected inputs.

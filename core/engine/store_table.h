@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
-#include "core/engine/memory_budget.h"
+#include "core/engine/byte_budget.h"
 #include "core/store/store.h"
 #include "softlookup/engine.h"
 
@@ -38,14 +38,14 @@ struct StoreTotals {
 };
 
 // The stores of an engine by name, and the budget for their bytes. Thread-safe, except that only
-// one write at a time may add to the budget (MemoryBudget).
+// one write at a time may add to the budget (ByteBudget).
 class StoreTable {
  public:
   // `memory_bytes_max` is as in Limits.
   explicit StoreTable(std::int64_t memory_bytes_max) : budget_(memory_bytes_max) {}
 
-  MemoryBudget& budget() { return budget_; }
-  const MemoryBudget& budget() const { return budget_; }
+  ByteBudget& budget() { return budget_; }
+  const ByteBudget& budget() const { return budget_; }
   const StoreTotals& totals() const { return totals_; }
 
   // Returns the store. `field` is the request's field that holds `name`. Errors: STORE_NOT_FOUND;
@@ -78,7 +78,7 @@ class StoreTable {
   absl::btree_map<std::string, absl::StatusOr<std::shared_ptr<Store>>> stores_
       ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<std::string> reserved_ ABSL_GUARDED_BY(mutex_);
-  MemoryBudget budget_;
+  ByteBudget budget_;
   StoreTotals totals_;
 };
 

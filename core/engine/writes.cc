@@ -71,7 +71,7 @@ class StoreWrite : public Write {
   // staged before it stay.
   absl::Status WriteWithinBudget() {
     StoreWriter& writer = store_->writer();
-    MemoryBudget& budget = table_.budget();
+    ByteBudget& budget = table_.budget();
     const std::shared_ptr<const Snapshot> before = writer.newest();
     std::optional<StoreWriter::Savepoint> savepoint;
     if (budget.has_limit()) savepoint = writer.MakeSavepoint();
@@ -161,7 +161,7 @@ class AppendWrite final : public StoreWrite<AppendResult> {
       : StoreWrite(table, std::move(store), std::move(callback)),
         rows_(std::move(rows)),
         bytes_(BytesOf(rows_, this->store().snapshot()->config())),
-        waiting_(table.budget(), bytes_) {}
+        reserved_(table.budget(), bytes_) {}
 
   absl::Status Stage(LogBatch* batch) override {
     AppendChain* chain = rows_.chain.get();
@@ -226,7 +226,7 @@ class AppendWrite final : public StoreWrite<AppendResult> {
 
   const RowsToAppend rows_;
   const std::int64_t bytes_;
-  const MemoryBudget::Waiting waiting_;
+  const ByteBudget::Reserved reserved_;
   AppendOutcome outcome_;
   bool changed_ = false;
   AppendResult result_;
@@ -329,7 +329,7 @@ class CreateStoreWrite final : public Write {
     SOFTLOOKUP_RETURN_IF_ERROR(table_.Reserve(config_.name, store_count_max_));
     store_ = std::make_shared<Store>(number_, std::make_unique<StoreWriter>(config_), absl::Now(),
                                      executor_);
-    absl::Status room = table_.budget().Check(StoreBytes(), /*own_waiting_bytes=*/0);
+    absl::Status room = table_.budget().Check(StoreBytes(), /*own_reserved_bytes=*/0);
     if (!room.ok()) {
       table_.Release(config_.name);
       return room;

@@ -12,8 +12,8 @@ Float32Roundings::Float32Roundings(std::int64_t dim_count, bool is_fused)
 
 Float32Roundings::Squares Float32Roundings::SquaresOf(std::int64_t dim_count, bool is_fused) {
   Squares squares(static_cast<std::size_t>(dim_count));
-  for (std::size_t way = 0; way < kFloat32Sums.size(); ++way) {
-    const Float32Sums sums = kFloat32Sums[way];
+  for (std::size_t sums_index = 0; sums_index < kFloat32Sums.size(); ++sums_index) {
+    const Float32Sums sums = kFloat32Sums[sums_index];
     for (std::int64_t chain = 0; chain < dim_count; chain += sums.chain_dims) {
       const int levels = sums.Levels(chain / sums.run_dims * sums.run_dims, dim_count);
       const std::int64_t end = std::min(chain + sums.chain_dims, dim_count);
@@ -21,7 +21,7 @@ Float32Roundings::Squares Float32Roundings::SquaresOf(std::int64_t dim_count, bo
         // The first product of a chain is not added to anything.
         const std::int64_t own = is_fused ? end - i : std::min(end - i + 1, end - chain);
         const auto roundings = static_cast<double>(own + levels);
-        squares[i][way] = roundings * roundings;
+        squares[i][sums_index] = roundings * roundings;
       }
     }
   }
@@ -33,7 +33,8 @@ Float32ErrorNorms Float32Roundings::ErrorNormsOf(const float* query) const {
   const auto add = [&norms](const float* terms, const Squares& squares) {
     for (std::size_t i = 0; i < squares.size(); ++i) {
       const double square = static_cast<double>(terms[i]) * terms[i];
-      for (std::size_t way = 0; way < norms.size(); ++way) norms[way] += squares[i][way] * square;
+      for (std::size_t sums_index = 0; sums_index < norms.size(); ++sums_index)
+        norms[sums_index] += squares[i][sums_index] * square;
     }
   };
   for (std::int64_t run = 0; run < whole_; ++run) add(query + run * kRunDimsMax, of_whole_);

@@ -31,16 +31,17 @@ struct Float32Sums {
   }
 };
 
-// The ways to form a sum, the fastest and least exact first. kRunDimsMax is a multiple of the
-// run_dims of each way.
+// The sums that a scan chooses from, the fastest and least exact first. kRunDimsMax is a multiple
+// of the run_dims of each.
 inline constexpr std::array<Float32Sums, 4> kFloat32Sums = {
     {{40, 160}, {10, 160}, {5, 160}, {5, 10}}};
 inline constexpr std::int64_t kRunDimsMax = 160;
 
-// For each way, a number e: the sum of products of a query q and a key k has an error of at most
-// 2^-24 e |k|. If term i goes through r_i roundings, its error is at most 2^-24 r_i |q_i k_i|. By
-// Cauchy and Schwarz, the sum of these errors is at most 2^-24 |r q| |k|, where r q has the
-// components r_i q_i. So e is |r q|. This holds if the sums of runs stay in float32's range.
+// For each of kFloat32Sums, a number e: the sum of products of a query q and a key k has an error
+// of at most 2^-24 e |k|. If term i goes through r_i roundings, its error is at most
+// 2^-24 r_i |q_i k_i|. By Cauchy and Schwarz, the sum of these errors is at most 2^-24 |r q| |k|,
+// where r q has the components r_i q_i. So e is |r q|. This holds if the sums of runs stay in
+// float32's range.
 using Float32ErrorNorms = std::array<double, kFloat32Sums.size()>;
 
 // Knows the roundings of each term in sums of `dim_count` products.
@@ -54,7 +55,7 @@ class Float32Roundings {
   Float32ErrorNorms ErrorNormsOf(const float* query) const;
 
  private:
-  // squares[i][way] is r_i^2 of term i.
+  // squares[i][sums_index] is r_i^2 of term i.
   using Squares = std::vector<Float32ErrorNorms>;
 
   // Returns the squares for the dim_count terms of a group or of the rest, as the members below

@@ -102,7 +102,7 @@ class Float32Tile {
     unsigned chains = 0;
     Sums total;
     for (std::int64_t dim = 0;; dim += chain_dims) {
-      AddChain(keys, run_queries, dim, std::min(chain_dims, dim_count - dim), ahead, total);
+      SumChain(keys, run_queries, dim, std::min(chain_dims, dim_count - dim), ahead, total);
       int level = 0;
       for (; (chains >> level & 1) != 0; ++level) Add(pending[level], total);
       ++chains;
@@ -151,7 +151,7 @@ class Float32Tile {
   }
 
   // Sets `sums` to the sums of `dim_count` terms, from component `dim` on.
-  static HWY_INLINE void AddChain(const KeyPanels<kPanels>& keys,
+  static HWY_INLINE void SumChain(const KeyPanels<kPanels>& keys,
                                   const float* const* HWY_RESTRICT queries, std::int64_t dim,
                                   std::int64_t dim_count, Prefetcher& ahead, Sums& sums) {
     ahead.Step();

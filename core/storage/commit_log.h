@@ -61,7 +61,7 @@ class CommitLog {
 
   // Lets the log compact its records in the background from now on, until the log is closed. If
   // compaction reads a damaged record, every Commit() fails from then on.
-  virtual void BeginUpkeep() = 0;
+  virtual void BeginCompaction() = 0;
 
   // Reads all table files of the log, also the parts that no Scan() reads. DATA_LOSS if a checksum
   // is wrong.
@@ -78,7 +78,7 @@ class CommitLog {
 // FAILED_PRECONDITION if another process has the log open. DATA_LOSS if the log is damaged so that
 // it cannot be opened, or has lost synced changes. UNAVAILABLE for other errors of the file system.
 // FAILED_PRECONDITION leaves the log as it was found. So does DATA_LOSS, unless the log's
-// SyncedMark is 0: losses are then not looked for before the log is opened to write.
+// SyncedSequence is 0: losses are then not looked for before the log is opened to write.
 absl::StatusOr<std::unique_ptr<CommitLog>> OpenCommitLog(const std::string& directory);
 
 // Opens the log in `directory` only to read it. Changes nothing, but creates RocksDB's file LOCK if

@@ -19,7 +19,7 @@
 #include "core/base/files.h"
 #include "core/base/status_macros.h"
 #include "core/storage/records.h"
-#include "core/storage/synced_mark.h"
+#include "core/storage/synced_sequence.h"
 
 namespace softlookup {
 namespace {
@@ -91,7 +91,7 @@ class ErrorListener final : public rocksdb::EventListener {
   rocksdb::Status error_ ABSL_GUARDED_BY(mutex_);
 };
 
-constexpr char kSyncedName[] = "SYNCED";  // The file of the SyncedMark.
+constexpr char kSyncedName[] = "SYNCED";  // The file of the SyncedSequence.
 constexpr std::size_t kWriteBufferBytes = std::size_t{64} << 20;
 
 rocksdb::Options LogOptions(rocksdb::Env* env, const std::shared_ptr<ErrorListener>& listener) {
@@ -105,9 +105,9 @@ rocksdb::Options LogOptions(rocksdb::Env* env, const std::shared_ptr<ErrorListen
   options.write_buffer_size = kWriteBufferBytes;
   options.max_background_jobs = 2;
   options.skip_stats_update_on_db_open = true;  // The statistics would be read from every table.
-  options.disable_auto_compactions = true;      // Until BeginUpkeep().
-  // Cuts the write-ahead log off at its first bad record and keeps all records before. CheckMark()
-  // then finds out whether a record was lost that had been synced.
+  options.disable_auto_compactions = true;      // Until BeginCompaction().
+  // Cuts the write-ahead log off at its first bad record and keeps all records before.
+  // CheckSyncedSequence() then finds out whether a record was lost that had been synced.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   options.info_log = std::make_shared<NoLogger>();
   rocksdb::BlockBasedTableOptions table;
@@ -131,9 +131,9 @@ rocksdb::Status OpenOnce(const rocksdb::Options& options, const std::string& dir
   return status;
 }
 
-// Returns DATA_LOSS if the log of `db` ends before `mark`, the last change that was synced.
-absl::Status CheckMark(const rocksdb::DB& db, const SyncedMark& mark) {
-  const std::uint64_t found = db.GetLatestSequenceNumber(), synced = mark.Read();
+// Returns DATA_LOSS if the log of `db` ends before `synced_sequence`, the last synced change.
+absl::Status CheckSyncedSequence(const rocksdb::DB& db, const SyncedSequence& synced_sequence) {
+  const std::uint64_t found = db.GetLatestSequenceNumber(), synced = synced_sequence.Read();
   if (found >= synced) return absl::OkStatus();
   return DamagedError(absl::StrCat("its log ends after ", found, " records, but ", synced,
                                    " had been written and acknowledged"));
@@ -178,33 +178,33 @@ bool HasDatabase(const std::string& directory, absl::Status& damage) {
   return false;
 }
 
-// Checks that the database opens, has all changes that `mark` says were synced, and has a known
-// format. Opens it read-only and changes nothing.
+// Checks that the database opens, has all changes that `synced_sequence` says were synced, and has
+// a known format. Opens it read-only and changes nothing.
 absl::Status CheckDatabase(const rocksdb::Options& options, const std::string& directory,
-                           const SyncedMark& mark) {
+                           const SyncedSequence& synced_sequence) {
   std::unique_ptr<rocksdb::DB> db;
   const rocksdb::Status status = OpenOnce(options, directory, RocksdbAccess::kRead, db);
   if (!status.ok()) return OpenError(directory, status);
-  SOFTLOOKUP_RETURN_IF_ERROR(CheckMark(*db, mark));
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckSyncedSequence(*db, synced_sequence));
   return ReadFormat(*db).status();
 }
 
 // Opens a database to write, and creates it if there is none. DATA_LOSS if the database has lost
-// changes that `mark` says were synced.
+// changes that `synced_sequence` says were synced.
 absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenDatabase(rocksdb::Options options,
                                                           const std::string& directory,
-                                                          const SyncedMark& mark) {
+                                                          const SyncedSequence& synced_sequence) {
   absl::Status damage;
   options.create_if_missing = !HasDatabase(directory, damage);
   SOFTLOOKUP_RETURN_IF_ERROR(damage);
   // When RocksDB opens a database to write, it deletes files that nothing refers to. So
   // CheckDatabase looks for losses first, while the lock keeps other processes from writing. The
   // write-ahead log is thus replayed twice.
-  if (!options.create_if_missing && mark.Read() > 0) {
+  if (!options.create_if_missing && synced_sequence.Read() > 0) {
     rocksdb::FileLock* lock = nullptr;
     const rocksdb::Status locked = options.env->LockFile(directory + "/LOCK", &lock);
     if (!locked.ok()) return OpenError(directory, locked);
-    const absl::Status status = CheckDatabase(options, directory, mark);
+    const absl::Status status = CheckDatabase(options, directory, synced_sequence);
     options.env->UnlockFile(lock).PermitUncheckedError();
     SOFTLOOKUP_RETURN_IF_ERROR(status);
   }
@@ -220,7 +220,7 @@ class RocksdbLog final : public CommitLog {
       : directory_(std::move(directory)),
         access_(access),
         env_(env),
-        synced_(absl::StrCat(directory_, "/", kSyncedName)) {}
+        synced_sequence_(absl::StrCat(directory_, "/", kSyncedName)) {}
   ~RocksdbLog() override {
     if (lock_ != nullptr) env_->UnlockFile(lock_);
     if (access_ == RocksdbAccess::kRead || db_ == nullptr || state_ != State::kWorks) return;
@@ -235,13 +235,13 @@ class RocksdbLog final : public CommitLog {
   // Opens the database. Call this first, before other threads use the log.
   absl::Status Open() {
     if (access_ == RocksdbAccess::kWrite) {
-      SOFTLOOKUP_ASSIGN_OR_RETURN(db_, OpenDatabase(Options(), directory_, synced_));
+      SOFTLOOKUP_ASSIGN_OR_RETURN(db_, OpenDatabase(Options(), directory_, synced_sequence_));
     } else {
       // RocksDB does not lock a directory that it opens only to read, so this is done here.
       rocksdb::Status status = env_->LockFile(directory_ + "/LOCK", &lock_);
       if (status.ok()) status = OpenOnce(Options(), directory_, access_, db_);
       if (!status.ok()) return OpenError(directory_, status);
-      SOFTLOOKUP_RETURN_IF_ERROR(CheckMark(*db_, synced_));
+      SOFTLOOKUP_RETURN_IF_ERROR(CheckSyncedSequence(*db_, synced_sequence_));
     }
     SOFTLOOKUP_ASSIGN_OR_RETURN(const bool has_format, ReadFormat(*db_));
     last_sequence_ = db_->GetLatestSequenceNumber();
@@ -301,9 +301,9 @@ class RocksdbLog final : public CommitLog {
     return it->status().ok() ? absl::OkStatus() : ReadError(it->status());
   }
 
-  void BeginUpkeep() override {
+  void BeginCompaction() override {
     absl::ReaderMutexLock lock(&mutex_);
-    has_upkeep_ = true;
+    compacts_ = true;
     // An error is ignored: compaction then begins when the server starts again.
     db_->EnableAutoCompaction({db_->DefaultColumnFamily()}).PermitUncheckedError();
   }
@@ -332,13 +332,13 @@ class RocksdbLog final : public CommitLog {
   enum class State { kWorks, kFull, kBroken };
 
   void MarkSynced() {
-    synced_.Set(last_sequence_);
+    synced_sequence_.Set(last_sequence_);
     has_unsynced_ = false;
   }
 
   rocksdb::Options Options() const {
     rocksdb::Options options = LogOptions(env_, errors_);
-    if (has_upkeep_) options.disable_auto_compactions = false;
+    if (compacts_) options.disable_auto_compactions = false;
     return options;
   }
 
@@ -400,7 +400,8 @@ class RocksdbLog final : public CommitLog {
   void Reopen() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     db_ = nullptr;
     errors_->Clear();
-    absl::StatusOr<std::unique_ptr<rocksdb::DB>> db = OpenDatabase(Options(), directory_, synced_);
+    absl::StatusOr<std::unique_ptr<rocksdb::DB>> db =
+        OpenDatabase(Options(), directory_, synced_sequence_);
     if (!db.ok()) {
       // UNAVAILABLE can be temporary, such as too little room again, so state_ stays kFull. Other
       // errors are errors in the files, which stay.
@@ -427,7 +428,7 @@ class RocksdbLog final : public CommitLog {
   rocksdb::Env* const env_;
   const std::shared_ptr<ErrorListener> errors_ = std::make_shared<ErrorListener>();
   rocksdb::FileLock* lock_ = nullptr;  // Held if access_ is kRead.
-  SyncedMark synced_;
+  SyncedSequence synced_sequence_;
   // Held exclusively to change db_, and shared to use db_ outside of Commit(). Once the log is
   // open, only Commit() changes db_. After a full disk db_ is null if it could not be opened again.
   mutable absl::Mutex mutex_;
@@ -438,7 +439,7 @@ class RocksdbLog final : public CommitLog {
   // Only Open(), Commit() and the destructor use these two.
   std::uint64_t last_sequence_ = 0;  // RocksDB's number of the last change that was committed.
   bool has_unsynced_ = false;        // Whether changes were written since the last sync.
-  std::atomic<bool> has_upkeep_{false};
+  std::atomic<bool> compacts_{false};
 };
 
 }  // namespace

@@ -37,7 +37,7 @@ std::string EncodeComponents(const Snapshot& snapshot, std::uint64_t begin, std:
   components.resize((end - begin) * static_cast<std::uint64_t>(shape.row_bytes()));
   auto* next = reinterpret_cast<std::byte*>(components.data());
   const auto panel_at = [&](std::int64_t panel) {
-    return snapshot.HistoryAt(panel / block_panels).panel(panel % block_panels);
+    return snapshot.BlockWithDeletedRows(panel / block_panels).panel(panel % block_panels);
   };
   ForEachRun(
       begin, end,

@@ -155,7 +155,7 @@ void SetLiveRows(const kernels::PanelShape& shape, std::int64_t index, SealedBlo
   block.live_rows = rows;
 }
 
-kernels::BlockView Snapshot::HistoryAt(std::int64_t index) const {
+kernels::BlockView Snapshot::BlockWithDeletedRows(std::int64_t index) const {
   if (index < sealed_.size()) return ViewOf(sealed_[index], shape_);
   kernels::BlockView view;
   view.shape = shape_;
@@ -169,7 +169,7 @@ kernels::BlockView Snapshot::HistoryAt(std::int64_t index) const {
 
 PositionedBlock Snapshot::LiveRowsOfTail() const {
   PositionedBlock rows;
-  rows.view = HistoryAt(sealed_.size());
+  rows.view = BlockWithDeletedRows(sealed_.size());
   rows.number = sealed_.size();
   rows.first_position = static_cast<std::uint64_t>(sealed_.size() * block_rows_);
   rows.position_count = rows.view.row_count;
@@ -221,7 +221,7 @@ std::unique_ptr<RunningMemory> Snapshot::MemoryAsOf(std::uint64_t position,
           ? MakeRunningMemory(SpecOf(*config_, index), config_->key_dim, config_->value_dim)
           : (*before)[index].Clone();
   if (position == 0) return memory;
-  const kernels::BlockView block = HistoryAt(block_index);
+  const kernels::BlockView block = BlockWithDeletedRows(block_index);
   const std::int64_t end = static_cast<std::int64_t>(position) - block_index * block_rows_;
   kernels::PanelRowReader reader(shape_);
   for (std::int64_t i = 0; i < end; ++i) {

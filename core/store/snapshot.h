@@ -184,7 +184,7 @@ class Snapshot {
   // Rows in a full block.
   std::int64_t block_rows() const { return block_rows_; }
   // Returns all rows of block `index`, deleted ones included.
-  kernels::BlockView HistoryAt(std::int64_t index) const;
+  kernels::BlockView BlockWithDeletedRows(std::int64_t index) const;
   // Returns the memories before the first row of block `index`, which must have a row.
   MemorySet MemoriesBefore(std::int64_t index) const;
   // Returns the bounds over the rows of block `index`, which must have a row.

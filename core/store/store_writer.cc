@@ -54,7 +54,7 @@ void StoreWriter::Commit() {
   std::vector<IdChange>().swap(id_changes_);
   std::vector<WriterChange>().swap(writer_changes_);
   memories_shared_ = true;
-  partial_panel_shown_ = true;
+  partial_panel_shared_ = true;
 }
 
 void StoreWriter::Rollback() {
@@ -66,7 +66,7 @@ void StoreWriter::Rollback() {
 StoreWriter::Savepoint StoreWriter::MakeSavepoint() {
   // The savepoint shares the memories and the partial panel, so the next row must go into copies.
   memories_shared_ = true;
-  partial_panel_shown_ = true;
+  partial_panel_shared_ = true;
   Savepoint savepoint;
   savepoint.state_ = state_;
   savepoint.id_change_count_ = id_changes_.size();
@@ -84,7 +84,7 @@ void StoreWriter::RollbackTo(const Savepoint& savepoint) {
   state_ = savepoint.state_;
   growing_tags_ = nullptr;
   memories_shared_ = true;
-  partial_panel_shown_ = true;
+  partial_panel_shared_ = true;
   if (state_.labels != nullptr) state_.labels->Truncate(state_.label_count);
   for (; id_changes_.size() > savepoint.id_change_count_; id_changes_.pop_back()) {
     const IdChange& change = id_changes_.back();
@@ -332,7 +332,7 @@ std::shared_ptr<const Snapshot> StoreWriter::Update(absl::FunctionRef<void(Store
   return newest();
 }
 
-void StoreWriter::StartTail() {
+void StoreWriter::MakeRoomInTail() {
   const std::int64_t panels = state_.tail_rows / kPanelRows;
   if (state_.tail_panels != nullptr && panels < state_.tail_panels->panel_count()) return;
   const std::int64_t block_panels = block_rows_ / kPanelRows;
@@ -395,9 +395,9 @@ void StoreWriter::AddToMemories(const kernels::PanelRow& row) {
 void StoreWriter::AppendRow(const float* key, const float* value, kernels::PanelRowReader& reader) {
   if (state_.partial_panel == nullptr) {
     state_.partial_panel = std::make_shared<PanelBuffer>(shape_, 1);
-  } else if (partial_panel_shown_) {
+  } else if (partial_panel_shared_) {
     state_.partial_panel = std::make_shared<PanelBuffer>(*state_.partial_panel);
-    partial_panel_shown_ = false;
+    partial_panel_shared_ = false;
   }
 
   std::byte* panel = state_.partial_panel->panel(0);
@@ -411,7 +411,7 @@ void StoreWriter::AppendRow(const float* key, const float* value, kernels::Panel
   if (keeps_memories_) AddToMemories(row);
   state_.tail_bounds.Add(row, *state_.config);
   if (lane == kPanelRows - 1) {
-    StartTail();
+    MakeRoomInTail();
     std::memcpy(state_.tail_panels->panel(state_.tail_rows / kPanelRows), panel, shape_.bytes());
     // Nothing else shares this panel, because a shared panel was copied above.
     std::memset(panel, 0, shape_.bytes());
@@ -470,7 +470,7 @@ void StoreWriter::MakeSnapshot() {
   snapshot->deleted_count_ = state_.deleted_count;
   if (state_.tail_rows % kPanelRows != 0) {
     tail.partial_panel = state_.partial_panel;
-    partial_panel_shown_ = true;
+    partial_panel_shared_ = true;
   }
   snapshot->byte_size_ = static_cast<std::uint64_t>(ByteSize());
   state_.newest = std::move(snapshot);

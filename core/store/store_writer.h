@@ -165,7 +165,7 @@ class StoreWriter {
   void AppendRow(const float* key, const float* value, kernels::PanelRowReader& reader);
   void AddToMemories(const kernels::PanelRow& row);
   // Makes room in tail_panels for one more panel. Snapshots that show the old buffer keep it.
-  void StartTail();
+  void MakeRoomInTail();
   // Allocates the panels of one block, or of its sketch, for a store of `block_count` blocks. They
   // are not cleared if a rollback has freed their place in a region.
   std::shared_ptr<PanelBuffer> NewPanels(const kernels::PanelShape& shape,
@@ -212,10 +212,10 @@ class StoreWriter {
   // A copy of state_.tail_tags with the tags of the batch in progress added. Null until that batch
   // adds a row with tags. Becomes state_.tail_tags when a snapshot is made or the tail is sealed.
   std::unique_ptr<RowTags> growing_tags_;
-  // partial_panel_shown_: a snapshot, a savepoint or the committed state may share the partial
+  // partial_panel_shared_: a snapshot, a savepoint or the committed state may share the partial
   // panel. memories_shared_: a savepoint or the committed state may share the memories. While a
   // flag is set, the next row goes into a copy.
-  bool partial_panel_shown_ = false;
+  bool partial_panel_shared_ = false;
   bool memories_shared_ = false;
 };
 

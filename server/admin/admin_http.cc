@@ -128,11 +128,12 @@ bool AdminHttp::Accept(std::vector<Connection>& connections) {
     FileDescriptor socket(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (socket.get() < 0) {
       if (errno == EAGAIN || errno == EWOULDBLOCK) return true;
-      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-        if (connections.empty()) return false;
-        connections.erase(connections.begin());  // Frees a descriptor and its buffers.
-      }
-      continue;  // With any other error, the client is gone already.
+      if (IsOfLostConnection(errno)) continue;
+      const bool lacks_room =
+          errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+      if (!lacks_room || connections.empty()) return false;
+      connections.erase(connections.begin());  // Frees a descriptor and its buffers.
+      continue;
     }
     if (connections.size() == kConnectionsMax) connections.erase(connections.begin());
     connections.push_back({.socket = std::move(socket), .end = clock_.Now() + kConnectionTime});

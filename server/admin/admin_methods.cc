@@ -15,7 +15,7 @@ class CreateBackupCall final
     : public MessageCall<admin::v1::CreateBackupRequest, admin::v1::Backup> {
  public:
   CreateBackupCall(std::unique_ptr<Call> call, Backups& backups)
-      : MessageCall(std::move(call), Place::kWorker), backups_(backups) {}
+      : MessageCall(std::move(call), RunOn::kWorker), backups_(backups) {}
 
  private:
   void Run() override {
@@ -37,7 +37,7 @@ void StartCreateBackup(std::unique_ptr<Call> call, Backups& backups) {
 
 void StartListBackups(std::unique_ptr<Call> call, Backups& backups, const Limits& limits) {
   StartCall<admin::v1::ListBackupsRequest, admin::v1::ListBackupsResponse>(
-      std::move(call), UnaryCall::Place::kWorker,
+      std::move(call), UnaryCall::RunOn::kWorker,
       [&backups, &limits](Call&, const admin::v1::ListBackupsRequest&,
                           admin::v1::ListBackupsResponse& response) -> absl::Status {
         SOFTLOOKUP_ASSIGN_OR_RETURN(std::vector<admin::v1::Backup> list, backups.List());

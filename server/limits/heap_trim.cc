@@ -23,15 +23,15 @@ constexpr std::int64_t kGainMin = std::int64_t{4} << 20;
 bool TrimSchedule::IsDue(std::int64_t resident_bytes, absl::Time now) {
   least_bytes_ = std::min(least_bytes_, resident_bytes);
   if (resident_bytes - least_bytes_ < kGrowthMin) return false;
-  return now >= next_ || resident_bytes - last_bytes_ >= kGrowthMin;
+  return now >= next_paced_trim_ || resident_bytes - bytes_after_last_trim_ >= kGrowthMin;
 }
 
 void TrimSchedule::OnTrimmed(std::int64_t before_bytes, std::int64_t after_bytes, absl::Time now) {
-  const bool has_grown = before_bytes - last_bytes_ >= kGrowthMin;
+  const bool has_grown = before_bytes - bytes_after_last_trim_ >= kGrowthMin;
   const bool has_gained = before_bytes - after_bytes >= kGainMin;
   pause_ = has_grown || has_gained ? kInterval : std::min(2 * pause_, kPauseMax);
-  last_bytes_ = after_bytes;
-  next_ = now + pause_;
+  bytes_after_last_trim_ = after_bytes;
+  next_paced_trim_ = now + pause_;
 }
 
 HeapTrim::HeapTrim(std::function<std::int64_t()> resident_bytes)

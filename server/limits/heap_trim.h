@@ -29,10 +29,10 @@ class TrimSchedule {
   void OnTrimmed(std::int64_t before_bytes, std::int64_t after_bytes, absl::Time now);
 
  private:
-  std::int64_t least_bytes_;                // Fewest resident bytes so far.
-  std::int64_t last_bytes_ = 0;             // Resident bytes after the last trim.
-  absl::Duration pause_;                    // From the last trim to next_.
-  absl::Time next_ = absl::InfinitePast();  // Until then, only growth calls for a trim.
+  std::int64_t least_bytes_;                           // Fewest resident bytes so far.
+  std::int64_t bytes_after_last_trim_ = 0;             // Resident bytes after the last trim.
+  absl::Duration pause_;                               // From the last trim to next_paced_trim_.
+  absl::Time next_paced_trim_ = absl::InfinitePast();  // Before it, only growth calls for a trim.
 };
 
 // Checks once a second, on a thread of its own, whether to trim the heap.

@@ -16,7 +16,7 @@ namespace {
 class AppendCall final : public MessageCall<v1::AppendRequest, v1::AppendResponse> {
  public:
   AppendCall(std::unique_ptr<Call> call, Engine& engine)
-      : MessageCall(std::move(call), Place::kNetworkThread), engine_(engine) {}
+      : MessageCall(std::move(call), RunOn::kNetworkThread), engine_(engine) {}
 
  private:
   void Run() override {

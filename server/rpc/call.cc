@@ -119,7 +119,7 @@ absl::Status Call::Admit() {
   }
   if (spec_.access == Access::kNone) return absl::OkStatus();
   if (tracker().is_draining()) return ShuttingDown();
-  if (!dependencies_.authenticator.asks()) return absl::OkStatus();
+  if (!dependencies_.authenticator.requires_identity()) return absl::OkStatus();
   SOFTLOOKUP_ASSIGN_OR_RETURN(Credentials credentials, CredentialsOf(rpc_.context()));
   absl::MutexLock lock(&mutex_);
   SOFTLOOKUP_ASSIGN_OR_RETURN(caller_,
@@ -250,7 +250,7 @@ grpc::Status Call::EndStream(const absl::Status& status) {
 void Call::Audit(const absl::Status& status) {
   if (dependencies_.audit == nullptr) return;
   const bool is_login_failure = absl::IsUnauthenticated(status);
-  if (!spec_.is_change && !is_login_failure && !absl::IsPermissionDenied(status)) return;
+  if (!spec_.is_audited && !is_login_failure && !absl::IsPermissionDenied(status)) return;
   const bool is_denial = absl::IsPermissionDenied(status);
   std::optional<std::int64_t> left_out = 0;
   if (is_login_failure || is_denial) left_out = dependencies_.audit->AllowRefusal(absl::Now());

@@ -108,7 +108,7 @@ class Call {
   grpc::Status EndStream(const absl::Status& status);
 
   // Writes an audit line about the call, or about one refused message of a stream, if there is an
-  // audit log. Calls of methods without MethodSpec::is_change have a line only for a failed login
+  // audit log. Calls of methods without MethodSpec::is_audited have a line only for a failed login
   // or a denial. If there are too many failed logins and denials in a second, the rest of their
   // lines are left out, whatever the method.
   void Audit(const absl::Status& status);

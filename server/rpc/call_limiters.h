@@ -15,6 +15,7 @@
 #include "server/limits/unsent_answers.h"
 #include "server/limits/workers.h"
 #include "server/rpc/message_scans.h"
+#include "server/rpc/store_limits.h"
 
 namespace softlookup::server {
 
@@ -29,7 +30,7 @@ struct CallLimits {
   absl::Duration revision_wait_max = absl::InfiniteDuration();
   Rates tenant_rates;
   std::size_t calls_per_connection_max = 1024;  // Calls in progress.
-  // Bytes of all requests in flight. 0: no limit.
+  // Bytes of all requests in flight. At least 1.
   std::int64_t request_bytes_max = std::int64_t{1} << 30;
 };
 
@@ -48,6 +49,7 @@ struct CallLimiters {
   StallWatch arrivals;  // Ends calls whose first message does not come.
   StallWatch stalls;    // Ends calls whose clients take no message.
   UnsentAnswers unsent_answers;
+  StoreCreations store_creations;
   // Last, so that it is destroyed first: it then runs its waiting tasks, which may use the other
   // members.
   Workers workers;

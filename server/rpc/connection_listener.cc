@@ -23,9 +23,9 @@ namespace softlookup::server {
 namespace {
 
 // Shortest time between two checks of which connections are still open.
-constexpr absl::Duration kCountInterval = absl::Milliseconds(50);
+constexpr absl::Duration kCheckInterval = absl::Milliseconds(50);
 // Descriptors kept for the log, HTTP and other files; at most half of the process's limit.
-constexpr rlim_t kOtherDescriptors = 128;
+constexpr rlim_t kOtherDescriptorCount = 128;
 
 void SetOption(int socket, int level, int option, int value) {
   setsockopt(socket, level, option, &value, sizeof(value));
@@ -187,8 +187,8 @@ bool ConnectionListener::AcceptFrom(int listener) {
     }
     if (socket.get() < 0) {
       if (error == EAGAIN || error == EWOULDBLOCK) return true;
-      if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) return false;
-      continue;  // The client is gone already.
+      if (!IsOfLostConnection(error)) return false;  // Such as EMFILE: a pause may help.
+      continue;
     }
     SetOption(socket.get(), IPPROTO_TCP, TCP_USER_TIMEOUT,
               static_cast<int>(absl::ToInt64Milliseconds(peer_timeout_)));
@@ -203,8 +203,8 @@ bool ConnectionListener::MayAccept() {
   // Checking many connections takes long, so it is done only now and then. In between, no
   // connection counts as closed.
   const absl::Time now = absl::Now();
-  if (now < next_count_) return false;
-  next_count_ = now + kCountInterval;
+  if (now < next_check_) return false;
+  next_check_ = now + kCheckInterval;
   absl::erase_if(connections_, [](const auto& connection) {
     return InodeOf(connection.first) != connection.second.inode;
   });
@@ -218,7 +218,7 @@ std::size_t ConnectionsWithin(std::size_t connections_max) {
     const rlimit raised{.rlim_cur = limit.rlim_max, .rlim_max = limit.rlim_max};
     if (setrlimit(RLIMIT_NOFILE, &raised) == 0) limit = raised;
   }
-  const rlim_t others = std::min(kOtherDescriptors, limit.rlim_cur / 2);
+  const rlim_t others = std::min(kOtherDescriptorCount, limit.rlim_cur / 2);
   return static_cast<std::size_t>(
       std::min<rlim_t>(connections_max, std::max<rlim_t>(1, limit.rlim_cur - others)));
 }

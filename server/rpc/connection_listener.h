@@ -78,7 +78,7 @@ class ConnectionListener {
   // The connections that may be open, by descriptor.
   absl::flat_hash_map<int, Connection> connections_ ABSL_GUARDED_BY(mutex_);
   // MayAccept() does not look for closed connections before this time.
-  absl::Time next_count_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::Time next_check_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 
 // Returns the number of connections to allow: `connections_max`, or fewer if too few descriptors

@@ -54,7 +54,7 @@ void Health::Add(const std::shared_ptr<HealthWatch>& watch) {
 
 void StartHealthCheck(std::unique_ptr<Call> call, Health& health) {
   StartCall<HealthCheckRequest, HealthCheckResponse>(
-      std::move(call), UnaryCall::Place::kNetworkThread,
+      std::move(call), UnaryCall::RunOn::kNetworkThread,
       [&health](Call&, const HealthCheckRequest& request,
                 HealthCheckResponse& response) -> absl::Status {
         const Health::Status status = health.StatusOf(request.service());
@@ -98,16 +98,16 @@ void HealthWatch::Proceed() {
     finished_ = true;
     return call_->rpc().Finish(call_->Answer(end_));
   }
-  const Health::Status serving = health_.StatusOf(service_);
-  if (sent_ == serving) return;
-  sent_ = serving;
+  const Health::Status status = health_.StatusOf(service_);
+  if (sent_ == status) return;
+  sent_ = status;
   writing_ = true;
-  waits_.OnStart();
-  call_->rpc().StartWrite(BytesOf(serving));
+  writes_.OnStart();
+  call_->rpc().StartWrite(BytesOf(status));
 }
 
 void HealthWatch::OnWriteDone(bool ok) {
-  waits_.OnDone();
+  writes_.OnDone();
   {
     absl::MutexLock lock(&mutex_);
     writing_ = false;

@@ -55,7 +55,7 @@ class HealthWatch final : public Rpc::Handler,
   void OnWriteDone(bool ok) override;
   void OnCancel() override { End(absl::CancelledError("The caller is gone")); }
   void OnDone() override {
-    waits_.End();
+    writes_.End();
     arrival_.End();
     self_.reset();
   }
@@ -71,7 +71,7 @@ class HealthWatch final : public Rpc::Handler,
   HealthWatch(std::unique_ptr<Call> call, Health& health)
       : call_(std::move(call)),
         health_(health),
-        waits_(call_->limiters().stalls, call_->rpc().context()),
+        writes_(call_->limiters().stalls, call_->rpc().context()),
         arrival_(call_->limiters().arrivals, call_->rpc().context()) {}
 
   // Makes the call end with `status` once no read or write is in progress. Only the first call
@@ -81,7 +81,7 @@ class HealthWatch final : public Rpc::Handler,
   std::shared_ptr<HealthWatch> self_;
   const std::unique_ptr<Call> call_;
   Health& health_;
-  StallWatch::Waits waits_;    // The waits until the client takes a status.
+  StallWatch::Waits writes_;   // The waits until the client takes a status.
   StallWatch::Waits arrival_;  // The wait for the request.
   grpc::ByteBuffer request_;
 

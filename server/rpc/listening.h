@@ -4,6 +4,8 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <cerrno>
+
 #include "absl/time/time.h"
 
 // Shared by the listeners of the gRPC port and the HTTP port.
@@ -11,8 +13,32 @@ namespace softlookup::server {
 
 // Connections to accept from one socket before other sockets get a turn.
 inline constexpr int kAcceptsAtOnce = 64;
-// Pause before the next accept, after one found no free descriptor.
+// Pause before the next accept, after one failed for want of a descriptor, or for another lasting
+// reason.
 inline constexpr absl::Duration kAcceptPause = absl::Milliseconds(100);
+
+// Returns true if accept() failed with `error` because the connection that it was to return is
+// lost. The listener's queue then no longer has it, so that accept() can be called again at once.
+// With any other error it may stay in the queue, and a caller that tries again at once would never
+// end. The errors of the network are those that accept(2) lists.
+inline bool IsOfLostConnection(int error) {
+  switch (error) {
+    case ECONNABORTED:
+    case EHOSTDOWN:
+    case EHOSTUNREACH:
+    case EINTR:
+    case ENETDOWN:
+    case ENETUNREACH:
+    case ENONET:
+    case ENOPROTOOPT:
+    case EOPNOTSUPP:
+    case EPROTO:
+    case ETIMEDOUT:
+      return true;
+    default:
+      return false;
+  }
+}
 
 // The port on which `socket` listens.
 inline int PortOf(int socket) {

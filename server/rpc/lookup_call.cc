@@ -21,7 +21,7 @@ namespace {
 class LookupCall final : public MessageCall<v1::LookupRequest, v1::LookupResponse> {
  public:
   LookupCall(std::unique_ptr<Call> call, Engine& engine)
-      : MessageCall(std::move(call), Place::kNetworkThread),
+      : MessageCall(std::move(call), RunOn::kNetworkThread),
         engine_(engine),
         cancel_(std::make_shared<CancelToken>(this->call().deadline())) {}
 
@@ -101,7 +101,7 @@ void LookupCall::Run() {
 class AttendCall final : public MessageCall<v1::AttendRequest, v1::AttendResponse> {
  public:
   AttendCall(std::unique_ptr<Call> call, Engine& engine)
-      : MessageCall(std::move(call), Place::kNetworkThread),
+      : MessageCall(std::move(call), RunOn::kNetworkThread),
         engine_(engine),
         cancel_(std::make_shared<CancelToken>(this->call().deadline())) {}
 

@@ -44,7 +44,7 @@ struct MethodSpec {
   // Whether each call leaves a line in the audit log. If true, no answer is refused because of the
   // unsent bytes of other answers, since the change that it reports is made already. Also true of
   // ListBackups, which changes nothing, so that each call of the Admin service leaves a line.
-  bool is_change;
+  bool is_audited;
 };
 
 const MethodSpec& SpecOf(Method method);

@@ -94,12 +94,12 @@ void ReflectionStream::OnReadDone(bool ok) {
   absl::MutexLock lock(&mutex_);
   if (finished_) return;
   writing_ = true;
-  waits_.OnStart();
+  writes_.OnStart();
   call_->rpc().StartWrite(response);
 }
 
 void ReflectionStream::OnWriteDone(bool ok) {
-  waits_.OnDone();
+  writes_.OnDone();
   absl::MutexLock lock(&mutex_);
   writing_ = false;
   if (!ok && !end_) end_ = absl::CancelledError("The caller is gone");

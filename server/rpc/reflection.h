@@ -33,7 +33,7 @@ class ReflectionStream final : public Rpc::Handler,
   void OnCancel() override {}
   void OnDone() override {
     arrival_.End();
-    waits_.End();
+    writes_.End();
     self_.reset();
   }
   void Drain() override;
@@ -43,7 +43,7 @@ class ReflectionStream final : public Rpc::Handler,
   explicit ReflectionStream(std::unique_ptr<Call> call)
       : call_(std::move(call)),
         arrival_(call_->limiters().arrivals, call_->rpc().context()),
-        waits_(call_->limiters().stalls, call_->rpc().context()) {}
+        writes_(call_->limiters().stalls, call_->rpc().context()) {}
 
   // Ends the call with `status` once no write is in progress. Only the first call counts.
   void End(const absl::Status& status);
@@ -53,7 +53,7 @@ class ReflectionStream final : public Rpc::Handler,
   std::shared_ptr<ReflectionStream> self_;
   const std::unique_ptr<Call> call_;
   StallWatch::Waits arrival_;  // The wait for the first message.
-  StallWatch::Waits waits_;    // The waits until the client takes an answer.
+  StallWatch::Waits writes_;   // The waits until the client takes an answer.
   grpc::ByteBuffer bytes_;
 
   absl::Mutex mutex_;

@@ -77,7 +77,7 @@ void RpcServer::OnCancelled(const Rpc& rpc) {
     absl::ReaderMutexLock lock(&mutex_);
     if (stopping_) return;
   }
-  taken_back_(rpc.peer(), is_late);
+  on_taken_back_(rpc.peer(), is_late);
 }
 
 void RpcServer::OnGone() {

@@ -31,10 +31,10 @@ class RpcServer final : private Rpc::Owner {
   // answered, within a second after it came. If `is_late`, the call's deadline was too short for
   // any server to meet. Not called for other calls that missed their deadlines, nor once the server
   // stops.
-  using TakenBack = std::function<void(const std::string& peer, bool is_late)>;
+  using OnTakenBack = std::function<void(const std::string& peer, bool is_late)>;
 
-  RpcServer(Accept accept, TakenBack taken_back)
-      : accept_(std::move(accept)), taken_back_(std::move(taken_back)) {}
+  RpcServer(Accept accept, OnTakenBack on_taken_back)
+      : accept_(std::move(accept)), on_taken_back_(std::move(on_taken_back)) {}
   ~RpcServer() override;
   RpcServer(const RpcServer&) = delete;
   RpcServer& operator=(const RpcServer&) = delete;
@@ -60,7 +60,7 @@ class RpcServer final : private Rpc::Owner {
   void Run();
 
   const Accept accept_;
-  const TakenBack taken_back_;
+  const OnTakenBack on_taken_back_;
   grpc::AsyncGenericService service_;
   std::unique_ptr<grpc::ServerCompletionQueue> queue_;
   std::unique_ptr<grpc::Server> server_;

@@ -41,7 +41,7 @@ template <typename Request, typename Response>
 void Answer(std::unique_ptr<Call> call, Engine& engine,
             absl::Status (*method)(Engine&, Call&, const Request&, Response&)) {
   StartCall<Request, Response>(
-      std::move(call), UnaryCall::Place::kWorker,
+      std::move(call), UnaryCall::RunOn::kWorker,
       [&engine, method](Call& call, const Request& request, Response& response) {
         return method(engine, call, request, response);
       });

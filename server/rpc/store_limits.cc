@@ -1,6 +1,8 @@
 #include "server/rpc/store_limits.h"
 
 #include <algorithm>
+#include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -53,12 +55,36 @@ absl::Status VisitStores(Engine& engine, const Caller& caller, Role role,
 
 }  // namespace
 
-absl::Status CheckStoreCount(Engine& engine, const Caller& caller) {
+StoreCreations::Reservation::~Reservation() {
+  absl::MutexLock lock(&creations_.mutex_);
+  creations_.names_.erase(creations_.names_.find(name_));
+}
+
+absl::StatusOr<std::unique_ptr<StoreCreations::Reservation>> StoreCreations::Reserve(
+    Engine& engine, const Caller& caller, const std::string& name) {
+  absl::MutexLock lock(&mutex_);
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckCount(engine, caller, name));
+  names_.insert(name);
+  return std::make_unique<Reservation>(*this, name);
+}
+
+absl::Status StoreCreations::CheckCount(Engine& engine, const Caller& caller,
+                                        const std::string& name) const {
   const std::int64_t limit = caller.identity == nullptr ? 0 : caller.identity->limits.stores;
   if (limit == 0) return absl::OkStatus();
-  std::int64_t count = 0;
-  SOFTLOOKUP_RETURN_IF_ERROR(VisitStores(engine, caller, Role::kManage,
-                                         [&](const StoreInfo&) { return ++count < limit; }));
+  std::set<std::string> covered;
+  for (const std::string& other : names_) {
+    if (other != name && caller.identity->May(Role::kManage, other)) covered.insert(other);
+  }
+  auto count = static_cast<std::int64_t>(covered.size());
+  if (count < limit) {
+    SOFTLOOKUP_RETURN_IF_ERROR(
+        VisitStores(engine, caller, Role::kManage, [&](const StoreInfo& store) {
+          // A creation that has just ended may not have given up its reservation yet.
+          if (!covered.contains(store.config.name)) ++count;
+          return count < limit;
+        }));
+  }
   return count < limit ? absl::OkStatus() : Exceeded(caller, "may be at most", limit);
 }
 

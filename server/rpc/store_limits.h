@@ -2,23 +2,59 @@
 #define SOFTLOOKUP_SERVER_RPC_STORE_LIMITS_H_
 
 #include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "server/security/authenticator.h"
 #include "softlookup/engine.h"
 
 namespace softlookup::server {
 
 // Check an identity's limits on the stores that its grants cover, no matter who made the stores.
-// Thread-safe.
 
-// IDENTITY_LIMIT if the caller's grants of at least `manage` already cover as many stores as it may
-// have.
-absl::Status CheckStoreCount(Engine& engine, const Caller& caller);
+// The names of the stores that calls are creating now. They count for identities' limits, so that
+// creations at the same time cannot exceed a limit. Thread-safe.
+class StoreCreations {
+ public:
+  // Keeps a name in its StoreCreations while it lives.
+  class Reservation {
+   public:
+    Reservation(StoreCreations& creations, std::string name)
+        : creations_(creations), name_(std::move(name)) {}
+    ~Reservation();
+    Reservation(const Reservation&) = delete;
+    Reservation& operator=(const Reservation&) = delete;
+
+   private:
+    StoreCreations& creations_;
+    const std::string name_;
+  };
+
+  // Call this before `engine` creates the store `name`, and keep the reservation until it has.
+  // IDENTITY_LIMIT if the caller's grants of at least `manage` already cover as many stores,
+  // existing or being created, as it may have.
+  absl::StatusOr<std::unique_ptr<Reservation>> Reserve(Engine& engine, const Caller& caller,
+                                                       const std::string& name);
+
+ private:
+  // Includes `name`, if its creation is allowed. Counts a name that is created twice once.
+  absl::Status CheckCount(Engine& engine, const Caller& caller, const std::string& name) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  absl::Mutex mutex_;
+  // A name stands here once for each call that creates it, of which only one will succeed.
+  std::multiset<std::string> names_ ABSL_GUARDED_BY(mutex_);
+};
 
 // IDENTITY_LIMIT if `growth` more bytes would exceed the caller's limit on the bytes of all stores
-// that its grants of at least `write` cover. Reads the stores' sizes at most about once per second,
-// and adds the growth of the calls in between.
+// that its grants of at least `write` cover. Thread-safe. Reads the stores' sizes at most about
+// once per second, and adds the growth of the calls in between.
 absl::Status CheckStoreGrowth(Engine& engine, const Caller& caller, std::int64_t growth);
 
 }  // namespace softlookup::server

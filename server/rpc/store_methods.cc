@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/synchronization/mutex.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
 #include "server/rpc/codec.h"
@@ -79,10 +78,8 @@ absl::Status CreateStore(Engine& engine, Call& call, const v1::CreateStoreReques
   SOFTLOOKUP_RETURN_IF_ERROR(call.Enter(request.store().name()));
   SOFTLOOKUP_ASSIGN_OR_RETURN(const StoreConfig config, DecodeStore(request.store()));
   SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreBytes(config, engine.limits().message_bytes_max));
-  const Caller caller = call.caller();
-  absl::MutexLockMaybe one_at_a_time(caller.account == nullptr ? nullptr
-                                                               : &caller.account->store_creation());
-  SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreCount(engine, caller));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const auto reservation, call.limiters().store_creations.Reserve(
+                                                          engine, call.caller(), config.name));
   SOFTLOOKUP_ASSIGN_OR_RETURN(const StoreInfo info, engine.CreateStore(config));
   response = EncodeStore(info);
   return absl::OkStatus();

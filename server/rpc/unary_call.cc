@@ -34,7 +34,7 @@ void UnaryCall::Start() {
 void UnaryCall::OnReadDone(bool ok) {
   arrival_.OnDone();
   if (!ok) return Refuse(MalformedMessage());
-  if (place_ == Place::kNetworkThread && bytes_.Length() <= kReadHereBytesMax) return Proceed();
+  if (run_on_ == RunOn::kNetworkThread && bytes_.Length() <= kReadHereBytesMax) return Proceed();
   const absl::Status status = call_->limiters().workers.Post(call_->turn(), [this] { Proceed(); });
   if (!status.ok()) Refuse(status);
 }
@@ -51,7 +51,7 @@ void UnaryCall::Answer(absl::Status status, const google::protobuf::MessageLite&
 
 absl::Status UnaryCall::Hold(const google::protobuf::MessageLite& response,
                              grpc::ByteBuffer& bytes) {
-  const bool may_refuse = !call_->spec().is_change;
+  const bool may_refuse = !call_->spec().is_audited;
   absl::Status status = unsent_.Hold(response.ByteSizeLong(), may_refuse, call_->rpc().context());
   if (status.ok()) bytes = BytesOf(response);
   return status;

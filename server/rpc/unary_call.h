@@ -27,11 +27,11 @@ class UnaryCall : public Rpc::Handler {
  public:
   // The thread that parses the request and calls the engine. A method that may wait for a disk
   // needs a worker. A request of more than kReadHereBytesMax goes to a worker in any case.
-  enum class Place { kNetworkThread, kWorker };
+  enum class RunOn { kNetworkThread, kWorker };
 
-  UnaryCall(std::unique_ptr<Call> call, Place place)
+  UnaryCall(std::unique_ptr<Call> call, RunOn run_on)
       : call_(std::move(call)),
-        place_(place),
+        run_on_(run_on),
         arrival_(call_->limiters().arrivals, call_->rpc().context()),
         unsent_(call_->limiters().unsent_answers, call_->limiters().stalls) {}
 
@@ -73,11 +73,11 @@ class UnaryCall : public Rpc::Handler {
   // Parses the request, then calls Run(), both on this thread.
   void Proceed();
   // Counts the bytes of `response` as unsent, then serializes it into `bytes`. QUEUE_FULL if too
-  // many bytes are unsent, unless the method's MethodSpec::is_change is set.
+  // many bytes are unsent, unless the method's MethodSpec::is_audited is set.
   absl::Status Hold(const google::protobuf::MessageLite& response, grpc::ByteBuffer& bytes);
 
   const std::unique_ptr<Call> call_;
-  const Place place_;
+  const RunOn run_on_;
   StallWatch::Waits arrival_;  // The wait for the request.
   UnsentAnswer unsent_;
   grpc::ByteBuffer bytes_;
@@ -108,8 +108,8 @@ class MessageCall : public UnaryCall {
 template <typename RequestMessage, typename ResponseMessage, typename Work>
 class WorkCall final : public MessageCall<RequestMessage, ResponseMessage> {
  public:
-  WorkCall(std::unique_ptr<Call> call, UnaryCall::Place place, Work work)
-      : MessageCall<RequestMessage, ResponseMessage>(std::move(call), place),
+  WorkCall(std::unique_ptr<Call> call, UnaryCall::RunOn run_on, Work work)
+      : MessageCall<RequestMessage, ResponseMessage>(std::move(call), run_on),
         work_(std::move(work)) {}
 
  protected:
@@ -124,8 +124,8 @@ class WorkCall final : public MessageCall<RequestMessage, ResponseMessage> {
 
 // Starts a WorkCall.
 template <typename RequestMessage, typename ResponseMessage, typename Work>
-void StartCall(std::unique_ptr<Call> call, UnaryCall::Place place, Work work) {
-  (new WorkCall<RequestMessage, ResponseMessage, Work>(std::move(call), place, std::move(work)))
+void StartCall(std::unique_ptr<Call> call, UnaryCall::RunOn run_on, Work work) {
+  (new WorkCall<RequestMessage, ResponseMessage, Work>(std::move(call), run_on, std::move(work)))
       ->Start();
 }
 

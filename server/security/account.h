@@ -36,16 +36,11 @@ class Account {
   // `limit`.
   bool TryGrow(std::int64_t growth, std::int64_t limit);
 
-  // Lock this from counting the identity's stores until a new one exists, so that calls at the same
-  // time cannot make more stores than the identity may have.
-  absl::Mutex& store_creation() { return store_creation_; }
-
   // The budget of the identity's requests in flight. Authenticator::Identify() sets its limit.
   const std::shared_ptr<RequestBytes>& bytes() const { return bytes_; }
 
  private:
   const std::shared_ptr<RequestBytes> bytes_ = std::make_shared<RequestBytes>(0);
-  absl::Mutex store_creation_;
   mutable absl::Mutex mutex_;
   RateShare share_ ABSL_GUARDED_BY(mutex_);
   std::int64_t store_bytes_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -79,7 +79,7 @@ void Authenticator::SetRules(std::shared_ptr<const AuthRules> rules) {
 
 absl::StatusOr<Caller> Authenticator::Identify(Credentials credentials) const {
   Caller caller;
-  if (!asks()) return caller;
+  if (!requires_identity()) return caller;
   absl::MutexLock lock(&mutex_);
   caller.version = version_.load(std::memory_order_relaxed);
   caller.identity = credentials.token ? rules_->FindByToken(*credentials.token)

@@ -54,7 +54,7 @@ class Authenticator {
   void SetRules(std::shared_ptr<const AuthRules> rules);
 
   // Whether callers must identify themselves: true once there are rules.
-  bool asks() const { return version_.load(std::memory_order_acquire) > 0; }
+  bool requires_identity() const { return version_.load(std::memory_order_acquire) > 0; }
 
   // Returns the caller with these credentials. If they have a token, the certificate is ignored.
   // UNAUTHENTICATED if no identity has them. Without rules, returns a caller without an identity.

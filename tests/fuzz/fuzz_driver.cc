@@ -14,6 +14,7 @@
 #include "tests/fuzz/seed_corpus.h"
 #include "tests/fuzz/seed_files.h"
 #include "tests/fuzz/targets.h"
+#include "tests/testing/sanitized.h"
 
 namespace softlookup::fuzz {
 namespace {
@@ -65,5 +66,7 @@ int main(int argc, char** argv) {
     return softlookup::fuzz::WriteCorpus(argv[2]);
   }
   return softlookup::fuzz::RunMutations(argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1,
-                                        argc > 2 ? std::strtoll(argv[2], nullptr, 10) : 20'000);
+                                        argc > 2 ? std::strtoll(argv[2], nullptr, 10)
+                                        : softlookup::testing::kSanitized ? 10'000
+                                                                          : 20'000);
 }

@@ -25,7 +25,7 @@ class MemoryLog final : public CommitLog {
   absl::Status Scan(
       absl::string_view begin, absl::string_view end,
       absl::FunctionRef<absl::Status(absl::string_view, absl::string_view)> visit) const override;
-  void BeginUpkeep() override {}
+  void BeginCompaction() override {}
   absl::Status VerifyChecksums() const override { return absl::OkStatus(); }
   absl::Status CopyTo(const std::string& directory) override;
 

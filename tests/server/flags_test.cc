@@ -178,7 +178,7 @@ const Setting kSettings[] = {
     {"max-waiting-work",
      "SOFTLOOKUP_MAX_WAITING_WORK",
      {"100", "0", "2.5", "10"},
-     [](const Flags& flags) { return absl::StrCat(flags.waiting_work_ms); }},
+     [](const Flags& flags) { return absl::StrCat(flags.lookup_wait_ms_max); }},
     {"max-connections",
      "SOFTLOOKUP_MAX_CONNECTIONS",
      {"10000", "1", "2", "3"},

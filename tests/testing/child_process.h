@@ -16,8 +16,7 @@ struct StandardStreams {
 };
 
 // Starts the program at the path `command[0]`. The child is killed when the calling thread ends, so
-// that a test that aborts leaves no child behind. A child that cannot run its program says why on
-// standard error and exits with 127.
+// that a test that aborts leaves no child behind. Aborts if there is no such program.
 pid_t StartChild(const std::vector<std::string>& command, const StandardStreams& streams);
 
 }  // namespace softlookup::testing

@@ -39,7 +39,7 @@ class GatedLog final : public CommitLog {
       absl::FunctionRef<absl::Status(absl::string_view, absl::string_view)>) const override {
     return absl::OkStatus();
   }
-  void BeginUpkeep() override {}
+  void BeginCompaction() override {}
   absl::Status VerifyChecksums() const override { return absl::OkStatus(); }
   absl::Status CopyTo(const std::string&) override { return absl::OkStatus(); }
 

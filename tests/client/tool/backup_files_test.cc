@@ -117,7 +117,7 @@ TEST_F(BackupFilesTest, ABackupOfAnOlderVersionIsCheckedBySizes) {
   files["BACKUP.json"] = R"({"format": 1, "files": [{"name": "CURRENT", "byte_size": "16"}]})";
   Write(files);
   EXPECT_EQ(Check(), "");
-  EXPECT_TRUE(RestoreBackup(backup(), data())->sizes_alone);
+  EXPECT_TRUE(RestoreBackup(backup(), data())->sizes_only);
   EXPECT_TRUE(fs::exists(data() + "/CURRENT"));
 }
 

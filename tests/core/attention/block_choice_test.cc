@@ -57,9 +57,9 @@ class BlockChoiceTest : public ::testing::Test {
     std::vector<double> highest(blocks.size());
     BoundBlocks(plan_, query_, blocks, highest.data());
     return ChooseBlocks(plan_, query_, LogitBounds(), blocks, highest, goal,
-                        [&](const PositionedBlock& rows) -> absl::Span<const float> {
-                          tried_.push_back(rows.number);
-                          bounds.assign(kPanels, *rows.sketch->balls[0].centre);
+                        [&](const PositionedBlock& block) -> absl::Span<const float> {
+                          tried_.push_back(block.number);
+                          bounds.assign(kPanels, *block.sketch->balls[0].centre);
                           return bounds;
                         });
   }

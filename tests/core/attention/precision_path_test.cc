@@ -58,25 +58,27 @@ class PrecisionPathTest : public ::testing::Test {
 };
 
 TEST_F(PrecisionPathTest, OrdinaryQueriesTakeFloat32) {
-  EXPECT_EQ(Path(),
-            (PrecisionPath{.sums = SumsBy::kFloat32Runs, .float32_way = 1, .in_float32 = true}));
+  EXPECT_EQ(
+      Path(),
+      (PrecisionPath{.sums = SumsBy::kFloat32Runs, .float32_sums_index = 1, .in_float32 = true}));
   plan_.options.score = Score::kSquaredEuclidean;
   plan_.options.temperature = 100;
-  EXPECT_EQ(Path(),
-            (PrecisionPath{.sums = SumsBy::kFloat32Runs, .float32_way = 1, .in_float32 = true}));
+  EXPECT_EQ(
+      Path(),
+      (PrecisionPath{.sums = SumsBy::kFloat32Runs, .float32_sums_index = 1, .in_float32 = true}));
 }
 
 // |q| |k| / 11.3 is 12.
 TEST_F(PrecisionPathTest, ChainsAreAsLongAsTheBoundAllows) {
-  const auto way_at = [this](double temperature) {
+  const auto sums_at = [this](double temperature) {
     plan_.options.temperature = temperature;
     EXPECT_EQ(Sums(), SumsBy::kFloat32Runs) << temperature;
-    return Path().float32_way;
+    return Path().float32_sums_index;
   };
-  EXPECT_EQ(way_at(4), 0u);
-  EXPECT_EQ(way_at(0.9), 1u);
-  EXPECT_EQ(way_at(0.75), 2u);
-  EXPECT_EQ(way_at(0.5), 3u);
+  EXPECT_EQ(sums_at(4), 0u);
+  EXPECT_EQ(sums_at(0.9), 1u);
+  EXPECT_EQ(sums_at(0.75), 2u);
+  EXPECT_EQ(sums_at(0.5), 3u);
   EXPECT_FALSE(Path().in_float32);  // Its runs are added in float64.
 }
 

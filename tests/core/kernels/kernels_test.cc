@@ -33,11 +33,11 @@ double ReferenceSum(Term term, const float* query, const float* key, std::int64_
   return sum;
 }
 
-// The ways to form sums: those of float32, and null for float64.
-std::vector<const Float32Sums*> EveryWay() {
-  std::vector<const Float32Sums*> ways = {nullptr};
-  for (const Float32Sums& how : kFloat32Sums) ways.push_back(&how);
-  return ways;
+// The sums that a scan chooses from: those of float32, and null for float64.
+std::vector<const Float32Sums*> AllSums() {
+  std::vector<const Float32Sums*> all_sums = {nullptr};
+  for (const Float32Sums& how : kFloat32Sums) all_sums.push_back(&how);
+  return all_sums;
 }
 
 TEST_P(KernelTest, ScoresMatchTheReferenceAroundEveryWidth) {
@@ -46,7 +46,7 @@ TEST_P(KernelTest, ScoresMatchTheReferenceAroundEveryWidth) {
                                       std::pair(Term::kProduct, StorageType::kInt8),
                                       std::pair(Term::kSquaredDifference, StorageType::kFloat32),
                                       std::pair(Term::kSquaredDifference, StorageType::kInt8)}) {
-    for (const Float32Sums* how : EveryWay()) {
+    for (const Float32Sums* how : AllSums()) {
       for (const std::int64_t dim : {1, 2, 31, 100, 170}) {
         for (const std::int64_t row_count : {1, 15, 17, 63, 64, 65, 130}) {
           const KeptRows rows({.key_dim = dim, .value_dim = 3, .storage = storage}, row_count, 7);
@@ -177,15 +177,16 @@ TEST_P(KernelTest, Float32ScoresKeepTheirBound) {
       const double key_norm = component * std::sqrt(static_cast<double>(dim));
       const Float32ErrorNorms errors =
           Float32Roundings(dim, FusesMultiplyAdds()).ErrorNormsOf(query.data());
-      for (std::size_t way = 0; way < kFloat32Sums.size(); ++way) {
+      for (std::size_t sums_index = 0; sums_index < kFloat32Sums.size(); ++sums_index) {
         std::vector<double> sums(kScratchStride);
-        ScoreRows(Term::kProduct, kFloat32Sums[way], view, {.begin = 0, .end = 1},
+        ScoreRows(Term::kProduct, kFloat32Sums[sums_index], view, {.begin = 0, .end = 1},
                   {.begin = 0, .count = dim}, &pointer, 1, sums.data());
-        ASSERT_NEAR(sums[0], expected, 0x1p-24 * errors[way] * key_norm)
-            << dim << " times " << component << ", way " << way;
-        ASSERT_NEAR(sums[0], expected,
-                    0x1p-24 * static_cast<double>(kFloat32Sums[way].Roundings(dim)) * expected)
-            << dim << " times " << component << ", way " << way;
+        ASSERT_NEAR(sums[0], expected, 0x1p-24 * errors[sums_index] * key_norm)
+            << dim << " times " << component << ", way " << sums_index;
+        ASSERT_NEAR(
+            sums[0], expected,
+            0x1p-24 * static_cast<double>(kFloat32Sums[sums_index].Roundings(dim)) * expected)
+            << dim << " times " << component << ", way " << sums_index;
       }
     }
   }
@@ -193,10 +194,10 @@ TEST_P(KernelTest, Float32ScoresKeepTheirBound) {
 
 TEST(Float32RoundingsTest, EveryTermHasItsOwn) {
   bool is_fused = false;
-  const auto roundings = [&](std::int64_t dim_count, std::int64_t term, std::size_t way) {
+  const auto roundings = [&](std::int64_t dim_count, std::int64_t term, std::size_t sums_index) {
     std::vector<float> query(dim_count);
     query[term] = 1;
-    return Float32Roundings(dim_count, is_fused).ErrorNormsOf(query.data())[way];
+    return Float32Roundings(dim_count, is_fused).ErrorNormsOf(query.data())[sums_index];
   };
   // A chain of 10 and one of 7.
   EXPECT_EQ(roundings(17, 0, 1), 10 + 1);

@@ -20,6 +20,7 @@
 #include "tests/testing/engine_calls.h"
 #include "tests/testing/kernels.h"
 #include "tests/testing/random.h"
+#include "tests/testing/sanitized.h"
 #include "tests/testing/status_matchers.h"
 
 namespace softlookup::properties {
@@ -28,7 +29,7 @@ using ::softlookup::testing::Draw;
 using ::softlookup::testing::FirstSeed;
 using ::softlookup::testing::IsOk;
 
-inline constexpr int kCases = 200;
+inline constexpr int kCases = softlookup::testing::kSanitized ? 50 : 200;
 
 // Mostly a few rows, now and then more than a block of them.
 inline std::int64_t RowCount(Draw& draw) {

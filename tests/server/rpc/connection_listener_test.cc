@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "server/rpc/file_descriptor.h"
+#include "server/rpc/listening.h"
 #include "tests/testing/status_matchers.h"
 
 namespace softlookup::server {
@@ -90,6 +91,15 @@ ssize_t BytesToRead(int fd) {
   poll(&one, 1, -1);
   char bytes[64];
   return recv(fd, bytes, sizeof(bytes), MSG_PEEK);
+}
+
+TEST(IsOfLostConnectionTest, IsFalseForWhatStaysInTheQueue) {
+  for (const int error : {ECONNABORTED, EINTR, EPROTO, ENETUNREACH}) {
+    EXPECT_TRUE(IsOfLostConnection(error)) << error;
+  }
+  for (const int error : {EAGAIN, EMFILE, ENFILE, ENOBUFS, ENOMEM, EPERM, EACCES, EINVAL}) {
+    EXPECT_FALSE(IsOfLostConnection(error)) << error;
+  }
 }
 
 TEST_P(ConnectionListenerTest, CutsOneConnectionAndDropsWhatCameOfIt) {

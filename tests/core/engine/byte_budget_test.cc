@@ -1,4 +1,4 @@
-#include "core/engine/memory_budget.h"
+#include "core/engine/byte_budget.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,14 +27,14 @@ using ::softlookup::testing::TemporaryDirectory;
 using ::testing::Contains;
 using ::testing::Pair;
 
-TEST(MemoryBudgetTest, WhatStoresTakeAndWhatWaitsCountTogether) {
-  MemoryBudget budget(1000);
+TEST(ByteBudgetTest, WhatStoresTakeAndWhatIsReservedCountTogether) {
+  ByteBudget budget(1000);
   budget.Add(600);
   EXPECT_THAT(budget.Check(400, 0), IsOk());
   EXPECT_EQ(ReasonOf(budget.Check(401, 0)), "MEMORY_LIMIT");
   EXPECT_EQ(RetryAfterOf(budget.Check(401, 0)), std::nullopt);
   {
-    const MemoryBudget::Waiting own(budget, 100), other(budget, 100);
+    const ByteBudget::Reserved own(budget, 100), other(budget, 100);
     EXPECT_THAT(budget.Check(200, 100), IsOk());
     const absl::Status refused = budget.Check(201, 100);
     EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
@@ -50,8 +50,8 @@ TEST(MemoryBudgetTest, WhatStoresTakeAndWhatWaitsCountTogether) {
   EXPECT_THAT(budget.Check(1000, 0), IsOk());
 }
 
-TEST(MemoryBudgetTest, WithoutALimitNothingIsRefused) {
-  MemoryBudget budget(0);
+TEST(ByteBudgetTest, WithoutALimitNothingIsRefused) {
+  ByteBudget budget(0);
   budget.Add(std::int64_t{1} << 60);
   EXPECT_FALSE(budget.has_limit());
   EXPECT_THAT(budget.Check(std::int64_t{1} << 60, 0), IsOk());

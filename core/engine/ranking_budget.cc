@@ -1,4 +1,4 @@
-#include "core/engine/ranking_memory.h"
+#include "core/engine/ranking_budget.h"
 
 #include <algorithm>
 
@@ -22,7 +22,7 @@ std::int64_t HeadQueryBytes(const AttentionTask& task) {
 
 }  // namespace
 
-absl::StatusOr<RankingMemory::Taken> RankingMemory::Take(const AttentionTask& task,
+absl::StatusOr<RankingBudget::Taken> RankingBudget::Take(const AttentionTask& task,
                                                          std::int64_t query_count) {
   if (task.options.top_k == 0) return Taken();
   const std::int64_t head_query_bytes = HeadQueryBytes(task);

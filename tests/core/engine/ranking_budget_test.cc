@@ -1,4 +1,4 @@
-#include "core/engine/ranking_memory.h"
+#include "core/engine/ranking_budget.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,26 +22,26 @@ using ::testing::Pair;
 constexpr std::int64_t kRows = 100'000;
 constexpr std::int64_t kLimit = std::int64_t{32} << 20;
 
-class RankingMemoryTest : public ::testing::Test {
+class RankingBudgetTest : public ::testing::Test {
  protected:
-  RankingMemoryTest() {
+  RankingBudgetTest() {
     blocks_[0].view.row_count = kRows;
     task_.blocks = blocks_;
     task_.end = kRows;
   }
 
-  absl::StatusOr<RankingMemory::Taken> Take(std::uint64_t top_k, std::int64_t query_count) {
+  absl::StatusOr<RankingBudget::Taken> Take(std::uint64_t top_k, std::int64_t query_count) {
     task_.options.top_k = top_k;
-    return memory_.Take(task_, query_count);
+    return ranking_budget_.Take(task_, query_count);
   }
 
   std::vector<PositionedBlock> blocks_ = std::vector<PositionedBlock>(1);
   AttentionTask task_;
-  MemoryBudget budget_{kLimit};
-  RankingMemory memory_{kLimit, budget_};
+  ByteBudget budget_{kLimit};
+  RankingBudget ranking_budget_{kLimit, budget_};
 };
 
-TEST_F(RankingMemoryTest, CountsInTheBudgetForAsLongAsItIsTaken) {
+TEST_F(RankingBudgetTest, CountsInTheBudgetForAsLongAsItIsTaken) {
   {
     const auto taken = Take(1000, 2);
     ASSERT_THAT(taken, IsOk());
@@ -52,8 +52,8 @@ TEST_F(RankingMemoryTest, CountsInTheBudgetForAsLongAsItIsTaken) {
   EXPECT_THAT(budget_.Check(kLimit, 0), IsOk());
 }
 
-TEST_F(RankingMemoryTest, QueriesThatAreTakenOneAfterAnotherAreCountedOnce) {
-  std::vector<RankingMemory::Taken> taken;
+TEST_F(RankingBudgetTest, QueriesThatAreTakenOneAfterAnotherAreCountedOnce) {
+  std::vector<RankingBudget::Taken> taken;
   while (true) {
     auto next = Take(kRows - 1, 4096);
     if (!next.ok()) {
@@ -71,7 +71,7 @@ TEST_F(RankingMemoryTest, QueriesThatAreTakenOneAfterAnotherAreCountedOnce) {
   EXPECT_THAT(Take(kRows - 1, 4096), IsOk());
 }
 
-TEST_F(RankingMemoryTest, WhatAllCouldNotHoldIsTheCallersError) {
+TEST_F(RankingBudgetTest, WhatAllCouldNotHoldIsTheCallersError) {
   blocks_[0].view.row_count = 20 * kRows;
   task_.end = 20 * kRows;
   const auto refused = Take(20 * kRows - 1, 2);
@@ -81,7 +81,7 @@ TEST_F(RankingMemoryTest, WhatAllCouldNotHoldIsTheCallersError) {
   EXPECT_THAT(refused.status().message(), HasSubstr("keeping 1999999 rows takes "));
 }
 
-TEST_F(RankingMemoryTest, NoMoreRowsAreKeptThanThereAre) {
+TEST_F(RankingBudgetTest, NoMoreRowsAreKeptThanThereAre) {
   EXPECT_THAT(Take(std::uint64_t{1} << 63, 1), IsOk());
   EXPECT_THAT(Take(0, 4096), IsOk());
 }

@@ -1,4 +1,4 @@
-#include "core/engine/memory_budget.h"
+#include "core/engine/byte_budget.h"
 
 #include <utility>
 
@@ -14,18 +14,18 @@ constexpr absl::Duration kRoomRetryDelay = absl::Milliseconds(50);
 
 }  // namespace
 
-absl::Status MemoryBudget::Check(std::int64_t growth, std::int64_t own_waiting_bytes) const {
+absl::Status ByteBudget::Check(std::int64_t growth, std::int64_t own_reserved_bytes) const {
   if (!has_limit()) return absl::OkStatus();
   const std::int64_t grown = store_bytes_ + growth;
-  const std::int64_t needed = grown + waiting_bytes_.load();
+  const std::int64_t needed = grown + reserved_bytes_.load();
   if (needed <= limit_) return absl::OkStatus();
   absl::Status status =
       MakeError(reasons::kMemoryLimit,
                 absl::StrCat("The stores, and what waits to be written to them, would take ",
                              needed, " bytes of memory; the limit is ", limit_),
                 {{"limit", absl::StrCat(limit_)}, {"bytes", absl::StrCat(needed)}});
-  return grown + own_waiting_bytes <= limit_ ? WithRetryAfter(std::move(status), kRoomRetryDelay)
-                                             : status;
+  return grown + own_reserved_bytes <= limit_ ? WithRetryAfter(std::move(status), kRoomRetryDelay)
+                                              : status;
 }
 
 }  // namespace softlookup
