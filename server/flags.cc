@@ -60,7 +60,7 @@ std::string ByteSizeToNumber(std::string& text) {
 
 // As ByteSizeToNumber, for the bytes of requests in progress. Twice as many are gRPC's own budget.
 std::string RequestBytesToNumber(std::string& text) {
-  const std::string error = ByteSizeToNumber(text);
+  std::string error = ByteSizeToNumber(text);
   if (!error.empty()) return error;
   const std::int64_t bytes = *ParseByteSize(text);
   const bool is_in_range = bytes >= std::int64_t{1} << 20 && bytes <= std::int64_t{1} << 60;

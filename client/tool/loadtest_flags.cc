@@ -92,8 +92,8 @@ void AddLoadFlags(CLI::App* command, LoadtestFlags* flags) {
   command->option_defaults()->group("Load");
   auto* rate = command
                    ->add_option("--rate", flags->rate,
-                                "Open loop: calls per second (default: closed loop). With "
-                                "--find-max: the first rate to try")
+                                "Calls per second in an open loop; without it, a closed loop. With "
+                                "--find-max: the first rate")
                    ->check(Positive());
   command
       ->add_option("--arrivals", flags->arrivals,

@@ -27,11 +27,11 @@ void AddProjectionFlags(CLI::App* command, ProjectionFlags* flags) {
     command->add_option(flag, *path, description)->type_name("FILE")->group("Projection");
   };
   add("--projection-query", &flags->query,
-      "File of the matrix W_q, key_dim x input_dim; an input x gives the query W_q x");
+      "File of W_q, key_dim x input_dim: an input x gives the query W_q x. Needs the other two");
   add("--projection-key", &flags->key,
-      "File of the matrix W_k, key_dim x input_dim; an input x gives the key W_k x");
+      "File of W_k, key_dim x input_dim: an input x gives the key W_k x. Needs the other two");
   add("--projection-value", &flags->value,
-      "File of the matrix W_v, value_dim x input_dim; an input x gives the value W_v x");
+      "File of W_v, value_dim x input_dim: an input x gives the value W_v x. Needs the other two");
 }
 
 absl::StatusOr<v1::Projection> ReadProjection(const ProjectionFlags& flags,

@@ -93,8 +93,10 @@ bool MayLeaveOut(const AttentionTask& task, bool selects_rows) {
   if (options.mode == Mode::kLinear || options.ln_decay != 0 || task.memory.has_value()) {
     return false;
   }
-  // A partial answer states the number of all rows that count, also if top_k selects some, and has
-  // the rows of the largest logits, also if HARD would list others.
+  // A partial answer needs more than a whole one. It counts all rows that pass min_score, even
+  // those that top_k drops: with both, none can be left out. It has the rows of the largest logits,
+  // while a whole HARD answer lists the best row and then the lowest positions, which are all that
+  // a look keeps.
   const bool is_hard_list =
       options.mode == Mode::kHard && options.weights != WeightsMode::kNone && !selects_rows;
   if (task.partial_base_position && ((selects_rows && HasMinScore(options)) || is_hard_list)) {

@@ -54,8 +54,9 @@ std::optional<absl::Duration> JobQueue::Refusal(const QueuedJob& job) const {
     own_cost_before = own->second.waiting_cost;
     if (JoinsLast(own->second, job)) cost = job.cost;
   }
-  // Take() chooses the line that was served least. So before the job is served, each other line is
-  // served at most as much as the job's own line.
+  // Take() serves the store that was served least so far. So from now until this job has run, each
+  // other store gets at most about `share`, which is what this store gets with the job, and no more
+  // than waits for it.
   const double share = own_cost_before + cost;
   double cost_before = own_cost_before;
   for (const auto& [store, line] : lines_) {

@@ -74,8 +74,8 @@ class HealthWatch final : public Rpc::Handler,
         writes_(call_->limiters().stalls, call_->rpc().context()),
         arrival_(call_->limiters().arrivals, call_->rpc().context()) {}
 
-  // Makes the call end with `status` once no read or write is in progress. Only the first call
-  // counts.
+  // Ends the RPC with `status`, an error, once no read or write is in progress. Does nothing if an
+  // earlier error is to end it already.
   void End(const absl::Status& status);
 
   std::shared_ptr<HealthWatch> self_;

@@ -15,8 +15,8 @@
 
 namespace softlookup::server {
 
-// A matrix of the wire as float32. It is a view of the message if the message has the elements as
-// aligned float32, otherwise a copy.
+// A matrix from a message, as float32. Points into the message if its elements are float32 and
+// aligned there. Otherwise holds a converted copy.
 class DecodedMatrix {
  public:
   // Valid while the message and this object live and do not move.

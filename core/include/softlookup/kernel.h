@@ -15,8 +15,7 @@ namespace softlookup {
 // other requests.
 enum class Kernel {
   // kAmx if the machine has AMX that passes its self-check and is faster than kSimd in a trial.
-  // Else
-  // kSimd.
+  // Otherwise kSimd.
   kAuto,
   // Integer tiles in the CPU's matrix unit where scores are products, vector instructions
   // elsewhere.
