@@ -12,6 +12,7 @@
 #include "client/tool/credential_flags.h"
 #include "client/tool/exit_code.h"
 #include "client/tool/help_formatter.h"
+#include "client/tool/store_suggestion.h"
 #include "client/tool/validators.h"
 
 namespace softlookup::tool {
@@ -138,5 +139,7 @@ void AddEverything(CLI::App* app, Session* session) {
   app->footer(
       absl::StrCat("`softlookup COMMAND --help` has a command's options.\n\n", kExitCodeHelp));
 }
+
+absl::Status RunCommand(const Session& session) { return WithNearestStore(session.run(), session); }
 
 }  // namespace softlookup::tool

@@ -64,6 +64,10 @@ void AddAuthCommands(CLI::App* app, Session* session);
 // Adds the options that all commands share, then all commands above. `session` must outlive `app`.
 void AddEverything(CLI::App* app, Session* session);
 
+// Runs the command that the parsed command line names. If it fails because the server has no store
+// of some name, the error also names the store that the user may have meant.
+absl::Status RunCommand(const Session& session);
+
 }  // namespace softlookup::tool
 
 #endif  // SOFTLOOKUP_CLIENT_TOOL_COMMAND_H_

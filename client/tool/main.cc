@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
     std::cerr << "softlookup: " << softlookup::tool::ParseErrorLine(app, error) << "\n";
     return static_cast<int>(ExitCode::kUsage);
   }
-  absl::Status status = session.run();
+  absl::Status status = softlookup::tool::RunCommand(session);
   if (!std::cout.flush() && status.ok()) {
     status = absl::DataLossError("standard output cannot be written");
   }

@@ -28,7 +28,7 @@ Outcome RunTool(const std::string& server, std::vector<std::string> arguments) {
   } catch (const CLI::ParseError& error) {
     return {ExitCode::kUsage, "", ParseErrorLine(app, error), ""};
   }
-  const absl::Status status = session.run();
+  const absl::Status status = RunCommand(session);
   return {ExitCodeOf(status), out.str(),
           status.ok() ? "" : ErrorLine(status, session.server, session.credential_files),
           notes.str()};

@@ -1,0 +1,43 @@
+#include "client/tool/store_suggestion.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "client/cpp/status_macros.h"
+#include "client/tool/exit_code.h"
+#include "client/tool/nearest_name.h"
+#include "softlookup/client.h"
+#include "softlookup/error_details.h"
+
+namespace softlookup::tool {
+namespace {
+
+// Of one call, for a page of names.
+constexpr absl::Duration kListDeadline = absl::Seconds(2);
+
+// Returns names of stores that begin as `name` does; none if the server does not list them.
+std::vector<std::string> NamesLike(const std::string& name, const Session& session) {
+  std::vector<std::string> names;
+  ClientOptions options;
+  options.retry.attempts_max = 1;
+  absl::StatusOr<Client> client = session.Connect(options);
+  if (!client.ok()) return names;
+  const auto stores = client->ListStores(name.substr(0, 1), {.deadline = kListDeadline});
+  if (!stores.ok()) return names;
+  for (const v1::Store& store : *stores) names.push_back(store.name());
+  return names;
+}
+
+}  // namespace
+
+absl::Status WithNearestStore(const absl::Status& status, const Session& session) {
+  if (ErrorReason(status) != "STORE_NOT_FOUND") return status;
+  const auto metadata = ErrorMetadata(status);
+  const auto name = metadata.find("store");
+  if (name == metadata.end() || name->second.empty()) return status;
+  const std::string suggestion = Suggestion(name->second, NamesLike(name->second, session));
+  return suggestion.empty() ? status : Annotate(status, suggestion.substr(2));
+}
+
+}  // namespace softlookup::tool
