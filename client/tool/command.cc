@@ -129,6 +129,7 @@ void AddEverything(CLI::App* app, Session* session) {
   AddAttendCommand(app, session);
   AddMemoryCommands(app, session);
   AddBackupCommands(app, session);
+  AddTuneCommand(app, session);
   AddRecallCommand(app, session);
   AddLoadtestCommand(app, session);
   AddHealthCommand(app, session);

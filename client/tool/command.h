@@ -55,6 +55,7 @@ void AddRowsCommands(CLI::App* app, Session* session);
 void AddAttendCommand(CLI::App* app, Session* session);
 void AddMemoryCommands(CLI::App* app, Session* session);
 void AddBackupCommands(CLI::App* app, Session* session);
+void AddTuneCommand(CLI::App* app, Session* session);
 void AddRecallCommand(CLI::App* app, Session* session);
 void AddLoadtestCommand(CLI::App* app, Session* session);
 void AddHealthCommand(CLI::App* app, Session* session);

@@ -1,0 +1,249 @@
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/cpp/status_macros.h"
+#include "client/output/json.h"
+#include "client/output/progress_line.h"
+#include "client/output/table.h"
+#include "client/output/terminal_text.h"
+#include "client/output/vocabulary.h"
+#include "client/tool/command.h"
+#include "client/tool/exit_code.h"
+#include "client/tool/tuning.h"
+
+namespace softlookup::tool {
+namespace {
+
+using output::Align;
+using output::FromWord;
+using output::Json;
+using output::Table;
+using output::TerminalText;
+using output::Word;
+
+constexpr char kAccuracy[] = "accuracy";
+constexpr char kLogLikelihood[] = "log-likelihood";
+constexpr char kSquaredError[] = "squared-error";
+
+struct TuneFlags {
+  std::string store;
+  std::vector<std::string> scores;
+  std::vector<double> temperatures;
+  std::uint32_t rows = 400;
+  std::uint64_t seed = 1;
+  std::string by;
+  bool set = false;
+};
+
+// Figures of all settings that were tried.
+struct Tuning {
+  v1::Store store;  // As it was before.
+  std::vector<LeftOutRow> rows;
+  std::string by;  // The figure that decides.
+  std::vector<Setting> settings;
+  std::vector<Figures> figures;  // figures[i] is of settings[i].
+  std::size_t best = 0;          // Index in `settings`.
+};
+
+std::vector<Setting> SettingsFrom(const TuneFlags& flags, const v1::Store& store) {
+  std::vector<v1::Score> scores;
+  for (const std::string& word : flags.scores) scores.push_back(FromWord<v1::Score>(word));
+  if (scores.empty()) {
+    scores = {store.score() == v1::SCORE_UNSPECIFIED ? v1::SCORE_SCALED_DOT : store.score()};
+  }
+  std::vector<Setting> settings;
+  for (const v1::Score score : scores) {
+    std::vector<double> temperatures =
+        flags.temperatures.empty() ? DefaultTemperatures(score) : flags.temperatures;
+    std::sort(temperatures.begin(), temperatures.end());
+    for (const double temperature : temperatures) settings.push_back({score, temperature});
+  }
+  return settings;
+}
+
+// Returns the name of the figure that decides. UsageError if the values do not have that figure.
+absl::StatusOr<std::string> Decisive(const TuneFlags& flags, const std::vector<LeftOutRow>& rows) {
+  const bool distributions = ValuesAreDistributions(rows);
+  if (flags.by.empty()) return std::string(distributions ? kLogLikelihood : kSquaredError);
+  if (flags.by == kLogLikelihood && !distributions) {
+    return UsageError(absl::StrCat("--by log-likelihood needs values of two or more components ",
+                                   "that are at least 0 and add up to 1, unlike those of ",
+                                   flags.store));
+  }
+  if (flags.by == kAccuracy && rows[0].value.data.size() == 1) {
+    return UsageError(absl::StrCat("--by accuracy needs values of two or more components, but ",
+                                   flags.store, " has value_dim 1"));
+  }
+  return flags.by;
+}
+
+// Returns the index of the best figures. Of equally good ones, those with the least squared error
+// win, and of these the first.
+std::size_t Best(const std::vector<Figures>& figures, const std::string& by) {
+  const auto loss = [&](const Figures& each) -> std::pair<double, double> {
+    if (by == kAccuracy) return {-*each.accuracy, each.squared_error};
+    if (by == kLogLikelihood) return {-*each.log_likelihood, each.squared_error};
+    return {each.squared_error, 0};
+  };
+  return std::min_element(figures.begin(), figures.end(),
+                          [&](const Figures& a, const Figures& b) { return loss(a) < loss(b); }) -
+         figures.begin();
+}
+
+// The shortest text that reads back as `number`.
+std::string NumberText(double number) {
+  char text[32];
+  return {text, std::to_chars(std::begin(text), std::end(text), number).ptr};
+}
+
+Json SettingJson(const Setting& setting, const Figures& figures) {
+  Json json = {{"score", Word(setting.score)}, {"temperature", setting.temperature}};
+  if (figures.accuracy.has_value()) json["accuracy"] = *figures.accuracy;
+  if (figures.log_likelihood.has_value()) json["log_likelihood"] = *figures.log_likelihood;
+  json["squared_error"] = figures.squared_error;
+  json["perplexity"] = figures.perplexity;
+  return json;
+}
+
+void PrintTuningJson(const Tuning& tuning, bool set, std::ostream* out) {
+  Json settings = Json::array();
+  for (std::size_t i = 0; i < tuning.settings.size(); ++i) {
+    settings.push_back(SettingJson(tuning.settings[i], tuning.figures[i]));
+  }
+  output::PrintJson(
+      {{"store", tuning.store.name()},
+       {"left_out_rows", tuning.rows.size()},
+       {"by", tuning.by},
+       {"settings", std::move(settings)},
+       {"best", SettingJson(tuning.settings[tuning.best], tuning.figures[tuning.best])},
+       {"set", set}},
+      out);
+}
+
+void PrintTable(const Tuning& tuning, const Session& session) {
+  const bool accuracy = tuning.figures[0].accuracy.has_value();
+  const bool log_likelihood = tuning.figures[0].log_likelihood.has_value();
+  std::vector<Table::Column> columns = {{"score"}, {"temperature", Align::kRight}};
+  if (accuracy) columns.push_back({"accuracy", Align::kRight});
+  if (log_likelihood) columns.push_back({"log-likelihood", Align::kRight});
+  columns.insert(columns.end(),
+                 {{"squared error", Align::kRight, 1}, {"perplexity", Align::kRight, 2}, {""}});
+  Table table(std::move(columns));
+  for (std::size_t i = 0; i < tuning.settings.size(); ++i) {
+    const Figures& figures = tuning.figures[i];
+    std::vector<std::string> cells = {Word(tuning.settings[i].score),
+                                      NumberText(tuning.settings[i].temperature)};
+    if (accuracy) cells.push_back(absl::StrFormat("%.4f", *figures.accuracy));
+    if (log_likelihood) cells.push_back(absl::StrFormat("%.4f", *figures.log_likelihood));
+    cells.push_back(absl::StrFormat("%#.4g", figures.squared_error));
+    cells.push_back(absl::StrFormat("%.2f", figures.perplexity));
+    cells.push_back(i == tuning.best ? "best" : "");
+    table.AddRow(std::move(cells));
+  }
+  session.Print(&table);
+}
+
+void PrintTuning(const Tuning& tuning, bool set, const Session& session) {
+  if (session.json) return PrintTuningJson(tuning, set, session.out);
+  PrintTable(tuning, session);
+  const Setting& best = tuning.settings[tuning.best];
+  const std::string store = TerminalText(tuning.store.name());
+  const std::string score = Word(best.score), temperature = NumberText(best.temperature);
+  *session.out << absl::StreamFormat("%d of %d rows of %s left out, one at a time; best by %s\n",
+                                     tuning.rows.size(), tuning.store.live_row_count(), store,
+                                     tuning.by);
+  if (set) {
+    *session.out << absl::StreamFormat("%s now has score %s and temperature %s\n", store, score,
+                                       temperature);
+  } else {
+    *session.out << absl::StreamFormat("softlookup store update %s --score %s --temperature %s\n",
+                                       store, score, temperature);
+  }
+}
+
+// Says on `err` if the best temperature is the lowest or the highest of those tried with its score.
+void NoteRange(const std::vector<Setting>& settings, std::size_t best, std::ostream* err) {
+  const v1::Score score = settings[best].score;
+  const bool lowest = best == 0 || settings[best - 1].score != score;
+  const bool highest = best + 1 == settings.size() || settings[best + 1].score != score;
+  if (lowest == highest) return;  // Between others, or the only one.
+  *err << "softlookup: the best temperature is the " << (lowest ? "lowest" : "highest")
+       << " tried; --temperatures tries others\n";
+}
+
+absl::Status SetBest(const Tuning& tuning, Client* client) {
+  v1::Store store;
+  store.set_name(tuning.store.name());
+  store.set_score(tuning.settings[tuning.best].score);
+  store.set_temperature(tuning.settings[tuning.best].temperature);
+  return client->UpdateStore(store, {"score", "temperature"}).status();
+}
+
+absl::Status Tune(const TuneFlags& flags, const Session& session) {
+  CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
+  Tuning tuning;
+  CLIENT_ASSIGN_OR_RETURN(tuning.store, client.GetStore(flags.store));
+  if (tuning.store.live_row_count() < 2) {
+    return InputError(flags.store, absl::StrCat("tune needs at least 2 rows, but the store has ",
+                                                tuning.store.live_row_count()));
+  }
+  CLIENT_ASSIGN_OR_RETURN(tuning.rows, DrawRows(tuning.store, flags.rows, flags.seed,
+                                                session.StreamDeadline(), &client));
+  if (tuning.rows.empty()) return InputError(flags.store, "its rows were deleted meanwhile");
+  tuning.settings = SettingsFrom(flags, tuning.store);
+  CLIENT_ASSIGN_OR_RETURN(tuning.by, Decisive(flags, tuning.rows));
+  output::WorkProgress progress("rows", tuning.rows.size());
+  CLIENT_ASSIGN_OR_RETURN(tuning.figures,
+                          LeaveOneOut(tuning.store, tuning.rows, tuning.settings, &client,
+                                      [&](std::uint64_t done) { progress.Update(done); }));
+  progress.Clear();
+  tuning.best = Best(tuning.figures, tuning.by);
+  // If the update fails, the figures are printed all the same: they may have taken long.
+  absl::Status updated = flags.set ? SetBest(tuning, &client) : absl::OkStatus();
+  PrintTuning(tuning, flags.set && updated.ok(), session);
+  NoteRange(tuning.settings, tuning.best, session.err);
+  return updated;
+}
+
+}  // namespace
+
+void AddTuneCommand(CLI::App* app, Session* session) {
+  auto flags = std::make_shared<TuneFlags>();
+  CLI::App* tune =
+      app->add_subcommand("tune", "Find the score and temperature that answer a store's rows best");
+  tune->footer(
+      "Leaves out one row at a time, asks all others with its key, and compares the answer with\n"
+      "its value. Scans the store once per row and setting.");
+  tune->add_option("STORE", flags->store, "Name of the store")->required();
+  tune->add_option("--scores", flags->scores, "Scores to try (default: the store's)")
+      ->type_name("SCORE,...")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::IsMember(output::Words<v1::Score>()));
+  tune->add_option("--temperatures", flags->temperatures,
+                   "Temperatures to try (default: 13, from 0.01 to 100; cosine: from 0.005 to 1)")
+      ->type_name("T,...")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::Range(1e-6, 1e6));
+  tune->add_option("--rows", flags->rows, "Most rows to leave out, drawn at random")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  tune->add_option("--seed", flags->seed, "Seed of the draw")->capture_default_str();
+  tune->add_option("--by", flags->by,
+                   "Figure that decides (default: log-likelihood if values are distributions, else "
+                   "squared-error)")
+      ->check(CLI::IsMember({kAccuracy, kLogLikelihood, kSquaredError}));
+  tune->add_flag("--set", flags->set, "Give the store the best score and temperature");
+  tune->callback([=] { session->run = [=] { return Tune(*flags, *session); }; });
+}
+
+}  // namespace softlookup::tool

@@ -1,0 +1,73 @@
+#ifndef SOFTLOOKUP_CLIENT_TOOL_TUNING_H_
+#define SOFTLOOKUP_CLIENT_TOOL_TUNING_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "softlookup/client.h"
+
+namespace softlookup::tool {
+
+// A score and a temperature to try.
+struct Setting {
+  v1::Score score = v1::SCORE_UNSPECIFIED;  // Unspecified: the store's.
+  double temperature = 1;                   // In [1e-6, 1e6].
+};
+
+// Returns temperatures to try with `score`, ascending.
+std::vector<double> DefaultTemperatures(v1::Score score);
+
+// How well the lookups of one setting tell the values of rows that were left out.
+struct Figures {
+  // Part of the answers whose largest component is at the index of the value's largest one. Of
+  // equal components, the first counts. Unset if values have only one component.
+  std::optional<double> accuracy;
+  // Mean of ln(the answer's component at the index of the value's largest one), where a component
+  // below kLeastProbability counts as that. Unset unless all values are distributions.
+  std::optional<double> log_likelihood;
+  // Mean of |answer - value|^2.
+  double squared_error = 0;
+  // exp(the mean entropy of the weights): as many rows of equal weight have that entropy.
+  double perplexity = 0;
+};
+
+inline constexpr double kLeastProbability = 1e-5;
+
+// A row that lookups leave out.
+struct LeftOutRow {
+  std::uint64_t position = 0;
+  FloatMatrix key;    // [1 x key_dim].
+  FloatMatrix value;  // [1 x value_dim].
+};
+
+// Whether all values have at least two components, none of them negative, that add up to 1 within
+// 1e-3. A log-likelihood of other values means nothing.
+bool ValuesAreDistributions(absl::Span<const LeftOutRow> rows);
+
+// Draws `rows_max` of the live rows below position store.row_count(), each with the same
+// probability, and returns them in the order of positions. Returns all if there are no more. Reads
+// the whole store once. `read_deadline` is for the whole read.
+absl::StatusOr<std::vector<LeftOutRow>> DrawRows(const v1::Store& store, std::size_t rows_max,
+                                                 std::uint64_t seed, absl::Duration read_deadline,
+                                                 Client* client);
+
+// Asks with the key of each row, over all other rows below position store.row_count(), once per
+// setting, and compares the answers with the rows' values. Returns the figures of each setting.
+// `rows` must not be empty. Makes several calls at a time, and calls `progress` with the number of
+// rows that are done, on other threads, one call at a time. Aborted if a row has no other row left
+// to answer for it.
+absl::StatusOr<std::vector<Figures>> LeaveOneOut(const v1::Store& store,
+                                                 absl::Span<const LeftOutRow> rows,
+                                                 absl::Span<const Setting> settings, Client* client,
+                                                 absl::FunctionRef<void(std::uint64_t)> progress);
+
+}  // namespace softlookup::tool
+
+#endif  // SOFTLOOKUP_CLIENT_TOOL_TUNING_H_
