@@ -45,8 +45,8 @@ class ConnectionListener {
   // Starts a thread that accepts connections. Call this once. The kernel ends a connection whose
   // peer has not acknowledged sent data for `peer_timeout`. UNAVAILABLE if no descriptor is free.
   absl::Status Start(std::size_t connections_max, absl::Duration peer_timeout, TakeOver take_over);
-  // Resets the connection of `peer`, an address as gRPC writes it. Bytes that gRPC has not read from
-  // it yet are lost. Returns false if no such connection is open. Thread-safe.
+  // Resets the connection of `peer`, an address as gRPC writes it. Bytes that gRPC has not read
+  // from it yet are lost. Returns false if no such connection is open. Thread-safe.
   bool Cut(const std::string& peer);
   // Stops accepting and closes the port. Open connections stay.
   void Stop();

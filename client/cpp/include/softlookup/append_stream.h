@@ -21,8 +21,8 @@ class AppendPipeline;
 // What a stream has written so far, counted from the server's acknowledgements.
 struct AppendSummary {
   std::uint64_t acknowledged_requests = 0;
-  // Rows written, without those that ON_CONFLICT_SKIP left out. If the answer to a request was lost,
-  // it is not known how many rows were left out, so all rows of that request count.
+  // Rows written, without those that ON_CONFLICT_SKIP left out. If the answer to a request was
+  // lost, it is not known how many rows were left out, so all rows of that request count.
   std::uint64_t acknowledged_rows = 0;
   std::uint64_t row_count = 0;  // Rows of the store as of the last answer; 0 before the first.
   // Revision of the store as of the last answer; 0 before the first. Pass it as `min_revision` to
