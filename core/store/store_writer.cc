@@ -23,8 +23,7 @@ using kernels::kPanelRows;
 // second-level cache.
 constexpr std::int64_t kBlockBytesMax = std::int64_t{512} << 10;
 
-// A store whose sealed blocks have at least this many bytes puts further blocks on large pages. The
-// same holds for the bytes of its sketches.
+// A store whose sealed blocks, or whose sketches, have this many bytes puts more on large pages.
 constexpr std::int64_t kLargePagesMin = std::int64_t{32} << 20;
 
 // A sealed block has its live rows packed if they are at most 1 / kPackedPart of all its rows.
@@ -49,8 +48,7 @@ StoreWriter::StoreWriter(StoreConfig config, Memories memories)
 
 void StoreWriter::Commit() {
   committed_ = state_;
-  // Frees the capacity of the lists, too. Most stores are small, and no append may follow a large
-  // one.
+  // Frees the lists' capacity, too: most stores are small, and no append may follow a large one.
   std::vector<IdChange>().swap(id_changes_);
   std::vector<WriterChange>().swap(writer_changes_);
   memories_shared_ = true;
@@ -274,8 +272,7 @@ std::vector<std::int64_t> StoreWriter::DeletePositions(absl::Span<const std::uin
     SetLiveRows(shape_, index, block);
     state_.sealed_bytes += block.bytes();
   };
-  // For one block, Set copies a part of the list. For several blocks, Transform copies all of it
-  // once.
+  // Set copies a part of the list, for one block. Transform copies all of it once, for several.
   if (block_of(positions.front()) == block_of(positions.back())) {
     const std::int64_t index = block_of(positions.front());
     if (index < state_.sealed.size()) {
