@@ -75,7 +75,7 @@ void Lookups::StartAtRevision(LookupRequest request, std::shared_ptr<Store> stor
                               Engine::LookupCallback callback) {
   // A request that no later revision can make valid is refused at once.
   const std::shared_ptr<const Snapshot> snapshot = store->snapshot();
-  absl::Status status = CheckLookupForGood(request, snapshot->config(), context_.limits);
+  absl::Status status = CheckLookupExceptProjection(request, snapshot->config(), context_.limits);
   if (status.ok() && request.source == Source::kMemory) {
     status = FindMemory(snapshot->config(), request.memory).status();
   }

@@ -337,8 +337,8 @@ absl::Status CheckAppend(const AppendRequest& request, const StoreConfig& config
   return CheckReturnedMemories(request, config, limits.message_bytes_max);
 }
 
-absl::Status CheckLookupForGood(const LookupRequest& request, const StoreConfig& config,
-                                const Limits& limits) {
+absl::Status CheckLookupExceptProjection(const LookupRequest& request, const StoreConfig& config,
+                                         const Limits& limits) {
   const char* field = request.inputs ? "inputs" : "queries";
   const MatrixView& queries = request.inputs ? *request.inputs : request.queries;
   SOFTLOOKUP_RETURN_IF_ERROR(CheckRowsMax(field, queries.rows, limits.queries_per_lookup_max));
@@ -357,7 +357,7 @@ absl::Status CheckLookup(const LookupRequest& request, const StoreConfig& config
     SOFTLOOKUP_RETURN_IF_ERROR(CheckInputs(*request.inputs, config.projection.get(), config.key_dim,
                                            limits.message_bytes_max));
   }
-  return CheckLookupForGood(request, config, limits);
+  return CheckLookupExceptProjection(request, config, limits);
 }
 
 absl::StatusOr<double> CheckAttend(const AttendRequest& request, const Limits& limits) {

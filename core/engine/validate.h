@@ -32,10 +32,10 @@ absl::Status CheckFinite(absl::string_view field, const MatrixView& matrix);
 // memories. FindMemory checks the names in `return_memories`.
 absl::Status CheckAppend(const AppendRequest& request, const StoreConfig& config,
                          const Limits& limits);
-// Makes those checks of CheckLookup whose result stays the same for the life of the store. These
-// are all but the checks against its projection, which a later update may set or replace.
-absl::Status CheckLookupForGood(const LookupRequest& request, const StoreConfig& config,
-                                const Limits& limits);
+// Makes all checks of CheckLookup except those against the store's projection. A later update may
+// set or replace the projection. The result of the other checks holds for the life of the store.
+absl::Status CheckLookupExceptProjection(const LookupRequest& request, const StoreConfig& config,
+                                         const Limits& limits);
 // Checks the queries or inputs of a lookup, and its options. The filter and the name of the memory
 // are checked where they are used, by RowSelection::Make and FindMemory.
 absl::Status CheckLookup(const LookupRequest& request, const StoreConfig& config,

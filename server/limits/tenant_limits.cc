@@ -15,7 +15,7 @@ namespace {
 // store's name begins with '/'.
 constexpr absl::string_view kAllOthers = "";
 
-absl::Status Exceeded(absl::string_view tenant, const RateShare::Refusal& refusal) {
+absl::Status Exceeded(absl::string_view tenant, const TokenBuckets::Refusal& refusal) {
   return WithRetryAfter(
       MakeError(reasons::kTenantRate,
                 absl::StrCat("The stores of \"", tenant, "\" get more than ", refusal.rate, " ",
@@ -35,24 +35,24 @@ absl::Status TenantLimits::Take(absl::string_view store, std::int64_t rows, absl
   // No store has a longer name, so the rest of a longer one need not be kept.
   const absl::string_view tenant = store.substr(0, store.find('/')).substr(0, kNameLengthMax);
   absl::MutexLock lock(&mutex_);
-  const auto refusal = ShareOf(tenant, now).Take(rates_, 1, rows, now);
+  const auto refusal = BucketsOf(tenant, now).Take(rates_, 1, rows, now);
   return refusal ? Exceeded(tenant, *refusal) : absl::OkStatus();
 }
 
-RateShare& TenantLimits::ShareOf(absl::string_view tenant, absl::Time now) {
-  if (const auto known = shares_.find(tenant); known != shares_.end()) return known->second;
-  if (shares_.size() >= std::min(tenants_before_sweep_, tenants_max_) && now >= next_sweep_) {
+TokenBuckets& TenantLimits::BucketsOf(absl::string_view tenant, absl::Time now) {
+  if (const auto known = buckets_.find(tenant); known != buckets_.end()) return known->second;
+  if (buckets_.size() >= std::min(tenants_before_sweep_, tenants_max_) && now >= next_sweep_) {
     ForgetIdle(now);
-    tenants_before_sweep_ = std::max<std::size_t>(1024, 2 * shares_.size());
+    tenants_before_sweep_ = std::max<std::size_t>(1024, 2 * buckets_.size());
     // A sweep visits all tenants. One for every new tenant would take too long.
     next_sweep_ = now + absl::Milliseconds(100);
   }
-  const absl::string_view name = shares_.size() < tenants_max_ ? tenant : kAllOthers;
-  return shares_.try_emplace(name, now).first->second;
+  const absl::string_view name = buckets_.size() < tenants_max_ ? tenant : kAllOthers;
+  return buckets_.try_emplace(name, now).first->second;
 }
 
 void TenantLimits::ForgetIdle(absl::Time now) {
-  absl::erase_if(shares_, [&](const auto& entry) { return entry.second.IsWhole(now); });
+  absl::erase_if(buckets_, [&](const auto& entry) { return entry.second.IsFull(now); });
 }
 
 }  // namespace softlookup::server

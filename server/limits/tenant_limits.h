@@ -11,7 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "server/limits/rate_share.h"
+#include "server/limits/token_buckets.h"
 
 namespace softlookup::server {
 
@@ -35,9 +35,9 @@ class TenantLimits {
   absl::Status Take(absl::string_view store, std::int64_t rows);
 
  private:
-  // Returns the share of `tenant`. A new tenant gets a share of its own, or the common share if
-  // tenants_max_ shares exist.
-  RateShare& ShareOf(absl::string_view tenant, absl::Time now)
+  // Returns the buckets of `tenant`. A new tenant gets buckets of its own, or the common buckets if
+  // tenants_max_ tenants have buckets.
+  TokenBuckets& BucketsOf(absl::string_view tenant, absl::Time now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Forgets the tenants that have a whole second's worth left, as a new tenant has.
   void ForgetIdle(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -45,8 +45,8 @@ class TenantLimits {
   const Rates rates_;
   const std::size_t tenants_max_;
   absl::Mutex mutex_;
-  absl::flat_hash_map<std::string, RateShare> shares_ ABSL_GUARDED_BY(mutex_);
-  // Number of tenants from which on ShareOf() calls ForgetIdle(), but not before next_sweep_.
+  absl::flat_hash_map<std::string, TokenBuckets> buckets_ ABSL_GUARDED_BY(mutex_);
+  // Number of tenants from which on BucketsOf() calls ForgetIdle(), but not before next_sweep_.
   std::size_t tenants_before_sweep_ ABSL_GUARDED_BY(mutex_) = 1024;
   absl::Time next_sweep_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };

@@ -35,7 +35,7 @@ void AppendStream::OnReadDone(bool ok) {
     }
     applying_ = true;
   }
-  if (bytes_.Length() <= kReadHereBytesMax) return HandleRequest();
+  if (bytes_.Length() <= kNetworkThreadParseBytesMax) return HandleRequest();
   call_->limiters().workers.PostNext(call_->turn(),
                                      [self = shared_from_this()] { self->HandleRequest(); });
 }

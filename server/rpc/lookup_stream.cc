@@ -39,7 +39,7 @@ void LookupStream::OnReadDone(bool ok) {
     reads_over_ = true;
     return ProceedLocked();
   }
-  if (bytes_.Length() <= kReadHereBytesMax) return HandleRequest();
+  if (bytes_.Length() <= kNetworkThreadParseBytesMax) return HandleRequest();
   call_->limiters().workers.PostNext(call_->turn(),
                                      [self = shared_from_this()] { self->HandleRequest(); });
 }

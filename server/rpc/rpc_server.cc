@@ -14,7 +14,7 @@ constexpr int kRequestsAhead = 64;
 // Maximum age of a call whose cancellation is reported. The reports serve to find clients
 // that cancel calls as soon as they open them (docs/decisions/0019-abusive-connections-are-cut.md).
 // The server itself may have ended an older call.
-constexpr absl::Duration kTakenBackAgeMax = absl::Seconds(1);
+constexpr absl::Duration kEarlyCancelAgeMax = absl::Seconds(1);
 // A call that misses its deadline after more than this time is not reported, since its client is
 // not to blame. A call with a shorter deadline is reported as one that no server could answer in
 // time (docs/decisions/0019-abusive-connections-are-cut.md).
@@ -68,7 +68,7 @@ void RpcServer::OnAccept(Rpc& rpc) {
 
 void RpcServer::OnCancelled(const Rpc& rpc) {
   const absl::Duration age = rpc.age();
-  if (age > kTakenBackAgeMax) return;
+  if (age > kEarlyCancelAgeMax) return;
   const gpr_timespec deadline =
       gpr_convert_clock_type(rpc.context().raw_deadline(), GPR_CLOCK_REALTIME);
   const bool is_late = gpr_time_cmp(deadline, gpr_now(GPR_CLOCK_REALTIME)) <= 0;
@@ -77,7 +77,7 @@ void RpcServer::OnCancelled(const Rpc& rpc) {
     absl::ReaderMutexLock lock(&mutex_);
     if (stopping_) return;
   }
-  on_taken_back_(rpc.peer(), is_late);
+  on_early_cancel_(rpc.peer(), is_late);
 }
 
 void RpcServer::OnGone() {

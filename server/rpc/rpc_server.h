@@ -31,10 +31,10 @@ class RpcServer final : private Rpc::Owner {
   // answered, within a second after it came. If `is_late`, the call's deadline was too short for
   // any server to meet. Not called for other calls that missed their deadlines, nor once the server
   // stops.
-  using OnTakenBack = std::function<void(const std::string& peer, bool is_late)>;
+  using OnEarlyCancel = std::function<void(const std::string& peer, bool is_late)>;
 
-  RpcServer(Accept accept, OnTakenBack on_taken_back)
-      : accept_(std::move(accept)), on_taken_back_(std::move(on_taken_back)) {}
+  RpcServer(Accept accept, OnEarlyCancel on_early_cancel)
+      : accept_(std::move(accept)), on_early_cancel_(std::move(on_early_cancel)) {}
   ~RpcServer() override;
   RpcServer(const RpcServer&) = delete;
   RpcServer& operator=(const RpcServer&) = delete;
@@ -60,7 +60,7 @@ class RpcServer final : private Rpc::Owner {
   void Run();
 
   const Accept accept_;
-  const OnTakenBack on_taken_back_;
+  const OnEarlyCancel on_early_cancel_;
   grpc::AsyncGenericService service_;
   std::unique_ptr<grpc::ServerCompletionQueue> queue_;
   std::unique_ptr<grpc::Server> server_;

@@ -34,7 +34,8 @@ void UnaryCall::Start() {
 void UnaryCall::OnReadDone(bool ok) {
   arrival_.OnDone();
   if (!ok) return Refuse(MalformedMessage());
-  if (run_on_ == RunOn::kNetworkThread && bytes_.Length() <= kReadHereBytesMax) return Proceed();
+  const bool is_small = bytes_.Length() <= kNetworkThreadParseBytesMax;
+  if (run_on_ == RunOn::kNetworkThread && is_small) return Proceed();
   const absl::Status status = call_->limiters().workers.Post(call_->turn(), [this] { Proceed(); });
   if (!status.ok()) Refuse(status);
 }

@@ -18,15 +18,15 @@ namespace softlookup::server {
 // Serializes `message`. Copies of the buffer share its bytes.
 grpc::ByteBuffer BytesOf(const google::protobuf::MessageLite& message);
 
-// A worker, not a network thread, parses a request of more bytes than this, since to parse and copy
-// it takes milliseconds.
-inline constexpr std::size_t kReadHereBytesMax = std::size_t{1} << 20;
+// The most bytes of a request that a network thread parses. A worker parses larger requests, since
+// to parse and copy one takes milliseconds.
+inline constexpr std::size_t kNetworkThreadParseBytesMax = std::size_t{1} << 20;
 
 // A call with one request and one answer. Deletes itself when the call is over.
 class UnaryCall : public Rpc::Handler {
  public:
   // The thread that parses the request and calls the engine. A method that may wait for a disk
-  // needs a worker. A request of more than kReadHereBytesMax goes to a worker in any case.
+  // needs a worker. A request of more than kNetworkThreadParseBytesMax always goes to one.
   enum class RunOn { kNetworkThread, kWorker };
 
   UnaryCall(std::unique_ptr<Call> call, RunOn run_on)

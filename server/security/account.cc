@@ -11,7 +11,7 @@ absl::Status Account::Take(const Identity& identity, std::int64_t requests, std:
                     .rows_per_second = identity.limits.rows_per_second};
   if (!rates.is_limited()) return absl::OkStatus();
   absl::MutexLock lock(&mutex_);
-  const auto refusal = share_.Take(rates, requests, rows, now);
+  const auto refusal = buckets_.Take(rates, requests, rows, now);
   if (!refusal) return absl::OkStatus();
   return WithRetryAfter(
       MakeError(reasons::kIdentityLimit,

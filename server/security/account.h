@@ -8,8 +8,8 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "server/limits/rate_share.h"
 #include "server/limits/request_bytes.h"
+#include "server/limits/token_buckets.h"
 #include "server/security/identity.h"
 
 namespace softlookup::server {
@@ -18,7 +18,7 @@ namespace softlookup::server {
 // the auth file that keep an identity of the same name. The current time is passed in. Thread-safe.
 class Account {
  public:
-  explicit Account(absl::Time now) : share_(now) {}
+  explicit Account(absl::Time now) : buckets_(now) {}
 
   // Takes `requests` and `rows` from the identity's rates. IDENTITY_LIMIT, with a retry delay, if
   // too few are left; then none are taken. A request of more than a second's worth of rows is
@@ -42,7 +42,7 @@ class Account {
  private:
   const std::shared_ptr<RequestBytes> bytes_ = std::make_shared<RequestBytes>(0);
   mutable absl::Mutex mutex_;
-  RateShare share_ ABSL_GUARDED_BY(mutex_);
+  TokenBuckets buckets_ ABSL_GUARDED_BY(mutex_);
   std::int64_t store_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Time store_bytes_time_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };

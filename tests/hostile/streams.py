@@ -248,7 +248,7 @@ def unread_unknown_methods(ctx):
 
 @case("streams/HEADERS and RST_STREAM 20,000 times, without a message", seconds=60, memory_megabytes=16)
 def rapid_reset_of_headers(ctx):
-    # docs/limits.md: 2,048 calls may be taken back before the connection is cut, and each takes some
+    # docs/limits.md: 2,048 calls may be cancelled before the connection is cut, and each takes some
     # 18 KiB until its end has been seen. How many are there at once is the scheduler's luck.
     connection = ctx.connect()
     block = http2.hpack.encode_headers(headers_of(LOOKUP.path))

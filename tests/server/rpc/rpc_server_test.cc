@@ -17,18 +17,18 @@ namespace {
 
 using ::softlookup::testing::IsOk;
 
-// A client's call, which it takes back.
-class TakenBackCall : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+// A client's call, which it cancels.
+class CancelledCall : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
-  explicit TakenBackCall(int port)
+  explicit CancelledCall(int port)
       : stub_(grpc::CreateChannel(absl::StrCat("127.0.0.1:", port),
                                   grpc::InsecureChannelCredentials())) {
     stub_.PrepareBidiStreamingCall(&context_, "/any/method", grpc::StubOptions(), this);
     BeforeEvent(this);
     StartCall();
   }
-  ~TakenBackCall() override { done_.WaitForNotification(); }
-  void TakeBack() { context_.TryCancel(); }
+  ~CancelledCall() override { done_.WaitForNotification(); }
+  void Cancel() { context_.TryCancel(); }
   void OnDone(const grpc::Status&) override {
     InEvent(this);
     done_.Notify();
@@ -52,21 +52,21 @@ class EndingHandler : public Rpc::Handler {
   absl::Notification done;
 };
 
-TEST(RpcServerTest, ACallOutlivesTheReportThatItWasTakenBackBeforeItsHandlerCame) {
-  absl::Notification accepted, taken_back, handled;
+TEST(RpcServerTest, ACallOutlivesTheReportThatItWasCancelledBeforeItsHandlerCame) {
+  absl::Notification accepted, cancelled, handled;
   bool is_reported = false;
   EndingHandler handler;
   std::string peer_before, peer_after;
   RpcServer server(
       [&](Rpc& rpc) {
         accepted.Notify();
-        is_reported = taken_back.WaitForNotificationWithTimeout(absl::Seconds(10));
+        is_reported = cancelled.WaitForNotificationWithTimeout(absl::Seconds(10));
         handler.Start(rpc);
         handled.Notify();
       },
       [&](const std::string& peer, bool) {
         peer_before = peer;
-        taken_back.Notify();
+        cancelled.Notify();
         handled.WaitForNotification();
         // The other thread would end the call now.
         EXPECT_FALSE(handler.done.WaitForNotificationWithTimeout(absl::Milliseconds(200)));
@@ -76,9 +76,9 @@ TEST(RpcServerTest, ACallOutlivesTheReportThatItWasTakenBackBeforeItsHandlerCame
   int port = 0;
   builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
   ASSERT_THAT(server.Start(builder, /*thread_count=*/2), IsOk());
-  TakenBackCall call(port);
+  CancelledCall call(port);
   accepted.WaitForNotification();
-  call.TakeBack();
+  call.Cancel();
   handler.done.WaitForNotification();
   // Calls that are older than a second are not reported.
   if (!is_reported) GTEST_SKIP() << "this machine took a second to cancel a call";

@@ -1,21 +1,21 @@
-#include "server/limits/rate_share.h"
+#include "server/limits/token_buckets.h"
 
 #include <algorithm>
 
 namespace softlookup::server {
 namespace {
 
-// Returns the time until `share`, in seconds of `rate`, suffices to take `count`. Returns zero if
-// it already suffices. Also returns zero if `rate` is 0, which means no limit.
-absl::Duration WaitFor(double share, double count, double rate) {
+// Returns the time until a bucket has enough to take `count`. It has `left` now, in seconds of its
+// `rate`. Returns zero if that is enough, or if `rate` is 0, which means no limit.
+absl::Duration WaitFor(double left, double count, double rate) {
   if (rate <= 0 || count <= 0) return absl::ZeroDuration();
-  return absl::Seconds(std::max(0.0, std::min(1.0, count / rate) - share));
+  return absl::Seconds(std::max(0.0, std::min(1.0, count / rate) - left));
 }
 
 }  // namespace
 
-std::optional<RateShare::Refusal> RateShare::Take(const Rates& rates, std::int64_t requests,
-                                                  std::int64_t rows, absl::Time now) {
+std::optional<TokenBuckets::Refusal> TokenBuckets::Take(const Rates& rates, std::int64_t requests,
+                                                        std::int64_t rows, absl::Time now) {
   const double seconds = absl::ToDoubleSeconds(now - as_of_);
   requests_ = std::min(1.0, requests_ + seconds);
   rows_ = std::min(1.0, rows_ + seconds);
@@ -38,7 +38,7 @@ std::optional<RateShare::Refusal> RateShare::Take(const Rates& rates, std::int64
   return std::nullopt;
 }
 
-bool RateShare::IsWhole(absl::Time now) const {
+bool TokenBuckets::IsFull(absl::Time now) const {
   return std::min(requests_, rows_) + absl::ToDoubleSeconds(now - as_of_) >= 1;
 }
 

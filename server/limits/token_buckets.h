@@ -1,5 +1,5 @@
-#ifndef SOFTLOOKUP_SERVER_LIMITS_RATE_SHARE_H_
-#define SOFTLOOKUP_SERVER_LIMITS_RATE_SHARE_H_
+#ifndef SOFTLOOKUP_SERVER_LIMITS_TOKEN_BUCKETS_H_
+#define SOFTLOOKUP_SERVER_LIMITS_TOKEN_BUCKETS_H_
 
 #include <cstdint>
 #include <optional>
@@ -17,12 +17,12 @@ struct Rates {
   bool is_limited() const { return requests_per_second > 0 || rows_per_second > 0; }
 };
 
-// Two token buckets of one sender, a tenant or an identity: the requests and the rows that it has
-// left. They fill at the sender's rates, up to a second's worth, which bounds a burst. The current
+// The token buckets of one sender, a tenant or an identity, hold it to its rates of requests and
+// rows. Each bucket fills at its rate, up to a second's worth, which bounds a burst. The current
 // time is passed in. Not thread-safe.
-class RateShare {
+class TokenBuckets {
  public:
-  explicit RateShare(absl::Time now) : as_of_(now) {}
+  explicit TokenBuckets(absl::Time now) : as_of_(now) {}
 
   // Why a request is refused, and how long its sender should wait.
   struct Refusal {
@@ -37,8 +37,8 @@ class RateShare {
   std::optional<Refusal> Take(const Rates& rates, std::int64_t requests, std::int64_t rows,
                               absl::Time now);
 
-  // Whether a second's worth of both is left at `now`, as in a new share.
-  bool IsWhole(absl::Time now) const;
+  // Whether a second's worth of both is left at `now`, as in new buckets.
+  bool IsFull(absl::Time now) const;
 
  private:
   // What was left at as_of_, in seconds of the rates: at most 1, negative if the sender owes.
@@ -49,4 +49,4 @@ class RateShare {
 
 }  // namespace softlookup::server
 
-#endif  // SOFTLOOKUP_SERVER_LIMITS_RATE_SHARE_H_
+#endif  // SOFTLOOKUP_SERVER_LIMITS_TOKEN_BUCKETS_H_
