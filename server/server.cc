@@ -176,7 +176,8 @@ DiskWatch::Read ReaderOfDisks(const Flags& flags) {
 
 }  // namespace
 
-Server::Server(std::unique_ptr<Engine> engine, std::unique_ptr<AuditLog> audit, const Flags& flags)
+Server::Server(std::unique_ptr<Engine> engine, std::unique_ptr<AuditLog> audit, const Flags& flags,
+               std::size_t connections_max)
     : audit_(std::move(audit)),
       observer_(absl::Milliseconds(flags.slow_lookup_ms)),
       limiters_(CallLimitsOf(flags)),
@@ -190,9 +191,11 @@ Server::Server(std::unique_ptr<Engine> engine, std::unique_ptr<AuditLog> audit, 
                 .audit = audit_.get()},
                *engine_, backups_, health_),
       heap_trim_([stats = std::make_shared<ProcessStats>()] { return stats->resident_bytes(); }),
+      open_connections_(connections_max),
+      listener_(open_connections_),
       rpcs_([this](Rpc& rpc) { service_.Begin(rpc); },
             [this](const std::string& peer, bool is_late) {
-              limiters_.connections.TakeBack(peer, is_late);
+              limiters_.connections.OnCancel(peer, is_late);
             }) {
   limiters_.connections.set_cut(
       [this](const std::string& peer, absl::string_view why) { CutConnection(peer, why); });
@@ -216,10 +219,11 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Flags& flags) {
                                 AuditLog::Open(flags.audit_log, LineFormatOf(flags.log_format)));
   }
   SOFTLOOKUP_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine, MakeEngine(flags));
-  std::unique_ptr<Server> server(new Server(std::move(engine), std::move(audit), flags));
+  std::unique_ptr<Server> server(
+      new Server(std::move(engine), std::move(audit), flags, connections_max));
   SOFTLOOKUP_RETURN_IF_ERROR(server->LoadSecurity(flags));
   SOFTLOOKUP_RETURN_IF_ERROR(server->Listen(flags));
-  SOFTLOOKUP_RETURN_IF_ERROR(server->ServeGrpc(flags, connections_max));
+  SOFTLOOKUP_RETURN_IF_ERROR(server->ServeGrpc(flags));
 
   const HostPort http = *SplitHostPort(flags.http_listen);
   SOFTLOOKUP_RETURN_IF_ERROR(server->http_.Start(http.host, http.port));
@@ -286,7 +290,7 @@ absl::Status Server::Listen(const Flags& flags) {
       "say --insecure if everybody on that network may do everything"));
 }
 
-absl::Status Server::ServeGrpc(const Flags& flags, std::size_t connections_max) {
+absl::Status Server::ServeGrpc(const Flags& flags) {
   grpc::ServerBuilder builder;
   std::shared_ptr<grpc::ServerCredentials> credentials = tls_;
   if (credentials == nullptr) credentials = grpc::InsecureServerCredentials();
@@ -305,17 +309,16 @@ absl::Status Server::ServeGrpc(const Flags& flags, std::size_t connections_max) 
                                .Resize(static_cast<std::size_t>(2 * flags.request_bytes_max)));
   const int threads = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 2, 16);
   SOFTLOOKUP_RETURN_IF_ERROR(rpcs_.Start(builder, threads));
-  return listener_.Start(
-      connections_max, kKeepaliveTimeout, [acceptor = acceptor_.get()](int listener, int fd) {
-        grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
-        connection.listener_fd = listener;
-        connection.fd = fd;
-        acceptor->HandleNewConnection(&connection);
-      });
+  return listener_.Start(kKeepaliveTimeout, [acceptor = acceptor_.get()](int listener, int fd) {
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+    connection.listener_fd = listener;
+    connection.fd = fd;
+    acceptor->HandleNewConnection(&connection);
+  });
 }
 
 void Server::CutConnection(const std::string& peer, absl::string_view why) {
-  if (!listener_.Cut(peer)) return;
+  if (!open_connections_.Cut(peer)) return;
   if (const auto left_out = cut_lines_.Allow(absl::Now())) {
     spdlog::warn("cut the connection of {}, which {}{}", peer, std::string(why),
                  *left_out > 0 ? absl::StrCat("; and ", *left_out, " others") : "");

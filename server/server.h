@@ -21,6 +21,7 @@
 #include "server/rpc/call_tracker.h"
 #include "server/rpc/connection_listener.h"
 #include "server/rpc/health.h"
+#include "server/rpc/open_connections.h"
 #include "server/rpc/rpc_server.h"
 #include "server/rpc/service.h"
 #include "server/security/audit_log.h"
@@ -58,12 +59,13 @@ class Server {
   void Stop(absl::Duration grace);
 
  private:
-  Server(std::unique_ptr<Engine> engine, std::unique_ptr<AuditLog> audit, const Flags& flags);
+  Server(std::unique_ptr<Engine> engine, std::unique_ptr<AuditLog> audit, const Flags& flags,
+         std::size_t connections_max);
 
   // Loads the certificates and the auth file, and starts to watch them for changes.
   absl::Status LoadSecurity(const Flags& flags);
   absl::Status Listen(const Flags& flags);
-  absl::Status ServeGrpc(const Flags& flags, std::size_t connections_max);
+  absl::Status ServeGrpc(const Flags& flags);
   // Ends the connection of `peer`, an address in gRPC's notation. Logs this with `why`, in at most
   // one line per second for all connections.
   void CutConnection(const std::string& peer, absl::string_view why);
@@ -89,6 +91,7 @@ class Server {
   AdminHttp http_;
   FileWatcher files_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
+  OpenConnections open_connections_;
   ConnectionListener listener_;  // Passes connections to the acceptor.
   LineLimiter cut_lines_{1};
   RpcServer rpcs_;  // Destroyed before the members above, which its calls use.

@@ -14,29 +14,18 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "core/base/steady_time.h"
+#include "server/limits/reset_detector.h"
 
 namespace softlookup::server {
 
-// Counts, for each connection, the calls in progress and the calls that its client takes back. To
-// take a call back is to cancel it before it is answered. Call::is_over_limit() says that a call is
-// beyond the limit, so that it can be refused. Cuts a connection whose calls in progress are far
-// beyond the limit, or whose client takes too many calls back.
+// Keeps the calls of each connection within bounds. If a connection has too many calls in progress,
+// Call::is_over_limit() says so, so that the call can be refused. Cuts a connection that is far
+// beyond this limit, or whose client cancels calls too fast (ResetDetector). Thread-safe.
 //
 // HTTP/2 itself limits the calls in progress on a connection. But that limit holds only once the
-// client has acknowledged it, which the client need not do. Nor does it stop a client that opens
-// calls and resets them at once (CVE-2023-44487), since a reset call is no longer in progress. Such
-// a call costs the client a few bytes, but is work for the server. Thread-safe.
+// client has acknowledged it, which the client need not do.
 class ConnectionCalls {
  public:
-  // Number of calls that a client may take back in a second, on one connection, without being cut,
-  // whatever share of its calls they are.
-  static constexpr std::uint64_t kTakenBackMax = 256;
-  // Number of taken-back and late calls together that a client may make in a second, on one
-  // connection, without being cut. A call is late if its client gave it too little time for any
-  // server to answer. The number is above kTakenBackMax because a client may use a wrong unit for
-  // its deadlines.
-  static constexpr std::uint64_t kLateMax = 2048;
-
   // Ends the connection of `peer`, for the reason `why`, which completes "the connection of `peer`,
   // which ...". Called on the thread that counts a call, without mutex_.
   using Cut = std::function<void(const std::string& peer, absl::string_view why)>;
@@ -76,23 +65,15 @@ class ConnectionCalls {
     return connections_.size();
   }
 
-  // Counts a call of `peer` that was taken back or, if `is_late`, a late call. Must be called
-  // before the call's Call object is destroyed. Cuts the connection if two conditions hold. This
-  // second's taken-back calls exceed kTakenBackMax, or, together with this second's late calls,
-  // exceed kLateMax. And such calls are more than half of all calls that ended in this second and
-  // the previous one.
-  void TakeBack(const std::string& peer, bool is_late);
+  // Counts a call of `peer` that was cancelled before it was answered or, if `is_late`, a late call
+  // (ResetDetector). Must be called before the call's Call object is destroyed. Cuts the connection
+  // if ResetDetector says so.
+  void OnCancel(const std::string& peer, bool is_late);
 
  private:
-  struct Counts {
-    std::uint64_t taken_back = 0;
-    std::uint64_t late = 0;
-    std::uint64_t ended = 0;  // All calls that ended, answered or not.
-  };
   struct Connection {
     std::size_t in_progress = 0;
-    absl::Time second = absl::InfinitePast();  // Start of the current second.
-    Counts current, before;                    // In the current second and in the previous one.
+    ResetDetector resets;
   };
 
   // Number of calls in progress at which a connection is cut: the limit and a quarter more, at
@@ -106,11 +87,10 @@ class ConnectionCalls {
   // Cuts the connection when its count reaches far_too_many().
   bool Add(const std::string& peer);
   void Remove(const std::string& peer);
-  // Returns the connection of `peer`, and adds it if it is new. First moves its counts on to the
-  // current second.
+  // Returns the connection of `peer`, and adds it if it is new. First moves its ResetDetector on to
+  // the current time.
   Connection& Find(const std::string& peer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Forgets connections that have no call in progress and whose counts are too old to matter: their
-  // last second began two seconds ago or earlier.
+  // Forgets connections that have no call in progress and whose ResetDetector is idle.
   void ForgetIdle(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::size_t calls_max_;
