@@ -184,7 +184,8 @@ Server::Server(std::unique_ptr<Engine> engine, std::unique_ptr<AuditLog> audit, 
       engine_(std::move(engine)),
       disk_watch_(ReaderOfDisks(flags)),
       backups_(*engine_, flags.backup_dir, [this] { disk_watch_.ReadSoon(); }),
-      service_({.tracker = calls_,
+      service_({.calls = calls_,
+                .streams = streams_,
                 .limiters = limiters_,
                 .authenticator = authenticator_,
                 .observer = observer_,
@@ -200,7 +201,8 @@ Server::Server(std::unique_ptr<Engine> engine, std::unique_ptr<AuditLog> audit, 
   limiters_.connections.set_cut(
       [this](const std::string& peer, absl::string_view why) { CutConnection(peer, why); });
   http_.set_metrics([this] {
-    return MetricsPage(*engine_, observer_, process_stats_, disk_watch_.latest(), http_.ready());
+    return MetricsPage(*engine_, observer_.metrics(), process_stats_, disk_watch_.latest(),
+                       http_.ready());
   });
 }
 
@@ -266,7 +268,7 @@ absl::Status Server::LoadSecurity(const Flags& flags) {
                 absl::StrCat("--auth ", path, ": ", rules.status().message()));
           }
           authenticator_.SetRules(*std::move(rules));
-          calls_.RecheckStreams();
+          streams_.Recheck();
           return absl::OkStatus();
         }));
   }
@@ -298,7 +300,7 @@ absl::Status Server::ServeGrpc(const Flags& flags) {
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials);
   BoundConnections(flags, builder);
   // gRPC's limit is above the server's, so that a message slightly too large still gets the
-  // server's own error. Call::Receive() checks the server's limit.
+  // server's own error. CallGate::Receive() checks the server's limit.
   constexpr std::int64_t kGrpcMax = std::numeric_limits<int>::max();
   builder.SetMaxReceiveMessageSize(
       static_cast<int>(std::min(flags.limits.message_bytes_max + kMessageSlack, kGrpcMax)));
@@ -339,7 +341,7 @@ void Server::Stop(absl::Duration grace) {
   SetServing(false);
   listener_.Stop();
   const absl::Time deadline = absl::Now() + grace;
-  calls_.DrainStreams();
+  streams_.Drain();
   // gRPC cancels a call that comes while gRPC begins to shut down. A client might not take
   // CANCELLED for a reason to retry. So new calls are first refused with an error that says why.
   calls_.WaitUntilQuiet(kQuietBeforeShutdown, std::min(deadline, absl::Now() + kRefusingMax));

@@ -17,13 +17,14 @@
 #include "server/observability/disk_watch.h"
 #include "server/observability/line_limiter.h"
 #include "server/observability/process_stats.h"
+#include "server/rpc/call_counter.h"
 #include "server/rpc/call_limiters.h"
-#include "server/rpc/call_tracker.h"
 #include "server/rpc/connection_listener.h"
 #include "server/rpc/health.h"
 #include "server/rpc/open_connections.h"
 #include "server/rpc/rpc_server.h"
 #include "server/rpc/service.h"
+#include "server/rpc/stream_registry.h"
 #include "server/security/audit_log.h"
 #include "server/security/authenticator.h"
 #include "server/security/file_watcher.h"
@@ -76,10 +77,11 @@ class Server {
   Authenticator authenticator_;
   std::shared_ptr<TlsCredentials> tls_;  // Null: plaintext.
   CallObserver observer_;
-  // calls_ and limiters_ are destroyed after the engine, whose last callbacks can still use them.
-  // limiters_ is destroyed before the members above it, which the remaining tasks of its workers
-  // can use.
-  CallTracker calls_;
+  // calls_, streams_ and limiters_ are destroyed after the engine, whose last callbacks can still
+  // use them. limiters_ is destroyed before the members above it, which the remaining tasks of its
+  // workers can use.
+  CallCounter calls_;
+  StreamRegistry streams_;
   CallLimiters limiters_;
   const std::unique_ptr<Engine> engine_;
   DiskWatch disk_watch_;

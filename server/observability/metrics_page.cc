@@ -74,14 +74,14 @@ class Page {
   std::vector<MetricFamily> families_;
 };
 
-void AddCalls(const CallObserver& calls, Page& page) {
-  std::vector<std::pair<std::string, CallObserver::MethodCounts>> methods;
+void AddCalls(const CallMetrics& calls, Page& page) {
+  std::vector<std::pair<std::string, CallMetrics::MethodCounts>> methods;
   for (std::size_t i = 0; i < kMethodCount; ++i) {
     methods.emplace_back(NameOf(static_cast<Method>(i)), calls.CountsOf(static_cast<Method>(i)));
   }
   page.Begin("softlookup_calls_total", MetricType::Counter, "Calls that were answered.");
   for (const auto& [method, counts] : methods) {
-    for (std::size_t code = 0; code < CallObserver::kCodeCount; ++code) {
+    for (std::size_t code = 0; code < CallMetrics::kCodeCount; ++code) {
       const std::uint64_t count = counts.answers_by_code[code];
       // Code 0 (OK) is listed even with a count of 0, so that each method has a series.
       if (code > 0 && count == 0) continue;
@@ -98,7 +98,7 @@ void AddCalls(const CallObserver& calls, Page& page) {
   for (const auto& [method, counts] : methods) page.Add(counts.in_progress, {{"method", method}});
   page.Begin("softlookup_rejected_total", MetricType::Counter,
              "Answers with RESOURCE_EXHAUSTED or UNAVAILABLE.");
-  for (const CallObserver::ReasonCount& rejections : calls.RejectionCounts()) {
+  for (const CallMetrics::ReasonCount& rejections : calls.RejectionCounts()) {
     page.Add(rejections.count, {{"reason", std::string(rejections.reason)}});
   }
   page.Counter("softlookup_slow_lookups_total", calls.slow_lookup_count(),
@@ -181,8 +181,8 @@ void AddProcess(const ProcessStats& process, Page& page) {
 
 }  // namespace
 
-std::string MetricsPage(const Engine& engine, const CallObserver& calls,
-                        const ProcessStats& process, const DiskStats& disks, bool ready) {
+std::string MetricsPage(const Engine& engine, const CallMetrics& calls, const ProcessStats& process,
+                        const DiskStats& disks, bool ready) {
   const EngineStats stats = engine.stats();
   Page page;
   page.Begin("softlookup_build_info", MetricType::Gauge, "Which version runs.");

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "server/observability/call_observer.h"
+#include "server/observability/call_metrics.h"
 #include "server/observability/disk_watch.h"
 #include "server/observability/process_stats.h"
 #include "softlookup/engine.h"
@@ -11,8 +11,8 @@
 namespace softlookup::server {
 
 // Returns all metrics in Prometheus' text format. docs/metrics.md lists them.
-std::string MetricsPage(const Engine& engine, const CallObserver& calls,
-                        const ProcessStats& process, const DiskStats& disks, bool ready);
+std::string MetricsPage(const Engine& engine, const CallMetrics& calls, const ProcessStats& process,
+                        const DiskStats& disks, bool ready);
 
 }  // namespace softlookup::server
 

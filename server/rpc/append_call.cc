@@ -29,8 +29,9 @@ class AppendCall final : public MessageCall<v1::AppendRequest, v1::AppendRespons
 };
 
 absl::Status AppendCall::Append() {
-  SOFTLOOKUP_RETURN_IF_ERROR(call().Enter(request_.store(), RowsOf(request_, engine_.limits())));
-  SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreGrowth(engine_, call().caller(),
+  SOFTLOOKUP_RETURN_IF_ERROR(
+      call().gate().Enter(request_.store(), RowsOf(request_, engine_.limits())));
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreGrowth(engine_, call().gate().caller(),
                                               static_cast<std::int64_t>(request_.ByteSizeLong())));
   DecodedAppend decoded;
   SOFTLOOKUP_RETURN_IF_ERROR(DecodeAppend(request_, kNoStore, decoded));
@@ -38,7 +39,7 @@ absl::Status AppendCall::Append() {
   engine_.Append(decoded.request, [this](absl::StatusOr<AppendResult> result) {
     if (result.ok()) {
       EncodeAppend(request_.sequence(), *result, response_);
-      call().CountChange(result->appended_count);
+      call().reporter().CountChange(result->appended_count);
     }
     Answer(result.status(), response_);
   });

@@ -19,7 +19,7 @@ void AppendStream::Start(std::unique_ptr<Call> call, Engine& engine) {
   stream->call_->rpc().Attach(*stream);
   stream->arrival_.OnStart();
   stream->Proceed();
-  stream->call_->tracker().AddStream(stream);
+  stream->call_->streams().Add(stream);
 }
 
 void AppendStream::OnReadDone(bool ok) {
@@ -68,12 +68,12 @@ absl::Status AppendStream::Apply(std::uint64_t number, SteadyTime begin) {
   v1::AppendRequest request;
   MessageCharge charge;
   const std::size_t request_bytes = bytes_.Length();
-  SOFTLOOKUP_RETURN_IF_ERROR(call_->AdmitNext());
-  SOFTLOOKUP_RETURN_IF_ERROR(call_->Receive(bytes_, request, charge));
+  SOFTLOOKUP_RETURN_IF_ERROR(call_->gate().AdmitNext());
+  SOFTLOOKUP_RETURN_IF_ERROR(call_->gate().Receive(bytes_, request, charge));
   SOFTLOOKUP_RETURN_IF_ERROR(CheckStore(request.store()));
-  SOFTLOOKUP_RETURN_IF_ERROR(call_->Enter(store_, RowsOf(request, engine_.limits())));
+  SOFTLOOKUP_RETURN_IF_ERROR(call_->gate().Enter(store_, RowsOf(request, engine_.limits())));
   SOFTLOOKUP_RETURN_IF_ERROR(
-      CheckStoreGrowth(engine_, call_->caller(), static_cast<std::int64_t>(request_bytes)));
+      CheckStoreGrowth(engine_, call_->gate().caller(), static_cast<std::int64_t>(request_bytes)));
   DecodedAppend decoded;
   SOFTLOOKUP_RETURN_IF_ERROR(DecodeAppend(request, store_, decoded));
   decoded.request.chain = chain_;
@@ -106,8 +106,8 @@ void AppendStream::Acknowledge(std::uint64_t number, SteadyTime begin, std::uint
                                std::size_t request_bytes, absl::StatusOr<AppendResult> result) {
   Acknowledgement acknowledgement;
   if (result.ok()) {
-    call_->observer().OnAnswer(call_->info(), begin, result.status());
-    call_->CountChange(result->appended_count);
+    call_->reporter().AnswerMessage(begin, result.status());
+    call_->reporter().CountChange(result->appended_count);
     v1::AppendResponse response;
     EncodeAppend(sequence, *result, response);
     acknowledgement.response = BytesOf(response);
@@ -149,10 +149,11 @@ void AppendStream::ProceedLocked() {
   if (!is_idle || !ends || (reading_ && cut_.ok())) return;
   finished_ = true;
   if (!failure_.ok()) {
-    call_->observer().OnAnswer(call_->info(), failure_begin_, failure_);
-    return call_->rpc().Finish(call_->EndStream(failure_));
+    call_->reporter().AnswerMessage(failure_begin_, failure_);
+    return call_->rpc().Finish(call_->reporter().EndStream(failure_));
   }
-  call_->rpc().Finish(cut_.ok() ? call_->EndStream(cut_) : call_->CutStream(cut_));
+  call_->rpc().Finish(cut_.ok() ? call_->reporter().EndStream(cut_)
+                                : call_->reporter().CutStream(cut_));
 }
 
 void AppendStream::OnWriteDone(bool ok) {
@@ -171,7 +172,7 @@ void AppendStream::OnDone() {
 }
 
 void AppendStream::Recheck() {
-  const absl::Status status = call_->Recheck();
+  const absl::Status status = call_->gate().Recheck();
   if (!status.ok()) Cut(status);
 }
 

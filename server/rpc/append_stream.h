@@ -27,7 +27,7 @@ namespace softlookup::server {
 // The stream owns itself until the call is over. After that, a callback of the engine or a worker's
 // task that still refers to the stream keeps it alive.
 class AppendStream final : public Rpc::Handler,
-                           public Stream,
+                           public DrainableStream,
                            public std::enable_shared_from_this<AppendStream> {
  public:
   static void Start(std::unique_ptr<Call> call, Engine& engine);

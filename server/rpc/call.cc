@@ -1,103 +1,22 @@
 #include "server/rpc/call.h"
 
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <grpc/support/time.h>
-#include <grpcpp/support/proto_buffer_reader.h>
-
-#include <utility>
-
-#include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
-#include "core/base/error.h"
-#include "core/base/limits.h"
-#include "core/base/status_macros.h"
-#include "core/base/steady_time.h"
-#include "server/observability/trace_context.h"
-#include "server/rpc/message_bytes.h"
-#include "server/rpc/status.h"
 
 namespace softlookup::server {
-namespace {
-
-// Retry delay of a request that was refused because requests in flight take too many bytes.
-constexpr absl::Duration kRequestRetryDelay = absl::Milliseconds(100);
-
-Role RoleOf(Access access) {
-  switch (access) {
-    case Access::kManage:
-      return Role::kManage;
-    case Access::kWrite:
-      return Role::kWrite;
-    case Access::kAdmin:
-      return Role::kAdmin;
-    default:
-      return Role::kRead;
-  }
-}
-
-// Reads the bytes of a message. If they are in one slice, as those of small messages are, reads
-// them as an array, without gRPC's reader.
-class MessageReader {
- public:
-  explicit MessageReader(grpc::ByteBuffer& bytes) {
-    if (bytes.TrySingleSlice(&slice_).ok()) {
-      one_.emplace(slice_.begin(), static_cast<int>(slice_.size()));
-    } else {
-      many_.emplace(&bytes);
-    }
-  }
-  google::protobuf::io::ZeroCopyInputStream& stream() {
-    return one_.has_value() ? static_cast<google::protobuf::io::ZeroCopyInputStream&>(*one_)
-                            : *many_;
-  }
-  bool ok() const { return !many_.has_value() || many_->status().ok(); }
-
- private:
-  grpc::Slice slice_;
-  std::optional<google::protobuf::io::ArrayInputStream> one_;
-  std::optional<grpc::ProtoBufferReader> many_;
-};
-
-// Takes `bytes` from `budget` into `charge`. False if that would exceed the budget's limit.
-bool Take(const std::shared_ptr<RequestBytes>& budget, std::int64_t bytes, RequestCharge& charge) {
-  if (!budget->TryTake(bytes)) return false;
-  charge = RequestCharge(budget, bytes);
-  return true;
-}
-
-absl::Status CallerBytesExceeded(const Caller& caller) {
-  const std::string limit = absl::StrCat(caller.account->bytes()->limit());
-  return WithRetryAfter(
-      MakeError(reasons::kIdentityLimit,
-                absl::StrCat("The requests of \"", caller.name(),
-                             "\" in flight would take more than ", limit, " bytes"),
-                {{"identity", caller.name()}, {"limit", limit}}),
-      kRequestRetryDelay);
-}
-
-absl::Status RequestBytesExceeded(std::int64_t limit) {
-  return WithRetryAfter(
-      MakeError(reasons::kRequestBytes,
-                absl::StrCat("The requests in flight would take more than ", limit, " bytes"),
-                {{"limit", absl::StrCat(limit)}}),
-      kRequestRetryDelay);
-}
-
-}  // namespace
 
 Call::Call(const CallDependencies& dependencies, Rpc& rpc, const MethodSpec& spec)
     : dependencies_(dependencies),
       rpc_(rpc),
       spec_(spec),
-      connection_(limiters().connections, rpc.peer()),
-      info_{.method = spec.method, .context = rpc.context()} {
-  tracker().OnBegin();
-  observer().OnBegin(spec_.method);
+      gate_(dependencies.streams, dependencies.limiters, dependencies.authenticator, rpc, spec),
+      reporter_(dependencies.observer, dependencies.audit, gate_, rpc, spec) {
+  dependencies_.calls.OnBegin();
+  dependencies_.observer.OnBegin(spec_.method);
 }
 
 Call::~Call() {
-  observer().OnEnd(spec_.method);
-  tracker().OnEnd();
+  dependencies_.observer.OnEnd(spec_.method);
+  dependencies_.calls.OnEnd();
 }
 
 absl::Time Call::deadline() const {
@@ -108,174 +27,6 @@ absl::Time Call::deadline() const {
   if (gpr_time_cmp(deadline, gpr_inf_future(GPR_CLOCK_REALTIME)) == 0)
     return absl::InfiniteFuture();
   return absl::FromUnixSeconds(deadline.tv_sec) + absl::Nanoseconds(deadline.tv_nsec);
-}
-
-absl::Status Call::Admit() {
-  if (connection_.is_over_limit()) {
-    const std::string limit = absl::StrCat(limiters().connections.calls_max());
-    return MakeError(reasons::kTooManyCalls,
-                     absl::StrCat("The connection has ", limit, " calls in progress already"),
-                     {{"limit", limit}});
-  }
-  if (spec_.access == Access::kNone) return absl::OkStatus();
-  if (tracker().is_draining()) return ShuttingDown();
-  if (!dependencies_.authenticator.requires_identity()) return absl::OkStatus();
-  SOFTLOOKUP_ASSIGN_OR_RETURN(Credentials credentials, CredentialsOf(rpc_.context()));
-  absl::MutexLock lock(&mutex_);
-  SOFTLOOKUP_ASSIGN_OR_RETURN(caller_,
-                              dependencies_.authenticator.Identify(std::move(credentials)));
-  if (caller_.identity == nullptr) return absl::OkStatus();
-  identity_ = caller_.name();
-  info_.identity = identity_;
-  if (!MayCall(*caller_.identity)) return Denied(caller_, "");
-  return caller_.account->Take(*caller_.identity, 1, 0, SteadyNow());
-}
-
-absl::Status Call::Receive(grpc::ByteBuffer& bytes, google::protobuf::Message& message,
-                           MessageCharge& charge) {
-  const auto size = static_cast<std::int64_t>(bytes.Length());
-  SOFTLOOKUP_RETURN_IF_ERROR(CheckMessageBytes(size, limiters().limits.engine.message_bytes_max));
-  std::int64_t charged_bytes = size;
-  {
-    MessageReader reader(bytes);
-    SOFTLOOKUP_ASSIGN_OR_RETURN(
-        const std::int64_t parsed_bytes,
-        limiters().scans.Of(*message.GetDescriptor()).Measure(reader.stream()));
-    charged_bytes += parsed_bytes;
-  }
-  {
-    absl::MutexLock lock(&mutex_);
-    if (caller_.account != nullptr &&
-        !Take(caller_.account->bytes(), charged_bytes, charge.of_caller)) {
-      return CallerBytesExceeded(caller_);
-    }
-  }
-  if (!Take(limiters().request_bytes, charged_bytes, charge.of_all)) {
-    return RequestBytesExceeded(limiters().request_bytes->limit());
-  }
-  MessageReader reader(bytes);
-  const bool is_whole = message.ParseFromZeroCopyStream(&reader.stream()) && reader.ok();
-  bytes.Clear();
-  return is_whole ? absl::OkStatus() : MalformedMessage();
-}
-
-absl::Status Call::AdmitNext() {
-  if (dependencies_.authenticator.HasChangedSince(caller())) SOFTLOOKUP_RETURN_IF_ERROR(Recheck());
-  absl::MutexLock lock(&mutex_);
-  if (caller_.identity == nullptr) return absl::OkStatus();
-  return caller_.account->Take(*caller_.identity, 1, 0, SteadyNow());
-}
-
-absl::Status Call::Enter(absl::string_view store, std::int64_t rows) {
-  SOFTLOOKUP_RETURN_IF_ERROR(CheckAccess(store));
-  SOFTLOOKUP_RETURN_IF_ERROR(limiters().tenants.Take(store, rows));
-  return TakeRows(rows);
-}
-
-absl::Status Call::TakeRows(std::int64_t rows) {
-  absl::MutexLock lock(&mutex_);
-  if (caller_.identity == nullptr || rows == 0) return absl::OkStatus();
-  return caller_.account->Take(*caller_.identity, 0, rows, SteadyNow());
-}
-
-bool Call::MayCall(const Identity& identity) const {
-  const Role role = RoleOf(spec_.access);
-  return role == Role::kAdmin ? identity.MayEverywhere(role) : identity.MaySomewhere(role);
-}
-
-absl::Status Call::FollowRules() {
-  if (!dependencies_.authenticator.HasChangedSince(caller_)) return absl::OkStatus();
-  SOFTLOOKUP_ASSIGN_OR_RETURN(caller_, dependencies_.authenticator.Identify(caller_.credentials));
-  return absl::OkStatus();
-}
-
-absl::Status Call::CheckAccess(absl::string_view store) {
-  // No store's name is longer than kNameLengthMax. One byte more is enough to match no store, so
-  // the rest of a longer name is not kept.
-  store = store.substr(0, kNameLengthMax + 1);
-  absl::MutexLock lock(&mutex_);
-  store_.assign(store.data(), store.size());
-  return CheckStoreAccess();
-}
-
-absl::Status Call::CheckStoreAccess() {
-  if (spec_.access == Access::kNone) return absl::OkStatus();
-  SOFTLOOKUP_RETURN_IF_ERROR(FollowRules());
-  return caller_.May(RoleOf(spec_.access), store_) ? absl::OkStatus() : Denied(caller_, store_);
-}
-
-absl::Status Call::Recheck() {
-  absl::MutexLock lock(&mutex_);
-  if (!store_.empty()) return CheckStoreAccess();
-  SOFTLOOKUP_RETURN_IF_ERROR(FollowRules());
-  const bool is_allowed =
-      caller_.identity == nullptr || spec_.access == Access::kNone || MayCall(*caller_.identity);
-  return is_allowed ? absl::OkStatus() : Denied(caller_, "");
-}
-
-Caller Call::caller() const {
-  absl::MutexLock lock(&mutex_);
-  return caller_;
-}
-
-absl::Status Call::Denied(const Caller& caller, absl::string_view store) const {
-  const std::string where = store.empty() ? "" : absl::StrCat(" in the store \"", store, "\"");
-  return MakeError(
-      reasons::kPermissionDenied,
-      absl::StrCat("\"", caller.name(), "\" may not call ", spec_.name, where,
-                   "; that takes the role ", NameOf(RoleOf(spec_.access))),
-      {{"identity", caller.name()}, {"role", std::string(NameOf(RoleOf(spec_.access)))}});
-}
-
-grpc::Status Call::Answer(const absl::Status& status) {
-  observer().OnAnswer(info_, begin_, status);
-  return EndStream(status);
-}
-
-grpc::Status Call::AnswerLookup(const absl::Status& status, const LookupFacts& facts) {
-  observer().OnLookup(info_, begin_, status, facts);
-  return EndStream(status);
-}
-
-grpc::Status Call::CutStream(const absl::Status& status) {
-  observer().OnStreamCut(status);
-  return EndStream(status);
-}
-
-grpc::Status Call::EndStream(const absl::Status& status) {
-  Audit(status);
-  return ToGrpcStatus(status, rpc_.context());
-}
-
-void Call::Audit(const absl::Status& status) {
-  if (dependencies_.audit == nullptr) return;
-  const bool is_login_failure = absl::IsUnauthenticated(status);
-  if (!spec_.is_audited && !is_login_failure && !absl::IsPermissionDenied(status)) return;
-  const bool is_denial = absl::IsPermissionDenied(status);
-  std::optional<std::int64_t> left_out = 0;
-  if (is_login_failure || is_denial) left_out = dependencies_.audit->AllowRefusal(absl::Now());
-  if (!left_out) return;
-  const char* event = is_login_failure                 ? "login_failure"
-                      : is_denial                      ? "denial"
-                      : spec_.access == Access::kAdmin ? "admin"
-                                                       : "change";
-  nlohmann::ordered_json fields = {{"event", event},
-                                   {"identity", identity_},
-                                   {"peer", connection_.peer()},
-                                   {"method", std::string(spec_.name)}};
-  {
-    absl::MutexLock lock(&mutex_);
-    fields["store"] = store_;
-  }
-  fields["result"] = absl::StatusCodeToString(status.code());
-  if (!status.ok()) fields["reason"] = ReasonOf(status);
-  if (const std::uint64_t changes = changes_; changes > 0) {
-    fields["changes"] = changes;
-    fields["rows"] = changed_rows_.load();
-  }
-  fields["trace_id"] = std::string(TraceIdOf(rpc_.context()));
-  if (*left_out > 0) fields["left_out"] = *left_out;
-  dependencies_.audit->Write(fields);
 }
 
 }  // namespace softlookup::server

@@ -73,14 +73,15 @@ void HealthWatch::Start(std::unique_ptr<Call> call, Health& health) {
   rpc.Attach(*watch);
   watch->arrival_.OnStart();
   rpc.StartRead(&watch->request_);
-  watch->call_->tracker().AddStream(watch);
+  watch->call_->streams().Add(watch);
 }
 
 void HealthWatch::OnReadDone(bool ok) {
   arrival_.OnDone();
   HealthCheckRequest request;
   MessageCharge charge;
-  const absl::Status status = ok ? call_->Receive(request_, request, charge) : MalformedMessage();
+  const absl::Status status =
+      ok ? call_->gate().Receive(request_, request, charge) : MalformedMessage();
   {
     absl::MutexLock lock(&mutex_);
     reading_ = false;
@@ -96,7 +97,7 @@ void HealthWatch::Proceed() {
   if (finished_ || reading_ || writing_) return;
   if (!end_.ok()) {
     finished_ = true;
-    return call_->rpc().Finish(call_->Answer(end_));
+    return call_->rpc().Finish(call_->reporter().Answer(end_));
   }
   const Health::Status status = health_.StatusOf(service_);
   if (sent_ == status) return;

@@ -46,7 +46,7 @@ void StartHealthCheck(std::unique_ptr<Call> call, Health& health);
 // One Watch call: sends the status at once, and again after changes. It owns itself until the call
 // is over.
 class HealthWatch final : public Rpc::Handler,
-                          public Stream,
+                          public DrainableStream,
                           public std::enable_shared_from_this<HealthWatch> {
  public:
   static void Start(std::unique_ptr<Call> call, Health& health);

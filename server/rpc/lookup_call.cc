@@ -34,7 +34,7 @@ class LookupCall final : public MessageCall<v1::LookupRequest, v1::LookupRespons
  private:
   // Ends the lookup's wait for a revision when the server stops or the caller loses its rights.
   // May outlive the call.
-  class Wait final : public Stream {
+  class Wait final : public DrainableStream {
    public:
     explicit Wait(LookupCall& lookup) : cancel_(lookup.cancel_), call_(&lookup.call()) {}
     // Call this before the LookupCall is deleted. `call_` is not used after that.
@@ -47,7 +47,7 @@ class LookupCall final : public MessageCall<v1::LookupRequest, v1::LookupRespons
       absl::Status status;
       {
         absl::MutexLock lock(&mutex_);
-        if (call_ != nullptr) status = call_->Recheck();
+        if (call_ != nullptr) status = call_->gate().Recheck();
       }
       if (!status.ok()) cancel_->EndWait(status);
     }
@@ -71,7 +71,7 @@ class LookupCall final : public MessageCall<v1::LookupRequest, v1::LookupRespons
 
 absl::Status LookupCall::Prepare() {
   const std::int64_t queries = QueriesOf(request_, engine_.limits());
-  SOFTLOOKUP_RETURN_IF_ERROR(call().Enter(request_.store(), queries));
+  SOFTLOOKUP_RETURN_IF_ERROR(call().gate().Enter(request_.store(), queries));
   SOFTLOOKUP_RETURN_IF_ERROR(CheckRoom(engine_, request_.store(), request_));
   return DecodeLookup(request_, kNoStore, decoded_);
 }
@@ -80,7 +80,7 @@ void LookupCall::Run() {
   if (absl::Status status = Prepare(); !status.ok()) return Refuse(status);
   if (request_.min_revision() > 0) {
     wait_ = std::make_shared<Wait>(*this);
-    call().tracker().AddStream(wait_);
+    call().streams().Add(wait_);
     revision_wait_.Start(call().limiters().limits.revision_wait_max, cancel_);
   }
   decoded_.request.report = &report_;
@@ -90,10 +90,11 @@ void LookupCall::Run() {
       status = EncodeLookup(request_, *result, engine_.limits().message_bytes_max, response_);
     }
     AnswerAs(std::move(status), response_, [&](const absl::Status& final_status) {
-      return call().AnswerLookup(final_status, {.request = request_,
-                                                .store = request_.store(),
-                                                .result = result.ok() ? &*result : nullptr,
-                                                .report = report_});
+      return call().reporter().AnswerLookup(final_status,
+                                            {.request = request_,
+                                             .store = request_.store(),
+                                             .result = result.ok() ? &*result : nullptr,
+                                             .report = report_});
     });
   });
 }
@@ -116,7 +117,7 @@ class AttendCall final : public MessageCall<v1::AttendRequest, v1::AttendRespons
 };
 
 void AttendCall::Run() {
-  absl::Status status = call().TakeRows(QueriesOf(request_, engine_.limits()));
+  absl::Status status = call().gate().TakeRows(QueriesOf(request_, engine_.limits()));
   if (status.ok()) status = DecodeAttend(request_, decoded_);
   if (!status.ok()) return Refuse(status);
   engine_.Attend(decoded_.request, cancel_, [this](absl::StatusOr<LookupResult> result) {

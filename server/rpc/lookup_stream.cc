@@ -28,7 +28,7 @@ void LookupStream::Start(std::unique_ptr<Call> call, Engine& engine) {
   stream->call_->rpc().Attach(*stream);
   stream->arrival_.OnStart();
   stream->Proceed();
-  stream->call_->tracker().AddStream(stream);
+  stream->call_->streams().Add(stream);
 }
 
 void LookupStream::OnReadDone(bool ok) {
@@ -74,11 +74,12 @@ void LookupStream::HandleRequest() {
 }
 
 absl::Status LookupStream::Prepare(Slot& slot) {
-  SOFTLOOKUP_RETURN_IF_ERROR(call_->AdmitNext());
-  SOFTLOOKUP_RETURN_IF_ERROR(call_->Receive(bytes_, slot.request, slot.charge));
+  SOFTLOOKUP_RETURN_IF_ERROR(call_->gate().AdmitNext());
+  SOFTLOOKUP_RETURN_IF_ERROR(call_->gate().Receive(bytes_, slot.request, slot.charge));
   if (store_.empty()) store_ = slot.request.store();
   slot.store = slot.request.store().empty() ? store_ : slot.request.store();
-  SOFTLOOKUP_RETURN_IF_ERROR(call_->Enter(slot.store, QueriesOf(slot.request, engine_.limits())));
+  SOFTLOOKUP_RETURN_IF_ERROR(
+      call_->gate().Enter(slot.store, QueriesOf(slot.request, engine_.limits())));
   SOFTLOOKUP_RETURN_IF_ERROR(CheckRoom(engine_, slot.store, slot.request));
   return DecodeLookup(slot.request, slot.store, slot.decoded);
 }
@@ -90,16 +91,16 @@ void LookupStream::Answer(Slot& slot, absl::StatusOr<LookupResult> result) {
     status = EncodeLookup(slot.request, *result, engine_.limits().message_bytes_max, response);
   }
   if (!status.ok()) {
-    if (absl::IsPermissionDenied(status)) call_->Audit(status);
+    if (absl::IsPermissionDenied(status)) call_->reporter().Audit(status);
     response.Clear();
     response.set_tag(slot.request.tag());
     *response.mutable_error() = ToLookupError(status);
   }
-  call_->observer().OnLookup(call_->info(), slot.begin, status,
-                             {.request = slot.request,
-                              .store = slot.store,
-                              .result = result.ok() ? &*result : nullptr,
-                              .report = slot.report});
+  call_->reporter().AnswerLookupMessage(slot.begin, status,
+                                        {.request = slot.request,
+                                         .store = slot.store,
+                                         .result = result.ok() ? &*result : nullptr,
+                                         .report = slot.report});
   slot.response = BytesOf(response);
   slot.response_bytes = slot.response.Length();
   // Frees the request now: nothing uses it any more, and the response may wait long to be written.
@@ -135,7 +136,8 @@ void LookupStream::ProceedLocked() {
   if (reading_ && cut_.ok()) return;
   finished_ = true;
   const absl::Status status = cut_.ok() ? final_ : cut_;
-  call_->rpc().Finish(cut_.ok() ? call_->EndStream(status) : call_->CutStream(status));
+  call_->rpc().Finish(cut_.ok() ? call_->reporter().EndStream(status)
+                                : call_->reporter().CutStream(status));
 }
 
 void LookupStream::PopFront() {
@@ -172,7 +174,7 @@ void LookupStream::OnDone() {
 void LookupStream::Drain() { EndWaits(ShuttingDown()); }
 
 void LookupStream::Recheck() {
-  const absl::Status status = call_->Recheck();
+  const absl::Status status = call_->gate().Recheck();
   if (!status.ok()) EndWaits(status);
 }
 

@@ -28,7 +28,7 @@ namespace softlookup::server {
 // passed to the engine or refused. The stream owns itself until the call is over. After that, a
 // callback of the engine or a worker's task that still refers to the stream keeps it alive.
 class LookupStream final : public Rpc::Handler,
-                           public Stream,
+                           public DrainableStream,
                            public std::enable_shared_from_this<LookupStream> {
  public:
   static void Start(std::unique_ptr<Call> call, Engine& engine);

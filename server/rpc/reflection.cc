@@ -79,7 +79,7 @@ void ReflectionStream::Start(std::unique_ptr<Call> call) {
   rpc.Attach(*stream);
   stream->arrival_.OnStart();
   rpc.StartRead(&stream->bytes_);
-  stream->call_->tracker().AddStream(stream);
+  stream->call_->streams().Add(stream);
 }
 
 void ReflectionStream::OnReadDone(bool ok) {
@@ -87,8 +87,8 @@ void ReflectionStream::OnReadDone(bool ok) {
   if (!ok) return End(absl::OkStatus());
   ServerReflectionRequest request;
   MessageCharge charge;
-  absl::Status status = call_->AdmitNext();
-  if (status.ok()) status = call_->Receive(bytes_, request, charge);
+  absl::Status status = call_->gate().AdmitNext();
+  if (status.ok()) status = call_->gate().Receive(bytes_, request, charge);
   if (!status.ok()) return End(status);
   const grpc::ByteBuffer response = BytesOf(Reflect(request));
   absl::MutexLock lock(&mutex_);
@@ -110,7 +110,7 @@ void ReflectionStream::OnWriteDone(bool ok) {
 void ReflectionStream::Drain() { End(ShuttingDown()); }
 
 void ReflectionStream::Recheck() {
-  const absl::Status status = call_->Recheck();
+  const absl::Status status = call_->gate().Recheck();
   if (!status.ok()) End(status);
 }
 
@@ -123,7 +123,7 @@ void ReflectionStream::End(const absl::Status& status) {
 void ReflectionStream::Finish() {
   if (finished_) return;
   finished_ = true;
-  call_->rpc().Finish(call_->Answer(*end_));
+  call_->rpc().Finish(call_->reporter().Answer(*end_));
 }
 
 }  // namespace softlookup::server

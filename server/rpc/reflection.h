@@ -22,7 +22,7 @@ grpc::reflection::v1alpha::ServerReflectionResponse Reflect(
 // One ServerReflectionInfo call: reads a request, writes its answer, reads the next. It owns itself
 // until the call is over.
 class ReflectionStream final : public Rpc::Handler,
-                               public Stream,
+                               public DrainableStream,
                                public std::enable_shared_from_this<ReflectionStream> {
  public:
   static void Start(std::unique_ptr<Call> call);

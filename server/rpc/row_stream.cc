@@ -27,7 +27,7 @@ void RowStream::Start(std::unique_ptr<Call> call, Engine& engine) {
   rpc.Attach(*stream);
   stream->arrival_.OnStart();
   rpc.StartRead(&stream->bytes_);
-  stream->call_->tracker().AddStream(stream);
+  stream->call_->streams().Add(stream);
 }
 
 void RowStream::OnReadDone(bool ok) {
@@ -53,8 +53,8 @@ void RowStream::OpenAndWrite() {
 absl::Status RowStream::Open() {
   v1::ReadRowsRequest request;
   MessageCharge charge;
-  SOFTLOOKUP_RETURN_IF_ERROR(call_->Receive(bytes_, request, charge));
-  SOFTLOOKUP_RETURN_IF_ERROR(call_->Enter(request.store()));
+  SOFTLOOKUP_RETURN_IF_ERROR(call_->gate().Receive(bytes_, request, charge));
+  SOFTLOOKUP_RETURN_IF_ERROR(call_->gate().Enter(request.store()));
   SOFTLOOKUP_ASSIGN_OR_RETURN(const RowFilter filter, DecodeFilter(request.filter()));
   SOFTLOOKUP_ASSIGN_OR_RETURN(fields_, DecodeReadMask(request.read_mask()));
   SOFTLOOKUP_ASSIGN_OR_RETURN(reader_, engine_.ReadRows(request.store(), filter));
@@ -102,7 +102,7 @@ void RowStream::OnDone() {
 }
 
 void RowStream::Recheck() {
-  const absl::Status status = call_->Recheck();
+  const absl::Status status = call_->gate().Recheck();
   if (!status.ok()) Cut(status);
 }
 
@@ -115,7 +115,7 @@ void RowStream::Finish(const absl::Status& status) {
   if (std::exchange(finished_, true)) return;
   // Releases the rows now: the client may take long to receive the status.
   reader_.reset();
-  call_->rpc().Finish(call_->Answer(status));
+  call_->rpc().Finish(call_->reporter().Answer(status));
 }
 
 }  // namespace softlookup::server

@@ -23,7 +23,7 @@ namespace softlookup::server {
 // The stream owns itself until the call is over. After that, a worker's task that still refers to
 // the stream keeps it alive.
 class RowStream final : public Rpc::Handler,
-                        public Stream,
+                        public DrainableStream,
                         public std::enable_shared_from_this<RowStream> {
  public:
   static void Start(std::unique_ptr<Call> call, Engine& engine);

@@ -53,7 +53,7 @@ void Service::Begin(Rpc& rpc) {
   const MethodSpec* const spec = FindMethod(rpc.path());
   if (spec == nullptr) return UnknownCall::Start(dependencies_.limiters.connections, rpc);
   auto call = std::make_unique<Call>(dependencies_, rpc, *spec);
-  const absl::Status status = call->Admit();
+  const absl::Status status = call->gate().Admit();
   if (!status.ok()) return RefusedCall::Start(std::move(call), status);
   Serve(std::move(call));
 }

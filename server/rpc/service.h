@@ -20,8 +20,8 @@ class Service {
   Service(const CallDependencies& dependencies, Engine& engine, Backups& backups, Health& health)
       : dependencies_(dependencies), engine_(engine), backups_(backups), health_(health) {}
 
-  // Begins to serve a new call. Ends it at once, with UNKNOWN_METHOD or the error of Call::Admit(),
-  // if it cannot be served.
+  // Begins to serve a new call. Ends it at once, with UNKNOWN_METHOD or the error of
+  // CallGate::Admit(), if it cannot be served.
   void Begin(Rpc& rpc);
 
  private:

@@ -75,11 +75,12 @@ absl::StatusOr<std::optional<StoreInfo>> NextStore(Engine& engine, const Caller&
 
 absl::Status CreateStore(Engine& engine, Call& call, const v1::CreateStoreRequest& request,
                          v1::Store& response) {
-  SOFTLOOKUP_RETURN_IF_ERROR(call.Enter(request.store().name()));
+  SOFTLOOKUP_RETURN_IF_ERROR(call.gate().Enter(request.store().name()));
   SOFTLOOKUP_ASSIGN_OR_RETURN(const StoreConfig config, DecodeStore(request.store()));
   SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreBytes(config, engine.limits().message_bytes_max));
-  SOFTLOOKUP_ASSIGN_OR_RETURN(const auto reservation, call.limiters().store_creations.Reserve(
-                                                          engine, call.caller(), config.name));
+  SOFTLOOKUP_ASSIGN_OR_RETURN(
+      const auto reservation,
+      call.limiters().store_creations.Reserve(engine, call.gate().caller(), config.name));
   SOFTLOOKUP_ASSIGN_OR_RETURN(const StoreInfo info, engine.CreateStore(config));
   response = EncodeStore(info);
   return absl::OkStatus();
@@ -87,7 +88,7 @@ absl::Status CreateStore(Engine& engine, Call& call, const v1::CreateStoreReques
 
 absl::Status GetStore(Engine& engine, Call& call, const v1::GetStoreRequest& request,
                       v1::Store& response) {
-  SOFTLOOKUP_RETURN_IF_ERROR(call.Enter(request.name()));
+  SOFTLOOKUP_RETURN_IF_ERROR(call.gate().Enter(request.name()));
   SOFTLOOKUP_ASSIGN_OR_RETURN(const StoreInfo info, engine.GetStore(request.name()));
   response = EncodeStore(info);
   return CheckAnswerBytes(response, engine.limits().message_bytes_max);
@@ -107,7 +108,7 @@ absl::Status ListStores(Engine& engine, Call& call, const v1::ListStoresRequest&
       request.page_size() == 0
           ? static_cast<int>(kListPageSizeDefault)
           : static_cast<int>(std::min<std::int64_t>(request.page_size(), kListPageSizeMax));
-  const Caller caller = call.caller();
+  const Caller caller = call.gate().caller();
   const auto bytes_max = static_cast<std::size_t>(engine.limits().message_bytes_max);
   std::size_t bytes = 0;  // Of the stores in the answer.
   while (response.stores_size() < page_size) {
@@ -137,7 +138,7 @@ absl::Status ListStores(Engine& engine, Call& call, const v1::ListStoresRequest&
 absl::Status UpdateStore(Engine& engine, Call& call, const v1::UpdateStoreRequest& request,
                          v1::Store& response) {
   const std::string& name = request.store().name();
-  SOFTLOOKUP_RETURN_IF_ERROR(call.Enter(name));
+  SOFTLOOKUP_RETURN_IF_ERROR(call.gate().Enter(name));
   SOFTLOOKUP_ASSIGN_OR_RETURN(const StoreUpdate update, DecodeUpdate(request));
   if (update.projection || update.labels) {
     // If there is no such store, engine.UpdateStore() returns the error.
@@ -154,25 +155,25 @@ absl::Status UpdateStore(Engine& engine, Call& call, const v1::UpdateStoreReques
 
 absl::Status DeleteStore(Engine& engine, Call& call, const v1::DeleteStoreRequest& request,
                          v1::DeleteStoreResponse& response) {
-  SOFTLOOKUP_RETURN_IF_ERROR(call.Enter(request.name()));
+  SOFTLOOKUP_RETURN_IF_ERROR(call.gate().Enter(request.name()));
   return engine.DeleteStore(request.name());
 }
 
 absl::Status DeleteRows(Engine& engine, Call& call, const v1::DeleteRowsRequest& request,
                         v1::DeleteRowsResponse& response) {
-  SOFTLOOKUP_RETURN_IF_ERROR(call.Enter(request.store()));
+  SOFTLOOKUP_RETURN_IF_ERROR(call.gate().Enter(request.store()));
   SOFTLOOKUP_ASSIGN_OR_RETURN(const RowFilter filter, DecodeFilter(request.filter()));
   SOFTLOOKUP_ASSIGN_OR_RETURN(const DeleteRowsResult result,
                               engine.DeleteRows(request.store(), filter));
   response.set_deleted_count(result.deleted_count);
   response.set_revision(result.revision);
-  call.CountChange(result.deleted_count);
+  call.reporter().CountChange(result.deleted_count);
   return absl::OkStatus();
 }
 
 absl::Status GetWriter(Engine& engine, Call& call, const v1::GetWriterRequest& request,
                        v1::Writer& response) {
-  SOFTLOOKUP_RETURN_IF_ERROR(call.Enter(request.store()));
+  SOFTLOOKUP_RETURN_IF_ERROR(call.gate().Enter(request.store()));
   SOFTLOOKUP_ASSIGN_OR_RETURN(const WriterInfo writer,
                               engine.GetWriter(request.store(), request.writer()));
   response.set_writer(request.writer());
@@ -183,7 +184,7 @@ absl::Status GetWriter(Engine& engine, Call& call, const v1::GetWriterRequest& r
 
 absl::Status GetMemory(Engine& engine, Call& call, const v1::GetMemoryRequest& request,
                        v1::Memory& response) {
-  SOFTLOOKUP_RETURN_IF_ERROR(call.Enter(request.store()));
+  SOFTLOOKUP_RETURN_IF_ERROR(call.gate().Enter(request.store()));
   SOFTLOOKUP_ASSIGN_OR_RETURN(
       const MemoryState memory,
       engine.GetMemory(request.store(), request.name(),

@@ -46,8 +46,9 @@ void UnaryCall::Proceed() {
 }
 
 void UnaryCall::Answer(absl::Status status, const google::protobuf::MessageLite& response) {
-  AnswerAs(std::move(status), response,
-           [this](const absl::Status& final_status) { return call_->Answer(final_status); });
+  AnswerAs(std::move(status), response, [this](const absl::Status& final_status) {
+    return call_->reporter().Answer(final_status);
+  });
 }
 
 absl::Status UnaryCall::Hold(const google::protobuf::MessageLite& response,

@@ -50,7 +50,7 @@ class UnaryCall : public Rpc::Handler {
   // Ends the call with `response` if `status` is OK, else with `status`.
   void Answer(absl::Status status, const google::protobuf::MessageLite& response);
   // Ends the call with `status`, an error.
-  void Refuse(const absl::Status& status) { call_->rpc().Finish(call_->Answer(status)); }
+  void Refuse(const absl::Status& status) { call_->rpc().Finish(call_->reporter().Answer(status)); }
   // As Answer(), but calls `report` with the final status. `report` must report this status to the
   // observer, and return the grpc::Status to send.
   template <typename Report>
@@ -91,7 +91,7 @@ class MessageCall : public UnaryCall {
 
  protected:
   absl::Status Receive(grpc::ByteBuffer& bytes) final {
-    return call().Receive(bytes, request_, charge_);
+    return call().gate().Receive(bytes, request_, charge_);
   }
 
   RequestMessage request_;
@@ -135,7 +135,7 @@ class RefusedCall final : public Rpc::Handler {
   static void Start(std::unique_ptr<Call> call, const absl::Status& status) {
     auto* refused = new RefusedCall(std::move(call));
     Rpc& rpc = refused->call_->rpc();
-    const grpc::Status grpc_status = refused->call_->Answer(status);
+    const grpc::Status grpc_status = refused->call_->reporter().Answer(status);
     rpc.Attach(*refused);
     rpc.Finish(grpc_status);
   }

@@ -21,7 +21,7 @@ void WatchStream::Start(std::unique_ptr<Call> call, Engine& engine) {
   rpc.Attach(*stream);
   stream->arrival_.OnStart();
   rpc.StartRead(&stream->bytes_);
-  stream->call_->tracker().AddStream(stream);
+  stream->call_->streams().Add(stream);
 }
 
 void WatchStream::OnReadDone(bool ok) {
@@ -34,8 +34,8 @@ void WatchStream::OnReadDone(bool ok) {
 absl::Status WatchStream::Open() {
   v1::WatchMemoryRequest request;
   MessageCharge charge;
-  SOFTLOOKUP_RETURN_IF_ERROR(call_->Receive(bytes_, request, charge));
-  SOFTLOOKUP_RETURN_IF_ERROR(call_->Enter(request.store()));
+  SOFTLOOKUP_RETURN_IF_ERROR(call_->gate().Receive(bytes_, request, charge));
+  SOFTLOOKUP_RETURN_IF_ERROR(call_->gate().Enter(request.store()));
   store_ = request.store();
   name_ = request.name();
   interval_ = absl::Milliseconds(request.min_interval_ms());
@@ -114,7 +114,7 @@ void WatchStream::End(const absl::Status& status) {
 void WatchStream::Drain() { End(ShuttingDown()); }
 
 void WatchStream::Recheck() {
-  const absl::Status status = call_->Recheck();
+  const absl::Status status = call_->gate().Recheck();
   if (!status.ok()) End(status);
 }
 

@@ -27,7 +27,7 @@ namespace softlookup::server {
 // The stream owns itself until the call is over. After that, a callback that still refers to the
 // stream keeps it alive.
 class WatchStream final : public Rpc::Handler,
-                          public Stream,
+                          public DrainableStream,
                           public std::enable_shared_from_this<WatchStream> {
  public:
   static void Start(std::unique_ptr<Call> call, Engine& engine);
@@ -52,7 +52,7 @@ class WatchStream final : public Rpc::Handler,
 
   // Parses the request, checks that the caller may read its store, and keeps its fields.
   absl::Status Open();
-  void Finish(const absl::Status& status) { call_->rpc().Finish(call_->Answer(status)); }
+  void Finish(const absl::Status& status) { call_->rpc().Finish(call_->reporter().Answer(status)); }
   // Writes the memory if it has changed, else waits for a change. Ends the call if the memory
   // cannot be read.
   void Send();

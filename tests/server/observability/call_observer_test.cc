@@ -1,51 +1,53 @@
 #include "server/observability/call_observer.h"
 
-#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <iterator>
-#include <regex>
-#include <set>
-#include <string>
+#include <chrono>
 
 #include "core/base/error.h"
 
 namespace softlookup::server {
 namespace {
 
-TEST(CallObserverTest, EveryReasonForARejectionHasItsCounter) {
-  std::ifstream file(SOFTLOOKUP_SOURCE_DIR "/core/base/error.h");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const std::regex reason(R"re(StatusCode::(kResourceExhausted|kUnavailable),\s*"([A-Z_]+)")re");
-  std::set<std::string> expected = {"OTHER"}, actual;
-  for (std::sregex_iterator it(text.begin(), text.end(), reason), end; it != end; ++it) {
-    expected.insert((*it)[2]);
+// Observes lookups, of which those of ten minutes or more are slow.
+class CallObserverTest : public ::testing::Test {
+ protected:
+  // Reports a lookup that took `duration`, and waited `revision_wait` of that for its revision.
+  void Report(absl::Duration duration, absl::Duration revision_wait) {
+    const v1::LookupRequest request;
+    LookupReport report;
+    report.revision_wait = revision_wait;
+    const SteadyTime begin = std::chrono::steady_clock::now() - absl::ToChronoNanoseconds(duration);
+    observer_.OnLookup(call_, begin, absl::OkStatus(),
+                       {.request = request, .store = "acme/users", .report = report});
   }
-  EXPECT_GT(expected.size(), 5u);
-  CallObserver observer(absl::ZeroDuration());
-  for (const auto& count : observer.RejectionCounts()) actual.insert(std::string(count.reason));
-  EXPECT_EQ(actual, expected) << "kRejectionReasons in server/call_observer.cc";
+
+  grpc::ServerContext context_;
+  const CallInfo call_{.method = Method::kLookup, .context = context_};
+  CallObserver observer_{absl::Minutes(10)};
+};
+
+TEST_F(CallObserverTest, CountsSlowLookups) {
+  Report(absl::Minutes(10), absl::ZeroDuration());
+  Report(absl::Minutes(5), absl::ZeroDuration());
+  EXPECT_EQ(observer_.metrics().slow_lookup_count(), 1u);
 }
 
-TEST(CallObserverTest, CountsRejectionsByReasonAndOthersTogether) {
-  CallObserver observer(absl::ZeroDuration());
-  const auto count_of = [&](absl::string_view reason) {
-    for (const auto& count : observer.RejectionCounts()) {
-      if (count.reason == reason) return count.count;
-    }
-    return std::uint64_t{0};
-  };
-  observer.OnStreamCut(MakeError(reasons::kQueueFull, "full"));
-  observer.OnStreamCut(MakeError(reasons::kQueueFull, "full"));
-  observer.OnStreamCut(MakeError(reasons::kShuttingDown, "stops"));
-  observer.OnStreamCut(absl::ResourceExhaustedError("without a reason"));
-  observer.OnStreamCut(MakeError(reasons::kStoreNotFound, "not a rejection"));
-  observer.OnStreamCut(absl::OkStatus());
-  EXPECT_EQ(count_of("QUEUE_FULL"), 2u);
-  EXPECT_EQ(count_of("SHUTTING_DOWN"), 1u);
-  EXPECT_EQ(count_of("OTHER"), 1u);
-  EXPECT_EQ(count_of("MEMORY_LIMIT"), 0u);
+TEST_F(CallObserverTest, TheWaitForARevisionMakesNoLookupSlow) {
+  Report(absl::Minutes(11), absl::Minutes(10));
+  EXPECT_EQ(observer_.metrics().slow_lookup_count(), 0u);
+}
+
+TEST_F(CallObserverTest, AStreamThatIsCutCountsAsARejectionAndNoAnswer) {
+  observer_.OnStreamCut(MakeError(reasons::kShuttingDown, "stops"));
+  std::uint64_t rejections = 0;
+  for (const auto& count : observer_.metrics().RejectionCounts()) rejections += count.count;
+  EXPECT_EQ(rejections, 1u);
+  for (const std::uint64_t answers :
+       observer_.metrics().CountsOf(Method::kStreamLookup).answers_by_code) {
+    EXPECT_EQ(answers, 0u);
+  }
 }
 
 }  // namespace

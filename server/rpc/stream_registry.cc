@@ -1,11 +1,11 @@
-#include "server/rpc/call_tracker.h"
+#include "server/rpc/stream_registry.h"
 
 #include <algorithm>
 #include <utility>
 
 namespace softlookup::server {
 
-void CallTracker::AddStream(const std::shared_ptr<Stream>& stream) {
+void StreamRegistry::Add(const std::shared_ptr<DrainableStream>& stream) {
   bool drain = false;
   {
     absl::MutexLock lock(&mutex_);
@@ -22,16 +22,16 @@ void CallTracker::AddStream(const std::shared_ptr<Stream>& stream) {
   if (drain) stream->Drain();
 }
 
-std::vector<std::shared_ptr<Stream>> CallTracker::StreamsOfNow() {
-  std::vector<std::shared_ptr<Stream>> streams;
+std::vector<std::shared_ptr<DrainableStream>> StreamRegistry::StreamsOfNow() {
+  std::vector<std::shared_ptr<DrainableStream>> streams;
   for (const auto& weak : streams_) {
-    if (std::shared_ptr<Stream> stream = weak.lock()) streams.push_back(std::move(stream));
+    if (std::shared_ptr<DrainableStream> stream = weak.lock()) streams.push_back(std::move(stream));
   }
   return streams;
 }
 
-void CallTracker::DrainStreams() {
-  std::vector<std::shared_ptr<Stream>> streams;
+void StreamRegistry::Drain() {
+  std::vector<std::shared_ptr<DrainableStream>> streams;
   {
     absl::MutexLock lock(&mutex_);
     draining_ = true;
@@ -40,22 +40,13 @@ void CallTracker::DrainStreams() {
   for (const auto& stream : streams) stream->Drain();
 }
 
-void CallTracker::RecheckStreams() {
-  std::vector<std::shared_ptr<Stream>> streams;
+void StreamRegistry::Recheck() {
+  std::vector<std::shared_ptr<DrainableStream>> streams;
   {
     absl::MutexLock lock(&mutex_);
     streams = StreamsOfNow();
   }
   for (const auto& stream : streams) stream->Recheck();
-}
-
-void CallTracker::WaitUntilQuiet(absl::Duration quiet, absl::Time deadline) {
-  const auto idle = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return count_ == 0; };
-  const auto busy = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return count_ != 0; };
-  absl::MutexLock lock(&mutex_);
-  while (mutex_.AwaitWithDeadline(absl::Condition(&idle), deadline) &&
-         mutex_.AwaitWithTimeout(absl::Condition(&busy), quiet)) {
-  }
 }
 
 }  // namespace softlookup::server

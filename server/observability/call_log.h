@@ -1,0 +1,55 @@
+#ifndef SOFTLOOKUP_SERVER_OBSERVABILITY_CALL_LOG_H_
+#define SOFTLOOKUP_SERVER_OBSERVABILITY_CALL_LOG_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "server/observability/line_limiter.h"
+#include "server/rpc/method.h"
+#include "softlookup/engine.h"
+#include "softlookup/v1/lookup.pb.h"
+
+namespace softlookup::server {
+
+// What is logged about a call.
+struct CallInfo {
+  Method method;
+  grpc::ServerContextBase& context;
+  absl::string_view identity = {};  // The caller's name; empty if not identified.
+};
+
+// What is logged about a slow lookup.
+struct LookupFacts {
+  const v1::LookupRequest& request;
+  absl::string_view store;               // Also set if a later request of a stream omits it.
+  const LookupResult* result = nullptr;  // Null if the lookup failed.
+  const LookupReport& report;
+};
+
+// Writes the server log's lines about calls, at most ten a second of each kind. Thread-safe.
+class CallLog {
+ public:
+  // Logs how many lines of each kind were left out since the last line of that kind.
+  ~CallLog();
+
+  // Logs a call that was answered with `status` if that is a failure for which the server is to
+  // blame.
+  void LogFailure(const CallInfo& call, absl::Duration duration, const absl::Status& status);
+  // Logs a lookup that was slow.
+  void LogSlowLookup(const CallInfo& call, absl::Duration duration, const absl::Status& status,
+                     const LookupFacts& facts);
+
+ private:
+  static constexpr std::int64_t kLinesPerSecondMax = 10;  // For each kind of line.
+
+  LineLimiter failure_lines_{kLinesPerSecondMax};
+  LineLimiter slow_lookup_lines_{kLinesPerSecondMax};
+};
+
+}  // namespace softlookup::server
+
+#endif  // SOFTLOOKUP_SERVER_OBSERVABILITY_CALL_LOG_H_

@@ -1,0 +1,14 @@
+#include "server/rpc/call_counter.h"
+
+namespace softlookup::server {
+
+void CallCounter::WaitUntilQuiet(absl::Duration quiet, absl::Time deadline) {
+  const auto idle = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return count_ == 0; };
+  const auto busy = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return count_ != 0; };
+  absl::MutexLock lock(&mutex_);
+  while (mutex_.AwaitWithDeadline(absl::Condition(&idle), deadline) &&
+         mutex_.AwaitWithTimeout(absl::Condition(&busy), quiet)) {
+  }
+}
+
+}  // namespace softlookup::server

@@ -1,0 +1,216 @@
+#include "server/rpc/call_gate.h"
+
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <grpcpp/support/proto_buffer_reader.h>
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/error.h"
+#include "core/base/limits.h"
+#include "core/base/status_macros.h"
+#include "core/base/steady_time.h"
+#include "server/rpc/message_bytes.h"
+#include "server/rpc/status.h"
+
+namespace softlookup::server {
+namespace {
+
+// Retry delay of a request that was refused because requests in flight take too many bytes.
+constexpr absl::Duration kRequestRetryDelay = absl::Milliseconds(100);
+
+Role RoleOf(Access access) {
+  switch (access) {
+    case Access::kManage:
+      return Role::kManage;
+    case Access::kWrite:
+      return Role::kWrite;
+    case Access::kAdmin:
+      return Role::kAdmin;
+    default:
+      return Role::kRead;
+  }
+}
+
+// Reads the bytes of a message. If they are in one slice, as those of small messages are, reads
+// them as an array, without gRPC's reader.
+class MessageReader {
+ public:
+  explicit MessageReader(grpc::ByteBuffer& bytes) {
+    if (bytes.TrySingleSlice(&slice_).ok()) {
+      one_.emplace(slice_.begin(), static_cast<int>(slice_.size()));
+    } else {
+      many_.emplace(&bytes);
+    }
+  }
+  google::protobuf::io::ZeroCopyInputStream& stream() {
+    return one_.has_value() ? static_cast<google::protobuf::io::ZeroCopyInputStream&>(*one_)
+                            : *many_;
+  }
+  bool ok() const { return !many_.has_value() || many_->status().ok(); }
+
+ private:
+  grpc::Slice slice_;
+  std::optional<google::protobuf::io::ArrayInputStream> one_;
+  std::optional<grpc::ProtoBufferReader> many_;
+};
+
+// Takes `bytes` from `budget` into `charge`. False if that would exceed the budget's limit.
+bool Take(const std::shared_ptr<RequestBytes>& budget, std::int64_t bytes, RequestCharge& charge) {
+  if (!budget->TryTake(bytes)) return false;
+  charge = RequestCharge(budget, bytes);
+  return true;
+}
+
+absl::Status CallerBytesExceeded(const Caller& caller) {
+  const std::string limit = absl::StrCat(caller.account->bytes()->limit());
+  return WithRetryAfter(
+      MakeError(reasons::kIdentityLimit,
+                absl::StrCat("The requests of \"", caller.name(),
+                             "\" in flight would take more than ", limit, " bytes"),
+                {{"identity", caller.name()}, {"limit", limit}}),
+      kRequestRetryDelay);
+}
+
+absl::Status RequestBytesExceeded(std::int64_t limit) {
+  return WithRetryAfter(
+      MakeError(reasons::kRequestBytes,
+                absl::StrCat("The requests in flight would take more than ", limit, " bytes"),
+                {{"limit", absl::StrCat(limit)}}),
+      kRequestRetryDelay);
+}
+
+}  // namespace
+
+CallGate::CallGate(const StreamRegistry& streams, CallLimiters& limiters,
+                   const Authenticator& authenticator, const Rpc& rpc, const MethodSpec& spec)
+    : streams_(streams),
+      limiters_(limiters),
+      authenticator_(authenticator),
+      rpc_(rpc),
+      spec_(spec),
+      connection_(limiters.connections, rpc.peer()) {}
+
+absl::Status CallGate::Admit() {
+  if (connection_.is_over_limit()) {
+    const std::string limit = absl::StrCat(limiters_.connections.calls_max());
+    return MakeError(reasons::kTooManyCalls,
+                     absl::StrCat("The connection has ", limit, " calls in progress already"),
+                     {{"limit", limit}});
+  }
+  if (spec_.access == Access::kNone) return absl::OkStatus();
+  if (streams_.is_draining()) return ShuttingDown();
+  if (!authenticator_.requires_identity()) return absl::OkStatus();
+  SOFTLOOKUP_ASSIGN_OR_RETURN(Credentials credentials, CredentialsOf(rpc_.context()));
+  absl::MutexLock lock(&mutex_);
+  SOFTLOOKUP_ASSIGN_OR_RETURN(caller_, authenticator_.Identify(std::move(credentials)));
+  if (caller_.identity == nullptr) return absl::OkStatus();
+  identity_ = caller_.name();
+  if (!MayCall(*caller_.identity)) return Denied(caller_, "");
+  return caller_.account->Take(*caller_.identity, 1, 0, SteadyNow());
+}
+
+absl::Status CallGate::Receive(grpc::ByteBuffer& bytes, google::protobuf::Message& message,
+                               MessageCharge& charge) {
+  const auto size = static_cast<std::int64_t>(bytes.Length());
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckMessageBytes(size, limiters_.limits.engine.message_bytes_max));
+  std::int64_t charged_bytes = size;
+  {
+    MessageReader reader(bytes);
+    SOFTLOOKUP_ASSIGN_OR_RETURN(
+        const std::int64_t parsed_bytes,
+        limiters_.scans.Of(*message.GetDescriptor()).Measure(reader.stream()));
+    charged_bytes += parsed_bytes;
+  }
+  {
+    absl::MutexLock lock(&mutex_);
+    if (caller_.account != nullptr &&
+        !Take(caller_.account->bytes(), charged_bytes, charge.of_caller)) {
+      return CallerBytesExceeded(caller_);
+    }
+  }
+  if (!Take(limiters_.request_bytes, charged_bytes, charge.of_all)) {
+    return RequestBytesExceeded(limiters_.request_bytes->limit());
+  }
+  MessageReader reader(bytes);
+  const bool is_whole = message.ParseFromZeroCopyStream(&reader.stream()) && reader.ok();
+  bytes.Clear();
+  return is_whole ? absl::OkStatus() : MalformedMessage();
+}
+
+absl::Status CallGate::AdmitNext() {
+  if (authenticator_.HasChangedSince(caller())) SOFTLOOKUP_RETURN_IF_ERROR(Recheck());
+  absl::MutexLock lock(&mutex_);
+  if (caller_.identity == nullptr) return absl::OkStatus();
+  return caller_.account->Take(*caller_.identity, 1, 0, SteadyNow());
+}
+
+absl::Status CallGate::Enter(absl::string_view store, std::int64_t rows) {
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckAccess(store));
+  SOFTLOOKUP_RETURN_IF_ERROR(limiters_.tenants.Take(store, rows));
+  return TakeRows(rows);
+}
+
+absl::Status CallGate::TakeRows(std::int64_t rows) {
+  absl::MutexLock lock(&mutex_);
+  if (caller_.identity == nullptr || rows == 0) return absl::OkStatus();
+  return caller_.account->Take(*caller_.identity, 0, rows, SteadyNow());
+}
+
+bool CallGate::MayCall(const Identity& identity) const {
+  const Role role = RoleOf(spec_.access);
+  return role == Role::kAdmin ? identity.MayEverywhere(role) : identity.MaySomewhere(role);
+}
+
+absl::Status CallGate::FollowRules() {
+  if (!authenticator_.HasChangedSince(caller_)) return absl::OkStatus();
+  SOFTLOOKUP_ASSIGN_OR_RETURN(caller_, authenticator_.Identify(caller_.credentials));
+  return absl::OkStatus();
+}
+
+absl::Status CallGate::CheckAccess(absl::string_view store) {
+  // No store's name is longer than kNameLengthMax. One byte more is enough to match no store, so
+  // the rest of a longer name is not kept.
+  store = store.substr(0, kNameLengthMax + 1);
+  absl::MutexLock lock(&mutex_);
+  store_.assign(store.data(), store.size());
+  return CheckStoreAccess();
+}
+
+absl::Status CallGate::CheckStoreAccess() {
+  if (spec_.access == Access::kNone) return absl::OkStatus();
+  SOFTLOOKUP_RETURN_IF_ERROR(FollowRules());
+  return caller_.May(RoleOf(spec_.access), store_) ? absl::OkStatus() : Denied(caller_, store_);
+}
+
+absl::Status CallGate::Recheck() {
+  absl::MutexLock lock(&mutex_);
+  if (!store_.empty()) return CheckStoreAccess();
+  SOFTLOOKUP_RETURN_IF_ERROR(FollowRules());
+  const bool is_allowed =
+      caller_.identity == nullptr || spec_.access == Access::kNone || MayCall(*caller_.identity);
+  return is_allowed ? absl::OkStatus() : Denied(caller_, "");
+}
+
+Caller CallGate::caller() const {
+  absl::MutexLock lock(&mutex_);
+  return caller_;
+}
+
+std::string CallGate::store() const {
+  absl::MutexLock lock(&mutex_);
+  return store_;
+}
+
+absl::Status CallGate::Denied(const Caller& caller, absl::string_view store) const {
+  const std::string where = store.empty() ? "" : absl::StrCat(" in the store \"", store, "\"");
+  return MakeError(
+      reasons::kPermissionDenied,
+      absl::StrCat("\"", caller.name(), "\" may not call ", spec_.name, where,
+                   "; that takes the role ", NameOf(RoleOf(spec_.access))),
+      {{"identity", caller.name()}, {"role", std::string(NameOf(RoleOf(spec_.access)))}});
+}
+
+}  // namespace softlookup::server

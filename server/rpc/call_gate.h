@@ -1,0 +1,115 @@
+#ifndef SOFTLOOKUP_SERVER_RPC_CALL_GATE_H_
+#define SOFTLOOKUP_SERVER_RPC_CALL_GATE_H_
+
+#include <google/protobuf/message.h>
+#include <grpcpp/grpcpp.h>
+
+#include <cstdint>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "server/limits/connection_calls.h"
+#include "server/limits/request_bytes.h"
+#include "server/rpc/call_limiters.h"
+#include "server/rpc/method.h"
+#include "server/rpc/rpc.h"
+#include "server/rpc/stream_registry.h"
+#include "server/security/authenticator.h"
+
+namespace softlookup::server {
+
+// The bytes of one request, charged to the budget of all requests and to that of its caller. The
+// destructor returns them.
+struct MessageCharge {
+  RequestCharge of_all;
+  RequestCharge of_caller;
+};
+
+// Checks a call and its messages before the engine sees them. The checks come in this order.
+// Enter() is only for messages that name a store. The checks of the caller are left out if the
+// server has no auth rules.
+//   Admit(): The connection is within its limit of calls. Except for health checks: the server is
+//     not stopping. The caller is known, has the method's role for some store (admin: for all), and
+//     has requests left in its rate.
+//   Receive(): The message's bytes fit the limits and budgets, and parse as the request's type.
+//   Enter(): The caller has the role for that store. The store's tenant has requests and rows left
+//     in its rates, and the caller has rows left.
+// Each message of a stream of requests also passes AdmitNext().
+//
+// Thread-safe, except that Receive() and Enter() must be called for one message at a time.
+class CallGate {
+ public:
+  // Counts the call as in progress on its connection for the lifetime of this object. All arguments
+  // must outlive this.
+  CallGate(const StreamRegistry& streams, CallLimiters& limiters,
+           const Authenticator& authenticator, const Rpc& rpc, const MethodSpec& spec);
+
+  // Returns SHUTTING_DOWN, TOO_MANY_CALLS, UNAUTHENTICATED, PERMISSION_DENIED or IDENTITY_LIMIT if
+  // no message of the call may be read. Call this once, first.
+  absl::Status Admit();
+
+  // Checks `bytes`, then parses them into `message` and clears them. Errors: MESSAGE_TOO_LARGE,
+  // LIMIT_EXCEEDED, REQUEST_BYTES, IDENTITY_LIMIT or MALFORMED_MESSAGE. `charge` must live as long
+  // as anything refers to the message.
+  absl::Status Receive(grpc::ByteBuffer& bytes, google::protobuf::Message& message,
+                       MessageCharge& charge);
+
+  // Checks that the caller may use `store`. Takes `rows` from the rates of the store's tenant and
+  // of the caller, and one request from the tenant's. If the caller's rate refuses the rows, what
+  // was taken from the tenant's rates stays taken. Errors: UNAUTHENTICATED, PERMISSION_DENIED,
+  // TENANT_RATE or IDENTITY_LIMIT.
+  absl::Status Enter(absl::string_view store, std::int64_t rows = 0);
+  // Takes `rows` from the caller's rate, for a request that names no store. IDENTITY_LIMIT if
+  // the rate refuses them.
+  absl::Status TakeRows(std::int64_t rows);
+  // Call this for each message of a stream of requests. Calls Recheck() if the auth rules have
+  // changed, then takes one request from the caller's rate. Returns the error of either.
+  absl::Status AdmitNext();
+
+  // Identifies the caller again if the auth rules have changed. UNAUTHENTICATED or
+  // PERMISSION_DENIED if it may no longer make this call.
+  absl::Status Recheck();
+
+  // The caller as it was last identified.
+  Caller caller() const;
+  // The name of the caller that Admit() identified; empty if there is none.
+  const std::string& identity() const { return identity_; }
+  // The connection's other end, as gRPC names it.
+  const std::string& peer() const { return connection_.peer(); }
+  // The last store passed to Enter(); empty if there is none.
+  std::string store() const;
+
+ private:
+  // Identifies the caller again if the auth rules have changed. UNAUTHENTICATED if the new rules do
+  // not know the caller's credentials.
+  absl::Status FollowRules() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Keeps `store` in `store_`, and checks that the caller has the method's role for it.
+  absl::Status CheckAccess(absl::string_view store);
+  // Checks that the caller has the method's role for `store_`, by the auth rules as they are now.
+  absl::Status CheckStoreAccess() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether `identity` has the method's role for some store, or for all stores if the role is
+  // admin.
+  bool MayCall(const Identity& identity) const;
+  // The error of a caller without the method's role for `store`. An empty `store` stands for no
+  // store in particular.
+  absl::Status Denied(const Caller& caller, absl::string_view store) const;
+
+  const StreamRegistry& streams_;
+  CallLimiters& limiters_;
+  const Authenticator& authenticator_;
+  const Rpc& rpc_;
+  const MethodSpec& spec_;
+  const ConnectionCalls::Call connection_;
+  std::string identity_;  // Set by Admit().
+
+  mutable absl::Mutex mutex_;
+  Caller caller_ ABSL_GUARDED_BY(mutex_);
+  std::string store_ ABSL_GUARDED_BY(mutex_);  // The last store passed to Enter().
+};
+
+}  // namespace softlookup::server
+
+#endif  // SOFTLOOKUP_SERVER_RPC_CALL_GATE_H_

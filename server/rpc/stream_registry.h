@@ -1,0 +1,53 @@
+#ifndef SOFTLOOKUP_SERVER_RPC_STREAM_REGISTRY_H_
+#define SOFTLOOKUP_SERVER_RPC_STREAM_REGISTRY_H_
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+
+namespace softlookup::server {
+
+// A call, or the wait of a unary lookup for a revision, that may last as long as its client likes.
+class DrainableStream {
+ public:
+  virtual ~DrainableStream() = default;
+  // Called when the server stops. Ends the call as soon as none of its work is in progress, unless
+  // the call ends by itself. Waiting does not count as work.
+  virtual void Drain() = 0;
+  // Ends the call if its caller no longer has the right to make it.
+  virtual void Recheck() = 0;
+};
+
+// Knows the streams in progress, so that the server can reach all of them. It drains them when it
+// stops, and rechecks their callers when the auth rules change. Thread-safe.
+class StreamRegistry {
+ public:
+  // Registers `stream` for Drain() and Recheck(). Drains it at once if the server is already
+  // stopping.
+  void Add(const std::shared_ptr<DrainableStream>& stream);
+  // Call this when the server stops. Sets is_draining() and drains all streams.
+  void Drain();
+  bool is_draining() const { return draining_; }
+  // Call this after the auth rules have changed. Rechecks all streams.
+  void Recheck();
+
+ private:
+  // Returns the registered streams that still exist.
+  std::vector<std::shared_ptr<DrainableStream>> StreamsOfNow()
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  absl::Mutex mutex_;
+  // Set under mutex_, so that either Drain() or Add() drains a new stream.
+  std::atomic<bool> draining_{false};
+  std::vector<std::weak_ptr<DrainableStream>> streams_ ABSL_GUARDED_BY(mutex_);
+  // The size of streams_ at which Add() removes the streams that have ended.
+  std::size_t streams_before_sweep_ ABSL_GUARDED_BY(mutex_) = 16;
+};
+
+}  // namespace softlookup::server
+
+#endif  // SOFTLOOKUP_SERVER_RPC_STREAM_REGISTRY_H_
