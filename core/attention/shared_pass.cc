@@ -35,7 +35,7 @@ constexpr std::int64_t kItemQueriesMax = 128;
 
 std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-void MergeStates(const TaskAnswer& task, const PartialState& later, const double* later_sum,
+void MergeStates(const HeadQueries& task, const PartialState& later, const double* later_sum,
                  PartialState& state, double* sum) {
   const auto size = static_cast<std::size_t>(task.sums_values() ? task.head_value_dim() : 0);
   Merge(task.merge_mode(), later, {later_sum, size}, state, {sum, size});
@@ -52,8 +52,9 @@ SharedPass::SharedPass(absl::Span<TaskAnswer* const> tasks, ForkJoinPool& pool)
   double cost = 0;
   for (const TaskAnswer* task : tasks_) {
     cost += task->task().cost();
-    may_look_ |= FirstLook::MayServe(*task);
-    if (task->sums_values()) sums_stride_ = kernels::PaddedValueDim(task->head_value_dim());
+    const HeadQueries& queries = task->head_queries();
+    may_look_ |= FirstLook::MayServe(queries);
+    if (queries.sums_values()) sums_stride_ = kernels::PaddedValueDim(queries.head_value_dim());
   }
   is_large_ = cost > kInlineCostMax;
 }
@@ -86,7 +87,7 @@ void SharedPass::TakeRound() {
     const std::optional<HeadQueryRef> next = order_.Next();
     if (!next) return;
     refs_.push_back(*next);
-    collector_bytes += next->task->CollectorBytes();
+    collector_bytes += next->answer->head_queries().CollectorBytes();
   }
   if (query_count() <= kTileQueries) return;
   refs_.resize(refs_.size() / kTileQueries * kTileQueries);
@@ -102,7 +103,7 @@ void SharedPass::RunRound() {
   for (std::int64_t q = 0; q < queries; ++q) {
     const HeadQueryRef& ref = RefOf(q);
     states_.push_back(
-        ref.task->BeginHeadQuery(ref.number, collectors_, sums_.data() + SumsOffset(q)));
+        ref.answer->head_queries().Begin(ref.number, collectors_, sums_.data() + SumsOffset(q)));
     queries_.push_back(states_.back().query);
   }
 
@@ -129,13 +130,13 @@ void SharedPass::RunRound() {
   }
   for (std::int64_t q = 0; q < queries; ++q) {
     if (const Candidates* candidates = look_.CandidatesOf(q)) {
-      RefOf(q).task->CountLeftOut(candidates->ln_left_out, states_[q]);
+      RefOf(q).answer->CountLeftOut(candidates->ln_left_out, states_[q]);
     }
-    RefOf(q).task->CountListed(states_[q]);
+    RefOf(q).answer->CountListed(states_[q]);
   }
   ForEach(queries, [&](std::int64_t q) {
     const HeadQueryRef& ref = RefOf(q);
-    ref.task->FinishHeadQuery(ref.number, states_[q], sums_.data() + SumsOffset(q));
+    ref.answer->FinishHeadQuery(ref.number, states_[q], sums_.data() + SumsOffset(q));
   });
 }
 
@@ -293,7 +294,7 @@ ScanOrder SharedPass::OrderOf(const WorkItem& item, std::int64_t at, std::int64_
       kernels::CpuReadsAhead(ScanBytes(view.shape))) {
     return order;
   }
-  if (!first.task->sums_values()) return order;
+  if (!first.answer->head_queries().sums_values()) return order;
   // A core has few fetches under way at a time, so the fetches are spread over all that it
   // computes. If several tiles scan a block, each fetches a part of the next block. A single tile
   // fetches its own block's values and the next block's keys. Rows that no tile fetched, for
@@ -336,15 +337,15 @@ std::int64_t SharedPass::ScanTile(const WorkItem& item, std::int64_t at, std::in
         !AreSameRows(*block, *other_block)) {
       break;
     }
-    if (other.task != asked) continues |= other.task->Continues();
-    asked = other.task;
+    if (other.answer != asked) continues |= other.answer->Continues();
+    asked = other.answer;
   }
   // Nobody reads the states of cancelled tasks.
   if (!continues) return tile_end;
   const int count = static_cast<int>(tile_end - query);
   const std::int64_t state = item.states_begin + query;
   SOFTLOOKUP_DCHECK(state + count <= window_size_) << state << " of " << window_size_ << " states";
-  const ScanPlan plan = first.task->PlanOf(first.number);
+  const ScanPlan plan = first.answer->head_queries().PlanOf(first.number);
   const bool looks = look_.CandidatesOf(query) != nullptr;
   ScanOrder order;
   if (!looks) order = OrderOf(item, at, query, tile_end, std::exchange(is_first, false));
@@ -373,7 +374,7 @@ std::int64_t SharedPass::ScanTile(const WorkItem& item, std::int64_t at, std::in
   std::array<PartialState, kTileQueries> block_states;
   scan(block_states.data(), block_sums.data());
   for (int i = 0; i < count; ++i) {
-    MergeStates(*RefOf(query + i).task, block_states[static_cast<std::size_t>(i)],
+    MergeStates(RefOf(query + i).answer->head_queries(), block_states[static_cast<std::size_t>(i)],
                 block_sums.data() + SumsOffset(i), states[i], sums + SumsOffset(i));
   }
   return tile_end;
@@ -382,10 +383,10 @@ std::int64_t SharedPass::ScanTile(const WorkItem& item, std::int64_t at, std::in
 void SharedPass::MergeWindow(std::int64_t ranges_begin, std::int64_t ranges_end) {
   const std::int64_t queries = query_count();
   ForEach(queries, [&](std::int64_t q) {
-    TaskAnswer& task = *RefOf(q).task;
-    if (!task.Continues()) return;
+    TaskAnswer& answer = *RefOf(q).answer;
+    if (!answer.Continues()) return;
     const auto merge = [&](std::int64_t window_state, PartialState& state, double* sums) {
-      MergeStates(task, window_states_[static_cast<std::size_t>(window_state)],
+      MergeStates(answer.head_queries(), window_states_[static_cast<std::size_t>(window_state)],
                   window_sums_.get() + SumsOffset(window_state), state, sums);
     };
     std::int64_t group_state = q;
