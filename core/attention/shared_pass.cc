@@ -27,11 +27,6 @@ constexpr std::int64_t kBoundBlocks = 64;
 // Blocks that a thread looks at, and tiles that it looks for, before it takes another work item.
 constexpr std::int64_t kLookBlocks = 4;
 constexpr std::int64_t kLookTiles = 4;
-// Work items wanted per thread. With this many, all threads end at about the same time.
-constexpr std::int64_t kItemsPerThread = 16;
-// Most head queries of a work item whose block range is a whole merge group. They scan a block
-// while it is in the second-level cache.
-constexpr std::int64_t kItemQueriesMax = 128;
 
 std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -109,8 +104,12 @@ void SharedPass::RunRound() {
 
   LookFirst();
   ChooseScanBlocks();
-  CutWork();
-  const auto range_count = static_cast<std::int64_t>(ranges_.size());
+  CutWork(
+      {.block_count = static_cast<std::int64_t>(scan_blocks_.size()),
+       .query_count = queries,
+       .thread_count = pool_.thread_count()},
+      [this](std::int64_t at) { return blocks_.group_of(scan_block(at)); }, work_);
+  const auto range_count = static_cast<std::int64_t>(work_.ranges.size());
   const std::int64_t window_ranges_max =
       std::max(kWindowBytesMax / (queries * StateBytes()), AlignedBlocks::kMergeGroupBlocks);
   for (std::int64_t begin = 0; begin < range_count;) {
@@ -211,39 +210,6 @@ void SharedPass::ChooseScanBlocks() {
   std::iota(scan_blocks_.begin(), scan_blocks_.end(), 0);
 }
 
-void SharedPass::CutWork() {
-  const std::int64_t queries = query_count();
-  const auto block_count = static_cast<std::int64_t>(scan_blocks_.size());
-  const auto ends_group = [this, block_count](std::int64_t at) {
-    return at + 1 == block_count ||
-           blocks_.group_of(scan_block(at)) != blocks_.group_of(scan_block(at + 1));
-  };
-  std::int64_t group_count = 0;
-  for (std::int64_t at = 0; at < block_count; ++at) group_count += ends_group(at) ? 1 : 0;
-  const std::int64_t items_wanted = pool_.thread_count() * kItemsPerThread;
-  ranges_.clear();
-  // Whole groups leave fewer states to merge. They are chosen if they give enough items for all
-  // threads.
-  for (item_queries_ = kItemQueriesMax; item_queries_ >= kItemQueriesMax / 4; item_queries_ /= 2) {
-    if (group_count * CeilDiv(queries, item_queries_) < items_wanted) continue;
-    std::int64_t begin = 0;
-    for (std::int64_t at = 0; at < block_count; ++at) {
-      if (!ends_group(at)) continue;
-      ranges_.push_back({.begin = begin, .end = at + 1, .ends_group = true});
-      begin = at + 1;
-    }
-    return;
-  }
-  for (std::int64_t at = 0; at < block_count; ++at) {
-    ranges_.push_back({.begin = at, .end = at + 1, .ends_group = ends_group(at)});
-  }
-  item_queries_ = CeilDiv(queries, kTileQueries) * kTileQueries;
-  while (item_queries_ > kTileQueries &&
-         block_count * CeilDiv(queries, item_queries_) < items_wanted) {
-    item_queries_ = CeilDiv(item_queries_ / 2, kTileQueries) * kTileQueries;
-  }
-}
-
 void SharedPass::ScanWindow(std::int64_t ranges_begin, std::int64_t ranges_end) {
   const std::int64_t queries = query_count();
   const std::int64_t size = (ranges_end - ranges_begin) * queries;
@@ -254,14 +220,14 @@ void SharedPass::ScanWindow(std::int64_t ranges_begin, std::int64_t ranges_end) 
         std::make_unique_for_overwrite<double[]>(static_cast<std::size_t>(SumsOffset(size)));
     window_size_ = size;
   }
-  const std::int64_t items_per_range = CeilDiv(queries, item_queries_);
+  const std::int64_t items_per_range = CeilDiv(queries, work_.item_queries);
   ForEach((ranges_end - ranges_begin) * items_per_range, [&](std::int64_t item) {
     const std::int64_t range = item / items_per_range;
-    const std::int64_t begin = item % items_per_range * item_queries_;
+    const std::int64_t begin = item % items_per_range * work_.item_queries;
     ScanItem({.blocks = RangeOf(ranges_begin + range),
               .states_begin = range * queries,
               .begin = begin,
-              .end = std::min(begin + item_queries_, queries)});
+              .end = std::min(begin + work_.item_queries, queries)});
   });
 }
 

@@ -66,7 +66,7 @@ bool Take(const std::shared_ptr<RequestBytes>& budget, std::int64_t bytes, Reque
 }
 
 absl::Status CallerBytesExceeded(const Caller& caller) {
-  const std::string limit = absl::StrCat(caller.account->bytes()->limit());
+  const std::string limit = absl::StrCat(caller.usage->bytes()->limit());
   return WithRetryAfter(
       MakeError(reasons::kIdentityLimit,
                 absl::StrCat("The requests of \"", caller.name(),
@@ -128,7 +128,7 @@ absl::Status Call::Admit() {
   identity_ = caller_.name();
   info_.identity = identity_;
   if (!MayCall(*caller_.identity)) return Denied(caller_, "");
-  return caller_.account->Take(*caller_.identity, 1, 0, SteadyNow());
+  return caller_.usage->Take(*caller_.identity, 1, 0, SteadyNow());
 }
 
 absl::Status Call::Receive(grpc::ByteBuffer& bytes, google::protobuf::Message& message,
@@ -145,8 +145,8 @@ absl::Status Call::Receive(grpc::ByteBuffer& bytes, google::protobuf::Message& m
   }
   {
     absl::MutexLock lock(&mutex_);
-    if (caller_.account != nullptr &&
-        !Take(caller_.account->bytes(), charged_bytes, charge.of_caller)) {
+    if (caller_.usage != nullptr &&
+        !Take(caller_.usage->bytes(), charged_bytes, charge.of_caller)) {
       return CallerBytesExceeded(caller_);
     }
   }
@@ -163,7 +163,7 @@ absl::Status Call::AdmitNext() {
   if (dependencies_.authenticator.HasChangedSince(caller())) SOFTLOOKUP_RETURN_IF_ERROR(Recheck());
   absl::MutexLock lock(&mutex_);
   if (caller_.identity == nullptr) return absl::OkStatus();
-  return caller_.account->Take(*caller_.identity, 1, 0, SteadyNow());
+  return caller_.usage->Take(*caller_.identity, 1, 0, SteadyNow());
 }
 
 absl::Status Call::Enter(absl::string_view store, std::int64_t rows) {
@@ -175,7 +175,7 @@ absl::Status Call::Enter(absl::string_view store, std::int64_t rows) {
 absl::Status Call::TakeRows(std::int64_t rows) {
   absl::MutexLock lock(&mutex_);
   if (caller_.identity == nullptr || rows == 0) return absl::OkStatus();
-  return caller_.account->Take(*caller_.identity, 0, rows, SteadyNow());
+  return caller_.usage->Take(*caller_.identity, 0, rows, SteadyNow());
 }
 
 bool Call::MayCall(const Identity& identity) const {

@@ -5,20 +5,13 @@
 
 #include <memory>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
-#include "core/base/cancellation.h"
-#include "server/rpc/status.h"
-#include "tests/testing/status_matchers.h"
 
 namespace softlookup::server {
 namespace {
-
-using ::softlookup::testing::IsOk;
-using ::softlookup::testing::StatusIs;
 
 class CountingStream : public Stream {
  public:
@@ -66,38 +59,6 @@ TEST(CallTrackerTest, IsQuietOnceNoCallIsInProgress) {
   calls.OnEnd();
   quiet.WaitForNotification();
   waiter.join();
-}
-
-TEST(CancelTokenTest, TheEndOfASleepLeavesWorkThatRunsAlone) {
-  CancelToken token;
-  absl::Status end;
-  token.OnWaitEnd([&](absl::Status status) { end = std::move(status); });
-  token.EndWait(ShuttingDown());
-  EXPECT_THAT(end, StatusIs(absl::StatusCode::kUnavailable, "stopping"));
-  EXPECT_THAT(token.Check(), IsOk());
-  token.Cancel();
-  EXPECT_THAT(token.Check(), StatusIs(absl::StatusCode::kCancelled, ""));
-}
-
-TEST(CancelTokenTest, WorkThatFallsAsleepTooLateIsWokenAtOnce) {
-  CancelToken ended, cancelled;
-  ended.EndWait(ShuttingDown());
-  cancelled.Cancel();
-  absl::Status end;
-  ended.OnWaitEnd([&](absl::Status status) { end = std::move(status); });
-  EXPECT_THAT(end, StatusIs(absl::StatusCode::kUnavailable, ""));
-  cancelled.OnWaitEnd([&](absl::Status status) { end = std::move(status); });
-  EXPECT_THAT(end, StatusIs(absl::StatusCode::kCancelled, ""));
-}
-
-TEST(CancelTokenTest, ASleepEndsOnce) {
-  CancelToken token;
-  int ends = 0;
-  token.OnWaitEnd([&](const absl::Status&) { ++ends; });
-  token.EndWait(ShuttingDown());
-  token.EndWait(ShuttingDown());
-  token.Cancel();
-  EXPECT_EQ(ends, 1);
 }
 
 }  // namespace
