@@ -47,10 +47,10 @@ FirstLook::~FirstLook() {
   if (bounds_.capacity() * sizeof(float) <= kSpareBytesMax) SpareBounds() = std::move(bounds_);
 }
 
-bool FirstLook::MayServe(const TaskAnswer& task) {
-  if (!MayLeaveOut(task.task(), task.selects_rows())) return false;
+bool FirstLook::MayServe(const HeadQueries& queries) {
+  if (!MayLeaveOut(queries.task(), queries.selects_rows())) return false;
   std::int64_t sketched = 0;
-  for (const PositionedBlock& block : task.task().blocks) {
+  for (const PositionedBlock& block : queries.task().blocks) {
     if (block.sketch != nullptr && ++sketched == kSketchedBlocksMin) return true;
   }
   return false;
@@ -63,7 +63,7 @@ void FirstLook::Begin(const std::vector<HeadQueryRef>& refs,
   looks_.clear();
   tiles_.clear();
   look_of_.assign(refs.size(), -1);
-  TaskAnswer* task = nullptr;
+  HeadQueries* of_task = nullptr;
   bool may_serve = false;
   SketchBounds sketches;
   std::int64_t panel_count = 0, tile_begin = 0;
@@ -74,24 +74,24 @@ void FirstLook::Begin(const std::vector<HeadQueryRef>& refs,
   };
   for (std::size_t q = 0; q < refs.size(); ++q) {
     const HeadQueryRef& ref = refs[q];
-    if (ref.task != task) {
-      task = ref.task;
-      may_serve = MayServe(*task);
+    if (&ref.answer->head_queries() != of_task) {
+      of_task = &ref.answer->head_queries();
+      may_serve = MayServe(*of_task);
       sketches = {};
       panel_count = 0;
-      for (const PositionedBlock& block : task->task().blocks) {
+      for (const PositionedBlock& block : of_task->task().blocks) {
         if (may_serve && block.sketch != nullptr) sketches.Add(*block.sketch);
         panel_count += block.view.panel_count();
       }
     }
     if (!may_serve || !kernels::KeysFitSketch(queries[q].magnitude)) continue;
-    const ScanPlan plan = task->PlanOf(ref.number);
+    const ScanPlan plan = of_task->PlanOf(ref.number);
     const LogitRangeOfRows range = LogitRange(plan, queries[q], sketches.norm_max);
     // With larger bounds, the terms of a bound may leave float32's range.
     const double farthest = queries[q].norm + sketches.norm_max;
     if (!(range.highest < 1e30 && range.lowest > -1e30 && farthest * farthest < 1e30)) continue;
     const LookGoal goal = LookGoalOf(plan);
-    if (!CanLeaveOut(plan.options, goal, range, task->task().row_count())) continue;
+    if (!CanLeaveOut(plan.options, goal, range, of_task->task().row_count())) continue;
     if (static_cast<std::int64_t>(looks_.size()) - tile_begin == kTileQueries ||
         (tile_begin < static_cast<std::int64_t>(looks_.size()) &&
          !order_.ShareScan(refs[looks_.back().query], ref))) {
@@ -121,7 +121,7 @@ void FirstLook::BoundBlocks(std::int64_t begin, std::int64_t end, std::int64_t t
   const Tile& tile = tiles_[static_cast<std::size_t>(tile_index)];
   for (std::int64_t i = tile.begin; i < tile.end(); ++i) {
     Look& look = looks_[static_cast<std::size_t>(i)];
-    if (!(*refs_)[look.query].task->Continues()) continue;
+    if (!(*refs_)[look.query].answer->Continues()) continue;
     softlookup::BoundBlocks(tile.queries.plan(), (*queries_)[look.query], BlocksOf(i, begin, end),
                             look.highest.data() + begin);
   }
@@ -133,7 +133,7 @@ void FirstLook::ChooseBlocks(std::int64_t tile_index) {
   PanelBounder bounder;
   for (std::int64_t i = tile.begin; i < tile.end(); ++i) {
     Look& look = looks_[static_cast<std::size_t>(i)];
-    if (!(*refs_)[look.query].task->Continues()) continue;
+    if (!(*refs_)[look.query].answer->Continues()) continue;
     const std::vector<const PositionedBlock*> blocks = BlocksOf(i, 0, blocks_.count());
     VisitFirstRows(look.goal.first_rows, blocks, (*queries_)[look.query],
                    [&look](std::size_t block, std::int64_t /*panel*/) {
@@ -198,7 +198,7 @@ void FirstLook::BeginPanels() {
 
 void FirstLook::AddTile(std::int64_t begin, std::int64_t end) {
   const HeadQueryRef& first = (*refs_)[looks_[static_cast<std::size_t>(begin)].query];
-  const ScanPlan plan = first.task->PlanOf(first.number);
+  const ScanPlan plan = first.answer->head_queries().PlanOf(first.number);
   std::vector<const HeadQuery*> queries;
   std::vector<SketchBounds> sketches;
   for (std::int64_t i = begin; i < end; ++i) {
@@ -219,7 +219,7 @@ void FirstLook::LookAt(Part part, std::int64_t begin, std::int64_t end, std::int
   const auto continues = [this](const Tile& tile) {
     for (std::int64_t i = tile.begin; i < tile.end(); ++i) {
       const Look& look = looks_[static_cast<std::size_t>(i)];
-      if (look.continues && (*refs_)[look.query].task->Continues()) return true;
+      if (look.continues && (*refs_)[look.query].answer->Continues()) return true;
     }
     return false;
   };
@@ -281,7 +281,7 @@ void FirstLook::Choose(Part part, std::int64_t tile_index) {
   for (std::int64_t i = tile.begin; i < tile.end(); ++i) {
     const int number = static_cast<int>(i - tile.begin);
     Look& look = looks_[static_cast<std::size_t>(i)];
-    if (!look.continues || !(*refs_)[look.query].task->Continues()) continue;
+    if (!look.continues || !(*refs_)[look.query].answer->Continues()) continue;
     if (part == Part::kSample) {
       if (look.skips()) continue;
       const std::vector<float> sample = SampleOf(look);

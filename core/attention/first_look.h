@@ -36,7 +36,7 @@ class FirstLook {
   FirstLook& operator=(const FirstLook&) = delete;
 
   // Returns true if head queries of the task may gain from a first look.
-  static bool MayServe(const TaskAnswer& task);
+  static bool MayServe(const HeadQueries& queries);
   // Returns the most bytes that the bounds and places of one head query take.
   std::int64_t BytesPerQuery() const {
     constexpr std::int64_t kBlockBytes = sizeof(double) + sizeof(std::int32_t);

@@ -21,7 +21,7 @@ HeadQueryOrder::HeadQueryOrder(absl::Span<TaskAnswer* const> tasks)
     : tasks_(tasks.begin(), tasks.end()) {
   std::vector<ScanPlan> plans;
   for (std::size_t i = 0; i < tasks_.size(); ++i) {
-    const ScanPlan plan = tasks_[i]->PlanOf(0);
+    const ScanPlan plan = tasks_[i]->head_queries().PlanOf(0);
     const auto found = std::find_if(plans.begin(), plans.end(),
                                     [&](const ScanPlan& other) { return AreEqual(plan, other); });
     const auto number = static_cast<std::size_t>(found - plans.begin());
@@ -40,8 +40,9 @@ std::optional<HeadQueryRef> HeadQueryOrder::Next() {
   const std::size_t task_index = tasks[cursor_.task];
   TaskAnswer* const task = tasks_[task_index];
   const std::int64_t query_count = task->task().query_count();
-  const HeadQueryRef next{
-      .task = task, .task_index = task_index, .number = cursor_.head * query_count + cursor_.query};
+  const HeadQueryRef next{.answer = task,
+                          .task_index = task_index,
+                          .number = cursor_.head * query_count + cursor_.query};
   if (++cursor_.query < query_count) return next;
   cursor_.query = 0;
   if (++cursor_.task < tasks.size()) return next;
@@ -54,7 +55,7 @@ std::optional<HeadQueryRef> HeadQueryOrder::Next() {
 
 bool HeadQueryOrder::ShareScan(const HeadQueryRef& a, const HeadQueryRef& b) const {
   return plan_of_task_[a.task_index] == plan_of_task_[b.task_index] &&
-         a.task->HeadOf(a.number) == b.task->HeadOf(b.number);
+         a.answer->head_queries().HeadOf(a.number) == b.answer->head_queries().HeadOf(b.number);
 }
 
 }  // namespace softlookup

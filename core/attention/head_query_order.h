@@ -12,9 +12,9 @@ namespace softlookup {
 
 // Identifies one head query of the tasks of a pass.
 struct HeadQueryRef {
-  TaskAnswer* task = nullptr;
-  std::size_t task_index = 0;  // Index among the pass's tasks.
-  std::int64_t number = 0;     // Index among its task's head queries.
+  TaskAnswer* answer = nullptr;  // Of its task.
+  std::size_t task_index = 0;    // Index among the pass's tasks.
+  std::int64_t number = 0;       // Index among its task's head queries.
 };
 
 // Enumerates the head queries of all tasks of a pass. Those that ScanBlock can scan together come

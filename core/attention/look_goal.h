@@ -48,7 +48,7 @@ void VisitFirstRows(std::int64_t count, absl::Span<const PositionedBlock* const>
 
 // Returns false if a first look cannot serve the task. That is so if every row has a weight or is
 // listed, if logits depend on ages, or if a running memory takes part. It is also so if a partial
-// answer needs rows that a whole answer does not. `selects_rows` is TaskAnswer::selects_rows().
+// answer needs rows that a whole answer does not. `selects_rows` is HeadQueries::selects_rows().
 bool MayLeaveOut(const AttentionTask& task, bool selects_rows);
 
 // Returns which part of the mass may lie in panels that are scored in the fastest arithmetic, for

@@ -27,15 +27,10 @@ constexpr std::int64_t kBoundBlocks = 64;
 // Blocks that a thread looks at, and tiles that it looks for, before it takes another work item.
 constexpr std::int64_t kLookBlocks = 4;
 constexpr std::int64_t kLookTiles = 4;
-// Work items wanted per thread. With this many, all threads end at about the same time.
-constexpr std::int64_t kItemsPerThread = 16;
-// Most head queries of a work item whose block range is a whole merge group. They scan a block
-// while it is in the second-level cache.
-constexpr std::int64_t kItemQueriesMax = 128;
 
 std::int64_t CeilDiv(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-void MergeStates(const TaskAnswer& task, const PartialState& later, const double* later_sum,
+void MergeStates(const HeadQueries& task, const PartialState& later, const double* later_sum,
                  PartialState& state, double* sum) {
   const auto size = static_cast<std::size_t>(task.sums_values() ? task.head_value_dim() : 0);
   Merge(task.merge_mode(), later, {later_sum, size}, state, {sum, size});
@@ -52,8 +47,9 @@ SharedPass::SharedPass(absl::Span<TaskAnswer* const> tasks, ForkJoinPool& pool)
   double cost = 0;
   for (const TaskAnswer* task : tasks_) {
     cost += task->task().cost();
-    may_look_ |= FirstLook::MayServe(*task);
-    if (task->sums_values()) sums_stride_ = kernels::PaddedValueDim(task->head_value_dim());
+    const HeadQueries& queries = task->head_queries();
+    may_look_ |= FirstLook::MayServe(queries);
+    if (queries.sums_values()) sums_stride_ = kernels::PaddedValueDim(queries.head_value_dim());
   }
   is_large_ = cost > kInlineCostMax;
 }
@@ -86,7 +82,7 @@ void SharedPass::TakeRound() {
     const std::optional<HeadQueryRef> next = order_.Next();
     if (!next) return;
     refs_.push_back(*next);
-    collector_bytes += next->task->CollectorBytes();
+    collector_bytes += next->answer->head_queries().CollectorBytes();
   }
   if (query_count() <= kTileQueries) return;
   refs_.resize(refs_.size() / kTileQueries * kTileQueries);
@@ -102,14 +98,18 @@ void SharedPass::RunRound() {
   for (std::int64_t q = 0; q < queries; ++q) {
     const HeadQueryRef& ref = RefOf(q);
     states_.push_back(
-        ref.task->BeginHeadQuery(ref.number, collectors_, sums_.data() + SumsOffset(q)));
+        ref.answer->head_queries().Begin(ref.number, collectors_, sums_.data() + SumsOffset(q)));
     queries_.push_back(states_.back().query);
   }
 
   LookFirst();
   ChooseScanBlocks();
-  CutWork();
-  const auto range_count = static_cast<std::int64_t>(ranges_.size());
+  CutWork(
+      {.block_count = static_cast<std::int64_t>(scan_blocks_.size()),
+       .query_count = queries,
+       .thread_count = pool_.thread_count()},
+      [this](std::int64_t at) { return blocks_.group_of(scan_block(at)); }, work_);
+  const auto range_count = static_cast<std::int64_t>(work_.ranges.size());
   const std::int64_t window_ranges_max =
       std::max(kWindowBytesMax / (queries * StateBytes()), AlignedBlocks::kMergeGroupBlocks);
   for (std::int64_t begin = 0; begin < range_count;) {
@@ -129,13 +129,13 @@ void SharedPass::RunRound() {
   }
   for (std::int64_t q = 0; q < queries; ++q) {
     if (const Candidates* candidates = look_.CandidatesOf(q)) {
-      RefOf(q).task->CountLeftOut(candidates->ln_left_out, states_[q]);
+      RefOf(q).answer->CountLeftOut(candidates->ln_left_out, states_[q]);
     }
-    RefOf(q).task->CountListed(states_[q]);
+    RefOf(q).answer->CountListed(states_[q]);
   }
   ForEach(queries, [&](std::int64_t q) {
     const HeadQueryRef& ref = RefOf(q);
-    ref.task->FinishHeadQuery(ref.number, states_[q], sums_.data() + SumsOffset(q));
+    ref.answer->FinishHeadQuery(ref.number, states_[q], sums_.data() + SumsOffset(q));
   });
 }
 
@@ -210,39 +210,6 @@ void SharedPass::ChooseScanBlocks() {
   std::iota(scan_blocks_.begin(), scan_blocks_.end(), 0);
 }
 
-void SharedPass::CutWork() {
-  const std::int64_t queries = query_count();
-  const auto block_count = static_cast<std::int64_t>(scan_blocks_.size());
-  const auto ends_group = [this, block_count](std::int64_t at) {
-    return at + 1 == block_count ||
-           blocks_.group_of(scan_block(at)) != blocks_.group_of(scan_block(at + 1));
-  };
-  std::int64_t group_count = 0;
-  for (std::int64_t at = 0; at < block_count; ++at) group_count += ends_group(at) ? 1 : 0;
-  const std::int64_t items_wanted = pool_.thread_count() * kItemsPerThread;
-  ranges_.clear();
-  // Whole groups leave fewer states to merge. They are chosen if they give enough items for all
-  // threads.
-  for (item_queries_ = kItemQueriesMax; item_queries_ >= kItemQueriesMax / 4; item_queries_ /= 2) {
-    if (group_count * CeilDiv(queries, item_queries_) < items_wanted) continue;
-    std::int64_t begin = 0;
-    for (std::int64_t at = 0; at < block_count; ++at) {
-      if (!ends_group(at)) continue;
-      ranges_.push_back({.begin = begin, .end = at + 1, .ends_group = true});
-      begin = at + 1;
-    }
-    return;
-  }
-  for (std::int64_t at = 0; at < block_count; ++at) {
-    ranges_.push_back({.begin = at, .end = at + 1, .ends_group = ends_group(at)});
-  }
-  item_queries_ = CeilDiv(queries, kTileQueries) * kTileQueries;
-  while (item_queries_ > kTileQueries &&
-         block_count * CeilDiv(queries, item_queries_) < items_wanted) {
-    item_queries_ = CeilDiv(item_queries_ / 2, kTileQueries) * kTileQueries;
-  }
-}
-
 void SharedPass::ScanWindow(std::int64_t ranges_begin, std::int64_t ranges_end) {
   const std::int64_t queries = query_count();
   const std::int64_t size = (ranges_end - ranges_begin) * queries;
@@ -253,14 +220,14 @@ void SharedPass::ScanWindow(std::int64_t ranges_begin, std::int64_t ranges_end) 
         std::make_unique_for_overwrite<double[]>(static_cast<std::size_t>(SumsOffset(size)));
     window_size_ = size;
   }
-  const std::int64_t items_per_range = CeilDiv(queries, item_queries_);
+  const std::int64_t items_per_range = CeilDiv(queries, work_.item_queries);
   ForEach((ranges_end - ranges_begin) * items_per_range, [&](std::int64_t item) {
     const std::int64_t range = item / items_per_range;
-    const std::int64_t begin = item % items_per_range * item_queries_;
+    const std::int64_t begin = item % items_per_range * work_.item_queries;
     ScanItem({.blocks = RangeOf(ranges_begin + range),
               .states_begin = range * queries,
               .begin = begin,
-              .end = std::min(begin + item_queries_, queries)});
+              .end = std::min(begin + work_.item_queries, queries)});
   });
 }
 
@@ -293,7 +260,7 @@ ScanOrder SharedPass::OrderOf(const WorkItem& item, std::int64_t at, std::int64_
       kernels::CpuReadsAhead(ScanBytes(view.shape))) {
     return order;
   }
-  if (!first.task->sums_values()) return order;
+  if (!first.answer->head_queries().sums_values()) return order;
   // A core has few fetches under way at a time, so the fetches are spread over all that it
   // computes. If several tiles scan a block, each fetches a part of the next block. A single tile
   // fetches its own block's values and the next block's keys. Rows that no tile fetched, for
@@ -336,15 +303,15 @@ std::int64_t SharedPass::ScanTile(const WorkItem& item, std::int64_t at, std::in
         !AreSameRows(*block, *other_block)) {
       break;
     }
-    if (other.task != asked) continues |= other.task->Continues();
-    asked = other.task;
+    if (other.answer != asked) continues |= other.answer->Continues();
+    asked = other.answer;
   }
   // Nobody reads the states of cancelled tasks.
   if (!continues) return tile_end;
   const int count = static_cast<int>(tile_end - query);
   const std::int64_t state = item.states_begin + query;
   SOFTLOOKUP_DCHECK(state + count <= window_size_) << state << " of " << window_size_ << " states";
-  const ScanPlan plan = first.task->PlanOf(first.number);
+  const ScanPlan plan = first.answer->head_queries().PlanOf(first.number);
   const bool looks = look_.CandidatesOf(query) != nullptr;
   ScanOrder order;
   if (!looks) order = OrderOf(item, at, query, tile_end, std::exchange(is_first, false));
@@ -373,7 +340,7 @@ std::int64_t SharedPass::ScanTile(const WorkItem& item, std::int64_t at, std::in
   std::array<PartialState, kTileQueries> block_states;
   scan(block_states.data(), block_sums.data());
   for (int i = 0; i < count; ++i) {
-    MergeStates(*RefOf(query + i).task, block_states[static_cast<std::size_t>(i)],
+    MergeStates(RefOf(query + i).answer->head_queries(), block_states[static_cast<std::size_t>(i)],
                 block_sums.data() + SumsOffset(i), states[i], sums + SumsOffset(i));
   }
   return tile_end;
@@ -382,10 +349,10 @@ std::int64_t SharedPass::ScanTile(const WorkItem& item, std::int64_t at, std::in
 void SharedPass::MergeWindow(std::int64_t ranges_begin, std::int64_t ranges_end) {
   const std::int64_t queries = query_count();
   ForEach(queries, [&](std::int64_t q) {
-    TaskAnswer& task = *RefOf(q).task;
-    if (!task.Continues()) return;
+    TaskAnswer& answer = *RefOf(q).answer;
+    if (!answer.Continues()) return;
     const auto merge = [&](std::int64_t window_state, PartialState& state, double* sums) {
-      MergeStates(task, window_states_[static_cast<std::size_t>(window_state)],
+      MergeStates(answer.head_queries(), window_states_[static_cast<std::size_t>(window_state)],
                   window_sums_.get() + SumsOffset(window_state), state, sums);
     };
     std::int64_t group_state = q;

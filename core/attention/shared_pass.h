@@ -15,6 +15,7 @@
 #include "core/attention/head_query_order.h"
 #include "core/attention/task_answer.h"
 #include "core/attention/top_rows.h"
+#include "core/attention/work_cut.h"
 #include "core/parallel/fork_join_pool.h"
 #include "softlookup/partial_answer.h"
 
@@ -42,13 +43,6 @@ class SharedPass {
   ScannedRows Run();
 
  private:
-  // Blocks scan_blocks_[begin, end): a single block, or all those of a merge group.
-  struct BlockRange {
-    std::int64_t begin = 0;
-    std::int64_t end = 0;
-    bool ends_group = false;  // The last block is the last scan block of its merge group.
-  };
-
   // A block range, and the head queries [begin, end) of the round. The state of head query q is the
   // window's state `states_begin` + q.
   struct WorkItem {
@@ -68,8 +62,6 @@ class SharedPass {
   // tile would end at each border between the two kinds.
   void SortByLook();
   void ChooseScanBlocks();  // Sets scan_blocks_.
-  // Chooses the round's block ranges, and how many head queries a work item has.
-  void CutWork();
 
   // Scans the window: block ranges [ranges_begin, ranges_end) of the round.
   void ScanWindow(std::int64_t ranges_begin, std::int64_t ranges_end);
@@ -100,7 +92,7 @@ class SharedPass {
     return scan_blocks_[static_cast<std::size_t>(at)];
   }
   const BlockRange& RangeOf(std::int64_t range) const {
-    return ranges_[static_cast<std::size_t>(range)];
+    return work_.ranges[static_cast<std::size_t>(range)];
   }
   // Returns where the sums of a state begin, in the round's sums or the window's.
   std::int64_t SumsOffset(std::int64_t state) const { return state * sums_stride_; }
@@ -133,9 +125,7 @@ class SharedPass {
   std::vector<double> sums_;
   // The blocks of the pass that have rows to scan for some head query, ascending.
   std::vector<std::int64_t> scan_blocks_;
-  // The work of the round, cut into items.
-  std::vector<BlockRange> ranges_;
-  std::int64_t item_queries_ = 0;
+  WorkCut work_;  // Its blocks are places in scan_blocks_.
   // The window in progress: [range][head query of the round].
   std::vector<PartialState> window_states_;
   std::unique_ptr<double[]> window_sums_;

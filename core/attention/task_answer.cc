@@ -1,5 +1,6 @@
 #include "core/attention/task_answer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -8,11 +9,9 @@
 #include "core/attention/error_budget.h"
 #include "core/attention/listed_weight.h"
 #include "core/attention/row_logits.h"
-#include "core/attention/score_pair.h"
 #include "core/base/check.h"
 #include "core/base/error.h"
 #include "core/kernels/panel_rows.h"
-#include "core/kernels/score_rows.h"
 
 namespace softlookup {
 namespace {
@@ -48,140 +47,28 @@ bool SortInSteps(std::vector<T>& items, const Less& less, const CancelToken& can
 TaskAnswer::TaskAnswer(const AttentionTask& task, const CancelToken& cancel)
     : task_(task),
       cancel_(cancel),
-      head_key_dim_(task.key_dim / task.num_heads),
-      head_value_dim_(task.value_dim / task.num_heads),
-      head_query_count_(task.query_count() * task.num_heads),
-      float32_roundings_(head_key_dim_, kernels::FusesMultiplyAdds()),
-      selects_rows_(task.options.top_k > 0 &&
-                    task.options.top_k < task.end - task.begin + (task.memory.has_value() ? 1 : 0)),
-      sums_values_(!selects_rows_ && task.options.mode != Mode::kHard),
-      listed_rows_left_(task.answer_bytes_max / kWeightBytesMin + 1) {
-  SOFTLOOKUP_CHECK(task.num_heads >= 1 && task.key_dim % task.num_heads == 0 &&
-                   task.value_dim % task.num_heads == 0)
-      << task.num_heads << " heads of " << task.key_dim << " and " << task.value_dim;
-  SOFTLOOKUP_CHECK(task.queries.cols == task.key_dim)
-      << "queries of " << task.queries.cols << " components, keys of " << task.key_dim;
-  SOFTLOOKUP_CHECK(task.begin <= task.end) << "rows from " << task.begin << " to " << task.end;
-  SOFTLOOKUP_DCHECK(std::is_sorted(task.blocks.begin(), task.blocks.end(),
-                                   [](const PositionedBlock& a, const PositionedBlock& b) {
-                                     return a.first_position < b.first_position;
-                                   }))
-      << "blocks must be in the order of their positions";
-}
+      // An answer that lists one row more than fit is refused.
+      head_queries_(task, task.answer_bytes_max / kWeightBytesMin + 1) {}
 
 absl::Status TaskAnswer::Begin() {
   bytes_ = FixedBytes();
   if (is_too_large()) return TooLarge();
   if (task_.partial_base_position) {
-    answer_.partials.resize(static_cast<std::size_t>(head_query_count_));
+    answer_.partials.resize(static_cast<std::size_t>(head_queries_.count()));
     return absl::OkStatus();
   }
   answer_.values.resize(task_.query_count() * task_.value_dim);
-  answer_.stats.resize(head_query_count_);
-  if (task_.options.weights != WeightsMode::kNone) answer_.weights.resize(head_query_count_);
+  answer_.stats.resize(head_queries_.count());
+  if (task_.options.weights != WeightsMode::kNone) answer_.weights.resize(head_queries_.count());
   return absl::OkStatus();
-}
-
-std::int64_t TaskAnswer::CollectorBytes() const {
-  if (selects_rows_) return TopRows::BytesMax(static_cast<std::int64_t>(task_.options.top_k));
-  if (task_.options.weights != WeightsMode::kTop) return 0;
-  return 2 * TopRows::BytesMax(task_.options.top_weights);
-}
-
-ScanPlan TaskAnswer::PlanOf(std::int64_t head_query) {
-  const std::int64_t head = HeadOf(head_query);
-  return {.options = task_.options,
-          .head = head,
-          .key_dims = {.begin = head * head_key_dim_, .count = head_key_dim_},
-          .value_dims = {.begin = head * head_value_dim_, .count = head_value_dim_},
-          .age_end = task_.age_end,
-          .collected_rows_left = task_.options.weights == WeightsMode::kAll && !selects_rows_
-                                     ? &listed_rows_left_
-                                     : nullptr,
-          .sum_values = sums_values_,
-          .tiles = task_.tiles};
-}
-
-HeadQueryState TaskAnswer::BeginHeadQuery(std::int64_t head_query, std::deque<TopRows>& collectors,
-                                          double* sums) const {
-  HeadQueryState begun;
-  const ResolvedOptions& options = task_.options;
-  const std::int64_t t = QueryOf(head_query);
-  HeadQuery& query = begun.query;
-  query = {.components = task_.queries.row(t) + HeadOf(head_query) * head_key_dim_,
-           .begin = task_.begin,
-           .end = task_.end};
-  double square = 0;
-  for (std::int64_t i = 0; i < head_key_dim_; ++i) {
-    const float component = query.components[i];
-    query.magnitude = std::max(query.magnitude, std::abs(component));
-    square += static_cast<double>(component) * component;
-  }
-  query.norm = std::sqrt(square);
-  query.float32_errors = float32_roundings_.ErrorNormsOf(query.components);
-  if (options.causal) {
-    const std::uint64_t offset_max = std::numeric_limits<std::uint64_t>::max() - t - 1;
-    query.end = std::min(query.end, std::min(options.causal_offset, offset_max) + t + 1);
-    query.begin = std::min(query.begin, query.end);
-  }
-  const bool lists = options.weights != WeightsMode::kNone;
-  if (selects_rows_) {
-    query.top_rows =
-        &collectors.emplace_back(static_cast<std::int64_t>(options.top_k), RankBy::kLogit);
-  } else if (options.weights == WeightsMode::kAll) {
-    query.top_rows = &collectors.emplace_back(TopRows::kUnlimited, RankBy::kLogit);
-  } else if (lists) {
-    const bool by_weight = options.mode == Mode::kSoft && !task_.partial_base_position;
-    query.top_rows =
-        &collectors.emplace_back(options.top_weights, by_weight ? RankBy::kWeight : RankBy::kLogit);
-    // Rows of equal weight are listed by position, and many different logits can give the weight 0.
-    if (options.mode != Mode::kLinear) {
-      query.first_rows = &collectors.emplace_back(options.top_weights, RankBy::kPosition);
-    }
-  }
-  if (task_.memory) MergeMemory(head_query, begun, sums);
-  return begun;
-}
-
-void TaskAnswer::MergeMemory(std::int64_t head_query, HeadQueryState& begun, double* sums) const {
-  const MemoryPair& memory = *task_.memory;
-  const ResolvedOptions& options = task_.options;
-  const HeadQuery& query = begun.query;
-  const std::uint64_t t = static_cast<std::uint64_t>(QueryOf(head_query));
-  if (options.causal && memory.position > t && memory.position - t > options.causal_offset) return;
-  const double score = ScorePair(options.score, query.components,
-                                 memory.key + HeadOf(head_query) * head_key_dim_, head_key_dim_);
-  if (!(score >= options.min_score)) return;
-  const double age = static_cast<double>(task_.age_end) - 1 - static_cast<double>(memory.position);
-  double logit = score / options.temperature + age * options.ln_decay;
-  if (options.mode != Mode::kLinear) logit += std::log(memory.multiplicity);
-  PartialState state{.max_logit = logit,
-                     .counted_rows = 1,
-                     .max_position = memory.position,
-                     .summed_rows = sums_values_ ? 1u : 0u};
-  state.weight = options.mode == Mode::kLinear ? logit * memory.multiplicity : 1;
-  std::vector<double> sum(sums_values_ ? head_value_dim_ : 0);
-  if (sums_values_) {
-    const double* value = memory.value + HeadOf(head_query) * head_value_dim_;
-    for (std::int64_t i = 0; i < head_value_dim_; ++i) sum[i] = state.weight * value[i];
-  }
-  Merge(merge_mode(), state, sum, begun.state, {sums, sum.size()});
-  const CountedRow row{.position = memory.position, .logit = logit, .score = score};
-  if (options.mode == Mode::kLinear && !selects_rows_) {
-    // The collector ranks by logit, but the memory's weight is a multiple of its logit.
-    begun.unranked_memory = row;
-    return;
-  }
-  if (query.top_rows != nullptr) query.top_rows->Add({&row, 1});
-  if (query.first_rows != nullptr) query.first_rows->Add({&row, 1});
 }
 
 void TaskAnswer::AddValue(std::int64_t head_query, std::uint64_t position, double weight,
                           std::vector<double>& sums, std::vector<float>& buffer) const {
-  const std::int64_t offset = HeadOf(head_query) * head_value_dim_;
+  const std::int64_t offset = head_queries_.HeadOf(head_query) * head_value_dim();
   if (IsMemory(position)) {
     const double* value = task_.memory->value + offset;
-    for (std::int64_t i = 0; i < head_value_dim_; ++i) sums[i] += weight * value[i];
+    for (std::int64_t i = 0; i < head_value_dim(); ++i) sums[i] += weight * value[i];
     return;
   }
   const auto after = std::upper_bound(
@@ -192,8 +79,8 @@ void TaskAnswer::AddValue(std::int64_t head_query, std::uint64_t position, doubl
   const std::int64_t row = block.FirstRowFrom(position);
   const float* value = kernels::ReadValue(
       block.view.shape, block.view.panel(row / kernels::kPanelRows), row % kernels::kPanelRows,
-      {.begin = offset, .count = head_value_dim_}, buffer.data());
-  for (std::int64_t i = 0; i < head_value_dim_; ++i) sums[i] += weight * value[i];
+      {.begin = offset, .count = head_value_dim()}, buffer.data());
+  for (std::int64_t i = 0; i < head_value_dim(); ++i) sums[i] += weight * value[i];
 }
 
 void TaskAnswer::CountListed(const HeadQueryState& found) {
@@ -203,7 +90,7 @@ void TaskAnswer::CountListed(const HeadQueryState& found) {
   if (options.weights == WeightsMode::kTop) {
     listed = std::min(listed, static_cast<std::uint64_t>(options.top_weights));
   }
-  if (selects_rows_) listed = std::min(listed, options.top_k);
+  if (head_queries_.selects_rows()) listed = std::min(listed, options.top_k);
   bytes_ += static_cast<std::int64_t>(listed) * kWeightBytesMin;
 }
 
@@ -230,19 +117,19 @@ void TaskAnswer::FinishHeadQuery(std::int64_t head_query, const HeadQueryState& 
     if (!FinishPartial(head_query, found, sums)) cancelled_ = true;
     return;
   }
-  if (selects_rows_) {
+  if (head_queries_.selects_rows()) {
     if (!FinishSelected(head_query, query.top_rows->Take())) cancelled_ = true;
     return;
   }
   const PartialState& state = found.state;
   const Mode mode = task_.options.mode;
   if (mode == Mode::kHard && state.counted_rows > 0) {
-    std::vector<double> value(head_value_dim_);
-    std::vector<float> buffer(head_value_dim_);
+    std::vector<double> value(head_value_dim());
+    std::vector<float> buffer(head_value_dim());
     AddValue(head_query, state.max_position, 1, value, buffer);
     WriteValues(mode, state, value, ValuesOf(head_query));
   } else {
-    WriteValues(mode, state, {sums, static_cast<std::size_t>(head_value_dim_)},
+    WriteValues(mode, state, {sums, static_cast<std::size_t>(head_value_dim())},
                 ValuesOf(head_query));
   }
   QueryStats& stats = answer_.stats[ResultOf(head_query)];
@@ -279,7 +166,7 @@ bool TaskAnswer::FinishPartial(std::int64_t head_query, const HeadQueryState& fo
   PartialAnswer& partial = answer_.partials[ResultOf(head_query)];
   partial.base_position = *task_.partial_base_position;
   partial.state = found.state;
-  if (merge_mode() != Mode::kHard) partial.sum.assign(sums, sums + head_value_dim_);
+  if (head_queries_.merge_mode() != Mode::kHard) partial.sum.assign(sums, sums + head_value_dim());
   if (found.query.top_rows != nullptr) partial.best_rows = found.query.top_rows->Take();
   if (found.unranked_memory) partial.best_rows.push_back(*found.unranked_memory);
   return SortInSteps(partial.best_rows, RanksBefore, cancel_);
@@ -290,8 +177,8 @@ bool TaskAnswer::FinishSelected(std::int64_t head_query, std::vector<CountedRow>
   const Mode mode = task_.options.mode;
   if (!SortInSteps(rows, RanksBefore, cancel_)) return false;
   PartialState state{.counted_rows = rows.size(), .summed_rows = rows.size()};
-  std::vector<double> sums(head_value_dim_, 0.0);
-  std::vector<float> buffer(head_value_dim_);
+  std::vector<double> sums(head_value_dim(), 0.0);
+  std::vector<float> buffer(head_value_dim());
   if (!rows.empty()) {
     state.max_logit = rows.front().logit;
     state.max_position = rows.front().position;
@@ -356,7 +243,7 @@ std::int64_t TaskAnswer::FixedBytes() const {
   constexpr std::int64_t kListBytes = 2;
   const bool lists = task_.options.weights != WeightsMode::kNone;
   return task_.query_count() * task_.value_dim * 4 +
-         head_query_count_ * (kStatsBytes + (lists ? kListBytes : 0));
+         head_queries_.count() * (kStatsBytes + (lists ? kListBytes : 0));
 }
 
 absl::Status TaskAnswer::TooLarge() const {

@@ -1,37 +1,19 @@
 #ifndef SOFTLOOKUP_CORE_ATTENTION_TASK_ANSWER_H_
 #define SOFTLOOKUP_CORE_ATTENTION_TASK_ANSWER_H_
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <deque>
-#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "core/attention/attention_task.h"
-#include "core/attention/block_scan.h"
-#include "core/attention/top_rows.h"
+#include "core/attention/head_queries.h"
 #include "core/base/cancellation.h"
-#include "core/kernels/float32_sums.h"
-#include "core/kernels/sum_values.h"
 #include "softlookup/partial_answer.h"
 
 namespace softlookup {
 
-// A head query, and what a pass has found for it so far.
-struct HeadQueryState {
-  HeadQuery query;
-  PartialState state;
-  // Whether rows were left out after a first look.
-  bool looked = false;
-  // The running memory, if it is listed beside the collected rows.
-  std::optional<CountedRow> unranked_memory;
-};
-
-// Builds the answer to one task. Gives a pass the plan and the first state of each head query, and
-// turns the states that the pass has found into the answer. Head queries are numbered head by head,
-// so that neighbours read the same components of the keys.
+// Turns what a pass has found for each head query of a task into the answer to the task.
 //
 // Several threads may work on different head queries at the same time.
 class TaskAnswer {
@@ -44,27 +26,8 @@ class TaskAnswer {
   absl::Status Begin();
 
   const AttentionTask& task() const { return task_; }
-  std::int64_t head_query_count() const { return head_query_count_; }
-  std::int64_t HeadOf(std::int64_t head_query) const { return head_query / task_.query_count(); }
-  // Returns true if the task has a top_k that can leave rows out.
-  bool selects_rows() const { return selects_rows_; }
-  // False if only the best rows are wanted: the answer weighs them once the pass has found them.
-  bool sums_values() const { return sums_values_; }
-  // How the states of this task merge: as HARD if no sums are wanted.
-  Mode merge_mode() const { return sums_values_ ? task_.options.mode : Mode::kHard; }
-  std::int64_t head_value_dim() const { return head_value_dim_; }
-  // Returns an upper bound on the bytes of a head query's best rows before they are weighed. It is
-  // 0 with weights ALL, unless top_k selects rows, because the limit on the answer bounds them.
-  std::int64_t CollectorBytes() const;
-  // Returns the plan for scans of a head query. All queries of a head have the same plan.
-  ScanPlan PlanOf(std::int64_t head_query);
-
-  // Returns the state of a head query before the first row is scanned, with the task's running
-  // memory merged into it. `sums` must have head_value_dim() zeros if the task sums values. The
-  // memory's weighted value is added to them. Adds the query's collectors to `collectors`, which
-  // must outlive the state.
-  HeadQueryState BeginHeadQuery(std::int64_t head_query, std::deque<TopRows>& collectors,
-                                double* sums) const;
+  HeadQueries& head_queries() { return head_queries_; }
+  const HeadQueries& head_queries() const { return head_queries_; }
 
   // Adds the bytes of the weights that a head query lists to the answer's size. Not thread-safe.
   void CountListed(const HeadQueryState& found);
@@ -81,7 +44,6 @@ class TaskAnswer {
   absl::StatusOr<AttentionAnswer> Take();
 
  private:
-  void MergeMemory(std::int64_t head_query, HeadQueryState& begun, double* sums) const;
   // The next three functions return false if the task was cancelled before they ended.
   bool FinishPartial(std::int64_t head_query, const HeadQueryState& found, const double* sums);
   bool FinishSelected(std::int64_t head_query, std::vector<CountedRow> rows);
@@ -92,14 +54,15 @@ class TaskAnswer {
   absl::Status TooLarge() const;
   bool is_too_large() const { return bytes_ > task_.answer_bytes_max; }
 
-  std::int64_t QueryOf(std::int64_t head_query) const { return head_query % task_.query_count(); }
+  std::int64_t head_value_dim() const { return head_queries_.head_value_dim(); }
   // Returns the index of a head query's results in the answer, which is query-major.
   std::size_t ResultOf(std::int64_t head_query) const {
-    return static_cast<std::size_t>(QueryOf(head_query) * task_.num_heads + HeadOf(head_query));
+    return static_cast<std::size_t>(head_queries_.QueryOf(head_query) * task_.num_heads +
+                                    head_queries_.HeadOf(head_query));
   }
   float* ValuesOf(std::int64_t head_query) {
-    return answer_.values.data() + QueryOf(head_query) * task_.value_dim +
-           HeadOf(head_query) * head_value_dim_;
+    return answer_.values.data() + head_queries_.QueryOf(head_query) * task_.value_dim +
+           head_queries_.HeadOf(head_query) * head_value_dim();
   }
   // Returns true if the row at `position` is the running memory.
   bool IsMemory(std::uint64_t position) const {
@@ -117,18 +80,10 @@ class TaskAnswer {
 
   const AttentionTask& task_;
   const CancelToken& cancel_;
-  const std::int64_t head_key_dim_;
-  const std::int64_t head_value_dim_;
-  const std::int64_t head_query_count_;
-  const kernels::Float32Roundings float32_roundings_;
-  const bool selects_rows_;
-  const bool sums_values_;
+  HeadQueries head_queries_;
 
   AttentionAnswer answer_;
-  std::int64_t bytes_ = 0;  // The least that the answer takes, as known so far.
-  // With weights ALL, the number of rows that may still be collected. An answer that lists more is
-  // refused.
-  std::atomic<std::int64_t> listed_rows_left_;
+  std::int64_t bytes_ = 0;              // The least that the answer takes, as known so far.
   std::atomic<bool> cancelled_{false};  // Set once the task is found to be cancelled.
 };
 

@@ -1,7 +1,5 @@
 #include "core/base/cancellation.h"
 
-#include <utility>
-
 #include "absl/time/clock.h"
 #include "core/base/error.h"
 
@@ -9,17 +7,7 @@ namespace softlookup {
 
 void CancelToken::Cancel() {
   cancelled_.store(true, std::memory_order_release);
-  EndWait(Check());
-}
-
-void CancelToken::EndWait(absl::Status status) {
-  absl::AnyInvocable<void(absl::Status)> callback;
-  {
-    absl::MutexLock lock(&mutex_);
-    if (wait_end_.ok()) wait_end_ = status;
-    callback = std::exchange(callback_, nullptr);
-  }
-  if (callback) callback(std::move(status));
+  wait_.End(Check());
 }
 
 absl::Status CancelToken::Check() const {
@@ -30,19 +18,6 @@ absl::Status CancelToken::Check() const {
     return MakeError(reasons::kCancelled, "The caller cancelled the call");
   }
   return absl::OkStatus();
-}
-
-void CancelToken::OnWaitEnd(absl::AnyInvocable<void(absl::Status)> callback) {
-  absl::Status status;
-  {
-    absl::MutexLock lock(&mutex_);
-    if (wait_end_.ok()) {
-      callback_ = std::move(callback);
-      return;
-    }
-    status = wait_end_;
-  }
-  callback(std::move(status));
 }
 
 }  // namespace softlookup

@@ -44,10 +44,10 @@ class EngineOfStores final : public Engine {
         jobs_{.limits = limits_,
               .tiles = TileUnitOf(ChooseKernel(options.kernel).value_or(KernelChoice()).kernel),
               .ranking = {limits_.ranking_bytes_max, stores_.budget()}},
-        scheduler_({.thread_count = options.thread_count,
-                    .waiting_jobs_max = limits_.waiting_lookups_max,
-                    .queue = {.queries_max = options.queries_per_pass_max,
-                              .wait_max = options.pass_wait_max}}),
+        pool_(options.thread_count, std::numeric_limits<std::int64_t>::max()),
+        scheduler_(pool_, {.waiting_jobs_max = limits_.waiting_lookups_max,
+                           .queue = {.queries_max = options.queries_per_pass_max,
+                                     .wait_max = options.pass_wait_max}}),
         lookups_(jobs_, scheduler_),
         waker_(1, std::numeric_limits<std::int64_t>::max()),
         committer_(log_.get(), limits_.waiting_append_bytes_max, log_sync_time_),
@@ -108,7 +108,8 @@ class EngineOfStores final : public Engine {
   // The order of these members matters: the last is destroyed first, and each destructor finishes
   // the member's work in progress. That work needs members above it. The appender's projections
   // post to the committer. A write hands the lookups that waited for it to the waker, whose one
-  // thread submits them to the scheduler.
+  // thread submits them to the scheduler, which runs jobs on the pool.
+  ForkJoinPool pool_;
   Scheduler scheduler_;
   Lookups lookups_;
   ForkJoinPool waker_;
@@ -123,7 +124,7 @@ absl::Status EngineOfStores::Load(LoadObserver& observer) {
   const std::unique_ptr<LogBatch> names = log_->NewBatch();
   bool is_whole = have_names;
   SOFTLOOKUP_RETURN_IF_ERROR(
-      LoadStores(stores, *log_, scheduler_.pool(), WakeUps(), observer, [&](LoadedStore loaded) {
+      LoadStores(stores, *log_, pool_, WakeUps(), observer, [&](LoadedStore loaded) {
         is_whole = is_whole && loaded.store.ok();
         PutName(loaded.number, loaded.name, *names);
         stores_.AddLoaded(loaded.name, std::move(loaded.store));

@@ -5,6 +5,7 @@
 #include "core/base/cost.h"
 #include "core/base/steady_time.h"
 #include "core/engine/lookup_job.h"
+#include "core/engine/lookup_task.h"
 #include "core/engine/memories.h"
 #include "core/engine/validate.h"
 #include "core/store/snapshot.h"
@@ -27,7 +28,9 @@ class SelectionJob final : public Job {
 
   void Refuse(absl::Status status) override { lookup_->Refuse(std::move(status)); }
   // Uses the newest snapshot. An older one would still have rows that were deleted since.
-  absl::Status Prepare() override { return lookup_->Select(request_, store_->snapshot()); }
+  absl::Status Prepare() override {
+    return lookup_->lookup_task().Select(request_, store_->snapshot());
+  }
   const AttentionTask* task() const override { return nullptr; }
   const CancelToken& cancel() const override { return lookup_->cancel(); }
   void Finish(absl::StatusOr<AttentionAnswer> answer, const JobTimes& times) override {
@@ -55,7 +58,7 @@ void Lookups::Start(LookupRequest request, std::shared_ptr<Store> store,
   }
   auto lookup =
       std::make_unique<LookupJob>(context_, std::move(cancel), request.report, std::move(callback));
-  const double cost = LookupJob::SelectCost(request, *snapshot);
+  const double cost = LookupTask::SelectCost(request, *snapshot);
   if (cost > kInlineCostMax) {
     QueuedJob selection{.cost = cost, .answer_time_max = context_.limits.lookup_wait_max};
     selection.job =
@@ -63,7 +66,8 @@ void Lookups::Start(LookupRequest request, std::shared_ptr<Store> store,
                                        std::move(lookup), std::move(request), std::move(store));
     return scheduler_.Submit(std::move(selection), Scheduler::Admission::kBounded);
   }
-  if (absl::Status status = lookup->Select(request, std::move(snapshot)); !status.ok()) {
+  if (absl::Status status = lookup->lookup_task().Select(request, std::move(snapshot));
+      !status.ok()) {
     return lookup->Refuse(std::move(status));
   }
   scheduler_.Submit(LookupJob::Queued(std::move(lookup), store->number()),
@@ -92,7 +96,7 @@ void Lookups::StartAtRevision(LookupRequest request, std::shared_ptr<Store> stor
         if (!status.ok()) return callback(status);
         auto lookup = std::make_unique<LookupJob>(context_, std::move(cancel), request.report,
                                                   std::move(callback));
-        const double cost = LookupJob::SelectCost(request, *store->snapshot());
+        const double cost = LookupTask::SelectCost(request, *store->snapshot());
         QueuedJob selection{.store = cost <= kInlineCostMax ? kNoStoreShort : kNoStore,
                             .cost = cost};
         // A lookup that has waited for a revision is not refused. It does not run here, because

@@ -44,7 +44,7 @@ inline constexpr std::int64_t kRunDimsMax = 160;
 // float32's range.
 using Float32ErrorNorms = std::array<double, kFloat32Sums.size()>;
 
-// Knows the roundings of each term in sums of `dim_count` products.
+// Bounds the errors of float32 sums of `dim_count` products, by the roundings of each term.
 class Float32Roundings {
  public:
   // `is_fused` says whether the CPU rounds a product and its addition as one, as FusesMultiplyAdds

@@ -15,7 +15,7 @@
 
 namespace softlookup {
 
-// A fixed set of threads for two patterns, both thread-safe:
+// Shares a fixed set of threads among all work that it is given: loops and tasks. Thread-safe.
 //
 //   ForkJoin  runs a loop whose iterations are independent. The caller takes part and idle threads
 //             help. ForkJoin returns when all iterations are done. Each thread begins with its own

@@ -97,7 +97,7 @@ void Store::WhenRevision(std::uint64_t revision, const std::shared_ptr<CancelTok
     }
   }
   if (!waits) return waiter->Finish(status);
-  cancel->OnWaitEnd([waiter](const absl::Status& end) { waiter->Finish(end); });
+  cancel->wait().OnEnd([waiter](const absl::Status& end) { waiter->Finish(end); });
 }
 
 void Store::Close(absl::Status status) {

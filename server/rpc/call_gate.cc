@@ -65,7 +65,7 @@ bool Take(const std::shared_ptr<RequestBytes>& budget, std::int64_t bytes, Reque
 }
 
 absl::Status CallerBytesExceeded(const Caller& caller) {
-  const std::string limit = absl::StrCat(caller.account->bytes()->limit());
+  const std::string limit = absl::StrCat(caller.usage->bytes()->limit());
   return WithRetryAfter(
       MakeError(reasons::kIdentityLimit,
                 absl::StrCat("The requests of \"", caller.name(),
@@ -109,7 +109,7 @@ absl::Status CallGate::Admit() {
   if (caller_.identity == nullptr) return absl::OkStatus();
   identity_ = caller_.name();
   if (!MayCall(*caller_.identity)) return Denied(caller_, "");
-  return caller_.account->Take(*caller_.identity, 1, 0, SteadyNow());
+  return caller_.usage->Take(*caller_.identity, 1, 0, SteadyNow());
 }
 
 absl::Status CallGate::Receive(grpc::ByteBuffer& bytes, google::protobuf::Message& message,
@@ -126,8 +126,8 @@ absl::Status CallGate::Receive(grpc::ByteBuffer& bytes, google::protobuf::Messag
   }
   {
     absl::MutexLock lock(&mutex_);
-    if (caller_.account != nullptr &&
-        !Take(caller_.account->bytes(), charged_bytes, charge.of_caller)) {
+    if (caller_.usage != nullptr &&
+        !Take(caller_.usage->bytes(), charged_bytes, charge.of_caller)) {
       return CallerBytesExceeded(caller_);
     }
   }
@@ -144,7 +144,7 @@ absl::Status CallGate::AdmitNext() {
   if (authenticator_.HasChangedSince(caller())) SOFTLOOKUP_RETURN_IF_ERROR(Recheck());
   absl::MutexLock lock(&mutex_);
   if (caller_.identity == nullptr) return absl::OkStatus();
-  return caller_.account->Take(*caller_.identity, 1, 0, SteadyNow());
+  return caller_.usage->Take(*caller_.identity, 1, 0, SteadyNow());
 }
 
 absl::Status CallGate::Enter(absl::string_view store, std::int64_t rows) {
@@ -156,7 +156,7 @@ absl::Status CallGate::Enter(absl::string_view store, std::int64_t rows) {
 absl::Status CallGate::TakeRows(std::int64_t rows) {
   absl::MutexLock lock(&mutex_);
   if (caller_.identity == nullptr || rows == 0) return absl::OkStatus();
-  return caller_.account->Take(*caller_.identity, 0, rows, SteadyNow());
+  return caller_.usage->Take(*caller_.identity, 0, rows, SteadyNow());
 }
 
 bool CallGate::MayCall(const Identity& identity) const {

@@ -42,14 +42,14 @@ class LookupCall final : public MessageCall<v1::LookupRequest, v1::LookupRespons
       absl::MutexLock lock(&mutex_);
       call_ = nullptr;
     }
-    void Drain() override { cancel_->EndWait(ShuttingDown()); }
+    void Drain() override { cancel_->wait().End(ShuttingDown()); }
     void Recheck() override {
       absl::Status status;
       {
         absl::MutexLock lock(&mutex_);
         if (call_ != nullptr) status = call_->gate().Recheck();
       }
-      if (!status.ok()) cancel_->EndWait(status);
+      if (!status.ok()) cancel_->wait().End(status);
     }
 
    private:

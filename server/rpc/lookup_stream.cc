@@ -58,7 +58,7 @@ void LookupStream::HandleRequest() {
     if (finished_) return;
     if (final_.ok() && FailsTheStream(status)) final_ = status;
     if (broken_) slot.cancel->Cancel();
-    if (!cut_.ok()) slot.cancel->EndWait(cut_);
+    if (!cut_.ok()) slot.cancel->wait().End(cut_);
     slots_.push_back(std::move(owned));
     budget_.OnRead(slot.request_bytes);
     if (status.ok()) ProceedLocked();  // The next request is read while this lookup runs.
@@ -185,7 +185,7 @@ void LookupStream::EndWaits(const absl::Status& status) {
     if (cut_.ok()) cut_ = status;
     for (const auto& slot : slots_) cancels.push_back(slot->cancel);
   }
-  for (const auto& cancel : cancels) cancel->EndWait(status);
+  for (const auto& cancel : cancels) cancel->wait().End(status);
   Proceed();
 }
 

@@ -14,9 +14,9 @@ void RevisionWait::Start(absl::Duration wait_max, std::shared_ptr<CancelToken> c
   SetAlarm(alarm_.emplace(), absl::Now() + wait_max,
            [wait_max, cancel = std::move(cancel)](bool is_time) {
              if (!is_time) return;
-             cancel->EndWait(MakeError(reasons::kDeadlineExceeded,
-                                       absl::StrCat("The store has not reached min_revision in ",
-                                                    absl::FormatDuration(wait_max))));
+             cancel->wait().End(MakeError(reasons::kDeadlineExceeded,
+                                          absl::StrCat("The store has not reached min_revision in ",
+                                                       absl::FormatDuration(wait_max))));
            });
 }
 

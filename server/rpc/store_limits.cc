@@ -92,16 +92,16 @@ absl::Status CheckStoreGrowth(Engine& engine, const Caller& caller, std::int64_t
   const std::int64_t limit = caller.identity == nullptr ? 0 : caller.identity->limits.store_bytes;
   if (limit == 0) return absl::OkStatus();
   const absl::Time now = SteadyNow();
-  if (caller.account->NeedsStoreBytes(now)) {
+  if (caller.usage->NeedsStoreBytes(now)) {
     std::int64_t bytes = 0;
     SOFTLOOKUP_RETURN_IF_ERROR(
         VisitStores(engine, caller, Role::kWrite, [&](const StoreInfo& store) {
           bytes += static_cast<std::int64_t>(store.byte_size);
           return true;
         }));
-    caller.account->SetStoreBytes(bytes, now);
+    caller.usage->SetStoreBytes(bytes, now);
   }
-  return caller.account->TryGrow(growth, limit)
+  return caller.usage->TryGrow(growth, limit)
              ? absl::OkStatus()
              : Exceeded(caller, "would take more bytes than", limit);
 }

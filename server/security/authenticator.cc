@@ -71,8 +71,8 @@ const std::string& Caller::name() const {
 void Authenticator::SetRules(std::shared_ptr<const AuthRules> rules) {
   absl::MutexLock lock(&mutex_);
   rules_ = std::move(rules);
-  absl::erase_if(accounts_, [this](const auto& account) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return !rules_->HasIdentity(account.first);
+  absl::erase_if(usages_, [this](const auto& usage) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return !rules_->HasIdentity(usage.first);
   });
   version_.fetch_add(1, std::memory_order_release);
 }
@@ -90,10 +90,10 @@ absl::StatusOr<Caller> Authenticator::Identify(Credentials credentials) const {
                ? Unauthenticated("This server asks for a token or a client certificate")
                : Unauthenticated("The certificate's name is not one that this server knows");
   }
-  std::shared_ptr<Account>& account = accounts_[caller.identity->name];
-  if (account == nullptr) account = std::make_shared<Account>(SteadyNow());
-  account->bytes()->set_limit(caller.identity->limits.bytes_in_flight);
-  caller.account = account;
+  std::shared_ptr<IdentityUsage>& usage = usages_[caller.identity->name];
+  if (usage == nullptr) usage = std::make_shared<IdentityUsage>(SteadyNow());
+  usage->bytes()->set_limit(caller.identity->limits.bytes_in_flight);
+  caller.usage = usage;
   caller.credentials = std::move(credentials);
   return caller;
 }

@@ -15,9 +15,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "server/security/account.h"
 #include "server/security/auth_rules.h"
 #include "server/security/identity.h"
+#include "server/security/identity_usage.h"
 
 namespace softlookup::server {
 
@@ -36,7 +36,7 @@ absl::StatusOr<Credentials> CredentialsOf(const grpc::ServerContextBase& context
 struct Caller {
   // Both are null if the server has no auth rules: every caller may do everything.
   std::shared_ptr<const Identity> identity;
-  std::shared_ptr<Account> account;
+  std::shared_ptr<IdentityUsage> usage;
   Credentials credentials;
   std::uint64_t version = 0;  // Of the rules that identified it. 0: there were none.
 
@@ -71,7 +71,7 @@ class Authenticator {
   mutable absl::Mutex mutex_;
   std::shared_ptr<const AuthRules> rules_ ABSL_GUARDED_BY(mutex_);
   // By the identity's name. SetRules() forgets those whose name the rules do not have.
-  mutable absl::flat_hash_map<std::string, std::shared_ptr<Account>> accounts_
+  mutable absl::flat_hash_map<std::string, std::shared_ptr<IdentityUsage>> usages_
       ABSL_GUARDED_BY(mutex_);
 };
 

@@ -61,10 +61,11 @@ class PlayedPass {
   // Begins the answer and its head queries.
   absl::Status Begin() {
     const absl::Status status = answer_.Begin();
-    for (std::int64_t q = 0; status.ok() && q < answer_.head_query_count(); ++q) {
+    for (std::int64_t q = 0; status.ok() && q < head_queries().count(); ++q) {
       double* sums =
-          sums_.emplace_back(answer_.sums_values() ? answer_.head_value_dim() : 0).data();
-      states_.push_back(answer_.BeginHeadQuery(q, collectors_, sums));
+          sums_.emplace_back(head_queries().sums_values() ? head_queries().head_value_dim() : 0)
+              .data();
+      states_.push_back(head_queries().Begin(q, collectors_, sums));
     }
     return status;
   }
@@ -72,9 +73,10 @@ class PlayedPass {
   // Lets a head query find `rows`, all at once, as if they were one block.
   void Find(std::int64_t head_query, const std::vector<CountedRow>& rows) {
     HeadQueryState& found = state(head_query);
-    const std::int64_t first_component = answer_.HeadOf(head_query) * answer_.head_value_dim();
+    const std::int64_t first_component =
+        head_queries().HeadOf(head_query) * head_queries().head_value_dim();
     PartialState later{.counted_rows = rows.size(),
-                       .summed_rows = answer_.sums_values() ? rows.size() : 0};
+                       .summed_rows = head_queries().sums_values() ? rows.size() : 0};
     for (const CountedRow& row : rows) {
       if (row.logit > later.max_logit) later.max_position = row.position;
       later.max_logit = std::max(later.max_logit, row.logit);
@@ -83,7 +85,8 @@ class PlayedPass {
     std::vector<double> later_sums(sums.size());
     for (const CountedRow& row : rows) {
       const double shifted = row.logit - later.max_logit;
-      const double weight = answer_.merge_mode() == Mode::kLinear ? row.logit : std::exp(shifted);
+      const double weight =
+          head_queries().merge_mode() == Mode::kLinear ? row.logit : std::exp(shifted);
       later.weight += weight;
       later.weighted += weight * shifted;
       for (std::size_t i = 0; i < sums.size(); ++i) {
@@ -91,7 +94,7 @@ class PlayedPass {
             weight * KnownValue(row.position, first_component + static_cast<std::int64_t>(i));
       }
     }
-    Merge(answer_.merge_mode(), later, later_sums, found.state, absl::MakeSpan(sums));
+    Merge(head_queries().merge_mode(), later, later_sums, found.state, absl::MakeSpan(sums));
     for (TopRows* collector : {found.query.top_rows, found.query.first_rows}) {
       if (collector != nullptr) collector->Add(rows);
     }
@@ -100,7 +103,7 @@ class PlayedPass {
   // Counts what all head queries list, and finishes them.
   void Finish() {
     for (const HeadQueryState& found : states_) answer_.CountListed(found);
-    for (std::int64_t q = 0; q < answer_.head_query_count(); ++q) {
+    for (std::int64_t q = 0; q < head_queries().count(); ++q) {
       answer_.FinishHeadQuery(q, state(q), sums_[static_cast<std::size_t>(q)].data());
     }
   }
@@ -114,6 +117,7 @@ class PlayedPass {
   }
 
   TaskAnswer& answer() { return answer_; }
+  HeadQueries& head_queries() { return answer_.head_queries(); }
   CancelToken& cancel() { return cancel_; }
   HeadQueryState& state(std::int64_t head_query) {
     return states_.at(static_cast<std::size_t>(head_query));

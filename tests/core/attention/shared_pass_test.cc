@@ -64,7 +64,7 @@ TEST(HeadQueryOrderTest, HeadQueriesThatShareAScanFollowEachOther) {
   while (const auto ref = order.Next()) refs.push_back(*ref);
   std::vector<std::pair<std::size_t, std::int64_t>> found;
   for (const HeadQueryRef& ref : refs) {
-    EXPECT_EQ(ref.task, tasks.all()[ref.task_index]);
+    EXPECT_EQ(ref.answer, tasks.all()[ref.task_index]);
     found.emplace_back(ref.task_index, ref.number);
   }
   ASSERT_THAT(found, ElementsAre(Pair(0, 0), Pair(2, 0), Pair(2, 1),  // Head 0 of the first plan,

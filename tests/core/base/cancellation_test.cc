@@ -1,11 +1,10 @@
 #include "core/base/cancellation.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <utility>
 
-#include "absl/status/status.h"
+#include "absl/time/clock.h"
 #include "tests/testing/status_matchers.h"
 
 namespace softlookup {
@@ -14,39 +13,44 @@ namespace {
 using ::softlookup::testing::IsOk;
 using ::softlookup::testing::StatusIs;
 
-// The error with which a server that stops ends waits.
-absl::Status Stopping() { return absl::UnavailableError("the server is stopping"); }
-
-TEST(CancelTokenTest, TheEndOfAWaitLeavesRunningWorkAlone) {
+TEST(CancelTokenTest, TheEndOfAWaitLeavesWorkThatRunsAlone) {
   CancelToken token;
-  absl::Status end;
-  token.OnWaitEnd([&](absl::Status status) { end = std::move(status); });
-  token.EndWait(Stopping());
-  EXPECT_THAT(end, StatusIs(absl::StatusCode::kUnavailable, "stopping"));
+  token.wait().End(absl::UnavailableError("stopping"));
   EXPECT_THAT(token.Check(), IsOk());
   token.Cancel();
   EXPECT_THAT(token.Check(), StatusIs(absl::StatusCode::kCancelled, ""));
 }
 
-TEST(CancelTokenTest, AWaitThatBeginsAfterItsEndEndsAtOnce) {
-  CancelToken ended, cancelled;
-  ended.EndWait(Stopping());
-  cancelled.Cancel();
+TEST(CancelTokenTest, CancelEndsTheWaitOnce) {
+  CancelToken token;
+  int ends = 0;
   absl::Status end;
-  ended.OnWaitEnd([&](absl::Status status) { end = std::move(status); });
-  EXPECT_THAT(end, StatusIs(absl::StatusCode::kUnavailable, ""));
-  cancelled.OnWaitEnd([&](absl::Status status) { end = std::move(status); });
+  token.wait().OnEnd([&](absl::Status status) {
+    ++ends;
+    end = std::move(status);
+  });
+  token.Cancel();
+  token.Cancel();
+  EXPECT_EQ(ends, 1);
   EXPECT_THAT(end, StatusIs(absl::StatusCode::kCancelled, ""));
 }
 
-TEST(CancelTokenTest, AWaitEndsOnce) {
+TEST(CancelTokenTest, AWaitThatBeginsAfterCancelEndsAtOnce) {
   CancelToken token;
-  int ends = 0;
-  token.OnWaitEnd([&](const absl::Status&) { ++ends; });
-  token.EndWait(Stopping());
-  token.EndWait(Stopping());
   token.Cancel();
-  EXPECT_EQ(ends, 1);
+  absl::Status end;
+  token.wait().OnEnd([&](absl::Status status) { end = std::move(status); });
+  EXPECT_THAT(end, StatusIs(absl::StatusCode::kCancelled, ""));
+}
+
+TEST(CancelTokenTest, ADeadlineThatHasPassedIsTheReason) {
+  CancelToken token(absl::Now() - absl::Seconds(1));
+  EXPECT_THAT(token.Check(), StatusIs(absl::StatusCode::kDeadlineExceeded, ""));
+  absl::Status end;
+  token.wait().OnEnd([&](absl::Status status) { end = std::move(status); });
+  EXPECT_THAT(end, IsOk()) << "the deadline alone does not end the wait";
+  token.Cancel();
+  EXPECT_THAT(end, StatusIs(absl::StatusCode::kDeadlineExceeded, ""));
 }
 
 }  // namespace

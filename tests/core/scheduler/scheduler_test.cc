@@ -3,18 +3,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
 #include <thread>
 #include <utility>
-#include <vector>
 
-#include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "core/base/cost.h"
 #include "core/base/error.h"
+#include "tests/core/scheduler/test_job.h"
 #include "tests/testing/told_clock.h"
 
 namespace softlookup {
@@ -24,64 +25,6 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using testing::ToldClock;
 using ::testing::UnorderedElementsAre;
-
-// What became of jobs, in the order in which they ended.
-class Endings {
- public:
-  void Add(std::string ending) {
-    absl::MutexLock lock(&mutex_);
-    endings_.push_back(std::move(ending));
-  }
-  std::vector<std::string> all() const {
-    absl::MutexLock lock(&mutex_);
-    return endings_;
-  }
-  std::vector<std::string> Await(std::size_t count) const {
-    const auto are_there = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      return endings_.size() >= count;
-    };
-    absl::MutexLock lock(&mutex_);
-    mutex_.Await(absl::Condition(&are_there));
-    return endings_;
-  }
-
- private:
-  mutable absl::Mutex mutex_;
-  std::vector<std::string> endings_ ABSL_GUARDED_BY(mutex_);
-};
-
-// a job that attends to no rows, or has no pass at all.
-class TestJob final : public Job {
- public:
-  TestJob(std::string name, Endings& endings) : name_(std::move(name)), endings_(endings) {}
-
-  std::function<absl::Status()> prepare = [] { return absl::OkStatus(); };
-  std::function<void()> on_finish = [] {};
-  bool has_task = true;
-  CancelToken token;
-
-  void Refuse(absl::Status status) override { endings_.Add(Ending("refused", status)); }
-  absl::Status Prepare() override { return prepare(); }
-  const AttentionTask* task() const override { return has_task ? &task_ : nullptr; }
-  const CancelToken& cancel() const override { return token; }
-  void Finish(absl::StatusOr<AttentionAnswer> answer, const JobTimes& times) override {
-    times_ = times;
-    on_finish();
-    endings_.Add(answer.ok() ? name_ : Ending("failed", answer.status()));
-  }
-
-  const JobTimes& times() const { return times_; }
-
- private:
-  std::string Ending(const char* what, const absl::Status& status) const {
-    return name_ + " " + what + ": " + std::string(absl::StatusCodeToString(status.code()));
-  }
-
-  const std::string name_;
-  Endings& endings_;
-  const AttentionTask task_{};  // Without queries.
-  JobTimes times_;
-};
 
 class SchedulerTest : public ::testing::Test {
  protected:
@@ -113,10 +56,10 @@ class SchedulerTest : public ::testing::Test {
   ToldClock clock_;
   Endings endings_;
   absl::Notification gate_;
+  ForkJoinPool pool_{1, std::numeric_limits<std::int64_t>::max()};
   std::optional<Scheduler> scheduler_{
-      std::in_place,
-      SchedulerOptions{.thread_count = 1,
-                       .waiting_jobs_max = 3,
+      std::in_place, pool_,
+      SchedulerOptions{.waiting_jobs_max = 3,
                        .queue = {.queries_max = 8, .wait_max = absl::Seconds(1)}},
       clock_};
 };
@@ -150,21 +93,6 @@ TEST_F(SchedulerTest, WhatComesWhileItsStoreIsBusyIsOneBatch) {
   EXPECT_THAT(endings_.all().front(), "first");
 }
 
-TEST_F(SchedulerTest, PassesOverStoresAreCountedAndOtherJobsAreNot) {
-  SubmitGated("first");
-  Submit(Make("second"));
-  Submit(Make("third"));
-  auto other = Make("without a pass");
-  other->has_task = false;
-  Submit(std::move(other), kNoStore);
-  gate_.Notify();
-  endings_.Await(4);
-  const HistogramCounts jobs = scheduler_->counters().jobs_per_pass.counts();
-  EXPECT_EQ(jobs.sum, 3);
-  EXPECT_EQ(jobs.counts[0], 1u) << "a pass of one job";
-  EXPECT_EQ(jobs.counts[1], 1u) << "a pass of two";
-}
-
 TEST_F(SchedulerTest, TooManyAreRefusedButNotThoseAdmittedBefore) {
   SubmitGated("running");
   for (const char* name : {"a", "b", "c"}) Submit(Make(name));
@@ -190,29 +118,6 @@ TEST_F(SchedulerTest, AJobThatWouldWaitTooLongIsRefused) {
   scheduler_->Submit(std::move(job), Scheduler::Admission::kBounded);
   EXPECT_THAT(endings_.all(), ElementsAre("late refused: RESOURCE_EXHAUSTED"));
   gate_.Notify();
-}
-
-TEST_F(SchedulerTest, AJobThatFailsToPrepareDoesNotHarmItsBatch) {
-  SubmitGated("first");
-  auto bad = Make("bad");
-  bad->prepare = [] { return absl::InvalidArgumentError("inputs"); };
-  Submit(std::move(bad));
-  Submit(Make("good"));
-  gate_.Notify();
-  EXPECT_THAT(endings_.Await(3), ElementsAre("first", "bad failed: INVALID_ARGUMENT", "good"));
-}
-
-TEST_F(SchedulerTest, ACancelledJobIsNotPrepared) {
-  SubmitGated("first");
-  auto cancelled = Make("cancelled");
-  cancelled->prepare = [] {
-    ADD_FAILURE();
-    return absl::OkStatus();
-  };
-  cancelled->token.Cancel();
-  Submit(std::move(cancelled));
-  gate_.Notify();
-  EXPECT_THAT(endings_.Await(2), ElementsAre("first", "cancelled failed: CANCELLED"));
 }
 
 TEST_F(SchedulerTest, AJobHearsWhatItWaitedAndWhatItsScanTook) {

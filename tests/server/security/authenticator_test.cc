@@ -5,8 +5,6 @@
 
 #include <string>
 
-#include "core/base/error.h"
-#include "core/base/steady_time.h"
 #include "tests/testing/status_matchers.h"
 
 namespace softlookup::server {
@@ -62,29 +60,15 @@ TEST(AuthenticatorTest, RulesTakeEffectForCallersOfBefore) {
   EXPECT_FALSE(authenticator.Identify(before->credentials).ok());
 }
 
-TEST(AuthenticatorTest, AnIdentityHasOneAccountWhateverTheRules) {
+TEST(AuthenticatorTest, TheUsageOfAnIdentityOutlivesAChangeOfTheRules) {
   Authenticator authenticator;
   authenticator.SetRules(Rules(kA));
   const auto first = authenticator.Identify(Certificate("a.x"));
   authenticator.SetRules(Rules(kA));
   const auto second = authenticator.Identify(Certificate("a.x"));
   ASSERT_TRUE(first.ok() && second.ok());
-  EXPECT_EQ(first->account, second->account);
-  EXPECT_EQ(second->account->bytes()->limit(), 100);
-}
-
-TEST(AccountTest, RatesAreTheIdentitysWhateverItNames) {
-  Authenticator authenticator;
-  authenticator.SetRules(Rules(kA));
-  const auto caller = authenticator.Identify(Certificate("a.x"));
-  ASSERT_THAT(caller.status(), IsOk());
-  const absl::Time now = SteadyNow();
-  EXPECT_THAT(caller->account->Take(*caller->identity, 1, 0, now), IsOk());
-  const absl::Status refused = caller->account->Take(*caller->identity, 1, 0, now);
-  EXPECT_THAT(refused, StatusIs(absl::StatusCode::kResourceExhausted, "\"a\""));
-  EXPECT_EQ(ReasonOf(refused), "IDENTITY_LIMIT");
-  EXPECT_TRUE(RetryAfterOf(refused).has_value());
-  EXPECT_THAT(caller->account->Take(*caller->identity, 1, 0, now + absl::Seconds(2)), IsOk());
+  EXPECT_EQ(first->usage, second->usage);
+  EXPECT_EQ(second->usage->bytes()->limit(), 100);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-#ifndef SOFTLOOKUP_SERVER_SECURITY_ACCOUNT_H_
-#define SOFTLOOKUP_SERVER_SECURITY_ACCOUNT_H_
+#ifndef SOFTLOOKUP_SERVER_SECURITY_IDENTITY_USAGE_H_
+#define SOFTLOOKUP_SERVER_SECURITY_IDENTITY_USAGE_H_
 
 #include <cstdint>
 #include <memory>
@@ -14,11 +14,12 @@
 
 namespace softlookup::server {
 
-// What one identity uses of its limits, over all its connections. An account outlives changes of
-// the auth file that keep an identity of the same name. The current time is passed in. Thread-safe.
-class Account {
+// Keeps what one identity uses of its IdentityLimits, over all its connections: of its rates, of
+// the bytes of its stores and of its bytes in flight. It outlives changes of the auth file that
+// keep an identity of the same name. The current time is passed in. Thread-safe.
+class IdentityUsage {
  public:
-  explicit Account(absl::Time now) : buckets_(now) {}
+  explicit IdentityUsage(absl::Time now) : buckets_(now) {}
 
   // Takes `requests` and `rows` from the identity's rates. IDENTITY_LIMIT, with a retry delay, if
   // too few are left; then none are taken. A request of more than a second's worth of rows is
@@ -49,4 +50,4 @@ class Account {
 
 }  // namespace softlookup::server
 
-#endif  // SOFTLOOKUP_SERVER_SECURITY_ACCOUNT_H_
+#endif  // SOFTLOOKUP_SERVER_SECURITY_IDENTITY_USAGE_H_

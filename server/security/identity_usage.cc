@@ -1,12 +1,12 @@
-#include "server/security/account.h"
+#include "server/security/identity_usage.h"
 
 #include "absl/strings/str_cat.h"
 #include "core/base/error.h"
 
 namespace softlookup::server {
 
-absl::Status Account::Take(const Identity& identity, std::int64_t requests, std::int64_t rows,
-                           absl::Time now) {
+absl::Status IdentityUsage::Take(const Identity& identity, std::int64_t requests, std::int64_t rows,
+                                 absl::Time now) {
   const Rates rates{.requests_per_second = identity.limits.requests_per_second,
                     .rows_per_second = identity.limits.rows_per_second};
   if (!rates.is_limited()) return absl::OkStatus();
@@ -21,18 +21,18 @@ absl::Status Account::Take(const Identity& identity, std::int64_t requests, std:
       refusal->wait);
 }
 
-bool Account::NeedsStoreBytes(absl::Time now) const {
+bool IdentityUsage::NeedsStoreBytes(absl::Time now) const {
   absl::MutexLock lock(&mutex_);
   return now - store_bytes_time_ >= absl::Seconds(1);
 }
 
-void Account::SetStoreBytes(std::int64_t bytes, absl::Time now) {
+void IdentityUsage::SetStoreBytes(std::int64_t bytes, absl::Time now) {
   absl::MutexLock lock(&mutex_);
   store_bytes_ = bytes;
   store_bytes_time_ = now;
 }
 
-bool Account::TryGrow(std::int64_t growth, std::int64_t limit) {
+bool IdentityUsage::TryGrow(std::int64_t growth, std::int64_t limit) {
   absl::MutexLock lock(&mutex_);
   if (store_bytes_ + growth > limit) return false;
   store_bytes_ += growth;

@@ -1,0 +1,130 @@
+#include "core/attention/head_queries.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "core/attention/score_pair.h"
+#include "core/base/check.h"
+#include "core/kernels/score_rows.h"
+
+namespace softlookup {
+
+HeadQueries::HeadQueries(const AttentionTask& task, std::int64_t collected_rows_max)
+    : task_(task),
+      head_key_dim_(task.key_dim / task.num_heads),
+      head_value_dim_(task.value_dim / task.num_heads),
+      float32_roundings_(head_key_dim_, kernels::FusesMultiplyAdds()),
+      selects_rows_(task.options.top_k > 0 &&
+                    task.options.top_k < task.end - task.begin + (task.memory.has_value() ? 1 : 0)),
+      sums_values_(!selects_rows_ && task.options.mode != Mode::kHard),
+      collected_rows_left_(collected_rows_max) {
+  SOFTLOOKUP_CHECK(task.num_heads >= 1 && task.key_dim % task.num_heads == 0 &&
+                   task.value_dim % task.num_heads == 0)
+      << task.num_heads << " heads of " << task.key_dim << " and " << task.value_dim;
+  SOFTLOOKUP_CHECK(task.queries.cols == task.key_dim)
+      << "queries of " << task.queries.cols << " components, keys of " << task.key_dim;
+  SOFTLOOKUP_CHECK(task.begin <= task.end) << "rows from " << task.begin << " to " << task.end;
+  SOFTLOOKUP_DCHECK(std::is_sorted(task.blocks.begin(), task.blocks.end(),
+                                   [](const PositionedBlock& a, const PositionedBlock& b) {
+                                     return a.first_position < b.first_position;
+                                   }))
+      << "blocks must be in the order of their positions";
+}
+
+std::int64_t HeadQueries::CollectorBytes() const {
+  if (selects_rows_) return TopRows::BytesMax(static_cast<std::int64_t>(task_.options.top_k));
+  if (task_.options.weights != WeightsMode::kTop) return 0;
+  return 2 * TopRows::BytesMax(task_.options.top_weights);
+}
+
+ScanPlan HeadQueries::PlanOf(std::int64_t head_query) {
+  const std::int64_t head = HeadOf(head_query);
+  return {.options = task_.options,
+          .head = head,
+          .key_dims = {.begin = head * head_key_dim_, .count = head_key_dim_},
+          .value_dims = {.begin = head * head_value_dim_, .count = head_value_dim_},
+          .age_end = task_.age_end,
+          .collected_rows_left = task_.options.weights == WeightsMode::kAll && !selects_rows_
+                                     ? &collected_rows_left_
+                                     : nullptr,
+          .sum_values = sums_values_,
+          .tiles = task_.tiles};
+}
+
+HeadQueryState HeadQueries::Begin(std::int64_t head_query, std::deque<TopRows>& collectors,
+                                  double* sums) const {
+  HeadQueryState begun;
+  const ResolvedOptions& options = task_.options;
+  const std::int64_t t = QueryOf(head_query);
+  HeadQuery& query = begun.query;
+  query = {.components = task_.queries.row(t) + HeadOf(head_query) * head_key_dim_,
+           .begin = task_.begin,
+           .end = task_.end};
+  double square = 0;
+  for (std::int64_t i = 0; i < head_key_dim_; ++i) {
+    const float component = query.components[i];
+    query.magnitude = std::max(query.magnitude, std::abs(component));
+    square += static_cast<double>(component) * component;
+  }
+  query.norm = std::sqrt(square);
+  query.float32_errors = float32_roundings_.ErrorNormsOf(query.components);
+  if (options.causal) {
+    const std::uint64_t offset_max = std::numeric_limits<std::uint64_t>::max() - t - 1;
+    query.end = std::min(query.end, std::min(options.causal_offset, offset_max) + t + 1);
+    query.begin = std::min(query.begin, query.end);
+  }
+  const bool lists = options.weights != WeightsMode::kNone;
+  if (selects_rows_) {
+    query.top_rows =
+        &collectors.emplace_back(static_cast<std::int64_t>(options.top_k), RankBy::kLogit);
+  } else if (options.weights == WeightsMode::kAll) {
+    query.top_rows = &collectors.emplace_back(TopRows::kUnlimited, RankBy::kLogit);
+  } else if (lists) {
+    const bool by_weight = options.mode == Mode::kSoft && !task_.partial_base_position;
+    query.top_rows =
+        &collectors.emplace_back(options.top_weights, by_weight ? RankBy::kWeight : RankBy::kLogit);
+    // Rows of equal weight are listed by position, and many different logits can give the weight 0.
+    if (options.mode != Mode::kLinear) {
+      query.first_rows = &collectors.emplace_back(options.top_weights, RankBy::kPosition);
+    }
+  }
+  if (task_.memory) MergeMemory(head_query, begun, sums);
+  return begun;
+}
+
+void HeadQueries::MergeMemory(std::int64_t head_query, HeadQueryState& begun, double* sums) const {
+  const MemoryPair& memory = *task_.memory;
+  const ResolvedOptions& options = task_.options;
+  const HeadQuery& query = begun.query;
+  const std::uint64_t t = static_cast<std::uint64_t>(QueryOf(head_query));
+  if (options.causal && memory.position > t && memory.position - t > options.causal_offset) return;
+  const double score = ScorePair(options.score, query.components,
+                                 memory.key + HeadOf(head_query) * head_key_dim_, head_key_dim_);
+  if (!(score >= options.min_score)) return;
+  const double age = static_cast<double>(task_.age_end) - 1 - static_cast<double>(memory.position);
+  double logit = score / options.temperature + age * options.ln_decay;
+  if (options.mode != Mode::kLinear) logit += std::log(memory.multiplicity);
+  PartialState state{.max_logit = logit,
+                     .counted_rows = 1,
+                     .max_position = memory.position,
+                     .summed_rows = sums_values_ ? 1u : 0u};
+  state.weight = options.mode == Mode::kLinear ? logit * memory.multiplicity : 1;
+  std::vector<double> sum(sums_values_ ? head_value_dim_ : 0);
+  if (sums_values_) {
+    const double* value = memory.value + HeadOf(head_query) * head_value_dim_;
+    for (std::int64_t i = 0; i < head_value_dim_; ++i) sum[i] = state.weight * value[i];
+  }
+  Merge(merge_mode(), state, sum, begun.state, {sums, sum.size()});
+  const CountedRow row{.position = memory.position, .logit = logit, .score = score};
+  if (options.mode == Mode::kLinear && !selects_rows_) {
+    // The collector ranks by logit, but the memory's weight is a multiple of its logit.
+    begun.unranked_memory = row;
+    return;
+  }
+  if (query.top_rows != nullptr) query.top_rows->Add({&row, 1});
+  if (query.first_rows != nullptr) query.first_rows->Add({&row, 1});
+}
+
+}  // namespace softlookup

@@ -1,0 +1,75 @@
+#ifndef SOFTLOOKUP_CORE_ATTENTION_HEAD_QUERIES_H_
+#define SOFTLOOKUP_CORE_ATTENTION_HEAD_QUERIES_H_
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+#include "core/attention/attention_task.h"
+#include "core/attention/block_scan.h"
+#include "core/attention/top_rows.h"
+#include "core/kernels/float32_sums.h"
+#include "softlookup/partial_answer.h"
+
+namespace softlookup {
+
+// A head query, and what a pass has found for it so far.
+struct HeadQueryState {
+  HeadQuery query;
+  PartialState state;
+  // Whether rows were left out after a first look.
+  bool looked = false;
+  // The running memory, if it is listed beside the collected rows.
+  std::optional<CountedRow> unranked_memory;
+};
+
+// Cuts a task into its head queries: numbers them, and says what a pass needs to scan for each.
+// They are numbered head by head, so that neighbours read the same components of the keys.
+//
+// Several threads may work on different head queries at the same time.
+class HeadQueries {
+ public:
+  // `task` must outlive this object. With weights ALL, all head queries together collect at most
+  // `collected_rows_max` rows.
+  HeadQueries(const AttentionTask& task, std::int64_t collected_rows_max);
+
+  const AttentionTask& task() const { return task_; }
+  std::int64_t count() const { return task_.query_count() * task_.num_heads; }
+  std::int64_t HeadOf(std::int64_t head_query) const { return head_query / task_.query_count(); }
+  std::int64_t QueryOf(std::int64_t head_query) const { return head_query % task_.query_count(); }
+  // Returns true if the task has a top_k that can leave rows out.
+  bool selects_rows() const { return selects_rows_; }
+  // False if only the best rows are wanted: the answer weighs them once the pass has found them.
+  bool sums_values() const { return sums_values_; }
+  // How the states of this task merge: as HARD if no sums are wanted.
+  Mode merge_mode() const { return sums_values_ ? task_.options.mode : Mode::kHard; }
+  std::int64_t head_value_dim() const { return head_value_dim_; }
+  // Returns an upper bound on the bytes of a head query's best rows before they are weighed. It is
+  // 0 with weights ALL, unless top_k selects rows, because the limit on the answer bounds them.
+  std::int64_t CollectorBytes() const;
+  // Returns the plan for scans of a head query. All queries of a head have the same plan.
+  ScanPlan PlanOf(std::int64_t head_query);
+
+  // Returns the state of a head query before the first row is scanned, with the task's running
+  // memory merged into it. `sums` must have head_value_dim() zeros if the task sums values. The
+  // memory's weighted value is added to them. Adds the query's collectors to `collectors`, which
+  // must outlive the state.
+  HeadQueryState Begin(std::int64_t head_query, std::deque<TopRows>& collectors,
+                       double* sums) const;
+
+ private:
+  void MergeMemory(std::int64_t head_query, HeadQueryState& begun, double* sums) const;
+
+  const AttentionTask& task_;
+  const std::int64_t head_key_dim_;
+  const std::int64_t head_value_dim_;
+  const kernels::Float32Roundings float32_roundings_;
+  const bool selects_rows_;
+  const bool sums_values_;
+  std::atomic<std::int64_t> collected_rows_left_;  // With weights ALL.
+};
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_ATTENTION_HEAD_QUERIES_H_

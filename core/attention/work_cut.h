@@ -1,0 +1,40 @@
+#ifndef SOFTLOOKUP_CORE_ATTENTION_WORK_CUT_H_
+#define SOFTLOOKUP_CORE_ATTENTION_WORK_CUT_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+
+namespace softlookup {
+
+// Neighbours [begin, end) among the blocks that a round of a pass scans: a single block, or all
+// those of a merge group.
+struct BlockRange {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  bool ends_group = false;  // The last block is the last scan block of its merge group.
+};
+
+// What a round of a pass has to scan, and how many threads scan it.
+struct WorkSize {
+  std::int64_t block_count = 0;
+  std::int64_t query_count = 0;  // Head queries.
+  std::int64_t thread_count = 1;
+};
+
+// The work of a round, cut into items. An item is a block range for up to item_queries head
+// queries.
+struct WorkCut {
+  std::vector<BlockRange> ranges;
+  std::int64_t item_queries = 0;
+};
+
+// Cuts the work of a round so that all threads have items, and replaces `cut`. group_of(i) is the
+// merge group of block i in [0, block_count). Blocks of a group are neighbours.
+void CutWork(const WorkSize& size, absl::FunctionRef<std::int64_t(std::int64_t)> group_of,
+             WorkCut& cut);
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_ATTENTION_WORK_CUT_H_

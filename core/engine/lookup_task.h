@@ -1,0 +1,63 @@
+#ifndef SOFTLOOKUP_CORE_ENGINE_LOOKUP_TASK_H_
+#define SOFTLOOKUP_CORE_ENGINE_LOOKUP_TASK_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "core/attention/attention_task.h"
+#include "core/base/cancellation.h"
+#include "core/base/matrix_view.h"
+#include "core/engine/job_context.h"
+#include "core/engine/ranking_budget.h"
+#include "core/store/row_selection.h"
+#include "core/store/snapshot.h"
+#include "softlookup/engine.h"
+
+namespace softlookup {
+
+// The attention task of one lookup, and all that it points to: the rows that the lookup selects in
+// one snapshot of a store, its queries, and a running memory.
+class LookupTask {
+ public:
+  // `context` must outlive this object.
+  explicit LookupTask(JobContext& context) : context_(context) {}
+  LookupTask(const LookupTask&) = delete;
+  LookupTask& operator=(const LookupTask&) = delete;
+
+  // Checks `request`, selects the rows of `snapshot` that it attends to, and takes the bytes to
+  // rank them (RankingBudget). Call this once, first. After an error, the task must not be
+  // computed. The data of `request.queries` and `request.inputs` must live until it is computed.
+  absl::Status Select(const LookupRequest& request, std::shared_ptr<const Snapshot> snapshot);
+  // Returns an upper bound on the cost of Select(), without the cost of its checks of the request.
+  static double SelectCost(const LookupRequest& request, const Snapshot& snapshot);
+
+  // Makes the task's queries from the request's inputs, if it has any.
+  absl::Status ProjectInputs(const CancelToken& cancel);
+  // Gives the bytes to rank rows back. Call this after the task is computed.
+  void ReleaseRanking() { ranking_.reset(); }
+
+  // Without queries until ProjectInputs(), if the request has inputs.
+  const AttentionTask& attention() const { return task_; }
+  // Null until Select() has selected rows.
+  const Snapshot* snapshot() const { return snapshot_.get(); }
+  std::int64_t query_count() const { return inputs_ ? inputs_->rows : task_.query_count(); }
+  // Returns the cost of ProjectInputs() and of the attention.
+  double cost() const;
+
+ private:
+  JobContext& context_;
+  std::shared_ptr<const Snapshot> snapshot_;
+  RowSelection selection_;
+  std::optional<RankingBudget::Taken> ranking_;
+  MemoryValue memory_;                // task_.memory points to it.
+  std::optional<MatrixView> inputs_;  // [T, input_dim]
+  std::vector<float> queries_;        // [T, key_dim]: the projected inputs.
+  AttentionTask task_;
+};
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_ENGINE_LOOKUP_TASK_H_

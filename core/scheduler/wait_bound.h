@@ -1,0 +1,27 @@
+#ifndef SOFTLOOKUP_CORE_SCHEDULER_WAIT_BOUND_H_
+#define SOFTLOOKUP_CORE_SCHEDULER_WAIT_BOUND_H_
+
+#include <optional>
+
+#include "absl/time/time.h"
+#include "core/scheduler/queued_job.h"
+#include "core/scheduler/work_rate.h"
+
+namespace softlookup {
+
+// Costs of the work that is expected to run from now until a job has run.
+struct WorkUntilAnswer {
+  double before = 0;  // Of other jobs that run before the job.
+  double own = 0;     // Of the job. Without reading if it joins a batch that waits.
+};
+
+// Returns nothing if the answer of `job` is expected soon enough, otherwise the time after which
+// its caller should try again. An answer is soon enough within the job's answer_time_max, or within
+// `stretch_max` times the time that the job takes alone. A job with no work before it is never
+// refused. Does not read `job.job`.
+std::optional<absl::Duration> RetryDelayOf(const QueuedJob& job, const WorkUntilAnswer& work,
+                                           const WorkRate& rate, double stretch_max);
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_SCHEDULER_WAIT_BOUND_H_

@@ -1,0 +1,105 @@
+#include "core/engine/lookup_task.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/store/store_writer.h"
+#include "tests/testing/status_matchers.h"
+
+namespace softlookup {
+namespace {
+
+using ::softlookup::testing::IsOk;
+
+// Lookups in a store of 4 rows, whose projection doubles a query.
+class LookupTaskTest : public ::testing::Test {
+ protected:
+  LookupTaskTest() {
+    const std::vector<float> rows = {1, 2, 3, 4};
+    const MatrixView matrix{.data = rows.data(), .rows = 4, .cols = 1};
+    const auto outcome = store_.Append({.keys = matrix, .values = matrix});
+    EXPECT_THAT(outcome, IsOk());
+  }
+
+  static MatrixView One(const float& query) { return {.data = &query, .rows = 1, .cols = 1}; }
+
+  const Limits limits_;
+  ByteBudget budget_{0};
+  JobContext context_{.limits = limits_, .ranking = {limits_.ranking_bytes_max, budget_}};
+  StoreWriter store_{StoreConfig{.name = "s",
+                                 .key_dim = 1,
+                                 .value_dim = 1,
+                                 .projection = std::make_shared<const Projection>(Projection{
+                                     .input_dim = 1, .query = {2}, .key = {1}, .value = {1}})}};
+  const float query_ = 3;
+  const CancelToken cancel_;
+};
+
+TEST_F(LookupTaskTest, AttendsToTheRowsOfTheFilter) {
+  LookupTask lookup(context_);
+  EXPECT_EQ(lookup.snapshot(), nullptr);
+  ASSERT_THAT(
+      lookup.Select({.queries = One(query_), .filter = {.begin = 1, .end = 3}}, store_.newest()),
+      IsOk());
+  EXPECT_EQ(lookup.snapshot(), store_.newest().get());
+  EXPECT_EQ(lookup.attention().begin, 1u);
+  EXPECT_EQ(lookup.attention().end, 3u);
+  EXPECT_FALSE(lookup.attention().memory.has_value());
+  ASSERT_THAT(lookup.ProjectInputs(cancel_), IsOk());
+  EXPECT_EQ(lookup.attention().queries.row(0)[0], 3) << "there are no inputs";
+}
+
+TEST_F(LookupTaskTest, AMemoryStandsForTheRowsBeforeTheFilter) {
+  LookupTask lookup(context_);
+  ASSERT_THAT(
+      lookup.Select(
+          {.queries = One(query_), .filter = {.begin = 2}, .source = Source::kRowsAndMemory},
+          store_.newest()),
+      IsOk());
+  ASSERT_TRUE(lookup.attention().memory.has_value());
+  EXPECT_EQ(lookup.attention().memory->multiplicity, 2);
+  EXPECT_EQ(lookup.attention().memory->position, 1u);
+  EXPECT_EQ(lookup.attention().memory->key[0], 1.5) << "the average of rows 0 and 1";
+}
+
+TEST_F(LookupTaskTest, InputsBecomeQueries) {
+  LookupTask lookup(context_), plain(context_);
+  ASSERT_THAT(plain.Select({.queries = One(query_)}, store_.newest()), IsOk());
+  ASSERT_THAT(lookup.Select({.inputs = One(query_)}, store_.newest()), IsOk());
+  EXPECT_EQ(lookup.query_count(), 1);
+  EXPECT_EQ(lookup.attention().query_count(), 0) << "not yet";
+  EXPECT_GT(lookup.cost(), plain.cost()) << "with the projection";
+  ASSERT_THAT(lookup.ProjectInputs(cancel_), IsOk());
+  EXPECT_EQ(lookup.attention().queries.row(0)[0], 6);
+}
+
+TEST_F(LookupTaskTest, ARequestThatDoesNotFitTheStoreIsRefused) {
+  LookupTask lookup(context_);
+  const absl::Status status =
+      lookup.Select({.queries = {.data = &query_, .rows = 1, .cols = 2}}, store_.newest());
+  EXPECT_EQ(ReasonOf(status), "SHAPE_MISMATCH");
+}
+
+TEST_F(LookupTaskTest, TheBytesToRankRowsAreTakenUntilTheyAreReleased) {
+  LookupTask lookup(context_);
+  ASSERT_THAT(lookup.Select({.queries = One(query_), .options = {.top_k = 2}}, store_.newest()),
+              IsOk());
+  EXPECT_GT(budget_.used_bytes(), 0);
+  lookup.ReleaseRanking();
+  EXPECT_EQ(budget_.used_bytes(), 0);
+}
+
+TEST_F(LookupTaskTest, SelectionCostsWhereIdsOrMemoriesAreLookedAt) {
+  const Snapshot& snapshot = *store_.newest();
+  EXPECT_EQ(LookupTask::SelectCost({}, snapshot), 0);
+  EXPECT_EQ(LookupTask::SelectCost({.filter = {.begin = 1}}, snapshot), 0);
+  EXPECT_GT(LookupTask::SelectCost({.filter = {.ids = {7}}}, snapshot), 0);
+  EXPECT_GT(LookupTask::SelectCost({.source = Source::kMemory}, snapshot), 0);
+}
+
+}  // namespace
+}  // namespace softlookup

@@ -1,0 +1,44 @@
+#include "server/security/identity_usage.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/error.h"
+#include "tests/testing/status_matchers.h"
+
+namespace softlookup::server {
+namespace {
+
+using ::softlookup::testing::IsOk;
+using ::softlookup::testing::StatusIs;
+
+TEST(IdentityUsageTest, TheRatesAreTheIdentitysWhateverItNames) {
+  const Identity identity{.name = "a", .limits = {.requests_per_second = 1}};
+  absl::Time now = absl::UnixEpoch();
+  IdentityUsage usage(now);
+  EXPECT_THAT(usage.Take(identity, 1, 0, now), IsOk());
+  const absl::Status refused = usage.Take(identity, 1, 0, now);
+  EXPECT_THAT(refused, StatusIs(absl::StatusCode::kResourceExhausted, "\"a\""));
+  EXPECT_EQ(ReasonOf(refused), "IDENTITY_LIMIT");
+  EXPECT_TRUE(RetryAfterOf(refused).has_value());
+  now += absl::Seconds(2);
+  EXPECT_THAT(usage.Take(identity, 1, 0, now), IsOk());
+}
+
+TEST(IdentityUsageTest, StoresGrowUpToTheLimitAndAreCountedEachSecond) {
+  absl::Time now = absl::UnixEpoch();
+  IdentityUsage usage(now);
+  EXPECT_TRUE(usage.NeedsStoreBytes(now)) << "they were never counted";
+  usage.SetStoreBytes(60, now);
+  EXPECT_FALSE(usage.NeedsStoreBytes(now));
+  EXPECT_FALSE(usage.TryGrow(41, 100));
+  EXPECT_TRUE(usage.TryGrow(40, 100)) << "what was refused does not count";
+  EXPECT_FALSE(usage.TryGrow(1, 100));
+  now += absl::Seconds(1);
+  EXPECT_TRUE(usage.NeedsStoreBytes(now));
+  usage.SetStoreBytes(10, now);
+  EXPECT_TRUE(usage.TryGrow(90, 100));
+}
+
+}  // namespace
+}  // namespace softlookup::server
