@@ -40,7 +40,7 @@ class EngineOfStores final : public Engine {
       : limits_(options.limits),
         log_(std::move(log)),
         loaded_(log_ == nullptr),
-        stores_(limits_.memory_bytes_max),
+        stores_(limits_.ram_bytes_max),
         jobs_{.limits = limits_,
               .tiles = TileUnitOf(ChooseKernel(options.kernel).value_or(KernelChoice()).kernel),
               .ranking = {limits_.ranking_bytes_max, stores_.budget()}},
@@ -159,7 +159,7 @@ EngineStats EngineOfStores::stats() const {
           .rows = static_cast<std::uint64_t>(totals.rows),
           .live_rows = static_cast<std::uint64_t>(totals.live_rows),
           .store_bytes = stores_.budget().store_bytes(),
-          .memory_used_bytes = stores_.budget().used_bytes(),
+          .ram_used_bytes = stores_.budget().used_bytes(),
           .waiting_lookups = scheduler_.waiting_jobs(),
           .waiting_work = scheduler_.waiting_cost()};
 }

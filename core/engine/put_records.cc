@@ -16,9 +16,9 @@ std::string KeyOf(std::uint64_t store, RecordKind kind, std::uint64_t number = 0
   return EncodeKey({.store = store, .kind = kind, .number = number});
 }
 
-void PutHead(std::uint64_t store, const Snapshot& snapshot, LogBatch& batch) {
-  batch.Put(KeyOf(store, RecordKind::kHead),
-            EncodeHead({.revision = snapshot.revision(), .row_count = snapshot.row_count()}));
+void PutRevision(std::uint64_t store, const Snapshot& snapshot, LogBatch& batch) {
+  batch.Put(KeyOf(store, RecordKind::kRevision),
+            EncodeRevision({.revision = snapshot.revision(), .row_count = snapshot.row_count()}));
 }
 
 // Puts the masks of live rows of `blocks`, each of which must have a deleted row.
@@ -61,7 +61,7 @@ void PutConfig(std::uint64_t store, const Snapshot& snapshot, absl::Time create_
                LogBatch& batch) {
   batch.Put(KeyOf(store, RecordKind::kConfig),
             EncodeConfig({.config = snapshot.config(), .create_time = create_time}));
-  PutHead(store, snapshot, batch);
+  PutRevision(store, snapshot, batch);
 }
 
 void PutAppend(std::uint64_t store, const AppendOutcome& outcome, const RowBatch& rows,
@@ -89,12 +89,12 @@ void PutAppend(std::uint64_t store, const AppendOutcome& outcome, const RowBatch
         EncodeWriter(
             {.last_sequence = writer->last_sequence, .last_position = writer->last_position}));
   }
-  PutHead(store, snapshot, batch);
+  PutRevision(store, snapshot, batch);
 }
 
 void PutDeletion(std::uint64_t store, const DeleteOutcome& outcome, LogBatch& batch) {
   PutLiveRows(store, *outcome.snapshot, outcome.masked_blocks, batch);
-  PutHead(store, *outcome.snapshot, batch);
+  PutRevision(store, *outcome.snapshot, batch);
 }
 
 void DeleteRecords(std::uint64_t store, LogBatch& batch) {

@@ -41,8 +41,8 @@ struct StoreTotals {
 // one write at a time may add to the budget (ByteBudget).
 class StoreTable {
  public:
-  // `memory_bytes_max` is as in Limits.
-  explicit StoreTable(std::int64_t memory_bytes_max) : budget_(memory_bytes_max) {}
+  // `ram_bytes_max` is as in Limits.
+  explicit StoreTable(std::int64_t ram_bytes_max) : budget_(ram_bytes_max) {}
 
   ByteBudget& budget() { return budget_; }
   const ByteBudget& budget() const { return budget_; }

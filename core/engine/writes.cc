@@ -31,11 +31,11 @@ class StoreWrite : public Write {
   absl::Status Stage(LogBatch* batch) override {
     // Since the caller found the store, a write may have deleted it, and another write may have
     // created a new store of the same name.
-    const std::string& name = store_->writer().newest()->config().name;
+    const std::string& name = store_->editor().newest()->config().name;
     SOFTLOOKUP_ASSIGN_OR_RETURN(const std::shared_ptr<Store> current, table_.Find("store", name));
     if (current != store_) return StoreNotFound(name);
     SOFTLOOKUP_RETURN_IF_ERROR(WriteWithinBudget());
-    if (batch != nullptr) PutRecords(store_->writer(), *batch);
+    if (batch != nullptr) PutRecords(store_->editor(), *batch);
     return absl::OkStatus();
   }
   void Publish() final {
@@ -43,7 +43,7 @@ class StoreWrite : public Write {
     table_.OnPublished(snapshot_->config(), change_);
   }
   void Rollback() override {
-    store_->writer().Rollback();
+    store_->editor().Rollback();
     table_.budget().Add(-growth_);
   }
   void Answer(absl::Status status) final {
@@ -53,9 +53,9 @@ class StoreWrite : public Write {
 
  protected:
   // Makes the write. Returns the snapshot that shows it.
-  virtual absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreWriter& writer) = 0;
+  virtual absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreEditor& editor) = 0;
   // Adds the write's records to `batch`. Called once the write is made and within the budget.
-  virtual void PutRecords(const StoreWriter& writer, LogBatch& batch) = 0;
+  virtual void PutRecords(const StoreEditor& editor, LogBatch& batch) = 0;
   // Returns whether a write that made `after` from `before` is refused if it takes too many bytes.
   virtual bool IsBounded(const Snapshot& before, const Snapshot& after) const {
     return after.byte_size() > before.byte_size();
@@ -70,18 +70,18 @@ class StoreWrite : public Write {
   // once it is made. A write that takes too many is rolled back to a savepoint, so that the writes
   // staged before it stay.
   absl::Status WriteWithinBudget() {
-    StoreWriter& writer = store_->writer();
+    StoreEditor& editor = store_->editor();
     ByteBudget& budget = table_.budget();
-    const std::shared_ptr<const Snapshot> before = writer.newest();
-    std::optional<StoreWriter::Savepoint> savepoint;
-    if (budget.has_limit()) savepoint = writer.MakeSavepoint();
-    SOFTLOOKUP_ASSIGN_OR_RETURN(snapshot_, WriteTo(writer));
+    const std::shared_ptr<const Snapshot> before = editor.newest();
+    std::optional<StoreEditor::Savepoint> savepoint;
+    if (budget.has_limit()) savepoint = editor.MakeSavepoint();
+    SOFTLOOKUP_ASSIGN_OR_RETURN(snapshot_, WriteTo(editor));
     const std::int64_t growth = static_cast<std::int64_t>(snapshot_->byte_size()) -
                                 static_cast<std::int64_t>(before->byte_size());
     if (savepoint && IsBounded(*before, *snapshot_)) {
       absl::Status room = budget.Check(growth, bytes());
       if (!room.ok()) {
-        writer.RollbackTo(*savepoint);
+        editor.RollbackTo(*savepoint);
         return room;
       }
     }
@@ -185,9 +185,9 @@ class AppendWrite final : public StoreWrite<AppendResult> {
   std::int64_t bytes() const override { return bytes_; }
 
  protected:
-  absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreWriter& writer) override {
-    const std::uint64_t revision = writer.newest()->revision();
-    SOFTLOOKUP_ASSIGN_OR_RETURN(outcome_, writer.Append(Batch(writer.newest()->config())));
+  absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreEditor& editor) override {
+    const std::uint64_t revision = editor.newest()->revision();
+    SOFTLOOKUP_ASSIGN_OR_RETURN(outcome_, editor.Append(Batch(editor.newest()->config())));
     const Snapshot& snapshot = *outcome_.snapshot;
     changed_ = snapshot.revision() != revision;
     result_ = {.first_position = outcome_.first_position,
@@ -197,16 +197,16 @@ class AppendWrite final : public StoreWrite<AppendResult> {
                .revision = snapshot.revision()};
     for (const std::size_t index : rows_.memories) {
       result_.memories.push_back({.name = std::string(MemoryNameOf(snapshot.config(), index)),
-                                  .memory = writer.ReadMemory(index),
+                                  .memory = editor.ReadMemory(index),
                                   .end = snapshot.row_count(),
                                   .revision = snapshot.revision()});
     }
     return outcome_.snapshot;
   }
-  void PutRecords(const StoreWriter& writer, LogBatch& batch) override {
+  void PutRecords(const StoreEditor& editor, LogBatch& batch) override {
     if (!changed_) return;
-    PutAppend(store().number(), outcome_, Batch(writer.newest()->config()),
-              writer.FindWriter(rows_.writer), batch);
+    PutAppend(store().number(), outcome_, Batch(editor.newest()->config()),
+              editor.FindWriter(rows_.writer), batch);
   }
   // While the budget is exceeded, an append is refused even if its rows fit into room that its
   // store has already. An append that changes nothing, such as a duplicate, is not refused.
@@ -239,12 +239,12 @@ class DeleteRowsWrite final : public StoreWrite<DeleteRowsResult> {
       : StoreWrite(table, std::move(store), std::move(callback)), filter_(std::move(filter)) {}
 
  protected:
-  absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreWriter& writer) override {
-    SOFTLOOKUP_ASSIGN_OR_RETURN(outcome_, writer.Delete(filter_));
+  absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreEditor& editor) override {
+    SOFTLOOKUP_ASSIGN_OR_RETURN(outcome_, editor.Delete(filter_));
     result_ = {.deleted_count = outcome_.deleted_count, .revision = outcome_.snapshot->revision()};
     return outcome_.snapshot;
   }
-  void PutRecords(const StoreWriter&, LogBatch& batch) override {
+  void PutRecords(const StoreEditor&, LogBatch& batch) override {
     if (outcome_.deleted_count > 0) PutDeletion(store().number(), outcome_, batch);
   }
   // A deletion is never refused for its bytes, although masks and packed rows can make the store
@@ -265,8 +265,8 @@ class UpdateWrite final : public StoreWrite<StoreInfo> {
       : StoreWrite(table, std::move(store), std::move(callback)), update_(std::move(update)) {}
 
  protected:
-  absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreWriter& writer) override {
-    return writer.Update([this](StoreConfig& config) {
+  absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreEditor& editor) override {
+    return editor.Update([this](StoreConfig& config) {
       if (update_.score) {
         config.score = *update_.score == Score::kUnspecified ? Score::kScaledDot : *update_.score;
       }
@@ -275,7 +275,7 @@ class UpdateWrite final : public StoreWrite<StoreInfo> {
       if (update_.labels) config.labels = *update_.labels;
     });
   }
-  void PutRecords(const StoreWriter&, LogBatch& batch) override {
+  void PutRecords(const StoreEditor&, LogBatch& batch) override {
     PutConfig(store().number(), snapshot(), store().create_time(), batch);
   }
   StoreInfo MakeResult() override { return store().InfoOf(snapshot()); }
@@ -293,17 +293,17 @@ class GetWriterWrite final : public StoreWrite<WriterInfo> {
   Sync sync() const override { return Sync::kNo; }
 
  protected:
-  absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreWriter& writer) override {
-    const WriterState* state = writer.FindWriter(writer_);
+  absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreEditor& editor) override {
+    const WriterState* state = editor.FindWriter(writer_);
     if (state == nullptr) {
       return MakeError(reasons::kWriterNotFound,
                        absl::StrCat("Writer \"", writer_, "\" has not appended to the store"),
                        {{"writer", writer_}});
     }
     result_ = {.last_sequence = state->last_sequence, .last_position = state->last_position};
-    return writer.newest();
+    return editor.newest();
   }
-  void PutRecords(const StoreWriter&, LogBatch&) override {}
+  void PutRecords(const StoreEditor&, LogBatch&) override {}
   WriterInfo MakeResult() override { return result_; }
 
  private:
@@ -327,7 +327,7 @@ class CreateStoreWrite final : public Write {
   // its name is reserved.
   absl::Status Stage(LogBatch* batch) override {
     SOFTLOOKUP_RETURN_IF_ERROR(table_.Reserve(config_.name, store_count_max_));
-    store_ = std::make_shared<Store>(number_, std::make_unique<StoreWriter>(config_), absl::Now(),
+    store_ = std::make_shared<Store>(number_, std::make_unique<StoreEditor>(config_), absl::Now(),
                                      executor_);
     absl::Status room = table_.budget().Check(StoreBytes(), /*own_reserved_bytes=*/0);
     if (!room.ok()) {
@@ -379,7 +379,7 @@ class DeleteStoreWrite final : public Write {
   void Publish() override {
     table_.Remove(name_);
     // The bytes of the store count until the last of its snapshots is destroyed.
-    store_->writer().lease().OnEnd(
+    store_->editor().lease().OnEnd(
         [&budget = table_.budget(), bytes = store_->snapshot()->byte_size()] {
           budget.Add(-static_cast<std::int64_t>(bytes));
         });

@@ -82,7 +82,7 @@ struct SealedBlock {
   std::shared_ptr<const PackedRows> packed;  // Null unless few rows are live.
   std::shared_ptr<const RowBounds> bounds;
   std::shared_ptr<const BlockSketch> sketch;  // Null if packed, or if HasSketch() is false.
-  // Memories before this block's first row. Null for block 0, or if the writer keeps no memories.
+  // Memories before this block's first row. Null for block 0, or if the editor keeps no memories.
   std::shared_ptr<const MemorySet> memories_before;
   std::shared_ptr<const RowTags> tags;  // Null: no row has an id or labels.
   std::shared_ptr<const RowMask> live;  // Rows that are not deleted. Null: all rows.
@@ -95,8 +95,8 @@ struct SealedBlock {
   std::int64_t bytes() const;
 };
 
-// The block that still grows, as one snapshot sees it. The writer shares `full_panels` and writes
-// only behind the first `full_panel_count` panels. The writer copies `partial_panel` before it adds
+// The block that still grows, as one snapshot sees it. The editor shares `full_panels` and writes
+// only behind the first `full_panel_count` panels. The editor copies `partial_panel` before it adds
 // a row to that panel. So the view never changes.
 //
 // All pointers are null if row_count is 0. `full_panels` is null while no panel is full, and
@@ -123,7 +123,7 @@ kernels::PanelShape PanelShapeOf(const StoreConfig& config);
 // Returns a store's memories before its first row: `average`, then those of the configuration.
 MemorySet MemorySetOf(const StoreConfig& config);
 
-// Shared by a store's writer and all its snapshots. When the last of them is destroyed, so is the
+// Shared by a store's editor and all its snapshots. When the last of them is destroyed, so is the
 // lease, and the store's bytes are free.
 class StoreLease {
  public:
@@ -132,7 +132,7 @@ class StoreLease {
   }
 
   // Makes the destructor run `on_end`, on the thread that drops the last reference to the lease.
-  // Call this once, while the caller holds the writer or a snapshot.
+  // Call this once, while the caller holds the editor or a snapshot.
   void OnEnd(absl::AnyInvocable<void()> on_end) { on_end_ = std::move(on_end); }
 
  private:
@@ -197,12 +197,12 @@ class Snapshot {
   Row RowOf(const PositionedBlock& block, std::int64_t index) const;
 
  private:
-  friend class StoreWriter;
+  friend class StoreEditor;
 
   // Returns the tail as a block, with its live rows.
   PositionedBlock LiveRowsOfTail() const;
   // Returns the kept state of the memories before the first row of block `index`. Null for block 0,
-  // for a tail without rows, or if the writer keeps no memories.
+  // for a tail without rows, or if the editor keeps no memories.
   const MemorySet* KeptMemoriesBefore(std::int64_t index) const;
 
   std::shared_ptr<const StoreLease> lease_;

@@ -26,14 +26,14 @@ class Store::Waiter {
   absl::AnyInvocable<void(absl::Status)> callback_;  // Only the thread that sets done_ uses it.
 };
 
-Store::Store(std::uint64_t number, std::unique_ptr<StoreWriter> writer, absl::Time create_time,
+Store::Store(std::uint64_t number, std::unique_ptr<StoreEditor> editor, absl::Time create_time,
              Executor executor)
     : number_(number),
       create_time_(create_time),
-      writer_(std::move(writer)),
+      editor_(std::move(editor)),
       executor_(std::move(executor)) {
   absl::MutexLock lock(&mutex_);
-  snapshot_ = writer_->newest();
+  snapshot_ = editor_->newest();
 }
 
 std::shared_ptr<const Snapshot> Store::snapshot() const {
@@ -51,7 +51,7 @@ StoreInfo Store::InfoOf(const Snapshot& snapshot) const {
 }
 
 void Store::Publish(std::shared_ptr<const Snapshot> snapshot) {
-  writer_->Commit();
+  editor_->Commit();
   Waiters reached;
   {
     absl::MutexLock lock(&mutex_);

@@ -13,12 +13,12 @@
 #include "absl/time/time.h"
 #include "core/base/cancellation.h"
 #include "core/store/snapshot.h"
-#include "core/store/store_writer.h"
+#include "core/store/store_editor.h"
 
 namespace softlookup {
 
-// One store: the snapshot that readers see, and the writer that makes the next one. Thread-safe,
-// except that only one thread at a time may use the writer or call Publish().
+// One store: the snapshot that readers see, and the editor that makes the next one. Thread-safe,
+// except that only one thread at a time may use the editor or call Publish().
 class Store {
  public:
   // Runs a task soon, on another thread.
@@ -27,7 +27,7 @@ class Store {
   // `number` must be unique among all stores that the engine has ever had, including deleted stores
   // of the same name. `executor` runs the callbacks that waited for a revision, so that the write
   // that makes the revision does not wait for them.
-  Store(std::uint64_t number, std::unique_ptr<StoreWriter> writer, absl::Time create_time,
+  Store(std::uint64_t number, std::unique_ptr<StoreEditor> editor, absl::Time create_time,
         Executor executor);
 
   std::shared_ptr<const Snapshot> snapshot() const;
@@ -36,8 +36,8 @@ class Store {
   StoreInfo InfoOf(const Snapshot& snapshot) const;
   StoreInfo info() const { return InfoOf(*snapshot()); }
 
-  StoreWriter& writer() { return *writer_; }
-  // Commits the writer's writes so far and lets readers see `snapshot`, which the writer made. The
+  StoreEditor& editor() { return *editor_; }
+  // Commits the editor's writes so far and lets readers see `snapshot`, which the editor made. The
   // executor then runs the callbacks that waited for a revision up to that of `snapshot`.
   void Publish(std::shared_ptr<const Snapshot> snapshot);
 
@@ -62,7 +62,7 @@ class Store {
 
   const std::uint64_t number_;
   const absl::Time create_time_;
-  const std::unique_ptr<StoreWriter> writer_;
+  const std::unique_ptr<StoreEditor> editor_;
   const Executor executor_;
 
   mutable absl::Mutex mutex_;

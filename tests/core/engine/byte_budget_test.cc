@@ -99,7 +99,7 @@ TEST_F(BudgetedWritesTest, ARefusedAppendLeavesThoseStagedBeforeItInItsGroup) {
   const std::int64_t bytes = table_.budget().store_bytes();
   EXPECT_EQ(ReasonOf(Append(900, 100)->Stage(nullptr)), "MEMORY_LIMIT");
   EXPECT_EQ(table_.budget().store_bytes(), bytes);
-  EXPECT_EQ(store_->writer().newest()->row_count(), 20u);
+  EXPECT_EQ(store_->editor().newest()->row_count(), 20u);
   const auto last = Append(20, 2000);
   ASSERT_THAT(last->Stage(nullptr), IsOk());
   first->Publish();
@@ -112,7 +112,7 @@ TEST_F(BudgetedWritesTest, ARefusedAppendLeavesThoseStagedBeforeItInItsGroup) {
   EXPECT_THAT(snapshot.TagsOf(20).labels, ::testing::ElementsAre("label2000"));
   // Nor do its ids stay taken, its labels known, and its rows remembered.
   EXPECT_EQ(snapshot.labels()->size(), 40u);
-  EXPECT_EQ(snapshot.MemoryAsOf(40, 0)->Read().key, store_->writer().ReadMemory(0).key);
+  EXPECT_EQ(snapshot.MemoryAsOf(40, 0)->Read().key, store_->editor().ReadMemory(0).key);
   EXPECT_THAT(Append(1, 100)->Stage(nullptr), IsOk());
 }
 
@@ -168,7 +168,7 @@ class MemoryLimitTest : public ::testing::Test {
   static constexpr std::int64_t kDim = 32;
 
   static EngineOptions WithLimit(std::int64_t limit) {
-    return {.limits = {.memory_bytes_max = limit}, .thread_count = 2};
+    return {.limits = {.ram_bytes_max = limit}, .thread_count = 2};
   }
   static std::unique_ptr<Engine> Open(const std::string& directory, std::int64_t limit) {
     return *Engine::Open(WithLimit(limit), directory,

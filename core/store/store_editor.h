@@ -1,5 +1,5 @@
-#ifndef SOFTLOOKUP_CORE_STORE_STORE_WRITER_H_
-#define SOFTLOOKUP_CORE_STORE_STORE_WRITER_H_
+#ifndef SOFTLOOKUP_CORE_STORE_STORE_EDITOR_H_
+#define SOFTLOOKUP_CORE_STORE_STORE_EDITOR_H_
 
 #include <cstdint>
 #include <memory>
@@ -59,13 +59,13 @@ struct DeleteOutcome {
 // Makes the snapshots of one store, each from the snapshot before. A write is made whole or not at
 // all. A write can be rolled back until it is committed, because the log may refuse it. The caller
 // must check arguments. Not thread-safe, but its snapshots are.
-class StoreWriter {
+class StoreEditor {
  public:
-  // Whether the writer adds rows to the running memories. With kNone, no memory may be read.
+  // Whether the editor adds rows to the running memories. With kNone, no memory may be read.
   enum class Memories { kKept, kNone };
 
   // Makes an empty store at revision 1.
-  explicit StoreWriter(StoreConfig config, Memories memories = Memories::kKept);
+  explicit StoreEditor(StoreConfig config, Memories memories = Memories::kKept);
 
   StoreLease& lease() { return *lease_; }
   // The snapshot after the last write, committed or not.
@@ -133,13 +133,13 @@ class StoreWriter {
     std::int64_t sealed_bytes = 0;  // Sum of SealedBlock::bytes() over `sealed`.
     std::uint64_t deleted_count = 0;
     // Memories before the tail's first row. Null while the tail has no row, for block 0, or if the
-    // writer keeps no memories.
+    // editor keeps no memories.
     std::shared_ptr<const MemorySet> memories_before_tail;
     // The panel that is filling. When it is full, it is copied behind the full panels of
     // tail_panels. Null until a row is put into it, so that an empty store is small.
     std::shared_ptr<PanelBuffer> partial_panel;
     // Memories after the last row. Null before the first row, so that an empty store is small. Also
-    // null if the writer keeps no memories.
+    // null if the editor keeps no memories.
     std::shared_ptr<MemorySet> memories;
   };
 
@@ -221,9 +221,9 @@ class StoreWriter {
 
 // A state to roll back to. Making and holding one costs a few pointers. The next row after it costs
 // a copy of the memories and of the partial panel, which the savepoint then shares no more.
-class StoreWriter::Savepoint {
+class StoreEditor::Savepoint {
  private:
-  friend class StoreWriter;
+  friend class StoreEditor;
   State state_;
   std::size_t id_change_count_ = 0;
   std::size_t writer_change_count_ = 0;
@@ -231,4 +231,4 @@ class StoreWriter::Savepoint {
 
 }  // namespace softlookup
 
-#endif  // SOFTLOOKUP_CORE_STORE_STORE_WRITER_H_
+#endif  // SOFTLOOKUP_CORE_STORE_STORE_EDITOR_H_

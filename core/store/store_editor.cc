@@ -1,4 +1,4 @@
-#include "core/store/store_writer.h"
+#include "core/store/store_editor.h"
 
 #include <algorithm>
 #include <cstring>
@@ -37,7 +37,7 @@ std::int64_t BlockRows(const kernels::PanelShape& shape) {
   return rows;
 }
 
-StoreWriter::StoreWriter(StoreConfig config, Memories memories)
+StoreEditor::StoreEditor(StoreConfig config, Memories memories)
     : shape_(PanelShapeOf(config)),
       block_rows_(BlockRows(shape_)),
       keeps_memories_(memories == Memories::kKept) {
@@ -46,7 +46,7 @@ StoreWriter::StoreWriter(StoreConfig config, Memories memories)
   Commit();
 }
 
-void StoreWriter::Commit() {
+void StoreEditor::Commit() {
   committed_ = state_;
   // Frees the lists' capacity, too: most stores are small, and no append may follow a large one.
   std::vector<IdChange>().swap(id_changes_);
@@ -55,13 +55,13 @@ void StoreWriter::Commit() {
   partial_panel_shared_ = true;
 }
 
-void StoreWriter::Rollback() {
+void StoreEditor::Rollback() {
   Savepoint committed;
   committed.state_ = committed_;
   RollbackTo(committed);
 }
 
-StoreWriter::Savepoint StoreWriter::MakeSavepoint() {
+StoreEditor::Savepoint StoreEditor::MakeSavepoint() {
   // The savepoint shares the memories and the partial panel, so the next row must go into copies.
   memories_shared_ = true;
   partial_panel_shared_ = true;
@@ -72,7 +72,7 @@ StoreWriter::Savepoint StoreWriter::MakeSavepoint() {
   return savepoint;
 }
 
-void StoreWriter::RollbackTo(const Savepoint& savepoint) {
+void StoreEditor::RollbackTo(const Savepoint& savepoint) {
   // A Commit since the savepoint would have emptied the lists of changes.
   SOFTLOOKUP_CHECK(savepoint.id_change_count_ <= id_changes_.size() &&
                    savepoint.writer_change_count_ <= writer_changes_.size())
@@ -106,12 +106,12 @@ void StoreWriter::RollbackTo(const Savepoint& savepoint) {
   }
 }
 
-const WriterState* StoreWriter::FindWriter(absl::string_view writer) const {
+const WriterState* StoreEditor::FindWriter(absl::string_view writer) const {
   const auto found = writers_.find(writer);
   return found == writers_.end() ? nullptr : &found->second;
 }
 
-void StoreWriter::SetWriter(const std::string& writer, WriterState state) {
+void StoreEditor::SetWriter(const std::string& writer, WriterState state) {
   const auto found = writers_.find(writer);
   writer_changes_.push_back({.writer = writer,
                              .before = found == writers_.end()
@@ -124,12 +124,12 @@ void StoreWriter::SetWriter(const std::string& writer, WriterState state) {
   }
 }
 
-MemoryValue StoreWriter::ReadMemory(std::size_t index) const {
+MemoryValue StoreEditor::ReadMemory(std::size_t index) const {
   return state_.memories == nullptr ? MemorySetOf(*state_.config)[index].Read()
                                     : (*state_.memories)[index].Read();
 }
 
-void StoreWriter::SetId(std::uint64_t id, std::optional<std::uint64_t> position) {
+void StoreEditor::SetId(std::uint64_t id, std::optional<std::uint64_t> position) {
   const auto found = live_ids_.find(id);
   id_changes_.push_back({.id = id,
                          .position_before = found == live_ids_.end()
@@ -142,7 +142,7 @@ void StoreWriter::SetId(std::uint64_t id, std::optional<std::uint64_t> position)
   }
 }
 
-absl::StatusOr<AppendOutcome> StoreWriter::Append(const RowBatch& batch) {
+absl::StatusOr<AppendOutcome> StoreEditor::Append(const RowBatch& batch) {
   AppendOutcome outcome{.snapshot = newest()};
   const bool has_writer = !batch.writer.empty();
   const WriterState* known = FindWriter(batch.writer);
@@ -177,7 +177,7 @@ absl::StatusOr<AppendOutcome> StoreWriter::Append(const RowBatch& batch) {
   return outcome;
 }
 
-absl::StatusOr<StoreWriter::Admission> StoreWriter::Admit(const RowBatch& batch) const {
+absl::StatusOr<StoreEditor::Admission> StoreEditor::Admit(const RowBatch& batch) const {
   Admission admission{.admitted = std::vector<bool>(batch.keys.rows, true)};
   for (std::size_t row = 0; row < batch.ids.size(); ++row) {
     const auto found = live_ids_.find(batch.ids[row]);
@@ -200,7 +200,7 @@ absl::StatusOr<StoreWriter::Admission> StoreWriter::Admit(const RowBatch& batch)
   return admission;
 }
 
-void StoreWriter::TagRow(const RowBatch& batch, std::int64_t row) {
+void StoreEditor::TagRow(const RowBatch& batch, std::int64_t row) {
   const bool has_id = !batch.ids.empty();
   const bool has_labels = !batch.row_labels.empty() && !batch.row_labels[row].empty();
   if (!has_id && !has_labels) return;
@@ -222,7 +222,7 @@ void StoreWriter::TagRow(const RowBatch& batch, std::int64_t row) {
   growing_tags_->Add(state_.tail_rows, id, labels);
 }
 
-absl::StatusOr<DeleteOutcome> StoreWriter::Delete(const RowFilter& filter) {
+absl::StatusOr<DeleteOutcome> StoreEditor::Delete(const RowFilter& filter) {
   SOFTLOOKUP_ASSIGN_OR_RETURN(const RowSelection selection,
                               RowSelection::Make(*newest(), filter, "filter."));
   std::vector<std::uint64_t> positions;
@@ -238,7 +238,7 @@ absl::StatusOr<DeleteOutcome> StoreWriter::Delete(const RowFilter& filter) {
   return outcome;
 }
 
-std::vector<std::int64_t> StoreWriter::DeletePositions(absl::Span<const std::uint64_t> positions) {
+std::vector<std::int64_t> StoreEditor::DeletePositions(absl::Span<const std::uint64_t> positions) {
   std::vector<std::int64_t> masked_blocks;
   if (positions.empty()) return masked_blocks;
   SOFTLOOKUP_CHECK(positions.back() < RowCount())
@@ -294,14 +294,14 @@ std::vector<std::int64_t> StoreWriter::DeletePositions(absl::Span<const std::uin
   return masked_blocks;
 }
 
-void StoreWriter::PackIfFewAreLive(SealedBlock& block) {
+void StoreEditor::PackIfFewAreLive(SealedBlock& block) {
   if (block.live == nullptr) return;
   if (block.live->CountFirst(block_rows_) > block_rows_ / kPackedPart) return;
   block.packed = PackLiveRows(*block.panels, shape_, block_rows_, *block.live);
   block.sketch = nullptr;
 }
 
-void StoreWriter::AddSealed(absl::Span<SealedBlock> blocks) {
+void StoreEditor::AddSealed(absl::Span<SealedBlock> blocks) {
   const auto block_count = state_.sealed.size() + static_cast<std::int64_t>(blocks.size());
   std::int64_t index = state_.sealed.size();
   for (SealedBlock& block : blocks) {
@@ -316,12 +316,12 @@ void StoreWriter::AddSealed(absl::Span<SealedBlock> blocks) {
   state_.sealed.Append(blocks);
 }
 
-void StoreWriter::SetConfig(StoreConfig config) {
+void StoreEditor::SetConfig(StoreConfig config) {
   state_.config_bytes = ConfigBytes(config);
   state_.config = std::make_shared<const StoreConfig>(std::move(config));
 }
 
-std::shared_ptr<const Snapshot> StoreWriter::Update(absl::FunctionRef<void(StoreConfig&)> change) {
+std::shared_ptr<const Snapshot> StoreEditor::Update(absl::FunctionRef<void(StoreConfig&)> change) {
   StoreConfig config = *state_.config;
   change(config);
   SetConfig(std::move(config));
@@ -329,7 +329,7 @@ std::shared_ptr<const Snapshot> StoreWriter::Update(absl::FunctionRef<void(Store
   return newest();
 }
 
-void StoreWriter::MakeRoomInTail() {
+void StoreEditor::MakeRoomInTail() {
   const std::int64_t panels = state_.tail_rows / kPanelRows;
   if (state_.tail_panels != nullptr && panels < state_.tail_panels->panel_count()) return;
   const std::int64_t block_panels = block_rows_ / kPanelRows;
@@ -347,7 +347,7 @@ void StoreWriter::MakeRoomInTail() {
   state_.tail_panels = std::move(larger);
 }
 
-std::shared_ptr<PanelBuffer> StoreWriter::NewPanels(const kernels::PanelShape& shape,
+std::shared_ptr<PanelBuffer> StoreEditor::NewPanels(const kernels::PanelShape& shape,
                                                     std::int64_t block_count) {
   const std::int64_t panels = block_rows_ / kPanelRows;
   const std::int64_t bytes = panels * shape.bytes();
@@ -368,7 +368,7 @@ std::shared_ptr<PanelBuffer> StoreWriter::NewPanels(const kernels::PanelShape& s
   return buffer;
 }
 
-std::shared_ptr<const BlockSketch> StoreWriter::NewSketch(const SealedBlock& block,
+std::shared_ptr<const BlockSketch> StoreEditor::NewSketch(const SealedBlock& block,
                                                           std::int64_t block_count) {
   if (!HasSketch(*state_.config, *block.bounds)) return nullptr;
   return std::make_shared<const BlockSketch>(
@@ -376,7 +376,7 @@ std::shared_ptr<const BlockSketch> StoreWriter::NewSketch(const SealedBlock& blo
 }
 
 // Call this before `row` is counted in tail_rows: if tail_rows is 0, `row` is the tail's first.
-void StoreWriter::AddToMemories(const kernels::PanelRow& row) {
+void StoreEditor::AddToMemories(const kernels::PanelRow& row) {
   if (state_.memories == nullptr) {
     state_.memories = std::make_shared<MemorySet>(MemorySetOf(*state_.config));
   } else if (memories_shared_) {
@@ -389,7 +389,7 @@ void StoreWriter::AddToMemories(const kernels::PanelRow& row) {
   state_.memories->Add(row.key, row.key_stride, row.value);
 }
 
-void StoreWriter::AppendRow(const float* key, const float* value, kernels::PanelRowReader& reader) {
+void StoreEditor::AppendRow(const float* key, const float* value, kernels::PanelRowReader& reader) {
   if (state_.partial_panel == nullptr) {
     state_.partial_panel = std::make_shared<PanelBuffer>(shape_, 1);
   } else if (partial_panel_shared_) {
@@ -417,7 +417,7 @@ void StoreWriter::AppendRow(const float* key, const float* value, kernels::Panel
   if (state_.tail_rows == block_rows_) SealTail();
 }
 
-void StoreWriter::SealTail() {
+void StoreEditor::SealTail() {
   SOFTLOOKUP_CHECK(state_.tail_rows == block_rows_)
       << state_.tail_rows << " rows in a block of " << block_rows_;
   TakeGrowingTags();
@@ -435,13 +435,13 @@ void StoreWriter::SealTail() {
   state_.tail_rows = 0;
 }
 
-void StoreWriter::TakeGrowingTags() {
+void StoreEditor::TakeGrowingTags() {
   if (growing_tags_ == nullptr) return;
   growing_tags_->ShrinkToFit();
   state_.tail_tags = std::move(growing_tags_);
 }
 
-void StoreWriter::MakeSnapshot() {
+void StoreEditor::MakeSnapshot() {
   TakeGrowingTags();
   SOFTLOOKUP_CHECK(state_.deleted_count <= RowCount())
       << state_.deleted_count << " of " << RowCount() << " rows deleted";
@@ -473,7 +473,7 @@ void StoreWriter::MakeSnapshot() {
   state_.newest = std::move(snapshot);
 }
 
-std::int64_t StoreWriter::ByteSize() const {
+std::int64_t StoreEditor::ByteSize() const {
   return FixedStoreBytes() + state_.config_bytes + state_.sealed_bytes + state_.sealed.bytes() +
          state_.wasted_region_bytes + TailBytes() +
          HashTableBytes(live_ids_.capacity(), sizeof(*live_ids_.begin())) +
@@ -482,7 +482,7 @@ std::int64_t StoreWriter::ByteSize() const {
          (state_.memories == nullptr ? 0 : state_.memories->bytes());
 }
 
-std::int64_t StoreWriter::TailBytes() const {
+std::int64_t StoreEditor::TailBytes() const {
   std::int64_t bytes = 0;
   if (state_.tail_panels != nullptr)
     bytes += state_.tail_panels->bytes(state_.tail_rows / kPanelRows);
