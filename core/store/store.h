@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
@@ -12,13 +11,15 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "core/base/cancellation.h"
+#include "core/store/revision_waiters.h"
 #include "core/store/snapshot.h"
 #include "core/store/store_editor.h"
 
 namespace softlookup {
 
-// One store: the snapshot that readers see, and the editor that makes the next one. Thread-safe,
-// except that only one thread at a time may use the editor or call Publish().
+// Publishes the revisions of one store: readers see what the store's editor has made only once it
+// is published. Thread-safe, except that only one thread at a time may use the editor or call
+// Publish().
 class Store {
  public:
   // Runs a task soon, on another thread.
@@ -53,12 +54,8 @@ class Store {
   void Close(absl::Status status);
 
  private:
-  // A callback that waits for a revision. Runs at most once.
-  class Waiter;
-  using Waiters = std::vector<std::shared_ptr<Waiter>>;
-
   // Hands the executor one task that runs the callbacks of all `waiters` with `status`.
-  void FinishLater(Waiters waiters, absl::Status status);
+  void FinishLater(RevisionWaiters::List waiters, absl::Status status);
 
   const std::uint64_t number_;
   const absl::Time create_time_;
@@ -67,9 +64,7 @@ class Store {
 
   mutable absl::Mutex mutex_;
   std::shared_ptr<const Snapshot> snapshot_ ABSL_GUARDED_BY(mutex_);
-  Waiters waiters_ ABSL_GUARDED_BY(mutex_);
-  // When waiters_ has this many elements, WhenRevision() removes those that were cancelled.
-  std::size_t waiters_before_sweep_ ABSL_GUARDED_BY(mutex_) = 16;
+  RevisionWaiters waiters_ ABSL_GUARDED_BY(mutex_);
   absl::Status closed_ ABSL_GUARDED_BY(mutex_);  // OK until Close() is called.
 };
 

@@ -7,20 +7,28 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "core/base/matrix_view.h"
+#include "core/kernels/panel.h"
 #include "core/kernels/panel_rows.h"
+#include "core/memory/running_memory.h"
+#include "core/store/panel_allocator.h"
+#include "core/store/panel_buffer.h"
+#include "core/store/rollback_map.h"
+#include "core/store/row_bounds.h"
+#include "core/store/row_tags.h"
+#include "core/store/sealed_block.h"
+#include "core/store/shared_list.h"
 #include "core/store/snapshot.h"
+#include "core/store/store_lease.h"
+#include "core/store/stored_blocks.h"
+#include "softlookup/memory.h"
+#include "softlookup/row.h"
+#include "softlookup/store_config.h"
 
 namespace softlookup {
-
-// Returns the rows per block: a power of two in [16, 1024], as many as fit a core's second-level
-// cache. A batch of queries then reads a block from RAM once. The result must depend only on the
-// shape, because the bits of an answer depend on it.
-std::int64_t BlockRows(const kernels::PanelShape& shape);
 
 // Rows to append. The caller must have checked them.
 struct RowBatch {
@@ -108,7 +116,7 @@ class StoreEditor {
 
   const std::shared_ptr<StoreLease> lease_ = std::make_shared<StoreLease>();
 
-  // Everything that a write changes, except live_ids_ and writers_, whose changes are listed.
+  // Everything that a write changes, except live_ids_ and writers_, which list their changes.
   // Copying a State copies a few pointers, and no rows.
   struct State {
     std::shared_ptr<const Snapshot> newest;
@@ -117,12 +125,7 @@ class StoreEditor {
     SharedList<SealedBlock> sealed;
     // The full panels of the tail, with room for more. Null while no panel of the tail is full.
     std::shared_ptr<PanelBuffer> tail_panels;
-    // The next blocks and sketches are put behind its first `region_used` bytes, if they fit. Null:
-    // each block has its own buffer, as in a small store.
-    std::shared_ptr<PanelRegion> region;
-    std::int64_t region_used = 0;
-    // Committed bytes behind the last blocks of all earlier regions. No block uses them.
-    std::int64_t wasted_region_bytes = 0;
+    PanelAllocator panel_allocator;  // Of the blocks and their sketches.
     std::int64_t tail_rows = 0;
     RowBounds tail_bounds;
     std::shared_ptr<const RowTags> tail_tags;  // Null while no row of the tail has tags.
@@ -130,7 +133,8 @@ class StoreEditor {
     std::shared_ptr<LabelDictionary> labels;   // Null before the first row with a label.
     std::uint32_t label_count = 0;             // Labels that `newest` may show.
     std::int64_t config_bytes = 0;
-    std::int64_t sealed_bytes = 0;  // Sum of SealedBlock::bytes() over `sealed`.
+    std::int64_t sealed_bytes = 0;       // Sum of SealedBlock::bytes() over `sealed`.
+    std::int64_t writer_name_bytes = 0;  // Heap bytes of the names in writers_.
     std::uint64_t deleted_count = 0;
     // Memories before the tail's first row. Null while the tail has no row, for block 0, or if the
     // editor keeps no memories.
@@ -149,16 +153,6 @@ class StoreEditor {
     std::vector<std::uint64_t> replaced;
   };
 
-  // Entries of writers_ and of live_ids_ before a change, for a rollback. Unset: no entry.
-  struct WriterChange {
-    std::string writer;
-    std::optional<WriterState> before;
-  };
-  struct IdChange {
-    std::uint64_t id = 0;
-    std::optional<std::uint64_t> position_before;
-  };
-
   absl::StatusOr<Admission> Admit(const RowBatch& batch) const;
   void TagRow(const RowBatch& batch, std::int64_t row);
   // `reader` must read panels of shape_.
@@ -166,8 +160,7 @@ class StoreEditor {
   void AddToMemories(const kernels::PanelRow& row);
   // Makes room in tail_panels for one more panel. Snapshots that show the old buffer keep it.
   void MakeRoomInTail();
-  // Allocates the panels of one block, or of its sketch, for a store of `block_count` blocks. They
-  // are not cleared if a rollback has freed their place in a region.
+  // Allocates the panels of one block, or of its sketch, for a store of `block_count` blocks.
   std::shared_ptr<PanelBuffer> NewPanels(const kernels::PanelShape& shape,
                                          std::int64_t block_count);
   // Makes the sketch of a full block. Returns null if HasSketch() is false.
@@ -186,10 +179,10 @@ class StoreEditor {
   void AddSealed(absl::Span<SealedBlock> blocks);
   void SetConfig(StoreConfig config);
   void SetWriter(const std::string& writer, WriterState state);
-  // Notes that the live row with `id` is at `position`. Unset: no live row has this id.
-  void SetId(std::uint64_t id, std::optional<std::uint64_t> position);
   // Makes a snapshot of state_ as the next revision.
   void MakeSnapshot();
+  // Returns the tail as a snapshot of state_ sees it. The snapshot then shares the partial panel.
+  TailView ViewTail();
   std::uint64_t RowCount() const {
     return static_cast<std::uint64_t>(state_.sealed.size() * block_rows_ + state_.tail_rows);
   }
@@ -200,18 +193,15 @@ class StoreEditor {
 
   const kernels::PanelShape shape_;
   const std::int64_t block_rows_;
-  const bool keeps_memories_;
 
   State state_;
   State committed_;
-  absl::flat_hash_map<std::uint64_t, std::uint64_t> live_ids_;  // Id to position.
-  std::vector<IdChange> id_changes_;                            // Since the last Commit, in order.
-  absl::flat_hash_map<std::string, WriterState> writers_;
-  std::int64_t writer_name_bytes_ = 0;        // Heap bytes of the names in writers_.
-  std::vector<WriterChange> writer_changes_;  // Since the last Commit, in order.
+  RollbackMap<std::uint64_t, std::uint64_t> live_ids_;  // Positions of live rows, by id.
+  RollbackMap<std::string, WriterState> writers_;       // By name.
   // A copy of state_.tail_tags with the tags of the batch in progress added. Null until that batch
   // adds a row with tags. Becomes state_.tail_tags when a snapshot is made or the tail is sealed.
   std::unique_ptr<RowTags> growing_tags_;
+  const bool keeps_memories_;
   // partial_panel_shared_: a snapshot, a savepoint or the committed state may share the partial
   // panel. memories_shared_: a savepoint or the committed state may share the memories. While a
   // flag is set, the next row goes into a copy.

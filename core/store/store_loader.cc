@@ -147,7 +147,7 @@ SealedBlock StoreLoader::TakeBlock(std::uint64_t index, RowBounds bounds) {
   for (std::int64_t row = 0; block.tags != nullptr && row < rows; ++row) {
     const std::optional<std::uint64_t> id = block.tags->id(row);
     if (id && (block.live == nullptr || (*block.live)[row])) {
-      editor_->live_ids_[*id] = begin + static_cast<std::uint64_t>(row);
+      editor_->live_ids_.SetCommitted(*id, begin + static_cast<std::uint64_t>(row));
     }
   }
   return block;
