@@ -296,7 +296,7 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
                  "are refused")
       ->group("Limits")
       ->transform(CLI::Validator(ByteSizeToNumber, "SIZE"));
-  app.add_option("--memory-limit", limits.memory_bytes_max,
+  app.add_option("--memory-limit", limits.ram_bytes_max,
                  "Refuse writes once all stores take this many bytes, such as 4GiB; 0: no limit")
       ->group("Limits")
       ->transform(CLI::Validator(ByteSizeToNumber, "SIZE"));

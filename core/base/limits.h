@@ -59,7 +59,7 @@ struct Limits {
   // Budget in bytes of all stores, waiting appends and `top_k` rows of running lookups. Beyond it,
   // appends of rows, and other writes that make a store grow, get RESOURCE_EXHAUSTED. Deletions of
   // rows are never refused. 0: no limit.
-  std::int64_t memory_bytes_max = 0;
+  std::int64_t ram_bytes_max = 0;
 };
 
 }  // namespace softlookup

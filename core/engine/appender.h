@@ -11,7 +11,7 @@
 #include "absl/synchronization/mutex.h"
 #include "core/base/limits.h"
 #include "core/engine/committer.h"
-#include "core/engine/store_table.h"
+#include "core/engine/write_context.h"
 #include "core/engine/writes.h"
 #include "core/scheduler/scheduler.h"
 #include "core/store/store.h"
@@ -23,13 +23,13 @@ namespace softlookup {
 // bytes of appends wait.
 absl::Status WriteQueueFull();
 
-// Does what Engine::Append does after the search for the store: checks the rows, projects inputs to
-// keys and values, and posts the write. Thread-safe.
+// Turns append requests into writes of the committer: checks the rows, and projects inputs to keys
+// and values. Thread-safe.
 class Appender {
  public:
   // All arguments must outlive the appender.
-  Appender(const Limits& limits, StoreTable& stores, Scheduler& scheduler, Committer& committer)
-      : limits_(limits), stores_(stores), scheduler_(scheduler), committer_(committer) {}
+  Appender(const Limits& limits, WriteContext& writes, Scheduler& scheduler, Committer& committer)
+      : limits_(limits), writes_(writes), scheduler_(scheduler), committer_(committer) {}
   // Waits for appends whose inputs wait to be projected or are being projected.
   ~Appender();
 
@@ -63,7 +63,7 @@ class Appender {
             Committer::MayBlock may_block);
 
   const Limits& limits_;
-  StoreTable& stores_;
+  WriteContext& writes_;
   Scheduler& scheduler_;
   Committer& committer_;
 

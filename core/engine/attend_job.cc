@@ -5,7 +5,7 @@
 #include "core/base/status_macros.h"
 #include "core/engine/project.h"
 #include "core/engine/validate.h"
-#include "core/store/store_writer.h"
+#include "core/store/store_editor.h"
 
 namespace softlookup {
 
@@ -33,11 +33,11 @@ absl::Status AttendJob::Prepare() {
   const Limits& limits = context_.limits;
   SOFTLOOKUP_ASSIGN_OR_RETURN(const ResolvedOptions options,
                               ResolveOptions(request_.options, Score::kScaledDot, 1, limits));
-  StoreWriter store({.name = "attend",
+  StoreEditor store({.name = "attend",
                      .key_dim = keys.cols,
                      .value_dim = values.cols,
                      .num_heads = request_.num_heads},
-                    StoreWriter::Memories::kNone);
+                    StoreEditor::Memories::kNone);
   SOFTLOOKUP_ASSIGN_OR_RETURN(AppendOutcome rows, store.Append({.keys = keys, .values = values}));
   snapshot_ = std::move(rows.snapshot);
   const std::uint64_t row_count = snapshot_->row_count();

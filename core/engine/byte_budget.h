@@ -9,7 +9,7 @@
 
 namespace softlookup {
 
-// Counts two sums of bytes against Limits::memory_bytes_max: those of all stores, and reserved
+// Counts two sums of bytes against Limits::ram_bytes_max: those of all stores, and reserved
 // ones. Reserved bytes are those of appends that are not written yet, and of the best rows that
 // lookups and Attends in progress keep (RankingBudget).
 //

@@ -19,9 +19,9 @@
 #include "core/engine/memories.h"
 #include "core/engine/open_on_log.h"
 #include "core/engine/put_records.h"
-#include "core/engine/store_table.h"
 #include "core/engine/tile_unit.h"
 #include "core/engine/validate.h"
+#include "core/engine/write_context.h"
 #include "core/engine/writes.h"
 #include "core/parallel/fork_join_pool.h"
 #include "core/scheduler/scheduler.h"
@@ -33,6 +33,7 @@
 namespace softlookup {
 namespace {
 
+// Hands each call to the part of the engine that does it, and owns these parts.
 class EngineOfStores final : public Engine {
  public:
   // If `log` is null, nothing outlives the process.
@@ -40,10 +41,10 @@ class EngineOfStores final : public Engine {
       : limits_(options.limits),
         log_(std::move(log)),
         loaded_(log_ == nullptr),
-        stores_(limits_.memory_bytes_max),
+        writes_(limits_.ram_bytes_max),
         jobs_{.limits = limits_,
               .tiles = TileUnitOf(ChooseKernel(options.kernel).value_or(KernelChoice()).kernel),
-              .ranking = {limits_.ranking_bytes_max, stores_.budget()}},
+              .ranking = {limits_.ranking_bytes_max, writes_.budget}},
         pool_(options.thread_count, std::numeric_limits<std::int64_t>::max()),
         scheduler_(pool_, {.waiting_jobs_max = limits_.waiting_lookups_max,
                            .queue = {.queries_max = options.queries_per_pass_max,
@@ -51,7 +52,7 @@ class EngineOfStores final : public Engine {
         lookups_(jobs_, scheduler_),
         waker_(1, std::numeric_limits<std::int64_t>::max()),
         committer_(log_.get(), limits_.waiting_append_bytes_max, log_sync_time_),
-        appender_(limits_, stores_, scheduler_, committer_) {}
+        appender_(limits_, writes_, scheduler_, committer_) {}
 
   const Limits& limits() const override { return limits_; }
   EngineStats stats() const override;
@@ -83,6 +84,8 @@ class EngineOfStores final : public Engine {
   absl::Status CopyTo(const std::string& directory) override;
 
  private:
+  // Counts a loaded store, and adds it to the table unless its name is lost.
+  void AddLoaded(LoadedStore loaded);
   // Returns LOADING until Load() has succeeded.
   absl::Status CheckLoaded() const;
   absl::StatusOr<std::shared_ptr<Store>> Find(absl::string_view field,
@@ -101,7 +104,7 @@ class EngineOfStores final : public Engine {
   Histogram log_sync_time_{kTimeBounds};
   const std::unique_ptr<CommitLog> log_;
   std::atomic<bool> loaded_;
-  StoreTable stores_;
+  WriteContext writes_;
   std::atomic<std::uint64_t> last_store_number_{0};
   JobContext jobs_;
 
@@ -127,7 +130,7 @@ absl::Status EngineOfStores::Load(LoadObserver& observer) {
       LoadStores(stores, *log_, pool_, WakeUps(), observer, [&](LoadedStore loaded) {
         is_whole = is_whole && loaded.store.ok();
         PutName(loaded.number, loaded.name, *names);
-        stores_.AddLoaded(loaded.name, std::move(loaded.store));
+        AddLoaded(std::move(loaded));
       }));
   // Writes a name record for every store, an empty one if the name is lost. Once the log has any
   // name records, StoresIn finds only stores that have one.
@@ -139,8 +142,21 @@ absl::Status EngineOfStores::Load(LoadObserver& observer) {
   return absl::OkStatus();
 }
 
+void EngineOfStores::AddLoaded(LoadedStore loaded) {
+  if (loaded.store.ok()) {
+    const std::shared_ptr<const Snapshot> snapshot = (*loaded.store)->snapshot();
+    // Loaded stores may exceed the budget, so that acknowledged rows are kept. No store may then
+    // grow until there is room.
+    writes_.budget.Add(static_cast<std::int64_t>(snapshot->byte_size()));
+    writes_.totals.AddStore(*snapshot);
+  } else {
+    writes_.totals.AddDamagedStore();
+  }
+  if (!loaded.name.empty()) writes_.stores.AddLoaded(loaded.name, std::move(loaded.store));
+}
+
 EngineStats EngineOfStores::stats() const {
-  const StoreTotals& totals = stores_.totals();
+  const StoreTotals& totals = writes_.totals;
   const PassCounters& scans = scheduler_.counters();
   return {.lookup_queue_time = jobs_.lookup_queue_time.counts(),
           .lookup_compute_time = jobs_.lookup_compute_time.counts(),
@@ -151,16 +167,16 @@ EngineStats EngineOfStores::stats() const {
           .sketched_rows = scans.sketched_rows,
           .skipped_blocks = scans.skipped_blocks,
           .summed_rows = jobs_.summed_rows,
-          .appended_rows = static_cast<std::uint64_t>(totals.appended_rows),
-          .appended_bytes = static_cast<std::uint64_t>(totals.appended_bytes),
+          .appended_rows = static_cast<std::uint64_t>(totals.appended_rows()),
+          .appended_bytes = static_cast<std::uint64_t>(totals.appended_bytes()),
           .log_sync_time = log_sync_time_.counts(),
           .log_failed = log_ != nullptr && log_->has_failed(),
-          .damaged_stores = totals.damaged_stores,
-          .stores = totals.stores,
-          .rows = static_cast<std::uint64_t>(totals.rows),
-          .live_rows = static_cast<std::uint64_t>(totals.live_rows),
-          .store_bytes = stores_.budget().store_bytes(),
-          .memory_used_bytes = stores_.budget().used_bytes(),
+          .damaged_stores = totals.damaged_stores(),
+          .stores = totals.stores(),
+          .rows = static_cast<std::uint64_t>(totals.rows()),
+          .live_rows = static_cast<std::uint64_t>(totals.live_rows()),
+          .store_bytes = writes_.budget.store_bytes(),
+          .ram_used_bytes = writes_.budget.used_bytes(),
           .waiting_lookups = scheduler_.waiting_jobs(),
           .waiting_work = scheduler_.waiting_cost()};
 }
@@ -174,7 +190,7 @@ absl::Status EngineOfStores::CheckLoaded() const {
 absl::StatusOr<std::shared_ptr<Store>> EngineOfStores::Find(absl::string_view field,
                                                             absl::string_view name) const {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckLoaded());
-  return stores_.Find(field, name);
+  return writes_.stores.Find(field, name);
 }
 
 template <typename Result, typename Make>
@@ -195,7 +211,7 @@ absl::StatusOr<StoreInfo> EngineOfStores::CreateStore(const StoreConfig& config)
   SOFTLOOKUP_RETURN_IF_ERROR(CheckLoaded());
   SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreConfig(config));
   return Commit<absl::StatusOr<StoreInfo>>([&](auto callback) {
-    return MakeCreateStore(stores_, ++last_store_number_, config, WakeUps(),
+    return MakeCreateStore(writes_, ++last_store_number_, config, WakeUps(),
                            limits_.store_count_max, std::move(callback));
   });
 }
@@ -209,7 +225,7 @@ absl::StatusOr<ListResult> EngineOfStores::ListStores(absl::string_view prefix,
                                                       absl::string_view after,
                                                       std::int64_t count_max) {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckLoaded());
-  return stores_.List(prefix, after, count_max);
+  return writes_.stores.List(prefix, after, count_max);
 }
 
 absl::StatusOr<StoreInfo> EngineOfStores::UpdateStore(absl::string_view name,
@@ -217,7 +233,7 @@ absl::StatusOr<StoreInfo> EngineOfStores::UpdateStore(absl::string_view name,
   SOFTLOOKUP_ASSIGN_OR_RETURN(std::shared_ptr<Store> store, Find("store.name", name));
   SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreUpdate(update, store->snapshot()->config()));
   return Commit<absl::StatusOr<StoreInfo>>([&](auto callback) {
-    return MakeUpdate(stores_, std::move(store), update, std::move(callback));
+    return MakeUpdate(writes_, std::move(store), update, std::move(callback));
   });
 }
 
@@ -225,7 +241,7 @@ absl::Status EngineOfStores::DeleteStore(absl::string_view name) {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckLoaded());
   SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreName("name", name));
   return Commit<absl::Status>([&](auto callback) {
-    return MakeDeleteStore(stores_, std::string(name), std::move(callback));
+    return MakeDeleteStore(writes_, std::string(name), std::move(callback));
   });
 }
 
@@ -239,7 +255,7 @@ absl::StatusOr<WriterInfo> EngineOfStores::GetWriter(absl::string_view store,
   SOFTLOOKUP_ASSIGN_OR_RETURN(std::shared_ptr<Store> found, Find("store", store));
   SOFTLOOKUP_RETURN_IF_ERROR(CheckWriterName(writer));
   return Commit<absl::StatusOr<WriterInfo>>([&](auto callback) {
-    return MakeGetWriter(stores_, std::move(found), std::string(writer), std::move(callback));
+    return MakeGetWriter(writes_, std::move(found), std::string(writer), std::move(callback));
   });
 }
 
@@ -259,7 +275,7 @@ absl::StatusOr<DeleteRowsResult> EngineOfStores::DeleteRows(absl::string_view st
     return InvalidOption("filter", "must not be empty; to delete every row, set its begin to 0");
   }
   return Commit<absl::StatusOr<DeleteRowsResult>>([&](auto callback) {
-    return MakeDeleteRows(stores_, std::move(found), filter, std::move(callback));
+    return MakeDeleteRows(writes_, std::move(found), filter, std::move(callback));
   });
 }
 

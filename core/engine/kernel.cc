@@ -14,7 +14,7 @@
 #include "core/base/steady_time.h"
 #include "core/engine/tile_unit.h"
 #include "core/parallel/fork_join_pool.h"
-#include "core/store/store_writer.h"
+#include "core/store/store_editor.h"
 
 namespace softlookup {
 namespace {
@@ -42,8 +42,8 @@ bool TilesAreFaster(kernels::TileUnit tiles) {
   constexpr double kMargin = 1.2;  // Makes a decision by noise unlikely.
   const std::vector<float> keys = SomeFloats(kRows * kDim), queries = SomeFloats(kQueries * kDim);
   const MatrixView rows{.data = keys.data(), .rows = kRows, .cols = kDim};
-  StoreWriter store({.name = "trial", .key_dim = kDim, .value_dim = kDim},
-                    StoreWriter::Memories::kNone);
+  StoreEditor store({.name = "trial", .key_dim = kDim, .value_dim = kDim},
+                    StoreEditor::Memories::kNone);
   const auto snapshot = store.Append({.keys = rows, .values = rows})->snapshot;
   const Snapshot::Blocks blocks = snapshot->BlocksOf(0, kRows);
   AttentionTask task{.queries = {.data = queries.data(), .rows = kQueries, .cols = kDim},

@@ -33,7 +33,7 @@ class Loading {
   // Reads everything but the rows. Call this first.
   absl::Status ReadStore() {
     SOFTLOOKUP_RETURN_IF_ERROR(Scan(KeysOfStore(store_).begin, KeyOfRows(0)));
-    if (!loader_) return Missing("head");
+    if (!loader_) return Missing("revision");
     SOFTLOOKUP_RETURN_IF_ERROR(Scan(KeysOfWriters(store_).begin, KeysOfWriters(store_).end));
     return loader_->MakeRoom();
   }
@@ -66,25 +66,25 @@ class Loading {
   // AddRows(). If it is OK, the error is what StoreLoader::Finish found. Any error but UNAVAILABLE
   // becomes DATA_LOSS that names the store.
   LoadedStore Finish(absl::Status status, Store::Executor executor) {
-    absl::StatusOr<std::unique_ptr<StoreWriter>> writer = nullptr;
+    absl::StatusOr<std::unique_ptr<StoreEditor>> editor = nullptr;
     if (status.ok()) {
-      writer = loader_->Finish();
+      editor = loader_->Finish();
     } else {
-      writer = std::move(status);
+      editor = std::move(status);
     }
-    if (writer.ok()) {
+    if (editor.ok()) {
       return {.number = store_,
               .name = name_,
-              .store = std::make_shared<Store>(store_, *std::move(writer), config_.create_time,
+              .store = std::make_shared<Store>(store_, *std::move(editor), config_.create_time,
                                                std::move(executor))};
     }
-    if (absl::IsUnavailable(writer.status()))
-      return {.number = store_, .name = name_, .store = writer.status()};
+    if (absl::IsUnavailable(editor.status()))
+      return {.number = store_, .name = name_, .store = editor.status()};
     return {.number = store_,
             .name = name_,
             .store = MakeError(
                 reasons::kDataLoss,
-                absl::StrCat("Store ", NameOrNumber(), " is damaged: ", writer.status().message()),
+                absl::StrCat("Store ", NameOrNumber(), " is damaged: ", editor.status().message()),
                 {{"store", name_}})};
   }
 
@@ -107,7 +107,8 @@ class Loading {
     });
   }
 
-  // Adds one record of any kind but kRows. The scan visits the configuration first, then the head.
+  // Adds one record of any kind but kRows. The scan visits the configuration first, then the
+  // revision.
   absl::Status Add(absl::string_view key, absl::string_view value) {
     SOFTLOOKUP_ASSIGN_OR_RETURN(const RecordKey record, ParseKey(key));
     if (record.kind == RecordKind::kConfig) {
@@ -116,14 +117,14 @@ class Loading {
       name_ = config_.config.name;
       return absl::OkStatus();
     }
-    if (record.kind == RecordKind::kHead) {
+    if (record.kind == RecordKind::kRevision) {
       if (config_.config.name.empty()) return Missing("configuration");
-      SOFTLOOKUP_ASSIGN_OR_RETURN(const HeadRecord head, ParseHead(value));
-      row_count_ = head.row_count;
-      loader_.emplace(config_.config, head.revision, head.row_count);
+      SOFTLOOKUP_ASSIGN_OR_RETURN(const RevisionRecord newest, ParseRevision(value));
+      row_count_ = newest.row_count;
+      loader_.emplace(config_.config, newest.revision, newest.row_count);
       return absl::OkStatus();
     }
-    if (!loader_) return Missing("head");
+    if (!loader_) return Missing("revision");
     switch (record.kind) {
       case RecordKind::kBlockStart: {
         SOFTLOOKUP_ASSIGN_OR_RETURN(const BlockStartRecord start, ParseBlockStart(value));

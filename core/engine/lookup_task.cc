@@ -72,7 +72,7 @@ double LookupTask::SelectCost(const LookupRequest& request, const Snapshot& snap
   }
   if (request.source == Source::kMemory || request.source == Source::kRowsAndMemory) {
     const StoreConfig& config = snapshot.config();
-    const auto block_rows = static_cast<std::uint64_t>(snapshot.block_rows());
+    const auto block_rows = static_cast<std::uint64_t>(snapshot.stored_blocks().block_rows());
     cost += PassOverRowsCost(std::min(row_count, block_rows), config.key_dim + config.value_dim);
   }
   return cost;

@@ -13,13 +13,14 @@
 
 namespace softlookup {
 
-// Does what Engine::Lookup does after the search for the store: waits for the revision, selects the
-// rows, and submits a job. Thread-safe.
+// Turns lookup requests into jobs of the scheduler, each once its store has the revision that the
+// request asks for. Thread-safe.
 class Lookups {
  public:
   // Both arguments must outlive this.
   Lookups(JobContext& context, Scheduler& scheduler) : context_(context), scheduler_(scheduler) {}
 
+  // Does the same as Engine::Lookup, in a store that the caller has found.
   void Start(LookupRequest request, std::shared_ptr<Store> store,
              std::shared_ptr<CancelToken> cancel, Engine::LookupCallback callback);
 

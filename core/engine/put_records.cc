@@ -16,9 +16,9 @@ std::string KeyOf(std::uint64_t store, RecordKind kind, std::uint64_t number = 0
   return EncodeKey({.store = store, .kind = kind, .number = number});
 }
 
-void PutHead(std::uint64_t store, const Snapshot& snapshot, LogBatch& batch) {
-  batch.Put(KeyOf(store, RecordKind::kHead),
-            EncodeHead({.revision = snapshot.revision(), .row_count = snapshot.row_count()}));
+void PutRevision(std::uint64_t store, const Snapshot& snapshot, LogBatch& batch) {
+  batch.Put(KeyOf(store, RecordKind::kRevision),
+            EncodeRevision({.revision = snapshot.revision(), .row_count = snapshot.row_count()}));
 }
 
 // Puts the masks of live rows of `blocks`, each of which must have a deleted row.
@@ -26,7 +26,7 @@ void PutLiveRows(std::uint64_t store, const Snapshot& snapshot,
                  const std::vector<std::int64_t>& blocks, LogBatch& batch) {
   for (const std::int64_t block : blocks) {
     LiveRowsRecord record;
-    std::copy_n(snapshot.LiveRowsOf(block)->words(), record.size(), record.begin());
+    std::copy_n(snapshot.stored_blocks().LiveMaskOf(block)->words(), record.size(), record.begin());
     batch.Put(KeyOf(store, RecordKind::kLiveRows, static_cast<std::uint64_t>(block)),
               EncodeLiveRows(record));
   }
@@ -35,12 +35,15 @@ void PutLiveRows(std::uint64_t store, const Snapshot& snapshot,
 // Puts the kBlockStart records of the blocks whose first row is at a position in [begin, end).
 void PutBlockStarts(std::uint64_t store, const Snapshot& snapshot, std::uint64_t begin,
                     std::uint64_t end, LogBatch& batch) {
-  const std::uint64_t block_rows = static_cast<std::uint64_t>(snapshot.block_rows());
+  const StoredBlocks& blocks = snapshot.stored_blocks();
+  const std::uint64_t block_rows = static_cast<std::uint64_t>(blocks.block_rows());
   for (std::uint64_t block = (begin + block_rows - 1) / block_rows; block * block_rows < end;
        ++block) {
     const std::int64_t index = static_cast<std::int64_t>(block);
-    BlockStartRecord record{.memories = snapshot.MemoriesBefore(index).Save()};
-    if (index > 0) record.bounds = SaveBounds(snapshot.BoundsOf(index - 1));
+    const MemorySet* memories = blocks.MemoriesBefore(index);
+    BlockStartRecord record{.memories = memories == nullptr ? MemorySetOf(snapshot.config()).Save()
+                                                            : memories->Save()};
+    if (index > 0) record.bounds = SaveBounds(blocks.BoundsOf(index - 1));
     batch.Put(KeyOf(store, RecordKind::kBlockStart, block), EncodeBlockStart(record));
   }
 }
@@ -61,7 +64,7 @@ void PutConfig(std::uint64_t store, const Snapshot& snapshot, absl::Time create_
                LogBatch& batch) {
   batch.Put(KeyOf(store, RecordKind::kConfig),
             EncodeConfig({.config = snapshot.config(), .create_time = create_time}));
-  PutHead(store, snapshot, batch);
+  PutRevision(store, snapshot, batch);
 }
 
 void PutAppend(std::uint64_t store, const AppendOutcome& outcome, const RowBatch& rows,
@@ -71,7 +74,7 @@ void PutAppend(std::uint64_t store, const AppendOutcome& outcome, const RowBatch
   const std::uint64_t end = begin + outcome.appended_count;
   if (begin < end) {
     PutBlockStarts(store, snapshot, begin, end, batch);
-    const std::string components = EncodeComponents(snapshot, begin, end);
+    const std::string components = EncodeComponents(snapshot.stored_blocks(), begin, end);
     RowsRecord record{.row_count = static_cast<std::uint32_t>(outcome.appended_count),
                       .components = components};
     for (std::uint64_t position = begin; position < end; ++position) {
@@ -89,12 +92,12 @@ void PutAppend(std::uint64_t store, const AppendOutcome& outcome, const RowBatch
         EncodeWriter(
             {.last_sequence = writer->last_sequence, .last_position = writer->last_position}));
   }
-  PutHead(store, snapshot, batch);
+  PutRevision(store, snapshot, batch);
 }
 
 void PutDeletion(std::uint64_t store, const DeleteOutcome& outcome, LogBatch& batch) {
   PutLiveRows(store, *outcome.snapshot, outcome.masked_blocks, batch);
-  PutHead(store, *outcome.snapshot, batch);
+  PutRevision(store, *outcome.snapshot, batch);
 }
 
 void DeleteRecords(std::uint64_t store, LogBatch& batch) {

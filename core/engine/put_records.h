@@ -15,10 +15,10 @@ namespace softlookup {
 
 // Puts the record of a store's name.
 void PutName(std::uint64_t store, absl::string_view name, LogBatch& batch);
-// Puts the records of a new store without rows: name, configuration and head.
+// Puts the records of a new store without rows: name, configuration and revision.
 void PutNewStore(std::uint64_t store, const Snapshot& snapshot, absl::Time create_time,
                  LogBatch& batch);
-// Puts the records of a new configuration: configuration and head.
+// Puts the records of a new configuration: configuration and revision.
 void PutConfig(std::uint64_t store, const Snapshot& snapshot, absl::Time create_time,
                LogBatch& batch);
 // Puts all records that an append changed. `rows` is the append's batch. Only two things are read

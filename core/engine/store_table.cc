@@ -64,39 +64,16 @@ void StoreTable::Add(const std::string& name, std::shared_ptr<Store> store) {
   absl::MutexLock lock(&mutex_);
   reserved_.erase(name);
   stores_.emplace(name, std::move(store));
-  ++totals_.stores;
 }
 
 void StoreTable::AddLoaded(const std::string& name, absl::StatusOr<std::shared_ptr<Store>> store) {
   absl::MutexLock lock(&mutex_);
-  if (store.ok()) {
-    const std::shared_ptr<const Snapshot> snapshot = (*store)->snapshot();
-    budget_.Add(static_cast<std::int64_t>(snapshot->byte_size()));
-    ++totals_.stores;
-    totals_.rows += static_cast<std::int64_t>(snapshot->row_count());
-    totals_.live_rows += static_cast<std::int64_t>(snapshot->live_row_count());
-  } else {
-    ++totals_.damaged_stores;
-  }
-  if (name.empty()) return;
   stores_.emplace(name, std::move(store));
 }
 
 void StoreTable::Remove(absl::string_view name) {
   absl::MutexLock lock(&mutex_);
-  const auto found = stores_.find(name);
-  const std::shared_ptr<const Snapshot> snapshot = (*found->second)->snapshot();
-  --totals_.stores;
-  totals_.rows -= static_cast<std::int64_t>(snapshot->row_count());
-  totals_.live_rows -= static_cast<std::int64_t>(snapshot->live_row_count());
-  stores_.erase(found);
-}
-
-void StoreTable::OnPublished(const StoreConfig& config, const StoreChange& change) {
-  totals_.rows += change.rows;
-  totals_.live_rows += change.live_rows;
-  totals_.appended_rows += change.rows;
-  totals_.appended_bytes += 4 * change.rows * (config.key_dim + config.value_dim);
+  stores_.erase(stores_.find(name));
 }
 
 }  // namespace softlookup

@@ -1,7 +1,6 @@
 #ifndef SOFTLOOKUP_CORE_ENGINE_STORE_TABLE_H_
 #define SOFTLOOKUP_CORE_ENGINE_STORE_TABLE_H_
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -13,41 +12,14 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
-#include "core/engine/byte_budget.h"
 #include "core/store/store.h"
 #include "softlookup/engine.h"
 
 namespace softlookup {
 
-// By how much a write changes StoreTotals. Negative if a sum becomes smaller.
-struct StoreChange {
-  std::int64_t rows = 0;
-  std::int64_t live_rows = 0;
-};
-
-// Sums over stores. Every change updates them. Any thread may read them.
-struct StoreTotals {
-  std::atomic<std::int64_t> stores{0};          // Without the damaged ones.
-  std::atomic<std::int64_t> damaged_stores{0};  // Calls to these fail.
-  std::atomic<std::int64_t> rows{0};            // Of `stores`, deleted rows included.
-  std::atomic<std::int64_t> live_rows{0};       // Of `stores`.
-  // Rows appended since the process started. Rows of deleted stores stay counted.
-  std::atomic<std::int64_t> appended_rows{0};
-  // Bytes of the keys and values of these rows in float32, whatever the store's storage type.
-  std::atomic<std::int64_t> appended_bytes{0};
-};
-
-// The stores of an engine by name, and the budget for their bytes. Thread-safe, except that only
-// one write at a time may add to the budget (ByteBudget).
+// The stores of an engine, by name. Thread-safe.
 class StoreTable {
  public:
-  // `memory_bytes_max` is as in Limits.
-  explicit StoreTable(std::int64_t memory_bytes_max) : budget_(memory_bytes_max) {}
-
-  ByteBudget& budget() { return budget_; }
-  const ByteBudget& budget() const { return budget_; }
-  const StoreTotals& totals() const { return totals_; }
-
   // Returns the store. `field` is the request's field that holds `name`. Errors: STORE_NOT_FOUND;
   // INVALID_NAME, which names `field`; for a damaged store, the error that AddLoaded() was given.
   absl::StatusOr<std::shared_ptr<Store>> Find(absl::string_view field,
@@ -64,22 +36,16 @@ class StoreTable {
   // Adds a new store and ends the reservation of its name. There must be no store of this name.
   void Add(const std::string& name, std::shared_ptr<Store> store);
   // Adds a store that was loaded from the log. Call this before other methods that take a name. If
-  // the store is damaged, `store` is the error that Find() then returns. If `name` is empty,
-  // because it is lost, the store is only counted. Loaded stores may exceed the budget, so that
-  // acknowledged rows are kept. No store may then grow until there is room.
+  // the store is damaged, `store` is the error that Find() then returns.
   void AddLoaded(const std::string& name, absl::StatusOr<std::shared_ptr<Store>> store);
   // Removes the store `name`, which must exist and not be damaged.
   void Remove(absl::string_view name);
-  // Counts a write to a store of this configuration. Call this once readers can see the write.
-  void OnPublished(const StoreConfig& config, const StoreChange& change);
 
  private:
   mutable absl::Mutex mutex_;
   absl::btree_map<std::string, absl::StatusOr<std::shared_ptr<Store>>> stores_
       ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<std::string> reserved_ ABSL_GUARDED_BY(mutex_);
-  ByteBudget budget_;
-  StoreTotals totals_;
 };
 
 absl::Status StoreNotFound(absl::string_view name);

@@ -25,26 +25,27 @@ namespace {
 template <typename Result>
 class StoreWrite : public Write {
  public:
-  StoreWrite(StoreTable& table, std::shared_ptr<Store> store, WriteCallback<Result> callback)
-      : table_(table), store_(std::move(store)), callback_(std::move(callback)) {}
+  StoreWrite(WriteContext& context, std::shared_ptr<Store> store, WriteCallback<Result> callback)
+      : context_(context), store_(std::move(store)), callback_(std::move(callback)) {}
 
   absl::Status Stage(LogBatch* batch) override {
     // Since the caller found the store, a write may have deleted it, and another write may have
     // created a new store of the same name.
-    const std::string& name = store_->writer().newest()->config().name;
-    SOFTLOOKUP_ASSIGN_OR_RETURN(const std::shared_ptr<Store> current, table_.Find("store", name));
+    const std::string& name = store_->editor().newest()->config().name;
+    SOFTLOOKUP_ASSIGN_OR_RETURN(const std::shared_ptr<Store> current,
+                                context_.stores.Find("store", name));
     if (current != store_) return StoreNotFound(name);
     SOFTLOOKUP_RETURN_IF_ERROR(WriteWithinBudget());
-    if (batch != nullptr) PutRecords(store_->writer(), *batch);
+    if (batch != nullptr) PutRecords(store_->editor(), *batch);
     return absl::OkStatus();
   }
   void Publish() final {
     store_->Publish(snapshot_);
-    table_.OnPublished(snapshot_->config(), change_);
+    context_.totals.AddWrite(snapshot_->config(), change_);
   }
   void Rollback() override {
-    store_->writer().Rollback();
-    table_.budget().Add(-growth_);
+    store_->editor().Rollback();
+    context_.budget.Add(-growth_);
   }
   void Answer(absl::Status status) final {
     if (!status.ok()) return callback_(std::move(status));
@@ -53,9 +54,9 @@ class StoreWrite : public Write {
 
  protected:
   // Makes the write. Returns the snapshot that shows it.
-  virtual absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreWriter& writer) = 0;
+  virtual absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreEditor& editor) = 0;
   // Adds the write's records to `batch`. Called once the write is made and within the budget.
-  virtual void PutRecords(const StoreWriter& writer, LogBatch& batch) = 0;
+  virtual void PutRecords(const StoreEditor& editor, LogBatch& batch) = 0;
   // Returns whether a write that made `after` from `before` is refused if it takes too many bytes.
   virtual bool IsBounded(const Snapshot& before, const Snapshot& after) const {
     return after.byte_size() > before.byte_size();
@@ -70,18 +71,18 @@ class StoreWrite : public Write {
   // once it is made. A write that takes too many is rolled back to a savepoint, so that the writes
   // staged before it stay.
   absl::Status WriteWithinBudget() {
-    StoreWriter& writer = store_->writer();
-    ByteBudget& budget = table_.budget();
-    const std::shared_ptr<const Snapshot> before = writer.newest();
-    std::optional<StoreWriter::Savepoint> savepoint;
-    if (budget.has_limit()) savepoint = writer.MakeSavepoint();
-    SOFTLOOKUP_ASSIGN_OR_RETURN(snapshot_, WriteTo(writer));
+    StoreEditor& editor = store_->editor();
+    ByteBudget& budget = context_.budget;
+    const std::shared_ptr<const Snapshot> before = editor.newest();
+    std::optional<StoreEditor::Savepoint> savepoint;
+    if (budget.has_limit()) savepoint = editor.MakeSavepoint();
+    SOFTLOOKUP_ASSIGN_OR_RETURN(snapshot_, WriteTo(editor));
     const std::int64_t growth = static_cast<std::int64_t>(snapshot_->byte_size()) -
                                 static_cast<std::int64_t>(before->byte_size());
     if (savepoint && IsBounded(*before, *snapshot_)) {
       absl::Status room = budget.Check(growth, bytes());
       if (!room.ok()) {
-        writer.RollbackTo(*savepoint);
+        editor.RollbackTo(*savepoint);
         return room;
       }
     }
@@ -93,7 +94,7 @@ class StoreWrite : public Write {
     return absl::OkStatus();
   }
 
-  StoreTable& table_;
+  WriteContext& context_;
   const std::shared_ptr<Store> store_;
   WriteCallback<Result> callback_;
   std::shared_ptr<const Snapshot> snapshot_;
@@ -156,12 +157,12 @@ std::int64_t BytesOf(const RowsToAppend& rows, const StoreConfig& config) {
 
 class AppendWrite final : public StoreWrite<AppendResult> {
  public:
-  AppendWrite(StoreTable& table, std::shared_ptr<Store> store, RowsToAppend rows,
+  AppendWrite(WriteContext& context, std::shared_ptr<Store> store, RowsToAppend rows,
               WriteCallback<AppendResult> callback)
-      : StoreWrite(table, std::move(store), std::move(callback)),
+      : StoreWrite(context, std::move(store), std::move(callback)),
         rows_(std::move(rows)),
         bytes_(BytesOf(rows_, this->store().snapshot()->config())),
-        reserved_(table.budget(), bytes_) {}
+        reserved_(context.budget, bytes_) {}
 
   absl::Status Stage(LogBatch* batch) override {
     AppendChain* chain = rows_.chain.get();
@@ -185,9 +186,9 @@ class AppendWrite final : public StoreWrite<AppendResult> {
   std::int64_t bytes() const override { return bytes_; }
 
  protected:
-  absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreWriter& writer) override {
-    const std::uint64_t revision = writer.newest()->revision();
-    SOFTLOOKUP_ASSIGN_OR_RETURN(outcome_, writer.Append(Batch(writer.newest()->config())));
+  absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreEditor& editor) override {
+    const std::uint64_t revision = editor.newest()->revision();
+    SOFTLOOKUP_ASSIGN_OR_RETURN(outcome_, editor.Append(Batch(editor.newest()->config())));
     const Snapshot& snapshot = *outcome_.snapshot;
     changed_ = snapshot.revision() != revision;
     result_ = {.first_position = outcome_.first_position,
@@ -197,16 +198,16 @@ class AppendWrite final : public StoreWrite<AppendResult> {
                .revision = snapshot.revision()};
     for (const std::size_t index : rows_.memories) {
       result_.memories.push_back({.name = std::string(MemoryNameOf(snapshot.config(), index)),
-                                  .memory = writer.ReadMemory(index),
+                                  .memory = editor.ReadMemory(index),
                                   .end = snapshot.row_count(),
                                   .revision = snapshot.revision()});
     }
     return outcome_.snapshot;
   }
-  void PutRecords(const StoreWriter& writer, LogBatch& batch) override {
+  void PutRecords(const StoreEditor& editor, LogBatch& batch) override {
     if (!changed_) return;
-    PutAppend(store().number(), outcome_, Batch(writer.newest()->config()),
-              writer.FindWriter(rows_.writer), batch);
+    PutAppend(store().number(), outcome_, Batch(editor.newest()->config()),
+              editor.FindWriter(rows_.writer), batch);
   }
   // While the budget is exceeded, an append is refused even if its rows fit into room that its
   // store has already. An append that changes nothing, such as a duplicate, is not refused.
@@ -234,17 +235,17 @@ class AppendWrite final : public StoreWrite<AppendResult> {
 
 class DeleteRowsWrite final : public StoreWrite<DeleteRowsResult> {
  public:
-  DeleteRowsWrite(StoreTable& table, std::shared_ptr<Store> store, RowFilter filter,
+  DeleteRowsWrite(WriteContext& context, std::shared_ptr<Store> store, RowFilter filter,
                   WriteCallback<DeleteRowsResult> callback)
-      : StoreWrite(table, std::move(store), std::move(callback)), filter_(std::move(filter)) {}
+      : StoreWrite(context, std::move(store), std::move(callback)), filter_(std::move(filter)) {}
 
  protected:
-  absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreWriter& writer) override {
-    SOFTLOOKUP_ASSIGN_OR_RETURN(outcome_, writer.Delete(filter_));
+  absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreEditor& editor) override {
+    SOFTLOOKUP_ASSIGN_OR_RETURN(outcome_, editor.Delete(filter_));
     result_ = {.deleted_count = outcome_.deleted_count, .revision = outcome_.snapshot->revision()};
     return outcome_.snapshot;
   }
-  void PutRecords(const StoreWriter&, LogBatch& batch) override {
+  void PutRecords(const StoreEditor&, LogBatch& batch) override {
     if (outcome_.deleted_count > 0) PutDeletion(store().number(), outcome_, batch);
   }
   // A deletion is never refused for its bytes, although masks and packed rows can make the store
@@ -260,13 +261,13 @@ class DeleteRowsWrite final : public StoreWrite<DeleteRowsResult> {
 
 class UpdateWrite final : public StoreWrite<StoreInfo> {
  public:
-  UpdateWrite(StoreTable& table, std::shared_ptr<Store> store, StoreUpdate update,
+  UpdateWrite(WriteContext& context, std::shared_ptr<Store> store, StoreUpdate update,
               WriteCallback<StoreInfo> callback)
-      : StoreWrite(table, std::move(store), std::move(callback)), update_(std::move(update)) {}
+      : StoreWrite(context, std::move(store), std::move(callback)), update_(std::move(update)) {}
 
  protected:
-  absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreWriter& writer) override {
-    return writer.Update([this](StoreConfig& config) {
+  absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreEditor& editor) override {
+    return editor.Update([this](StoreConfig& config) {
       if (update_.score) {
         config.score = *update_.score == Score::kUnspecified ? Score::kScaledDot : *update_.score;
       }
@@ -275,7 +276,7 @@ class UpdateWrite final : public StoreWrite<StoreInfo> {
       if (update_.labels) config.labels = *update_.labels;
     });
   }
-  void PutRecords(const StoreWriter&, LogBatch& batch) override {
+  void PutRecords(const StoreEditor&, LogBatch& batch) override {
     PutConfig(store().number(), snapshot(), store().create_time(), batch);
   }
   StoreInfo MakeResult() override { return store().InfoOf(snapshot()); }
@@ -286,24 +287,24 @@ class UpdateWrite final : public StoreWrite<StoreInfo> {
 
 class GetWriterWrite final : public StoreWrite<WriterInfo> {
  public:
-  GetWriterWrite(StoreTable& table, std::shared_ptr<Store> store, std::string writer,
+  GetWriterWrite(WriteContext& context, std::shared_ptr<Store> store, std::string writer,
                  WriteCallback<WriterInfo> callback)
-      : StoreWrite(table, std::move(store), std::move(callback)), writer_(std::move(writer)) {}
+      : StoreWrite(context, std::move(store), std::move(callback)), writer_(std::move(writer)) {}
 
   Sync sync() const override { return Sync::kNo; }
 
  protected:
-  absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreWriter& writer) override {
-    const WriterState* state = writer.FindWriter(writer_);
+  absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreEditor& editor) override {
+    const WriterState* state = editor.FindWriter(writer_);
     if (state == nullptr) {
       return MakeError(reasons::kWriterNotFound,
                        absl::StrCat("Writer \"", writer_, "\" has not appended to the store"),
                        {{"writer", writer_}});
     }
     result_ = {.last_sequence = state->last_sequence, .last_position = state->last_position};
-    return writer.newest();
+    return editor.newest();
   }
-  void PutRecords(const StoreWriter&, LogBatch&) override {}
+  void PutRecords(const StoreEditor&, LogBatch&) override {}
   WriterInfo MakeResult() override { return result_; }
 
  private:
@@ -313,10 +314,10 @@ class GetWriterWrite final : public StoreWrite<WriterInfo> {
 
 class CreateStoreWrite final : public Write {
  public:
-  CreateStoreWrite(StoreTable& table, std::uint64_t number, StoreConfig config,
+  CreateStoreWrite(WriteContext& context, std::uint64_t number, StoreConfig config,
                    Store::Executor executor, std::int64_t store_count_max,
                    WriteCallback<StoreInfo> callback)
-      : table_(table),
+      : context_(context),
         number_(number),
         config_(std::move(config)),
         executor_(std::move(executor)),
@@ -326,22 +327,25 @@ class CreateStoreWrite final : public Write {
   // Other writes may be staged beside this one: none of them finds the store before Publish(), and
   // its name is reserved.
   absl::Status Stage(LogBatch* batch) override {
-    SOFTLOOKUP_RETURN_IF_ERROR(table_.Reserve(config_.name, store_count_max_));
-    store_ = std::make_shared<Store>(number_, std::make_unique<StoreWriter>(config_), absl::Now(),
+    SOFTLOOKUP_RETURN_IF_ERROR(context_.stores.Reserve(config_.name, store_count_max_));
+    store_ = std::make_shared<Store>(number_, std::make_unique<StoreEditor>(config_), absl::Now(),
                                      executor_);
-    absl::Status room = table_.budget().Check(StoreBytes(), /*own_reserved_bytes=*/0);
+    absl::Status room = context_.budget.Check(StoreBytes(), /*own_reserved_bytes=*/0);
     if (!room.ok()) {
-      table_.Release(config_.name);
+      context_.stores.Release(config_.name);
       return room;
     }
-    table_.budget().Add(StoreBytes());
+    context_.budget.Add(StoreBytes());
     if (batch != nullptr) PutNewStore(number_, *store_->snapshot(), store_->create_time(), *batch);
     return absl::OkStatus();
   }
-  void Publish() override { table_.Add(config_.name, store_); }
+  void Publish() override {
+    context_.stores.Add(config_.name, store_);
+    context_.totals.AddStore(*store_->snapshot());
+  }
   void Rollback() override {
-    table_.Release(config_.name);
-    table_.budget().Add(-StoreBytes());
+    context_.stores.Release(config_.name);
+    context_.budget.Add(-StoreBytes());
   }
   void Answer(absl::Status status) override {
     if (!status.ok()) return callback_(std::move(status));
@@ -354,7 +358,7 @@ class CreateStoreWrite final : public Write {
     return static_cast<std::int64_t>(store_->snapshot()->byte_size());
   }
 
-  StoreTable& table_;
+  WriteContext& context_;
   const std::uint64_t number_;
   const StoreConfig config_;
   const Store::Executor executor_;
@@ -365,22 +369,23 @@ class CreateStoreWrite final : public Write {
 
 class DeleteStoreWrite final : public Write {
  public:
-  DeleteStoreWrite(StoreTable& table, std::string name,
+  DeleteStoreWrite(WriteContext& context, std::string name,
                    absl::AnyInvocable<void(absl::Status)> callback)
-      : table_(table), name_(std::move(name)), callback_(std::move(callback)) {}
+      : context_(context), name_(std::move(name)), callback_(std::move(callback)) {}
 
   bool alone() const override { return true; }
 
   absl::Status Stage(LogBatch* batch) override {
-    SOFTLOOKUP_ASSIGN_OR_RETURN(store_, table_.Find("name", name_));
+    SOFTLOOKUP_ASSIGN_OR_RETURN(store_, context_.stores.Find("name", name_));
     if (batch != nullptr) DeleteRecords(store_->number(), *batch);
     return absl::OkStatus();
   }
   void Publish() override {
-    table_.Remove(name_);
+    context_.totals.RemoveStore(*store_->snapshot());
+    context_.stores.Remove(name_);
     // The bytes of the store count until the last of its snapshots is destroyed.
-    store_->writer().lease().OnEnd(
-        [&budget = table_.budget(), bytes = store_->snapshot()->byte_size()] {
+    store_->editor().lease().OnEnd(
+        [&budget = context_.budget, bytes = store_->snapshot()->byte_size()] {
           budget.Add(-static_cast<std::int64_t>(bytes));
         });
     store_->Close(StoreNotFound(name_));
@@ -389,7 +394,7 @@ class DeleteStoreWrite final : public Write {
   void Answer(absl::Status status) override { callback_(std::move(status)); }
 
  private:
-  StoreTable& table_;
+  WriteContext& context_;
   const std::string name_;
   absl::AnyInvocable<void(absl::Status)> callback_;
   std::shared_ptr<Store> store_;
@@ -397,9 +402,9 @@ class DeleteStoreWrite final : public Write {
 
 }  // namespace
 
-std::unique_ptr<Write> MakeAppend(StoreTable& table, std::shared_ptr<Store> store,
+std::unique_ptr<Write> MakeAppend(WriteContext& context, std::shared_ptr<Store> store,
                                   RowsToAppend rows, WriteCallback<AppendResult> callback) {
-  return std::make_unique<AppendWrite>(table, std::move(store), std::move(rows),
+  return std::make_unique<AppendWrite>(context, std::move(store), std::move(rows),
                                        std::move(callback));
 }
 
@@ -410,34 +415,35 @@ std::unique_ptr<Write> MakeRefusedAppend(absl::Status status, std::shared_ptr<Ap
                                          std::move(callback));
 }
 
-std::unique_ptr<Write> MakeDeleteRows(StoreTable& table, std::shared_ptr<Store> store,
+std::unique_ptr<Write> MakeDeleteRows(WriteContext& context, std::shared_ptr<Store> store,
                                       RowFilter filter, WriteCallback<DeleteRowsResult> callback) {
-  return std::make_unique<DeleteRowsWrite>(table, std::move(store), std::move(filter),
+  return std::make_unique<DeleteRowsWrite>(context, std::move(store), std::move(filter),
                                            std::move(callback));
 }
 
-std::unique_ptr<Write> MakeUpdate(StoreTable& table, std::shared_ptr<Store> store,
+std::unique_ptr<Write> MakeUpdate(WriteContext& context, std::shared_ptr<Store> store,
                                   StoreUpdate update, WriteCallback<StoreInfo> callback) {
-  return std::make_unique<UpdateWrite>(table, std::move(store), std::move(update),
+  return std::make_unique<UpdateWrite>(context, std::move(store), std::move(update),
                                        std::move(callback));
 }
 
-std::unique_ptr<Write> MakeGetWriter(StoreTable& table, std::shared_ptr<Store> store,
+std::unique_ptr<Write> MakeGetWriter(WriteContext& context, std::shared_ptr<Store> store,
                                      std::string writer, WriteCallback<WriterInfo> callback) {
-  return std::make_unique<GetWriterWrite>(table, std::move(store), std::move(writer),
+  return std::make_unique<GetWriterWrite>(context, std::move(store), std::move(writer),
                                           std::move(callback));
 }
 
-std::unique_ptr<Write> MakeCreateStore(StoreTable& table, std::uint64_t number, StoreConfig config,
-                                       Store::Executor executor, std::int64_t store_count_max,
+std::unique_ptr<Write> MakeCreateStore(WriteContext& context, std::uint64_t number,
+                                       StoreConfig config, Store::Executor executor,
+                                       std::int64_t store_count_max,
                                        WriteCallback<StoreInfo> callback) {
-  return std::make_unique<CreateStoreWrite>(table, number, std::move(config), std::move(executor),
+  return std::make_unique<CreateStoreWrite>(context, number, std::move(config), std::move(executor),
                                             store_count_max, std::move(callback));
 }
 
-std::unique_ptr<Write> MakeDeleteStore(StoreTable& table, std::string name,
+std::unique_ptr<Write> MakeDeleteStore(WriteContext& context, std::string name,
                                        absl::AnyInvocable<void(absl::Status)> callback) {
-  return std::make_unique<DeleteStoreWrite>(table, std::move(name), std::move(callback));
+  return std::make_unique<DeleteStoreWrite>(context, std::move(name), std::move(callback));
 }
 
 }  // namespace softlookup

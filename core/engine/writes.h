@@ -10,15 +10,15 @@
 #include "absl/status/statusor.h"
 #include "core/base/limits.h"
 #include "core/engine/committer.h"
-#include "core/engine/store_table.h"
+#include "core/engine/write_context.h"
 #include "core/store/store.h"
 #include "softlookup/engine.h"
 
 namespace softlookup {
 
 // These functions make the writes that Engine's methods post. Callers must have checked everything
-// in the arguments that does not depend on earlier writes. The writes check the rest. `table` must
-// outlive the writes.
+// in the arguments that does not depend on earlier writes. The writes check the rest. `context`
+// must outlive the writes.
 
 template <typename Result>
 using WriteCallback = absl::AnyInvocable<void(absl::StatusOr<Result>)>;
@@ -38,7 +38,7 @@ struct RowsToAppend {
   std::uint64_t chain_number = 0;      // The append's number in its chain. 0 without a chain.
 };
 
-std::unique_ptr<Write> MakeAppend(StoreTable& table, std::shared_ptr<Store> store,
+std::unique_ptr<Write> MakeAppend(WriteContext& context, std::shared_ptr<Store> store,
                                   RowsToAppend rows, WriteCallback<AppendResult> callback);
 
 // Ends a chain: its appends with numbers above `last_to_run` are refused in their turn. Its appends
@@ -51,23 +51,24 @@ std::unique_ptr<Write> MakeRefusedAppend(absl::Status status, std::shared_ptr<Ap
                                          std::uint64_t chain_number,
                                          WriteCallback<AppendResult> callback);
 
-std::unique_ptr<Write> MakeDeleteRows(StoreTable& table, std::shared_ptr<Store> store,
+std::unique_ptr<Write> MakeDeleteRows(WriteContext& context, std::shared_ptr<Store> store,
                                       RowFilter filter, WriteCallback<DeleteRowsResult> callback);
 
-std::unique_ptr<Write> MakeUpdate(StoreTable& table, std::shared_ptr<Store> store,
+std::unique_ptr<Write> MakeUpdate(WriteContext& context, std::shared_ptr<Store> store,
                                   StoreUpdate update, WriteCallback<StoreInfo> callback);
 
 // Makes a write that answers GetWriter() and changes nothing. It is a write so that it has its turn
 // after the appends that were posted before. The answer then shows what they did.
-std::unique_ptr<Write> MakeGetWriter(StoreTable& table, std::shared_ptr<Store> store,
+std::unique_ptr<Write> MakeGetWriter(WriteContext& context, std::shared_ptr<Store> store,
                                      std::string writer, WriteCallback<WriterInfo> callback);
 
 // `number` and `executor` are those of the new store.
-std::unique_ptr<Write> MakeCreateStore(StoreTable& table, std::uint64_t number, StoreConfig config,
-                                       Store::Executor executor, std::int64_t store_count_max,
+std::unique_ptr<Write> MakeCreateStore(WriteContext& context, std::uint64_t number,
+                                       StoreConfig config, Store::Executor executor,
+                                       std::int64_t store_count_max,
                                        WriteCallback<StoreInfo> callback);
 
-std::unique_ptr<Write> MakeDeleteStore(StoreTable& table, std::string name,
+std::unique_ptr<Write> MakeDeleteStore(WriteContext& context, std::string name,
                                        absl::AnyInvocable<void(absl::Status)> callback);
 
 }  // namespace softlookup

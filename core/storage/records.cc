@@ -241,21 +241,21 @@ absl::StatusOr<ConfigRecord> ParseConfig(absl::string_view value) {
   return record;
 }
 
-std::string EncodeHead(const HeadRecord& record) {
+std::string EncodeRevision(const RevisionRecord& record) {
   Encoder encoder = Begin();
   encoder.Put(record.revision);
   encoder.Put(record.row_count);
   return encoder.Take();
 }
 
-absl::StatusOr<HeadRecord> ParseHead(absl::string_view value) {
-  SOFTLOOKUP_ASSIGN_OR_RETURN(Decoder decoder, Open(value, "a head"));
-  HeadRecord record;
+absl::StatusOr<RevisionRecord> ParseRevision(absl::string_view value) {
+  SOFTLOOKUP_ASSIGN_OR_RETURN(Decoder decoder, Open(value, "a revision"));
+  RevisionRecord record;
   record.revision = decoder.Get<std::uint64_t>();
   record.row_count = decoder.Get<std::uint64_t>();
-  if (!decoder.at_end()) return Damaged("a head");
+  if (!decoder.at_end()) return Damaged("a revision");
   // No store has the largest number as its revision: the next write would make revision 0.
-  if (record.revision == std::numeric_limits<std::uint64_t>::max()) return Damaged("a head");
+  if (record.revision == std::numeric_limits<std::uint64_t>::max()) return Damaged("a revision");
   return record;
 }
 

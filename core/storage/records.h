@@ -19,7 +19,7 @@ namespace softlookup {
 
 enum class RecordKind : std::uint8_t {
   kConfig = 1,
-  kHead = 2,
+  kRevision = 2,
   kBlockStart = 3,
   kLiveRows = 4,
   kRows = 5,
@@ -72,13 +72,14 @@ struct ConfigRecord {
 std::string EncodeConfig(const ConfigRecord& record);
 absl::StatusOr<ConfigRecord> ParseConfig(absl::string_view value);
 
-// The store's newest revision. Every write to the store puts this record anew.
-struct HeadRecord {
+// The store's newest revision, and how many rows it has. Every write to the store puts this record
+// anew.
+struct RevisionRecord {
   std::uint64_t revision = 0;
   std::uint64_t row_count = 0;
 };
-std::string EncodeHead(const HeadRecord& record);
-absl::StatusOr<HeadRecord> ParseHead(absl::string_view value);
+std::string EncodeRevision(const RevisionRecord& record);
+absl::StatusOr<RevisionRecord> ParseRevision(absl::string_view value);
 
 // Put with the first row of a block.
 struct BlockStartRecord {

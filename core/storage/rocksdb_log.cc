@@ -214,6 +214,7 @@ absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenDatabase(rocksdb::Options optio
   return db;
 }
 
+// A log in a RocksDB database, which it opens again after a full disk.
 class RocksdbLog final : public CommitLog {
  public:
   RocksdbLog(std::string directory, RocksdbAccess access, rocksdb::Env* env)

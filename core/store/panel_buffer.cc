@@ -59,7 +59,7 @@ std::shared_ptr<PanelRegion> PanelRegion::Make(std::int64_t bytes_min) {
   return std::shared_ptr<PanelRegion>(new PanelRegion(begin + before, size));
 }
 
-PanelRegion::~PanelRegion() { ::munmap(memory_, static_cast<std::size_t>(size_)); }
+PanelRegion::~PanelRegion() { ::munmap(bytes_, static_cast<std::size_t>(size_)); }
 
 std::int64_t PanelRegion::UnusedBytes(std::int64_t used) {
   return RoundUp(used, kLargePageBytes) - used;
@@ -72,18 +72,19 @@ bool PanelBuffer::CommitsAsWritten(const kernels::PanelShape& shape, std::int64_
 PanelBuffer::PanelBuffer(std::int64_t panel_count, std::int64_t panel_bytes)
     : panel_count_(panel_count), panel_bytes_(panel_bytes) {
   if (IsMapped(panel_count, panel_bytes)) {
-    memory_ = ::mmap(nullptr, size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    is_mapped_ = memory_ != MAP_FAILED;  // mmap fails if the process has too many mappings.
+    allocation_ =
+        ::mmap(nullptr, size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    is_mapped_ = allocation_ != MAP_FAILED;  // mmap fails if the process has too many mappings.
     if (is_mapped_) {
-      bytes_ = static_cast<std::byte*>(memory_);
+      bytes_ = static_cast<std::byte*>(allocation_);
       return;
     }
   }
   // Aligns by hand, because aligned_alloc leaves a hole before every buffer that it returns.
-  memory_ = std::malloc(size() + kAlignmentSlack);
-  if (memory_ == nullptr) throw std::bad_alloc();
-  const auto address = reinterpret_cast<std::uintptr_t>(memory_);
-  bytes_ = static_cast<std::byte*>(memory_) + (kAlignment - address % kAlignment) % kAlignment;
+  allocation_ = std::malloc(size() + kAlignmentSlack);
+  if (allocation_ == nullptr) throw std::bad_alloc();
+  const auto address = reinterpret_cast<std::uintptr_t>(allocation_);
+  bytes_ = static_cast<std::byte*>(allocation_) + (kAlignment - address % kAlignment) % kAlignment;
 }
 
 PanelBuffer::PanelBuffer(const kernels::PanelShape& shape, std::int64_t panel_count)
@@ -108,18 +109,18 @@ void PanelBuffer::UseLargePages() {
   if (!is_mapped_ || region_ != nullptr) return;
   // Mappings lie next to each other, so a large page may hold more than one buffer. An operating
   // system without large pages returns an error. It is ignored: the buffer works without them.
-  ::madvise(memory_, size(), MADV_HUGEPAGE);
+  ::madvise(allocation_, size(), MADV_HUGEPAGE);
 }
 
 PanelBuffer::~PanelBuffer() {
   if (region_ != nullptr) return;
   if (!is_mapped_) {
-    std::free(memory_);
+    std::free(allocation_);
     return;
   }
   // munmap can split a mapping in two. It fails if the process then has too many mappings. madvise
   // frees the pages all the same.
-  if (::munmap(memory_, size()) != 0) ::madvise(memory_, size(), MADV_DONTNEED);
+  if (::munmap(allocation_, size()) != 0) ::madvise(allocation_, size(), MADV_DONTNEED);
 }
 
 std::int64_t PanelBuffer::bytes(std::int64_t written) const {

@@ -21,16 +21,16 @@ class PanelRegion {
   PanelRegion& operator=(const PanelRegion&) = delete;
   ~PanelRegion();
 
-  std::byte* at(std::int64_t offset) { return memory_ + offset; }
+  std::byte* at(std::int64_t offset) { return bytes_ + offset; }
   std::int64_t size() const { return size_; }
   // Returns how many bytes a region takes beyond its first `used` bytes, if only those are written.
   // The operating system commits whole large pages, so the rest of the last page is taken as well.
   static std::int64_t UnusedBytes(std::int64_t used);
 
  private:
-  PanelRegion(std::byte* memory, std::int64_t size) : memory_(memory), size_(size) {}
+  PanelRegion(std::byte* bytes, std::int64_t size) : bytes_(bytes), size_(size) {}
 
-  std::byte* const memory_;
+  std::byte* const bytes_;
   const std::int64_t size_;
 };
 
@@ -78,9 +78,9 @@ class PanelBuffer {
 
   std::int64_t panel_count_;
   std::int64_t panel_bytes_;
-  void* memory_ = nullptr;  // The allocation or mapping that holds bytes_. Null in a region.
-  bool is_mapped_ = false;  // In a mapping of its own, or in a region.
-  std::shared_ptr<PanelRegion> region_;  // Holds bytes_. Null: memory_ holds them.
+  void* allocation_ = nullptr;  // The allocation or mapping that holds bytes_. Null in a region.
+  bool is_mapped_ = false;      // In a mapping of its own, or in a region.
+  std::shared_ptr<PanelRegion> region_;  // Holds bytes_. Null: allocation_ holds them.
   std::byte* bytes_ = nullptr;
 };
 

@@ -30,14 +30,14 @@ void ForEachRun(std::uint64_t begin, std::uint64_t end, const Whole& whole, cons
 
 }  // namespace
 
-std::string EncodeComponents(const Snapshot& snapshot, std::uint64_t begin, std::uint64_t end) {
-  const std::int64_t block_panels = snapshot.block_rows() / kPanelRows;
-  const kernels::PanelShape shape = PanelShapeOf(snapshot.config());
+std::string EncodeComponents(const StoredBlocks& blocks, std::uint64_t begin, std::uint64_t end) {
+  const std::int64_t block_panels = blocks.block_rows() / kPanelRows;
+  const kernels::PanelShape& shape = blocks.shape();
   std::string components;
   components.resize((end - begin) * static_cast<std::uint64_t>(shape.row_bytes()));
   auto* next = reinterpret_cast<std::byte*>(components.data());
   const auto panel_at = [&](std::int64_t panel) {
-    return snapshot.BlockWithDeletedRows(panel / block_panels).panel(panel % block_panels);
+    return blocks.AllRowsOf(panel / block_panels).panel(panel % block_panels);
   };
   ForEachRun(
       begin, end,

@@ -8,14 +8,14 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "core/kernels/panel.h"
-#include "core/store/snapshot.h"
+#include "core/store/stored_blocks.h"
 
 namespace softlookup {
 
 // Encodes the components of the rows at positions [begin, end), deleted ones included, in the
 // format of docs/storage_format.md. Panels that lie wholly in the range are copied as they are, so
 // that loading copies them back. Other rows are encoded one by one.
-std::string EncodeComponents(const Snapshot& snapshot, std::uint64_t begin, std::uint64_t end);
+std::string EncodeComponents(const StoredBlocks& blocks, std::uint64_t begin, std::uint64_t end);
 
 // Decodes `components`, which EncodeComponents made of rows [begin, end), into panels. Panel i
 // holds positions [16 * i, 16 * i + 16), and panel_of(i) returns it.

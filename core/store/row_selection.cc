@@ -82,7 +82,7 @@ absl::StatusOr<RowSelection> RowSelection::Make(const Snapshot& snapshot, const 
   if (tag_filter.passes_everything()) return selection;
   static const RowTags kNoTags;
   for (PositionedBlock& block : selection.blocks_) {
-    const RowTags* tags = snapshot.TagsAt(block.first_position);
+    const RowTags* tags = snapshot.stored_blocks().TagsOf(block.number);
     RowMask& mask = selection.masks_.emplace_back();
     for (std::int64_t row = 0; row < block.view.row_count; ++row) {
       if (!block.MayCount(row)) continue;

@@ -48,7 +48,7 @@ class RowMask {
 };
 
 // Numbers the labels of a store's rows from 0. RowTags holds the numbers. A label that a readable
-// snapshot shows is never removed, so snapshots share the dictionary with the writer. Thread-safe.
+// snapshot shows is never removed, so snapshots share the dictionary with the editor. Thread-safe.
 class LabelDictionary {
  public:
   std::uint32_t size() const;

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
@@ -12,13 +11,15 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "core/base/cancellation.h"
+#include "core/store/revision_waiters.h"
 #include "core/store/snapshot.h"
-#include "core/store/store_writer.h"
+#include "core/store/store_editor.h"
 
 namespace softlookup {
 
-// One store: the snapshot that readers see, and the writer that makes the next one. Thread-safe,
-// except that only one thread at a time may use the writer or call Publish().
+// Publishes the revisions of one store: readers see what the store's editor has made only once it
+// is published. Thread-safe, except that only one thread at a time may use the editor or call
+// Publish().
 class Store {
  public:
   // Runs a task soon, on another thread.
@@ -27,7 +28,7 @@ class Store {
   // `number` must be unique among all stores that the engine has ever had, including deleted stores
   // of the same name. `executor` runs the callbacks that waited for a revision, so that the write
   // that makes the revision does not wait for them.
-  Store(std::uint64_t number, std::unique_ptr<StoreWriter> writer, absl::Time create_time,
+  Store(std::uint64_t number, std::unique_ptr<StoreEditor> editor, absl::Time create_time,
         Executor executor);
 
   std::shared_ptr<const Snapshot> snapshot() const;
@@ -36,8 +37,8 @@ class Store {
   StoreInfo InfoOf(const Snapshot& snapshot) const;
   StoreInfo info() const { return InfoOf(*snapshot()); }
 
-  StoreWriter& writer() { return *writer_; }
-  // Commits the writer's writes so far and lets readers see `snapshot`, which the writer made. The
+  StoreEditor& editor() { return *editor_; }
+  // Commits the editor's writes so far and lets readers see `snapshot`, which the editor made. The
   // executor then runs the callbacks that waited for a revision up to that of `snapshot`.
   void Publish(std::shared_ptr<const Snapshot> snapshot);
 
@@ -53,23 +54,17 @@ class Store {
   void Close(absl::Status status);
 
  private:
-  // A callback that waits for a revision. Runs at most once.
-  class Waiter;
-  using Waiters = std::vector<std::shared_ptr<Waiter>>;
-
   // Hands the executor one task that runs the callbacks of all `waiters` with `status`.
-  void FinishLater(Waiters waiters, absl::Status status);
+  void FinishLater(RevisionWaiters::List waiters, absl::Status status);
 
   const std::uint64_t number_;
   const absl::Time create_time_;
-  const std::unique_ptr<StoreWriter> writer_;
+  const std::unique_ptr<StoreEditor> editor_;
   const Executor executor_;
 
   mutable absl::Mutex mutex_;
   std::shared_ptr<const Snapshot> snapshot_ ABSL_GUARDED_BY(mutex_);
-  Waiters waiters_ ABSL_GUARDED_BY(mutex_);
-  // When waiters_ has this many elements, WhenRevision() removes those that were cancelled.
-  std::size_t waiters_before_sweep_ ABSL_GUARDED_BY(mutex_) = 16;
+  RevisionWaiters waiters_ ABSL_GUARDED_BY(mutex_);
   absl::Status closed_ ABSL_GUARDED_BY(mutex_);  // OK until Close() is called.
 };
 

@@ -5,13 +5,13 @@
 #include "core/memory/heap_bytes.h"
 #include "core/store/snapshot.h"
 #include "core/store/store.h"
-#include "core/store/store_writer.h"
+#include "core/store/store_editor.h"
 
 namespace softlookup {
 
 std::int64_t FixedStoreBytes() {
   constexpr std::int64_t kTableEntryBytes = 96;  // Of the engine's StoreTable, a B-tree by name.
-  return HeapBytes(sizeof(StoreWriter)) + SharedBytes<Snapshot>() + SharedBytes<Store>() +
+  return HeapBytes(sizeof(StoreEditor)) + SharedBytes<Snapshot>() + SharedBytes<Store>() +
          kTableEntryBytes;
 }
 

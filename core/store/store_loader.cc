@@ -29,14 +29,14 @@ std::vector<float> SaveBounds(const RowBounds& bounds) {
 }
 
 StoreLoader::StoreLoader(StoreConfig config, std::uint64_t revision, std::uint64_t row_count)
-    : writer_(std::make_unique<StoreWriter>(std::move(config))), row_count_(row_count) {
-  writer_->state_.revision = revision - 1;  // Finish makes a snapshot with the next revision.
+    : editor_(std::make_unique<StoreEditor>(std::move(config))), row_count_(row_count) {
+  editor_->state_.revision = revision - 1;  // Finish makes a snapshot with the next revision.
 }
 
 absl::Status StoreLoader::AddBlockStart(std::uint64_t index, absl::Span<const double> memories,
                                         absl::Span<const float> bounds_before) {
-  const StoreConfig& config = *writer_->state_.config;
-  const std::uint64_t position = index * static_cast<std::uint64_t>(writer_->block_rows_);
+  const StoreConfig& config = *editor_->state_.config;
+  const std::uint64_t position = index * static_cast<std::uint64_t>(editor_->block_rows_);
   // All sets are copies of one, so that they share what is constant, such as the gates.
   if (no_rows_ == nullptr) no_rows_ = std::make_shared<const MemorySet>(MemorySetOf(config));
   BlockStart start{.memories = std::make_shared<MemorySet>(*no_rows_)};
@@ -58,7 +58,7 @@ void StoreLoader::AddLiveRows(std::uint64_t index, const RowMask& live) {
 }
 
 void StoreLoader::AddWriter(const std::string& writer, WriterState state) {
-  writer_->SetWriter(writer, state);
+  editor_->SetWriter(writer, state);
 }
 
 absl::Status StoreLoader::MakeRoom() {
@@ -70,20 +70,20 @@ absl::Status StoreLoader::MakeRoom() {
     // The last block gets room for no more rows than it has.
     const auto rows = static_cast<std::int64_t>(std::min(block_rows(), row_count_ - begin));
     panels_.push_back(
-        std::make_shared<PanelBuffer>(writer_->shape_, (rows + kPanelRows - 1) / kPanelRows));
-    if (rows == writer_->block_rows_) panels_.back()->UseLargePages();
+        std::make_shared<PanelBuffer>(editor_->shape_, (rows + kPanelRows - 1) / kPanelRows));
+    if (rows == editor_->block_rows_) panels_.back()->UseLargePages();
   }
   return absl::OkStatus();
 }
 
 absl::Status StoreLoader::PutComponents(std::uint64_t first_position, std::uint64_t count,
                                         absl::string_view components) {
-  const kernels::PanelShape& shape = writer_->shape_;
+  const kernels::PanelShape& shape = editor_->shape_;
   const auto row_bytes = static_cast<std::uint64_t>(shape.row_bytes());
   if (!AreRows(first_position, count) || components.size() != count * row_bytes) {
     return Incomplete("rows of another shape", first_position);
   }
-  const std::int64_t block_panels = writer_->block_rows_ / kPanelRows;
+  const std::int64_t block_panels = editor_->block_rows_ / kPanelRows;
   DecodeComponents(
       components, shape, first_position, first_position + count, [&](std::int64_t panel) {
         return panels_[static_cast<std::size_t>(panel / block_panels)]->panel(panel % block_panels);
@@ -122,7 +122,7 @@ void StoreLoader::TagRow(std::uint64_t position, std::optional<std::uint64_t> id
                          absl::Span<const std::string> labels) {
   if (!id && labels.empty()) return;
   if (tags_ == nullptr) tags_ = std::make_unique<RowTags>();
-  auto& dictionary = writer_->state_.labels;
+  auto& dictionary = editor_->state_.labels;
   std::vector<std::uint32_t> numbers;
   for (const std::string& label : labels) {
     if (dictionary == nullptr) dictionary = std::make_shared<LabelDictionary>();
@@ -141,21 +141,21 @@ SealedBlock StoreLoader::TakeBlock(std::uint64_t index, RowBounds bounds) {
   const std::int64_t rows = static_cast<std::int64_t>(loaded_ - begin);
   if (const auto live = live_.find(index); live != live_.end()) {
     block.live = live->second;
-    writer_->state_.deleted_count +=
+    editor_->state_.deleted_count +=
         static_cast<std::uint64_t>(rows - block.live->CountFirst(rows));
   }
   for (std::int64_t row = 0; block.tags != nullptr && row < rows; ++row) {
     const std::optional<std::uint64_t> id = block.tags->id(row);
     if (id && (block.live == nullptr || (*block.live)[row])) {
-      writer_->live_ids_[*id] = begin + static_cast<std::uint64_t>(row);
+      editor_->live_ids_.SetCommitted(*id, begin + static_cast<std::uint64_t>(row));
     }
   }
   return block;
 }
 
-absl::StatusOr<std::unique_ptr<StoreWriter>> StoreLoader::Finish() {
+absl::StatusOr<std::unique_ptr<StoreEditor>> StoreLoader::Finish() {
   if (loaded_ != row_count_) return Incomplete("rows are missing", loaded_);
-  StoreWriter::State& state = writer_->state_;
+  StoreEditor::State& state = editor_->state_;
   if (row_count_ > 0) {
     const std::uint64_t last = (row_count_ - 1) / block_rows();
     const auto start = starts_.find(last);
@@ -166,7 +166,7 @@ absl::StatusOr<std::unique_ptr<StoreWriter>> StoreLoader::Finish() {
     // computed here.
     auto memories = std::make_shared<MemorySet>(*start->second.memories);
     RowBounds bounds;
-    const kernels::PanelShape& shape = writer_->shape_;
+    const kernels::PanelShape& shape = editor_->shape_;
     const std::int64_t rows = static_cast<std::int64_t>(row_count_ - last * block_rows());
     const std::shared_ptr<PanelBuffer> panels = panels_[last];
     kernels::PanelRowReader reader(shape);
@@ -177,7 +177,7 @@ absl::StatusOr<std::unique_ptr<StoreWriter>> StoreLoader::Finish() {
     }
     state.memories = std::move(memories);
     SealedBlock block = TakeBlock(last, std::move(bounds));
-    if (rows == writer_->block_rows_) {
+    if (rows == editor_->block_rows_) {
       sealed_.push_back(std::move(block));
     } else {
       state.tail_rows = rows;
@@ -192,13 +192,13 @@ absl::StatusOr<std::unique_ptr<StoreWriter>> StoreLoader::Finish() {
       }
     }
   }
-  writer_->AddSealed(absl::MakeSpan(sealed_));
-  writer_->MakeSnapshot();
-  writer_->Commit();
-  // The row count of the head record must be that of the snapshot made from the other records.
-  SOFTLOOKUP_CHECK(writer_->newest()->row_count() == row_count_)
-      << writer_->newest()->row_count() << " rows loaded of " << row_count_;
-  return std::move(writer_);
+  editor_->AddSealed(absl::MakeSpan(sealed_));
+  editor_->MakeSnapshot();
+  editor_->Commit();
+  // The row count of the revision record must be that of the snapshot made from the other records.
+  SOFTLOOKUP_CHECK(editor_->newest()->row_count() == row_count_)
+      << editor_->newest()->row_count() << " rows loaded of " << row_count_;
+  return std::move(editor_);
 }
 
 }  // namespace softlookup

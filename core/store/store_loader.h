@@ -11,11 +11,11 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "core/store/store_writer.h"
+#include "core/store/store_editor.h"
 
 namespace softlookup {
 
-// Rebuilds the writer of a store from the store's records. Its rows, memories and bounds have the
+// Rebuilds the editor of a store from the store's records. Its rows, memories and bounds have the
 // same bits as before.
 //
 // Call order: AddBlockStart, AddLiveRows and AddWriter in any order; MakeRoom; PutComponents for
@@ -44,8 +44,8 @@ class StoreLoader {
   absl::Status AddRows(std::uint64_t first_position, std::uint64_t count,
                        absl::Span<const std::uint64_t> ids,
                        absl::Span<const std::vector<std::string>> row_labels);
-  // Returns the writer. Call this once, last.
-  absl::StatusOr<std::unique_ptr<StoreWriter>> Finish();
+  // Returns the editor. Call this once, last.
+  absl::StatusOr<std::unique_ptr<StoreEditor>> Finish();
 
  private:
   struct BlockStart {
@@ -53,7 +53,7 @@ class StoreLoader {
     RowBounds bounds_before;
   };
 
-  std::uint64_t block_rows() const { return static_cast<std::uint64_t>(writer_->block_rows_); }
+  std::uint64_t block_rows() const { return static_cast<std::uint64_t>(editor_->block_rows_); }
   // Returns whether [first_position, first_position + count) is not empty and lies within the
   // store.
   bool AreRows(std::uint64_t first_position, std::uint64_t count) const {
@@ -62,17 +62,17 @@ class StoreLoader {
   void TagRow(std::uint64_t position, std::optional<std::uint64_t> id,
               absl::Span<const std::string> labels);
   // Returns the block in progress, which has number `index` and whose rows end at loaded_. Counts
-  // its deleted rows, and adds the ids of its live rows to the writer.
+  // its deleted rows, and adds the ids of its live rows to the editor.
   SealedBlock TakeBlock(std::uint64_t index, RowBounds bounds);
 
-  std::unique_ptr<StoreWriter> writer_;
+  std::unique_ptr<StoreEditor> editor_;
   const std::uint64_t row_count_;
   std::uint64_t loaded_ = 0;                  // Rows added so far.
   std::shared_ptr<const MemorySet> no_rows_;  // Memories before the first row, to copy.
   std::map<std::uint64_t, BlockStart> starts_;
   std::map<std::uint64_t, std::shared_ptr<const RowMask>> live_;
   std::vector<std::shared_ptr<PanelBuffer>> panels_;  // By block.
-  std::vector<SealedBlock> sealed_;                   // Handed to the writer by Finish.
+  std::vector<SealedBlock> sealed_;                   // Handed to the editor by Finish.
   std::unique_ptr<RowTags> tags_;                     // Tags of the block in progress.
 };
 

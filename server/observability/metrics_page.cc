@@ -141,14 +141,14 @@ void AddWrites(const EngineStats& stats, Page& page) {
              "Stores that answer DATA_LOSS to everything.");
 }
 
-void AddStores(const EngineStats& stats, std::int64_t memory_bytes_max, Page& page) {
+void AddStores(const EngineStats& stats, std::int64_t ram_bytes_max, Page& page) {
   page.Gauge("softlookup_stores", stats.stores, "Stores that are served.");
   page.Gauge("softlookup_rows", stats.rows, "Rows ever appended to the stores.");
   page.Gauge("softlookup_live_rows", stats.live_rows, "Rows of the stores that are not deleted.");
   page.Gauge("softlookup_store_bytes", stats.store_bytes, "Memory that the stores take.");
-  page.Gauge("softlookup_memory_used_bytes", stats.memory_used_bytes,
+  page.Gauge("softlookup_memory_used_bytes", stats.ram_used_bytes,
              "Memory that the stores take, with the appends that wait.");
-  page.Gauge("softlookup_memory_limit_bytes", memory_bytes_max, "--memory-limit; 0 is no limit.");
+  page.Gauge("softlookup_memory_limit_bytes", ram_bytes_max, "--memory-limit; 0 is no limit.");
 }
 
 void AddDisks(const DiskStats& disks, Page& page) {
@@ -192,7 +192,7 @@ std::string MetricsPage(const Engine& engine, const CallMetrics& calls, const Pr
   AddCalls(calls, page);
   AddLookups(stats, page);
   AddWrites(stats, page);
-  AddStores(stats, engine.limits().memory_bytes_max, page);
+  AddStores(stats, engine.limits().ram_bytes_max, page);
   AddDisks(disks, page);
   AddProcess(process, page);
   return page.Text();

@@ -71,7 +71,7 @@ void FuzzLogRecord(const std::uint8_t* bytes, std::size_t size) {
     case 1:
       return CheckConfig(value);
     case 2:
-      return CheckExact(value, ParseHead, EncodeHead);
+      return CheckExact(value, ParseRevision, EncodeRevision);
     case 3:
       return CheckExact(value, ParseBlockStart, EncodeBlockStart);
     case 4:

@@ -101,7 +101,7 @@ void AddLogRecords(Files& files) {
                                .projection = projection,
                                .labels = {{"team", "search"}}},
                     .create_time = absl::FromUnixNanos(1)}));
-  add("head", 2, EncodeHead({.revision = 2, .row_count = 3}));
+  add("revision", 2, EncodeRevision({.revision = 2, .row_count = 3}));
   add("block_start", 3, EncodeBlockStart({.memories = {1, 2}, .bounds = {3, 4}}));
   add("live_rows", 4, EncodeLiveRows({1, 2, 3}));
   add("rows", 5,
@@ -118,10 +118,10 @@ void AddLogRecords(Files& files) {
 // A store as the engine logs it: three appends, tags, a writer, a deletion.
 std::string StoreLogText(StoreConfig config, std::int64_t row_count) {
   MemoryLog log;
-  StoreWriter writer(std::move(config));
-  PutNewStore(1, *writer.newest(), absl::FromUnixNanos(1), *log.NewBatch());
-  const std::int64_t key_dim = writer.newest()->config().key_dim;
-  const std::int64_t value_dim = writer.newest()->config().value_dim;
+  StoreEditor editor(std::move(config));
+  PutNewStore(1, *editor.newest(), absl::FromUnixNanos(1), *log.NewBatch());
+  const std::int64_t key_dim = editor.newest()->config().key_dim;
+  const std::int64_t value_dim = editor.newest()->config().value_dim;
   const std::vector<float> numbers(static_cast<std::size_t>(row_count * (key_dim + value_dim)),
                                    0.25f);
   const std::vector<std::uint64_t> ids = {7};
@@ -135,14 +135,14 @@ std::string StoreLogText(StoreConfig config, std::int64_t row_count) {
       rows.writer = "w";
       rows.sequence = 1;
     }
-    const auto appended = writer.Append(rows);
+    const auto appended = editor.Append(rows);
     REQUIRE(appended.ok());
-    PutAppend(1, *appended, rows, is_tagged ? writer.FindWriter("w") : nullptr, *log.NewBatch());
+    PutAppend(1, *appended, rows, is_tagged ? editor.FindWriter("w") : nullptr, *log.NewBatch());
   };
   append(1, /*is_tagged=*/true);
   append(row_count, /*is_tagged=*/false);
   append(1, /*is_tagged=*/false);
-  const auto deleted = writer.Delete({.begin = 1, .end = 3});
+  const auto deleted = editor.Delete({.begin = 1, .end = 3});
   REQUIRE(deleted.ok());
   PutDeletion(1, *deleted, *log.NewBatch());
   return log.LogText();

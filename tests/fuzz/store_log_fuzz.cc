@@ -34,7 +34,7 @@ void UseStore(Store& store) {
   const std::vector<float> value(static_cast<std::size_t>(info.config.value_dim), -1);
   const RowBatch rows{.keys = {key.data(), 1, info.config.key_dim},
                       .values = {value.data(), 1, info.config.value_dim}};
-  const auto appended = store.writer().Append(rows);
+  const auto appended = store.editor().Append(rows);
   if (!appended.ok()) return;
   REQUIRE(appended->first_position == info.row_count && appended->appended_count == 1);
   MemoryLog log;

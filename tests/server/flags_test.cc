@@ -170,7 +170,7 @@ const Setting kSettings[] = {
     {"memory-limit",
      "SOFTLOOKUP_MEMORY_LIMIT",
      {"0", "1073741824", "4096", "1000000000000000"},
-     [](const Flags& flags) { return absl::StrCat(flags.limits.memory_bytes_max); }},
+     [](const Flags& flags) { return absl::StrCat(flags.limits.ram_bytes_max); }},
     {"max-waiting-lookups",
      "SOFTLOOKUP_MAX_WAITING_LOOKUPS",
      {"1024", "1", "2", "3"},
@@ -249,13 +249,13 @@ TEST_F(FlagsTest, EphemeralKeepsEverythingInMemory) {
 
 TEST_F(FlagsTest, TheMemoryLimitTakesUnitsWhereverItStands) {
   EXPECT_EQ(Parse({"--request-memory=1MiB"}).flags.request_bytes_max, 1 << 20);
-  EXPECT_EQ(Parse({"--memory-limit=4GiB"}).flags.limits.memory_bytes_max, std::int64_t{4} << 30);
+  EXPECT_EQ(Parse({"--memory-limit=4GiB"}).flags.limits.ram_bytes_max, std::int64_t{4} << 30);
   const TemporaryFile file("server.conf", "memory-limit=\"512MiB\"\n");
   const Parsed parsed = Parse({"--config", file.path()});
   EXPECT_EQ(parsed.exit_code, std::nullopt) << parsed.err;
-  EXPECT_EQ(parsed.flags.limits.memory_bytes_max, std::int64_t{512} << 20);
+  EXPECT_EQ(parsed.flags.limits.ram_bytes_max, std::int64_t{512} << 20);
   ::setenv("SOFTLOOKUP_MEMORY_LIMIT", "2tib", 1);
-  EXPECT_EQ(Parse({}).flags.limits.memory_bytes_max, std::int64_t{2} << 40);
+  EXPECT_EQ(Parse({}).flags.limits.ram_bytes_max, std::int64_t{2} << 40);
   EXPECT_THAT(Parse({"--help"}).out, HasSubstr("0: no limit"));
 }
 

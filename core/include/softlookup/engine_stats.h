@@ -30,7 +30,7 @@ struct EngineStats {
   std::uint64_t rows = 0;
   std::uint64_t live_rows = 0;
   std::int64_t store_bytes = 0;
-  std::int64_t memory_used_bytes = 0;
+  std::int64_t ram_used_bytes = 0;
   std::int64_t waiting_lookups = 0;
   double waiting_work = 0;  // In multiply-adds.
 };

@@ -13,7 +13,7 @@
 
 #include "core/attention/attend.h"
 #include "core/attention/reference.h"
-#include "core/store/store_writer.h"
+#include "core/store/store_editor.h"
 #include "tests/testing/random.h"
 #include "tests/testing/status_matchers.h"
 
@@ -106,7 +106,7 @@ class TestRows {
 
   std::vector<float> keys_;
   std::vector<float> values_;
-  StoreWriter store_;
+  StoreEditor store_;
   std::shared_ptr<const Snapshot> snapshot_;
   Snapshot::Blocks blocks_;
   std::vector<std::vector<std::uint64_t>> masks_;

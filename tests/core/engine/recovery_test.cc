@@ -326,8 +326,8 @@ void PutStore(std::uint64_t store, const StoreConfig& config, std::uint64_t row_
               LogBatch& batch) {
   batch.Put(EncodeKey({.store = store, .kind = RecordKind::kConfig}),
             EncodeConfig({.config = config}));
-  batch.Put(EncodeKey({.store = store, .kind = RecordKind::kHead}),
-            EncodeHead({.revision = 1, .row_count = row_count}));
+  batch.Put(EncodeKey({.store = store, .kind = RecordKind::kRevision}),
+            EncodeRevision({.revision = 1, .row_count = row_count}));
 }
 
 TEST(RecoveryTest, RecordsThatMakeNoSenseAreDamage) {

@@ -70,7 +70,7 @@ TEST_F(StatsTest, SumsFollowEveryWrite) {
   EXPECT_EQ(stats.appended_bytes, 200 * kRowBytes);
   EXPECT_EQ(static_cast<std::uint64_t>(stats.store_bytes),
             engine->GetStore("a")->byte_size + engine->GetStore("b")->byte_size);
-  EXPECT_EQ(stats.memory_used_bytes, stats.store_bytes);
+  EXPECT_EQ(stats.ram_used_bytes, stats.store_bytes);
   EXPECT_FALSE(stats.log_failed);
   EXPECT_EQ(CountOf(stats.log_sync_time), 0u);
 

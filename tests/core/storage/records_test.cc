@@ -36,7 +36,7 @@ TEST(RecordsTest, ValuesHaveTheBytesOfTheFormat) {
   EXPECT_EQ(Hex(EncodeName("s")),
             "01"
             "0100000073");
-  EXPECT_EQ(Hex(EncodeHead({.revision = 2, .row_count = 3})),
+  EXPECT_EQ(Hex(EncodeRevision({.revision = 2, .row_count = 3})),
             "01"
             "0200000000000000"
             "0300000000000000");
@@ -84,7 +84,7 @@ TEST(RecordsTest, KeysOfAStoreAreARangeInTheOrderThatLoadingNeeds) {
   const KeyRange range = KeysOfStore(7);
   std::string last = range.begin;
   for (const RecordKey& key :
-       {RecordKey{7, RecordKind::kConfig}, RecordKey{7, RecordKind::kHead},
+       {RecordKey{7, RecordKind::kConfig}, RecordKey{7, RecordKind::kRevision},
         RecordKey{7, RecordKind::kBlockStart, 0}, RecordKey{7, RecordKind::kBlockStart, 300},
         RecordKey{7, RecordKind::kLiveRows, 1}, RecordKey{7, RecordKind::kRows, 255},
         RecordKey{7, RecordKind::kRows, 256}, RecordKey{7, RecordKind::kWriter, 0, "\xff"}}) {
@@ -154,7 +154,7 @@ TEST(RecordsTest, OnlyAConfigurationOfAnotherStorageTypeSaysSo) {
 TEST(RecordsTest, WhatIsCutShortOrTooLongOrOfALaterVersionIsDataLoss) {
   const std::string values[] = {
       EncodeConfig({.config = {.name = "s", .key_dim = 2, .value_dim = 1, .labels = {{"a", "b"}}}}),
-      EncodeHead({}),
+      EncodeRevision({}),
       EncodeBlockStart({.memories = {1, 2}, .bounds = {3}}),
       EncodeLiveRows({}),
       EncodeRows({.row_count = 1, .components = "abcd", .ids = {1}, .row_labels = {{"x"}}}),
@@ -171,7 +171,7 @@ TEST(RecordsTest, WhatIsCutShortOrTooLongOrOfALaterVersionIsDataLoss) {
       case 6:
         return ParseConfig(value).status();
       case 1:
-        return ParseHead(value).status();
+        return ParseRevision(value).status();
       case 2:
         return ParseBlockStart(value).status();
       case 3:
@@ -200,15 +200,16 @@ TEST(RecordsTest, WhatIsCutShortOrTooLongOrOfALaterVersionIsDataLoss) {
     unknown.back() = static_cast<char>(type);
     EXPECT_THAT(ParseConfig(unknown), StatusIs(kDataLoss, "")) << type;
   }
-  EXPECT_THAT(ParseHead("\2" + values[1].substr(1)), StatusIs(kDataLoss, "version 2"));
+  EXPECT_THAT(ParseRevision("\2" + values[1].substr(1)), StatusIs(kDataLoss, "version 2"));
   EXPECT_THAT(CheckFormat(std::string("\2\0\0\0", 4)), StatusIs(kDataLoss, "format 2"));
 }
 
 // The store's next write would be revision 0, and the check of revisions would end the server.
 TEST(RecordsTest, AHeadWithoutANextRevisionIsDataLoss) {
   constexpr auto kLast = std::numeric_limits<std::uint64_t>::max();
-  EXPECT_THAT(ParseHead(EncodeHead({.revision = kLast})), StatusIs(kDataLoss, "a head"));
-  EXPECT_THAT(ParseHead(EncodeHead({.revision = kLast - 1})), IsOk());
+  EXPECT_THAT(ParseRevision(EncodeRevision({.revision = kLast})),
+              StatusIs(kDataLoss, "a revision"));
+  EXPECT_THAT(ParseRevision(EncodeRevision({.revision = kLast - 1})), IsOk());
 }
 
 // What ParseKey takes for damage is never written.

@@ -19,20 +19,20 @@ using ::softlookup::testing::StatusIs;
 // A new store, which wakes those who wait on the thread that writes, or as `executor` says.
 Store NewStore(
     StoreConfig config, Store::Executor executor = [](auto task) { task(); }) {
-  return Store(1, std::make_unique<StoreWriter>(std::move(config)), absl::UnixEpoch(),
+  return Store(1, std::make_unique<StoreEditor>(std::move(config)), absl::UnixEpoch(),
                std::move(executor));
 }
 
 // Appends `count` rows whose components are their positions, and shows them.
 void AppendNumbered(Store& store, std::int64_t count) {
-  const Snapshot& before = *store.writer().newest();
+  const Snapshot& before = *store.editor().newest();
   std::vector<float> keys, values;
   for (std::int64_t j = 0; j < count; ++j) {
     const float number = static_cast<float>(before.row_count() + static_cast<std::uint64_t>(j));
     keys.insert(keys.end(), before.config().key_dim, number);
     values.insert(values.end(), before.config().value_dim, number);
   }
-  const auto appended = store.writer().Append(
+  const auto appended = store.editor().Append(
       {.keys = {.data = keys.data(), .rows = count, .cols = before.config().key_dim},
        .values = {.data = values.data(), .rows = count, .cols = before.config().value_dim}});
   ASSERT_THAT(appended, IsOk());
@@ -67,7 +67,7 @@ TEST(StoreTest, AWriteIsNotSeenBeforeItIsPublished) {
   Store store = NewStore({.name = "s", .key_dim = 1, .value_dim = 1});
   const float number = 1;
   const MatrixView one{.data = &number, .rows = 1, .cols = 1};
-  const auto appended = store.writer().Append({.keys = one, .values = one});
+  const auto appended = store.editor().Append({.keys = one, .values = one});
   ASSERT_THAT(appended, IsOk());
   EXPECT_EQ(store.snapshot()->row_count(), 0u);
   store.Publish(appended->snapshot);

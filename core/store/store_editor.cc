@@ -1,4 +1,4 @@
-#include "core/store/store_writer.h"
+#include "core/store/store_editor.h"
 
 #include <algorithm>
 #include <cstring>
@@ -19,25 +19,12 @@ namespace {
 
 using kernels::kPanelRows;
 
-// Most bytes of a block's panels, unless one panel has more. A block then fits a core's
-// second-level cache.
-constexpr std::int64_t kBlockBytesMax = std::int64_t{512} << 10;
-
-// A store whose sealed blocks, or whose sketches, have this many bytes puts more on large pages.
-constexpr std::int64_t kLargePagesMin = std::int64_t{32} << 20;
-
 // A sealed block has its live rows packed if they are at most 1 / kPackedPart of all its rows.
 constexpr std::int64_t kPackedPart = 4;
 
 }  // namespace
 
-std::int64_t BlockRows(const kernels::PanelShape& shape) {
-  std::int64_t rows = kernels::kBlockRowsMax;
-  while (rows > kPanelRows && rows / kPanelRows * shape.bytes() > kBlockBytesMax) rows /= 2;
-  return rows;
-}
-
-StoreWriter::StoreWriter(StoreConfig config, Memories memories)
+StoreEditor::StoreEditor(StoreConfig config, Memories memories)
     : shape_(PanelShapeOf(config)),
       block_rows_(BlockRows(shape_)),
       keeps_memories_(memories == Memories::kKept) {
@@ -46,36 +33,35 @@ StoreWriter::StoreWriter(StoreConfig config, Memories memories)
   Commit();
 }
 
-void StoreWriter::Commit() {
+void StoreEditor::Commit() {
   committed_ = state_;
-  // Frees the lists' capacity, too: most stores are small, and no append may follow a large one.
-  std::vector<IdChange>().swap(id_changes_);
-  std::vector<WriterChange>().swap(writer_changes_);
+  live_ids_.Commit();
+  writers_.Commit();
   memories_shared_ = true;
   partial_panel_shared_ = true;
 }
 
-void StoreWriter::Rollback() {
+void StoreEditor::Rollback() {
   Savepoint committed;
   committed.state_ = committed_;
   RollbackTo(committed);
 }
 
-StoreWriter::Savepoint StoreWriter::MakeSavepoint() {
+StoreEditor::Savepoint StoreEditor::MakeSavepoint() {
   // The savepoint shares the memories and the partial panel, so the next row must go into copies.
   memories_shared_ = true;
   partial_panel_shared_ = true;
   Savepoint savepoint;
   savepoint.state_ = state_;
-  savepoint.id_change_count_ = id_changes_.size();
-  savepoint.writer_change_count_ = writer_changes_.size();
+  savepoint.id_change_count_ = live_ids_.change_count();
+  savepoint.writer_change_count_ = writers_.change_count();
   return savepoint;
 }
 
-void StoreWriter::RollbackTo(const Savepoint& savepoint) {
+void StoreEditor::RollbackTo(const Savepoint& savepoint) {
   // A Commit since the savepoint would have emptied the lists of changes.
-  SOFTLOOKUP_CHECK(savepoint.id_change_count_ <= id_changes_.size() &&
-                   savepoint.writer_change_count_ <= writer_changes_.size())
+  SOFTLOOKUP_CHECK(savepoint.id_change_count_ <= live_ids_.change_count() &&
+                   savepoint.writer_change_count_ <= writers_.change_count())
       << "the savepoint is older than the last commit";
   SOFTLOOKUP_CHECK(savepoint.state_.revision <= state_.revision)
       << "revision " << savepoint.state_.revision << " comes after " << state_.revision;
@@ -84,65 +70,26 @@ void StoreWriter::RollbackTo(const Savepoint& savepoint) {
   memories_shared_ = true;
   partial_panel_shared_ = true;
   if (state_.labels != nullptr) state_.labels->Truncate(state_.label_count);
-  for (; id_changes_.size() > savepoint.id_change_count_; id_changes_.pop_back()) {
-    const IdChange& change = id_changes_.back();
-    if (change.position_before) {
-      live_ids_[change.id] = *change.position_before;
-    } else {
-      live_ids_.erase(change.id);
-    }
-  }
-  // Frees most of the table if the writes that were undone had made it large.
-  if (live_ids_.capacity() > 64 && live_ids_.size() < live_ids_.capacity() / 4) live_ids_.rehash(0);
-  for (; writer_changes_.size() > savepoint.writer_change_count_; writer_changes_.pop_back()) {
-    const WriterChange& change = writer_changes_.back();
-    const auto found = writers_.find(change.writer);
-    if (change.before) {
-      found->second = *change.before;
-    } else {
-      writer_name_bytes_ -= HeapBytes(found->first);
-      writers_.erase(found);
-    }
-  }
+  live_ids_.RollbackTo(savepoint.id_change_count_);
+  live_ids_.FreeUnusedRoom();  // The writes that were undone may have made the table large.
+  writers_.RollbackTo(savepoint.writer_change_count_);
 }
 
-const WriterState* StoreWriter::FindWriter(absl::string_view writer) const {
-  const auto found = writers_.find(writer);
-  return found == writers_.end() ? nullptr : &found->second;
+const WriterState* StoreEditor::FindWriter(absl::string_view writer) const {
+  return writers_.Find(writer);
 }
 
-void StoreWriter::SetWriter(const std::string& writer, WriterState state) {
-  const auto found = writers_.find(writer);
-  writer_changes_.push_back({.writer = writer,
-                             .before = found == writers_.end()
-                                           ? std::nullopt
-                                           : std::optional<WriterState>(found->second)});
-  if (found != writers_.end()) {
-    found->second = state;
-  } else {
-    writer_name_bytes_ += HeapBytes(writers_.emplace(writer, state).first->first);
-  }
+void StoreEditor::SetWriter(const std::string& writer, WriterState state) {
+  if (writers_.Find(writer) == nullptr) state_.writer_name_bytes += HeapBytes(writer);
+  writers_.Set(writer, state);
 }
 
-MemoryValue StoreWriter::ReadMemory(std::size_t index) const {
+MemoryValue StoreEditor::ReadMemory(std::size_t index) const {
   return state_.memories == nullptr ? MemorySetOf(*state_.config)[index].Read()
                                     : (*state_.memories)[index].Read();
 }
 
-void StoreWriter::SetId(std::uint64_t id, std::optional<std::uint64_t> position) {
-  const auto found = live_ids_.find(id);
-  id_changes_.push_back({.id = id,
-                         .position_before = found == live_ids_.end()
-                                                ? std::nullopt
-                                                : std::optional<std::uint64_t>(found->second)});
-  if (position) {
-    live_ids_[id] = *position;
-  } else if (found != live_ids_.end()) {
-    live_ids_.erase(found);
-  }
-}
-
-absl::StatusOr<AppendOutcome> StoreWriter::Append(const RowBatch& batch) {
+absl::StatusOr<AppendOutcome> StoreEditor::Append(const RowBatch& batch) {
   AppendOutcome outcome{.snapshot = newest()};
   const bool has_writer = !batch.writer.empty();
   const WriterState* known = FindWriter(batch.writer);
@@ -177,30 +124,30 @@ absl::StatusOr<AppendOutcome> StoreWriter::Append(const RowBatch& batch) {
   return outcome;
 }
 
-absl::StatusOr<StoreWriter::Admission> StoreWriter::Admit(const RowBatch& batch) const {
+absl::StatusOr<StoreEditor::Admission> StoreEditor::Admit(const RowBatch& batch) const {
   Admission admission{.admitted = std::vector<bool>(batch.keys.rows, true)};
   for (std::size_t row = 0; row < batch.ids.size(); ++row) {
-    const auto found = live_ids_.find(batch.ids[row]);
-    if (found == live_ids_.end()) continue;
+    const std::uint64_t* position = live_ids_.Find(batch.ids[row]);
+    if (position == nullptr) continue;
     if (batch.on_conflict == OnConflict::kSkip) {
       admission.admitted[row] = false;
     } else if (batch.on_conflict == OnConflict::kReplace) {
-      admission.replaced.push_back(found->second);
+      admission.replaced.push_back(*position);
     } else {
       return MakeError(reasons::kRowExists,
                        absl::StrCat("ids: row ", row, ": a live row has the id ", batch.ids[row],
-                                    ", at position ", found->second),
+                                    ", at position ", *position),
                        {{"field", "ids"},
                         {"row", absl::StrCat(row)},
                         {"id", absl::StrCat(batch.ids[row])},
-                        {"position", absl::StrCat(found->second)}});
+                        {"position", absl::StrCat(*position)}});
     }
   }
   std::sort(admission.replaced.begin(), admission.replaced.end());
   return admission;
 }
 
-void StoreWriter::TagRow(const RowBatch& batch, std::int64_t row) {
+void StoreEditor::TagRow(const RowBatch& batch, std::int64_t row) {
   const bool has_id = !batch.ids.empty();
   const bool has_labels = !batch.row_labels.empty() && !batch.row_labels[row].empty();
   if (!has_id && !has_labels) return;
@@ -217,12 +164,12 @@ void StoreWriter::TagRow(const RowBatch& batch, std::int64_t row) {
   std::optional<std::uint64_t> id;
   if (has_id) {
     id = batch.ids[row];
-    SetId(*id, RowCount());
+    live_ids_.Set(*id, RowCount());
   }
   growing_tags_->Add(state_.tail_rows, id, labels);
 }
 
-absl::StatusOr<DeleteOutcome> StoreWriter::Delete(const RowFilter& filter) {
+absl::StatusOr<DeleteOutcome> StoreEditor::Delete(const RowFilter& filter) {
   SOFTLOOKUP_ASSIGN_OR_RETURN(const RowSelection selection,
                               RowSelection::Make(*newest(), filter, "filter."));
   std::vector<std::uint64_t> positions;
@@ -238,7 +185,7 @@ absl::StatusOr<DeleteOutcome> StoreWriter::Delete(const RowFilter& filter) {
   return outcome;
 }
 
-std::vector<std::int64_t> StoreWriter::DeletePositions(absl::Span<const std::uint64_t> positions) {
+std::vector<std::int64_t> StoreEditor::DeletePositions(absl::Span<const std::uint64_t> positions) {
   std::vector<std::int64_t> masked_blocks;
   if (positions.empty()) return masked_blocks;
   SOFTLOOKUP_CHECK(positions.back() < RowCount())
@@ -261,7 +208,7 @@ std::vector<std::int64_t> StoreWriter::DeletePositions(absl::Span<const std::uin
       const std::int64_t row = static_cast<std::int64_t>(*next) - index * block_rows_;
       mask.Clear(row);
       const auto id = tags == nullptr ? std::nullopt : tags->id(row);
-      if (id) SetId(*id, std::nullopt);
+      if (id) live_ids_.Set(*id, std::nullopt);
     }
     live = std::make_shared<const RowMask>(mask);
   };
@@ -294,14 +241,14 @@ std::vector<std::int64_t> StoreWriter::DeletePositions(absl::Span<const std::uin
   return masked_blocks;
 }
 
-void StoreWriter::PackIfFewAreLive(SealedBlock& block) {
+void StoreEditor::PackIfFewAreLive(SealedBlock& block) {
   if (block.live == nullptr) return;
   if (block.live->CountFirst(block_rows_) > block_rows_ / kPackedPart) return;
   block.packed = PackLiveRows(*block.panels, shape_, block_rows_, *block.live);
   block.sketch = nullptr;
 }
 
-void StoreWriter::AddSealed(absl::Span<SealedBlock> blocks) {
+void StoreEditor::AddSealed(absl::Span<SealedBlock> blocks) {
   const auto block_count = state_.sealed.size() + static_cast<std::int64_t>(blocks.size());
   std::int64_t index = state_.sealed.size();
   for (SealedBlock& block : blocks) {
@@ -316,12 +263,12 @@ void StoreWriter::AddSealed(absl::Span<SealedBlock> blocks) {
   state_.sealed.Append(blocks);
 }
 
-void StoreWriter::SetConfig(StoreConfig config) {
+void StoreEditor::SetConfig(StoreConfig config) {
   state_.config_bytes = ConfigBytes(config);
   state_.config = std::make_shared<const StoreConfig>(std::move(config));
 }
 
-std::shared_ptr<const Snapshot> StoreWriter::Update(absl::FunctionRef<void(StoreConfig&)> change) {
+std::shared_ptr<const Snapshot> StoreEditor::Update(absl::FunctionRef<void(StoreConfig&)> change) {
   StoreConfig config = *state_.config;
   change(config);
   SetConfig(std::move(config));
@@ -329,7 +276,7 @@ std::shared_ptr<const Snapshot> StoreWriter::Update(absl::FunctionRef<void(Store
   return newest();
 }
 
-void StoreWriter::MakeRoomInTail() {
+void StoreEditor::MakeRoomInTail() {
   const std::int64_t panels = state_.tail_rows / kPanelRows;
   if (state_.tail_panels != nullptr && panels < state_.tail_panels->panel_count()) return;
   const std::int64_t block_panels = block_rows_ / kPanelRows;
@@ -347,28 +294,12 @@ void StoreWriter::MakeRoomInTail() {
   state_.tail_panels = std::move(larger);
 }
 
-std::shared_ptr<PanelBuffer> StoreWriter::NewPanels(const kernels::PanelShape& shape,
+std::shared_ptr<PanelBuffer> StoreEditor::NewPanels(const kernels::PanelShape& shape,
                                                     std::int64_t block_count) {
-  const std::int64_t panels = block_rows_ / kPanelRows;
-  const std::int64_t bytes = panels * shape.bytes();
-  // The operating system commits large pages whole, so only a store that fills many uses them.
-  if (block_count * bytes < kLargePagesMin || !PanelBuffer::CommitsAsWritten(shape, panels)) {
-    return std::make_shared<PanelBuffer>(shape, panels);
-  }
-  if (state_.region == nullptr || state_.region->size() - state_.region_used < bytes) {
-    if (state_.region != nullptr) {
-      state_.wasted_region_bytes += PanelRegion::UnusedBytes(state_.region_used);
-    }
-    state_.region = PanelRegion::Make(bytes);
-    state_.region_used = 0;
-    if (state_.region == nullptr) return std::make_shared<PanelBuffer>(shape, panels);
-  }
-  auto buffer = std::make_shared<PanelBuffer>(shape, panels, state_.region, state_.region_used);
-  state_.region_used += (bytes + 63) / 64 * 64;  // The next buffer begins on a cache line, too.
-  return buffer;
+  return state_.panel_allocator.Allocate(shape, block_rows_ / kPanelRows, block_count);
 }
 
-std::shared_ptr<const BlockSketch> StoreWriter::NewSketch(const SealedBlock& block,
+std::shared_ptr<const BlockSketch> StoreEditor::NewSketch(const SealedBlock& block,
                                                           std::int64_t block_count) {
   if (!HasSketch(*state_.config, *block.bounds)) return nullptr;
   return std::make_shared<const BlockSketch>(
@@ -376,7 +307,7 @@ std::shared_ptr<const BlockSketch> StoreWriter::NewSketch(const SealedBlock& blo
 }
 
 // Call this before `row` is counted in tail_rows: if tail_rows is 0, `row` is the tail's first.
-void StoreWriter::AddToMemories(const kernels::PanelRow& row) {
+void StoreEditor::AddToMemories(const kernels::PanelRow& row) {
   if (state_.memories == nullptr) {
     state_.memories = std::make_shared<MemorySet>(MemorySetOf(*state_.config));
   } else if (memories_shared_) {
@@ -389,7 +320,7 @@ void StoreWriter::AddToMemories(const kernels::PanelRow& row) {
   state_.memories->Add(row.key, row.key_stride, row.value);
 }
 
-void StoreWriter::AppendRow(const float* key, const float* value, kernels::PanelRowReader& reader) {
+void StoreEditor::AppendRow(const float* key, const float* value, kernels::PanelRowReader& reader) {
   if (state_.partial_panel == nullptr) {
     state_.partial_panel = std::make_shared<PanelBuffer>(shape_, 1);
   } else if (partial_panel_shared_) {
@@ -417,7 +348,7 @@ void StoreWriter::AppendRow(const float* key, const float* value, kernels::Panel
   if (state_.tail_rows == block_rows_) SealTail();
 }
 
-void StoreWriter::SealTail() {
+void StoreEditor::SealTail() {
   SOFTLOOKUP_CHECK(state_.tail_rows == block_rows_)
       << state_.tail_rows << " rows in a block of " << block_rows_;
   TakeGrowingTags();
@@ -435,13 +366,13 @@ void StoreWriter::SealTail() {
   state_.tail_rows = 0;
 }
 
-void StoreWriter::TakeGrowingTags() {
+void StoreEditor::TakeGrowingTags() {
   if (growing_tags_ == nullptr) return;
   growing_tags_->ShrinkToFit();
   state_.tail_tags = std::move(growing_tags_);
 }
 
-void StoreWriter::MakeSnapshot() {
+void StoreEditor::MakeSnapshot() {
   TakeGrowingTags();
   SOFTLOOKUP_CHECK(state_.deleted_count <= RowCount())
       << state_.deleted_count << " of " << RowCount() << " rows deleted";
@@ -451,43 +382,42 @@ void StoreWriter::MakeSnapshot() {
   auto snapshot = std::make_shared<Snapshot>();
   snapshot->lease_ = lease_;
   snapshot->config_ = state_.config;
-  snapshot->shape_ = shape_;
-  snapshot->block_rows_ = block_rows_;
   snapshot->revision_ = ++state_.revision;
-  snapshot->sealed_ = state_.sealed;
-  TailView& tail = snapshot->tail_;
-  tail.full_panels = state_.tail_panels;
-  tail.full_panel_count = state_.tail_rows / kPanelRows;
-  tail.row_count = state_.tail_rows;
-  if (state_.tail_rows > 0) tail.bounds = std::make_shared<const RowBounds>(state_.tail_bounds);
-  tail.memories_before = state_.memories_before_tail;
-  tail.tags = state_.tail_tags;
-  tail.live = state_.tail_live;
-  snapshot->labels_ = state_.labels;
   snapshot->deleted_count_ = state_.deleted_count;
-  if (state_.tail_rows % kPanelRows != 0) {
-    tail.partial_panel = state_.partial_panel;
-    partial_panel_shared_ = true;
-  }
+  snapshot->labels_ = state_.labels;
+  snapshot->stored_blocks_ = StoredBlocks(shape_, block_rows_, state_.sealed, ViewTail());
   snapshot->byte_size_ = static_cast<std::uint64_t>(ByteSize());
   state_.newest = std::move(snapshot);
 }
 
-std::int64_t StoreWriter::ByteSize() const {
+TailView StoreEditor::ViewTail() {
+  TailView tail{.full_panels = state_.tail_panels,
+                .full_panel_count = state_.tail_rows / kPanelRows,
+                .row_count = state_.tail_rows,
+                .memories_before = state_.memories_before_tail,
+                .tags = state_.tail_tags,
+                .live = state_.tail_live};
+  if (state_.tail_rows > 0) tail.bounds = std::make_shared<const RowBounds>(state_.tail_bounds);
+  if (state_.tail_rows % kPanelRows != 0) {
+    tail.partial_panel = state_.partial_panel;
+    partial_panel_shared_ = true;
+  }
+  return tail;
+}
+
+std::int64_t StoreEditor::ByteSize() const {
   return FixedStoreBytes() + state_.config_bytes + state_.sealed_bytes + state_.sealed.bytes() +
-         state_.wasted_region_bytes + TailBytes() +
-         HashTableBytes(live_ids_.capacity(), sizeof(*live_ids_.begin())) +
-         HashTableBytes(writers_.capacity(), sizeof(*writers_.begin())) + writer_name_bytes_ +
+         state_.panel_allocator.unused_bytes() + TailBytes() + live_ids_.bytes() +
+         writers_.bytes() + state_.writer_name_bytes +
          (state_.labels == nullptr ? 0 : state_.labels->bytes()) +
          (state_.memories == nullptr ? 0 : state_.memories->bytes());
 }
 
-std::int64_t StoreWriter::TailBytes() const {
+std::int64_t StoreEditor::TailBytes() const {
   std::int64_t bytes = 0;
   if (state_.tail_panels != nullptr)
     bytes += state_.tail_panels->bytes(state_.tail_rows / kPanelRows);
   if (state_.partial_panel != nullptr) bytes += state_.partial_panel->bytes();
-  if (state_.region != nullptr) bytes += PanelRegion::UnusedBytes(state_.region_used);
   if (state_.tail_rows == 0) return bytes;
   // state_, committed_ and the snapshot each have a copy of the bounds.
   bytes += 3 * state_.tail_bounds.bytes();

@@ -1,16 +1,14 @@
-#include "core/store/store_writer.h"
+#include "core/store/store_editor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
 #include <optional>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "core/base/error.h"
-#include "tests/testing/golden.h"
 #include "tests/testing/random.h"
 #include "tests/testing/status_matchers.h"
 
@@ -22,7 +20,7 @@ using ::softlookup::testing::NormalFloats;
 using ::softlookup::testing::StatusIs;
 
 // Row j's components are all j.
-std::shared_ptr<const Snapshot> AppendNumbered(StoreWriter& store, std::int64_t first,
+std::shared_ptr<const Snapshot> AppendNumbered(StoreEditor& store, std::int64_t first,
                                                std::int64_t count) {
   const StoreConfig config = store.newest()->config();
   std::vector<float> keys, values;
@@ -54,9 +52,9 @@ void ExpectNumbered(const Snapshot& snapshot) {
   ASSERT_EQ(position, snapshot.row_count());
 }
 
-TEST(StoreWriterTest, EveryBatchSizeEndsInTheSameRows) {
+TEST(StoreEditorTest, EveryBatchSizeEndsInTheSameRows) {
   for (const std::int64_t batch : {1, 3, 16, 17, 1000, 5000}) {
-    StoreWriter store({.name = "s", .key_dim = 3, .value_dim = 2});
+    StoreEditor store({.name = "s", .key_dim = 3, .value_dim = 2});
     std::shared_ptr<const Snapshot> snapshot = store.newest();
     for (std::int64_t first = 0; first < 5000; first += batch) {
       snapshot = AppendNumbered(store, first, std::min(batch, 5000 - first));
@@ -66,8 +64,8 @@ TEST(StoreWriterTest, EveryBatchSizeEndsInTheSameRows) {
   }
 }
 
-TEST(StoreWriterTest, ASnapshotStaysWhatItWas) {
-  StoreWriter store({.name = "s", .key_dim = 2, .value_dim = 5});
+TEST(StoreEditorTest, ASnapshotStaysWhatItWas) {
+  StoreEditor store({.name = "s", .key_dim = 2, .value_dim = 5});
   std::vector<std::shared_ptr<const Snapshot>> snapshots;
   std::int64_t first = 0;
   for (std::int64_t count = 1; first < 4000; ++count) {
@@ -78,88 +76,6 @@ TEST(StoreWriterTest, ASnapshotStaysWhatItWas) {
   for (const auto& snapshot : snapshots) {
     EXPECT_EQ(snapshot->revision(), ++revision);
     ExpectNumbered(*snapshot);
-  }
-}
-
-TEST(StoreWriterTest, BlocksFitASecondLevelCacheAndScratch) {
-  EXPECT_EQ(BlockRows({.key_dim = 1, .value_dim = 1}), kernels::kBlockRowsMax);
-  EXPECT_EQ(BlockRows({.key_dim = 128, .value_dim = 128}), 512);
-  EXPECT_EQ(BlockRows({.key_dim = 65536, .value_dim = 65536}), kernels::kPanelRows);
-  const auto narrow = [](StorageType type) {
-    return BlockRows({.key_dim = 300, .value_dim = 200, .storage = type});
-  };
-  EXPECT_EQ(narrow(StorageType::kFloat32), 256);
-  EXPECT_EQ(narrow(StorageType::kBfloat16), 512);
-  EXPECT_EQ(narrow(StorageType::kInt8), 1024);
-}
-
-MemoryKind KindOf(const std::string& name) {
-  static const std::map<std::string, MemoryKind> kKinds = {
-      {"AVERAGE", MemoryKind::kAverage},
-      {"DECAYED_SUM", MemoryKind::kDecayedSum},
-      {"DECAYED_AVERAGE", MemoryKind::kDecayedAverage},
-      {"GATED", MemoryKind::kGated},
-      {"GATED_AVERAGE", MemoryKind::kGatedAverage}};
-  return kKinds.at(name);
-}
-
-TEST(StoreWriterTest, GoldenMemoriesHoldForEveryKindAndWindow) {
-  int cases = 0;
-  for (const auto& golden : softlookup::testing::ReadGoldenMemories()) {
-    SCOPED_TRACE(golden.kind + " of " + std::to_string(golden.row_count));
-    ++cases;
-    StoreWriter store({.name = "s",
-                       .key_dim = golden.key_dim,
-                       .value_dim = golden.value_dim,
-                       .memories = {{.name = "m",
-                                     .kind = KindOf(golden.kind),
-                                     .decay = golden.decay,
-                                     .gate = golden.gate}}});
-    const auto snapshot = store
-                              .Append({.keys = {.data = golden.keys.data(),
-                                                .rows = golden.row_count,
-                                                .cols = golden.key_dim},
-                                       .values = {.data = golden.values.data(),
-                                                  .rows = golden.row_count,
-                                                  .cols = golden.value_dim}})
-                              ->snapshot;
-    const auto memory = snapshot->MemoryAsOf(golden.row_count, 1);
-    const MemoryValue value = golden.begin == 0
-                                  ? memory->Read()
-                                  : memory->ReadSince(*snapshot->MemoryAsOf(golden.begin, 1));
-    EXPECT_LE(softlookup::testing::RelativeError(value.key, golden.expected_key), 1e-12);
-    EXPECT_LE(softlookup::testing::RelativeError(value.value, golden.expected_value), 1e-12);
-    EXPECT_NEAR(value.weight, golden.expected_weight, 1e-12 * golden.expected_weight);
-  }
-  EXPECT_EQ(cases, 30);
-}
-
-TEST(StoreWriterTest, AMemoryAsOfAnyPositionHasTheBitsOfARescan) {
-  constexpr std::int64_t kRows = 2600;
-  const StoreConfig config{
-      .name = "s",
-      .key_dim = 3,
-      .value_dim = 2,
-      .memories = {{.name = "d", .kind = MemoryKind::kDecayedAverage, .decay = 0.99},
-                   {.name = "g", .kind = MemoryKind::kGated, .gate = {0.5f, 1, -1, 0.25f}}}};
-  StoreWriter store(config);
-  const std::vector<float> keys = NormalFloats(kRows * 3, 1), values = NormalFloats(kRows * 2, 2);
-  const auto snapshot = store
-                            .Append({.keys = {.data = keys.data(), .rows = kRows, .cols = 3},
-                                     .values = {.data = values.data(), .rows = kRows, .cols = 2}})
-                            ->snapshot;
-  MemorySet scanned = MemorySetOf(config);
-  for (std::int64_t position = 0; position <= kRows; ++position) {
-    if (position % 97 == 0 || position % 1024 < 2 || position == kRows) {
-      for (std::size_t index = 0; index < 3; ++index) {
-        const MemoryValue expected = scanned[index].Read();
-        const MemoryValue memory = snapshot->MemoryAsOf(position, index)->Read();
-        ASSERT_EQ(memory.weight, expected.weight);
-        ASSERT_EQ(memory.key, expected.key);
-        ASSERT_EQ(memory.value, expected.value);
-      }
-    }
-    if (position < kRows) scanned.Add(&keys[position * 3], 1, &values[position * 2]);
   }
 }
 
@@ -178,7 +94,7 @@ std::vector<float> LiveRows(const Snapshot& snapshot) {
   return rows;
 }
 
-TEST(StoreWriterTest, ABlockWithFewLiveRowsIsReadAsThoseWhateverTheOrderInWhichTheOthersWent) {
+TEST(StoreEditorTest, ABlockWithFewLiveRowsIsReadAsThoseWhateverTheOrderInWhichTheOthersWent) {
   const StoreConfig config{.name = "s", .key_dim = 3, .value_dim = 2};
   constexpr std::int64_t kRows = 3 * kernels::kBlockRowsMax + 100;
   const auto stays = [](std::int64_t position) {
@@ -186,9 +102,9 @@ TEST(StoreWriterTest, ABlockWithFewLiveRowsIsReadAsThoseWhateverTheOrderInWhichT
   };
   // One store loses them when all are there, the other the last first, and some before their block
   // is full.
-  StoreWriter late(config);
+  StoreEditor late(config);
   const std::shared_ptr<const Snapshot> whole = AppendNumbered(late, 0, kRows);
-  StoreWriter early(config);
+  StoreEditor early(config);
   AppendNumbered(early, 0, 1000);
   const auto delete_one = [&](std::int64_t position) {
     const std::uint64_t begin = static_cast<std::uint64_t>(position);
@@ -242,7 +158,7 @@ TEST_P(RollbackTest, LeavesNothing) {
       .value_dim = 2,
       .memories = {{.name = "d", .kind = MemoryKind::kDecayedSum, .decay = 0.99}}};
   constexpr std::int64_t kBatches = 60;
-  StoreWriter plain(config), undoing(config);
+  StoreEditor plain(config), undoing(config);
   std::mt19937_64 generator(7);
   const auto number = [&](std::uint64_t count) { return generator() % count; };
   for (std::int64_t batch = 0; batch < kBatches; ++batch) {
@@ -256,15 +172,15 @@ TEST_P(RollbackTest, LeavesNothing) {
                         .ids = ids,
                         .row_labels = labels,
                         .on_conflict = OnConflict::kReplace};
-    const auto write = [&](StoreWriter& writer) {
-      ASSERT_THAT(writer.Append(good), IsOk());
+    const auto write = [&](StoreEditor& editor) {
+      ASSERT_THAT(editor.Append(good), IsOk());
       if (batch % 3 == 0) {
-        ASSERT_THAT(writer.Delete({.any_labels = {"label4"}}), IsOk());
+        ASSERT_THAT(editor.Delete({.any_labels = {"label4"}}), IsOk());
       }
     };
     write(plain);
     plain.Commit();
-    std::optional<StoreWriter::Savepoint> savepoint;
+    std::optional<StoreEditor::Savepoint> savepoint;
     if (GetParam() == RollbackKind::kToSavepoint) {
       write(undoing);
       savepoint = undoing.MakeSavepoint();
@@ -321,12 +237,12 @@ INSTANTIATE_TEST_SUITE_P(Either, RollbackTest,
                          ::testing::Values(RollbackKind::kToCommit, RollbackKind::kToSavepoint));
 
 // While one is staged, the next write in the group may be refused, and one after it not.
-TEST(StoreWriterTest, WritesGoOnFromASavepointThatWasRolledBackTo) {
-  StoreWriter store({.name = "s", .key_dim = 3, .value_dim = 2});
+TEST(StoreEditorTest, WritesGoOnFromASavepointThatWasRolledBackTo) {
+  StoreEditor store({.name = "s", .key_dim = 3, .value_dim = 2});
   AppendNumbered(store, 0, 1000);
   store.Commit();
   const auto shown = AppendNumbered(store, 1000, 10);
-  const StoreWriter::Savepoint savepoint = store.MakeSavepoint();
+  const StoreEditor::Savepoint savepoint = store.MakeSavepoint();
   AppendNumbered(store, 5'000'000, 3000);
   store.RollbackTo(savepoint);
   EXPECT_EQ(store.newest(), shown);
@@ -339,17 +255,17 @@ TEST(StoreWriterTest, WritesGoOnFromASavepointThatWasRolledBackTo) {
   ExpectNumbered(*AppendNumbered(store, 1000, 500));
 }
 
-TEST(StoreWriterTest, AnEmptyStoreIsSmall) {
-  const StoreWriter store({.name = "s", .key_dim = 1024, .value_dim = 1024});
+TEST(StoreEditorTest, AnEmptyStoreIsSmall) {
+  const StoreEditor store({.name = "s", .key_dim = 1024, .value_dim = 1024});
   EXPECT_LT(store.newest()->byte_size(), 4096u);
 }
 
-TEST(StoreWriterTest, ByteSizeCountsWhatTheConfigurationAndWritersTake) {
+TEST(StoreEditorTest, ByteSizeCountsWhatTheConfigurationAndWritersTake) {
   const auto projection = std::make_shared<Projection>();
   projection->query.resize(1000);
   projection->key.resize(1000);
   projection->value.resize(1000);
-  StoreWriter store({.name = "s", .key_dim = 1, .value_dim = 1});
+  StoreEditor store({.name = "s", .key_dim = 1, .value_dim = 1});
   std::uint64_t before = store.newest()->byte_size();
   const auto expect_growth = [&](std::uint64_t least, std::uint64_t most) {
     EXPECT_GE(store.newest()->byte_size(), before + least);
@@ -379,8 +295,8 @@ TEST(StoreWriterTest, ByteSizeCountsWhatTheConfigurationAndWritersTake) {
   expect_growth(1000 * 150, 1000 * 260);
 }
 
-TEST(StoreWriterTest, AWholeBlocksRoomCountsAsFarAsItIsTaken) {
-  StoreWriter store({.name = "s", .key_dim = 64, .value_dim = 64});
+TEST(StoreEditorTest, AWholeBlocksRoomCountsAsFarAsItIsTaken) {
+  StoreEditor store({.name = "s", .key_dim = 64, .value_dim = 64});
   AppendNumbered(store, 0, 1024);
   const std::uint64_t block = store.newest()->byte_size();
   AppendNumbered(store, 1024, 17);
@@ -392,27 +308,27 @@ TEST(StoreWriterTest, AWholeBlocksRoomCountsAsFarAsItIsTaken) {
   }
 }
 
-TEST(StoreWriterTest, RowsCostLittleMoreThanTheirBytesAndThoseOfTheirSketches) {
-  StoreWriter store({.name = "s", .key_dim = 128, .value_dim = 128});
+TEST(StoreEditorTest, RowsCostLittleMoreThanTheirBytesAndThoseOfTheirSketches) {
+  StoreEditor store({.name = "s", .key_dim = 128, .value_dim = 128});
   const auto snapshot = AppendNumbered(store, 0, 20'000);
   EXPECT_LT(static_cast<double>(snapshot->byte_size()), 1.05 * 20'000 * (256 * 4 + 128 + 12));
   EXPECT_GT(static_cast<double>(snapshot->byte_size()), 20'000 * 256 * 4);
 }
 
-TEST(StoreWriterTest, WithoutMemoriesItKeepsTheSameRowsInLessMemory) {
+TEST(StoreEditorTest, WithoutMemoriesItKeepsTheSameRowsInFewerBytes) {
   const StoreConfig config{.name = "s", .key_dim = 64, .value_dim = 64};
-  StoreWriter with(config), without(config, StoreWriter::Memories::kNone);
+  StoreEditor with(config), without(config, StoreEditor::Memories::kNone);
   const std::vector<float> components = softlookup::testing::NormalFloats(3000 * 64, 1);
   const MatrixView rows{.data = components.data(), .rows = 3000, .cols = 64};
-  for (StoreWriter* writer : {&with, &without}) {
-    ASSERT_THAT(writer->Append({.keys = rows, .values = rows}), IsOk());
+  for (StoreEditor* editor : {&with, &without}) {
+    ASSERT_THAT(editor->Append({.keys = rows, .values = rows}), IsOk());
   }
   // At least two memories of key and value, each in float64.
   EXPECT_LE(without.newest()->byte_size() + 2 * 128 * 8, with.newest()->byte_size());
   for (const std::uint64_t position : {0, 1500, 2999}) {
-    const auto row = [&](const StoreWriter& writer) {
-      const auto blocks = writer.newest()->BlocksOf(position, position + 1);
-      return writer.newest()->RowOf(
+    const auto row = [&](const StoreEditor& editor) {
+      const auto blocks = editor.newest()->BlocksOf(position, position + 1);
+      return editor.newest()->RowOf(
           blocks.front(), static_cast<std::int64_t>(position - blocks.front().first_position));
     };
     EXPECT_EQ(row(with).key, row(without).key);
@@ -420,24 +336,17 @@ TEST(StoreWriterTest, WithoutMemoriesItKeepsTheSameRowsInLessMemory) {
   }
 }
 
-TEST(StoreWriterDeathTest, ASavepointEndsWithTheNextCommit) {
-  StoreWriter store({.name = "s", .key_dim = 3, .value_dim = 2});
+TEST(StoreEditorDeathTest, ASavepointEndsWithTheNextCommit) {
+  StoreEditor store({.name = "s", .key_dim = 3, .value_dim = 2});
   const float row[3] = {1, 2, 3};
   const std::uint64_t id = 7;
   ASSERT_THAT(store.Append({.keys = {.data = row, .rows = 1, .cols = 3},
                             .values = {.data = row, .rows = 1, .cols = 2},
                             .ids = {&id, 1}}),
               IsOk());
-  const StoreWriter::Savepoint savepoint = store.MakeSavepoint();
+  const StoreEditor::Savepoint savepoint = store.MakeSavepoint();
   store.Commit();
   EXPECT_DEATH(store.RollbackTo(savepoint), "older than the last commit");
-}
-
-TEST(StoreWriterDeathTest, ASnapshotHasNoRowsBehindItsLast) {
-  StoreWriter store({.name = "s", .key_dim = 3, .value_dim = 2});
-  const auto snapshot = AppendNumbered(store, 0, 10);
-  EXPECT_DEATH(snapshot->BlocksOf(0, 11), "position 11 of 10 rows");
-  EXPECT_DEATH(snapshot->MemoryAsOf(11, 0), "append index 11 of 10 rows");
 }
 
 }  // namespace

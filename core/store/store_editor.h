@@ -1,5 +1,5 @@
-#ifndef SOFTLOOKUP_CORE_STORE_STORE_WRITER_H_
-#define SOFTLOOKUP_CORE_STORE_STORE_WRITER_H_
+#ifndef SOFTLOOKUP_CORE_STORE_STORE_EDITOR_H_
+#define SOFTLOOKUP_CORE_STORE_STORE_EDITOR_H_
 
 #include <cstdint>
 #include <memory>
@@ -7,20 +7,28 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "core/base/matrix_view.h"
+#include "core/kernels/panel.h"
 #include "core/kernels/panel_rows.h"
+#include "core/memory/running_memory.h"
+#include "core/store/panel_allocator.h"
+#include "core/store/panel_buffer.h"
+#include "core/store/rollback_map.h"
+#include "core/store/row_bounds.h"
+#include "core/store/row_tags.h"
+#include "core/store/sealed_block.h"
+#include "core/store/shared_list.h"
 #include "core/store/snapshot.h"
+#include "core/store/store_lease.h"
+#include "core/store/stored_blocks.h"
+#include "softlookup/memory.h"
+#include "softlookup/row.h"
+#include "softlookup/store_config.h"
 
 namespace softlookup {
-
-// Returns the rows per block: a power of two in [16, 1024], as many as fit a core's second-level
-// cache. A batch of queries then reads a block from RAM once. The result must depend only on the
-// shape, because the bits of an answer depend on it.
-std::int64_t BlockRows(const kernels::PanelShape& shape);
 
 // Rows to append. The caller must have checked them.
 struct RowBatch {
@@ -59,13 +67,13 @@ struct DeleteOutcome {
 // Makes the snapshots of one store, each from the snapshot before. A write is made whole or not at
 // all. A write can be rolled back until it is committed, because the log may refuse it. The caller
 // must check arguments. Not thread-safe, but its snapshots are.
-class StoreWriter {
+class StoreEditor {
  public:
-  // Whether the writer adds rows to the running memories. With kNone, no memory may be read.
+  // Whether the editor adds rows to the running memories. With kNone, no memory may be read.
   enum class Memories { kKept, kNone };
 
   // Makes an empty store at revision 1.
-  explicit StoreWriter(StoreConfig config, Memories memories = Memories::kKept);
+  explicit StoreEditor(StoreConfig config, Memories memories = Memories::kKept);
 
   StoreLease& lease() { return *lease_; }
   // The snapshot after the last write, committed or not.
@@ -108,7 +116,7 @@ class StoreWriter {
 
   const std::shared_ptr<StoreLease> lease_ = std::make_shared<StoreLease>();
 
-  // Everything that a write changes, except live_ids_ and writers_, whose changes are listed.
+  // Everything that a write changes, except live_ids_ and writers_, which list their changes.
   // Copying a State copies a few pointers, and no rows.
   struct State {
     std::shared_ptr<const Snapshot> newest;
@@ -117,12 +125,7 @@ class StoreWriter {
     SharedList<SealedBlock> sealed;
     // The full panels of the tail, with room for more. Null while no panel of the tail is full.
     std::shared_ptr<PanelBuffer> tail_panels;
-    // The next blocks and sketches are put behind its first `region_used` bytes, if they fit. Null:
-    // each block has its own buffer, as in a small store.
-    std::shared_ptr<PanelRegion> region;
-    std::int64_t region_used = 0;
-    // Committed bytes behind the last blocks of all earlier regions. No block uses them.
-    std::int64_t wasted_region_bytes = 0;
+    PanelAllocator panel_allocator;  // Of the blocks and their sketches.
     std::int64_t tail_rows = 0;
     RowBounds tail_bounds;
     std::shared_ptr<const RowTags> tail_tags;  // Null while no row of the tail has tags.
@@ -130,16 +133,17 @@ class StoreWriter {
     std::shared_ptr<LabelDictionary> labels;   // Null before the first row with a label.
     std::uint32_t label_count = 0;             // Labels that `newest` may show.
     std::int64_t config_bytes = 0;
-    std::int64_t sealed_bytes = 0;  // Sum of SealedBlock::bytes() over `sealed`.
+    std::int64_t sealed_bytes = 0;       // Sum of SealedBlock::bytes() over `sealed`.
+    std::int64_t writer_name_bytes = 0;  // Heap bytes of the names in writers_.
     std::uint64_t deleted_count = 0;
     // Memories before the tail's first row. Null while the tail has no row, for block 0, or if the
-    // writer keeps no memories.
+    // editor keeps no memories.
     std::shared_ptr<const MemorySet> memories_before_tail;
     // The panel that is filling. When it is full, it is copied behind the full panels of
     // tail_panels. Null until a row is put into it, so that an empty store is small.
     std::shared_ptr<PanelBuffer> partial_panel;
     // Memories after the last row. Null before the first row, so that an empty store is small. Also
-    // null if the writer keeps no memories.
+    // null if the editor keeps no memories.
     std::shared_ptr<MemorySet> memories;
   };
 
@@ -149,16 +153,6 @@ class StoreWriter {
     std::vector<std::uint64_t> replaced;
   };
 
-  // Entries of writers_ and of live_ids_ before a change, for a rollback. Unset: no entry.
-  struct WriterChange {
-    std::string writer;
-    std::optional<WriterState> before;
-  };
-  struct IdChange {
-    std::uint64_t id = 0;
-    std::optional<std::uint64_t> position_before;
-  };
-
   absl::StatusOr<Admission> Admit(const RowBatch& batch) const;
   void TagRow(const RowBatch& batch, std::int64_t row);
   // `reader` must read panels of shape_.
@@ -166,8 +160,7 @@ class StoreWriter {
   void AddToMemories(const kernels::PanelRow& row);
   // Makes room in tail_panels for one more panel. Snapshots that show the old buffer keep it.
   void MakeRoomInTail();
-  // Allocates the panels of one block, or of its sketch, for a store of `block_count` blocks. They
-  // are not cleared if a rollback has freed their place in a region.
+  // Allocates the panels of one block, or of its sketch, for a store of `block_count` blocks.
   std::shared_ptr<PanelBuffer> NewPanels(const kernels::PanelShape& shape,
                                          std::int64_t block_count);
   // Makes the sketch of a full block. Returns null if HasSketch() is false.
@@ -186,10 +179,10 @@ class StoreWriter {
   void AddSealed(absl::Span<SealedBlock> blocks);
   void SetConfig(StoreConfig config);
   void SetWriter(const std::string& writer, WriterState state);
-  // Notes that the live row with `id` is at `position`. Unset: no live row has this id.
-  void SetId(std::uint64_t id, std::optional<std::uint64_t> position);
   // Makes a snapshot of state_ as the next revision.
   void MakeSnapshot();
+  // Returns the tail as a snapshot of state_ sees it. The snapshot then shares the partial panel.
+  TailView ViewTail();
   std::uint64_t RowCount() const {
     return static_cast<std::uint64_t>(state_.sealed.size() * block_rows_ + state_.tail_rows);
   }
@@ -200,18 +193,15 @@ class StoreWriter {
 
   const kernels::PanelShape shape_;
   const std::int64_t block_rows_;
-  const bool keeps_memories_;
 
   State state_;
   State committed_;
-  absl::flat_hash_map<std::uint64_t, std::uint64_t> live_ids_;  // Id to position.
-  std::vector<IdChange> id_changes_;                            // Since the last Commit, in order.
-  absl::flat_hash_map<std::string, WriterState> writers_;
-  std::int64_t writer_name_bytes_ = 0;        // Heap bytes of the names in writers_.
-  std::vector<WriterChange> writer_changes_;  // Since the last Commit, in order.
+  RollbackMap<std::uint64_t, std::uint64_t> live_ids_;  // Positions of live rows, by id.
+  RollbackMap<std::string, WriterState> writers_;       // By name.
   // A copy of state_.tail_tags with the tags of the batch in progress added. Null until that batch
   // adds a row with tags. Becomes state_.tail_tags when a snapshot is made or the tail is sealed.
   std::unique_ptr<RowTags> growing_tags_;
+  const bool keeps_memories_;
   // partial_panel_shared_: a snapshot, a savepoint or the committed state may share the partial
   // panel. memories_shared_: a savepoint or the committed state may share the memories. While a
   // flag is set, the next row goes into a copy.
@@ -221,9 +211,9 @@ class StoreWriter {
 
 // A state to roll back to. Making and holding one costs a few pointers. The next row after it costs
 // a copy of the memories and of the partial panel, which the savepoint then shares no more.
-class StoreWriter::Savepoint {
+class StoreEditor::Savepoint {
  private:
-  friend class StoreWriter;
+  friend class StoreEditor;
   State state_;
   std::size_t id_change_count_ = 0;
   std::size_t writer_change_count_ = 0;
@@ -231,4 +221,4 @@ class StoreWriter::Savepoint {
 
 }  // namespace softlookup
 
-#endif  // SOFTLOOKUP_CORE_STORE_STORE_WRITER_H_
+#endif  // SOFTLOOKUP_CORE_STORE_STORE_EDITOR_H_

@@ -1,0 +1,125 @@
+#include "core/store/sealed_block.h"
+
+#include <cstddef>
+#include <utility>
+
+#include "core/kernels/key_ball.h"
+#include "core/kernels/panel_rows.h"
+#include "core/memory/heap_bytes.h"
+
+namespace softlookup {
+namespace {
+
+// Most bytes of a block's panels, unless one panel has more. A block then fits a core's
+// second-level cache.
+constexpr std::int64_t kBlockBytesMax = std::int64_t{512} << 10;
+
+// Returns room for the centres of a block's balls. It is empty if the block has no balls, because
+// it has fewer than kBallRowsMin rows.
+std::vector<float> CentresOf(std::int64_t row_count, std::int64_t key_dim) {
+  if (row_count < kernels::kBallRowsMin) return {};
+  return std::vector<float>(
+      static_cast<std::size_t>(kernels::kBlockBalls * kernels::CentreFloats(key_dim)));
+}
+
+}  // namespace
+
+kernels::PanelShape PanelShapeOf(const StoreConfig& config) {
+  return {.key_dim = config.key_dim, .value_dim = config.value_dim, .storage = config.storage_type};
+}
+
+std::int64_t BlockRows(const kernels::PanelShape& shape) {
+  std::int64_t rows = kernels::kBlockRowsMax;
+  while (rows > kernels::kPanelRows && rows / kernels::kPanelRows * shape.bytes() > kBlockBytesMax)
+    rows /= 2;
+  return rows;
+}
+
+bool HasSketch(const StoreConfig& config, const RowBounds& bounds) {
+  // The sketch of a shorter key would take nearly as many bytes and as much time as the key itself.
+  constexpr std::int64_t kKeyDimMin = 32;
+  // INT8 keys are as small as their sketch. Lookups with several heads make no first look.
+  return config.num_heads == 1 && config.key_dim >= kKeyDimMin &&
+         config.storage_type != StorageType::kInt8 && kernels::KeysFitSketch(bounds.key_magnitude);
+}
+
+BlockSketch::BlockSketch(const PanelBuffer& block, const kernels::PanelShape& shape,
+                         std::shared_ptr<PanelBuffer> panels)
+    : panels_(panels),
+      centres_(CentresOf(block.panel_count() * kernels::kPanelRows, shape.key_dim)),
+      view_(kernels::MakeSketch({.shape = shape,
+                                 .full_panels = block.panel(0),
+                                 .full_panel_count = block.panel_count(),
+                                 .row_count = block.panel_count() * kernels::kPanelRows},
+                                panels->panel(0), centres_.empty() ? nullptr : centres_.data())) {}
+
+std::int64_t BlockSketch::bytes() const {
+  return SharedBytes<BlockSketch>() + panels_->bytes() + HeapBytes(centres_);
+}
+
+std::int64_t PackedRows::bytes() const {
+  return SharedBytes<PackedRows>() + HeapBytes(offsets) + (panels == nullptr ? 0 : panels->bytes());
+}
+
+std::shared_ptr<const PackedRows> PackLiveRows(const PanelBuffer& panels,
+                                               const kernels::PanelShape& shape,
+                                               std::int64_t row_count, const RowMask& live) {
+  using kernels::kPanelRows;
+  auto packed = std::make_shared<PackedRows>();
+  for (std::int64_t row = 0; row < row_count; ++row) {
+    if (live[row]) packed->offsets.push_back(static_cast<std::uint16_t>(row));
+  }
+  packed->offsets.shrink_to_fit();
+  if (packed->offsets.empty()) return packed;
+  auto buffer =
+      std::make_shared<PanelBuffer>(shape, (packed->row_count() + kPanelRows - 1) / kPanelRows);
+  std::vector<std::byte> row(static_cast<std::size_t>(shape.row_bytes()));
+  for (std::int64_t to = 0; to < packed->row_count(); ++to) {
+    const std::int64_t from = packed->offsets[to];
+    kernels::PackRow(shape, panels.panel(from / kPanelRows), from % kPanelRows, row.data());
+    kernels::UnpackRow(shape, row.data(), to % kPanelRows, buffer->panel(to / kPanelRows));
+  }
+  packed->panels = std::move(buffer);
+  return packed;
+}
+
+kernels::BlockView SealedBlock::AllRows(const kernels::PanelShape& shape) const {
+  kernels::BlockView view;
+  view.shape = shape;
+  view.full_panels = panels->panel(0);
+  view.full_panel_count = panels->panel_count();
+  view.row_count = view.full_panel_count * kernels::kPanelRows;
+  bounds->SetIn(view);
+  return view;
+}
+
+std::int64_t SealedBlock::bytes() const {
+  return panels->bytes() + (packed == nullptr ? 0 : packed->bytes()) + bounds->bytes() +
+         (sketch == nullptr ? 0 : sketch->bytes()) +
+         (memories_before == nullptr ? 0 : memories_before->bytes()) +
+         (tags == nullptr ? 0 : tags->bytes()) + (live == nullptr ? 0 : SharedBytes<RowMask>());
+}
+
+void SetLiveRows(const kernels::PanelShape& shape, std::int64_t index, SealedBlock& block) {
+  PositionedBlock rows;
+  rows.view = block.AllRows(shape);
+  rows.number = index;
+  rows.position_count = rows.view.row_count;
+  rows.first_position = static_cast<std::uint64_t>(index * rows.position_count);
+  if (block.packed != nullptr) {
+    const PackedRows& packed = *block.packed;
+    rows.row_offsets = packed.offsets.data();
+    rows.view.row_count = packed.row_count();
+    rows.view.full_panel_count = packed.row_count() / kernels::kPanelRows;
+    if (packed.panels != nullptr) {
+      rows.view.full_panels = packed.panels->panel(0);
+      rows.view.partial_panel = packed.panels->panel(rows.view.full_panel_count);
+    }
+  } else {
+    if (block.live != nullptr) rows.row_mask = block.live->words();
+    if (block.sketch != nullptr) rows.sketch = &block.sketch->view();
+  }
+  block.live_rows = rows;
+}
+
+}  // namespace softlookup

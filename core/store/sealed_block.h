@@ -1,0 +1,95 @@
+#ifndef SOFTLOOKUP_CORE_STORE_SEALED_BLOCK_H_
+#define SOFTLOOKUP_CORE_STORE_SEALED_BLOCK_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/attention/block_scan.h"
+#include "core/kernels/key_sketch.h"
+#include "core/kernels/panel.h"
+#include "core/memory/running_memory.h"
+#include "core/store/panel_buffer.h"
+#include "core/store/row_bounds.h"
+#include "core/store/row_tags.h"
+#include "softlookup/store_config.h"
+
+namespace softlookup {
+
+// Returns the layout of a store's panels.
+kernels::PanelShape PanelShapeOf(const StoreConfig& config);
+
+// Returns the rows per block: a power of two in [16, 1024], as many as fit a core's second-level
+// cache. A batch of queries then reads a block from RAM once. The result must depend only on the
+// shape, because the bits of an answer depend on it.
+std::int64_t BlockRows(const kernels::PanelShape& shape);
+
+// Returns whether a full block with `bounds` has a sketch, unless the block is packed. The keys
+// must fit a sketch, and a first look must save time in a store of this `config`. The result
+// depends only on the arguments, so that a store has the same sketches when it is loaded again.
+bool HasSketch(const StoreConfig& config, const RowBounds& bounds);
+
+// The sketch of a sealed block's keys.
+class BlockSketch {
+ public:
+  // Writes a sketch of the rows in `block`, which must be full, to `panels`.
+  BlockSketch(const PanelBuffer& block, const kernels::PanelShape& shape,
+              std::shared_ptr<PanelBuffer> panels);
+  BlockSketch(const BlockSketch&) = delete;
+  BlockSketch& operator=(const BlockSketch&) = delete;
+
+  const kernels::SketchView& view() const { return view_; }
+  // Bytes taken, the object included.
+  std::int64_t bytes() const;
+
+ private:
+  const std::shared_ptr<const PanelBuffer> panels_;
+  std::vector<float> centres_;  // Of the balls around the keys (kernels::KeyBall). Empty: no balls.
+  const kernels::SketchView view_;
+};
+
+// A copy of the live rows of a sealed block that has few live rows. Lookups read it instead of the
+// block.
+struct PackedRows {
+  std::shared_ptr<const PanelBuffer> panels;  // Null: no row is live.
+  std::vector<std::uint16_t> offsets;         // Each row's index in the block, ascending.
+
+  std::int64_t row_count() const { return static_cast<std::int64_t>(offsets.size()); }
+  // Bytes taken, the object included.
+  std::int64_t bytes() const;
+};
+
+// Copies the rows in `live` from `panels`, which hold a block of `row_count` rows.
+std::shared_ptr<const PackedRows> PackLiveRows(const PanelBuffer& panels,
+                                               const kernels::PanelShape& shape,
+                                               std::int64_t row_count, const RowMask& live);
+
+// A full block. Its parts are immutable, and snapshots share them.
+struct SealedBlock {
+  // All rows. Deleted rows are included, because memories are computed from all rows.
+  std::shared_ptr<const PanelBuffer> panels;
+  std::shared_ptr<const PackedRows> packed;  // Null unless few rows are live.
+  std::shared_ptr<const RowBounds> bounds;
+  std::shared_ptr<const BlockSketch> sketch;  // Null if packed, or if HasSketch() is false.
+  // Memories before this block's first row. Null for block 0, or if the editor keeps no memories.
+  std::shared_ptr<const MemorySet> memories_before;
+  std::shared_ptr<const RowTags> tags;  // Null: no row has an id or labels.
+  std::shared_ptr<const RowMask> live;  // Rows that are not deleted. Null: all rows.
+  // The rows that lookups read. They point into what the members above point to. They are kept here
+  // so that a lookup over many blocks need not follow those pointers.
+  PositionedBlock live_rows;
+
+  // Returns all rows, deleted ones included.
+  kernels::BlockView AllRows(const kernels::PanelShape& shape) const;
+  // Bytes of everything that the members point to. SharedList::bytes() counts the members
+  // themselves.
+  std::int64_t bytes() const;
+};
+
+// Sets block.live_rows. `index` is the block's number in its store. Call this whenever another
+// member has changed.
+void SetLiveRows(const kernels::PanelShape& shape, std::int64_t index, SealedBlock& block);
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_STORE_SEALED_BLOCK_H_

@@ -1,0 +1,27 @@
+#include "core/store/stored_blocks.h"
+
+namespace softlookup {
+
+kernels::BlockView StoredBlocks::AllRowsOf(std::int64_t index) const {
+  if (index < sealed_.size()) return sealed_[index].AllRows(shape_);
+  kernels::BlockView view;
+  view.shape = shape_;
+  if (tail_.full_panels != nullptr) view.full_panels = tail_.full_panels->panel(0);
+  view.full_panel_count = tail_.full_panel_count;
+  if (tail_.partial_panel != nullptr) view.partial_panel = tail_.partial_panel->panel(0);
+  view.row_count = tail_.row_count;
+  tail_.bounds->SetIn(view);
+  return view;
+}
+
+PositionedBlock StoredBlocks::LiveRowsOfTail() const {
+  PositionedBlock rows;
+  rows.view = AllRowsOf(sealed_.size());
+  rows.number = sealed_.size();
+  rows.first_position = static_cast<std::uint64_t>(sealed_.size() * block_rows_);
+  rows.position_count = rows.view.row_count;
+  if (tail_.live != nullptr) rows.row_mask = tail_.live->words();
+  return rows;
+}
+
+}  // namespace softlookup

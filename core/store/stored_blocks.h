@@ -1,0 +1,92 @@
+#ifndef SOFTLOOKUP_CORE_STORE_STORED_BLOCKS_H_
+#define SOFTLOOKUP_CORE_STORE_STORED_BLOCKS_H_
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "core/attention/block_scan.h"
+#include "core/kernels/panel.h"
+#include "core/memory/running_memory.h"
+#include "core/store/panel_buffer.h"
+#include "core/store/row_bounds.h"
+#include "core/store/row_tags.h"
+#include "core/store/sealed_block.h"
+#include "core/store/shared_list.h"
+
+namespace softlookup {
+
+// The block that still grows, as one snapshot sees it. The editor shares `full_panels` and writes
+// only behind the first `full_panel_count` panels. The editor copies `partial_panel` before it adds
+// a row to that panel. So the view never changes.
+//
+// All pointers are null if row_count is 0. `full_panels` is null while no panel is full, and
+// `partial_panel` if row_count is a multiple of kPanelRows. `memories_before`, `tags` and `live`
+// can be null for the same reasons as in SealedBlock.
+struct TailView {
+  std::shared_ptr<const PanelBuffer> full_panels;
+  std::int64_t full_panel_count = 0;
+  std::shared_ptr<const PanelBuffer> partial_panel;
+  std::int64_t row_count = 0;
+  std::shared_ptr<const RowBounds> bounds;
+  std::shared_ptr<const MemorySet> memories_before;
+  std::shared_ptr<const RowTags> tags;
+  std::shared_ptr<const RowMask> live;
+};
+
+// The blocks of a store as of one revision, by number: the sealed ones, then the tail if it has a
+// row. Immutable.
+class StoredBlocks {
+ public:
+  StoredBlocks() = default;
+  // A sealed block has `block_rows` rows, and the tail has fewer.
+  StoredBlocks(const kernels::PanelShape& shape, std::int64_t block_rows,
+               SharedList<SealedBlock> sealed, TailView tail)
+      : shape_(shape),
+        block_rows_(block_rows),
+        sealed_(std::move(sealed)),
+        tail_(std::move(tail)) {}
+
+  const kernels::PanelShape& shape() const { return shape_; }
+  // Rows in a full block.
+  std::int64_t block_rows() const { return block_rows_; }
+  // Rows of all blocks, deleted ones included.
+  std::int64_t row_count() const { return sealed_.size() * block_rows_ + tail_.row_count; }
+
+  // Returns the rows that lookups read of block `index`, which must have a row.
+  PositionedBlock LiveRowsOf(std::int64_t index) const {
+    return index < sealed_.size() ? sealed_[index].live_rows : LiveRowsOfTail();
+  }
+  // Returns all rows of block `index`, deleted ones included. The block must have a row.
+  kernels::BlockView AllRowsOf(std::int64_t index) const;
+  // Returns the bounds over the rows of block `index`, which must have a row.
+  const RowBounds& BoundsOf(std::int64_t index) const {
+    return index < sealed_.size() ? *sealed_[index].bounds : *tail_.bounds;
+  }
+  // Returns which rows of block `index` are not deleted, or null if no row is deleted.
+  const RowMask* LiveMaskOf(std::int64_t index) const {
+    return index < sealed_.size() ? sealed_[index].live.get() : tail_.live.get();
+  }
+  // Returns the tags of the rows of block `index`, or null if none of them has tags.
+  const RowTags* TagsOf(std::int64_t index) const {
+    return index < sealed_.size() ? sealed_[index].tags.get() : tail_.tags.get();
+  }
+  // Returns the memories before the first row of block `index`. Null for block 0, for a tail
+  // without rows, or if the editor keeps no memories.
+  const MemorySet* MemoriesBefore(std::int64_t index) const {
+    return index < sealed_.size() ? sealed_[index].memories_before.get()
+                                  : tail_.memories_before.get();
+  }
+
+ private:
+  PositionedBlock LiveRowsOfTail() const;
+
+  kernels::PanelShape shape_;
+  std::int64_t block_rows_ = 0;
+  SharedList<SealedBlock> sealed_;
+  TailView tail_;
+};
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_STORE_STORED_BLOCKS_H_
