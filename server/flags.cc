@@ -178,8 +178,7 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
       ->check(CLI::Range(0, 1024));
   app.add_option_function<std::string>(
          "--kernel", [&flags](const std::string& name) { flags.kernel = *KernelOfName(name); },
-         "What rows are scanned with: the CPU's matrix unit (amx), its vectors (simd), the faster "
-         "(auto)")
+         "What rows are scanned with: the CPU's vectors (simd, auto) or its matrix unit (amx)")
       ->check(CLI::IsMember(KernelNames()))
       ->default_str("auto");
   app.add_option("--share-queries", flags.share_queries,

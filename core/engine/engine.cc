@@ -13,6 +13,7 @@
 #include "core/engine/appender.h"
 #include "core/engine/attend_job.h"
 #include "core/engine/committer.h"
+#include "core/engine/engine_stats.h"
 #include "core/engine/job_context.h"
 #include "core/engine/load_stores.h"
 #include "core/engine/lookups.h"
@@ -84,8 +85,6 @@ class EngineOfStores final : public Engine {
   absl::Status CopyTo(const std::string& directory) override;
 
  private:
-  // Counts a loaded store, and adds it to the table unless its name is lost.
-  void AddLoaded(LoadedStore loaded);
   // Returns LOADING until Load() has succeeded.
   absl::Status CheckLoaded() const;
   absl::StatusOr<std::shared_ptr<Store>> Find(absl::string_view field,
@@ -130,7 +129,7 @@ absl::Status EngineOfStores::Load(LoadObserver& observer) {
       LoadStores(stores, *log_, pool_, WakeUps(), observer, [&](LoadedStore loaded) {
         is_whole = is_whole && loaded.store.ok();
         PutName(loaded.number, loaded.name, *names);
-        AddLoaded(std::move(loaded));
+        AddLoaded(std::move(loaded), writes_);
       }));
   // Writes a name record for every store, an empty one if the name is lost. Once the log has any
   // name records, StoresIn finds only stores that have one.
@@ -142,43 +141,11 @@ absl::Status EngineOfStores::Load(LoadObserver& observer) {
   return absl::OkStatus();
 }
 
-void EngineOfStores::AddLoaded(LoadedStore loaded) {
-  if (loaded.store.ok()) {
-    const std::shared_ptr<const Snapshot> snapshot = (*loaded.store)->snapshot();
-    // Loaded stores may exceed the budget, so that acknowledged rows are kept. No store may then
-    // grow until there is room.
-    writes_.budget.Add(static_cast<std::int64_t>(snapshot->byte_size()));
-    writes_.totals.AddStore(*snapshot);
-  } else {
-    writes_.totals.AddDamagedStore();
-  }
-  if (!loaded.name.empty()) writes_.stores.AddLoaded(loaded.name, std::move(loaded.store));
-}
-
 EngineStats EngineOfStores::stats() const {
-  const StoreTotals& totals = writes_.totals;
-  const PassCounters& scans = scheduler_.counters();
-  return {.lookup_queue_time = jobs_.lookup_queue_time.counts(),
-          .lookup_compute_time = jobs_.lookup_compute_time.counts(),
-          .pass_queries = scans.queries_per_pass.counts(),
-          .pass_lookups = scans.jobs_per_pass.counts(),
-          .scanned_rows = scans.rows,
-          .scanned_bytes = scans.bytes,
-          .sketched_rows = scans.sketched_rows,
-          .skipped_blocks = scans.skipped_blocks,
-          .summed_rows = jobs_.summed_rows,
-          .appended_rows = static_cast<std::uint64_t>(totals.appended_rows()),
-          .appended_bytes = static_cast<std::uint64_t>(totals.appended_bytes()),
-          .log_sync_time = log_sync_time_.counts(),
-          .log_failed = log_ != nullptr && log_->has_failed(),
-          .damaged_stores = totals.damaged_stores(),
-          .stores = totals.stores(),
-          .rows = static_cast<std::uint64_t>(totals.rows()),
-          .live_rows = static_cast<std::uint64_t>(totals.live_rows()),
-          .store_bytes = writes_.budget.store_bytes(),
-          .ram_used_bytes = writes_.budget.used_bytes(),
-          .waiting_lookups = scheduler_.waiting_jobs(),
-          .waiting_work = scheduler_.waiting_cost()};
+  EngineStats stats = StatsOf(writes_, jobs_, scheduler_);
+  stats.log_sync_time = log_sync_time_.counts();
+  stats.log_failed = log_ != nullptr && log_->has_failed();
+  return stats;
 }
 
 absl::Status EngineOfStores::CheckLoaded() const {

@@ -232,6 +232,19 @@ LoadedStore LoadStore(const NamedStore& store, const CommitLog& log, Store::Exec
   return loading.Finish(std::move(status), std::move(executor));
 }
 
+void AddLoaded(LoadedStore loaded, WriteContext& writes) {
+  if (loaded.store.ok()) {
+    const std::shared_ptr<const Snapshot> snapshot = (*loaded.store)->snapshot();
+    // Loaded stores may exceed the budget, so that acknowledged rows are kept. No store may then
+    // grow until there is room.
+    writes.budget.Add(static_cast<std::int64_t>(snapshot->byte_size()));
+    writes.totals.AddStore(*snapshot);
+  } else {
+    writes.totals.AddDamagedStore();
+  }
+  if (!loaded.name.empty()) writes.stores.AddLoaded(loaded.name, std::move(loaded.store));
+}
+
 void Notify(LoadObserver& observer, const LoadedStore& loaded) {
   if (loaded.store.ok()) {
     observer.OnStore((*loaded.store)->info());

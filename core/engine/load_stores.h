@@ -8,6 +8,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "core/engine/write_context.h"
 #include "core/parallel/fork_join_pool.h"
 #include "core/storage/commit_log.h"
 #include "core/storage/records.h"
@@ -34,6 +35,9 @@ struct LoadedStore {
 // message names the position if that is known. The result's `store` is UNAVAILABLE if a record
 // could not be read for another reason, so that a later attempt may succeed.
 LoadedStore LoadStore(const NamedStore& store, const CommitLog& log, Store::Executor executor);
+
+// Counts a loaded store, and adds it to the table of stores unless its name is lost.
+void AddLoaded(LoadedStore loaded, WriteContext& writes);
 
 // Notifies `observer` of a store or of its damage.
 void Notify(LoadObserver& observer, const LoadedStore& loaded);

@@ -301,9 +301,8 @@ void AddAttendBench(CLI::App& app) {
   command->add_option("--storage", flags->storage, "How rows are kept")
       ->check(CLI::IsMember({"float32", "bfloat16", "int8"}));
   command
-      ->add_option(
-          "--kernel", flags->kernel,
-          "What scans: the CPU's matrix unit (amx), its vectors (simd), or the faster (auto)")
+      ->add_option("--kernel", flags->kernel,
+                   "What scans: the CPU's vectors (simd, auto) or its matrix unit (amx)")
       ->check(CLI::IsMember(KernelNames()));
   command->add_option("--threads", flags->thread_count, "Threads that scan, read and compute")
       ->check(CLI::Range(1, 1024));

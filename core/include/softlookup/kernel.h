@@ -14,8 +14,7 @@ namespace softlookup {
 // but may differ in an answer's last bits. With one kernel, the bits of an answer never depend on
 // other requests.
 enum class Kernel {
-  // kAmx if the machine has AMX that passes its self-check and is faster than kSimd in a trial.
-  // Otherwise kSimd.
+  // kSimd on every machine, so that a server that is started again gives the same bits.
   kAuto,
   // Integer tiles in the CPU's matrix unit where scores are products, vector instructions
   // elsewhere.
@@ -39,8 +38,7 @@ struct KernelChoice {
 };
 
 // Returns the kernel that this machine runs for `wanted`. FAILED_PRECONDITION with the reason if
-// `wanted` is kAmx and AMX is missing or fails its self-check. With AMX, the first call for kAuto
-// or kAmx takes some milliseconds. Thread-safe.
+// `wanted` is kAmx and AMX is missing or fails its self-check. Thread-safe.
 absl::StatusOr<KernelChoice> ChooseKernel(Kernel wanted);
 
 }  // namespace softlookup

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/store/store_writer.h"
+#include "core/store/store_editor.h"
 #include "tests/testing/status_matchers.h"
 
 namespace softlookup {
@@ -30,7 +30,7 @@ class LookupTaskTest : public ::testing::Test {
   const Limits limits_;
   ByteBudget budget_{0};
   JobContext context_{.limits = limits_, .ranking = {limits_.ranking_bytes_max, budget_}};
-  StoreWriter store_{StoreConfig{.name = "s",
+  StoreEditor store_{StoreConfig{.name = "s",
                                  .key_dim = 1,
                                  .value_dim = 1,
                                  .projection = std::make_shared<const Projection>(Projection{

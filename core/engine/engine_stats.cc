@@ -1,0 +1,32 @@
+#include "core/engine/engine_stats.h"
+
+#include <cstdint>
+
+namespace softlookup {
+
+EngineStats StatsOf(const WriteContext& writes, const JobContext& jobs,
+                    const Scheduler& scheduler) {
+  const StoreTotals& totals = writes.totals;
+  const PassCounters& scans = scheduler.counters();
+  return {.lookup_queue_time = jobs.lookup_queue_time.counts(),
+          .lookup_compute_time = jobs.lookup_compute_time.counts(),
+          .pass_queries = scans.queries_per_pass.counts(),
+          .pass_lookups = scans.jobs_per_pass.counts(),
+          .scanned_rows = scans.rows,
+          .scanned_bytes = scans.bytes,
+          .sketched_rows = scans.sketched_rows,
+          .skipped_blocks = scans.skipped_blocks,
+          .summed_rows = jobs.summed_rows,
+          .appended_rows = static_cast<std::uint64_t>(totals.appended_rows()),
+          .appended_bytes = static_cast<std::uint64_t>(totals.appended_bytes()),
+          .damaged_stores = totals.damaged_stores(),
+          .stores = totals.stores(),
+          .rows = static_cast<std::uint64_t>(totals.rows()),
+          .live_rows = static_cast<std::uint64_t>(totals.live_rows()),
+          .store_bytes = writes.budget.store_bytes(),
+          .ram_used_bytes = writes.budget.used_bytes(),
+          .waiting_lookups = scheduler.waiting_jobs(),
+          .waiting_work = scheduler.waiting_cost()};
+}
+
+}  // namespace softlookup
