@@ -95,7 +95,8 @@ std::string At(const std::string& path, const ConfigLine& line) {
 }
 
 // Returns "FILE, line N: " for the line that sets `name`, and "" if no line does. If several lines
-// set it, returns the one whose value is quoted in `message`, or "FILE: " if that is not one line.
+// set `name`, returns the place of the line whose value `message` quotes. Returns "FILE: " if
+// `message` quotes the value of none of them, or of several.
 std::string PlaceOf(const std::string& path, absl::string_view name, absl::string_view message) {
   std::vector<ConfigLine> lines = ReadConfig(path);
   std::erase_if(lines, [name](const ConfigLine& line) { return line.name != name; });
@@ -112,8 +113,8 @@ std::string PlaceOf(const std::string& path, absl::string_view name, absl::strin
   return lines.empty() ? "" : At(path, lines[0]);
 }
 
-// Describes `setting`, which CLI11 could not parse in the file. It is a whole line, or the name of
-// an unknown setting.
+// Returns the error about `setting`, which CLI11 could not parse in the --config file. `setting` is
+// a whole line, or the name of an unknown setting.
 std::string UnknownSetting(const CLI::App& app, absl::string_view setting) {
   const std::string path = ConfigPath(app);
   const std::vector<ConfigLine> lines = ReadConfig(path);
@@ -132,8 +133,8 @@ std::string UnknownSetting(const CLI::App& app, absl::string_view setting) {
   return absl::StrCat(path, ": unknown setting ", setting, Suggestion(app, setting, ""));
 }
 
-// Describes one of the arguments that CLI11 did not know. `unknown` are these arguments, at least
-// one.
+// Returns the error about one of the arguments in `unknown`. `unknown` has the arguments that CLI11
+// did not know, at least one.
 std::string UnknownArgument(const CLI::App& app, std::vector<std::string> unknown) {
   // "--" only ends the flags, so another argument is at fault.
   if (unknown.size() > 1) std::erase(unknown, "--");
@@ -157,8 +158,8 @@ std::string WithPlace(const CLI::App& app, const std::vector<std::string>& argum
                       absl::string_view message) {
   const std::string path = ConfigPath(app);
   if (path.empty()) return std::string(message);
-  // The first flag that the message names is at fault. If it stands there without dashes, the file
-  // has set it.
+  // The first flag that the message names is at fault. If the message names that flag without
+  // dashes, the file has set it.
   for (absl::string_view word : absl::StrSplit(message, absl::ByAnyChar(" :"))) {
     const bool has_dashes = absl::ConsumePrefix(&word, "--");
     if (app.get_option_no_throw("--" + std::string(word)) == nullptr) continue;

@@ -9,17 +9,15 @@
 
 namespace softlookup::server {
 
-// Describes on one line, for people, why `app` could not parse `arguments` and the file of its
-// --config. Begins with the place of the error if that is in the file. Suggests a known flag whose
-// name is near an unknown one. `arguments` are those that `app` has parsed, in any order.
-//
-// A place is "FILE, line N: ", or "FILE: " if several lines of the file could be at fault. There is
-// none if a flag among the arguments is at fault.
+// Returns one line, for people, that says why `app` could not parse `arguments` or its --config
+// file. If the file is at fault, the line begins with the place of the error: "FILE, line N: ", or
+// "FILE: " if no single line is known to be at fault. For an unknown flag, the line suggests a
+// known flag with a similar name. `arguments` are those that `app` has parsed, in any order.
 std::string FlagErrorLine(const CLI::App& app, const CLI::ParseError& error,
                           const std::vector<std::string>& arguments);
 
-// Returns `message`, which is about the value of a flag. Puts the place in front of it if the
-// --config file sets that flag and no argument does.
+// Returns `message`, an error about the value of a flag. If the --config file sets that flag and no
+// argument does, puts the place in front, as FlagErrorLine() does.
 std::string WithPlace(const CLI::App& app, const std::vector<std::string>& arguments,
                       absl::string_view message);
 

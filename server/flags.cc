@@ -27,14 +27,15 @@ constexpr char kDescription[] =
     "softlookup-server keeps stores of vector keys and values and answers soft lookups over gRPC.";
 
 constexpr char kFooter[] =
-    "Every flag can also stand in the environment, as SOFTLOOKUP_ and its name in capitals with _\n"
-    "for - (SOFTLOOKUP_HTTP_LISTEN), or in the --config file, as name=\"value\" a line. A flag "
-    "goes "
-    "over\n"
-    "the environment, that over the file, that over the default.\n\n"
-    "Once it serves, it prints one line:  softlookup-server ready grpc=HOST:PORT http=HOST:PORT\n"
-    "SIGTERM and SIGINT let running calls end, then stop it with exit code 0. Bad usage: 2.\n"
-    "SIGHUP reads certificates and the auth file again, and opens the audit log anew.";
+    "The environment and the --config file can set flags, too. The variable of a flag is\n"
+    "SOFTLOOKUP_ and the flag's name in capitals with _ for -, such as SOFTLOOKUP_HTTP_LISTEN.\n"
+    "The file has a line name=\"value\" for each flag. The command line overrides the\n"
+    "environment, the environment overrides the file, and the file overrides the defaults.\n\n"
+    "When the server is ready, it prints one line:\n"
+    "  softlookup-server ready grpc=HOST:PORT http=HOST:PORT\n"
+    "SIGTERM and SIGINT let running calls end, then stop the server with exit code 0. Bad usage\n"
+    "has exit code 2. SIGHUP makes the server read certificates and the auth file again, and\n"
+    "reopen the audit log.";
 
 std::string VariableOf(const std::string& flag) {
   return absl::StrCat("SOFTLOOKUP_",
@@ -58,7 +59,8 @@ std::string ByteSizeToNumber(std::string& text) {
   return "";
 }
 
-// As ByteSizeToNumber, for the bytes of requests in progress. Twice as many are gRPC's own budget.
+// Like ByteSizeToNumber(), for --request-memory. Also returns an error if the size is below 1 MiB
+// or above 2^60 bytes: gRPC's own budget is twice the size, and must fit 64 bits.
 std::string RequestBytesToNumber(std::string& text) {
   std::string error = ByteSizeToNumber(text);
   if (!error.empty()) return error;
@@ -67,7 +69,7 @@ std::string RequestBytesToNumber(std::string& text) {
   return is_in_range ? "" : absl::StrCat(bytes, " bytes are not between 1MiB and 1048576TiB");
 }
 
-// Whether both paths name the same directory, after following links. The directories need not
+// Whether `a` and `b` name the same directory, after following links. The directories need not
 // exist. False if `a` is empty.
 bool IsSamePlace(const std::string& a, const std::string& b) {
   const auto resolved = [](const std::string& path) {
@@ -84,9 +86,10 @@ std::string DirectoryOf(const std::string& path) {
   return parent.empty() ? "." : parent;
 }
 
-// Returns the arguments for CLI11, in reverse order: the variables as flags, then the real flags.
-// If a flag occurs twice, the last one counts, so a real flag overrides its variable. If CLI11
-// itself read the variables, the --config file would override them.
+// Returns the arguments for CLI11: the environment's variables as flags, then the flags of the
+// command line, all in reverse order. If a flag occurs twice, CLI11 takes the last one, so the
+// command line overrides the environment. If CLI11 itself read the variables, the --config file
+// would override them.
 std::vector<std::string> WithEnvironment(const CLI::App& app, int argc, const char* const* argv) {
   std::vector<std::string> arguments;
   for (const CLI::Option* option : app.get_options()) {
@@ -144,7 +147,7 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
   app.footer(kFooter);
   app.set_version_flag("--version", absl::StrCat("softlookup-server ", VersionText()));
   app.set_config("--config", "",
-                 "File of flags, a line name=\"value\" for each; the environment and the command "
+                 "File that sets flags, a line name=\"value\" for each; environment and command "
                  "line override it")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app.allow_config_extras(CLI::config_extras_mode::error);
@@ -178,24 +181,27 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
       ->check(CLI::Range(0, 1024));
   app.add_option_function<std::string>(
          "--kernel", [&flags](const std::string& name) { flags.kernel = *KernelOfName(name); },
-         "What rows are scanned with: the CPU's vectors (simd, auto) or its matrix unit (amx)")
+         "Instructions that scan rows: the CPU's vectors (simd, auto) or its matrix unit (amx)")
       ->check(CLI::IsMember(KernelNames()))
       ->default_str("auto");
   app.add_option("--share-queries", flags.share_queries,
-                 "Most queries that share one pass over the rows of a store; 1: lookups share none")
+                 "Maximum number of queries that share a pass over a store's rows; 1: lookups "
+                 "share no pass")
       ->check(CLI::Range(1, 1 << 20));
   app.add_option(
          "--share-wait-us", flags.share_wait_us,
          "Longest time a pass waits for more lookups to share it, in microseconds; 0: no wait")
       ->check(CLI::Range(0, 1'000'000));
-  app.add_option("--shutdown-grace", flags.shutdown_grace_seconds,
-                 "Seconds that running calls get to end after SIGTERM; then they are cut")
+  app.add_option(
+         "--shutdown-grace", flags.shutdown_grace_seconds,
+         "Seconds that running calls get to end after SIGTERM or SIGINT; then they are cancelled")
       ->check(CLI::Range(0.0, 3600.0));
   app.add_option("--log-level", flags.log_level,
                  "Lowest level of the lines that are written to standard error")
       ->check(CLI::IsMember({"debug", "info", "warning", "error", "off"}));
-  app.add_option("--log-format", flags.log_format,
-                 "Format of the log: text, or json for one object per line")
+  app.add_option(
+         "--log-format", flags.log_format,
+         "Format of the server log and the audit log: text, or json for one object per line")
       ->check(CLI::IsMember({"text", "json"}));
   app.add_option(
          "--slow-lookup-ms", flags.slow_lookup_ms,
@@ -205,9 +211,11 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
   const auto file = [&app](const char* flag, std::string& path, const char* what) {
     return app.add_option(flag, path, what)->group("Security");
   };
-  CLI::Option* certificate = file("--tls-certificate", flags.tls_certificate,
-                                  "PEM file of the server's certificate and its chain: serve TLS");
-  CLI::Option* private_key = file("--tls-key", flags.tls_key, "PEM file of the certificate's key");
+  CLI::Option* certificate = file(
+      "--tls-certificate", flags.tls_certificate,
+      "PEM file of the server's certificate and its chain; with it, gRPC is served over TLS only");
+  CLI::Option* private_key =
+      file("--tls-key", flags.tls_key, "PEM file of the private key of --tls-certificate");
   CLI::Option* client_ca = file("--tls-client-ca", flags.tls_client_ca,
                                 "Require client certificates that an authority in this PEM file "
                                 "signed (default: not required)");
@@ -220,8 +228,8 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
   file("--audit-log", flags.audit_log,
        "File with a line for every change, backup call, failed login and denial");
   app.add_flag("--insecure", flags.insecure,
-               "Trust the network: allow listening beyond loopback without TLS or without --auth, "
-               "else refused")
+               "Allow listening beyond loopback without TLS or without --auth, on a trusted "
+               "network; else refused")
       ->group("Security");
 
   Limits& limits = flags.limits;
@@ -230,33 +238,36 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
     app.add_option(flag, value, what)->group("Limits")->check(CLI::Range(std::int64_t{1}, max));
   };
   limit("--max-queries", limits.queries_per_lookup_max,
-        "Queries in one lookup; one with more is refused", 1 << 20);
+        "Maximum number of queries in a lookup; a lookup with more is refused", 1 << 20);
   limit("--max-append-rows", limits.rows_per_append_max,
-        "Rows in one append; one with more is refused", 1 << 24);
+        "Maximum number of rows in an append; an append with more is refused", 1 << 24);
   limit("--max-top-weights", limits.top_weights_max,
-        "Largest top_weights (weights listed per query) of a lookup; one that asks for more is "
-        "refused",
+        "Maximum top_weights (weights listed per query); a lookup that asks for more is refused",
         1 << 20);
   limit("--max-message-bytes", limits.message_bytes_max,
-        "Bytes of one message, in or out; a call with a larger one is refused",
+        "Maximum bytes of one request or answer; a call with a larger one is refused",
         std::int64_t{1} << 30);
-  limit("--max-stores", limits.store_count_max, "Stores in the server; making more is refused",
-        std::int64_t{1} << 32);
+  limit("--max-stores", limits.store_count_max,
+        "Maximum number of stores; creating more is refused", std::int64_t{1} << 32);
   limit("--max-waiting-lookups", limits.waiting_lookups_max,
-        "Lookups and other jobs that may wait for a thread; more are refused at once", 1 << 24);
+        "Maximum number of lookups and other jobs that wait for a thread; more are refused at once",
+        1 << 24);
 
   limit("--max-connections", flags.connections_max,
-        "Open gRPC connections; more are closed at once", std::int64_t{1} << 24);
+        "Maximum number of open gRPC connections; further ones are closed at once",
+        std::int64_t{1} << 24);
   limit("--max-streams-per-connection", flags.streams_per_connection_max,
-        "Calls in progress on one connection; its client holds more back until some end", 1 << 24);
+        "Maximum number of calls in progress on a connection; its client holds more back until "
+        "some end",
+        1 << 24);
   const auto number = [&app](const char* flag, double& value, const char* what, double min,
                              double max) {
     app.add_option(flag, value, what)->group("Limits")->check(CLI::Range(min, max));
   };
   constexpr double kDay = 86400;
   number("--max-waiting-work", flags.lookup_wait_ms_max,
-         "Milliseconds. Refuse a lookup that must wait if it would take longer, and over 4x its "
-         "time alone",
+         "Milliseconds: a lookup is refused if its wait plus work exceed both this and 4x its work "
+         "alone",
          0, 1000 * kDay);
   number(
       "--keepalive-seconds", flags.keepalive_seconds,
@@ -277,22 +288,21 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
       "Seconds that a lookup may wait until its store has reached its min_revision; then it fails",
       0.1, kDay);
   number("--tenant-requests-per-second", flags.tenant_requests_per_second,
-         "Requests per second to a tenant's stores (name up to its first /); more are refused; 0: "
-         "no limit",
+         "Requests per second of a tenant (store name up to the first /); more are refused; 0: no "
+         "limit",
          0, 1e12);
   number("--tenant-rows-per-second", flags.tenant_rows_per_second,
-         "Rows appended plus queries asked per second in a tenant's stores; more are refused; 0: "
-         "no limit",
-         0, 1e12);
+         "Rows appended plus queries per second of a tenant; more are refused; 0: no limit", 0,
+         1e12);
 
-  app.add_option(
-         "--request-memory", flags.request_bytes_max,
-         "Bytes that requests in progress may take together, raw and parsed; more are refused")
+  app.add_option("--request-memory", flags.request_bytes_max,
+                 "Maximum bytes of all requests in progress, raw and parsed; requests beyond it "
+                 "are refused")
       ->group("Limits")
       ->transform(CLI::Validator(RequestBytesToNumber, "SIZE"));
-  app.add_option("--ranking-memory", limits.ranking_bytes_max,
-                 "Bytes that running lookups may take to keep the best rows for their top_k; more "
-                 "are refused")
+  app.add_option(
+         "--ranking-memory", limits.ranking_bytes_max,
+         "Maximum bytes in which running lookups keep the best rows for top_k; more are refused")
       ->group("Limits")
       ->transform(CLI::Validator(ByteSizeToNumber, "SIZE"));
   app.add_option("--memory-limit", limits.ram_bytes_max,

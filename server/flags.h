@@ -12,8 +12,9 @@
 
 namespace softlookup::server {
 
-// The operator's settings. The help texts in flags.cc describe each of them. A flag overrides its
-// SOFTLOOKUP_… variable, which overrides the --config file, which overrides the default.
+// The operator's settings. The help texts in flags.cc describe each of them. If several places set
+// a flag, the command line wins. After it come the flag's SOFTLOOKUP_… variable, the --config file
+// and the default, in this order.
 struct Flags {
   std::string listen = "127.0.0.1:7471";
   std::string http_listen = "127.0.0.1:7472";
@@ -29,9 +30,10 @@ struct Flags {
   double shutdown_grace_seconds = 10;
   std::string log_level = "info";
   std::string log_format = "text";     // "text" or "json".
-  std::int64_t slow_lookup_ms = 1000;  // Shortest lookup that is logged as slow. 0: none is.
+  std::int64_t slow_lookup_ms = 1000;  // Lookups this slow or slower are logged. 0: none is.
   Limits limits;
-  // In milliseconds. ParseFlags() copies it to limits.lookup_wait_max.
+  // The value of --max-waiting-work, in milliseconds. ParseFlags() copies it to
+  // limits.lookup_wait_max.
   double lookup_wait_ms_max = absl::ToDoubleMilliseconds(limits.lookup_wait_max);
   std::int64_t connections_max = 10'000;
   std::int64_t streams_per_connection_max = 1024;
@@ -54,8 +56,8 @@ struct Flags {
 };
 
 // Reads the command line, the environment and the --config file into `flags`, which must hold the
-// defaults. Returns nullopt if the process may go on. Otherwise returns its exit code: 0 if the
-// help or the version was printed, 2 if an error in the usage was printed.
+// defaults. Returns nullopt if the process may go on. Otherwise the process must exit with the
+// returned code: 0 if the help or the version was printed, 2 if an error in the usage was printed.
 std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags);
 
 // Parses a number of bytes, such as "4GiB", "512 MiB" or "1000000". The unit is KiB, MiB, GiB or

@@ -23,8 +23,8 @@
 namespace softlookup::server {
 namespace {
 
-// Stop() closes the connections that are left once no call has been in progress for this time. A
-// client that reads its connection has by then learned that it must go elsewhere.
+// Stop() closes the remaining connections once no call has been in progress for this time. By then,
+// a client that reads its connection has learned that it must connect elsewhere.
 constexpr absl::Duration kQuietBeforeCut = absl::Milliseconds(250);
 
 // Stop() refuses new calls until none has been in progress for kQuietBeforeShutdown, and at most
@@ -87,12 +87,12 @@ void BoundConnections(const Flags& flags, grpc::ServerBuilder& builder) {
   for (const auto algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
     builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
   }
-  // gRPC parses all bytes of one read before it passes any call on. With its default of 4 MiB a
-  // read, it would create all calls of a flood before the server sees the first.
+  // By default, gRPC reads up to 4 MiB at once, and parses all of it before it passes any call on.
+  // In a flood of calls, gRPC would create all of them before the server sees the first.
   builder.AddChannelArgument(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kReadBytesMax);
-  // Turns off gRPC's own defence against a flood of PINGs, which makes an error of thirty times its
-  // bytes for each PING. That defence is not needed, because gRPC stops reading a connection on
-  // which 10,000 answers wait.
+  // Turns off gRPC's own defence against a flood of PINGs. For each PING, that defence makes an
+  // error of thirty times the PING's bytes. It is not needed, because gRPC stops reading a
+  // connection on which 10,000 answers wait.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
   // Sends keepalive PINGs on connections without calls, too, and without a limit on their number.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
@@ -159,8 +159,8 @@ absl::Status Load(Engine& engine) {
   return absl::OkStatus();
 }
 
-// Returns a function that reads the figures of the disks that a server writes to. It owns its
-// paths, because it may outlive the server (see DiskWatch).
+// Returns a function that reads the figures of the disks that a server writes to. The function owns
+// its paths, because it may outlive the server (see DiskWatch).
 DiskWatch::Read ReaderOfDisks(const Flags& flags) {
   return [data_dir = flags.data_dir, backup_dir = flags.backup_dir] {
     DiskStats stats;
@@ -207,8 +207,8 @@ Server::Server(std::unique_ptr<Engine> engine, std::unique_ptr<AuditLog> audit, 
 }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Flags& flags) {
-  // Must come before anything opens files, because it raises the process's limit on file
-  // descriptors.
+  // ConnectionsWithin() also raises the process's limit on file descriptors, so it must come before
+  // anything opens files.
   const std::size_t connections_max =
       ConnectionsWithin(static_cast<std::size_t>(flags.connections_max));
   if (connections_max < static_cast<std::size_t>(flags.connections_max)) {
@@ -342,8 +342,9 @@ void Server::Stop(absl::Duration grace) {
   listener_.Stop();
   const absl::Time deadline = absl::Now() + grace;
   streams_.Drain();
-  // gRPC cancels a call that comes while gRPC begins to shut down. A client might not take
-  // CANCELLED for a reason to retry. So new calls are first refused with an error that says why.
+  // gRPC cancels a call that comes while gRPC begins to shut down, and a client might not retry
+  // after CANCELLED. So before that, the server refuses new calls with SHUTTING_DOWN for a short
+  // time.
   calls_.WaitUntilQuiet(kQuietBeforeShutdown, std::min(deadline, absl::Now() + kRefusingMax));
   // Ends the calls whose first message has not come.
   limiters_.arrivals.EndAll("SHUTTING_DOWN: the server is stopping");

@@ -41,8 +41,8 @@ class Server {
   //
   // UNAVAILABLE: the server cannot listen, or cannot open the audit log.
   // INVALID_ARGUMENT: the certificates or the auth rules are unusable.
-  // FAILED_PRECONDITION: the data directory is a backup. Or other machines could connect without
-  // TLS or without auth rules, and `flags.insecure` is not set.
+  // FAILED_PRECONDITION: the data directory is a backup, or `flags.insecure` is not set and other
+  // machines could connect without TLS or without auth rules.
   // INTERNAL: gRPC does not start.
   // Also the errors of ChooseKernel, Engine::Open and Engine::Load.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const Flags& flags);
@@ -67,8 +67,8 @@ class Server {
   absl::Status LoadSecurity(const Flags& flags);
   absl::Status Listen(const Flags& flags);
   absl::Status ServeGrpc(const Flags& flags);
-  // Ends the connection of `peer`, an address in gRPC's notation. Logs this with `why`, in at most
-  // one line per second for all connections.
+  // Ends the connection of `peer`, an address in gRPC's notation, if it is open. Logs the reason
+  // `why`. All connections together get at most one such line a second.
   void CutConnection(const std::string& peer, absl::string_view why);
   // Sets what the health service and /readyz report.
   void SetServing(bool serving);
@@ -77,9 +77,9 @@ class Server {
   Authenticator authenticator_;
   std::shared_ptr<TlsCredentials> tls_;  // Null: plaintext.
   CallObserver observer_;
-  // calls_, streams_ and limiters_ are destroyed after the engine, whose last callbacks can still
-  // use them. limiters_ is destroyed before the members above it, which the remaining tasks of its
-  // workers can use.
+  // Members are destroyed in reverse order. The engine's last callbacks can use calls_, streams_
+  // and limiters_, so engine_ comes after these. The last tasks of limiters_.workers can use the
+  // members above limiters_, so limiters_ comes after those.
   CallCounter calls_;
   StreamRegistry streams_;
   CallLimiters limiters_;
@@ -96,7 +96,7 @@ class Server {
   OpenConnections open_connections_;
   ConnectionListener listener_;  // Passes connections to the acceptor.
   LineLimiter cut_lines_{1};
-  RpcServer rpcs_;  // Destroyed before the members above, which its calls use.
+  RpcServer rpcs_;  // Destroyed before the members above: its calls use them.
   std::string grpc_address_;
   std::string http_address_;
 };

@@ -11,8 +11,9 @@
 
 namespace softlookup::client_internal {
 
-// The implementation of an AppendStream. Its methods are those of AppendStream, with the same rules
-// for threads. The destructor cancels the stream unless it is finished.
+// The implementation of an AppendStream. AppendStream passes each call on to the method of the same
+// name, so the same rules for threads hold. The destructor cancels the stream unless it is
+// finished.
 class AppendPipeline {
  public:
   explicit AppendPipeline(const AppendStreamOptions& options) : options_(options) {}
@@ -48,7 +49,7 @@ bool FitsWindow(const AppendStreamOptions& options, std::size_t requests,
 // Returns `failure` with the number of acknowledged rows added to its message.
 absl::Status WithProgress(const absl::Status& failure, const AppendSummary& acknowledged);
 
-// Returns the Internal error of a stream that the server ended with OK too early.
+// Returns an Internal error: the server ended the stream with OK before it answered every request.
 absl::Status EndedEarly();
 
 }  // namespace softlookup::client_internal

@@ -24,10 +24,10 @@ std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address,
   arguments.SetMaxReceiveMessageSize(message_bytes_max);
   // While the channel waits to reconnect, every call and every retry of a call fails at once.
   // Retries begin after some 20 ms. So the channel's first wait is the shortest that gRPC accepts,
-  // 100 ms. Callers of this function set the longest wait.
+  // 100 ms. The caller sets the longest wait in `arguments`.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  // No proxy of the environment (http_proxy): it would intercept even calls to this machine.
-  // Servers are near their clients.
+  // Ignore a proxy that the environment names (http_proxy). It would intercept even calls to this
+  // machine. Servers are near their clients, so they need no proxy.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   return grpc::CreateCustomChannel(address, ChannelCredentialsOf(credentials), arguments);
 }

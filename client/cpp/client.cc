@@ -82,9 +82,9 @@ absl::Status ReadStream(grpc::ClientContext* context, grpc::ClientReader<Message
   return go_on ? client_internal::FromGrpcStatus(status) : absl::OkStatus();
 }
 
-// Returns Internal if the answer to `queries` queries has lists of sizes that do not fit. Users of
-// the answer index `stats` and, if they asked for them, `weights` by query and head. They use one
-// index for all lists of a QueryWeights.
+// Returns Internal if the lists in `response` do not have the sizes that `queries` queries need.
+// Without this check, callers could index past the end of a list. They index `stats` and `weights`
+// by query and head, and use one index for all lists of a QueryWeights.
 template <typename Response>
 absl::Status CheckShape(const Response& response, std::uint32_t queries,
                         const v1::AttentionOptions& options) {

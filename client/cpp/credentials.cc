@@ -38,8 +38,8 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   return bytes;
 }
 
-// The three functions below return what is wrong with a member of Credentials, as words that follow
-// the member's name in a message. Empty if nothing is wrong.
+// The three functions below return what is wrong with a member of Credentials; empty if nothing is.
+// A message has the member's name before these words.
 absl::string_view TokenFault(absl::string_view token) {
   if (token.size() > kTokenBytesMax) return "is longer than 4096 characters";
   const bool fits =

@@ -15,8 +15,8 @@ namespace softlookup::client_internal {
 // Calls grpc.health.v1.Health/Check once, and sets `serving` if it succeeds. Blocks. INTERNAL if
 // the answer does not parse.
 //
-// The two messages are read and written as unknown fields: they have one field each, and a
-// distribution's gRPC may lack their generated code.
+// Needs no generated code for the request and the answer, because a distribution's gRPC may lack
+// it. Each message has one field, which is written or read as an unknown field.
 grpc::Status CheckHealth(const std::shared_ptr<grpc::Channel>& channel,
                          grpc::ClientContext* context, std::string_view service,
                          ServingStatus* serving);

@@ -37,14 +37,14 @@ class OneConnectionPipeline final : public AppendPipeline {
 
  private:
   void ReadAcknowledgements();
-  // Counts the oldest unacknowledged request as acknowledged. False if there is none, which means
-  // that the server answered more than was asked.
+  // Counts the oldest unacknowledged request as acknowledged. False if there is none: the server
+  // then sent more answers than it got requests.
   bool Acknowledge(const v1::AppendResponse& response);
-  // Whether Append() need not wait. True if the window has room for a request of `bytes`, or if
-  // reading has ended, so that no acknowledgement will make room.
+  // Whether Append() can go on without waiting. True if the window has room for a request of
+  // `bytes`. Also true if reading has ended, because then no acknowledgement will make room.
   bool MayProceed(std::int64_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Waits for the end of the call and sets result_ to its status. The call must have failed or been
-  // cancelled, or WritesDone() must have been called, since otherwise this never returns.
+  // Waits for the end of the call and sets result_ to its status. Before this, the call must have
+  // failed or been cancelled, or WritesDone() must have been called. Otherwise End() never returns.
   void End();
 
   const std::shared_ptr<v1::SoftLookup::Stub> stub_;

@@ -9,8 +9,8 @@
 namespace softlookup::client_internal {
 namespace {
 
-// Returns the number of rows of `request`. Returns 1 for an empty request, which the server will
-// refuse, so that all sequences differ.
+// Returns the number of rows of `request`. Returns 1 for an empty request, so that no two requests
+// have the same sequence. The server refuses the empty request.
 std::uint32_t RowsOf(const v1::AppendRequest& request) {
   return std::max({1u, request.keys().rows(), request.inputs().rows()});
 }
@@ -40,8 +40,8 @@ absl::Status ResendQueue::Acknowledge(const v1::AppendResponse& response) {
                                             ", which is not the next to be answered"));
   }
   const Request request = entries_.front().request;
-  // A duplicate was written over an earlier connection, and the answer was lost with it. How many
-  // of its rows ON_CONFLICT_SKIP left out is unknown, so all rows count.
+  // A duplicate was written over an earlier connection, and its first answer was lost with that
+  // connection. That answer alone said how many rows ON_CONFLICT_SKIP left out, so all rows count.
   PopFront(response.duplicate() ? RowsOf(*request) : response.appended_count());
   acknowledged_.row_count = response.row_count();
   acknowledged_.revision = response.revision();

@@ -52,9 +52,9 @@ class ResendQueue {
   absl::Status Acknowledge(const v1::AppendResponse& response);
 
   // Prepares for a new connection, on which nothing has been sent. `last_sequence` is the writer's
-  // last one, as the server reports it: requests up to it are acknowledged and dropped. But the
-  // newest request stays, even if the server has it. It is sent again, and the answer to this
-  // duplicate tells the store's row count and revision.
+  // last one, as the server reports it: requests up to that sequence count as acknowledged and are
+  // dropped. But the newest request always stays. If the server already has it, it is sent again,
+  // and the answer to this duplicate tells the store's row count and revision.
   //
   // DataLoss if the server lacks rows that it had acknowledged. FailedPrecondition if
   // `last_sequence` is above all sequences of this queue, because another stream then uses the
@@ -83,9 +83,9 @@ class ResendQueue {
   void PopFront(std::uint64_t rows);
 
   std::deque<Entry> entries_;
-  std::size_t sent_ = 0;                 // Number of entries at the front that are sent.
-  std::int64_t bytes_ = 0;               // Sum over entries_.
-  std::uint64_t last_pushed_;            // Sequence of the newest request.
+  std::size_t sent_ = 0;       // Entries sent since the last Rewind(): the first `sent_` ones.
+  std::int64_t bytes_ = 0;     // Sum over entries_.
+  std::uint64_t last_pushed_;  // Sequence of the newest request.
   std::uint64_t acknowledged_sequence_;  // Sequence of the newest request that was acknowledged.
   AppendSummary acknowledged_;
 };

@@ -36,7 +36,7 @@ absl::Status ResumingPipeline::Append(v1::AppendRequest request) {
     return absl::InvalidArgumentError(
         "the stream has a writer, so its requests may have neither writer nor sequence");
   }
-  // Set these on every request: any can be the first of a connection.
+  // Set these on every request, because each can become the first of a new connection.
   request.set_store(peer_.store);
   request.set_writer(options().writer);
   const auto bytes = static_cast<std::int64_t>(request.ByteSizeLong());
@@ -67,9 +67,9 @@ AppendSummary ResumingPipeline::acknowledged() const {
 
 void ResumingPipeline::Run() {
   absl::Status failure;
-  // Whether the queue is rewound to the writer's last sequence on the server, so that a
-  // StreamAppend call may begin. True at first, because Client::OpenAppendStream() asked the
-  // server.
+  // True if the queue begins after the writer's last sequence on the server, so that a StreamAppend
+  // call may begin. True at first, because Client::OpenAppendStream() asked the server for that
+  // sequence.
   bool positioned = true;
   while (AwaitWork()) {
     grpc::ClientContext context;

@@ -22,9 +22,9 @@ namespace softlookup::client_internal {
 
 // An append stream with a writer. It outlives its connections.
 //
-// The caller's thread fills the queue. A worker thread makes the calls, one after another. These
-// are StreamAppend, whose requests come from the queue, and after a failure GetWriter. While the
-// worker writes requests, a reader thread reads the acknowledgements.
+// The caller's thread fills the queue. A worker thread makes the calls, one after another. A
+// StreamAppend call sends the queue's requests. After it fails, a GetWriter call asks which of them
+// the server has. While the worker writes requests, a reader thread reads the acknowledgements.
 class ResumingPipeline final : public AppendPipeline {
  public:
   // The server, and what calls to it need.
@@ -49,7 +49,7 @@ class ResumingPipeline final : public AppendPipeline {
  private:
   using ServerStream = grpc::ClientReaderWriter<v1::AppendRequest, v1::AppendResponse>;
 
-  // A series of failures between which nothing was acknowledged. Used by the worker's thread only.
+  // A series of failures with no acknowledgement between them. Used by the worker's thread only.
   struct Outage {
     int failures = 0;
     absl::Time begin;                         // Time of the first failure.
@@ -61,8 +61,8 @@ class ResumingPipeline final : public AppendPipeline {
   // Waits until a request is unacknowledged. False if no request will come, because Finish() was
   // called, or if the stream is cancelled.
   bool AwaitWork();
-  // Makes one StreamAppend call. Returns its failure, or OK if all is sent and acknowledged after
-  // Finish().
+  // Makes one StreamAppend call. Returns its failure. Returns OK if Finish() was called and all
+  // requests are acknowledged.
   absl::Status Stream(grpc::ClientContext* context);
   // Sends the requests in the queue, and waits for new ones. Returns when the call fails, or once
   // Finish() was called and all requests are sent.
@@ -72,13 +72,13 @@ class ResumingPipeline final : public AppendPipeline {
   void Receive(grpc::ClientContext* context, ServerStream* stream);
   // Asks the server for the writer's last sequence and rewinds the queue to it.
   absl::Status Reposition(grpc::ClientContext* context);
-  // Waits until the next attempt may be made. `failure` is how the call of `context` ended. False
-  // if no attempt may be made, or if the stream is cancelled.
+  // Waits until the next attempt may be made. The call of `context` ended with `failure`. False if
+  // no attempt may be made, or if the stream is cancelled.
   bool AwaitRetry(const absl::Status& failure, const grpc::ClientContext& context);
   // Returns when the outage reaches outage_max; InfiniteFuture if there is no outage.
   absl::Time OutageEnd() const;
-  // Makes Cancel() cancel the call of `context`, which is null if there is no call. Cancels that
-  // call at once if the stream is already cancelled.
+  // Names the call that Cancel() must cancel: that of `context`, or none if `context` is null. If
+  // the stream is already cancelled, cancels that call at once.
   void SetCall(grpc::ClientContext* context);
 
   const Peer peer_;

@@ -15,8 +15,8 @@ namespace softlookup::client_internal {
 
 // Whether a call may be sent again after a failure.
 enum class Repeat {
-  kUnsafe,  // To run the call twice can have another effect than to run it once.
-  kSafe,    // To run the call twice has the same effect as to run it once.
+  kUnsafe,  // Running the call twice may differ from running it once.
+  kSafe,    // Running the call twice has the effect of running it once.
 };
 
 // Returns the wait that the trailer grpc-retry-pushback-ms of a failed call asks for. Returns
@@ -26,8 +26,8 @@ std::optional<absl::Duration> Pushback(const grpc::ClientContext& context);
 
 // Returns how long to wait before the next attempt, or unset if there must be none. `attempts_made`
 // must be at least 1; the last attempt failed with `status`. `server_delay` is the result of
-// Pushback(), or if that is unset, of RetryDelay(). `jitter`, in [0, 1], says where in its range
-// the backoff lies. RetryOptions describes the rules.
+// Pushback(), or if that is unset, of RetryDelay(). `jitter`, in [0, 1], chooses the backoff: 0 its
+// shortest, 1 its longest. RetryOptions describes the rules.
 std::optional<absl::Duration> DelayBeforeRetry(const RetryOptions& options, int attempts_made,
                                                const absl::Status& status,
                                                std::optional<absl::Duration> server_delay,

@@ -7,14 +7,14 @@ namespace softlookup::client_internal {
 
 // Why a TLS handshake failed. A retry fails in the same way until the configuration changes.
 enum class TlsFailure {
-  kNone,             // No handshake failed, or its failure may pass.
-  kUntrusted,        // No known authority issued the server's certificate, or it is out of date.
+  kNone,             // No handshake failed, or a retry may succeed.
+  kUntrusted,        // The server's certificate is out of date, or of no known authority.
   kWrongHost,        // The server's certificate does not name the host.
   kPlaintextServer,  // The server does not speak TLS.
 };
 
-// Finds the reason in the message of `status`, a status that gRPC made. The code does not tell it:
-// it is UNAVAILABLE for every connection that fails.
+// Finds the reason in the message that gRPC gave `status`. The code does not tell the reason,
+// because every failure to connect has the code UNAVAILABLE.
 TlsFailure TlsFailureOf(const absl::Status& status);
 
 }  // namespace softlookup::client_internal

@@ -18,7 +18,7 @@ std::chrono::nanoseconds ArrivalSchedule::Next() {
 }
 
 double ArrivalSchedule::SecondsUntil(double arrivals) const {
-  const double of_ramp = rate_ * ramp_s_ / 2;  // The rate grows linearly from 0.
+  const double of_ramp = rate_ * ramp_s_ / 2;  // Calls in the ramp: the rate grows linearly.
   if (arrivals < of_ramp) return std::sqrt(2 * arrivals * ramp_s_ / rate_);
   return ramp_s_ + (arrivals - of_ramp) / rate_;
 }

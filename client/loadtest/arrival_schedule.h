@@ -16,11 +16,12 @@ namespace softlookup::loadtest {
 // of the rate. Together, the parts have the whole rate.
 class ArrivalSchedule {
  public:
-  // `options.rate` must be set, and `part` be in [0, options.senders). Uses the rate, the arrivals,
-  // the senders, the ramp and the seed.
+  // `options.rate` must be set, and `part` must be in [0, options.senders). Uses only the members
+  // rate, arrivals, senders, ramp and seed.
   ArrivalSchedule(const LoadOptions& options, int part);
 
-  // Returns when the next call of the part is due, as time since the start. The times ascend.
+  // Returns when the next call of the part is due, as time since the start of the run. The times
+  // ascend.
   std::chrono::nanoseconds Next();
 
  private:
@@ -33,7 +34,7 @@ class ArrivalSchedule {
   const bool poisson_;
   const int part_count_;
   Random random_;
-  double arrivals_;  // Calls of all parts that are expected by the time that Next() returned last.
+  double arrivals_;  // Expected calls of all parts up to the time that Next() last returned.
 };
 
 }  // namespace softlookup::loadtest

@@ -8,23 +8,25 @@
 
 namespace softlookup::loadtest {
 
-// Bounds on a client's load. Beyond them, the figures of a run describe the client and not the
-// server.
+// Bounds on how late and how busy this client may be. Beyond them, the figures of a run describe
+// the client and not the server.
 
 // Open loop: the 99th percentile of lateness may be at most a quarter of the 99th percentile of
 // latency, or a millisecond if that is more.
 inline constexpr double kLatenessFraction = 0.25;
 inline constexpr double kLatenessMin = 1e-3;  // In seconds.
 // Open loop: a client is busy if it uses this fraction of its cores, or if a sender uses this
-// fraction of one core. The lateness of a busy client must not grow. Its measure is the median of
-// the timeline's 99th percentiles of lateness. In the last third of the measurement window, it must
-// be below kLatenessMin, or below kLatenessGrowth times that of the first third.
+// fraction of one core. The lateness of a busy client must not grow. Compared are two medians of
+// the timeline's 99th percentiles of lateness. The median over the last third of the measurement
+// window must be below kLatenessMin, or below kLatenessGrowth times the median over the first
+// third.
 inline constexpr double kBusyFraction = 0.95;
 inline constexpr double kLatenessGrowth = 2;
 // Closed loop: no call can be late, so a client that uses kBusyFraction of its cores is the
 // bottleneck.
 
-// Returns a sentence for each way in which the client was the bottleneck; none if it was not.
+// Returns a sentence for each bound of this file that `result` exceeds; none if the client was not
+// the bottleneck.
 std::vector<std::string> BottleneckReasons(const LoadResult& result);
 
 // Returns a sentence for each reason why `result` is invalid; none if it is valid. The reasons are

@@ -39,8 +39,9 @@ void CallSlot::StartAfter(absl::Duration delay, const PreparedRequest& request) 
   });
 }
 
-// A slot has one call at a time, so its writer's sequences arrive in order. The bytes of a message
-// may be those of its parts one after the other, so the writer and sequence are appended.
+// Sets `written_` to the request's bytes, then those of a writer and a sequence. A protobuf message
+// may be the bytes of its parts one after the other. The slot has one call at a time, so its
+// writer's sequences arrive in order.
 void CallSlot::AddWriter() {
   v1::AppendRequest writer;
   writer.set_writer(writer_);
@@ -52,7 +53,8 @@ void CallSlot::AddWriter() {
 }
 
 void CallSlot::Attempt() {
-  // While `preparing_` is set, Cancel() waits and does not read the context.
+  // While `preparing_` is set, Cancel() waits. So it does not read `context_` while this thread
+  // makes it.
   preparing_ = true;
   if (setup_->stop) {
     preparing_ = false;

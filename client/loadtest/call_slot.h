@@ -42,8 +42,8 @@ struct CallSetup {
   absl::Duration timeout = absl::Seconds(10);  // Of a call, all its attempts together.
   RetryOptions retry;
   // Slot i appends as the writer whose name is this prefix and i. If the prefix is empty, appends
-  // have no writer. It must not be empty if appends are retried: without a writer, a retried append
-  // can be applied twice.
+  // have no writer. If appends are retried, it must not be empty: without a writer, the server may
+  // apply a retried append twice.
   std::string writer_prefix;
   std::atomic<bool> stop{false};  // Once it is set, no call and no attempt begins.
 };
@@ -56,12 +56,12 @@ class CallSlot {
   CallSlot(const CallSlot&) = delete;
   CallSlot& operator=(const CallSlot&) = delete;
 
-  // Starts a call, whose latency counts from `due`. The slot must have no call in progress.
-  // `request` must stay valid until the call has ended.
+  // Starts a call of `request`, whose latency counts from `due`. The slot must have no call in
+  // progress. `request` must stay valid until the call has ended.
   void Start(const PreparedRequest& request, Clock::time_point due);
 
-  // Starts a call after `delay`, whose latency counts from its start. A closed loop uses this when
-  // it cannot reach the server.
+  // Starts a call after `delay`. Its latency counts from the start, without the delay. A closed
+  // loop uses this when it cannot reach the server.
   void StartAfter(absl::Duration delay, const PreparedRequest& request);
 
   // Gives up the slot's call if it has one. CallSetup::stop must be set. Any thread may call this.
@@ -78,10 +78,10 @@ class CallSlot {
 
   // A slot's members pass from the thread that begins a call or an alarm to the thread that runs
   // its callback. HandOver() must be called before the beginning, and TakeBack() first in the
-  // callback. gRPC already orders the two threads. But ThreadSanitizer does not see the order
-  // inside a gRPC that was built without it. These methods show the order to ThreadSanitizer. After
-  // HandOver(), the beginning thread must read no member: the call can end, and the next one start,
-  // at once.
+  // callback. gRPC already orders the two threads, but ThreadSanitizer cannot see that if gRPC was
+  // built without ThreadSanitizer. These two methods show it the order. After HandOver(), the
+  // thread that called it must read no member: the call may already have ended, and the next one
+  // have begun.
   void HandOver() { handed_over_.store(true, std::memory_order_release); }
   void TakeBack() { static_cast<void>(handed_over_.load(std::memory_order_acquire)); }
 
@@ -92,7 +92,7 @@ class CallSlot {
   std::uint64_t sequence_ = 0;
 
   const PreparedRequest* request_ = nullptr;
-  grpc::ByteBuffer written_;  // The append's bytes with its writer. Unused if it has none.
+  grpc::ByteBuffer written_;  // An append's bytes with writer and sequence, if it has them.
   Clock::time_point due_;
   std::uint64_t rows_seen_ = 0;  // Evidence::RowsSeen() before the call began.
   absl::Time deadline_;

@@ -9,8 +9,8 @@
 namespace softlookup::loadtest {
 namespace {
 
-// Delay before the next call if the server cannot be reached. Without it, the loop would spin: such
-// calls fail at once.
+// Delay before the next call if the server cannot be reached. Without the delay, the loop would
+// spin, because calls to such a server fail at once.
 constexpr absl::Duration kUnreachableDelay = absl::Milliseconds(10);
 
 // How often Run() checks whether all calls have ended.
@@ -24,7 +24,7 @@ struct ClosedLoop::Caller final : public CallOwner {
 
   void Ended(CallSlot*, const grpc::Status& status) override {
     if (loop->Over()) {
-      // The loop can be destroyed after this.
+      // Do this last: once `active_` is 0, Run() returns, and the loop may be destroyed.
       loop->active_.fetch_sub(1, std::memory_order_release);
       return;
     }

@@ -54,9 +54,9 @@ class Condition {
 };
 
 // Parses service level objectives, which are conditions that must hold, such as "p99=20ms" or
-// "p99=20ms,mean=5ms". In an objective, "=" means at most, or at least if the figure is rate.
-// InvalidArgument if a part is no condition. Also InvalidArgument if it is a lower bound on another
-// figure than rate, or an upper bound on rate.
+// "p99=20ms,mean=5ms". In an objective, "=" means at most, but for the figure rate it means at
+// least. InvalidArgument if a part is no condition, is an upper bound on rate, or is a lower bound
+// on any other figure.
 absl::StatusOr<std::vector<Condition>> ParseObjectives(std::string_view text);
 
 }  // namespace softlookup::loadtest

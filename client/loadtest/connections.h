@@ -16,7 +16,8 @@
 
 namespace softlookup::loadtest {
 
-// Largest message that Connections send or receive; also the server's default.
+// Largest message that Connections send or receive. Equals the server's default of
+// --max-message-bytes.
 inline constexpr int kMessageBytesMax = 64 << 20;
 
 // Connections to one server. They send and receive encoded messages as bytes, and do not parse

@@ -30,8 +30,8 @@ void Evidence::Keep(const PreparedRequest& request, std::uint64_t rows_min,
 
 void Evidence::Appended(const PreparedRequest& request, const grpc::ByteBuffer& answer) {
   v1::AppendResponse response;
-  // The answer to a duplicate has no position, so it is not known where the store has these rows.
-  // Lookups that may have seen them are not checked.
+  // The answer to a duplicate has no position, so the positions of these rows are unknown. Verify()
+  // does not check lookups that may have seen these rows.
   if (!Parse(answer, &response) || response.duplicate()) return;
   const std::uint64_t rows = response.first_position() + response.appended_count();
   std::atomic<std::uint64_t>& seen = rows_seen_[request.store];

@@ -32,18 +32,19 @@ class Evidence {
     std::uint32_t row_count = 0;
   };
 
-  // `stores` is the number of stores. At most `appends_max` appends are kept, to bound the bytes
-  // used. Answers that saw rows of later appends cannot be checked.
+  // `stores` is the number of stores. Keeps the first `appends_max` appends and no more, to bound
+  // the bytes used. Answers that saw rows of an append that was not kept cannot be checked.
   explicit Evidence(std::size_t stores, std::size_t appends_max = std::size_t{1} << 22)
       : appends_max_(appends_max), rows_seen_(stores) {}
 
-  // Sets which answers are kept: about `count`, from `begin` on and spread evenly over `duration`.
-  // Fewer are kept if they are large. May be called again for another run. The answers of earlier
-  // runs stay.
+  // Sets which answers to keep: about `count` of those from `begin` on, spread evenly over
+  // `duration`. Fewer are kept if the answers are large. May be called again for another run. The
+  // answers of earlier runs stay.
   void Pace(Clock::time_point begin, Clock::duration duration, int count);
 
-  // Returns a lower bound on the number of rows that the store has, which the answers to appends
-  // tell. 0 before the first answer. A lookup that begins later sees at least these rows.
+  // Returns a lower bound on the number of rows of the store: the most rows that an answer to an
+  // append has shown. 0 before the first such answer. A lookup that begins later must see at least
+  // these rows.
   std::uint64_t RowsSeen(std::uint32_t store) const { return rows_seen_[store]; }
 
   // Must be called for every lookup that ended OK. Keeps the answer if Pace() wants one at `now`.
@@ -54,10 +55,11 @@ class Evidence {
     Keep(request, rows_min, answer, now);
   }
 
-  // Must be called for every append that ended OK, from the first one of the run on.
+  // Must be called for every append that ended OK, even before the measurement window. Verify()
+  // needs all appended rows.
   void Appended(const PreparedRequest& request, const grpc::ByteBuffer& answer);
 
-  // These return what was kept, and drop it from this object. Must be called when no call is in
+  // Return the kept answers and the kept appends, and drop them from this object. No call may be in
   // flight.
   std::vector<Answer> TakeAnswers();
   std::vector<Append> TakeAppends();
@@ -69,7 +71,7 @@ class Evidence {
   const std::size_t appends_max_;
   std::vector<std::atomic<std::uint64_t>> rows_seen_;  // By store.
 
-  // The first answer after this time, since the clock's epoch, is kept. Written under mutex_.
+  // The first answer at or after this time, since the clock's epoch, is kept. Written under mutex_.
   std::atomic<Clock::duration> next_ = Clock::duration::max();
   absl::Mutex mutex_;
   Clock::duration interval_ ABSL_GUARDED_BY(mutex_) = Clock::duration::max();

@@ -33,9 +33,9 @@ bool IsLimitedByClient(const FindMaxResult& result) {
   return next != nullptr && next->limited_by_client;
 }
 
-// Whether the client may be the reason why the rate did not hold. Overflow alone is no such reason
-// if the calls that were sent already miss the objectives. With the unsent calls as well, the
-// server would miss them, too.
+// Whether the client may be the reason why the rate did not hold. Overflow alone counts only if the
+// calls that were sent ended OK and keep the objectives. Otherwise the server missed the objectives
+// even without the unsent calls.
 bool MayBeLimitedByClient(const LoadResult& result, const std::vector<Condition>& objectives) {
   if (!BottleneckReasons(result).empty()) return true;
   const Tally::OfMethod calls = result.tally.sum();

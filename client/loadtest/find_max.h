@@ -35,10 +35,10 @@ struct FindMaxResult {
 // lateness makes latencies longer, never shorter.
 std::string WhyNotHeld(const LoadResult& result, const std::vector<Condition>& objectives);
 
-// Searches for the highest rate of an open loop that keeps `objectives`. In at most 24 steps, finds
-// the rate to within 5 %. Each step is a run with `options` and another rate. The first rate is
-// `options.rate`. If that is unset, a closed loop with `options` first runs for at most a second.
-// The first rate is then half the rate of that loop, and at least 1 call per second. Calls `tried`,
+// Searches for the highest rate of an open loop that keeps `objectives`. Each step is a run with
+// `options` and another rate. Ends when the rate is known to within 5 %, or after 24 steps. The
+// first rate is `options.rate`. If that is unset, a closed loop runs first, for at most a second.
+// The first rate is then half the rate of this loop, and at least 1 call per second. Calls `tried`,
 // which may be empty, after each step.
 FindMaxResult FindMax(const LoadOptions& options, const LoadTarget& target,
                       const std::vector<Condition>& objectives,

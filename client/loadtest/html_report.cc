@@ -286,7 +286,8 @@ std::string HtmlReport(const LoadReport& report) {
   absl::StrAppend(&panels, ChartPanel("Latency by percentile", PercentileChart(result.tally)),
                   ChartPanel("Latency over time", LatencyOverTime(result)),
                   ChartPanel("Throughput over time", ThroughputOverTime(result)));
-  // Two panels share a row. Without failures, the counts stand where the chart of failures would.
+  // The page shows two panels in a row. Without failures, the panel of counts takes the place of
+  // the chart of failures.
   const Chart failures = FailuresOverTime(result);
   const bool failed = !failures.series.empty();
   if (failed) {

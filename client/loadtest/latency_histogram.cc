@@ -60,8 +60,8 @@ double LatencyHistogram::max() const { return count_ == 0 ? kNan : max_ns_ / 1e9
 
 double LatencyHistogram::Percentile(double percent) const {
   if (count_ == 0) return kNan;
-  // A rounding error can put the product just above an integer. The subtraction keeps ceil() from
-  // going to the next one.
+  // A rounding error can put percent / 100 * count_ just above an integer. Without the subtraction,
+  // ceil() would then return the next integer.
   const double rank = std::ceil(percent / 100 * count_ - 1e-6);
   const auto wanted = static_cast<std::uint64_t>(std::clamp<double>(rank, 1, count_));
   if (wanted == count_) return max();

@@ -10,11 +10,11 @@
 
 namespace softlookup::loadtest {
 
-// Histograms count times in buckets like those of an HDR histogram. Between a power of two
-// nanoseconds and the next, there are 128 buckets of equal width. A percentile is the middle of its
-// bucket, so its error is at most 1/256 of the percentile, 0.4 %. It is exact below 256 ns. Times
-// of 2 hours and 26 minutes or more are counted in the last bucket.
-inline constexpr int kHistogramBits = 7;      // Base-2 logarithm of these 128 buckets.
+// Histograms count times in buckets like those of an HDR histogram. From 128 ns on, there are 128
+// buckets of equal width between each power of two nanoseconds and the next. A percentile is the
+// middle of its bucket, so its error is at most 1/256 of the percentile, 0.4 %. Below 256 ns, it is
+// exact. Times of 2 hours and 26 minutes or more are counted in the last bucket.
+inline constexpr int kHistogramBits = 7;      // 128 is 2^7.
 inline constexpr int kHistogramBitsMax = 43;  // Bits of the longest time, in nanoseconds.
 inline constexpr std::size_t kHistogramSize = (kHistogramBitsMax - kHistogramBits + 1)
                                               << kHistogramBits;
@@ -42,8 +42,8 @@ class LatencyHistogram {
   LatencyHistogram Since(const LatencyHistogram& before) const;
 
   std::uint64_t count() const { return count_; }
-  // These return seconds; NaN if nothing is recorded. min() and max() are exact, except in the
-  // result of Since().
+  // The three functions below return seconds; NaN if nothing is recorded. min() and max() are
+  // exact, except in the result of Since().
   double mean() const;
   double min() const;
   double max() const;

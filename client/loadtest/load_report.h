@@ -31,7 +31,7 @@ enum class Verdict {
   kNoRate,       // The search found no rate that held.
   kNoneOk,       // No call ended OK.
   kNoneChecked,  // No answer could be verified.
-  kInvalid,      // The figures are not the server's.
+  kInvalid,      // The client may have limited the figures.
   kFailed,       // A condition of --fail-if holds.
   kGood,
 };
@@ -61,7 +61,7 @@ struct LoadReport {
   bool has_search() const { return !objectives.empty(); }
   // Whether the run, or the verification after it, was interrupted.
   bool interrupted() const;
-  // Returns why the figures are not the server's; empty if they are.
+  // Returns why the figures may describe the client instead of the server; empty if they do not.
   std::vector<std::string> invalid() const;
   // Returns the conditions of --fail-if that hold.
   std::vector<Condition> failed() const;

@@ -18,8 +18,8 @@ namespace softlookup::loadtest {
 namespace {
 
 // Makes the kernel wake the calling thread on time. By default, the kernel may wake a thread 50 us
-// late, and later still if other threads want the core. So the thread also gets a higher priority,
-// if the process may set one.
+// late, so this sets the slack to 1 ns. A thread also wakes late if other threads want its core, so
+// this raises its priority if the process may do so.
 void WakeOnTime() {
   prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
   setpriority(PRIO_PROCESS, gettid(), -10);
@@ -34,9 +34,9 @@ void SleepUntil(Clock::time_point time) {
 
 }  // namespace
 
-// Sends one thread's part of the calls. Slots whose calls have ended come back on the list
-// `returned_`. Any thread adds to this list. Only the sender's thread takes from it, and takes all
-// slots at once.
+// Sends one thread's part of the calls. A slot whose call has ended returns to the list
+// `returned_`. Any thread may add a slot to this list. Only the sender's thread takes slots from
+// the list, always all at once.
 class OpenLoop::Sender final : public CallOwner {
  public:
   Sender(const LoadOptions& options, int part, const Traffic* traffic, CallSetup* setup,
@@ -75,7 +75,7 @@ class OpenLoop::Sender final : public CallOwner {
     while (!returned_.compare_exchange_weak(slot->next_free, slot, std::memory_order_release,
                                             std::memory_order_relaxed)) {
     }
-    // Drain() waits for this. After it, the sender can be destroyed.
+    // Do this last: once `in_flight_` is 0, Drain() returns, and the sender may be destroyed.
     in_flight_.fetch_sub(1, std::memory_order_release);
   }
 

@@ -5,13 +5,13 @@
 
 namespace softlookup::loadtest {
 
-// Searches for the highest rate that holds: doubles the rate while it holds, halves it until it
-// holds, then bisects.
+// Searches for the highest rate that holds. Doubles the first rate while it holds, or halves it
+// until it holds. Then bisects between the highest rate that held and the lowest that did not.
 class RateSearch {
  public:
-  // The search ends when failed() is above held() by at most the fraction `precision` of held(),
-  // such as 0.05. It also ends after `steps_max` tries, or when the next rate would be below 0.1
-  // calls per second.
+  // The search ends once rates have held and failed, and failed() is at most (1 + `precision`) *
+  // held(). A `precision` of 0.05 is 5 %. It also ends after `steps_max` tries, or when the next
+  // rate would be below 0.1 calls per second.
   RateSearch(double first_rate, double precision, int steps_max)
       : next_(first_rate), precision_(precision), steps_left_(steps_max) {}
 

@@ -42,8 +42,8 @@ struct alignas(64) Recorder::Shard {
 
 Outcome OutcomeOf(const grpc::Status& status) {
   if (status.ok()) return Outcome::kOk;
-  // gRPC itself makes UNAVAILABLE without details, if the connection broke or there is none. The
-  // server's own errors have details.
+  // UNAVAILABLE without details comes from the gRPC library of this client: the connection broke,
+  // or could not be made. The server's own errors have details.
   const bool rejected =
       status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED ||
       (status.error_code() == grpc::StatusCode::UNAVAILABLE && !status.error_details().empty());
@@ -156,7 +156,7 @@ Tally Recorder::Read() const {
     tally.ok_meanwhile += Get(shard->ok_meanwhile);
   }
   tally.all_finished = tally.all_ok + tally.all_rejected + tally.all_errors + tally.all_unfinished;
-  // `sent` is read last, so that no call counts as finished but not as sent.
+  // Reads `sent` last, so that every call that counts as finished also counts as sent.
   for (const auto& shard : shards_) tally.all_sent += Get(shard->sent);
   return tally;
 }

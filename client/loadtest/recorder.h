@@ -28,13 +28,14 @@ Outcome OutcomeOf(const grpc::Status& status);
 
 inline constexpr int kCodeCount = 17;  // Number of gRPC's status codes.
 
-// How the calls of a run ended. Covers the calls that were due in the measurement window, with two
-// exceptions. The `all_` counts cover all calls of the run, and `ok_meanwhile` the calls that ended
+// How the calls of a run ended. Most members cover the calls that were due in the measurement
+// window. The `all_` counts cover all calls of the run. `ok_meanwhile` covers the calls that ended
 // in the window.
 struct Tally {
   struct OfMethod {
     // Times from when a call was due (open loop) or sent (closed loop) to its answer. Covers the
-    // calls that ended OK, and those that timed out, which would have taken at least as long.
+    // calls that ended OK and those that timed out. A timed-out call would have taken longer still,
+    // so leaving it out would hide long times.
     LatencyHistogram latency;
     std::array<std::uint64_t, kCodeCount> codes = {};
     std::uint64_t rejected = 0;
@@ -65,9 +66,9 @@ struct Tally {
   OfMethod sum() const;
 };
 
-// Records how calls end. There are 8 shards, so that threads seldom write to the same cache line. A
-// thread always uses the same shard. Recording never waits for another thread, except for the first
-// message of each status code.
+// Records how calls end. Keeps the counts in 8 shards, so that threads seldom write to the same
+// cache line. A thread always uses the same shard. Recording never waits for another thread, except
+// for the first message of each status code.
 class Recorder {
  public:
   Recorder();
@@ -75,8 +76,8 @@ class Recorder {
 
   // Sets the measurement window. Must be called before the first call.
   void SetWindow(Clock::time_point begin, Clock::time_point end);
-  // Ends the measurement window at `now`, unless its end is earlier. If it has not begun, it
-  // becomes empty.
+  // Ends the measurement window at `now`, unless it ends earlier anyway. If the window has not
+  // begun by `now`, it becomes empty.
   void EndWindow(Clock::time_point now);
 
   // Any thread may call the methods below.

@@ -29,7 +29,7 @@ using plot::ChartSeries;
 using plot::ChartStyle;
 
 constexpr double kLogSpread = 30;       // Latencies have a log axis if max / min is larger.
-constexpr std::size_t kNotesMax = 400;  // With more, a note would be narrower than a pixel.
+constexpr std::size_t kNotesMax = 400;  // More notes would be narrower than pixels.
 
 // The unit in which an axis shows times: the largest unit in which the longest time is at least 1.
 struct TimeUnit {

@@ -6,7 +6,7 @@
 
 namespace softlookup::loadtest {
 
-// These return the charts of a report. A chart has no points if nothing was measured.
+// The functions below return the charts of a report. A chart has no points if nothing was measured.
 
 // The latency of each kind of calls by percentile. The x axis counts nines: 90 %, 99 % and 99.9 %
 // are at equal distances.

@@ -72,7 +72,8 @@ Json Result(const LoadResult& result) {
   json["rate"] = result.rate();
   json["offered_rate"] = result.offered_rate();
   json["calls"] = Calls(result.tally.sum());
-  // Every kind of call is there, also if none was made: a script reads it the same way.
+  // List every method, even one without calls, so that scripts find the same members in every
+  // report.
   for (std::size_t m = 0; m < kMethodCount; ++m) {
     json["methods"][kMethodNames[m]] = Calls(result.tally.methods[m]);
   }

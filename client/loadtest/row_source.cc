@@ -10,7 +10,7 @@ namespace {
 // Scales uniform numbers in [-2^31, 2^31) to variance 1. The factor is sqrt(3).
 constexpr float kScale = 1.7320508f * 0x1p-31f;
 
-// What a row of components is for. Each kind has random numbers of its own.
+// What a generated vector is for. Each kind has random numbers of its own.
 enum class Kind : std::uint64_t { kFilled = 1, kAppended = 2, kQuery = 3 };
 
 float ToComponent(std::uint32_t bits) {

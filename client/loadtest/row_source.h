@@ -7,9 +7,9 @@
 
 namespace softlookup::loadtest {
 
-// Generates rows and queries from a seed, so that a checker can generate them again instead of
-// keeping them. The components are uniformly distributed, with mean 0 and variance 1. They are the
-// same on every machine.
+// Generates rows and queries from a seed. So Verify() can generate them again, and nobody must keep
+// them. The components are uniformly distributed, with mean 0 and variance 1. They are the same on
+// every machine.
 class RowSource {
  public:
   RowSource(std::uint32_t key_dim, std::uint32_t value_dim, std::uint64_t seed)

@@ -115,7 +115,8 @@ class Run {
  private:
   bool Interrupted() const { return target_.interrupted != nullptr && *target_.interrupted; }
 
-  // Waits until `time`. If the run is interrupted before, stops it and returns false.
+  // Waits until `time` and returns true. If the run is interrupted before `time`, stops the run and
+  // returns false.
   bool WaitUntil(Clock::time_point time) {
     for (;;) {
       if (Interrupted()) {
@@ -150,7 +151,8 @@ class Run {
   }
 
   void WatchWindow() {
-    // WaitUntil() returns a moment after window_begin_. The CPU time counts from then.
+    // WaitUntil() returns a moment after window_begin_. So the CPU time counts from cpu_begin, not
+    // from window_begin_.
     WaitUntil(window_begin_);
     result_.begin_time = absl::Now();
     const double cpu_before = ProcessCpuSeconds();

@@ -108,8 +108,8 @@ void PrintVerdicts(const LoadReport& report, std::ostream* out) {
   }
 }
 
-// Prints a line of cells. They have fixed widths, because the contents of later lines are not known
-// yet.
+// Prints a line of cells. All cells but the last have a fixed width, because the contents of later
+// lines are not known yet.
 void PrintStepCells(const std::vector<std::string>& cells, std::ostream* out) {
   constexpr int kWidth = 10;
   std::string line;

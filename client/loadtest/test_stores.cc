@@ -21,13 +21,14 @@ namespace softlookup::loadtest {
 namespace {
 
 constexpr int kThreadsMax = 4;
-// Most floats in an append: 4 MiB.
+// Most floats in one append; they take 4 MiB.
 constexpr std::uint64_t kBatchFloatsMax = std::uint64_t{1} << 20;
 constexpr std::uint64_t kBatchRowsMax = 16384;
-constexpr absl::Duration kRetryWindow = absl::Minutes(2);  // After it, a batch is not tried again.
-// Timeout of the first attempt to append a batch. It is short, because an interruption takes effect
-// only after the attempt in progress. After an attempt that times out, the next timeout is twice as
-// long.
+// Longest time in which a batch is tried again, from its first attempt.
+constexpr absl::Duration kRetryWindow = absl::Minutes(2);
+// Timeout of the first attempt to append a batch. Each attempt that times out doubles the timeout
+// of the next. The first one is short, because an interruption must wait for the attempt in
+// progress.
 constexpr absl::Duration kAttempt = absl::Seconds(5);
 constexpr absl::Duration kPause = absl::Milliseconds(50);  // Shortest wait between two attempts.
 

@@ -62,8 +62,8 @@ absl::StatusOr<std::vector<grpc::Slice>> AppendParts(const TrafficOptions& optio
   return parts;
 }
 
-// Joins store parts and contents to requests. Every store has the same number of requests, and
-// every content is used.
+// Makes requests, each of one store part and one content. Every store gets the same number of
+// requests, and every content is used.
 std::vector<PreparedRequest> Join(Method method, const std::vector<grpc::Slice>& store_parts,
                                   const std::vector<grpc::Slice>& content_parts) {
   const std::size_t stores = store_parts.size();

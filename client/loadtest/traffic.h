@@ -31,8 +31,8 @@ struct TrafficOptions {
 };
 
 // A pool of requests to stores of the same dimensions, from which requests are drawn at random. It
-// has up to 64 sets of queries and 64 batches of rows. Requests with the same contents share the
-// bytes of these contents. Thread-safe once made.
+// has up to 64 sets of queries and 64 batches of rows. Requests with the same queries, or the same
+// rows, share their bytes. Thread-safe once made.
 class Traffic {
  public:
   // `stores` are names, at least one. InvalidArgument if a request would be larger than a message

@@ -20,9 +20,9 @@
 namespace softlookup::loadtest {
 namespace {
 
-constexpr std::uint32_t kChunkRows = 1024;  // Filled rows that are generated at a time.
-constexpr int kQueriesOfAnswer = 2;         // Queries of an answer that are checked.
-constexpr int kListedMax = 1024;            // Listed weights per query that are checked.
+constexpr std::uint32_t kChunkRows = 1024;  // Filled rows generated at a time.
+constexpr int kQueriesOfAnswer = 2;         // Most queries checked per answer.
+constexpr int kListedMax = 1024;            // Most listed weights checked per query.
 constexpr double kLogitBound = 128;         // Largest |logit| for which kTolerance holds.
 
 // Computes a soft lookup in float64, over rows that are added one at a time.
@@ -159,7 +159,8 @@ void Compare(Check* check) {
 
 // The rows of a store whose contents are known.
 struct KnownRows {
-  // First position and number of each batch, in ascending order of positions.
+  // First position of each appended batch, and its number in RowSource, in ascending order of
+  // positions.
   std::vector<std::pair<std::uint64_t, std::uint32_t>> batches;
   std::uint64_t row_count = 0;  // Known rows from position 0 to the first gap.
 };
@@ -250,8 +251,8 @@ std::string AddChecks(const RowSource& source, const VerifiedStores& stores,
   const FloatMatrix queries = source.Queries(content, stores.queries);
   const int count = std::min<int>(kQueriesOfAnswer, stores.queries);
   for (int i = 0; i < count; ++i) {
-    // The choice depends on the answer's index, so that different answers are checked by different
-    // queries.
+    // The choice of `q` depends on the answer's index, so that different answers are checked by
+    // different queries.
     const auto q =
         static_cast<std::uint32_t>((answer + i * (stores.queries + 1) / 2) % stores.queries);
     Check check;

@@ -13,10 +13,10 @@
 
 namespace softlookup::loadtest {
 
-// Largest allowed difference of a component from the float64 answer, divided by the largest
-// |component| of a value in the store. The float64 answer is over rows as the store keeps them: see
-// RoundAsKept(). If the largest |logit| is over 128, the allowed difference grows in proportion to
-// that logit.
+// Largest allowed difference of an answer's component from the float64 answer, as a fraction of the
+// largest |component| of a value in the store. The float64 answer is computed over the rows as the
+// store rounds them: see RoundAsKept(). If the largest |logit| is over 128, the allowed difference
+// grows in proportion to that logit.
 inline constexpr double kTolerance = 1e-5;
 
 // What the stores held before the run, and what requests the run sent to them.
@@ -28,19 +28,20 @@ struct VerifiedStores {
   // Weights per query that the lookups asked for. An answer must list this many, or all rows if
   // there are fewer. 0: the lookups asked for none.
   std::uint64_t weights = 0;
-  // The max_error that the lookups asked for, in [0, 1]. If it is larger than kTolerance, it is the
-  // allowed difference instead. 0: the server's default.
+  // The max_error that the lookups asked for, in [0, 1]. If it is larger than kTolerance, it takes
+  // the place of kTolerance. 0: the server's default.
   double max_error = 0;
 };
 
 struct Verification {
   int answers = 0;  // Answers that were checked, each by up to two of its queries.
   int wrong = 0;    // Checked answers that were wrong.
-  // Answers that were not checked. They saw rows of an append whose answer did not come, did not
-  // tell the rows' position, or was not kept. Or Verify() was interrupted.
+  // Answers that were not checked, because Verify() was interrupted, or because they saw rows of
+  // unknown content. The content of an append's rows is unknown if its answer did not come, did not
+  // tell the rows' position, or was not kept.
   int unchecked = 0;
   bool interrupted = false;
-  double error_max = 0;     // Largest difference, measured as for kTolerance.
+  double error_max = 0;     // Largest difference, in the unit of kTolerance.
   std::string first_wrong;  // What is wrong with the first wrong answer. Empty if none is wrong.
 };
 
@@ -48,11 +49,11 @@ struct Verification {
 std::uint64_t WeightsAskedFor(const v1::AttentionOptions& attention);
 
 // Computes in float64 what lookups should have answered, from rows that `rows` generates again.
-// Each answer is checked over the first `row_count` rows, where `row_count` is that of the answer.
-// It must not be below Evidence::Answer::rows_min. Also checks values, log_sum_exp, counted_rows
-// and the weights, none of which may be missing if the lookup asked for it. The lookups must use
-// SCALED_DOT scores, temperature 1 and one head. Ends early once `interrupted`, which may be null,
-// is set.
+// Compares values, log_sum_exp, counted_rows and weights with the answers. Each answer is checked
+// over the first `row_count` rows, where `row_count` is the answer's own. An answer is wrong if its
+// `row_count` is below Evidence::Answer::rows_min, or if it lacks weights that the lookup asked
+// for. The lookups must use SCALED_DOT scores, temperature 1 and one head. Ends early once
+// `interrupted`, which may be null, is set.
 Verification Verify(const RowSource& rows, const VerifiedStores& stores,
                     const std::vector<Evidence::Answer>& answers,
                     const std::vector<Evidence::Append>& appends,

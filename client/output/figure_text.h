@@ -6,8 +6,8 @@
 
 namespace softlookup::output {
 
-// Numbers as text for people. Times, sizes and rates have two decimals below 10, one below 100, and
-// none from 100 on, counted in the unit that is shown. Sizes below 1 KiB are whole bytes.
+// Numbers as text for people. Times, sizes and rates have two decimals if the printed number is
+// below 10, one if it is below 100, and none otherwise. Sizes below 1 KiB are whole bytes.
 
 // "412 µs", "1.23 ms", "12.3 s"; "-" if not finite.
 std::string TimeText(double seconds);

@@ -17,7 +17,7 @@ namespace softlookup::output {
 using Json = nlohmann::ordered_json;
 
 // Finds the shortest decimal number that reads back as `value`, and returns the double nearest to
-// that number: 0.1 for 0.1f. Printed, it has no more digits than a float needs.
+// that number: 0.1 for 0.1f. So the result prints with no more digits than a float needs.
 inline double Shortest(float value) {
   char text[32];
   const auto written = std::to_chars(std::begin(text), std::end(text), value);
@@ -36,8 +36,8 @@ inline Json ToJson(absl::Span<const float> vector) {
 bool IsUtf8(std::string_view text);
 
 // Prints `json` on a line of its own. Replaces bytes that are not UTF-8 by U+FFFD. Escapes all
-// control characters. These include DEL and C1, which JSON allows unescaped, but which a terminal
-// can obey.
+// control characters, even DEL and C1. JSON allows DEL and C1 unescaped, but a terminal may obey
+// them.
 void PrintJson(const Json& json, std::ostream* out);
 
 }  // namespace softlookup::output

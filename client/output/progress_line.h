@@ -56,7 +56,7 @@ class WorkProgress {
   const std::optional<std::uint64_t> total_;
   const std::uint64_t done_before_;
   const Clock::time_point begin_ = Clock::now();
-  Clock::time_point next_ = begin_;  // Before this time, the line does not change.
+  Clock::time_point next_ = begin_;  // Until this time, only a new note changes the line.
   std::string note_;
   ProgressLine line_;
 };

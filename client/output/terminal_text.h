@@ -10,7 +10,7 @@ namespace softlookup::output {
 // Escapes `text`, so that a terminal shows it on one line and obeys no control character in it. A
 // line feed becomes \n, and a tab \t. Every byte of another control character (C0, DEL, C1), and
 // every byte that is not UTF-8, becomes \xNN. All text that the tool prints for people must pass
-// through here, unless the tool wrote it itself.
+// through this function, unless it is a fixed text of the tool.
 std::string TerminalText(std::string_view text);
 
 // Returns the number of bytes of the character that `text` begins with. 0 if `text` is empty or

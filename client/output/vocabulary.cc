@@ -16,7 +16,7 @@ constexpr absl::string_view kUnspecified = "UNSPECIFIED";
 std::string WordOf(const google::protobuf::EnumDescriptor* type, int number) {
   if (number == 0) return "default";
   const auto* value = type->FindValueByNumber(number);
-  if (value == nullptr) return absl::StrCat(number);  // A newer server sent it.
+  if (value == nullptr) return absl::StrCat(number);  // Only a newer server sends such a value.
   const std::size_t prefix = type->FindValueByNumber(0)->name().size() - kUnspecified.size();
   return absl::StrReplaceAll(absl::AsciiStrToLower(value->name().substr(prefix)), {{"_", "-"}});
 }

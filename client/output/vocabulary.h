@@ -16,7 +16,7 @@ std::vector<std::string> WordsOf(const google::protobuf::EnumDescriptor* type);
 // Returns the word for the value `number`. Returns "default" for 0, and the number itself for a
 // value that the descriptor lacks.
 std::string WordOf(const google::protobuf::EnumDescriptor* type, int number);
-// Returns the value for `word`. Returns 0, the unspecified value, if `word` is none of WordsOf().
+// Returns the value for `word`. Returns 0, the unspecified value, if WordsOf() lacks `word`.
 int NumberOf(const google::protobuf::EnumDescriptor* type, const std::string& word);
 
 template <typename Enum>

@@ -5,7 +5,7 @@
 
 namespace softlookup::plot {
 
-// In all three functions, `min` must be below `max`, and `count_max` at least 1.
+// In the three functions below, `min` must be below `max`, and `count_max` at least 1.
 
 // Returns the smallest step that is 1, 2 or 5 times a power of ten and that divides [min, max] into
 // at most `count_max` parts.
@@ -15,9 +15,9 @@ double TickStep(double min, double max, int count_max);
 // TickStep(), at most `count_max` + 1.
 std::vector<double> LinearTicks(double min, double max, int count_max);
 // Returns where a log axis from `min`, > 0, to `max` has labelled ticks, ascending. If the axis has
-// two powers of ten or more, the ticks are powers of ten at equal distances. At most `count_max` +
-// 1 are returned. Otherwise they are 1, 2 and 5 times powers of ten. If the axis has fewer than two
-// of these, the ticks are those of LinearTicks().
+// two powers of ten or more, the ticks are at most `count_max` + 1 of these, at equal distances. If
+// it has fewer, the ticks are 1, 2 and 5 times powers of ten. If fewer than two such numbers are on
+// the axis, the ticks are those of LinearTicks().
 std::vector<double> LogTicks(double min, double max, int count_max);
 
 }  // namespace softlookup::plot

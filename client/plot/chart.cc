@@ -44,7 +44,7 @@ constexpr double kLabelLeft = 50;  // Texts above the axes begin this far left o
 constexpr double kTitleY = 34;
 constexpr double kSubtitleY = 56;
 constexpr double kLegendY = 86;
-constexpr double kSampleWidth = 30;      // Width of a series' sample in a document's legend.
+constexpr double kSampleWidth = 30;      // Width of a series' line in a document's legend.
 constexpr double kCharacterWidth = 7.2;  // Approximate, in a document; fonts differ.
 
 // Radius of a circle on a line, or half the width of a square.
@@ -52,7 +52,9 @@ constexpr double kMarkRadius = 3.6;
 // Most parts into which ticks divide a linear axis.
 constexpr int kXTicksMax = 8;
 constexpr int kYTicksMax = 5;
-constexpr int kLogTicksMax = 9;  // Of a log axis. With more, ticks are at powers of ten only.
+// Most ticks of a log axis at 1, 2 and 5 times powers of ten. If there would be more, TicksOf()
+// returns ticks at powers of ten only.
+constexpr int kLogTicksMax = 9;
 
 // The area between the axes.
 struct Plane {
@@ -96,8 +98,9 @@ double RoundOnLog(double at, bool up) {
 std::vector<double> TicksOf(const Scale& scale, int linear_count_max) {
   if (!scale.log) return LinearTicks(scale.min, scale.max, linear_count_max);
   std::vector<double> ticks;
-  // MakeScale() has rounded the ends of a log axis to 1, 2 or 5 times a power of ten. From one such
-  // number, the factor 1.5 and rounding upwards lead to the next.
+  // The ticks are all numbers from one end of the axis to the other that are 1, 2 or 5 times a
+  // power of ten. MakeScale() has rounded both ends to such numbers. 1.5 times a tick, rounded
+  // upwards, is the next tick.
   for (double tick = scale.min; tick <= scale.max * (1 + 1e-9);
        tick = RoundOnLog(tick * 1.5, true)) {
     ticks.push_back(tick);
@@ -294,7 +297,8 @@ std::string PageLegend(const std::vector<ChartSeries>& series) {
   return html + "</ul>\n";
 }
 
-// Draws a sample of each series, and its label. The first one is that of the series on top.
+// Draws for each series a short line or mark in its style, and its label. The series that the chart
+// draws on top comes first.
 void AppendDocumentLegend(std::vector<ChartSeries> series, std::string* svg) {
   // This scale maps each coordinate to itself, because the points below are positions in the view
   // box.

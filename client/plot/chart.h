@@ -31,8 +31,8 @@ struct ChartTick {
 struct ChartAxis {
   std::string label;  // Names the quantity and its unit.
   bool log = false;   // True: a log axis, whose coordinates must be > 0. False: it begins at 0.
-  // In ascending order; the axis reaches at least to the last tick. Empty: ticks are placed
-  // automatically.
+  // In ascending order. The axis reaches at least to the last tick. Empty: the chart chooses the
+  // ticks.
   std::vector<ChartTick> ticks;
   double reach = 0;  // The axis reaches at least to this coordinate.
 };
@@ -59,8 +59,8 @@ struct Chart {
   std::vector<ChartNote> notes;
 };
 
-// In both functions, at least one point of the chart must not be a gap. The same chart gives the
-// same bytes.
+// For RenderChart() and RenderDocument(), at least one point of the chart must not be a gap. The
+// same chart gives the same bytes.
 
 // Returns the HTML of a legend and an SVG element. The page must include ChartPageStyle().
 std::string RenderChart(const Chart& chart);

@@ -26,7 +26,8 @@ void AddRow(absl::Span<const float> row, FloatMatrix* matrix) {
   ++matrix->rows;
 }
 
-// Returns the identity matrix. With it as values, an answer is the vector of weights, by position.
+// Returns the identity matrix. The store has it as its values, so that each answer is the vector of
+// the rows' weights, by position.
 FloatMatrix IdentityMatrix(std::uint32_t size) {
   FloatMatrix identity{.rows = size, .cols = size, .data = {}};
   identity.data.resize(std::size_t{size} * size);

@@ -43,8 +43,8 @@ PosnerTrials MakePosnerTrials(const PosnerDesign& design);
 
 // Means over the trials of one cue kind at one temperature.
 struct CueOutcome {
-  // Weight on the target. If the recalled item is drawn at random by the weights, this is the
-  // probability that it is the target. N equal weights would give 1 / N.
+  // Weight on the target. If an item is drawn at random by the weights, this is the probability
+  // that the target is drawn. N equal weights would give 1 / N.
   double accuracy = 0;
   double entropy = 0;  // Of the weights, in nats.
 };

@@ -14,8 +14,8 @@ namespace softlookup::recall {
 
 // A store that is on the server while the object lives. The destructor deletes the store.
 //
-// Once `interrupted` is set, every later Append() and Lookup() fails with Cancelled. So the caller
-// ends soon, and the store is deleted.
+// Once `interrupted` is set, every later Append() and Lookup() fails with Cancelled. A caller that
+// returns this error ends soon, and the destructor deletes the store.
 class ScratchStore {
  public:
   // Makes `store` on the server under the new name PREFIX/<process>-<random>. `client` and
@@ -33,8 +33,8 @@ class ScratchStore {
   absl::Status Append(FloatMatrixView keys, FloatMatrixView values);
   absl::StatusOr<LookupAnswer> Lookup(FloatMatrixView queries, const LookupOptions& options);
 
-  // Deletes the store, as the destructor does, but returns the error if that fails. No other method
-  // may be called after this one.
+  // Deletes the store before the destructor does, and returns the error if the deletion fails. No
+  // other method may be called after this one.
   absl::Status Delete();
 
  private:

@@ -13,7 +13,8 @@
 
 namespace softlookup::recall {
 
-// Words to remember, and the cue that asks for one of them. WordEncoder encodes all of them.
+// Words to remember, and the cue that asks for one of them. WordEncoder turns the words and the cue
+// into vectors.
 struct WordDesign {
   std::vector<std::string> words;  // Word j is row j of the store. At least one.
   std::string cue;
@@ -44,7 +45,7 @@ absl::StatusOr<std::vector<WordRecall>> RecallWords(const WordDesign& design,
 
 struct RecalledWord {
   std::string word;
-  double similarity = 0;  // Of the context and the word's encoding.
+  double similarity = 0;  // Between the context and the encoding of `word`.
 };
 
 // Returns the word whose encoding is most similar to `context`. Of equally similar words, returns

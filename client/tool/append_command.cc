@@ -89,17 +89,16 @@ void AddAppendCommand(CLI::App* app, Session* session) {
   CLI::App* append = app->add_subcommand("append", "Append rows from files to a store");
   append->footer(
       "FILE ends in .npy (floats, integers or booleans), .csv (commas or white space) or .fvecs,\n"
-      "or is - for standard input. Files are streamed, so they may be of any length; of .npy in\n"
-      "Fortran order all is kept in memory.\n"
-      "\n"
-      "With --writer NAME each row is written once, whatever breaks, as long as NAME stands\n"
-      "for this input in this store and one command uses it at a time. Rows may be added\n"
-      "behind those that were sent. After a run that was killed, keep its --batch-rows, --ids\n"
-      "and --labels.\n"
-      "\n"
+      "or is - for standard input. Files are streamed, so they may be of any length. But a\n"
+      ".npy file in Fortran order is kept in memory whole.\n\n"
+      "With --writer NAME each row is written once, even if the connection, the server or this\n"
+      "command fails. NAME must stand for this input in this store, and only one command\n"
+      "at a time may use it. New rows may be added at the end of the input. To go on after a run "
+      "that was\n"
+      "killed, give the same --batch-rows, --ids and --labels.\n\n"
       "Ctrl-C, or SIGTERM, ends the command, and it says how to append the rest. Without\n"
-      "--writer it first waits for the rows that are on their way. A second signal ends it at\n"
-      "once.");
+      "--writer, it first waits until the server has acknowledged the rows already sent. A second\n"
+      "signal ends it at once.");
   append->add_option("STORE", flags->store, "Name of the store")->required();
   append->add_option("--keys", flags->input.keys, "File of keys, one per row; needs --values")
       ->type_name("FILE");

@@ -28,7 +28,7 @@ using output::TerminalText;
 using output::Words;
 
 constexpr std::uint32_t kBatchRowsMax = 65536;  // The server's default of --max-append-rows.
-// Well under the server's default of --max-message-bytes, 64 MiB.
+// Most bytes of a request's rows. Well under the server's default of --max-message-bytes, 64 MiB.
 constexpr std::uint64_t kBatchBytesMax = 16ull << 20;
 
 // Shows how many rows are acknowledged, if standard error is a terminal. Says once for each outage
@@ -38,8 +38,8 @@ class Progress {
   Progress(const Session& session, absl::Duration outage_max)
       : session_(session), outage_max_(outage_max) {}
 
-  // To be called before the first request is sent. The input has row_count rows in all, of which
-  // rows_before are not sent.
+  // Must be called before the first request is sent. The input has `row_count` rows in all. Its
+  // first `rows_before` rows are not sent.
   void Begin(std::optional<std::uint64_t> row_count, std::uint64_t rows_before) {
     shown_.emplace("rows", row_count, rows_before);
   }
@@ -86,8 +86,8 @@ class Sender {
   // Sends the rows after the first rows_to_skip(), up to an error of the input or a signal.
   // Waits until they are acknowledged.
   absl::StatusOr<AppendSummary> Run(const RowBatches& rows, RowTags tags) {
-    // With a writer, a signal cancels the stream, which may wait minutes for the server to come
-    // back. No row is lost: the server knows which rows of the writer it has.
+    // With a writer, a signal cancels the stream. Otherwise the user could wait minutes for a
+    // server that is down. No row is lost: the next run asks the server which rows it has.
     std::optional<InterruptAction> cut;
     if (!flags_.writer.empty()) cut.emplace([this] { stream_.Cancel(); });
     const absl::Status sent = Send(rows, std::move(tags));
@@ -132,7 +132,8 @@ class Sender {
       if (interrupt_.interrupted()) return absl::CancelledError("interrupted");
       v1::AppendRequest batch;
       CLIENT_ASSIGN_OR_RETURN(const std::uint32_t count, rows.read(batch_rows, &batch));
-      // Ctrl-C also ends a program that writes to a pipe. The end of input may be due to that.
+      // Ctrl-C also ends a program whose output this tool reads through a pipe. So the input may
+      // have ended before its last row.
       if (interrupt_.interrupted()) return absl::CancelledError("interrupted");
       input_ended_ = count == 0;
       if (input_ended_) return CheckAtEnd(std::move(tags));
@@ -149,8 +150,8 @@ class Sender {
     std::uint64_t first_row = rows_read_;
     rows_read_ += RowsOf(request);
     if (rows_read_ <= rows_to_skip_) return absl::OkStatus();
-    // The rows to skip end inside `request`: because of --skip-rows, or because the earlier run cut
-    // the rows differently.
+    // The rows to skip end inside `request`, because --skip-rows says so, or because an earlier run
+    // cut the rows differently.
     if (first_row < rows_to_skip_) {
       request = WithoutFirstRows(request, static_cast<std::uint32_t>(rows_to_skip_ - first_row));
       first_row = rows_to_skip_;
@@ -173,8 +174,8 @@ class Sender {
                                    "; it takes a writer of its own"));
   }
 
-  // If `error` names a row of a request, adds which row of the input that is. The server counts
-  // rows from the start of a request.
+  // If `error` names a row, adds the number of that row in the input. The server counts rows from
+  // the start of their request.
   absl::Status NameRow(const absl::Status& error) const {
     const std::map<std::string, std::string> metadata = ErrorMetadata(error);
     const auto row = metadata.find("row");
@@ -220,7 +221,8 @@ void AddAppendFlags(CLI::App* command, AppendFlags* flags) {
       ->type_name("FILE");
   command
       ->add_option("--batch-rows", flags->batch_rows,
-                   "Rows per request; fewer if they would take more than 16 MiB")
+                   "Most rows per request; a request has fewer if its rows would take more than "
+                   "16 MiB")
       ->check(CLI::Range(1u, kBatchRowsMax))
       ->capture_default_str();
   command
@@ -230,8 +232,8 @@ void AddAppendFlags(CLI::App* command, AppendFlags* flags) {
       ->check(CLI::IsMember(Words<v1::Acknowledge>()));
   command
       ->add_option("--writer", flags->writer,
-                   "Name of this input: the same command, given again, appends only the rows that "
-                   "are missing")
+                   "Name of this input: if the same command is run again, it appends only the "
+                   "missing rows")
       ->type_name("NAME");
   command
       ->add_option("--skip-rows", flags->skip_rows,
@@ -281,7 +283,8 @@ void PrintAppend(const AppendReport& report, const AppendFlags& flags, const v1:
   const AppendSummary& summary = report.summary;
   const double seconds = absl::ToDoubleSeconds(report.elapsed);
   const double rows_per_second = static_cast<double>(summary.acknowledged_rows) / seconds;
-  // If nothing was appended, the summary has no counts and those of `store` still hold.
+  // If nothing was appended, the summary has no row count and no revision. Those of `store` then
+  // still hold.
   const bool wrote = summary.acknowledged_requests > 0;
   const std::uint64_t row_count = wrote ? summary.row_count : store.row_count();
   const std::uint64_t revision = wrote ? summary.revision : store.revision();

@@ -33,7 +33,8 @@ struct AppendFlags {
 // `flags` must outlive `command`.
 void AddAppendFlags(CLI::App* command, AppendFlags* flags);
 
-// Rows to append. The requests hold either keys and values, or inputs, and no other field.
+// Rows to append. The requests of `read` hold either keys and values, or inputs, and no other
+// field.
 struct RowBatches {
   std::uint64_t row_dim;  // Floats per row, at least 1 once AppendRows() is called.
   // Fills `request` with the next rows, at most `rows_max`. Returns their number, 0 at the end.
@@ -43,7 +44,7 @@ struct RowBatches {
   std::optional<std::uint64_t> row_count = std::nullopt;
 };
 
-// Batches of the keys and values that `reader` reads. `store` gives their dimensions.
+// Returns batches of the keys and values that `reader` reads. `store` gives their dimensions.
 RowBatches PairBatches(std::unique_ptr<PairReader> reader, const v1::Store& store);
 
 struct AppendReport {
@@ -54,20 +55,21 @@ struct AppendReport {
 };
 
 // Streams all rows into `store`, except the first flags.skip_rows. With a writer, skips instead the
-// first rows of the input that earlier runs with this writer sent. The writer's last sequence is
-// the number of these rows. An error names its row, or says how many rows were appended before it.
-// If those rows stay in the store, the error also says how to append the rest.
+// rows that earlier runs with this writer sent: as many as the writer's last sequence says. An
+// error names the row that caused it, or says how many rows were appended before the error. If
+// those rows stay in the store, the error also says how to append the rest.
 //
-// `resume_flags` are the flags that a user must add to the command, followed by a number of rows,
-// to append only the rows after these. An example is "--skip-rows". It is empty if the caller
-// deletes the store after an error.
+// `resume_flags` is what the error tells the user to add to the command, before a number of rows to
+// skip: for example "--skip-rows". Empty if the caller deletes the store after an error, because
+// there is nothing to resume.
 //
-// Cancelled if a signal of `interrupt` came before the end. Without a writer, waits first until the
-// rows that were sent by then are acknowledged, so that their number is known.
+// Returns Cancelled if `interrupt` gets a signal before the last row is written. Without a writer,
+// AppendRows() first waits for the acknowledgements of the rows already sent, so that the error can
+// tell their number.
 //
 // With the same flags, every run cuts the input into the same requests, wherever it resumes. So a
-// request that a killed run left in flight equals a request of the next run. The server recognizes
-// its sequence and writes it once.
+// request that a killed run left in flight equals a request of the next run, and the server writes
+// it once.
 absl::StatusOr<AppendReport> AppendRows(const RowBatches& rows, RowTags tags,
                                         const AppendFlags& flags, const v1::Store& store,
                                         Client* client, const Session& session,

@@ -94,7 +94,7 @@ void AddAttendCommand(CLI::App* app, Session* session) {
       "attend", "Answer queries over keys and values from files; nothing is stored");
   attend->footer(
       "FILE ends in .npy (floats, integers or booleans), .csv (commas or white space) or .fvecs,\n"
-      "or is - for standard input. One request takes them whole.");
+      "or is - for standard input. All files go to the server in one request.");
   const auto add_file = [&](const char* flag, std::string* path, const char* description) {
     attend->add_option(flag, *path, description)->type_name("FILE");
   };
@@ -105,7 +105,7 @@ void AddAttendCommand(CLI::App* app, Session* session) {
   attend->add_flag("--self", flags->self,
                    "Self attention: queries, keys and values are all made from --inputs");
   add_file("--inputs", &flags->inputs,
-           "File of inputs to project; with --self and no projection, they are queries, keys and "
+           "File of inputs to project; with --self and no projection, used as queries, keys and "
            "values");
   attend
       ->add_option(

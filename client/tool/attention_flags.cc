@@ -52,8 +52,8 @@ void AddAttentionFlags(CLI::App* command, AttentionFlags* flags) {
                    "With --causal: the last position that query 0 sees (default 0)")
       ->needs(causal);
   command->add_option("--max-error", flags->max_error,
-                      "Soft mode: error allowed, as a part (0 to 1) of the largest |value "
-                      "component| (default, least 1e-5)");
+                      "Soft mode: allowed error / largest |value component|, from 0 to 1 "
+                      "(default and minimum: 1e-5)");
   command
       ->add_option("--weights", flags->weights,
                    "Which weights to show: none, the largest (top), or all")

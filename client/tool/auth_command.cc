@@ -151,9 +151,10 @@ void AddLimits(CLI::App* command, AddFlags* flags) {
   add("--bytes-in-flight", &flags->bytes_in_flight,
       "Bytes of requests in progress; more are refused");
   add("--max-stores", &flags->stores_max,
-      "Stores that its grants of manage or more cover, whoever made them; making more is refused");
+      "Most stores covered by its manage or admin grants, whoever made them; making more is "
+      "refused");
   add("--store-bytes", &flags->store_bytes,
-      "Bytes of all stores that its grants of write or more cover; appends beyond are refused");
+      "Most bytes of all stores that its grants let it write to; appends beyond are refused");
 }
 
 }  // namespace
@@ -167,12 +168,12 @@ void AddAuthCommands(CLI::App* app, Session* session) {
   CLI::App* add = auth->add_subcommand("add", "Add an identity to an auth file; needs no server");
   add->footer(
       "Makes a new token. Prints it on standard output, or writes it to --token-out. The auth\n"
-      "file gets its SHA-256 only. A missing auth file is made with mode 0600. A running server\n"
-      "reads the changed file by itself.\n"
-      "--token-out makes a file with mode 0600, before it changes the auth file. It replaces a\n"
-      "file with a token that the auth file does not have, and refuses any other that exists.\n"
-      "--if-missing changes nothing if there is an identity NAME, whatever it may do. It fails\n"
-      "if the file of --token-out is missing then, as a token cannot be recovered.\n"
+      "file gets only the token's SHA-256. A missing auth file is made with mode 0600. A running\n"
+      "server reads the changed file by itself.\n"
+      "--token-out makes a file with mode 0600, before the auth file changes. It replaces a\n"
+      "file whose token the auth file does not have, and refuses any other existing file.\n"
+      "--if-missing changes nothing if the identity NAME exists, whatever its roles. It then\n"
+      "fails if the file of --token-out is missing, because a token cannot be recovered.\n"
       "Roles: read looks up and reads; write also appends and deletes rows; manage also makes,\n"
       "changes and deletes stores; admin may do everything, and needs --stores '*'.\n"
       "Example:\n"
@@ -182,7 +183,7 @@ void AddAuthCommands(CLI::App* app, Session* session) {
       ->required();
   add->add_option(
          "--role", flags->roles,
-         "What the identity may do; may be repeated: the nth --role is for the nth --stores")
+         "What the identity may do; may be repeated: the nth --role applies to the nth --stores")
       ->required()
       ->allow_extra_args(false)
       ->check(CLI::IsMember(AuthRoles()));
@@ -192,11 +193,11 @@ void AddAuthCommands(CLI::App* app, Session* session) {
       ->allow_extra_args(false)
       ->type_name("PATTERN");
   add->add_option("--certificate-name", flags->certificate_name,
-                  "Name in a client certificate that identifies it: DNS or URI, else common name "
-                  "(default: none)")
+                  "Name in the client certificates that identify NAME: DNS or URI, else common "
+                  "name (default: none)")
       ->type_name("NAME");
   add->add_flag("--if-missing", flags->if_missing,
-                "If there is an identity NAME already, change nothing and succeed; without it, "
+                "If the identity NAME exists, change nothing and succeed; without this flag, "
                 "that is an error");
   add->add_option("--token-out", flags->token_out, "Write the token to this file; do not print it")
       ->type_name("FILE");

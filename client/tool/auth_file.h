@@ -23,7 +23,7 @@ struct Grant {
 struct Identity {
   std::string name;
   std::string token_sha256;      // In hexadecimal.
-  std::string certificate_name;  // In the client's certificate. Empty: token only.
+  std::string certificate_name;  // Name in a client certificate. Empty: token only.
   std::vector<Grant> grants;
   std::vector<std::pair<std::string, std::uint64_t>> limits;  // Names as in the file.
 };
@@ -31,26 +31,27 @@ struct Identity {
 // "read", "write", "manage", "admin".
 const std::vector<std::string>& AuthRoles();
 
-// Checks what the server would refuse. InvalidArgument for a malformed name, certificate's name or
+// Refuses what the server would refuse. InvalidArgument for a malformed name, certificate's name or
 // pattern, for an unknown role, for no grant, and for the role admin on anything but *.
 absl::Status ValidateIdentity(const Identity& identity);
 
-// Whether an identity in the auth file's `text` has this name. InvalidArgument if `text` is not an
-// auth file; empty text is one without identities.
+// Whether an identity in the auth file's `text` has this name. Empty text is an auth file without
+// identities. InvalidArgument if `text` is not an auth file.
 absl::StatusOr<bool> HasIdentity(const std::string& text, const std::string& name);
 
-// Returns the auth file's `text`, empty for a new file, with `identity` added at the end.
-// Everything else keeps its order and is indented by two spaces. InvalidArgument if `text` is not
-// an auth file; AlreadyExists if an identity has the same name or the same certificate's name.
+// Returns the auth file's `text` with `identity` added at the end. Empty text is a new file. The
+// other members keep their order. The result is indented by two spaces. InvalidArgument if `text`
+// is not an auth file; AlreadyExists if an identity has the same name or the same certificate's
+// name.
 absl::StatusOr<std::string> WithIdentity(const std::string& text, const Identity& identity);
 
-// 32 random bytes in base64url without padding.
+// Returns a new token: 32 random bytes in base64url without padding.
 absl::StatusOr<std::string> NewToken();
 
 // Whether `text` is a token as NewToken() makes it.
 bool IsToken(const std::string& text);
 
-// The SHA-256 of the token's characters, in hexadecimal.
+// Returns the SHA-256 of the token's characters, in hexadecimal.
 absl::StatusOr<std::string> TokenDigest(const std::string& token);
 
 }  // namespace softlookup::tool

@@ -131,8 +131,8 @@ void AddBackupCommands(CLI::App* app, Session* session) {
       backup->add_subcommand("create", "Have the server make a backup of all stores");
   create->footer(
       "The backup becomes the directory NAME in the server's --backup-dir. Appends and lookups go\n"
-      "on; every append acknowledged before is in it. Waits without end unless --timeout is "
-      "given.");
+      "on meanwhile. Every append that was acknowledged before is in the backup. The command\n"
+      "waits until the backup is made, but at most --timeout if that is given.");
   create->add_option("NAME", *name,
                      "Name of the backup: 1 to 64 of A-Z a-z 0-9 . _ - (default: the time in UTC)");
   create->callback([=] { session->run = [=] { return Create(*name, *session); }; });
@@ -143,7 +143,7 @@ void AddBackupCommands(CLI::App* app, Session* session) {
   auto verified = std::make_shared<std::string>();
   CLI::App* verify =
       backup->add_subcommand("verify", "Check that a backup is whole; needs no server");
-  verify->footer("Reads all of its files on this machine and compares their checksums.");
+  verify->footer("Reads all files of the backup on this machine and compares their checksums.");
   verify->add_option("BACKUP_DIRECTORY", *verified, "The backup, which is only read")->required();
   verify->callback([=] { session->run = [=] { return Verify(*verified, *session); }; });
 
@@ -151,7 +151,8 @@ void AddBackupCommands(CLI::App* app, Session* session) {
   CLI::App* restore =
       backup->add_subcommand("restore", "Copy a backup to a new data directory; needs no server");
   restore->footer(
-      "Copies files on this machine. Then: softlookup-server --data-dir DATA_DIRECTORY");
+      "Copies files on this machine. To serve the copy afterwards, run\n"
+      "  softlookup-server --data-dir DATA_DIRECTORY");
   restore->add_option("BACKUP_DIRECTORY", flags->backup_directory, "The backup, which is only read")
       ->required();
   restore

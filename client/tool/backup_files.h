@@ -17,8 +17,8 @@ namespace softlookup::tool {
 // there is no manifest, or if it is damaged or of a newer format.
 absl::StatusOr<admin::v1::BackupManifest> ReadBackupManifest(const std::string& directory);
 
-// Whether the manifest is of format 1, which older versions wrote. It has the sizes of the files,
-// but no checksums.
+// Whether the manifest is of format 1, which older versions wrote. A manifest of format 1 has the
+// sizes of the files, but no checksums.
 bool HasSizesOnly(const admin::v1::BackupManifest& manifest);
 
 // Returns the sum of the sizes of all files.
@@ -43,8 +43,9 @@ class FileCheck {
   const EvpDigestPtr digest_;
 };
 
-// Reads all files of the backup in `directory` and compares them with its manifest. Passes every
-// error to `report`. Returns how many files cannot be read or are not as the manifest says.
+// Reads all files of the backup in `directory` and compares them with its manifest. Passes the
+// error about each bad file to `report`. Returns the number of bad files: those that cannot be read
+// or are not as the manifest says.
 int CountBadFiles(const std::string& directory, const admin::v1::BackupManifest& manifest,
                   absl::FunctionRef<void(const absl::Status&)> report);
 

@@ -21,15 +21,15 @@ class ByteSource {
   // Opens the file at `path`, or standard input for "-".
   static absl::StatusOr<ByteSource> Open(const std::string& path);
 
-  // For messages: the path, or "standard input".
+  // The path, or "standard input"; for error messages.
   const std::string& name() const { return name_; }
 
-  // Reads `size` bytes into `out`, fewer only at the end. Returns how many.
-  // Cancelled if a signal ended the wait for input, see InterruptGuard.
+  // Reads `size` bytes into `out`, fewer only at the end of the input. Returns how many it read.
+  // Cancelled if a signal ended the wait for input: see InterruptGuard::Reads.
   absl::StatusOr<std::size_t> Read(void* out, std::size_t size);
 
   // Reads the next line without its end ("\n" or "\r\n"). Drops a byte order mark from the first
-  // line. Returns false at the end; fails for a line over 16 MiB.
+  // line. Returns false at the end of the input. Fails for a line over 16 MiB.
   absl::StatusOr<bool> ReadLine(std::string* line);
 
   // Number of the last line read, from 1.

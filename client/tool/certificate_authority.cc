@@ -123,8 +123,8 @@ struct CertificateFields {
   std::vector<Extension> extensions;
 };
 
-// Makes a certificate for `key`, signed with `issuer_key`. If `issuer` is null, the certificate
-// names itself as issuer.
+// Makes a certificate for `key`, signed with `issuer_key`. `issuer` is the certificate of the
+// signer. If `issuer` is null, the new certificate names itself as the issuer.
 absl::StatusOr<X509Ptr> MakeCertificate(const CertificateFields& fields, EVP_PKEY* key,
                                         X509* issuer, EVP_PKEY* issuer_key) {
   X509Ptr certificate(X509_new());
@@ -196,8 +196,9 @@ absl::StatusOr<CertificateAuthority> CertificateAuthority::Create() {
 
 absl::StatusOr<PemPair> CertificateAuthority::IssueServer(
     const std::vector<std::string>& hosts) const {
-  // Includes clientAuth: in a container, the health check finds the server's own pair in the
-  // environment and presents it. With --tls-client-ca the server refuses a pair without clientAuth.
+  // Includes clientAuth for the health check in a container, which presents the server's own
+  // certificate as a client. With --tls-client-ca, the server refuses a client certificate without
+  // clientAuth.
   return Issue(hosts.front(), "serverAuth,clientAuth", AlternativeNames(hosts));
 }
 

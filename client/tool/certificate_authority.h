@@ -19,12 +19,12 @@ struct PemPair {
 inline constexpr int kAuthorityDays = 3652;  // Ten years.
 inline constexpr int kLeafDays = 825;
 
-// Whether a server certificate can carry `host`: an IP address, or a DNS name whose first label may
-// be a wildcard.
+// Whether a server certificate can name `host`. It can if `host` is an IP address, or a DNS name,
+// whose first label may be a wildcard.
 bool IsHost(const std::string& host);
 
-// Issues certificates with P-256 keys, SHA-256 signatures and random serial numbers of 128 bits.
-// Their validity begins an hour before now, because clocks may differ.
+// Issues certificates with P-256 keys, SHA-256 signatures and random serial numbers of 128 bits. A
+// certificate is valid from an hour before it is issued, because the clocks of machines may differ.
 class CertificateAuthority {
  public:
   // Makes an authority. Its own certificate is valid for kAuthorityDays and may sign certificates
@@ -35,8 +35,8 @@ class CertificateAuthority {
   const PemPair& pem() const { return pem_; }
 
   // Issues a server certificate, valid for kLeafDays, that can also serve as a client's. `hosts`,
-  // at least one, must pass IsHost(). They become the subject alternative names, without
-  // duplicates; the first is the common name.
+  // at least one, must pass IsHost(). `hosts` without duplicates become the subject alternative
+  // names, and the first of `hosts` the common name.
   absl::StatusOr<PemPair> IssueServer(const std::vector<std::string>& hosts) const;
 
   // Issues a client certificate, valid for kLeafDays. `name`, a DNS name, becomes the common name

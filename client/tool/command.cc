@@ -113,11 +113,12 @@ void AddEverything(CLI::App* app, Session* session) {
       ->check(Positive());
   app->add_option_function<std::string>(
          "-o,--output", [session](const std::string& format) { session->json = format == "json"; },
-         "Form of what is printed on standard output (default table)")
+         "Format of standard output (default table)")
       ->check(CLI::IsMember({"table", "json"}));
   app->add_flag(
       "-w,--wide", session->wide,
-      "Print all columns of a list; without it, columns that do not fit the terminal are left out");
+      "Print all columns of a list; without this flag, columns too many for the terminal are "
+      "hidden");
   AddCredentialFlags(app, &session->credential_files);
   app->require_subcommand(1);
   app->fallthrough();

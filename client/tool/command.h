@@ -37,16 +37,18 @@ struct Session {
   void Print(output::Table* table) const;
   // Reads and checks the files that `credential_files` names.
   absl::StatusOr<Credentials> ReadCredentials() const;
-  // Returns the deadline of a stream of rows or memories: `timeout_s`, or none.
+  // Returns the deadline of a stream of rows or memories: `timeout_s`, or InfiniteDuration if that
+  // is unset.
   absl::Duration StreamDeadline() const;
-  // Returns a client of `server`, which connects with its first call. Replaces the credentials in
-  // `options` by those of the files that the command names, and the deadline by `timeout_s` if that
-  // is set. UsageError if `server` does not look like HOST:PORT. InputError or UsageError if the
-  // credentials cannot be read.
+  // Returns a client of `server`, which connects with its first call. Ignores the credentials in
+  // `options`, and uses those that ReadCredentials() reads. If `timeout_s` is set, it replaces the
+  // deadline in `options`. UsageError if `server` does not look like HOST:PORT. InputError or
+  // UsageError if the credentials cannot be read.
   absl::StatusOr<Client> Connect(ClientOptions options = {}) const;
 };
 
-// Each adds one group of commands and their options to `app`, which `session` must outlive.
+// Each function below adds one group of commands and their options to `app`. `session` must outlive
+// `app`.
 void AddStoreCommands(CLI::App* app, Session* session);
 void AddAppendCommand(CLI::App* app, Session* session);
 void AddImportCommand(CLI::App* app, Session* session);
@@ -65,8 +67,8 @@ void AddAuthCommands(CLI::App* app, Session* session);
 // Adds the options that all commands share, then all commands above. `session` must outlive `app`.
 void AddEverything(CLI::App* app, Session* session);
 
-// Runs the command that the parsed command line names. If it fails because the server has no store
-// of some name, the error also names the store that the user may have meant.
+// Runs the command that the parsed command line names. If the command fails because the server has
+// no store of some name, the error also names the store that the user may have meant.
 absl::Status RunCommand(const Session& session);
 
 }  // namespace softlookup::tool

@@ -8,8 +8,8 @@ namespace {
 
 using client_internal::TlsFailure;
 
-// Whether the server closed the connection without giving a reason. It does so for plaintext on a
-// TLS port, and for a client certificate that is missing or refused.
+// Whether the server closed the connection without giving a reason. A server does so if it gets
+// plaintext on a TLS port, or if the client certificate is missing or refused.
 bool WasClosed(const absl::Status& status) {
   return absl::StrContains(status.message(), "Socket closed") ||
          absl::StrContains(status.message(), "Connection reset by peer");

@@ -7,8 +7,8 @@
 
 namespace softlookup::tool {
 
-// Advice for the user if a call failed with UNAVAILABLE. It depends on gRPC's message in `status`
-// and on the credentials in use.
+// Returns advice for the user after a call that failed with `status`, which must be UNAVAILABLE.
+// The advice depends on gRPC's message in `status` and on the credentials in use.
 absl::string_view ConnectionHint(const absl::Status& status, const CredentialFiles& credentials);
 
 }  // namespace softlookup::tool

@@ -23,7 +23,8 @@ X509Ptr ParseCertificate(const std::string& pem) {
 }
 
 EvpKeyPtr ParseKey(const std::string& pem) {
-  // OpenSSL would ask on the terminal for the passphrase of a key that is encrypted.
+  // For an encrypted key, OpenSSL would ask for a passphrase on the terminal. This callback makes
+  // the parse fail instead.
   const auto no_passphrase = [](char*, int, int, void*) { return 0; };
   return EvpKeyPtr(PEM_read_bio_PrivateKey(BioOf(pem).get(), nullptr, no_passphrase, nullptr));
 }

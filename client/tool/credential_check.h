@@ -6,8 +6,9 @@
 
 namespace softlookup::tool {
 
-// InputError, with the file's name, if the first certificate of a file or the key does not parse,
-// or if the key does not belong to the certificate. gRPC would only report that it cannot connect.
+// Checks certificates and key before gRPC uses them, because gRPC would only report that it cannot
+// connect. InputError, with the file's name, if the first certificate of a file or the key does not
+// parse. Also InputError if the key does not belong to the certificate.
 absl::Status CheckCertificates(const Credentials& credentials, const CredentialFiles& files);
 
 }  // namespace softlookup::tool

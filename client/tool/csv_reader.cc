@@ -41,7 +41,8 @@ std::optional<double> ParseNumber(std::string_view field) {
   double number;
   const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), number);
   if (error == std::errc::result_out_of_range) {
-    // Infinity or zero, which from_chars does not tell apart.
+    // The number is too large or too small for a double. from_chars does not tell which, but
+    // SimpleAtod does: it gives infinity or zero.
     const absl::string_view text(field.data(), field.size());
     return absl::SimpleAtod(text, &number) ? std::optional(number) : std::nullopt;
   }
@@ -49,7 +50,8 @@ std::optional<double> ParseNumber(std::string_view field) {
   return number;
 }
 
-// Describes a field that is not a number, or, if `is_number`, not a finite float32.
+// Says what is wrong with `field`, which is not a finite float32. `is_number` is whether it is a
+// number at all.
 std::string Wrong(const std::string& field, bool is_number) {
   if (field.empty()) return "empty";
   return absl::StrCat(
@@ -79,7 +81,8 @@ class CsvReader : public RowReader {
   }
 
   // Whether `line` has a letter, and no field is a number or begins with a number and a semicolon.
-  // A line of numbers with semicolons between them is a mistake, which is reported, not a header.
+  // A line of numbers with semicolons between them is no header: it is a mistake, and ParseRow()
+  // reports it.
   static bool IsHeader(std::string_view line) {
     if (std::none_of(line.begin(), line.end(), absl::ascii_isalpha)) return false;
     bool more = true;

@@ -29,7 +29,8 @@ bool HasMark(const absl::Status& status, const char* mark) {
   return status.GetPayload(mark).has_value();
 }
 
-// A hint for the user where the server's error message gives none. Empty if there is no hint.
+// Returns a hint for the user where the server's error message gives none. Empty if there is no
+// hint.
 absl::string_view Hint(const absl::Status& status, absl::string_view reason) {
   if (reason == "STORE_NOT_FOUND") return " (`softlookup store list` shows those there are)";
   if (reason == "MEMORY_NOT_FOUND") return " (`softlookup store get` shows those beside average)";
@@ -39,7 +40,7 @@ absl::string_view Hint(const absl::Status& status, absl::string_view reason) {
   return "";
 }
 
-// The message on one line. Some messages have several lines, such as a parser's.
+// Returns the message on one line. Some messages, such as those of parsers, have several lines.
 std::string MessageText(const absl::Status& status) {
   return TerminalText(
       absl::StrReplaceAll(status.message(), {{"\r", " "}, {"\n", " "}, {"\t", " "}}));

@@ -19,11 +19,11 @@ enum class ExitCode {
   kNotFound = 5,       // NOT_FOUND.
   kAlreadyExists = 6,  // ALREADY_EXISTS.
   kUnavailable = 7,    // UNAVAILABLE, DEADLINE_EXCEEDED, or RESOURCE_EXHAUSTED with a retry delay.
-  // A load test met a condition of --fail-if or got a wrong answer; or --find-max found no rate
-  // that holds; or --verify could check no answer.
+  // A condition of --fail-if holds, a load test got a wrong answer, --find-max found no rate that
+  // holds, or --verify could check no answer.
   kMissed = 8,
-  // The figures of a load test are not the server's: the client was the bottleneck, or did not send
-  // calls that were due.
+  // The figures of a load test do not describe the server, because the client was the bottleneck,
+  // or did not send calls that were due.
   kInvalid = 9,
   kUnauthenticated = 10,   // UNAUTHENTICATED: the server does not know the caller.
   kPermissionDenied = 11,  // PERMISSION_DENIED: the caller is known but not allowed to do this.
@@ -32,8 +32,8 @@ enum class ExitCode {
 // The exit codes as text for --help.
 extern const char kExitCodeHelp[];
 
-// Make errors that the tool itself detects. A payload in the status tells ExitCodeOf() which of
-// kUsage, kInput, kMissed and kInvalid to return.
+// The functions below make the errors that the tool itself detects. A payload in the status tells
+// ExitCodeOf() which of kUsage, kInput, kMissed and kInvalid to return.
 absl::Status UsageError(const std::string& message);
 absl::Status InputError(const std::string& file, const std::string& message);
 // Turns `error`, whose message already names the file, into an InputError.
@@ -47,9 +47,10 @@ absl::Status Annotate(const absl::Status& error, const std::string& note);
 ExitCode ExitCodeOf(const absl::Status& status);
 
 // Describes `status` on one line, for people: the stable reason or else the code, the message, and
-// a hint at what to do. An error that UsageError() or a function below it made has only its
-// message. The line names `server` if `status` says, without a reason, that no answer came. The
-// hint may depend on `credentials`. The message and `server` pass through TerminalText().
+// a hint at what to do. An error that the tool itself detected shows only its message. The line
+// names `server` if the call got no answer: `status` is then UNAVAILABLE or DEADLINE_EXCEEDED
+// without a reason. The hint may depend on `credentials`. The message and `server` pass through
+// TerminalText().
 std::string ErrorLine(const absl::Status& status, const std::string& server,
                       const CredentialFiles& credentials = {});
 

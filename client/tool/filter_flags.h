@@ -22,7 +22,8 @@ struct FilterFlags {
   std::vector<std::uint64_t> exclude_ids;
 
   v1::RowFilter ToProto() const;
-  // Whether the command line sets any of these, even if all rows pass, as with --begin 0.
+  // Whether the command line sets any of these. True even if the options let all rows pass, such as
+  // --begin 0.
   bool any() const { return ToProto().ByteSizeLong() > 0; }
 };
 

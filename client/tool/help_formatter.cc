@@ -12,8 +12,8 @@
 namespace softlookup::tool {
 namespace {
 
-// Fewest columns to fit text into. Narrower text is harder to read than lines that the terminal
-// breaks.
+// Text is never wrapped to fewer columns than this. Narrower text is harder to read than lines that
+// the terminal breaks.
 constexpr std::size_t kTextWidthMin = 24;
 
 // Puts as many words on a line as `width` columns hold. The words of help are ASCII, so a byte
@@ -36,9 +36,9 @@ std::string Fill(absl::string_view text, std::size_t width) {
   return filled;
 }
 
-// Wraps an item of a list, such as "  3  text", that is longer than `width`. Further lines begin in
-// the column of the text, which is after the second gap. Other lines that begin with spaces stay
-// whole, because users copy commands from them.
+// Wraps an item of a list, such as "  3  text", that is longer than `width`. The further lines
+// begin in the column where the item's text begins. A line without two spaces inside is no item: it
+// stays whole, because users copy commands from such lines.
 std::string FillItem(absl::string_view item, std::size_t width) {
   const std::size_t gap = item.find("  ", std::min(item.find_first_not_of(' '), item.size()));
   if (item.size() <= width || gap == absl::string_view::npos) return std::string(item);

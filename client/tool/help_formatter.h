@@ -7,9 +7,9 @@
 
 namespace softlookup::tool {
 
-// Formats --help for a terminal of `width` columns, so that lines break between words. The lines of
-// a paragraph of a footer are joined and broken anew. A line that begins with a space stays a line
-// of its own. If it is an item of a list and too long, its text is wrapped.
+// Formats --help for a terminal of `width` columns, so that lines break between words. Joins the
+// lines of each paragraph of a footer, and breaks them anew. A line that begins with a space stays
+// a line of its own, but the text of a long list item is wrapped.
 class HelpFormatter : public CLI::Formatter {
  public:
   explicit HelpFormatter(std::size_t width);

@@ -37,15 +37,15 @@ absl::Status CheckFiles(const ImportFlags& flags) {
 
 absl::Status CheckExisting(const ImportFlags& flags, const v1::Store& store, Client* client) {
   const std::string& writer = flags.append.writer;
-  absl::Status writer_status =
-      absl::NotFoundError("");  // OK: the writer has appended to the store.
+  absl::Status writer_status = absl::NotFoundError("");  // OK: the writer appended before.
   if (!writer.empty()) writer_status = client->GetWriter(store.name(), writer).status();
   if (!writer_status.ok() && !absl::IsNotFound(writer_status)) return writer_status;
   if (store.row_count() > 0 && !flags.into_rows && !writer_status.ok()) {
     return UsageError(absl::StrCat(store.name(), " has ", store.row_count(),
                                    " rows already; --append adds to them"));
   }
-  // With a writer, settings may be given again: an earlier run may have made the store with them.
+  // With a writer, the user may repeat the settings, because an earlier run may have made the store
+  // with them.
   if (!writer.empty()) return CheckHasSettings(flags.settings, store);
   if (flags.settings.any()) {
     return UsageError(absl::StrCat(store.name(),
@@ -55,7 +55,7 @@ absl::Status CheckExisting(const ImportFlags& flags, const v1::Store& store, Cli
   return absl::OkStatus();
 }
 
-// Makes the store, with the dimensions of the matrices in `first`.
+// Makes the store on the server, with the dimensions of the matrices in `first`.
 absl::StatusOr<v1::Store> Create(const ImportFlags& flags, const v1::AppendRequest& first,
                                  Client* client) {
   v1::Store store;
@@ -77,8 +77,8 @@ v1::Matrix Join(v1::Matrix first, const v1::Matrix& second) {
   return first;
 }
 
-// Puts the row of `first` back in front of `rows`, which then has the same batches as if that row
-// had not been read.
+// Puts the row of `first`, which was read from `rows`, back in front. Then `rows` has the same
+// batches as if no row had been read.
 void Unread(v1::AppendRequest first, RowBatches* rows) {
   rows->read = [first = std::optional(std::move(first)), rest = std::move(rows->read)](
                    std::uint32_t rows_max,
@@ -148,15 +148,13 @@ void AddImportCommand(CLI::App* app, Session* session) {
   CLI::App* command = app->add_subcommand(
       "import", "Make a store and fill it from files, such as those that export writes");
   command->footer(
-      "FILE is as `append --help` says. A store that is not there yet is made: the files say its\n"
-      "dimensions, options the rest. If not all rows get into it, it is deleted again, also after\n"
-      "Ctrl-C. For a store that exists, options of the group Store are refused; with --writer "
-      "they\n"
-      "must agree with it.\n"
-      "\n"
-      "With --writer NAME a partly filled store is kept. The same command, given again, appends "
+      "FILE is as `append --help` says. If the store does not exist, import makes it: the files\n"
+      "say its dimensions, the options the rest. If not all rows can be appended, import deletes "
       "the\n"
-      "rows that are missing; see `append --help`.");
+      "new store again, even after Ctrl-C. If the store exists, options of the group Store are\n"
+      "refused; with --writer, they must agree with the store.\n\n"
+      "With --writer NAME, a partly filled store is kept. If the same command is run again, it\n"
+      "appends the missing rows; see `append --help`.");
   command->add_option("STORE", flags->store, "Name of the store")->required();
   command->add_option("--keys", flags->input.keys, "File of keys, one per row")
       ->type_name("FILE")
@@ -174,7 +172,8 @@ void AddImportCommand(CLI::App* app, Session* session) {
       ->check(CLI::IsMember(RowFormats()))
       ->capture_default_str();
   command->add_flag("--append", flags->into_rows,
-                    "Append also to a store that has rows already; without this, that is refused");
+                    "Also append to a store that already has rows; without this flag, import "
+                    "refuses it");
   AddStoreFlags(command, &flags->settings);
   command->callback([=] { session->run = [=] { return Import(*flags, *session); }; });
 }

@@ -13,14 +13,16 @@ std::atomic<bool> signalled;
 static_assert(std::atomic<bool>::is_always_lock_free, "It is written by a signal handler");
 
 // The semaphore that an InterruptAction's thread waits on. A signal handler may post a semaphore.
-// It lives as long as the process, because a handler may still run when its guard is gone.
+// The semaphore lives as long as the process, because a signal handler may still run after its
+// InterruptGuard is destroyed.
 sem_t* Wakings() {
   static sem_t semaphore;
   static const bool initialised = sem_init(&semaphore, /*pshared=*/0, 0) == 0;
   return initialised ? &semaphore : nullptr;
 }
 
-// Notes the first signal of either kind. A second signal ends the process as if it had no handler.
+// Sets the flag at the first signal of either kind. A second signal ends the process as if it had
+// no handler.
 void OnSignal(int number) {
   const int error = errno;
   if (!signalled.exchange(true)) {
@@ -46,7 +48,7 @@ void InterruptGuard::Rearm() {
   action.sa_handler = OnSignal;
   action.sa_flags = reads_ == Reads::kGoOn ? SA_RESTART : 0;
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
-    // A signal that the process ignores, as under nohup, stays ignored.
+    // If the process ignored a signal before, for example under nohup, it still does.
     if (before_[i].sa_handler != SIG_IGN) sigaction(kSignals[i], &action, nullptr);
   }
 }
@@ -59,7 +61,8 @@ const std::atomic<bool>& InterruptGuard::interrupted() const { return signalled;
 
 InterruptAction::InterruptAction(std::function<void()> action)
     : action_(std::move(action)), thread_([this] {
-        // The semaphore may hold a post from before this object, so only the flags count.
+        // The semaphore may still hold a post for an earlier InterruptAction. So a return of
+        // sem_wait() proves nothing, and only the flags count.
         while (!signalled && !ended_) sem_wait(Wakings());
         if (!ended_) action_();
       }) {}

@@ -15,8 +15,8 @@ namespace softlookup::tool {
 // process at once. Only one object may exist at a time.
 class InterruptGuard {
  public:
-  // What happens to a read that waits for input on the main thread when a signal comes: kGoOn lets
-  // it wait on, kFail makes it fail with EINTR.
+  // What a signal does to a read that waits for input on the main thread. kGoOn: the read goes on
+  // waiting. kFail: the read fails with EINTR.
   enum class Reads { kGoOn, kFail };
 
   explicit InterruptGuard(Reads reads = Reads::kGoOn);
@@ -27,7 +27,7 @@ class InterruptGuard {
   // True once a signal has come.
   const std::atomic<bool>& interrupted() const;
 
-  // Clears the flag. The next signal sets it again instead of ending the process.
+  // Clears the flag. The next signal then sets the flag again, and does not end the process.
   void Rearm();
 
  private:

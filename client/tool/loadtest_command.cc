@@ -43,8 +43,8 @@ using output::TerminalText;
 
 constexpr absl::Duration kTimeout = absl::Seconds(10);  // Deadline of a call without --timeout.
 
-// Checks before a long test that its report can be written to `path`; OK if `path` is empty. Leaves
-// no new file.
+// Checks that a report can be written to `path`, before the long test begins. OK if `path` is
+// empty. Leaves no new file.
 absl::Status CheckWritable(const std::string& path) {
   if (path.empty()) return absl::OkStatus();
   int file = open(path.c_str(), O_WRONLY | O_CLOEXEC);
@@ -77,7 +77,7 @@ class Loadtest {
     CLIENT_RETURN_IF_ERROR(FindStores(&*client_));
     CLIENT_RETURN_IF_ERROR(Measure());
     line_.Clear();
-    // Write the reports first, because deleting takes long if the server is gone.
+    // Write the reports first, because deleting the stores takes long if the server is gone.
     const absl::Status written = WriteReports();
     const absl::Status deleted = DeleteStores();
     line_.Clear();
@@ -169,7 +169,8 @@ class Loadtest {
 
   void Verify(loadtest::Evidence* evidence) {
     line_.Show("verifying");
-    // A signal that ended the run must not stop the verification of its answers.
+    // The signal that ended the run must not also stop the verification. After Rearm(), only
+    // another signal stops it.
     if (report_.result.interrupted) guard_.Rearm();
     report_.verification =
         loadtest::Verify(Source(),
@@ -222,7 +223,7 @@ class Loadtest {
     }
   }
 
-  // The lowest status code among the failed calls; kUnknown if there is none.
+  // Returns the lowest status code among the failed calls; kUnknown if no call failed.
   absl::StatusCode CodeOfNoneOk() const {
     const auto& messages = report_.result.messages;
     if (messages.empty()) return absl::StatusCode::kUnknown;
@@ -235,7 +236,7 @@ class Loadtest {
   InterruptGuard guard_;
   output::ProgressLine line_;
   std::vector<std::string> names_;
-  std::optional<Client> client_;  // Before own_stores_, whose destructor uses it.
+  std::optional<Client> client_;  // Declared before own_stores_, whose destructor uses the client.
   std::unique_ptr<loadtest::TestStores> own_stores_;
   LoadReport report_;
 };
@@ -255,8 +256,9 @@ void AddLoadtestCommand(CLI::App* app, Session* session) {
   CLI::App* loadtest =
       app->add_subcommand("loadtest", "Measure the latency and the rate of a server under load");
   loadtest->footer(
-      "Works on stores of its own unless --store names some. An open loop (--rate) is what many\n"
-      "users are; a closed loop (--concurrency) asks less of a server that stalls.\n"
+      "Works on stores of its own unless --store names some. An open loop (--rate) sends calls at\n"
+      "their times, as many independent users do. A closed loop (--concurrency) sends the next\n"
+      "call only when one has ended, so it sends fewer calls to a server that stalls.\n"
       "Examples:\n"
       "  softlookup loadtest --rate 2000 --mix lookup=90,append=10 --report load.html\n"
       "  softlookup loadtest --find-max --slo p99=20ms --rows 100000 --dim 128\n"

@@ -20,8 +20,8 @@ using output::Words;
 
 constexpr absl::Duration kLongest = absl::Hours(24 * 7);
 
-// The server's limits: the defaults of --max-queries and --max-append-rows, and the contract's for
-// a dimension.
+// Limits of the server: its defaults of --max-queries and --max-append-rows, and the wire
+// contract's largest dimension.
 constexpr std::uint32_t kQueriesMax = 4096;
 constexpr std::uint32_t kAppendRowsMax = 65536;
 constexpr std::uint32_t kDimMax = 65536;
@@ -45,7 +45,7 @@ absl::StatusOr<absl::Duration> ParseTime(const char* flag, const std::string& te
                                  " 0 and at most a week, not \"", text, "\""));
 }
 
-// A UsageError with the flag's name in front of the message of `status`.
+// Returns a UsageError with the flag's name in front of the message of `status`.
 absl::Status FlagError(const char* flag, const absl::Status& status) {
   return UsageError(absl::StrCat(flag, ": ", status.message()));
 }
@@ -92,8 +92,8 @@ void AddLoadFlags(CLI::App* command, LoadtestFlags* flags) {
   command->option_defaults()->group("Load");
   auto* rate = command
                    ->add_option("--rate", flags->rate,
-                                "Calls per second in an open loop; without it, a closed loop. With "
-                                "--find-max: the first rate")
+                                "Calls per second of an open loop; without --rate, a closed "
+                                "loop. With --find-max: the first rate")
                    ->check(Positive());
   command
       ->add_option("--arrivals", flags->arrivals,
@@ -131,8 +131,8 @@ void AddLoadFlags(CLI::App* command, LoadtestFlags* flags) {
       ->capture_default_str();
   command
       ->add_option("--max-in-flight", flags->max_in_flight,
-                   "Open loop: most calls in flight; a call due beyond them is not sent and counts "
-                   "as overflow")
+                   "Open loop: most calls in flight; a further call is not sent when due, and "
+                   "counts as overflow")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   command
@@ -146,7 +146,8 @@ void AddLoadFlags(CLI::App* command, LoadtestFlags* flags) {
   command
       ->add_option(
           "--retries", flags->retries,
-          "Most retries of a failed call, for the failures that the client library retries")
+          "Most retries of a failed call; only failures that the client library retries are "
+          "retried")
       ->check(CLI::Range(0, 100))
       ->capture_default_str();
   command->add_option("--seed", flags->seed, "Seed of rows, queries and arrivals")
@@ -173,8 +174,8 @@ void AddTrafficFlags(CLI::App* command, LoadtestFlags* flags) {
       ->capture_default_str();
   command
       ->add_option("--max-error", flags->max_error,
-                   "Error allowed, as a part (0 to 1) of the largest |value component| (default, "
-                   "least 1e-5)")
+                   "Allowed error / largest |value component|, from 0 to 1 (default and minimum: "
+                   "1e-5)")
       ->check(CLI::Range(0.0, 1.0));
 }
 
@@ -194,7 +195,9 @@ void AddStoreFlags(CLI::App* command, LoadtestFlags* flags) {
           ->check(CLI::Range(1, 100000))
           ->capture_default_str());
   add(command
-          ->add_option("--rows", flags->rows, "Rows that each store made for the test begins with")
+          ->add_option("--rows", flags->rows,
+                       "Rows that fill each store made for the test "
+                       "before the calls begin")
           ->capture_default_str());
   auto* dim = add(command->add_option("--dim", flags->dim, "Sets both --key-dim and --value-dim")
                       ->check(CLI::Range(1u, kDimMax)));
@@ -218,7 +221,8 @@ void AddStoreFlags(CLI::App* command, LoadtestFlags* flags) {
           ->capture_default_str());
   add(command
           ->add_option("--store-prefix", flags->store_prefix,
-                       "Start of the names of stores made for the test; a / and more follow")
+                       "Prefix of the names of stores made for the test; the tool adds a / and "
+                       "more")
           ->capture_default_str());
   add(command->add_flag("--keep", flags->keep, "Do not delete the stores made for the test"));
 }
@@ -236,7 +240,8 @@ void AddResultFlags(CLI::App* command, LoadtestFlags* flags) {
       ->needs(verify);
   command
       ->add_option("--fail-if", flags->fail_if,
-                   "Exit with 8 if it holds: p99>20ms, errors>0, rate<1000; may be repeated")
+                   "Exit with 8 if this holds, such as p99>20ms, errors>0 or rate<1000; may be "
+                   "repeated")
       ->type_name("CONDITION")
       ->allow_extra_args(false);
   command->add_option("--json", flags->json, "Also write what -o json prints to this file")
@@ -244,7 +249,7 @@ void AddResultFlags(CLI::App* command, LoadtestFlags* flags) {
   command->add_option("--report", flags->report, "Also write a page with charts to this file")
       ->type_name("FILE.html");
   command->add_flag("--progress", flags->progress,
-                    "Show progress on standard error also if that is no terminal");
+                    "Show progress on standard error even if that is not a terminal");
 }
 
 }  // namespace

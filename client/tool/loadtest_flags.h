@@ -74,11 +74,11 @@ struct LoadtestPlan {
 // `flags` must outlive `command`.
 void AddLoadtestFlags(CLI::App* command, LoadtestFlags* flags);
 
-// UsageError if a flag does not parse or two flags contradict each other. `timeout` is the deadline
-// of each call.
+// Parses and checks `flags`. UsageError if a flag does not parse or two flags contradict each
+// other. `timeout` is the deadline of each call.
 absl::StatusOr<LoadtestPlan> PlanOf(const LoadtestFlags& flags, absl::Duration timeout);
 
-// The flags that influence the figures, with the values that apply.
+// Returns the flags that influence the figures, for the report, with the values in use.
 std::vector<loadtest::Parameter> ParametersOf(const LoadtestFlags& flags, const LoadtestPlan& plan);
 
 }  // namespace softlookup::tool

@@ -18,18 +18,22 @@ namespace softlookup::tool {
 namespace {
 
 constexpr double kCallQueriesMax = 4096;  // The server's default of --max-queries.
-// Bytes of a call's request and of its answer. Both are well under the server's default of
+// Most bytes of a call's request, and of its answer. Both are well under the server's default of
 // --max-message-bytes, 64 MiB.
 constexpr double kCallBytesMax = 16 << 20;
 constexpr double kAnswerBytesMax = 16 << 20;
-constexpr double kListedRowBytes = 32;       // More than a row takes in a list of weights.
-constexpr double kListedRowsOfDefault = 16;  // More than the contract's default of top_weights, 10.
-constexpr std::size_t kCallsMax = 2;         // Calls in progress at a time.
-constexpr std::uint32_t kGrowthMax = 8;      // Times the queries of the call before, at most.
+// Estimated bytes of a row in a list of weights, more than the true number.
+constexpr double kListedRowBytes = 32;
+// Fewest rows that a list of weights is assumed to have. More than the wire contract's default of
+// top_weights, 10.
+constexpr double kListedRowsOfDefault = 16;
+constexpr std::size_t kCallsMax = 2;  // Calls in progress at a time.
+// Most queries of a call, as a multiple of those of the call before it.
+constexpr std::uint32_t kGrowthMax = 8;
 constexpr absl::Duration kCallTime = absl::Seconds(1);  // Time that a call should take.
 
-// Returns how many queries a call may have so that its request stays within kCallBytesMax, and its
-// answer within kAnswerBytesMax. At least 1.
+// Returns the most queries of a call whose request has at most kCallBytesMax bytes and its answer
+// kAnswerBytesMax. At most kCallQueriesMax, and at least 1.
 std::uint32_t CallQueriesMax(const v1::Store& store, std::uint32_t query_dim,
                              const v1::AttentionOptions& options) {
   double listed = 0;
@@ -45,8 +49,8 @@ std::uint32_t CallQueriesMax(const v1::Store& store, std::uint32_t query_dim,
   return static_cast<std::uint32_t>(std::max(most, 1.0));
 }
 
-// Whether the server may answer a call of fewer queries. A server can have lower limits than the
-// defaults above.
+// Whether `error` refuses a call as too large, so that a call of fewer queries may succeed. That
+// happens although calls keep to the defaults above, because a server can have lower limits.
 bool IsTooLarge(const absl::Status& error) {
   const std::string reason = ErrorReason(error);
   return reason == "LIMIT_EXCEEDED" || reason == "ANSWER_TOO_LARGE";
@@ -84,7 +88,7 @@ class Batches {
         if (!IsTooLarge(answered.answer.status()) || call.rows == 1) {
           return NameQueries(answered.answer.status(), call);
         }
-        calls_.clear();  // The later calls are as large, so the server refuses them, too.
+        calls_.clear();  // Drop the later calls; their queries are sent again.
         begin_ = call.begin;
         rows_ = rows_max_ = call.rows / 2;
         Begin();
@@ -99,15 +103,16 @@ class Batches {
   }
 
  private:
-  // Begins the next call. If there are no queries at all, makes one call without queries, so that
-  // the server checks the options, and the printer gets a revision.
+  // Begins the next call. Without any queries, this is one empty call: the server then checks the
+  // options, and its answer has a revision to print.
   void Begin() {
     const std::uint32_t rows = std::min(rows_, queries_.rows - begin_);
     const FloatMatrixView batch(queries_.data.subspan(std::size_t{begin_} * queries_.cols,
                                                       std::size_t{rows} * queries_.cols),
                                 rows, queries_.cols);
     LookupOptions options = options_;
-    // The server counts the queries of each call from 0, so that the offset must grow.
+    // The server counts the queries of each call from 0, so the offset must include the queries of
+    // the earlier calls.
     options.attention.set_causal_offset(options_.attention.causal_offset() + begin_);
     auto answer = [this, batch, options]() -> Answered {
       const absl::Time begin = absl::Now();

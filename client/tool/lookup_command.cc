@@ -82,8 +82,8 @@ absl::Status AddLiteral(const std::string& literal, FloatMatrix* queries) {
   return absl::OkStatus();
 }
 
-// Returns the queries that the flags ask for. positions[i] is the name of the row at position i,
-// read from the file flags.names; `positions` is empty if there is none.
+// Returns the queries that the flags ask for. positions[i] is the name of the row at position i, as
+// read from the file flags.names. `positions` is empty without that file.
 absl::StatusOr<FloatMatrix> QueriesFrom(const LookupFlags& flags, const v1::Store& store,
                                         const std::vector<std::string>& positions,
                                         const Session& session, Client* client) {
@@ -234,8 +234,7 @@ void AddLookupCommand(CLI::App* app, Session* session) {
   AddSourceFlags(lookup, flags.get());
   AddFilterFlags(lookup, &flags->filter);
   lookup->get_option("--end")->description(
-      "Only rows at positions below this; ages and memories are as of there (default: the row "
-      "count)");
+      "Only rows below this position; ages and memories are as of it (default: the row count)");
   AddOutputFlags(lookup, flags.get());
   lookup->callback([=] { session->run = [=] { return Lookup(*flags, *session); }; });
 }

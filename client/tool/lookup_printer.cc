@@ -57,7 +57,8 @@ Json HeadJson(const LookupAnswer& answer, const LookupLabels& labels, std::size_
   return head;
 }
 
-// Appends the answers to `answers`. The first one is the answer to the query `first_query`.
+// Appends the answers in `answer` to `answers`. They belong to the queries from number
+// `first_query` on.
 void AddAnswersJson(const LookupAnswer& answer, const LookupLabels& labels,
                     std::uint32_t first_query, Json* answers) {
   const std::size_t heads = HeadsOf(answer);
@@ -74,8 +75,8 @@ void AddAnswersJson(const LookupAnswer& answer, const LookupLabels& labels,
   }
 }
 
-// A bar of kBarWidth * |weight| / scale characters. PrintWeights() passes the scale 1 unless a
-// weight is larger (mode LINEAR); then the scale is the largest |weight|.
+// Returns a bar of kBarWidth * |weight| / `scale` characters. PrintWeights() passes the largest
+// |weight| as the scale, or 1 if that is more. Only in mode LINEAR can |weight| be above 1.
 std::string Bar(double weight, double scale) {
   const auto length = static_cast<std::size_t>(std::lround(std::abs(weight) / scale * kBarWidth));
   return std::string(length, weight < 0 ? '-' : '#');

@@ -11,7 +11,7 @@
 
 namespace softlookup::tool {
 
-// Characters of the bar for a weight of 1.
+// Characters of the bar that shows a weight of 1.
 inline constexpr int kBarWidth = 30;
 
 // Names to print beside the answers. A member is empty if the user gave none.
@@ -30,7 +30,7 @@ struct LookupLabels {
 // have one, "id" if the rows have ids, "remaining_weight" and "weights" if weights were asked for.
 //
 // The answers may come in parts, in the order of their queries. "revision" and "row_count" are
-// those of the first part. A note on session.err says if another part has a later revision.
+// those of the first part. If a later part has a later revision, Finish() says so on session.err.
 class LookupPrinter {
  public:
   LookupPrinter(const LookupLabels& labels, const Session& session)

@@ -13,10 +13,10 @@
 
 int main(int argc, char** argv) {
   using softlookup::tool::ExitCode;
-  // Debian's Abseil checks for deadlocks whenever a mutex is locked, under one global lock. Turn
-  // that off.
+  // Turn off the deadlock detection of Debian's Abseil: it takes one global lock whenever a mutex
+  // is locked.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-  // gRPC logs every failed handshake; the error line says the same once.
+  // Silence gRPC, which logs every failed handshake. The tool's error line says the same once.
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   CLI::App app("Soft lookups over a softlookup server", "softlookup");
   app.set_version_flag("--version", "softlookup " SOFTLOOKUP_VERSION_TEXT);

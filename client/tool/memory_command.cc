@@ -77,7 +77,7 @@ absl::Status Watch(const WatchFlags& flags, const Session& session) {
       flags.store, flags.name,
       [&](const v1::Memory& memory) {
         printed = Print(memory, flags.store, session);
-        // Stop when nobody reads standard output any more.
+        // Also stop when nobody reads standard output any more.
         return printed.ok() && !session.out->flush().fail() && ++shown != flags.count;
       },
       options));
@@ -100,15 +100,15 @@ void AddMemoryCommands(CLI::App* app, Session* session) {
 
   auto watch_flags = std::make_shared<WatchFlags>();
   CLI::App* watch = app->add_subcommand("watch", "Show a running memory now and as it changes");
-  watch->footer("With -o json, an object a line.");
+  watch->footer("With -o json, prints one JSON object per line.");
   watch->add_option("STORE", watch_flags->store, "Name of the store")->required();
   watch->add_option("NAME", watch_flags->name, "Name of the memory")->capture_default_str();
   watch->add_option(
       "--interval-ms", watch_flags->interval_ms,
-      "Least milliseconds between two memories shown; changes in between are skipped (default 0)");
+      "Shortest time between two memories, in milliseconds; skips changes in between (default 0)");
   watch
       ->add_option("--count", watch_flags->count,
-                   "Number of memories to show; then the command ends (default: never)")
+                   "Number of memories to show before the command ends (default: no limit)")
       ->check(Positive());
   watch->callback([=] { session->run = [=] { return Watch(*watch_flags, *session); }; });
 }

@@ -14,9 +14,9 @@ namespace softlookup::tool {
 // Reads the keys of the rows called `names`, in their order: [names.size() x key_dim].
 //
 // If `names_file` is not "", positions[i] is the name of the row at position i, as read from that
-// file. Else a row's name is one of its labels. Each name must stand for exactly one row that is
-// not deleted. If one does not: with a file, InputError, which suggests a similar name for an
-// unknown one. Without a file, NotFound, or UsageError if several rows have the label.
+// file. Otherwise a row's name is any of its labels. Each name must stand for exactly one live row.
+// With a file, InputError if a name does not; it suggests a similar name for an unknown one.
+// Without a file, NotFound if no row has the label, and UsageError if several have it.
 absl::StatusOr<FloatMatrix> KeysOfNames(const v1::Store& store,
                                         const std::vector<std::string>& names,
                                         const std::string& names_file,

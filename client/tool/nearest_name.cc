@@ -29,11 +29,12 @@ std::size_t EditDistance(absl::string_view a, absl::string_view b) {
 
 std::string Suggestion(absl::string_view word, const std::vector<std::string>& known) {
   std::string nearest;
-  // A candidate must be nearer than this: at first than the bound, then than the nearest so far.
+  // A candidate must have a smaller distance than this. At first this is the bound of the header's
+  // rule plus 1, then the smallest distance so far.
   std::size_t distance = std::min<std::size_t>(3, word.size() / 2 + 1);
   for (const std::string& candidate : known) {
-    // The distance is at least the difference of the lengths. Comparing these first skips the slow
-    // EditDistance() for most of a long list.
+    // The distance is at least the difference of the lengths. This test skips the slow
+    // EditDistance() for most names of a long list.
     const std::size_t longer = std::max(candidate.size(), word.size());
     if (longer - std::min(candidate.size(), word.size()) >= distance) continue;
     const std::size_t candidate_distance = EditDistance(word, candidate);

@@ -24,7 +24,7 @@ namespace {
 constexpr char kMagic[] = "\x93NUMPY";
 constexpr std::size_t kMagicSize = 6;
 constexpr std::uint32_t kHeaderBytesMax = 1 << 16;   // A longer header is refused.
-constexpr std::uint32_t kPartElementsMax = 1 << 18;  // Elements to read at a time, or one row.
+constexpr std::uint32_t kPartElementsMax = 1 << 18;  // Most elements of a part, or one row.
 
 // A float16: binary16 of IEEE 754.
 struct Half {
@@ -93,7 +93,8 @@ const ElementType* FindType(absl::string_view text) {
   return text[0] == '<' || found->bytes == 1 ? found : nullptr;
 }
 
-// The text after `'key':` in a header, which is a Python dictionary. Empty if the key is missing.
+// Returns the text after `'key':` in `header`, which is a Python dictionary. Empty if the key is
+// missing.
 absl::string_view After(absl::string_view header, const std::string& key) {
   const std::size_t at = header.find(absl::StrCat("'", key, "'"));
   if (at == absl::string_view::npos) return {};

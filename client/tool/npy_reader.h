@@ -9,11 +9,11 @@
 namespace softlookup::tool {
 
 // Reads a NumPy array of little-endian float16, float32 or float64, integers or booleans, with one
-// or two dimensions. Rounds the elements to float32. Holds all elements of an array in Fortran
-// order at once, because each of its rows is spread over the file.
+// or two dimensions. Rounds the elements to float32. Keeps all elements of an array in Fortran
+// order at once, because the elements of each row are spread over the file.
 //
-// An array with one dimension is a column if `columns` asks for one column, and a row if it asks
-// for more. It is refused if `columns` accepts any number.
+// An array with one dimension is a column if `columns.count` is 1, and a row if it is more. If
+// `columns.count` is 0, such an array is refused, because it could be either.
 absl::StatusOr<std::unique_ptr<RowReader>> OpenNpy(ByteSource source, Columns columns);
 
 }  // namespace softlookup::tool

@@ -11,8 +11,8 @@
 namespace softlookup::tool {
 namespace {
 
-// The header is magic, version, size of the text, text. Its length is a multiple of 64, as the
-// format requires, and leaves room for the longest shape.
+// Bytes of the whole header: magic, version, size of the text, text. A multiple of 64, as the
+// format requires, with room for the longest shape.
 constexpr std::size_t kHeaderBytes = 128;
 constexpr std::size_t kPreambleBytes = 10;
 

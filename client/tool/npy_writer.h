@@ -12,9 +12,9 @@
 
 namespace softlookup::tool {
 
-// Writes a NumPy array of little-endian float32, shape (rows, cols), row by row. Finish() writes
-// the header, once the number of rows is known; an unfinished file is not a valid array. Errors are
-// InputErrors.
+// Writes a NumPy array of little-endian float32, shape (rows, cols), row by row. Only Finish()
+// knows the number of rows, so it writes the header. Before that, the file is not a valid array.
+// Errors are InputErrors.
 class NpyWriter {
  public:
   static absl::StatusOr<NpyWriter> Create(const std::string& path, std::uint32_t cols);

@@ -25,7 +25,8 @@ class TwoFiles : public PairReader {
   TwoFiles(std::unique_ptr<RowReader> keys, std::unique_ptr<RowReader> values)
       : keys_(std::move(keys)), values_(std::move(values)) {}
 
-  // Fails if the files' headers announce different numbers of rows, so that Read() would fail.
+  // Fails if the files' headers announce different numbers of rows, because Read() would then fail
+  // near the end.
   absl::Status CheckRowCounts() const {
     const auto keys = keys_->row_count();
     const auto values = values_->row_count();

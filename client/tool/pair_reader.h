@@ -28,9 +28,9 @@ class PairReader {
  public:
   virtual ~PairReader() = default;
 
-  // Replaces the matrices by the next `rows_max` rows, fewer only at the end. Returns how many. If
-  // no row is left, the matrices still have their numbers of columns: those of the store, else of
-  // the files, else 0.
+  // Replaces the matrices by the next `rows_max` rows, fewer only at the end. Returns the number of
+  // rows. Even without rows, the matrices have their numbers of columns. The store determines
+  // these, else the files do. If neither does, they are 0.
   virtual absl::StatusOr<std::uint32_t> Read(std::uint32_t rows_max, FloatMatrix* keys,
                                              FloatMatrix* values) = 0;
 
@@ -39,7 +39,7 @@ class PairReader {
 };
 
 // Opens the files of `input`. Keys and values must have the dimensions of `store`. With
-// `input.keys` and `input.values`, a dimension of 0 accepts any, and the file determines it.
+// `input.keys` and `input.values`, a dimension of 0 in `store` means that the file determines it.
 absl::StatusOr<std::unique_ptr<PairReader>> OpenPairs(const PairInput& input,
                                                       const v1::Store& store);
 

@@ -18,7 +18,8 @@ std::vector<std::string> CommandNames(const CLI::App& app) {
   return names;
 }
 
-// Returns "store list" if `word` is "list", a command of one of the app's commands, or "".
+// Returns "store list" if `word` is "list", because `list` is a subcommand of `store`. Returns ""
+// if no command has the subcommand `word`.
 std::string PathOfSubcommand(const CLI::App& app, const std::string& word) {
   for (const CLI::App* command : app.get_subcommands({})) {
     for (const CLI::App* subcommand : command->get_subcommands({})) {

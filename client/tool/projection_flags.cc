@@ -8,7 +8,7 @@
 namespace softlookup::tool {
 namespace {
 
-using Dimension = Columns;  // Required number of a matrix's rows or columns; 0: any.
+using Dimension = Columns;  // Rows or columns of a matrix; 0: any number.
 
 absl::StatusOr<FloatMatrix> ReadMap(const std::string& path, const Dimension& rows,
                                     const Dimension& columns) {

@@ -111,7 +111,8 @@ void PrintWeights(const WordRecall& recall, const std::vector<std::string>& word
   table.Print(out, "  ");
 }
 
-// Prints how the weights of the first few words of `recalls[0]` change over the other temperatures.
+// Prints the weights of the first few words of `recalls[0]` at the temperatures of the other
+// `recalls`.
 void PrintSweep(const std::vector<WordRecall>& recalls, const std::vector<std::string>& words,
                 std::ostream* out) {
   constexpr int kWordsMax = 5;
@@ -268,8 +269,8 @@ void AddCommonFlags(CLI::App* recall, RecallFlags* flags) {
       ->capture_default_str();
   recall
       ->add_option("--noise", flags->noise,
-                   "Length of the noise added to the cue (default 0), or to each probe of the "
-                   "experiment (1.5)")
+                   "Length of the noise added to the cue (default 0) or to each probe of the "
+                   "experiment (default 1.5)")
       ->check(CLI::Range(0.0, 1e6));
   recall
       ->add_option("--temperatures", flags->temperatures,
@@ -340,7 +341,7 @@ void AddRecallCommand(CLI::App* app, Session* session) {
   auto flags = std::make_shared<RecallFlags>();
   CLI::App* recall = app->add_subcommand("recall", "Recall a word by a cue, or run an experiment");
   recall->footer(
-      "Works on a store of its own, recall/..., which is gone afterwards.\n"
+      "Makes a store of its own, recall/..., and deletes it at the end.\n"
       "Examples:\n"
       "  softlookup recall apple --noise 1 --temperature 0.2\n"
       "  softlookup recall --experiment posner --plot posner.svg");

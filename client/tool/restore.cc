@@ -80,7 +80,7 @@ absl::StatusOr<Restored> RestoreBackup(const std::string& backup_directory,
   const fs::path partial =
       target.parent_path() / absl::StrCat(".", target.filename().string(), ".restoring");
   std::error_code ignored;
-  fs::remove_all(partial, ignored);  // An earlier attempt may have left it.
+  fs::remove_all(partial, ignored);  // A killed attempt may have left it.
   absl::Status status = CopyFiles(backup, manifest, partial);
   if (status.ok()) status = Rename(partial, target);
   if (!status.ok()) {

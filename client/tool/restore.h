@@ -12,12 +12,12 @@ struct Restored {
   std::string data_directory;
   int files = 0;
   std::uint64_t bytes = 0;
-  bool sizes_only = false;  // No checksums were compared: see HasSizesOnly().
+  bool sizes_only = false;  // True: the backup has no checksums.
 };
 
 // Copies the files of a backup to `data_directory`, which must be missing or empty, and syncs them
-// to disk. Until the copy is complete, and after an error in copying, `data_directory` is as it
-// was. Only its owner may read the new directory and its files. The backup is not changed.
+// to disk. `data_directory` does not change before the copy is complete, or if copying fails. Only
+// its owner may read the new directory and its files. The backup is not changed.
 //
 // InputError if `backup_directory` is not a complete backup, if a file's bytes are not those that
 // were backed up, or if a file cannot be read or written. AlreadyExists if `data_directory` is not

@@ -14,24 +14,25 @@
 
 namespace softlookup::tool {
 
-// How many columns a file's rows must have, and what requires that, for messages: {128, "key_dim"}.
-// If `count` is 0, the file's first row or header determines it.
+// How many columns a file's rows must have, and what requires that number, such as {128,
+// "key_dim"}. Error messages name `meaning`. If `count` is 0, the file's header or first row
+// determines it.
 struct Columns {
   std::uint32_t count;
   std::string meaning;
 };
 
-// Reads rows of float32 from a file in batches, so that only one batch of a long file is held at a
-// time; OpenNpy() says where not. Errors are InputErrors that name the file, and the row or line
-// and the column if one is wrong.
+// Reads rows of float32 from a file in batches. Keeps only one batch of a long file at a time,
+// except for .npy files in Fortran order. Errors are InputErrors that name the file. An error about
+// one number also names its column, and its row or line.
 class RowReader {
  public:
   RowReader(ByteSource source, Columns columns)
       : source_(std::move(source)), columns_(std::move(columns)) {}
   virtual ~RowReader() = default;
 
-  // Replaces `rows` by the next `rows_max` rows, fewer only at the end. Returns how many. Fails if
-  // a number is not finite.
+  // Replaces `rows` by the next `rows_max` rows, fewer only at the end. Returns the number of rows.
+  // Fails if a number is not finite.
   absl::StatusOr<std::uint32_t> Read(std::uint32_t rows_max, std::vector<float>* rows);
 
   const std::string& name() const { return source_.name(); }
@@ -43,8 +44,8 @@ class RowReader {
   std::uint32_t cols() const { return columns_.count; }
 
  protected:
-  // Appends to `rows`, which is empty, the next `rows_max` rows, fewer only at the end. Returns how
-  // many.
+  // Appends the next `rows_max` rows to `rows`, which is empty. Appends fewer only at the end.
+  // Returns the number of rows.
   virtual absl::StatusOr<std::uint32_t> ReadRows(std::uint32_t rows_max,
                                                  std::vector<float>* rows) = 0;
 
@@ -57,7 +58,7 @@ class RowReader {
   std::uint64_t rows_read_ = 0;  // By earlier calls of Read().
 };
 
-// The formats that --format may name.
+// Returns the formats that --format may name.
 const std::vector<std::string>& RowFormats();
 
 // Opens a file in the format that its ending names, or standard input ("-") in `format`. InputError
@@ -69,8 +70,8 @@ absl::StatusOr<std::unique_ptr<RowReader>> OpenRows(const std::string& path,
 absl::StatusOr<FloatMatrix> ReadMatrix(const std::string& path, const std::string& format,
                                        Columns columns);
 
-// The columns of the inputs that the projection of `store` takes. UsageError if `store` has no
-// projection.
+// Returns the columns that inputs must have for the projection of `store`. UsageError if `store`
+// has no projection.
 absl::StatusOr<Columns> InputColumns(const v1::Store& store);
 
 }  // namespace softlookup::tool

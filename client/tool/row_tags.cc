@@ -71,7 +71,7 @@ void CopyRows(const v1::Matrix& from, std::uint32_t begin, std::uint32_t end, v1
   to->set_data(from.data().substr(begin * row_bytes, (end - begin) * row_bytes));
 }
 
-// A request with the rows [begin, end) of `rows`.
+// Returns a request with the rows [begin, end) of `rows`.
 v1::AppendRequest Slice(const v1::AppendRequest& rows, std::uint32_t begin, std::uint32_t end) {
   v1::AppendRequest slice;
   if (rows.has_keys()) CopyRows(rows.keys(), begin, end, slice.mutable_keys());

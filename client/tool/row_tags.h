@@ -14,12 +14,12 @@
 
 namespace softlookup::tool {
 
-// Files of ids and of labels have a line for each row.
+// A file of ids, or of labels, has a line for each row.
 //
-// A line of ids is a number, or "-" for a row without an id; blank lines are skipped. A line of
-// labels separates them by commas and ignores white space around them; a blank line is a row
-// without labels. A quoted label is a JSON string, so it can also hold commas, line ends, and white
-// space at its ends.
+// A line of ids is a number, or "-" for a row without an id; blank lines are skipped. In a line of
+// labels, commas separate the labels, and white space around a label is ignored. A blank line is a
+// row without labels. A quoted label is a JSON string, so it can also hold commas, line ends, and
+// white space at its ends.
 
 // Reads the ids and labels of rows from files and adds them to the rows, batch by batch. Errors are
 // InputErrors that name the file, and the line if one is malformed.
@@ -29,9 +29,9 @@ class RowTags {
   static absl::StatusOr<RowTags> Open(const std::string& ids_path, const std::string& labels_path);
 
   // Adds the ids and labels of the next lines to `rows`, which has `row_count` >= 1 rows. Returns
-  // one or more requests that together hold the rows in order. It splits `rows` where rows with ids
-  // meet rows without, because a request must have an id for each row or none. Fails if a file ends
-  // before the rows do.
+  // one or more requests that together hold the rows in order. There are several if some rows have
+  // ids and others have none, because a request must have an id for each row or for none. Fails if
+  // a file ends before the rows do.
   absl::StatusOr<std::vector<v1::AppendRequest>> Tag(std::uint32_t row_count,
                                                      v1::AppendRequest rows);
 

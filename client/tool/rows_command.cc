@@ -171,7 +171,7 @@ void AddRowsCommands(CLI::App* app, Session* session) {
   CLI::App* rows = app->add_subcommand("rows", "Show the rows of a store");
   rows->add_option("STORE", rows_flags->store, "Name of the store")->required();
   AddFilterFlags(rows, &rows_flags->filter);
-  rows->add_option("--fields", rows_flags->fields, "What to show of a row (default all)")
+  rows->add_option("--fields", rows_flags->fields, "Fields of each row to show (default: all)")
       ->type_name("FIELD,...")
       ->delimiter(',')
       ->allow_extra_args(false)
@@ -184,10 +184,9 @@ void AddRowsCommands(CLI::App* app, Session* session) {
   auto export_flags = std::make_shared<ExportFlags>();
   CLI::App* exporter = app->add_subcommand("export", "Write the rows of a store to files");
   exporter->footer(
-      "Rows come in position order and of one snapshot, with the bits that the store keeps. "
-      "`import`\n"
-      "and `append` take the files. Until the last row is there, those of keys and values are no\n"
-      ".npy files.");
+      "Writes the rows of one snapshot, in position order, with exactly the bits that the store\n"
+      "keeps. `import` and `append` read these files. Until the last row is written, the files of\n"
+      "keys and values are not valid .npy files.");
   exporter->add_option("STORE", export_flags->store, "Name of the store")->required();
   exporter->add_option("--keys", export_flags->keys, "File to write keys to, one per row")
       ->type_name("FILE.npy")
@@ -200,7 +199,8 @@ void AddRowsCommands(CLI::App* app, Session* session) {
   exporter
       ->add_option(
           "--ids", export_flags->ids,
-          "File to write ids to, one line per row; - if it has none (default: not written)")
+          "File to write ids to, one line per row, - for a row without an id (default: not "
+          "written)")
       ->type_name("FILE");
   exporter
       ->add_option("--labels", export_flags->labels,

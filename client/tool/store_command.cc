@@ -58,7 +58,7 @@ absl::Status List(const std::string& prefix, const Session& session) {
 
 absl::Status Update(const UpdateFlags& flags, const Session& session) {
   std::vector<std::string> mask = UpdateMask(flags.settings);
-  if (flags.no_projection) mask.push_back("projection");  // `store` has none: removes it.
+  if (flags.no_projection) mask.push_back("projection");  // `store` has none, so this removes it.
   if (mask.empty()) {
     return UsageError(
         "update needs --score, --temperature, --label, the three --projection-... or "
@@ -107,7 +107,7 @@ void AddStoreCommands(CLI::App* app, Session* session) {
   create->add_option("--value-dim", create_flags->value_dim, "Dimension of values")->required();
   create->add_flag(
       "--words", create_flags->words,
-      "Mark the store for `append --words`, whose rows are random vectors to try things out with");
+      "Mark the store for `append --words`, which makes rows of random vectors, for experiments");
   AddStoreFlags(create, &create_flags->settings);
   create->callback([=] { session->run = [=] { return Create(*create_flags, *session); }; });
 

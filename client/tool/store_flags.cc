@@ -18,7 +18,8 @@ namespace {
 using output::FromWord;
 using output::Words;
 
-// Parses NAME=KIND[:DECAY]. UsageError for the gated kinds too, because they take a matrix.
+// Parses NAME=KIND[:DECAY]. UsageError even for the gated kinds, because they need a matrix, which
+// the command line cannot give.
 absl::StatusOr<v1::MemorySpec> ParseMemory(const std::string& text) {
   const auto refuse = [&] {
     return UsageError(
@@ -46,7 +47,7 @@ absl::StatusOr<v1::MemorySpec> ParseMemory(const std::string& text) {
   return spec;
 }
 
-// Whether both matrices have the same shape and numbers, in whatever element type.
+// Whether both matrices have the same shape and numbers. Their element types may differ.
 bool SameMatrix(const v1::Matrix& one, const v1::Matrix& other) {
   const auto a = FloatMatrix::FromProto(one), b = FloatMatrix::FromProto(other);
   return a.ok() && b.ok() && a->rows == b->rows && a->cols == b->cols && a->data == b->data;
@@ -81,12 +82,12 @@ void AddStoreUpdateFlags(CLI::App* command, StoreFlags* flags) {
   command->option_defaults()->group("Store");
   command
       ->add_option("--score", flags->score,
-                   "Measure of how alike query and key are, if a lookup names none (until it is "
-                   "set: scaled-dot)")
+                   "Measure of how alike query and key are, if a lookup names none (scaled-dot "
+                   "until it is set)")
       ->check(CLI::IsMember(Words<v1::Score>()));
   command->add_option(
       "--temperature", flags->temperature,
-      "Temperature of lookups that name none: logits are score / temperature (until it is set: 1)");
+      "Temperature of lookups that name none: logits are score / temperature (1 until it is set)");
   command->add_option("--label", flags->labels, "A label of the store; may be repeated")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);

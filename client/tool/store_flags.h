@@ -31,19 +31,19 @@ struct StoreFlags {
   bool any() const;
 };
 
-// Adds the options for all settings, or only for those that can change. `flags` must outlive
-// `command`.
+// The first function adds the options for all settings, the second only for those that can change
+// later. `flags` must outlive `command`.
 void AddStoreFlags(CLI::App* command, StoreFlags* flags);
 void AddStoreUpdateFlags(CLI::App* command, StoreFlags* flags);
 
 // Copies the settings to `store`, whose dimensions a projection must fit. UsageError for a
-// malformed setting. Else fails as ReadProjection() does.
+// malformed setting. Also returns the errors of ReadProjection().
 absl::Status SetStore(const StoreFlags& flags, v1::Store* store);
 
 // UsageError that names the first setting on the command line that `store` does not have.
 absl::Status CheckHasSettings(const StoreFlags& flags, const v1::Store& store);
 
-// The names of the changeable fields of v1::Store that the command line sets.
+// Returns the names of the changeable fields of v1::Store that the command line sets.
 std::vector<std::string> UpdateMask(const StoreFlags& flags);
 
 }  // namespace softlookup::tool

@@ -47,7 +47,7 @@ std::map<std::string, std::string> Labels(const v1::Store& store) {
   return {store.labels().begin(), store.labels().end()};
 }
 
-// Dimension of the inputs of the store's projection; 0 if it has none.
+// Returns the dimension of the inputs of the store's projection; 0 if the store has no projection.
 std::uint32_t InputDim(const v1::Store& store) { return store.projection().key().cols(); }
 
 bool IsDecayed(const v1::MemorySpec& memory) {
@@ -65,7 +65,7 @@ Json MemoriesJson(const v1::Store& store) {
   return list;
 }
 
-// The memory in the syntax of `store create --memory`.
+// Returns the memory in the syntax of `store create --memory`.
 std::string MemoryText(const v1::MemorySpec& memory) {
   std::string text = absl::StrCat(memory.name(), "=", Word(memory.kind()));
   if (IsDecayed(memory)) absl::StrAppend(&text, ":", memory.decay());

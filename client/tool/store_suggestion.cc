@@ -13,10 +13,11 @@
 namespace softlookup::tool {
 namespace {
 
-// Of one call, for a page of names.
+// Deadline of each call, which returns one page of names.
 constexpr absl::Duration kListDeadline = absl::Seconds(2);
 
-// Returns names of stores that begin as `name` does; none if the server does not list them.
+// Returns the names of stores that have the first character of `name`; none if the server does not
+// list them.
 std::vector<std::string> NamesLike(const std::string& name, const Session& session) {
   std::vector<std::string> names;
   ClientOptions options;

@@ -6,9 +6,9 @@
 
 namespace softlookup::tool {
 
-// Returns `status`. If it says that the server has no store of some name, appends the name of the
-// store whose name is nearest to that, of the stores that the caller may read and whose names begin
-// with the same character. Asks the server for them, for a few seconds at most.
+// Returns `status`. If its reason is STORE_NOT_FOUND, asks the server for the stores whose names
+// begin with the same character. Waits two seconds at most for each page of names. Appends the most
+// similar of these names to the message, if one is similar enough.
 absl::Status WithNearestStore(const absl::Status& status, const Session& session);
 
 }  // namespace softlookup::tool

@@ -62,8 +62,8 @@ absl::StatusOr<std::vector<NewFile>> MakeFiles(const InitFlags& flags) {
   return files;
 }
 
-// For --if-missing: whether all files exist. InputError if only some do, because a new authority
-// would not fit the existing files.
+// Whether all files exist, which --if-missing asks. InputError if only some exist, because a new
+// authority would not fit the existing files.
 absl::StatusOr<bool> AllPresent(const InitFlags& flags) {
   std::vector<std::string> missing;
   for (const char* pair : kPairs) {
@@ -178,7 +178,7 @@ void AddTlsCommands(CLI::App* app, Session* session) {
       ->allow_extra_args(false);
   init->add_flag(
       "--if-missing", flags->if_missing,
-      "If all six files exist, change nothing and succeed; without it, that is an error");
+      "If all six files exist, change nothing and succeed; without this flag, that is an error");
   init->callback([=] { session->run = [=] { return Init(*flags, *session); }; });
 }
 

@@ -25,7 +25,8 @@ absl::StatusOr<bool> IsLeftover(const std::string& path, const std::string& auth
   const absl::StatusOr<Credentials> file = LoadCredentials({.token = path});
   if (!file.ok() || !IsToken(file->token)) return false;
   CLIENT_ASSIGN_OR_RETURN(const std::string digest, TokenDigest(file->token));
-  // Search the whole text, so that a token that may be in use is never replaced.
+  // Search the whole text for the digest, in whatever member, so that a token that may be in use is
+  // never replaced.
   return !absl::StrContains(absl::AsciiStrToLower(auth_text), digest);
 }
 

@@ -10,8 +10,8 @@ namespace softlookup::tool {
 // Writes `token` and a line feed to a new file with the mode kOwnerOnly, as CreateFile() does.
 //
 // Replaces a leftover: a regular file with a token whose SHA-256 is not in `auth_text`, the text of
-// the auth file. `softlookup auth add --token-out` leaves one if it ends before it has changed the
-// auth file. AlreadyExists for any other file at `path`.
+// the auth file. `softlookup auth add --token-out` leaves such a file if it is killed before it has
+// changed the auth file. AlreadyExists for any other file at `path`.
 absl::Status WriteTokenFile(const std::string& path, const std::string& token,
                             const std::string& auth_text);
 

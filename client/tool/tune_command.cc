@@ -98,7 +98,7 @@ std::size_t Best(const std::vector<Figures>& figures, const std::string& by) {
          figures.begin();
 }
 
-// The shortest text that reads back as `number`.
+// Returns the shortest text that reads back as `number`.
 std::string NumberText(double number) {
   char text[32];
   return {text, std::to_chars(std::begin(text), std::end(text), number).ptr};
@@ -170,6 +170,7 @@ void PrintTuning(const Tuning& tuning, bool set, const Session& session) {
 }
 
 // Says on `err` if the best temperature is the lowest or the highest of those tried with its score.
+// A better one may then lie beyond.
 void NoteRange(const std::vector<Setting>& settings, std::size_t best, std::ostream* err) {
   const v1::Score score = settings[best].score;
   const bool lowest = best == 0 || settings[best - 1].score != score;
@@ -206,7 +207,7 @@ absl::Status Tune(const TuneFlags& flags, const Session& session) {
                                       [&](std::uint64_t done) { progress.Update(done); }));
   progress.Clear();
   tuning.best = Best(tuning.figures, tuning.by);
-  // If the update fails, the figures are printed all the same: they may have taken long.
+  // Print the figures even if the update failed, because computing them may have taken long.
   absl::Status updated = flags.set ? SetBest(tuning, &client) : absl::OkStatus();
   PrintTuning(tuning, flags.set && updated.ok(), session);
   NoteRange(tuning.settings, tuning.best, session.err);
@@ -220,8 +221,8 @@ void AddTuneCommand(CLI::App* app, Session* session) {
   CLI::App* tune =
       app->add_subcommand("tune", "Find the score and temperature that answer a store's rows best");
   tune->footer(
-      "Leaves out one row at a time, asks all others with its key, and compares the answer with\n"
-      "its value. Scans the store once per row and setting.");
+      "Leaves out one row at a time, looks up its key in all other rows, and compares the answer\n"
+      "with its value. Scans the store once per row that is left out and setting that is tried.");
   tune->add_option("STORE", flags->store, "Name of the store")->required();
   tune->add_option("--scores", flags->scores, "Scores to try (default: the store's)")
       ->type_name("SCORE,...")

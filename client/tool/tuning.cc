@@ -26,7 +26,8 @@ struct Comparison {
   double entropy = 0;  // Nats, the mean over heads.
 };
 
-// The answer of one head over some of the rows. Without rows, as it is made.
+// The answer of one head over some of the rows. Over no rows, log_sum_exp and entropy keep the
+// values below, and `values` are zeros.
 struct HeadAnswer {
   double log_sum_exp = -std::numeric_limits<double>::infinity();
   double entropy = 0;
@@ -39,7 +40,7 @@ std::size_t LargestIndex(absl::Span<const float> vector) {
   return std::max_element(vector.begin(), vector.end()) - vector.begin();
 }
 
-// Asks with the key of `row`, over positions [begin, end).
+// Looks up the key of `row` over positions [begin, end).
 absl::StatusOr<std::vector<HeadAnswer>> AskRange(const v1::Store& store, const LeftOutRow& row,
                                                  const Setting& setting, std::uint64_t begin,
                                                  std::uint64_t end, Client* client) {
@@ -115,7 +116,8 @@ absl::StatusOr<Comparison> Compare(const v1::Store& store, const LeftOutRow& row
   return comparison;
 }
 
-// Returns the figures of the setting at `index`. comparisons[r][index] is about row r.
+// Returns the figures of the setting at `index`. comparisons[r][index] compares its answer for row
+// r.
 Figures Summarize(absl::Span<const std::vector<Comparison>> comparisons, std::size_t index) {
   double same_largest = 0, log_likelihood = 0, entropy = 0;
   Figures figures;
@@ -146,7 +148,7 @@ absl::StatusOr<LeftOutRow> RowFromProto(const v1::Row& row, const v1::Store& sto
 }  // namespace
 
 std::vector<double> DefaultTemperatures(v1::Score score) {
-  if (score == v1::SCORE_COSINE) {  // At most 1 in size. Other scores can have any size.
+  if (score == v1::SCORE_COSINE) {  // In [-1, 1]. Other scores can have any size.
     return {0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1};
   }
   return {0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100};
@@ -172,7 +174,8 @@ absl::StatusOr<std::vector<LeftOutRow>> DrawRows(const v1::Store& store, std::si
   std::vector<LeftOutRow> rows;
   std::uint64_t seen = 0;
   absl::Status read;
-  // Row number i, from 0, takes a place with probability rows_max / (i + 1): reservoir sampling.
+  // Reservoir sampling: the first rows_max rows fill `rows`. Each later row i, from 0, replaces a
+  // random one with probability rows_max / (i + 1).
   const auto take = [&](const v1::Row& row) -> absl::Status {
     const std::size_t place = seen < rows_max
                                   ? rows.size()
@@ -204,7 +207,8 @@ absl::StatusOr<std::vector<Figures>> LeaveOneOut(const v1::Store& store,
   std::atomic<std::size_t> next = 0;
   std::atomic<bool> failed = false;
   absl::Mutex mutex;
-  absl::Status error;      // The first one. With `done` and `progress`, under `mutex`.
+  // The first failure. `mutex` guards `error`, `done` and the calls of `progress`.
+  absl::Status error;
   std::uint64_t done = 0;  // Rows.
   const auto work = [&] {
     for (std::size_t r; !failed && (r = next++) < rows.size();) {

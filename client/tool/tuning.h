@@ -17,24 +17,25 @@ namespace softlookup::tool {
 
 // A score and a temperature to try.
 struct Setting {
-  v1::Score score = v1::SCORE_UNSPECIFIED;  // Unspecified: the store's.
+  v1::Score score = v1::SCORE_UNSPECIFIED;  // Unspecified: the store's own.
   double temperature = 1;                   // In [1e-6, 1e6].
 };
 
 // Returns temperatures to try with `score`, ascending.
 std::vector<double> DefaultTemperatures(v1::Score score);
 
-// How well the lookups of one setting tell the values of rows that were left out.
+// How well lookups with one setting predict the values of the rows that they leave out.
 struct Figures {
-  // Part of the answers whose largest component is at the index of the value's largest one. Of
+  // Fraction of the answers that have their largest component at the same index as the value. Of
   // equal components, the first counts. Unset if values have only one component.
   std::optional<double> accuracy;
-  // Mean of ln(the answer's component at the index of the value's largest one), where a component
-  // below kLeastProbability counts as that. Unset unless all values are distributions.
+  // Mean of ln(p), where p is the answer's component at the index of the value's largest one. A p
+  // below kLeastProbability counts as kLeastProbability. Unset unless ValuesAreDistributions().
   std::optional<double> log_likelihood;
   // Mean of |answer - value|^2.
   double squared_error = 0;
-  // exp(the mean entropy of the weights): as many rows of equal weight have that entropy.
+  // exp(the mean entropy of the weights). This many rows of equal weight would have the same
+  // entropy.
   double perplexity = 0;
 };
 
@@ -52,17 +53,17 @@ struct LeftOutRow {
 bool ValuesAreDistributions(absl::Span<const LeftOutRow> rows);
 
 // Draws `rows_max` of the live rows below position store.row_count(), each with the same
-// probability, and returns them in the order of positions. Returns all if there are no more. Reads
-// the whole store once. `read_deadline` is for the whole read.
+// probability. Returns them in the order of positions; all of them if there are no more than
+// `rows_max`. Reads the whole store once, within `read_deadline`.
 absl::StatusOr<std::vector<LeftOutRow>> DrawRows(const v1::Store& store, std::size_t rows_max,
                                                  std::uint64_t seed, absl::Duration read_deadline,
                                                  Client* client);
 
-// Asks with the key of each row, over all other rows below position store.row_count(), once per
-// setting, and compares the answers with the rows' values. Returns the figures of each setting.
-// `rows` must not be empty. Makes several calls at a time, and calls `progress` with the number of
-// rows that are done, on other threads, one call at a time. Aborted if a row has no other row left
-// to answer for it.
+// Leaves out one row of `rows` at a time, and asks all other rows below position store.row_count()
+// with its key, once per setting. Compares each answer with the row's value, and returns the
+// figures of each setting. `rows` must not be empty. Makes several calls at a time. Calls
+// `progress` with the number of rows done, on other threads but never on two at once. Aborted if no
+// other live row is left.
 absl::StatusOr<std::vector<Figures>> LeaveOneOut(const v1::Store& store,
                                                  absl::Span<const LeftOutRow> rows,
                                                  absl::Span<const Setting> settings, Client* client,

@@ -115,7 +115,8 @@ absl::Status CopyAttributes(const struct stat& from, int to, const std::string& 
   return fchmod(to, from.st_mode & 07777) == 0 ? absl::OkStatus() : Errno(path);
 }
 
-// Makes a new file, has `write` fill it, and syncs it. Removes the file if that fails.
+// Makes a new file, has `write` fill it, and syncs it. If writing or syncing fails, removes the
+// file.
 absl::Status Create(const std::string& path, mode_t mode,
                     absl::FunctionRef<absl::Status(int file)> write) {
   const Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
@@ -131,7 +132,7 @@ absl::Status Create(const std::string& path, mode_t mode,
 
 absl::Status CreateFile(const std::string& path, std::string_view bytes, mode_t mode) {
   CLIENT_ASSIGN_OR_RETURN(const Descriptor directory, OpenDirectory(DirectoryOf(path)));
-  // Random, so that a file that a crash left behind is not in the way.
+  // The name is random, so that it does not meet a file that a crash left behind.
   const std::string temporary = absl::StrCat(path, ".", absl::Hex(std::random_device{}()));
   CLIENT_RETURN_IF_ERROR(
       Create(temporary, mode, [&](int file) { return WriteAll(file, bytes, temporary); }));
@@ -182,8 +183,8 @@ absl::Status EditFile(const std::string& path,
   const fs::path resolved = fs::weakly_canonical(path, error);
   const std::string target = error ? path : resolved.string();
   CLIENT_ASSIGN_OR_RETURN(const Descriptor directory, OpenDirectory(DirectoryOf(target)));
-  // The lock is held until `directory` is closed. It is on the directory, because the file is
-  // replaced.
+  // The lock is held until `directory` is closed. The lock is on the directory, because EditFile()
+  // replaces the file, and a lock on the old file would not stop the next edit.
   if (flock(directory.get(), LOCK_EX) != 0) return Errno(target);
   Existing existing;
   CLIENT_ASSIGN_OR_RETURN(const bool exists, ReadExisting(target, &existing));

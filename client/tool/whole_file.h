@@ -13,10 +13,11 @@
 
 namespace softlookup::tool {
 
-// CreateFile() and EditFile() write a file whole and sync it, or not at all. They set its final
-// mode before they write the first byte, so that nobody else can read a secret while it is written.
-// A crash may leave their temporary file behind: the file's name with a dot and a few characters
-// appended. Errors are InputErrors, except those named below and those of callbacks.
+// CreateFile() and EditFile() either write a whole file and sync it, or change nothing. They set
+// the file's final mode before they write the first byte, so that nobody else can read a secret
+// while it is written. A crash may leave their temporary file behind: the file's name with a dot
+// and a few characters appended. Errors of all functions below are InputErrors, except
+// AlreadyExists where named, and the errors of `edit`.
 
 // Modes of files and of directories.
 inline constexpr mode_t kOwnerOnly = 0600;
@@ -47,13 +48,14 @@ absl::Status CopyFile(const std::string& from, const std::string& to,
                       absl::FunctionRef<void(std::string_view)> take);
 
 // Makes a directory and its missing parents, with the mode kOwnerOnlyDirectory, and syncs their
-// entries. An existing one is left as it is.
+// entries. An existing directory stays as it is.
 absl::Status EnsureDirectory(const std::string& path);
 
 // Syncs the entries of the directory at `path`.
 absl::Status SyncDirectory(const std::string& path);
 
-// Syncs the entry of `path`, which has just been replaced. An error says that `path` is in place.
+// Syncs the directory entry of `path`, which has just been replaced. An error also says that `path`
+// is in place, but that a power cut may undo that.
 absl::Status SyncReplaced(const std::string& path);
 
 }  // namespace softlookup::tool

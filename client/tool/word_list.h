@@ -10,13 +10,13 @@
 namespace softlookup::tool {
 
 // Reads the next word: a line without the white space around it. Skips blank lines, so they do not
-// shift the positions of words. Returns false at the end.
+// count as positions. Returns false at the end.
 absl::StatusOr<bool> NextWord(ByteSource* source, std::string* word);
 
 enum class BlankLines { kSkip, kRefuse };
 
-// Reads all words of a file. Word j, from 0, names position j. With kRefuse, InputError for a blank
-// line before the last word, because it may be meant as a position without a name.
+// Reads all words of a file. Word j, from 0, names position j. With kRefuse, a blank line before
+// the last word is an InputError, because the user may mean a position without a name.
 absl::StatusOr<std::vector<std::string>> ReadNames(const std::string& path,
                                                    BlankLines blank_lines = BlankLines::kSkip);
 

@@ -10,12 +10,12 @@ namespace softlookup::tool {
 
 // The keys and values of a word store are WordEncoder's encodings of words. `store create --words`
 // makes such a store and marks it by the label "encoding" = "words". An encoding does not depend on
-// what the word means, so in any other store it is noise.
+// what the word means, so it says nothing about the rows of any other store.
 
-// UsageError if the label "encoding" of the store has another value already.
+// Sets the label "encoding" = "words". UsageError if the label already has another value.
 absl::Status MarkAsWordStore(v1::Store* store);
 
-// UsageError unless `store` has the mark, or `any_store` is set.
+// UsageError unless `store` has the label "encoding" = "words", or `any_store` is set.
 absl::Status CheckIsWordStore(const v1::Store& store, bool any_store);
 
 // Adds the flag --any-store, which is refused without the option `words` of the same command.

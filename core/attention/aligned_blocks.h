@@ -22,15 +22,17 @@ class AlignedBlocks {
   const PositionedBlock* Of(std::size_t task_index, std::int64_t block) const {
     return blocks_[static_cast<std::size_t>(block) * task_count_ + task_index];
   }
-  // The rows of the block from the first to the last that any task attends to.
+  // Returns the rows of the block that some task attends to, as one range: from the first to the
+  // last of them.
   kernels::RowRange rows(std::int64_t block) const {
     return rows_[static_cast<std::size_t>(block)];
   }
   // Returns the number of rows of the block if it has a sketch for some task, or else 0.
   std::int64_t sketched_row_count(std::int64_t block_index) const;
-  // The largest number of panels that any task's block has.
+  // Returns the number of panels of the block that has the most.
   std::int64_t panels_max() const { return panels_max_; }
-  // Bytes of one row in the store's storage type: its key, its value and, for INT8, their scales.
+  // Returns the bytes of one row in the store's storage type: its key, its value and, for INT8,
+  // their scales.
   std::int64_t row_bytes() const { return row_bytes_; }
   // Returns the merge group of a block. A group is up to kMergeGroupBlocks neighbours: blocks whose
   // numbers in the store, divided by kMergeGroupBlocks, have the same quotient.
@@ -49,8 +51,8 @@ class AlignedBlocks {
   std::int64_t panels_max_ = 0;
 };
 
-// Returns true if both are the same block with the same rows that may count. Compares addresses, so
-// it can return false for two equal copies of a mask.
+// Returns true if `a` and `b` are the same block with the same rows that may count. Compares
+// addresses, so it can return false for two equal copies of a mask.
 bool AreSameRows(const PositionedBlock& a, const PositionedBlock& b);
 
 }  // namespace softlookup

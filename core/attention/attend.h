@@ -10,12 +10,12 @@
 namespace softlookup {
 
 // Answers the task on the calling thread and idle threads of `pool`. The bits of a query's answer
-// depend neither on the other queries nor on the number of threads. Each block is scanned by itself
-// in a fixed order, and the blocks' states are merged in the order of positions.
+// depend neither on the other queries nor on the number of threads. The reason: each block is
+// scanned by itself, and the blocks' states are merged in the order of positions.
 //
-// Returns the status of `cancel` at most 10 ms of work after its cancellation. Returns
-// RESOURCE_EXHAUSTED if the answer is larger than the task allows. The error states the bytes that
-// the answer needs at least.
+// If `cancel` is cancelled, returns its status. No thread then works on for more than 10 ms.
+// Returns RESOURCE_EXHAUSTED if the answer is larger than task.answer_bytes_max. The error states a
+// lower bound on the answer's bytes.
 absl::StatusOr<AttentionAnswer> Attend(const AttentionTask& task, ForkJoinPool& pool,
                                        const CancelToken& cancel);
 
@@ -28,8 +28,8 @@ struct SharedTask {
 
 // Sets the answer of each task, in one pass over the rows of all tasks. The rows must be of one
 // store, and the tasks must have the same dimensions and heads. Each answer has the bits that
-// Attend gives. Tasks with equal options also share the arithmetic, even if they have one query
-// each. Returns what the pass has read.
+// Attend gives. Queries of tasks with equal options share tiles, so many tasks of one query each
+// cost less together. Returns what the pass has read.
 ScannedRows AttendTogether(absl::Span<SharedTask> tasks, ForkJoinPool& pool);
 
 }  // namespace softlookup

@@ -17,13 +17,14 @@
 namespace softlookup {
 
 // A running memory, which a task attends to as one more row. Beside other rows, its multiplicity is
-// the number of rows that it stands for. Alone, it has the multiplicity 1. Its data is not owned.
+// the number of rows that the memory stands for. Alone, it has the multiplicity 1. `key` and
+// `value` are not owned.
 struct MemoryPair {
   const double* key = nullptr;    // [key_dim]
   const double* value = nullptr;  // [value_dim]
-  double multiplicity = 1;        // At least 1. Multiplies its weight.
-  // The last position it stands for. No row of the task's blocks that counts may have this
-  // position.
+  double multiplicity = 1;        // At least 1. Multiplies the memory's weight.
+  // Position of the last row that the memory stands for. Must be outside [begin, end) of the task,
+  // because an answer tells the memory from a row by this position.
   std::uint64_t position = 0;
 };
 
@@ -51,8 +52,8 @@ struct AttentionTask {
   std::optional<std::uint64_t> partial_base_position;
 
   std::int64_t query_count() const { return queries.rows; }
-  // Returns an estimate of the rows to scan. It can be too high if rows are missing from
-  // [begin, end).
+  // Returns an upper bound on the number of rows to scan. It can be too high if rows are deleted or
+  // filtered out.
   std::uint64_t row_count() const {
     std::uint64_t present = 0;
     for (const PositionedBlock& block : blocks) {
@@ -78,17 +79,17 @@ struct AttentionAnswer {
   std::vector<PartialAnswer> partials;
 };
 
-// What a pass has read. If a round of the pass (shared_pass.h) scans all rows for any head query,
-// each row counts once, however many tasks share the round. A row of a second look counts once for
-// each tile of queries.
+// What a pass has read. If a round of the pass (shared_pass.h) scans all rows for some head query,
+// each row counts once. The number of tasks in the round does not matter. A row that a second look
+// scans counts once for each tile of queries.
 struct ScannedRows {
   std::uint64_t rows = 0;
-  std::uint64_t bytes = 0;  // Bytes of their keys and values in the store's storage type.
-  // Rows of the blocks whose sketches first looks read, once for each round. A round whose looks
-  // all ended with their sample adds none.
+  std::uint64_t bytes = 0;  // Bytes of these rows in the store's storage type.
+  // Rows of the blocks whose sketches first looks read, counted once for each round. A round adds
+  // none if all its looks ended after their sample (first_look.h).
   std::uint64_t sketched_rows = 0;
-  // Blocks of the pass that no first look read, once for each round that completed a look. They may
-  // still be scanned for head queries without a look.
+  // Blocks of the pass that no first look read, counted once for each round that completed a look.
+  // A skipped block may still be scanned for head queries without a look.
   std::uint64_t skipped_blocks = 0;
 };
 

@@ -45,13 +45,13 @@ double BallBounds::HighestIn(const kernels::KeyBall& ball, float product) const 
   return highest + std::abs(highest) * kBallRounding;
 }
 
-// Seen from the origin, the ball covers all directions up to the angle asin(radius / |centre|) from
-// its centre.
+// Seen from the origin, the ball covers all directions within an angle of asin(radius / |centre|)
+// from its centre's direction.
 double BallBounds::HighestCosineIn(const kernels::KeyBall& ball, double product) const {
   const double sine = ball.radius / ball.centre_norm;
-  // Near 1, a rounding of the sine would count many times over in the cosine. From 1 on, the ball
-  // may hold the origin, and so keys of every direction. If the ball is the origin alone, the sine
-  // is NaN, and 1 is returned, too.
+  // Near 1, a rounding of the sine would count many times over in the cosine. At 1 or more, the
+  // ball may hold the origin, and so keys of every direction. A ball that is the origin alone has a
+  // sine of NaN, for which the bound is 1, too.
   if (!(sine < 0.999)) return 1;
   const double cosine = std::sqrt(1 - sine * sine);
   const double to_centre = std::max(-1.0, product / (norm_ * ball.centre_norm));

@@ -12,8 +12,8 @@ class BallBounds {
  public:
   BallBounds(const ScanPlan& plan, const HeadQuery& query);
 
-  // Returns an upper bound on the logits of the ball's keys. `product` is that of the query and the
-  // ball's centre, from kernels::CentreProducts.
+  // Returns an upper bound on the logits of the ball's keys. `product` must be the product of the
+  // query and the ball's centre, from kernels::CentreProducts.
   double HighestIn(const kernels::KeyBall& ball, float product) const;
 
  private:

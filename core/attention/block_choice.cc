@@ -36,9 +36,10 @@ struct NearBlock {
   double likely = 0;  // A logit that its best row is likely to reach.
 };
 
-// Returns a logit that the block's best row is likely to reach. For each ball, that is half way
-// between the logit of the centre and the highest logit in the ball. A wide ball reaches near to
-// the query, but its rows are likely to be elsewhere.
+// Returns a logit that the block's best row is likely to reach. Takes the larger of the logits of
+// its two balls. A ball's logit is half way between that of its centre and the highest in the ball.
+// The highest alone would favour wide balls. They reach near to the query, but their rows are
+// likely to be elsewhere.
 double LikelyIn(const ScanPlan& plan, const HeadQuery& query, const PositionedBlock& block) {
   const BallBounds bounds(plan, query);
   double likely = -kInfiniteLogit;
@@ -53,8 +54,8 @@ double LikelyIn(const ScanPlan& plan, const HeadQuery& query, const PositionedBl
   return likely;
 }
 
-// Returns up to kNearMax blocks that are most likely to have the best rows, best first. All of them
-// are sketched.
+// Returns the kNearMax sketched blocks of the largest bounds, or all if there are fewer. Sorts them
+// by the logit that their best row is likely to reach, largest first.
 std::vector<NearBlock> NearestBlocks(const ScanPlan& plan, const HeadQuery& query,
                                      absl::Span<const PositionedBlock* const> blocks,
                                      absl::Span<const double> highest) {
@@ -120,8 +121,8 @@ BlockChoice ChooseBlocks(
   BlockChoice choice;
   std::vector<NearBlock> tries = NearestBlocks(plan, query, blocks, highest);
   if (tries.empty()) return choice;
-  // Blocks without rows of the query belong to other tasks of the pass. Their bound is -inf, so
-  // they are not counted.
+  // Blocks without rows of the query are not counted: their bound is -inf. Only other tasks of the
+  // pass may have rows there.
   const auto count_from = [highest](double cut) {
     return std::ranges::count_if(highest, [cut](double bound) { return bound >= cut; });
   };
@@ -129,8 +130,8 @@ BlockChoice ChooseBlocks(
   const auto skips_enough = [&](double cut) {
     return static_cast<double>(count_from(cut)) <= kReadPartMax * static_cast<double>(own_count);
   };
-  // If all rows had logits this far below the log-sum-exp of all rows, their weights would together
-  // use up the budget of skipped blocks.
+  // If the logit of each row were this far below the log-sum-exp, all rows together would use up
+  // the skipped blocks' budget.
   const double margin = goal.weighs_all
                             ? std::log(static_cast<double>(RowCount(blocks))) -
                                   std::log(LookBudgetOf(plan.options).panels * kBudgetPart)
@@ -139,8 +140,8 @@ BlockChoice ChooseBlocks(
   if (goal.ranks == LookGoal::kAllRanks) {
     tries.clear();  // min_score alone decides, so no block has to be read for the choice.
   } else {
-    // Rows that were appended in no order have balls that are all alike. Few blocks can then be
-    // skipped, so no block is read to find that out.
+    // If rows were appended in no order, all balls are alike, and few blocks can be skipped. The
+    // balls alone show this, so no block is read to find it out.
     if (!skips_enough(std::max(cut, tries[0].likely - margin))) return choice;
     const auto tries_max =
         static_cast<std::size_t>(std::clamp<std::int64_t>(own_count / kBlocksPerTry, 1, kTriesMax));

@@ -15,8 +15,8 @@
 
 namespace softlookup {
 
-// Which blocks a first look reads for one head query. The others are skipped: the balls of their
-// keys show that no row of theirs can matter.
+// Which blocks a first look reads for one head query. All other blocks are skipped: the balls that
+// hold their keys show that their rows cannot matter.
 struct BlockChoice {
   // Indices of the blocks to read, ascending. Unset: all are read, because too few can be skipped.
   std::optional<std::vector<std::int32_t>> read;
@@ -30,15 +30,16 @@ struct BlockChoice {
 };
 
 // Sets highest[b] to an upper bound on the logits of all rows of blocks[b] that the query attends
-// to. It is -inf if there is no such row, and inf if nothing is known of them. A block that is null
-// has no rows.
+// to. The bound is -inf if there are no such rows, and inf if the block has no balls. A block that
+// is null has no rows.
 void BoundBlocks(const ScanPlan& plan, const HeadQuery& query,
                  absl::Span<const PositionedBlock* const> blocks, double* highest);
 
-// Chooses the blocks to read by `highest`, which BoundBlocks has set. Does not look at
-// goal.first_rows: blocks that hold such rows must have an infinite bound. panel_bounds(block)
-// returns upper bounds on the logits of a block's panels, valid until its next call. It is called
-// for a few blocks. The choice depends only on the query's own blocks.
+// Chooses the blocks to read by `highest`, which BoundBlocks has set. Ignores goal.first_rows: the
+// caller must give blocks that hold these rows an infinite bound. panel_bounds(block) returns upper
+// bounds on the logits of a block's panels, valid until its next call. ChooseBlocks calls it for a
+// few blocks. The choice depends only on blocks with rows of the query, not on those of other tasks
+// in the pass.
 BlockChoice ChooseBlocks(
     const ScanPlan& plan, const HeadQuery& query, const LogitBounds& bounds,
     absl::Span<const PositionedBlock* const> blocks, absl::Span<const double> highest,

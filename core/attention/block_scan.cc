@@ -25,8 +25,8 @@ using kernels::PanelRange;
 using kernels::PanelsOf;
 using kernels::RowRange;
 
-// If the largest product of a weight and an INT8 scale is at least this, smaller products that
-// matter are not subnormal in float32.
+// A sum of values multiplies weights by INT8 scales. If the largest product is at least this, the
+// products that matter are not subnormal in float32.
 constexpr double kInt8TermMin = 0x1p-100;
 
 // A block packed for the matrix unit. All queries that read the same components share it.
@@ -51,7 +51,8 @@ struct TileOperands {
   }
 };
 
-// Most components of a value as an operand. Wider values would take too many bytes.
+// Most components of a value that is packed as an operand. Operands of wider values would take too
+// many bytes.
 constexpr std::int64_t kTileValueDimMax = 2048;
 
 struct Scratch {
@@ -66,7 +67,7 @@ struct Scratch {
   std::array<double, kScratchStride> ages = {};         // All finite, as MakeLogits requires.
   std::array<float, kTileQueries * kScratchStride> weights;
   std::vector<CountedRow> rows;  // The buffer of CollectRows.
-  // The operands of the block in progress, once the matrix unit scores a query.
+  // The operands of the block in progress. Packed when the matrix unit first scores a query.
   TileOperands tile_operands;
   kernels::PackedQueries packed_queries;
   // The queries in progress, if INT8 dots score them.
@@ -143,8 +144,8 @@ void ScoreQueries(const ScanPlan& plan, const kernels::BlockView& block, PanelRa
   }
 }
 
-// Scores all queries of a tile. Those with the same precision path are scored together. Sets
-// scratch.places to where their scores are.
+// Scores all queries of a tile. Queries with the same precision path are scored together. Sets
+// scratch.places to where the queries' scores are.
 void ScoreTile(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
                const HeadQuery* queries, const PrecisionPath* paths, int query_count,
                kernels::PanelPart fetched, Scratch& scratch) {
@@ -164,13 +165,14 @@ void ScoreTile(const ScanPlan& plan, const kernels::BlockView& block, PanelRange
                  scratch.float_scores.data() + begin * kScratchStride,
                  scratch.scores.data() + begin * kScratchStride, scratch);
     const SumsBy sums = paths[first].sums;
-    // The kernels of these sums have prefetched `fetched`. Those of the others do not prefetch.
+    // The kernels of these two kinds of sums have prefetched `fetched`. The kernels of other sums
+    // do not prefetch, so the next kernel gets `fetched`.
     if (sums == SumsBy::kFloat32Runs || sums == SumsBy::kInt8Dots) fetched = {};
   }
 }
 
-// Adds up the values with the weights in `scratch`. The matrix unit does this for the queries that
-// it has scored, if the values fit its tiles.
+// Adds up the values by the weights in `scratch`, for all queries of a tile. The matrix unit does
+// this for the queries that it has scored, if the values fit its tiles.
 void SumValuesOfTile(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
                      const PrecisionPath* paths, int query_count, kernels::PanelPart fetched,
                      Scratch& scratch, double* sums) {
@@ -227,9 +229,9 @@ void SumWideValuesIfNeeded(const ScanPlan& plan, const kernels::BlockView& block
 // Makes the weights of one query from its logits, and sets their sums and number in `state`. A
 // weight is exp(logit - max_logit) in SOFT mode, and the logit itself in LINEAR mode.
 //
-// SOFT weights go to `weights`, for a later sum of values in float32. If float32 cannot hold that
-// sum, or in LINEAR mode, whose weights can cancel, this function adds up the values in float64. It
-// then sets `weights` to 0.
+// SOFT weights go to `weights`, for a later sum of values in float32. MakeWeights itself adds up
+// the values, in float64, if float32 cannot hold that sum. It also does so in LINEAR mode, whose
+// weights can cancel. It then sets `weights` to 0, so that the later sum adds nothing.
 void MakeWeights(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
                  const double* logits, float* weights, PartialState& state, double* sums) {
   state.summed_rows = state.counted_rows;
@@ -247,9 +249,9 @@ void MakeWeights(const ScanPlan& plan, const kernels::BlockView& block, PanelRan
   SumWideValues(plan, block, panels, logits, weights, sums);
 }
 
-// Does the same as MakeWeights, in SOFT mode, for a query whose path is in float32. Takes the sums
-// over the components, `scores`, in place of logits. For cosines, they are already divided by the
-// keys' norms. Also sets the state's counted_rows and max_logit.
+// Does the same as MakeWeights for a query whose path is in float32. The mode is then SOFT. Takes
+// the sums over the components, `scores`, in place of logits. For cosines, `scores` must already be
+// divided by the keys' norms. Also sets the state's counted_rows and max_logit.
 void MakeWeightsOfFloats(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
                          double query_norm, const float* scores, float* weights,
                          PartialState& state, double* sums) {
@@ -274,7 +276,8 @@ PrecisionPath PathWithFinePanels(const ScanPlan& plan, const PositionedBlock& bl
                                  const HeadQuery& query, RowRange rows, std::uint64_t fine_panels) {
   if (2 * std::popcount(fine_panels) > block.view.panel_count()) return {.sums = SumsBy::kFloat64};
   PrecisionPath path = CoarsePathFor(plan, block, query, rows);
-  // ScoreFinePanels puts float64 scores among the others, and these need float64 logits.
+  // ScoreFinePanels writes float64 scores for some panels. So the scores of all panels must go on
+  // as float64, to become float64 logits.
   if (fine_panels != 0) path.in_float32 = false;
   return path;
 }
@@ -291,8 +294,8 @@ void ScoreFinePanels(const ScanPlan& plan, const kernels::BlockView& block, std:
   }
 }
 
-// Finds the norms of keys that the paths of a tile need for cosines. Paths in float32 take the
-// inverses of the sketch's norms, all others take exact norms.
+// Finds the norms of keys that the paths of a tile's queries need for cosines. Paths in float32
+// take the inverses of the sketch's norms. All other paths take exact norms.
 void FindKeyNorms(const ScanPlan& plan, const PositionedBlock& block, PanelRange panels,
                   const std::array<PrecisionPath, kTileQueries>& paths, int query_count,
                   Scratch& scratch) {
@@ -406,7 +409,7 @@ void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const ScanOrd
       std::fill(weights + panels.begin * kPanelRows, weights + panels.end * kPanelRows, 0.0f);
     }
   }
-  // In LINEAR mode, MakeWeights has added up the values.
+  // In LINEAR mode, MakeWeights has already added up the values.
   if (plan.sum_values && options.mode != Mode::kLinear) {
     SumValuesOfTile(plan, view, panels, paths.data(), query_count, order.while_summing, scratch,
                     sums);

@@ -22,11 +22,11 @@ namespace softlookup {
 
 inline constexpr double kInfiniteLogit = std::numeric_limits<double>::infinity();
 
-// The rows of one block, and their positions in the store. Deleted rows can be missing, and
-// row_mask can exclude further rows that are deleted or that a filter leaves out.
+// The rows of one block, and their positions in the store. Deleted rows may be missing from `view`.
+// row_mask excludes further rows that are deleted or that a filter leaves out.
 struct PositionedBlock {
   kernels::BlockView view;
-  std::int64_t number = 0;  // Of the block in its store, from 0. Decides its merge group.
+  std::int64_t number = 0;  // Index of the block in its store. Decides its merge group.
   // The block covers the positions [first_position, first_position + position_count).
   std::uint64_t first_position = 0;
   std::int64_t position_count = 0;  // At least view.row_count.
@@ -83,8 +83,8 @@ struct HeadQuery {
   std::uint64_t begin = 0;                         // Rows at positions [begin, end) may count.
   std::uint64_t end = 0;
 
-  // Collectors of the rows with the largest logits, and of those with the lowest positions. Not
-  // owned. Null: these rows are not wanted.
+  // Collectors of the rows with the largest logits (top_rows) and of the rows with the lowest
+  // positions (first_rows). Not owned. Null: these rows are not wanted.
   TopRows* top_rows = nullptr;
   TopRows* first_rows = nullptr;
 };
@@ -106,8 +106,8 @@ struct ScanPlan {
 
 // What a scan has to know about the scans before and after it on the same thread.
 struct ScanOrder {
-  // False only if the thread's last scan was of the same block. Operands that are kept from it may
-  // then be used again. True is always safe.
+  // False only if this thread's last call of ScanBlock was for the same block. The scan may then
+  // reuse the operands that the last call packed for the matrix unit. True is always safe.
   bool is_first_of_block = true;
   // Parts of panels that the scan prefetches, for itself or for later scans: while_scoring while it
   // scores keys, while_summing while it adds up values.
@@ -117,14 +117,14 @@ struct ScanOrder {
 
 // Scans one block for a tile: 1 to kTileQueries queries of one head. Overwrites states[q] with the
 // state over this block alone. If plan.sum_values is set, overwrites sums[q *
-// PaddedValueDim(value_dims.count) + i] with component i of the query's weighted sum of values. A
-// query's bits do not depend on the other queries.
+// PaddedValueDim(value_dims.count) + i] with component i of the query's weighted sum of values. The
+// bits of a query's results do not depend on the other queries.
 //
 // Without fine_panels, errors of logits stay within LogitErrorMax (error_budget.h). With
-// fine_panels, logits are formed in float64 in the panels whose bits are set in fine_panels[q].
-// Elsewhere they come from the fastest float32 sums, whatever their errors. If more than half of
-// the panels are set, or if no float32 sums serve the query (Float32SumsFor), all logits are formed
-// in float64.
+// fine_panels, logits are formed in float64 in the panels whose bits are set in fine_panels[q]. In
+// the other panels, logits come from the fastest float32 sums, whatever their errors. All logits
+// are formed in float64 if more than half of the bits are set, or if Float32SumsFor returns
+// nothing.
 void ScanBlock(const ScanPlan& plan, const PositionedBlock& block, const ScanOrder& order,
                const HeadQuery* queries, int query_count, PartialState* states, double* sums,
                const std::uint64_t* fine_panels = nullptr);

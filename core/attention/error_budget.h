@@ -10,13 +10,14 @@ namespace softlookup {
 // What each source of error may add to the error of a SOFT answer. The unit is that of max_error:
 // the largest magnitude of a value's component in the store.
 
-// Roundings of weights and of sums of values, where all rows are scanned. Sums of values that
-// cancel drift by 1e-6. Sums of equal values drift by 2e-6. But errors of logits hardly move an
-// answer whose values are equal, so that the whole error stays within its bound.
+// The error that roundings of weights and of sums of values add where all rows are scanned. They
+// move a sum of values that cancel by up to 1e-6. They move a sum of equal values by up to 2e-6,
+// which is more than this. The whole error still stays within its bound, because errors of logits
+// hardly move an answer whose values are equal.
 inline constexpr double kSumError = 1e-6;
-// The same where a second look leaves rows out. The values that it adds up may be equal, while
-// those that it leaves out may be far from them. So the drift of sums and the errors of logits can
-// reach their bounds at once.
+// The same error where a second look leaves rows out. The values that are added up may be equal,
+// while the values left out are far from them. So the errors of sums and those of logits can reach
+// their bounds at once.
 inline constexpr double kLookSumError = 2e-6;
 
 // Returns the largest error that the options allow.
@@ -30,8 +31,8 @@ inline double LogitErrorMax(const ResolvedOptions& options) {
   return std::max(kErrorBoundDefault - kSumError, options.max_error / 4);
 }
 
-// The budget of an answer that a first look leaves rows out of. Weights are relative to the weight
-// of all rows.
+// How much of the error bound each source may use if a first look leaves rows out of the answer.
+// Weights are given as parts of the weight of all rows.
 //
 // A row of weight w whose logit has an error of e moves the answer by at most 2 (exp(e) - 1) w.
 //
@@ -39,12 +40,12 @@ inline double LogitErrorMax(const ResolvedOptions& options) {
 // the distance between the mean of their values and the mean of the others. Both means are at most
 // as large as the largest value, but can have opposite signs.
 //
-// Rows of weight w whose weights count, while their values are left out, move the answer by at most
-// w.
+// Rows of weight w that count, but whose values are not added up, move the answer by at most w.
+// Their weights stay in the sum that the answer is divided by.
 struct LookBudget {
-  double coarse_logits = 0;  // How far errors of logits that are not float64 may move the answer.
-  double panels = 0;         // The weight that panels left out may have.
-  double rows = 0;           // The weight that rows may have whose values alone are left out.
+  double coarse_logits = 0;  // The error that logits not formed in float64 may add.
+  double panels = 0;         // The most weight that may be in panels left out.
+  double rows = 0;           // The most weight of rows whose values alone are left out.
 };
 inline LookBudget LookBudgetOf(const ResolvedOptions& options) {
   const double error_max = ErrorMax(options);

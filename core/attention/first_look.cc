@@ -20,18 +20,19 @@ namespace {
 using kernels::kPanelRows;
 using kernels::kTileQueries;
 
-// Fewer sketched blocks than this are scanned in about the time that a look takes.
+// A task with fewer sketched blocks than this gets no first look. Scanning so few takes about as
+// long as a look.
 constexpr std::int64_t kSketchedBlocksMin = 4;
 // The sample is made of the blocks whose numbers are multiples of this.
 constexpr std::int64_t kSampleStride = 16;
-// Rows that are ranked by masses must not be more than this many nats below the best of the sample.
-// Float32 has no masses that are much smaller.
+// Where masses rank rows, a look ends if the sample's cut is more than this many nats below its
+// largest bound. Masses of rows that far below are too small for float32 to rank the rows.
 constexpr double kRankedNatsMax = 60;
 
 bool IsSampled(const PositionedBlock& block) { return block.number % kSampleStride == 0; }
 
-// A thread keeps the room for bounds of its last look for the next one, up to this many bytes. The
-// operating system would have to clear new pages first.
+// A thread keeps the memory of its last look's bounds for its next look, up to this many bytes.
+// Otherwise the operating system would have to clear new pages for each look.
 constexpr std::size_t kSpareBytesMax = std::size_t{8} << 20;
 std::vector<float>& SpareBounds() {
   thread_local std::vector<float> spare;
@@ -175,8 +176,9 @@ void FirstLook::BeginPanels() {
   for (std::int64_t block = 0; block < blocks_.count(); ++block) {
     if (is_read[static_cast<std::size_t>(block)]) read_blocks_.push_back(block);
   }
-  // A panel that is never looked at has no rows of the query: a mass of 0, or a largest logit of
-  // -inf. Without clear(), resize() would copy the bounds of the last round to larger memory.
+  // LookAt sets no bounds where the task has no block, or past a block's last panel. Those keep
+  // their initial value: a mass of 0 here, or a largest logit of -inf below. Without clear(),
+  // resize() would copy the bounds of the last round to larger memory.
   bounds_.clear();
   bounds_.resize(size);
   for (const Tile& tile : tiles_) {
@@ -186,7 +188,8 @@ void FirstLook::BeginPanels() {
       if (!look.goal.weighs_all) {
         std::ranges::fill(bounds, static_cast<float>(-kInfiniteLogit));
       }
-      // A task that is cancelled before its candidates are chosen keeps no block.
+      // kept_blocks begins as zeros. So a task that is cancelled before its candidates are chosen
+      // keeps no block.
       look.candidates = {.bounds = bounds.data(),
                          .block_stride = blocks_.panels_max(),
                          .places = look.skips() ? look.places.data() : nullptr,
@@ -237,8 +240,8 @@ void FirstLook::LookAt(Part part, std::int64_t begin, std::int64_t end, std::int
 
 void FirstLook::LookAtBlock(Part part, const Tile& tile, std::int64_t block_index,
                             PanelBounder& bounder) {
-  // The largest bound of the sample is the reference of the masses. So the sample's own masses are
-  // found with the rest. All looks of a tile weigh all rows, or none does.
+  // Masses need a reference, which is the largest bound of the sample. So the sample's own masses
+  // are computed in Part::kRest. Either all looks of a tile weigh all rows, or none does.
   const bool looks_again =
       part == Part::kRest && looks_[static_cast<std::size_t>(tile.begin)].goal.weighs_all;
   const kernels::PanelBound form =
@@ -286,7 +289,7 @@ void FirstLook::Choose(Part part, std::int64_t tile_index) {
       if (look.skips()) continue;
       const std::vector<float> sample = SampleOf(look);
       look.continues = sample.empty() || SampleSavesMost(tile, number, sample);
-      // A bound can be far above every possible logit.
+      // A bound can be far above every possible logit, so range.highest limits the reference.
       const double reference =
           sample.empty() ? look.range.likely_highest
                          : std::min<double>(*std::max_element(sample.begin(), sample.end()),
@@ -357,8 +360,9 @@ bool FirstLook::SampleSavesMost(const Tile& tile, int number,
     masses.push_back(static_cast<float>(std::exp(std::max(bound - best, -87.0))));
     mass += masses.back();
   }
-  // All rows may be like those of the sample, or one row of the store may be much like the query.
-  // The sample is 1 / kSampleStride of the store, so it gets that part of the row's mass.
+  // The store's other rows may be like those of the sample, or one of them may be much like the
+  // query. The larger mass of these two cases is assumed. The sample is 1 / kSampleStride of the
+  // store, so it gets that part of the one row's mass.
   mass = std::max(mass, std::exp(look.range.likely_highest - best) / kSampleStride);
   const MassChoice choice =
       ChooseByMass(masses, 1, mass, LookBudgetOf(plan.options).panels, look.coarse_part);
@@ -372,14 +376,14 @@ void FirstLook::ChooseByMassOf(const Tile& tile, int number) {
   const double reference = tile.queries.reference(number);
   const LookBudget budget = LookBudgetOf(plan.options);
   const double proved = std::exp(-tile.queries.bounds(number).gap() - 1e-3) / kernels::kMassExcess;
-  // How far the roundings of the best panel's logits can move them, in nats.
+  // How far rounding can move the best panel's logits, in nats.
   constexpr double kRounding = 1e-6;
   PanelLogits best = BestPanel(plan, look, bounds);
   best.max = std::max(best.max, look.blocks.best.max);
   best.log_sum_exp = std::max(best.log_sum_exp, look.blocks.best.log_sum_exp);
   const double mass_known = std::exp(best.log_sum_exp - reference - kRounding);
-  // Panels that may have a larger logit than the best panel are kept and scored in float64, however
-  // little they weigh, because the answer states the largest logit.
+  // The answer states the largest logit. So panels that may have a larger logit than the best panel
+  // are kept and scored in float64, however little they weigh.
   const double kept_mass = std::exp(best.max - reference - kRounding);
   const double skipped_mass = std::exp(look.blocks.ln_left_out - reference);
   MassChoice choice = ChooseByMass(bounds, proved, mass_known, budget.panels, look.coarse_part,
@@ -402,10 +406,11 @@ void FirstLook::ChooseByMassOf(const Tile& tile, int number) {
   look.candidates.row_cut =
       ln_mass + std::log(budget.rows) -
       std::log(static_cast<double>(kPanelRows * std::max<std::int64_t>(choice.kept, 1)));
-  // In float64, the mass of skipped blocks may have become 0. Their logarithm has not.
+  // skipped_mass, and with it choice.left_out, can have underflowed to 0. The logarithm
+  // look.blocks.ln_left_out has not.
   look.candidates.ln_left_out =
       std::max(std::log(choice.left_out) + reference, look.blocks.ln_left_out);
-  // Blocks that are skipped save enough, whatever remains of the others.
+  // Skipping blocks saves enough time by itself, however many panels of the other blocks remain.
   look.continues = look.skips() || Saves(look, choice, bounds, look.panel_count);
 }
 
@@ -459,8 +464,8 @@ void FirstLook::FindKeptBlocks(Look& look) {
 
 PanelLogits FirstLook::BestPanel(const ScanPlan& plan, const Look& look,
                                  absl::Span<const float> bounds) const {
-  // A sketched panel has an infinite bound if its mass is beyond float32, and so above all finite
-  // ones. A few such panels will do.
+  // A sketched panel has an infinite bound if its mass is beyond float32. Its mass is then above
+  // all finite ones. Trying a few of these panels is enough.
   constexpr std::size_t kBeyondMax = 4;
   std::vector<std::int64_t> tried;
   std::int64_t best = -1;

@@ -25,11 +25,11 @@ namespace softlookup {
 // scans these alone.
 // docs/decisions/0021-two-looks.md has the proof.
 //
-// Whether a head query is looked at, and which panels remain, depends only on the query, its task's
-// options and its task's blocks. It depends neither on other queries nor on threads.
+// Whether a head query has a look, and which panels remain, depends only on the query and its
+// task's options and blocks. Other queries and threads make no difference.
 class FirstLook {
  public:
-  // Both must outlive this object.
+  // `blocks` and `order` must outlive this object.
   FirstLook(const AlignedBlocks& blocks, const HeadQueryOrder& order);
   ~FirstLook();
   FirstLook(const FirstLook&) = delete;
@@ -44,7 +44,7 @@ class FirstLook {
            (blocks_.panels_max() * static_cast<std::int64_t>(sizeof(float)) + kBlockBytes);
   }
 
-  // Begins the look for those of a round's head queries that may gain from it. queries[i] is the
+  // Begins a look for each of the round's head queries that may gain from one. queries[i] is the
   // head query refs[i]. Neither vector may change before the last call of Choose.
   void Begin(const std::vector<HeadQueryRef>& refs, const std::vector<HeadQuery>& queries);
   // The number of tiles of head queries that have a look. 0: all rows are scanned for every head
@@ -54,9 +54,9 @@ class FirstLook {
   // Bounds the logits of whole blocks of the pass, [begin, end), for the head queries of a tile.
   // Calls for different tiles or blocks may run at the same time.
   void BoundBlocks(std::int64_t begin, std::int64_t end, std::int64_t tile);
-  // Call this once all blocks are bounded for the tile. Chooses the blocks that its head queries
-  // look at. The others are skipped: none of their rows can matter. Calls for different tiles may
-  // run at the same time.
+  // Call this once all blocks are bounded for the tile. Chooses the blocks that each of the tile's
+  // head queries looks at. The head query skips all others: none of their rows can matter. Calls
+  // for different tiles may run at the same time.
   void ChooseBlocks(std::int64_t tile);
   // Makes room for the bounds of panels, and sets read_blocks(). Call this once the blocks are
   // chosen for all tiles.
@@ -67,15 +67,15 @@ class FirstLook {
   // A look has two parts. The sample comes first: it costs little, and shows whether the rest can
   // pay.
   enum class Part { kSample, kRest };
-  // Looks at those of the blocks read_blocks()[begin, end) that belong to the part, for the tiles
-  // [tile_begin, tile_end). In the rest, tiles that weigh all rows look at the sample's blocks
+  // Bounds the panels of the blocks read_blocks()[begin, end) that belong to `part`, for the tiles
+  // [tile_begin, tile_end). In Part::kRest, tiles that weigh all rows look at the sample's blocks
   // again, because masses need the reference that the sample gives. Calls for different tiles or
   // blocks may run at the same time.
   void LookAt(Part part, std::int64_t begin, std::int64_t end, std::int64_t tile_begin,
               std::int64_t tile_end);
-  // Call this for each tile once all blocks of a part are looked at. Decides which of the tile's
-  // head queries continue. All rows are scanned for the others. After the rest, also chooses the
-  // candidates. Calls for different tiles may run at the same time.
+  // Call this for each tile once all blocks of a part are looked at. Decides for which of the
+  // tile's head queries the look continues. All rows are scanned for the others. After Part::kRest,
+  // also chooses the candidates. Calls for different tiles may run at the same time.
   void Choose(Part part, std::int64_t tile);
 
   // Returns false if all rows are to be scanned for every head query.
@@ -104,7 +104,7 @@ class FirstLook {
   struct Look {
     std::size_t query = 0;  // Index in the round.
     LookGoal goal;
-    std::int64_t panel_count = 0;  // Of the task's blocks. A scan of all rows reads them all.
+    std::int64_t panel_count = 0;  // Panels of the task's blocks: what a scan of all rows reads.
     bool continues = true;         // False: all rows are to be scanned for the head query.
     SketchBounds sketches;
     LogitRangeOfRows range;
@@ -112,9 +112,10 @@ class FirstLook {
     double coarse_part = 0;
     // From NeedsFloat64(): true if a scan of all rows would score some of them in float64.
     bool needs_float64 = false;
-    std::vector<double> highest;  // By block of the pass: BoundBlocks' bound on its logits.
+    std::vector<double> highest;  // By block of the pass: the bound that BoundBlocks set.
     BlockChoice blocks;
-    // By block of the pass: its place among the blocks that are read, or -1. Empty: all are read.
+    // By block of the pass: its index among the blocks that this look reads, or -1. Empty: the look
+    // reads all blocks.
     std::vector<std::int32_t> places;
     std::size_t bounds_begin = 0;  // Index in bounds_ of the look's first bound.
     Candidates candidates;
@@ -134,13 +135,13 @@ class FirstLook {
 
   void LookAtBlock(Part part, const Tile& tile, std::int64_t block_index, PanelBounder& bounder);
   void AddTile(std::int64_t begin, std::int64_t end);
-  // Returns true if a second look that keeps this choice of panels is likely to take less time than
-  // a scan of all rows. `masses` has the bounds that the choice was made by: of the sample or of
-  // all panels. panel_count is the number of these panels, including those of which no row counts.
+  // Returns true if a second look at the chosen panels is likely to take less time than a scan of
+  // all rows. `masses` must have the bounds that the choice was made by. panel_count must be the
+  // number of all panels that the choice was made from: the sample's or the task's.
   static bool Saves(const Look& look, const MassChoice& choice, absl::Span<const float> masses,
                     std::int64_t panel_count);
-  // Returns the bounds of the sample's panels, without those of which nothing is known. A panel of
-  // which no row counts has -inf. Empty if all have.
+  // Returns the bounds of the sample's panels, without infinite ones, which tell nothing. The bound
+  // of a panel of which no row counts is -inf. Returns none if all bounds are -inf.
   std::vector<float> SampleOf(const Look& look) const;
   // Returns false if the sample shows that a look will hardly save time. `number` is the index of
   // the head query in the tile.
@@ -156,9 +157,9 @@ class FirstLook {
   static std::int64_t BlockAt(const Look& look, std::int64_t place) {
     return look.skips() ? (*look.blocks.read)[static_cast<std::size_t>(place)] : place;
   }
-  // Scores the panels of the largest bounds in float64: that of the largest finite bound, and a few
-  // of infinite ones. Returns the largest maximum and the largest log-sum-exp, possibly of two
-  // different panels.
+  // Scores the panel of the largest finite bound, and a few panels of infinite bounds, in float64.
+  // Returns the largest logit and the largest log-sum-exp of a panel. These may come from different
+  // panels.
   PanelLogits BestPanel(const ScanPlan& plan, const Look& look,
                         absl::Span<const float> bounds) const;
   // Returns the block of a panel, by the panel's index in the look's bounds.

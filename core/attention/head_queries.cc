@@ -85,7 +85,8 @@ HeadQueryState HeadQueries::Begin(std::int64_t head_query, std::deque<TopRows>& 
     const bool by_weight = options.mode == Mode::kSoft && !task_.partial_base_position;
     query.top_rows =
         &collectors.emplace_back(options.top_weights, by_weight ? RankBy::kWeight : RankBy::kLogit);
-    // Rows of equal weight are listed by position, and many different logits can give the weight 0.
+    // Many different logits can give the weight 0, and rows of equal weight are listed by position.
+    // So the list can need the rows of the lowest positions.
     if (options.mode != Mode::kLinear) {
       query.first_rows = &collectors.emplace_back(options.top_weights, RankBy::kPosition);
     }
@@ -119,7 +120,8 @@ void HeadQueries::MergeMemory(std::int64_t head_query, HeadQueryState& begun, do
   Merge(merge_mode(), state, sum, begun.state, {sums, sum.size()});
   const CountedRow row{.position = memory.position, .logit = logit, .score = score};
   if (options.mode == Mode::kLinear && !selects_rows_) {
-    // The collector ranks by logit, but the memory's weight is a multiple of its logit.
+    // The collector ranks by logit, but the memory's weight is `multiplicity` times its logit. So
+    // the memory stays out of the collector, which could drop it.
     begun.unranked_memory = row;
     return;
   }

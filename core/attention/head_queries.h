@@ -18,14 +18,15 @@ namespace softlookup {
 struct HeadQueryState {
   HeadQuery query;
   PartialState state;
-  // Whether rows were left out after a first look.
+  // True if a first look chose the rows to scan, so that rows may have been left out.
   bool looked = false;
-  // The running memory, if it is listed beside the collected rows.
+  // The running memory as a row, in LINEAR mode without a top_k that selects rows. Collectors
+  // cannot rank it, because they rank by logit, which is not the memory's weight. Otherwise unset.
   std::optional<CountedRow> unranked_memory;
 };
 
-// Cuts a task into its head queries: numbers them, and says what a pass needs to scan for each.
-// They are numbered head by head, so that neighbours read the same components of the keys.
+// Cuts a task into its head queries, and makes the plan and the first state of each. Head queries
+// are numbered head by head, so that neighbours read the same components of the keys.
 //
 // Several threads may work on different head queries at the same time.
 class HeadQueries {
@@ -40,20 +41,22 @@ class HeadQueries {
   std::int64_t QueryOf(std::int64_t head_query) const { return head_query % task_.query_count(); }
   // Returns true if the task has a top_k that can leave rows out.
   bool selects_rows() const { return selects_rows_; }
-  // False if only the best rows are wanted: the answer weighs them once the pass has found them.
+  // Returns false if the pass only finds the best rows (HARD mode, or a top_k that selects rows).
+  // TaskAnswer then reads their values after the pass.
   bool sums_values() const { return sums_values_; }
-  // How the states of this task merge: as HARD if no sums are wanted.
+  // Returns the mode by which the states of this task merge. It is HARD if the pass adds up no
+  // values, because such states have no sums to merge.
   Mode merge_mode() const { return sums_values_ ? task_.options.mode : Mode::kHard; }
   std::int64_t head_value_dim() const { return head_value_dim_; }
-  // Returns an upper bound on the bytes of a head query's best rows before they are weighed. It is
-  // 0 with weights ALL, unless top_k selects rows, because the limit on the answer bounds them.
+  // Returns an upper bound on the bytes that the collectors of one head query take. With weights
+  // ALL, returns 0 unless top_k selects rows, because the limit on the answer bounds such a list.
   std::int64_t CollectorBytes() const;
   // Returns the plan for scans of a head query. All queries of a head have the same plan.
   ScanPlan PlanOf(std::int64_t head_query);
 
   // Returns the state of a head query before the first row is scanned, with the task's running
-  // memory merged into it. `sums` must have head_value_dim() zeros if the task sums values. The
-  // memory's weighted value is added to them. Adds the query's collectors to `collectors`, which
+  // memory merged into it. If sums_values(), `sums` must have head_value_dim() zeros, and Begin
+  // adds the memory's weighted value to them. Adds the query's collectors to `collectors`, which
   // must outlive the state.
   HeadQueryState Begin(std::int64_t head_query, std::deque<TopRows>& collectors,
                        double* sums) const;
@@ -67,7 +70,7 @@ class HeadQueries {
   const kernels::Float32Roundings float32_roundings_;
   const bool selects_rows_;
   const bool sums_values_;
-  std::atomic<std::int64_t> collected_rows_left_;  // With weights ALL.
+  std::atomic<std::int64_t> collected_rows_left_;  // Used with weights ALL: see ScanPlan.
 };
 
 }  // namespace softlookup

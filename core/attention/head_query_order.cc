@@ -5,8 +5,9 @@
 namespace softlookup {
 namespace {
 
-// Compares what decides the scan of a task's head queries. The other options only decide ranges of
-// positions and lists, and all tasks of a pass have the same dimensions and tile unit.
+// Returns true if head queries with the plans `a` and `b` can be scanned together. All options that
+// are not compared decide only ranges of positions and lists. All tasks of a pass have the same
+// dimensions and matrix unit.
 bool AreEqual(const ScanPlan& a, const ScanPlan& b) {
   const ResolvedOptions &x = a.options, &y = b.options;
   return x.score == y.score && x.temperature == y.temperature && x.mode == y.mode &&

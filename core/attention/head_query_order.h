@@ -12,7 +12,7 @@ namespace softlookup {
 
 // Identifies one head query of the tasks of a pass.
 struct HeadQueryRef {
-  TaskAnswer* answer = nullptr;  // Of its task.
+  TaskAnswer* answer = nullptr;  // The answer of the head query's task.
   std::size_t task_index = 0;    // Index among the pass's tasks.
   std::int64_t number = 0;       // Index among its task's head queries.
 };
@@ -21,7 +21,7 @@ struct HeadQueryRef {
 // one after another. The order is by plan first, then by head, then by task, then by query.
 class HeadQueryOrder {
  public:
-  // A place in the order, just before a head query.
+  // A place in the order, just before the head query that Next() would return.
   struct Cursor {
     std::size_t plan = 0;
     std::int64_t head = 0;
@@ -29,7 +29,7 @@ class HeadQueryOrder {
     std::int64_t query = 0;
   };
 
-  // TaskAnswer::Begin must have succeeded for the tasks, which must outlive the order.
+  // TaskAnswer::Begin must have succeeded for each task. The tasks must outlive this object.
   explicit HeadQueryOrder(absl::Span<TaskAnswer* const> tasks);
 
   // Returns the next head query, or nothing at the end.
@@ -37,8 +37,8 @@ class HeadQueryOrder {
   Cursor cursor() const { return cursor_; }
   void SeekTo(Cursor cursor) { cursor_ = cursor; }
 
-  // Returns true if ScanBlock can scan both together: their tasks have the same plan, and their
-  // heads are the same.
+  // Returns true if ScanBlock can scan `a` and `b` in one tile: their tasks have the same plan, and
+  // their heads are the same.
   bool ShareScan(const HeadQueryRef& a, const HeadQueryRef& b) const;
 
  private:

@@ -7,15 +7,15 @@
 
 namespace softlookup {
 
-// Rows of equal weight are listed by position, so a collector of the best rows must know which rows
-// will have equal weights. But exp() gives many different logits the same weight. Which ones these
-// are depends on the largest logit and the sum, which are known only after the scan. So listed SOFT
-// weights are those of rounded logits, and weights that are not normal numbers are 0. Then two
-// weights are equal only if their rounded logits are, or if they are 0.
+// Rows of equal weight are listed by position. So a collector of the best rows must know which rows
+// will have equal weights. But exp() gives many different logits the same weight. Which logits have
+// equal weights depends on the largest logit and on the sum, which are known only after the scan.
+// So listed SOFT weights are those of rounded logits, and weights that are not normal numbers are
+// 0. Then two weights are equal only if their rounded logits are, or if they are 0.
 
 // Returns `logit` rounded down to a multiple of 2^-42, which changes weights by a factor of less
-// than 1 + 2^-41. A weight that is not 0 has an exponent above -709. There float64 tells exponents
-// apart that differ by 2^-42, and exp() makes different weights of them.
+// than 1 + 2^-41. A weight that is not 0 has an exponent above -709. For exponents of this size,
+// float64 can tell apart two that differ by 2^-42, and exp() gives them different weights.
 inline double RoundedLogit(double logit) {
   // A logit this large is a multiple of 2^-42 already, and the product below could overflow.
   if (std::abs(logit) >= 0x1p10) return logit;

@@ -10,14 +10,15 @@ namespace {
 
 using kernels::kPanelRows;
 
-// A bound is a sum of a few float32 terms, from which a reference is subtracted. It is off by less
-// than this part of `size` in LogitBounds(), which bounds the reference as well as the terms.
+// A bound is a sum of a few float32 terms, from which a reference is subtracted. Rounding moves it
+// by less than this part of `size` in LogitBounds(), which bounds the reference as well as the
+// terms.
 constexpr double kRounding = 0x1p-18;
 
 bool IsDistance(Score score) { return TermOf(score) == kernels::Term::kSquaredDifference; }
 
-// Returns what a squared distance is divided by before it is bounded. For EUCLIDEAN that is 1,
-// because BoundPanels takes the root first and then divides by the temperature.
+// Returns the divisor of a squared distance in the sum that BoundPanels forms. For EUCLIDEAN it is
+// 1, because BoundPanels takes the root of the sum and only then divides by the temperature.
 double DivisorOf(const ScanPlan& plan) {
   return plan.options.score == Score::kEuclidean ? 1 : plan.options.temperature;
 }
@@ -33,7 +34,7 @@ void SketchBounds::Add(const kernels::SketchView& sketch) {
 LogitBounds::LogitBounds(const ScanPlan& plan, const HeadQuery& query,
                          const kernels::SketchQueries& packed, int index,
                          const SketchBounds& sketches) {
-  // Up to terms without q.k, a logit is factor * (q.k). The codes give q.k up to the error that
+  // A logit is factor * (q.k) plus terms without q.k. The codes give q.k up to the error that
   // panel_bounds.h states.
   const bool is_cosine = plan.options.score == Score::kCosine;
   double factor = ScaleOf(plan) / plan.options.temperature;
@@ -44,7 +45,8 @@ LogitBounds::LogitBounds(const ScanPlan& plan, const HeadQuery& query,
   factors_ = {.product = static_cast<float>(factor * packed.unit(index)),
               .error = static_cast<float>(factor * packed.norm(index)),
               .norm = static_cast<float>(factor * packed.error(index))};
-  // With cosines, all keys have the norm 1.
+  // For cosines, keys are divided by their norms, so `norm` would multiply 1 for every row. The
+  // offset holds this term.
   double offset = is_cosine ? factor * packed.error(index) : 0;
   double size = 2 * factor * query.norm * norm_max;
   if (IsDistance(plan.options.score)) {
@@ -64,7 +66,7 @@ double LogitBounds::LowerOf(double upper) const {
 }
 
 LogitRangeOfRows LogitRange(const ScanPlan& plan, const HeadQuery& query, double norm_max) {
-  // The cosine of the query and a key much like it.
+  // The cosine of the query and a key that counts as much like the query.
   constexpr double kLikelyCosine = 0.9;
   const double temperature = plan.options.temperature;
   if (TermOf(plan.options.score) == kernels::Term::kProduct) {
@@ -74,7 +76,7 @@ LogitRangeOfRows LogitRange(const ScanPlan& plan, const HeadQuery& query, double
     return {.lowest = -most, .highest = most, .likely_highest = kLikelyCosine * most};
   }
   const double farthest = query.norm + norm_max;
-  // The distance to a key at that cosine whose norm is the query's.
+  // The distance from the query to a key of the same norm, at a cosine of kLikelyCosine.
   const double near = std::sqrt(2 - 2 * kLikelyCosine) * query.norm;
   if (plan.options.score == Score::kEuclidean) {
     return {.lowest = -farthest / temperature, .highest = 0, .likely_highest = -near / temperature};
@@ -96,8 +98,8 @@ void SketchTerms::Prepare(const ScanPlan& plan, const PositionedBlock& block) {
             .bias = {}};
   const bool is_cosine = plan.options.score == Score::kCosine;
   if (is_cosine) {
-    // A key whose norm is too small to divide by gets an error as large as its norm, and so a bound
-    // of at least the largest cosine. The cosine with a key of norm 0 is known to be 0.
+    // A key whose norm is too small to divide by gets an error of its whole norm. So its bound is
+    // at least the largest cosine. The cosine with a key of norm 0 is known to be 0.
     kernels::DivideByNorms(sketch, kFloat32NormMin, scales_.data(), errors_.data());
     terms_.scales = contiguous(scales_);
     terms_.errors = contiguous(errors_);

@@ -11,8 +11,8 @@
 
 namespace softlookup {
 
-// Bounds over all sketches that a head query looks at. A key k has the codes c and the scale s
-// (key_sketch.h).
+// Upper bounds over the keys of all sketches that a head query looks at. A key k has the codes c
+// and the scale s (key_sketch.h).
 struct SketchBounds {
   float error_max = 0;           // Of |k - s c|.
   float relative_error_max = 0;  // Of |k - s c| / |k|.
@@ -41,17 +41,18 @@ class LogitBounds {
 
  private:
   kernels::BoundFactors factors_;
-  // The most by which a row's logit can be below its bound. EUCLIDEAN: the same of the negative
-  // squared distance.
+  // The most by which a row's logit can be below its bound. For EUCLIDEAN, the logit here is the
+  // negative squared distance.
   double gap_ = 0;
   double euclidean_temperature_ = 0;  // EUCLIDEAN: the temperature. Else 0.
 };
 
-// Returns a bound on how far a logit that is formed in float64 is from the exact one, for logits
-// that are not much larger than this one.
+// Returns a bound on the rounding error of a logit that is formed in float64 and is not much larger
+// than `logit`.
 inline double LogitRounding(double logit) { return 1e-6 + std::abs(logit) * 1e-12; }
 
-// Bounds on the logits of any row, and a logit that only a row much like the query reaches.
+// Bounds on the logit of any row. `likely_highest` is a logit that only a row much like the query
+// reaches.
 struct LogitRangeOfRows {
   double lowest = 0;
   double highest = 0;
@@ -60,8 +61,8 @@ struct LogitRangeOfRows {
 // `norm_max` must be at least as large as the norm of every key.
 LogitRangeOfRows LogitRange(const ScanPlan& plan, const HeadQuery& query, double norm_max);
 
-// The terms of a block's bounds, and room for those that have to be computed. Keeps its buffers for
-// the next block.
+// The terms of a block's bounds that BoundPanels takes, and buffers for the terms that a sketch
+// does not hold. Keeps the buffers for the next block.
 class SketchTerms {
  public:
   // Prepares the terms for the queries of a plan. Rows that `block`'s mask leaves out get bounds of

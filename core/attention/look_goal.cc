@@ -37,14 +37,14 @@ LookGoal LookGoalOf(const ScanPlan& plan) {
   if (goal.weighs_all) {
     goal.ranks = lists_best ? options.top_weights : 0;
   } else if (plan.sum_values || (is_hard && options.top_k == 0)) {
-    // Statistics state the number of rows that min_score lets count.
+    // Statistics state how many rows min_score lets count, so all of these are kept.
     goal.ranks = HasMinScore(options) ? LookGoal::kAllRanks : 1;
   } else {
     goal.ranks =
         static_cast<std::int64_t>(std::min<std::uint64_t>(options.top_k, LookGoal::kAllRanks));
   }
-  // With a min_score, all rows that count are kept anyway. If top_k selects rows, no others are
-  // listed.
+  // With a min_score, all rows that count are kept anyway. If top_k selects rows, the list has only
+  // the selected rows.
   if (lists_best && !HasMinScore(options) && (plan.sum_values || (is_hard && options.top_k == 0))) {
     goal.first_rows = options.top_weights;
   }
@@ -52,7 +52,8 @@ LookGoal LookGoalOf(const ScanPlan& plan) {
 }
 
 double KeptPartMax(const LookGoal& goal) {
-  // Where values are added up and rows are ranked, too, all panels that remain take float64.
+  // If values are added up and rows are ranked, all panels that remain are scored in float64. So
+  // fewer of them may remain.
   constexpr double kKeptPartMax = 0.5;
   return goal.sums_values && goal.ranks > 0 ? kFinePartMax : kKeptPartMax;
 }
@@ -78,8 +79,9 @@ void VisitFirstRows(std::int64_t count, absl::Span<const PositionedBlock* const>
 double CoarsePart(const ScanPlan& plan, const LookGoal& goal, const HeadQuery& query,
                   double norm_max) {
   if (goal.ranks > 0) return 0;  // The logits of ranked rows have to be exact.
-  // Panels that could be left out may be scored in the fastest arithmetic, too: with errors of up
-  // to kCoarseErrorMax in their logits, they move an answer by less than if they were left out.
+  // If errors of logits stay within kCoarseErrorMax, panels that could be left out may be scored in
+  // the fastest arithmetic, too. The errors move an answer by less than leaving the panels out
+  // would.
   constexpr double kCoarseErrorMax = 0.5;
   const double error = Float32LogitError(plan, query, norm_max, /*sums_index=*/0);
   if (!(error <= kCoarseErrorMax)) return 0;
@@ -88,15 +90,16 @@ double CoarsePart(const ScanPlan& plan, const LookGoal& goal, const HeadQuery& q
 
 bool MayLeaveOut(const AttentionTask& task, bool selects_rows) {
   const ResolvedOptions& options = task.options;
-  // In LINEAR mode, every row has a weight. Ages would have to be bounded, too. A running memory's
-  // value can be larger than those of the rows, which the bound on the error is relative to.
+  // In LINEAR mode, every row has a weight. With a decay, ages would have to be bounded, too. The
+  // bound on the error is relative to the largest value of a row, and a running memory's value can
+  // be larger.
   if (options.mode == Mode::kLinear || options.ln_decay != 0 || task.memory.has_value()) {
     return false;
   }
-  // A partial answer needs more than a whole one. It counts all rows that pass min_score, even
-  // those that top_k drops: with both, none can be left out. It has the rows of the largest logits,
-  // while a whole HARD answer lists the best row and then the lowest positions, which are all that
-  // a look keeps.
+  // A partial answer needs more rows than a whole one, in two cases. With min_score and top_k, it
+  // counts all rows that pass min_score, even those that top_k drops. In HARD mode with a list, it
+  // has the rows of the largest logits. A whole HARD answer lists only the best row and the lowest
+  // positions, and a look keeps only these.
   const bool is_hard_list =
       options.mode == Mode::kHard && options.weights != WeightsMode::kNone && !selects_rows;
   if (task.partial_base_position && ((selects_rows && HasMinScore(options)) || is_hard_list)) {
@@ -110,8 +113,8 @@ bool CanLeaveOut(const ResolvedOptions& options, const LookGoal& goal,
   if (!goal.weighs_all) {
     return goal.ranks < LookGoal::kAllRanks || goal.threshold.none_below > range.lowest;
   }
-  // Something can be left out only if row_count rows of the lowest logit have less than this part
-  // of the weight of one row of the highest.
+  // Rows can be left out only if row_count rows of the lowest logit weigh less than `part`
+  // times one row of the highest.
   const double part = LookBudgetOf(options).panels;
   return range.lowest < range.highest + std::log(part) - std::log(static_cast<double>(row_count));
 }

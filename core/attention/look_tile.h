@@ -46,7 +46,8 @@ class LookTile {
   std::vector<float> references_;
 };
 
-// Bounds panels. Keeps the terms of a block's bounds until it is asked about another block.
+// Computes bounds of a block's panels for the queries of a tile. Keeps the terms of a block's
+// bounds until Bound is called for another block.
 class PanelBounder {
  public:
   static constexpr std::int64_t kStride = kernels::kBlockRowsMax / kernels::kPanelRows;
@@ -62,7 +63,7 @@ class PanelBounder {
   // Sets the bounds of a panel to `none` if the block's mask leaves out all rows of the panel.
   void ClearMaskedPanels(const PositionedBlock& block, float none, int query_count);
 
-  // What terms_ were prepared for. Null: nothing yet.
+  // What terms_ were prepared for. A null block_: nothing yet.
   const PositionedBlock* block_ = nullptr;
   Score score_ = Score::kUnspecified;
   double temperature_ = 0;

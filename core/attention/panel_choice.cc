@@ -21,7 +21,7 @@ constexpr int kMantissaBits = 4;
 constexpr int kDroppedMantissaBits = 23 - kMantissaBits;
 constexpr std::size_t kBinCount = std::size_t{1} << (8 + kMantissaBits);
 
-// Bounds that are passed over together if all of them are tiny.
+// ChooseByMass passes over this many bounds at once if all of them are tiny.
 constexpr std::size_t kBoundsPerChunk = 64;
 
 // The bound of a panel of which nothing is known.
@@ -53,13 +53,14 @@ std::optional<float> BoundOfRank(absl::Span<const float> bounds, std::int64_t co
 
 MassChoice ChooseByMass(absl::Span<const float> bounds, double proved, double mass_known,
                         double part, double coarse_part, double kept_mass, double left_out) {
-  // Most panels have so little mass that all of them together are left out: at most a quarter of
-  // `part`. They get no bin. `bounds` also has zeros, for blocks that only other tasks of the pass
-  // attend to. So nothing may depend on the number of bounds, or on where a panel stands.
+  // Most panels are tiny: all of these together have at most a quarter of `part` of the mass. They
+  // are left out, and get no bin. `bounds` also has zeros, for blocks that only other tasks of the
+  // pass attend to. So the choice must not depend on the number of bounds, or on where a panel
+  // stands among them.
   const std::int64_t panel_count = kernels::CountBoundsFrom(bounds, kAllMasses);
   const double tiny = part * mass_known / static_cast<double>(4 * panel_count + 1);
   const float tiny_max = tiny < kProvingMassMin ? 0 : static_cast<float>(std::min(tiny, 1e30));
-  // Bins that no panel falls into are 0. Between calls all are.
+  // The sum of the bounds in each bin. Between calls, all bins are 0.
   thread_local std::vector<double> sums(kBinCount);
   // The first and the last bin that a panel falls into.
   std::size_t first = kBinCount, last = 0;
@@ -86,8 +87,9 @@ MassChoice ChooseByMass(absl::Span<const float> bounds, double proved, double ma
     sum += sums[bin];
   }
   MassChoice choice{.left_out = left_out, .mass = std::max(mass_known, proved * sum)};
-  // Returns the first bin from `bin` on that would bring `skipped` above mass_max. Adds the bins
-  // before it to `skipped`. Returns the bin of unknown masses if no bin would.
+  // Goes through the bins from `bin` on, and adds each to `skipped` as long as `skipped` stays
+  // within mass_max. Returns the first bin that was not added. Returns the bin of unknown masses if
+  // all were added.
   const auto skip = [&](std::size_t bin, double mass_max, double& skipped) {
     if (skipped > mass_max) return bin;
     bin = std::max(bin, first);
@@ -108,8 +110,8 @@ RankChoice ChooseByRank(absl::Span<const float> bounds, absl::FunctionRef<double
                         std::int64_t rank_count, LogitThreshold threshold) {
   double cut = threshold.none_below;
   if (const auto ranked = BoundOfRank(bounds, rank_count, std::numeric_limits<float>::lowest())) {
-    // Each of the rank_count panels with the largest finite bounds has a row that reaches this
-    // logit.
+    // Each of the rank_count panels with the largest finite bounds has a row that reaches the logit
+    // `reached`.
     const double reached = lower_of(*ranked);
     if (reached >= threshold.all_from) cut = reached;
   }
@@ -127,8 +129,8 @@ float RankCutOfMasses(absl::Span<const float> bounds, double reference,
   // reference + ln(S / kMassPerBestRowMax).
   constexpr double kMassPerBestRowMax = kernels::kPanelRows * kernels::kMassExcess;
   const double reached = lower_of(reference + std::log(*ranked / kMassPerBestRowMax));
-  // A panel with a row that reaches this logit has a bound of at least this mass. The 1e-3 nats are
-  // for roundings.
+  // A panel with a row that reaches the logit `reached` has a bound of at least `cut`. The 1e-3
+  // nats are for roundings.
   const auto cut = static_cast<float>(std::exp(reached - reference - 1e-3));
   return cut >= kProvingMassMin ? cut : kAllMasses;
 }

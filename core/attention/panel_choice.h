@@ -11,23 +11,23 @@ namespace softlookup {
 
 // Choices of the panels that a second look scans: those whose bound is at least `cut`.
 
-// The mass of a row is exp(logit - reference), for a reference that the caller chooses. This cut
-// chooses all panels except those of which no row counts.
+// The mass of a row is exp(logit - reference), for a reference that the caller chooses. The cut
+// kAllMasses chooses all panels except those of which no row counts.
 inline constexpr float kAllMasses = std::numeric_limits<float>::denorm_min();
 
 struct MassChoice {
   float cut = 0;
-  // Chosen panels with bounds below `fine_cut` may be scored coarsely: together they have at most
-  // the coarse part of the mass. Panels that are chosen for `kept_mass` alone do not count toward
-  // this part.
+  // Chosen panels with bounds below `fine_cut` may be scored in the fastest arithmetic: together
+  // they have at most `coarse_part` of the mass. Panels that are chosen for `kept_mass` alone do
+  // not count toward this part.
   float fine_cut = 0;
   std::int64_t kept = 0;  // The number of chosen panels.
   double left_out = 0;    // An upper bound on the mass of all rows that are left out.
   double mass = 0;        // A lower bound on the mass of all rows.
 };
 
-// Chooses panels such that the rows of all others together have at most `part` of the mass of all
-// rows. `bounds` has an upper bound on the mass of each panel: 0 if none of its rows counts,
+// Chooses panels to scan. The rows of all other panels together have at most `part` of the mass of
+// all rows. `bounds` has an upper bound on the mass of each panel: 0 if none of its rows counts,
 // infinity if nothing is known. The mass of a panel is at least `proved` times its bound.
 // `mass_known` is a lower bound on the mass of all rows. `coarse_part` is the part of the mass of
 // all rows that chosen panels below `fine_cut` may have. Panels with bounds of at least `kept_mass`
@@ -38,8 +38,8 @@ MassChoice ChooseByMass(absl::Span<const float> bounds, double proved, double ma
                         double kept_mass = std::numeric_limits<double>::infinity(),
                         double left_out = 0);
 
-// Rows with logits below `none_below` do not count. Those with logits of at least `all_from` do. Of
-// rows in between, nothing is known.
+// Rows with logits below `none_below` do not count. Rows with logits of at least `all_from` do
+// count. Whether a row in between counts is not known.
 struct LogitThreshold {
   double none_below = -std::numeric_limits<double>::infinity();
   double all_from = -std::numeric_limits<double>::infinity();
@@ -50,15 +50,16 @@ struct RankChoice {
   std::int64_t kept = 0;  // The number of chosen panels.
 };
 
-// Chooses panels such that, of the rows that count, the rank_count rows of the largest logits are
-// in the chosen panels, and all rows that tie with the last of them. `bounds` has an upper bound on
-// the logits of each panel: -infinity if none of its rows counts, infinity if nothing is known.
-// lower_of(b) is a logit that some row of a panel with the bound b reaches.
+// Chooses panels to scan. Of the rows that count, the chosen panels contain the rank_count rows of
+// the largest logits. They also contain all rows that tie with the last of these. `bounds` has an
+// upper bound on the logits of each panel: -infinity if none of its rows counts, infinity if
+// nothing is known. lower_of(b) is a logit that some row of a panel with the bound b reaches.
 RankChoice ChooseByRank(absl::Span<const float> bounds, absl::FunctionRef<double(double)> lower_of,
                         std::int64_t rank_count, LogitThreshold threshold = {});
 
 // Does the same as ChooseByRank without a threshold, but takes bounds on masses, as BoundPanels
-// makes them. Returns the cut, or kAllMasses if such masses prove nothing.
+// makes them. Returns the cut. It is kAllMasses if the masses are too small to prove anything, so
+// that all panels with rows are chosen.
 float RankCutOfMasses(absl::Span<const float> bounds, double reference,
                       absl::FunctionRef<double(double)> lower_of, std::int64_t rank_count);
 

@@ -11,9 +11,9 @@
 namespace softlookup {
 namespace {
 
-// Makes the weights of a softmax state refer to a max_logit that is higher by -shift, where shift
-// <= 0. Multiplies the weights, also those left out, by exp(shift) and adjusts `weighted`. Does not
-// change max_logit. Returns exp(shift).
+// Rescales the sums of a softmax state to a largest logit of max_logit - shift. `shift` must not be
+// above 0. Multiplies `weight` and left_out by exp(shift), and adjusts `weighted`. The caller must
+// set max_logit. Returns exp(shift).
 double ScaleWeights(double shift, PartialState& state) {
   if (shift == 0) return 1;
   const double factor = std::exp(shift);

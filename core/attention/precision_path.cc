@@ -14,11 +14,12 @@ namespace {
 
 constexpr double kNoScore = -std::numeric_limits<double>::infinity();
 
-// Heads of at most this many components are scored in float64. That costs little for so few.
-// Parallel keys, which occur in few dimensions, then tie exactly.
+// Heads of at most this many components are scored in float64. Float64 costs little for so few. In
+// few dimensions, keys are often multiples of each other, and in float64 their cosines tie.
 constexpr std::int64_t kFloat64KeyDimMax = 16;
 
-// For smaller heads or blocks, splitting queries into digits takes longer than the integers save.
+// For smaller heads or blocks, splitting queries into digits takes more time than integer sums
+// save.
 constexpr std::int64_t kInt8DotsKeyDimMin = 64;
 constexpr std::int64_t kInt8DotsRowsMin = 128;
 
@@ -69,7 +70,7 @@ double Float32Error(const ScanPlan& plan, const HeadQuery& query, double key_nor
     return kFloat32Rounding * query.float32_errors[sums_index] * key_norm;
   }
   // The sum of squared differences is at most distance^2. A squared difference has two more
-  // roundings than a product. The root halves the relative error.
+  // roundings than a product. For EUCLIDEAN, the root halves the relative error.
   const double distance = query.norm + key_norm;
   const auto roundings =
       static_cast<double>(kernels::kFloat32Sums[sums_index].Roundings(plan.key_dims.count) + 2);
@@ -77,8 +78,8 @@ double Float32Error(const ScanPlan& plan, const HeadQuery& query, double key_nor
          (plan.options.score == Score::kSquaredEuclidean ? distance * distance : distance / 2);
 }
 
-// Returns true if scores decide which rows count, or if a weight is a logit. A rounding error could
-// then change which rows count, or be a large part of a small weight.
+// Returns true if rounding errors of scores could do much harm. They could change which rows answer
+// (HARD, top_k, min_score), or be a large part of a small weight (LINEAR).
 bool NeedsExactScores(const ResolvedOptions& options) {
   return options.mode == Mode::kHard || options.mode == Mode::kLinear || options.top_k > 0 ||
          options.min_score > kNoScore;
@@ -98,7 +99,8 @@ PrecisionPath SumsFor(const ScanPlan& plan, const PositionedBlock& block, const 
   return {.sums = SumsBy::kFloat32Runs, .float32_sums_index = *sums_index};
 }
 
-// Returns true if errors of logits also stay within their bound if the path's sums are float32.
+// Returns true if the sums of `path` may be float32: errors of logits then still stay within
+// LogitErrorMax.
 bool SumsFitFloat32(const ScanPlan& plan, const kernels::BlockView& block, const HeadQuery& query,
                     const PrecisionPath& path) {
   const std::int64_t dim = plan.key_dims.count;
@@ -123,8 +125,8 @@ bool SumsFitFloat32(const ScanPlan& plan, const kernels::BlockView& block, const
   return false;
 }
 
-// Returns true if the sums can become weights without float64 logits in between, as far as the
-// query's options and rows decide this.
+// Returns true if the query's options and rows let sums become weights without float64 logits in
+// between.
 bool WeightsFitFloat32(const ScanPlan& plan, const PositionedBlock& block, const HeadQuery& query,
                        kernels::RowRange rows) {
   const ResolvedOptions& options = plan.options;
@@ -137,7 +139,7 @@ bool WeightsFitFloat32(const ScanPlan& plan, const PositionedBlock& block, const
   return all_rows_count && logit_is_multiple && only_weights;
 }
 
-// Returns PrecisionPath::in_float32 of a path with these sums.
+// Returns the value of in_float32 for a path with the sums of `path`.
 bool StaysInFloat32(const ScanPlan& plan, const PositionedBlock& block, const HeadQuery& query,
                     kernels::RowRange rows, const PrecisionPath& path) {
   return WeightsFitFloat32(plan, block, query, rows) &&
@@ -158,7 +160,8 @@ std::optional<std::size_t> Float32SumsFor(const ScanPlan& plan, const Positioned
     return std::nullopt;
   }
   // A cosine does not depend on the key's norm, so a row of a small norm matters as much as others.
-  // So neither its products nor the inverse of its norm may leave float32's range.
+  // Even for the smallest norm, neither products nor the inverse of the norm may leave float32's
+  // range.
   if (plan.options.score == Score::kCosine &&
       (block.sketch == nullptr || query.norm == 0 || block.sketch->norm_min < kFloat32NormMin ||
        query.magnitude * block.sketch->norm_min < kFloat32FactorMin)) {

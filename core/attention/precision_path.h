@@ -23,21 +23,21 @@ enum class SumsBy {
 struct PrecisionPath {
   SumsBy sums = SumsBy::kFloat64;
   std::size_t float32_sums_index = 0;  // Index in kernels::kFloat32Sums, for kFloat32Runs.
-  // True if the sums over the components and the weights are float32, without float64 logits in
-  // between.
+  // True if the sums over the components are float32 and become float32 weights directly. False:
+  // they become float64 logits first.
   bool in_float32 = false;
 
   bool operator==(const PrecisionPath&) const = default;
 };
 
-// Returns the fastest path whose errors of logits stay within LogitErrorMax (error_budget.h). It
-// depends only on the plan, the query and the block, never on other queries of the batch. `rows`
-// are the rows that may count.
+// Returns the fastest path whose errors of logits stay within LogitErrorMax (error_budget.h). The
+// path depends only on the plan, the query and the block, never on other queries of the batch.
+// `rows` must be RowsOf(block, query).
 PrecisionPath PrecisionPathFor(const ScanPlan& plan, const PositionedBlock& block,
                                const HeadQuery& query, kernels::RowRange rows);
 
-// Returns the path of the fastest float32 sums, whatever their errors. Returns the path of float64
-// if Float32SumsFor returns nothing.
+// Returns the path of the fastest float32 sums, without a bound on errors of logits. Returns the
+// path of float64 sums if Float32SumsFor returns nothing.
 PrecisionPath CoarsePathFor(const ScanPlan& plan, const PositionedBlock& block,
                             const HeadQuery& query, kernels::RowRange rows);
 
@@ -47,26 +47,32 @@ double Float32LogitError(const ScanPlan& plan, const HeadQuery& query, double ke
                          std::size_t sums_index);
 
 // Returns the index in kernels::kFloat32Sums of the fastest sums whose logits have errors of at
-// most `logit_error_max`. Returns nothing if there is none, if scores decide which rows count, or
-// if weights are logits. Also returns nothing if the head has few components, or if a cosine lacks
-// the norms of a sketch. The same holds if a term or an inverse norm could leave float32's range.
+// most `logit_error_max`. Returns nothing, so that the sums must be float64, in these cases:
+// - No sums are that exact.
+// - Rounding could change which rows answer (HARD, top_k, min_score).
+// - Weights are logits (LINEAR).
+// - The head has few components.
+// - The score is a cosine, and the block has no sketch with the norms of its keys.
+// - A term or an inverse norm could leave float32's range.
 // The index depends only on the plan, the query and the block.
 std::optional<std::size_t> Float32SumsFor(const ScanPlan& plan, const PositionedBlock& block,
                                           const HeadQuery& query, double logit_error_max);
 
-// Returns true if no entry of kernels::kFloat32Sums keeps the bound on errors of logits for keys of
-// norms up to key_norm_max, so that a scan of all rows scores some of them in float64. Returns
+// Returns true if no entry of kernels::kFloat32Sums keeps errors of logits within LogitErrorMax for
+// keys of norms up to key_norm_max. A scan of all rows then scores some rows in float64. Returns
 // false if the plan has a matrix unit, which may be precise enough.
 bool NeedsFloat64(const ScanPlan& plan, const HeadQuery& query, double key_norm_max);
 
 kernels::Term TermOf(Score score);
 
-// Returns the factor that turns a sum of products into a score.
+// Returns the factor of a score besides its sum: 1 / sqrt(components) for SCALED_DOT, 1 for all
+// other scores.
 double ScaleOf(const ScanPlan& plan);
 
-// If no |term| is above kFloat32SumMax, the float32 sum of a run does not overflow. If the largest
-// |term| is at least kFloat32FactorMin, the terms that matter are not subnormal. The same holds if
-// the largest size of each of a product's two factors is at least kFloat32FactorMin.
+// A term is a product or a squared difference of one component. If no |term| is above
+// kFloat32SumMax, the float32 sum of a run does not overflow. If the largest |term| is at least
+// kFloat32FactorMin, the terms that matter are not subnormal in float32. Products may be smaller,
+// if the largest magnitude of each of their two factors is at least kFloat32FactorMin.
 inline constexpr double kFloat32SumMax = 0x1p120;
 inline constexpr double kFloat32FactorMin = 0x1p-60;
 // The inverses of smaller norms may be beyond float32's range.

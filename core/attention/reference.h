@@ -9,7 +9,8 @@
 
 namespace softlookup {
 
-// A task for plain float64 attention, the definition that tests compare every faster path with.
+// A task for plain float64 attention. ReferenceAttend defines the right answer: tests compare every
+// faster path with it.
 struct ReferenceTask {
   ResolvedOptions options;
   MatrixView queries;  // [T, key_dim]

@@ -9,16 +9,17 @@
 
 namespace softlookup {
 
-// Returns the rows of the block at positions in [query.begin, query.end). Some of them may be left
-// out by the block's mask.
+// Returns the rows of the block at positions in [query.begin, query.end). The range can include
+// rows that the block's mask leaves out.
 kernels::RowRange RowsOf(const PositionedBlock& block, const HeadQuery& query);
 
-// Returns how a query's sums over a block become logits. Leaves two members to the caller:
-// key_norms, for cosines, and `ages`, if ages matter and the block has row_offsets.
+// Returns the parameters that turn the query's sums over components (score_rows.h) into logits. The
+// caller must set two members: `key_norms` for cosines, and `ages` if the block has row_offsets and
+// the plan has a decay.
 kernels::LogitParams LogitParamsOf(const ScanPlan& plan, const PositionedBlock& block,
                                    const HeadQuery& query);
 
-// Adds to `collector` those of `rows` that count and that it wants, or none once
+// Adds to `collector` the rows among `rows` that count and that `collector` wants. Adds none once
 // plan.collected_rows_left is used up. `max_logit` must be at least as large as the logits of
 // `rows`. `buffer` is scratch space.
 void CollectRows(const ScanPlan& plan, const PositionedBlock& block, kernels::RowRange rows,

@@ -24,7 +24,7 @@ using kernels::kTileQueries;
 using kernels::PanelRange;
 using kernels::RowRange;
 
-// An index in kernels::kFloat32Sums, or none: sums in float64.
+// Index in kernels::kFloat32Sums of the sums that score a query. Unset: float64.
 using Float32SumsIndex = std::optional<std::size_t>;
 constexpr Float32SumsIndex kFloat64;
 
@@ -45,10 +45,11 @@ struct CandidateScratch {
   std::array<std::uint64_t, kTileQueries> kept, fine;
   // [query][row]. ScoreCandidates sets the scores of candidates.
   std::array<double, kTileQueries * kScratchStride> scores;
-  // The same, but only for the queries that are being scored together. SumComponents sets it.
+  // The same for only the queries that ScorePanels scores together: [index among these][row].
+  // SumComponents sets it.
   std::array<double, kTileQueries * kScratchStride> panel_scores;
   std::array<double, kScratchStride> logits;
-  // Exact norms, and those of the sketch.
+  // By row: the exact norm of the key, and its norm in the sketch.
   std::array<double, kScratchStride> key_norms, coarse_key_norms;
   std::array<float, kScratchStride> weights;
   // The rows whose values are added up, and their weights.
@@ -109,8 +110,8 @@ void FindCandidates(std::int64_t panel_count, std::int64_t block_index,
   }
 }
 
-// The queries of a tile that keep a panel, and those for which it is scored in float64: a bit for
-// each query.
+// The queries of a tile that keep a panel, and the queries for which the panel is scored in
+// float64: a bit for each query.
 struct Members {
   std::uint32_t all = 0;
   std::uint32_t fine = 0;
@@ -127,8 +128,7 @@ Members MembersOf(std::int64_t panel, int query_count, const CandidateScratch& s
   return members;
 }
 
-// Scores the panels for all members. Those that are scored in the same precision are scored
-// together.
+// Scores the panels for all members. Queries that take the same precision are scored together.
 void ScorePanels(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
                  const HeadQuery* queries, const std::array<Float32SumsIndex, kTileQueries>& coarse,
                  Members members, CandidateScratch& scratch) {
@@ -165,7 +165,8 @@ std::int64_t ScoreCandidates(const ScanPlan& plan, const PositionedBlock& block,
   std::uint64_t kept_by_any = 0;
   for (int q = 0; q < query_count; ++q) {
     if (scratch.kept[q] != 0) coarse[q] = Float32SumsFor(plan, block, queries[q], kInfiniteLogit);
-    // A query that no float32 sums serve is scored in float64, and takes exact norms.
+    // If no float32 sums serve the query, all its panels are fine: scored in float64, with exact
+    // norms.
     if (coarse[q] == kFloat64) scratch.fine[q] = scratch.kept[q];
     kept_by_any |= scratch.kept[q];
   }
@@ -210,15 +211,15 @@ void SumCandidates(const ScanPlan& plan, const PositionedBlock& block, double ro
          ++row) {
       const double weight = scratch.weights[row];
       const bool is_summed = scratch.logits[row] >= row_cut && weight > 0;
-      // A row that is not summed is overwritten by the next one.
+      // If this row is not summed, the next row overwrites its entry.
       scratch.rows[count] = static_cast<std::uint16_t>(row);
       scratch.row_weights[count] = weight;
       count += is_summed ? 1 : 0;
       left_out += is_summed ? 0 : weight;
     }
   }
-  // The weights of rows that are not summed count in state.weight. So leaving out their values
-  // moves an answer half as much as leaving out the rows (error_budget.h).
+  // The weights of rows that are not summed are part of state.weight. So leaving out only their
+  // values moves an answer half as far as leaving out the rows would (error_budget.h).
   state.left_out += left_out / 2;
   state.summed_rows = static_cast<std::uint64_t>(count);
   kernels::AddValues(block.view, plan.value_dims,
@@ -235,7 +236,8 @@ bool ScanDense(const ScanPlan& plan, const PositionedBlock& block, const HeadQue
   std::array<std::uint64_t, kTileQueries> fine;
   int count = 0;
   for (int q = 0; q < query_count; ++q) {
-    // The scores of rows that are ranked have to be float64.
+    // ScanBlock with fine_panels can score panels in float32. Where rows are ranked, that is too
+    // coarse.
     if (!plan.sum_values || queries[q].top_rows != nullptr ||
         kDensePart * std::popcount(scratch.kept[q]) <= block.view.panel_count()) {
       scratch.fine[q] &= scratch.kept[q];
@@ -315,7 +317,7 @@ std::int64_t ScanCandidates(const ScanPlan& plan, const PositionedBlock& block,
   std::fill_n(states, query_count, PartialState{});
   const bool any_dense = ScanDense(plan, block, queries, query_count, scratch, states, sums);
   const std::int64_t panels = ScoreCandidates(plan, block, queries, query_count, scratch);
-  // Without values to add up there are no sums.
+  // Without values to add up, `sums` is not used.
   const std::int64_t stride = plan.sum_values ? kernels::PaddedValueDim(plan.value_dims.count) : 0;
   for (int q = 0; q < query_count; ++q) {
     if (scratch.kept[q] == 0) continue;

@@ -12,25 +12,27 @@ namespace softlookup {
 // What the first look at the rows of a store (first_look.h) leaves to the second, for one head
 // query.
 struct Candidates {
-  // Upper bounds for each panel, as in panel_choice.h: [place of a block][panel]. They bound the
-  // panel's mass if all rows are weighed (LookGoal), else the logits of its rows. A place is an
-  // index among the blocks that have bounds. Not owned.
+  // Upper bounds for each panel, as in panel_choice.h: [place of a block][panel]. A bound is on the
+  // panel's mass if LookGoal::weighs_all, else on the logits of its rows. A place is an index among
+  // the blocks that have bounds. Not owned.
   const float* bounds = nullptr;
-  std::int64_t block_stride = 0;  // Bounds of one place.
-  // By block of the pass: its place, or -1 if it was not read. Not owned. Null: all blocks were
-  // read, and the place of a block is its index in the pass.
+  std::int64_t block_stride = 0;  // Number of bounds at each place.
+  // For each block of the pass, its place, or -1 if the first look did not read the block. Not
+  // owned. Null: the look read all blocks, and a block's place is its index in the pass.
   const std::int32_t* places = nullptr;
   // Panels with smaller bounds can be left out.
   float cut = 0;
-  // By block of the pass: a bit that says whether any of its panels is a candidate.
+  // A bit for each block of the pass: set if any of the block's panels is a candidate.
   std::vector<std::uint64_t> kept_blocks;
-  // Panels with smaller bounds weigh so little that the fastest arithmetic will do for them. In a
-  // block that is scanned whole, it will do for panels below `cut`, too.
+  // Panels with smaller bounds weigh so little that the fastest arithmetic may score them. That
+  // includes panels below `cut`, if their block is scanned whole. The default: float64 scores all
+  // panels.
   float fine_cut = std::numeric_limits<float>::lowest();
   // The values of rows with smaller logits are left out.
   double row_cut = -std::numeric_limits<double>::infinity();
-  // The logarithm of an upper bound on the sum of exp(logit) over all rows that are left out, those
-  // of skipped blocks included. -inf: no row is left out whose weight counts.
+  // The logarithm of an upper bound on the sum of exp(logit) over all rows left out. Rows of
+  // skipped blocks are included. -inf: no row is left out, or the answer does not depend on the
+  // weights of rows left out.
   double ln_left_out = -std::numeric_limits<double>::infinity();
 
   bool KeepsBlock(std::int64_t block) const {
@@ -42,18 +44,18 @@ struct Candidates {
   }
 };
 
-// Scans the candidate panels of one block for a tile of queries, as ScanBlock does. Scans the whole
-// block for queries with many candidates in it, if values are added up and no rows are ranked.
-// `block_index` is the index of the block in the pass. A state counts only rows of the panels that
-// are scanned. If no row counts, the query's sums may stay unset. Returns the number of rows
-// scanned for any of the queries.
+// Scans the candidate panels of one block for a tile of queries, as ScanBlock does. For queries
+// with many candidates in the block, scans the whole block, if values are added up and no rows are
+// ranked. `block_index` is the index of the block in the pass. A state counts only rows of the
+// panels that are scanned. If no row counts, the query's sums may stay unset. Returns the number of
+// rows scanned for any of the queries.
 std::int64_t ScanCandidates(const ScanPlan& plan, const PositionedBlock& block,
                             std::int64_t block_index, const HeadQuery* queries,
                             const Candidates* const* candidates, int query_count,
                             PartialState* states, double* sums);
 
-// The largest logit and the log-sum-exp over the rows of one panel, formed in float64. -inf if none
-// counts.
+// The largest logit and the log-sum-exp over the rows of one panel, formed in float64. Both are
+// -inf if no row counts.
 struct PanelLogits {
   double max = -kInfiniteLogit;
   double log_sum_exp = -kInfiniteLogit;

@@ -22,9 +22,9 @@ constexpr std::int64_t kWindowBytesMax = std::int64_t{32} << 20;
 constexpr std::int64_t kRoundBytesMax = std::int64_t{4} << 20;
 // Most bytes of the bounds of a round's first look, unless those of one tile have more.
 constexpr std::int64_t kLookBytesMax = std::int64_t{64} << 20;
-// Blocks that a thread bounds by their balls before it takes another work item.
+// A thread bounds this many blocks by their balls before it takes another work item.
 constexpr std::int64_t kBoundBlocks = 64;
-// Blocks that a thread looks at, and tiles that it looks for, before it takes another work item.
+// A thread looks at kLookBlocks blocks, for kLookTiles tiles, before it takes another work item.
 constexpr std::int64_t kLookBlocks = 4;
 constexpr std::int64_t kLookTiles = 4;
 
@@ -243,7 +243,7 @@ void SharedPass::ScanItem(const WorkItem& item) {
 }
 
 std::int64_t SharedPass::ScanBytes(const kernels::PanelShape& shape) const {
-  // Takes every block to have as many panels as the first one.
+  // Assumes that every block has as many panels as the first one.
   const PanelRange panels = PanelsOf(blocks_.rows(scan_block(0)));
   return static_cast<std::int64_t>(scan_blocks_.size()) * (panels.end - panels.begin) *
          shape.bytes();
@@ -254,23 +254,24 @@ ScanOrder SharedPass::OrderOf(const WorkItem& item, std::int64_t at, std::int64_
   ScanOrder order{.is_first_of_block = is_first};
   const HeadQueryRef& first = RefOf(query);
   const kernels::BlockView& view = BlockOf(scan_block(at), first)->view;
-  // A single query over FLOAT32 rows is left to the CPU's own prefetching, where that is better.
-  // Other storage types take so long to decode that fetching early always pays.
+  // For a single query over FLOAT32 rows, the CPU's own prefetching can be better than ours. Other
+  // storage types take so long to decode that our prefetching always pays.
   if (end - query == 1 && view.shape.storage == StorageType::kFloat32 &&
       kernels::CpuReadsAhead(ScanBytes(view.shape))) {
     return order;
   }
   if (!first.answer->head_queries().sums_values()) return order;
-  // A core has few fetches under way at a time, so the fetches are spread over all that it
-  // computes. If several tiles scan a block, each fetches a part of the next block. A single tile
-  // fetches its own block's values and the next block's keys. Rows that no tile fetched, for
-  // instance because a tile was not scanned, are read when they are scanned.
+  // A core can have only few fetches under way, so fetches are spread over all its computing. If
+  // several tiles scan a block, each fetches a part of the next block. A single tile fetches its
+  // own block's values and the next block's keys. Rows that no tile fetched, for instance because a
+  // tile was not scanned, are read when they are scanned.
   const bool is_alone = query == item.begin && end == item.end;
   const bool is_fetched = at > item.blocks.begin && !is_alone;
   if (is_first && !is_fetched)
     order.while_scoring = ValuesOf(view, PanelsOf(blocks_.rows(scan_block(at))));
   if (at + 1 == static_cast<std::int64_t>(scan_blocks_.size())) return order;
-  // The thread that scans all head queries of a range usually takes the next range, too.
+  // At the end of a range, only a tile of all the round's head queries fetches the next block. Its
+  // thread usually takes the next range, too.
   const bool is_of_all = end - query == query_count();
   if (at + 1 == item.blocks.end && !is_of_all) return order;
   const std::int64_t next_block = scan_block(at + 1);
@@ -306,7 +307,7 @@ std::int64_t SharedPass::ScanTile(const WorkItem& item, std::int64_t at, std::in
     if (other.answer != asked) continues |= other.answer->Continues();
     asked = other.answer;
   }
-  // Nobody reads the states of cancelled tasks.
+  // All tasks of the tile are cancelled. Nobody reads their states, so the tile is not scanned.
   if (!continues) return tile_end;
   const int count = static_cast<int>(tile_end - query);
   const std::int64_t state = item.states_begin + query;

@@ -21,25 +21,27 @@
 
 namespace softlookup {
 
-// A round takes no more head queries once their best rows can take this many bytes. So a pass never
-// keeps more than this plus the best rows of one head query. Lists of weights ALL do not count
-// here, because the limit on the answer bounds them.
+// Once the best rows of a round's head queries can take this many bytes, the round takes no more
+// head queries. So a pass never keeps more than this plus the best rows of one head query. Lists of
+// weights ALL do not count here, because the limit on the answer bounds them.
 inline constexpr std::int64_t kCollectorBytesMax = std::int64_t{4} << 20;
 
 // One walk over the rows of a store that computes several tasks. It reads each block once for all
-// tasks of a round. A tile of head queries can hold those of several tasks that share a scan.
+// tasks of a round. A tile can hold head queries of several tasks, if they can be scanned together.
 //
 // The pass runs in rounds, each of which takes some head queries through all blocks. The work of a
 // round is cut into items: a range of blocks for some of the head queries. Threads take the items
-// one after another. An item keeps one state for each of its head queries. These states wait in a
-// window of bounded size, and are merged in the order of blocks once the window is scanned.
+// one after another. An item makes one state for each of its head queries. The states of several
+// block ranges make a window of bounded size. Once all items of the window are scanned, its states
+// are merged in the order of blocks.
 class SharedPass {
  public:
-  // The tasks must have begun, be over rows of one store, and outlive the pass.
+  // TaskAnswer::Begin must have succeeded for each task. The tasks must be over rows of one store,
+  // and outlive the pass.
   SharedPass(absl::Span<TaskAnswer* const> tasks, ForkJoinPool& pool);
 
   // Finishes the head queries of all tasks, except of tasks that are cancelled meanwhile. Returns
-  // what it has read.
+  // what the pass has read.
   ScannedRows Run();
 
  private:
@@ -56,10 +58,11 @@ class SharedPass {
   // Takes the head queries of the next round. At the end it takes none.
   void TakeRound();
   void RunRound();
-  // Finds the head queries of the round that need only few rows scanned, and these rows.
+  // Runs the round's first look. It finds the head queries that need only few rows scanned, and
+  // which rows these are.
   void LookFirst();
-  // Sorts the round's head queries: those whose rows are all to be scanned come first. Otherwise a
-  // tile would end at each border between the two kinds.
+  // Sorts the round's head queries: first those that scan all rows, then those that scan
+  // candidates. A tile has head queries of one kind only, so sorting makes tiles larger.
   void SortByLook();
   void ChooseScanBlocks();  // Sets scan_blocks_.
 
@@ -67,24 +70,26 @@ class SharedPass {
   void ScanWindow(std::int64_t ranges_begin, std::int64_t ranges_end);
   void ScanItem(const WorkItem& item);
   // Scans the item's block scan_blocks_[at] for a tile of head queries from `query` on. Returns the
-  // head query after the tile. `is_first` must be true until the item has scanned the whole block
-  // for some tile. The scan that does so sets it to false.
+  // head query after the tile. `is_first` must be true in the item's first call for a block.
+  // ScanTile sets it to false when it scans the whole block, so that later scans can tell.
   std::int64_t ScanTile(const WorkItem& item, std::int64_t at, std::int64_t query, bool& is_first);
   // Returns what the scan of the tile [query, end) has to know about the scans around it, such as
   // what to prefetch.
   ScanOrder OrderOf(const WorkItem& item, std::int64_t at, std::int64_t query, std::int64_t end,
                     bool is_first) const;
-  // Returns an estimate of the bytes of all rows in scan_blocks_, whose panels have this shape.
+  // Returns an estimate of the bytes of all rows in scan_blocks_. `shape` must be the shape of
+  // their panels.
   std::int64_t ScanBytes(const kernels::PanelShape& shape) const;
-  // Merges the window's states into the round's, one merge group after another: first the group's
-  // states into its first one, then this one into the round's.
+  // Merges the window's states into the round's, one merge group after another. Within a group,
+  // merges all states into the first one, and then the first one into the round's.
   void MergeWindow(std::int64_t ranges_begin, std::int64_t ranges_end);
 
   std::int64_t query_count() const { return static_cast<std::int64_t>(refs_.size()); }
   const HeadQueryRef& RefOf(std::int64_t query) const {
     return refs_[static_cast<std::size_t>(query)];
   }
-  // Returns null if the head query's task has no rows there.
+  // Returns the block of the head query's task at block `block` of the pass, or null if the task
+  // has none there.
   const PositionedBlock* BlockOf(std::int64_t block, const HeadQueryRef& query) const {
     return blocks_.Of(query.task_index, block);
   }
@@ -107,15 +112,16 @@ class SharedPass {
   HeadQueryOrder order_;
   const AlignedBlocks blocks_;
   FirstLook look_;
-  bool may_look_ = false;         // A first look may serve some task.
-  bool is_large_ = false;         // Costs more than kInlineCostMax, so that pool_ helps.
+  bool may_look_ = false;  // True if a first look may serve some task.
+  // True if the pass costs more than kInlineCostMax. The threads of pool_ then help.
+  bool is_large_ = false;
   std::int64_t sums_stride_ = 0;  // Doubles of one state. 0: no task wants sums.
-  // What the rounds so far have read, as in ScannedRows. scanned_row_count_ is without second
-  // looks.
+  // What the rounds so far have read, as in ScannedRows. scanned_row_count_ does not include the
+  // rows that second looks scan, which candidate_row_count_ counts.
   std::int64_t scanned_row_count_ = 0;
   std::int64_t sketched_row_count_ = 0;
   std::int64_t skipped_block_count_ = 0;
-  std::atomic<std::int64_t> candidate_row_count_{0};  // Of second looks.
+  std::atomic<std::int64_t> candidate_row_count_{0};
 
   // The round in progress. refs_, queries_, states_ and sums_ are by head query of the round.
   std::vector<HeadQueryRef> refs_;
@@ -125,7 +131,7 @@ class SharedPass {
   std::vector<double> sums_;
   // The blocks of the pass that have rows to scan for some head query, ascending.
   std::vector<std::int64_t> scan_blocks_;
-  WorkCut work_;  // Its blocks are places in scan_blocks_.
+  WorkCut work_;  // Its block numbers are indices in scan_blocks_.
   // The window in progress: [range][head query of the round].
   std::vector<PartialState> window_states_;
   std::unique_ptr<double[]> window_sums_;

@@ -16,8 +16,8 @@
 namespace softlookup {
 namespace {
 
-// The least bytes that a listed weight takes on the wire: weight, score, and the position as a
-// varint.
+// The least bytes that a listed row takes on the wire: 8 each for weight and score, and 1 for the
+// position as a varint.
 constexpr std::int64_t kWeightBytesMin = 16 + 1;
 // Rows that are weighed or sorted between two checks of the cancellation token. This is at most a
 // few milliseconds' work.
@@ -47,7 +47,7 @@ bool SortInSteps(std::vector<T>& items, const Less& less, const CancelToken& can
 TaskAnswer::TaskAnswer(const AttentionTask& task, const CancelToken& cancel)
     : task_(task),
       cancel_(cancel),
-      // An answer that lists one row more than fit is refused.
+      // An answer with one row more than fit is refused, so collecting more than that is useless.
       head_queries_(task, task.answer_bytes_max / kWeightBytesMin + 1) {}
 
 absl::Status TaskAnswer::Begin() {
@@ -97,7 +97,8 @@ void TaskAnswer::CountListed(const HeadQueryState& found) {
 void TaskAnswer::CountLeftOut(double ln_left_out, HeadQueryState& found) const {
   found.looked = true;
   PartialState& state = found.state;
-  // No row is left out that min_score lets count.
+  // With a min_score alone, the scan has counted every row that counts. With a min_score and top_k,
+  // FinishSelected counts the selected rows.
   if (task_.options.min_score > -std::numeric_limits<double>::infinity()) return;
   state.counted_rows = 0;
   for (const PositionedBlock& block : task_.blocks) {
@@ -134,8 +135,8 @@ void TaskAnswer::FinishHeadQuery(std::int64_t head_query, const HeadQueryState& 
   }
   QueryStats& stats = answer_.stats[ResultOf(head_query)];
   stats = StatsOf(mode, state, ArithmeticError(task_.options, found.looked));
-  // The weight left out is within its budget, which is a part of the weight of all rows. StatsOf
-  // divides it by the weight of the other rows, and so can state a little more.
+  // StatsOf can return a little more than ErrorMax. It divides the weight left out by the weight of
+  // the other rows. The budget is a part of the weight of all rows.
   stats.error_bound = std::min(stats.error_bound, ErrorMax(task_.options));
   if (task_.options.weights == WeightsMode::kNone) return;
   std::vector<CountedRow> others;
@@ -154,7 +155,7 @@ bool TaskAnswer::Continues() {
 absl::StatusOr<AttentionAnswer> TaskAnswer::Take() {
   if (cancelled_) {
     const absl::Status status = cancel_.Check();
-    // Check() is OK again if the deadline had passed and the clock was set back since.
+    // If the clock was set back after the deadline had passed, Check() returns OK again.
     return status.ok() ? MakeError(reasons::kDeadlineExceeded, "The deadline has passed") : status;
   }
   if (is_too_large()) return TooLarge();
@@ -172,7 +173,8 @@ bool TaskAnswer::FinishPartial(std::int64_t head_query, const HeadQueryState& fo
   return SortInSteps(partial.best_rows, RanksBefore, cancel_);
 }
 
-// Weighs the rows that top_k left, in float64 and in the order of their logits.
+// Weighs the rows that top_k selected, in float64 and in the order of their logits, and adds up
+// their values.
 bool TaskAnswer::FinishSelected(std::int64_t head_query, std::vector<CountedRow> rows) {
   const Mode mode = task_.options.mode;
   if (!SortInSteps(rows, RanksBefore, cancel_)) return false;
@@ -200,9 +202,9 @@ bool TaskAnswer::FinishSelected(std::int64_t head_query, std::vector<CountedRow>
   return ListWeights(head_query, state, rows, {});
 }
 
-// Lists the weights of the best rows, `rows`, and of `others`. `others` has the rows of the lowest
-// positions, in case the list reaches rows of weight 0, or in LINEAR mode the running memory. A row
-// can be in both.
+// Lists the weights of `rows`, the best rows, and of `others`. In LINEAR mode, `others` has the
+// running memory. In other modes, it has the rows of the lowest positions, because a list orders
+// rows of weight 0 by position. A row that is in both is listed once.
 bool TaskAnswer::ListWeights(std::int64_t head_query, const PartialState& state,
                              const std::vector<CountedRow>& rows,
                              const std::vector<CountedRow>& others) {
@@ -238,7 +240,8 @@ bool TaskAnswer::ListWeights(std::int64_t head_query, const PartialState& state,
 }
 
 std::int64_t TaskAnswer::FixedBytes() const {
-  // The bytes of a message's tag and length, and of the two statistics that a message always has.
+  // The bytes of a message's tag and length, and of log_sum_exp and max_logit, which a message has
+  // unless they are 0.
   constexpr std::int64_t kStatsBytes = 2 + 2 * 9;
   constexpr std::int64_t kListBytes = 2;
   const bool lists = task_.options.weights != WeightsMode::kNone;

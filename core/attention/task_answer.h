@@ -21,21 +21,24 @@ class TaskAnswer {
   // `task` and `cancel` must outlive this object.
   TaskAnswer(const AttentionTask& task, const CancelToken& cancel);
 
-  // Makes room for the answer. Call this first. Returns RESOURCE_EXHAUSTED if the answer would be
-  // too large.
+  // Makes room for the answer. Call this first. Returns RESOURCE_EXHAUSTED if the answer is too
+  // large even without its listed weights.
   absl::Status Begin();
 
   const AttentionTask& task() const { return task_; }
   HeadQueries& head_queries() { return head_queries_; }
   const HeadQueries& head_queries() const { return head_queries_; }
 
-  // Adds the bytes of the weights that a head query lists to the answer's size. Not thread-safe.
+  // Adds the bytes of the weights that a head query lists to the answer's size. An answer that is
+  // too large is refused. Not thread-safe.
   void CountListed(const HeadQueryState& found);
-  // Completes the state of a head query after a second look: counts all rows that may count, and
-  // adds the weight of those that were left out. With a min_score, nothing is missing.
-  // `ln_left_out` is as in Candidates.
+  // Completes the state of a head query after a second look, which counted only the rows that it
+  // scanned. Sets counted_rows to the number of all rows that may count. Adds the weight of the
+  // rows left out, of which `ln_left_out` is the logarithm (Candidates), to left_out. With a
+  // min_score, changes neither.
   void CountLeftOut(double ln_left_out, HeadQueryState& found) const;
-  // Puts what was found into the answer, unless the answer is too large or the task is cancelled.
+  // Writes the results of a head query to the answer. Does nothing if the answer is too large or
+  // the task is cancelled.
   void FinishHeadQuery(std::int64_t head_query, const HeadQueryState& found, const double* sums);
 
   // Returns false once the task is cancelled. The rest of its head queries may then be left out.
@@ -73,8 +76,8 @@ class TaskAnswer {
   double LinearWeight(const CountedRow& row) const {
     return IsMemory(row.position) ? row.logit * task_.memory->multiplicity : row.logit;
   }
-  // Adds this head's part of the weighted value of the row at `position` to `sums`. `buffer` must
-  // have room for as many components.
+  // Adds `weight` times the head's part of the value of the row at `position` to `sums`. `buffer`
+  // is scratch space of head_value_dim() floats.
   void AddValue(std::int64_t head_query, std::uint64_t position, double weight,
                 std::vector<double>& sums, std::vector<float>& buffer) const;
 
@@ -83,7 +86,7 @@ class TaskAnswer {
   HeadQueries head_queries_;
 
   AttentionAnswer answer_;
-  std::int64_t bytes_ = 0;              // The least that the answer takes, as known so far.
+  std::int64_t bytes_ = 0;              // The least bytes of the answer, as known so far.
   std::atomic<bool> cancelled_{false};  // Set once the task is found to be cancelled.
 };
 

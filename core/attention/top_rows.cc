@@ -15,7 +15,7 @@ void TopRows::Add(absl::Span<const CountedRow> rows) {
   }
   const auto size_max = static_cast<std::size_t>(SizeMax(capacity_));
   for (const CountedRow& row : rows) {
-    if (!Wants(row)) continue;  // The rows added before it can have raised the threshold.
+    if (!Wants(row)) continue;  // Rows added earlier in this loop can have raised the threshold.
     if (rows_.size() == size_max) Prune();
     if (rows_.size() == rows_.capacity()) {
       rows_.reserve(std::min(std::max<std::size_t>(16, 2 * rows_.size()), size_max));

@@ -13,11 +13,11 @@
 
 namespace softlookup {
 
-// The orders of rows. All are total, so the rows kept do not depend on the order in which rows are
-// added.
+// The order in which TopRows ranks rows. No two rows tie in any of these orders. So the rows kept
+// do not depend on the order in which rows are added.
 enum class RankBy {
   kLogit,     // As RanksBefore: larger logit first, then lower position.
-  kWeight,    // As listed SOFT weights: larger RoundedLogit first, then lower position.
+  kWeight,    // As SOFT weights are listed: larger RoundedLogit first, then lower position.
   kPosition,  // Lower position first.
 };
 
@@ -45,15 +45,15 @@ class TopRows {
   std::vector<CountedRow> Take();
 
  private:
-  // Returns what is compared with threshold_. For kWeight it is the logit itself, not the rounded
-  // one, while the threshold is a rounded logit. A logit reaches the threshold if and only if the
-  // logit rounded down does.
+  // Returns the number of `row` that is compared with threshold_. For kWeight, threshold_ is a
+  // rounded logit, but this number is the logit itself. Rounding it down would change no
+  // comparison, because threshold_ is a multiple of the rounding's step.
   double Rank(const CountedRow& row) const {
     return rank_by_ == RankBy::kPosition ? -static_cast<double>(row.position) : row.logit;
   }
   bool ComesBefore(const CountedRow& a, const CountedRow& b) const;
-  // Returns the most rows held before the collector prunes itself to `capacity`. Room for a quarter
-  // more keeps the average cost of an added row constant.
+  // Returns the most rows that the collector holds before it prunes itself to `capacity`. Room for
+  // a quarter more than `capacity` keeps the average cost of an added row constant.
   static constexpr std::int64_t SizeMax(std::int64_t capacity) {
     return capacity + capacity / 4 + 64;
   }
@@ -61,7 +61,7 @@ class TopRows {
 
   const std::int64_t capacity_;
   const RankBy rank_by_;
-  // A row with a smaller Rank() cannot be kept.
+  // A row with a smaller Rank() cannot be among the first capacity_ rows.
   std::atomic<double> threshold_{-std::numeric_limits<double>::infinity()};
   absl::Mutex mutex_;
   std::vector<CountedRow> rows_ ABSL_GUARDED_BY(mutex_);

@@ -9,8 +9,8 @@ using kernels::kTileQueries;
 
 // Work items wanted per thread. With this many, all threads end at about the same time.
 constexpr std::int64_t kItemsPerThread = 16;
-// Most head queries of a work item whose block range is a whole merge group. They scan a block
-// while it is in the second-level cache.
+// Most head queries of a work item whose block range is a whole merge group. All of them scan a
+// block while it is in the second-level cache.
 constexpr std::int64_t kItemQueriesMax = 128;
 
 // Returns how many parts of at most `part` make up `total`.
@@ -29,8 +29,8 @@ void CutWork(const WorkSize& size, absl::FunctionRef<std::int64_t(std::int64_t)>
   }
   const std::int64_t items_wanted = size.thread_count * kItemsPerThread;
   cut.ranges.clear();
-  // Whole groups leave fewer states to merge. They are chosen if they give enough items for all
-  // threads.
+  // Ranges of whole groups leave fewer states to merge. They are chosen if they give enough items
+  // for all threads. Otherwise each block is a range.
   for (cut.item_queries = kItemQueriesMax; cut.item_queries >= kItemQueriesMax / 4;
        cut.item_queries /= 2) {
     if (group_count * PartCount(size.query_count, cut.item_queries) < items_wanted) continue;

@@ -30,8 +30,8 @@ struct WorkCut {
   std::int64_t item_queries = 0;
 };
 
-// Cuts the work of a round so that all threads have items, and replaces `cut`. group_of(i) is the
-// merge group of block i in [0, block_count). Blocks of a group are neighbours.
+// Cuts the work of a round so that all threads have items. Overwrites `cut`. group_of(i) must
+// return the merge group of block i in [0, block_count). Blocks of one group must be neighbours.
 void CutWork(const WorkSize& size, absl::FunctionRef<std::int64_t(std::int64_t)> group_of,
              WorkCut& cut);
 

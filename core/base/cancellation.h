@@ -9,13 +9,13 @@
 
 namespace softlookup {
 
-// Tells the work of a call that its caller has cancelled it or that its deadline has passed.
+// Tells the work of a call that the caller has cancelled the call or that the deadline has passed.
 // Thread-safe.
 //
-// Running work polls Check(). Work that waits for an event cannot poll, so it waits by wait(),
-// which Cancel() ends. The deadline does not end the wait by itself, so the owner of the call must
-// call Cancel() then. The server does so when gRPC reports that a call was cancelled or that its
-// deadline has passed.
+// Running work polls Check(). Work that waits for an event cannot poll, so it registers a callback
+// in wait(). Cancel() runs that callback. A deadline that passes does not end the wait by itself.
+// So the owner of the call must call Cancel() at the deadline. The server does so when gRPC reports
+// that a call was cancelled or that its deadline has passed.
 class CancelToken {
  public:
   // `deadline` is a time of day, as absl::Now() returns it, not a time of SteadyNow().
@@ -23,14 +23,15 @@ class CancelToken {
   CancelToken(const CancelToken&) = delete;
   CancelToken& operator=(const CancelToken&) = delete;
 
-  // Cancels the work and ends its wait, with DEADLINE_EXCEEDED if the deadline has passed, else
-  // with CANCELLED. Later calls do nothing.
+  // Cancels the work, and ends its wait with what Check() returns: DEADLINE_EXCEEDED if the
+  // deadline has passed, else CANCELLED. Later calls do nothing.
   void Cancel();
 
   // Returns OK, CANCELLED or DEADLINE_EXCEEDED. Cheap enough for one call every 50 microseconds.
   absl::Status Check() const;
 
-  // The work's wait for an event. Who ends it without Cancel() leaves running work alone.
+  // The work's wait for an event. wait().End() ends a wait only: it does not change what Check()
+  // returns, so running work goes on.
   EndableWait& wait() { return wait_; }
 
  private:

@@ -35,7 +35,7 @@ class CheckFailure {
 
   std::ostream& stream() { return message_; }
 
-  // Makes both branches of the macro's conditional void.
+  // Its operator& turns a stream into void, which is also the type of the macro's other branch.
   struct Swallow {
     void operator&(std::ostream&) const {}
   };

@@ -13,7 +13,7 @@ class Clock {
 
   // Returns the current time, which never goes back.
   virtual absl::Time Now() const = 0;
-  // Waits until `condition` holds or `deadline` has come. The caller must hold `mutex`.
+  // Waits until `condition` holds or Now() has reached `deadline`. The caller must hold `mutex`.
   virtual void AwaitUntil(absl::Mutex& mutex, const absl::Condition& condition,
                           absl::Time deadline) const = 0;
 

@@ -5,11 +5,12 @@
 
 namespace softlookup {
 
-// Estimates of work, in multiply-adds of a scan. The scheduler compares and adds them, and measures
-// how many the machine does per second. All cost functions of the process are in this file.
+// Estimates of work, in multiply-adds of a scan. The scheduler adds and compares these costs. It
+// measures how many multiply-adds the machine does per second. All cost functions of the process
+// are in this file.
 
-// Work of at most this cost may run on the calling thread. That is some 50 us, less than the time
-// to wake another thread.
+// Work of at most this cost may run on the calling thread. Such work takes some 50 us, which is
+// less than the time to wake another thread.
 inline constexpr double kInlineCostMax = 1e6;
 
 struct AttentionSize {
@@ -21,8 +22,8 @@ struct AttentionSize {
   bool ranks_rows = false;
 };
 
-// Returns the cost of the products, a fixed cost for each head query, and a cost for each logit,
-// all added up.
+// Returns the sum of three costs: the multiply-adds, a fixed cost for each head query, and a cost
+// for each logit.
 inline double AttentionCost(const AttentionSize& size) {
   const double rows = static_cast<double>(size.row_count);
   const double queries = static_cast<double>(size.query_count);
@@ -31,14 +32,14 @@ inline double AttentionCost(const AttentionSize& size) {
          heads * rows * (size.ranks_rows ? 60 : 10);
 }
 
-// Returns the cost of reading the rows once, if `query_count` queries over them cost `cost`
-// together. Reading takes as long as computing 8 of the queries.
+// Returns the cost of reading rows once. `cost` is the cost of `query_count` queries over these
+// rows. Reading the rows takes as long as computing 8 queries over them.
 inline double ReadingCost(double cost, std::int64_t query_count) {
   return 8 * cost / static_cast<double>(query_count > 1 ? query_count : 1);
 }
 
-// Returns the cost of multiplying `input_count` inputs by a matrix of `weight_count` weights, in
-// float64.
+// Returns the cost of multiplying `input_count` inputs by a matrix of `weight_count` weights. One
+// multiply-add in float64 counts as 4.
 inline double ProjectionCost(std::int64_t weight_count, std::int64_t input_count) {
   return 4 * static_cast<double>(weight_count) * static_cast<double>(input_count);
 }

@@ -8,26 +8,27 @@
 
 namespace softlookup {
 
-// Ends the wait of some work for an event, by a callback that the work registers. Thread-safe.
+// The wait of some work for an event. Other threads can end the wait before the event comes: End()
+// runs a callback that the work has registered. Thread-safe.
 class EndableWait {
  public:
   EndableWait() = default;
   EndableWait(const EndableWait&) = delete;
   EndableWait& operator=(const EndableWait&) = delete;
 
-  // Runs the registered callback with the error `status`. Every later wait ends as soon as it
-  // begins, with the `status` of the first call.
+  // Runs the registered callback, if there is one, with the error `status`. Every later OnEnd()
+  // runs its callback at once, with the `status` of the first End().
   void End(absl::Status status);
 
-  // Registers `callback`, which End() runs once, with the status that ends the wait. If End() was
-  // called before, OnEnd() runs `callback` before it returns. Nobody says here when the event
-  // comes, so `callback` may run even after the event. A second callback replaces the first, which
-  // then never runs.
+  // Registers `callback`. End() runs `callback` once, with the status that ends the wait. If End()
+  // was called before, OnEnd() itself runs `callback`. EndableWait does not learn when the event
+  // comes, so `callback` may run even after the event. A second callback replaces the first, and
+  // the first never runs.
   void OnEnd(absl::AnyInvocable<void(absl::Status)> callback);
 
  private:
   absl::Mutex mutex_;
-  absl::Status end_ ABSL_GUARDED_BY(mutex_);  // OK: no wait was ended.
+  absl::Status end_ ABSL_GUARDED_BY(mutex_);  // OK until the first End().
   absl::AnyInvocable<void(absl::Status)> callback_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -75,12 +75,12 @@ inline constexpr ErrorReason kShuttingDown{absl::StatusCode::kUnavailable, "SHUT
 // What an error is about: keys such as `store`, `field`, `row`, `limit`.
 using ErrorMetadata = std::vector<std::pair<std::string, std::string>>;
 
-// Returns a status that carries its reason and metadata. `message` is one sentence for people,
+// Returns a status that carries `reason` and `metadata`. `message` is one sentence for people,
 // without a full stop, that names the field and the row.
 absl::Status MakeError(const ErrorReason& reason, absl::string_view message,
                        ErrorMetadata metadata = {});
 
-// Returns INVALID_ARGUMENT with the reason INVALID_OPTION, about one field. Its message is
+// Returns INVALID_ARGUMENT with the reason INVALID_OPTION, about `field`. The status's message is
 // "FIELD: MESSAGE".
 absl::Status InvalidOption(absl::string_view field, absl::string_view message);
 
@@ -88,8 +88,8 @@ absl::Status InvalidOption(absl::string_view field, absl::string_view message);
 // microseconds, rounded towards zero.
 absl::Status WithRetryAfter(absl::Status status, absl::Duration delay);
 
-// Read what the functions above stored in a status. Other statuses have the reason "", no metadata
-// and no retry delay.
+// Return what MakeError() and WithRetryAfter() stored in a status. Other statuses have the reason
+// "", no metadata and no retry delay.
 std::string ReasonOf(const absl::Status& status);
 ErrorMetadata MetadataOf(const absl::Status& status);
 std::optional<absl::Duration> RetryAfterOf(const absl::Status& status);

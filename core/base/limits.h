@@ -7,7 +7,7 @@
 
 namespace softlookup {
 
-// Limits that the contract fixes.
+// Limits that the wire contract fixes. No flag changes them.
 inline constexpr std::int64_t kDimMax = 65536;  // Components of a key or value, total over heads.
 inline constexpr std::int64_t kNameLengthMax = 128;  // Bytes of a store's or memory's name.
 inline constexpr double kTemperatureMin = 1e-6;
@@ -40,21 +40,21 @@ struct Limits {
   std::int64_t message_bytes_max = std::int64_t{64} << 20;
   // Stores in the server. Creating one more gets RESOURCE_EXHAUSTED.
   std::int64_t store_count_max = 1'000'000;
-  // Bytes of appends that wait to be written. Also bounds, in a separate account, the bytes of
-  // appends whose inputs wait to be projected. An append beyond either bound gets
-  // RESOURCE_EXHAUSTED. An append before which nothing waits is accepted at any size.
+  // Bytes of appends that wait to be written. The same number bounds, in a separate account, the
+  // bytes of appends whose inputs wait to be projected. An append beyond either bound gets
+  // RESOURCE_EXHAUSTED. An append that finds nothing waiting is accepted at any size.
   std::int64_t waiting_append_bytes_max = std::int64_t{256} << 20;
   // Bytes that all lookups and Attends in progress may take for the rows of their `top_k`. A call
-  // that needs more than the others leave gets RESOURCE_EXHAUSTED. A call that needs more than the
-  // limit by itself gets INVALID_ARGUMENT.
+  // that needs more than the calls in progress leave gets RESOURCE_EXHAUSTED. A call that needs
+  // more than the limit by itself gets INVALID_ARGUMENT.
   std::int64_t ranking_bytes_max = std::int64_t{256} << 20;
   // Jobs that wait in the scheduler's queue, such as lookups, Attends and long projections. Further
   // jobs get RESOURCE_EXHAUSTED with a retry delay. Small jobs run without waiting and are not
   // refused. A lookup that has waited for a revision is not refused either.
   std::int64_t waiting_lookups_max = 1024;
   // Longest expected time to the answer of a lookup or Attend that finds other work waiting. A call
-  // that is expected to take longer gets RESOURCE_EXHAUSTED with a retry delay. It is accepted all
-  // the same if the expected time is at most a few times what the call would take alone.
+  // whose expected time is longer gets RESOURCE_EXHAUSTED with a retry delay. But a call is
+  // accepted if its expected time is at most a few times what it would take alone.
   absl::Duration lookup_wait_max = absl::Milliseconds(100);
   // Budget in bytes of all stores, waiting appends and `top_k` rows of running lookups. Beyond it,
   // appends of rows, and other writes that make a store grow, get RESOURCE_EXHAUSTED. Deletions of

@@ -6,7 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-// Returns from the enclosing function if `expression`, an absl::Status, is an error.
+// If `expression`, an absl::Status, is an error, returns that error from the enclosing function.
 #define SOFTLOOKUP_RETURN_IF_ERROR(expression)                                    \
   do {                                                                            \
     if (absl::Status softlookup_status = (expression); !softlookup_status.ok()) { \

@@ -89,7 +89,7 @@ class Appender::ProjectionJob final : public Job {
     Post(projected.status(), MayBlock::kNo);
   }
 
-  // Posts the rows, or the error that refuses them.
+  // Posts the append: its rows if `status` is OK, otherwise its refusal with `status`.
   void Post(const absl::Status& status, MayBlock may_block) {
     const std::shared_ptr<AppendChain> chain = rows_.chain;
     absl::StatusOr<RowsToAppend> rows = std::move(rows_);

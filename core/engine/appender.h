@@ -40,7 +40,8 @@ class Appender {
 
  private:
   class ProjectionJob;
-  // Copyable, so that Post can still call it if the committer refuses the write.
+  // Copyable, because the write gets one copy, and Post() calls another if the committer refuses
+  // the write.
   using Answer = std::function<void(absl::StatusOr<AppendResult>)>;
 
   // Checks `request` and returns its rows. Keys and values are empty if they must be projected.
@@ -50,8 +51,8 @@ class Appender {
   // Reserve() has no room, refuses the append with QUEUE_FULL before this returns.
   void ProjectLater(std::unique_ptr<ProjectionJob> job);
   // Counts one more append, of `bytes`, whose inputs are to be projected. Returns false, and counts
-  // nothing, if such appends would have more than Limits::waiting_append_bytes_max bytes together.
-  // An append of any size is counted if it is the only one.
+  // nothing, if all counted appends together would have more than Limits::waiting_append_bytes_max
+  // bytes. An append of any size is counted if it is the only one.
   bool Reserve(std::int64_t bytes);
   // Gives back what Reserve(bytes) has counted.
   void Release(std::int64_t bytes);

@@ -60,7 +60,8 @@ absl::Status AttendJob::Prepare() {
 }
 
 void AttendJob::Finish(absl::StatusOr<AttentionAnswer> answer, const JobTimes&) {
-  // Free these bytes before the callback: the caller may send another request as large at once.
+  // Frees the snapshot and the bytes to rank rows before the callback, because the caller may send
+  // another large request at once.
   ranking_.reset();
   blocks_.clear();
   snapshot_.reset();

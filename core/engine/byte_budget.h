@@ -9,12 +9,12 @@
 
 namespace softlookup {
 
-// Counts two sums of bytes against Limits::ram_bytes_max: those of all stores, and reserved
-// ones. Reserved bytes are those of appends that are not written yet, and of the best rows that
-// lookups and Attends in progress keep (RankingBudget).
+// Counts bytes against Limits::ram_bytes_max: the bytes of all stores, and reserved bytes. Appends
+// that are not written yet reserve bytes. Lookups and Attends in progress reserve bytes for the
+// best rows that they keep (RankingBudget).
 //
 // A write calls Check() for the growth of its store, then Add(). Only one write at a time may do
-// so, because the growth is not counted in between. Otherwise thread-safe.
+// so, because another Check() in between would not see the growth. Otherwise thread-safe.
 class ByteBudget {
  public:
   // `limit` is in bytes. 0: no limit.
@@ -49,7 +49,7 @@ class ByteBudget {
 
   // Counts `growth` more bytes of stores, or fewer if `growth` is negative. Does not check the
   // limit: a caller that must not exceed the limit calls Check() first. Stores that are loaded from
-  // the log may exceed it.
+  // the log may exceed the limit.
   void Add(std::int64_t growth) {
     const std::int64_t before = store_bytes_.fetch_add(growth);
     SOFTLOOKUP_DCHECK(before + growth >= 0) << growth << " bytes more than " << before;

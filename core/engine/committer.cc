@@ -8,8 +8,9 @@
 namespace softlookup {
 namespace {
 
-// A group takes no more writes once it has this many bytes or writes. Its first write then does not
-// wait long while the others are staged. Its batch stays much smaller than the log's write buffer.
+// A group takes no more writes once it has this many bytes or writes. So the group's first write
+// does not wait long while the others are staged. The group's batch also stays much smaller than
+// the log's write buffer.
 constexpr std::int64_t kGroupBytesMax = std::int64_t{8} << 20;
 constexpr std::size_t kGroupCountMax = 512;
 

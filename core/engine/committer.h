@@ -24,19 +24,20 @@ class Write {
   virtual ~Write() = default;
 
   // Makes the write where no reader sees it, and adds its records to `batch`. `batch` is null if
-  // there is no log. An error refuses the write; nothing is changed then.
+  // there is no log. An error refuses the write, and must leave everything unchanged.
   virtual absl::Status Stage(LogBatch* batch) = 0;
   // Called when the log has the write. Lets readers see it.
   virtual void Publish() = 0;
-  // Called when the log does not have the write. Undoes it, and every other write staged to the
-  // same store since the last Publish().
+  // Called when the log does not have the write. Undoes the write, and every other write staged to
+  // the same store since the last Publish().
   virtual void Rollback() = 0;
   // Passes on how the write ended. Called once, last.
   virtual void Answer(absl::Status status) = 0;
 
   // Returns whether the answer waits until the log is synced.
   virtual Sync sync() const { return Sync::kYes; }
-  // Returns whether no other write may be staged between this one's Stage() and Publish().
+  // Returns whether the write must be a group of its own. No other write is then staged between its
+  // Stage() and its Publish().
   virtual bool alone() const { return false; }
   // Returns about how many bytes the write holds while it waits. Every call must return the same.
   virtual std::int64_t bytes() const { return 0; }
@@ -49,10 +50,10 @@ class Committer {
   // Whether the caller of Post() may wait for the log.
   enum class MayBlock : bool { kNo, kYes };
 
-  // If `log` is null, nothing outlives the process. Post() refuses writes that would wait beyond
-  // `waiting_bytes_max`. `sync_time` observes the nanoseconds, by `clock`, that the log takes to
-  // write and sync a group. Groups without a sync are not observed. `log`, `sync_time` and `clock`
-  // must outlive the committer.
+  // If `log` is null, nothing outlives the process. Post() refuses a write if it and other waiting
+  // writes would have more than `waiting_bytes_max` bytes. `sync_time` observes the nanoseconds, by
+  // `clock`, that the log takes to write and sync a group. Groups without a sync are not observed.
+  // `log`, `sync_time` and `clock` must outlive the committer.
   Committer(CommitLog* log, std::int64_t waiting_bytes_max, Histogram& sync_time,
             const Clock& clock = Clock::Steady());
   // Waits until all posted writes have run.
@@ -62,8 +63,8 @@ class Committer {
   // and, together with `write`, they would have more than `waiting_bytes_max` bytes. `write` is
   // then destroyed, and its Answer() is not called.
   //
-  // With kYes, runs `write` on this thread before it returns, if no other write runs or waits and
-  // the log was quick for the last group. This saves handing the write to another thread.
+  // With kYes, Post() itself runs `write` if no other write runs or waits and the log was quick for
+  // the last group. This saves handing the write to another thread.
   bool Post(std::unique_ptr<Write> write, MayBlock may_block);
 
  private:
@@ -86,10 +87,10 @@ class Committer {
   std::deque<std::unique_ptr<Write>> queue_ ABSL_GUARDED_BY(mutex_);
   std::int64_t waiting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool committing_ ABSL_GUARDED_BY(mutex_) = false;   // A thread runs a group.
-  bool log_is_quick_ ABSL_GUARDED_BY(mutex_) = true;  // As of the last group.
+  bool log_is_quick_ ABSL_GUARDED_BY(mutex_) = true;  // The log was quick for the last group.
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 
-  std::thread thread_;  // Last: it uses the other members.
+  std::thread thread_;  // Declared last, because it uses the other members.
 };
 
 }  // namespace softlookup

@@ -109,8 +109,8 @@ class EngineOfStores final : public Engine {
 
   // The order of these members matters: the last is destroyed first, and each destructor finishes
   // the member's work in progress. That work needs members above it. The appender's projections
-  // post to the committer. A write hands the lookups that waited for it to the waker, whose one
-  // thread submits them to the scheduler, which runs jobs on the pool.
+  // post to the committer. When the committer publishes a revision, the waker's one thread submits
+  // the lookups that waited for it to the scheduler. The scheduler runs jobs on the pool.
   ForkJoinPool pool_;
   Scheduler scheduler_;
   Lookups lookups_;

@@ -15,7 +15,7 @@
 namespace softlookup {
 namespace {
 
-// Rows whose components are loaded, and whose ids and labels are not yet.
+// Rows whose components are loaded, but whose ids and labels still have to be added.
 struct PendingRows {
   std::uint64_t first_position = 0;
   RowsRecord record;  // Its `components` are empty.
@@ -53,7 +53,7 @@ class Loading {
                      });
   }
 
-  // Adds the rows that ReadPart() read. Call this for one part after another, in their order.
+  // Adds the rows that ReadPart() read. Call this once for each part, in the order of the parts.
   absl::Status AddRows(const std::vector<PendingRows>& pending) {
     for (const auto& [first_position, record] : pending) {
       SOFTLOOKUP_RETURN_IF_ERROR(
@@ -62,9 +62,9 @@ class Loading {
     return absl::OkStatus();
   }
 
-  // Returns the loaded store, or an error. `status` is the result of ReadStore(), ReadPart() and
-  // AddRows(). If it is OK, the error is what StoreLoader::Finish found. Any error but UNAVAILABLE
-  // becomes DATA_LOSS that names the store.
+  // Returns the loaded store, or an error. `status` is the first error of ReadStore(), ReadPart()
+  // and AddRows(), or OK. If it is OK, StoreLoader::Finish can still find an error. Any error but
+  // UNAVAILABLE becomes a DATA_LOSS error that names the store.
   LoadedStore Finish(absl::Status status, Store::Executor executor) {
     absl::StatusOr<std::unique_ptr<StoreEditor>> editor = nullptr;
     if (status.ok()) {
@@ -259,7 +259,7 @@ absl::Status LoadStores(const std::vector<NamedStore>& stores, const CommitLog& 
   const auto count = static_cast<std::int64_t>(stores.size());
   absl::Mutex mutex;
   std::int64_t done = 0;
-  std::vector<std::unique_ptr<Loading>> large;  // All is read but the rows.
+  std::vector<std::unique_ptr<Loading>> large;  // Stores whose rows are not read yet.
   absl::Status unavailable;
   const auto finish = [&](LoadedStore loaded) {
     if (absl::IsUnavailable(loaded.store.status())) {

@@ -20,13 +20,13 @@ namespace softlookup {
 // Loads stores from their records (docs/storage_format.md).
 
 // Returns all stores in the log, ordered by number. A store's name is empty if it is lost. All
-// names are empty if the record of one name is damaged. They are also empty if the log has no
-// records of names, which is so in logs from before the first release.
+// names are empty if the record of one name is damaged. All names are also empty if the log has no
+// records of names, as in logs from before the first release.
 absl::StatusOr<std::vector<NamedStore>> StoresIn(const CommitLog& log);
 
 struct LoadedStore {
   std::uint64_t number = 0;
-  std::string name;  // Empty if neither its own record nor the configuration could be read.
+  std::string name;  // Empty if neither the name's record nor the configuration was readable.
   absl::StatusOr<std::shared_ptr<Store>> store;
 };
 
@@ -36,15 +36,16 @@ struct LoadedStore {
 // could not be read for another reason, so that a later attempt may succeed.
 LoadedStore LoadStore(const NamedStore& store, const CommitLog& log, Store::Executor executor);
 
-// Counts a loaded store, and adds it to the table of stores unless its name is lost.
+// Counts `loaded` in the budget and the totals of `writes`. Adds it to the table of stores unless
+// its name is lost.
 void AddLoaded(LoadedStore loaded, WriteContext& writes);
 
-// Notifies `observer` of a store or of its damage.
+// Calls observer.OnStore() if `loaded` has a store, otherwise observer.OnDamage() with its error.
 void Notify(LoadObserver& observer, const LoadedStore& loaded);
 
 // Loads `stores` on this thread and those of `pool`. Calls `observer` and `on_loaded` for one store
-// at a time, on any of these threads, damaged stores included. Calls neither for stores that are
-// UNAVAILABLE. Returns UNAVAILABLE if any store is.
+// at a time, on any of these threads, damaged stores included. For a store that is UNAVAILABLE,
+// calls neither, and at the end returns UNAVAILABLE.
 absl::Status LoadStores(const std::vector<NamedStore>& stores, const CommitLog& log,
                         ForkJoinPool& pool, const Store::Executor& executor, LoadObserver& observer,
                         absl::FunctionRef<void(LoadedStore)> on_loaded);

@@ -39,7 +39,8 @@ void LookupJob::Finish(absl::StatusOr<AttentionAnswer> answer, const JobTimes& t
   context_.lookup_queue_time.Observe(times_.queue);
   context_.lookup_compute_time.Observe(times_.compute);
   Report();
-  // Free these bytes before the callback: the caller may send another request as large at once.
+  // Frees the bytes to rank rows before the callback, because the caller may send another large
+  // lookup at once.
   lookup_task_.ReleaseRanking();
   if (!answer.ok()) return callback_(answer.status());
   std::uint64_t summed_rows = 0;

@@ -26,16 +26,17 @@ class LookupJob final : public Job {
         callback_(std::move(callback)),
         lookup_task_(context) {}
 
-  // What the job computes. The job's maker calls Select(). After an error, refuse the job instead
-  // of submitting it. The data that the request points to must live until the callback.
+  // What the job computes. The job's maker calls its Select() before it submits the job. If
+  // Select() fails, the maker refuses the job instead. The data that the request points to must
+  // live until the callback.
   LookupTask& lookup_task() { return lookup_task_; }
 
   // Returns `job` as Scheduler::Submit takes it. Call this after LookupTask::Select(). `store` is
   // the number of the snapshot's store.
   static QueuedJob Queued(std::unique_ptr<LookupJob> job, std::uint64_t store);
-  // Adds `times` to the waiting and computing times of the lookup's report and of the metrics. Call
-  // this once the job that selected the lookup's rows has run, with that job's times, and before
-  // Finish() or Refuse(). Finish() adds the lookup's own times.
+  // Adds `times` to the lookup's times in its report and in the metrics. If another job selected
+  // the lookup's rows, call this with that job's times, before Finish() or Refuse(). Finish() adds
+  // the times of this job.
   void AddTimes(const JobTimes& times);
 
   void Refuse(absl::Status status) override;

@@ -29,7 +29,8 @@ class LookupTask {
 
   // Checks `request`, selects the rows of `snapshot` that it attends to, and takes the bytes to
   // rank them (RankingBudget). Call this once, first. After an error, the task must not be
-  // computed. The data of `request.queries` and `request.inputs` must live until it is computed.
+  // computed. The data of `request.queries` and `request.inputs` must live until the task is
+  // computed.
   absl::Status Select(const LookupRequest& request, std::shared_ptr<const Snapshot> snapshot);
   // Returns an upper bound on the cost of Select(), without the cost of its checks of the request.
   static double SelectCost(const LookupRequest& request, const Snapshot& snapshot);
@@ -39,7 +40,7 @@ class LookupTask {
   // Gives the bytes to rank rows back. Call this after the task is computed.
   void ReleaseRanking() { ranking_.reset(); }
 
-  // Without queries until ProjectInputs(), if the request has inputs.
+  // Returns the task. If the request has inputs, the task has no queries before ProjectInputs().
   const AttentionTask& attention() const { return task_; }
   // Null until Select() has selected rows.
   const Snapshot* snapshot() const { return snapshot_.get(); }

@@ -99,8 +99,8 @@ void Lookups::StartAtRevision(LookupRequest request, std::shared_ptr<Store> stor
         const double cost = LookupTask::SelectCost(request, *store->snapshot());
         QueuedJob selection{.store = cost <= kInlineCostMax ? kNoStoreShort : kNoStore,
                             .cost = cost};
-        // A lookup that has waited for a revision is not refused. It does not run here, because
-        // this can be the one thread that calls back all lookups that wait for a revision.
+        // A lookup that has waited for a revision is not refused. The job does not run here,
+        // because this can be the one thread that all waiting lookups share.
         selection.job =
             std::make_unique<SelectionJob>(scheduler_, Scheduler::Admission::kAdmitted,
                                            std::move(lookup), std::move(request), std::move(store));

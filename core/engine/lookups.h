@@ -13,11 +13,11 @@
 
 namespace softlookup {
 
-// Turns lookup requests into jobs of the scheduler, each once its store has the revision that the
+// Makes a job of the scheduler from each lookup request, once the store has the revision that the
 // request asks for. Thread-safe.
 class Lookups {
  public:
-  // Both arguments must outlive this.
+  // `context` and `scheduler` must outlive this object.
   Lookups(JobContext& context, Scheduler& scheduler) : context_(context), scheduler_(scheduler) {}
 
   // Does the same as Engine::Lookup, in a store that the caller has found.

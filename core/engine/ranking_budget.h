@@ -49,9 +49,9 @@ class RankingBudget {
   };
 
   // Takes the bytes that `task` needs, none if it has no `top_k`. LIMIT_EXCEEDED if the task alone
-  // needs more than the limit. QUEUE_FULL with a retry delay if the bytes taken by others leave too
-  // few. `query_count` is the task's number of queries. task.queries cannot tell it, because it is
-  // not set before the queries are projected.
+  // needs more than the limit. QUEUE_FULL with a retry delay if other lookups and Attends have left
+  // too few bytes. `query_count` is the task's number of queries. task.queries cannot tell this
+  // number, because inputs that are not projected yet leave task.queries empty.
   absl::StatusOr<Taken> Take(const AttentionTask& task, std::int64_t query_count);
 
  private:

@@ -28,15 +28,16 @@ class StoreTable {
   // Leaves out damaged stores.
   ListResult List(absl::string_view prefix, absl::string_view after, std::int64_t count_max) const;
 
-  // Reserves `name` for a new store until Add() or Release(). Find() does not see it meanwhile.
-  // STORE_EXISTS if `name` is taken or reserved. TOO_MANY_STORES if `count_max` names are taken or
-  // reserved already.
+  // Reserves `name` for a new store until Add() or Release(). Find() does not see the name before
+  // Add(). STORE_EXISTS if `name` is taken or reserved. TOO_MANY_STORES if `count_max` names are
+  // taken or reserved already.
   absl::Status Reserve(const std::string& name, std::int64_t count_max);
   void Release(const std::string& name);
   // Adds a new store and ends the reservation of its name. There must be no store of this name.
   void Add(const std::string& name, std::shared_ptr<Store> store);
-  // Adds a store that was loaded from the log. Call this before other methods that take a name. If
-  // the store is damaged, `store` is the error that Find() then returns.
+  // Adds a store that was loaded from the log. Call this for all stores of the log before any other
+  // method that takes a name. If the store is damaged, `store` is the error that Find() then
+  // returns.
   void AddLoaded(const std::string& name, absl::StatusOr<std::shared_ptr<Store>> store);
   // Removes the store `name`, which must exist and not be damaged.
   void Remove(absl::string_view name);

@@ -27,13 +27,14 @@ class StoreTotals {
   // Counts a write to a store of this configuration. Call this once readers can see the write.
   void AddWrite(const StoreConfig& config, const StoreChange& change);
 
-  std::int64_t stores() const { return stores_; }  // Without the damaged ones.
+  std::int64_t stores() const { return stores_; }  // Without damaged stores.
   std::int64_t damaged_stores() const { return damaged_stores_; }
-  std::int64_t rows() const { return rows_; }  // Of stores(), deleted rows included.
+  std::int64_t rows() const { return rows_; }  // Without damaged stores. Includes deleted rows.
   std::int64_t live_rows() const { return live_rows_; }
   // Rows appended since the process started. Rows of deleted stores stay counted.
   std::int64_t appended_rows() const { return appended_rows_; }
-  // Bytes of the keys and values of these rows in float32, whatever the store's storage type.
+  // Bytes that the keys and values of the appended rows take in float32, whatever the store's
+  // storage type.
   std::int64_t appended_bytes() const { return appended_bytes_; }
 
  private:

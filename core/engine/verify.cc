@@ -16,8 +16,8 @@ absl::Status Engine::Verify(const std::string& directory, LoadObserver& observer
   SOFTLOOKUP_ASSIGN_OR_RETURN(const std::vector<NamedStore> stores, StoresIn(*log));
   absl::Status damage;
   for (const NamedStore& store : stores) {
-    // Only one store is held at a time: those of a directory together can exceed this machine's
-    // RAM.
+    // Holds only one store at a time, because all stores of a directory together can exceed this
+    // machine's RAM.
     const LoadedStore loaded = LoadStore(store, *log, /*executor=*/nullptr);
     Notify(observer, loaded);
     damage.Update(loaded.store.status());

@@ -29,7 +29,7 @@ class StoreWrite : public Write {
       : context_(context), store_(std::move(store)), callback_(std::move(callback)) {}
 
   absl::Status Stage(LogBatch* batch) override {
-    // Since the caller found the store, a write may have deleted it, and another write may have
+    // Since the caller found the store, a write may have deleted it. A further write may have
     // created a new store of the same name.
     const std::string& name = store_->editor().newest()->config().name;
     SOFTLOOKUP_ASSIGN_OR_RETURN(const std::shared_ptr<Store> current,
@@ -57,7 +57,7 @@ class StoreWrite : public Write {
   virtual absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreEditor& editor) = 0;
   // Adds the write's records to `batch`. Called once the write is made and within the budget.
   virtual void PutRecords(const StoreEditor& editor, LogBatch& batch) = 0;
-  // Returns whether a write that made `after` from `before` is refused if it takes too many bytes.
+  // Returns whether the budget may refuse a write that made the snapshot `after` from `before`.
   virtual bool IsBounded(const Snapshot& before, const Snapshot& after) const {
     return after.byte_size() > before.byte_size();
   }
@@ -168,7 +168,8 @@ class AppendWrite final : public StoreWrite<AppendResult> {
     AppendChain* chain = rows_.chain.get();
     return StageInChain(chain, rows_.chain_number, [&]() -> absl::Status {
       if (chain != nullptr) {
-        // All appends of a chain go to the store of its first append. 0: this is the first.
+        // All appends of a chain go to the store of its first append. `first` is 0 if this is the
+        // first append.
         const std::uint64_t first = std::exchange(chain->store_number, store().number());
         if (first != 0 && first != store().number()) {
           return StoreNotFound(store().snapshot()->config().name);
@@ -324,8 +325,8 @@ class CreateStoreWrite final : public Write {
         store_count_max_(store_count_max),
         callback_(std::move(callback)) {}
 
-  // Other writes may be staged beside this one: none of them finds the store before Publish(), and
-  // its name is reserved.
+  // Other writes may be staged in the same group: none of them finds the store before Publish(),
+  // and its name is reserved.
   absl::Status Stage(LogBatch* batch) override {
     SOFTLOOKUP_RETURN_IF_ERROR(context_.stores.Reserve(config_.name, store_count_max_));
     store_ = std::make_shared<Store>(number_, std::make_unique<StoreEditor>(config_), absl::Now(),

@@ -13,7 +13,8 @@ HWY_BEFORE_NAMESPACE();
 namespace softlookup::kernels {
 namespace HWY_NAMESPACE {
 
-// Loads a vector of components from `elements` on. For INT8, these are integers without the scale.
+// Loads a vector of components from `elements` on. For INT8, these are the integers, not yet
+// multiplied by the scale.
 template <StorageType kStorage>
 HWY_INLINE FloatVec Decode(const std::byte* elements) {
   const FloatTag d;

@@ -23,7 +23,7 @@ using IntVec = hn::Vec<IntTag>;
 // Returns the nearest integer, which must fit into four digits in [-128, 127].
 HWY_INLINE IntVec Nearest(FloatVec x) {
 #if HWY_TARGET <= HWY_AVX3
-  return IntVec{_mm512_cvtps_epi32(x.raw)};  // NearestInt would also handle overflow.
+  return IntVec{_mm512_cvtps_epi32(x.raw)};  // hn::NearestInt would also check for overflow.
 #else
   return hn::NearestInt(x);
 #endif

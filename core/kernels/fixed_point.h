@@ -11,23 +11,24 @@ namespace softlookup::kernels {
 // integers are below 2^31 / kFixedPointMargin in size, because four such digits hold no more than
 // 0x7f7f7f7f.
 
-// Let e be the exponent field of the float32 kFixedPointMargin * magnitude, but at least
-// kFixedPointExponentMin. The bound for this magnitude is 2^(e - 126), and so at least 2^-90.
+// FixedPointBound(magnitude) is 2^(e - 126). Here e is the exponent field of the float32
+// kFixedPointMargin * magnitude, but at least kFixedPointExponentMin. So the bound is at least
+// 2^-90.
 inline constexpr float kFixedPointMargin = 1.004f;
 inline constexpr std::int32_t kFixedPointExponentMin = 126 - 90;
 
-// Returns a power of two that is above all |components| of a key or query, whose largest
-// |component| is `magnitude`. The bound is below 2.01 times the magnitude, or 2^-90 if that is
-// more. Components are rounded to the nearest multiple of 2^-31 of the bound.
+// Returns a power of two that is above all |components| of a key or query. `magnitude` is the
+// largest |component|. The bound is below 2.01 times the magnitude, or 2^-90 if that is more.
+// Components are rounded to the nearest multiple of 2^-31 of the bound.
 inline double FixedPointBound(float magnitude) {
   const std::int32_t exponent = std::max(
       std::bit_cast<std::int32_t>(magnitude * kFixedPointMargin) >> 23, kFixedPointExponentMin);
   return std::bit_cast<double>(static_cast<std::int64_t>(exponent - 126 + 1023) << 52);
 }
 
-// Returns true if `magnitude` is 0 or in [2^-50, 2^50]. The components and units of such keys,
-// queries and values, and the products of two such components, are far from the ends of float32's
-// range.
+// Returns true if `magnitude` is 0 or in [2^-50, 2^50]. Keys, queries and values of such a
+// magnitude have largest components, and units, that are far from the ends of float32's range. The
+// same holds for products of two largest components.
 inline bool IsModerate(float magnitude) {
   return magnitude == 0 || (magnitude >= 0x1p-50f && magnitude <= 0x1p50f);
 }

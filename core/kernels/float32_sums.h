@@ -23,9 +23,9 @@ struct Float32Sums {
     const std::int64_t chains = (dims + chain_dims - 1) / chain_dims;
     return std::bit_width(static_cast<std::uint64_t>(chains - 1));
   }
-  // Returns the largest number of roundings that a product in the sum goes through. It has its own
-  // rounding, and one for its addition. Each later term of its chain and each level of the tree
-  // rounds once more. The first term of a chain is not added to anything.
+  // Returns the largest number of roundings that a product in the sum goes through. The product is
+  // rounded once itself, and once when it is added. Each later term of its chain and each level of
+  // the tree rounds once more. The first product of a chain is not added to anything.
   constexpr std::int64_t Roundings(std::int64_t dim_count) const {
     return std::min(chain_dims, dim_count) + Levels(0, dim_count);
   }
@@ -55,7 +55,7 @@ class Float32Roundings {
   Float32ErrorNorms ErrorNormsOf(const float* query) const;
 
  private:
-  // squares[i][sums_index] is r_i^2 of term i.
+  // squares[i][sums_index] is the r_i^2 of term i for kFloat32Sums[sums_index].
   using Squares = std::vector<Float32ErrorNorms>;
 
   // Returns the squares for the dim_count terms of a group or of the rest, as the members below

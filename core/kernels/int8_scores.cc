@@ -15,7 +15,7 @@
 #include "core/kernels/vectors-inl.h"
 // clang-format on
 
-#ifndef SOFTLOOKUP_CORE_KERNELS_INT8_SCORES_CC_  // For all targets.
+#ifndef SOFTLOOKUP_CORE_KERNELS_INT8_SCORES_CC_  // Once for all targets.
 #define SOFTLOOKUP_CORE_KERNELS_INT8_SCORES_CC_
 namespace softlookup::kernels {
 
@@ -26,7 +26,7 @@ inline constexpr int kQueryDigits = 4;
 // Bytes of one group of components of a panel's keys.
 inline constexpr std::int64_t kGroupBytes = kGroup * kPanelRows;
 
-// Magnitudes: a digit has at most 128, a digit plus 128 at most 255, a key's integer at most 127.
+// The largest magnitudes are 128 of a digit, 255 of a digit plus 128, and 127 of a key's integer.
 static_assert(kInt8FloatDimMax * 128 * 127 < std::int64_t{1} << 24, "float32 holds the sums");
 static_assert(kDimMax * 255 * 127 < std::int64_t{1} << 31, "32 bits hold them");
 
@@ -120,8 +120,8 @@ template <int kQueries, int kPanels, typename Sum>
 void VnniTile(const BlockView& block, std::int64_t panel, std::int64_t first_dim,
               const DigitQueries& queries, int query, Prefetcher& ahead, Sum* sums) {
   const IntTag d;
-  // The order that puts the components of a row in a group side by side. In a panel they are
-  // kPanelRows bytes apart.
+  // The order that puts the components of one row in a group side by side. In a panel, these
+  // components are kPanelRows bytes apart.
   alignas(64) static constexpr auto kByRow = [] {
     std::array<std::uint8_t, kGroupBytes> from{};
     for (std::size_t i = 0; i < from.size(); ++i) {
@@ -290,10 +290,10 @@ bool KeysFitInt8Dots(float query_magnitude, float key_magnitude) {
   return IsModerate(query_magnitude) && IsModerate(key_magnitude);
 }
 
-// A query's component is off by at most half a unit, which is 2^-32 of its bound. A key's component
-// is, by definition, the float32 nearest to its integer times its scale. So the exact product of
-// integer and scale differs from the component by at most 2^-24 of itself. Roundings in float64 are
-// negligible beside these.
+// A query's component is off by at most half a unit, which is 2^-32 of the query's FixedPointBound.
+// A key's component is, by definition, the float32 nearest to its integer times its scale. So the
+// exact product of integer and scale differs from the component by at most 2^-24 of itself.
+// Roundings in float64 are negligible beside these two errors.
 //
 // kInt8FloatError (int8_scores.h) is for float sums, which WriteSums forms as high * 2^16 + low.
 // The dots are exact. `high`, the sum, and the sum's product with the key's scale are each off by

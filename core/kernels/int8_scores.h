@@ -27,13 +27,13 @@ bool VnniIsUsable();
 // Returns true if ScoreInt8Rows takes a query and a block whose |components| have these bounds.
 bool KeysFitInt8Dots(float query_magnitude, float key_magnitude);
 
-// Returns an upper bound on the error of ScoreInt8Rows with double sums. `norms` must bound
+// Returns an upper bound on the error of ScoreInt8Rows with double sums. `norms` must be at least
 // |query| |key|.
 double ScoreErrorInInt8(std::int64_t key_dim, float query_magnitude, float key_magnitude,
                         double norms);
 
-// Float sums take keys of at most kInt8FloatDimMax components. They add up to
-// kInt8FloatError * norms to the error.
+// ScoreInt8Rows with float sums takes keys of at most kInt8FloatDimMax components. Its error is up
+// to kInt8FloatError * norms larger than ScoreErrorInInt8(), with the same `norms`.
 inline constexpr std::int64_t kInt8FloatDimMax = 1024;
 inline constexpr double kInt8FloatError = 0x3.2p-24;
 

@@ -20,7 +20,8 @@ HWY_BEFORE_NAMESPACE();
 namespace softlookup::kernels {
 namespace HWY_NAMESPACE {
 
-// Adds up 16 lanes. On every target, each addition has the same two operands.
+// Adds up 16 lanes. On every target, each addition has the same two operands, so the sum has the
+// same bits.
 HWY_INLINE float SumOfLanes(const FloatVec* sums) {
   constexpr hn::CappedTag<float, 4> d4;
   alignas(64) float lanes[kPanelRows];
@@ -101,7 +102,8 @@ std::array<std::vector<std::int64_t>, kBlockBalls> SplitRows(const BlockView& bl
 
 // Returns a ball that holds the keys of `rows`. Writes its centre to `centre`.
 KeyBall MakeBall(const BlockView& block, absl::Span<const std::int64_t> rows, float* centre) {
-  // A ball may have any centre. The mean of a sample is close enough to the mean of all rows.
+  // Any point may be the centre: a centre near the mean of the keys only makes the radius smaller.
+  // The mean of up to kSampleMax keys is close enough.
   constexpr std::size_t kSampleMax = 64;
   const std::size_t step = (rows.size() + kSampleMax - 1) / kSampleMax;
   const auto dim = static_cast<std::size_t>(block.shape.key_dim);

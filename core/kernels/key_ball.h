@@ -10,7 +10,7 @@
 namespace softlookup::kernels {
 
 // A ball that holds keys k: |k - centre| <= radius. Where similar rows were appended together, the
-// balls of a block can show that none of its rows matters, before any of them is read.
+// balls of a block can show that none of its rows matters. No row of the block is read for that.
 struct KeyBall {
   const float* centre = nullptr;  // [CentreFloats(key_dim)], 0 past the key's components.
   double centre_norm = 0;         // |centre|
@@ -18,7 +18,8 @@ struct KeyBall {
 };
 
 // A block has two balls, and each of its keys is in at least one of them. A block often has the end
-// of one cluster of rows and the beginning of the next. A single ball would have to hold both.
+// of one cluster of rows and the beginning of the next. A single ball would have to hold both
+// clusters, and would be large.
 inline constexpr int kBlockBalls = 2;
 using KeyBalls = std::array<KeyBall, kBlockBalls>;
 
@@ -31,9 +32,9 @@ constexpr std::int64_t CentreFloats(std::int64_t key_dim) {
   return (key_dim + kPanelRows - 1) / kPanelRows * kPanelRows;
 }
 
-// Finds balls for the full panels of `block`, which must have at least one. Writes the centres to
-// `centres`, which must have room for kBlockBalls * CentreFloats(block.shape.key_dim) floats. The
-// bits are the same on all CPUs with fused multiply-adds.
+// Finds balls for the full panels of `block`, which must have at least one full panel. Writes the
+// centres to `centres`, which must have room for kBlockBalls * CentreFloats(block.shape.key_dim)
+// floats. The bits are the same on all CPUs with fused multiply-adds.
 KeyBalls MakeKeyBalls(const BlockView& block, float* centres);
 
 // Sets products[i] to the product of `query` and balls[i]->centre, which have `key_dim` components.

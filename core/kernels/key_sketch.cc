@@ -16,7 +16,7 @@
 #include "core/kernels/vectors-inl.h"
 // clang-format on
 
-#ifndef SOFTLOOKUP_CORE_KERNELS_KEY_SKETCH_CC_  // For all targets.
+#ifndef SOFTLOOKUP_CORE_KERNELS_KEY_SKETCH_CC_  // Once for all targets.
 #define SOFTLOOKUP_CORE_KERNELS_KEY_SKETCH_CC_
 namespace softlookup::kernels {
 
@@ -121,7 +121,8 @@ namespace {
 HWY_EXPORT(SketchPanelOneTarget);
 HWY_EXPORT(DivideByNormsOneTarget);
 
-// The exact root of a sum of up to kDimMax squares is below this times the root of its float32 sum.
+// The exact root of a sum of up to kDimMax squares is below kRoundedUp times the root of its
+// float32 sum.
 constexpr float kRoundedUp = 1 + 0x1p-9f;
 
 }  // namespace
@@ -152,8 +153,9 @@ SketchView MakeSketch(const BlockView& block, std::byte* slices, float* centres)
     (block, panel, codes.data(), scales.data(), errors.data());
     for (std::int64_t row = 0; row < kPanelRows; ++row) {
       const auto norm = static_cast<float>(norms[panel * kPanelRows + row]);
-      // In each component, k - s c was formed with an error of at most 2^-23 of the component. If
-      // |k - s c| is below 2^-63, its square may have underflowed.
+      // norm * 2^-20 covers k - s c, which was formed with an error of at most 2^-23 of each
+      // component. `lost` covers components of k - s c below 2^-63, whose squares may have
+      // underflowed.
       errors[row] = std::sqrt(errors[row]) * kRoundedUp + norm * 0x1p-20f + lost;
       // A lane has as many bytes in an array of floats as in a group of codes. So the row's scale
       // is behind its first code by exactly the bytes of all groups.

@@ -26,7 +26,7 @@ inline constexpr int kKeyCodeMax = 127;
 // same lane. So a kernel joins its results for a panel's rows without operations across lanes. The
 // panels that are left make spans of 8, 4, 2 or 1 panels, with as many slices as panels. In a span
 // of n panels, a panel has 16 / n lanes. Lane l of slice s is row (16 s + l) / n of panel
-// (16 s + l) % n, where s and the panel are counted from the span's first. A slice:
+// (16 s + l) % n. Here, slices and panels are counted from the first of the span. A slice:
 //
 //   codes   [groups of 4 components][16 rows][4 components]
 //   scales  [16 rows]  float32
@@ -49,10 +49,10 @@ struct SketchView {
   std::int64_t key_dim = 0;
   // Over all rows of the sketch, as MakeSketch() sets them:
   float error_max = 0;           // The largest bound on an error.
-  float relative_error_max = 0;  // The largest such bound divided by its key's norm, if above 0.
+  float relative_error_max = 0;  // The largest error bound / norm of a key of norm above 0.
   float norm_max = 0;            // The largest norm of a key.
   float norm_min = 0;            // The smallest norm above 0; infinity if there is none.
-  KeyBalls balls;                // They hold all keys. Not set unless has_balls().
+  KeyBalls balls;                // Together they hold all keys. Set if has_balls().
 
   bool has_balls() const { return balls[0].centre != nullptr; }
   std::int64_t group_count() const { return (key_dim + kGroup - 1) / kGroup; }

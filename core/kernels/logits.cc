@@ -91,21 +91,22 @@ constexpr std::int64_t kStepRows = kStepVecs * static_cast<std::int64_t>(kLanes)
 
 static_assert(kStepRows % kPanelRows == 0);
 
-// Replaces x in [kLowestExponent, 0] by exp(x), with a relative error of at most 9e-8. x is
-// n ln 2 + r with |r| <= ln 2 / 2. A polynomial of degree 6 gives exp(r) with a relative error of
-// at most 1.8e-8, besides its roundings.
+// Replaces x in [kLowestExponent, 0] by exp(x), with a relative error of at most 9e-8. With an
+// integer n and |r| <= ln 2 / 2, x is n ln 2 + r. A polynomial of degree 6 gives exp(r) with a
+// relative error of at most 1.8e-8, besides its roundings.
 template <int kVecs>
 HWY_INLINE void Exp(FloatVec (&x)[kVecs]) {
   const FloatTag d;
   const hn::RebindToSigned<FloatTag> di;
-  // Adding 1.5 * 2^23 rounds x / ln 2 to the integer n, which the lowest bits of the sum then hold.
-  // With the exponent's bias of 127, these bits are the exponent field of 2^n.
+  // Adding 1.5 * 2^23 rounds x / ln 2 to the integer n, and leaves n in the lowest bits of the sum.
+  // `shift` also adds the exponent's bias of 127. So these bits are the exponent field of 2^n.
   const FloatVec shift = hn::Set(d, 0x1.8p23f + 127);
   FloatVec shifted[kVecs], p[kVecs];
   HWY_UNROLL(4) for (int v = 0; v < kVecs; ++v) {
     shifted[v] = hn::MulAdd(x[v], hn::Set(d, 1.44269504088896341f), shift);
   }
-  // Subtracts n ln 2 in two parts. The first part has so few bits that n times it is exact.
+  // Subtracts n ln 2 from x, with ln 2 as a sum of two parts. The first part has so few bits that n
+  // times this part is exact.
   for (const float part : {0.693359375f, -2.12194440e-4f}) {
     HWY_UNROLL(4) for (int v = 0; v < kVecs; ++v) {
       x[v] = hn::NegMulAdd(hn::Sub(shifted[v], shift), hn::Set(d, part), x[v]);
@@ -145,15 +146,15 @@ double SumOfRows(const FloatVec* sums) {
   return totals[0];
 }
 
-// For each of the 16 rows of a panel, sums over all panels: of the weights, and of
-// weight * (logit - max).
+// Sums over all panels, one for each of the 16 places that a row can have in its panel: of weight,
+// and of weight * (logit - max).
 struct SumsOfPlaces {
   FloatVec weight[kVecsPerPanel];
   FloatVec weighted[kVecsPerPanel];
 };
 
-// Replaces kVecs vectors of logit - max in `weights` by the weights, and adds the weights to the
-// sums.
+// Replaces kVecs vectors of logit - max in `weights` by the weights, and adds the weights to
+// `sums`.
 template <int kVecs>
 HWY_INLINE void AddWeights(float* HWY_RESTRICT weights, SumsOfPlaces& sums) {
   const FloatTag d;
@@ -170,7 +171,8 @@ HWY_INLINE void AddWeights(float* HWY_RESTRICT weights, SumsOfPlaces& sums) {
     FloatVec& weight_sum = sums.weight[v % kVecsPerPanel];
     FloatVec& weighted_sum = sums.weighted[v % kVecsPerPanel];
     weight_sum = hn::Add(weight_sum, weight[v]);
-    // The maximum avoids 0 * -infinity.
+    // A row that does not count has x = -infinity. Without the maximum, it would add 0 * -infinity,
+    // a NaN.
     weighted_sum = hn::MulAdd(weight[v], hn::Max(x[v], lowest), weighted_sum);
   }
 }
@@ -209,7 +211,8 @@ SoftmaxSums MakeSoftmaxWeightsOneTarget(const double* HWY_RESTRICT logits, doubl
 
 SumRange RangeOfSumsOneTarget(PanelRange panels, const float* HWY_RESTRICT sums) {
   const FloatTag d;
-  // Independent vectors. With a single one, each step would wait for the result of the step before.
+  // Several independent vectors. With a single vector, each step would wait for the result of the
+  // step before.
   FloatVec min[kStepVecs], max[kStepVecs];
   HWY_UNROLL(4) for (int v = 0; v < kStepVecs; ++v) {
     min[v] = hn::Set(d, std::numeric_limits<float>::infinity());

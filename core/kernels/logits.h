@@ -10,7 +10,7 @@ namespace softlookup::kernels {
 // How a sum from ScoreRows becomes a score.
 enum class ScoreForm {
   kScaled,        // scale * sum
-  kCosine,        // sum / (query_norm * key_norm), 0 where that product is 0
+  kCosine,        // sum / (query_norm * key_norm), or 0 where the divisor is 0
   kNegativeRoot,  // -sqrt(sum)
   kNegative,      // -sum
 };
@@ -38,7 +38,8 @@ struct LogitSummary {
 };
 
 // Replaces sums[r] by the score of row r and sets logits[r], for every row r of `panels`. A row
-// outside `rows`, outside row_mask or below min_score does not count: its logit is -inf.
+// outside `rows`, outside row_mask or below min_score does not count: its logit is -inf. Returns
+// the largest logit and the number of rows that count.
 LogitSummary MakeLogits(const LogitParams& params, PanelRange panels, RowRange rows, double* sums,
                         double* logits);
 
@@ -48,9 +49,9 @@ struct SoftmaxSums {
 };
 
 // Sets weights[r] to exp(logits[r] - max) for every row r of `panels`. The difference is rounded to
-// float32, which changes a weight by up to 6e-8 of itself for each unit of the difference. Its
-// exponential is then within 2 ulp. A weight below exp(-87) is set to 0. `max` must be finite and
-// not below any logit. The sums do not depend on the vector width.
+// float32, which changes a weight by up to 6e-8 of itself for each unit of the difference. The
+// computed exponential of the rounded difference is within 2 ulp. A weight below exp(-87) is set to
+// 0. `max` must be finite and not below any logit. The sums do not depend on the vector width.
 SoftmaxSums MakeSoftmaxWeights(const double* logits, double max, PanelRange panels, float* weights);
 
 // The smallest and the largest sums[r] over every row r of `panels`.
@@ -60,10 +61,10 @@ struct SumRange {
 };
 SumRange RangeOfSums(PanelRange panels, const float* sums);
 
-// Does the same as MakeSoftmaxWeights for the logits factor * sums[r], which are not stored. `best`
-// must be the sum with the largest logit. Factor and difference are float32, so a weight may be off
-// by 1.8e-7 of itself for each unit of max - logit, instead of 6e-8. That is at most 7e-8 of the
-// largest weight.
+// Does what MakeSoftmaxWeights() does for the logits factor * sums[r], without storing the logits.
+// `best` must be the sum with the largest logit, max. `factor` and sums[r] - best are rounded to
+// float32. So for each unit of max - logit, a weight may be off by 1.8e-7 of itself, instead of
+// 6e-8. This error is at most 7e-8 of the largest weight.
 SoftmaxSums MakeSoftmaxWeightsOfSums(const float* sums, double factor, float best,
                                      PanelRange panels, float* weights);
 

@@ -17,15 +17,16 @@ namespace softlookup::kernels {
 //
 // The parts follow each other without gaps. Components are elements of the storage type.
 //
-// Each key has a vector lane of its own. So the vector width, the number of queries and the other
-// rows do not change the order in which one key's float products are added. Integer products have
-// exact sums in any order. To sum values, a vector takes neighbouring components of one row.
+// Each key has a vector lane of its own. So one key's float products are added in a fixed order.
+// The vector width, the number of queries and the other rows do not change the order. Integer
+// products have exact sums in any order. To sum values, a vector takes neighbouring components of
+// one row.
 //
 // A load at the end of a row's value may read into the next row's value or into the keys. A load at
 // the end of INT8 keys may read into the scales. What is read there changes no score and no
 // component of a value. No load leaves the panel.
 //
-// The part of a panel that no row has filled is zero.
+// The bytes of rows that are not filled yet are zero.
 inline constexpr std::int64_t kPanelRows = 16;
 
 // An INT8 component is its scale times an integer of at most this size.
@@ -67,7 +68,8 @@ struct BlockView {
   const std::byte* partial_panel = nullptr;  // Set if row_count is not a multiple of kPanelRows.
   std::int64_t row_count = 0;
   // Upper bounds on |component| of the keys and of the values, and on the norm of each head of a
-  // key. They hold for the rows of this block, but may be computed over more rows.
+  // key. The bounds may be computed over more rows than this block's, so they may be larger than
+  // needed.
   float key_magnitude = 0;
   float value_magnitude = 0;
   const float* key_norms_max = nullptr;  // One per head.

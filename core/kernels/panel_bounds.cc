@@ -34,12 +34,13 @@ struct BoundCall {
 
 // PowerAbove() makes 2^x from bits. It takes x as the float 2^23 + 2^15 (x + 127), whose last 23
 // bits are the integer 2^15 (x + 127). An exponent unit is 1 in this float, so 1 in x is
-// kExponentUnit units. Shifted left by 8 bits, the integer gives a float32 with the right exponent.
-// Its mantissa is linear between two powers of two, so the float32 is 2^x or up to 6.15 % more.
+// kExponentUnit units. Shifted left by 8 bits, the integer is a float32 whose exponent is x rounded
+// down. Its mantissa is linear between two powers of two, so the float32 is 2^x or up to 6.15 %
+// more.
 constexpr float kExponentUnit = 0x1p15f;
 constexpr double kExponentOfZero = 0x1p23 + 127 * 0x1p15;
 // An exponent has five roundings, each at most half a unit of a float below 2^24. Together they are
-// below this, in nats.
+// below kExponentRounding nats.
 constexpr double kExponentRounding = 0x1p-13;
 
 HWY_INLINE FloatVec PowerAbove(FloatVec exponent) {
@@ -51,8 +52,9 @@ HWY_INLINE FloatVec PowerAbove(FloatVec exponent) {
       d, hn::ShiftLeft<8>(hn::BitCast(bits, hn::Max(lowest, hn::Min(exponent, highest)))));
 }
 
-// Returns the bounds of the rows in one vector. For kMass, returns exp(bound - reference) as
-// PowerAbove() makes it. `dots` has the rows' products of codes with the query.
+// Returns the bounds of the rows in the vector that begins at `lane` of `slice`. For kMass, returns
+// exp(bound - reference) as PowerAbove() makes it. `dots` has the rows' products of codes with the
+// query.
 template <PanelBound kForm, bool kRoot>
 HWY_INLINE FloatVec BoundOfRows(const BoundCall& call, std::int64_t slice, std::size_t lane,
                                 int query, CodeVec dots) {
@@ -278,7 +280,7 @@ void BoundPanelsOneTarget(bool vnni, PanelBound form, const SketchView& sketch,
                           const SketchQueries& queries, const BoundFactors* factors,
                           const float* references, const BoundTerms& terms, std::int64_t stride,
                           float* bounds) {
-  // The exponent units in a nat, which adds log2(e) to the x of PowerAbove().
+  // The exponent units in a nat. A nat adds log2(e) to the x of PowerAbove().
   constexpr double kUnit = std::numbers::log2e * kExponentUnit;
   const bool is_mass = form == PanelBound::kMass, is_root = terms.root_divisor > 0;
   // Without a root, the bound is linear in its factors, so the factors are converted to exponent
@@ -356,7 +358,7 @@ void SketchQueries::Pack(const float* const* queries, int query_count, std::int6
     }
     const auto above = [](double square) {
       const float root = static_cast<float>(std::sqrt(square)) * (1 + 0x1p-20f);
-      // The factor cannot raise a subnormal root, so the next larger float is taken.
+      // The factor cannot raise a subnormal root, so nextafter() raises the root once more.
       return square > 0 ? std::nextafter(root, std::numeric_limits<float>::infinity()) : 0;
     };
     norms_[q] = above(norm_square);

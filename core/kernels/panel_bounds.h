@@ -11,7 +11,7 @@
 namespace softlookup::kernels {
 
 // Upper bounds on the scores of queries and the keys of a block, made from the block's sketch. A
-// query q becomes codes of seven bits and a unit u, as a key k becomes codes c and a scale s
+// query q becomes codes of seven bits and a unit u. The sketch has a key k as codes c and a scale s
 // (key_sketch.h). By Cauchy and Schwarz,
 //
 //   |q.k - u s (codes of q . c)| <= |u codes of q| |k - s c| + |q - u codes of q| |k|.
@@ -20,8 +20,8 @@ namespace softlookup::kernels {
 // bits of a bound depend only on its query and block. They do not depend on the vector width or on
 // the other queries.
 
-// The largest code of a query. With it, 16 bits hold the sum of two products of a key's stored code
-// and a query's code. AVX2 forms such sums.
+// The largest code of a query. It is so small that 16 bits hold the sum of two products of a key's
+// stored code and a query's code. AVX2 forms sums of two such products in 16 bits.
 inline constexpr int kQueryCodeMax = 63;
 static_assert(2 * (kKeyCodeMax + 128) * kQueryCodeMax < 1 << 15);
 
@@ -46,7 +46,7 @@ class SketchQueries {
   float norm(int query) const { return norms_[query]; }
   float error(int query) const { return errors_[query]; }
   // Returns 128 times the sum of the query's codes. A key's stored codes are each 128 too large, so
-  // their product with the query's codes is too large by this.
+  // their product with the query's codes is too large by this number.
   std::int32_t excess(int query) const { return excesses_[query]; }
 
  private:
@@ -60,7 +60,7 @@ class SketchQueries {
 // One float for each row of a sketch. The 16 floats of a slice are contiguous.
 struct RowFloats {
   const float* first = nullptr;   // The float of lane 0 of slice 0.
-  std::int64_t slice_stride = 0;  // Floats from a slice's first to the next one's.
+  std::int64_t slice_stride = 0;  // From one slice's first float to the next slice's.
 
   const float* at(std::int64_t slice) const { return first + slice * slice_stride; }
 };
@@ -88,9 +88,9 @@ struct BoundTerms {
 // How the bounds of a panel's 16 rows are joined into one float.
 enum class PanelBound {
   kLargest,  // The largest of them.
-  // At least the sum of exp(bound - reference), and at most kMassExcess times this sum. An exponent
-  // below -87 counts as about -87, even that of a row whose bound is -infinity. Infinity if float32
-  // cannot hold the sum, which takes an exponent above 85.
+  // At least the sum of exp(bound - references[q]) over the rows, for query q, and at most
+  // kMassExcess times this sum. An exponent below -87 counts as about -87, even that of a row whose
+  // bound is -infinity. Infinity if float32 cannot hold the sum, which takes an exponent above 85.
   kMass,
 };
 inline constexpr double kMassExcess = 1.0625;

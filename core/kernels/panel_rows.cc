@@ -43,8 +43,8 @@ void Put(const PanelShape& shape, const float* components, std::int64_t count, s
   float magnitude = 0;
   for (std::int64_t i = 0; i < count; ++i) magnitude = std::max(magnitude, std::abs(components[i]));
   // 127 times the scale must reach the largest component, so that no integer is beyond 127. If the
-  // division rounded the scale down, the next larger float is taken. A subnormal scale would
-  // otherwise be far too small. If 127 times the scale overflows, the next smaller float is taken,
+  // division rounded the scale down, the next larger float is taken. Otherwise a subnormal scale
+  // could be far too small. If 127 times the scale overflows, the next smaller float is taken,
   // because decoded components must be finite.
   float scale = magnitude / kInt8Max;
   if (scale * kInt8Max < magnitude) scale = std::nextafter(scale, magnitude);
@@ -75,7 +75,7 @@ void Get(const PanelShape& shape, const std::byte* scale_at, const At& at, std::
 }
 
 // Calls move(address in `panel`, address in `row`, bytes) for each part of the row `lane` that is
-// contiguous in both.
+// contiguous in `panel` and in `row`.
 template <typename Panel, typename Row, typename Move>
 void ForEachPart(const PanelShape& shape, Panel* panel, std::int64_t lane, Row* row,
                  const Move& move) {

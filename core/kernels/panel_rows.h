@@ -24,8 +24,8 @@ class PanelRowReader {
  public:
   explicit PanelRowReader(const PanelShape& shape);
 
-  // Returns the row `lane` of `panel`. Its pointers are valid until the next call, and only while
-  // the panel exists.
+  // Returns the row `lane` of `panel`. Its pointers are valid until the next Read() of this reader,
+  // and only while the panel exists.
   PanelRow Read(const std::byte* panel, std::int64_t lane);
   PanelRow Read(const BlockView& block, std::int64_t row) {
     return Read(block.panel(row / kPanelRows), row % kPanelRows);
@@ -41,12 +41,13 @@ class PanelRowReader {
 const float* ReadValue(const PanelShape& shape, const std::byte* panel, std::int64_t lane,
                        DimRange dims, float* buffer);
 
-// Writes a row of finite components to a panel, rounded to the storage type.
+// Writes a row of finite components to row `lane` of `panel`, rounded to the storage type.
 void PutRow(const PanelShape& shape, const float* key, const float* value, std::int64_t lane,
             std::byte* panel);
 
-// Copy a row between a panel and the shape.row_bytes() bytes of `row`: key, value, and for INT8 the
-// scales of the key and of the value. The elements are copied as they are stored.
+// PackRow() copies row `lane` of `panel` to `row`, and UnpackRow() copies it back. `row` has
+// shape.row_bytes() bytes: key, value, and for INT8 the scales of the key and of the value. The
+// elements are copied as they are stored.
 void PackRow(const PanelShape& shape, const std::byte* panel, std::int64_t lane, std::byte* row);
 void UnpackRow(const PanelShape& shape, const std::byte* row, std::int64_t lane, std::byte* panel);
 

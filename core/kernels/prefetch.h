@@ -10,8 +10,8 @@
 namespace softlookup::kernels {
 
 // The same range of bytes in each of several contiguous panels of a block. While a kernel computes,
-// it prefetches these bytes into the second-level cache, so that the kernel that reads them next
-// finds them there.
+// it prefetches these bytes into the second-level cache. The next kernel reads the bytes and finds
+// them there.
 struct PanelPart {
   const std::byte* first = nullptr;  // Start of the range in the first panel.
   std::int64_t bytes = 0;            // Length of the range.
@@ -40,11 +40,11 @@ inline PanelPart KeysOf(const BlockView& block, PanelRange panels) {
   return PartOf(block, panels, block.shape.key_offset(0, 0), block.shape.bytes());
 }
 
-// Returns true if the CPU's own prefetching is faster than prefetch instructions for one query
-// alone, over about `scan_bytes` of rows. On Intel's CPUs it is faster (measured on a CPU of 2023).
-// On AMD's it starts anew at each page of 4 KiB, and is faster only for rows in the third-level
-// cache. Prefetch instructions made a scan of 10 MB in that cache take 1.6 times as long (Zen 3). A
-// core of Zen 3 to 5 has 32 MiB of that cache.
+// Returns true if a scan for one query alone, over about `scan_bytes` of rows, is faster without
+// prefetch instructions. On Intel's CPUs, the CPU's own prefetching is faster (measured on a CPU of
+// 2023). On AMD's CPUs, it starts anew at each page of 4 KiB, and is faster only for rows in the
+// third-level cache. On Zen 3, prefetch instructions made a scan of 10 MB there take 1.6 times as
+// long. A core of Zen 3 to 5 has 32 MiB of third-level cache.
 inline bool CpuReadsAhead(std::int64_t scan_bytes) {
 #if defined(__x86_64__)
   constexpr std::int64_t kCachedBytes = std::int64_t{32} << 20;

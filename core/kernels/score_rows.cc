@@ -29,8 +29,9 @@ constexpr int kFloat64Queries = 2;
 constexpr int kFloat64Panels = 2;
 #endif
 
-// A run has at most kRunDimsMax / 5 = 32 chains. So sums of 1, 2, 4, 8 and 16 chains may wait to be
-// added. The sum of 32 chains is the run's, and does not wait.
+// The most sums that wait in Float32Tile::Run(). A run has at most kRunDimsMax / 5 = 32 chains. So
+// sums of 1, 2, 4, 8 and 16 chains may wait to be added. The sum of 32 chains is the run's own sum,
+// and does not wait.
 constexpr int kLevelsMax = 5;
 
 // The float64 kernels widen queries and decode keys for this many components at a time.
@@ -75,8 +76,8 @@ HWY_INLINE void Flush(FloatVec run, bool first_run, double* HWY_RESTRICT sums) {
   hn::StoreU(high, dd, sums + kHalfLanes);
 }
 
-// The addresses of the keys of kPanels panels, from the first component of a run on, and of their
-// scales.
+// The keys of kPanels panels. first[p] points to the first component of a run, and scales[p] to the
+// keys' scales.
 template <int kPanels>
 struct KeyPanels {
   const std::byte* first[kPanels];
@@ -126,7 +127,8 @@ class Float32Tile {
   static constexpr int kVecs = kPanels * kVecsPerPanel;
   using Sums = FloatVec[kQueries][kVecs];
 
-  // Adds the terms of one component. The first term of a chain overwrites the sums.
+  // Adds the terms of one component to `sums`. If kFirst, the component is the first of a chain,
+  // and its terms overwrite `sums`.
   template <bool kFirst>
   static HWY_INLINE void AddDim(const KeyPanels<kPanels>& keys,
                                 const float* const* HWY_RESTRICT queries, std::int64_t dim,
@@ -222,8 +224,8 @@ void RunOfOneQuery(StorageType storage, const KeyPanels<kPanels>& keys, std::int
   }
 }
 
-// Scores all queries against kPanels panels from `panel` on, run by run, so that the keys of a run
-// stay in the nearest caches. For several queries, decodes these keys once for all.
+// Scores all queries against kPanels panels from `panel` on. Goes run by run, so that the keys of a
+// run stay in the nearest caches. For several queries, decodes these keys once for all.
 template <Term kTerm, typename Sum, int kPanels>
 void Float32Panels(const Float32Sums& how, const BlockView& block, std::int64_t panel,
                    DimRange dims, const float* const* queries, int query_count, Prefetcher& ahead,
@@ -314,8 +316,9 @@ void Float64Queries(const BlockView& block, PanelRange panels, DimRange dims,
     std::fill(sums + q * kScratchStride + panels.begin * kPanelRows,
               sums + q * kScratchStride + panels.end * kPanelRows, 0.0);
   }
-  // One query and one panel have too few sums to keep the CPU busy while each waits for its last
-  // term. So one query alone takes several panels at a time.
+  // An addition waits for the previous addition to the same sum. The sums of one query and one
+  // panel are too few to keep the CPU busy meanwhile. So one query alone takes several panels at a
+  // time.
   constexpr int kPanels = kQueries == 1 ? kFloat64Panels : 1;
   double wide[kQueries][kWideDims];
   alignas(64) float decoded[kPanels][kWideDims * kPanelRows];

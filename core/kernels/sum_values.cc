@@ -25,12 +25,13 @@ constexpr int kRegisterVecs = 2;
 #endif
 constexpr int kLoneVecs = 8;  // Vectors whose sums are in registers for a single query.
 
-// Components of a column: for one query alone, and for several. A column is a whole number of
-// strips, for vectors of any width.
+// A column is a range of components of all values, and is summed up before the next column. A
+// column has kLoneColumnDims components for one query alone, else kColumnDims. Columns are whole
+// numbers of strips (AddStrips), for vectors of any width.
 constexpr std::int64_t kLoneColumnDims = 256;
 constexpr std::int64_t kColumnDims = 192;
-// Bytes of a column's rows that are summed up for all queries of a tile before the next rows. They
-// stay in the first-level cache.
+// Bytes of a piece: the rows of a column that are summed up for all queries of a tile before the
+// next rows. A piece is so small that it stays in the first-level cache.
 constexpr std::int64_t kPieceBytes = 16 << 10;
 
 // Rows from one step of the prefetcher to the next.
@@ -47,8 +48,8 @@ struct Piece {
   bool is_first, is_last;  // Whether it is the first, or the last, piece of its run.
 };
 
-// Sums up a column of components, run by run. Between two pieces of a run, its float32 sums wait in
-// memory. So the order of additions does not depend on the size of the pieces.
+// Sums up a column of components, run by run. Between two pieces of a run, the run's float32 sums
+// wait in waiting_. So the order of additions does not depend on the size of the pieces.
 class ColumnSums {
  public:
   // The column consists of the components `dims`. sums[q * stride] belongs to component dims.begin
@@ -106,7 +107,8 @@ class ColumnSums {
     return vec;
   }
 
-  // Adds for kQueries queries at a time, from `query` on. Returns the first query that is left.
+  // Adds kVecs vectors for kQueries queries at a time, from `query` on. Returns the first query
+  // that is left.
   template <StorageType kStorage, int kQueries, int kVecs>
   HWY_INLINE int AddTiles(const Piece& piece, std::int64_t vec, int query) {
     for (; query + kQueries <= query_count_; query += kQueries) {
@@ -183,7 +185,7 @@ class ColumnSums {
   const std::int64_t stride_;
   Prefetcher& ahead_;
   double* const sums_;
-  alignas(64) float waiting_[kTileQueries * kColumnDims];  // Sums of the run's pieces so far.
+  alignas(64) float waiting_[kTileQueries * kColumnDims];  // Float32 sums of a run's pieces so far.
 };
 
 template <StorageType kStorage>
@@ -208,7 +210,7 @@ void SumValuesAs(const BlockView& block, PanelRange panels, DimRange dims, const
 }
 
 // Sums INT8 values. Multiplies the weights by the rows' scales first, and sums the values' integers
-// with these weights.
+// with the scaled weights.
 void SumInt8Values(const BlockView& block, PanelRange panels, DimRange dims, const float* weights,
                    int query_count, const PanelPart& fetched, double* sums) {
   const FloatTag d;
@@ -246,7 +248,7 @@ void SumValuesOneTarget(const BlockView& block, PanelRange panels, DimRange dims
 constexpr std::int64_t kStepRows = 4;
 static_assert(kPanelRows % kStepRows == 0);
 
-// Adds kStepRows rows of the block to `sums`, times their weights, one after the other.
+// Adds weights[i] * value of row rows[i] to `sums`, for one row after the other.
 template <StorageType kStorage>
 HWY_INLINE void AddRowsFloat64(const BlockView& block, DimRange dims,
                                const std::int64_t (&rows)[kStepRows],
@@ -316,7 +318,7 @@ void AddValuesAs(const BlockView& block, DimRange dims, absl::Span<const std::ui
   for (std::int64_t i = 0; i < kRowsAhead; ++i) prefetch(i);
   for (std::int64_t first = 0; first < count; first += kStepRows) {
     for (std::int64_t i = 0; i < kStepRows; ++i) prefetch(first + kRowsAhead + i);
-    // A row of weight 0 fills up the last step.
+    // If fewer than kStepRows rows are left, row rows[first] with weight 0 fills up the step.
     std::int64_t step[kStepRows];
     double row_weights[kStepRows];
     for (std::int64_t i = 0; i < kStepRows; ++i) {

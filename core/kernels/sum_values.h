@@ -9,12 +9,12 @@
 
 namespace softlookup::kernels {
 
-// The number of rows in a run. Their weighted values are added up in float32, and the sums of runs
-// in float64.
+// The number of rows in a run. The weighted values of a run are added up in float32, and the sums
+// of runs in float64.
 inline constexpr std::int64_t kFloat32RunRows = 128;
 
-// Returns the number of elements from one query's sums to the next query's in `sums` below. It is a
-// multiple of 16, so that the last vector needs no mask.
+// Returns the number of elements from one query's sums to the next query's sums in the parameter
+// `sums` of the functions below. It is a multiple of 16, so that the last vector needs no mask.
 constexpr std::int64_t PaddedValueDim(std::int64_t dim_count) {
   return (dim_count + kPanelRows - 1) / kPanelRows * kPanelRows;
 }
@@ -28,14 +28,14 @@ constexpr std::int64_t PaddedValueDim(std::int64_t dim_count) {
 // query_count changes the order. A row of weight 0 changes no bit.
 //
 // The sum of a run must stay in float32's range. For INT8 values, each weight is first multiplied
-// by its row's scale and rounded once. Of these products, those that matter must stay in float32's
-// range, too. The call prefetches the part `fetched` while it computes.
+// by its row's scale and rounded once. These products must not overflow. A product that underflows
+// is lost. The call prefetches the part `fetched` while it computes.
 void SumValues(const BlockView& block, PanelRange panels, DimRange dims, const float* weights,
                int query_count, double* sums, const PanelPart& fetched = {});
 
-// Does the same as SumValues for one query with float64 weights, in float64 throughout, so nothing
-// overflows. Weights of -infinity count as 0. INT8 values are decoded to float32 first, which
-// rounds them.
+// Does what SumValues() does, for one query with float64 weights. Sums in float64 throughout, so
+// nothing overflows. A weight of -infinity, the logit of a row that does not count, counts as 0.
+// INT8 values are decoded to float32 first, which rounds them.
 void SumValuesFloat64(const BlockView& block, PanelRange panels, DimRange dims,
                       const double* weights, double* sums);
 

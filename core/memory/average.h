@@ -6,8 +6,9 @@
 
 namespace softlookup {
 
-// AVERAGE: m = (x_i + i m) / (i + 1) for row i, counted from 0. The class keeps sums, so that the
-// average of any window of rows follows from the states at the window's two ends.
+// AVERAGE: row i, counted from 0, makes m = (x_i + i m) / (i + 1), where x_i is its key or value.
+// The class keeps sums, so that the average of any window of rows follows from the states at the
+// window's two ends.
 class AverageMemory final : public RunningMemory {
  public:
   AverageMemory(std::int64_t key_dim, std::int64_t value_dim)

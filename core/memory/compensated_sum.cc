@@ -18,8 +18,8 @@ void CompensatedSum::Add(const float* vector, std::int64_t stride) {
 std::vector<double> CompensatedSum::Minus(const CompensatedSum& earlier) const {
   std::vector<double> difference(high_.size());
   for (std::size_t i = 0; i < difference.size(); ++i) {
-    // `high` is the rounded difference of the high parts. `lost` is its rounding error, by the same
-    // theorem as in Add().
+    // `high` is the rounded difference of the high parts. `lost` is the rounding error of `high`,
+    // by the theorem that the class comment names.
     const double high = high_[i] - earlier.high_[i];
     const double subtracted = high_[i] - high;
     const double lost = (high_[i] - (high + subtracted)) + (subtracted - earlier.high_[i]);

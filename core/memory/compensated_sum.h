@@ -9,10 +9,10 @@
 
 namespace softlookup {
 
-// A sum of float32 vectors with about twice the precision of float64, so that the difference of two
-// long sums still has float64's precision. Each component is high + low. The rounding error of an
-// addition to high is known exactly and goes to low (Knuth, The Art of Computer Programming 2,
-// 4.2.2, theorem B).
+// A sum of float32 vectors with about twice the precision of float64. So the difference of two long
+// sums still has float64's precision. A component of the sum is high_[i] + low_[i]. Add() computes
+// the exact rounding error of each addition to high_. It adds the error to low_ (Knuth, The Art of
+// Computer Programming 2, 4.2.2, theorem B).
 class CompensatedSum {
  public:
   explicit CompensatedSum(std::int64_t dim) : high_(dim, 0.0), low_(dim, 0.0) {}

@@ -13,8 +13,8 @@ namespace softlookup {
 // Whether a memory is divided by its weight when it is read.
 enum class Normalise { kNo, kYes };
 
-// The recurrence that the decayed and the gated memories share: m = keep m + x for each row's key
-// and value x, with the weight w = keep w + 1.
+// The recurrence that the decayed and the gated memories share. Each row makes m = keep m + x,
+// where x is its key or value. The row also makes the weight w = keep w + 1.
 class ForgettingSum {
  public:
   ForgettingSum(std::int64_t key_dim, std::int64_t value_dim)

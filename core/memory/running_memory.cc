@@ -13,7 +13,8 @@ namespace softlookup {
 MemoryValue RunningMemory::ReadSince(const RunningMemory&) const { std::abort(); }
 
 void RunningMemory::Save(std::vector<double>& state) const {
-  // parts() changes nothing. It is not const because Restore writes through its result.
+  // parts() is not const, because Restore() writes through its result. parts() itself changes
+  // nothing, so the cast is safe.
   for (const absl::Span<double> part : const_cast<RunningMemory*>(this)->parts()) {
     state.insert(state.end(), part.begin(), part.end());
   }

@@ -29,15 +29,15 @@ class RunningMemory {
 
   // Returns whether ReadSince() may be called.
   virtual bool has_windows() const { return false; }
-  // Returns the contents that the memory would have if its first row were the one after `earlier`.
-  // `earlier` must be a former state of this memory.
+  // Returns the contents as if the memory had seen only the rows since `earlier`. `earlier` must be
+  // a former state of this memory. Aborts unless has_windows().
   virtual MemoryValue ReadSince(const RunningMemory& earlier) const;
 
   // Returns the bytes that the memory takes, without the bytes that all its copies share.
   virtual std::int64_t bytes() const = 0;
 
   // Save() adds the memory's numbers to the end of `state`. Restore() reads them from the front of
-  // `state` and removes them there. It returns false if `state` has too few numbers.
+  // `state` and removes them there. Restore() returns false if `state` has too few numbers.
   void Save(std::vector<double>& state) const;
   bool Restore(absl::Span<const double>& state);
 
@@ -60,11 +60,12 @@ class MemorySet {
 
   void Add(const float* key, std::int64_t key_stride, const float* value);
   const RunningMemory& operator[](std::size_t index) const { return *memories_[index]; }
-  // Returns the bytes that the set takes, including the object itself.
+  // Returns the bytes that the set takes, including the object itself, as std::make_shared
+  // allocates it.
   std::int64_t bytes() const;
 
   // Save() and Restore() handle all memories, in order. Restore() returns false unless `state` has
-  // exactly as many numbers as they have.
+  // exactly as many numbers as all memories together.
   std::vector<double> Save() const;
   bool Restore(absl::Span<const double> state);
 

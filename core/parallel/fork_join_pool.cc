@@ -10,18 +10,18 @@
 namespace softlookup {
 namespace {
 
-// About the time that it takes to wake a sleeping thread.
+// How long a thread polls before it sleeps. Waking a sleeping thread takes about as long.
 constexpr absl::Duration kLinger = absl::Microseconds(100);
 
-// Polls `happened` for up to kLinger, and yields to other threads meanwhile.
+// Polls until happened() is true, for at most kLinger. Yields to other threads between polls.
 template <typename Happened>
 void Linger(const Happened& happened) {
   const absl::Time end = SteadyNow() + kLinger;
   while (!happened() && SteadyNow() < end) std::this_thread::yield();
 }
 
-// The number of this thread in its pool. Threads outside any pool have 0, like the first thread of
-// a pool.
+// The number of this thread in its pool: the share with which the thread begins a loop. Threads
+// outside any pool have 0, like the first thread of a pool.
 thread_local int thread_number = 0;
 
 }  // namespace
@@ -84,7 +84,7 @@ void ForkJoinPool::ForkJoin(std::int64_t count, absl::FunctionRef<void(std::int6
   const auto no_helper = [&loop] { return loop.helper_count == 0; };
   Linger(no_helper);
   absl::MutexLock lock(&mutex_);
-  // No thread joins the loop once it is removed. The wait is for helpers that joined it before.
+  // No thread joins the loop after RemoveLoop(). Await() waits for the helpers that joined before.
   RemoveLoop(&loop);
   mutex_.Await(absl::Condition(&no_helper));
 }
@@ -133,7 +133,7 @@ void ForkJoinPool::ThreadMain(int number) {
       --loop->helper_count;
       if (!has_more) RemoveLoop(loop);
     } else {
-      break;  // Stopping, and nothing is left.
+      break;  // The pool is stopping, and no task or loop is left.
     }
   }
   mutex_.Unlock();

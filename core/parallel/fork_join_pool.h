@@ -26,14 +26,14 @@ namespace softlookup {
 //             task. Only a loop's caller stays to the end.
 //
 // A thread that runs out of work, or waits for a helper's last iteration, polls for 100 us before
-// it sleeps, because waking a sleeping thread takes about as long. While it polls, it yields to
-// other threads.
+// it sleeps. Waking a sleeping thread takes about as long. A polling thread yields to other
+// threads.
 //
 // A task may call ForkJoin. An iteration must not. The number of threads never changes.
 class ForkJoinPool {
  public:
   // Starts `thread_count` threads, at least 1. Post() refuses a task while `waiting_tasks_max`
-  // others wait.
+  // other tasks wait to start.
   ForkJoinPool(int thread_count, std::int64_t waiting_tasks_max);
 
   // Runs the tasks that still wait, then stops the threads.
@@ -60,13 +60,13 @@ class ForkJoinPool {
   struct Loop {
     Loop(absl::FunctionRef<void(std::int64_t)> body, std::int64_t count, int share_count);
 
-    // Runs one iteration of the share `own`, or of another share if `own` is used up. Returns false
-    // if no iteration is left.
+    // Runs one iteration of share number `own` modulo the number of shares. If that share is used
+    // up, runs one of another share. Returns false if all iterations have been started.
     bool Step(int own);
 
     const absl::FunctionRef<void(std::int64_t)> body;
     absl::FixedArray<Share, 8> shares;
-    std::atomic<int> helper_count{0};  // Changed only under mutex_.
+    std::atomic<int> helper_count{0};  // Pool threads in the loop. Changed only under mutex_.
   };
 
   void ThreadMain(int number);
@@ -81,7 +81,7 @@ class ForkJoinPool {
   std::deque<Loop*> loops_ ABSL_GUARDED_BY(mutex_);  // Loops that may have iterations left.
   std::deque<absl::AnyInvocable<void()>> tasks_ ABSL_GUARDED_BY(mutex_);
   // Whether tasks_ and loops_ have elements. Changed only under mutex_. Threads that poll, and
-  // helpers between two iterations, read the flags without it.
+  // helpers between two iterations, read these flags without the lock.
   std::atomic<bool> has_tasks_{false};
   std::atomic<bool> has_loops_{false};
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

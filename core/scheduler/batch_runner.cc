@@ -15,7 +15,8 @@ bool IsCancellation(const absl::Status& status) {
   return absl::IsCancelled(status) || absl::IsDeadlineExceeded(status);
 }
 
-// Returns done / cost, or 1 if the cost is 0. The sums may differ by a rounding error.
+// Returns done_cost / cost, or 1 if `cost` is 0. Rounding errors in the two sums can push the
+// quotient above 1, so it is clamped.
 double DonePart(double done_cost, double cost) {
   return cost > 0 ? std::clamp(done_cost / cost, 0.0, 1.0) : 1;
 }

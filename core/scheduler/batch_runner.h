@@ -29,13 +29,15 @@ struct PassCounters {
 // Thread-safe.
 class BatchRunner {
  public:
-  // Both must outlive this object. Loops run on the calling thread and on idle threads of `pool`.
+  // `pool` and `clock` must outlive this object. Loops run on the calling thread and on idle
+  // threads of `pool`.
   BatchRunner(ForkJoinPool& pool, const Clock& clock) : pool_(pool), clock_(clock) {}
 
-  // Runs `jobs`, whose batch begins at `begin`. Prepares them. Then finishes the jobs that have no
-  // pass, and those that were cancelled or failed in Prepare. Then runs the pass of the others,
-  // calls `before_answers` with the number of them that were not cancelled, and finishes them.
-  // Returns the part of the cost, in [0, 1], that was done.
+  // Runs `jobs`, a batch that begins at `begin`. First prepares the jobs that are not cancelled.
+  // Then finishes each job that has no pass, was cancelled, or failed in Prepare. Then runs one
+  // pass for all other jobs, calls `before_answers`, and finishes these jobs. `answered_count` is
+  // the number of jobs in the pass that were not cancelled. Returns which part of the cost of
+  // `jobs`, in [0, 1], was done.
   double Run(absl::Span<QueuedJob> jobs, absl::Time begin,
              absl::FunctionRef<void(std::int64_t answered_count)> before_answers);
 

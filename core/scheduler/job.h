@@ -14,8 +14,8 @@ namespace softlookup {
 struct JobTimes {
   // From the submission of the job to the start of its batch.
   std::chrono::nanoseconds queue{0};
-  // From the start of the batch to the end of the job's pass. If the job has no pass: until it is
-  // finished.
+  // From the start of the batch to the end of the job's pass. If the job has no pass: to the call
+  // of Finish.
   std::chrono::nanoseconds compute{0};
 };
 

@@ -33,9 +33,9 @@ WorkUntilAnswer JobQueue::WorkUntil(const QueuedJob& job) const {
     own_cost_before = own->second.queue.waiting_cost();
     if (own->second.queue.JoinsLast(job)) cost = job.cost;
   }
-  // Take() serves the store that was served least so far. So from now until this job has run, each
-  // other store gets at most about `share`, which is what this store gets with the job, and no more
-  // than waits for it.
+  // Take() serves the store that was served least so far. `share` is the cost that the job's own
+  // store is served until `job` has run. Each other store is served at most about `share` in that
+  // time, and never more than its waiting cost.
   const double share = own_cost_before + cost;
   double cost_before = own_cost_before;
   for (const auto& [store, turn] : stores_) {
@@ -85,7 +85,8 @@ void JobQueue::OnAnswers(const Batch& batch, std::int64_t answered_count, absl::
   if (!IsStore(batch.store)) return;
   const auto found = stores_.find(batch.store);
   SOFTLOOKUP_CHECK(found != stores_.end()) << "no batch of store " << batch.store << " runs";
-  // Reading the rows once is what a batch less saves.
+  // A job that joins the next batch saves reading the rows once more. So the wait takes at most as
+  // long as the last batch took to read the rows.
   const absl::Duration wait = std::min(options_.wait_max, batch.reading_part * (now - batch.begin));
   found->second.returns.OnAnswers(answered_count, found->second.queue.size(), now + wait);
 }
@@ -99,8 +100,9 @@ void JobQueue::Done(const Batch& batch, absl::Time now) {
 }
 
 void JobQueue::ForgetIdle(absl::Time now) {
-  // Forgets an idle store if `served_` has reached its `served` and its clients' time to return is
-  // over. Keeps at most kRememberedMax of the other idle ones.
+  // Forgets an idle store if `served_` has reached its `served`, which Add() would raise to
+  // `served_` anyway. Its clients' time to return must be over, too. Of the other idle stores,
+  // keeps at most kRememberedMax.
   int remembered = 0;
   for (auto it = stores_.begin(); it != stores_.end();) {
     const StoreTurn& turn = it->second;

@@ -17,17 +17,17 @@ struct JobQueueOptions {
   // A batch has at most this many queries, unless its first job alone has more.
   std::int64_t queries_max = 256;
   // Longest time a store's next batch waits for more lookups after a batch was answered. The wait
-  // ends early once as large a part of the clients has returned as after the previous batch, or
-  // once waiting costs more than the shared pass saves. A lookup that finds no other client never
-  // waits.
+  // ends early once as large a part of the clients has returned as after the previous batch. It
+  // also ends once waiting costs more than the shared pass saves. A lookup that finds no other
+  // client never waits.
   absl::Duration wait_max = absl::Milliseconds(5);
 };
 
 // Decides which of the waiting jobs run next. Jobs of one store run as batches, one batch of a
-// store at a time. Among the stores that have jobs waiting, the one that was served least so far is
-// next, so that scans of a large store do not hold up those of small ones. Jobs without a store
-// count as one more store, and short jobs without a store as another. Several batches of such jobs
-// may run at a time.
+// store at a time. Of the stores that have jobs waiting, the store that was served least so far is
+// next. So scans of a large store do not hold up scans of small stores. Jobs without a store count
+// as one more store, and short jobs without a store as another. Several batches of jobs without a
+// store may run at the same time.
 //
 // The caller passes the current time, which must not go back. Not thread-safe.
 class JobQueue {
@@ -35,7 +35,8 @@ class JobQueue {
   explicit JobQueue(const JobQueueOptions& options) : options_(options) {}
 
   void Add(QueuedJob job, absl::Time now);
-  // Returns the batch to run now, if any.
+  // Removes the jobs of the batch to run now, and returns the batch. Returns nothing if no batch is
+  // ready.
   std::optional<Batch> Take(absl::Time now);
   // Notes that the answers of `batch` are about to be sent, so that clients may return with more
   // jobs. Call this before Done. `answered_count` is the number of jobs that took part in the pass
@@ -44,12 +45,12 @@ class JobQueue {
   // Notes that `batch` has ended. Until then, Take returns no other batch of its store.
   void Done(const Batch& batch, absl::Time now);
 
-  // Returns the time from which Take has a batch, if the queue does not change before. The time is
-  // not after now if Take has a batch now. It is the infinite future if Take has none before the
-  // next Add() or Done().
+  // Returns the time from which Take returns a batch, if the queue does not change before. A time
+  // that is not after now means that Take returns a batch now. The infinite future means that Take
+  // returns none before the next Add() or Done().
   absl::Time NextTime() const;
-  // Returns the work that Take would return until and with `job` if it were added now. Does not
-  // read `job.job`.
+  // Returns the cost of the work that would run before `job`, and the job's own cost, if `job` were
+  // added now. Does not read `job.job`.
   WorkUntilAnswer WorkUntil(const QueuedJob& job) const;
 
   std::int64_t size() const { return size_; }
@@ -64,19 +65,20 @@ class JobQueue {
     StoreQueue queue;
     ReturnWait returns;
     int running_count = 0;  // Batches of the store that run.
-    // Cost of the jobs served so far, without reading. When a job is added to an empty queue, this
-    // is raised to JobQueue::served_ if it is below. So a store gains nothing by being idle.
+    // Cost of the jobs served so far, without reading. When a job is added to an empty queue,
+    // `served` is raised to at least JobQueue::served_. So a store gains nothing by being idle.
     double served = 0;
   };
 
   // Returns the time from which the next batch of the store may run. It is the infinite future if
   // no job waits, or while a batch of the same store runs.
   static absl::Time ReadyTime(std::uint64_t store, const StoreTurn& turn);
-  // Removes the stores that are idle and that no longer matter to the order of others.
+  // Removes idle stores that no longer matter to the order in which stores are served. Of the other
+  // idle stores, keeps only a limited number.
   void ForgetIdle(absl::Time now);
 
   const JobQueueOptions options_;
-  std::map<std::uint64_t, StoreTurn> stores_;  // By number.
+  std::map<std::uint64_t, StoreTurn> stores_;  // By store number.
   std::int64_t size_ = 0;
   double served_ = 0;  // The largest `served` that a store had when Take chose it.
 };

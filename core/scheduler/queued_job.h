@@ -14,7 +14,7 @@ namespace softlookup {
 // of its own.
 inline constexpr std::uint64_t kNoStore = 0;
 // The store number of short jobs that belong to no store. Each of them runs in a batch of its own.
-// The queue treats them as those of one more store, so they do not wait behind the long jobs of
+// The queue treats them as the jobs of one more store, so they do not wait behind the long jobs of
 // kNoStore.
 inline constexpr std::uint64_t kNoStoreShort = ~std::uint64_t{0};
 
@@ -25,7 +25,7 @@ struct QueuedJob {
   // Number of the store whose rows the job scans, or kNoStore, or kNoStoreShort.
   std::uint64_t store = kNoStore;
   std::int64_t query_count = 1;
-  // Whether other jobs of the store may be in one pass with this one.
+  // Whether this job may share a pass with other jobs of the store.
   bool shares_pass = true;
   // Estimated cost in multiply-adds (core/base/cost.h), without `reading_cost`.
   double cost = 0;
@@ -43,7 +43,7 @@ struct QueuedJob {
 struct Batch {
   std::uint64_t store = kNoStore;
   std::vector<QueuedJob> jobs;
-  double cost = 0;          // Of all jobs, and of reading the rows once.
+  double cost = 0;          // Cost of all jobs, and of reading the rows once.
   double reading_part = 0;  // The part of `cost`, in [0, 1], that is reading the rows.
   absl::Time begin;         // When the batch was taken from the queue.
 };

@@ -37,7 +37,8 @@ Scheduler::Scheduler(ForkJoinPool& pool, const SchedulerOptions& options, const 
       queue_(options.queue) {}
 
 Scheduler::~Scheduler() {
-  // For every waiting job there is a runner that will run it.
+  // For every waiting job there is a runner that will run it. So no job is left once no runner is
+  // left.
   const auto is_done = [this]()
                            ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return runner_count_ == 0; };
   absl::MutexLock lock(&mutex_);
@@ -93,8 +94,8 @@ double Scheduler::waiting_cost() const {
 }
 
 bool Scheduler::NeedsRunner() const {
-  // NextTime() leaves out a store whose batch runs. Such a store needs no other runner: the one
-  // that runs its batch posts the next call of RunNext.
+  // NextTime() leaves out a store whose batch runs. Such a store needs no other runner: the runner
+  // of its batch posts the next call of RunNext.
   const absl::Time next = queue_.NextTime();
   if (next == absl::InfiniteFuture() || runner_count_ == pool_.thread_count()) return false;
   return !has_waiter_ || next <= clock_.Now();

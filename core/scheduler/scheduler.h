@@ -19,8 +19,8 @@ namespace softlookup {
 struct SchedulerOptions {
   // Most jobs that may wait. Further jobs get QUEUE_FULL, unless they are submitted with kAdmitted.
   std::int64_t waiting_jobs_max = 1024;
-  // A job is admitted, whatever its answer_time_max, if its answer is expected within `stretch_max`
-  // times the time that the job would take alone.
+  // A job is admitted if its answer is expected within `stretch_max` times the time that the job
+  // takes alone. Its answer_time_max then does not matter.
   double stretch_max = 4;
   JobQueueOptions queue;
 };
@@ -37,8 +37,8 @@ class Scheduler {
     kAdmitted,
   };
 
-  // Both references must outlive this. Jobs run on the threads of `pool`, which must take any
-  // number of waiting tasks.
+  // `pool` and `clock` must outlive this object. Jobs run on the threads of `pool`, whose queue of
+  // tasks must have no limit.
   Scheduler(ForkJoinPool& pool, const SchedulerOptions& options,
             const Clock& clock = Clock::Steady());
   // Waits until all submitted jobs have run.
@@ -61,8 +61,9 @@ class Scheduler {
   absl::Status RefusalOf(const QueuedJob& job) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Runs the batch that AwaitNext returns, on a thread of the pool. Does nothing if AwaitNext
-  // returns none. Before the batch runs, posts another call if NeedsRunner() is true. Afterwards
-  // posts another call if a batch is ready, or will be without another Add() or Done().
+  // returns none. Before the batch runs, posts another call of RunNext if NeedsRunner() is true.
+  // After the batch, posts another call if a batch is ready, or will be without a further Add() or
+  // Done().
   void RunNext();
   // Waits for the next batch and returns it. Returns nothing if there is none before the next Add()
   // or Done(). Also returns nothing if no batch is ready and another thread waits already.

@@ -9,7 +9,7 @@
 namespace softlookup {
 
 // Keeps the waiting jobs of one store in the order in which they were added, and cuts them into
-// batches. Jobs without a store have such a queue, too. Not thread-safe.
+// batches. Jobs without a store wait in a StoreQueue, too. Not thread-safe.
 class StoreQueue {
  public:
   // A batch has at most `queries_max` queries, unless its first job alone has more.
@@ -21,13 +21,15 @@ class StoreQueue {
 
   bool empty() const { return jobs_.empty(); }
   std::int64_t size() const { return static_cast<std::int64_t>(jobs_.size()); }
-  // Returns the cost of the waiting jobs. Each of their batches reads the rows once.
+  // Returns the cost of the waiting jobs, with the cost of reading the rows once for each of their
+  // batches.
   double waiting_cost() const { return waiting_cost_; }
 
-  // Returns whether the job would be in a batch with the last job of the queue.
+  // Returns whether `job`, if it were added now, would be in the same batch as the last waiting
+  // job.
   bool JoinsLast(const QueuedJob& job) const;
-  // Returns whether the next batch can hold all waiting jobs and one more. Takes this one to have
-  // as many queries as the average job of the batch that was taken last.
+  // Returns whether the next batch can hold all waiting jobs and one more. Assumes that the further
+  // job has as many queries as the average job of the batch that was taken last.
   bool HoldsOneMore() const { return query_count_ + queries_per_job_ <= queries_max_; }
 
  private:

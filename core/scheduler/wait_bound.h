@@ -11,8 +11,8 @@ namespace softlookup {
 
 // Costs of the work that is expected to run from now until a job has run.
 struct WorkUntilAnswer {
-  double before = 0;  // Of other jobs that run before the job.
-  double own = 0;     // Of the job. Without reading if it joins a batch that waits.
+  double before = 0;  // Cost of other jobs that run before the job.
+  double own = 0;     // Cost of the job. Includes reading, unless it joins a waiting batch.
 };
 
 // Returns nothing if the answer of `job` is expected soon enough, otherwise the time after which

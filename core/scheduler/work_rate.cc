@@ -37,8 +37,8 @@ void WorkRate::End(const Run& run, double cost, double done, absl::Time now) {
   SOFTLOOKUP_CHECK(done >= 0 && done <= cost) << done << " of " << cost;
   CountUntil(now);
   const double assumed = share_ - run.share_before;
-  // The run did work between `done` and `cost`. CountUntil() assumed `missing` too little of it, or
-  // too much if `missing` is negative.
+  // CountUntil() has counted `assumed` as the work of this run. The true work is between `done` and
+  // `cost`. Adding `missing` corrects the count. `missing` is negative if too much was counted.
   const double missing = std::clamp(assumed, done, cost) - assumed;
   --running_;
   if (running_ == 0) share_ = 0;
@@ -46,8 +46,8 @@ void WorkRate::End(const Run& run, double cost, double done, absl::Time now) {
     cost_ *= kRememberedSeconds / seconds_;
     seconds_ = kRememberedSeconds;
   }
-  // If the run took longer than the time that the estimate covers, only the part of `missing` that
-  // falls into that time is added.
+  // A run can take longer than the time that the estimate covers. Only the part of `missing` that
+  // falls into that time is then added.
   const double took = absl::ToDoubleSeconds(now - run.begin);
   const double remembered = took > seconds_ ? seconds_ / took : 1;
   cost_ = std::max(cost_ + missing * remembered, kCorrectedMin * cost_);

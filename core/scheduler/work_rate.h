@@ -26,14 +26,15 @@ class WorkRate {
   absl::Duration TimeOf(double cost) const { return absl::Seconds(cost * seconds_ / cost_); }
 
  private:
-  // Adds the busy time since the last call to `seconds_`, and the work that the rate so far
+  // Adds the busy time since the last call to `seconds_`. Adds the work that the rate so far
   // predicts for this time to `cost_`.
   void CountUntil(absl::Time now);
 
   int running_ = 0;  // Runs in progress.
   absl::Time counted_until_ = absl::InfinitePast();
-  // Work that one run would have done if it had been in progress since `running_` was last 0.
-  // Assumes that all runs progress at the same rate.
+  // Estimated work of a run that has been in progress since `running_` was last 0. The growth of
+  // `share_` during a run estimates that run's work. Assumes that all runs progress at the same
+  // rate.
   double share_ = 0;
   // The estimate: work of `cost_` was done in `seconds_` of busy time. The initial values are a
   // guess. It weighs as much as 1 ms of busy time, so real work soon outweighs it.

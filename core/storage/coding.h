@@ -77,7 +77,7 @@ class Decoder {
 
  private:
   // Returns the product, or the largest number if the product does not fit into 64 bits. No input
-  // has that many bytes, so that GetBytes() then fails.
+  // has that many bytes, so GetBytes() then fails.
   static std::uint64_t Times(std::uint64_t count, std::uint64_t size) {
     return count > ~std::uint64_t{0} / size ? ~std::uint64_t{0} : count * size;
   }

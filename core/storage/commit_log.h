@@ -11,8 +11,8 @@
 
 namespace softlookup {
 
-// Changes to the records of a log. They are made in the order in which they were added, all of them
-// or none.
+// Changes to the records of a log. CommitLog::Commit() makes all of them, in the order in which
+// they were added, or none.
 class LogBatch {
  public:
   virtual ~LogBatch() = default;
@@ -48,8 +48,9 @@ class CommitLog {
   // The message of the error is for the operator.
   virtual absl::Status Commit(LogBatch& batch, Sync sync) = 0;
 
-  // Returns whether the log takes no changes, because a Commit() or work in the background failed.
-  // After a full disk, the result is false again once a Commit() has succeeded. Thread-safe.
+  // Returns true while the log takes no changes because a Commit() or work in the background
+  // failed. After a full disk, the result is false again once a Commit() has succeeded.
+  // Thread-safe.
   virtual bool has_failed() const = 0;
 
   // Calls visit(key, value) for every record with a key in [begin, end), in order. Stops at the
@@ -73,12 +74,13 @@ class CommitLog {
 };
 
 // Opens the log in `directory`. Creates the directory and the log if they are missing. A crash can
-// leave a torn end. It is cut off if no change in it was acknowledged as synced.
+// leave a torn end. The torn end is cut off if no change in it was acknowledged as synced.
 //
 // FAILED_PRECONDITION if another process has the log open. DATA_LOSS if the log is damaged so that
 // it cannot be opened, or has lost synced changes. UNAVAILABLE for other errors of the file system.
-// FAILED_PRECONDITION leaves the log as it was found. So does DATA_LOSS, unless the log's
-// SyncedSequence is 0: losses are then not looked for before the log is opened to write.
+// FAILED_PRECONDITION leaves the log as it was found. So does DATA_LOSS if the log's SyncedSequence
+// is above 0. If it is 0, no losses are looked for before the log is opened to write. Opening it
+// may then change files.
 absl::StatusOr<std::unique_ptr<CommitLog>> OpenCommitLog(const std::string& directory);
 
 // Opens the log in `directory` only to read it. Changes nothing, but creates RocksDB's file LOCK if

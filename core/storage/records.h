@@ -13,9 +13,9 @@
 
 namespace softlookup {
 
-// The records of stores in a log, as docs/storage_format.md defines them. The functions that parse
-// return DATA_LOSS for bytes that do not have the form of a record of a known version. They
-// leave most ranges unchecked, because CheckStoreConfig() and StoreLoader check them.
+// The records of stores in a log, as docs/storage_format.md defines them. The Parse functions
+// return DATA_LOSS for bytes that do not have the form of a record of a known version. They leave
+// most numbers unchecked, because CheckStoreConfig() and StoreLoader check their ranges.
 
 enum class RecordKind : std::uint8_t {
   kConfig = 1,
@@ -29,8 +29,9 @@ enum class RecordKind : std::uint8_t {
 struct RecordKey {
   std::uint64_t store = 0;
   RecordKind kind = RecordKind::kConfig;
-  std::uint64_t number = 0;  // The block, or the first position of kRows. 0 for other kinds.
-  std::string writer;        // kWriter only.
+  // kBlockStart, kLiveRows: the block. kRows: the first position. Other kinds: 0.
+  std::uint64_t number = 0;
+  std::string writer;  // kWriter only.
 };
 
 std::string EncodeKey(const RecordKey& key);
@@ -54,8 +55,8 @@ std::string FormatKey();
 std::string EncodeFormat();
 absl::Status CheckFormat(absl::string_view value);
 
-// The record of a store's name. It is kept apart from the store's other records. If those are
-// damaged, this record still tells which store they belong to.
+// The record of a store's name. It is kept apart from the store's other records. If the other
+// records are damaged, this record still tells which store they belong to.
 struct NamedStore {
   std::uint64_t store = 0;
   std::string name;
@@ -81,10 +82,10 @@ struct RevisionRecord {
 std::string EncodeRevision(const RevisionRecord& record);
 absl::StatusOr<RevisionRecord> ParseRevision(absl::string_view value);
 
-// Put with the first row of a block.
+// The record of the start of a block. It is written together with the first row of the block.
 struct BlockStartRecord {
   std::vector<double> memories;  // State of all memories before the block's first row.
-  std::vector<float> bounds;     // Over the rows of the previous block. Empty for block 0.
+  std::vector<float> bounds;     // Bounds over the previous block's rows. Empty for block 0.
 };
 std::string EncodeBlockStart(const BlockStartRecord& record);
 absl::StatusOr<BlockStartRecord> ParseBlockStart(absl::string_view value);
@@ -96,9 +97,9 @@ absl::StatusOr<LiveRowsRecord> ParseLiveRows(absl::string_view value);
 
 struct RowsRecord {
   std::uint32_t row_count = 0;
-  absl::string_view components;                      // As EncodeComponents() makes them.
-  std::vector<std::uint64_t> ids;                    // None, or one per row.
-  std::vector<std::vector<std::string>> row_labels;  // None, or one element per row.
+  absl::string_view components;                      // The bytes that EncodeComponents() returns.
+  std::vector<std::uint64_t> ids;                    // Empty, or one per row.
+  std::vector<std::vector<std::string>> row_labels;  // Empty, or one element per row.
 };
 std::string EncodeRows(const RowsRecord& record);
 // `row_bytes` is the size of one row's components. The result's `components` point into `value`.

@@ -54,9 +54,9 @@ class RocksdbBatch final : public LogBatch {
   rocksdb::WriteBatch batch_;
 };
 
-// Drops RocksDB's messages. The file for them would be on the same disk, which may be full or fail.
-// Writing to that file after an error fails an assertion (RocksDB 7.8.3). What matters is in the
-// errors that RocksDB returns.
+// Drops RocksDB's messages. The file for them would be on the log's disk, which may be full or
+// fail. Writing to that file after an error fails an assertion (RocksDB 7.8.3). What matters is in
+// the errors that RocksDB returns.
 class NoLogger final : public rocksdb::Logger {
  public:
   using Logger::Logv;
@@ -113,7 +113,7 @@ rocksdb::Options LogOptions(rocksdb::Env* env, const std::shared_ptr<ErrorListen
   rocksdb::BlockBasedTableOptions table;
   // A cache would not help: rows are read once, when a store is loaded.
   table.no_block_cache = true;
-  // The operating system reads ahead instead, which saves one copy of each block.
+  // The operating system reads ahead, and RocksDB does not. That saves one copy of what is read.
   table.max_auto_readahead_size = 0;
   options.advise_random_on_open = false;
   table.block_size = std::size_t{64} << 10;
@@ -140,7 +140,7 @@ absl::Status CheckSyncedSequence(const rocksdb::DB& db, const SyncedSequence& sy
 }
 
 absl::Status OpenError(const std::string& directory, const rocksdb::Status& status) {
-  // RocksDB has no status code for a directory in use.
+  // RocksDB has no status code for a directory in use, so the text of `status` decides.
   const std::string text = status.ToString();
   if (absl::StrContains(text, "While lock file: ") ||
       absl::StrContains(text, "lock hold by current process")) {
@@ -197,9 +197,9 @@ absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenDatabase(rocksdb::Options optio
   absl::Status damage;
   options.create_if_missing = !HasDatabase(directory, damage);
   SOFTLOOKUP_RETURN_IF_ERROR(damage);
-  // When RocksDB opens a database to write, it deletes files that nothing refers to. So
-  // CheckDatabase looks for losses first, while the lock keeps other processes from writing. The
-  // write-ahead log is thus replayed twice.
+  // When RocksDB opens a database to write, it deletes files that nothing refers to. A database
+  // with losses must stay as it was found. So CheckDatabase looks for losses first, while the lock
+  // keeps other processes from writing. The write-ahead log is thus replayed twice.
   if (!options.create_if_missing && synced_sequence.Read() > 0) {
     rocksdb::FileLock* lock = nullptr;
     const rocksdb::Status locked = options.env->LockFile(directory + "/LOCK", &lock);
@@ -238,7 +238,7 @@ class RocksdbLog final : public CommitLog {
     if (access_ == RocksdbAccess::kWrite) {
       SOFTLOOKUP_ASSIGN_OR_RETURN(db_, OpenDatabase(Options(), directory_, synced_sequence_));
     } else {
-      // RocksDB does not lock a directory that it opens only to read, so this is done here.
+      // RocksDB does not lock a directory that it opens only to read, so Open() locks it.
       rocksdb::Status status = env_->LockFile(directory_ + "/LOCK", &lock_);
       if (status.ok()) status = OpenOnce(Options(), directory_, access_, db_);
       if (!status.ok()) return OpenError(directory_, status);
@@ -377,8 +377,9 @@ class RocksdbLog final : public CommitLog {
                                 why)));
   }
 
-  // Opens the database again, unless there is too little room or another thread uses it. RocksDB's
-  // state after a write that had no room cannot be relied on. What a new start finds can be.
+  // Opens the database again, unless there is too little room or another thread uses it. After a
+  // write that had no room, RocksDB's state in RAM cannot be relied on. The state that it reads
+  // from disk when it opens the database can be.
   void ReopenIfThereIsRoom() {
     if (FreeBytes() < kRoomToReopen) return;
     if (!mutex_.TryLock()) return;  // Another thread copies or reads the database.
@@ -405,7 +406,7 @@ class RocksdbLog final : public CommitLog {
         OpenDatabase(Options(), directory_, synced_sequence_);
     if (!db.ok()) {
       // UNAVAILABLE can be temporary, such as too little room again, so state_ stays kFull. Other
-      // errors are errors in the files, which stay.
+      // errors come from the files, and would come again.
       if (!absl::IsUnavailable(db.status())) SetBroken(db.status().message());
       return;
     }
@@ -420,8 +421,9 @@ class RocksdbLog final : public CommitLog {
     }
   }
 
-  // Most bytes of disk that opening the database again takes. They are for a write buffer that is
-  // being written to a table, for the next buffer, and for a new write-ahead log and manifest.
+  // Most bytes of disk that opening the database again takes. RocksDB needs them for a write buffer
+  // that it writes to a table, and for the next buffer. It also needs some for a new write-ahead
+  // log and manifest.
   static constexpr std::uint64_t kRoomToReopen = 2 * kWriteBufferBytes + (std::uint64_t{4} << 20);
 
   const std::string directory_;
@@ -435,9 +437,9 @@ class RocksdbLog final : public CommitLog {
   mutable absl::Mutex mutex_;
   std::unique_ptr<rocksdb::DB> db_;
   mutable absl::Mutex failure_mutex_;
-  absl::Status failure_ ABSL_GUARDED_BY(failure_mutex_);  // Why, if state_ is not kWorks.
+  absl::Status failure_ ABSL_GUARDED_BY(failure_mutex_);  // The cause, if state_ is not kWorks.
   std::atomic<State> state_{State::kWorks};               // Only Commit() changes it.
-  // Only Open(), Commit() and the destructor use these two.
+  // Only Open(), Commit() and the destructor use last_sequence_ and has_unsynced_.
   std::uint64_t last_sequence_ = 0;  // RocksDB's number of the last change that was committed.
   bool has_unsynced_ = false;        // Whether changes were written since the last sync.
   std::atomic<bool> compacts_{false};

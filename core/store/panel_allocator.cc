@@ -3,7 +3,8 @@
 namespace softlookup {
 namespace {
 
-// A store whose sealed blocks, or whose sketches, have this many bytes puts more on large pages.
+// Once a store's sealed blocks have this many bytes, further blocks go on large pages. The same
+// holds for its sketches.
 constexpr std::int64_t kLargePagesMin = std::int64_t{32} << 20;
 
 }  // namespace
@@ -12,7 +13,8 @@ std::shared_ptr<PanelBuffer> PanelAllocator::Allocate(const kernels::PanelShape&
                                                       std::int64_t panel_count,
                                                       std::int64_t block_count) {
   const std::int64_t bytes = panel_count * shape.bytes();
-  // The operating system commits large pages whole, so only a store that fills many uses them.
+  // The operating system commits large pages whole, so only a store that fills many of them uses
+  // them.
   if (block_count * bytes < kLargePagesMin || !PanelBuffer::CommitsAsWritten(shape, panel_count)) {
     return std::make_shared<PanelBuffer>(shape, panel_count);
   }

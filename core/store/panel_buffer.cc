@@ -22,8 +22,8 @@ constexpr std::int64_t kLargePageBytes = std::int64_t{2} << 20;
 constexpr std::int64_t kRegionBytes = 2 * kLargePageBytes;  // The smallest region.
 
 // Buffers of at least this many bytes are mapped. In the heap, freed buffers would leave holes
-// between small allocations that stay. A buffer of one panel is never mapped, because almost every
-// append copies such a buffer and mapping is too slow for that.
+// between small allocations that outlive them. A buffer of one panel is never mapped: almost every
+// append copies such a buffer, and mapping is too slow for that.
 constexpr std::int64_t kMappedBytesMin = std::int64_t{64} << 10;
 
 constexpr std::int64_t RoundUp(std::int64_t bytes, std::int64_t unit) {
@@ -108,7 +108,8 @@ PanelBuffer::PanelBuffer(const PanelBuffer& other)
 void PanelBuffer::UseLargePages() {
   if (!is_mapped_ || region_ != nullptr) return;
   // Mappings lie next to each other, so a large page may hold more than one buffer. An operating
-  // system without large pages returns an error. It is ignored: the buffer works without them.
+  // system without large pages returns an error. The error is ignored, because the buffer works
+  // without large pages.
   ::madvise(allocation_, size(), MADV_HUGEPAGE);
 }
 
@@ -118,8 +119,8 @@ PanelBuffer::~PanelBuffer() {
     std::free(allocation_);
     return;
   }
-  // munmap can split a mapping in two. It fails if the process then has too many mappings. madvise
-  // frees the pages all the same.
+  // munmap can split a mapping in two. munmap fails if the process then has too many mappings.
+  // madvise frees the pages even then.
   if (::munmap(allocation_, size()) != 0) ::madvise(allocation_, size(), MADV_DONTNEED);
 }
 

@@ -39,7 +39,7 @@ class PanelRegion {
 class PanelBuffer {
  public:
   // Makes panels that are all zero. If CommitsAsWritten(), pages are committed only as they are
-  // written to, so that room for a whole block takes no bytes in advance.
+  // written to. Room for a whole block then takes no bytes in advance.
   PanelBuffer(const kernels::PanelShape& shape, std::int64_t panel_count);
   // Uses the bytes of `region` from `offset` on, and does not clear them. `offset` must be a
   // multiple of 64. No other buffer may use these bytes.
@@ -62,8 +62,9 @@ class PanelBuffer {
   // for large pages itself.
   void UseLargePages();
 
-  // Bytes taken, the object included, once all panels are written, or only the first `written`
-  // ones. A buffer in the heap takes all its bytes from the start.
+  // Returns the bytes that the buffer takes, with the object itself, once its first `written`
+  // panels are written. The default is all panels. A buffer in the heap takes all its bytes from
+  // the start.
   std::int64_t bytes() const { return bytes(panel_count_); }
   std::int64_t bytes(std::int64_t written) const;
 
@@ -79,7 +80,7 @@ class PanelBuffer {
   std::int64_t panel_count_;
   std::int64_t panel_bytes_;
   void* allocation_ = nullptr;  // The allocation or mapping that holds bytes_. Null in a region.
-  bool is_mapped_ = false;      // In a mapping of its own, or in a region.
+  bool is_mapped_ = false;      // Whether bytes_ are in a mapping, its own or a region.
   std::shared_ptr<PanelRegion> region_;  // Holds bytes_. Null: allocation_ holds them.
   std::byte* bytes_ = nullptr;
 };

@@ -44,7 +44,7 @@ class RevisionWaiters {
 
  private:
   List waiters_;
-  // When waiters_ has this many elements, Add() removes those that are done.
+  // When waiters_ has this many elements, Add() removes the waiters that are done.
   std::size_t size_before_sweep_ = 16;
 };
 

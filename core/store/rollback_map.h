@@ -50,7 +50,7 @@ class RollbackMap {
   std::size_t change_count() const { return changes_.size(); }
   // Makes the changes so far final, and frees the room that their list took.
   void Commit() { std::vector<Change>().swap(changes_); }
-  // Undoes the newest changes until only `change_count` of those since the last commit are left.
+  // Undoes the newest changes until `change_count` changes since the last commit are left.
   void RollbackTo(std::size_t change_count) {
     for (; changes_.size() > change_count; changes_.pop_back()) {
       Change& change = changes_.back();
@@ -66,8 +66,8 @@ class RollbackMap {
     if (values_.capacity() > 64 && values_.size() < values_.capacity() / 4) values_.rehash(0);
   }
 
-  // Heap bytes of the table. What keys and values have allocated, and the list of changes, do not
-  // count.
+  // Returns the heap bytes of the table alone. What keys and values have allocated, and the list of
+  // changes, do not count.
   std::int64_t bytes() const {
     return HashTableBytes(values_.capacity(), sizeof(*values_.begin()));
   }
@@ -79,7 +79,7 @@ class RollbackMap {
   };
 
   absl::flat_hash_map<Key, Value> values_;
-  std::vector<Change> changes_;  // Since the last commit, in order.
+  std::vector<Change> changes_;  // Changes since the last commit, in order.
 };
 
 }  // namespace softlookup

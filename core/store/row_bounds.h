@@ -21,7 +21,7 @@ struct RowBounds {
   void Add(const kernels::PanelRow& row, const StoreConfig& config);
   // Sets the bounds of `view`, which then points to key_norms_max.
   void SetIn(kernels::BlockView& view) const;
-  // Bytes taken, the object included.
+  // Returns the bytes of this object and of what it has allocated.
   std::int64_t bytes() const;
 };
 

@@ -22,7 +22,8 @@ class TagFilter {
       : ids_(filter.ids.begin(), filter.ids.end()),
         exclude_ids_(filter.exclude_ids.begin(), filter.exclude_ids.end()),
         wants_label_(!filter.any_labels.empty()) {
-    // A label that no row has ever had has no number. It is left out, because no row can match it.
+    // A label that no row has ever had has no number. The sets leave it out, because no row can
+    // match it.
     const auto add = [dictionary](const std::vector<std::string>& labels, auto& numbers) {
       for (const std::string& label : labels) {
         const auto number = dictionary == nullptr ? std::nullopt : dictionary->Find(label);

@@ -61,7 +61,7 @@ class LabelDictionary {
   // Removes the labels from number `size` on. No snapshot that shows one of them may be read
   // afterwards.
   void Truncate(std::uint32_t size);
-  // Bytes taken, the object included.
+  // Returns the bytes of this object and of what it has allocated.
   std::int64_t bytes() const;
 
  private:
@@ -93,7 +93,7 @@ class RowTags {
     const std::size_t begin = row == 0 ? 0 : label_ends_[row - 1];
     return absl::MakeConstSpan(labels_).subspan(begin, label_ends_[row] - begin);
   }
-  // Bytes taken, the object included.
+  // Returns the bytes of this object and of what it has allocated.
   std::int64_t bytes() const;
 
  private:
@@ -101,9 +101,9 @@ class RowTags {
                 std::numeric_limits<std::uint16_t>::max());
 
   RowMask has_id_;
-  std::vector<std::uint64_t> ids_;     // By row, up to the last one with an id.
+  std::vector<std::uint64_t> ids_;     // Ids by row, up to the last row with an id.
   std::vector<std::uint32_t> labels_;  // The labels of all rows, back to back.
-  // By row: where its labels end in labels_. Up to the last row with labels.
+  // By row: the end of the row's labels in labels_. Has rows up to the last one with labels.
   std::vector<std::uint16_t> label_ends_;
 };
 

@@ -14,8 +14,8 @@ namespace {
 // second-level cache.
 constexpr std::int64_t kBlockBytesMax = std::int64_t{512} << 10;
 
-// Returns room for the centres of a block's balls. It is empty if the block has no balls, because
-// it has fewer than kBallRowsMin rows.
+// Returns room for the centres of a block's balls. The room is empty if the block has fewer than
+// kBallRowsMin rows, because such a block has no balls.
 std::vector<float> CentresOf(std::int64_t row_count, std::int64_t key_dim) {
   if (row_count < kernels::kBallRowsMin) return {};
   return std::vector<float>(

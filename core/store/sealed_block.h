@@ -20,13 +20,13 @@ namespace softlookup {
 kernels::PanelShape PanelShapeOf(const StoreConfig& config);
 
 // Returns the rows per block: a power of two in [16, 1024], as many as fit a core's second-level
-// cache. A batch of queries then reads a block from RAM once. The result must depend only on the
-// shape, because the bits of an answer depend on it.
+// cache. A batch of queries then reads a block from RAM once. The result must depend only on
+// `shape`, because the bits of an answer depend on the rows per block.
 std::int64_t BlockRows(const kernels::PanelShape& shape);
 
-// Returns whether a full block with `bounds` has a sketch, unless the block is packed. The keys
-// must fit a sketch, and a first look must save time in a store of this `config`. The result
-// depends only on the arguments, so that a store has the same sketches when it is loaded again.
+// Returns whether a full block with `bounds` has a sketch while it is not packed. The keys must fit
+// a sketch, and a first look must save time in a store of this `config`. The result depends only on
+// the arguments, so that a store has the same sketches when it is loaded again.
 bool HasSketch(const StoreConfig& config, const RowBounds& bounds);
 
 // The sketch of a sealed block's keys.
@@ -39,12 +39,12 @@ class BlockSketch {
   BlockSketch& operator=(const BlockSketch&) = delete;
 
   const kernels::SketchView& view() const { return view_; }
-  // Bytes taken, the object included.
+  // Returns the bytes of this object and of what it has allocated.
   std::int64_t bytes() const;
 
  private:
   const std::shared_ptr<const PanelBuffer> panels_;
-  std::vector<float> centres_;  // Of the balls around the keys (kernels::KeyBall). Empty: no balls.
+  std::vector<float> centres_;  // Centres of the key balls (kernels::KeyBall). Empty: no balls.
   const kernels::SketchView view_;
 };
 
@@ -55,7 +55,7 @@ struct PackedRows {
   std::vector<std::uint16_t> offsets;         // Each row's index in the block, ascending.
 
   std::int64_t row_count() const { return static_cast<std::int64_t>(offsets.size()); }
-  // Bytes taken, the object included.
+  // Returns the bytes of this object and of what it has allocated.
   std::int64_t bytes() const;
 };
 
@@ -68,21 +68,22 @@ std::shared_ptr<const PackedRows> PackLiveRows(const PanelBuffer& panels,
 struct SealedBlock {
   // All rows. Deleted rows are included, because memories are computed from all rows.
   std::shared_ptr<const PanelBuffer> panels;
-  std::shared_ptr<const PackedRows> packed;  // Null unless few rows are live.
+  std::shared_ptr<const PackedRows> packed;  // Null if many rows are live.
   std::shared_ptr<const RowBounds> bounds;
   std::shared_ptr<const BlockSketch> sketch;  // Null if packed, or if HasSketch() is false.
-  // Memories before this block's first row. Null for block 0, or if the editor keeps no memories.
+  // The state of the memories before this block's first row. Null for block 0, or if the editor
+  // keeps no memories.
   std::shared_ptr<const MemorySet> memories_before;
   std::shared_ptr<const RowTags> tags;  // Null: no row has an id or labels.
   std::shared_ptr<const RowMask> live;  // Rows that are not deleted. Null: all rows.
-  // The rows that lookups read. They point into what the members above point to. They are kept here
-  // so that a lookup over many blocks need not follow those pointers.
+  // A view of the rows that lookups read. It points into what the members above point to. It is
+  // kept here so that a lookup over many blocks need not follow their pointers.
   PositionedBlock live_rows;
 
   // Returns all rows, deleted ones included.
   kernels::BlockView AllRows(const kernels::PanelShape& shape) const;
-  // Bytes of everything that the members point to. SharedList::bytes() counts the members
-  // themselves.
+  // Returns the bytes of everything that the members point to. SharedList::bytes() counts the
+  // members themselves.
   std::int64_t bytes() const;
 };
 

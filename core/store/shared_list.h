@@ -27,7 +27,8 @@ class SharedList {
   }
   const T& back() const { return (*this)[size_ - 1]; }
 
-  // Heap bytes of the list, without the object itself and without what its elements allocate.
+  // Returns the heap bytes of the list, without the object itself and without what its elements
+  // allocate.
   std::int64_t bytes() const {
     if (size_ == 0) return 0;
     const std::int64_t full = size_ / kChunkSize, rest = size_ % kChunkSize;
@@ -52,7 +53,7 @@ class SharedList {
     chunks_ = std::move(chunks);
   }
 
-  // Replaces one element. Copies as much as push_back does.
+  // Replaces one element. Copies one chunk, and a pointer to each other chunk.
   void Set(std::int64_t index, T value) {
     SOFTLOOKUP_CHECK(index >= 0 && index < size_) << "element " << index << " of " << size_;
     auto chunks = std::make_shared<Chunks>(*chunks_);

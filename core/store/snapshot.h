@@ -19,7 +19,8 @@
 
 namespace softlookup {
 
-// Returns a store's memories before its first row: `average`, then those of the configuration.
+// Returns a store's memories in their state before the first row: `average`, then those of the
+// configuration.
 MemorySet MemorySetOf(const StoreConfig& config);
 
 // A store as of one revision, read by position: immutable, cheap to make, and safe to read on any
@@ -36,7 +37,7 @@ class Snapshot {
   // - the dictionaries of ids, labels and writers; the configuration; the fixed part of a store.
   // The log's buffers do not count.
   std::uint64_t byte_size() const { return byte_size_; }
-  // The same rows by block, with the parts of a block that the log keeps.
+  // Returns the snapshot's rows by block, with the parts of each block that the log keeps.
   const StoredBlocks& stored_blocks() const { return stored_blocks_; }
 
   using Blocks = absl::InlinedVector<PositionedBlock, 1>;
@@ -55,10 +56,11 @@ class Snapshot {
   // Returns the tags of the row at `position`, deleted or not. `position` must be below
   // row_count().
   TagsOfRow TagsOf(std::uint64_t position) const;
-  // Returns the id of the row at `position`, if there is such a row and it has an id.
+  // Returns the id of the row at `position`. Returns nothing if `position` has no row or its row
+  // has no id.
   std::optional<std::uint64_t> IdAt(std::uint64_t position) const;
-  // The labels of the store's rows by number, possibly with labels of rows that were appended after
-  // this snapshot. Null if no row up to this snapshot has ever had a label.
+  // Returns the labels of the store's rows by number. They can include labels of rows that were
+  // appended after this snapshot. Null if no row up to this snapshot has ever had a label.
   const LabelDictionary* labels() const { return labels_.get(); }
 
   // Returns memory `index` (0: average; then config().memories) as of the append index `position`,

@@ -12,7 +12,8 @@
 
 namespace softlookup {
 
-// Reads the rows of a selection from one snapshot, which it holds until it is destroyed.
+// Reads the rows of a selection from one snapshot. The reader holds the snapshot until the reader
+// is destroyed.
 class SnapshotReader final : public RowReader {
  public:
   SnapshotReader(std::shared_ptr<const Snapshot> snapshot, RowSelection selection)

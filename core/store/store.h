@@ -17,9 +17,9 @@
 
 namespace softlookup {
 
-// Publishes the revisions of one store: readers see what the store's editor has made only once it
-// is published. Thread-safe, except that only one thread at a time may use the editor or call
-// Publish().
+// Publishes the revisions of one store. Readers see the writes of the store's editor only once
+// Publish() is called. Thread-safe, except that only one thread at a time may use the editor or
+// call Publish().
 class Store {
  public:
   // Runs a task soon, on another thread.
@@ -43,9 +43,9 @@ class Store {
   void Publish(std::shared_ptr<const Snapshot> snapshot);
 
   // Runs `callback` once, with OK when the store has `revision`. If `cancel` ends the wait first,
-  // the status is that of `cancel`. If the store is closed first, it is the status of Close(). If
-  // one of these has happened already, `callback` runs before WhenRevision() returns. Otherwise the
-  // executor runs it, or the thread that ends the wait by `cancel`.
+  // the status is that of `cancel`. If the store is closed first, the status is that of Close(). If
+  // one of these three has happened already, `callback` runs before WhenRevision() returns.
+  // Otherwise the executor runs `callback`, or the thread that ends the wait by `cancel`.
   void WhenRevision(std::uint64_t revision, const std::shared_ptr<CancelToken>& cancel,
                     absl::AnyInvocable<void(absl::Status)> callback);
 

@@ -10,7 +10,7 @@
 namespace softlookup {
 
 std::int64_t FixedStoreBytes() {
-  constexpr std::int64_t kTableEntryBytes = 96;  // Of the engine's StoreTable, a B-tree by name.
+  constexpr std::int64_t kTableEntryBytes = 96;  // An entry of the engine's StoreTable, a B-tree.
   return HeapBytes(sizeof(StoreEditor)) + SharedBytes<Snapshot>() + SharedBytes<Store>() +
          kTableEntryBytes;
 }

@@ -219,7 +219,8 @@ std::vector<std::int64_t> StoreEditor::DeletePositions(absl::Span<const std::uin
     SetLiveRows(shape_, index, block);
     state_.sealed_bytes += block.bytes();
   };
-  // Set copies a part of the list, for one block. Transform copies all of it once, for several.
+  // For one block, Set is cheap: it copies only a part of the list. For several blocks, Transform
+  // copies the whole list once.
   if (block_of(positions.front()) == block_of(positions.back())) {
     const std::int64_t index = block_of(positions.front());
     if (index < state_.sealed.size()) {
@@ -281,8 +282,8 @@ void StoreEditor::MakeRoomInTail() {
   if (state_.tail_panels != nullptr && panels < state_.tail_panels->panel_count()) return;
   const std::int64_t block_panels = block_rows_ / kPanelRows;
   std::int64_t capacity = std::clamp<std::int64_t>(2 * panels, 1, block_panels);
-  // A small store gets little room. A store with sealed blocks gets room for a whole block. So does
-  // a store whose pages are committed only as they are written to.
+  // In a small store, the room doubles. A store with sealed blocks gets room for a whole block at
+  // once. So does a store whose pages are committed only as they are written to.
   if (state_.sealed.size() > 0 || PanelBuffer::CommitsAsWritten(shape_, capacity)) {
     capacity = block_panels;
   }
@@ -306,7 +307,8 @@ std::shared_ptr<const BlockSketch> StoreEditor::NewSketch(const SealedBlock& blo
       *block.panels, shape_, NewPanels(kernels::SketchShape(shape_.key_dim), block_count));
 }
 
-// Call this before `row` is counted in tail_rows: if tail_rows is 0, `row` is the tail's first.
+// Call this before `row` is counted in tail_rows. If tail_rows is 0, `row` is then the tail's first
+// row.
 void StoreEditor::AddToMemories(const kernels::PanelRow& row) {
   if (state_.memories == nullptr) {
     state_.memories = std::make_shared<MemorySet>(MemorySetOf(*state_.config));

@@ -46,7 +46,7 @@ struct RowBatch {
 // The last append of a writer.
 struct WriterState {
   std::uint64_t last_sequence = 0;
-  std::uint64_t last_position = 0;  // Of the last row it appended. 0 if it has appended no row.
+  std::uint64_t last_position = 0;  // Position of the writer's last row. 0: it has appended none.
 };
 
 struct AppendOutcome {
@@ -55,13 +55,13 @@ struct AppendOutcome {
   std::uint64_t first_position = 0;
   std::uint64_t appended_count = 0;         // Below the batch's row count if rows were skipped.
   bool duplicate = false;                   // If the batch is a duplicate, nothing was changed.
-  std::vector<std::int64_t> masked_blocks;  // Indexes of blocks that lost rows, ascending.
+  std::vector<std::int64_t> masked_blocks;  // Blocks in which the write deleted rows, ascending.
 };
 
 struct DeleteOutcome {
   std::shared_ptr<const Snapshot> snapshot;
   std::uint64_t deleted_count = 0;
-  std::vector<std::int64_t> masked_blocks;  // Indexes of blocks that lost rows, ascending.
+  std::vector<std::int64_t> masked_blocks;  // Blocks in which the write deleted rows, ascending.
 };
 
 // Makes the snapshots of one store, each from the snapshot before. A write is made whole or not at
@@ -125,7 +125,7 @@ class StoreEditor {
     SharedList<SealedBlock> sealed;
     // The full panels of the tail, with room for more. Null while no panel of the tail is full.
     std::shared_ptr<PanelBuffer> tail_panels;
-    PanelAllocator panel_allocator;  // Of the blocks and their sketches.
+    PanelAllocator panel_allocator;  // Allocates the blocks and their sketches.
     std::int64_t tail_rows = 0;
     RowBounds tail_bounds;
     std::shared_ptr<const RowTags> tail_tags;  // Null while no row of the tail has tags.
@@ -136,14 +136,14 @@ class StoreEditor {
     std::int64_t sealed_bytes = 0;       // Sum of SealedBlock::bytes() over `sealed`.
     std::int64_t writer_name_bytes = 0;  // Heap bytes of the names in writers_.
     std::uint64_t deleted_count = 0;
-    // Memories before the tail's first row. Null while the tail has no row, for block 0, or if the
-    // editor keeps no memories.
+    // The state of the memories before the tail's first row. Null while the tail has no row, for
+    // block 0, or if the editor keeps no memories.
     std::shared_ptr<const MemorySet> memories_before_tail;
     // The panel that is filling. When it is full, it is copied behind the full panels of
     // tail_panels. Null until a row is put into it, so that an empty store is small.
     std::shared_ptr<PanelBuffer> partial_panel;
-    // Memories after the last row. Null before the first row, so that an empty store is small. Also
-    // null if the editor keeps no memories.
+    // The state of the memories after the last row. Null before the first row, so that an empty
+    // store is small. Also null if the editor keeps no memories.
     std::shared_ptr<MemorySet> memories;
   };
 
@@ -166,16 +166,17 @@ class StoreEditor {
   // Makes the sketch of a full block. Returns null if HasSketch() is false.
   std::shared_ptr<const BlockSketch> NewSketch(const SealedBlock& block, std::int64_t block_count);
   void SealTail();
-  // Makes growing_tags_ the tags of the tail, if they are set.
+  // Makes growing_tags_ the tags of the tail. Does nothing if growing_tags_ is null.
   void TakeGrowingTags();
   // Deletes the live rows at `positions`, which must ascend. Returns the indexes of their blocks.
   std::vector<std::int64_t> DeletePositions(absl::Span<const std::uint64_t> positions);
-  // Packs the live rows of a sealed block if they are few, so that a lookup costs only as much as
-  // the live rows. Call this whenever rows of the block are deleted. Which blocks are packed then
+  // Packs the live rows of a sealed block if they are few. A lookup then costs only as much as the
+  // live rows. Call this whenever rows of the block are deleted. Which blocks are packed then
   // depends on which rows are live, not on the order of the deletions. That matters because the
   // bits of an answer depend on which blocks are packed.
   void PackIfFewAreLive(SealedBlock& block);
-  // Moves full blocks, which have no packed rows and no sketch yet, behind the sealed blocks.
+  // Moves the full blocks `blocks` behind the sealed blocks. Makes their packed rows or sketches,
+  // which must be unset.
   void AddSealed(absl::Span<SealedBlock> blocks);
   void SetConfig(StoreConfig config);
   void SetWriter(const std::string& writer, WriterState state);
@@ -209,8 +210,9 @@ class StoreEditor {
   bool memories_shared_ = false;
 };
 
-// A state to roll back to. Making and holding one costs a few pointers. The next row after it costs
-// a copy of the memories and of the partial panel, which the savepoint then shares no more.
+// A state to roll back to. Making and holding one costs a few pointers. The first row that is
+// appended afterwards costs a copy of the memories and of the partial panel. The editor and the
+// savepoint then share neither any more.
 class StoreEditor::Savepoint {
  private:
   friend class StoreEditor;

@@ -37,7 +37,7 @@ absl::Status StoreLoader::AddBlockStart(std::uint64_t index, absl::Span<const do
                                         absl::Span<const float> bounds_before) {
   const StoreConfig& config = *editor_->state_.config;
   const std::uint64_t position = index * static_cast<std::uint64_t>(editor_->block_rows_);
-  // All sets are copies of one, so that they share what is constant, such as the gates.
+  // All sets are copies of `no_rows_`, so that they share their constant parts, such as the gates.
   if (no_rows_ == nullptr) no_rows_ = std::make_shared<const MemorySet>(MemorySetOf(config));
   BlockStart start{.memories = std::make_shared<MemorySet>(*no_rows_)};
   if (!start.memories->Restore(memories)) return Incomplete("memories of another shape", position);

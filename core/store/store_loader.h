@@ -15,8 +15,8 @@
 
 namespace softlookup {
 
-// Rebuilds the editor of a store from the store's records. Its rows, memories and bounds have the
-// same bits as before.
+// Rebuilds the editor of a store from the store's records. The rebuilt rows, memories and bounds
+// have the same bits as the original ones.
 //
 // Call order: AddBlockStart, AddLiveRows and AddWriter in any order; MakeRoom; PutComponents for
 // all rows; AddRows in the order of positions; Finish. The functions return DATA_LOSS if the
@@ -68,7 +68,7 @@ class StoreLoader {
   std::unique_ptr<StoreEditor> editor_;
   const std::uint64_t row_count_;
   std::uint64_t loaded_ = 0;                  // Rows added so far.
-  std::shared_ptr<const MemorySet> no_rows_;  // Memories before the first row, to copy.
+  std::shared_ptr<const MemorySet> no_rows_;  // State of the memories before the first row.
   std::map<std::uint64_t, BlockStart> starts_;
   std::map<std::uint64_t, std::shared_ptr<const RowMask>> live_;
   std::vector<std::shared_ptr<PanelBuffer>> panels_;  // By block.
@@ -76,8 +76,8 @@ class StoreLoader {
   std::unique_ptr<RowTags> tags_;                     // Tags of the block in progress.
 };
 
-// Returns the bounds as numbers, for the `bounds_before` of AddBlockStart: key_magnitude,
-// value_magnitude, key_norms_max.
+// Returns the bounds as numbers, for the `bounds_before` of AddBlockStart. Their order is
+// key_magnitude, value_magnitude, key_norms_max.
 std::vector<float> SaveBounds(const RowBounds& bounds);
 
 }  // namespace softlookup

@@ -52,10 +52,10 @@ class AdminHttp {
   };
 
   void Serve();
-  // Accepts waiting connections, at most kAcceptsAtOnce. Closes the oldest open connection when
-  // kConnectionsMax are open, or when a new one cannot be accepted for lack of a descriptor or of
-  // memory. Returns false if that lack remains while no connection is open, or if accepting fails
-  // for a reason that lies with neither. The thread then accepts none for up to kAcceptPause.
+  // Accepts waiting connections, at most kAcceptsAtOnce. Closes the oldest open connection to make
+  // room: when kConnectionsMax are open, or when accept() fails for lack of a descriptor or of
+  // memory. Returns false if accept() fails for that lack while no connection is open, or for
+  // another reason that may last. The thread then accepts no connection for up to kAcceptPause.
   bool Accept(std::vector<Connection>& connections);
   // Reads once, or writes, without waiting. Returns false if the connection is over.
   bool Proceed(Connection& connection);

@@ -124,8 +124,8 @@ absl::StatusOr<std::string> Sha256Of(const fs::path& path) {
   return absl::BytesToHexString({reinterpret_cast<const char*>(digest.data()), size});
 }
 
-// Returns a manifest of the files in `directory`, and syncs each of them. A file that the copy
-// shares with the data directory may not be on disk yet.
+// Syncs each file in `directory`, which is the engine's copy of the data directory, and returns a
+// manifest of the files. A file that both directories share may not be on disk yet.
 absl::StatusOr<BackupManifest> SyncAndList(const fs::path& directory) {
   BackupManifest manifest;
   manifest.set_format(kFormat);
@@ -264,7 +264,7 @@ void Backups::Create(const std::string& name, Callback callback) {
     callback(std::move(backup));
   };
   absl::MutexLock lock(&mutex_);
-  if (thread_.joinable()) thread_.join();  // At most on_made_ and its callback still run.
+  if (thread_.joinable()) thread_.join();  // At most its on_made_ and callback still run.
   thread_ = std::thread(std::move(make));
 }
 

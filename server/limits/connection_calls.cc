@@ -21,7 +21,7 @@ bool ConnectionCalls::Add(const std::string& peer) {
     absl::MutexLock lock(&mutex_);
     in_progress = ++Find(peer).in_progress;
   }
-  // Equal, not above, so that the connection is cut once and not for each further call.
+  // Compares for equality, so that the connection is cut once, and not again for each further call.
   if (in_progress == far_too_many() && cut_) cut_(peer, "has far too many calls in progress");
   return in_progress > calls_max_;
 }

@@ -18,16 +18,17 @@
 
 namespace softlookup::server {
 
-// Keeps the calls of each connection within bounds. If a connection has too many calls in progress,
-// Call::is_over_limit() says so, so that the call can be refused. Cuts a connection that is far
-// beyond this limit, or whose client cancels calls too fast (ResetDetector). Thread-safe.
+// Keeps the calls of each connection within bounds. Call::is_over_limit() tells whether a new call
+// exceeds the limit and must be refused. Cuts a connection that is far beyond the limit, or whose
+// client cancels calls too fast (ResetDetector). Thread-safe.
 //
-// HTTP/2 itself limits the calls in progress on a connection. But that limit holds only once the
-// client has acknowledged it, which the client need not do.
+// HTTP/2 has a limit on the calls in progress, too. But HTTP/2's limit binds a client only once the
+// client has acknowledged it, and a hostile client need not do so.
 class ConnectionCalls {
  public:
-  // Ends the connection of `peer`, for the reason `why`, which completes "the connection of `peer`,
-  // which ...". Called on the thread that counts a call, without mutex_.
+  // Ends the connection of `peer`. `why` is the reason. It completes the sentence "cut the
+  // connection of PEER, which ...". ConnectionCalls calls this on the thread that counts a call,
+  // without holding mutex_.
   using Cut = std::function<void(const std::string& peer, absl::string_view why)>;
   // Returns a time that never goes back.
   using Clock = std::function<absl::Time()>;
@@ -65,9 +66,9 @@ class ConnectionCalls {
     return connections_.size();
   }
 
-  // Counts a call of `peer` that was cancelled before it was answered or, if `is_late`, a late call
-  // (ResetDetector). Must be called before the call's Call object is destroyed. Cuts the connection
-  // if ResetDetector says so.
+  // Counts a call of `peer` as cancelled before it was answered or, if `is_late`, as late (see
+  // ResetDetector). Call this before the call's Call object is destroyed. Cuts the connection if
+  // ResetDetector::OnCancel() returns true.
   void OnCancel(const std::string& peer, bool is_late);
 
  private:
@@ -76,9 +77,9 @@ class ConnectionCalls {
     ResetDetector resets;
   };
 
-  // Number of calls in progress at which a connection is cut: the limit and a quarter more, at
-  // least 64 more. A client that keeps to the limit can exceed it in the server's count. It may end
-  // calls and begin others before the server sees that the first ones ended.
+  // Number of calls in progress at which a connection is cut. It exceeds the limit by more than a
+  // quarter, and by more than 64. The margin spares a client that keeps to the limit: the client
+  // may begin new calls before the server has seen that earlier ones ended.
   std::size_t far_too_many() const {
     return calls_max_ + std::max<std::size_t>(calls_max_ / 4, 64) + 1;
   }

@@ -16,14 +16,14 @@ namespace softlookup::server {
 // passed in. Not thread-safe.
 class TrimSchedule {
  public:
-  // `resident_bytes` are those of the process before it serves its first client.
+  // `resident_bytes` is what the process has before it serves its first client.
   explicit TrimSchedule(std::int64_t resident_bytes) : least_bytes_(resident_bytes) {}
 
-  // Returns whether to trim at `now`, when the process has `resident_bytes`. Returns false while
-  // these are less than 32 MiB above the fewest that the process ever had. Otherwise returns true
-  // if they have grown by 32 MiB since the last trim, or if a pause since that trim is over. The
-  // pause doubles, up to 64 seconds, with each trim that neither followed such growth nor returned
-  // 4 MiB.
+  // Returns whether to trim at `now`, when the process has `resident_bytes`. Returns false if these
+  // are less than 32 MiB above the fewest that the process ever had. Otherwise returns true if they
+  // have grown by 32 MiB since the last trim, or once a pause after that trim is over. The pause is
+  // 1 second after a trim that followed such growth or returned 4 MiB. After any other trim, the
+  // pause is twice the previous one, at most 64 seconds.
   bool IsDue(std::int64_t resident_bytes, absl::Time now);
   // Records that a trim at `now` took the resident bytes from `before_bytes` to `after_bytes`.
   void OnTrimmed(std::int64_t before_bytes, std::int64_t after_bytes, absl::Time now);
@@ -32,14 +32,14 @@ class TrimSchedule {
   std::int64_t least_bytes_;                           // Fewest resident bytes so far.
   std::int64_t bytes_after_last_trim_ = 0;             // Resident bytes after the last trim.
   absl::Duration pause_;                               // From the last trim to next_paced_trim_.
-  absl::Time next_paced_trim_ = absl::InfinitePast();  // Before it, only growth calls for a trim.
+  absl::Time next_paced_trim_ = absl::InfinitePast();  // Until then, only growth makes a trim due.
 };
 
 // Checks once a second, on a thread of its own, whether to trim the heap.
 class HeapTrim {
  public:
-  // `resident_bytes` returns the resident bytes of the process. It is called in this constructor,
-  // then on the thread only.
+  // `resident_bytes` returns the resident bytes of the process. The constructor calls it once.
+  // After that, only the thread calls it.
   explicit HeapTrim(std::function<std::int64_t()> resident_bytes);
   ~HeapTrim();
   HeapTrim(const HeapTrim&) = delete;

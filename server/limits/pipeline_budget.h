@@ -21,7 +21,7 @@ class PipelineBudget {
   // Whether one more request may be read. Always true if no request is in progress.
   bool MayRead() const {
     // Assumes that each response still to come is as large as the largest one so far. Before the
-    // first, assumes a quarter of the budget for each.
+    // first response, assumes a quarter of the budget for each.
     const std::size_t expected_bytes = largest_response_bytes_.value_or(bytes_max_ / 4);
     return count_ == 0 ||
            (count_ < count_max_ && bytes_ + unanswered_count_ * expected_bytes < bytes_max_);
@@ -54,7 +54,7 @@ class PipelineBudget {
   const std::size_t count_max_;
   const std::size_t bytes_max_;
   std::size_t count_ = 0;             // Requests read whose responses are not written.
-  std::size_t unanswered_count_ = 0;  // Those of them that have no response yet.
+  std::size_t unanswered_count_ = 0;  // Requests of count_ that have no response yet.
   std::size_t bytes_ = 0;             // Of unanswered requests and unwritten responses.
   std::optional<std::size_t> largest_response_bytes_;
 };

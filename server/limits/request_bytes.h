@@ -18,7 +18,8 @@ class RequestBytes {
   explicit RequestBytes(std::int64_t limit) : limit_(limit) {}
 
   // Takes `bytes`. Returns false, and takes nothing, if that would exceed the limit. Can also
-  // return false while another thread's refused bytes are still counted.
+  // return false for bytes that would fit, because for a moment the bytes that another thread was
+  // refused still count.
   bool TryTake(std::int64_t bytes) {
     const std::int64_t before = used_.fetch_add(bytes, std::memory_order_relaxed);
     const std::int64_t limit = limit_.load(std::memory_order_relaxed);

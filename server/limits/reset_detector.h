@@ -19,8 +19,9 @@ class ResetDetector {
   // calls they are.
   static constexpr std::uint64_t kCancelledMax = 256;
   // Number of cancelled and late calls together that a client may make in a second without being
-  // cut. A call is late if its client gave it too little time for any server to answer. The number
-  // is above kCancelledMax because a client may use a wrong unit for its deadlines.
+  // cut. A call is late if its client gave it too little time for any server to answer. This
+  // maximum is above kCancelledMax because late calls can be an honest mistake, such as a wrong
+  // unit for deadlines.
   static constexpr std::uint64_t kCancelledOrLateMax = 2048;
 
   // Moves the counts on to the second of `now`. Call this before OnEnd() and OnCancel().
@@ -29,12 +30,13 @@ class ResetDetector {
   void OnEnd() { ++current_.ended; }
   // Counts a call that was cancelled before it was answered or, if `is_late`, a late call. Call
   // this before OnEnd() for the same call. Returns true, and forgets all counts, if the connection
-  // must be cut because two conditions hold. This second's cancelled calls exceed kCancelledMax,
-  // or, together with this second's late calls, exceed kCancelledOrLateMax. And such calls are more
-  // than half of all calls that ended in this second and the previous one.
+  // must be cut. Two conditions must hold for that. First, this second's cancelled calls exceed
+  // kCancelledMax, or its cancelled and late calls together exceed kCancelledOrLateMax. Second, in
+  // this second and the previous one, cancelled and late calls are more than half of all calls that
+  // ended.
   bool OnCancel(bool is_late);
 
-  // Whether all counts are too old to matter: their last second began two seconds ago or earlier.
+  // Whether all counts are too old to matter: `second_` is two seconds or more before `now`.
   bool IsIdle(absl::Time now) const;
 
  private:

@@ -12,8 +12,8 @@
 namespace softlookup::server {
 namespace {
 
-// Cancels `calls` and drops the reference to each. Must be called without mutex_: handlers of the
-// calls can run within this, and their Waits::End() locks it.
+// Cancels `calls` and drops the reference to each. Call this without holding mutex_: handlers of
+// the calls can run within this function, and their Waits::End() locks mutex_.
 void EndCalls(const std::vector<grpc_call*>& calls, grpc_status_code code,
               const std::string& message) {
   for (grpc_call* call : calls) {
@@ -81,7 +81,8 @@ void StallWatch::Forgive(absl::Duration time) {
   for (Waits* waits : waits_) {
     std::int64_t since = waits->since_.load(std::memory_order_relaxed);
     if (since == Waits::kNoWait) continue;
-    // A wait that began within `time` did not lose all of it, so its start moves to `now` at most.
+    // A wait that began within the last `time` lost only a part of it, so its start moves to `now`
+    // at most.
     std::int64_t forgiven = since + absl::ToInt64Nanoseconds(time);
     if (since <= now) forgiven = std::min(forgiven, now);
     // Changes nothing if the wait has ended meanwhile, or another has begun.

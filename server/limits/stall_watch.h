@@ -25,9 +25,9 @@ class StallWatch {
  public:
   // A client has `timeout` for a message, and as much again for each whole MiB of the size that
   // OnStart() is given. If the client needs longer, its call is ended, up to a quarter of `timeout`
-  // late. A time of a quarter of `timeout` or more in which the process did not run does not count.
-  // With an infinite `timeout`, no call is watched. `what` says in the status message what the
-  // client has failed to do, such as "the client has not taken a message". `clock` must outlive
+  // late. If the process did not run for a quarter of `timeout` or longer, that time does not
+  // count. With an infinite `timeout`, no call is watched. `what` says in the status message what
+  // the client has failed to do, such as "the client has not taken a message". `clock` must outlive
   // this.
   StallWatch(absl::Duration timeout, std::string what, const Clock& clock = Clock::Steady());
   ~StallWatch();
@@ -57,8 +57,9 @@ class StallWatch {
 
     StallWatch& watch_;
     grpc_call* const call_;
-    // The time at which the wait began, plus the time for whole MiB. The call is ended `timeout`
-    // after this time. In nanoseconds of the watch's clock. kNoWait: no wait is in progress.
+    // The time at which the wait began, plus `timeout` for each whole MiB of the message. The call
+    // is ended once another `timeout` has passed. In nanoseconds of the watch's clock. kNoWait: no
+    // wait is in progress.
     std::atomic<std::int64_t> since_{kNoWait};
   };
 
@@ -69,11 +70,11 @@ class StallWatch {
   void Run();
   void EndStalled();
   // Lets the waits in progress take `time` longer. The process did not run for that time: it was
-  // stopped, or its machine paused. The server has still to read what clients sent meanwhile, so
-  // they are not to blame.
+  // stopped, or its machine paused. Clients may have sent bytes meanwhile that the server has not
+  // read yet, so they are not to blame.
   void Forgive(absl::Duration time);
-  // Ends the waits whose since_ is at most `before`. Returns their calls. The caller must drop a
-  // reference to each.
+  // Ends the waits whose since_ is at most `before`. Returns their calls, with a reference to each.
+  // The caller must drop these references.
   std::vector<grpc_call*> TakeWaiting(std::int64_t before);
   std::int64_t Now() const { return absl::ToUnixNanos(clock_.Now()); }
 

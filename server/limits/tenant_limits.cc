@@ -32,7 +32,7 @@ absl::Status TenantLimits::Take(absl::string_view store, std::int64_t rows) {
 
 absl::Status TenantLimits::Take(absl::string_view store, std::int64_t rows, absl::Time now) {
   if (!rates_.is_limited()) return absl::OkStatus();
-  // No store has a longer name, so the rest of a longer one need not be kept.
+  // No store's name is longer than kNameLengthMax, so the rest of a longer name need not be kept.
   const absl::string_view tenant = store.substr(0, store.find('/')).substr(0, kNameLengthMax);
   absl::MutexLock lock(&mutex_);
   const auto refusal = BucketsOf(tenant, now).Take(rates_, 1, rows, now);
@@ -44,7 +44,7 @@ TokenBuckets& TenantLimits::BucketsOf(absl::string_view tenant, absl::Time now) 
   if (buckets_.size() >= std::min(tenants_before_sweep_, tenants_max_) && now >= next_sweep_) {
     ForgetIdle(now);
     tenants_before_sweep_ = std::max<std::size_t>(1024, 2 * buckets_.size());
-    // A sweep visits all tenants. One for every new tenant would take too long.
+    // A sweep visits all tenants. A sweep for every new tenant would take too long.
     next_sweep_ = now + absl::Milliseconds(100);
   }
   const absl::string_view name = buckets_.size() < tenants_max_ ? tenant : kAllOthers;

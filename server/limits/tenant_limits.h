@@ -20,16 +20,16 @@ namespace softlookup::server {
 // worth. Thread-safe.
 class TenantLimits {
  public:
-  // If more than `tenants_max` tenants are active within about a second, the further ones share the
-  // rates of one.
+  // If more than `tenants_max` tenants are active within about a second, all tenants beyond these
+  // share the rates of a single tenant.
   explicit TenantLimits(const Rates& rates, std::size_t tenants_max = 65536)
       : rates_(rates), tenants_max_(tenants_max) {}
 
   // Takes one request and `rows` rows from the rates of the tenant of `store`. The rows of a lookup
-  // are its queries. TENANT_RATE, with a retry delay, if the tenant has too few requests or rows
-  // left; then none are taken. A request of more than a second's worth of rows is admitted when a
-  // whole second's worth is left. The tenant then owes the rest, and is refused until its rates
-  // have made up for it.
+  // are its queries. If too few requests or rows are left, takes nothing and returns TENANT_RATE
+  // with a retry delay. A request of more than a second's worth of rows is admitted when a whole
+  // second's worth is left. The tenant then owes the rest, and is refused until its rates have made
+  // up for it.
   absl::Status Take(absl::string_view store, std::int64_t rows, absl::Time now);
   // As above, at the steady clock's time.
   absl::Status Take(absl::string_view store, std::int64_t rows);
@@ -39,14 +39,16 @@ class TenantLimits {
   // tenants_max_ tenants have buckets.
   TokenBuckets& BucketsOf(absl::string_view tenant, absl::Time now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Forgets the tenants that have a whole second's worth left, as a new tenant has.
+  // Forgets the tenants that have a whole second's worth left. They lose nothing: a new tenant
+  // starts with as much.
   void ForgetIdle(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Rates rates_;
   const std::size_t tenants_max_;
   absl::Mutex mutex_;
   absl::flat_hash_map<std::string, TokenBuckets> buckets_ ABSL_GUARDED_BY(mutex_);
-  // Number of tenants from which on BucketsOf() calls ForgetIdle(), but not before next_sweep_.
+  // BucketsOf() calls ForgetIdle() at this many tenants or at tenants_max_, but not before
+  // next_sweep_.
   std::size_t tenants_before_sweep_ ABSL_GUARDED_BY(mutex_) = 1024;
   absl::Time next_sweep_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };

@@ -37,11 +37,12 @@ class TokenBuckets {
   std::optional<Refusal> Take(const Rates& rates, std::int64_t requests, std::int64_t rows,
                               absl::Time now);
 
-  // Whether a second's worth of both is left at `now`, as in new buckets.
+  // Whether a second's worth of requests and of rows is left at `now`, as in new buckets.
   bool IsFull(absl::Time now) const;
 
  private:
-  // What was left at as_of_, in seconds of the rates: at most 1, negative if the sender owes.
+  // The requests and the rows that were left at as_of_, each in seconds of its rate. At most 1.
+  // Negative if the sender owes.
   double requests_ = 1;
   double rows_ = 1;
   absl::Time as_of_;

@@ -15,26 +15,27 @@
 
 namespace softlookup::server {
 
-// Counts the bytes of answers to unary calls that were passed to gRPC and that clients have not
-// taken yet. Further answers can then be refused. Small answers are not counted. Thread-safe.
+// Counts the bytes of answers to unary calls that gRPC has and that clients have not taken yet.
+// Add() can refuse an answer that would exceed a maximum. Small answers are not counted.
+// Thread-safe.
 class UnsentAnswers {
  public:
-  // Maximum number of bytes of one connection's answers, and of all answers. An answer above the
-  // first maximum is allowed if its connection has no other. One above the second is allowed if
-  // there is no other at all.
+  // Maximum number of bytes of one connection's answers, and of all answers. An answer above
+  // kConnectionBytesMax is allowed if its connection has no other answer. An answer above kBytesMax
+  // is allowed if there is no other answer at all.
   static constexpr std::int64_t kConnectionBytesMax = std::int64_t{64} << 20;
   static constexpr std::int64_t kBytesMax = std::int64_t{256} << 20;
 
   // Adds `bytes` of an answer. Returns false, and adds nothing, if they would exceed a maximum and
   // `may_refuse` is set. `connection` is the connection's peer, as gRPC names it.
   bool Add(const std::string& connection, std::int64_t bytes, bool may_refuse);
-  // Takes off what Add() added for an answer.
+  // Subtracts `bytes`, which Add() added for an answer.
   void Remove(const std::string& connection, std::int64_t bytes);
 
  private:
   absl::Mutex mutex_;
   std::int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // Of all connections.
-  // By connection. Has no connection without bytes.
+  // The bytes of each connection. A connection without bytes has no entry.
   absl::flat_hash_map<std::string, std::int64_t> bytes_of_ ABSL_GUARDED_BY(mutex_);
 };
 

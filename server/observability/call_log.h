@@ -25,7 +25,7 @@ struct CallInfo {
 // What is logged about a slow lookup.
 struct LookupFacts {
   const v1::LookupRequest& request;
-  absl::string_view store;               // Also set if a later request of a stream omits it.
+  absl::string_view store;               // Set even if a later request of a stream names none.
   const LookupResult* result = nullptr;  // Null if the lookup failed.
   const LookupReport& report;
 };
@@ -36,8 +36,8 @@ class CallLog {
   // Logs how many lines of each kind were left out since the last line of that kind.
   ~CallLog();
 
-  // Logs a call that was answered with `status` if that is a failure for which the server is to
-  // blame.
+  // Logs a call that was answered with `status`, if the server is to blame for that failure.
+  // Otherwise does nothing.
   void LogFailure(const CallInfo& call, absl::Duration duration, const absl::Status& status);
   // Logs a lookup that was slow.
   void LogSlowLookup(const CallInfo& call, absl::Duration duration, const absl::Status& status,

@@ -45,8 +45,8 @@ class DiskWatch {
   static constexpr absl::Duration kStaleAfter = absl::Seconds(120);
 
   // Calls `read` on the thread: at once, after each ReadSoon(), and kInterval after `read` last
-  // returned. `read` must own all that it uses, because a call of it that hangs outlives this.
-  // `clock` measures the age of the figures, and must outlive this.
+  // returned. `read` must own all that it uses, because a call of `read` that hangs outlives the
+  // DiskWatch. `clock` measures the age of the figures, and must outlive this.
   explicit DiskWatch(Read read, const Clock& clock = Clock::Steady());
   // Waits up to a second for a call of `read` in progress. If the call does not return in that
   // time, its thread is left running.

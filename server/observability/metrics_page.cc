@@ -31,7 +31,7 @@ class Page {
   template <typename Number>
   void Add(Number value, Labels labels = {}) {
     ClientMetric& metric = NewMetric(std::move(labels));
-    // The serializer writes the one of the two that the family's type names.
+    // The serializer writes the gauge or the counter, whichever the family's type names.
     metric.gauge.value = metric.counter.value = static_cast<double>(value);
   }
   // Adds a histogram. Multiplies its bounds and its sum by `unit` to get the metric's unit.

@@ -14,8 +14,8 @@ namespace softlookup::server {
 // Reads the kernel's figures about this process. Not thread-safe.
 class ProcessStats {
  public:
-  // Opens the files of /proc that the methods read, so that these work even if no descriptor is
-  // free.
+  // Opens the files of /proc that the methods read, so that the methods work even if no descriptor
+  // is free.
   ProcessStats();
 
   // If /proc cannot be read, resident_bytes() and open_fds() are 0, and start_time() is the Unix

@@ -14,8 +14,8 @@
 // Facts about a request that are known before its matrices are decoded.
 namespace softlookup::server {
 
-// Return the number of rows or queries that the request states, capped at the limit. The engine
-// refuses a request that states more.
+// RowsOf() and QueriesOf() return the number of rows or queries that the request states, capped at
+// the limit. The engine refuses a request that states more.
 inline std::int64_t RowsOf(const v1::AppendRequest& request, const Limits& limits) {
   const std::int64_t rows = request.has_inputs() ? request.inputs().rows() : request.keys().rows();
   return std::min(rows, limits.rows_per_append_max);
@@ -33,8 +33,8 @@ inline std::int64_t QueriesOf(const v1::AttendRequest& request, const Limits& li
 }
 
 // QUEUE_FULL if the engine's queue has no room for this lookup in `store` now. Always OK if the
-// lookup has a filter or a min_revision, or reads a memory, since how many rows it scans is not
-// known yet.
+// lookup has a filter or a min_revision, or reads a memory. The number of rows that such a lookup
+// scans is not known yet.
 inline absl::Status CheckRoom(Engine& engine, const std::string& store,
                               const v1::LookupRequest& request) {
   const bool over_all_rows =

@@ -9,9 +9,9 @@
 
 namespace softlookup::server {
 
-// Has gRPC call `on_end` once: with true at `time`, or with false if the alarm is cancelled or
-// destroyed first. The call is on a thread of gRPC's, never within SetAlarm(). Keeps `on_end` until
-// then.
+// Sets `alarm`, so that gRPC calls `on_end` once: with true at `time`, or with false if `alarm` is
+// cancelled or destroyed first. gRPC calls `on_end` on a thread of its own, never within
+// SetAlarm(). `on_end` lives until that call has returned.
 void SetAlarm(grpc::Alarm& alarm, absl::Time time, std::function<void(bool is_time)> on_end);
 
 }  // namespace softlookup::server

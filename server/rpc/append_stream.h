@@ -21,8 +21,9 @@
 
 namespace softlookup::server {
 
-// One StreamAppend call. Requests are applied in the order in which they come; the next is read
-// while earlier ones wait for their acknowledgement, up to a limit.
+// One StreamAppend call. Requests are applied in the order in which they come. The stream reads the
+// next request while earlier ones wait for their acknowledgement, up to kPipelineMax requests and
+// kPipelineBytesMax bytes.
 //
 // The stream owns itself until the call is over. After that, a callback of the engine or a worker's
 // task that still refers to the stream keeps it alive.
@@ -64,23 +65,23 @@ class AppendStream final : public Rpc::Handler,
   // stream began to handle the request.
   absl::Status Apply(std::uint64_t number, SteadyTime begin);
   // Stops reading. Makes the stream end with the failure of request `number` once the applied
-  // requests are acknowledged. If an earlier request fails, too, the stream ends with the failure
-  // of the earlier one. That can happen because the engine can refuse a request while earlier
-  // requests still run.
+  // requests are acknowledged. The engine can refuse a request while earlier requests still run. If
+  // an earlier request fails after this call, the stream ends with the failure of the earlier one.
   void Fail(std::uint64_t number, const absl::Status& status, SteadyTime begin)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // INVALID_ARGUMENT if the request names another store than the stream's. The first store that a
   // request names becomes the stream's.
   absl::Status CheckStore(const std::string& store);
-  // The engine calls this when the append that it got last has its turn. Later appends then come
-  // after that append, so the next request may be read.
+  // The engine calls this once the place of the last append in the order of writes is fixed.
+  // Appends that the engine gets from now on come after that append, so the next request may be
+  // read.
   void OnTurn();
   // The engine calls this with the result of request `number`. Queues the response, or makes the
   // stream fail.
   void Acknowledge(std::uint64_t number, SteadyTime begin, std::uint64_t sequence,
                    std::size_t request_bytes, absl::StatusOr<AppendResult> result);
-  // Stops reading. Makes the stream end with `status` once all applied requests are acknowledged,
-  // or with the failure of one of them. Only the first call counts.
+  // Stops reading. Makes the stream end with `status` once all applied requests are acknowledged.
+  // If one of them fails, the stream ends with that failure instead. Only the first call counts.
   void Cut(const absl::Status& status);
   // Starts the next read and the next write if possible, or ends the stream if it is done.
   void Proceed();
@@ -115,7 +116,7 @@ class AppendStream final : public Rpc::Handler,
   // The number of the first request that failed, and its error, which ends the stream.
   std::uint64_t failed_request_ ABSL_GUARDED_BY(mutex_) = std::numeric_limits<std::uint64_t>::max();
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
-  // When the stream began to handle that request.
+  // When the stream began to handle request `failed_request_`.
   SteadyTime failure_begin_ ABSL_GUARDED_BY(mutex_);
 };
 

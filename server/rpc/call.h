@@ -49,7 +49,7 @@ class Call {
   // The deadline that the client set; infinite if none.
   absl::Time deadline() const;
   // The name under which the caller takes turns with others at the workers: its identity, or its
-  // connection if it has none.
+  // connection if it has no identity.
   absl::string_view turn() const {
     return gate_.identity().empty() ? gate_.peer() : gate_.identity();
   }

@@ -34,8 +34,8 @@ Role RoleOf(Access access) {
   }
 }
 
-// Reads the bytes of a message. If they are in one slice, as those of small messages are, reads
-// them as an array, without gRPC's reader.
+// Reads the bytes of a message. If they are in one slice, as in small messages, reads that slice as
+// an array. Otherwise uses gRPC's reader.
 class MessageReader {
  public:
   explicit MessageReader(grpc::ByteBuffer& bytes) {
@@ -171,8 +171,8 @@ absl::Status CallGate::FollowRules() {
 }
 
 absl::Status CallGate::CheckAccess(absl::string_view store) {
-  // No store's name is longer than kNameLengthMax. One byte more is enough to match no store, so
-  // the rest of a longer name is not kept.
+  // No store's name is longer than kNameLengthMax. A longer name is cut to one byte more: it still
+  // matches no store, and `store_` stays short.
   store = store.substr(0, kNameLengthMax + 1);
   absl::MutexLock lock(&mutex_);
   store_.assign(store.data(), store.size());

@@ -28,16 +28,15 @@ struct MessageCharge {
   RequestCharge of_caller;
 };
 
-// Checks a call and its messages before the engine sees them. The checks come in this order.
-// Enter() is only for messages that name a store. The checks of the caller are left out if the
-// server has no auth rules.
-//   Admit(): The connection is within its limit of calls. Except for health checks: the server is
-//     not stopping. The caller is known, has the method's role for some store (admin: for all), and
-//     has requests left in its rate.
+// Checks a call and its messages before the engine sees them. The checks come in this order:
+//   Admit(): The connection is within its limit of calls. The server is not stopping. The caller is
+//     known, has the method's role for some store (admin: for all), and has requests left in its
+//     rate. Health checks need only pass the first of these checks.
+//   AdmitNext(), for each message of a stream of requests: The caller has requests left.
 //   Receive(): The message's bytes fit the limits and budgets, and parse as the request's type.
-//   Enter(): The caller has the role for that store. The store's tenant has requests and rows left
-//     in its rates, and the caller has rows left.
-// Each message of a stream of requests also passes AdmitNext().
+//   Enter(), if the message names a store: The caller has the role for that store. The store's
+//     tenant has requests and rows left in its rates, and the caller has rows left.
+// If the server has no auth rules, callers are not checked.
 //
 // Thread-safe, except that Receive() and Enter() must be called for one message at a time.
 class CallGate {
@@ -66,7 +65,8 @@ class CallGate {
   // the rate refuses them.
   absl::Status TakeRows(std::int64_t rows);
   // Call this for each message of a stream of requests. Calls Recheck() if the auth rules have
-  // changed, then takes one request from the caller's rate. Returns the error of either.
+  // changed, then takes one request from the caller's rate. Returns the error of the step that
+  // fails.
   absl::Status AdmitNext();
 
   // Identifies the caller again if the auth rules have changed. UNAUTHENTICATED or

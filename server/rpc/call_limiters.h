@@ -30,7 +30,7 @@ struct CallLimits {
   absl::Duration revision_wait_max = absl::InfiniteDuration();
   Rates tenant_rates;
   std::size_t calls_per_connection_max = 1024;  // Calls in progress.
-  // Bytes of all requests in flight. At least 1.
+  // Maximum bytes of all requests in flight. At least 1, because RequestBytes takes 0 for no limit.
   std::int64_t request_bytes_max = std::int64_t{1} << 30;
 };
 
@@ -50,8 +50,8 @@ struct CallLimiters {
   StallWatch stalls;    // Ends calls whose clients take no message.
   UnsentAnswers unsent_answers;
   StoreCreations store_creations;
-  // Last, so that it is destroyed first: it then runs its waiting tasks, which may use the other
-  // members.
+  // Declared last, so that it is destroyed first. Its destructor runs the waiting tasks, and these
+  // may use the other members.
   Workers workers;
 };
 

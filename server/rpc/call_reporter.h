@@ -31,8 +31,8 @@ class CallReporter {
   grpc::Status Answer(const absl::Status& status);
   // As Answer(), for a lookup.
   grpc::Status AnswerLookup(const absl::Status& status, const LookupFacts& facts);
-  // As Answer(), but reports that the server ends a stream with `status`, which answers none of the
-  // stream's messages.
+  // Like Answer(), for a stream that the server ends with `status`. `status` answers none of the
+  // stream's messages. So the observer does not count it as an answer, but at most as a rejection.
   grpc::Status CutStream(const absl::Status& status);
   // As Answer(), for a stream whose messages were each reported before. Reports nothing to the
   // observer.

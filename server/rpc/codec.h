@@ -23,7 +23,8 @@ namespace softlookup::server {
 // - fields that exclude each other.
 // The engine checks the rest.
 
-// The `store` argument for a request outside of a stream, which must name its store itself.
+// The `store` argument of the functions below for a request outside of a stream: such a request
+// must name its store itself.
 inline const std::string kNoStore;
 
 struct DecodedAppend {
@@ -37,7 +38,7 @@ struct DecodedAppend {
 // `store` and `decoded` live.
 absl::Status DecodeAppend(const v1::AppendRequest& request, const std::string& store,
                           DecodedAppend& decoded);
-// `sequence` is the request's.
+// `sequence` is that of the request that `result` answers.
 void EncodeAppend(std::uint64_t sequence, const AppendResult& result, v1::AppendResponse& response);
 
 struct DecodedLookup {
@@ -45,7 +46,8 @@ struct DecodedLookup {
   DecodedMatrix inputs;
   LookupRequest request;  // Its views point to the message or to the members above.
 };
-// As for DecodeAppend(), but the decoded request has its own copy of the store's name.
+// Like DecodeAppend(), but `decoded` has its own copy of the store's name, so `store` need not live
+// on.
 absl::Status DecodeLookup(const v1::LookupRequest& request, const std::string& store,
                           DecodedLookup& decoded);
 // RESOURCE_EXHAUSTED if `response` is larger than `bytes_max`.

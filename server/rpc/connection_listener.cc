@@ -120,7 +120,7 @@ bool ConnectionListener::AcceptFrom(int listener) {
     }
     SetOption(socket, IPPROTO_TCP, TCP_USER_TIMEOUT,
               static_cast<int>(absl::ToInt64Milliseconds(peer_timeout_)));
-    // Not under the lock of the connections, since gRPC may do much work in this call.
+    // This call does not hold the lock of connections_, because gRPC may do much work in it.
     take_over_(listener, accepted.socket.Release());
   }
   return true;

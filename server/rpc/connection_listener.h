@@ -16,8 +16,8 @@ namespace softlookup::server {
 // Accepts connections of gRPC's clients on a thread of its own and passes them on. While no
 // descriptor is free, new connections wait, and the listener tries again after short pauses.
 //
-// gRPC's own listener has no maximum of open connections (OpenConnections), and stops for good when
-// no descriptor is free.
+// It replaces gRPC's own listener, which has no maximum of open connections (OpenConnections) and
+// stops for good when no descriptor is free.
 class ConnectionListener {
  public:
   // Takes over the connected socket `fd`, which the socket `listener_fd` accepted. Closes `fd` when
@@ -46,8 +46,8 @@ class ConnectionListener {
 
  private:
   void Run();
-  // Accepts waiting connections, at most kAcceptsAtOnce. False if there is no descriptor or memory
-  // for one; the thread then pauses.
+  // Accepts waiting connections, at most kAcceptsAtOnce. Returns false if accepting fails for a
+  // reason that may last, such as a lack of descriptors or of memory. The thread then pauses.
   bool AcceptFrom(int listener);
 
   OpenConnections& connections_;

@@ -12,7 +12,7 @@ namespace softlookup::server {
 // gRPC orders the two, but ThreadSanitizer does not see this order, because Debian's gRPC is not
 // built for ThreadSanitizer. To tell ThreadSanitizer, call BeforeEvent() before the start, and
 // InEvent() first in the event. Both do nothing in other builds. `operation` is any address that
-// both sides know.
+// the start and the event of an operation share.
 inline void BeforeEvent([[maybe_unused]] void* operation) {
 #ifdef ABSL_HAVE_THREAD_SANITIZER
   __tsan_release(operation);

@@ -24,8 +24,8 @@ class Health {
   using Status = grpc::health::v1::HealthCheckResponse::ServingStatus;
 
   void SetServing(bool serving);
-  // The status of the server ("") or of softlookup.v1.SoftLookup. SERVICE_UNKNOWN for any other
-  // `service`.
+  // Returns the status of `service`: "" for the server as a whole, or softlookup.v1.SoftLookup.
+  // Returns SERVICE_UNKNOWN for any other `service`.
   Status StatusOf(const std::string& service) const;
 
  private:
@@ -63,8 +63,8 @@ class HealthWatch final : public Rpc::Handler,
   // Does nothing: any client may watch.
   void Recheck() override {}
 
-  // Call this when the status may have changed. Sends the status if it is new, or ends the call
-  // after End().
+  // Call this when the status may have changed. Sends the status if it is new. After End(), ends
+  // the call instead.
   void Proceed();
 
  private:
@@ -74,8 +74,8 @@ class HealthWatch final : public Rpc::Handler,
         writes_(call_->limiters().stalls, call_->rpc().context()),
         arrival_(call_->limiters().arrivals, call_->rpc().context()) {}
 
-  // Ends the RPC with `status`, an error, once no read or write is in progress. Does nothing if an
-  // earlier error is to end it already.
+  // Ends the RPC with `status`, an error, once no read or write is in progress. Only the first
+  // error counts.
   void End(const absl::Status& status);
 
   std::shared_ptr<HealthWatch> self_;

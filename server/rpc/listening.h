@@ -13,14 +13,14 @@ namespace softlookup::server {
 
 // Connections to accept from one socket before other sockets get a turn.
 inline constexpr int kAcceptsAtOnce = 64;
-// Pause before the next accept, after one failed for want of a descriptor, or for another lasting
-// reason.
+// Pause after an accept() that failed for lack of a descriptor or for another reason that may last.
 inline constexpr absl::Duration kAcceptPause = absl::Milliseconds(100);
 
-// Returns true if accept() failed with `error` because the connection that it was to return is
-// lost. The listener's queue then no longer has it, so that accept() can be called again at once.
-// With any other error it may stay in the queue, and a caller that tries again at once would never
-// end. The errors of the network are those that accept(2) lists.
+// Returns true if accept() can be called again at once after it failed with `error`. That is so if
+// a signal interrupted accept(), or if the connection that it was to return is lost. A lost
+// connection is no longer in the listener's queue. After any other error, the connection may stay
+// there. A caller that tries again at once could then loop for ever. The errors of the network are
+// those that accept(2) lists.
 inline bool IsOfLostConnection(int error) {
   switch (error) {
     case ECONNABORTED:

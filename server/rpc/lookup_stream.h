@@ -76,15 +76,16 @@ class LookupStream final : public Rpc::Handler,
   // Parses, checks and decodes the request that was read last. Returns the error to answer with if
   // the request is refused.
   absl::Status Prepare(Slot& slot);
-  // Makes the response to the lookup of `slot`. It is written once all earlier ones are.
+  // Makes the response to the lookup of `slot`. The stream writes it once all earlier responses are
+  // written.
   void Answer(Slot& slot, absl::StatusOr<LookupResult> result);
   // Starts the next read and the next write if possible, or ends the stream if it is done.
   void Proceed();
   void ProceedLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Removes the first slot, whose response was written or has no reader.
   void PopFront() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Stops reading. Ends the lookups' waits for revisions: these lookups fail with `status`. Once
-  // all lookups are answered, the stream ends with the `status` of the first EndWaits().
+  // Stops reading. Ends the waits for revisions: the lookups that wait fail with `status`. Once all
+  // lookups are answered, the stream ends with the `status` of the first EndWaits().
   void EndWaits(const absl::Status& status);
 
   std::shared_ptr<LookupStream> self_;
@@ -98,7 +99,8 @@ class LookupStream final : public Rpc::Handler,
   std::string store_;  // The first store that a message named.
 
   absl::Mutex mutex_;
-  // In request order. While writing_ is set, the response of the first is being written.
+  // In the order of the requests. While writing_ is set, the response of the first slot is being
+  // written.
   std::deque<std::unique_ptr<Slot>> slots_ ABSL_GUARDED_BY(mutex_);
   PipelineBudget budget_ ABSL_GUARDED_BY(mutex_);    // Counts slots_.
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;     // A request is being read or handled.

@@ -39,7 +39,7 @@ class DecodedMatrix {
 // - a finite FLOAT64 element is beyond float32's range.
 absl::StatusOr<DecodedMatrix> DecodeMatrix(const std::string& field, const v1::Matrix& matrix);
 
-// INVALID_MATRIX about `field`.
+// Returns an INVALID_MATRIX error with `message` about `field`.
 absl::Status InvalidMatrix(const std::string& field, absl::string_view message);
 
 // Sets `matrix` to `rows` x `cols` FLOAT32 elements: in `values` if `as_numbers`, else in `data`.

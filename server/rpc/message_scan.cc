@@ -22,12 +22,14 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 
-// Bytes that a parsed element takes beside its own content: a std::string, the pointer to it or to
-// a submessage, and the allocator's overhead. A std::string of 16 to 30 bytes has a capacity of 30.
+// Bytes that a parsed string, submessage or map entry takes beside its own content: the
+// std::string, the pointer to the element, and the allocator's overhead. Unused capacity counts,
+// too: a std::string of 16 to 30 bytes has a capacity of 30.
 constexpr std::int64_t kStringBytes = 72;
 constexpr std::int64_t kPointerBytes = 24;
 constexpr std::int64_t kMapEntryBytes = 160;
-// Bytes of an UnknownField in its vector, whose capacity doubles as it grows.
+// Bytes that an UnknownField takes in its vector. The vector's spare capacity counts, too: its
+// capacity doubles as it grows.
 constexpr std::int64_t kUnknownFieldBytes = 48;
 // Maximum nesting depth. No message of the contract nests as deep. The parser's maximum is 100.
 constexpr int kDepthMax = 90;
@@ -68,10 +70,11 @@ struct MessageScan::Field {
 struct MessageScan::Type {
   const Descriptor* descriptor = nullptr;
   std::int64_t own_bytes = 0;
-  // Whether the type has repeated fields or submessages. A singular submessage may come in several
-  // parts, which the parser merges. If `has_many` is true, the counts of one part continue in the
-  // next. Otherwise each part counts from 0. A string that comes in each part is then measured each
-  // time, though the parsed message keeps only one, so the bound still holds.
+  // Whether the type has repeated fields or submessages. A singular submessage of this type may
+  // come in several parts, and the parser merges them. If `has_many` is true, the counts of one
+  // part continue in the next, so that limits hold for all parts together. Otherwise each part
+  // counts from 0. A string in several parts is then measured several times, which only makes the
+  // bound larger.
   bool has_many = false;
   // By field number. An entry without a descriptor stands for no field.
   std::vector<Field> fields;
@@ -98,7 +101,7 @@ class MessageScan::Reader {
 
  private:
   // How often each field of a message has come, by Field::index. A singular submessage may come in
-  // parts, which the parser merges, so its counts continue from part to part.
+  // parts, and the parser merges them. So `parts` keeps the counts of one part for the next.
   struct Counts {
     Counts& PartOf(const Field& field) {
       for (auto& [known, counts] : parts) {
@@ -183,8 +186,8 @@ class MessageScan::Reader {
   }
 
   // An error that names the field. If the field is inside a repeated message, the error also has
-  // that message's index, as the row. Of repeated messages inside each other, it is the outermost
-  // one's.
+  // that message's index, as the row. If repeated messages are inside each other, it is the index
+  // of the outermost one.
   absl::Status TooMany(const Field& field) const {
     std::string where, rest;
     ErrorMetadata metadata;
@@ -203,8 +206,8 @@ class MessageScan::Reader {
                      std::move(metadata));
   }
 
-  // Skips `length` bytes of packed numbers, each with the wire type `own`. Returns how many they
-  // are, or nullopt if the message ends first.
+  // Skips `length` bytes of packed numbers, each with the wire type `own`. Returns how many numbers
+  // they hold, or nullopt if the message ends first.
   std::optional<std::int64_t> CountPacked(WireFormatLite::WireType own, int length) {
     if (own != WireFormatLite::WIRETYPE_VARINT) {
       const int width = own == WireFormatLite::WIRETYPE_FIXED64 ? 8 : 4;
@@ -225,8 +228,8 @@ class MessageScan::Reader {
     return elements;
   }
 
-  // Skips a group. Counts each field in it as unknown: the contract has no groups, but the parser
-  // keeps a client's.
+  // Skips a group, and counts each field in it as unknown. The contract has no groups, but the
+  // parser keeps those that a client sends.
   bool SkipGroup(int number, int depth) {
     if (depth == kDepthMax) return false;
     for (;;) {

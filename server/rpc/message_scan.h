@@ -31,14 +31,15 @@ class MessageScan {
   // Returns an upper bound on the bytes that `message` takes once it is parsed.
   //
   // LIMIT_EXCEEDED, naming the field, if a repeated field has more elements than its limit.
-  // LIMIT_EXCEEDED also if the message has more than kUnknownFieldsMax fields that its type lacks.
+  // LIMIT_EXCEEDED also if the message has more than kUnknownFieldsMax unknown fields.
   // MALFORMED_MESSAGE if the fields do not fill the message exactly, a tag is invalid, or
   // submessages nest too deep. Does not check that strings are UTF-8, nor that packed numbers are
   // complete: the parser checks both.
   absl::StatusOr<std::int64_t> Measure(google::protobuf::io::ZeroCopyInputStream& message) const;
 
-  // Most fields of a message that its type lacks. A newer client may send such fields. They are
-  // bounded because the parser keeps them.
+  // Maximum number of unknown fields in a message and its submessages. A field is unknown if the
+  // type of its message lacks it, or declares another wire type for it. A newer client may send
+  // unknown fields. They are bounded because the parser keeps them.
   static constexpr std::int64_t kUnknownFieldsMax = 1024;
 
  private:

@@ -41,9 +41,10 @@ struct MethodSpec {
   absl::string_view path;  // `/package.Service/Method`, as on the wire.
   absl::string_view name;  // In metrics, the server log and the audit log.
   Access access;
-  // Whether each call leaves a line in the audit log. If true, no answer is refused because of the
-  // unsent bytes of other answers, since the change that it reports is made already. Also true of
-  // ListBackups, which changes nothing, so that each call of the Admin service leaves a line.
+  // Whether each call leaves a line in the audit log. If true, an answer is sent even if too many
+  // bytes of other answers are unsent (UnsentAnswers): the answer reports a change that is already
+  // made. Also true of ListBackups, which changes nothing, so that each call of the Admin service
+  // leaves a line.
   bool is_audited;
 };
 

@@ -17,7 +17,8 @@ namespace {
 
 // Shortest time between two checks of which connections are still open.
 constexpr absl::Duration kCheckInterval = absl::Milliseconds(50);
-// Descriptors kept for the log, HTTP and other files; at most half of the process's limit.
+// This many descriptors are kept for the log, HTTP and other files, but at most half of the
+// process's limit.
 constexpr rlim_t kOtherDescriptorCount = 128;
 
 // The peer of the socket `fd`, as gRPC writes it; empty if it is unknown.
@@ -50,8 +51,8 @@ ino_t InodeOf(int fd) {
 }
 
 // Ends a connection at once. connect() without an address resets the connection and drops its
-// unread bytes, which gRPC would still read after a shutdown(). The owner of the descriptor, gRPC,
-// finds the connection reset.
+// unread bytes. After a shutdown(), gRPC would still read these bytes. gRPC keeps the descriptor,
+// and finds the connection reset.
 void Abort(int fd) {
   sockaddr nobody{};
   nobody.sa_family = AF_UNSPEC;
@@ -61,7 +62,7 @@ void Abort(int fd) {
 }  // namespace
 
 OpenConnections::Accepted OpenConnections::Accept(int listener) {
-  FileDescriptor socket;  // Outlives the lock, so that no socket is closed under it.
+  FileDescriptor socket;  // Outlives the lock: no socket is closed while it is held.
   absl::MutexLock lock(&mutex_);
   socket = FileDescriptor(accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (socket.get() < 0) return {.error = errno};

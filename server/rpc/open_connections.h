@@ -18,8 +18,8 @@ namespace softlookup::server {
 // Knows which connections of gRPC's clients are open, so that their number has a maximum and one of
 // them can be cut. Thread-safe.
 //
-// gRPC does not report when it closes a connection. The inode shows it: after that, the descriptor
-// is free, or belongs to another socket with another inode.
+// gRPC does not report when it closes a connection, so this class keeps the inode of each socket.
+// Once the connection is closed, its descriptor is free or belongs to a socket with another inode.
 class OpenConnections {
  public:
   explicit OpenConnections(std::size_t connections_max) : connections_max_(connections_max) {}
@@ -27,7 +27,7 @@ class OpenConnections {
   // What Accept() did: at most one of the members is set.
   struct Accepted {
     FileDescriptor socket{};
-    int error = 0;  // The errno of accept().
+    int error = 0;  // The errno of accept(). 0: it did not fail.
   };
   // Accepts a connection from the socket `listener`, and counts it as open. If the maximum is
   // reached, closes the connection at once, and returns neither socket nor error.
@@ -48,7 +48,7 @@ class OpenConnections {
 
   const std::size_t connections_max_;
   absl::Mutex mutex_;
-  // The connections that may be open, by descriptor.
+  // By descriptor: the open connections, and those that gRPC has closed since the last check.
   absl::flat_hash_map<int, Connection> connections_ ABSL_GUARDED_BY(mutex_);
   // MayAdd() does not look for closed connections before this time.
   absl::Time next_check_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();

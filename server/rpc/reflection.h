@@ -29,7 +29,8 @@ class ReflectionStream final : public Rpc::Handler,
 
   void OnReadDone(bool ok) override;
   void OnWriteDone(bool ok) override;
-  // Does nothing: the read or write in progress then ends.
+  // Does nothing: when a call is cancelled, its read or write in progress fails, and that ends the
+  // stream.
   void OnCancel() override {}
   void OnDone() override {
     arrival_.End();

@@ -10,8 +10,9 @@
 namespace softlookup::server {
 namespace {
 
-// Approximate bytes of a page, which has at least one row. A request may ask for fewer rows. A
-// hundred clients that do not read make the server hold 25 MiB.
+// Approximate maximum of the bytes of a page. A page has at least one row, even if that row is
+// larger. A request may ask for fewer rows. With this maximum, a hundred clients that do not read
+// make the server hold 25 MiB.
 constexpr std::int64_t kPageBytesMax = std::int64_t{256} << 10;
 // Upper bound on the wire bytes of a row besides its key and value. A row has at most 16 labels of
 // 64 bytes, each with 2 bytes for its tag and length. The position, the id, and the tags and

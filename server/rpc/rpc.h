@@ -97,7 +97,7 @@ class Rpc {
   void OnRead(bool ok);
   void OnWritten(bool ok);
   void OnFinished(bool ok) { Release(); }
-  // The call is over: its status is sent, or cannot be.
+  // The call is over: its status is sent, or cannot be sent.
   void OnOver(bool ok);
   // Counts one event less in pending_. After the last, notifies the handler and deletes this.
   void Release();
@@ -118,8 +118,8 @@ class Rpc {
   std::atomic<bool> is_writing_{false};
   std::atomic<bool> is_finishing_{false};
 
-  // OnAccepted() writes both once, under the lock, because OnOver() may run before it on another
-  // thread.
+  // OnAccepted() writes peer_ and came_ once, under mutex_, because OnOver() may run before it or
+  // at the same time, on another thread.
   std::string peer_;
   std::chrono::steady_clock::time_point came_;
 

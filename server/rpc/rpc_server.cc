@@ -11,9 +11,9 @@ namespace {
 // Number of Rpcs that wait for a call. If more calls come before a thread has accepted one, the
 // rest wait within gRPC.
 constexpr int kRequestsAhead = 64;
-// Maximum age of a call whose cancellation is reported. The reports serve to find clients
-// that cancel calls as soon as they open them (docs/decisions/0019-abusive-connections-are-cut.md).
-// The server itself may have ended an older call.
+// Maximum age of a call whose cancellation is reported. The reports serve to find clients that
+// cancel calls as soon as they open them (docs/decisions/0019-abusive-connections-are-cut.md). The
+// cancellation of an older call is not reported, because the server itself may have ended it.
 constexpr absl::Duration kEarlyCancelAgeMax = absl::Seconds(1);
 // A call that misses its deadline after more than this time is not reported, since its client is
 // not to blame. A call with a shorter deadline is reported as one that no server could answer in

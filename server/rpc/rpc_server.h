@@ -27,10 +27,10 @@ class RpcServer final : private Rpc::Owner {
   // Called with each new call, on the server's threads, several at once. Must attach a handler to
   // the call, before or after it returns.
   using Accept = std::function<void(Rpc&)>;
-  // Called on the server's threads with the peer of each call that was cancelled before it was
-  // answered, within a second after it came. If `is_late`, the call's deadline was too short for
-  // any server to meet. Not called for other calls that missed their deadlines, nor once the server
-  // stops.
+  // Called on the server's threads for each call that was cancelled before it was answered, and
+  // within a second after it came. `peer` is the peer of the call. If `is_late`, the call's
+  // deadline was too short for any server to meet. Not called for other calls that missed their
+  // deadlines, nor once the server stops.
   using OnEarlyCancel = std::function<void(const std::string& peer, bool is_late)>;
 
   RpcServer(Accept accept, OnEarlyCancel on_early_cancel)

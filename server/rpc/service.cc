@@ -36,7 +36,7 @@ class UnknownCall final : public Rpc::Handler {
   const ConnectionCalls::Call connection_;
 };
 
-// Has a worker call `method` with the request, and answers with its response.
+// Has a worker call `method` with the request, and answers with the response of `method`.
 template <typename Request, typename Response>
 void Answer(std::unique_ptr<Call> call, Engine& engine,
             absl::Status (*method)(Engine&, Call&, const Request&, Response&)) {

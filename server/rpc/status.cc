@@ -12,8 +12,8 @@
 namespace softlookup::server {
 namespace {
 
-// Maximum bytes of an error's message and of a metadata value. They quote client input, and
-// trailers hold only a few kilobytes.
+// Maximum bytes of an error's message and of a metadata value. Both can quote long texts of a
+// client, but trailers hold only a few kilobytes.
 constexpr std::size_t kMessageBytesMax = 1024;
 constexpr std::size_t kMetadataBytesMax = 256;
 

@@ -16,7 +16,8 @@
 
 namespace softlookup::server {
 
-// Check an identity's limits on the stores that its grants cover, no matter who made the stores.
+// The class and the function below check an identity's limits on stores. A limit counts all stores
+// that the identity's grants cover, no matter who created them.
 
 // The names of the stores that calls are creating now. They count for identities' limits, so that
 // creations at the same time cannot exceed a limit. Thread-safe.
@@ -38,12 +39,13 @@ class StoreCreations {
 
   // Call this before `engine` creates the store `name`, and keep the reservation until it has.
   // IDENTITY_LIMIT if the caller's grants of at least `manage` already cover as many stores,
-  // existing or being created, as it may have.
+  // existing or being created, as the caller may have.
   absl::StatusOr<std::unique_ptr<Reservation>> Reserve(Engine& engine, const Caller& caller,
                                                        const std::string& name);
 
  private:
-  // Includes `name`, if its creation is allowed. Counts a name that is created twice once.
+  // Returns IDENTITY_LIMIT if, with `name`, the caller would have too many stores. Counts a name
+  // once, even if several calls are creating it.
   absl::Status CheckCount(Engine& engine, const Caller& caller, const std::string& name) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

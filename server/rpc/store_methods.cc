@@ -120,8 +120,8 @@ absl::Status ListStores(Engine& engine, Call& call, const v1::ListStoresRequest&
     // If the page ends with this store, the store's name is the page's token.
     const std::size_t token_bytes = FieldBytes(store.name().size());
     if (FieldBytes(store.ByteSizeLong()) + token_bytes > bytes_max) {
-      // The store was made when the limit was higher. Without its numbers, it does not keep the
-      // listing from the stores after it.
+      // The store was made when the limit was higher. Without its numbers it fits into a page, so
+      // that the stores after it can be listed.
       LeaveNumbersOut(store);
     }
     bytes += FieldBytes(store.ByteSizeLong());

@@ -11,12 +11,13 @@
 
 namespace softlookup::server {
 
-// A call, or the wait of a unary lookup for a revision, that may last as long as its client likes.
+// A call that may last as long as its client likes, or a unary lookup's wait for a revision. The
+// server must be able to end it: it could delay the server's stop, or outlast its caller's rights.
 class DrainableStream {
  public:
   virtual ~DrainableStream() = default;
-  // Called when the server stops. Ends the call as soon as none of its work is in progress, unless
-  // the call ends by itself. Waiting does not count as work.
+  // Called when the server stops. Ends the call once none of its work is in progress. Waiting does
+  // not count as work. Does nothing if the call ends by itself.
   virtual void Drain() = 0;
   // Ends the call if its caller no longer has the right to make it.
   virtual void Recheck() = 0;

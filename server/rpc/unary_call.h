@@ -35,7 +35,7 @@ class UnaryCall : public Rpc::Handler {
         arrival_(call_->limiters().arrivals, call_->rpc().context()),
         unsent_(call_->limiters().unsent_answers, call_->limiters().stalls) {}
 
-  // Starts to read the request. The other steps follow. Call this once, first.
+  // Starts to read the request. The call then goes on by itself. Call this once, first.
   void Start();
 
   void OnReadDone(bool ok) final;

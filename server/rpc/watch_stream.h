@@ -62,8 +62,8 @@ class WatchStream final : public Rpc::Handler,
   // Calls Send() on a thread of gRPC's once the interval since the last message is over. Ends the
   // call if End() was called.
   void WaitForInterval();
-  // Ends the wait in progress, or else the next one as soon as it begins, and then the call with
-  // `status`. Only the first status counts.
+  // Makes the call end with `status`. For that, ends the wait in progress, or the next wait as soon
+  // as it begins. Only the first `status` counts.
   void End(const absl::Status& status);
 
   std::shared_ptr<WatchStream> self_;

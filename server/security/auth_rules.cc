@@ -28,7 +28,8 @@ absl::Status Wrong(absl::string_view where, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(where, ": ", what));
 }
 
-// Parses JSON. Refuses an object that has a member twice, of which the library would keep the last.
+// Parses JSON. Refuses an object that has a member twice: the library would keep only the last of
+// the two.
 absl::StatusOr<Json> ParseJson(const std::string& text) {
   std::vector<std::set<std::string>> members;
   std::string repeated;

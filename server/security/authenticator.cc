@@ -15,9 +15,9 @@ namespace softlookup::server {
 namespace {
 
 constexpr absl::string_view kScheme = "bearer ";
-// Most bytes of an `authorization` value, "Bearer " included. A longer one is refused, since every
-// call's token is hashed. The C++ client sends tokens of up to 4096 bytes; one of `softlookup auth
-// add` has 43.
+// Most bytes of an `authorization` value, "Bearer " included. A longer value is refused, because
+// the server hashes the token of every call. The C++ client sends tokens of up to 4096 bytes.
+// `softlookup auth add` makes tokens of 43 bytes.
 constexpr std::size_t kAuthorizationBytesMax = kScheme.size() + 4096;
 
 absl::Status Unauthenticated(absl::string_view why) {

@@ -34,7 +34,8 @@ absl::StatusOr<Credentials> CredentialsOf(const grpc::ServerContextBase& context
 
 // Who makes a call, and what it may do, as of one version of the auth rules.
 struct Caller {
-  // Both are null if the server has no auth rules: every caller may do everything.
+  // `identity` and `usage` are null if the server has no auth rules: every caller may do
+  // everything.
   std::shared_ptr<const Identity> identity;
   std::shared_ptr<IdentityUsage> usage;
   Credentials credentials;
@@ -70,7 +71,8 @@ class Authenticator {
   std::atomic<std::uint64_t> version_{0};  // Of the rules. 0: there are none.
   mutable absl::Mutex mutex_;
   std::shared_ptr<const AuthRules> rules_ ABSL_GUARDED_BY(mutex_);
-  // By the identity's name. SetRules() forgets those whose name the rules do not have.
+  // What each identity uses, by the identity's name. SetRules() forgets the names that the new
+  // rules do not have.
   mutable absl::flat_hash_map<std::string, std::shared_ptr<IdentityUsage>> usages_
       ABSL_GUARDED_BY(mutex_);
 };

@@ -24,7 +24,8 @@ class StorePattern {
   static std::optional<StorePattern> Parse(absl::string_view text);
 
   bool Matches(absl::string_view store) const;
-  // The names of all its stores begin with this. If is_name(), this is the name of its only store.
+  // The names of all stores of the set begin with this. If is_name(), this is the name of its only
+  // store.
   const std::string& prefix() const { return prefix_; }
   bool is_name() const { return is_name_; }
   bool is_all() const { return !is_name_ && prefix_.empty(); }
@@ -61,9 +62,9 @@ struct Identity {
 
   // Whether a grant gives the identity `role`, or a higher role, for `store`.
   bool May(Role role, absl::string_view store) const;
-  // As May(), for some store.
+  // Whether a grant gives the identity `role`, or a higher role, for at least one store.
   bool MaySomewhere(Role role) const;
-  // As May(), for all stores.
+  // Whether a grant gives the identity `role`, or a higher role, for all stores.
   bool MayEverywhere(Role role) const;
 };
 

@@ -15,14 +15,15 @@
 namespace softlookup::server {
 
 // Keeps what one identity uses of its IdentityLimits, over all its connections: of its rates, of
-// the bytes of its stores and of its bytes in flight. It outlives changes of the auth file that
-// keep an identity of the same name. The current time is passed in. Thread-safe.
+// the bytes of its stores and of its bytes in flight. It stays the same object when the auth file
+// changes, as long as the file has an identity of the same name. The current time is passed in.
+// Thread-safe.
 class IdentityUsage {
  public:
   explicit IdentityUsage(absl::Time now) : buckets_(now) {}
 
-  // Takes `requests` and `rows` from the identity's rates. IDENTITY_LIMIT, with a retry delay, if
-  // too few are left; then none are taken. A request of more than a second's worth of rows is
+  // Takes `requests` and `rows` from the identity's rates. If too few are left, takes nothing and
+  // returns IDENTITY_LIMIT with a retry delay. A request of more than a second's worth of rows is
   // admitted when a whole second's worth is left. The identity then owes the rest, and is refused
   // until its rates have made up for it.
   absl::Status Take(const Identity& identity, std::int64_t requests, std::int64_t rows,

@@ -76,8 +76,8 @@ grpc_ssl_certificate_config_reload_status TlsCredentials::FetchInto(
   absl::MutexLock lock(&mutex_);
   if (std::exchange(is_fetched_, true)) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
   const grpc_ssl_pem_key_cert_pair pair{config_.private_key.c_str(), config_.certificate.c_str()};
-  // gRPC requires an authority even if clients are not asked for certificates. It then does not use
-  // the authority, so any certificate will do.
+  // gRPC requires an authority even if clients are not asked for certificates. In that case gRPC
+  // does not use the authority, so any certificate will do.
   const std::string& authority =
       config_.client_ca.empty() ? config_.certificate : config_.client_ca;
   *fetched = grpc_ssl_server_certificate_config_create(authority.c_str(), &pair, 1);

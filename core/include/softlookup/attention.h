@@ -34,12 +34,12 @@ struct AttentionOptions {
   // In (0, 1]. Unset: 1, no decay. Adds age * ln(recency_decay) to a row's logit. The row at the
   // last position before the filter's end has age 0, the one before it age 1, and so on.
   std::optional<double> recency_decay;
-  bool causal = false;  // Query t sees positions <= causal_offset + t.
+  bool causal = false;  // Query t, from 0, sees positions <= causal_offset + t.
   std::uint64_t causal_offset = 0;
   WeightsMode weights = WeightsMode::kUnspecified;  // Unspecified: none.
   std::uint32_t top_weights = 0;                    // 0: the default, 10.
   // Largest error allowed in an answer, in the unit of QueryStats::error_bound. In [0, 1]. A value
-  // below kErrorBoundDefault, or none, counts as kErrorBoundDefault. Only SOFT uses it.
+  // below kErrorBoundDefault, or none, counts as kErrorBoundDefault. Only SOFT mode uses max_error.
   std::optional<double> max_error;
 };
 
@@ -70,7 +70,7 @@ struct WeightedRow {
 // Weights of one head query. Rows are sorted by weight, descending, then by position.
 struct QueryWeights {
   std::vector<WeightedRow> rows;
-  double remaining_weight = 0;  // Sum of the weights of counted rows that are not listed.
+  double remaining_weight = 0;  // Sum of the weights of counted rows that are not in `rows`.
 };
 
 }  // namespace softlookup

@@ -34,12 +34,13 @@ struct EngineOptions {
 
   // Threads that scan. At least 1.
   int thread_count = 1;
-  // Most queries in a pass that lookups in one store share. A lookup with more has its own pass. At
-  // least 1; with 1, no pass is shared.
+  // Most queries in one pass that several lookups in a store share. A lookup with more queries has
+  // a pass of its own. At least 1. With 1, lookups share no pass.
   std::int64_t queries_per_pass_max = 256;
-  // Longest time a pass waits for more lookups after a pass over the same store was answered.
+  // Longest time that a store's next pass waits for more lookups, counted from the answers of the
+  // store's previous pass.
   absl::Duration pass_wait_max = absl::Milliseconds(5);
-  // The engine uses kSimd if ChooseKernel refuses this kernel.
+  // If ChooseKernel refuses this kernel, the engine uses kSimd.
   Kernel kernel = Kernel::kAuto;
 };
 
@@ -48,16 +49,16 @@ inline constexpr absl::string_view kAverageMemory = "average";
 
 // Links appends to one store, such as the appends of a stream. Once one append fails, the engine
 // refuses all later appends of the chain. If the store is deleted and another one is created under
-// its name, later appends of the chain fail. An append may be passed to Engine::Append() only after
-// `on_turn` of the append before it has been called.
+// its name, later appends of the chain fail. Pass an append to Engine::Append() only once `on_turn`
+// of the chain's previous append has run. Otherwise the order of the two appends is undefined.
 //
 // The engine sets the members. It numbers the appends of a chain from 1, in their order.
 struct AppendChain {
   // Appends with higher numbers are refused, because an earlier append has failed. Appends up to
   // this number still run, even if a later append fails before their turn.
   std::atomic<std::uint64_t> last_to_run{std::numeric_limits<std::uint64_t>::max()};
-  std::uint64_t append_count = 0;  // The last number given.
-  std::uint64_t store_number = 0;  // Of the store that the chain appends to. 0: not known yet.
+  std::uint64_t append_count = 0;  // Number of the newest append. 0: there is none yet.
+  std::uint64_t store_number = 0;  // Number of the chain's store. 0: not known yet.
 };
 
 struct AppendRequest {
@@ -70,19 +71,21 @@ struct AppendRequest {
   absl::Span<const std::uint64_t> ids;                    // Empty, or one per row, all different.
   OnConflict on_conflict = OnConflict::kUnspecified;      // Unspecified: fail.
   absl::Span<const std::vector<std::string>> row_labels;  // Empty, or one element per row.
-  std::vector<std::string> return_memories;
-  // The writer's name and the number of its append, which is at least 1. Set both or neither. An
-  // append whose sequence is not above the writer's last one is a duplicate, and changes nothing.
+  std::vector<std::string> return_memories;               // Names of the memories to return.
+  // The writer's name, and the number of its append, which is at least 1. Set both or neither. An
+  // append is a duplicate, and changes nothing, if `sequence` is not above that of the writer's
+  // last append.
   std::string writer;
   std::uint64_t sequence = 0;
-  // True: acknowledged when the rows are on disk. False: acknowledged when lookups see the rows,
-  // which a power cut may still lose.
+  // True: acknowledged when the rows are on disk. False: acknowledged when lookups see the rows. A
+  // power cut may then still lose them.
   bool durable = true;
   // Whether the write may run on the caller's thread, which then waits for the disk.
   bool may_block = false;
   std::shared_ptr<AppendChain> chain;  // May be null.
   // A time of day, as absl::Now() returns it. The append is refused if its inputs are not projected
-  // by then. Rows that need no projection, or are projected by then, are written all the same.
+  // by then. Rows that need no projection, or are projected by then, are written even after the
+  // deadline.
   absl::Time deadline = absl::InfiniteFuture();
 };
 
@@ -90,18 +93,21 @@ struct AppendResult {
   std::uint64_t first_position = 0;
   std::uint64_t appended_count = 0;
   bool duplicate = false;             // The append had been applied before, and nothing was done.
-  std::uint64_t row_count = 0;        // After this append.
-  std::uint64_t revision = 0;         // After this append.
+  std::uint64_t row_count = 0;        // Row count of the store after this append.
+  std::uint64_t revision = 0;         // Revision of the store after this append.
   std::vector<MemoryState> memories;  // As of this append, in the order asked for.
 };
 
-// Where the time of a lookup went.
+// Where the time of a lookup went, and about how many rows it covers.
 struct LookupReport {
   absl::Duration revision_wait;  // Waiting for min_revision.
   absl::Duration queue_wait;     // Waiting in the scheduler's queue.
-  // Selecting rows, if the scheduler's threads did it, and the lookup's whole pass.
+  // From the start of the lookup's batch to the end of its pass. Includes the time to select rows
+  // if a job of the scheduler selected them.
   absl::Duration compute;
-  std::uint64_t scanned_rows = 0;  // Rows that the lookup scores its queries against.
+  // Estimate of the rows to scan, from the filter's range. Rows that other parts of the filter
+  // exclude, or that a first look leaves out, still count.
+  std::uint64_t scanned_rows = 0;
 };
 
 // What a lookup attends to. The enumerators have the numbers of proto/softlookup/v1/lookup.proto.
@@ -116,10 +122,10 @@ struct LookupRequest {
   AttentionOptions options;
   RowFilter filter;
   Source source = Source::kUnspecified;  // Unspecified: rows.
-  std::string memory;                    // For kMemory. Empty: average.
+  std::string memory;                    // Name of the memory, for kMemory. Empty: average.
   std::uint64_t min_revision = 0;        // The lookup waits until the store has this revision.
-  // Filled in before the callback, also if the lookup fails. A lookup that is refused at once may
-  // leave it unchanged. Not owned; may be null.
+  // The engine fills in `*report` before it runs the callback, also if the lookup fails. A lookup
+  // that is refused at once may leave `*report` unchanged. Not owned. May be null.
   LookupReport* report = nullptr;
 };
 
@@ -131,7 +137,8 @@ struct AttendRequest {
   // [N, input_dim]. If set, the projection makes the keys and values from the inputs, and `keys`
   // and `values` are not used.
   std::optional<MatrixView> inputs;
-  // May be null with `self`. The inputs themselves are then the queries, keys and values.
+  // Used only with `inputs`. May be null if `self` is set. The inputs themselves are then the
+  // queries, keys and values.
   std::shared_ptr<const Projection> projection;
   // Self attention: the queries, too, come from `inputs`, which must be set. `queries` is not used.
   bool self = false;
@@ -145,8 +152,8 @@ struct LookupResult {
   std::int64_t value_dim = 0;
   std::vector<QueryStats> stats;      // [T, num_heads].
   std::vector<QueryWeights> weights;  // [T, num_heads]. Empty unless asked for.
-  std::uint64_t revision = 0;         // Of the snapshot that answered. 0 for an Attend.
-  std::uint64_t row_count = 0;        // Of that snapshot. 0 for an Attend.
+  std::uint64_t revision = 0;         // Revision of the snapshot that answered. 0 for an Attend.
+  std::uint64_t row_count = 0;        // Row count of that snapshot. 0 for an Attend.
 };
 
 struct DeleteRowsResult {
@@ -173,7 +180,7 @@ struct WriterInfo {
 
 struct ListResult {
   std::vector<StoreInfo> stores;  // By name, ascending.
-  bool more = false;              // Whether more stores with the prefix follow.
+  bool more = false;              // Whether more stores with the prefix follow, even damaged ones.
 };
 
 // Receives events while stores are loaded: one call at a time, on any thread.
@@ -184,13 +191,14 @@ class LoadObserver {
   virtual void OnProgress(std::int64_t loaded, std::int64_t count) {}
   // Called for each store that was loaded whole.
   virtual void OnStore(const StoreInfo& info) {}
-  // `damage` is a DATA_LOSS error that names the store. In Verify it can also be UNAVAILABLE, if a
-  // record could not be read, or an error of the directory as a whole. Neither names a store.
+  // Called for each damaged store. `damage` is then a DATA_LOSS error that names the store.
+  // Engine::Verify() also passes UNAVAILABLE for a record that could not be read, and errors of the
+  // directory as a whole. These errors name no store.
   virtual void OnDamage(const absl::Status& damage) {}
 };
 
-// Stores of rows and soft lookups over them. Thread-safe: appends never wait for lookups, nor
-// lookups for appends, and a lookup sees one snapshot.
+// Keeps stores of rows, and answers soft lookups over them. Thread-safe. Appends and lookups never
+// wait for each other. Each lookup sees one snapshot.
 //
 // Errors carry a reason (core/base/error.h) and name the field of the wire contract, and the row,
 // that is wrong. A refused call changes nothing.
@@ -217,11 +225,11 @@ class Engine {
 
   // Reads all of `directory`, which must exist, as Open and Load do. Also checks the parts that
   // Open and Load do not read. Reads on after a damaged store, and at the end returns the first
-  // error. Changes nothing. Never calls observer.OnProgress().
+  // error. Changes no stored data. Never calls observer.OnProgress().
   static absl::Status Verify(const std::string& directory, LoadObserver& observer);
 
-  // Waits for lookups and writes in progress, but not for calls that wait for a revision: end those
-  // before. No other method may be called during this or later.
+  // Waits for lookups and writes in progress. Does not wait for calls that wait for a revision, so
+  // cancel such calls first. No other method may be called during the destructor or later.
   virtual ~Engine() = default;
 
   virtual const Limits& limits() const = 0;
@@ -250,25 +258,26 @@ class Engine {
   // Appends the batch whole or not at all. `request` may be destroyed once this returns.
   //
   // An append's turn is its place in the order of writes. `on_turn` runs once, on this or another
-  // thread, when the turn is fixed. Appends that are called after `on_turn` come after this one.
-  // The turn is fixed at once unless the inputs take long to project.
+  // thread, when the turn is fixed. An append that is called after `on_turn` has run comes after
+  // this one. The turn is fixed at once unless the inputs take long to project.
   //
   // `callback` runs once, when the rows are acknowledged or refused, in the order of the turns.
-  // Other writes wait meanwhile, so `callback` must be quick and must not wait for a write. It may
-  // run on this thread if `may_block` is set. An append that is refused with QUEUE_FULL keeps no
-  // order, and its callback may run on this thread, too. All other callbacks run on another thread.
+  // Other writes wait while `callback` runs, so it must be quick and must not wait for a write. If
+  // `may_block` is set, `callback` may run on this thread. An append that is refused with
+  // QUEUE_FULL keeps no order, and its callback may run on this thread, too. All other callbacks
+  // run on another thread.
   virtual void Append(const AppendRequest& request, AppendCallback callback,
                       absl::AnyInvocable<void()> on_turn) = 0;
   void Append(const AppendRequest& request, AppendCallback callback) {
     Append(request, std::move(callback), [] {});
   }
 
-  // Returns the last append of `writer`, including appends that had their turn before this call.
+  // Returns the last append of `writer`. Counts every append that had its turn before this call.
   // WRITER_NOT_FOUND if `writer` never appended to the store.
   virtual absl::StatusOr<WriterInfo> GetWriter(absl::string_view store,
                                                absl::string_view writer) = 0;
 
-  // Returns a reader of those rows of the newest snapshot that pass `filter`.
+  // Returns a reader of the rows that pass `filter`, as of the newest snapshot.
   virtual absl::StatusOr<std::unique_ptr<RowReader>> ReadRows(absl::string_view store,
                                                               const RowFilter& filter) = 0;
 
@@ -282,8 +291,8 @@ class Engine {
   //
   // `callback` runs once: before Lookup returns if the lookup is small or refused at once,
   // otherwise later on another thread. It must not wait for another call. `cancel` stops the work.
-  // While the lookup waits for its min_revision, the owner of `cancel` must cancel it at the
-  // deadline.
+  // While the lookup waits for its min_revision, the deadline alone does not end the wait. So the
+  // owner of `cancel` must call Cancel() at the deadline.
   virtual void Lookup(LookupRequest request, std::shared_ptr<CancelToken> cancel,
                       LookupCallback callback) = 0;
 
@@ -292,15 +301,16 @@ class Engine {
   // callers can ask before they decode a request.
   virtual absl::Status CheckRoom(absl::string_view store, std::int64_t query_count) = 0;
 
-  // Returns the memory `name` (empty: average) as of the append index `end` (default: all rows)
-  // and, for the AVERAGE kind, from `begin` (default 0). Reads at most one block at either end.
+  // Returns the memory `name` (empty: average) over the positions [begin, end). By default these
+  // are all positions. Only the AVERAGE kind takes a `begin` above 0. Reads at most one block each
+  // for `begin` and for `end`.
   virtual absl::StatusOr<MemoryState> GetMemory(absl::string_view store, absl::string_view name,
                                                 std::optional<std::uint64_t> begin,
                                                 std::optional<std::uint64_t> end) = 0;
 
-  // Runs `callback` once: with OK when the store has `revision`, or with the error that comes
-  // first. As in Lookup, the owner of `cancel` must cancel it at the deadline. STORE_NOT_FOUND if
-  // the store with this `incarnation` (see MemoryState) does not exist under that name, or is
+  // Runs `callback` once: with OK when the store has `revision`, or with an error if the wait ends
+  // before. As in Lookup, the owner of `cancel` must call Cancel() at the deadline. The error is
+  // STORE_NOT_FOUND if `store` does not exist, has another `incarnation` (see MemoryState), or is
   // deleted meanwhile.
   //
   // `callback` must be quick, because all waiting calls share one thread.

@@ -14,10 +14,10 @@ namespace softlookup {
 // but may differ in an answer's last bits. With one kernel, the bits of an answer never depend on
 // other requests.
 enum class Kernel {
-  // kSimd on every machine, so that a server that is started again gives the same bits.
+  // Stands for kSimd on every machine, so that a restarted server gives answers of the same bits.
   kAuto,
-  // Integer tiles in the CPU's matrix unit where scores are products, vector instructions
-  // elsewhere.
+  // Integer tiles in the CPU's matrix unit for scores that are products. Vector instructions for
+  // all else.
   kAmx,
   // Vector instructions alone, the widest that the CPU has.
   kSimd,

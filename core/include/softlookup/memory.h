@@ -29,8 +29,8 @@ struct MemorySpec {
 struct MemoryValue {
   std::vector<double> key;    // key_dim
   std::vector<double> value;  // value_dim
-  // The sum of the rows' weights, such as the number of rows for kAverage. Averages are divided by
-  // it.
+  // The sum of the rows' weights, such as the number of rows for kAverage. The averages in `key`
+  // and `value` are already divided by `weight`.
   double weight = 0;
 };
 

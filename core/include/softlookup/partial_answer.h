@@ -38,14 +38,14 @@ struct PartialState {
   std::uint64_t max_position = 0;  // HARD: the lowest position with max_logit.
   std::uint64_t summed_rows = 0;   // Rows whose values were added up.
   // SOFT: an upper bound on the sum of exp(logit - max_logit) over counted rows whose values were
-  // not added up. Rows whose weights are part of `weight` count half, because leaving out their
-  // values alone moves an answer half as far (core/attention/error_budget.h).
+  // not added up. A row that `weight` includes counts half here. Leaving out its value alone moves
+  // an answer half as far (core/attention/error_budget.h).
   double left_out = 0;
 };
 
 // Merges the state of later rows into that of earlier ones. Merging the same states in the same
-// order gives the same bits. HARD does not use the sums, which may then be empty. The formula is
-// that of online softmax: Milakov and Gimelshein, 2018, arXiv:1805.02867.
+// order gives the same bits. HARD uses neither `sum` nor `later_sum`, so both may be empty. The
+// formula is that of online softmax: Milakov and Gimelshein, 2018, arXiv:1805.02867.
 void Merge(Mode mode, const PartialState& later, absl::Span<const double> later_sum,
            PartialState& state, absl::Span<double> sum);
 
@@ -53,21 +53,23 @@ void Merge(Mode mode, const PartialState& later, absl::Span<const double> later_
 // 0. error_bound is 0 if no row counts, and in HARD mode, which copies a value. In LINEAR mode
 // error_bound is kErrorBoundDefault.
 //
-// In SOFT mode error_bound is `arithmetic_error`, a bound on the error by rounding, plus
-// 2 * left_out / weight. The factor is 2 because two means of values can be as far apart as
-// the largest value and its negative: that of the values left out and that of the others.
+// In SOFT mode error_bound is arithmetic_error + 2 * left_out / weight. `arithmetic_error` is a
+// bound on the error by rounding. The factor is 2 for the worst case. The mean of the values left
+// out is then the largest value, and the mean of the other values is its negative.
 QueryStats StatsOf(Mode mode, const PartialState& state,
                    double arithmetic_error = kErrorBoundDefault);
 
-// Writes the sum.size() components of the answer to `values`: `sum`, which SOFT divides by the sum
-// of weights, or 0 if no row counts. Clamps the components to float32's range.
+// Writes the sum.size() components of the answer to `values`. SOFT divides each component of `sum`
+// by state.weight. Other modes copy `sum`. All components are 0 if no row counts. Clamps the
+// components to float32's range.
 void WriteValues(Mode mode, const PartialState& state, absl::Span<const double> sum, float* values);
 
 // The answer to a head query over a range of a store's rows, for merging with the answers over
-// other ranges. With top_k it has best rows and no sums. Such answers must be merged as HARD, and
-// the best rows get their weights once the best rows of all ranges are known.
+// other ranges. With top_k, the answer has best rows and no sums. Merge such answers as HARD. Their
+// best rows get weights once the best rows of all ranges are known.
 struct PartialAnswer {
-  // Position of the range's first row in the whole store. The positions below count from it.
+  // Position of the range's first row in the whole store. Positions in `state` and `best_rows`
+  // count from it.
   std::uint64_t base_position = 0;
   PartialState state;
   // The weighted sum of values that belongs to `state`. Empty in HARD mode and with top_k.
@@ -76,7 +78,7 @@ struct PartialAnswer {
 };
 
 // Merges the answer over a later range of rows into the answer over an earlier range. Of the best
-// rows of both, keeps the first `best_rows_max` by RanksBefore.
+// rows of `later` and `earlier`, keeps the first `best_rows_max` by RanksBefore.
 void Merge(Mode mode, const PartialAnswer& later, std::size_t best_rows_max,
            PartialAnswer& earlier);
 

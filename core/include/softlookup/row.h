@@ -12,7 +12,7 @@ namespace softlookup {
 // of proto/softlookup/v1/row.proto.
 enum class OnConflict { kUnspecified = 0, kFail = 1, kReplace = 2, kSkip = 3 };
 
-// Which rows take part. A row must pass every part that is set. Lists that are empty are not set.
+// Which rows take part. A row must pass every part that is set. An empty list counts as not set.
 struct RowFilter {
   std::optional<std::uint64_t> begin;      // Default 0.
   std::optional<std::uint64_t> end;        // Default: the row count.

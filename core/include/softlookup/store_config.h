@@ -15,7 +15,8 @@
 
 namespace softlookup {
 
-// Learned linear maps, row-major: q = query x, k = key x, v = value x.
+// Learned linear maps. An input x has the query `query` * x, the key `key` * x and the value
+// `value` * x. The matrices are row-major.
 struct Projection {
   std::int64_t input_dim = 0;
   std::vector<float> query;  // [key_dim, input_dim]

@@ -16,7 +16,7 @@
 #include "core/kernels/vectors-inl.h"
 // clang-format on
 
-#ifndef SOFTLOOKUP_CORE_KERNELS_AMX_TILE_OPERANDS_CC_  // For all targets.
+#ifndef SOFTLOOKUP_CORE_KERNELS_AMX_TILE_OPERANDS_CC_  // Once for all targets.
 #define SOFTLOOKUP_CORE_KERNELS_AMX_TILE_OPERANDS_CC_
 namespace softlookup::kernels {
 
@@ -46,7 +46,7 @@ HWY_INLINE void StoreDigits(const IntVec* HWY_RESTRICT numbers, Tile* HWY_RESTRI
   const hn::Repartition<std::uint16_t, IntTag> d16;
   const hn::Repartition<std::uint32_t, IntTag> d32;
   using U16 = hn::Vec<decltype(d16)>;
-  U16 even[2], odd[2];  // Of two numbers each: digits 0 and 2, and digits 1 and 3.
+  U16 even[2], odd[2];  // even[i]: digits 0 and 2 of two numbers. odd[i]: digits 1 and 3.
   HWY_UNROLL(2) for (int i = 0; i < 2; ++i) {
     const U16 a = hn::BitCast(d16, numbers[2 * i]);
     const U16 b = hn::BitCast(d16, numbers[2 * i + 1]);
@@ -96,7 +96,7 @@ HWY_INLINE FloatVec UnitOf(IntVec exponent) {
 // Returns in each lane the largest |component(i)| for i < count.
 template <class Component>
 HWY_INLINE FloatVec MagnitudeOfKeys(const Component& component, std::int64_t count) {
-  FloatVec magnitudes[4];  // Independent, so that none waits for the last result.
+  FloatVec magnitudes[4];  // Independent, so that the CPU computes all at once.
   HWY_UNROLL(4) for (FloatVec& magnitude : magnitudes) magnitude = hn::Zero(FloatTag());
   std::int64_t dim = 0;
   for (; dim + 4 <= count; dim += 4) {

@@ -21,18 +21,18 @@ inline constexpr int kValueDigits = 3;
 
 constexpr std::int64_t ChunkCount(std::int64_t count) { return (count + kChunk - 1) / kChunk; }
 
-// The chunks of rows that `panels` touch: the first one's index, and their number.
+// The index of the first chunk of rows that `panels` touch, and the number of these chunks.
 constexpr std::int64_t FirstRowChunk(PanelRange panels) { return panels.begin / kChunkPanels; }
 constexpr std::int64_t RowChunkCount(PanelRange panels) {
   return (panels.end + kChunkPanels - 1) / kChunkPanels - FirstRowChunk(panels);
 }
 
-// The integers of a key or query are multiples of 2^-31 of its FixedPointBound
+// A component of a key or query is its integer times 2^-31 of the vector's FixedPointBound
 // (core/kernels/fixed_point.h). But PackKeys and PackQueries write 2^-19 of this bound to `units`.
 // The product of a key's and a query's element of `units` is the unit of level 3 (tile_scan.cc).
 // Level 3 sums the products of digits i and 3 - i.
 
-// Writes the keys of `panels` as B operands [panels][chunks of components][kDigits], and their
+// Writes the keys of `panels` as B operands [panels][chunks of components][kDigits], and the keys'
 // units [panels][kPanelRows].
 void PackKeys(const BlockView& block, PanelRange panels, DimRange dims, Tile* tiles, float* units);
 
@@ -41,19 +41,19 @@ void PackKeys(const BlockView& block, PanelRange panels, DimRange dims, Tile* ti
 void PackQueries(const float* const* queries, int query_count, std::int64_t dim_count, Tile* tiles,
                  float* units);
 
-// The integer of a component as large as its row's magnitude. It is the largest that three digits
-// hold, less a margin for rounding.
+// The integer of a component as large as its row's magnitude. kValueSteps is the largest integer
+// that three digits hold, less a margin for rounding.
 inline constexpr float kValueSteps = 0x7f7f00;
 
-// The integer of a query's largest weight times magnitude. Four digits hold 1.0039 times as much,
-// of either sign.
+// The integer of a query's LargestTerm(). Four digits hold integers of 1.0039 times this size, of
+// either sign.
 inline constexpr float kWeightSteps = 0x7f000000;
 
-// Writes the values of `panels` as B operands, whose product sums over rows: [groups of 16
-// components][chunks of rows][kValueDigits]. Also writes each row's magnitude, which is its largest
-// |component|, but at least 2^-90: [panels][kPanelRows]. A row's unit is magnitude / kValueSteps,
-// so that a row of large components costs the others no digits. Columns of components past
-// dims.count are garbage.
+// Writes the values of `panels` as B operands [groups of 16 components][chunks of
+// rows][kValueDigits]. A product with them sums over rows. Also writes the rows' magnitudes
+// [panels][kPanelRows]. A magnitude is the row's largest |component|, but at least 2^-90. A row's
+// unit is magnitude / kValueSteps, so that a row of large components costs other rows no digits.
+// Columns of components past dims.count are garbage.
 void PackValues(const BlockView& block, PanelRange panels, DimRange dims, Tile* tiles,
                 float* magnitudes);
 

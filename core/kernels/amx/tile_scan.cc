@@ -16,7 +16,7 @@
 #include "core/kernels/vectors-inl.h"
 // clang-format on
 
-#ifndef SOFTLOOKUP_CORE_KERNELS_AMX_TILE_SCAN_CC_  // For all targets.
+#ifndef SOFTLOOKUP_CORE_KERNELS_AMX_TILE_SCAN_CC_  // Once for all targets.
 #define SOFTLOOKUP_CORE_KERNELS_AMX_TILE_SCAN_CC_
 namespace softlookup::kernels {
 
@@ -128,9 +128,8 @@ HWY_INLINE void WriteScores(const Levels& levels, int query, float query_unit,
   }
 }
 
-// Two roundings matter: that of the sum, and that of `high` where `high` makes up most of the sum.
-// `low` is rounded by at most 2^-24 of itself, which is negligible beside the levels that are left
-// out.
+// Two roundings matter: of `sum`, and of `high` where `high` makes up most of `sum`. `low` is
+// rounded by at most 2^-24 of itself. This is negligible beside the levels that are left out.
 HWY_INLINE void WriteScores(const Levels& levels, int query, float query_unit,
                             const float* HWY_RESTRICT key_units, float* HWY_RESTRICT sums) {
   const FloatTag d;
@@ -202,7 +201,7 @@ void SumValuesWith(const PackedBlock& block, PanelRange panels, const float* wei
   Levels levels[2];
   const auto add = [&](std::int64_t sixteen) HWY_ATTR {
     for (int q = 0; q < query_count; ++q) {
-      // The unit of a weight times the unit of a value, times the factor 256^2 of level 3.
+      // The unit of level 3: the unit of a term times the unit of a value, times 256^2.
       const DoubleVec unit =
           hn::Set(d, largest[q] * (65536 / (double{kWeightSteps} * double{kValueSteps})));
       double* out = sums + q * stride + sixteen * kTileColumns;

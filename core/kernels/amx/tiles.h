@@ -6,9 +6,10 @@
 
 namespace softlookup::kernels {
 
-// The units below multiply tiles of 8-bit integers and add the products up in 32-bit integers, as
-// AMX does (Intel SDM, volume 2, TDPBSSD). A tile here is a matrix of integers, not a tile of
-// queries. Both units have the same interface, and give the same results bit for bit:
+// The units below, PortableTiles and AmxTiles, multiply tiles of 8-bit integers. They add the
+// products up in 32-bit integers, as AMX does (Intel SDM, volume 2, TDPBSSD). A tile here is a
+// matrix of integers, not a tile of queries. Both units have the same interface, and give the same
+// results bit for bit:
 //
 //   Configure(rows)      must come first; sums and A operands have `rows` rows, in [1, 16]
 //   Zero<c>()            sums c = 0
@@ -89,8 +90,8 @@ class PortableTiles {
 #if defined(__x86_64__)
 
 // The unit that AMX implements. Its registers are state of the thread, so a thread may use one
-// AmxTiles at a time. AmxIsUsable() must hold. It is written in assembly, because intrinsics accept
-// neither template parameters nor functions that are not compiled for the target.
+// AmxTiles at a time. AmxIsUsable() must hold. The class is written in assembly: intrinsics take no
+// template parameter as a register number, and a function that uses them must be compiled for AMX.
 class AmxTiles {
  public:
   void Configure(int rows) {

@@ -25,8 +25,8 @@ struct AppendSummary {
   // lost, it is not known how many rows were left out, so all rows of that request count.
   std::uint64_t acknowledged_rows = 0;
   std::uint64_t row_count = 0;  // Rows of the store as of the last answer; 0 before the first.
-  // Revision of the store as of the last answer; 0 before the first. Pass it as `min_revision` to
-  // read the rows of this stream.
+  // Revision of the store as of the last answer; 0 before the first. A lookup with this
+  // `min_revision` sees the acknowledged rows of this stream.
   std::uint64_t revision = 0;
   // Attempts to connect again after a failure. Always 0 without a writer.
   std::uint64_t reconnections = 0;
@@ -48,19 +48,20 @@ struct AppendStreamOptions {
   // each row is written once and in order, even if the connection, the server or this process
   // fails. See AppendStream. Without a writer, the stream ends with its connection.
   //
-  // The server keeps the last sequence of each writer of a store for as long as the store exists. A
-  // name must be used by one stream at a time. It must stand for one series of rows, such as those
-  // of a file, a queue or a sensor.
+  // The server keeps the last sequence of each writer of a store for as long as the store exists.
+  // Only one stream at a time may use a name. A name must stand for one series of rows, such as
+  // those of a file, a queue or a sensor.
   std::string writer;
   // Longest time that a stream with a writer keeps trying after a failure while the server
   // acknowledges nothing. > 0. Counts from the first such failure. After that time, the last
   // failure ends the stream.
   absl::Duration outage_max = absl::Minutes(2);
 
-  // Called after every acknowledgement and before every attempt to connect again. May be empty. It
-  // runs on threads of the stream, on one at a time, and never after Finish() has returned or the
-  // stream is destroyed. The stream takes no further acknowledgement until the function returns.
-  // The function must not call Append() or Finish() of the stream, and must not destroy the stream.
+  // The stream calls this after every acknowledgement and before every attempt to connect again.
+  // May be empty. It runs on threads of the stream, on one at a time, and never after Finish() has
+  // returned or the stream is destroyed. The stream takes no further acknowledgement until the
+  // function returns. The function must not call Append() or Finish() of the stream, and must not
+  // destroy the stream.
   std::function<void(const AppendSummary&)> on_progress;
 
   // The options below change the speed. They bound the window: the requests that are not yet
@@ -78,24 +79,24 @@ struct AppendStreamOptions {
 // resumed_from().
 //
 // The first failure is sticky: every later Append() and Finish() returns it. Its message says how
-// many rows had been acknowledged. Of the requests after these, a prefix may have been written,
-// each request whole.
+// many rows had been acknowledged. Some of the later requests may have been written as well: the
+// first few of them, each one whole.
 //
-// Without a writer nothing is retried, because a request whose connection broke may have been
-// applied.
+// Without a writer the stream sends no request twice: after a broken connection, the server may
+// already have applied the request.
 //
 // With AppendStreamOptions::writer, the stream survives the failures that RetryOptions lists, such
-// as UNAVAILABLE if the server stops, crashes or cannot be reached. It waits as RetryOptions says,
-// but without its attempts_max, and connects again. Then it asks the server for the writer's last
-// sequence and sends the requests after it. Any other failure, the deadline or `outage_max` ends
-// the stream. It connects for rows only: a connection that breaks while all is acknowledged is
-// replaced at the next Append().
+// as UNAVAILABLE if the server stops, crashes or cannot be reached. The stream then waits as
+// RetryOptions says, and connects again, as often as needed: it ignores attempts_max. It asks the
+// server for the writer's last sequence and sends the requests after it. Any other failure, the
+// deadline or `outage_max` ends the stream. If the connection breaks while all requests are
+// acknowledged, the stream connects again only at the next Append().
 //
 // A process that was restarted opens a stream with the same writer and skips the first
-// resumed_from().last_sequence() rows. Streams of this writer have sent these since the store was
-// created. A process that was killed may leave requests in flight. If the new process can start
-// while they are, it must cut the rows into the same requests. A request that ends at another row
-// would overlap one that may still arrive.
+// resumed_from().last_sequence() rows. The store already has these rows from earlier streams of the
+// writer. A killed process may leave requests in flight. A process that starts soon after must cut
+// the rows into the same requests. Otherwise one of its requests could overlap a request in flight,
+// and the server could write rows twice.
 class AppendStream {
  public:
   AppendStream(AppendStream&&) noexcept;
@@ -105,15 +106,15 @@ class AppendStream {
 
   // Sends the rows as one atomic request: `keys` [N x key_dim] and `values` [N x value_dim], whose
   // data may be reused when this returns. Blocks while the window is full. OK does not mean that
-  // the rows are written: without a writer they are sent, with one they may still wait to be sent.
-  // InvalidArgument, which is not sticky, if a view's size is not rows * cols. FailedPrecondition
-  // after Finish().
+  // the rows are written. Without a writer, they are sent. With a writer, they may still wait to be
+  // sent. InvalidArgument, which is not sticky, if a view's size is not rows * cols.
+  // FailedPrecondition after Finish().
   absl::Status Append(FloatMatrixView keys, FloatMatrixView values);
 
-  // Does the same, but the caller sets all fields of the request except `store`, which the stream
-  // sets. With AppendStreamOptions::writer, the stream also sets `writer` and `sequence`. Two
-  // errors are then not sticky: InvalidArgument if the request has a writer or a sequence, and
-  // OutOfRange if no sequence is left for its rows.
+  // Sends `request` in the same way. The caller sets all fields except `store`, which the stream
+  // sets. With AppendStreamOptions::writer, the stream also sets `writer` and `sequence`. With a
+  // writer, two errors are not sticky: InvalidArgument if the request has a writer or a sequence,
+  // and OutOfRange if no sequence is left for its rows.
   absl::Status Append(v1::AppendRequest request);
 
   // Waits until all requests are acknowledged, and ends the stream. OK means that every request is
@@ -122,17 +123,17 @@ class AppendStream {
 
   // Ends the stream early: soon after, Append() and Finish() return Cancelled, even if they are
   // waiting. Unacknowledged requests may or may not be written. A later stream with the same writer
-  // tells which were: see resumed_from(). Any thread may call this at any time. It has no effect
-  // once Finish() has returned.
+  // tells which rows were written: see resumed_from(). Any thread may call this at any time. It has
+  // no effect once Finish() has returned.
   void Cancel();
 
   // Returns what the server has acknowledged so far.
   AppendSummary acknowledged() const;
 
-  // Returns the writer as of the opening of the stream. last_sequence is the number of rows that
-  // the writer's earlier streams had sent and the server has applied. It includes rows that
-  // ON_CONFLICT_SKIP left out. It is 0 for a new writer. last_position is the position of the last
-  // row written. If the stream has no writer, the result is empty.
+  // Returns the writer as the server knew it when the stream was opened. last_sequence is the
+  // number of rows that the server had taken from the writer's earlier streams, 0 for a new writer.
+  // It includes rows that ON_CONFLICT_SKIP left out. last_position is the position of the last row
+  // written. If the stream has no writer, the result is empty.
   v1::Writer resumed_from() const;
 
  private:

@@ -25,24 +25,25 @@
 
 namespace softlookup {
 
-// When a failed call is tried again.
+// Says when the client sends a failed call again.
 //
 // Only calls that are safe to repeat are retried. These are reads with one answer: GetStore,
 // ListStores, Lookup, Attend, GetMemory, GetWriter, ListBackups and Health. Append is safe if the
 // request has `writer` and `sequence`, because the server then applies it exactly once.
 // CreateStore, UpdateStore, DeleteStore, DeleteRows, CreateBackup and any other Append are sent
 // once: if the answer is lost, they may or may not have taken effect. ReadRows and WatchMemory are
-// sent once, because their caller knows where to go on. An AppendStream with a writer has
-// outage_max instead of attempts_max.
+// sent once, because only their caller knows after which row or memory to go on. An AppendStream
+// with a writer has outage_max instead of attempts_max.
 //
 // Only these failures are retried: UNAVAILABLE, RESOURCE_EXHAUSTED if the server says how long to
-// wait, and CANCELLED without a reason, with which a server that stops drops calls. No call is
-// retried if the TLS handshake failed because of a certificate, or because the server has no TLS.
+// wait, and CANCELLED without a reason. A server that is stopping ends the calls that just arrive
+// with this CANCELLED. No call is retried if the TLS handshake failed because of a certificate, or
+// because the server has no TLS.
 //
 // The wait before attempt n + 1 is random in [backoff_min, backoff_min * 2^n], at most backoff_max.
-// The wait that the server asks for is added. It is in the trailer grpc-retry-pushback-ms, which
-// can also forbid a retry, or else in RetryInfo. If the wait would outlast the deadline, the
-// failure is returned at once.
+// The client adds the wait that the server asks for, in the trailer grpc-retry-pushback-ms, or
+// without this trailer, in RetryInfo. The trailer can also forbid a retry. If the wait would
+// outlast the deadline, the failure is returned at once.
 struct RetryOptions {
   // Attempts of one call, the first included. At least 1. The default outlasts a restart of the
   // server, unless the deadline comes first.
@@ -60,9 +61,9 @@ struct ClientOptions {
   int message_bytes_max = 64 << 20;
 
   // The options below change how soon the client notices a dead connection while a call is open on
-  // it. The client pings the connection once per interval, and gives it up if no answer comes
-  // within the timeout. Both > 0. A server may close a connection that is pinged more often than
-  // every five minutes.
+  // it. The client pings the connection once per keepalive_interval. It closes the connection if no
+  // answer comes within keepalive_timeout. Both must be > 0. A server may close a connection that
+  // is pinged more often than every five minutes.
   absl::Duration keepalive_interval = absl::Minutes(5);
   absl::Duration keepalive_timeout = absl::Seconds(20);
 };
@@ -90,7 +91,7 @@ struct ReadRowsOptions {
 };
 
 struct WatchMemoryOptions {
-  // At most one memory comes per interval. In [0, 2^32) milliseconds.
+  // The server sends at most one memory per `min_interval`. In [0, 2^32) milliseconds.
   absl::Duration min_interval = absl::ZeroDuration();
   absl::Duration deadline = absl::InfiniteDuration();  // For the whole watch. > 0.
 };
@@ -135,13 +136,14 @@ class Client {
   absl::StatusOr<v1::Store> GetStore(std::string_view name, const CallOptions& call = {});
 
   // Returns all stores whose name starts with `prefix`, by name, ascending. Makes one call per page
-  // of the list, each with its own deadline. A store that is created or deleted meanwhile may or
-  // may not be listed.
+  // of the list, and each call has the full deadline. A store that is created or deleted meanwhile
+  // may or may not be listed.
   absl::StatusOr<std::vector<v1::Store>> ListStores(std::string_view prefix = {},
                                                     const CallOptions& call = {});
 
-  // Takes the fields named in `update_mask` ("score", "temperature", "labels", "projection") from
-  // `store` and leaves the others. NotFound if there is no store of this name.
+  // Changes the store `store.name()` on the server. Sets the fields named in `update_mask`
+  // ("score", "temperature", "labels", "projection") as in `store`, and no others. Returns the
+  // updated store. NotFound if there is no store of this name.
   absl::StatusOr<v1::Store> UpdateStore(const v1::Store& store,
                                         const std::vector<std::string>& update_mask,
                                         const CallOptions& call = {});
@@ -149,13 +151,13 @@ class Client {
   // NotFound if there is no store of this name.
   absl::Status DeleteStore(std::string_view name, const CallOptions& call = {});
 
-  // Appends all rows or none: `keys` [N x key_dim], `values` [N x value_dim]. Sent once: after
-  // Unavailable or DeadlineExceeded the rows may or may not be there.
+  // Appends all rows or none: `keys` [N x key_dim], `values` [N x value_dim]. The request is sent
+  // once. After Unavailable or DeadlineExceeded, the rows may or may not be in the store.
   absl::StatusOr<v1::AppendResponse> Append(std::string_view store, FloatMatrixView keys,
                                             FloatMatrixView values, const CallOptions& call = {});
 
-  // Does the same, but the caller sets all fields of the request. Retried if the request has
-  // `writer` and `sequence`.
+  // Sends `request`, of which the caller sets all fields. A request with `writer` and `sequence` is
+  // retried, because the server applies it once.
   absl::StatusOr<v1::AppendResponse> Append(const v1::AppendRequest& request,
                                             const CallOptions& call = {});
 
@@ -174,15 +176,16 @@ class Client {
 
   // Calls `page` with the rows that pass `filter`, in position order and from one snapshot. There
   // is at least one page, which tells the revision even if no row passes. `page` runs on the
-  // caller's thread. While it runs, only as many rows are received as fit the connection's flow
-  // control window. If `page` returns false, the read ends with OK. After a failure, the caller can
-  // begin a new read after the last row that came.
+  // caller's thread. While `page` runs, the server can send only as many rows as fit the
+  // connection's flow control window. If `page` returns false, the read ends with OK. After a
+  // failure, the caller can go on with a new read, whose filter begins after the last row that
+  // `page` got.
   absl::Status ReadRows(std::string_view store, const v1::RowFilter& filter,
                         const std::function<bool(const v1::ReadRowsResponse&)>& page,
                         const ReadRowsOptions& options = {});
 
-  // Deletes the rows that pass `filter`, which must not be empty. Sent once: after Unavailable or
-  // DeadlineExceeded the rows may or may not be deleted.
+  // Deletes the rows that pass `filter`, which must not be empty. The request is sent once. After
+  // Unavailable or DeadlineExceeded, the rows may or may not be deleted.
   absl::StatusOr<v1::DeleteRowsResponse> DeleteRows(std::string_view store,
                                                     const v1::RowFilter& filter,
                                                     const CallOptions& call = {});
@@ -192,8 +195,8 @@ class Client {
                                       const LookupOptions& options = {},
                                       const CallOptions& call = {});
 
-  // Computes attention as Lookup() does, but over keys and values that the request carries. Nothing
-  // is stored.
+  // Computes attention as Lookup() does, but over the keys and values in `request`. The server
+  // stores nothing.
   absl::StatusOr<v1::AttendResponse> Attend(const v1::AttendRequest& request,
                                             const CallOptions& call = {});
 
@@ -219,8 +222,8 @@ class Client {
   // Returns the server's backups, oldest first.
   absl::StatusOr<std::vector<admin::v1::Backup>> ListBackups(const CallOptions& call = {});
 
-  // Returns whether the server takes calls. If `service` is not empty, returns whether the service
-  // with this full name does.
+  // Returns whether the server takes calls. If `service` is not empty, returns this for one gRPC
+  // service, such as "softlookup.v1.SoftLookup".
   absl::StatusOr<ServingStatus> Health(std::string_view service = {}, const CallOptions& call = {});
 
  private:

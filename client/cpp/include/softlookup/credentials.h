@@ -14,10 +14,10 @@ namespace softlookup {
 // With TLS, the server's certificate must have a subject alternative name for the host that the
 // client connects to: a DNS name or an IP address.
 struct Credentials {
-  // TLS is used if this is true, or if any of the three members below is not empty.
+  // TLS is used if this is true, or if tls_ca, tls_certificate or tls_key is not empty.
   bool tls = false;
-  // PEM certificates. The server's certificate must chain to one of them, or if there are none, to
-  // one of the system's.
+  // PEM certificates of authorities. The server's certificate must chain to one of them. Empty: it
+  // must chain to one of the system's authorities.
   std::string tls_ca;
   // The client's own PEM certificate, followed by any intermediate ones, and its PEM private key,
   // for servers that ask for a client certificate. Set both or neither. If the key does not belong

@@ -22,8 +22,8 @@ std::string ErrorReason(const absl::Status& status);
 // server did not say.
 std::map<std::string, std::string> ErrorMetadata(const absl::Status& status);
 
-// Returns how long to wait at least before the same call can succeed. Unset if the server named no
-// time, because waiting does not help.
+// Returns the shortest time after which the same call can succeed, as the server named it. Unset if
+// the server named none, or if `status` did not come from the server.
 std::optional<absl::Duration> RetryDelay(const absl::Status& status);
 
 }  // namespace softlookup
