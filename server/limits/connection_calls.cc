@@ -39,7 +39,7 @@ void ConnectionCalls::OnCancel(const std::string& peer, bool is_late) {
     absl::MutexLock lock(&mutex_);
     if (!Find(peer).resets.OnCancel(is_late)) return;
   }
-  if (cut_) cut_(peer, "opens calls and takes them back");
+  if (cut_) cut_(peer, "opens calls and cancels them");
 }
 
 void ConnectionCalls::ForgetIdle(absl::Time now) {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 
 namespace softlookup::server {
 namespace {
@@ -54,6 +55,26 @@ TEST_F(CutConnectionTest, TooManyCancelledCallsHaveItsConnectionCutOnce) {
   EXPECT_EQ(Cancel("b", kMax), 0) << "each connection has its own";
   EXPECT_EQ(Cancel("a", 1), 1);
   EXPECT_EQ(Cancel("a", kMax), 0);
+}
+
+TEST_F(CutConnectionTest, CancelledCallsAreCountedPerSecond) {
+  for (int second = 0; second < 4; ++second) {
+    EXPECT_EQ(Cancel("a", ResetDetector::kCancelledMax), 0) << second;
+    now_ += absl::Seconds(1);
+  }
+  EXPECT_EQ(Cancel("a", ResetDetector::kCancelledMax + 1), 1);
+}
+
+TEST_F(CutConnectionTest, TheReasonOfACutCompletesItsLine) {
+  std::string why;
+  ConnectionCalls calls(
+      1024, [&](const std::string&, absl::string_view reason) { why = std::string(reason); },
+      [this] { return now_; });
+  for (std::uint64_t i = 0; i <= ResetDetector::kCancelledMax; ++i) {
+    const ConnectionCalls::Call call(calls, "a");
+    calls.OnCancel("a", /*is_late=*/false);
+  }
+  EXPECT_EQ(why, "opens calls and cancels them");
 }
 
 TEST_F(CutConnectionTest, LateCallsAreCountedAsLate) {
