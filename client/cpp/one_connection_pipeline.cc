@@ -77,7 +77,8 @@ absl::Status OneConnectionPipeline::Append(v1::AppendRequest request) {
   if (result_.has_value()) {
     return result_->ok() ? absl::FailedPreconditionError("the stream is finished") : *result_;
   }
-  if (!store_.empty()) request.set_store(std::exchange(store_, std::string()));
+  // The first request of a call names the store for all of them.
+  request.set_store(std::exchange(store_, std::string()));
   const auto bytes = static_cast<std::int64_t>(request.ByteSizeLong());
   bool ended;
   {

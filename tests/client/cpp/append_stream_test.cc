@@ -58,6 +58,25 @@ TEST_F(AppendStreamTest, NamesTheStoreOnceAndTheAcknowledgementAlways) {
   EXPECT_THAT(acknowledges, ElementsAre(v1::ACKNOWLEDGE_APPLIED, v1::ACKNOWLEDGE_APPLIED));
 }
 
+TEST_F(AppendStreamTest, TheStoreOfARequestIsTheStreamsWhateverTheCallerSet) {
+  std::vector<std::string> stores;
+  service_.stream_append = [&](grpc::ServerContext*, ServerStream* stream) {
+    v1::AppendRequest request;
+    while (stream->Read(&request)) {
+      stores.push_back(request.store());
+      stream->Write({});
+    }
+    return grpc::Status::OK;
+  };
+  AppendStream stream = Open();
+  v1::AppendRequest request;
+  request.set_store("pets");
+  ASSERT_TRUE(stream.Append(request).ok());
+  ASSERT_TRUE(stream.Append(request).ok());
+  ASSERT_TRUE(stream.Finish().ok());
+  EXPECT_THAT(stores, ElementsAre("people", ""));
+}
+
 TEST_F(AppendStreamTest, BlocksWhileTooManyRequestsAreUnacknowledged) {
   service_.stream_append = [](grpc::ServerContext*, ServerStream* stream) {
     Ignore(stream);

@@ -90,7 +90,8 @@ struct AppendStreamOptions {
 // RetryOptions says, and connects again, as often as needed: it ignores attempts_max. It asks the
 // server for the writer's last sequence and sends the requests after it. Any other failure, the
 // deadline or `outage_max` ends the stream. If the connection breaks while all requests are
-// acknowledged, the stream connects again only at the next Append().
+// acknowledged, the stream counts and reports a reconnection at once. But it connects again only at
+// the next Append().
 //
 // A process that was restarted opens a stream with the same writer and skips the first
 // resumed_from().last_sequence() rows. The store already has these rows from earlier streams of the
