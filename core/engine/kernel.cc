@@ -39,10 +39,7 @@ std::vector<std::string> KernelNames() {
 }
 
 absl::StatusOr<KernelChoice> ChooseKernel(Kernel wanted) {
-  if (wanted == Kernel::kAuto) {
-    const char* const why = kernels::WhyNotAmx();
-    return KernelChoice{Kernel::kSimd, why != nullptr ? why : "auto never takes AMX"};
-  }
+  if (wanted == Kernel::kAuto) return KernelChoice{Kernel::kSimd, "the default"};
   if (wanted == Kernel::kAmx) {
     if (const char* why = kernels::WhyNotAmx()) {
       return absl::FailedPreconditionError(absl::StrCat("kernel amx: ", why));

@@ -37,7 +37,7 @@ TEST(KernelTest, AutoIsSimdOnEveryMachine) {
   const absl::StatusOr<KernelChoice> automatic = ChooseKernel(Kernel::kAuto);
   ASSERT_THAT(automatic, IsOk());
   EXPECT_EQ(automatic->kernel, Kernel::kSimd);
-  EXPECT_NE(automatic->why, "");
+  EXPECT_EQ(automatic->why, "the default");
 }
 
 TEST(KernelTest, AmxIsRefusedWithTheReasonWhereItIsNot) {
@@ -47,7 +47,6 @@ TEST(KernelTest, AmxIsRefusedWithTheReasonWhereItIsNot) {
     EXPECT_EQ(amx->kernel, Kernel::kAmx);
   } else {
     EXPECT_THAT(amx, StatusIs(absl::StatusCode::kFailedPrecondition, kernels::WhyNotAmx()));
-    EXPECT_EQ(ChooseKernel(Kernel::kAuto)->why, kernels::WhyNotAmx());
   }
 }
 
