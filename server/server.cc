@@ -18,6 +18,7 @@
 #include "server/admin/backups.h"
 #include "server/observability/line_format.h"
 #include "server/observability/metrics_page.h"
+#include "server/rpc/early_cancel.h"
 #include "server/security/auth_rules.h"
 
 namespace softlookup::server {
@@ -189,21 +190,20 @@ Server::Server(std::unique_ptr<Engine> engine, std::unique_ptr<AuditLog> audit, 
                 .limiters = limiters_,
                 .authenticator = authenticator_,
                 .observer = observer_,
-                .audit = audit_.get()},
+                .audit = audit_.get(),
+                .refusals = refusals_},
                *engine_, backups_, health_),
       heap_trim_([stats = std::make_shared<ProcessStats>()] { return stats->resident_bytes(); }),
+      pages_([this] {
+        return MetricsPage(*engine_, observer_.metrics(), process_stats_, disk_watch_.latest(),
+                           pages_.ready());
+      }),
       open_connections_(connections_max),
       listener_(open_connections_),
       rpcs_([this](Rpc& rpc) { service_.Begin(rpc); },
-            [this](const std::string& peer, bool is_late) {
-              limiters_.connections.OnCancel(peer, is_late);
-            }) {
+            [this](const Rpc& rpc) { CountCancel(rpc, limiters_.connections); }) {
   limiters_.connections.set_cut(
       [this](const std::string& peer, absl::string_view why) { CutConnection(peer, why); });
-  http_.set_metrics([this] {
-    return MetricsPage(*engine_, observer_.metrics(), process_stats_, disk_watch_.latest(),
-                       http_.ready());
-  });
 }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Flags& flags) {
@@ -300,7 +300,7 @@ absl::Status Server::ServeGrpc(const Flags& flags) {
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials);
   BoundConnections(flags, builder);
   // gRPC's limit is above the server's, so that a message slightly too large still gets the
-  // server's own error. CallGate::Receive() checks the server's limit.
+  // server's own error. MessageReceiver::Receive() checks the server's limit.
   constexpr std::int64_t kGrpcMax = std::numeric_limits<int>::max();
   builder.SetMaxReceiveMessageSize(
       static_cast<int>(std::min(flags.limits.message_bytes_max + kMessageSlack, kGrpcMax)));
@@ -334,7 +334,7 @@ void Server::Reload() {
 
 void Server::SetServing(bool serving) {
   health_.SetServing(serving);
-  http_.set_ready(serving);
+  pages_.set_ready(serving);
 }
 
 void Server::Stop(absl::Duration grace) {

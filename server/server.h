@@ -9,14 +9,16 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "server/admin/admin_http.h"
+#include "server/admin/admin_pages.h"
 #include "server/admin/backups.h"
+#include "server/admin/http_server.h"
 #include "server/flags.h"
 #include "server/limits/heap_trim.h"
 #include "server/observability/call_observer.h"
 #include "server/observability/disk_watch.h"
 #include "server/observability/line_limiter.h"
 #include "server/observability/process_stats.h"
+#include "server/rpc/call_auditor.h"
 #include "server/rpc/call_counter.h"
 #include "server/rpc/call_limiters.h"
 #include "server/rpc/connection_listener.h"
@@ -73,7 +75,8 @@ class Server {
   // Sets what the health service and /readyz report.
   void SetServing(bool serving);
 
-  const std::unique_ptr<AuditLog> audit_;
+  const std::unique_ptr<AuditLog> audit_;  // Null: there is none.
+  LineLimiter refusals_{kRefusalLinesPerSecondMax};
   Authenticator authenticator_;
   std::shared_ptr<TlsCredentials> tls_;  // Null: plaintext.
   CallObserver observer_;
@@ -90,7 +93,8 @@ class Server {
   Service service_;
   ProcessStats process_stats_;
   HeapTrim heap_trim_;
-  AdminHttp http_;
+  AdminPages pages_;
+  HttpServer http_{[this](const std::string& request) { return pages_.Answer(request); }};
   FileWatcher files_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   OpenConnections open_connections_;

@@ -1,4 +1,4 @@
-#include "server/admin/admin_http.h"
+#include "server/admin/http_server.h"
 
 #include <netdb.h>
 #include <netinet/in.h>
@@ -14,8 +14,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "server/admin/http_response.h"
 #include "server/rpc/listening.h"
 
 namespace softlookup::server {
@@ -30,18 +30,6 @@ constexpr std::size_t kRequestBytesMax = 8192;
 // Whether `request` has the blank line that ends the headers.
 bool IsWhole(absl::string_view request) {
   return absl::StrContains(request, "\r\n\r\n") || absl::StrContains(request, "\n\n");
-}
-
-constexpr absl::string_view kText = "text/plain";
-constexpr absl::string_view kMetricsText = "text/plain; version=0.0.4; charset=utf-8";
-
-// Returns an HTTP response. `status` may carry further header lines. Without `with_body`, as a HEAD
-// request wants it, the headers still describe `body`.
-std::string Message(absl::string_view status, absl::string_view body, bool with_body = true,
-                    absl::string_view type = kText) {
-  return absl::StrCat("HTTP/1.1 ", status, "\r\nContent-Type: ", type,
-                      "\r\nContent-Length: ", body.size(), "\r\nConnection: close\r\n\r\n",
-                      with_body ? body : "");
 }
 
 FileDescriptor ListenOn(const addrinfo& address) {
@@ -63,13 +51,13 @@ bool WouldWait() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EI
 
 }  // namespace
 
-AdminHttp::~AdminHttp() {
+HttpServer::~HttpServer() {
   if (!thread_.joinable()) return;
   eventfd_write(stop_.get(), 1);
   thread_.join();
 }
 
-absl::Status AdminHttp::Start(const std::string& host, int port) {
+absl::Status HttpServer::Start(const std::string& host, int port) {
   addrinfo hints{};
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
   hints.ai_socktype = SOCK_STREAM;
@@ -92,7 +80,7 @@ absl::Status AdminHttp::Start(const std::string& host, int port) {
   return absl::OkStatus();
 }
 
-void AdminHttp::Serve() {
+void HttpServer::Serve() {
   std::vector<Connection> connections;  // Oldest first.
   std::vector<pollfd> fds;
   bool pause = false;
@@ -123,7 +111,7 @@ void AdminHttp::Serve() {
   }
 }
 
-bool AdminHttp::Accept(std::vector<Connection>& connections) {
+bool HttpServer::Accept(std::vector<Connection>& connections) {
   for (int i = 0; i < kAcceptsAtOnce; ++i) {
     FileDescriptor socket(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (socket.get() < 0) {
@@ -143,7 +131,7 @@ bool AdminHttp::Accept(std::vector<Connection>& connections) {
   return true;
 }
 
-bool AdminHttp::Proceed(Connection& connection) {
+bool HttpServer::Proceed(Connection& connection) {
   const int socket = connection.socket.get();
   if (connection.answer.empty()) {
     // Reads only once, even if more bytes have arrived, because other connections wait.
@@ -156,9 +144,9 @@ bool AdminHttp::Proceed(Connection& connection) {
     if (connection.answered) return true;
     connection.request.append(bytes.data(), static_cast<std::size_t>(count));
     if (connection.request.size() > kRequestBytesMax) {
-      connection.answer = Message("431 Request Header Fields Too Large", "too long\n");
+      connection.answer = HttpResponse("431 Request Header Fields Too Large", "too long\n");
     } else if (IsWhole(connection.request)) {
-      connection.answer = Answer(connection.request);
+      connection.answer = answer_(connection.request);
     } else {
       return true;
     }
@@ -172,26 +160,6 @@ bool AdminHttp::Proceed(Connection& connection) {
     shutdown(socket, SHUT_WR);
   }
   return true;
-}
-
-std::string AdminHttp::Answer(const std::string& request) const {
-  const absl::string_view line = *absl::StrSplit(request, absl::ByAnyChar("\r\n")).begin();
-  const std::vector<absl::string_view> words = absl::StrSplit(line, ' ');
-  if (words.size() != 3 || !absl::StartsWith(words[2], "HTTP/1.")) {
-    return Message("400 Bad Request", "not an HTTP/1.1 request\n");
-  }
-  const bool get = words[0] == "GET";
-  if (!get && words[0] != "HEAD") {
-    return Message("405 Method Not Allowed\r\nAllow: GET, HEAD", "GET and HEAD only\n");
-  }
-  const absl::string_view path = *absl::StrSplit(words[1], '?').begin();
-  if (path == "/healthz") return Message("200 OK", "ok\n", get);
-  if (path == "/readyz") {
-    return ready_.load() ? Message("200 OK", "ready\n", get)
-                         : Message("503 Service Unavailable", "not ready\n", get);
-  }
-  if (path == "/metrics") return Message("200 OK", metrics_(), get, kMetricsText);
-  return Message("404 Not Found", "there are /healthz, /readyz and /metrics\n", get);
 }
 
 }  // namespace softlookup::server

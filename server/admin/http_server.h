@@ -1,10 +1,10 @@
-#ifndef SOFTLOOKUP_SERVER_ADMIN_ADMIN_HTTP_H_
-#define SOFTLOOKUP_SERVER_ADMIN_ADMIN_HTTP_H_
+#ifndef SOFTLOOKUP_SERVER_ADMIN_HTTP_SERVER_H_
+#define SOFTLOOKUP_SERVER_ADMIN_HTTP_SERVER_H_
 
-#include <atomic>
 #include <functional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -14,33 +14,31 @@
 
 namespace softlookup::server {
 
-// The operator's HTTP port: /healthz (200 while the process runs), /readyz (200 while the server
-// takes calls, else 503) and /metrics. GET and HEAD only, one request per connection.
+// Serves HTTP connections, each with one request and one response. A given function makes the
+// response, unless the request is too long.
 //
 // One thread serves all connections and waits for none of them. So a slow client delays neither
 // another client's answer nor the server's stop. The server closes a connection two seconds after
 // it was accepted (kConnectionTime). It closes the oldest one early when there are too many, or
 // when no descriptor is free.
-class AdminHttp {
+class HttpServer {
  public:
+  // Returns the whole HTTP response to `request`, which has all its headers. The thread that serves
+  // all connections calls it, so it must be quick.
+  using Answer = std::function<std::string(const std::string& request)>;
+
   // `clock` tells when a connection's time is up.
-  explicit AdminHttp(const Clock& clock = Clock::Steady()) : clock_(clock) {}
-  ~AdminHttp();  // Stops at once and closes all connections.
-  AdminHttp(const AdminHttp&) = delete;
-  AdminHttp& operator=(const AdminHttp&) = delete;
+  explicit HttpServer(Answer answer, const Clock& clock = Clock::Steady())
+      : answer_(std::move(answer)), clock_(clock) {}
+  ~HttpServer();  // Stops at once and closes all connections.
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
 
   // Binds `port` (0: any free one) at the first address of `host` that can be bound, and starts a
   // thread that serves. Call this once. UNAVAILABLE if no address can be bound, or if no descriptor
   // is free.
   absl::Status Start(const std::string& host, int port);
   int port() const { return port_; }
-
-  // Sets what /readyz reports. Any thread may call this at any time.
-  void set_ready(bool ready) { ready_.store(ready); }
-  bool ready() const { return ready_.load(); }
-  // Sets the function that returns the text of /metrics, in Prometheus' format. The thread that
-  // serves all connections calls it, so it must be quick. Call this before Start().
-  void set_metrics(std::function<std::string()> metrics) { metrics_ = std::move(metrics); }
 
  private:
   struct Connection {
@@ -59,12 +57,9 @@ class AdminHttp {
   bool Accept(std::vector<Connection>& connections);
   // Reads once, or writes, without waiting. Returns false if the connection is over.
   bool Proceed(Connection& connection);
-  // Returns the whole HTTP response to `request`.
-  std::string Answer(const std::string& request) const;
 
+  const Answer answer_;
   const Clock& clock_;
-  std::atomic<bool> ready_{false};
-  std::function<std::string()> metrics_ = [] { return std::string(); };
   int port_ = 0;
   FileDescriptor listener_;
   FileDescriptor stop_;  // Readable once the thread must end.
@@ -73,4 +68,4 @@ class AdminHttp {
 
 }  // namespace softlookup::server
 
-#endif  // SOFTLOOKUP_SERVER_ADMIN_ADMIN_HTTP_H_
+#endif  // SOFTLOOKUP_SERVER_ADMIN_HTTP_SERVER_H_

@@ -39,7 +39,7 @@ absl::Status AppendCall::Append() {
   engine_.Append(decoded.request, [this](absl::StatusOr<AppendResult> result) {
     if (result.ok()) {
       EncodeAppend(request_.sequence(), *result, response_);
-      call().reporter().CountChange(result->appended_count);
+      call().auditor().CountChange(result->appended_count);
     }
     Answer(result.status(), response_);
   });

@@ -69,7 +69,7 @@ absl::Status AppendStream::Apply(std::uint64_t number, SteadyTime begin) {
   MessageCharge charge;
   const std::size_t request_bytes = bytes_.Length();
   SOFTLOOKUP_RETURN_IF_ERROR(call_->gate().AdmitNext());
-  SOFTLOOKUP_RETURN_IF_ERROR(call_->gate().Receive(bytes_, request, charge));
+  SOFTLOOKUP_RETURN_IF_ERROR(call_->Receive(bytes_, request, charge));
   SOFTLOOKUP_RETURN_IF_ERROR(CheckStore(request.store()));
   SOFTLOOKUP_RETURN_IF_ERROR(call_->gate().Enter(store_, RowsOf(request, engine_.limits())));
   SOFTLOOKUP_RETURN_IF_ERROR(
@@ -107,7 +107,7 @@ void AppendStream::Acknowledge(std::uint64_t number, SteadyTime begin, std::uint
   Acknowledgement acknowledgement;
   if (result.ok()) {
     call_->reporter().AnswerMessage(begin, result.status());
-    call_->reporter().CountChange(result->appended_count);
+    call_->auditor().CountChange(result->appended_count);
     v1::AppendResponse response;
     EncodeAppend(sequence, *result, response);
     acknowledgement.response = BytesOf(response);

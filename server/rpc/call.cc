@@ -2,6 +2,10 @@
 
 #include <grpc/support/time.h>
 
+#include <string>
+
+#include "server/observability/trace_context.h"
+
 namespace softlookup::server {
 
 Call::Call(const CallDependencies& dependencies, Rpc& rpc, const MethodSpec& spec)
@@ -9,7 +13,14 @@ Call::Call(const CallDependencies& dependencies, Rpc& rpc, const MethodSpec& spe
       rpc_(rpc),
       spec_(spec),
       gate_(dependencies.streams, dependencies.limiters, dependencies.authenticator, rpc, spec),
-      reporter_(dependencies.observer, dependencies.audit, gate_, rpc, spec) {
+      auditor_(dependencies.audit, dependencies.refusals, spec,
+               [this] {
+                 return AuditSubject{.identity = gate_.identity(),
+                                     .peer = gate_.peer(),
+                                     .store = gate_.store(),
+                                     .trace_id = std::string(TraceIdOf(rpc_.context()))};
+               }),
+      reporter_(dependencies.observer, auditor_, gate_, rpc, spec) {
   dependencies_.calls.OnBegin();
   dependencies_.observer.OnBegin(spec_.method);
 }

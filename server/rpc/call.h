@@ -1,15 +1,20 @@
 #ifndef SOFTLOOKUP_SERVER_RPC_CALL_H_
 #define SOFTLOOKUP_SERVER_RPC_CALL_H_
 
+#include <google/protobuf/message.h>
 #include <grpcpp/grpcpp.h>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "server/observability/call_observer.h"
+#include "server/observability/line_limiter.h"
+#include "server/rpc/call_auditor.h"
 #include "server/rpc/call_counter.h"
 #include "server/rpc/call_gate.h"
 #include "server/rpc/call_limiters.h"
 #include "server/rpc/call_reporter.h"
+#include "server/rpc/message_receiver.h"
 #include "server/rpc/method.h"
 #include "server/rpc/rpc.h"
 #include "server/rpc/stream_registry.h"
@@ -25,12 +30,14 @@ struct CallDependencies {
   CallLimiters& limiters;
   const Authenticator& authenticator;
   CallObserver& observer;  // Is notified of every call.
-  AuditLog* audit;         // Gets lines about changes, failed logins and denials. Null: none.
+  AuditLog* audit;         // Null: there is none.
+  LineLimiter& refusals;   // Limits the audit lines of all calls about refused callers.
 };
 
-// One call in progress, as the code that answers it sees it. gate() checks the call, reporter()
-// reports its answer, and rpc() carries its messages. The call counts as in progress for the
-// lifetime of this object. Thread-safe within the rules of these members.
+// One call in progress, as the code that answers it sees it. gate() checks its caller, Receive()
+// parses its messages, reporter() reports its answer, auditor() counts its changes, and rpc()
+// carries its messages. The call counts as in progress for the lifetime of this object. Thread-safe
+// within the rules of these members.
 class Call {
  public:
   // `dependencies` and `spec` must outlive this.
@@ -40,11 +47,18 @@ class Call {
   Call& operator=(const Call&) = delete;
 
   CallGate& gate() { return gate_; }
+  CallAuditor& auditor() { return auditor_; }
   CallReporter& reporter() { return reporter_; }
   Rpc& rpc() const { return rpc_; }
   const MethodSpec& spec() const { return spec_; }
   StreamRegistry& streams() const { return dependencies_.streams; }
   CallLimiters& limiters() const { return dependencies_.limiters; }
+
+  // Parses a message of the call's caller. See MessageReceiver::Receive().
+  absl::Status Receive(grpc::ByteBuffer& bytes, google::protobuf::Message& message,
+                       MessageCharge& charge) const {
+    return limiters().messages.Receive(bytes, gate_.caller(), message, charge);
+  }
 
   // The deadline that the client set; infinite if none.
   absl::Time deadline() const;
@@ -59,6 +73,7 @@ class Call {
   Rpc& rpc_;
   const MethodSpec& spec_;
   CallGate gate_;
+  CallAuditor auditor_;
   CallReporter reporter_;
 };
 

@@ -1,10 +1,5 @@
 #include "server/rpc/call_gate.h"
 
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
-#include <grpcpp/support/proto_buffer_reader.h>
-
-#include <memory>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,14 +7,10 @@
 #include "core/base/limits.h"
 #include "core/base/status_macros.h"
 #include "core/base/steady_time.h"
-#include "server/rpc/message_bytes.h"
 #include "server/rpc/status.h"
 
 namespace softlookup::server {
 namespace {
-
-// Retry delay of a request that was refused because requests in flight take too many bytes.
-constexpr absl::Duration kRequestRetryDelay = absl::Milliseconds(100);
 
 Role RoleOf(Access access) {
   switch (access) {
@@ -32,54 +23,6 @@ Role RoleOf(Access access) {
     default:
       return Role::kRead;
   }
-}
-
-// Reads the bytes of a message. If they are in one slice, as in small messages, reads that slice as
-// an array. Otherwise uses gRPC's reader.
-class MessageReader {
- public:
-  explicit MessageReader(grpc::ByteBuffer& bytes) {
-    if (bytes.TrySingleSlice(&slice_).ok()) {
-      one_.emplace(slice_.begin(), static_cast<int>(slice_.size()));
-    } else {
-      many_.emplace(&bytes);
-    }
-  }
-  google::protobuf::io::ZeroCopyInputStream& stream() {
-    return one_.has_value() ? static_cast<google::protobuf::io::ZeroCopyInputStream&>(*one_)
-                            : *many_;
-  }
-  bool ok() const { return !many_.has_value() || many_->status().ok(); }
-
- private:
-  grpc::Slice slice_;
-  std::optional<google::protobuf::io::ArrayInputStream> one_;
-  std::optional<grpc::ProtoBufferReader> many_;
-};
-
-// Takes `bytes` from `budget` into `charge`. False if that would exceed the budget's limit.
-bool Take(const std::shared_ptr<RequestBytes>& budget, std::int64_t bytes, RequestCharge& charge) {
-  if (!budget->TryTake(bytes)) return false;
-  charge = RequestCharge(budget, bytes);
-  return true;
-}
-
-absl::Status CallerBytesExceeded(const Caller& caller) {
-  const std::string limit = absl::StrCat(caller.usage->bytes()->limit());
-  return WithRetryAfter(
-      MakeError(reasons::kIdentityLimit,
-                absl::StrCat("The requests of \"", caller.name(),
-                             "\" in flight would take more than ", limit, " bytes"),
-                {{"identity", caller.name()}, {"limit", limit}}),
-      kRequestRetryDelay);
-}
-
-absl::Status RequestBytesExceeded(std::int64_t limit) {
-  return WithRetryAfter(
-      MakeError(reasons::kRequestBytes,
-                absl::StrCat("The requests in flight would take more than ", limit, " bytes"),
-                {{"limit", absl::StrCat(limit)}}),
-      kRequestRetryDelay);
 }
 
 }  // namespace
@@ -110,34 +53,6 @@ absl::Status CallGate::Admit() {
   identity_ = caller_.name();
   if (!MayCall(*caller_.identity)) return Denied(caller_, "");
   return caller_.usage->Take(*caller_.identity, 1, 0, SteadyNow());
-}
-
-absl::Status CallGate::Receive(grpc::ByteBuffer& bytes, google::protobuf::Message& message,
-                               MessageCharge& charge) {
-  const auto size = static_cast<std::int64_t>(bytes.Length());
-  SOFTLOOKUP_RETURN_IF_ERROR(CheckMessageBytes(size, limiters_.limits.engine.message_bytes_max));
-  std::int64_t charged_bytes = size;
-  {
-    MessageReader reader(bytes);
-    SOFTLOOKUP_ASSIGN_OR_RETURN(
-        const std::int64_t parsed_bytes,
-        limiters_.scans.Of(*message.GetDescriptor()).Measure(reader.stream()));
-    charged_bytes += parsed_bytes;
-  }
-  {
-    absl::MutexLock lock(&mutex_);
-    if (caller_.usage != nullptr &&
-        !Take(caller_.usage->bytes(), charged_bytes, charge.of_caller)) {
-      return CallerBytesExceeded(caller_);
-    }
-  }
-  if (!Take(limiters_.request_bytes, charged_bytes, charge.of_all)) {
-    return RequestBytesExceeded(limiters_.request_bytes->limit());
-  }
-  MessageReader reader(bytes);
-  const bool is_whole = message.ParseFromZeroCopyStream(&reader.stream()) && reader.ok();
-  bytes.Clear();
-  return is_whole ? absl::OkStatus() : MalformedMessage();
 }
 
 absl::Status CallGate::AdmitNext() {

@@ -1,7 +1,6 @@
 #ifndef SOFTLOOKUP_SERVER_RPC_CALL_GATE_H_
 #define SOFTLOOKUP_SERVER_RPC_CALL_GATE_H_
 
-#include <google/protobuf/message.h>
 #include <grpcpp/grpcpp.h>
 
 #include <cstdint>
@@ -12,7 +11,6 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "server/limits/connection_calls.h"
-#include "server/limits/request_bytes.h"
 #include "server/rpc/call_limiters.h"
 #include "server/rpc/method.h"
 #include "server/rpc/rpc.h"
@@ -21,24 +19,17 @@
 
 namespace softlookup::server {
 
-// The bytes of one request, charged to the budget of all requests and to that of its caller. The
-// destructor returns them.
-struct MessageCharge {
-  RequestCharge of_all;
-  RequestCharge of_caller;
-};
-
-// Checks a call and its messages before the engine sees them. The checks come in this order:
+// Lets the caller of one call in, or refuses it, by its rights and its rates. The checks come in
+// this order:
 //   Admit(): The connection is within its limit of calls. The server is not stopping. The caller is
 //     known, has the method's role for some store (admin: for all), and has requests left in its
 //     rate. Health checks need only pass the first of these checks.
 //   AdmitNext(), for each message of a stream of requests: The caller has requests left.
-//   Receive(): The message's bytes fit the limits and budgets, and parse as the request's type.
-//   Enter(), if the message names a store: The caller has the role for that store. The store's
-//     tenant has requests and rows left in its rates, and the caller has rows left.
+//   Enter(), once a message is parsed that names a store: The caller has the role for that store.
+//     The store's tenant has requests and rows left in its rates, and the caller has rows left.
 // If the server has no auth rules, callers are not checked.
 //
-// Thread-safe, except that Receive() and Enter() must be called for one message at a time.
+// Thread-safe, except that Enter() must be called for one message at a time.
 class CallGate {
  public:
   // Counts the call as in progress on its connection for the lifetime of this object. All arguments
@@ -49,12 +40,6 @@ class CallGate {
   // Returns SHUTTING_DOWN, TOO_MANY_CALLS, UNAUTHENTICATED, PERMISSION_DENIED or IDENTITY_LIMIT if
   // no message of the call may be read. Call this once, first.
   absl::Status Admit();
-
-  // Checks `bytes`, then parses them into `message` and clears them. Errors: MESSAGE_TOO_LARGE,
-  // LIMIT_EXCEEDED, REQUEST_BYTES, IDENTITY_LIMIT or MALFORMED_MESSAGE. `charge` must live as long
-  // as anything refers to the message.
-  absl::Status Receive(grpc::ByteBuffer& bytes, google::protobuf::Message& message,
-                       MessageCharge& charge);
 
   // Checks that the caller may use `store`. Takes `rows` from the rates of the store's tenant and
   // of the caller, and one request from the tenant's. If the caller's rate refuses the rows, what

@@ -16,8 +16,7 @@ CallLimiters::CallLimiters(const CallLimits& limits)
     : limits(limits),
       connections(limits.calls_per_connection_max),
       tenants(limits.tenant_rates),
-      request_bytes(std::make_shared<RequestBytes>(limits.request_bytes_max)),
-      scans(limits.engine),
+      messages(limits.engine, limits.request_bytes_max),
       arrivals(limits.receive_timeout, "the client has not sent its message"),
       stalls(limits.stall_timeout, "the client has not taken a message"),
       workers(kWorkerCount, kTasksMax, kTasksOfCallerMax) {}

@@ -3,18 +3,16 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
 #include "absl/time/time.h"
 #include "core/base/limits.h"
 #include "server/limits/connection_calls.h"
-#include "server/limits/request_bytes.h"
 #include "server/limits/stall_watch.h"
 #include "server/limits/tenant_limits.h"
 #include "server/limits/token_buckets.h"
 #include "server/limits/unsent_answers.h"
 #include "server/limits/workers.h"
-#include "server/rpc/message_scans.h"
+#include "server/rpc/message_receiver.h"
 #include "server/rpc/store_limits.h"
 
 namespace softlookup::server {
@@ -44,8 +42,7 @@ struct CallLimiters {
   const CallLimits limits;
   ConnectionCalls connections;
   TenantLimits tenants;
-  const std::shared_ptr<RequestBytes> request_bytes;  // The budget of all requests.
-  const MessageScans scans;                           // Measure requests before they are parsed.
+  const MessageReceiver messages;  // Has the budget of the bytes of all requests.
   StallWatch arrivals;  // Ends calls whose first message does not come.
   StallWatch stalls;    // Ends calls whose clients take no message.
   UnsentAnswers unsent_answers;

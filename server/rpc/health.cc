@@ -80,8 +80,7 @@ void HealthWatch::OnReadDone(bool ok) {
   arrival_.OnDone();
   HealthCheckRequest request;
   MessageCharge charge;
-  const absl::Status status =
-      ok ? call_->gate().Receive(request_, request, charge) : MalformedMessage();
+  const absl::Status status = ok ? call_->Receive(request_, request, charge) : MalformedMessage();
   {
     absl::MutexLock lock(&mutex_);
     reading_ = false;

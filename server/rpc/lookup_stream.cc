@@ -75,7 +75,7 @@ void LookupStream::HandleRequest() {
 
 absl::Status LookupStream::Prepare(Slot& slot) {
   SOFTLOOKUP_RETURN_IF_ERROR(call_->gate().AdmitNext());
-  SOFTLOOKUP_RETURN_IF_ERROR(call_->gate().Receive(bytes_, slot.request, slot.charge));
+  SOFTLOOKUP_RETURN_IF_ERROR(call_->Receive(bytes_, slot.request, slot.charge));
   if (store_.empty()) store_ = slot.request.store();
   slot.store = slot.request.store().empty() ? store_ : slot.request.store();
   SOFTLOOKUP_RETURN_IF_ERROR(
@@ -91,7 +91,6 @@ void LookupStream::Answer(Slot& slot, absl::StatusOr<LookupResult> result) {
     status = EncodeLookup(slot.request, *result, engine_.limits().message_bytes_max, response);
   }
   if (!status.ok()) {
-    if (absl::IsPermissionDenied(status)) call_->reporter().Audit(status);
     response.Clear();
     response.set_tag(slot.request.tag());
     *response.mutable_error() = ToLookupError(status);

@@ -88,7 +88,7 @@ void ReflectionStream::OnReadDone(bool ok) {
   ServerReflectionRequest request;
   MessageCharge charge;
   absl::Status status = call_->gate().AdmitNext();
-  if (status.ok()) status = call_->gate().Receive(bytes_, request, charge);
+  if (status.ok()) status = call_->Receive(bytes_, request, charge);
   if (!status.ok()) return End(status);
   const grpc::ByteBuffer response = BytesOf(Reflect(request));
   absl::MutexLock lock(&mutex_);

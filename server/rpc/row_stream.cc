@@ -54,7 +54,7 @@ void RowStream::OpenAndWrite() {
 absl::Status RowStream::Open() {
   v1::ReadRowsRequest request;
   MessageCharge charge;
-  SOFTLOOKUP_RETURN_IF_ERROR(call_->gate().Receive(bytes_, request, charge));
+  SOFTLOOKUP_RETURN_IF_ERROR(call_->Receive(bytes_, request, charge));
   SOFTLOOKUP_RETURN_IF_ERROR(call_->gate().Enter(request.store()));
   SOFTLOOKUP_ASSIGN_OR_RETURN(const RowFilter filter, DecodeFilter(request.filter()));
   SOFTLOOKUP_ASSIGN_OR_RETURN(fields_, DecodeReadMask(request.read_mask()));

@@ -1,7 +1,6 @@
 #include "server/rpc/rpc_server.h"
 
 #include <grpc/grpc.h>
-#include <grpc/support/time.h>
 
 #include "server/rpc/time_slice.h"
 
@@ -11,14 +10,6 @@ namespace {
 // Number of Rpcs that wait for a call. If more calls come before a thread has accepted one, the
 // rest wait within gRPC.
 constexpr int kRequestsAhead = 64;
-// Maximum age of a call whose cancellation is reported. The reports serve to find clients that
-// cancel calls as soon as they open them (docs/decisions/0019-abusive-connections-are-cut.md). The
-// cancellation of an older call is not reported, because the server itself may have ended it.
-constexpr absl::Duration kEarlyCancelAgeMax = absl::Seconds(1);
-// A call that misses its deadline after more than this time is not reported, since its client is
-// not to blame. A call with a shorter deadline is reported as one that no server could answer in
-// time (docs/decisions/0019-abusive-connections-are-cut.md).
-constexpr absl::Duration kAnswerTimeMin = absl::Milliseconds(10);
 
 }  // namespace
 
@@ -67,17 +58,11 @@ void RpcServer::OnAccept(Rpc& rpc) {
 }
 
 void RpcServer::OnCancelled(const Rpc& rpc) {
-  const absl::Duration age = rpc.age();
-  if (age > kEarlyCancelAgeMax) return;
-  const gpr_timespec deadline =
-      gpr_convert_clock_type(rpc.context().raw_deadline(), GPR_CLOCK_REALTIME);
-  const bool is_late = gpr_time_cmp(deadline, gpr_now(GPR_CLOCK_REALTIME)) <= 0;
-  if (is_late && age > kAnswerTimeMin) return;
   {
     absl::ReaderMutexLock lock(&mutex_);
     if (stopping_) return;
   }
-  on_early_cancel_(rpc.peer(), is_late);
+  on_cancel_(rpc);
 }
 
 void RpcServer::OnGone() {

@@ -7,7 +7,6 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -20,21 +19,19 @@
 
 namespace softlookup::server {
 
-// Serves every call that gRPC accepts, whatever its method, on threads of its own. No message is
-// read before the call's handler asks for it.
+// Takes calls from gRPC, whatever their methods, and runs their events on threads of its own. No
+// message is read before the call's handler asks for it.
 class RpcServer final : private Rpc::Owner {
  public:
   // Called with each new call, on the server's threads, several at once. Must attach a handler to
   // the call, before or after it returns.
   using Accept = std::function<void(Rpc&)>;
-  // Called on the server's threads for each call that was cancelled before it was answered, and
-  // within a second after it came. `peer` is the peer of the call. If `is_late`, the call's
-  // deadline was too short for any server to meet. Not called for other calls that missed their
-  // deadlines, nor once the server stops.
-  using OnEarlyCancel = std::function<void(const std::string& peer, bool is_late)>;
+  // Called on the server's threads for each call that was cancelled before it was answered. Not
+  // called once the server stops.
+  using OnCancel = std::function<void(const Rpc&)>;
 
-  RpcServer(Accept accept, OnEarlyCancel on_early_cancel)
-      : accept_(std::move(accept)), on_early_cancel_(std::move(on_early_cancel)) {}
+  RpcServer(Accept accept, OnCancel on_cancel)
+      : accept_(std::move(accept)), on_cancel_(std::move(on_cancel)) {}
   ~RpcServer() override;
   RpcServer(const RpcServer&) = delete;
   RpcServer& operator=(const RpcServer&) = delete;
@@ -60,7 +57,7 @@ class RpcServer final : private Rpc::Owner {
   void Run();
 
   const Accept accept_;
-  const OnEarlyCancel on_early_cancel_;
+  const OnCancel on_cancel_;
   grpc::AsyncGenericService service_;
   std::unique_ptr<grpc::ServerCompletionQueue> queue_;
   std::unique_ptr<grpc::Server> server_;

@@ -167,7 +167,7 @@ absl::Status DeleteRows(Engine& engine, Call& call, const v1::DeleteRowsRequest&
                               engine.DeleteRows(request.store(), filter));
   response.set_deleted_count(result.deleted_count);
   response.set_revision(result.revision);
-  call.reporter().CountChange(result.deleted_count);
+  call.auditor().CountChange(result.deleted_count);
   return absl::OkStatus();
 }
 

@@ -23,15 +23,16 @@ class DrainableStream {
   virtual void Recheck() = 0;
 };
 
-// Knows the streams in progress, so that the server can reach all of them. It drains them when it
-// stops, and rechecks their callers when the auth rules change. Thread-safe.
+// Passes Drain() and Recheck() on to every stream in progress, and Drain() to every later stream,
+// too. Thread-safe.
 class StreamRegistry {
  public:
   // Registers `stream` for Drain() and Recheck(). Drains it at once if the server is already
   // stopping.
   void Add(const std::shared_ptr<DrainableStream>& stream);
-  // Call this when the server stops. Sets is_draining() and drains all streams.
+  // Call this when the server stops. Drains all streams.
   void Drain();
+  // Whether Drain() was called: a stream that is added from now on is drained at once.
   bool is_draining() const { return draining_; }
   // Call this after the auth rules have changed. Rechecks all streams.
   void Recheck();

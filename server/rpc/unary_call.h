@@ -91,7 +91,7 @@ class MessageCall : public UnaryCall {
 
  protected:
   absl::Status Receive(grpc::ByteBuffer& bytes) final {
-    return call().gate().Receive(bytes, request_, charge_);
+    return call().Receive(bytes, request_, charge_);
   }
 
   RequestMessage request_;

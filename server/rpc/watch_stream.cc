@@ -34,7 +34,7 @@ void WatchStream::OnReadDone(bool ok) {
 absl::Status WatchStream::Open() {
   v1::WatchMemoryRequest request;
   MessageCharge charge;
-  SOFTLOOKUP_RETURN_IF_ERROR(call_->gate().Receive(bytes_, request, charge));
+  SOFTLOOKUP_RETURN_IF_ERROR(call_->Receive(bytes_, request, charge));
   SOFTLOOKUP_RETURN_IF_ERROR(call_->gate().Enter(request.store()));
   store_ = request.store();
   name_ = request.name();

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <thread>
 
@@ -12,9 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/time.h"
 #include "server/observability/line_format.h"
-#include "server/observability/line_limiter.h"
 #include "server/security/line_file.h"
 
 namespace softlookup::server {
@@ -36,11 +33,6 @@ class AuditLog {
   // disk, or if it cannot be written. A later line says how many were left out.
   void Write(const nlohmann::ordered_json& fields);
 
-  // Call this before Write() for a line about a refused caller, because a refused caller may retry
-  // without end. Returns nullopt if there have been too many of these lines in the second of `now`:
-  // the line must be left out. Otherwise returns how many of them were left out since the last one.
-  std::optional<std::int64_t> AllowRefusal(absl::Time now) { return refusal_lines_.Allow(now); }
-
   // Has the thread open the file at the path again. Call this after the file was renamed. If it
   // cannot be opened, the old file stays in use.
   void Reopen();
@@ -48,7 +40,6 @@ class AuditLog {
  private:
   // Maximum number of bytes of the lines that wait for the disk.
   static constexpr std::size_t kWaitingBytesMax = std::size_t{16} << 20;
-  static constexpr std::int64_t kRefusalsPerSecondMax = 100;
 
   AuditLog(LineFile file, LineFormat format) : file_(std::move(file)), format_(format) {
     thread_ = std::thread([this] { Run(); });
@@ -57,7 +48,6 @@ class AuditLog {
 
   LineFile file_;  // Used on the thread only.
   const LineFormat format_;
-  LineLimiter refusal_lines_{kRefusalsPerSecondMax};
 
   absl::Mutex mutex_;
   std::string waiting_ ABSL_GUARDED_BY(mutex_);        // Lines that the thread has not taken.

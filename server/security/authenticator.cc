@@ -71,9 +71,7 @@ const std::string& Caller::name() const {
 void Authenticator::SetRules(std::shared_ptr<const AuthRules> rules) {
   absl::MutexLock lock(&mutex_);
   rules_ = std::move(rules);
-  absl::erase_if(usages_, [this](const auto& usage) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return !rules_->HasIdentity(usage.first);
-  });
+  usages_.KeepOnly(*rules_);
   version_.fetch_add(1, std::memory_order_release);
 }
 
@@ -90,10 +88,7 @@ absl::StatusOr<Caller> Authenticator::Identify(Credentials credentials) const {
                ? Unauthenticated("This server asks for a token or a client certificate")
                : Unauthenticated("The certificate's name is not one that this server knows");
   }
-  std::shared_ptr<IdentityUsage>& usage = usages_[caller.identity->name];
-  if (usage == nullptr) usage = std::make_shared<IdentityUsage>(SteadyNow());
-  usage->bytes()->set_limit(caller.identity->limits.bytes_in_flight);
-  caller.usage = usage;
+  caller.usage = usages_.Of(*caller.identity, SteadyNow());
   caller.credentials = std::move(credentials);
   return caller;
 }

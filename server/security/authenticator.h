@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "server/security/auth_rules.h"
 #include "server/security/identity.h"
 #include "server/security/identity_usage.h"
+#include "server/security/identity_usages.h"
 
 namespace softlookup::server {
 
@@ -48,7 +48,7 @@ struct Caller {
   }
 };
 
-// Identifies callers. Thread-safe.
+// Identifies callers by the auth rules of now. Thread-safe.
 class Authenticator {
  public:
   // Identifies callers by `rules` from now on.
@@ -71,10 +71,8 @@ class Authenticator {
   std::atomic<std::uint64_t> version_{0};  // Of the rules. 0: there are none.
   mutable absl::Mutex mutex_;
   std::shared_ptr<const AuthRules> rules_ ABSL_GUARDED_BY(mutex_);
-  // What each identity uses, by the identity's name. SetRules() forgets the names that the new
-  // rules do not have.
-  mutable absl::flat_hash_map<std::string, std::shared_ptr<IdentityUsage>> usages_
-      ABSL_GUARDED_BY(mutex_);
+  // Under the same lock as the rules, so that a caller gets the limits of the rules that know it.
+  mutable IdentityUsages usages_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace softlookup::server

@@ -38,7 +38,7 @@ class IdentityUsage {
   // `limit`.
   bool TryGrow(std::int64_t growth, std::int64_t limit);
 
-  // The budget of the identity's requests in flight. Authenticator::Identify() sets its limit.
+  // The budget of the identity's requests in flight. IdentityUsages::Of() sets its limit.
   const std::shared_ptr<RequestBytes>& bytes() const { return bytes_; }
 
  private:

@@ -395,35 +395,6 @@ TEST(ReflectionTest, EndsIfItsFirstMessageDoesNotCome) {
   EXPECT_THAT(status.error_message(), ::testing::HasSubstr("STREAM_STALLED"));
 }
 
-TEST(AuditTest, HasALineForEveryChangeDenialAndFailedLogin) {
-  const SecurityFiles files;
-  const std::string manage = files.AddIdentity("m", "manage", "*");
-  const std::string read = files.AddIdentity("r", "read", "*");
-  std::vector<std::string> flags = files.Flags(Transport::kPlaintext);
-  flags.insert(flags.end(), {"--audit-log", files.Path("audit.log"), "--log-format", "json"});
-  ServerProcess server(flags);
-  const auto channel =
-      grpc::CreateChannel(server.grpc_address(), grpc::InsecureChannelCredentials());
-  v1::CreateStoreRequest create;
-  *create.mutable_store() = StoreMessage("s", 2, 1);
-  const std::string request = create.SerializeAsString();
-  const std::string path = "/softlookup.v1.SoftLookup/CreateStore";
-  CallRaw(channel, path, request, manage);
-  CallRaw(channel, path, request, read);
-  CallRaw(channel, path, request, "guess");
-  CallRaw(channel, "/softlookup.v1.SoftLookup/ListStores", "", read);
-  ASSERT_EQ(server.Stop(SIGTERM), 0);
-  const std::string log = Contents(files.Path("audit.log"));
-  EXPECT_THAT(
-      log, ::testing::MatchesRegex(
-               ".*\"event\":\"change\",\"identity\":\"m\",.*\"store\":\"s\",\"result\":\"OK\".*\n"
-               ".*\"event\":\"denial\",\"identity\":\"r\",.*\"PERMISSION_DENIED\".*\n"
-               ".*\"event\":\"login_failure\",\"identity\":\"\",.*\"UNAUTHENTICATED\".*\n"));
-  for (const std::string& secret : {manage, read, std::string("guess")}) {
-    EXPECT_THAT(log, ::testing::Not(::testing::HasSubstr(secret)));
-  }
-}
-
 TEST(ListenTest, BeyondLoopbackTakesTlsAndAnAuthFile) {
   const SecurityFiles files;
   const auto start = [](std::vector<std::string> flags) {

@@ -6,11 +6,9 @@
 
 #include <filesystem>
 #include <fstream>
-#include <optional>
 #include <sstream>
 #include <string>
 
-#include "absl/time/time.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temporary_directory.h"
 
@@ -51,14 +49,6 @@ TEST_F(AuditLogTest, HasALineForEachThatItsOwnerAloneMayRead) {
   struct stat info {};
   ASSERT_EQ(stat(path_.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600u);
-}
-
-TEST_F(AuditLogTest, ARefusedCallerCannotFloodIt) {
-  auto log = Open(LineFormat::kText);
-  const absl::Time now = absl::UnixEpoch();
-  for (int i = 0; i < 100; ++i) EXPECT_EQ(log->AllowRefusal(now), 0);
-  EXPECT_EQ(log->AllowRefusal(now), std::nullopt);
-  EXPECT_EQ(log->AllowRefusal(now + absl::Seconds(1)), 1);
 }
 
 TEST_F(AuditLogTest, IsJsonIfTheLogIs) {

@@ -1,0 +1,69 @@
+#ifndef SOFTLOOKUP_SERVER_RPC_CALL_AUDITOR_H_
+#define SOFTLOOKUP_SERVER_RPC_CALL_AUDITOR_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "server/observability/line_limiter.h"
+#include "server/rpc/method.h"
+#include "server/security/audit_log.h"
+
+namespace softlookup::server {
+
+// A refused caller may retry without end. So no more audit lines than this are written about
+// refused callers in a second, of all calls together.
+inline constexpr std::int64_t kRefusalLinesPerSecondMax = 100;
+
+// Who makes a call, from where, and about what. An audit line says it.
+struct AuditSubject {
+  std::string identity;  // The identity's name; empty if there is none.
+  std::string peer;      // The connection's other end, as gRPC names it.
+  std::string store;     // The store that the call last named; empty if there is none.
+  std::string trace_id;  // Empty if the caller sent none.
+};
+
+// Decides which audit lines a call leaves, and writes them. Thread-safe.
+//
+// A call of a method with MethodSpec::is_audited leaves a line when it ends. A call of another
+// method leaves one only for a failed login or a denial. A denied message of a stream leaves its
+// line at once. `refusals` limits the lines about failed logins and denials, whatever the method.
+class CallAuditor {
+ public:
+  // `log` may be null: there is no audit log. All calls of a server share `log` and `refusals`.
+  // `subject` is called for each line. What the arguments refer to must outlive this.
+  CallAuditor(AuditLog* log, LineLimiter& refusals, const MethodSpec& spec,
+              std::function<AuditSubject()> subject)
+      : log_(log), refusals_(refusals), spec_(spec), subject_(std::move(subject)) {}
+
+  // The whole call is answered with `status`.
+  void Answer(const absl::Status& status);
+  // One message of a stream is answered with `status`.
+  void AnswerMessage(const absl::Status& status);
+  // A stream ends with `status`: OK, or the answer to one of its messages. A denial leaves no line
+  // here, because AnswerMessage() has written it.
+  void EndStream(const absl::Status& status);
+
+  // For the line of the whole call: counts one applied message that changed `rows` rows.
+  void CountChange(std::uint64_t rows) {
+    changes_.fetch_add(1, std::memory_order_relaxed);
+    changed_rows_.fetch_add(rows, std::memory_order_relaxed);
+  }
+
+ private:
+  void Write(const char* event, const absl::Status& status, std::int64_t left_out);
+
+  AuditLog* const log_;
+  LineLimiter& refusals_;
+  const MethodSpec& spec_;
+  const std::function<AuditSubject()> subject_;
+  std::atomic<std::uint64_t> changes_{0};
+  std::atomic<std::uint64_t> changed_rows_{0};
+};
+
+}  // namespace softlookup::server
+
+#endif  // SOFTLOOKUP_SERVER_RPC_CALL_AUDITOR_H_

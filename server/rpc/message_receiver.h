@@ -1,0 +1,49 @@
+#ifndef SOFTLOOKUP_SERVER_RPC_MESSAGE_RECEIVER_H_
+#define SOFTLOOKUP_SERVER_RPC_MESSAGE_RECEIVER_H_
+
+#include <google/protobuf/message.h>
+#include <grpcpp/grpcpp.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "core/base/limits.h"
+#include "server/limits/request_bytes.h"
+#include "server/rpc/message_scans.h"
+#include "server/security/authenticator.h"
+
+namespace softlookup::server {
+
+// The bytes of one request, charged to the budget of all requests and to that of its caller. The
+// destructor returns them.
+struct MessageCharge {
+  RequestCharge of_all;
+  RequestCharge of_caller;
+};
+
+// Parses the requests of all calls, within limits and budgets of bytes. Thread-safe.
+class MessageReceiver {
+ public:
+  // `request_bytes_max` is the limit of the budget of all requests. 0: no limit.
+  MessageReceiver(const Limits& limits, std::int64_t request_bytes_max)
+      : message_bytes_max_(limits.message_bytes_max),
+        scans_(limits),
+        budget_(std::make_shared<RequestBytes>(request_bytes_max)) {}
+
+  // Checks `bytes`, then parses them into `message` and clears them. `message` must be a request
+  // type of this server. `caller` has sent it. Errors: MESSAGE_TOO_LARGE, LIMIT_EXCEEDED,
+  // REQUEST_BYTES, IDENTITY_LIMIT or MALFORMED_MESSAGE. `charge` gets the message's own bytes and
+  // those that it takes when parsed. It must live as long as anything refers to the message.
+  absl::Status Receive(grpc::ByteBuffer& bytes, const Caller& caller,
+                       google::protobuf::Message& message, MessageCharge& charge) const;
+
+ private:
+  const std::int64_t message_bytes_max_;
+  const MessageScans scans_;  // Measure requests before they are parsed.
+  const std::shared_ptr<RequestBytes> budget_;
+};
+
+}  // namespace softlookup::server
+
+#endif  // SOFTLOOKUP_SERVER_RPC_MESSAGE_RECEIVER_H_
