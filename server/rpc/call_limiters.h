@@ -43,8 +43,8 @@ struct CallLimiters {
   ConnectionCalls connections;
   TenantLimits tenants;
   const MessageReceiver messages;  // Has the budget of the bytes of all requests.
-  StallWatch arrivals;  // Ends calls whose first message does not come.
-  StallWatch stalls;    // Ends calls whose clients take no message.
+  StallWatch arrivals;             // Ends calls whose first message does not come.
+  StallWatch stalls;               // Ends calls whose clients take no message.
   UnsentAnswers unsent_answers;
   StoreCreations store_creations;
   // Declared last, so that it is destroyed first. Its destructor runs the waiting tasks, and these
