@@ -8,12 +8,12 @@ namespace softlookup {
 
 using kernels::RowRange;
 
-AlignedBlocks::AlignedBlocks(absl::Span<TaskAnswer* const> tasks) : task_count_(tasks.size()) {
+AlignedBlocks::AlignedBlocks(absl::Span<TaskAnswer* const> answers) : task_count_(answers.size()) {
   std::vector<std::uint64_t> positions;
-  for (const TaskAnswer* task : tasks) {
+  for (const TaskAnswer* const answer : answers) {
     std::vector<std::uint64_t> own, all;
-    own.reserve(task->task().blocks.size());
-    for (const PositionedBlock& block : task->task().blocks) own.push_back(block.first_position);
+    own.reserve(answer->task().blocks.size());
+    for (const PositionedBlock& block : answer->task().blocks) own.push_back(block.first_position);
     if (own == positions) continue;
     all.reserve(positions.size() + own.size());
     std::set_union(positions.begin(), positions.end(), own.begin(), own.end(),
@@ -23,9 +23,9 @@ AlignedBlocks::AlignedBlocks(absl::Span<TaskAnswer* const> tasks) : task_count_(
   blocks_.resize(positions.size() * task_count_);
   rows_.resize(positions.size());
   groups_.resize(positions.size());
-  for (std::size_t i = 0; i < tasks.size(); ++i) {
+  for (std::size_t i = 0; i < answers.size(); ++i) {
     std::size_t at = 0;
-    const AttentionTask& task = tasks[i]->task();
+    const AttentionTask& task = answers[i]->task();
     for (const PositionedBlock& block : task.blocks) {
       while (positions[at] != block.first_position) ++at;
       blocks_[at * task_count_ + i] = &block;

@@ -14,8 +14,9 @@ namespace softlookup {
 // tasks' blocks whose first position is the b-th lowest, counted from 0.
 class AlignedBlocks {
  public:
-  // The tasks must be over rows of one store, and outlive this object.
-  explicit AlignedBlocks(absl::Span<TaskAnswer* const> tasks);
+  // `answers` has that of each task of the pass. The tasks must be over rows of one store, and
+  // outlive this object.
+  explicit AlignedBlocks(absl::Span<TaskAnswer* const> answers);
 
   std::int64_t count() const { return static_cast<std::int64_t>(rows_.size()); }
   // Returns the task's block at block `block` of the pass, or null if the task has none there.

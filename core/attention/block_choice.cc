@@ -78,6 +78,19 @@ std::vector<NearBlock> NearestBlocks(const ScanPlan& plan, const HeadQuery& quer
   return nearest;
 }
 
+// Returns a bound on NearBlock::likely of all blocks: the largest finite of the bounds `highest`,
+// or a little more. It is -inf if no bound is finite.
+double LikelyMax(absl::Span<const double> highest) {
+  // If a ball covers the query's direction, its bound on cosines has no margin for roundings. The
+  // bound on its centre can have one. So LikelyIn can exceed HighestIn by about 2^-41 of it.
+  constexpr double kRounding = 0x1p-38;
+  double largest = -kInfiniteLogit;
+  for (const double bound : highest) {
+    if (std::abs(bound) < kInfiniteLogit) largest = std::max(largest, bound);
+  }
+  return largest > -kInfiniteLogit ? largest + std::abs(largest) * kRounding : largest;
+}
+
 std::uint64_t RowCount(absl::Span<const PositionedBlock* const> blocks) {
   return std::accumulate(blocks.begin(), blocks.end(), std::uint64_t{0},
                          [](std::uint64_t sum, const PositionedBlock* block) {
@@ -119,8 +132,6 @@ BlockChoice ChooseBlocks(
     const LookGoal& goal,
     absl::FunctionRef<absl::Span<const float>(const PositionedBlock& block)> panel_bounds) {
   BlockChoice choice;
-  std::vector<NearBlock> tries = NearestBlocks(plan, query, blocks, highest);
-  if (tries.empty()) return choice;
   // Blocks without rows of the query are not counted: their bound is -inf. Only other tasks of the
   // pass may have rows there.
   const auto count_from = [highest](double cut) {
@@ -137,6 +148,14 @@ BlockChoice ChooseBlocks(
                                   std::log(LookBudgetOf(plan.options).panels * kBudgetPart)
                             : 0;
   double cut = goal.threshold.none_below;
+  // tries[0].likely, below, is at most the largest finite bound, up to roundings. If not even a cut
+  // made of that bound skips enough, none does, and NearestBlocks need not be called.
+  if (goal.ranks != LookGoal::kAllRanks &&
+      !skips_enough(std::max(cut, LikelyMax(highest) - margin))) {
+    return choice;
+  }
+  std::vector<NearBlock> tries = NearestBlocks(plan, query, blocks, highest);
+  if (tries.empty()) return choice;
   if (goal.ranks == LookGoal::kAllRanks) {
     tries.clear();  // min_score alone decides, so no block has to be read for the choice.
   } else {

@@ -18,11 +18,11 @@ bool AreEqual(const ScanPlan& a, const ScanPlan& b) {
 
 }  // namespace
 
-HeadQueryOrder::HeadQueryOrder(absl::Span<TaskAnswer* const> tasks)
-    : tasks_(tasks.begin(), tasks.end()) {
+HeadQueryOrder::HeadQueryOrder(absl::Span<TaskAnswer* const> answers)
+    : answers_(answers.begin(), answers.end()) {
   std::vector<ScanPlan> plans;
-  for (std::size_t i = 0; i < tasks_.size(); ++i) {
-    const ScanPlan plan = tasks_[i]->head_queries().PlanOf(0);
+  for (std::size_t i = 0; i < answers_.size(); ++i) {
+    const ScanPlan plan = answers_[i]->head_queries().PlanOf(0);
     const auto found = std::find_if(plans.begin(), plans.end(),
                                     [&](const ScanPlan& other) { return AreEqual(plan, other); });
     const auto number = static_cast<std::size_t>(found - plans.begin());
@@ -39,16 +39,16 @@ std::optional<HeadQueryRef> HeadQueryOrder::Next() {
   if (cursor_.plan == tasks_of_plan_.size()) return std::nullopt;
   const std::vector<std::size_t>& tasks = tasks_of_plan_[cursor_.plan];
   const std::size_t task_index = tasks[cursor_.task];
-  TaskAnswer* const task = tasks_[task_index];
-  const std::int64_t query_count = task->task().query_count();
-  const HeadQueryRef next{.answer = task,
+  TaskAnswer* const answer = answers_[task_index];
+  const std::int64_t query_count = answer->task().query_count();
+  const HeadQueryRef next{.answer = answer,
                           .task_index = task_index,
                           .number = cursor_.head * query_count + cursor_.query};
   if (++cursor_.query < query_count) return next;
   cursor_.query = 0;
   if (++cursor_.task < tasks.size()) return next;
   cursor_.task = 0;
-  if (++cursor_.head < task->task().num_heads) return next;
+  if (++cursor_.head < answer->task().num_heads) return next;
   cursor_.head = 0;
   ++cursor_.plan;
   return next;

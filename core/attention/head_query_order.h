@@ -29,8 +29,9 @@ class HeadQueryOrder {
     std::int64_t query = 0;
   };
 
-  // TaskAnswer::Begin must have succeeded for each task. The tasks must outlive this object.
-  explicit HeadQueryOrder(absl::Span<TaskAnswer* const> tasks);
+  // TaskAnswer::Begin must have succeeded for each answer. `answers` has that of each task of the
+  // pass. The answers must outlive this object.
+  explicit HeadQueryOrder(absl::Span<TaskAnswer* const> answers);
 
   // Returns the next head query, or nothing at the end.
   std::optional<HeadQueryRef> Next();
@@ -42,7 +43,7 @@ class HeadQueryOrder {
   bool ShareScan(const HeadQueryRef& a, const HeadQueryRef& b) const;
 
  private:
-  const std::vector<TaskAnswer*> tasks_;
+  const std::vector<TaskAnswer*> answers_;  // By task of the pass.
   std::vector<std::vector<std::size_t>> tasks_of_plan_;
   std::vector<std::size_t> plan_of_task_;
   Cursor cursor_;

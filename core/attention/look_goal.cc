@@ -11,7 +11,7 @@
 namespace softlookup {
 namespace {
 
-// Larger than every bound on a logit: FirstLook::Begin leaves out head queries with larger ones.
+// Larger than every bound on a logit: RoundLooks::Begin leaves out head queries with larger ones.
 constexpr double kBeyondBounds = 1e30;
 
 bool HasMinScore(const ResolvedOptions& options) { return options.min_score > -kInfiniteLogit; }

@@ -1,5 +1,6 @@
 #include "core/attention/work_cut.h"
 
+#include "core/base/part_count.h"
 #include "core/kernels/panel.h"
 
 namespace softlookup {
@@ -12,9 +13,6 @@ constexpr std::int64_t kItemsPerThread = 16;
 // Most head queries of a work item whose block range is a whole merge group. All of them scan a
 // block while it is in the second-level cache.
 constexpr std::int64_t kItemQueriesMax = 128;
-
-// Returns how many parts of at most `part` make up `total`.
-std::int64_t PartCount(std::int64_t total, std::int64_t part) { return (total + part - 1) / part; }
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 #include "core/parallel/fork_join_pool.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/time/time.h"
@@ -44,28 +45,10 @@ ForkJoinPool::~ForkJoinPool() {
       << loops_.size() << " loops and " << tasks_.size() << " tasks are left";
 }
 
-ForkJoinPool::Loop::Loop(absl::FunctionRef<void(std::int64_t)> body, std::int64_t count,
-                         int share_count)
-    : body(body), shares(static_cast<std::size_t>(share_count)) {
-  for (int i = 0; i < share_count; ++i) {
-    Share& share = shares[static_cast<std::size_t>(i)];
-    share.next.store(count * i / share_count, std::memory_order_relaxed);
-    share.end = count * (i + 1) / share_count;
-  }
-}
-
 bool ForkJoinPool::Loop::Step(int own) {
-  const std::size_t share_count = shares.size();
-  for (std::size_t k = 0; k < share_count; ++k) {
-    Share& share = shares[(static_cast<std::size_t>(own) + k) % share_count];
-    // Without this check, repeated calls would increase `next` without bound.
-    if (share.next.load(std::memory_order_relaxed) >= share.end) continue;
-    const std::int64_t i = share.next.fetch_add(1, std::memory_order_relaxed);
-    if (i >= share.end) continue;
-    body(i);
-    return true;
-  }
-  return false;
+  const std::optional<std::int64_t> i = shares.Take(own);
+  if (i) body(*i);
+  return i.has_value();
 }
 
 void ForkJoinPool::ForkJoin(std::int64_t count, absl::FunctionRef<void(std::int64_t)> body) {
@@ -73,7 +56,8 @@ void ForkJoinPool::ForkJoin(std::int64_t count, absl::FunctionRef<void(std::int6
     if (count == 1) body(0);
     return;
   }
-  Loop loop(body, count, static_cast<int>(std::min<std::int64_t>(count, thread_count())));
+  Loop loop{.body = body,
+            .shares{count, static_cast<int>(std::min<std::int64_t>(count, thread_count()))}};
   {
     absl::MutexLock lock(&mutex_);
     loops_.push_back(&loop);

@@ -8,28 +8,30 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/fixed_array.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/functional/function_ref.h"
 #include "absl/synchronization/mutex.h"
+#include "core/parallel/loop_shares.h"
 
 namespace softlookup {
 
-// Shares a fixed set of threads among all work that it is given: loops and tasks. Thread-safe.
+// Decides what each of a fixed set of threads does next: a task that waits, or else help with a
+// loop. Thread-safe.
 //
 //   ForkJoin  runs a loop whose iterations are independent. The caller takes part and idle threads
-//             help. ForkJoin returns when all iterations are done. Each thread begins with its own
-//             share of the loop. Loops of equal length have the same shares. So a thread finds the
-//             data of the previous loop in its own cache, if both loops work on the same data.
+//             help. ForkJoin returns when all iterations are done.
 //   Post      runs one task later. Tasks start in the order of their posting. When a task waits,
 //             the threads that help with a loop leave it after the current iteration to start the
 //             task. Only a loop's caller stays to the end.
+//
+// Loops and tasks share one lock: a thread that leaves a loop, or that sleeps, has to see both.
 //
 // A thread that runs out of work, or waits for a helper's last iteration, polls for 100 us before
 // it sleeps. Waking a sleeping thread takes about as long. A polling thread yields to other
 // threads.
 //
-// A task may call ForkJoin. An iteration must not. The number of threads never changes.
+// Tasks and iterations may call ForkJoin. A thread that does so in an iteration starts no waiting
+// task before that inner loop ends. The number of threads never changes.
 class ForkJoinPool {
  public:
   // Starts `thread_count` threads, at least 1. Post() refuses a task while `waiting_tasks_max`
@@ -51,21 +53,13 @@ class ForkJoinPool {
   int thread_count() const { return static_cast<int>(threads_.size()); }
 
  private:
-  // One thread's share of a loop: the iterations in [next, end) are left. Each share has a cache
-  // line of its own, because different threads change them.
-  struct alignas(64) Share {
-    std::atomic<std::int64_t> next{0};
-    std::int64_t end = 0;
-  };
   struct Loop {
-    Loop(absl::FunctionRef<void(std::int64_t)> body, std::int64_t count, int share_count);
-
-    // Runs one iteration of share number `own` modulo the number of shares. If that share is used
-    // up, runs one of another share. Returns false if all iterations have been started.
+    // Runs one iteration, of share number `own` if any is left there. Returns false if all
+    // iterations have been started.
     bool Step(int own);
 
     const absl::FunctionRef<void(std::int64_t)> body;
-    absl::FixedArray<Share, 8> shares;
+    LoopShares shares;
     std::atomic<int> helper_count{0};  // Pool threads in the loop. Changed only under mutex_.
   };
 

@@ -67,7 +67,7 @@ void Scheduler::Submit(QueuedJob job, Admission admission) {
     }
   }
   if (refused != nullptr) return refused->Refuse(std::move(refusal));
-  pool_.Post([this] { RunNext(); });
+  PostRunner();
 }
 
 absl::Status Scheduler::RefusalOf(const QueuedJob& job) const {
@@ -101,6 +101,11 @@ bool Scheduler::NeedsRunner() const {
   return !has_waiter_ || next <= clock_.Now();
 }
 
+void Scheduler::PostRunner() {
+  const bool is_posted = pool_.Post([this] { RunNext(); });
+  SOFTLOOKUP_CHECK(is_posted) << "the pool has no room for a call of RunNext";
+}
+
 void Scheduler::RunNext() {
   std::optional<Batch> batch;
   WorkRate::Run run;
@@ -118,7 +123,7 @@ void Scheduler::RunNext() {
     needs_other = NeedsRunner();
     if (needs_other) ++runner_count_;
   }
-  if (needs_other) pool_.Post([this] { RunNext(); });
+  if (needs_other) PostRunner();
   const double done_part = batch_runner_.Run(
       absl::MakeSpan(batch->jobs), clock_.Now(), [&](std::int64_t answered_count) {
         absl::MutexLock lock(&mutex_);
@@ -138,7 +143,7 @@ void Scheduler::RunNext() {
     }
   }
   // Posts a task instead of looping, so that tasks which wait in the pool run first.
-  pool_.Post([this] { RunNext(); });
+  PostRunner();
 }
 
 std::optional<Batch> Scheduler::AwaitNext() {

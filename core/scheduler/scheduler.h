@@ -37,8 +37,9 @@ class Scheduler {
     kAdmitted,
   };
 
-  // `pool` and `clock` must outlive this object. Jobs run on the threads of `pool`, whose queue of
-  // tasks must have no limit.
+  // `pool` and `clock` must outlive this object. Jobs run on the threads of `pool`. At any time,
+  // one task for each of these threads can wait in the pool's queue. The pool must have room for
+  // all of them, whatever else waits there: the process ends if Post() refuses one.
   Scheduler(ForkJoinPool& pool, const SchedulerOptions& options,
             const Clock& clock = Clock::Steady());
   // Waits until all submitted jobs have run.
@@ -60,6 +61,8 @@ class Scheduler {
  private:
   absl::Status RefusalOf(const QueuedJob& job) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  // Posts one more call of RunNext, which runner_count_ must count already.
+  void PostRunner();
   // Runs the batch that AwaitNext returns, on a thread of the pool. Does nothing if AwaitNext
   // returns none. Before the batch runs, posts another call of RunNext if NeedsRunner() is true.
   // After the batch, posts another call if a batch is ready, or will be without a further Add() or

@@ -99,6 +99,30 @@ TEST_F(BlockChoiceTest, LooksAtNoBlockInVain) {
   EXPECT_THAT(tried_, IsEmpty());
 }
 
+// The bounds differ by less than what the log-sum-exp of all rows can be above their logits.
+TEST_F(BlockChoiceTest, LooksAtNoBlockInVainWhereAllRowsAreWeighed) {
+  for (int i = 0; i < 100; ++i) Add(1 + static_cast<float>(i % 7), 1);
+  EXPECT_EQ(Choose(LookGoal{.weighs_all = true}).read, std::nullopt);
+  EXPECT_THAT(tried_, IsEmpty());
+}
+
+TEST_F(BlockChoiceTest, LooksAtNoBlockInVainWhereMostHaveNoBalls) {
+  for (int i = 0; i < 10; ++i) Add(i == 9 ? 50 : 1, 1);
+  for (int i = 0; i < 6; ++i) blocks_[static_cast<std::size_t>(i)].sketch = nullptr;
+  EXPECT_EQ(Choose().read, std::nullopt);
+  EXPECT_THAT(tried_, IsEmpty());
+}
+
+// Nothing is known of them, though min_score alone decides and no block has to be tried.
+TEST_F(BlockChoiceTest, AllAreReadForAllRanksWhereMostHaveNoBalls) {
+  for (int i = 0; i < 10; ++i) Add(1, 1);
+  for (PositionedBlock& block : blocks_) block.sketch = nullptr;
+  const LookGoal goal{.ranks = LookGoal::kAllRanks, .threshold = {20, 20}};
+  EXPECT_EQ(Choose(goal).read, std::nullopt);
+  blocks_[3].sketch = &sketches_[3];
+  EXPECT_EQ(Choose(goal).read, std::nullopt) << "nine blocks have to be read";
+}
+
 TEST_F(BlockChoiceTest, AWideBallWithLowRowsDoesNotHideTheOthers) {
   // This ball looks best.
   Add(2, 100);

@@ -87,6 +87,20 @@ TEST(ForkJoinPoolTest, ATaskMayForkEvenOnOneThread) {
   EXPECT_EQ(runs, 10);
 }
 
+TEST(ForkJoinPoolTest, AnIterationMayFork) {
+  for (const int thread_count : {1, 3}) {
+    ForkJoinPool pool(thread_count, 8);
+    std::atomic<std::int64_t> sum{0};
+    pool.ForkJoin(20, [&](std::int64_t i) {
+      pool.ForkJoin(10, [&](std::int64_t j) {
+        pool.ForkJoin(2, [&](std::int64_t k) { sum += 100 * i + 10 * j + k; });
+      });
+    });
+    // Each of 400 calls adds the averages of 100 i, of 10 j and of k.
+    EXPECT_EQ(sum, 400 * (950 + 45) + 200);
+  }
+}
+
 TEST(ForkJoinPoolTest, RefusesWhatItsQueueCannotHoldAndKeepsTheRest) {
   absl::Notification go, started;
   std::atomic<int> runs{0};

@@ -120,6 +120,35 @@ TEST_F(SchedulerTest, AJobThatWouldWaitTooLongIsRefused) {
   gate_.Notify();
 }
 
+// The rate of work so far decides what is too long. At first, work of 1e10 is assumed to be done in
+// a second.
+TEST_F(SchedulerTest, AJobIsRefusedThatWouldWaitTooLongAtTheRateOfTheBatchesSoFar) {
+  std::size_t count = 0;
+  const auto run_for_a_second = [&](double cost, absl::Status status) {
+    auto job = Make("slow");
+    job->prepare = [this, status] {
+      clock_.Advance(absl::Seconds(1));
+      return status;
+    };
+    Submit(std::move(job), kStore, cost);
+    endings_.Await(++count);
+  };
+  for (int i = 0; i < 8; ++i) run_for_a_second(kLarge, absl::OkStatus());
+  // Nothing shows that more work was done in the seconds of these, which fail.
+  for (int i = 0; i < 8; ++i) run_for_a_second(10'000 * kLarge, absl::CancelledError());
+
+  SubmitGated("running");
+  Submit(Make("before"), kStore, 10 * kLarge);
+  // The answer takes 11 s. At the rate assumed at first it would take 2.2 ms, and about 1 ms if the
+  // failed work counted as done.
+  const QueuedJob late{.store = kStore, .cost = kLarge, .answer_time_max = absl::Seconds(1)};
+  EXPECT_EQ(scheduler_->CheckRoom(late).code(), absl::StatusCode::kResourceExhausted);
+  // The rate is not lower than it was, either.
+  const QueuedJob soon{.store = kStore, .cost = kLarge, .answer_time_max = absl::Seconds(12)};
+  EXPECT_TRUE(scheduler_->CheckRoom(soon).ok());
+  gate_.Notify();
+}
+
 TEST_F(SchedulerTest, AJobHearsWhatItWaitedAndWhatItsScanTook) {
   JobTimes times;
   SubmitGated("first");

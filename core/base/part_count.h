@@ -1,0 +1,15 @@
+#ifndef SOFTLOOKUP_CORE_BASE_PART_COUNT_H_
+#define SOFTLOOKUP_CORE_BASE_PART_COUNT_H_
+
+#include <cstdint>
+
+namespace softlookup {
+
+// Returns how many parts of at most `part` make up `total`.
+constexpr std::int64_t PartCount(std::int64_t total, std::int64_t part) {
+  return (total + part - 1) / part;
+}
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_BASE_PART_COUNT_H_

@@ -1,0 +1,79 @@
+#include "core/attention/block_look.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "tests/core/attention/begun_tasks.h"
+#include "tests/core/attention/look_answers.h"
+#include "tests/core/attention/round_with_looks.h"
+#include "tests/core/attention/test_rows.h"
+
+namespace softlookup {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::Optional;
+
+// A query that is the key of row 3000, in block 2, and one that is that of row 9999, in block 9.
+// Each block is a cluster.
+class BlockLookTest : public ::testing::Test {
+ protected:
+  BlockLookTest() {
+    for (const std::int64_t row : {3000, 9999}) {
+      queries_.insert(queries_.end(), keys_.begin() + row * kLookDim,
+                      keys_.begin() + (row + 1) * kLookDim);
+    }
+    tasks_.Add(rows_.Task(queries_, {.score = Score::kSquaredEuclidean, .temperature = 0.01}));
+  }
+
+  const std::vector<float> keys_ = KeysByCluster();
+  const TestRows rows_ = RowsOfKeys(keys_);
+  std::vector<float> queries_;
+  BegunTasks tasks_;
+};
+
+TEST_F(BlockLookTest, ReadsTheBlockOfTheQuerysCluster) {
+  RoundWithLooks with(tasks_);
+  ASSERT_EQ(with.looks.tile_count(), 1);
+  BlockLook block_look(with.looks);
+  block_look.Bound(0, 5, 0);
+  block_look.Bound(5, with.blocks.count(), 0);
+  block_look.Choose(0);
+  EXPECT_THAT(with.looks[0].blocks.read, Optional(ElementsAre(2)));
+  EXPECT_THAT(with.looks[0].places, ElementsAre(-1, -1, 0, -1, -1, -1, -1, -1, -1, -1, -1, -1));
+  EXPECT_TRUE(with.looks[0].Reads(2));
+  EXPECT_FALSE(with.looks[0].Reads(9));
+  EXPECT_THAT(with.looks[1].blocks.read, Optional(ElementsAre(9)));
+}
+
+TEST_F(BlockLookTest, BlocksWithTheFirstRowsAreReadToo) {
+  BegunTasks listing;
+  listing.Add(rows_.Task(queries_, {.score = Score::kSquaredEuclidean,
+                                    .temperature = 0.01,
+                                    .weights = WeightsMode::kTop,
+                                    .top_weights = 1}));
+  RoundWithLooks with(listing);
+  ASSERT_EQ(with.looks.tile_count(), 1);
+  BlockLook block_look(with.looks);
+  block_look.Bound(0, with.blocks.count(), 0);
+  block_look.Choose(0);
+  EXPECT_THAT(with.looks[0].blocks.read, Optional(ElementsAre(0, 2)));
+}
+
+TEST_F(BlockLookTest, ACancelledTaskBoundsNothing) {
+  RoundWithLooks with(tasks_);
+  ASSERT_EQ(with.looks.tile_count(), 1);
+  tasks_.cancel(0).Cancel();
+  BlockLook block_look(with.looks);
+  block_look.Bound(0, with.blocks.count(), 0);
+  block_look.Choose(0);
+  EXPECT_THAT(with.looks[0].highest, Each(kInfiniteLogit));
+  EXPECT_FALSE(with.looks[0].skips());
+}
+
+}  // namespace
+}  // namespace softlookup

@@ -1,0 +1,74 @@
+#include "core/attention/head_query_round.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "tests/core/attention/begun_tasks.h"
+#include "tests/core/attention/test_rows.h"
+#include "tests/testing/random.h"
+
+namespace softlookup {
+namespace {
+
+using ::softlookup::testing::NormalFloats;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::IsNull;
+
+class HeadQueryRoundTest : public ::testing::Test {
+ protected:
+  HeadQueryRoundTest() {
+    tasks_.Add(TaskOver(rows_, queries_, 0, 20));
+    HeadQueryOrder order(tasks_.all());
+    while (const std::optional<HeadQueryRef> next = order.Next()) round_.refs.push_back(*next);
+    round_.sums_stride = kPassValueDim;
+    round_.Begin();
+  }
+
+  const TestRows rows_{20, kPassKeyDim, kPassValueDim, 1};
+  const std::vector<float> queries_ = NormalFloats(3 * kPassKeyDim, 2);
+  BegunTasks tasks_;
+  HeadQueryRound round_;
+};
+
+TEST_F(HeadQueryRoundTest, BeginsWithoutRowsAndWithoutCandidates) {
+  ASSERT_EQ(round_.size(), 3);
+  EXPECT_THAT(round_.candidates, Each(IsNull()));
+  EXPECT_EQ(round_.sums, std::vector<double>(3 * kPassValueDim));
+  for (std::int64_t q = 0; q < 3; ++q) EXPECT_EQ(round_.StateOf(q).state.counted_rows, 0u);
+  round_.sums[0] = 1;
+  round_.Begin();
+  EXPECT_EQ(round_.size(), 3);
+  EXPECT_EQ(round_.sums, std::vector<double>(3 * kPassValueDim));
+}
+
+TEST_F(HeadQueryRoundTest, SortsAllThatIsKnownOfAHeadQuery) {
+  const Candidates of_second;
+  round_.candidates[1] = &of_second;
+  std::vector<double> norms;
+  for (std::int64_t q = 0; q < 3; ++q) {
+    round_.StateOf(q).state.counted_rows = static_cast<std::uint64_t>(10 + q);
+    for (std::int64_t i = 0; i < kPassValueDim; ++i) {
+      round_.SumsOf(q)[i] = static_cast<double>(10 * q + i);
+    }
+    norms.push_back(round_.queries[static_cast<std::size_t>(q)].norm);
+  }
+  round_.Sort({2, 0, 1});
+  EXPECT_THAT(round_.candidates, ElementsAre(IsNull(), IsNull(), &of_second));
+  EXPECT_THAT(round_.sums, ElementsAre(20, 21, 22, 23, 0, 1, 2, 3, 10, 11, 12, 13));
+  const std::vector<std::int64_t> before = {2, 0, 1};
+  for (std::int64_t q = 0; q < 3; ++q) {
+    const std::int64_t was = before[static_cast<std::size_t>(q)];
+    EXPECT_EQ(round_.RefOf(q).number, was);
+    EXPECT_EQ(round_.StateOf(q).state.counted_rows, static_cast<std::uint64_t>(10 + was));
+    EXPECT_EQ(round_.queries[static_cast<std::size_t>(q)].norm,
+              norms[static_cast<std::size_t>(was)]);
+  }
+}
+
+}  // namespace
+}  // namespace softlookup

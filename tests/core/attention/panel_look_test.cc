@@ -1,0 +1,86 @@
+#include "core/attention/panel_look.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/attention/block_look.h"
+#include "tests/core/attention/begun_tasks.h"
+#include "tests/core/attention/look_answers.h"
+#include "tests/core/attention/round_with_looks.h"
+#include "tests/core/attention/test_rows.h"
+
+namespace softlookup {
+namespace {
+
+using ::testing::ElementsAre;
+
+// A query that is the key of row 3000, in block 2. Each of the 12 blocks is a cluster.
+class PanelLookTest : public ::testing::Test {
+ protected:
+  static constexpr std::int64_t kBlock = 2;
+  static constexpr std::int64_t kPanel =
+      (3000 - kBlock * kernels::kBlockRowsMax) / kernels::kPanelRows;
+
+  // Takes a look at the rows for a task with these options.
+  void LookFor(const ResolvedOptions& options) {
+    tasks_.Add(rows_.Task(query_, options));
+    with_.emplace(tasks_);
+    ASSERT_EQ(with_->looks.tile_count(), 1);
+    BlockLook block_look(with_->looks);
+    block_look.Bound(0, with_->blocks.count(), 0);
+    block_look.Choose(0);
+    panel_look_.emplace(with_->looks);
+    panel_look_->Begin();
+    for (const PanelLook::Part part : {PanelLook::Part::kSample, PanelLook::Part::kRest}) {
+      panel_look_->LookAt(part, 0, std::ssize(panel_look_->read_blocks()), 0, 1);
+      panel_look_->Choose(part, 0);
+    }
+  }
+  const Look& look() const { return with_->looks.all()[0]; }
+
+  const std::vector<float> keys_ = KeysByCluster();
+  const TestRows rows_ = RowsOfKeys(keys_);
+  const std::vector<float> query_{keys_.begin() + 3000 * kLookDim, keys_.begin() + 3001 * kLookDim};
+  BegunTasks tasks_;
+  std::optional<RoundWithLooks> with_;
+  std::optional<PanelLook> panel_look_;
+};
+
+TEST_F(PanelLookTest, KeepsThePanelOfTheBestRowAndReadsNoSkippedBlock) {
+  LookFor({.score = Score::kSquaredEuclidean, .temperature = 0.01});
+  EXPECT_THAT(panel_look_->read_blocks(), ElementsAre(kBlock));
+  EXPECT_TRUE(look().continues);
+  EXPECT_TRUE(look().candidates.KeepsBlock(kBlock));
+  EXPECT_FALSE(look().candidates.KeepsBlock(kBlock + 1));
+  EXPECT_GE(look().candidates.bounds_of(kBlock)[kPanel], look().candidates.cut);
+}
+
+TEST_F(PanelLookTest, OfRankedRowsKeepsThePanelOfTheBest) {
+  LookFor({.score = Score::kSquaredEuclidean, .temperature = 0.01, .mode = Mode::kHard});
+  EXPECT_TRUE(look().continues);
+  EXPECT_TRUE(look().candidates.KeepsBlock(kBlock));
+  EXPECT_GE(look().candidates.bounds_of(kBlock)[kPanel], look().candidates.cut);
+  EXPECT_EQ(look().candidates.ln_left_out, -kInfiniteLogit) << "ranks do not depend on weights";
+}
+
+TEST_F(PanelLookTest, ATaskThatIsCancelledKeepsNoBlock) {
+  tasks_.Add(rows_.Task(query_, {.score = Score::kSquaredEuclidean, .temperature = 0.01}));
+  with_.emplace(tasks_);
+  ASSERT_EQ(with_->looks.tile_count(), 1);
+  tasks_.cancel(0).Cancel();
+  panel_look_.emplace(with_->looks);
+  panel_look_->Begin();
+  EXPECT_EQ(std::ssize(panel_look_->read_blocks()), with_->blocks.count());
+  panel_look_->LookAt(PanelLook::Part::kRest, 0, with_->blocks.count(), 0, 1);
+  panel_look_->Choose(PanelLook::Part::kRest, 0);
+  for (std::int64_t block = 0; block < with_->blocks.count(); ++block) {
+    EXPECT_FALSE(look().candidates.KeepsBlock(block)) << block;
+  }
+}
+
+}  // namespace
+}  // namespace softlookup
