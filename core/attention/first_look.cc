@@ -26,6 +26,7 @@ bool FirstLook::Run(const PassThreads& threads, HeadQueryRound& round) {
   ChooseBlocks(threads);
   panel_look_.Begin();
   if (!ChoosePanels(threads, PanelLook::Part::kSample)) return false;
+  panel_look_.BeginRest();
   const bool continues = ChoosePanels(threads, PanelLook::Part::kRest);
   CountBlocks();
   for (const Look& look : looks_.all()) {

@@ -43,43 +43,75 @@ PanelLook::~PanelLook() {
 }
 
 void PanelLook::Begin() {
-  std::vector<bool> is_read(static_cast<std::size_t>(blocks_.count()));
-  std::size_t size = 0;
-  for (Look& look : looks_.all()) {
-    look.bounds_begin = size;
-    size += PanelCountOf(look);
-    if (!look.skips()) {
-      is_read.assign(is_read.size(), true);
+  const auto count = static_cast<std::size_t>(blocks_.count());
+  std::vector<bool> is_read(count), is_sampled(count);
+  const Look* last = nullptr;  // The last look that reads all blocks.
+  for (const Look& look : looks_.all()) {
+    if (look.skips()) {
+      for (const std::int32_t block : *look.blocks.read) {
+        is_read[static_cast<std::size_t>(block)] = true;
+      }
       continue;
     }
-    for (const std::int32_t block : *look.blocks.read) {
-      is_read[static_cast<std::size_t>(block)] = true;
+    const bool is_of_same_task = last != nullptr && looks_.ShareTask(*last, look);
+    last = &look;
+    if (is_of_same_task) continue;
+    is_read.assign(count, true);
+    for (std::size_t b = 0; b < count; ++b) {
+      const PositionedBlock* block = looks_.BlockOf(look, static_cast<std::int64_t>(b));
+      if (block != nullptr && IsSampled(*block)) is_sampled[b] = true;
     }
   }
   read_blocks_.clear();
-  for (std::int64_t block = 0; block < blocks_.count(); ++block) {
-    if (is_read[static_cast<std::size_t>(block)]) read_blocks_.push_back(block);
+  sampled_blocks_.clear();
+  sample_places_.assign(count, -1);
+  for (std::size_t b = 0; b < count; ++b) {
+    if (is_read[b]) read_blocks_.push_back(static_cast<std::int64_t>(b));
+    if (!is_sampled[b]) continue;
+    sample_places_[b] = std::ssize(sampled_blocks_);
+    sampled_blocks_.push_back(static_cast<std::int64_t>(b));
+  }
+  // LookAt sets no bounds where the task has no block, or past a block's last panel.
+  samples_.assign(
+      looks_.all().size() * sampled_blocks_.size() * static_cast<std::size_t>(blocks_.panels_max()),
+      static_cast<float>(-kInfiniteLogit));
+}
+
+void PanelLook::BeginRest() {
+  std::size_t size = 0;
+  for (Look& look : looks_.all()) {
+    if (!look.continues) continue;
+    look.bounds_begin = size;
+    size += PanelCountOf(look);
   }
   // LookAt sets no bounds where the task has no block, or past a block's last panel. Those keep
   // their initial value: a mass of 0 here, or a largest logit of -inf below. Without clear(),
   // resize() would copy the bounds of the last round to larger memory.
   bounds_.clear();
   bounds_.resize(size);
-  for (const RoundLooks::Tile& tile : looks_.tiles()) {
-    for (std::int64_t i = tile.begin; i < tile.end(); ++i) {
-      Look& look = looks_[i];
-      const absl::Span<float> bounds = BoundsOf(look);
-      if (!look.goal.weighs_all) {
-        std::ranges::fill(bounds, static_cast<float>(-kInfiniteLogit));
-      }
-      // kept_blocks begins as zeros. So a task that is cancelled before its candidates are chosen
-      // keeps no block.
-      look.candidates = {.bounds = bounds.data(),
-                         .block_stride = blocks_.panels_max(),
-                         .places = look.skips() ? look.places.data() : nullptr,
-                         .kept_blocks = std::vector<std::uint64_t>(
-                             static_cast<std::size_t>((blocks_.count() + 63) / 64))};
+  for (std::int64_t i = 0; i < std::ssize(looks_.all()); ++i) {
+    Look& look = looks_[i];
+    if (!look.continues) continue;
+    const absl::Span<float> bounds = BoundsOf(look);
+    if (!look.goal.weighs_all) {
+      std::ranges::fill(bounds, static_cast<float>(-kInfiniteLogit));
+      if (!look.skips()) CopySample(i, bounds);
     }
+    // kept_blocks begins as zeros. So a task that is cancelled before its candidates are chosen
+    // keeps no block.
+    look.candidates = {.bounds = bounds.data(),
+                       .block_stride = blocks_.panels_max(),
+                       .places = look.skips() ? look.places.data() : nullptr,
+                       .kept_blocks = std::vector<std::uint64_t>(
+                           static_cast<std::size_t>((blocks_.count() + 63) / 64))};
+  }
+}
+
+void PanelLook::CopySample(std::int64_t index, absl::Span<float> bounds) const {
+  const std::int64_t panels = blocks_.panels_max();
+  for (std::int64_t place = 0; place < std::ssize(sampled_blocks_); ++place) {
+    const std::int64_t block = sampled_blocks_[static_cast<std::size_t>(place)];
+    std::copy_n(SampleAt(index, place), panels, bounds.data() + block * panels);
   }
 }
 
@@ -135,11 +167,17 @@ void PanelLook::LookAtBlock(Part part, const RoundLooks::Tile& tile, std::int64_
     const float* found = bounder.Bound(tile.queries, form, *block, static_cast<int>(i - tile.begin),
                                        static_cast<int>(run_end - tile.begin));
     for (std::int64_t of = i; of < run_end; ++of, found += PanelBounder::kStride) {
-      Look& look = looks_[of];
-      const std::int64_t place =
-          look.skips() ? look.places[static_cast<std::size_t>(block_index)] : block_index;
-      std::copy_n(found, block->view.panel_count(),
-                  bounds_.data() + look.bounds_begin + place * blocks_.panels_max());
+      const Look& look = looks_[of];
+      if (!look.continues) continue;
+      float* to = nullptr;
+      if (part == Part::kSample) {
+        to = SampleAt(of, sample_places_[static_cast<std::size_t>(block_index)]);
+      } else {
+        const std::int64_t place =
+            look.skips() ? look.places[static_cast<std::size_t>(block_index)] : block_index;
+        to = bounds_.data() + look.bounds_begin + place * blocks_.panels_max();
+      }
+      std::copy_n(found, block->view.panel_count(), to);
     }
   }
 }
@@ -152,7 +190,7 @@ void PanelLook::Choose(Part part, std::int64_t tile_index) {
     if (!look.continues || !looks_.TaskContinues(look)) continue;
     if (part == Part::kSample) {
       if (look.skips()) continue;
-      const std::vector<float> sample = SampleOf(look);
+      const std::vector<float> sample = SampleOf(i);
       look.continues = sample.empty() || SampleSavesMost(tile, number, sample);
       // A bound can be far above every possible logit, so range.highest limits the reference.
       const double reference =
@@ -184,12 +222,14 @@ bool PanelLook::Saves(const Look& look, const MassChoice& choice, absl::Span<con
   return static_cast<double>(fine) <= kFinePartMax * panels;
 }
 
-std::vector<float> PanelLook::SampleOf(const Look& look) const {
+std::vector<float> PanelLook::SampleOf(std::int64_t index) const {
+  const Look& look = looks_[index];
   std::vector<float> sample;
-  for (std::int64_t block_index = 0; block_index < blocks_.count(); ++block_index) {
-    const PositionedBlock* block = looks_.BlockOf(look, block_index);
+  for (std::int64_t place = 0; place < std::ssize(sampled_blocks_); ++place) {
+    const PositionedBlock* block =
+        looks_.BlockOf(look, sampled_blocks_[static_cast<std::size_t>(place)]);
     if (block == nullptr || block->sketch == nullptr || !IsSampled(*block)) continue;
-    const float* bounds = look.candidates.bounds_of(block_index);
+    const float* bounds = SampleAt(index, place);
     std::copy_if(bounds, bounds + block->view.panel_count(), std::back_inserter(sample),
                  [](float bound) { return bound < kInfiniteLogit; });
   }

@@ -2,6 +2,7 @@
 #define SOFTLOOKUP_CORE_ATTENTION_PANEL_LOOK_H_
 
 #include <cstdint>
+#include <iterator>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -22,9 +23,12 @@ class PanelLook {
   PanelLook(const PanelLook&) = delete;
   PanelLook& operator=(const PanelLook&) = delete;
 
-  // Makes room for the bounds of panels, and sets read_blocks(). Call this once the blocks are
-  // chosen for all looks.
+  // Makes room for the bounds of the sample's panels, and sets read_blocks(). Call this once the
+  // blocks are chosen for all looks.
   void Begin();
+  // Makes room for the bounds of all panels, for the looks that continue. Call this between the two
+  // parts.
+  void BeginRest();
   // The blocks of the pass that some look reads, ascending.
   const std::vector<std::int64_t>& read_blocks() const { return read_blocks_; }
 
@@ -50,13 +54,17 @@ class PanelLook {
   // number of all panels that the choice was made from: the sample's or the task's.
   static bool Saves(const Look& look, const MassChoice& choice, absl::Span<const float> masses,
                     std::int64_t panel_count);
-  // Returns the bounds of the sample's panels, without infinite ones, which tell nothing. The bound
-  // of a panel of which no row counts is -inf. Returns none if all bounds are -inf.
-  std::vector<float> SampleOf(const Look& look) const;
+  // Returns the bounds of the sample's panels for the look looks_[index], without infinite ones,
+  // which tell nothing. The bound of a panel of which no row counts is -inf. Returns none if all
+  // bounds are -inf.
+  std::vector<float> SampleOf(std::int64_t index) const;
   // Returns false if the sample shows that a look will hardly save time. `number` is the index of
   // the head query in the tile.
   bool SampleSavesMost(const RoundLooks::Tile& tile, int number,
                        absl::Span<const float> sample) const;
+  // Copies the bounds of the sample of looks_[index], which reads all blocks, to their places in
+  // `bounds`.
+  void CopySample(std::int64_t index, absl::Span<float> bounds) const;
   // Chooses the candidates of a head query that weighs all rows. Decides whether its look
   // continues.
   void ChooseByMassOf(const RoundLooks::Tile& tile, int number);
@@ -64,6 +72,14 @@ class PanelLook {
   void KeepFirstRows(Look& look);
   // Sets the look's candidates.kept_blocks.
   void FindKeptBlocks(Look& look);
+  // Returns the bounds of a sampled block's panels for the look looks_[index]. `place` is the
+  // block's index in sampled_blocks_.
+  float* SampleAt(std::int64_t index, std::int64_t place) {
+    return samples_.data() + (index * std::ssize(sampled_blocks_) + place) * blocks_.panels_max();
+  }
+  const float* SampleAt(std::int64_t index, std::int64_t place) const {
+    return const_cast<PanelLook*>(this)->SampleAt(index, place);
+  }
   // Returns the block of the pass at a place among those that the look reads.
   static std::int64_t BlockAt(const Look& look, std::int64_t place) {
     return look.skips() ? (*look.blocks.read)[static_cast<std::size_t>(place)] : place;
@@ -81,7 +97,7 @@ class PanelLook {
         look.skips() ? static_cast<std::int64_t>(look.blocks.read->size()) : blocks_.count();
     return static_cast<std::size_t>(count * blocks_.panels_max());
   }
-  // Returns the bounds of a look's panels: [block that it reads][panel].
+  // Returns the bounds of a look's panels: [block that it reads][panel]. The look must continue.
   absl::Span<float> BoundsOf(const Look& look) {
     return absl::MakeSpan(bounds_).subspan(look.bounds_begin, PanelCountOf(look));
   }
@@ -89,7 +105,12 @@ class PanelLook {
   RoundLooks& looks_;
   const AlignedBlocks& blocks_;
   std::vector<std::int64_t> read_blocks_;
-  std::vector<float> bounds_;  // [look][block that it reads][panel]
+  // The blocks of the pass that are in the sample of some look, ascending.
+  std::vector<std::int64_t> sampled_blocks_;
+  // By block of the pass: its index in sampled_blocks_, or -1.
+  std::vector<std::int64_t> sample_places_;
+  std::vector<float> samples_;  // [look][block of sampled_blocks_][panel]
+  std::vector<float> bounds_;   // [look that continues][block that it reads][panel]
 };
 
 }  // namespace softlookup

@@ -89,6 +89,10 @@ class RoundLooks {
   bool TaskContinues(const Look& look) const {
     return round_->refs[look.query].answer->Continues();
   }
+  // Returns true if both head queries are of one task.
+  bool ShareTask(const Look& a, const Look& b) const {
+    return round_->refs[a.query].task_index == round_->refs[b.query].task_index;
+  }
   // Returns the rows that the task of the look's head query has in a block of the pass, or null.
   const PositionedBlock* BlockOf(const Look& look, std::int64_t block) const {
     return blocks_.Of(round_->refs[look.query].task_index, block);

@@ -36,6 +36,7 @@ class PanelLookTest : public ::testing::Test {
     panel_look_.emplace(with_->looks);
     panel_look_->Begin();
     for (const PanelLook::Part part : {PanelLook::Part::kSample, PanelLook::Part::kRest}) {
+      if (part == PanelLook::Part::kRest) panel_look_->BeginRest();
       panel_look_->LookAt(part, 0, std::ssize(panel_look_->read_blocks()), 0, 1);
       panel_look_->Choose(part, 0);
     }
@@ -75,6 +76,7 @@ TEST_F(PanelLookTest, ATaskThatIsCancelledKeepsNoBlock) {
   panel_look_.emplace(with_->looks);
   panel_look_->Begin();
   EXPECT_EQ(std::ssize(panel_look_->read_blocks()), with_->blocks.count());
+  panel_look_->BeginRest();
   panel_look_->LookAt(PanelLook::Part::kRest, 0, with_->blocks.count(), 0, 1);
   panel_look_->Choose(PanelLook::Part::kRest, 0);
   for (std::int64_t block = 0; block < with_->blocks.count(); ++block) {
