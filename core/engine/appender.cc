@@ -52,19 +52,15 @@ class Appender::ProjectionJob final : public Job {
         answer_(std::move(answer)),
         on_turn_(std::move(on_turn)) {}
 
-  ~ProjectionJob() override {
-    if (reserved_bytes_ > 0) appender_.Release(reserved_bytes_);
-  }
-
   double cost() const {
     return ProjectionCost(inputs_.cols * (key_dim_ + value_dim_), inputs_.rows);
   }
   // Returns the bytes of the inputs, keys and values.
   std::int64_t bytes() const { return 4 * inputs_.rows * (inputs_.cols + key_dim_ + value_dim_); }
-  // Copies the inputs, because the caller may destroy its own once Append() returns. Call this
-  // after Appender::Reserve(bytes()). The job's destructor then calls Appender::Release().
-  void OwnInputs() {
-    reserved_bytes_ = bytes();
+  // Copies the inputs, because the caller may destroy its own once Append() returns. `taken` are
+  // bytes() of the appender's budget.
+  void OwnInputs(ProjectionBudget::Taken taken) {
+    taken_.emplace(std::move(taken));
     owned_inputs_.assign(inputs_.data, inputs_.data + inputs_.rows * inputs_.cols);
     inputs_.data = owned_inputs_.data();
     budgeted_.emplace(appender_.writes_.budget, bytes());
@@ -110,17 +106,9 @@ class Appender::ProjectionJob final : public Job {
   const Answer answer_;
   absl::AnyInvocable<void()> on_turn_;
   std::vector<float> owned_inputs_;
-  std::int64_t reserved_bytes_ = 0;
   std::optional<ByteBudget::Reserved> budgeted_;
+  std::optional<ProjectionBudget::Taken> taken_;  // Set if the inputs are owned.
 };
-
-Appender::~Appender() {
-  const auto none_projects = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return projecting_count_ == 0;
-  };
-  absl::MutexLock lock(&mutex_);
-  mutex_.Await(absl::Condition(&none_projects));
-}
 
 void Appender::Append(const AppendRequest& request, absl::StatusOr<std::shared_ptr<Store>> store,
                       Engine::AppendCallback callback, absl::AnyInvocable<void()> on_turn) {
@@ -153,25 +141,11 @@ void Appender::ProjectLater(std::unique_ptr<ProjectionJob> job) {
   if (absl::Status room = scheduler_.CheckRoom(queued); !room.ok()) {
     return job->Refuse(std::move(room));
   }
-  if (!Reserve(job->bytes())) return job->Refuse(WriteQueueFull());
-  job->OwnInputs();
+  std::optional<ProjectionBudget::Taken> taken = projections_.Take(job->bytes());
+  if (!taken) return job->Refuse(WriteQueueFull());
+  job->OwnInputs(*std::move(taken));
   queued.job = std::move(job);
   scheduler_.Submit(std::move(queued), Scheduler::Admission::kBounded);
-}
-
-bool Appender::Reserve(std::int64_t bytes) {
-  absl::MutexLock lock(&mutex_);
-  const bool is_full = projecting_bytes_ + bytes > limits_.waiting_append_bytes_max;
-  if (projecting_count_ > 0 && is_full) return false;
-  ++projecting_count_;
-  projecting_bytes_ += bytes;
-  return true;
-}
-
-void Appender::Release(std::int64_t bytes) {
-  absl::MutexLock lock(&mutex_);
-  --projecting_count_;
-  projecting_bytes_ -= bytes;
 }
 
 absl::StatusOr<RowsToAppend> Appender::RowsOf(const AppendRequest& request,

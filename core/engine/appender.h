@@ -1,16 +1,14 @@
 #ifndef SOFTLOOKUP_CORE_ENGINE_APPENDER_H_
 #define SOFTLOOKUP_CORE_ENGINE_APPENDER_H_
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "core/base/limits.h"
 #include "core/engine/committer.h"
+#include "core/engine/projection_budget.h"
 #include "core/engine/write_context.h"
 #include "core/engine/writes.h"
 #include "core/scheduler/scheduler.h"
@@ -24,14 +22,17 @@ namespace softlookup {
 absl::Status WriteQueueFull();
 
 // Turns append requests into writes of the committer: checks the rows, and projects inputs to keys
-// and values. Thread-safe.
+// and values. ProjectionBudget bounds the inputs that wait. Thread-safe.
 class Appender {
  public:
-  // All arguments must outlive the appender.
+  // All arguments must outlive the appender. Its end waits for appends whose inputs wait to be
+  // projected or are being projected.
   Appender(const Limits& limits, WriteContext& writes, Scheduler& scheduler, Committer& committer)
-      : limits_(limits), writes_(writes), scheduler_(scheduler), committer_(committer) {}
-  // Waits for appends whose inputs wait to be projected or are being projected.
-  ~Appender();
+      : limits_(limits),
+        writes_(writes),
+        scheduler_(scheduler),
+        committer_(committer),
+        projections_(limits.waiting_append_bytes_max) {}
 
   // Does the same as Engine::Append. If `store` is an error, the append is refused with that error,
   // in its turn.
@@ -47,15 +48,9 @@ class Appender {
   // Checks `request` and returns its rows. Keys and values are empty if they must be projected.
   absl::StatusOr<RowsToAppend> RowsOf(const AppendRequest& request,
                                       const StoreConfig& config) const;
-  // Projects the inputs on a thread of the scheduler, then posts the write. If the scheduler or
-  // Reserve() has no room, refuses the append with QUEUE_FULL before this returns.
+  // Projects the inputs in a job of the scheduler, then posts the write. If the scheduler or
+  // projections_ has no room, refuses the append with QUEUE_FULL before this returns.
   void ProjectLater(std::unique_ptr<ProjectionJob> job);
-  // Counts one more append, of `bytes`, whose inputs are to be projected. Returns false, and counts
-  // nothing, if all counted appends together would have more than Limits::waiting_append_bytes_max
-  // bytes. An append of any size is counted if it is the only one.
-  bool Reserve(std::int64_t bytes);
-  // Gives back what Reserve(bytes) has counted.
-  void Release(std::int64_t bytes);
   // Posts the append to the committer. Appends have their turns in the order in which they are
   // posted. If `rows` is an error, the append is refused with that error, in its turn. If too many
   // bytes wait, the append is refused with QUEUE_FULL before this returns, and its chain ends.
@@ -67,11 +62,7 @@ class Appender {
   WriteContext& writes_;
   Scheduler& scheduler_;
   Committer& committer_;
-
-  absl::Mutex mutex_;
-  // Appends that Reserve() has counted, and their bytes.
-  std::int64_t projecting_count_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::int64_t projecting_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  ProjectionBudget projections_;  // Appends whose inputs the scheduler is to project.
 };
 
 }  // namespace softlookup

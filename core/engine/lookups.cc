@@ -13,7 +13,7 @@
 namespace softlookup {
 namespace {
 
-// Selects the rows of a lookup on a thread of the scheduler, then submits the lookup.
+// Selects the rows of a lookup on a thread of the engine's pool, then submits the lookup.
 class SelectionJob final : public Job {
  public:
   // The lookup is submitted with `admission`.

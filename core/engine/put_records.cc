@@ -40,9 +40,7 @@ void PutBlockStarts(std::uint64_t store, const Snapshot& snapshot, std::uint64_t
   for (std::uint64_t block = (begin + block_rows - 1) / block_rows; block * block_rows < end;
        ++block) {
     const std::int64_t index = static_cast<std::int64_t>(block);
-    const MemorySet* memories = blocks.MemoriesBefore(index);
-    BlockStartRecord record{.memories = memories == nullptr ? MemorySetOf(snapshot.config()).Save()
-                                                            : memories->Save()};
+    BlockStartRecord record{.memories = snapshot.MemoriesBefore(index).Save()};
     if (index > 0) record.bounds = SaveBounds(blocks.BoundsOf(index - 1));
     batch.Put(KeyOf(store, RecordKind::kBlockStart, block), EncodeBlockStart(record));
   }

@@ -81,6 +81,12 @@ absl::Status CheckMemories(const StoreConfig& config) {
   return absl::OkStatus();
 }
 
+// Checks that `score` is in [least, kScoreMax].
+absl::Status CheckScore(Score score, Score least) {
+  if (score >= least && score <= kScoreMax) return absl::OkStatus();
+  return InvalidOption("store.score", "must be a score");
+}
+
 absl::Status CheckDim(absl::string_view field, std::int64_t dim, std::int64_t num_heads) {
   if (dim < 1 || dim > kDimMax) {
     return InvalidOption(field, absl::StrCat("must be in [1, ", kDimMax, "], not ", dim));
@@ -252,9 +258,7 @@ absl::Status CheckStoreConfig(const StoreConfig& config) {
   if (config.num_heads < 1) return InvalidOption("store.num_heads", "must be at least 1");
   SOFTLOOKUP_RETURN_IF_ERROR(CheckDim("store.key_dim", config.key_dim, config.num_heads));
   SOFTLOOKUP_RETURN_IF_ERROR(CheckDim("store.value_dim", config.value_dim, config.num_heads));
-  if (config.score < Score::kDot || config.score > kScoreMax) {
-    return InvalidOption("store.score", "must be a score");
-  }
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckScore(config.score, Score::kDot));
   SOFTLOOKUP_RETURN_IF_ERROR(CheckTemperature("store.temperature", config.temperature));
   switch (config.storage_type) {
     case StorageType::kFloat32:
@@ -276,6 +280,9 @@ absl::Status CheckStoreUpdate(const StoreUpdate& update, const StoreConfig& conf
   if (update.projection && *update.projection != nullptr) {
     SOFTLOOKUP_RETURN_IF_ERROR(
         CheckProjection("store.projection", **update.projection, config.key_dim, config.value_dim));
+  }
+  if (update.score) {
+    SOFTLOOKUP_RETURN_IF_ERROR(CheckScore(*update.score, Score::kUnspecified));
   }
   if (update.temperature) {
     SOFTLOOKUP_RETURN_IF_ERROR(CheckTemperature("store.temperature", *update.temperature));

@@ -19,7 +19,7 @@ namespace softlookup {
 // Checks that `name` has 1-128 characters, is [A-Za-z0-9][A-Za-z0-9._/-]*, and has no "..".
 absl::Status CheckStoreName(absl::string_view field, absl::string_view name);
 absl::Status CheckStoreConfig(const StoreConfig& config);
-// Checks the update's new values, except the score. `config` is the store's.
+// Checks the update's new values. `config` is the store's.
 absl::Status CheckStoreUpdate(const StoreUpdate& update, const StoreConfig& config);
 
 // Checks that `writer` has 1-128 bytes.

@@ -17,6 +17,15 @@ std::int64_t RowMask::CountFirst(std::int64_t row_count) const {
   return count;
 }
 
+std::shared_ptr<const RowMask> WithoutRows(const RowMask* live, std::uint64_t first_position,
+                                           absl::Span<const std::uint64_t> positions) {
+  RowMask mask = live == nullptr ? RowMask::All() : *live;
+  for (const std::uint64_t position : positions) {
+    mask.Clear(static_cast<std::int64_t>(position - first_position));
+  }
+  return std::make_shared<const RowMask>(mask);
+}
+
 std::uint32_t LabelDictionary::Intern(absl::string_view label) {
   absl::MutexLock lock(&mutex_);
   const auto found = numbers_.find(label);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -46,6 +47,11 @@ class RowMask {
   static std::uint64_t Bit(std::int64_t row) { return std::uint64_t{1} << (row % 64); }
   std::array<std::uint64_t, kernels::kBlockRowsMax / 64> words_ = {};
 };
+
+// Returns a copy of a block's mask in which the rows at `positions` are cleared. All `positions`
+// must be in the block, whose first row is at `first_position`. A null `live` stands for all rows.
+std::shared_ptr<const RowMask> WithoutRows(const RowMask* live, std::uint64_t first_position,
+                                           absl::Span<const std::uint64_t> positions);
 
 // Numbers the labels of a store's rows from 0. RowTags holds the numbers. A label that a readable
 // snapshot shows is never removed, so snapshots share the dictionary with the editor. Thread-safe.

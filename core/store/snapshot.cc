@@ -6,22 +6,6 @@
 #include "core/kernels/panel_rows.h"
 
 namespace softlookup {
-namespace {
-
-// Returns the spec of memory `index`: 0 is `average`, then come config.memories.
-const MemorySpec& SpecOf(const StoreConfig& config, std::size_t index) {
-  static const auto& average = *new MemorySpec{.name = "average", .kind = MemoryKind::kAverage};
-  return index == 0 ? average : config.memories[index - 1];
-}
-
-}  // namespace
-
-MemorySet MemorySetOf(const StoreConfig& config) {
-  std::vector<MemorySpec> specs;
-  for (std::size_t i = 0; i <= config.memories.size(); ++i) specs.push_back(SpecOf(config, i));
-  return MemorySet(specs, config.key_dim, config.value_dim);
-}
-
 Snapshot::Blocks Snapshot::BlocksOf(std::uint64_t begin, std::uint64_t end) const {
   Blocks blocks;
   if (begin >= end) return blocks;
@@ -82,11 +66,7 @@ std::unique_ptr<RunningMemory> Snapshot::MemoryAsOf(std::uint64_t position,
   // Starts at the block of the last row before `position`, because that block always exists.
   const std::int64_t block_index =
       position == 0 ? 0 : static_cast<std::int64_t>(position - 1) / block_rows;
-  const MemorySet* before = stored_blocks_.MemoriesBefore(block_index);
-  std::unique_ptr<RunningMemory> memory =
-      before == nullptr
-          ? MakeRunningMemory(SpecOf(*config_, index), config_->key_dim, config_->value_dim)
-          : (*before)[index].Clone();
+  std::unique_ptr<RunningMemory> memory = MemoriesBefore(block_index).Clone(index);
   if (position == 0) return memory;
   const kernels::BlockView block = stored_blocks_.AllRowsOf(block_index);
   const std::int64_t end = static_cast<std::int64_t>(position) - block_index * block_rows;

@@ -13,15 +13,12 @@
 #include "core/memory/running_memory.h"
 #include "core/store/row_tags.h"
 #include "core/store/store_lease.h"
+#include "core/store/store_memories.h"
 #include "core/store/stored_blocks.h"
 #include "softlookup/row.h"
 #include "softlookup/store_config.h"
 
 namespace softlookup {
-
-// Returns a store's memories in their state before the first row: `average`, then those of the
-// configuration.
-MemorySet MemorySetOf(const StoreConfig& config);
 
 // A store as of one revision, read by position: immutable, cheap to make, and safe to read on any
 // thread for as long as it is held.
@@ -63,6 +60,10 @@ class Snapshot {
   // appended after this snapshot. Null if no row up to this snapshot has ever had a label.
   const LabelDictionary* labels() const { return labels_.get(); }
 
+  // Returns the state of the memories before the first row of block `index`, which must have a row.
+  MemoriesView MemoriesBefore(std::int64_t index) const {
+    return {stored_blocks_.MemoriesBefore(index), *config_};
+  }
   // Returns memory `index` (0: average; then config().memories) as of the append index `position`,
   // which must be at most row_count(). Reads at most one block.
   std::unique_ptr<RunningMemory> MemoryAsOf(std::uint64_t position, std::size_t index) const;

@@ -1,8 +1,7 @@
 #include "core/store/store_editor.h"
 
 #include <algorithm>
-#include <cstring>
-#include <functional>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,23 +12,26 @@
 #include "core/memory/heap_bytes.h"
 #include "core/store/row_selection.h"
 #include "core/store/store_bytes.h"
+#include "core/store/store_memories.h"
 
 namespace softlookup {
-namespace {
-
-using kernels::kPanelRows;
-
-// A sealed block has its live rows packed if they are at most 1 / kPackedPart of all its rows.
-constexpr std::int64_t kPackedPart = 4;
-
-}  // namespace
 
 StoreEditor::StoreEditor(StoreConfig config, Memories memories)
-    : shape_(PanelShapeOf(config)),
-      block_rows_(BlockRows(shape_)),
-      keeps_memories_(memories == Memories::kKept) {
-  SetConfig(std::move(config));
-  MakeSnapshot();
+    : state_{.blocks = GrowingBlocks(config, memories), .config_bytes = ConfigBytes(config)},
+      committed_(state_) {
+  MakeSnapshot(std::make_shared<const StoreConfig>(std::move(config)), /*revision=*/1);
+  Commit();
+}
+
+StoreEditor::StoreEditor(Parts parts)
+    : state_{.blocks = std::move(parts.blocks),
+             .labels = std::move(parts.labels),
+             .config_bytes = ConfigBytes(parts.config),
+             .writer_name_bytes = parts.writer_name_bytes},
+      committed_(state_),
+      live_ids_(std::move(parts.live_ids)),
+      writers_(std::move(parts.writers)) {
+  MakeSnapshot(std::make_shared<const StoreConfig>(std::move(parts.config)), parts.revision);
   Commit();
 }
 
@@ -37,25 +39,12 @@ void StoreEditor::Commit() {
   committed_ = state_;
   live_ids_.Commit();
   writers_.Commit();
-  memories_shared_ = true;
-  partial_panel_shared_ = true;
 }
 
-void StoreEditor::Rollback() {
-  Savepoint committed;
-  committed.state_ = committed_;
-  RollbackTo(committed);
-}
+void StoreEditor::Rollback() { RollbackTo(Savepoint(committed_, 0, 0)); }
 
 StoreEditor::Savepoint StoreEditor::MakeSavepoint() {
-  // The savepoint shares the memories and the partial panel, so the next row must go into copies.
-  memories_shared_ = true;
-  partial_panel_shared_ = true;
-  Savepoint savepoint;
-  savepoint.state_ = state_;
-  savepoint.id_change_count_ = live_ids_.change_count();
-  savepoint.writer_change_count_ = writers_.change_count();
-  return savepoint;
+  return Savepoint(state_, live_ids_.change_count(), writers_.change_count());
 }
 
 void StoreEditor::RollbackTo(const Savepoint& savepoint) {
@@ -63,12 +52,10 @@ void StoreEditor::RollbackTo(const Savepoint& savepoint) {
   SOFTLOOKUP_CHECK(savepoint.id_change_count_ <= live_ids_.change_count() &&
                    savepoint.writer_change_count_ <= writers_.change_count())
       << "the savepoint is older than the last commit";
-  SOFTLOOKUP_CHECK(savepoint.state_.revision <= state_.revision)
-      << "revision " << savepoint.state_.revision << " comes after " << state_.revision;
+  SOFTLOOKUP_CHECK(savepoint.state_.newest->revision() <= newest()->revision())
+      << "revision " << savepoint.state_.newest->revision() << " comes after "
+      << newest()->revision();
   state_ = savepoint.state_;
-  growing_tags_ = nullptr;
-  memories_shared_ = true;
-  partial_panel_shared_ = true;
   if (state_.labels != nullptr) state_.labels->Truncate(state_.label_count);
   live_ids_.RollbackTo(savepoint.id_change_count_);
   live_ids_.FreeUnusedRoom();  // The writes that were undone may have made the table large.
@@ -85,8 +72,7 @@ void StoreEditor::SetWriter(const std::string& writer, WriterState state) {
 }
 
 MemoryValue StoreEditor::ReadMemory(std::size_t index) const {
-  return state_.memories == nullptr ? MemorySetOf(*state_.config)[index].Read()
-                                    : (*state_.memories)[index].Read();
+  return MemoriesView(state_.blocks.memories(), newest()->config()).Read(index);
 }
 
 absl::StatusOr<AppendOutcome> StoreEditor::Append(const RowBatch& batch) {
@@ -106,20 +92,28 @@ absl::StatusOr<AppendOutcome> StoreEditor::Append(const RowBatch& batch) {
   }
   SOFTLOOKUP_ASSIGN_OR_RETURN(const Admission admission, Admit(batch));
   outcome.masked_blocks = DeletePositions(admission.replaced);
-  outcome.first_position = RowCount();
-  kernels::PanelRowReader reader(shape_);
+  outcome.first_position = state_.blocks.row_count();
+  const StoreConfig& config = newest()->config();
+  kernels::PanelRowReader reader(state_.blocks.shape());
   for (std::int64_t row = 0; row < batch.keys.rows; ++row) {
     if (!admission.admitted[row]) continue;
-    TagRow(batch, row);
-    AppendRow(batch.keys.row(row), batch.values.row(row), reader);
+    NewRow added{.key = batch.keys.row(row), .value = batch.values.row(row)};
+    if (!batch.ids.empty()) {
+      added.id = batch.ids[row];
+      live_ids_.Set(*added.id, state_.blocks.row_count());
+    }
+    std::vector<std::uint32_t> labels;
+    if (!batch.row_labels.empty()) labels = Intern(batch.row_labels[row]);
+    added.labels = labels;
+    state_.blocks.Append(added, config, reader);
     ++outcome.appended_count;
   }
   if (has_writer) {
     writer.last_sequence = batch.sequence;
-    if (outcome.appended_count > 0) writer.last_position = RowCount() - 1;
+    if (outcome.appended_count > 0) writer.last_position = state_.blocks.row_count() - 1;
     SetWriter(std::string(batch.writer), writer);
   }
-  if (outcome.appended_count > 0 || has_writer) MakeSnapshot();
+  if (outcome.appended_count > 0 || has_writer) MakeNextSnapshot();
   outcome.snapshot = newest();
   return outcome;
 }
@@ -147,26 +141,12 @@ absl::StatusOr<StoreEditor::Admission> StoreEditor::Admit(const RowBatch& batch)
   return admission;
 }
 
-void StoreEditor::TagRow(const RowBatch& batch, std::int64_t row) {
-  const bool has_id = !batch.ids.empty();
-  const bool has_labels = !batch.row_labels.empty() && !batch.row_labels[row].empty();
-  if (!has_id && !has_labels) return;
-  if (growing_tags_ == nullptr) {
-    growing_tags_ = state_.tail_tags == nullptr ? std::make_unique<RowTags>()
-                                                : std::make_unique<RowTags>(*state_.tail_tags);
-  }
-  std::vector<std::uint32_t> labels;
-  if (has_labels) {
-    if (state_.labels == nullptr) state_.labels = std::make_shared<LabelDictionary>();
-    for (const std::string& label : batch.row_labels[row])
-      labels.push_back(state_.labels->Intern(label));
-  }
-  std::optional<std::uint64_t> id;
-  if (has_id) {
-    id = batch.ids[row];
-    live_ids_.Set(*id, RowCount());
-  }
-  growing_tags_->Add(state_.tail_rows, id, labels);
+std::vector<std::uint32_t> StoreEditor::Intern(absl::Span<const std::string> labels) {
+  std::vector<std::uint32_t> numbers;
+  if (labels.empty()) return numbers;
+  if (state_.labels == nullptr) state_.labels = std::make_shared<LabelDictionary>();
+  for (const std::string& label : labels) numbers.push_back(state_.labels->Intern(label));
+  return numbers;
 }
 
 absl::StatusOr<DeleteOutcome> StoreEditor::Delete(const RowFilter& filter) {
@@ -180,253 +160,44 @@ absl::StatusOr<DeleteOutcome> StoreEditor::Delete(const RowFilter& filter) {
   }
   DeleteOutcome outcome{.deleted_count = positions.size(),
                         .masked_blocks = DeletePositions(positions)};
-  if (!positions.empty()) MakeSnapshot();
+  if (!positions.empty()) MakeNextSnapshot();
   outcome.snapshot = newest();
   return outcome;
 }
 
 std::vector<std::int64_t> StoreEditor::DeletePositions(absl::Span<const std::uint64_t> positions) {
-  std::vector<std::int64_t> masked_blocks;
-  if (positions.empty()) return masked_blocks;
-  SOFTLOOKUP_CHECK(positions.back() < RowCount())
-      << "position " << positions.back() << " of " << RowCount() << " rows";
-  SOFTLOOKUP_DCHECK(std::adjacent_find(positions.begin(), positions.end(),
-                                       std::greater_equal<>()) == positions.end())
-      << "positions must ascend";
-  state_.deleted_count += positions.size();
-  auto next = positions.begin();
-  const auto block_of = [&](std::uint64_t position) {
-    return static_cast<std::int64_t>(position) / block_rows_;
-  };
-  // Replaces `live` by a copy in which the rows of `positions` in block `index` are cleared.
-  // Removes these rows' ids from live_ids_.
-  const auto clear = [&](std::int64_t index, const RowTags* tags,
-                         std::shared_ptr<const RowMask>& live) {
-    masked_blocks.push_back(index);
-    RowMask mask = live == nullptr ? RowMask::All() : *live;
-    for (; next != positions.end() && block_of(*next) == index; ++next) {
-      const std::int64_t row = static_cast<std::int64_t>(*next) - index * block_rows_;
-      mask.Clear(row);
-      const auto id = tags == nullptr ? std::nullopt : tags->id(row);
-      if (id) live_ids_.Set(*id, std::nullopt);
-    }
-    live = std::make_shared<const RowMask>(mask);
-  };
-  const auto clear_sealed = [&](std::int64_t index, SealedBlock& block) {
-    state_.sealed_bytes -= block.bytes();
-    clear(index, block.tags.get(), block.live);
-    PackIfFewAreLive(block);
-    SetLiveRows(shape_, index, block);
-    state_.sealed_bytes += block.bytes();
-  };
-  // For one block, Set is cheap: it copies only a part of the list. For several blocks, Transform
-  // copies the whole list once.
-  if (block_of(positions.front()) == block_of(positions.back())) {
-    const std::int64_t index = block_of(positions.front());
-    if (index < state_.sealed.size()) {
-      SealedBlock block = state_.sealed[index];
-      clear_sealed(index, block);
-      state_.sealed.Set(index, std::move(block));
-    }
-  } else {
-    state_.sealed.Transform([&](std::int64_t index, SealedBlock& block) {
-      if (next != positions.end() && block_of(*next) == index) {
-        clear_sealed(index, block);
-      }
-    });
+  for (const std::uint64_t position : positions) {
+    const std::optional<std::uint64_t> id = newest()->IdAt(position);
+    if (id) live_ids_.Set(*id, std::nullopt);
   }
-  if (next != positions.end()) {
-    clear(state_.sealed.size(), state_.tail_tags.get(), state_.tail_live);
-  }
-  SOFTLOOKUP_CHECK(next == positions.end()) << "position " << *next << " has no block";
-  return masked_blocks;
-}
-
-void StoreEditor::PackIfFewAreLive(SealedBlock& block) {
-  if (block.live == nullptr) return;
-  if (block.live->CountFirst(block_rows_) > block_rows_ / kPackedPart) return;
-  block.packed = PackLiveRows(*block.panels, shape_, block_rows_, *block.live);
-  block.sketch = nullptr;
-}
-
-void StoreEditor::AddSealed(absl::Span<SealedBlock> blocks) {
-  const auto block_count = state_.sealed.size() + static_cast<std::int64_t>(blocks.size());
-  std::int64_t index = state_.sealed.size();
-  for (SealedBlock& block : blocks) {
-    SOFTLOOKUP_CHECK(block.panels != nullptr && block.bounds != nullptr);
-    SOFTLOOKUP_CHECK(block.panels->panel_count() * kPanelRows == block_rows_)
-        << block.panels->panel_count() << " panels in a block of " << block_rows_ << " rows";
-    PackIfFewAreLive(block);
-    if (block.packed == nullptr) block.sketch = NewSketch(block, block_count);
-    SetLiveRows(shape_, index++, block);
-    state_.sealed_bytes += block.bytes();
-  }
-  state_.sealed.Append(blocks);
-}
-
-void StoreEditor::SetConfig(StoreConfig config) {
-  state_.config_bytes = ConfigBytes(config);
-  state_.config = std::make_shared<const StoreConfig>(std::move(config));
+  return state_.blocks.Delete(positions);
 }
 
 std::shared_ptr<const Snapshot> StoreEditor::Update(absl::FunctionRef<void(StoreConfig&)> change) {
-  StoreConfig config = *state_.config;
+  StoreConfig config = newest()->config();
   change(config);
-  SetConfig(std::move(config));
-  MakeSnapshot();
+  state_.config_bytes = ConfigBytes(config);
+  MakeSnapshot(std::make_shared<const StoreConfig>(std::move(config)), newest()->revision() + 1);
   return newest();
 }
 
-void StoreEditor::MakeRoomInTail() {
-  const std::int64_t panels = state_.tail_rows / kPanelRows;
-  if (state_.tail_panels != nullptr && panels < state_.tail_panels->panel_count()) return;
-  const std::int64_t block_panels = block_rows_ / kPanelRows;
-  std::int64_t capacity = std::clamp<std::int64_t>(2 * panels, 1, block_panels);
-  // In a small store, the room doubles. A store with sealed blocks gets room for a whole block at
-  // once. So does a store whose pages are committed only as they are written to.
-  if (state_.sealed.size() > 0 || PanelBuffer::CommitsAsWritten(shape_, capacity)) {
-    capacity = block_panels;
-  }
-  auto larger = capacity == block_panels ? NewPanels(shape_, state_.sealed.size())
-                                         : std::make_shared<PanelBuffer>(shape_, capacity);
-  if (panels > 0) {
-    std::memcpy(larger->panel(0), state_.tail_panels->panel(0), panels * shape_.bytes());
-  }
-  state_.tail_panels = std::move(larger);
-}
-
-std::shared_ptr<PanelBuffer> StoreEditor::NewPanels(const kernels::PanelShape& shape,
-                                                    std::int64_t block_count) {
-  return state_.panel_allocator.Allocate(shape, block_rows_ / kPanelRows, block_count);
-}
-
-std::shared_ptr<const BlockSketch> StoreEditor::NewSketch(const SealedBlock& block,
-                                                          std::int64_t block_count) {
-  if (!HasSketch(*state_.config, *block.bounds)) return nullptr;
-  return std::make_shared<const BlockSketch>(
-      *block.panels, shape_, NewPanels(kernels::SketchShape(shape_.key_dim), block_count));
-}
-
-// Call this before `row` is counted in tail_rows. If tail_rows is 0, `row` is then the tail's first
-// row.
-void StoreEditor::AddToMemories(const kernels::PanelRow& row) {
-  if (state_.memories == nullptr) {
-    state_.memories = std::make_shared<MemorySet>(MemorySetOf(*state_.config));
-  } else if (memories_shared_) {
-    state_.memories = std::make_shared<MemorySet>(*state_.memories);
-  }
-  memories_shared_ = false;
-  if (state_.tail_rows == 0 && state_.sealed.size() > 0) {
-    state_.memories_before_tail = std::make_shared<const MemorySet>(*state_.memories);
-  }
-  state_.memories->Add(row.key, row.key_stride, row.value);
-}
-
-void StoreEditor::AppendRow(const float* key, const float* value, kernels::PanelRowReader& reader) {
-  if (state_.partial_panel == nullptr) {
-    state_.partial_panel = std::make_shared<PanelBuffer>(shape_, 1);
-  } else if (partial_panel_shared_) {
-    state_.partial_panel = std::make_shared<PanelBuffer>(*state_.partial_panel);
-    partial_panel_shared_ = false;
-  }
-
-  std::byte* panel = state_.partial_panel->panel(0);
-  const std::int64_t lane = state_.tail_rows % kPanelRows;
-  kernels::PutRow(shape_, key, value, lane, panel);
-  // Memories and bounds take the row as it is stored. For FLOAT32 the input has the same bits and
-  // is faster to read.
-  const kernels::PanelRow row = shape_.storage == StorageType::kFloat32
-                                    ? kernels::PanelRow{.key = key, .value = value}
-                                    : reader.Read(panel, lane);
-  if (keeps_memories_) AddToMemories(row);
-  state_.tail_bounds.Add(row, *state_.config);
-  if (lane == kPanelRows - 1) {
-    MakeRoomInTail();
-    std::memcpy(state_.tail_panels->panel(state_.tail_rows / kPanelRows), panel, shape_.bytes());
-    // Nothing else shares this panel, because a shared panel was copied above.
-    std::memset(panel, 0, shape_.bytes());
-  }
-  ++state_.tail_rows;
-  if (state_.tail_rows == block_rows_) SealTail();
-}
-
-void StoreEditor::SealTail() {
-  SOFTLOOKUP_CHECK(state_.tail_rows == block_rows_)
-      << state_.tail_rows << " rows in a block of " << block_rows_;
-  TakeGrowingTags();
-  SealedBlock block{.panels = std::move(state_.tail_panels),
-                    .bounds = std::make_shared<const RowBounds>(std::move(state_.tail_bounds)),
-                    .memories_before = std::move(state_.memories_before_tail),
-                    .tags = std::move(state_.tail_tags),
-                    .live = std::move(state_.tail_live)};
-  AddSealed(absl::MakeSpan(&block, 1));
-  state_.tail_panels = nullptr;
-  state_.memories_before_tail = nullptr;
-  state_.tail_tags = nullptr;
-  state_.tail_live = nullptr;
-  state_.tail_bounds = {};
-  state_.tail_rows = 0;
-}
-
-void StoreEditor::TakeGrowingTags() {
-  if (growing_tags_ == nullptr) return;
-  growing_tags_->ShrinkToFit();
-  state_.tail_tags = std::move(growing_tags_);
-}
-
-void StoreEditor::MakeSnapshot() {
-  TakeGrowingTags();
-  SOFTLOOKUP_CHECK(state_.deleted_count <= RowCount())
-      << state_.deleted_count << " of " << RowCount() << " rows deleted";
-  SOFTLOOKUP_CHECK(state_.tail_rows < block_rows_)
-      << state_.tail_rows << " rows behind blocks of " << block_rows_;
+void StoreEditor::MakeSnapshot(std::shared_ptr<const StoreConfig> config, std::uint64_t revision) {
   if (state_.labels != nullptr) state_.label_count = state_.labels->size();
   auto snapshot = std::make_shared<Snapshot>();
   snapshot->lease_ = lease_;
-  snapshot->config_ = state_.config;
-  snapshot->revision_ = ++state_.revision;
-  snapshot->deleted_count_ = state_.deleted_count;
+  snapshot->config_ = std::move(config);
+  snapshot->revision_ = revision;
+  snapshot->deleted_count_ = state_.blocks.deleted_count();
   snapshot->labels_ = state_.labels;
-  snapshot->stored_blocks_ = StoredBlocks(shape_, block_rows_, state_.sealed, ViewTail());
+  snapshot->stored_blocks_ = state_.blocks.View();
   snapshot->byte_size_ = static_cast<std::uint64_t>(ByteSize());
   state_.newest = std::move(snapshot);
 }
 
-TailView StoreEditor::ViewTail() {
-  TailView tail{.full_panels = state_.tail_panels,
-                .full_panel_count = state_.tail_rows / kPanelRows,
-                .row_count = state_.tail_rows,
-                .memories_before = state_.memories_before_tail,
-                .tags = state_.tail_tags,
-                .live = state_.tail_live};
-  if (state_.tail_rows > 0) tail.bounds = std::make_shared<const RowBounds>(state_.tail_bounds);
-  if (state_.tail_rows % kPanelRows != 0) {
-    tail.partial_panel = state_.partial_panel;
-    partial_panel_shared_ = true;
-  }
-  return tail;
-}
-
 std::int64_t StoreEditor::ByteSize() const {
-  return FixedStoreBytes() + state_.config_bytes + state_.sealed_bytes + state_.sealed.bytes() +
-         state_.panel_allocator.unused_bytes() + TailBytes() + live_ids_.bytes() +
+  return FixedStoreBytes() + state_.config_bytes + state_.blocks.bytes() + live_ids_.bytes() +
          writers_.bytes() + state_.writer_name_bytes +
-         (state_.labels == nullptr ? 0 : state_.labels->bytes()) +
-         (state_.memories == nullptr ? 0 : state_.memories->bytes());
-}
-
-std::int64_t StoreEditor::TailBytes() const {
-  std::int64_t bytes = 0;
-  if (state_.tail_panels != nullptr)
-    bytes += state_.tail_panels->bytes(state_.tail_rows / kPanelRows);
-  if (state_.partial_panel != nullptr) bytes += state_.partial_panel->bytes();
-  if (state_.tail_rows == 0) return bytes;
-  // state_, committed_ and the snapshot each have a copy of the bounds.
-  bytes += 3 * state_.tail_bounds.bytes();
-  if (state_.memories_before_tail != nullptr) bytes += state_.memories_before_tail->bytes();
-  if (state_.tail_tags != nullptr) bytes += state_.tail_tags->bytes();
-  if (state_.tail_live != nullptr) bytes += SharedBytes<RowMask>();
-  return bytes;
+         (state_.labels == nullptr ? 0 : state_.labels->bytes());
 }
 
 }  // namespace softlookup

@@ -53,7 +53,6 @@ class StoreLoader {
     RowBounds bounds_before;
   };
 
-  std::uint64_t block_rows() const { return static_cast<std::uint64_t>(editor_->block_rows_); }
   // Returns whether [first_position, first_position + count) is not empty and lies within the
   // store.
   bool AreRows(std::uint64_t first_position, std::uint64_t count) const {
@@ -62,18 +61,29 @@ class StoreLoader {
   void TagRow(std::uint64_t position, std::optional<std::uint64_t> id,
               absl::Span<const std::string> labels);
   // Returns the block in progress, which has number `index` and whose rows end at loaded_. Counts
-  // its deleted rows, and adds the ids of its live rows to the editor.
+  // its deleted rows, and adds the ids of its live rows to live_ids_.
   SealedBlock TakeBlock(std::uint64_t index, RowBounds bounds);
+  // Puts the store's last block, number `index`, into `blocks`. Also puts the memories after its
+  // last row there. No record has these memories, nor the block's bounds, so both are computed.
+  absl::Status AddLastBlock(std::uint64_t index, GrowingBlocks::Parts& blocks);
 
-  std::unique_ptr<StoreEditor> editor_;
+  StoreConfig config_;
+  const kernels::PanelShape shape_;
+  const std::uint64_t block_rows_;
+  const std::uint64_t revision_;
   const std::uint64_t row_count_;
   std::uint64_t loaded_ = 0;                  // Rows added so far.
   std::shared_ptr<const MemorySet> no_rows_;  // State of the memories before the first row.
   std::map<std::uint64_t, BlockStart> starts_;
   std::map<std::uint64_t, std::shared_ptr<const RowMask>> live_;
   std::vector<std::shared_ptr<PanelBuffer>> panels_;  // By block.
-  std::vector<SealedBlock> sealed_;                   // Handed to the editor by Finish.
-  std::unique_ptr<RowTags> tags_;                     // Tags of the block in progress.
+  std::vector<SealedBlock> sealed_;                   // Full blocks so far.
+  std::shared_ptr<RowTags> tags_;                     // Tags of the block in progress.
+  std::uint64_t deleted_count_ = 0;
+  std::shared_ptr<LabelDictionary> labels_;
+  StoreEditor::LiveIds live_ids_;
+  StoreEditor::Writers writers_;
+  std::int64_t writer_name_bytes_ = 0;
 };
 
 // Returns the bounds as numbers, for the `bounds_before` of AddBlockStart. Their order is

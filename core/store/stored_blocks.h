@@ -16,9 +16,9 @@
 
 namespace softlookup {
 
-// The block that still grows, as one snapshot sees it. The editor shares `full_panels` and writes
-// only behind the first `full_panel_count` panels. The editor copies `partial_panel` before it adds
-// a row to that panel. So the view never changes.
+// A tail as one snapshot sees it. The store's Tail shares `full_panels` and writes only behind the
+// first `full_panel_count` panels. It copies `partial_panel` before it adds a row to that panel. So
+// the view never changes.
 //
 // All pointers are null if row_count is 0. `full_panels` is null while no panel is full, and
 // `partial_panel` if row_count is a multiple of kPanelRows. `memories_before`, `tags` and `live`
@@ -71,8 +71,8 @@ class StoredBlocks {
   const RowTags* TagsOf(std::int64_t index) const {
     return index < sealed_.size() ? sealed_[index].tags.get() : tail_.tags.get();
   }
-  // Returns the state of the memories before the first row of block `index`. Null for block 0, for
-  // a tail without rows, or if the editor keeps no memories.
+  // Returns the state of the memories before the first row of block `index`, for MemoriesView. Null
+  // for block 0, for a tail without rows, or if the editor keeps no memories.
   const MemorySet* MemoriesBefore(std::int64_t index) const {
     return index < sealed_.size() ? sealed_[index].memories_before.get()
                                   : tail_.memories_before.get();

@@ -147,6 +147,20 @@ TEST_F(EngineTest, AnUpdateIsARevisionAndChangesTheDefaults) {
               StatusIs(absl::StatusCode::kInvalidArgument, "store.temperature"));
 }
 
+// The log would keep it, and the next start would take the store for damaged.
+TEST_F(EngineTest, AnUpdateToAnUnknownScoreIsRefused) {
+  Create("s");
+  for (const int score : {-1, static_cast<int>(kScoreMax) + 1}) {
+    EXPECT_THAT(engine_->UpdateStore("s", {.score = static_cast<Score>(score)}),
+                StatusIs(absl::StatusCode::kInvalidArgument, "store.score"))
+        << score;
+  }
+  EXPECT_EQ(engine_->GetStore("s")->revision, 1u);
+  const auto info = engine_->UpdateStore("s", {.score = Score::kUnspecified});
+  ASSERT_THAT(info, IsOk());
+  EXPECT_EQ(info->config.score, Score::kScaledDot);
+}
+
 TEST_F(EngineTest, ADeletedStoreIsGoneAndItsNameFree) {
   Create("s");
   EXPECT_THAT(engine_->DeleteStore("s"), IsOk());

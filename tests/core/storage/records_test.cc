@@ -205,7 +205,7 @@ TEST(RecordsTest, WhatIsCutShortOrTooLongOrOfALaterVersionIsDataLoss) {
 }
 
 // The store's next write would be revision 0, and the check of revisions would end the server.
-TEST(RecordsTest, AHeadWithoutANextRevisionIsDataLoss) {
+TEST(RecordsTest, ARevisionWithoutANextOneIsDataLoss) {
   constexpr auto kLast = std::numeric_limits<std::uint64_t>::max();
   EXPECT_THAT(ParseRevision(EncodeRevision({.revision = kLast})),
               StatusIs(kDataLoss, "a revision"));

@@ -1,0 +1,41 @@
+#ifndef SOFTLOOKUP_CORE_STORAGE_BACKGROUND_ERRORS_H_
+#define SOFTLOOKUP_CORE_STORAGE_BACKGROUND_ERRORS_H_
+
+#include <rocksdb/listener.h>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+
+namespace softlookup {
+
+// Keeps the first error of RocksDB's work in the background. Stops RocksDB from recovering by
+// itself, because RocksdbLog opens the database again instead. Thread-safe.
+class BackgroundErrors final : public rocksdb::EventListener {
+ public:
+  void OnBackgroundError(rocksdb::BackgroundErrorReason, rocksdb::Status* error) override {
+    absl::MutexLock lock(&mutex_);
+    if (first_.ok()) first_ = *error;
+  }
+  void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason, rocksdb::Status,
+                            bool* auto_recovery) override {
+    *auto_recovery = false;
+  }
+
+  // Returns the first error since the last Clear().
+  rocksdb::Status first() const {
+    absl::MutexLock lock(&mutex_);
+    return first_;
+  }
+  void Clear() {
+    absl::MutexLock lock(&mutex_);
+    first_ = rocksdb::Status::OK();
+  }
+
+ private:
+  mutable absl::Mutex mutex_;
+  rocksdb::Status first_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_STORAGE_BACKGROUND_ERRORS_H_

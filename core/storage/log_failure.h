@@ -1,0 +1,52 @@
+#ifndef SOFTLOOKUP_CORE_STORAGE_LOG_FAILURE_H_
+#define SOFTLOOKUP_CORE_STORAGE_LOG_FAILURE_H_
+
+#include <rocksdb/status.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+
+namespace softlookup {
+
+// Decides from the errors of a log whether it may take changes. A full disk is the only failure
+// that can pass: the log is then opened again, once there is room. One thread at a time may call
+// OnError() and OnReopened(). The other functions are thread-safe.
+class LogFailure {
+ public:
+  // Returns whether the log may take changes.
+  bool is_none() const { return state_ == State::kNone; }
+  // Returns whether the log should be opened again, as soon as there is room.
+  bool is_full_disk() const { return state_ == State::kFullDisk; }
+  // Returns the error of a change that the log does not take. Valid unless is_none().
+  absl::Status status() const;
+
+  // Call this when a write, a sync or work in the background failed. Only before the first error,
+  // or after is_none() is true again.
+  void OnError(const rocksdb::Status& error);
+  // Call this while is_full_disk(), when the log was opened again or could not be. `found` is the
+  // number of the last change that the opened log has, or why it could not be opened. `committed`
+  // is the number of the last change that was committed. If the two differ, what the log has is not
+  // what was acknowledged, and it takes no more changes.
+  void OnReopened(const absl::StatusOr<std::uint64_t>& found, std::uint64_t committed);
+
+ private:
+  // kBroken: the log takes no changes until the server is started again.
+  enum class State { kNone, kFullDisk, kBroken };
+
+  void Fail(State state, absl::Status status);
+  void Break(absl::string_view why);
+
+  std::atomic<State> state_{State::kNone};
+  mutable absl::Mutex mutex_;
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);  // The last failure.
+};
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_STORAGE_LOG_FAILURE_H_

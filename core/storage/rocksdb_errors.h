@@ -1,0 +1,22 @@
+#ifndef SOFTLOOKUP_CORE_STORAGE_ROCKSDB_ERRORS_H_
+#define SOFTLOOKUP_CORE_STORAGE_ROCKSDB_ERRORS_H_
+
+#include <rocksdb/status.h>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace softlookup {
+
+// The errors of the log that come from RocksDB or its files.
+
+// Returns UNAVAILABLE: `what`, then the text of `status`.
+absl::Status UnavailableError(absl::string_view what, const rocksdb::Status& status);
+// Returns DATA_LOSS: the data directory is damaged by `what`.
+absl::Status DamagedError(absl::string_view what);
+// Returns the error of a read that failed with `status`: DATA_LOSS for damage, else UNAVAILABLE.
+absl::Status ReadError(const rocksdb::Status& status);
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_STORAGE_ROCKSDB_ERRORS_H_

@@ -1,0 +1,146 @@
+#include "core/store/growing_blocks.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "core/base/check.h"
+#include "core/store/store_memories.h"
+
+namespace softlookup {
+namespace {
+
+using kernels::kPanelRows;
+
+// A sealed block has its live rows packed if they are at most 1 / kPackedPart of all its rows.
+constexpr std::int64_t kPackedPart = 4;
+
+}  // namespace
+
+GrowingBlocks::GrowingBlocks(const StoreConfig& config, Memories memories)
+    : tail_(PanelShapeOf(config)), keeps_memories_(memories == Memories::kKept) {}
+
+GrowingBlocks::GrowingBlocks(const StoreConfig& config, Parts parts)
+    : tail_(PanelShapeOf(config), std::move(parts.tail)),
+      deleted_count_(parts.deleted_count),
+      memories_(std::move(parts.memories)),
+      keeps_memories_(true) {
+  AddSealed(absl::MakeSpan(parts.sealed), config);
+}
+
+void GrowingBlocks::Append(const NewRow& row, const StoreConfig& config,
+                           kernels::PanelRowReader& reader) {
+  if (tail_.NeedsRoom()) tail_.MakeRoom(panel_allocator_, sealed_.size());
+  const kernels::PanelRow stored = tail_.Append(row, config, reader);
+  if (keeps_memories_) AddToMemories(stored, config);
+  if (!tail_.is_full()) return;
+  SealedBlock block = tail_.Seal();
+  AddSealed(absl::MakeSpan(&block, 1), config);
+}
+
+void GrowingBlocks::AddToMemories(const kernels::PanelRow& row, const StoreConfig& config) {
+  MemorySet& memories = Unshare(memories_, memories_are_shared_,
+                                [&] { return std::make_shared<MemorySet>(MemorySetOf(config)); });
+  if (tail_.row_count() == 1 && sealed_.size() > 0) {
+    tail_.SetMemoriesBefore(std::make_shared<const MemorySet>(memories));
+  }
+  memories.Add(row.key, row.key_stride, row.value);
+}
+
+std::vector<std::int64_t> GrowingBlocks::Delete(absl::Span<const std::uint64_t> positions) {
+  std::vector<std::int64_t> masked_blocks;
+  if (positions.empty()) return masked_blocks;
+  SOFTLOOKUP_CHECK(positions.back() < row_count())
+      << "position " << positions.back() << " of " << row_count() << " rows";
+  SOFTLOOKUP_DCHECK(std::adjacent_find(positions.begin(), positions.end(),
+                                       std::greater_equal<>()) == positions.end())
+      << "positions must ascend";
+  deleted_count_ += positions.size();
+  const std::int64_t block_rows = tail_.block_rows();
+  const auto block_of = [&](std::uint64_t position) {
+    return static_cast<std::int64_t>(position) / block_rows;
+  };
+  const auto first_position_of = [&](std::int64_t index) {
+    return static_cast<std::uint64_t>(index * block_rows);
+  };
+  absl::Span<const std::uint64_t> left = positions;
+  // Takes the positions in block `index` from `left`, which must begin with them.
+  const auto take_rows_of = [&](std::int64_t index) {
+    const auto end = std::partition_point(left.begin(), left.end(), [&](std::uint64_t position) {
+      return block_of(position) == index;
+    });
+    const auto rows = left.first(static_cast<std::size_t>(end - left.begin()));
+    left.remove_prefix(rows.size());
+    masked_blocks.push_back(index);
+    return rows;
+  };
+  const auto delete_in = [&](std::int64_t index, SealedBlock& block) {
+    sealed_bytes_ -= block.bytes();
+    block.live = WithoutRows(block.live.get(), first_position_of(index), take_rows_of(index));
+    PackIfFewAreLive(block);
+    SetLiveRows(shape(), index, block);
+    sealed_bytes_ += block.bytes();
+  };
+  // For one block, Set is cheap: it copies only a part of the list. For several blocks, Transform
+  // copies the whole list once.
+  if (block_of(positions.front()) == block_of(positions.back())) {
+    const std::int64_t index = block_of(positions.front());
+    if (index < sealed_.size()) {
+      SealedBlock block = sealed_[index];
+      delete_in(index, block);
+      sealed_.Set(index, std::move(block));
+    }
+  } else {
+    sealed_.Transform([&](std::int64_t index, SealedBlock& block) {
+      if (!left.empty() && block_of(left.front()) == index) delete_in(index, block);
+    });
+  }
+  if (!left.empty()) {
+    const std::int64_t index = sealed_.size();
+    tail_.Delete(first_position_of(index), take_rows_of(index));
+  }
+  SOFTLOOKUP_CHECK(left.empty()) << "position " << left.front() << " has no block";
+  return masked_blocks;
+}
+
+void GrowingBlocks::PackIfFewAreLive(SealedBlock& block) const {
+  const std::int64_t block_rows = tail_.block_rows();
+  if (block.live == nullptr) return;
+  if (block.live->CountFirst(block_rows) > block_rows / kPackedPart) return;
+  block.packed = PackLiveRows(*block.panels, shape(), block_rows, *block.live);
+  block.sketch = nullptr;
+}
+
+void GrowingBlocks::AddSealed(absl::Span<SealedBlock> blocks, const StoreConfig& config) {
+  const std::int64_t block_panels = tail_.block_rows() / kPanelRows;
+  const auto block_count = sealed_.size() + static_cast<std::int64_t>(blocks.size());
+  std::int64_t index = sealed_.size();
+  for (SealedBlock& block : blocks) {
+    SOFTLOOKUP_CHECK(block.panels != nullptr && block.bounds != nullptr);
+    SOFTLOOKUP_CHECK(block.panels->panel_count() == block_panels)
+        << block.panels->panel_count() << " panels in a block of " << block_panels;
+    PackIfFewAreLive(block);
+    if (block.packed == nullptr && HasSketch(config, *block.bounds)) {
+      block.sketch = std::make_shared<const BlockSketch>(
+          *block.panels, shape(),
+          panel_allocator_.Allocate(kernels::SketchShape(shape().key_dim), block_panels,
+                                    block_count));
+    }
+    SetLiveRows(shape(), index++, block);
+    sealed_bytes_ += block.bytes();
+  }
+  sealed_.Append(blocks);
+}
+
+StoredBlocks GrowingBlocks::View() {
+  SOFTLOOKUP_CHECK(deleted_count_ <= row_count())
+      << deleted_count_ << " of " << row_count() << " rows deleted";
+  return StoredBlocks(shape(), tail_.block_rows(), sealed_, tail_.View());
+}
+
+std::int64_t GrowingBlocks::bytes() const {
+  return sealed_bytes_ + sealed_.bytes() + panel_allocator_.unused_bytes() + tail_.bytes() +
+         (memories_ == nullptr ? 0 : memories_->bytes());
+}
+
+}  // namespace softlookup

@@ -1,0 +1,77 @@
+#include "core/storage/log_failure.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/error.h"
+
+namespace softlookup {
+namespace {
+
+using ::testing::HasSubstr;
+
+const absl::Status kNoRoom = absl::UnavailableError("no room");
+
+TEST(LogFailureTest, ThereIsNoneBeforeTheFirstError) {
+  const LogFailure failure;
+  EXPECT_TRUE(failure.is_none());
+  EXPECT_FALSE(failure.is_full_disk());
+}
+
+TEST(LogFailureTest, AFullDiskPassesOnceTheLogIsOpenedAgain) {
+  LogFailure failure;
+  for (int i = 0; i < 2; ++i) {
+    failure.OnError(rocksdb::Status::NoSpace("a write"));
+    EXPECT_FALSE(failure.is_none());
+    EXPECT_TRUE(failure.is_full_disk());
+    EXPECT_EQ(ReasonOf(failure.status()), "STORAGE_FAILED");
+    EXPECT_THAT(failure.status().message(), HasSubstr("is full"));
+    EXPECT_TRUE(RetryAfterOf(failure.status()).has_value());
+    failure.OnReopened(kNoRoom, 7);
+    EXPECT_TRUE(failure.is_full_disk());
+    failure.OnReopened(7, 7);
+    EXPECT_TRUE(failure.is_none());
+    EXPECT_FALSE(failure.is_full_disk());
+  }
+}
+
+TEST(LogFailureTest, ALogThatIsOpenedWithOtherChangesTakesNoMore) {
+  for (const std::uint64_t found : {6, 8}) {
+    LogFailure failure;
+    failure.OnError(rocksdb::Status::NoSpace());
+    failure.OnReopened(found, 7);
+    EXPECT_FALSE(failure.is_none());
+    EXPECT_FALSE(failure.is_full_disk());
+    EXPECT_EQ(ReasonOf(failure.status()), "STORAGE_FAILED");
+    EXPECT_EQ(RetryAfterOf(failure.status()), std::nullopt);
+    EXPECT_THAT(failure.status().message(),
+                HasSubstr(found < 7 ? "what had been written is gone" : "was written"));
+  }
+}
+
+TEST(LogFailureTest, ALogThatIsFoundDamagedWhenItIsOpenedAgainTakesNoMore) {
+  LogFailure failure;
+  failure.OnError(rocksdb::Status::NoSpace());
+  failure.OnReopened(absl::DataLossError("torn"), 7);
+  EXPECT_FALSE(failure.is_full_disk());
+  EXPECT_FALSE(failure.is_none());
+  EXPECT_THAT(failure.status().message(), HasSubstr("torn"));
+}
+
+TEST(LogFailureTest, OtherErrorsDoNotPass) {
+  LogFailure damaged, failed;
+  damaged.OnError(rocksdb::Status::Corruption("a block"));
+  failed.OnError(rocksdb::Status::IOError("a sync"));
+  EXPECT_EQ(ReasonOf(damaged.status()), "DATA_LOSS");
+  EXPECT_THAT(damaged.status().message(), HasSubstr("takes no more writes"));
+  EXPECT_EQ(ReasonOf(failed.status()), "STORAGE_FAILED");
+  EXPECT_THAT(failed.status().message(), HasSubstr("until the server is started again"));
+  for (const LogFailure* failure : {&damaged, &failed}) {
+    EXPECT_FALSE(failure->is_none());
+    EXPECT_FALSE(failure->is_full_disk());
+    EXPECT_EQ(RetryAfterOf(failure->status()), std::nullopt);
+  }
+}
+
+}  // namespace
+}  // namespace softlookup

@@ -1,0 +1,79 @@
+#include "core/storage/open_database.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <memory>
+
+#include "core/base/error.h"
+#include "core/storage/records.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temporary_directory.h"
+
+namespace softlookup {
+namespace {
+
+using ::softlookup::testing::IsOk;
+
+class OpenDatabaseTest : public ::testing::Test {
+ protected:
+  absl::StatusOr<std::unique_ptr<rocksdb::DB>> Open() {
+    return OpenDatabase(LogOptions(rocksdb::Env::Default(), errors_), directory_.path(), synced_);
+  }
+
+  const softlookup::testing::TemporaryDirectory directory_;
+  const std::shared_ptr<BackgroundErrors> errors_ = std::make_shared<BackgroundErrors>();
+  SyncedSequence synced_{directory_.path() + "/" + kSyncedName};
+};
+
+TEST_F(OpenDatabaseTest, ANewDatabaseHasNoFormatUntilOneIsWritten) {
+  absl::Status damage;
+  EXPECT_FALSE(HasDatabase(directory_.path(), damage));
+  EXPECT_THAT(damage, IsOk());
+  auto db = Open();
+  ASSERT_THAT(db, IsOk());
+  EXPECT_TRUE(HasDatabase(directory_.path(), damage));
+  auto format = ReadFormat(**db);
+  ASSERT_THAT(format, IsOk());
+  EXPECT_FALSE(*format);
+  ASSERT_TRUE((*db)->Put(rocksdb::WriteOptions(), FormatKey(), EncodeFormat()).ok());
+  format = ReadFormat(**db);
+  ASSERT_THAT(format, IsOk());
+  EXPECT_TRUE(*format);
+}
+
+TEST_F(OpenDatabaseTest, ADirectoryWithFilesButNoRootIsDamaged) {
+  std::ofstream(directory_.path() + "/000001.sst") << "rows";
+  absl::Status damage;
+  EXPECT_FALSE(HasDatabase(directory_.path(), damage));
+  EXPECT_EQ(ReasonOf(damage), "DATA_LOSS");
+  EXPECT_EQ(ReasonOf(Open().status()), "DATA_LOSS");
+}
+
+TEST_F(OpenDatabaseTest, ADatabaseThatEndsBeforeTheSyncedChangeHasLostSome) {
+  ASSERT_THAT(Open(), IsOk());
+  synced_.Set(1000);
+  EXPECT_EQ(ReasonOf(Open().status()), "DATA_LOSS");
+  rocksdb::FileLock* lock = nullptr;
+  EXPECT_EQ(ReasonOf(OpenDatabaseToRead(LogOptions(rocksdb::Env::Default(), errors_),
+                                        directory_.path(), synced_, lock)
+                         .status()),
+            "DATA_LOSS");
+  ASSERT_NE(lock, nullptr);
+  rocksdb::Env::Default()->UnlockFile(lock).PermitUncheckedError();
+}
+
+TEST_F(OpenDatabaseTest, ADatabaseThatIsOpenIsInUse) {
+  const auto db = Open();
+  ASSERT_THAT(db, IsOk());
+  rocksdb::FileLock* lock = nullptr;
+  EXPECT_EQ(ReasonOf(OpenDatabaseToRead(LogOptions(rocksdb::Env::Default(), errors_),
+                                        directory_.path(), synced_, lock)
+                         .status()),
+            "DIRECTORY_IN_USE");
+  EXPECT_EQ(lock, nullptr);
+}
+
+}  // namespace
+}  // namespace softlookup
