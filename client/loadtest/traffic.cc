@@ -80,8 +80,9 @@ std::vector<PreparedRequest> Join(Method method, const std::vector<grpc::Slice>&
   return requests;
 }
 
-// Returns how many contents to make if each has `numbers` floats. InvalidArgument if one content is
-// too large for a message. `what` names the content in the error.
+// Returns how many different contents to make for a method if each has `numbers` floats. They are
+// at most kContentsMax, and have at most kContentBytesMax bytes together. InvalidArgument if one
+// content is too large for a message. `what` names the content in the error.
 absl::StatusOr<std::uint32_t> ContentCount(std::uint64_t numbers, absl::string_view what) {
   const std::uint64_t bytes = numbers * sizeof(float);
   if (bytes >= kMessageBytesMax) {

@@ -150,7 +150,9 @@ void AddLoadFlags(CLI::App* command, LoadtestFlags* flags) {
           "retried")
       ->check(CLI::Range(0, 100))
       ->capture_default_str();
-  command->add_option("--seed", flags->seed, "Seed of rows, queries and arrivals")
+  command
+      ->add_option("--seed", flags->seed,
+                   "Seed of rows, queries, arrivals and the choice of requests")
       ->capture_default_str();
 }
 
@@ -174,8 +176,7 @@ void AddTrafficFlags(CLI::App* command, LoadtestFlags* flags) {
       ->capture_default_str();
   command
       ->add_option("--max-error", flags->max_error,
-                   "Allowed error / largest |value component|, from 0 to 1 (default and minimum: "
-                   "1e-5)")
+                   "Allowed error as a part of the store's largest |value component| (least: 1e-5)")
       ->check(CLI::Range(0.0, 1.0));
 }
 

@@ -329,7 +329,9 @@ void AddExperimentFlags(CLI::App* recall, CLI::Option* experiment, RecallFlags* 
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str()
       ->needs(experiment);
-  recall->add_option("--plot", flags->plot, "Also draw accuracy against temperature in this file")
+  recall
+      ->add_option("--plot", flags->plot,
+                   "Also write a plot of accuracy against temperature to this file")
       ->type_name("FILE.svg")
       ->check(NameEndsIn(".svg"))
       ->needs(experiment);

@@ -239,9 +239,10 @@ void AddTuneCommand(CLI::App* app, Session* session) {
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   tune->add_option("--seed", flags->seed, "Seed of the draw")->capture_default_str();
-  tune->add_option("--by", flags->by,
-                   "Figure that decides (default: log-likelihood if values are distributions, else "
-                   "squared-error)")
+  tune->add_option(
+          "--by", flags->by,
+          "What chooses the best (default: log-likelihood if values are distributions, else "
+          "squared-error)")
       ->check(CLI::IsMember({kAccuracy, kLogLikelihood, kSquaredError}));
   tune->add_flag("--set", flags->set, "Give the store the best score and temperature");
   tune->callback([=] { session->run = [=] { return Tune(*flags, *session); }; });

@@ -79,17 +79,19 @@ struct AttentionAnswer {
   std::vector<PartialAnswer> partials;
 };
 
-// What a pass has read. If a round of the pass (shared_pass.h) scans all rows for some head query,
-// each row counts once. The number of tasks in the round does not matter. A row that a second look
-// scans counts once for each tile of queries.
+// What a pass has scanned, skipped and looked at. A round is a set of head queries that the pass
+// takes through all blocks together (shared_pass.h).
 struct ScannedRows {
+  // A round that scans all rows for any of its head queries adds each row once, however many tasks
+  // the round has. A second look scans only panels that the first look left. It adds the rows of
+  // these panels once for each tile of head queries.
   std::uint64_t rows = 0;
   std::uint64_t bytes = 0;  // Bytes of these rows in the store's storage type.
   // Rows of the blocks whose sketches first looks read, counted once for each round. A round adds
   // none if all its looks ended after their sample (first_look.h).
   std::uint64_t sketched_rows = 0;
-  // Blocks of the pass that no first look read, counted once for each round that completed a look.
-  // A skipped block may still be scanned for head queries without a look.
+  // Blocks of the pass that no first look read, counted once for each round in which a look went on
+  // past its sample. A skipped block may still be scanned for head queries without a look.
   std::uint64_t skipped_blocks = 0;
 };
 

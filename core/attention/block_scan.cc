@@ -56,8 +56,8 @@ struct TileOperands {
 constexpr std::int64_t kTileValueDimMax = 2048;
 
 struct Scratch {
-  // The scores of query q are at [places[q]][row]: of float_scores if its precision path is in
-  // float32, else of scores.
+  // The scores of query q are part places[q] of float_scores if PrecisionPath::in_float32 is set
+  // for q, else of `scores`. A part has kScratchStride elements, one per row.
   std::array<int, kTileQueries> places;
   std::array<double, kTileQueries * kScratchStride> scores;
   std::array<float, kTileQueries * kScratchStride> float_scores;

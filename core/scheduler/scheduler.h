@@ -19,8 +19,8 @@ namespace softlookup {
 struct SchedulerOptions {
   // Most jobs that may wait. Further jobs get QUEUE_FULL, unless they are submitted with kAdmitted.
   std::int64_t waiting_jobs_max = 1024;
-  // A job is admitted if its answer is expected within `stretch_max` times the time that the job
-  // takes alone. Its answer_time_max then does not matter.
+  // A job whose answer is expected after its answer_time_max is still admitted if the answer is
+  // expected within `stretch_max` times the time that the job takes alone.
   double stretch_max = 4;
   JobQueueOptions queue;
 };

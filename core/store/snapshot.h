@@ -28,11 +28,12 @@ class Snapshot {
   std::uint64_t revision() const { return revision_; }
   std::uint64_t row_count() const { return static_cast<std::uint64_t>(stored_blocks_.row_count()); }
   std::uint64_t live_row_count() const { return row_count() - deleted_count_; }
-  // Bytes of the store, as the allocator counts them, if no older snapshot is held:
-  // - rows, in blocks and packed, with the room reserved for more; their ids, labels and masks;
-  // - the memories before every block and after the last row;
+  // Bytes of RAM that the store takes, with the allocator's overhead. Bytes that only older
+  // snapshots hold do not count, nor do the log's buffers. These count:
+  // - rows, in blocks and packed, with the room reserved for more;
+  // - the ids, labels and masks of rows; the sketches and bounds of blocks;
+  // - the state of each running memory before every block and after the last row;
   // - the dictionaries of ids, labels and writers; the configuration; the fixed part of a store.
-  // The log's buffers do not count.
   std::uint64_t byte_size() const { return byte_size_; }
   // Returns the snapshot's rows by block, with the parts of each block that the log keeps.
   const StoredBlocks& stored_blocks() const { return stored_blocks_; }

@@ -95,7 +95,8 @@ std::vector<grpc_call*> StallWatch::TakeWaiting(std::int64_t before) {
   absl::MutexLock lock(&mutex_);
   for (Waits* waits : waits_) {
     std::int64_t since = waits->since_.load(std::memory_order_relaxed);
-    // A failed exchange sets `since` to the wait that has begun meanwhile, or to kNoWait.
+    // A failed exchange sets `since` to the start of the wait that has begun meanwhile, or to
+    // kNoWait.
     while (since <= before && !waits->since_.compare_exchange_strong(since, Waits::kNoWait,
                                                                      std::memory_order_relaxed)) {
     }

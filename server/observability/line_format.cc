@@ -49,10 +49,9 @@ std::string FormatFields(LineFormat format, const ordered_json& fields) {
 
 std::string Printable(absl::string_view text) {
   const std::string quoted = Encoded(std::string(text));
-  // Replacing an escaped backslash by itself keeps its second half from being taken for the
-  // beginning of an escaped quote.
+  // Every quote inside is escaped, so the backslash before it is never half of another escape.
   return absl::StrReplaceAll(absl::string_view(quoted).substr(1, quoted.size() - 2),
-                             {{"\\\\", "\\\\"}, {"\\\"", "\""}});
+                             {{"\\\"", "\""}});
 }
 
 }  // namespace softlookup::server
