@@ -26,6 +26,7 @@ OneConnectionPipeline::OneConnectionPipeline(std::shared_ptr<v1::SoftLookup::Stu
       stub_(std::move(stub)),
       stream_(stub_->StreamAppend(Prepared(&context_, token, options.deadline))),
       store_(std::move(store)),
+      names_store_(!store_.empty()),
       reader_([this] { ReadAcknowledgements(); }) {}
 
 OneConnectionPipeline::~OneConnectionPipeline() {
@@ -77,8 +78,9 @@ absl::Status OneConnectionPipeline::Append(v1::AppendRequest request) {
   if (result_.has_value()) {
     return result_->ok() ? absl::FailedPreconditionError("the stream is finished") : *result_;
   }
-  // The first request of a call names the store for all of them.
-  request.set_store(std::exchange(store_, std::string()));
+  // The first request of a call names the store for all of them. A stream that was opened without a
+  // store leaves that to its caller.
+  if (names_store_) request.set_store(std::exchange(store_, std::string()));
   const auto bytes = static_cast<std::int64_t>(request.ByteSizeLong());
   bool ended;
   {

@@ -53,6 +53,7 @@ class OneConnectionPipeline final : public AppendPipeline {
 
   // The three members below are used by the caller's thread only.
   std::string store_;                   // Empty once the first request has carried it.
+  const bool names_store_;              // False: the stream was opened without a store.
   bool writes_done_ = false;            // The end of the requests has been sent.
   std::optional<absl::Status> result_;  // Set once the stream is over.
 

@@ -31,8 +31,7 @@ class FirstLook {
   // Returns the most bytes that the bounds and places of one head query take.
   std::int64_t BytesPerQuery() const {
     constexpr std::int64_t kBlockBytes = sizeof(double) + sizeof(std::int32_t);
-    return blocks_.count() *
-           (blocks_.panels_max() * static_cast<std::int64_t>(sizeof(float)) + kBlockBytes);
+    return blocks_.count() * kBlockBytes + PanelLook::BoundBytesMax(blocks_);
   }
 
   // Looks at the rows for a round that has begun, and sets round.candidates. These stay valid until

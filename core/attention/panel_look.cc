@@ -10,6 +10,7 @@
 #include "core/attention/error_budget.h"
 #include "core/attention/look_goal.h"
 #include "core/base/check.h"
+#include "core/base/part_count.h"
 #include "core/kernels/bound_search.h"
 
 namespace softlookup {
@@ -37,6 +38,12 @@ std::vector<float>& SpareBounds() {
 
 PanelLook::PanelLook(RoundLooks& looks)
     : looks_(looks), blocks_(looks.blocks()), bounds_(std::exchange(SpareBounds(), {})) {}
+
+std::int64_t PanelLook::BoundBytesMax(const AlignedBlocks& blocks) {
+  const std::int64_t sampled = PartCount(blocks.count(), kSampleStride) + 1;
+  return (blocks.count() + sampled) * blocks.panels_max() *
+         static_cast<std::int64_t>(sizeof(float));
+}
 
 PanelLook::~PanelLook() {
   if (bounds_.capacity() * sizeof(float) <= kSpareBytesMax) SpareBounds() = std::move(bounds_);

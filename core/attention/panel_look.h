@@ -23,6 +23,9 @@ class PanelLook {
   PanelLook(const PanelLook&) = delete;
   PanelLook& operator=(const PanelLook&) = delete;
 
+  // Returns the most bytes of bounds that one look takes.
+  static std::int64_t BoundBytesMax(const AlignedBlocks& blocks);
+
   // Makes room for the bounds of the sample's panels, and sets read_blocks(). Call this once the
   // blocks are chosen for all looks.
   void Begin();

@@ -14,9 +14,11 @@ absl::Status LogFailure::status() const {
 }
 
 void LogFailure::Fail(State state, absl::Status status) {
-  state_ = state;
-  absl::MutexLock lock(&mutex_);
-  status_ = std::move(status);
+  {
+    absl::MutexLock lock(&mutex_);
+    status_ = std::move(status);
+  }
+  state_ = state;  // Last, so that whoever sees the state finds its status.
 }
 
 void LogFailure::Break(absl::string_view why) {

@@ -6,6 +6,7 @@
 #include "core/kernels/panel_rows.h"
 
 namespace softlookup {
+
 Snapshot::Blocks Snapshot::BlocksOf(std::uint64_t begin, std::uint64_t end) const {
   Blocks blocks;
   if (begin >= end) return blocks;

@@ -72,7 +72,7 @@ class StoredBlocks {
     return index < sealed_.size() ? sealed_[index].tags.get() : tail_.tags.get();
   }
   // Returns the state of the memories before the first row of block `index`, for MemoriesView. Null
-  // for block 0, for a tail without rows, or if the editor keeps no memories.
+  // for block 0, for a tail without rows, or if the store keeps no memories.
   const MemorySet* MemoriesBefore(std::int64_t index) const {
     return index < sealed_.size() ? sealed_[index].memories_before.get()
                                   : tail_.memories_before.get();

@@ -57,7 +57,8 @@ class Call {
   // Parses a message of the call's caller. See MessageReceiver::Receive().
   absl::Status Receive(grpc::ByteBuffer& bytes, google::protobuf::Message& message,
                        MessageCharge& charge) const {
-    return limiters().messages.Receive(bytes, gate_.caller(), message, charge);
+    return limiters().messages.Receive(
+        bytes, {.identity = gate_.identity(), .budget = gate_.request_bytes()}, message, charge);
   }
 
   // The deadline that the client set; infinite if none.

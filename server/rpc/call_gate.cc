@@ -109,6 +109,11 @@ absl::Status CallGate::Recheck() {
   return is_allowed ? absl::OkStatus() : Denied(caller_, "");
 }
 
+std::shared_ptr<RequestBytes> CallGate::request_bytes() const {
+  absl::MutexLock lock(&mutex_);
+  return caller_.usage == nullptr ? nullptr : caller_.usage->bytes();
+}
+
 Caller CallGate::caller() const {
   absl::MutexLock lock(&mutex_);
   return caller_;

@@ -4,6 +4,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
@@ -11,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "server/limits/connection_calls.h"
+#include "server/limits/request_bytes.h"
 #include "server/rpc/call_limiters.h"
 #include "server/rpc/method.h"
 #include "server/rpc/rpc.h"
@@ -60,6 +62,8 @@ class CallGate {
 
   // The caller as it was last identified.
   Caller caller() const;
+  // The budget of the caller's bytes in flight; null if the caller has no identity.
+  std::shared_ptr<RequestBytes> request_bytes() const;
   // The name of the caller that Admit() identified; empty if there is none.
   const std::string& identity() const { return identity_; }
   // The connection's other end, as gRPC names it.

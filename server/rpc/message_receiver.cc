@@ -49,13 +49,13 @@ bool Take(const std::shared_ptr<RequestBytes>& budget, std::int64_t bytes, Reque
   return true;
 }
 
-absl::Status CallerBytesExceeded(const Caller& caller) {
-  const std::string limit = absl::StrCat(caller.usage->bytes()->limit());
+absl::Status CallerBytesExceeded(absl::string_view identity, std::int64_t limit_bytes) {
+  const std::string limit = absl::StrCat(limit_bytes);
   return WithRetryAfter(
       MakeError(reasons::kIdentityLimit,
-                absl::StrCat("The requests of \"", caller.name(),
-                             "\" in flight would take more than ", limit, " bytes"),
-                {{"identity", caller.name()}, {"limit", limit}}),
+                absl::StrCat("The requests of \"", identity, "\" in flight would take more than ",
+                             limit, " bytes"),
+                {{"identity", std::string(identity)}, {"limit", limit}}),
       kRequestRetryDelay);
 }
 
@@ -69,7 +69,7 @@ absl::Status RequestBytesExceeded(std::int64_t limit) {
 
 }  // namespace
 
-absl::Status MessageReceiver::Receive(grpc::ByteBuffer& bytes, const Caller& caller,
+absl::Status MessageReceiver::Receive(grpc::ByteBuffer& bytes, const CallerBytes& caller,
                                       google::protobuf::Message& message,
                                       MessageCharge& charge) const {
   const auto size = static_cast<std::int64_t>(bytes.Length());
@@ -81,8 +81,8 @@ absl::Status MessageReceiver::Receive(grpc::ByteBuffer& bytes, const Caller& cal
                                 scans_.Of(*message.GetDescriptor()).Measure(reader.stream()));
     charged_bytes += parsed_bytes;
   }
-  if (caller.usage != nullptr && !Take(caller.usage->bytes(), charged_bytes, charge.of_caller)) {
-    return CallerBytesExceeded(caller);
+  if (caller.budget != nullptr && !Take(caller.budget, charged_bytes, charge.of_caller)) {
+    return CallerBytesExceeded(caller.identity, caller.budget->limit());
   }
   if (!Take(budget_, charged_bytes, charge.of_all)) return RequestBytesExceeded(budget_->limit());
   MessageReader reader(bytes);

@@ -8,10 +8,10 @@
 #include <memory>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "core/base/limits.h"
 #include "server/limits/request_bytes.h"
 #include "server/rpc/message_scans.h"
-#include "server/security/authenticator.h"
 
 namespace softlookup::server {
 
@@ -20,6 +20,12 @@ namespace softlookup::server {
 struct MessageCharge {
   RequestCharge of_all;
   RequestCharge of_caller;
+};
+
+// Whose bytes a request takes.
+struct CallerBytes {
+  absl::string_view identity;            // Name of the caller's identity; empty if there is none.
+  std::shared_ptr<RequestBytes> budget;  // Null if the caller has no identity.
 };
 
 // Parses the requests of all calls, within limits and budgets of bytes. Thread-safe.
@@ -35,7 +41,7 @@ class MessageReceiver {
   // type of this server. `caller` has sent it. Errors: MESSAGE_TOO_LARGE, LIMIT_EXCEEDED,
   // REQUEST_BYTES, IDENTITY_LIMIT or MALFORMED_MESSAGE. `charge` gets the message's own bytes and
   // those that it takes when parsed. It must live as long as anything refers to the message.
-  absl::Status Receive(grpc::ByteBuffer& bytes, const Caller& caller,
+  absl::Status Receive(grpc::ByteBuffer& bytes, const CallerBytes& caller,
                        google::protobuf::Message& message, MessageCharge& charge) const;
 
  private:

@@ -12,11 +12,13 @@
 #include "tests/core/attention/look_answers.h"
 #include "tests/core/attention/round_with_looks.h"
 #include "tests/core/attention/test_rows.h"
+#include "tests/testing/random.h"
 
 namespace softlookup {
 namespace {
 
 using ::testing::ElementsAre;
+using testing::NormalFloats;
 
 // A query that is the key of row 3000, in block 2. Each of the 12 blocks is a cluster.
 class PanelLookTest : public ::testing::Test {
@@ -82,6 +84,62 @@ TEST_F(PanelLookTest, ATaskThatIsCancelledKeepsNoBlock) {
   for (std::int64_t block = 0; block < with_->blocks.count(); ++block) {
     EXPECT_FALSE(look().candidates.KeepsBlock(block)) << block;
   }
+}
+
+// Rows in no order, so that no block is skipped, in 18 blocks. Blocks 0 and 16 are the sample.
+class PanelLookSampleTest : public ::testing::Test {
+ protected:
+  static constexpr std::int64_t kRow = 16 * kernels::kBlockRowsMax + 100;
+  static constexpr std::int64_t kPanel = 100 / kernels::kPanelRows;
+
+  // Looks at the rows for all queries, which must have looks in one tile.
+  void LookFor(const ResolvedOptions& options, std::size_t look_count) {
+    tasks_.Add(rows_.Task(queries_, options));
+    with_.emplace(tasks_);
+    ASSERT_EQ(with_->looks.all().size(), look_count);
+    ASSERT_EQ(with_->looks.tile_count(), 1);
+    panel_look_.emplace(with_->looks);
+    panel_look_->Begin();
+    panel_look_->LookAt(PanelLook::Part::kSample, 0, with_->blocks.count(), 0, 1);
+    panel_look_->Choose(PanelLook::Part::kSample, 0);
+    panel_look_->BeginRest();
+    panel_look_->LookAt(PanelLook::Part::kRest, 0, with_->blocks.count(), 0, 1);
+    panel_look_->Choose(PanelLook::Part::kRest, 0);
+  }
+  const Look& look(std::size_t index) const { return with_->looks.all()[index]; }
+
+  const std::vector<float> keys_ = NormalFloats(18 * kernels::kBlockRowsMax * kLookDim, 1);
+  const TestRows rows_ = RowsOfKeys(keys_);
+  std::vector<float> queries_{keys_.begin() + kRow * kLookDim,
+                              keys_.begin() + (kRow + 1) * kLookDim};
+  BegunTasks tasks_;
+  std::optional<RoundWithLooks> with_;
+  std::optional<PanelLook> panel_look_;
+};
+
+TEST_F(PanelLookSampleTest, RanksTakeTheSamplesBoundsToTheirBlocks) {
+  LookFor({.score = Score::kSquaredEuclidean, .mode = Mode::kHard}, 1);
+  ASSERT_TRUE(look(0).continues);
+  ASSERT_FALSE(look(0).skips());
+  EXPECT_TRUE(look(0).candidates.KeepsBlock(16));
+  EXPECT_GE(look(0).candidates.bounds_of(16)[kPanel], look(0).candidates.cut);
+}
+
+TEST_F(PanelLookSampleTest, ALookThatEndsAtTheSampleLeavesTheOthersBounds) {
+  // A tenth of a key: its logits are so much alike that all rows matter.
+  for (std::int64_t i = 0; i < kLookDim; ++i) queries_.push_back(keys_[i] / 10);
+  LookFor({.temperature = 0.05}, 2);
+  ASSERT_TRUE(look(0).continues);
+  ASSERT_FALSE(look(1).continues);
+  const Candidates& candidates = look(0).candidates;
+  EXPECT_TRUE(candidates.KeepsBlock(16));
+  std::int64_t kept = 0;
+  for (std::int64_t block = 0; block < with_->blocks.count(); ++block) {
+    for (std::int64_t panel = 0; panel < candidates.block_stride; ++panel) {
+      kept += candidates.bounds_of(block)[panel] >= candidates.cut ? 1 : 0;
+    }
+  }
+  EXPECT_LT(kept, 100) << "of 1152 panels";
 }
 
 }  // namespace

@@ -10,7 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "core/base/error.h"
+#include "server/observability/line_limiter.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temporary_directory.h"
 
@@ -167,6 +169,14 @@ TEST_F(CallAuditorTest, WithoutAnAuditLogNothingIsAsked) {
   auditor.Answer(Denial());
   auditor.AnswerMessage(Denial());
   auditor.EndStream(absl::OkStatus());
+}
+
+TEST(RefusalLinesTest, AHundredASecondAreWritten) {
+  LineLimiter limiter(kRefusalLinesPerSecondMax);
+  const absl::Time start = absl::UnixEpoch();
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(limiter.Allow(start), 0);
+  EXPECT_EQ(limiter.Allow(start + absl::Milliseconds(999)), std::nullopt);
+  EXPECT_EQ(limiter.Allow(start + absl::Seconds(1)), 1);
 }
 
 }  // namespace

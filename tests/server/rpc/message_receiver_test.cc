@@ -54,12 +54,17 @@ Caller LimitedCaller(std::int64_t bytes_max) {
   return {.identity = identity, .usage = usage};
 }
 
+CallerBytes BytesOf(const Caller& caller) {
+  if (caller.usage == nullptr) return {};
+  return {.identity = caller.identity->name, .budget = caller.usage->bytes()};
+}
+
 class MessageReceiverTest : public ::testing::Test {
  protected:
   absl::Status Receive(const MessageReceiver& receiver, const std::string& bytes,
                        MessageCharge& charge, const Caller& caller = {}) {
     grpc::ByteBuffer buffer = BufferOf(bytes, /*slice_bytes=*/1 << 20);
-    return receiver.Receive(buffer, caller, message_, charge);
+    return receiver.Receive(buffer, BytesOf(caller), message_, charge);
   }
 
   const std::string bytes_ = SomeRequest();
@@ -73,7 +78,7 @@ TEST_F(MessageReceiverTest, ParsesAMessageInOneSliceAndInMany) {
     grpc::ByteBuffer buffer = BufferOf(bytes_, slice_bytes);
     MessageCharge charge;
     v1::AppendRequest message;
-    ASSERT_THAT(receiver.Receive(buffer, Caller(), message, charge), IsOk());
+    ASSERT_THAT(receiver.Receive(buffer, CallerBytes(), message, charge), IsOk());
     EXPECT_EQ(message.SerializeAsString(), bytes_);
     EXPECT_EQ(buffer.Length(), 0u);
   }

@@ -54,13 +54,12 @@ class EndingHandler : public Rpc::Handler {
 
 TEST(RpcServerTest, ACallOutlivesTheReportThatItWasCancelledBeforeItsHandlerCame) {
   absl::Notification accepted, cancelled, handled;
-  bool is_reported = false;
   EndingHandler handler;
   std::string peer_before, peer_after;
   RpcServer server(
       [&](Rpc& rpc) {
         accepted.Notify();
-        is_reported = cancelled.WaitForNotificationWithTimeout(absl::Seconds(10));
+        cancelled.WaitForNotification();
         handler.Start(rpc);
         handled.Notify();
       },
@@ -80,7 +79,6 @@ TEST(RpcServerTest, ACallOutlivesTheReportThatItWasCancelledBeforeItsHandlerCame
   accepted.WaitForNotification();
   call.Cancel();
   handler.done.WaitForNotification();
-  if (!is_reported) GTEST_SKIP() << "this machine took ten seconds to cancel a call";
   EXPECT_EQ(peer_after, peer_before);
   EXPECT_THAT(peer_before, ::testing::HasSubstr("127.0.0.1"));
 }
