@@ -50,11 +50,14 @@ function(softlookup_tell_tsan program)
   endif()
 endfunction()
 
-# softlookup_test(NAME SOURCES ... DEPENDS targets ... [LABELS ...] [TIMEOUT seconds] [ENVIRONMENT ...])
-# Every TEST becomes a ctest of its own, found on the machine that runs it. ENVIRONMENT entries reach
+# softlookup_test(NAME SOURCES ... DEPENDS targets ... [LABELS ...] [SHARDS count] [TIMEOUT seconds]
+#   [ENVIRONMENT ...])
+# Every TEST becomes a ctest of its own, found on the machine that runs it. With SHARDS, the program
+# becomes `count` ctests instead, NAME.1 and so on, each a process that runs its part of all TESTs:
+# for hundreds of tests that take less time than a process takes to start. ENVIRONMENT entries reach
 # the test as NAME=VALUE. The target LABEL_tests builds all tests of a label.
 function(softlookup_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPENDS;LABELS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT;SHARDS" "SOURCES;DEPENDS;LABELS;ENVIRONMENT" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
     if(SOFTLOOKUP_SANITIZE)
@@ -76,6 +79,15 @@ function(softlookup_test name)
   # optimization.
   target_compile_options(${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O0> -pthread)
   target_precompile_headers(${name} REUSE_FROM softlookup_test_headers)
+  if(ARG_SHARDS)
+    foreach(shard RANGE 1 ${ARG_SHARDS})
+      math(EXPR index "${shard} - 1")
+      add_test(NAME ${name}.${shard} COMMAND ${name} --gtest_brief=1)
+      set_tests_properties(${name}.${shard} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
+        ENVIRONMENT "GTEST_TOTAL_SHARDS=${ARG_SHARDS};GTEST_SHARD_INDEX=${index};${ARG_ENVIRONMENT}")
+    endforeach()
+    return()
+  endif()
   # Listing them takes a busy machine a while, above all under a sanitizer.
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
     PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}" ENVIRONMENT "${ARG_ENVIRONMENT}")

@@ -47,7 +47,7 @@ void FirstLook::ChooseBlocks(const PassThreads& threads) {
 
 bool FirstLook::ChoosePanels(const PassThreads& threads, PanelLook::Part part) {
   const std::int64_t tiles = looks_.tile_count();
-  const std::int64_t block_count = std::ssize(panel_look_.read_blocks());
+  const std::int64_t block_count = std::ssize(panel_look_.blocks_of(part));
   const std::int64_t tile_parts = PartCount(tiles, kLookTiles);
   threads.ForEach(PartCount(block_count, kLookBlocks) * tile_parts, [&](std::int64_t item) {
     const std::int64_t begin = item / tile_parts * kLookBlocks;

@@ -138,7 +138,7 @@ void PanelLook::LookAt(Part part, std::int64_t begin, std::int64_t end, std::int
   }
   PanelBounder bounder;
   for (std::int64_t i = begin; i < end; ++i) {
-    const std::int64_t block = read_blocks_[static_cast<std::size_t>(i)];
+    const std::int64_t block = blocks_of(part)[static_cast<std::size_t>(i)];
     for (const RoundLooks::Tile* tile : tiles) LookAtBlock(part, *tile, block, bounder);
   }
 }

@@ -38,7 +38,11 @@ class PanelLook {
   // A look has two parts. The sample comes first: it costs little, and shows whether the rest can
   // pay.
   enum class Part { kSample, kRest };
-  // Bounds the panels of the blocks read_blocks()[begin, end) that belong to `part`, for the tiles
+  // The blocks of the pass that `part` reads for some look, ascending.
+  const std::vector<std::int64_t>& blocks_of(Part part) const {
+    return part == Part::kSample ? sampled_blocks_ : read_blocks_;
+  }
+  // Bounds the panels of the blocks blocks_of(part)[begin, end) for the tiles
   // [tile_begin, tile_end). In Part::kRest, tiles that weigh all rows look at the sample's blocks
   // again, because masses need the reference that the sample gives. Calls for different tiles or
   // blocks may run at the same time.

@@ -39,7 +39,7 @@ class PanelLookTest : public ::testing::Test {
     panel_look_->Begin();
     for (const PanelLook::Part part : {PanelLook::Part::kSample, PanelLook::Part::kRest}) {
       if (part == PanelLook::Part::kRest) panel_look_->BeginRest();
-      panel_look_->LookAt(part, 0, std::ssize(panel_look_->read_blocks()), 0, 1);
+      panel_look_->LookAt(part, 0, std::ssize(panel_look_->blocks_of(part)), 0, 1);
       panel_look_->Choose(part, 0);
     }
   }
@@ -100,7 +100,8 @@ class PanelLookSampleTest : public ::testing::Test {
     ASSERT_EQ(with_->looks.tile_count(), 1);
     panel_look_.emplace(with_->looks);
     panel_look_->Begin();
-    panel_look_->LookAt(PanelLook::Part::kSample, 0, with_->blocks.count(), 0, 1);
+    ASSERT_THAT(panel_look_->blocks_of(PanelLook::Part::kSample), ElementsAre(0, 16));
+    panel_look_->LookAt(PanelLook::Part::kSample, 0, 2, 0, 1);
     panel_look_->Choose(PanelLook::Part::kSample, 0);
     panel_look_->BeginRest();
     panel_look_->LookAt(PanelLook::Part::kRest, 0, with_->blocks.count(), 0, 1);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "server/security/authenticator.h"
 #include "softlookup/v1/row.pb.h"
 #include "tests/testing/status_matchers.h"
 
