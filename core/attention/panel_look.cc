@@ -263,8 +263,21 @@ bool PanelLook::SampleSavesMost(const RoundLooks::Tile& tile, int number,
     }
   }
   if (!look.goal.weighs_all) return true;
-  // Estimates a panel's mass as that of one row with the logit of the panel's bound.
+  // Estimates a panel's mass as that of one row with the logit of the panel's bound, relative to
+  // the best bound of the sample.
   const double best = *std::ranges::max_element(sample);
+  const double part = LookBudgetOf(plan.options).panels;
+  const double likely_mass = std::exp(look.range.likely_highest - best) / kSampleStride;
+  if (!look.needs_float64 || look.coarse_part == 0) {
+    // The look then pays only if most panels are left out. No panel is left out whose mass is above
+    // `part` of all. Counting such panels takes no exponentials. kRounding is more than those of
+    // the masses below.
+    constexpr double kRounding = 1e-3;
+    const double mass_max = std::max(static_cast<double>(sample.size()), likely_mass);
+    const double cut = best + std::log(part * mass_max) + kRounding;
+    const auto kept = std::ranges::count_if(sample, [cut](float bound) { return bound > cut; });
+    if (static_cast<double>(kept) > kept_max) return false;
+  }
   std::vector<float> masses;
   double mass = 0;
   for (const float bound : sample) {
@@ -275,9 +288,8 @@ bool PanelLook::SampleSavesMost(const RoundLooks::Tile& tile, int number,
   // The store's other rows may be like those of the sample, or one of them may be much like the
   // query. The larger mass of these two cases is assumed. The sample is 1 / kSampleStride of the
   // store, so it gets that part of the one row's mass.
-  mass = std::max(mass, std::exp(look.range.likely_highest - best) / kSampleStride);
-  const MassChoice choice =
-      ChooseByMass(masses, 1, mass, LookBudgetOf(plan.options).panels, look.coarse_part);
+  mass = std::max(mass, likely_mass);
+  const MassChoice choice = ChooseByMass(masses, 1, mass, part, look.coarse_part);
   return Saves(look, choice, masses, std::ssize(masses));
 }
 
