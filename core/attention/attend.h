@@ -28,8 +28,9 @@ struct SharedTask {
 
 // Sets the answer of each task, in one pass over the rows of all tasks. The rows must be of one
 // store, and the tasks must have the same dimensions and heads. Each answer has the bits that
-// Attend gives. Queries of tasks with equal options share tiles, so many tasks of one query each
-// cost less together. Returns what the pass has read.
+// Attend gives. If tasks have equal options, one tile may hold queries of several of them. Many
+// tasks of one query each therefore take less time together than one by one. Returns what the pass
+// has read.
 ScannedRows AttendTogether(absl::Span<SharedTask> tasks, ForkJoinPool& pool);
 
 }  // namespace softlookup

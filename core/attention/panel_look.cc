@@ -118,7 +118,8 @@ void PanelLook::CopySample(std::int64_t index, absl::Span<float> bounds) const {
   const std::int64_t panels = blocks_.panels_max();
   for (std::int64_t place = 0; place < std::ssize(sampled_blocks_); ++place) {
     const std::int64_t block = sampled_blocks_[static_cast<std::size_t>(place)];
-    std::copy_n(SampleAt(index, place), panels, bounds.data() + block * panels);
+    std::copy_n(samples_.data() + SampleOffset(index, place), panels,
+                bounds.data() + block * panels);
   }
 }
 
@@ -178,7 +179,8 @@ void PanelLook::LookAtBlock(Part part, const RoundLooks::Tile& tile, std::int64_
       if (!look.continues) continue;
       float* to = nullptr;
       if (part == Part::kSample) {
-        to = SampleAt(of, sample_places_[static_cast<std::size_t>(block_index)]);
+        to = samples_.data() +
+             SampleOffset(of, sample_places_[static_cast<std::size_t>(block_index)]);
       } else {
         const std::int64_t place =
             look.skips() ? look.places[static_cast<std::size_t>(block_index)] : block_index;
@@ -236,7 +238,7 @@ std::vector<float> PanelLook::SampleOf(std::int64_t index) const {
     const PositionedBlock* block =
         looks_.BlockOf(look, sampled_blocks_[static_cast<std::size_t>(place)]);
     if (block == nullptr || block->sketch == nullptr || !IsSampled(*block)) continue;
-    const float* bounds = SampleAt(index, place);
+    const float* bounds = samples_.data() + SampleOffset(index, place);
     std::copy_if(bounds, bounds + block->view.panel_count(), std::back_inserter(sample),
                  [](float bound) { return bound < kInfiniteLogit; });
   }

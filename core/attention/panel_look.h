@@ -79,13 +79,10 @@ class PanelLook {
   void KeepFirstRows(Look& look);
   // Sets the look's candidates.kept_blocks.
   void FindKeptBlocks(Look& look);
-  // Returns the bounds of a sampled block's panels for the look looks_[index]. `place` is the
-  // block's index in sampled_blocks_.
-  float* SampleAt(std::int64_t index, std::int64_t place) {
-    return samples_.data() + (index * std::ssize(sampled_blocks_) + place) * blocks_.panels_max();
-  }
-  const float* SampleAt(std::int64_t index, std::int64_t place) const {
-    return const_cast<PanelLook*>(this)->SampleAt(index, place);
+  // Returns the index in samples_ of the bounds of a sampled block's panels, for the look
+  // looks_[index]. `place` is the block's index in sampled_blocks_.
+  std::int64_t SampleOffset(std::int64_t index, std::int64_t place) const {
+    return (index * std::ssize(sampled_blocks_) + place) * blocks_.panels_max();
   }
   // Returns the block of the pass at a place among those that the look reads.
   static std::int64_t BlockAt(const Look& look, std::int64_t place) {

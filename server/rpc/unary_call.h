@@ -35,7 +35,8 @@ class UnaryCall : public Rpc::Handler {
         arrival_(call_->limiters().arrivals, call_->rpc().context()),
         unsent_(call_->limiters().unsent_answers, call_->limiters().stalls) {}
 
-  // Starts to read the request. The call then goes on by itself. Call this once, first.
+  // Starts to read the request. The callbacks of the reading then run the call to its end. Call
+  // Start() once, before any other method.
   void Start();
 
   void OnReadDone(bool ok) final;
