@@ -45,6 +45,17 @@ double BallBounds::HighestIn(const kernels::KeyBall& ball, float product) const 
   return highest + std::abs(highest) * kBallRounding;
 }
 
+// By Cauchy and Schwarz, the product with a centre is between -|query| |centre| and |query|
+// |centre|, if it is exact. HighestIn adds the error of the product, and it may have that error.
+BallBounds::Span BallBounds::SpanOf(const BallsRange& balls) const {
+  if (score_ != Score::kDot && score_ != Score::kScaledDot) return {};
+  constexpr double kRounding = 16 * kBallRounding;
+  const double lowest = scale_ * norm_ * balls.depth_min;
+  const double highest = scale_ * (norm_ * balls.reach_max * (1 + 2 * rounding_) + 0x1p-98);
+  return {.lowest = lowest - std::abs(scale_ * norm_ * balls.reach_max) * kRounding,
+          .highest = highest * (1 + kRounding)};
+}
+
 // Seen from the origin, the ball covers all directions within an angle of asin(radius / |centre|)
 // from its centre's direction.
 double BallBounds::HighestCosineIn(const kernels::KeyBall& ball, double product) const {

@@ -1,10 +1,26 @@
 #ifndef SOFTLOOKUP_CORE_ATTENTION_BALL_BOUNDS_H_
 #define SOFTLOOKUP_CORE_ATTENTION_BALL_BOUNDS_H_
 
+#include <algorithm>
+#include <limits>
+
 #include "core/attention/block_scan.h"
 #include "core/kernels/key_ball.h"
 
 namespace softlookup {
+
+// Bounds over all balls of some blocks.
+struct BallsRange {
+  double depth_min = std::numeric_limits<double>::infinity();  // Of radius - |centre|.
+  double reach_max = 0;                                        // Of radius + |centre|.
+
+  void Add(const kernels::KeyBalls& balls) {
+    for (const kernels::KeyBall& ball : balls) {
+      depth_min = std::min(depth_min, ball.radius - ball.centre_norm);
+      reach_max = std::max(reach_max, ball.radius + ball.centre_norm);
+    }
+  }
+};
 
 // Bounds the logits of one head query over whole blocks, by the balls that hold the blocks' keys
 // (key_ball.h).
@@ -15,6 +31,14 @@ class BallBounds {
   // Returns an upper bound on the logits of the ball's keys. `product` must be the product of the
   // query and the ball's centre, from kernels::CentreProducts.
   double HighestIn(const kernels::KeyBall& ball, float product) const;
+
+  struct Span {
+    double lowest = -std::numeric_limits<double>::infinity();
+    double highest = std::numeric_limits<double>::infinity();
+  };
+  // Returns bounds on HighestIn(ball) for every ball of a range, wherever its centre is. They are
+  // infinite for scores other than products.
+  Span SpanOf(const BallsRange& balls) const;
 
  private:
   // In both functions, `product` is an upper bound on the product of the query and the centre.

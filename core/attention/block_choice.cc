@@ -9,7 +9,6 @@
 #include <numeric>
 #include <utility>
 
-#include "core/attention/ball_bounds.h"
 #include "core/attention/error_budget.h"
 #include "core/attention/look_tile.h"
 #include "core/attention/panel_choice.h"
@@ -91,12 +90,19 @@ double LikelyMax(absl::Span<const double> highest) {
   return largest > -kInfiniteLogit ? largest + std::abs(largest) * kRounding : largest;
 }
 
-std::uint64_t RowCount(absl::Span<const PositionedBlock* const> blocks) {
-  return std::accumulate(blocks.begin(), blocks.end(), std::uint64_t{0},
-                         [](std::uint64_t sum, const PositionedBlock* block) {
-                           const std::int64_t count = block == nullptr ? 0 : block->view.row_count;
-                           return sum + static_cast<std::uint64_t>(count);
+std::int64_t RowCount(absl::Span<const PositionedBlock* const> blocks) {
+  return std::accumulate(blocks.begin(), blocks.end(), std::int64_t{0},
+                         [](std::int64_t sum, const PositionedBlock* block) {
+                           return sum + (block == nullptr ? 0 : block->view.row_count);
                          });
+}
+
+// Returns how far below the log-sum-exp the logits of all row_count rows must be, so that all of
+// them together fit the budget of skipped blocks. Returns 0 if the answer does not weigh all rows.
+double MarginOf(const ScanPlan& plan, const LookGoal& goal, std::int64_t row_count) {
+  if (!goal.weighs_all) return 0;
+  return std::log(static_cast<double>(row_count)) -
+         std::log(LookBudgetOf(plan.options).panels * kBudgetPart);
 }
 
 }  // namespace
@@ -126,6 +132,17 @@ void BoundBlocks(const ScanPlan& plan, const HeadQuery& query,
   }
 }
 
+bool MaySkipBlocks(const ScanPlan& plan, const HeadQuery& query, const BallsRange& balls,
+                   const LookGoal& goal, std::int64_t row_count) {
+  if (goal.ranks == LookGoal::kAllRanks) return true;
+  const BallBounds::Span span = BallBounds(plan, query).SpanOf(balls);
+  // ChooseBlocks skips a block whose bound is below its cut, and none if its first cut, which is
+  // below this one, skips too few.
+  const double cut =
+      std::max(goal.threshold.none_below, span.highest - MarginOf(plan, goal, row_count));
+  return span.lowest < cut;
+}
+
 BlockChoice ChooseBlocks(
     const ScanPlan& plan, const HeadQuery& query, const LogitBounds& bounds,
     absl::Span<const PositionedBlock* const> blocks, absl::Span<const double> highest,
@@ -141,12 +158,7 @@ BlockChoice ChooseBlocks(
   const auto skips_enough = [&](double cut) {
     return static_cast<double>(count_from(cut)) <= kReadPartMax * static_cast<double>(own_count);
   };
-  // If the logit of each row were this far below the log-sum-exp, all rows together would use up
-  // the skipped blocks' budget.
-  const double margin = goal.weighs_all
-                            ? std::log(static_cast<double>(RowCount(blocks))) -
-                                  std::log(LookBudgetOf(plan.options).panels * kBudgetPart)
-                            : 0;
+  const double margin = MarginOf(plan, goal, RowCount(blocks));
   double cut = goal.threshold.none_below;
   // tries[0].likely, below, is at most the largest finite bound, up to roundings. If not even a cut
   // made of that bound skips enough, none does, and NearestBlocks need not be called.

@@ -8,6 +8,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
+#include "core/attention/ball_bounds.h"
 #include "core/attention/block_scan.h"
 #include "core/attention/logit_bounds.h"
 #include "core/attention/look_goal.h"
@@ -34,6 +35,11 @@ struct BlockChoice {
 // is null has no rows.
 void BoundBlocks(const ScanPlan& plan, const HeadQuery& query,
                  absl::Span<const PositionedBlock* const> blocks, double* highest);
+
+// Returns false if ChooseBlocks would skip none of the blocks, whatever BoundBlocks finds. `balls`
+// must cover the balls of all blocks, and the blocks must have row_count rows together.
+bool MaySkipBlocks(const ScanPlan& plan, const HeadQuery& query, const BallsRange& balls,
+                   const LookGoal& goal, std::int64_t row_count);
 
 // Chooses the blocks to read by `highest`, which BoundBlocks has set. Ignores goal.first_rows: the
 // caller must give blocks that hold these rows an infinite bound. panel_bounds(block) returns upper

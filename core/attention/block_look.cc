@@ -11,7 +11,7 @@ void BlockLook::Bound(std::int64_t begin, std::int64_t end, std::int64_t tile_in
   const RoundLooks::Tile& tile = looks_.tile(tile_index);
   for (std::int64_t i = tile.begin; i < tile.end(); ++i) {
     Look& look = looks_[i];
-    if (!looks_.TaskContinues(look)) continue;
+    if (!look.may_skip_blocks || !looks_.TaskContinues(look)) continue;
     BoundBlocks(tile.queries.plan(), looks_.QueryOf(look), looks_.BlocksOf(look, begin, end),
                 look.highest.data() + begin);
   }
@@ -23,7 +23,7 @@ void BlockLook::Choose(std::int64_t tile_index) {
   PanelBounder bounder;
   for (std::int64_t i = tile.begin; i < tile.end(); ++i) {
     Look& look = looks_[i];
-    if (!looks_.TaskContinues(look)) continue;
+    if (!look.may_skip_blocks || !looks_.TaskContinues(look)) continue;
     const std::vector<const PositionedBlock*> blocks =
         looks_.BlocksOf(look, 0, looks_.blocks().count());
     VisitFirstRows(look.goal.first_rows, blocks, looks_.QueryOf(look),

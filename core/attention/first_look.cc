@@ -23,7 +23,7 @@ FirstLook::FirstLook(const AlignedBlocks& blocks, const HeadQueryOrder& order)
 bool FirstLook::Run(const PassThreads& threads, HeadQueryRound& round) {
   looks_.Begin(round);
   if (looks_.tile_count() == 0) return false;
-  ChooseBlocks(threads);
+  if (looks_.AnyMaySkipBlocks()) ChooseBlocks(threads);
   panel_look_.Begin();
   if (!ChoosePanels(threads, PanelLook::Part::kSample)) return false;
   panel_look_.BeginRest();

@@ -1,5 +1,7 @@
 #include "core/attention/head_query_round.h"
 
+#include <algorithm>
+#include <numeric>
 #include <type_traits>
 #include <utility>
 
@@ -36,6 +38,27 @@ void HeadQueryRound::Sort(absl::Span<const std::int64_t> order) {
     sorted_sums.insert(sorted_sums.end(), begin, begin + sums_stride);
   }
   sums = std::move(sorted_sums);
+}
+
+void HeadQueryRound::SortByErrors() {
+  const auto share_head = [](const HeadQueryRef& a, const HeadQueryRef& b) {
+    const HeadQueries& of_task = a.answer->head_queries();
+    return a.answer == b.answer && of_task.HeadOf(a.number) == of_task.HeadOf(b.number);
+  };
+  std::vector<std::int64_t> order(refs.size());
+  std::iota(order.begin(), order.end(), 0);
+  for (auto begin = order.begin(); begin != order.end();) {
+    const HeadQueryRef& first = RefOf(*begin);
+    const auto end = std::find_if_not(begin, order.end(),
+                                      [&](std::int64_t q) { return share_head(first, RefOf(q)); });
+    if (!first.answer->task().options.causal) {
+      std::ranges::stable_sort(begin, end, {}, [this](std::int64_t q) {
+        return queries[static_cast<std::size_t>(q)].float32_errors.front();
+      });
+    }
+    begin = end;
+  }
+  if (!std::ranges::is_sorted(order)) Sort(order);
 }
 
 }  // namespace softlookup

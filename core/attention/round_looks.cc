@@ -29,7 +29,8 @@ void RoundLooks::Begin(const HeadQueryRound& round) {
   HeadQueries* head_queries = nullptr;
   bool may_serve = false;
   SketchBounds sketches;
-  std::int64_t panel_count = 0, tile_begin = 0;
+  BallsRange balls;
+  std::int64_t panel_count = 0, row_count = 0, tile_begin = 0;
   const auto end_tile = [&] {
     const std::int64_t end = std::ssize(looks_);
     if (end > tile_begin) AddTile(tile_begin, end);
@@ -42,10 +43,14 @@ void RoundLooks::Begin(const HeadQueryRound& round) {
       head_queries = &ref.answer->head_queries();
       may_serve = MayHaveLooks(*head_queries);
       sketches = {};
-      panel_count = 0;
+      balls = {};
+      panel_count = row_count = 0;
       for (const PositionedBlock& block : head_queries->task().blocks) {
-        if (may_serve && block.sketch != nullptr) sketches.Add(*block.sketch);
         panel_count += block.view.panel_count();
+        row_count += block.view.row_count;
+        if (!may_serve || block.sketch == nullptr) continue;
+        sketches.Add(*block.sketch);
+        if (block.sketch->has_balls()) balls.Add(block.sketch->balls);
       }
     }
     if (!may_serve || !kernels::KeysFitSketch(query.magnitude)) continue;
@@ -66,6 +71,7 @@ void RoundLooks::Begin(const HeadQueryRound& round) {
                       .panel_count = panel_count,
                       .sketches = sketches,
                       .range = range,
+                      .may_skip_blocks = MaySkipBlocks(plan, query, balls, goal, row_count),
                       .highest = std::vector<double>(static_cast<std::size_t>(blocks_.count()),
                                                      kInfiniteLogit)});
   }

@@ -30,6 +30,9 @@ struct Look {
   // From NeedsFloat64(): true if a scan of all rows would score some of them in float64.
   bool needs_float64 = false;
 
+  // From MaySkipBlocks(). If false, BlockLook does not bound the look's blocks.
+  bool may_skip_blocks = true;
+
   // BlockLook sets these.
   std::vector<double> highest;  // By block of the pass: a bound on logits. At first infinite.
   BlockChoice blocks;
@@ -83,6 +86,9 @@ class RoundLooks {
   // Returns false if all rows are to be scanned for every head query.
   bool AnyContinues() const {
     return std::ranges::any_of(looks_, [](const Look& look) { return look.continues; });
+  }
+  bool AnyMaySkipBlocks() const {
+    return std::ranges::any_of(looks_, [](const Look& look) { return look.may_skip_blocks; });
   }
   const HeadQuery& QueryOf(const Look& look) const { return round_->queries[look.query]; }
   // Returns false once the task of the look's head query is cancelled.

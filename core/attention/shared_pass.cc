@@ -83,6 +83,7 @@ void SharedPass::TakeRound() {
 
 void SharedPass::RunRound() {
   round_.Begin();
+  round_.SortByErrors();
   if (look_.Run(threads_, round_)) SortByLook();
   CutRound();
   if (ScanRound()) FinishRound();

@@ -131,6 +131,44 @@ TEST_F(BallBoundsTest, IsCloseWhereTheBallIsSmall) {
   EXPECT_LE(excess(Score::kSquaredEuclidean), 2 * gap * (NormOf(query) + centre_norm));
 }
 
+TEST_F(BallBoundsTest, NoBoundIsOutsideTheSpanOfItsRange) {
+  Draw draw(5);
+  for (int i = 0; i < 300; ++i) {
+    const std::int64_t dim = draw.Int(32, 90);
+    const std::vector<float> query = NormalFloats(dim, i, std::exp(draw.Real(-20, 20)));
+    std::vector<std::vector<float>> centres;
+    std::vector<kernels::KeyBall> balls;
+    BallsRange range;
+    while (balls.size() < 6) {
+      std::vector<float>& centre =
+          centres.emplace_back(NormalFloats(dim, i + balls.size(), std::exp(draw.Real(-20, 20))));
+      // Some have the query's direction, or its opposite: their products are the most extreme.
+      if (draw.Coin()) {
+        const double factor = draw.Real(-3, 3);
+        for (std::int64_t j = 0; j < dim; ++j) centre[j] = static_cast<float>(factor * query[j]);
+      }
+      centre.resize(kernels::CentreFloats(dim));
+      balls.push_back({.centre = centre.data(),
+                       .centre_norm = NormOf(centre),
+                       .radius = draw.Coin() ? 0 : std::exp(draw.Real(-10, 10))});
+    }
+    for (std::size_t b = 0; b < balls.size(); b += 2) range.Add({balls[b], balls[b + 1]});
+    for (const Score score : kScores) {
+      const BallBounds bounds(PlanOf(score, std::exp(draw.Real(-5, 3)), dim),
+                              {.components = query.data(), .norm = NormOf(query)});
+      const BallBounds::Span span = bounds.SpanOf(range);
+      for (const kernels::KeyBall& ball : balls) {
+        const kernels::KeyBall* const pointer = &ball;
+        float product = 0;
+        kernels::CentreProducts(query.data(), dim, {&pointer, 1}, &product);
+        const double highest = bounds.HighestIn(ball, product);
+        ASSERT_GE(highest, span.lowest) << "case " << i << " score " << static_cast<int>(score);
+        ASSERT_LE(highest, span.highest) << "case " << i << " score " << static_cast<int>(score);
+      }
+    }
+  }
+}
+
 TEST_F(BallBoundsTest, ABallAroundTheOriginMayHaveAnyCosine) {
   constexpr std::int64_t kDim = 40;
   const KeptRows rows = Cluster(kDim, 0, 1);

@@ -56,12 +56,27 @@ class BlockChoiceTest : public ::testing::Test {
     tried_.clear();
     std::vector<double> highest(blocks.size());
     BoundBlocks(plan_, query_, blocks, highest.data());
-    return ChooseBlocks(plan_, query_, LogitBounds(), blocks, highest, goal,
-                        [&](const PositionedBlock& block) -> absl::Span<const float> {
-                          tried_.push_back(block.number);
-                          bounds.assign(kPanels, *block.sketch->balls[0].centre);
-                          return bounds;
-                        });
+    const BlockChoice choice =
+        ChooseBlocks(plan_, query_, LogitBounds(), blocks, highest, goal,
+                     [&](const PositionedBlock& block) -> absl::Span<const float> {
+                       tried_.push_back(block.number);
+                       bounds.assign(kPanels, *block.sketch->balls[0].centre);
+                       return bounds;
+                     });
+    if (!MaySkip(goal)) {
+      EXPECT_FALSE(choice.read.has_value());
+      EXPECT_THAT(tried_, IsEmpty());
+    }
+    return choice;
+  }
+  bool MaySkip(const LookGoal& goal) const {
+    BallsRange balls;
+    std::int64_t row_count = 0;
+    for (const PositionedBlock& block : blocks_) {
+      row_count += block.view.row_count;
+      if (block.sketch != nullptr && block.sketch->has_balls()) balls.Add(block.sketch->balls);
+    }
+    return MaySkipBlocks(plan_, query_, balls, goal, row_count);
   }
 
   static constexpr float kOne = 1;
@@ -100,6 +115,20 @@ TEST_F(BlockChoiceTest, LooksAtNoBlockInVain) {
 }
 
 // The bounds differ by less than what the log-sum-exp of all rows can be above their logits.
+// The balls' ranges alone show whether blocks may be skipped.
+TEST_F(BlockChoiceTest, ItIsKnownBeforehandThatAlikeBallsSkipNoBlock) {
+  for (int block = 0; block < 20; ++block) Add(0.1f * static_cast<float>(block % 3), 3);
+  const LookGoal weighs_all{.weighs_all = true};
+  EXPECT_FALSE(MaySkip(weighs_all));
+  EXPECT_FALSE(Choose(weighs_all).read.has_value());
+  EXPECT_TRUE(MaySkip({.ranks = LookGoal::kAllRanks}));
+  // A product of 100 is above all others by more than the margin.
+  Add(100, 1);
+  EXPECT_TRUE(MaySkip(weighs_all));
+  plan_.options.score = Score::kCosine;
+  EXPECT_TRUE(MaySkip(weighs_all)) << "ranges bound products alone";
+}
+
 TEST_F(BlockChoiceTest, LooksAtNoBlockInVainWhereAllRowsAreWeighed) {
   for (int i = 0; i < 100; ++i) Add(1 + static_cast<float>(i % 7), 1);
   EXPECT_EQ(Choose(LookGoal{.weighs_all = true}).read, std::nullopt);

@@ -10,10 +10,12 @@
 #include "tests/core/attention/look_answers.h"
 #include "tests/core/attention/round_with_looks.h"
 #include "tests/core/attention/test_rows.h"
+#include "tests/testing/random.h"
 
 namespace softlookup {
 namespace {
 
+using ::softlookup::testing::NormalFloats;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::Optional;
@@ -62,6 +64,23 @@ TEST_F(BlockLookTest, BlocksWithTheFirstRowsAreReadToo) {
   block_look.Bound(0, with.blocks.count(), 0);
   block_look.Choose(0);
   EXPECT_THAT(with.looks[0].blocks.read, Optional(ElementsAre(0, 2)));
+}
+
+// Keys drawn around the origin, in no order: all balls are wide and have their centres near to it.
+TEST(BlockLookOfRandomKeysTest, BlocksThatCannotBeSkippedAreNotBounded) {
+  const TestRows rows(12 * 1024, kLookDim, 1, 7);
+  const std::vector<float> query = NormalFloats(kLookDim, 8);
+  for (const double temperature : {0.2, 0.001}) {
+    BegunTasks tasks;
+    tasks.Add(rows.Task(query, {.score = Score::kScaledDot, .temperature = temperature}));
+    RoundWithLooks with(tasks);
+    ASSERT_EQ(with.looks.tile_count(), 1) << temperature;
+    EXPECT_EQ(with.looks[0].may_skip_blocks, temperature < 0.1);
+    BlockLook block_look(with.looks);
+    block_look.Bound(0, with.blocks.count(), 0);
+    block_look.Choose(0);
+    EXPECT_EQ(with.looks[0].highest[0] == kInfiniteLogit, temperature > 0.1);
+  }
 }
 
 TEST_F(BlockLookTest, ACancelledTaskBoundsNothing) {

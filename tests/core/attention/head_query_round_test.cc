@@ -70,5 +70,45 @@ TEST_F(HeadQueryRoundTest, SortsAllThatIsKnownOfAHeadQuery) {
   }
 }
 
+std::vector<std::int64_t> NumbersOf(const HeadQueryRound& round) {
+  std::vector<std::int64_t> numbers;
+  for (const HeadQueryRef& ref : round.refs) numbers.push_back(ref.number);
+  return numbers;
+}
+
+// Queries of one component each, whose errors are as their magnitudes. Two heads.
+TEST(HeadQueryRoundSortTest, SortsTheQueriesOfAHeadByTheirErrors) {
+  const TestRows rows(20, kPassKeyDim, kPassValueDim, 1);
+  const std::vector<float> magnitudes = {4, 9, 1, 6, 3, 2};
+  std::vector<float> queries;
+  for (const float magnitude : magnitudes) {
+    const std::vector<float> query(kPassKeyDim / 2, magnitude);
+    queries.insert(queries.end(), query.begin(), query.end());
+  }
+  for (const bool causal : {false, true}) {
+    AttentionTask task = TaskOver(rows, queries, 0, 20);
+    task.num_heads = 2;
+    task.options.causal = causal;
+    BegunTasks tasks;
+    tasks.Add(task);
+    tasks.Add(task);
+    HeadQueryOrder order(tasks.all());
+    HeadQueryRound round;
+    while (const std::optional<HeadQueryRef> next = order.Next()) round.refs.push_back(*next);
+    round.sums_stride = kPassValueDim / 2;
+    round.Begin();
+    round.SortByErrors();
+    // Three queries: 4 and 9, 1 and 6, 3 and 2. Of each head come first those of the first task.
+    EXPECT_EQ(NumbersOf(round),
+              causal ? std::vector<std::int64_t>({0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5})
+                     : std::vector<std::int64_t>({1, 2, 0, 1, 2, 0, 5, 4, 3, 5, 4, 3}));
+    std::vector<const TaskAnswer*> answers;
+    for (const HeadQueryRef& ref : round.refs) answers.push_back(ref.answer);
+    const TaskAnswer* const a = tasks.all()[0];
+    const TaskAnswer* const b = tasks.all()[1];
+    EXPECT_THAT(answers, ElementsAre(a, a, a, b, b, b, a, a, a, b, b, b));
+  }
+}
+
 }  // namespace
 }  // namespace softlookup
