@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/base/status_macros.h"
-#include "server/admin/backups.h"
+#include "server/admin/backup_directory.h"
 #include "server/observability/line_format.h"
 #include "server/observability/metrics_page.h"
 #include "server/rpc/early_cancel.h"
@@ -170,7 +170,9 @@ DiskWatch::Read ReaderOfDisks(const Flags& flags) {
       std::optional<DiskSpace> space = ReadDiskSpace(name, path);
       if (space.has_value()) stats.spaces.push_back(*std::move(space));
     }
-    if (!backup_dir.empty()) stats.newest_backup = NewestBackupTime(backup_dir, absl::Now());
+    if (!backup_dir.empty()) {
+      stats.newest_backup = BackupDirectory(backup_dir).NewestTime(absl::Now());
+    }
     return stats;
   };
 }
@@ -184,7 +186,8 @@ Server::Server(std::unique_ptr<Engine> engine, std::unique_ptr<AuditLog> audit, 
       limiters_(CallLimitsOf(flags)),
       engine_(std::move(engine)),
       disk_watch_(ReaderOfDisks(flags)),
-      backups_(*engine_, flags.backup_dir, [this] { disk_watch_.ReadSoon(); }),
+      backups_([this](const std::string& directory) { return engine_->CopyTo(directory); },
+               flags.backup_dir, [this] { disk_watch_.ReadSoon(); }),
       service_({.calls = calls_,
                 .streams = streams_,
                 .limiters = limiters_,
