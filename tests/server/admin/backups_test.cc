@@ -46,6 +46,9 @@ class BackupsTest : public ::testing::Test {
   BackupsTest() {
     backups_.emplace(copy_, directory_.path(), [this] { ++made_count_; });
   }
+  ~BackupsTest() override {
+    if (!gate_.HasBeenNotified()) gate_.Notify();  // A test that fails must end, too.
+  }
 
   const TemporaryDirectory directory_;
   absl::Notification gate_;
