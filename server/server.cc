@@ -1,6 +1,5 @@
 #include "server/server.h"
 
-#include <grpc/grpc.h>
 #include <grpcpp/resource_quota.h>
 #include <spdlog/spdlog.h>
 
@@ -15,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/base/status_macros.h"
-#include "server/admin/backups.h"
+#include "server/admin/backup_directory.h"
 #include "server/observability/line_format.h"
 #include "server/observability/metrics_page.h"
 #include "server/rpc/early_cancel.h"
@@ -38,19 +37,6 @@ std::string JoinHostPort(const std::string& host, int port) {
                                              : absl::StrCat("[", host, "]:", port);
 }
 
-// Time that a peer has to answer a keepalive PING, or to acknowledge sent data.
-constexpr absl::Duration kKeepaliveTimeout = absl::Seconds(20);
-
-// Maximum number of bytes that gRPC reads from a connection at once.
-constexpr int kReadBytesMax = 64 << 10;
-
-// Bytes that a client may send on a stream before the server reads its messages.
-constexpr int kUnreadBytesMax = 128 << 10;
-
-int WholeMilliseconds(absl::Duration duration) {
-  return static_cast<int>(absl::ToInt64Milliseconds(duration));
-}
-
 // Interval of the checks for changed certificates and auth files. A change takes effect after at
 // most about this time.
 constexpr absl::Duration kFileInterval = absl::Seconds(2);
@@ -70,34 +56,11 @@ CallLimits CallLimitsOf(const Flags& flags) {
           .request_bytes_max = flags.request_bytes_max};
 }
 
-void BoundConnections(const Flags& flags, grpc::ServerBuilder& builder) {
-  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
-                             static_cast<int>(flags.streams_per_connection_max));
-  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
-                             WholeMilliseconds(absl::Seconds(flags.handshake_timeout_seconds)));
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS,
-                             WholeMilliseconds(absl::Seconds(flags.keepalive_seconds)));
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, WholeMilliseconds(kKeepaliveTimeout));
-  // By default, gRPC lets a client send 4 MiB on each stream before the server reads any of it. The
-  // next two settings fix a stream's flow-control window at kUnreadBytesMax. A larger message gets
-  // a window of its size while it is being read.
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kUnreadBytesMax);
-  // Refuses compressed messages, because a few compressed bytes could expand to very many.
-  builder.SetDefaultCompressionAlgorithm(GRPC_COMPRESS_NONE);
-  for (const auto algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
-    builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
-  }
-  // By default, gRPC reads up to 4 MiB at once, and parses all of it before it passes any call on.
-  // In a flood of calls, gRPC would create all of them before the server sees the first.
-  builder.AddChannelArgument(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kReadBytesMax);
-  // Turns off gRPC's own defence against a flood of PINGs. For each PING, that defence makes an
-  // error of thirty times the PING's bytes. It is not needed, because gRPC stops reading a
-  // connection on which 10,000 answers wait.
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
-  // Sends keepalive PINGs on connections without calls, too, and without a limit on their number.
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+ConnectionBounds ConnectionBoundsOf(const Flags& flags, std::size_t connections_max) {
+  return {.connections_max = connections_max,
+          .streams_per_connection_max = static_cast<int>(flags.streams_per_connection_max),
+          .handshake_timeout = absl::Seconds(flags.handshake_timeout_seconds),
+          .keepalive = absl::Seconds(flags.keepalive_seconds)};
 }
 
 bool IsMissingOrEmpty(const std::string& directory) {
@@ -170,7 +133,9 @@ DiskWatch::Read ReaderOfDisks(const Flags& flags) {
       std::optional<DiskSpace> space = ReadDiskSpace(name, path);
       if (space.has_value()) stats.spaces.push_back(*std::move(space));
     }
-    if (!backup_dir.empty()) stats.newest_backup = NewestBackupTime(backup_dir, absl::Now());
+    if (!backup_dir.empty()) {
+      stats.newest_backup = BackupDirectory(backup_dir).NewestTime(absl::Now());
+    }
     return stats;
   };
 }
@@ -184,7 +149,8 @@ Server::Server(std::unique_ptr<Engine> engine, std::unique_ptr<AuditLog> audit, 
       limiters_(CallLimitsOf(flags)),
       engine_(std::move(engine)),
       disk_watch_(ReaderOfDisks(flags)),
-      backups_(*engine_, flags.backup_dir, [this] { disk_watch_.ReadSoon(); }),
+      backups_([this](const std::string& directory) { return engine_->CopyTo(directory); },
+               flags.backup_dir, [this] { disk_watch_.ReadSoon(); }),
       service_({.calls = calls_,
                 .streams = streams_,
                 .limiters = limiters_,
@@ -198,12 +164,11 @@ Server::Server(std::unique_ptr<Engine> engine, std::unique_ptr<AuditLog> audit, 
         return MetricsPage(*engine_, observer_.metrics(), process_stats_, disk_watch_.latest(),
                            pages_.ready());
       }),
-      open_connections_(connections_max),
-      listener_(open_connections_),
+      grpc_port_(ConnectionBoundsOf(flags, connections_max)),
       rpcs_([this](Rpc& rpc) { service_.Begin(rpc); },
             [this](const Rpc& rpc) { CountCancel(rpc, limiters_.connections); }) {
   limiters_.connections.set_cut(
-      [this](const std::string& peer, absl::string_view why) { CutConnection(peer, why); });
+      [this](const std::string& peer, absl::string_view why) { grpc_port_.Cut(peer, why); });
 }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Flags& flags) {
@@ -278,13 +243,13 @@ absl::Status Server::LoadSecurity(const Flags& flags) {
 
 absl::Status Server::Listen(const Flags& flags) {
   const HostPort listen = *SplitHostPort(flags.listen);
-  if (!listener_.Bind(listen.host, listen.port).ok()) {
+  if (!grpc_port_.Bind(listen.host, listen.port).ok()) {
     return absl::UnavailableError(
         absl::StrCat("cannot listen on ", flags.listen, " for gRPC; is the port taken?"));
   }
-  grpc_address_ = JoinHostPort(listen.host, listener_.port());
+  grpc_address_ = JoinHostPort(listen.host, grpc_port_.port());
   const bool is_safe = tls_ != nullptr && !flags.auth.empty();
-  if (listener_.is_loopback() || is_safe || flags.insecure) return absl::OkStatus();
+  if (grpc_port_.is_loopback() || is_safe || flags.insecure) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "--listen ", flags.listen,
       " lets other machines in, so it takes --tls-certificate with --tls-key, and --auth "
@@ -296,9 +261,7 @@ absl::Status Server::ServeGrpc(const Flags& flags) {
   grpc::ServerBuilder builder;
   std::shared_ptr<grpc::ServerCredentials> credentials = tls_;
   if (credentials == nullptr) credentials = grpc::InsecureServerCredentials();
-  acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
-      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials);
-  BoundConnections(flags, builder);
+  grpc_port_.AddTo(builder, credentials);
   // gRPC's limit is above the server's, so that a message slightly too large still gets the
   // server's own error. MessageReceiver::Receive() checks the server's limit.
   constexpr std::int64_t kGrpcMax = std::numeric_limits<int>::max();
@@ -311,20 +274,7 @@ absl::Status Server::ServeGrpc(const Flags& flags) {
                                .Resize(static_cast<std::size_t>(2 * flags.request_bytes_max)));
   const int threads = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 2, 16);
   SOFTLOOKUP_RETURN_IF_ERROR(rpcs_.Start(builder, threads));
-  return listener_.Start(kKeepaliveTimeout, [acceptor = acceptor_.get()](int listener, int fd) {
-    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
-    connection.listener_fd = listener;
-    connection.fd = fd;
-    acceptor->HandleNewConnection(&connection);
-  });
-}
-
-void Server::CutConnection(const std::string& peer, absl::string_view why) {
-  if (!open_connections_.Cut(peer)) return;
-  if (const auto left_out = cut_lines_.Allow(absl::Now())) {
-    spdlog::warn("cut the connection of {}, which {}{}", peer, std::string(why),
-                 *left_out > 0 ? absl::StrCat("; and ", *left_out, " others") : "");
-  }
+  return grpc_port_.Start();
 }
 
 void Server::Reload() {
@@ -339,7 +289,7 @@ void Server::SetServing(bool serving) {
 
 void Server::Stop(absl::Duration grace) {
   SetServing(false);
-  listener_.Stop();
+  grpc_port_.Stop();
   const absl::Time deadline = absl::Now() + grace;
   streams_.Drain();
   // gRPC cancels a call that comes while gRPC begins to shut down, and a client might not retry

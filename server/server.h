@@ -21,9 +21,8 @@
 #include "server/rpc/call_auditor.h"
 #include "server/rpc/call_counter.h"
 #include "server/rpc/call_limiters.h"
-#include "server/rpc/connection_listener.h"
+#include "server/rpc/grpc_port.h"
 #include "server/rpc/health.h"
-#include "server/rpc/open_connections.h"
 #include "server/rpc/rpc_server.h"
 #include "server/rpc/service.h"
 #include "server/rpc/stream_registry.h"
@@ -35,7 +34,8 @@
 
 namespace softlookup::server {
 
-// A running server: the engine, gRPC with health and reflection, and the operator's HTTP port.
+// A running server: makes its parts, which are the engine, gRPC with health and reflection, and the
+// operator's HTTP port, and starts and stops them in order.
 class Server {
  public:
   // Listens, then loads the stores of the data directory. Until this returns, the health service
@@ -69,9 +69,6 @@ class Server {
   absl::Status LoadSecurity(const Flags& flags);
   absl::Status Listen(const Flags& flags);
   absl::Status ServeGrpc(const Flags& flags);
-  // Ends the connection of `peer`, an address in gRPC's notation, if it is open. Logs the reason
-  // `why`. All connections together get at most one such line a second.
-  void CutConnection(const std::string& peer, absl::string_view why);
   // Sets what the health service and /readyz report.
   void SetServing(bool serving);
 
@@ -96,10 +93,7 @@ class Server {
   AdminPages pages_;
   HttpServer http_{[this](const std::string& request) { return pages_.Answer(request); }};
   FileWatcher files_;
-  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
-  OpenConnections open_connections_;
-  ConnectionListener listener_;  // Passes connections to the acceptor.
-  LineLimiter cut_lines_{1};
+  GrpcPort grpc_port_;
   RpcServer rpcs_;  // Destroyed before the members above: its calls use them.
   std::string grpc_address_;
   std::string http_address_;

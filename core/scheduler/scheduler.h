@@ -25,8 +25,9 @@ struct SchedulerOptions {
   JobQueueOptions queue;
 };
 
-// Gives each submitted job its turn on a thread, or refuses it if too much work waits already.
-// JobQueue says which jobs are next, and BatchRunner runs them. Thread-safe.
+// Hands jobs over from their callers to the threads of a pool, and holds the one lock under which
+// jobs are admitted, taken and done. Others decide: RetryDelayOf says which job is refused because
+// too much work waits already, JobQueue which jobs are next. BatchRunner runs them. Thread-safe.
 class Scheduler {
  public:
   enum class Admission {

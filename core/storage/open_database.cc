@@ -13,7 +13,6 @@
 #include "core/base/status_macros.h"
 #include "core/storage/records.h"
 #include "core/storage/rocksdb_errors.h"
-#include "core/storage/rocksdb_log.h"
 
 namespace softlookup {
 namespace {

@@ -20,6 +20,9 @@ namespace softlookup {
 // The name of the SyncedSequence's file in the directory of the database.
 inline constexpr char kSyncedName[] = "SYNCED";
 
+// What a database is opened for.
+enum class RocksdbAccess { kWrite, kRead };
+
 // Returns the options of a log's database. `errors` is told of errors in the background.
 rocksdb::Options LogOptions(rocksdb::Env* env, const std::shared_ptr<BackgroundErrors>& errors);
 

@@ -8,10 +8,9 @@
 
 #include "absl/status/statusor.h"
 #include "core/storage/commit_log.h"
+#include "core/storage/open_database.h"
 
 namespace softlookup {
-
-enum class RocksdbAccess { kWrite, kRead };
 
 // Opens a log as OpenCommitLog (kWrite) and OpenCommitLogToRead (kRead) do, but in the file system
 // of `env`, which must outlive the log. Does not call MakeDirectories() first.

@@ -1,230 +1,22 @@
 #include "server/admin/backups.h"
 
-#include <fcntl.h>
-#include <google/protobuf/util/json_util.h>
-#include <openssl/evp.h>
 #include <spdlog/spdlog.h>
-#include <sys/file.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <array>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <memory>
 #include <optional>
-#include <sstream>
-#include <system_error>
-#include <tuple>
-#include <utility>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/base/error.h"
-#include "core/base/files.h"
 #include "core/base/status_macros.h"
-#include "server/rpc/file_descriptor.h"
 
 namespace softlookup::server {
 namespace {
-
-namespace fs = std::filesystem;
-using admin::v1::Backup;
-using admin::v1::BackupManifest;
-
-constexpr char kManifestName[] = "BACKUP.json";
-constexpr char kPartialSuffix[] = ".partial";
-// BackupManifest.format. Format 2 is the first with checksums.
-constexpr std::uint32_t kFormat = 2;
-constexpr std::size_t kNameBytesMax = 64;
-// How long a caller should wait if another backup is being made (BACKUP_IN_PROGRESS).
-constexpr absl::Duration kRetryDelayOfBackups = absl::Seconds(1);
-
-bool IsName(absl::string_view name) {
-  return !name.empty() && name.size() <= kNameBytesMax && name[0] != '.' &&
-         std::all_of(name.begin(), name.end(), [](char c) {
-           return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' ||
-                  c == '-';
-         });
-}
-
-absl::Status CheckName(const std::string& name) {
-  if (IsName(name)) return absl::OkStatus();
-  return MakeError(reasons::kInvalidName,
-                   absl::StrCat("name: \"", name, "\" is not 1 to ", kNameBytesMax,
-                                " characters of [A-Za-z0-9._-], the first not a dot"),
-                   {{"field", "name"}});
-}
-
-absl::Status InProgress() {
-  return WithRetryAfter(MakeError(reasons::kBackupInProgress, "Another backup is being made"),
-                        kRetryDelayOfBackups);
-}
-
-absl::Status FileError(absl::string_view what, const fs::path& path, const std::error_code& error) {
-  return MakeError(reasons::kStorageFailed,
-                   absl::StrCat("cannot ", what, " ", path.string(), ": ", error.message()));
-}
-
-std::error_code LastError() { return {errno, std::generic_category()}; }
-
-absl::Status Sync(const fs::path& path) {
-  const std::error_code error = SyncPath(path);
-  return error ? FileError("sync", path, error) : absl::OkStatus();
-}
-
-std::vector<fs::path> EntriesOf(const fs::path& directory, std::error_code& error) {
-  std::vector<fs::path> entries;
-  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
-    entries.push_back(it->path());
-  }
-  return entries;
-}
-
-// Creates `directory` if it is missing, and locks it against other processes until the returned
-// descriptor is closed. BACKUP_IN_PROGRESS if another process has the lock.
-absl::StatusOr<FileDescriptor> Lock(const fs::path& directory) {
-  if (const std::error_code error = MakeDirectories(directory)) {
-    return FileError("make the directory for backups", directory, error);
-  }
-  FileDescriptor lock(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (lock.get() < 0) return FileError("open the directory for backups", directory, LastError());
-  if (flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return lock;
-  if (errno == EWOULDBLOCK) return InProgress();
-  return FileError("lock the directory for backups", directory, LastError());
-}
-
-// Returns the SHA-256 of a file's bytes, in 64 digits of [0-9a-f] as the manifest has it.
-absl::StatusOr<std::string> Sha256Of(const fs::path& path) {
-  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) return FileError("read", path, LastError());
-  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(),
-                                                                        &EVP_MD_CTX_free);
-  std::array<char, 1 << 16> buffer;
-  bool ok = EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1;
-  for (;;) {
-    const ssize_t count = read(file.get(), buffer.data(), buffer.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return FileError("read", path, LastError());
-    if (count == 0) break;
-    ok = ok && EVP_DigestUpdate(context.get(), buffer.data(), static_cast<std::size_t>(count)) == 1;
-  }
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
-  unsigned size = 0;
-  ok = ok && EVP_DigestFinal_ex(context.get(), digest.data(), &size) == 1;
-  if (!ok) return absl::InternalError("OpenSSL cannot compute a SHA-256");
-  // The server does not read the file again. This keeps its pages from pushing other files' pages
-  // out of the page cache.
-  posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED);
-  return absl::BytesToHexString({reinterpret_cast<const char*>(digest.data()), size});
-}
-
-// Syncs each file in `directory`, which is the engine's copy of the data directory, and returns a
-// manifest of the files. A file that both directories share may not be on disk yet.
-absl::StatusOr<BackupManifest> SyncAndList(const fs::path& directory) {
-  BackupManifest manifest;
-  manifest.set_format(kFormat);
-  std::error_code error;
-  const std::vector<fs::path> paths = EntriesOf(directory, error);
-  if (error) return FileError("read", directory, error);
-  for (const fs::path& path : paths) {
-    SOFTLOOKUP_RETURN_IF_ERROR(Sync(path));
-    BackupManifest::File* file = manifest.add_files();
-    file->set_name(path.filename().string());
-    file->set_byte_size(fs::file_size(path, error));
-    if (error) return FileError("read", path, error);
-    SOFTLOOKUP_ASSIGN_OR_RETURN(*file->mutable_sha256(), Sha256Of(path));
-  }
-  return manifest;
-}
-
-absl::Status WriteManifest(const BackupManifest& manifest, const fs::path& directory) {
-  google::protobuf::util::JsonPrintOptions options;
-  options.add_whitespace = true;
-  options.preserve_proto_field_names = true;
-  std::string json;
-  const auto printed = google::protobuf::util::MessageToJsonString(manifest, &json, options);
-  if (!printed.ok()) return absl::InternalError(printed.ToString());
-  const fs::path path = directory / kManifestName;
-  errno = 0;
-  std::ofstream file(path, std::ios::binary);
-  file << json;
-  file.close();
-  if (!file) return FileError("write", path, LastError());
-  SOFTLOOKUP_RETURN_IF_ERROR(Sync(path));
-  return Sync(directory);
-}
-
-// Reads the manifest in `directory`. Nullopt if there is none, or if it cannot be parsed.
-std::optional<Backup> ReadBackup(const fs::path& directory) {
-  const fs::path path = directory / kManifestName;
-  std::error_code error;
-  if (!fs::is_regular_file(path, error)) return std::nullopt;  // Reading a pipe could block.
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream json;
-  json << file.rdbuf();
-  google::protobuf::util::JsonParseOptions options;
-  options.ignore_unknown_fields = true;
-  BackupManifest manifest;
-  if (!file || !google::protobuf::util::JsonStringToMessage(json.str(), &manifest, options).ok()) {
-    return std::nullopt;
-  }
-  Backup backup;
-  backup.set_name(directory.filename().string());
-  *backup.mutable_create_time() = manifest.create_time();
-  std::uint64_t bytes = 0;
-  for (const BackupManifest::File& part : manifest.files()) bytes += part.byte_size();
-  backup.set_byte_size(bytes);
-  return backup;
-}
-
-void SetTime(absl::Time time, google::protobuf::Timestamp& timestamp) {
-  const absl::Duration since_epoch = time - absl::UnixEpoch();
-  timestamp.set_seconds(absl::ToInt64Seconds(since_epoch));
-  timestamp.set_nanos(
-      static_cast<std::int32_t>(absl::ToInt64Nanoseconds(since_epoch % absl::Seconds(1))));
-}
 
 std::string NameOf(absl::Time time) {
   return absl::FormatTime("%Y%m%dT%H%M%SZ", time, absl::UTCTimeZone());
 }
 
-// Returns the backups in `directory` that are complete, oldest first.
-absl::StatusOr<std::vector<Backup>> BackupsIn(const std::string& directory) {
-  std::vector<Backup> backups;
-  std::error_code error;
-  for (const fs::path& path : EntriesOf(directory, error)) {
-    if (!IsName(path.filename().string())) continue;
-    if (std::optional<Backup> backup = ReadBackup(path)) backups.push_back(*std::move(backup));
-  }
-  // The directory is missing until the first backup creates it, which is not an error.
-  if (error && error != std::errc::no_such_file_or_directory) {
-    return FileError("read the directory for backups", directory, error);
-  }
-  const auto order_of = [](const Backup& backup) {
-    return std::tuple(backup.create_time().seconds(), backup.create_time().nanos(), backup.name());
-  };
-  std::sort(backups.begin(), backups.end(),
-            [&](const Backup& a, const Backup& b) { return order_of(a) < order_of(b); });
-  return backups;
-}
-
 }  // namespace
-
-absl::Status CheckIsNoBackup(const std::string& directory) {
-  std::error_code ignored;
-  if (!fs::exists(fs::path(directory) / kManifestName, ignored)) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat(directory,
-                   " is a backup, and serving it would change it. Make a data directory "
-                   "of it first: softlookup backup restore ",
-                   directory, " DATA_DIRECTORY"));
-}
 
 Backups::~Backups() {
   std::thread last;
@@ -236,24 +28,24 @@ Backups::~Backups() {
 }
 
 absl::Status Backups::CheckEnabled() const {
-  if (!directory_.empty()) return absl::OkStatus();
+  if (!directory_.path().empty()) return absl::OkStatus();
   return MakeError(reasons::kBackupsDisabled,
                    "The server has no directory for backups; start it with --backup-dir DIR");
 }
 
 void Backups::Create(const std::string& name, Callback callback) {
   absl::Status status = CheckEnabled();
-  if (status.ok() && !name.empty()) status = CheckName(name);
+  if (status.ok() && !name.empty()) status = CheckBackupName(name);
   if (!status.ok()) return callback(status);
   {
     absl::MutexLock lock(&mutex_);
-    if (std::exchange(busy_, true)) status = InProgress();
+    if (std::exchange(busy_, true)) status = BackupInProgress();
   }
   if (!status.ok()) return callback(status);
   const absl::Time begin = absl::Now();
   auto make = [this, begin, name = name.empty() ? NameOf(begin) : name,
                callback = std::move(callback)]() mutable {
-    absl::StatusOr<Backup> backup = Make(name, begin);
+    absl::StatusOr<admin::v1::Backup> backup = Make(name, begin);
     {
       // Cleared before `callback` runs, so that a caller that has the answer can make the next
       // backup.
@@ -268,69 +60,21 @@ void Backups::Create(const std::string& name, Callback callback) {
   thread_ = std::thread(std::move(make));
 }
 
-absl::StatusOr<Backup> Backups::Make(const std::string& name, absl::Time begin) const {
-  if (absl::Status status = MakeAlone(name, begin); !status.ok()) {
+absl::StatusOr<admin::v1::Backup> Backups::Make(const std::string& name, absl::Time begin) const {
+  if (absl::Status status = directory_.Make(name, begin, copy_); !status.ok()) {
     spdlog::warn("backup {}: {}", name, std::string(status.message()));
     return status;
   }
-  const std::optional<Backup> backup = ReadBackup(fs::path(directory_) / name);
+  const std::optional<admin::v1::Backup> backup = directory_.Find(name);
   if (!backup) return absl::InternalError(absl::StrCat("backup ", name, " is gone again"));
   spdlog::info("backup {} of {} bytes made in {:.3f} s", name, backup->byte_size(),
                absl::ToDoubleSeconds(absl::Now() - begin));
   return *backup;
 }
 
-absl::Status Backups::MakeAlone(const std::string& name, absl::Time begin) const {
-  const fs::path directory(directory_), whole = directory / name;
-  const fs::path partial = directory / absl::StrCat(".", name, kPartialSuffix);
-  SOFTLOOKUP_ASSIGN_OR_RETURN(const FileDescriptor lock, Lock(directory));
-  RemoveLeftovers();
-  std::error_code error;
-  if (fs::exists(fs::symlink_status(whole, error))) {
-    return MakeError(reasons::kBackupExists, absl::StrCat("There is a backup ", name, " already"),
-                     {{"backup", name}});
-  }
-  const auto make = [&]() -> absl::Status {
-    SOFTLOOKUP_RETURN_IF_ERROR(engine_.CopyTo(partial.string()));
-    SOFTLOOKUP_ASSIGN_OR_RETURN(BackupManifest manifest, SyncAndList(partial));
-    SetTime(begin, *manifest.mutable_create_time());
-    SOFTLOOKUP_RETURN_IF_ERROR(WriteManifest(manifest, partial));
-    fs::rename(partial, whole, error);
-    if (error) return FileError("make", whole, error);
-    return Sync(directory);
-  };
-  absl::Status status = make();
-  if (!status.ok()) RemoveLeftovers();
-  return status;
-}
-
-void Backups::RemoveLeftovers() const {
-  std::error_code ignored;
-  for (const fs::path& entry : EntriesOf(directory_, ignored)) {
-    const std::string name = entry.filename().string();
-    // The copy has the further suffix .tmp until the engine has completed it.
-    if (name[0] == '.' && (absl::EndsWith(name, kPartialSuffix) ||
-                           absl::EndsWith(name, absl::StrCat(kPartialSuffix, ".tmp")))) {
-      fs::remove_all(entry, ignored);
-    }
-  }
-}
-
-absl::StatusOr<std::vector<Backup>> Backups::List() const {
+absl::StatusOr<std::vector<admin::v1::Backup>> Backups::List() const {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckEnabled());
-  return BackupsIn(directory_);
-}
-
-std::optional<absl::Time> NewestBackupTime(const std::string& directory, absl::Time now) {
-  const absl::StatusOr<std::vector<Backup>> backups = BackupsIn(directory);
-  if (!backups.ok()) return std::nullopt;
-  absl::Time newest = absl::UnixEpoch();
-  for (const Backup& backup : *backups) {
-    const absl::Time time = absl::FromUnixSeconds(backup.create_time().seconds()) +
-                            absl::Nanoseconds(backup.create_time().nanos());
-    if (time <= now) newest = std::max(newest, time);
-  }
-  return newest;
+  return directory_.List();
 }
 
 }  // namespace softlookup::server

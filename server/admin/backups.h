@@ -2,45 +2,34 @@
 #define SOFTLOOKUP_SERVER_ADMIN_BACKUPS_H_
 
 #include <functional>
-#include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "server/admin/backup_directory.h"
 #include "softlookup/admin/v1/admin.pb.h"
-#include "softlookup/engine.h"
 
 namespace softlookup::server {
 
-// Returns FAILED_PRECONDITION if `directory` is a backup. A server that opened the backup as its
-// data directory would change it.
-absl::Status CheckIsNoBackup(const std::string& directory);
-
-// Returns the time at which the newest backup in `directory` was begun. Returns the Unix epoch if
-// there is no backup or no `directory`, and nullopt if the directory cannot be read. Backups begun
-// after `now` do not count.
-std::optional<absl::Time> NewestBackupTime(const std::string& directory, absl::Time now);
-
-// Makes and lists the backups of an engine. Each backup is a directory with a manifest,
-// BACKUP.json, and all backups are in one directory. The name of a partial backup begins with a
-// dot. So a partial backup that a crash leaves behind is not taken for a whole one. The next
-// Create() removes it. Thread-safe.
+// Makes the backups that callers ask for, one at a time, on a thread of their own. Thread-safe.
 class Backups {
  public:
+  // Does the same as Engine::CopyTo.
+  using Copy = std::function<absl::Status(const std::string& directory)>;
   using Callback = absl::AnyInvocable<void(absl::StatusOr<admin::v1::Backup>)>;
 
-  // The first backup creates `directory`. If `directory` is "", every call fails with
-  // BACKUPS_DISABLED. Calls `on_made` after each backup that succeeds, on the thread that made it.
-  // `engine` must outlive this.
-  Backups(Engine& engine, std::string directory, std::function<void()> on_made)
-      : engine_(engine), directory_(std::move(directory)), on_made_(std::move(on_made)) {}
+  // `directory` is the path of the BackupDirectory. If it is "", every call fails with
+  // BACKUPS_DISABLED. Calls `copy` for each backup, and `on_made` after each that succeeds, both on
+  // the thread that makes it.
+  Backups(Copy copy, std::string directory, std::function<void()> on_made)
+      : copy_(std::move(copy)), directory_(std::move(directory)), on_made_(std::move(on_made)) {}
   // Waits until a backup in progress has ended.
   ~Backups();
 
@@ -56,16 +45,11 @@ class Backups {
 
  private:
   absl::Status CheckEnabled() const;
-  // Calls MakeAlone() and logs how that ended. Returns the backup.
+  // Makes a backup, and logs how that ended. Returns the backup.
   absl::StatusOr<admin::v1::Backup> Make(const std::string& name, absl::Time begin) const;
-  // Locks the directory and makes the backup in it. Removes the partial backup if that fails.
-  // BACKUP_IN_PROGRESS if another process has the lock. BACKUP_EXISTS if the name is taken.
-  absl::Status MakeAlone(const std::string& name, absl::Time begin) const;
-  // Removes the partial backups. The directory must be locked.
-  void RemoveLeftovers() const;
 
-  Engine& engine_;
-  const std::string directory_;
+  const Copy copy_;
+  const BackupDirectory directory_;
   const std::function<void()> on_made_;
 
   absl::Mutex mutex_;

@@ -1,7 +1,7 @@
 #include "server/admin/verify.h"
 
 #include "absl/status/status.h"
-#include "server/admin/backups.h"
+#include "server/admin/backup_directory.h"
 #include "softlookup/engine.h"
 
 namespace softlookup::server {

@@ -39,12 +39,10 @@ void UnsentAnswers::Remove(const std::string& connection, std::int64_t bytes) {
   if (own->second == 0) bytes_of_.erase(own);
 }
 
-absl::Status UnsentAnswer::Hold(std::size_t bytes, bool may_refuse,
-                                grpc::ServerContextBase& context) {
+absl::Status UnsentAnswer::Hold(std::size_t bytes, bool may_refuse, const std::string& connection) {
   if (bytes < kCountedBytesMin) return absl::OkStatus();
   const std::int64_t held = kCopies * static_cast<std::int64_t>(bytes);
-  connection_ = context.peer();
-  if (!answers_.Add(connection_, held, may_refuse)) {
+  if (!answers_.Add(connection, held, may_refuse)) {
     return WithRetryAfter(MakeError(reasons::kQueueFull,
                                     absl::StrCat("Answers that wait for clients to read them take ",
                                                  UnsentAnswers::kConnectionBytesMax >> 20,
@@ -52,9 +50,8 @@ absl::Status UnsentAnswer::Hold(std::size_t bytes, bool may_refuse,
                                                  UnsentAnswers::kBytesMax >> 20, " MiB on all")),
                           kRetryDelayOfAnswers);
   }
+  connection_ = connection;
   bytes_ = held;
-  write_.emplace(stalls_, context);
-  write_->OnStart(bytes);
   return absl::OkStatus();
 }
 

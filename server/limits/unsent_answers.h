@@ -1,17 +1,14 @@
 #ifndef SOFTLOOKUP_SERVER_LIMITS_UNSENT_ANSWERS_H_
 #define SOFTLOOKUP_SERVER_LIMITS_UNSENT_ANSWERS_H_
 
-#include <grpcpp/grpcpp.h>
-
+#include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
-#include "server/limits/stall_watch.h"
 
 namespace softlookup::server {
 
@@ -39,30 +36,29 @@ class UnsentAnswers {
   absl::flat_hash_map<std::string, std::int64_t> bytes_of_ ABSL_GUARDED_BY(mutex_);
 };
 
-// One unsent answer, from when it is passed to gRPC until the call is over.
+// The bytes of one unsent answer, from when it is passed to gRPC until the call is over.
 class UnsentAnswer {
  public:
-  UnsentAnswer(UnsentAnswers& answers, StallWatch& stalls) : answers_(answers), stalls_(stalls) {}
+  explicit UnsentAnswer(UnsentAnswers& answers) : answers_(answers) {}
   ~UnsentAnswer() {
     if (bytes_ > 0) answers_.Remove(connection_, bytes_);
   }
   UnsentAnswer(const UnsentAnswer&) = delete;
   UnsentAnswer& operator=(const UnsentAnswer&) = delete;
 
-  // Counts an answer of `bytes` to the call of `context`, until this object is destroyed.
-  // Meanwhile, the call is ended if its client takes too long to read the answer. Does nothing if
+  // Counts an answer of `bytes` on `connection`, until this object is destroyed. Does nothing if
   // the answer is small. QUEUE_FULL if the bytes would exceed a maximum and `may_refuse` is set;
   // then the answer must not be sent. Do not set `may_refuse` if the call has changed anything,
   // because its client must learn of the change. Call this once, before the answer is passed to
   // gRPC.
-  absl::Status Hold(std::size_t bytes, bool may_refuse, grpc::ServerContextBase& context);
+  absl::Status Hold(std::size_t bytes, bool may_refuse, const std::string& connection);
+  // Whether an answer is counted: Hold() has succeeded, and the answer was not small.
+  bool is_counted() const { return bytes_ > 0; }
 
  private:
   UnsentAnswers& answers_;
-  StallWatch& stalls_;
   std::string connection_;
   std::int64_t bytes_ = 0;  // As added to answers_. 0: none.
-  std::optional<StallWatch::Waits> write_;
 };
 
 }  // namespace softlookup::server

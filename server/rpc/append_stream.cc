@@ -1,5 +1,6 @@
 #include "server/rpc/append_stream.h"
 
+#include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -24,28 +25,28 @@ void AppendStream::Start(std::unique_ptr<Call> call, Engine& engine) {
 
 void AppendStream::OnReadDone(bool ok) {
   arrival_.OnDone();
+  std::uint64_t number = 0;
   {
     absl::MutexLock lock(&mutex_);
     // Requests after a failed one, or after the server has cut the stream, are not applied.
-    const bool is_ignored = finished_ || !failure_.ok() || !cut_.ok();
+    const bool is_ignored = pipeline_.has_ended() || !failure_.ok() || !pipeline_.cut().ok();
     if (!ok || is_ignored) {
-      reading_ = false;
-      reads_over_ = true;
+      pipeline_.OnReadOver();
+      pipeline_.EndReads();
       return ProceedLocked();
     }
-    applying_ = true;
+    number = pipeline_.Add(bytes_.Length());
   }
-  if (bytes_.Length() <= kNetworkThreadParseBytesMax) return HandleRequest();
-  call_->limiters().workers.PostNext(call_->turn(),
-                                     [self = shared_from_this()] { self->HandleRequest(); });
+  if (bytes_.Length() <= kNetworkThreadParseBytesMax) return HandleRequest(number);
+  call_->limiters().workers.PostNext(
+      call_->turn(), [self = shared_from_this(), number] { self->HandleRequest(number); });
 }
 
-void AppendStream::HandleRequest() {
+void AppendStream::HandleRequest(std::uint64_t number) {
   const SteadyTime begin = std::chrono::steady_clock::now();
-  const std::uint64_t number = ++request_count_;
   const absl::Status status = Apply(number, begin);
   absl::MutexLock lock(&mutex_);
-  reading_ = applying_ = false;
+  pipeline_.OnReadOver();
   if (!status.ok()) Fail(number, status, begin);
   ProceedLocked();
 }
@@ -57,7 +58,8 @@ absl::Status AppendStream::CheckStore(const std::string& store) {
 }
 
 void AppendStream::Fail(std::uint64_t number, const absl::Status& status, SteadyTime begin) {
-  reads_over_ = true;
+  pipeline_.Drop(number);
+  pipeline_.EndReads();
   if (number >= failed_request_) return;
   failed_request_ = number;
   failure_ = status;
@@ -80,17 +82,14 @@ absl::Status AppendStream::Apply(std::uint64_t number, SteadyTime begin) {
   decoded.request.deadline = call_->deadline();
   {
     absl::MutexLock lock(&mutex_);
-    budget_.OnRead(request_bytes);
     awaits_turn_ = true;
-    ++unacknowledged_;
   }
   // The engine copies what it keeps of the request, and counts the bytes of its copy itself. So
   // `request` and `charge` may end with this function.
   engine_.Append(
       decoded.request,
-      [self = shared_from_this(), number, begin, sequence = request.sequence(),
-       request_bytes](auto result) {
-        self->Acknowledge(number, begin, sequence, request_bytes, std::move(result));
+      [self = shared_from_this(), number, begin, sequence = request.sequence()](auto result) {
+        self->Acknowledge(number, begin, sequence, std::move(result));
       },
       [self = shared_from_this()] { self->OnTurn(); });
   return absl::OkStatus();
@@ -103,21 +102,18 @@ void AppendStream::OnTurn() {
 }
 
 void AppendStream::Acknowledge(std::uint64_t number, SteadyTime begin, std::uint64_t sequence,
-                               std::size_t request_bytes, absl::StatusOr<AppendResult> result) {
-  Acknowledgement acknowledgement;
+                               absl::StatusOr<AppendResult> result) {
+  grpc::ByteBuffer response_bytes;
   if (result.ok()) {
     call_->reporter().AnswerMessage(begin, result.status());
     call_->auditor().CountChange(result->appended_count);
     v1::AppendResponse response;
     EncodeAppend(sequence, *result, response);
-    acknowledgement.response = BytesOf(response);
-    acknowledgement.bytes = acknowledgement.response.Length();
+    response_bytes = BytesOf(response);
   }
   absl::MutexLock lock(&mutex_);
-  --unacknowledged_;
-  budget_.OnAnswer(request_bytes, acknowledgement.bytes);
   if (result.ok()) {
-    responses_.push_back(std::move(acknowledgement));
+    pipeline_.Answer(number, std::move(response_bytes));
   } else {
     Fail(number, result.status(), begin);
   }
@@ -130,38 +126,27 @@ void AppendStream::Proceed() {
 }
 
 void AppendStream::ProceedLocked() {
-  if (finished_) return;
-  if (broken_) responses_.clear();
-  const bool ends = reads_over_ || broken_ || !cut_.ok();
-  if (!reading_ && !awaits_turn_ && !ends && budget_.MayRead()) {
-    reading_ = true;
-    call_->rpc().StartRead(&bytes_);
-  }
-  if (!writing_ && !responses_.empty()) {
-    writing_ = true;
-    written_bytes_ = responses_.front().bytes;
+  const StreamPipeline::Step step = pipeline_.Next(/*may_read=*/!awaits_turn_);
+  if (step.reads) call_->rpc().StartRead(&bytes_);
+  if (step.response != nullptr) {
     writes_.OnStart();
-    call_->rpc().StartWrite(responses_.front().response);
-    responses_.pop_front();
+    call_->rpc().StartWrite(*step.response);
   }
-  const bool is_idle = !applying_ && !writing_ && unacknowledged_ == 0 && responses_.empty();
-  // If the server cuts the stream, a read may still be in progress. The read ends with the call.
-  if (!is_idle || !ends || (reading_ && cut_.ok())) return;
-  finished_ = true;
+  if (!step.ends) return;
   if (!failure_.ok()) {
     call_->reporter().AnswerMessage(failure_begin_, failure_);
     return call_->rpc().Finish(call_->reporter().EndStream(failure_));
   }
-  call_->rpc().Finish(cut_.ok() ? call_->reporter().EndStream(cut_)
-                                : call_->reporter().CutStream(cut_));
+  const absl::Status& cut = pipeline_.cut();
+  call_->rpc().Finish(cut.ok() ? call_->reporter().EndStream(cut)
+                               : call_->reporter().CutStream(cut));
 }
 
 void AppendStream::OnWriteDone(bool ok) {
   writes_.OnDone();
   absl::MutexLock lock(&mutex_);
-  writing_ = false;
-  budget_.OnWritten(written_bytes_);
-  if (!ok) broken_ = true;
+  pipeline_.OnWritten();
+  if (!ok) pipeline_.Break();
   ProceedLocked();
 }
 
@@ -178,7 +163,7 @@ void AppendStream::Recheck() {
 
 void AppendStream::Cut(const absl::Status& status) {
   absl::MutexLock lock(&mutex_);
-  if (cut_.ok()) cut_ = status;
+  pipeline_.Cut(status);
   ProceedLocked();
 }
 

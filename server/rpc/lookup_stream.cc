@@ -1,7 +1,7 @@
 #include "server/rpc/lookup_stream.h"
 
+#include <chrono>
 #include <utility>
-#include <vector>
 
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
@@ -35,8 +35,8 @@ void LookupStream::OnReadDone(bool ok) {
   arrival_.OnDone();
   if (!ok) {
     absl::MutexLock lock(&mutex_);
-    reading_ = false;
-    reads_over_ = true;
+    pipeline_.OnReadOver();
+    pipeline_.EndReads();
     return ProceedLocked();
   }
   if (bytes_.Length() <= kNetworkThreadParseBytesMax) return HandleRequest();
@@ -45,70 +45,69 @@ void LookupStream::OnReadDone(bool ok) {
 }
 
 void LookupStream::HandleRequest() {
-  auto owned = std::make_unique<Slot>();
-  Slot& slot = *owned;
-  slot.begin = std::chrono::steady_clock::now();
-  slot.request_bytes = bytes_.Length();
-  slot.cancel = std::make_shared<CancelToken>(call_->deadline());
-  const absl::Status status = Prepare(slot);
+  auto owned = std::make_unique<Lookup>();
+  Lookup& lookup = *owned;
+  lookup.begin = std::chrono::steady_clock::now();
+  lookup.cancel = std::make_shared<CancelToken>(call_->deadline());
+  const std::size_t request_bytes = bytes_.Length();
+  const absl::Status status = Prepare(lookup);
   bytes_.Clear();
   {
     absl::MutexLock lock(&mutex_);
-    reading_ = false;
-    if (finished_) return;
+    pipeline_.OnReadOver();
+    if (pipeline_.has_ended()) return;
     if (final_.ok() && FailsTheStream(status)) final_ = status;
-    if (broken_) slot.cancel->Cancel();
-    if (!cut_.ok()) slot.cancel->wait().End(cut_);
-    slots_.push_back(std::move(owned));
-    budget_.OnRead(slot.request_bytes);
+    if (pipeline_.is_broken()) lookup.cancel->Cancel();
+    if (!pipeline_.cut().ok()) lookup.cancel->wait().End(pipeline_.cut());
+    lookup.number = pipeline_.Add(request_bytes);
+    cancels_.emplace(lookup.number, lookup.cancel);
     if (status.ok()) ProceedLocked();  // The next request is read while this lookup runs.
   }
-  if (!status.ok()) return Answer(slot, status);
-  if (slot.request.min_revision() > 0) {
-    slot.revision_wait.Start(call_->limiters().limits.revision_wait_max, slot.cancel);
+  if (!status.ok()) return Answer(std::move(owned), status);
+  if (lookup.request.min_revision() > 0) {
+    lookup.revision_wait.Start(call_->limiters().limits.revision_wait_max, lookup.cancel);
   }
-  slot.decoded.request.report = &slot.report;
-  engine_.Lookup(
-      std::move(slot.decoded.request), slot.cancel,
-      [self = shared_from_this(), &slot](auto result) { self->Answer(slot, std::move(result)); });
+  lookup.decoded.request.report = &lookup.report;
+  engine_.Lookup(std::move(lookup.decoded.request), lookup.cancel,
+                 [self = shared_from_this(), owned = std::move(owned)](auto result) mutable {
+                   self->Answer(std::move(owned), std::move(result));
+                 });
 }
 
-absl::Status LookupStream::Prepare(Slot& slot) {
+absl::Status LookupStream::Prepare(Lookup& lookup) {
   SOFTLOOKUP_RETURN_IF_ERROR(call_->gate().AdmitNext());
-  SOFTLOOKUP_RETURN_IF_ERROR(call_->Receive(bytes_, slot.request, slot.charge));
-  if (store_.empty()) store_ = slot.request.store();
-  slot.store = slot.request.store().empty() ? store_ : slot.request.store();
+  SOFTLOOKUP_RETURN_IF_ERROR(call_->Receive(bytes_, lookup.request, lookup.charge));
+  if (store_.empty()) store_ = lookup.request.store();
+  lookup.store = lookup.request.store().empty() ? store_ : lookup.request.store();
   SOFTLOOKUP_RETURN_IF_ERROR(
-      call_->gate().Enter(slot.store, QueriesOf(slot.request, engine_.limits())));
-  SOFTLOOKUP_RETURN_IF_ERROR(CheckRoom(engine_, slot.store, slot.request));
-  return DecodeLookup(slot.request, slot.store, slot.decoded);
+      call_->gate().Enter(lookup.store, QueriesOf(lookup.request, engine_.limits())));
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckRoom(engine_, lookup.store, lookup.request));
+  return DecodeLookup(lookup.request, lookup.store, lookup.decoded);
 }
 
-void LookupStream::Answer(Slot& slot, absl::StatusOr<LookupResult> result) {
+void LookupStream::Answer(std::unique_ptr<Lookup> lookup, absl::StatusOr<LookupResult> result) {
   v1::LookupResponse response;
   absl::Status status = result.status();
   if (status.ok()) {
-    status = EncodeLookup(slot.request, *result, engine_.limits().message_bytes_max, response);
+    status = EncodeLookup(lookup->request, *result, engine_.limits().message_bytes_max, response);
   }
   if (!status.ok()) {
     response.Clear();
-    response.set_tag(slot.request.tag());
+    response.set_tag(lookup->request.tag());
     *response.mutable_error() = ToLookupError(status);
   }
-  call_->reporter().AnswerLookupMessage(slot.begin, status,
-                                        {.request = slot.request,
-                                         .store = slot.store,
+  call_->reporter().AnswerLookupMessage(lookup->begin, status,
+                                        {.request = lookup->request,
+                                         .store = lookup->store,
                                          .result = result.ok() ? &*result : nullptr,
-                                         .report = slot.report});
-  slot.response = BytesOf(response);
-  slot.response_bytes = slot.response.Length();
+                                         .report = lookup->report});
+  grpc::ByteBuffer response_bytes = BytesOf(response);
+  const std::uint64_t number = lookup->number;
   // Frees the request now: nothing uses it any more, and the response may wait long to be written.
-  slot.request = {};
-  slot.decoded = {};
-  slot.charge = {};
+  lookup.reset();
   absl::MutexLock lock(&mutex_);
-  budget_.OnAnswer(slot.request_bytes, slot.response_bytes);
-  slot.answered = true;
+  cancels_.erase(number);
+  pipeline_.Answer(number, std::move(response_bytes));
   ProceedLocked();
 }
 
@@ -118,47 +117,38 @@ void LookupStream::Proceed() {
 }
 
 void LookupStream::ProceedLocked() {
-  if (finished_) return;
-  while (broken_ && !writing_ && !slots_.empty() && slots_.front()->answered) PopFront();
-  const bool ends = reads_over_ || broken_ || !cut_.ok();
-  if (!reading_ && !ends && budget_.MayRead()) {
-    reading_ = true;
-    call_->rpc().StartRead(&bytes_);
-  }
-  if (!writing_ && !slots_.empty() && slots_.front()->answered) {
-    writing_ = true;
+  const StreamPipeline::Step step = pipeline_.Next();
+  if (step.reads) call_->rpc().StartRead(&bytes_);
+  if (step.response != nullptr) {
     writes_.OnStart();
-    call_->rpc().StartWrite(slots_.front()->response);
+    call_->rpc().StartWrite(*step.response);
   }
-  if (!slots_.empty() || !ends) return;
-  // If the server cuts the stream, a read may still be in progress. The read ends with the call.
-  if (reading_ && cut_.ok()) return;
-  finished_ = true;
-  const absl::Status status = cut_.ok() ? final_ : cut_;
-  call_->rpc().Finish(cut_.ok() ? call_->reporter().EndStream(status)
-                                : call_->reporter().CutStream(status));
-}
-
-void LookupStream::PopFront() {
-  budget_.OnWritten(slots_.front()->response_bytes);
-  slots_.pop_front();
+  if (!step.ends) return;
+  const absl::Status& cut = pipeline_.cut();
+  call_->rpc().Finish(cut.ok() ? call_->reporter().EndStream(final_)
+                               : call_->reporter().CutStream(cut));
 }
 
 void LookupStream::OnWriteDone(bool ok) {
   writes_.OnDone();
   absl::MutexLock lock(&mutex_);
-  writing_ = false;
-  PopFront();
-  if (!ok) broken_ = true;
+  pipeline_.OnWritten();
+  if (!ok) pipeline_.Break();
   ProceedLocked();
+}
+
+std::vector<std::shared_ptr<CancelToken>> LookupStream::Cancels() const {
+  std::vector<std::shared_ptr<CancelToken>> cancels;
+  for (const auto& [number, cancel] : cancels_) cancels.push_back(cancel);
+  return cancels;
 }
 
 void LookupStream::OnCancel() {
   std::vector<std::shared_ptr<CancelToken>> cancels;
   {
     absl::MutexLock lock(&mutex_);
-    broken_ = true;
-    for (const auto& slot : slots_) cancels.push_back(slot->cancel);
+    pipeline_.Break();
+    cancels = Cancels();
   }
   for (const auto& cancel : cancels) cancel->Cancel();
   Proceed();
@@ -181,8 +171,8 @@ void LookupStream::EndWaits(const absl::Status& status) {
   std::vector<std::shared_ptr<CancelToken>> cancels;
   {
     absl::MutexLock lock(&mutex_);
-    if (cut_.ok()) cut_ = status;
-    for (const auto& slot : slots_) cancels.push_back(slot->cancel);
+    pipeline_.Cut(status);
+    cancels = Cancels();
   }
   for (const auto& cancel : cancels) cancel->wait().End(status);
   Proceed();

@@ -3,26 +3,31 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include <deque>
+#include <cstddef>
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "core/base/cancellation.h"
-#include "server/limits/pipeline_budget.h"
 #include "server/limits/stall_watch.h"
 #include "server/rpc/call.h"
 #include "server/rpc/codec.h"
 #include "server/rpc/revision_wait.h"
+#include "server/rpc/stream_pipeline.h"
 #include "softlookup/engine.h"
 #include "softlookup/v1/lookup.pb.h"
 
 namespace softlookup::server {
 
-// One StreamLookup call. Several lookups run at once. Their responses are written in the order of
-// the requests. A failed lookup gets a response with `error`.
+// One StreamLookup call: makes lookups of its requests, and responses of their results. Several
+// lookups run at once. A failed lookup gets a response with `error`. StreamPipeline says when a
+// request is read and when a response is written.
 //
 // The stream decodes one request at a time: it reads the next request once the previous one is
 // passed to the engine or refused. The stream owns itself until the call is over. After that, a
@@ -53,10 +58,10 @@ class LookupStream final : public Rpc::Handler,
         engine_(engine),
         arrival_(call_->limiters().arrivals, call_->rpc().context()),
         writes_(call_->limiters().stalls, call_->rpc().context()),
-        budget_(kPipelineMax, kPipelineBytesMax) {}
+        pipeline_(kPipelineMax, kPipelineBytesMax) {}
 
-  // A lookup from its request to its response.
-  struct Slot {
+  // A lookup from its request to its answer.
+  struct Lookup {
     v1::LookupRequest request;
     MessageCharge charge;  // For `request`.
     SteadyTime begin;      // When the stream began to handle the request.
@@ -65,25 +70,21 @@ class LookupStream final : public Rpc::Handler,
     LookupReport report;
     std::shared_ptr<CancelToken> cancel;
     RevisionWait revision_wait;
-    grpc::ByteBuffer response;
-    std::size_t request_bytes = 0;
-    std::size_t response_bytes = 0;  // Set when the lookup is answered.
-    bool answered = false;
+    std::uint64_t number = 0;  // Of the request in the pipeline.
   };
 
   // Handles the request that was read last: passes it to the engine, or answers with an error.
   void HandleRequest();
   // Parses, checks and decodes the request that was read last. Returns the error to answer with if
   // the request is refused.
-  absl::Status Prepare(Slot& slot);
-  // Makes the response to the lookup of `slot`. The stream writes it once all earlier responses are
-  // written.
-  void Answer(Slot& slot, absl::StatusOr<LookupResult> result);
-  // Starts the next read and the next write if possible, or ends the stream if it is done.
+  absl::Status Prepare(Lookup& lookup);
+  // Makes the response to `lookup`. The stream writes it once all earlier responses are written.
+  void Answer(std::unique_ptr<Lookup> lookup, absl::StatusOr<LookupResult> result);
+  // Does what the pipeline says is next.
   void Proceed();
   void ProceedLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Removes the first slot, whose response was written or has no reader.
-  void PopFront() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns the cancel tokens of the lookups that are not answered, in the order of their requests.
+  std::vector<std::shared_ptr<CancelToken>> Cancels() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Stops reading. Ends the waits for revisions: the lookups that wait fail with `status`. Once all
   // lookups are answered, the stream ends with the `status` of the first EndWaits().
   void EndWaits(const absl::Status& status);
@@ -93,23 +94,17 @@ class LookupStream final : public Rpc::Handler,
   Engine& engine_;
   StallWatch::Waits arrival_;  // The wait for the first message.
   StallWatch::Waits writes_;   // The waits until the client takes a response.
-  // The request being read or handled. Only the read in progress and HandleRequest() use it, from
-  // StartRead() until `reading_` is false again.
+  // The request being read or handled. Only the read in progress and HandleRequest() use it, until
+  // the pipeline learns that the read is over.
   grpc::ByteBuffer bytes_;
   std::string store_;  // The first store that a message named.
 
   absl::Mutex mutex_;
-  // In the order of the requests. While writing_ is set, the response of the first slot is being
-  // written.
-  std::deque<std::unique_ptr<Slot>> slots_ ABSL_GUARDED_BY(mutex_);
-  PipelineBudget budget_ ABSL_GUARDED_BY(mutex_);    // Counts slots_.
-  bool reading_ ABSL_GUARDED_BY(mutex_) = false;     // A request is being read or handled.
-  bool reads_over_ ABSL_GUARDED_BY(mutex_) = false;  // No further request comes.
-  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool broken_ ABSL_GUARDED_BY(mutex_) = false;  // The client reads no more responses.
-  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Status cut_ ABSL_GUARDED_BY(mutex_);    // Not OK: the server ends the stream with it.
-  absl::Status final_ ABSL_GUARDED_BY(mutex_);  // The status to end with if cut_ is OK.
+  StreamPipeline pipeline_ ABSL_GUARDED_BY(mutex_);
+  // Of the lookups that are not answered, by the number of their request.
+  std::map<std::uint64_t, std::shared_ptr<CancelToken>> cancels_ ABSL_GUARDED_BY(mutex_);
+  // The status to end with if the server does not cut the stream.
+  absl::Status final_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace softlookup::server

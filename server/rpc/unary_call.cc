@@ -2,6 +2,7 @@
 
 #include <grpcpp/support/proto_buffer_writer.h>
 
+#include "core/base/status_macros.h"
 #include "server/rpc/status.h"
 
 namespace softlookup::server {
@@ -54,9 +55,14 @@ void UnaryCall::Answer(absl::Status status, const google::protobuf::MessageLite&
 absl::Status UnaryCall::Hold(const google::protobuf::MessageLite& response,
                              grpc::ByteBuffer& bytes) {
   const bool may_refuse = !call_->spec().is_audited;
-  absl::Status status = unsent_.Hold(response.ByteSizeLong(), may_refuse, call_->rpc().context());
-  if (status.ok()) bytes = BytesOf(response);
-  return status;
+  const std::size_t size = response.ByteSizeLong();
+  SOFTLOOKUP_RETURN_IF_ERROR(unsent_.Hold(size, may_refuse, call_->rpc().peer()));
+  if (unsent_.is_counted()) {
+    write_.emplace(call_->limiters().stalls, call_->rpc().context());
+    write_->OnStart(size);
+  }
+  bytes = BytesOf(response);
+  return absl::OkStatus();
 }
 
 }  // namespace softlookup::server

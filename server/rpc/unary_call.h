@@ -5,6 +5,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -33,7 +34,7 @@ class UnaryCall : public Rpc::Handler {
       : call_(std::move(call)),
         run_on_(run_on),
         arrival_(call_->limiters().arrivals, call_->rpc().context()),
-        unsent_(call_->limiters().unsent_answers, call_->limiters().stalls) {}
+        unsent_(call_->limiters().unsent_answers) {}
 
   // Starts to read the request. The callbacks of the reading then run the call to its end. Call
   // Start() once, before any other method.
@@ -73,14 +74,16 @@ class UnaryCall : public Rpc::Handler {
  private:
   // Parses the request, then calls Run(), both on this thread.
   void Proceed();
-  // Counts the bytes of `response` as unsent, then serializes it into `bytes`. QUEUE_FULL if too
-  // many bytes are unsent, unless the method's MethodSpec::is_audited is set.
+  // Counts the bytes of `response` as unsent, then serializes it into `bytes`. Unless it is small,
+  // the call is ended if its client takes too long to read it. QUEUE_FULL if too many bytes are
+  // unsent, unless the method's MethodSpec::is_audited is set.
   absl::Status Hold(const google::protobuf::MessageLite& response, grpc::ByteBuffer& bytes);
 
   const std::unique_ptr<Call> call_;
   const RunOn run_on_;
   StallWatch::Waits arrival_;  // The wait for the request.
   UnsentAnswer unsent_;
+  std::optional<StallWatch::Waits> write_;  // The wait until the client takes a counted answer.
   grpc::ByteBuffer bytes_;
 };
 

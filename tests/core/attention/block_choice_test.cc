@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <limits>
@@ -48,26 +49,27 @@ class BlockChoiceTest : public ::testing::Test {
   // All panels of a block get the same bound: its product. Some row of each is as high.
   BlockChoice Choose(std::int64_t ranks = 1) { return Choose(LookGoal{.ranks = ranks}); }
   BlockChoice Choose(const LookGoal& goal) {
-    std::vector<const PositionedBlock*> blocks;
-    for (const PositionedBlock& block : blocks_) {
-      blocks.push_back(block.view.row_count == 0 ? nullptr : &block);
-    }
-    std::vector<float> bounds;
-    tried_.clear();
+    const std::vector<const PositionedBlock*> blocks = Blocks();
     std::vector<double> highest(blocks.size());
     BoundBlocks(plan_, query_, blocks, highest.data());
-    const BlockChoice choice =
-        ChooseBlocks(plan_, query_, LogitBounds(), blocks, highest, goal,
-                     [&](const PositionedBlock& block) -> absl::Span<const float> {
-                       tried_.push_back(block.number);
-                       bounds.assign(kPanels, *block.sketch->balls[0].centre);
-                       return bounds;
-                     });
+    const BlockChoice choice = Choose(goal, highest);
     if (!MaySkip(goal)) {
       EXPECT_FALSE(choice.read.has_value());
       EXPECT_THAT(tried_, IsEmpty());
     }
     return choice;
+  }
+  // `highest` are the bounds of the blocks.
+  BlockChoice Choose(const LookGoal& goal, const std::vector<double>& highest) {
+    const std::vector<const PositionedBlock*> blocks = Blocks();
+    std::vector<float> bounds;
+    tried_.clear();
+    return ChooseBlocks(plan_, query_, LogitBounds(), blocks, highest, goal,
+                        [&](const PositionedBlock& block) -> absl::Span<const float> {
+                          tried_.push_back(block.number);
+                          bounds.assign(kPanels, *block.sketch->balls[0].centre);
+                          return bounds;
+                        });
   }
   bool MaySkip(const LookGoal& goal) const {
     BallsRange balls;
@@ -77,6 +79,14 @@ class BlockChoiceTest : public ::testing::Test {
       if (block.sketch != nullptr && block.sketch->has_balls()) balls.Add(block.sketch->balls);
     }
     return MaySkipBlocks(plan_, query_, balls, goal, row_count);
+  }
+
+  std::vector<const PositionedBlock*> Blocks() const {
+    std::vector<const PositionedBlock*> blocks;
+    for (const PositionedBlock& block : blocks_) {
+      blocks.push_back(block.view.row_count == 0 ? nullptr : &block);
+    }
+    return blocks;
   }
 
   static constexpr float kOne = 1;
@@ -132,6 +142,18 @@ TEST_F(BlockChoiceTest, ItIsKnownBeforehandThatAlikeBallsSkipNoBlock) {
 TEST_F(BlockChoiceTest, LooksAtNoBlockInVainWhereAllRowsAreWeighed) {
   for (int i = 0; i < 100; ++i) Add(1 + static_cast<float>(i % 7), 1);
   EXPECT_EQ(Choose(LookGoal{.weighs_all = true}).read, std::nullopt);
+  EXPECT_THAT(tried_, IsEmpty());
+}
+
+// The bounds alone show that, so the nearest blocks are not looked for by their balls. Here the
+// balls say that one block is far better than its bound.
+TEST_F(BlockChoiceTest, LooksAtNoBallInVainWhereAllRowsAreWeighed) {
+  for (int i = 0; i < 100; ++i) Add(i == 4 ? 50 : 1, 1);
+  // Were the block tried all the same, this panel would be read.
+  const std::array<float, kernels::kPanelRows> keys = {};
+  blocks_[4].view.shape = {.key_dim = 1};
+  blocks_[4].view.full_panels = reinterpret_cast<const std::byte*>(keys.data());
+  EXPECT_EQ(Choose(LookGoal{.weighs_all = true}, std::vector<double>(100, 2)).read, std::nullopt);
   EXPECT_THAT(tried_, IsEmpty());
 }
 

@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <optional>
 #include <thread>
 #include <utility>
+
+#include "absl/synchronization/notification.h"
 
 namespace softlookup {
 namespace {
@@ -41,18 +44,26 @@ TEST(ProjectionBudgetTest, BytesThatAreMovedAreGivenBackOnce) {
   EXPECT_FALSE(budget.Take(1).has_value());
 }
 
+// The thread keeps what it has taken until the budget's end has begun. It then lets others run, so
+// that an end that did not wait would be over before the bytes are given back.
 TEST(ProjectionBudgetTest, ItsEndWaitsForWhatIsTaken) {
-  bool is_given_back = false;
+  absl::Notification ends;
+  std::atomic<bool> has_ended{false};
+  bool ended_before = true;
   std::thread projecting;
   {
     ProjectionBudget budget(100);
-    projecting = std::thread([taken = budget.Take(10), &is_given_back]() mutable {
-      is_given_back = true;
+    projecting = std::thread([taken = budget.Take(10), &ends, &has_ended, &ended_before]() mutable {
+      ends.WaitForNotification();
+      for (int i = 0; i < 1000; ++i) std::this_thread::yield();
+      ended_before = has_ended;
       taken.reset();
     });
+    ends.Notify();
   }
-  EXPECT_TRUE(is_given_back);
+  has_ended = true;
   projecting.join();
+  EXPECT_FALSE(ended_before);
 }
 
 }  // namespace

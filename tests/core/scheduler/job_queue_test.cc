@@ -4,12 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <deque>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "tests/core/scheduler/job_queue_fixture.h"
 #include "tests/core/scheduler/named_job.h"
 
 namespace softlookup {
@@ -18,47 +17,16 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// A queue whose time is told.
-class JobQueueTest : public ::testing::Test {
+class JobQueueTest : public JobQueueFixture {
  protected:
-  static constexpr absl::Duration kWait = absl::Microseconds(200);
-
-  void Add(std::uint64_t store, std::string name, std::int64_t queries = 1, double cost = 1) {
-    queue_.Add(
-        Named(
-            std::move(name),
-            {.store = store, .query_count = queries, .cost = cost, .reading_cost = reading_cost_}),
-        now_);
-  }
-
-  // The names of the next batch, which then runs. Empty if there is none.
-  std::vector<std::string> Take() {
-    std::optional<Batch> batch = queue_.Take(now_);
-    if (!batch) return {};
-    store_ = batch->store;
-    running_[store_].push_back(*std::move(batch));
-    return NamesOf(running_[store_].back());
-  }
-
   // So many jobs of the store's batch are about to be answered.
   void OnAnswers(std::uint64_t store, std::int64_t answered_count) {
     queue_.OnAnswers(running_[store].front(), answered_count, now_);
-  }
-  // The store's batch has ended.
-  void Done(std::uint64_t store) {
-    queue_.Done(running_[store].front(), now_);
-    running_[store].pop_front();
   }
   void Answer(std::uint64_t store, std::int64_t answered_count) {
     OnAnswers(store, answered_count);
     Done(store);
   }
-
-  absl::Time now_ = absl::UnixEpoch();
-  JobQueue queue_{{.queries_max = 4, .wait_max = kWait}};
-  std::map<std::uint64_t, std::deque<Batch>> running_;  // By store.
-  double reading_cost_ = 0;
-  std::uint64_t store_ = 0;  // Of the last batch.
 };
 
 TEST_F(JobQueueTest, ALoneScanDoesNotWait) {

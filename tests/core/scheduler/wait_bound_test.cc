@@ -11,8 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/scheduler/job_queue.h"
-#include "tests/core/scheduler/named_job.h"
+#include "tests/core/scheduler/job_queue_fixture.h"
 
 namespace softlookup {
 namespace {
@@ -21,7 +20,7 @@ using ::testing::ElementsAre;
 
 // A queue whose jobs are refused as the scheduler refuses them. It is known that work of
 // `kPerSecond` gets done in a second.
-class WaitBoundTest : public ::testing::Test {
+class WaitBoundTest : public JobQueueFixture {
  protected:
   static constexpr double kPerSecond = 1e9, kPerMs = 1e6;
   static constexpr absl::Duration kAnswerTimeMax = absl::Milliseconds(10);
@@ -33,40 +32,32 @@ class WaitBoundTest : public ::testing::Test {
   // Adds a job, unless it is refused.
   bool Add(std::uint64_t store, std::string name, std::int64_t queries = 1, double cost = 1,
            absl::Duration answer_time_max = kAnswerTimeMax) {
-    QueuedJob job{.store = store,
-                  .query_count = queries,
-                  .cost = cost,
-                  .reading_cost = reading_cost_,
-                  .answer_time_max = answer_time_max};
+    const QueuedJob job{.store = store,
+                        .query_count = queries,
+                        .cost = cost,
+                        .reading_cost = reading_cost_,
+                        .answer_time_max = answer_time_max};
     refusal_ = RetryDelayOf(job, queue_.WorkUntil(job), rate_, /*stretch_max=*/4);
     if (refusal_) return false;
-    queue_.Add(Named(std::move(name), std::move(job)), now_);
+    AddAdmitted(store, std::move(name), queries, cost);
     return true;
   }
   void AddAdmitted(std::uint64_t store, std::string name, std::int64_t queries, double cost) {
-    queue_.Add(
-        Named(
-            std::move(name),
-            {.store = store, .query_count = queries, .cost = cost, .reading_cost = reading_cost_}),
-        now_);
+    JobQueueFixture::Add(store, std::move(name), queries, cost);
   }
 
   // The names of the next batch, which then runs. Empty if there is none.
   std::vector<std::string> Take() {
-    std::optional<Batch> batch = queue_.Take(now_);
-    if (!batch) return {};
-    std::vector<std::string> names = NamesOf(*batch);
-    const std::uint64_t store = batch->store;
-    running_[store].push_back({.batch = *std::move(batch), .run = rate_.Begin(now_)});
+    std::vector<std::string> names = JobQueueFixture::Take();
+    if (!names.empty()) runs_[store_].push_back(rate_.Begin(now_));
     return names;
   }
 
-  // The store's batch has ended, and this part of its work was done.
+  // The store's first batch has ended, and this part of its work was done.
   void Done(std::uint64_t store, double done_part = 1) {
-    const auto& [batch, run] = running_[store].front();
-    queue_.Done(batch, now_);
-    rate_.End(run, batch.cost, done_part * batch.cost, now_);
-    running_[store].pop_front();
+    const double cost = JobQueueFixture::Done(store).cost;
+    rate_.End(runs_[store].front(), cost, done_part * cost, now_);
+    runs_[store].pop_front();
   }
 
   void RunOne(double cost, absl::Duration took) {
@@ -76,17 +67,9 @@ class WaitBoundTest : public ::testing::Test {
     Done(9);
   }
 
-  struct Running {
-    Batch batch;
-    WorkRate::Run run;
-  };
-
-  absl::Time now_ = absl::UnixEpoch();
-  JobQueue queue_{{.queries_max = 4, .wait_max = absl::Microseconds(200)}};
   WorkRate rate_;
-  std::map<std::uint64_t, std::deque<Running>> running_;  // By store.
-  double reading_cost_ = 0;
-  std::optional<absl::Duration> refusal_;  // Of the last Add.
+  std::map<std::uint64_t, std::deque<WorkRate::Run>> runs_;  // Of running_, in the same order.
+  std::optional<absl::Duration> refusal_;                    // Of the last Add.
 };
 
 TEST_F(WaitBoundTest, TurnsAwayWhatWouldBeAnsweredTooLate) {

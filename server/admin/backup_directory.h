@@ -1,0 +1,70 @@
+#ifndef SOFTLOOKUP_SERVER_ADMIN_BACKUP_DIRECTORY_H_
+#define SOFTLOOKUP_SERVER_ADMIN_BACKUP_DIRECTORY_H_
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "softlookup/admin/v1/admin.pb.h"
+
+namespace softlookup::server {
+
+// Returns FAILED_PRECONDITION if `directory` is a backup. A server that opened the backup as its
+// data directory would change it.
+absl::Status CheckIsNoBackup(const std::string& directory);
+
+// Returns INVALID_NAME if `name` cannot be the name of a backup.
+absl::Status CheckBackupName(const std::string& name);
+
+// Returns BACKUP_IN_PROGRESS with a retry delay: the error of a backup that is refused because
+// another one is being made.
+absl::Status BackupInProgress();
+
+// The directory that holds all backups, as it is on the disk. Each backup is a directory in it,
+// with a manifest, BACKUP.json. The name of a partial backup begins with a dot. So a partial backup
+// that a crash leaves behind is not taken for a whole one. The next Make() removes it. Thread-safe.
+class BackupDirectory {
+ public:
+  // Copies the data directory to `directory`, which does not exist. May use another new directory
+  // beside it, with the further suffix .tmp, until the copy is complete.
+  using Copy = absl::FunctionRef<absl::Status(const std::string& directory)>;
+
+  // The first Make() creates the directory `path`.
+  explicit BackupDirectory(std::string path) : path_(std::move(path)) {}
+
+  const std::string& path() const { return path_; }
+
+  // Makes the backup `name`, which was begun at `begin`, of what `copy` copies. `name` must have
+  // passed CheckBackupName(). The backup is safe on disk when this returns. Removes the partial
+  // backup if it fails.
+  //
+  // BACKUP_IN_PROGRESS if another Make(), perhaps of another process, is at work in the directory.
+  // BACKUP_EXISTS if the name is taken. STORAGE_FAILED for errors of the file system. Also the
+  // errors of `copy`.
+  absl::Status Make(const std::string& name, absl::Time begin, Copy copy) const;
+
+  // Returns the backup `name`. Nullopt if there is none, or if its manifest cannot be read.
+  std::optional<admin::v1::Backup> Find(const std::string& name) const;
+  // Returns the backups that are complete, oldest first. There are none if the directory does not
+  // exist. STORAGE_FAILED if it cannot be read.
+  absl::StatusOr<std::vector<admin::v1::Backup>> List() const;
+  // Returns the time at which the newest backup was begun. Returns the Unix epoch if there is no
+  // backup or no directory, and nullopt if the directory cannot be read. Backups begun after `now`
+  // do not count.
+  std::optional<absl::Time> NewestTime(absl::Time now) const;
+
+ private:
+  // Removes the partial backups. The directory must be locked.
+  void RemoveLeftovers() const;
+
+  const std::string path_;
+};
+
+}  // namespace softlookup::server
+
+#endif  // SOFTLOOKUP_SERVER_ADMIN_BACKUP_DIRECTORY_H_

@@ -1,0 +1,194 @@
+#include "server/admin/backup_directory.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/util/json_util.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "core/base/error.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temporary_directory.h"
+
+namespace softlookup::server {
+namespace {
+
+namespace fs = std::filesystem;
+using ::softlookup::testing::IsOk;
+using ::softlookup::testing::TemporaryDirectory;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// Backups of a data directory with one file.
+class BackupDirectoryTest : public ::testing::Test {
+ protected:
+  absl::Status Make(const std::string& name, absl::Time begin = absl::UnixEpoch()) const {
+    return backups_.Make(name, begin, [](const std::string& directory) {
+      fs::create_directory(directory);
+      std::ofstream(directory + "/data") << "abc";
+      return absl::OkStatus();
+    });
+  }
+  std::string Path(const std::string& name) const { return backups_.path() + "/" + name; }
+  // Puts a directory beside the backups that has the file `name`.
+  void PutDirectory(const std::string& directory, const std::string& name,
+                    const std::string& text) const {
+    fs::create_directories(Path(directory));
+    std::ofstream(Path(directory) + "/" + name) << text;
+  }
+  std::vector<std::string> Entries() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(backups_.path())) {
+      names.push_back(entry.path().filename().string());
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+  std::vector<std::string> ListedNames() const {
+    const absl::StatusOr<std::vector<admin::v1::Backup>> backups = backups_.List();
+    EXPECT_THAT(backups, IsOk());
+    std::vector<std::string> names;
+    for (const admin::v1::Backup& backup : *backups) names.push_back(backup.name());
+    return names;
+  }
+
+  const TemporaryDirectory directory_;
+  const BackupDirectory backups_{directory_.path() + "/parent/backups"};
+};
+
+TEST_F(BackupDirectoryTest, ABackupIsTheCopyWithAManifestOfItsFiles) {
+  const absl::Time begin = absl::FromUnixSeconds(1'700'000'000) + absl::Nanoseconds(7);
+  ASSERT_THAT(Make("one", begin), IsOk());
+  EXPECT_THAT(Entries(), ElementsAre("one"));
+  EXPECT_TRUE(fs::exists(Path("one/data")));
+
+  std::ostringstream json;
+  json << std::ifstream(Path("one/BACKUP.json")).rdbuf();
+  admin::v1::BackupManifest manifest;
+  ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(json.str(), &manifest).ok());
+  EXPECT_EQ(manifest.format(), 2u);
+  ASSERT_EQ(manifest.files_size(), 1);
+  EXPECT_EQ(manifest.files(0).name(), "data");
+  EXPECT_EQ(manifest.files(0).byte_size(), 3u);
+  EXPECT_EQ(manifest.files(0).sha256(),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+
+  const std::optional<admin::v1::Backup> backup = backups_.Find("one");
+  ASSERT_TRUE(backup.has_value());
+  EXPECT_EQ(backup->name(), "one");
+  EXPECT_EQ(backup->byte_size(), 3u);
+  EXPECT_EQ(backup->create_time().seconds(), 1'700'000'000);
+  EXPECT_EQ(backup->create_time().nanos(), 7);
+  EXPECT_EQ(backups_.Find("two"), std::nullopt);
+}
+
+TEST_F(BackupDirectoryTest, ListsTheOldestFirst) {
+  EXPECT_THAT(ListedNames(), IsEmpty()) << "the directory does not exist yet";
+  const absl::Time begin = absl::FromUnixSeconds(100);
+  ASSERT_THAT(Make("c", begin), IsOk());
+  ASSERT_THAT(Make("b", begin - absl::Nanoseconds(1)), IsOk());
+  ASSERT_THAT(Make("a", begin), IsOk());
+  EXPECT_THAT(ListedNames(), ElementsAre("b", "a", "c"));
+}
+
+TEST_F(BackupDirectoryTest, OnlyADirectoryWithAManifestIsABackup) {
+  PutDirectory("stranger", "CURRENT", "MANIFEST-000001\n");
+  PutDirectory("cut", "BACKUP.json", "half of {");
+  PutDirectory(".one.partial", "BACKUP.json", "{\"format\": 2}");
+  PutDirectory("newer", "BACKUP.json", "{\"format\": 3, \"unknown\": true}");
+  EXPECT_THAT(ListedNames(), ElementsAre("newer"));
+}
+
+TEST_F(BackupDirectoryTest, TheNewestTimeIsThatOfTheLastBackupBeforeNow) {
+  const absl::Time now = absl::FromUnixSeconds(100);
+  EXPECT_EQ(backups_.NewestTime(now), absl::UnixEpoch());
+  ASSERT_THAT(Make("old", now - absl::Seconds(2)), IsOk());
+  ASSERT_THAT(Make("new", now - absl::Seconds(1)), IsOk());
+  ASSERT_THAT(Make("ahead", now + absl::Seconds(1)), IsOk());
+  EXPECT_EQ(backups_.NewestTime(now), now - absl::Seconds(1));
+}
+
+TEST_F(BackupDirectoryTest, AFileInItsPlaceIsAnError) {
+  fs::create_directory(directory_.path() + "/parent");
+  std::ofstream(backups_.path()) << "a file";
+  for (const absl::Status& status : {Make("one"), backups_.List().status()}) {
+    EXPECT_EQ(ReasonOf(status), "STORAGE_FAILED") << status;
+    EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr(backups_.path()));
+  }
+  EXPECT_EQ(backups_.NewestTime(absl::InfiniteFuture()), std::nullopt);
+}
+
+TEST_F(BackupDirectoryTest, ANameIsTakenByWhateverHasIt) {
+  ASSERT_THAT(Make("one"), IsOk());
+  fs::create_symlink("nowhere", Path("link"));
+  for (const std::string name : {"one", "link"}) {
+    const absl::Status status = Make(name);
+    EXPECT_EQ(ReasonOf(status), "BACKUP_EXISTS") << status;
+    EXPECT_THAT(MetadataOf(status), ::testing::Contains(std::pair("backup", name)));
+  }
+  EXPECT_THAT(Entries(), ElementsAre("link", "one"));
+}
+
+TEST_F(BackupDirectoryTest, OneIsMadeAtATime) {
+  absl::Status second;
+  EXPECT_THAT(backups_.Make("one", absl::UnixEpoch(),
+                            [&](const std::string& directory) {
+                              fs::create_directory(directory);
+                              second = Make("two");
+                              return absl::OkStatus();
+                            }),
+              IsOk());
+  EXPECT_EQ(ReasonOf(second), "BACKUP_IN_PROGRESS") << second;
+  EXPECT_NE(RetryAfterOf(second), std::nullopt);
+  EXPECT_THAT(Entries(), ElementsAre("one"));
+  EXPECT_THAT(Make("two"), IsOk());
+}
+
+TEST_F(BackupDirectoryTest, ACopyThatFailsLeavesNothing) {
+  const absl::Status status =
+      backups_.Make("one", absl::UnixEpoch(), [](const std::string& directory) {
+        fs::create_directory(directory);
+        fs::create_directory(directory + ".tmp");
+        return absl::InternalError("the copy failed");
+      });
+  EXPECT_EQ(status.message(), "the copy failed");
+  EXPECT_THAT(Entries(), IsEmpty());
+}
+
+TEST_F(BackupDirectoryTest, WhatACrashLeftGoesWithTheNextBackup) {
+  for (const char* name : {".cut.partial", ".cut.partial.tmp", ".other", "stranger"}) {
+    PutDirectory(name, "CURRENT", "MANIFEST-000001\n");
+  }
+  ASSERT_THAT(Make("cut"), IsOk());
+  EXPECT_THAT(Entries(), ElementsAre(".other", "cut", "stranger"));
+}
+
+TEST_F(BackupDirectoryTest, ABackupIsNoDataDirectory) {
+  ASSERT_THAT(Make("one"), IsOk());
+  EXPECT_EQ(CheckIsNoBackup(Path("one")).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(CheckIsNoBackup(backups_.path()), IsOk());
+  EXPECT_THAT(CheckIsNoBackup(Path("missing")), IsOk());
+}
+
+TEST(BackupNameTest, IsUpTo64CharactersAndNotHidden) {
+  const std::string longest(64, 'x');
+  for (const std::string& name : {longest, std::string("a"), std::string("A-9_.z")}) {
+    EXPECT_THAT(CheckBackupName(name), IsOk()) << name;
+  }
+  for (const std::string& name :
+       {longest + "x", std::string(), std::string(".hidden"), std::string("a/b"),
+        std::string("a b"), std::string("ä"), std::string("a\0b", 3)}) {
+    const absl::Status status = CheckBackupName(name);
+    EXPECT_EQ(ReasonOf(status), "INVALID_NAME") << name;
+    EXPECT_THAT(MetadataOf(status), ::testing::Contains(std::pair("field", "name"))) << name;
+  }
+}
+
+}  // namespace
+}  // namespace softlookup::server
