@@ -219,6 +219,17 @@ absl::StatusOr<v1::Store> Client::UpdateStore(const v1::Store& store,
   return impl_->Call(&Stub::UpdateStore, request, Repeat::kUnsafe, call);
 }
 
+absl::StatusOr<v1::RenameStoreResponse> Client::RenameStore(std::string_view store,
+                                                            std::string_view new_name,
+                                                            const RenameStoreOptions& options,
+                                                            const CallOptions& call) {
+  v1::RenameStoreRequest request;
+  request.set_store(std::string(store));
+  request.set_new_name(std::string(new_name));
+  request.set_replace(options.replace);
+  return impl_->Call(&Stub::RenameStore, request, Repeat::kUnsafe, call);
+}
+
 absl::Status Client::DeleteStore(std::string_view name, const CallOptions& call) {
   v1::DeleteStoreRequest request;
   request.set_name(std::string(name));

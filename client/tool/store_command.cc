@@ -29,6 +29,12 @@ struct UpdateFlags {
   bool no_projection = false;
 };
 
+struct RenameFlags {
+  std::string name;
+  std::string new_name;
+  bool replace = false;
+};
+
 absl::Status Create(const CreateFlags& flags, const Session& session) {
   v1::Store store;
   store.set_name(flags.name);
@@ -75,6 +81,18 @@ absl::Status Update(const UpdateFlags& flags, const Session& session) {
   CLIENT_RETURN_IF_ERROR(SetStore(flags.settings, &store));
   CLIENT_ASSIGN_OR_RETURN(const v1::Store updated, client.UpdateStore(store, mask));
   PrintStore(updated, session);
+  return absl::OkStatus();
+}
+
+absl::Status Rename(const RenameFlags& flags, const Session& session) {
+  CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
+  const absl::StatusOr<v1::RenameStoreResponse> renamed =
+      client.RenameStore(flags.name, flags.new_name, {.replace = flags.replace});
+  if (absl::IsAlreadyExists(renamed.status())) {
+    return Annotate(renamed.status(), "--replace deletes it in the same step");
+  }
+  CLIENT_RETURN_IF_ERROR(renamed.status());
+  PrintRenamed(flags.name, *renamed, session);
   return absl::OkStatus();
 }
 
@@ -137,6 +155,16 @@ void AddStoreCommands(CLI::App* app, Session* session) {
     no_projection->excludes(update->get_option(flag));
   }
   update->callback([=] { session->run = [=] { return Update(*update_flags, *session); }; });
+
+  auto rename_flags = std::make_shared<RenameFlags>();
+  CLI::App* rename =
+      store->add_subcommand("rename", "Give a store another name, also that of a store to replace")
+          ->alias("mv");
+  AddName(rename, &rename_flags->name);
+  rename->add_option("NEW_NAME", rename_flags->new_name, "The name that it gets")->required();
+  rename->add_flag("--replace", rename_flags->replace,
+                   "Delete a store that has the new name, in the same step");
+  rename->callback([=] { session->run = [=] { return Rename(*rename_flags, *session); }; });
 
   CLI::App* remove = store->add_subcommand("delete", "Delete a store and its rows")->alias("rm");
   AddName(remove, name.get());

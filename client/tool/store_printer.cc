@@ -37,7 +37,9 @@ std::string StorageWord(const v1::Store& store) {
                                                                    : store.storage_type());
 }
 
-std::string CreateTime(const v1::Store& store) {
+// Returns the create_time of a v1::Store or a v1::ReplacedStore.
+template <typename Message>
+std::string CreateTime(const Message& store) {
   const absl::Time time = absl::FromUnixSeconds(store.create_time().seconds()) +
                           absl::Nanoseconds(store.create_time().nanos());
   return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", time, absl::UTCTimeZone());
@@ -112,6 +114,28 @@ void PrintStore(const v1::Store& store, const Session& session) {
   line("created", CreateTime(store));
   for (const v1::MemorySpec& memory : store.memories()) line("memory", MemoryText(memory));
   for (const auto& [key, value] : Labels(store)) line("label", absl::StrCat(key, "=", value));
+}
+
+void PrintRenamed(const std::string& name, const v1::RenameStoreResponse& response,
+                  const Session& session) {
+  const v1::ReplacedStore& replaced = response.replaced();
+  if (session.json) {
+    Json json = {{"renamed", name}, {"store", StoreJson(response.store())}};
+    if (response.has_replaced()) {
+      json["replaced"] = {{"revision", replaced.revision()},
+                          {"row_count", replaced.row_count()},
+                          {"live_row_count", replaced.live_row_count()},
+                          {"create_time", CreateTime(replaced)}};
+    }
+    return PrintJson(json, session.out);
+  }
+  *session.out << "renamed " << TerminalText(name) << " to "
+               << TerminalText(response.store().name()) << ", which has "
+               << response.store().row_count() << " rows at revision "
+               << response.store().revision() << "\n";
+  if (!response.has_replaced()) return;
+  *session.out << "replaced a store of " << replaced.row_count() << " rows at revision "
+               << replaced.revision() << ", created " << CreateTime(replaced) << "\n";
 }
 
 void PrintStores(const std::vector<v1::Store>& stores, const Session& session) {

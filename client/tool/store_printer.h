@@ -1,6 +1,7 @@
 #ifndef SOFTLOOKUP_CLIENT_TOOL_STORE_PRINTER_H_
 #define SOFTLOOKUP_CLIENT_TOOL_STORE_PRINTER_H_
 
+#include <string>
 #include <vector>
 
 #include "client/tool/command.h"
@@ -16,6 +17,12 @@ void PrintStore(const v1::Store& store, const Session& session);
 
 // Prints a table with a row for each store, or with -o json {"stores": [as above, ...]}.
 void PrintStores(const std::vector<v1::Store>& stores, const Session& session);
+
+// Says in a line or two that the store `name` was renamed and what it replaced, or prints with
+// -o json {"renamed": name, "store": as above,
+//          "replaced"?: {"revision", "row_count", "live_row_count", "create_time"}}
+void PrintRenamed(const std::string& name, const v1::RenameStoreResponse& response,
+                  const Session& session);
 
 }  // namespace softlookup::tool
 

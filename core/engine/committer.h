@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "core/base/clock.h"
 #include "core/base/histogram.h"
@@ -42,6 +44,10 @@ class Write {
   // Returns about how many bytes the write holds while it waits. Every call must return the same.
   virtual std::int64_t bytes() const { return 0; }
 };
+
+// Gets the result of a write, or the error that ended it.
+template <typename Result>
+using WriteCallback = absl::AnyInvocable<void(absl::StatusOr<Result>)>;
 
 // Runs writes in the order in which they were posted. Writes that wait together form groups. The
 // log commits a group as one batch, with at most one sync. Thread-safe.

@@ -20,6 +20,7 @@
 #include "core/engine/memories.h"
 #include "core/engine/open_on_log.h"
 #include "core/engine/put_records.h"
+#include "core/engine/table_writes.h"
 #include "core/engine/tile_unit.h"
 #include "core/engine/validate.h"
 #include "core/engine/write_context.h"
@@ -63,6 +64,7 @@ class EngineOfStores final : public Engine {
   absl::StatusOr<ListResult> ListStores(absl::string_view prefix, absl::string_view after,
                                         std::int64_t count_max) override;
   absl::StatusOr<StoreInfo> UpdateStore(absl::string_view name, const StoreUpdate& update) override;
+  absl::StatusOr<StoreRenamed> RenameStore(const StoreRename& rename) override;
   absl::Status DeleteStore(absl::string_view name) override;
   void Append(const AppendRequest& request, AppendCallback callback,
               absl::AnyInvocable<void()> on_turn) override;
@@ -204,6 +206,13 @@ absl::StatusOr<StoreInfo> EngineOfStores::UpdateStore(absl::string_view name,
   });
 }
 
+absl::StatusOr<StoreRenamed> EngineOfStores::RenameStore(const StoreRename& rename) {
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckLoaded());
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreRename(rename));
+  return Commit<absl::StatusOr<StoreRenamed>>(
+      [&](auto callback) { return MakeRenameStore(writes_, rename, std::move(callback)); });
+}
+
 absl::Status EngineOfStores::DeleteStore(absl::string_view name) {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckLoaded());
   SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreName("name", name));
@@ -288,7 +297,7 @@ void EngineOfStores::WhenRevision(absl::string_view store, std::uint64_t incarna
                                   absl::AnyInvocable<void(absl::Status)> callback) {
   const absl::StatusOr<std::shared_ptr<Store>> found = Find("store", store);
   if (!found.ok()) return callback(found.status());
-  if ((*found)->number() != incarnation) return callback(StoreNotFound(store));
+  if ((*found)->number() != incarnation) return callback(StoreReplaced(store));
   (*found)->WhenRevision(revision, cancel, std::move(callback));
 }
 

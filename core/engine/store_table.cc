@@ -1,9 +1,11 @@
 #include "core/engine/store_table.h"
 
+#include <cstddef>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/check.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
 #include "core/engine/validate.h"
@@ -12,6 +14,18 @@ namespace softlookup {
 
 absl::Status StoreNotFound(absl::string_view name) {
   return MakeError(reasons::kStoreNotFound, absl::StrCat("There is no store \"", name, "\""),
+                   {{"store", std::string(name)}});
+}
+
+absl::Status StoreReplaced(absl::string_view name) {
+  return MakeError(
+      reasons::kStoreNotFound,
+      absl::StrCat("The store \"", name, "\" of this call is gone; another one has its name now"),
+      {{"store", std::string(name)}});
+}
+
+absl::Status StoreExists(absl::string_view name) {
+  return MakeError(reasons::kStoreExists, absl::StrCat("There already is a store \"", name, "\""),
                    {{"store", std::string(name)}});
 }
 
@@ -47,10 +61,7 @@ absl::Status StoreTable::Reserve(const std::string& name, std::int64_t count_max
                      absl::StrCat("The server holds its limit of ", count_max, " stores"),
                      {{"limit", absl::StrCat(count_max)}});
   }
-  if (stores_.contains(name) || reserved_.contains(name)) {
-    return MakeError(reasons::kStoreExists, absl::StrCat("There already is a store \"", name, "\""),
-                     {{"store", name}});
-  }
+  if (stores_.contains(name) || reserved_.contains(name)) return StoreExists(name);
   reserved_.insert(name);
   return absl::OkStatus();
 }
@@ -74,6 +85,15 @@ void StoreTable::AddLoaded(const std::string& name, absl::StatusOr<std::shared_p
 void StoreTable::Remove(absl::string_view name) {
   absl::MutexLock lock(&mutex_);
   stores_.erase(stores_.find(name));
+}
+
+void StoreTable::Rename(const std::string& name, const std::string& new_name,
+                        std::shared_ptr<Store> store) {
+  absl::MutexLock lock(&mutex_);
+  SOFTLOOKUP_CHECK(!reserved_.contains(new_name)) << new_name << " is reserved";
+  const std::size_t removed = stores_.erase(name);
+  SOFTLOOKUP_CHECK(removed == 1) << "no store " << name;
+  stores_.insert_or_assign(new_name, std::move(store));
 }
 
 }  // namespace softlookup

@@ -41,6 +41,9 @@ class StoreTable {
   void AddLoaded(const std::string& name, absl::StatusOr<std::shared_ptr<Store>> store);
   // Removes the store `name`, which must exist and not be damaged.
   void Remove(absl::string_view name);
+  // Removes `name`, which must exist, and adds `store` under `new_name`, in one step. A store that
+  // has `new_name` is removed in the same step. `new_name` must not be reserved.
+  void Rename(const std::string& name, const std::string& new_name, std::shared_ptr<Store> store);
 
  private:
   mutable absl::Mutex mutex_;
@@ -50,6 +53,9 @@ class StoreTable {
 };
 
 absl::Status StoreNotFound(absl::string_view name);
+// STORE_NOT_FOUND for a call about a store that is gone, while another one has its name.
+absl::Status StoreReplaced(absl::string_view name);
+absl::Status StoreExists(absl::string_view name);
 
 }  // namespace softlookup
 

@@ -253,6 +253,15 @@ absl::Status CheckStoreName(absl::string_view field, absl::string_view name) {
       {{"field", std::string(field)}});
 }
 
+absl::Status CheckStoreRename(const StoreRename& rename) {
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreName("store", rename.name));
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreName("new_name", rename.new_name));
+  if (rename.name == rename.new_name) {
+    return InvalidOption("new_name", "is the name that the store has already");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckStoreConfig(const StoreConfig& config) {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreName("store.name", config.name));
   if (config.num_heads < 1) return InvalidOption("store.num_heads", "must be at least 1");

@@ -22,6 +22,9 @@ absl::Status CheckStoreConfig(const StoreConfig& config);
 // Checks the update's new values. `config` is the store's.
 absl::Status CheckStoreUpdate(const StoreUpdate& update, const StoreConfig& config);
 
+// Checks both names, and that they differ.
+absl::Status CheckStoreRename(const StoreRename& rename);
+
 // Checks that `writer` has 1-128 bytes.
 absl::Status CheckWriterName(absl::string_view writer);
 

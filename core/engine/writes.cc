@@ -5,7 +5,6 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
 #include "core/engine/memories.h"
@@ -29,12 +28,13 @@ class StoreWrite : public Write {
       : context_(context), store_(std::move(store)), callback_(std::move(callback)) {}
 
   absl::Status Stage(LogBatch* batch) override {
-    // Since the caller found the store, a write may have deleted it. A further write may have
-    // created a new store of the same name.
-    const std::string& name = store_->editor().newest()->config().name;
+    // Since the caller found the store, a write may have deleted or renamed it. That or a further
+    // write may have given its name to another store.
+    const std::shared_ptr<const Snapshot> shown = store_->snapshot();
+    const std::string& name = shown->config().name;
     SOFTLOOKUP_ASSIGN_OR_RETURN(const std::shared_ptr<Store> current,
                                 context_.stores.Find("store", name));
-    if (current != store_) return StoreNotFound(name);
+    if (current != store_) return StoreReplaced(name);
     SOFTLOOKUP_RETURN_IF_ERROR(WriteWithinBudget());
     if (batch != nullptr) PutRecords(store_->editor(), *batch);
     return absl::OkStatus();
@@ -172,7 +172,7 @@ class AppendWrite final : public StoreWrite<AppendResult> {
         // first append.
         const std::uint64_t first = std::exchange(chain->store_number, store().number());
         if (first != 0 && first != store().number()) {
-          return StoreNotFound(store().snapshot()->config().name);
+          return StoreReplaced(store().snapshot()->config().name);
         }
       }
       return StoreWrite::Stage(batch);
@@ -313,94 +313,6 @@ class GetWriterWrite final : public StoreWrite<WriterInfo> {
   WriterInfo result_;
 };
 
-class CreateStoreWrite final : public Write {
- public:
-  CreateStoreWrite(WriteContext& context, std::uint64_t number, StoreConfig config,
-                   Store::Executor executor, std::int64_t store_count_max,
-                   WriteCallback<StoreInfo> callback)
-      : context_(context),
-        number_(number),
-        config_(std::move(config)),
-        executor_(std::move(executor)),
-        store_count_max_(store_count_max),
-        callback_(std::move(callback)) {}
-
-  // Other writes may be staged in the same group: none of them finds the store before Publish(),
-  // and its name is reserved.
-  absl::Status Stage(LogBatch* batch) override {
-    SOFTLOOKUP_RETURN_IF_ERROR(context_.stores.Reserve(config_.name, store_count_max_));
-    store_ = std::make_shared<Store>(number_, std::make_unique<StoreEditor>(config_), absl::Now(),
-                                     executor_);
-    absl::Status room = context_.budget.Check(StoreBytes(), /*own_reserved_bytes=*/0);
-    if (!room.ok()) {
-      context_.stores.Release(config_.name);
-      return room;
-    }
-    context_.budget.Add(StoreBytes());
-    if (batch != nullptr) PutNewStore(number_, *store_->snapshot(), store_->create_time(), *batch);
-    return absl::OkStatus();
-  }
-  void Publish() override {
-    context_.stores.Add(config_.name, store_);
-    context_.totals.AddStore(*store_->snapshot());
-  }
-  void Rollback() override {
-    context_.stores.Release(config_.name);
-    context_.budget.Add(-StoreBytes());
-  }
-  void Answer(absl::Status status) override {
-    if (!status.ok()) return callback_(std::move(status));
-    callback_(store_->info());
-  }
-
- private:
-  // Returns the bytes of the store, which has no rows until it is published.
-  std::int64_t StoreBytes() const {
-    return static_cast<std::int64_t>(store_->snapshot()->byte_size());
-  }
-
-  WriteContext& context_;
-  const std::uint64_t number_;
-  const StoreConfig config_;
-  const Store::Executor executor_;
-  const std::int64_t store_count_max_;
-  WriteCallback<StoreInfo> callback_;
-  std::shared_ptr<Store> store_;
-};
-
-class DeleteStoreWrite final : public Write {
- public:
-  DeleteStoreWrite(WriteContext& context, std::string name,
-                   absl::AnyInvocable<void(absl::Status)> callback)
-      : context_(context), name_(std::move(name)), callback_(std::move(callback)) {}
-
-  bool alone() const override { return true; }
-
-  absl::Status Stage(LogBatch* batch) override {
-    SOFTLOOKUP_ASSIGN_OR_RETURN(store_, context_.stores.Find("name", name_));
-    if (batch != nullptr) DeleteRecords(store_->number(), *batch);
-    return absl::OkStatus();
-  }
-  void Publish() override {
-    context_.totals.RemoveStore(*store_->snapshot());
-    context_.stores.Remove(name_);
-    // The bytes of the store count until the last of its snapshots is destroyed.
-    store_->editor().lease().OnEnd(
-        [&budget = context_.budget, bytes = store_->snapshot()->byte_size()] {
-          budget.Add(-static_cast<std::int64_t>(bytes));
-        });
-    store_->Close(StoreNotFound(name_));
-  }
-  void Rollback() override {}
-  void Answer(absl::Status status) override { callback_(std::move(status)); }
-
- private:
-  WriteContext& context_;
-  const std::string name_;
-  absl::AnyInvocable<void(absl::Status)> callback_;
-  std::shared_ptr<Store> store_;
-};
-
 }  // namespace
 
 std::unique_ptr<Write> MakeAppend(WriteContext& context, std::shared_ptr<Store> store,
@@ -432,19 +344,6 @@ std::unique_ptr<Write> MakeGetWriter(WriteContext& context, std::shared_ptr<Stor
                                      std::string writer, WriteCallback<WriterInfo> callback) {
   return std::make_unique<GetWriterWrite>(context, std::move(store), std::move(writer),
                                           std::move(callback));
-}
-
-std::unique_ptr<Write> MakeCreateStore(WriteContext& context, std::uint64_t number,
-                                       StoreConfig config, Store::Executor executor,
-                                       std::int64_t store_count_max,
-                                       WriteCallback<StoreInfo> callback) {
-  return std::make_unique<CreateStoreWrite>(context, number, std::move(config), std::move(executor),
-                                            store_count_max, std::move(callback));
-}
-
-std::unique_ptr<Write> MakeDeleteStore(WriteContext& context, std::string name,
-                                       absl::AnyInvocable<void(absl::Status)> callback) {
-  return std::make_unique<DeleteStoreWrite>(context, std::move(name), std::move(callback));
 }
 
 }  // namespace softlookup

@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/functional/any_invocable.h"
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "core/base/limits.h"
 #include "core/engine/committer.h"
 #include "core/engine/write_context.h"
@@ -16,12 +15,10 @@
 
 namespace softlookup {
 
-// These functions make the writes that Engine's methods post. Callers must have checked everything
-// in the arguments that does not depend on earlier writes. The writes check the rest. `context`
-// must outlive the writes.
-
-template <typename Result>
-using WriteCallback = absl::AnyInvocable<void(absl::StatusOr<Result>)>;
+// These functions make the writes to one store that Engine's methods post. A write is refused with
+// STORE_NOT_FOUND if the store is deleted or renamed before its turn. Callers must have checked
+// everything in the arguments that does not depend on earlier writes. The writes check the rest.
+// `context` must outlive the writes.
 
 // The rows of an append, and what came with them.
 struct RowsToAppend {
@@ -61,15 +58,6 @@ std::unique_ptr<Write> MakeUpdate(WriteContext& context, std::shared_ptr<Store> 
 // after the appends that were posted before. The answer then shows what they did.
 std::unique_ptr<Write> MakeGetWriter(WriteContext& context, std::shared_ptr<Store> store,
                                      std::string writer, WriteCallback<WriterInfo> callback);
-
-// `number` and `executor` are those of the new store.
-std::unique_ptr<Write> MakeCreateStore(WriteContext& context, std::uint64_t number,
-                                       StoreConfig config, Store::Executor executor,
-                                       std::int64_t store_count_max,
-                                       WriteCallback<StoreInfo> callback);
-
-std::unique_ptr<Write> MakeDeleteStore(WriteContext& context, std::string name,
-                                       absl::AnyInvocable<void(absl::Status)> callback);
 
 }  // namespace softlookup
 

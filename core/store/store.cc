@@ -31,7 +31,7 @@ StoreInfo Store::InfoOf(const Snapshot& snapshot) const {
 }
 
 void Store::Publish(std::shared_ptr<const Snapshot> snapshot) {
-  editor_->Commit();
+  editor().Commit();
   RevisionWaiters::List reached;
   {
     absl::MutexLock lock(&mutex_);
@@ -43,6 +43,13 @@ void Store::Publish(std::shared_ptr<const Snapshot> snapshot) {
     snapshot_ = std::move(snapshot);
   }
   FinishLater(std::move(reached), absl::OkStatus());
+}
+
+std::shared_ptr<Store> Store::HandOver() {
+  editor().Commit();
+  SOFTLOOKUP_CHECK(editor().newest()->config().name != snapshot()->config().name)
+      << "the name is still " << snapshot()->config().name;
+  return std::make_shared<Store>(number_, std::move(editor_), create_time_, executor_);
 }
 
 void Store::FinishLater(RevisionWaiters::List waiters, absl::Status status) {

@@ -95,7 +95,8 @@ class StoreEditor {
   // not a range within the store's positions.
   absl::StatusOr<DeleteOutcome> Delete(const RowFilter& filter);
 
-  // Changes the configuration as one revision. `change` may change only what a StoreUpdate can.
+  // Changes the configuration as one revision. `change` may change only the name and what a
+  // StoreUpdate can.
   std::shared_ptr<const Snapshot> Update(absl::FunctionRef<void(StoreConfig&)> change);
 
   // Returns the last append of `writer`, or null if it never appended.

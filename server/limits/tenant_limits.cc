@@ -26,14 +26,17 @@ absl::Status Exceeded(absl::string_view tenant, const TokenBuckets::Refusal& ref
 
 }  // namespace
 
+absl::string_view TenantLimits::TenantOf(absl::string_view store) {
+  return store.substr(0, store.find('/')).substr(0, kNameLengthMax);
+}
+
 absl::Status TenantLimits::Take(absl::string_view store, std::int64_t rows) {
   return rates_.is_limited() ? Take(store, rows, SteadyNow()) : absl::OkStatus();
 }
 
 absl::Status TenantLimits::Take(absl::string_view store, std::int64_t rows, absl::Time now) {
   if (!rates_.is_limited()) return absl::OkStatus();
-  // No store's name is longer than kNameLengthMax, so the rest of a longer name need not be kept.
-  const absl::string_view tenant = store.substr(0, store.find('/')).substr(0, kNameLengthMax);
+  const absl::string_view tenant = TenantOf(store);
   absl::MutexLock lock(&mutex_);
   const auto refusal = BucketsOf(tenant, now).Take(rates_, 1, rows, now);
   return refusal ? Exceeded(tenant, *refusal) : absl::OkStatus();

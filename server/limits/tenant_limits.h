@@ -25,6 +25,10 @@ class TenantLimits {
   explicit TenantLimits(const Rates& rates, std::size_t tenants_max = 65536)
       : rates_(rates), tenants_max_(tenants_max) {}
 
+  // Returns the tenant of a store, as a part of the store's name. No store's name is longer than
+  // kNameLengthMax, so the rest of a longer name is left out.
+  static absl::string_view TenantOf(absl::string_view store);
+
   // Takes one request and `rows` rows from the rates of the tenant of `store`. The rows of a lookup
   // are its queries. If too few requests or rows are left, takes nothing and returns TENANT_RATE
   // with a retry delay. A request of more than a second's worth of rows is admitted when a whole

@@ -18,6 +18,7 @@ Call::Call(const CallDependencies& dependencies, Rpc& rpc, const MethodSpec& spe
                  return AuditSubject{.identity = gate_.identity(),
                                      .peer = gate_.peer(),
                                      .store = gate_.store(),
+                                     .new_name = gate_.new_name(),
                                      .trace_id = std::string(TraceIdOf(rpc_.context()))};
                }),
       reporter_(dependencies.observer, auditor_, gate_, rpc, spec) {

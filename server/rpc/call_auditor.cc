@@ -35,8 +35,10 @@ void CallAuditor::Write(const char* event, const absl::Status& status, std::int6
                                    {"peer", subject.peer},
                                    {"method", std::string(spec_.name)}};
   fields["store"] = subject.store;
+  if (!subject.new_name.empty()) fields["new_name"] = subject.new_name;
   fields["result"] = absl::StatusCodeToString(status.code());
   if (!status.ok()) fields["reason"] = ReasonOf(status);
+  if (replaced_) fields["replaced"] = true;
   if (const std::uint64_t changes = changes_; changes > 0) {
     fields["changes"] = changes;
     fields["rows"] = changed_rows_.load();

@@ -23,6 +23,7 @@ struct AuditSubject {
   std::string identity;  // The identity's name; empty if there is none.
   std::string peer;      // The connection's other end, as gRPC names it.
   std::string store;     // The store that the call last named; empty if there is none.
+  std::string new_name;  // The name that the call is to give the store; empty if there is none.
   std::string trace_id;  // Empty if the caller sent none.
 };
 
@@ -47,6 +48,9 @@ class CallAuditor {
   // here, because AnswerMessage() has written it.
   void EndStream(const absl::Status& status);
 
+  // For the line of the whole call: another store was deleted, so that this one could have its
+  // name.
+  void NoteReplacement() { replaced_.store(true, std::memory_order_relaxed); }
   // For the line of the whole call: counts one applied message that changed `rows` rows.
   void CountChange(std::uint64_t rows) {
     changes_.fetch_add(1, std::memory_order_relaxed);
@@ -60,6 +64,7 @@ class CallAuditor {
   LineLimiter& refusals_;
   const MethodSpec& spec_;
   const std::function<AuditSubject()> subject_;
+  std::atomic<bool> replaced_{false};
   std::atomic<std::uint64_t> changes_{0};
   std::atomic<std::uint64_t> changed_rows_{0};
 };

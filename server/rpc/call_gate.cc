@@ -25,6 +25,13 @@ Role RoleOf(Access access) {
   }
 }
 
+// Sets `kept` to a store's name. No store's name is longer than kNameLengthMax. A longer name is
+// cut to one byte more: it still matches no store, and `kept` stays short.
+void Keep(absl::string_view store, std::string& kept) {
+  store = store.substr(0, kNameLengthMax + 1);
+  kept.assign(store.data(), store.size());
+}
+
 }  // namespace
 
 CallGate::CallGate(const StreamRegistry& streams, CallLimiters& limiters,
@@ -63,9 +70,16 @@ absl::Status CallGate::AdmitNext() {
 }
 
 absl::Status CallGate::Enter(absl::string_view store, std::int64_t rows) {
-  SOFTLOOKUP_RETURN_IF_ERROR(CheckAccess(store));
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckAccess(store, std::nullopt));
   SOFTLOOKUP_RETURN_IF_ERROR(limiters_.tenants.Take(store, rows));
   return TakeRows(rows);
+}
+
+absl::Status CallGate::EnterRename(absl::string_view store, absl::string_view new_name) {
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckAccess(store, new_name));
+  SOFTLOOKUP_RETURN_IF_ERROR(limiters_.tenants.Take(store, /*rows=*/0));
+  if (TenantLimits::TenantOf(store) == TenantLimits::TenantOf(new_name)) return absl::OkStatus();
+  return limiters_.tenants.Take(new_name, /*rows=*/0);
 }
 
 absl::Status CallGate::TakeRows(std::int64_t rows) {
@@ -85,19 +99,21 @@ absl::Status CallGate::FollowRules() {
   return absl::OkStatus();
 }
 
-absl::Status CallGate::CheckAccess(absl::string_view store) {
-  // No store's name is longer than kNameLengthMax. A longer name is cut to one byte more: it still
-  // matches no store, and `store_` stays short.
-  store = store.substr(0, kNameLengthMax + 1);
+absl::Status CallGate::CheckAccess(absl::string_view store,
+                                   std::optional<absl::string_view> new_name) {
   absl::MutexLock lock(&mutex_);
-  store_.assign(store.data(), store.size());
+  Keep(store, store_);
+  if (new_name) Keep(*new_name, new_name_.emplace());
   return CheckStoreAccess();
 }
 
 absl::Status CallGate::CheckStoreAccess() {
   if (spec_.access == Access::kNone) return absl::OkStatus();
   SOFTLOOKUP_RETURN_IF_ERROR(FollowRules());
-  return caller_.May(RoleOf(spec_.access), store_) ? absl::OkStatus() : Denied(caller_, store_);
+  const Role role = RoleOf(spec_.access);
+  if (!caller_.May(role, store_)) return Denied(caller_, store_);
+  if (new_name_ && !caller_.May(role, *new_name_)) return Denied(caller_, *new_name_);
+  return absl::OkStatus();
 }
 
 absl::Status CallGate::Recheck() {
@@ -122,6 +138,11 @@ Caller CallGate::caller() const {
 std::string CallGate::store() const {
   absl::MutexLock lock(&mutex_);
   return store_;
+}
+
+std::string CallGate::new_name() const {
+  absl::MutexLock lock(&mutex_);
+  return new_name_.value_or("");
 }
 
 absl::Status CallGate::Denied(const Caller& caller, absl::string_view store) const {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
@@ -29,9 +30,10 @@ namespace softlookup::server {
 //   AdmitNext(), for each message of a stream of requests: The caller has requests left.
 //   Enter(), once a message is parsed that names a store: The caller has the role for that store.
 //     The store's tenant has requests and rows left in its rates, and the caller has rows left.
+//     EnterRename() does the same for a message that names two stores.
 // If the server has no auth rules, callers are not checked.
 //
-// Thread-safe, except that Enter() must be called for one message at a time.
+// Thread-safe, except that Enter() and EnterRename() must be called for one message at a time.
 class CallGate {
  public:
   // Counts the call as in progress on its connection for the lifetime of this object. All arguments
@@ -48,6 +50,9 @@ class CallGate {
   // was taken from the tenant's rates stays taken. Errors: UNAUTHENTICATED, PERMISSION_DENIED,
   // TENANT_RATE or IDENTITY_LIMIT.
   absl::Status Enter(absl::string_view store, std::int64_t rows = 0);
+  // As Enter(), for a call that renames `store` to `new_name`: the caller needs the role for both.
+  // Takes one request from the rates of each of their tenants, or one in all if that is the same.
+  absl::Status EnterRename(absl::string_view store, absl::string_view new_name);
   // Takes `rows` from the caller's rate, for a request that names no store. IDENTITY_LIMIT if
   // the rate refuses them.
   absl::Status TakeRows(std::int64_t rows);
@@ -68,16 +73,20 @@ class CallGate {
   const std::string& identity() const { return identity_; }
   // The connection's other end, as gRPC names it.
   const std::string& peer() const { return connection_.peer(); }
-  // The last store passed to Enter(); empty if there is none.
+  // The last store passed to Enter() or EnterRename(); empty if there is none.
   std::string store() const;
+  // The new name passed to EnterRename(); empty if there is none.
+  std::string new_name() const;
 
  private:
   // Identifies the caller again if the auth rules have changed. UNAUTHENTICATED if the new rules do
   // not know the caller's credentials.
   absl::Status FollowRules() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Keeps `store` in `store_`, and checks that the caller has the method's role for it.
-  absl::Status CheckAccess(absl::string_view store);
-  // Checks that the caller has the method's role for `store_`, by the auth rules as they are now.
+  // Keeps `store` in `store_` and `new_name` in `new_name_`. Checks that the caller has the
+  // method's role for them.
+  absl::Status CheckAccess(absl::string_view store, std::optional<absl::string_view> new_name);
+  // Checks that the caller has the method's role for `store_` and `new_name_`, by the auth rules as
+  // they are now.
   absl::Status CheckStoreAccess() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether `identity` has the method's role for some store, or for all stores if the role is
   // admin.
@@ -96,7 +105,8 @@ class CallGate {
 
   mutable absl::Mutex mutex_;
   Caller caller_ ABSL_GUARDED_BY(mutex_);
-  std::string store_ ABSL_GUARDED_BY(mutex_);  // The last store passed to Enter().
+  std::string store_ ABSL_GUARDED_BY(mutex_);                    // As store() returns it.
+  std::optional<std::string> new_name_ ABSL_GUARDED_BY(mutex_);  // Set by EnterRename().
 };
 
 }  // namespace softlookup::server

@@ -19,6 +19,8 @@ constexpr std::array<MethodSpec, kMethodCount> kSpecs = {{
      kNotAudited},
     {Method::kUpdateStore, "/softlookup.v1.SoftLookup/UpdateStore", "UpdateStore", Access::kManage,
      kAudited},
+    {Method::kRenameStore, "/softlookup.v1.SoftLookup/RenameStore", "RenameStore", Access::kManage,
+     kAudited},
     {Method::kDeleteStore, "/softlookup.v1.SoftLookup/DeleteStore", "DeleteStore", Access::kManage,
      kAudited},
     {Method::kAppend, "/softlookup.v1.SoftLookup/Append", "Append", Access::kWrite, kAudited},

@@ -14,6 +14,7 @@ enum class Method : std::uint8_t {
   kGetStore,
   kListStores,
   kUpdateStore,
+  kRenameStore,
   kDeleteStore,
   kAppend,
   kStreamAppend,
@@ -31,7 +32,7 @@ enum class Method : std::uint8_t {
   kHealthWatch,
   kReflection,
 };
-inline constexpr std::size_t kMethodCount = 20;
+inline constexpr std::size_t kMethodCount = 21;
 
 // The right that a caller needs to call a method.
 enum class Access : std::uint8_t { kNone, kRead, kWrite, kManage, kAdmin };

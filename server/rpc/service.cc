@@ -68,6 +68,8 @@ void Service::Serve(std::unique_ptr<Call> call) {
       return Answer(std::move(call), engine_, &ListStores);
     case Method::kUpdateStore:
       return Answer(std::move(call), engine_, &UpdateStore);
+    case Method::kRenameStore:
+      return Answer(std::move(call), engine_, &RenameStore);
     case Method::kDeleteStore:
       return Answer(std::move(call), engine_, &DeleteStore);
     case Method::kAppend:

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
 #include "server/rpc/matrix_codec.h"
@@ -40,6 +41,13 @@ void EncodeProjection(const Projection& projection, v1::Projection& message) {
   encode(projection.query, *message.mutable_query());
   encode(projection.key, *message.mutable_key());
   encode(projection.value, *message.mutable_value());
+}
+
+void EncodeTime(absl::Time time, google::protobuf::Timestamp& message) {
+  const absl::Duration since_epoch = time - absl::UnixEpoch();
+  message.set_seconds(absl::ToInt64Seconds(since_epoch));
+  message.set_nanos(
+      static_cast<std::int32_t>(absl::ToInt64Nanoseconds(since_epoch % absl::Seconds(1))));
 }
 
 }  // namespace
@@ -156,11 +164,18 @@ v1::Store EncodeStore(const StoreInfo& info) {
   store.set_row_count(info.row_count);
   store.set_live_row_count(info.live_row_count);
   store.set_byte_size(info.byte_size);
-  const absl::Duration since_epoch = info.create_time - absl::UnixEpoch();
-  store.mutable_create_time()->set_seconds(absl::ToInt64Seconds(since_epoch));
-  store.mutable_create_time()->set_nanos(
-      static_cast<std::int32_t>(absl::ToInt64Nanoseconds(since_epoch % absl::Seconds(1))));
+  EncodeTime(info.create_time, *store.mutable_create_time());
   return store;
+}
+
+void EncodeStoreRenamed(const StoreRenamed& renamed, v1::RenameStoreResponse& response) {
+  *response.mutable_store() = EncodeStore(renamed.store);
+  if (!renamed.replaced) return;
+  v1::ReplacedStore& replaced = *response.mutable_replaced();
+  replaced.set_revision(renamed.replaced->revision);
+  replaced.set_row_count(renamed.replaced->row_count);
+  replaced.set_live_row_count(renamed.replaced->live_row_count);
+  EncodeTime(renamed.replaced->create_time, *replaced.mutable_create_time());
 }
 
 absl::Status CheckStoreBytes(const StoreConfig& config, std::int64_t bytes_max) {

@@ -19,6 +19,8 @@ absl::StatusOr<StoreConfig> DecodeStore(const v1::Store& store);
 // Decodes the fields of request.store() that the mask names.
 absl::StatusOr<StoreUpdate> DecodeUpdate(const v1::UpdateStoreRequest& request);
 v1::Store EncodeStore(const StoreInfo& info);
+// Sets all fields of `response`.
+void EncodeStoreRenamed(const StoreRenamed& renamed, v1::RenameStoreResponse& response);
 
 // Copies the matrices, since a store outlives the request.
 absl::StatusOr<std::shared_ptr<const Projection>> DecodeProjection(

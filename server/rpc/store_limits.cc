@@ -68,6 +68,13 @@ absl::StatusOr<std::unique_ptr<StoreCreations::Reservation>> StoreCreations::Res
   return std::make_unique<Reservation>(*this, name);
 }
 
+std::unique_ptr<StoreCreations::Reservation> StoreCreations::ReserveNewName(
+    const std::string& name) {
+  absl::MutexLock lock(&mutex_);
+  names_.insert(name);
+  return std::make_unique<Reservation>(*this, name);
+}
+
 absl::Status StoreCreations::CheckCount(Engine& engine, const Caller& caller,
                                         const std::string& name) const {
   const std::int64_t limit = caller.identity == nullptr ? 0 : caller.identity->limits.stores;

@@ -19,8 +19,8 @@ namespace softlookup::server {
 // The class and the function below check an identity's limits on stores. A limit counts all stores
 // that the identity's grants cover, no matter who created them.
 
-// The names of the stores that calls are creating now. They count for identities' limits, so that
-// creations at the same time cannot exceed a limit. Thread-safe.
+// The names that calls are giving to new or renamed stores now. They count for identities' limits,
+// so that creations at the same time, or beside renames, cannot exceed a limit. Thread-safe.
 class StoreCreations {
  public:
   // Keeps a name in its StoreCreations while it lives.
@@ -42,6 +42,11 @@ class StoreCreations {
   // existing or being created, as the caller may have.
   absl::StatusOr<std::unique_ptr<Reservation>> Reserve(Engine& engine, const Caller& caller,
                                                        const std::string& name);
+  // Call this before an engine gives a store the name `name`, and keep the reservation until it
+  // has. A creation lists the stores one part after another, and could miss one that is renamed
+  // meanwhile. With the reservation, it counts that store once or twice. Refuses nothing: a rename
+  // makes no store more, and takes the role `manage` for both names.
+  std::unique_ptr<Reservation> ReserveNewName(const std::string& name);
 
  private:
   // Returns IDENTITY_LIMIT if, with `name`, the caller would have too many stores. Counts a name
@@ -50,7 +55,7 @@ class StoreCreations {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   absl::Mutex mutex_;
-  // A name stands here once for each call that creates it, of which only one will succeed.
+  // A name stands here once for each call that gives it to a store.
   std::multiset<std::string> names_ ABSL_GUARDED_BY(mutex_);
 };
 

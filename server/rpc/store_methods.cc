@@ -153,6 +153,31 @@ absl::Status UpdateStore(Engine& engine, Call& call, const v1::UpdateStoreReques
   return absl::OkStatus();
 }
 
+absl::Status RenameStore(Engine& engine, Call& call, const v1::RenameStoreRequest& request,
+                         v1::RenameStoreResponse& response) {
+  SOFTLOOKUP_RETURN_IF_ERROR(call.gate().EnterRename(request.store(), request.new_name()));
+  // The gate cuts names that are too long, but not to a length that a name may have.
+  const StoreRename rename{.name = call.gate().store(),
+                           .new_name = call.gate().new_name(),
+                           .replace = request.replace()};
+  const std::int64_t bytes_max = engine.limits().message_bytes_max;
+  if (rename.new_name.size() > rename.name.size()) {
+    // If there is no such store, engine.RenameStore() returns the error.
+    if (absl::StatusOr<StoreInfo> info = engine.GetStore(rename.name); info.ok()) {
+      info->config.name = rename.new_name;
+      SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreBytes(info->config, bytes_max));
+    }
+  }
+  const auto reservation = call.limiters().store_creations.ReserveNewName(rename.new_name);
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const StoreRenamed renamed, engine.RenameStore(rename));
+  if (renamed.replaced) call.auditor().NoteReplacement();
+  EncodeStoreRenamed(renamed, response);
+  if (response.ByteSizeLong() > static_cast<std::size_t>(bytes_max)) {
+    LeaveNumbersOut(*response.mutable_store());
+  }
+  return absl::OkStatus();
+}
+
 absl::Status DeleteStore(Engine& engine, Call& call, const v1::DeleteStoreRequest& request,
                          v1::DeleteStoreResponse& response) {
   SOFTLOOKUP_RETURN_IF_ERROR(call.gate().Enter(request.name()));

@@ -21,6 +21,8 @@ absl::Status ListStores(Engine& engine, Call& call, const v1::ListStoresRequest&
                         v1::ListStoresResponse& response);
 absl::Status UpdateStore(Engine& engine, Call& call, const v1::UpdateStoreRequest& request,
                          v1::Store& response);
+absl::Status RenameStore(Engine& engine, Call& call, const v1::RenameStoreRequest& request,
+                         v1::RenameStoreResponse& response);
 absl::Status DeleteStore(Engine& engine, Call& call, const v1::DeleteStoreRequest& request,
                          v1::DeleteStoreResponse& response);
 absl::Status DeleteRows(Engine& engine, Call& call, const v1::DeleteRowsRequest& request,

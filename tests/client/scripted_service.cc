@@ -65,6 +65,12 @@ grpc::Status ScriptedService::UpdateStore(grpc::ServerContext* context,
   return Run(update_store, context, *request, response);
 }
 
+grpc::Status ScriptedService::RenameStore(grpc::ServerContext* context,
+                                          const v1::RenameStoreRequest* request,
+                                          v1::RenameStoreResponse* response) {
+  return Run(rename_store, context, *request, response);
+}
+
 grpc::Status ScriptedService::DeleteStore(grpc::ServerContext* context,
                                           const v1::DeleteStoreRequest* request,
                                           v1::DeleteStoreResponse* response) {

@@ -50,6 +50,7 @@ class Fuzzer {
     TryMatrix(bytes, size);
     TryAs<v1::CreateStoreRequest>(bytes, size);
     TryAs<v1::UpdateStoreRequest>(bytes, size);
+    TryAs<v1::RenameStoreRequest>(bytes, size);
     TryAs<v1::AppendRequest>(bytes, size);
     TryAs<v1::LookupRequest>(bytes, size);
     TryAs<v1::GetMemoryRequest>(bytes, size);
@@ -107,6 +108,25 @@ class Fuzzer {
     if (!info.ok()) return info.status();
     REQUIRE(info->row_count == kRowCount && info->revision == kRevision + 1);
     CheckEveryScore(info->config);
+    return absl::OkStatus();
+  }
+
+  absl::Status Try(const v1::RenameStoreRequest& request) {
+    ++input_.decoded;
+    const auto renamed = engine_->RenameStore(
+        {.name = request.store(), .new_name = request.new_name(), .replace = request.replace()});
+    if (!renamed.ok()) {
+      REQUIRE(engine_->GetStore(kStore).ok() && engine_->GetStore(kStoreWithHeads).ok());
+      return renamed.status();
+    }
+    REQUIRE(!engine_->GetStore(request.store()).ok());
+    REQUIRE(renamed->store.config.name == request.new_name());
+    REQUIRE(renamed->store.row_count == kRowCount && renamed->store.revision == kRevision + 1);
+    REQUIRE(!renamed->replaced || (request.replace() && renamed->replaced->revision == kRevision));
+    v1::RenameStoreResponse response;
+    server::EncodeStoreRenamed(*renamed, response);
+    REQUIRE(response.has_replaced() == renamed->replaced.has_value());
+    CheckEveryScore(renamed->store.config);
     return absl::OkStatus();
   }
 

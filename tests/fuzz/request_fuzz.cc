@@ -134,6 +134,7 @@ const std::vector<RequestType>& Types() {
       TypeOf<admin::v1::ListBackupsRequest>(),
       TypeOf<grpc::health::v1::HealthCheckRequest>(),
       TypeOf<grpc::reflection::v1alpha::ServerReflectionRequest>(),
+      TypeOf<v1::RenameStoreRequest>(),
   };
   return *types;
 }

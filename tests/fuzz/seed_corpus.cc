@@ -71,6 +71,7 @@ Corpus SeedCorpus() {
   Add<v1::LookupRequest>(corpus, R"(
           store: "heads" queries { rows: 2 cols: 2 values: [1, 2, -3, 4] }
           options { score: SCORE_DOT temperature: 0.25 max_error: 0.5 })");
+  Add<v1::RenameStoreRequest>(corpus, "store: 's' new_name: 'heads' replace: true");
   return corpus;
 }
 

@@ -97,6 +97,8 @@ METHODS = {method.name: method for method in (
     Method(SERVICE, "UpdateStore", lambda: new(
         "UpdateStoreRequest", store=new("Store", name=SCRATCH_STORE, labels={"a": "b"}),
         update_mask={"paths": ["labels"]})),
+    Method(SERVICE, "RenameStore", lambda: new("RenameStoreRequest", store="nobody/s", new_name="nobody/t"),
+           code=NOT_FOUND),
     Method(SERVICE, "DeleteStore", lambda: new("DeleteStoreRequest", name="nobody/s"),
            code=NOT_FOUND),
     Method(SERVICE, "Append", lambda: append_request(1)),

@@ -298,6 +298,10 @@ OTHERS = [
     ("UpdateStore without a mask", "UpdateStore", update([]), INVALID),
     *[(f"UpdateStore mask {path!r}", "UpdateStore", update([path]), INVALID)
       for path in ("name", "key_dim", "memories", "revision", "*", "", "labels.a", "LABELS")],
+    ("RenameStore to its own name", "RenameStore", lambda: new(
+        "RenameStoreRequest", store=SCRATCH_STORE, new_name=SCRATCH_STORE, replace=True), INVALID),
+    ("RenameStore to a name that is taken", "RenameStore", lambda: new(
+        "RenameStoreRequest", store=SCRATCH_STORE, new_name=KNOWN_STORE), contract.ALREADY_EXISTS),
     ("UpdateStore temperature NaN", "UpdateStore", update(["temperature"], temperature=math.nan),
      INVALID),
     ("WatchMemory of a memory that is not there", "WatchMemory", lambda: new(

@@ -165,6 +165,8 @@ CALLS = [
     ("lookups in unknown stores", LOOKUP.path, contract.lookup_request("nobody/s").SerializeToString(), 5000),
     ("deletions of unknown stores", contract.METHODS["DeleteStore"].path,
      contract.METHODS["DeleteStore"].valid, 5000),
+    ("renames of unknown stores", contract.METHODS["RenameStore"].path,
+     contract.METHODS["RenameStore"].valid, 5000),
     ("lists of stores", contract.METHODS["ListStores"].path, b"", 3000),
     ("updates of one store", contract.METHODS["UpdateStore"].path,
      contract.METHODS["UpdateStore"].valid, 3000),

@@ -21,19 +21,25 @@ LIST_SERVICES = b"\x3a\x01*"
 READ = {"GetStore", "ListStores", "ReadRows", "Lookup", "StreamLookup", "Attend", "GetMemory",
         "WatchMemory"}
 WRITE = READ | {"Append", "StreamAppend", "DeleteRows", "GetWriter"}
-MANAGE = WRITE | {"CreateStore", "UpdateStore", "DeleteStore"}
+MANAGE = WRITE | {"CreateStore", "UpdateStore", "RenameStore", "DeleteStore"}
 ADMIN = MANAGE | {"CreateBackup", "ListBackups", "reflection"}
 # Who has rights in no store that a request names may still ask what names none.
 ELSEWHERE = {"ListStores", "Attend"}
+
+
+def rename(store, new_name, replace=True):
+    return new("RenameStoreRequest", store=store, new_name=new_name, replace=replace)
+
 
 # Requests that name a store of known/, where those of the contract do not.
 REQUESTS = {
     "CreateStore": lambda: new("CreateStoreRequest", store=new(
         "Store", name=KNOWN_STORE, key_dim=4, value_dim=4)),
+    "RenameStore": lambda: rename("known/nothing", KNOWN_STORE),
     "DeleteStore": lambda: new("DeleteStoreRequest", **{"name": "known/nothing"}),
 }
-CODES = {"CreateStore": contract.ALREADY_EXISTS, "DeleteStore": contract.NOT_FOUND,
-         "WatchMemory": (contract.DEADLINE_EXCEEDED, contract.CANCELLED)}
+CODES = {"CreateStore": contract.ALREADY_EXISTS, "RenameStore": contract.NOT_FOUND,
+         "DeleteStore": contract.NOT_FOUND, "WatchMemory": (contract.DEADLINE_EXCEEDED, contract.CANCELLED)}
 
 
 def call(ctx, method, metadata, connection, served):
@@ -116,6 +122,9 @@ TELLING = [
         "name": name, "key_dim": 4, "value_dim": 4})),
     ("UpdateStore", lambda name: new("UpdateStoreRequest", store={"name": name, "score": 1},
                                      update_mask={"paths": ["score"]})),
+    # "manage elsewhere" manages other/*, but not what it would rename, nor what it would replace.
+    ("RenameStore", lambda name: rename(name, "other/taken")),
+    ("RenameStore", lambda name: rename("other/nothing", name)),
     ("DeleteStore", lambda name: new("DeleteStoreRequest", **{"name": name})),
     ("Append", lambda name: contract.append_request(1, name)),
     ("StreamAppend", lambda name: contract.append_request(1, name)),
@@ -175,6 +184,28 @@ def add_streams(transport):
              short=transport == "plaintext", **options(transport))
 
 
+def add_rename(transport):
+    """No store leaves its tenant, and none comes in another's place, without rights in both names."""
+    def run(ctx):
+        mine, theirs = "other/mine", SCRATCH_STORE
+        ctx.expect(ctx.call("CreateStore", new("CreateStoreRequest", store=new(
+            "Store", name=mine, key_dim=4, value_dim=4))), contract.OK)
+        before = ctx.call("GetStore", new("GetStoreRequest", name=theirs))
+        for token in ("manage elsewhere", "write", "read elsewhere"):
+            metadata = bearer(ctx.workspace.tokens[token])
+            for replace in (False, True):
+                for store, new_name in ((mine, theirs), (mine, "known/new"), (theirs, "other/stolen"),
+                                        (theirs, mine), (theirs, theirs)):
+                    outcome = ctx.call("RenameStore", rename(store, new_name, replace), metadata=metadata)
+                    ctx.expect(outcome, contract.PERMISSION_DENIED, what=f"{token}: {store} to {new_name}")
+        after = ctx.call("GetStore", new("GetStoreRequest", name=theirs))
+        ctx.check(before.messages == after.messages, f"{theirs} has changed")
+        ctx.expect(ctx.call("RenameStore", rename(mine, "other/moved"),
+                            metadata=bearer(ctx.workspace.tokens["manage elsewhere"])), contract.OK)
+    add_case(f"identity/{transport}: a rename takes rights in both names", run, short=transport == "plaintext",
+             **options(transport))
+
+
 def add_large_token(transport):
     def run(ctx):
         connection = ctx.connect()
@@ -191,7 +222,7 @@ for _transport in TRANSPORTS:
         add_nobody(_transport, _name, _metadata)
     for _name, _allowed in SOMEBODY:
         add_somebody(_transport, _name, _allowed)
-    for _add in (add_same_words, add_listing, add_streams, add_large_token):
+    for _add in (add_same_words, add_listing, add_streams, add_rename, add_large_token):
         _add(_transport)
 
 

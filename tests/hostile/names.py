@@ -36,6 +36,10 @@ PLACES = [
     ("GetStore", "name", lambda name: new("GetStoreRequest", **{"name": name})),
     ("UpdateStore", "store.name", lambda name: new(
         "UpdateStoreRequest", store={"name": name, "score": 1}, update_mask={"paths": ["score"]})),
+    ("RenameStore", "store", lambda name: new(
+        "RenameStoreRequest", store=name, new_name="nobody/t", replace=True)),
+    ("RenameStore", "new_name", lambda name: new(
+        "RenameStoreRequest", store="nobody/s", new_name=name, replace=True)),
     ("DeleteStore", "name", lambda name: new("DeleteStoreRequest", **{"name": name})),
     ("Append", "store", lambda name: contract.append_request(1, name)),
     ("Append", "return_memories", lambda name: contract.append_request(

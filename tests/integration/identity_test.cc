@@ -38,6 +38,14 @@ std::string AboutName(const std::string& store) {
   return request.SerializeAsString();
 }
 
+// About a store that there is not, so that it may be asked for more than once.
+std::string AboutRename(const std::string& store) {
+  v1::RenameStoreRequest request;
+  request.set_store(store + "/none");
+  request.set_new_name(store + "/new");
+  return request.SerializeAsString();
+}
+
 template <typename Request>
 std::string AboutConfig(const std::string& store) {
   Request request;
@@ -62,6 +70,7 @@ std::vector<MethodCase> Methods(const std::string& store) {
       {contract + "GetWriter", kWrite, AboutStore<v1::GetWriterRequest>(store)},
       {contract + "CreateStore", kManage, AboutConfig<v1::CreateStoreRequest>(store)},
       {contract + "UpdateStore", kManage, AboutConfig<v1::UpdateStoreRequest>(store)},
+      {contract + "RenameStore", kManage, AboutRename(store)},
       {contract + "DeleteStore", kManage, AboutName<v1::DeleteStoreRequest>(store + "/none")},
       {"/softlookup.admin.v1.Admin/CreateBackup", kAdmin, ""},
       {"/softlookup.admin.v1.Admin/ListBackups", kAdmin, ""},

@@ -105,6 +105,20 @@ TEST_F(LimitsTest, AStoreThatNoMessageCouldTellOfIsRefused) {
   EXPECT_EQ(client_.GetStore("s")->revision(), 2u);
 }
 
+TEST_F(LimitsTest, ANameThatMakesAStoreTooLargeToTellOfIsRefused) {
+  std::uint32_t input_dim = kMessageBytesMax / (3 * 4 * sizeof(float));
+  while (!client_.CreateStore(StoreWithProjection("s", input_dim)).ok()) {
+    ASSERT_GT(--input_dim, 2000u);
+  }
+  EXPECT_THAT(client_.RenameStore("s", std::string(128, 'a')),
+              StatusIs(absl::StatusCode::kResourceExhausted, "the limit is 100000"));
+  EXPECT_EQ(client_.GetStore("s")->revision(), 1u);
+  const auto renamed = client_.RenameStore("s", "t");
+  ASSERT_THAT(renamed, IsOk());
+  EXPECT_LE(renamed->ByteSizeLong(), kMessageBytesMax);
+  EXPECT_THAT(client_.GetStore("t"), IsOk());
+}
+
 TEST_F(LimitsTest, EveryCallKeepsTheMessageLimit) {
   Create("s", 2, 1);
   // Over the limit, but not so far that gRPC itself would refuse it.
@@ -135,6 +149,10 @@ TEST_F(LimitsTest, EveryCallKeepsTheMessageLimit) {
   update.mutable_update_mask()->add_paths("labels");
   (*update.mutable_store()->mutable_labels())["a"] = name;
   unary("UpdateStore", &Stub::UpdateStore, update, v1::Store());
+  v1::RenameStoreRequest rename;
+  rename.set_store("s");
+  rename.set_new_name(name);
+  unary("RenameStore", &Stub::RenameStore, rename, v1::RenameStoreResponse());
   v1::DeleteStoreRequest remove;
   remove.set_name(name);
   unary("DeleteStore", &Stub::DeleteStore, remove, v1::DeleteStoreResponse());

@@ -48,8 +48,8 @@ struct EngineOptions {
 inline constexpr absl::string_view kAverageMemory = "average";
 
 // Links appends to one store, such as the appends of a stream. Once one append fails, the engine
-// refuses all later appends of the chain. If the store is deleted and another one is created under
-// its name, later appends of the chain fail. Pass an append to Engine::Append() only once `on_turn`
+// refuses all later appends of the chain. If another store comes to have the store's name, later
+// appends of the chain fail. Pass an append to Engine::Append() only once `on_turn`
 // of the chain's previous append has run. Otherwise the order of the two appends is undefined.
 //
 // The engine sets the members. It numbers the appends of a chain from 1, in their order.
@@ -242,8 +242,9 @@ class Engine {
   // meanwhile. Calls that concern a damaged store fail with DATA_LOSS.
   virtual absl::Status Load(LoadObserver& observer) = 0;
 
-  // CreateStore, UpdateStore, DeleteStore, GetWriter and DeleteRows block. They wait for earlier
-  // writes and, if there is a directory, for the disk. QUEUE_FULL if too many bytes of writes wait.
+  // CreateStore, UpdateStore, RenameStore, DeleteStore, GetWriter and DeleteRows block. They wait
+  // for earlier writes and, if there is a directory, for the disk. QUEUE_FULL if too many bytes of
+  // writes wait.
 
   // STORE_EXISTS if there is a store of this name. TOO_MANY_STORES beyond Limits::store_count_max.
   virtual absl::StatusOr<StoreInfo> CreateStore(const StoreConfig& config) = 0;
@@ -253,6 +254,18 @@ class Engine {
                                                 std::int64_t count_max) = 0;
   virtual absl::StatusOr<StoreInfo> UpdateStore(absl::string_view name,
                                                 const StoreUpdate& update) = 0;
+  // Gives a store another name, as one write and the store's next revision. With `replace`, the
+  // same write deletes the store that has the new name. At every moment, a lookup in the new name
+  // then finds one of the two stores.
+  //
+  // To other calls, the old name and the replaced store end as if they were deleted. Lookups and
+  // readers in progress go on with their snapshots. Waits for a revision, and writes that have
+  // their turn after the rename, end with STORE_NOT_FOUND.
+  //
+  // STORE_NOT_FOUND if there is no store `name`. STORE_EXISTS if another store has the new name and
+  // `replace` is not set. INVALID_OPTION if the two names are the same. DATA_LOSS if the store, or
+  // the one to replace, is damaged. Never refused for the bytes of the new name.
+  virtual absl::StatusOr<StoreRenamed> RenameStore(const StoreRename& rename) = 0;
   virtual absl::Status DeleteStore(absl::string_view name) = 0;
 
   // Appends the batch whole or not at all. `request` may be destroyed once this returns.
@@ -311,7 +324,7 @@ class Engine {
   // Runs `callback` once: with OK when the store has `revision`, or with an error if the wait ends
   // before. As in Lookup, the owner of `cancel` must call Cancel() at the deadline. The error is
   // STORE_NOT_FOUND if `store` does not exist, has another `incarnation` (see MemoryState), or is
-  // deleted meanwhile.
+  // deleted, renamed or replaced meanwhile.
   //
   // `callback` must be quick, because all waiting calls share one thread.
   virtual void WhenRevision(absl::string_view store, std::uint64_t incarnation,

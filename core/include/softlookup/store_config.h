@@ -46,6 +46,14 @@ struct StoreUpdate {
   std::optional<std::map<std::string, std::string>> labels;
 };
 
+// A new name for the store `name`.
+struct StoreRename {
+  std::string name;
+  std::string new_name;  // Must not be `name`.
+  // Whether a store that has the new name already is deleted.
+  bool replace = false;
+};
+
 // A store as of one revision.
 struct StoreInfo {
   StoreConfig config;
@@ -54,6 +62,12 @@ struct StoreInfo {
   std::uint64_t live_row_count = 0;  // Rows that are not deleted.
   std::uint64_t byte_size = 0;       // Bytes that the store takes in RAM.
   absl::Time create_time;
+};
+
+// What a rename has done.
+struct StoreRenamed {
+  StoreInfo store;                    // Under its new name.
+  std::optional<StoreInfo> replaced;  // The store that was deleted, as it last was.
 };
 
 }  // namespace softlookup

@@ -111,6 +111,24 @@ TEST_F(ClientTest, UpdateStoreSendsTheMask) {
   EXPECT_TRUE(Connect().UpdateStore(v1::Store(), {"score", "labels"}).ok());
 }
 
+TEST_F(ClientTest, RenameStoreSendsBothNamesAndWhetherToReplace) {
+  std::vector<bool> replace;
+  service_.rename_store = [&](grpc::ServerContext*, const v1::RenameStoreRequest& request,
+                              v1::RenameStoreResponse* response) {
+    replace.push_back(request.replace());
+    response->mutable_store()->set_name(request.store() + " to " + request.new_name());
+    response->mutable_replaced()->set_revision(7);
+    return grpc::Status::OK;
+  };
+  Client client = Connect();
+  const auto renamed = client.RenameStore("next", "people");
+  ASSERT_TRUE(renamed.ok()) << renamed.status();
+  EXPECT_EQ(renamed->store().name(), "next to people");
+  EXPECT_EQ(renamed->replaced().revision(), 7u);
+  EXPECT_TRUE(client.RenameStore("next", "people", {.replace = true}).ok());
+  EXPECT_THAT(replace, ElementsAre(false, true));
+}
+
 TEST_F(ClientTest, LookupSendsItsOptionsAndReadsTheWholeAnswer) {
   service_.lookup = [](grpc::ServerContext*, const v1::LookupRequest& request,
                        v1::LookupResponse* response) {
@@ -267,19 +285,21 @@ TEST_F(ClientTest, AppendIsSentOnceUnlessAWriterMakesItExactlyOnce) {
   EXPECT_EQ(calls_, 2u);
 }
 
-TEST_F(ClientTest, CreateUpdateAndDeleteAreSentOnce) {
+TEST_F(ClientTest, CreateUpdateRenameAndDeleteAreSentOnce) {
   const auto fail = [this](grpc::ServerContext*, const auto&, auto*) {
     ++calls_;
     return kUnavailable;
   };
   service_.create_store = fail;
   service_.update_store = fail;
+  service_.rename_store = fail;
   service_.delete_store = fail;
   Client client = Connect();
   EXPECT_TRUE(absl::IsUnavailable(client.CreateStore(v1::Store()).status()));
   EXPECT_TRUE(absl::IsUnavailable(client.UpdateStore(v1::Store(), {"score"}).status()));
+  EXPECT_TRUE(absl::IsUnavailable(client.RenameStore("next", "people").status()));
   EXPECT_TRUE(absl::IsUnavailable(client.DeleteStore("people")));
-  EXPECT_EQ(calls_, 3u);
+  EXPECT_EQ(calls_, 4u);
 }
 
 TEST_F(ClientTest, DeadlineEndsACallThatHangs) {

@@ -51,8 +51,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "unknown command lst (see softlookup store --help)"},
         Mistake{"MissingSubcommand",
                 {"store"},
-                "a command is missing: create, get, list, update, delete (see softlookup store "
-                "--help)"},
+                "a command is missing: create, get, list, update, rename, delete (see softlookup "
+                "store --help)"},
         Mistake{
             "MissingSubcommandOfBackup",
             {"backup"},

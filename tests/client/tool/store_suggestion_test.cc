@@ -28,6 +28,7 @@ TEST_F(StoreSuggestionTest, EveryCommandNamesTheStoreThatMayBeMeant) {
       {"lookup", "peple", "--query", "1,2"},
       {"rows", "peple"},
       {"store", "get", "peple"},
+      {"store", "rename", "peple", "persons"},
       {"store", "delete", "peple"},
       {"memory", "peple"},
       {"delete-rows", "peple", "--begin", "0"},

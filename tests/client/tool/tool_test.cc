@@ -60,6 +60,51 @@ TEST_F(ToolTest, StoreUpdateSendsOnlyWhatIsNamed) {
   EXPECT_EQ(Run({"store", "update", "people"}).exit_code, ExitCode::kUsage);
 }
 
+TEST_F(ToolTest, StoreRenameSaysWhatBecameOfWhichStores) {
+  v1::RenameStoreRequest sent;
+  service_.rename_store = [&](grpc::ServerContext*, const v1::RenameStoreRequest& request,
+                              v1::RenameStoreResponse* response) {
+    sent = request;
+    *response->mutable_store() = store_;
+    response->mutable_store()->set_name(request.new_name());
+    response->mutable_store()->set_row_count(7);
+    response->mutable_store()->set_revision(3);
+    if (!request.replace()) return grpc::Status::OK;
+    response->mutable_replaced()->set_row_count(5);
+    response->mutable_replaced()->set_live_row_count(4);
+    response->mutable_replaced()->set_revision(9);
+    response->mutable_replaced()->mutable_create_time()->set_seconds(86400);
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(Run({"store", "rename", "next", "people"}).out,
+            "renamed next to people, which has 7 rows at revision 3\n");
+  EXPECT_EQ(sent.store(), "next");
+  EXPECT_FALSE(sent.replace());
+  EXPECT_EQ(Run({"store", "mv", "next", "people", "--replace"}).out,
+            "renamed next to people, which has 7 rows at revision 3\n"
+            "replaced a store of 5 rows at revision 9, created 1970-01-02T00:00:00.000Z\n");
+  const auto json = RunJson({"store", "rename", "next", "people", "--replace"});
+  EXPECT_EQ(json["renamed"], "next");
+  EXPECT_EQ(json["store"]["name"], "people");
+  EXPECT_EQ(json["store"]["row_count"], 7);
+  EXPECT_EQ(json["replaced"]["revision"], 9);
+  EXPECT_EQ(json["replaced"]["live_row_count"], 4);
+  EXPECT_FALSE(RunJson({"store", "rename", "next", "people"}).contains("replaced"));
+  EXPECT_EQ(Run({"store", "rename", "next"}).exit_code, ExitCode::kUsage);
+}
+
+TEST_F(ToolTest, StoreRenameToANameThatIsTakenNamesTheFlagThatReplaces) {
+  service_.rename_store = [](grpc::ServerContext*, const auto&, auto*) {
+    return DetailedStatus(grpc::StatusCode::ALREADY_EXISTS, "There already is a store \"people\"",
+                          "STORE_EXISTS");
+  };
+  const Outcome outcome = Run({"store", "rename", "next", "people"});
+  EXPECT_EQ(outcome.exit_code, ExitCode::kAlreadyExists);
+  EXPECT_EQ(outcome.error,
+            "STORE_EXISTS: There already is a store \"people\"; --replace deletes it in the same "
+            "step");
+}
+
 TEST_F(ToolTest, StoreListPrintsATable) {
   service_.list_stores = [&](grpc::ServerContext*, const v1::ListStoresRequest&,
                              v1::ListStoresResponse* page) {

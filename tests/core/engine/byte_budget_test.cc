@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/engine/table_writes.h"
 #include "core/engine/write_context.h"
 #include "core/engine/writes.h"
 #include "softlookup/engine.h"

@@ -52,9 +52,11 @@ class Twins {
         EXPECT_EQ(kept_->DeleteStore(store).code(), plain_->DeleteStore(store).code());
       } else if (what < 14) {
         Update(store);
-      } else if (what < 24) {
+      } else if (what < 17) {
+        Rename(store);
+      } else if (what < 26) {
         Delete(store);
-      } else if (what < 32) {
+      } else if (what < 34) {
         kept_ = nullptr;  // One process at a time has the directory.
         kept_ = OpenOrDie(directory_.path());
         ASSERT_NE(kept_, nullptr);
@@ -96,6 +98,17 @@ class Twins {
                              .labels = {{{"new", "label"}}}};
     EXPECT_EQ(kept_->UpdateStore(name, update).status().code(),
               plain_->UpdateStore(name, update).status().code());
+  }
+
+  void Rename(const std::string& name) {
+    const std::string new_name(1, static_cast<char>('a' + Number(3)));
+    const StoreRename rename{.name = name, .new_name = new_name, .replace = Number(2) == 0};
+    const auto kept = kept_->RenameStore(rename), plain = plain_->RenameStore(rename);
+    ASSERT_EQ(kept.status().code(), plain.status().code()) << kept.status();
+    if (!kept.ok()) return;
+    EXPECT_EQ(kept->store.revision, plain->store.revision);
+    EXPECT_EQ(kept->replaced.has_value(), plain->replaced.has_value());
+    Compare(new_name);
   }
 
   void Delete(const std::string& name) {
@@ -253,6 +266,7 @@ TEST(RecoveryTest, AnswersLoadingUntilItIsLoaded) {
   for (const absl::Status& status :
        {engine.GetStore("s").status(), engine.ListStores("", "", 1).status(),
         engine.CreateStore(config).status(), engine.DeleteStore("s"),
+        engine.RenameStore({.name = "s", .new_name = "t"}).status(),
         AppendAndWait(engine, append).status(),
         LookupAndWait(engine, {.store = "s", .queries = row}).status()}) {
     EXPECT_EQ(ReasonOf(status), reasons::kLoading.name);

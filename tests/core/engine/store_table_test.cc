@@ -40,6 +40,19 @@ TEST(StoreTableTest, AReservedNameIsTakenAndNotFound) {
   EXPECT_THAT(table.Reserve("c", 2), IsOk());
 }
 
+TEST(StoreTableTest, ARenameTakesTheOldNameAwayWithWhatHadTheNewOne) {
+  StoreTable table;
+  const auto a = EmptyStoreNamed("a"), b = EmptyStoreNamed("b"), renamed = EmptyStoreNamed("b");
+  table.AddLoaded("a", a);
+  table.AddLoaded("b", b);
+  table.Rename("a", "b", renamed);
+  EXPECT_EQ(*table.Find("store", "b"), renamed);
+  EXPECT_THAT(table.Find("store", "a"), StatusIs(absl::StatusCode::kNotFound, "\"a\""));
+  table.Rename("b", "c", a);
+  EXPECT_EQ(*table.Find("store", "c"), a);
+  EXPECT_EQ(table.List("", "", 10).stores.size(), 1u);
+}
+
 TEST(StoreTableTest, ListsStoresByPrefixWithoutDamagedOnes) {
   StoreTable table;
   for (const char* name : {"a", "b1", "b2", "b3", "c"}) {

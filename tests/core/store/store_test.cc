@@ -112,6 +112,23 @@ TEST(StoreTest, AWriteHandsAllWhoWaitedForItOverInOneTask) {
   EXPECT_EQ(heard, 200);
 }
 
+TEST(StoreTest, AStoreUnderItsNewNameGoesOnWhereTheOldOneEnds) {
+  Store store = NewStore({.name = "old", .key_dim = 1, .value_dim = 1});
+  AppendNumbered(store, 3);
+  store.editor().Update([](StoreConfig& config) { config.name = "new"; });
+  const std::shared_ptr<Store> renamed = store.HandOver();
+  EXPECT_EQ(renamed->number(), store.number());
+  EXPECT_EQ(renamed->create_time(), store.create_time());
+  EXPECT_EQ(renamed->snapshot()->config().name, "new");
+  EXPECT_EQ(renamed->snapshot()->revision(), 3u);
+  AppendNumbered(*renamed, 1);
+  EXPECT_EQ(renamed->snapshot()->row_count(), 4u);
+  EXPECT_EQ(store.snapshot()->config().name, "old");
+  EXPECT_EQ(store.snapshot()->row_count(), 3u);
+  renamed->editor().Rollback();
+  EXPECT_EQ(renamed->editor().newest(), renamed->snapshot()) << "what was handed over is final";
+}
+
 TEST(StoreTest, WaitingEndsWithCancellationAndWithTheStore) {
   Store store = NewStore({.name = "s", .key_dim = 1, .value_dim = 1});
   std::vector<absl::Status> heard;

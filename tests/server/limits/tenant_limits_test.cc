@@ -65,6 +65,12 @@ TEST_F(TenantLimitsTest, ANameWithoutASlashIsATenant) {
   EXPECT_EQ(CountTaken(limits, "user"), 5);
 }
 
+TEST_F(TenantLimitsTest, ATenantIsANameUpToItsFirstSlash) {
+  EXPECT_EQ(TenantLimits::TenantOf("acme/users/old"), "acme");
+  EXPECT_EQ(TenantLimits::TenantOf("users"), "users");
+  EXPECT_EQ(TenantLimits::TenantOf(""), "");
+}
+
 TEST_F(TenantLimitsTest, RowsAreCountedToo) {
   TenantLimits limits({.requests_per_second = 100, .rows_per_second = 1000});
   EXPECT_EQ(CountTaken(limits, "acme/users", 300), 3);

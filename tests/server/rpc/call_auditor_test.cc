@@ -137,6 +137,22 @@ TEST_F(CallAuditorTest, ALineSaysWhoDidWhatToWhichStoreAndHowItEnded) {
                                   {"trace_id", "4bf9"}}));
 }
 
+TEST_F(CallAuditorTest, ALineAboutARenameHasBothNamesAndSaysWhatWasReplaced) {
+  CallAuditor auditor(log_.get(), refusals_, SpecOf(Method::kRenameStore),
+                      [] { return AuditSubject{.store = "old", .new_name = "new"}; });
+  auditor.Answer(Failure());
+  auditor.NoteReplacement();
+  auditor.Answer(absl::OkStatus());
+  const auto lines = Lines();
+  ASSERT_EQ(lines.size(), 2u);
+  for (const nlohmann::json& line : lines) {
+    EXPECT_EQ(line["store"], "old");
+    EXPECT_EQ(line["new_name"], "new");
+  }
+  EXPECT_FALSE(lines[0].contains("replaced"));
+  EXPECT_EQ(lines[1]["replaced"], true);
+}
+
 TEST_F(CallAuditorTest, TheLimitOnRefusalsKeepsNoOtherLineOut) {
   LineLimiter no_refusals(0);
   CallAuditor auditor(log_.get(), no_refusals, SpecOf(Method::kCreateStore),

@@ -189,6 +189,25 @@ TEST(CheckStoreBytesTest, TakesWhatTheEngineRefuses) {
   EXPECT_THAT(CheckStoreBytes({.projection = std::make_shared<Projection>()}, kNoLimit), IsOk());
 }
 
+TEST(EncodeStoreRenamedTest, TellsOfAReplacedStoreOnlyIfThereWasOne) {
+  StoreRenamed renamed{.store = {.config = {.name = "new"}, .revision = 3}};
+  v1::RenameStoreResponse response;
+  EncodeStoreRenamed(renamed, response);
+  EXPECT_EQ(response.store().name(), "new");
+  EXPECT_EQ(response.store().revision(), 3u);
+  EXPECT_FALSE(response.has_replaced());
+  renamed.replaced = {.revision = 4,
+                      .row_count = 5,
+                      .live_row_count = 2,
+                      .create_time = absl::FromUnixNanos(6'000'000'007)};
+  EncodeStoreRenamed(renamed, response);
+  EXPECT_EQ(response.replaced().revision(), 4u);
+  EXPECT_EQ(response.replaced().row_count(), 5u);
+  EXPECT_EQ(response.replaced().live_row_count(), 2u);
+  EXPECT_EQ(response.replaced().create_time().seconds(), 6);
+  EXPECT_EQ(response.replaced().create_time().nanos(), 7);
+}
+
 TEST(EncodeStoreTest, FillsInEveryField) {
   const StoreInfo info{.config = {.name = "s",
                                   .key_dim = 65536,

@@ -30,10 +30,10 @@ namespace softlookup {
 // Only calls that are safe to repeat are retried. These are reads with one answer: GetStore,
 // ListStores, Lookup, Attend, GetMemory, GetWriter, ListBackups and Health. Append is safe if the
 // request has `writer` and `sequence`, because the server then applies it exactly once.
-// CreateStore, UpdateStore, DeleteStore, DeleteRows, CreateBackup and any other Append are sent
-// once: if the answer is lost, they may or may not have taken effect. ReadRows and WatchMemory are
-// sent once, because only their caller knows after which row or memory to go on. An AppendStream
-// with a writer has outage_max instead of attempts_max.
+// CreateStore, UpdateStore, RenameStore, DeleteStore, DeleteRows, CreateBackup and any other Append
+// are sent once: if the answer is lost, they may or may not have taken effect. ReadRows and
+// WatchMemory are sent once, because only their caller knows after which row or memory to go on. An
+// AppendStream with a writer has outage_max instead of attempts_max.
 //
 // Only these failures are retried: UNAVAILABLE, RESOURCE_EXHAUSTED if the server says how long to
 // wait, and CANCELLED without a reason. A server that is stopping ends the calls that just arrive
@@ -70,6 +70,11 @@ struct ClientOptions {
 
 struct CallOptions {
   std::optional<absl::Duration> deadline;  // > 0. Default: ClientOptions::deadline.
+};
+
+struct RenameStoreOptions {
+  // Whether a store that has the new name is deleted in the same step.
+  bool replace = false;
 };
 
 struct LookupOptions {
@@ -137,7 +142,8 @@ class Client {
 
   // Returns all stores whose name starts with `prefix`, by name, ascending. Makes one call per page
   // of the list, and each call has the full deadline. A store that is created or deleted meanwhile
-  // may or may not be listed.
+  // may or may not be listed. One that is renamed meanwhile may be listed under either name, under
+  // both or under none.
   absl::StatusOr<std::vector<v1::Store>> ListStores(std::string_view prefix = {},
                                                     const CallOptions& call = {});
 
@@ -147,6 +153,19 @@ class Client {
   absl::StatusOr<v1::Store> UpdateStore(const v1::Store& store,
                                         const std::vector<std::string>& update_mask,
                                         const CallOptions& call = {});
+
+  // Gives the store `store` the name `new_name`, in one step. Returns the store, and what is known
+  // of one that was replaced. NotFound if there is no store `store`. AlreadyExists if another store
+  // has the new name, unless RenameStoreOptions::replace is set. InvalidArgument if the names are
+  // equal.
+  //
+  // The request is sent once. After Unavailable or DeadlineExceeded, the store may have either
+  // name. GetStore() then tells: a store keeps its create_time. A second rename after one that took
+  // effect fails with NotFound.
+  absl::StatusOr<v1::RenameStoreResponse> RenameStore(std::string_view store,
+                                                      std::string_view new_name,
+                                                      const RenameStoreOptions& options = {},
+                                                      const CallOptions& call = {});
 
   // NotFound if there is no store of this name.
   absl::Status DeleteStore(std::string_view name, const CallOptions& call = {});
@@ -206,8 +225,8 @@ class Client {
 
   // Calls `changed` with the memory `name` (empty: "average") at once, and again after appends.
   // Several appends may show as one change. `changed` runs on the caller's thread. If it returns
-  // false, the watch ends with OK. If the store is deleted, the server ends the watch with
-  // NotFound.
+  // false, the watch ends with OK. If the store is deleted, renamed or replaced, the server ends
+  // the watch with NotFound.
   absl::Status WatchMemory(std::string_view store, std::string_view name,
                            const std::function<bool(const v1::Memory&)>& changed,
                            const WatchMemoryOptions& options = {});

@@ -1,0 +1,190 @@
+#include "core/engine/table_writes.h"
+
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "core/base/status_macros.h"
+#include "core/engine/put_records.h"
+
+namespace softlookup {
+namespace {
+
+// Ends a store that is deleted. Call this once no call finds it any more. Waits for its revisions
+// end with `status`.
+void Retire(Store& store, absl::Status status, WriteContext& context) {
+  const std::shared_ptr<const Snapshot> last = store.snapshot();
+  context.totals.RemoveStore(*last);
+  // The bytes of the store count until the last of its snapshots is destroyed.
+  store.editor().lease().OnEnd([&budget = context.budget, bytes = last->byte_size()] {
+    budget.Add(-static_cast<std::int64_t>(bytes));
+  });
+  store.Close(std::move(status));
+}
+
+class CreateStoreWrite final : public Write {
+ public:
+  CreateStoreWrite(WriteContext& context, std::uint64_t number, StoreConfig config,
+                   Store::Executor executor, std::int64_t store_count_max,
+                   WriteCallback<StoreInfo> callback)
+      : context_(context),
+        number_(number),
+        config_(std::move(config)),
+        executor_(std::move(executor)),
+        store_count_max_(store_count_max),
+        callback_(std::move(callback)) {}
+
+  // Other writes may be staged in the same group: none of them finds the store before Publish(),
+  // and its name is reserved.
+  absl::Status Stage(LogBatch* batch) override {
+    SOFTLOOKUP_RETURN_IF_ERROR(context_.stores.Reserve(config_.name, store_count_max_));
+    store_ = std::make_shared<Store>(number_, std::make_unique<StoreEditor>(config_), absl::Now(),
+                                     executor_);
+    absl::Status room = context_.budget.Check(StoreBytes(), /*own_reserved_bytes=*/0);
+    if (!room.ok()) {
+      context_.stores.Release(config_.name);
+      return room;
+    }
+    context_.budget.Add(StoreBytes());
+    if (batch != nullptr) PutNewStore(number_, *store_->snapshot(), store_->create_time(), *batch);
+    return absl::OkStatus();
+  }
+  void Publish() override {
+    context_.stores.Add(config_.name, store_);
+    context_.totals.AddStore(*store_->snapshot());
+  }
+  void Rollback() override {
+    context_.stores.Release(config_.name);
+    context_.budget.Add(-StoreBytes());
+  }
+  void Answer(absl::Status status) override {
+    if (!status.ok()) return callback_(std::move(status));
+    callback_(store_->info());
+  }
+
+ private:
+  // Returns the bytes of the store, which has no rows until it is published.
+  std::int64_t StoreBytes() const {
+    return static_cast<std::int64_t>(store_->snapshot()->byte_size());
+  }
+
+  WriteContext& context_;
+  const std::uint64_t number_;
+  const StoreConfig config_;
+  const Store::Executor executor_;
+  const std::int64_t store_count_max_;
+  WriteCallback<StoreInfo> callback_;
+  std::shared_ptr<Store> store_;
+};
+
+class DeleteStoreWrite final : public Write {
+ public:
+  DeleteStoreWrite(WriteContext& context, std::string name,
+                   absl::AnyInvocable<void(absl::Status)> callback)
+      : context_(context), name_(std::move(name)), callback_(std::move(callback)) {}
+
+  bool alone() const override { return true; }
+
+  absl::Status Stage(LogBatch* batch) override {
+    SOFTLOOKUP_ASSIGN_OR_RETURN(store_, context_.stores.Find("name", name_));
+    if (batch != nullptr) DeleteRecords(store_->number(), *batch);
+    return absl::OkStatus();
+  }
+  void Publish() override {
+    context_.stores.Remove(name_);
+    Retire(*store_, StoreNotFound(name_), context_);
+  }
+  void Rollback() override {}
+  void Answer(absl::Status status) override { callback_(std::move(status)); }
+
+ private:
+  WriteContext& context_;
+  const std::string name_;
+  absl::AnyInvocable<void(absl::Status)> callback_;
+  std::shared_ptr<Store> store_;
+};
+
+class RenameStoreWrite final : public Write {
+ public:
+  RenameStoreWrite(WriteContext& context, StoreRename rename, WriteCallback<StoreRenamed> callback)
+      : context_(context), rename_(std::move(rename)), callback_(std::move(callback)) {}
+
+  // So no name is reserved during the write.
+  bool alone() const override { return true; }
+
+  absl::Status Stage(LogBatch* batch) override {
+    SOFTLOOKUP_ASSIGN_OR_RETURN(store_, context_.stores.Find("store", rename_.name));
+    SOFTLOOKUP_RETURN_IF_ERROR(FindReplaced());
+    StoreEditor& editor = store_->editor();
+    const std::shared_ptr<const Snapshot> before = editor.newest();
+    const std::shared_ptr<const Snapshot> after =
+        editor.Update([this](StoreConfig& config) { config.name = rename_.new_name; });
+    growth_ = static_cast<std::int64_t>(after->byte_size()) -
+              static_cast<std::int64_t>(before->byte_size());
+    context_.budget.Add(growth_);
+    if (batch != nullptr) {
+      if (replaced_ != nullptr) DeleteRecords(replaced_->number(), *batch);
+      PutName(store_->number(), rename_.new_name, *batch);
+      PutConfig(store_->number(), *after, store_->create_time(), *batch);
+    }
+    return absl::OkStatus();
+  }
+  void Publish() override {
+    const std::shared_ptr<Store> renamed = store_->HandOver();
+    context_.stores.Rename(rename_.name, rename_.new_name, renamed);
+    store_->Close(StoreNotFound(rename_.name));
+    result_.store = renamed->info();
+    if (replaced_ == nullptr) return;
+    result_.replaced = replaced_->info();
+    Retire(*replaced_, StoreReplaced(rename_.new_name), context_);
+  }
+  void Rollback() override {
+    store_->editor().Rollback();
+    context_.budget.Add(-growth_);
+  }
+  void Answer(absl::Status status) override {
+    if (!status.ok()) return callback_(std::move(status));
+    callback_(std::move(result_));
+  }
+
+ private:
+  // Sets replaced_ to the store that has the new name, if there is one.
+  absl::Status FindReplaced() {
+    absl::StatusOr<std::shared_ptr<Store>> found =
+        context_.stores.Find("new_name", rename_.new_name);
+    if (absl::IsNotFound(found.status())) return absl::OkStatus();
+    // The name of a damaged store is taken, too.
+    if (!rename_.replace) return StoreExists(rename_.new_name);
+    SOFTLOOKUP_ASSIGN_OR_RETURN(replaced_, std::move(found));
+    return absl::OkStatus();
+  }
+
+  WriteContext& context_;
+  const StoreRename rename_;
+  WriteCallback<StoreRenamed> callback_;
+  std::shared_ptr<Store> store_;
+  std::shared_ptr<Store> replaced_;  // Null: no store has the new name.
+  std::int64_t growth_ = 0;          // Bytes by which the store grows.
+  StoreRenamed result_;
+};
+
+}  // namespace
+
+std::unique_ptr<Write> MakeCreateStore(WriteContext& context, std::uint64_t number,
+                                       StoreConfig config, Store::Executor executor,
+                                       std::int64_t store_count_max,
+                                       WriteCallback<StoreInfo> callback) {
+  return std::make_unique<CreateStoreWrite>(context, number, std::move(config), std::move(executor),
+                                            store_count_max, std::move(callback));
+}
+
+std::unique_ptr<Write> MakeDeleteStore(WriteContext& context, std::string name,
+                                       absl::AnyInvocable<void(absl::Status)> callback) {
+  return std::make_unique<DeleteStoreWrite>(context, std::move(name), std::move(callback));
+}
+
+std::unique_ptr<Write> MakeRenameStore(WriteContext& context, StoreRename rename,
+                                       WriteCallback<StoreRenamed> callback) {
+  return std::make_unique<RenameStoreWrite>(context, std::move(rename), std::move(callback));
+}
+
+}  // namespace softlookup

@@ -1,0 +1,36 @@
+#ifndef SOFTLOOKUP_CORE_ENGINE_TABLE_WRITES_H_
+#define SOFTLOOKUP_CORE_ENGINE_TABLE_WRITES_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "core/engine/committer.h"
+#include "core/engine/write_context.h"
+#include "core/store/store.h"
+#include "softlookup/store_config.h"
+
+namespace softlookup {
+
+// These functions make the writes that change which stores there are, and their names. Callers must
+// have checked everything in the arguments that does not depend on earlier writes. The writes check
+// the rest. `context` must outlive the writes.
+
+// `number` and `executor` are those of the new store.
+std::unique_ptr<Write> MakeCreateStore(WriteContext& context, std::uint64_t number,
+                                       StoreConfig config, Store::Executor executor,
+                                       std::int64_t store_count_max,
+                                       WriteCallback<StoreInfo> callback);
+
+std::unique_ptr<Write> MakeDeleteStore(WriteContext& context, std::string name,
+                                       absl::AnyInvocable<void(absl::Status)> callback);
+
+// Makes the write of Engine::RenameStore().
+std::unique_ptr<Write> MakeRenameStore(WriteContext& context, StoreRename rename,
+                                       WriteCallback<StoreRenamed> callback);
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_ENGINE_TABLE_WRITES_H_
