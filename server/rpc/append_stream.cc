@@ -59,7 +59,9 @@ absl::Status AppendStream::CheckStore(const std::string& store) {
 
 void AppendStream::Fail(std::uint64_t number, const absl::Status& status, SteadyTime begin) {
   pipeline_.Drop(number);
-  pipeline_.EndReads();
+  // Does not wait for the read in progress: a client that awaits this request's response sends
+  // nothing more.
+  pipeline_.Cut(status);
   if (number >= failed_request_) return;
   failed_request_ = number;
   failure_ = status;

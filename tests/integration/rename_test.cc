@@ -152,11 +152,12 @@ TEST_F(RenameStoreTest, LookupsNeverMissTheStoreThatIsReplaced) {
 TEST_F(RenameStoreTest, AStreamOfAppendsAndAWatchEndWithTheirNameOrTheirStore) {
   MakeStoreOf("built", 1);
   MakeStoreOf("served", 2);
+  std::uint64_t id = 10;
   for (const std::string name : {"built", "served"}) {
     SCOPED_TRACE(name);
     CallContext append_context, watch_context;
     const auto appending = stub_->StreamAppend(&append_context);
-    v1::AppendRequest append = RowsWithIds(10, 1, 3);
+    v1::AppendRequest append = RowsWithIds(id++, 1, 3);
     append.set_store(name);
     v1::AppendResponse appended;
     ASSERT_TRUE(appending->Write(append) && appending->Read(&appended));
@@ -171,7 +172,8 @@ TEST_F(RenameStoreTest, AStreamOfAppendsAndAWatchEndWithTheirNameOrTheirStore) {
     EXPECT_EQ(GetStore("served").row_count(), rows) << "what was acknowledged is there";
     EXPECT_FALSE(watching->Read(&memory));
     EXPECT_EQ(watching->Finish().error_code(), StatusCode::NOT_FOUND);
-    append = RowsWithIds(11, 1, 3);
+    append = RowsWithIds(id++, 1, 3);
+    append.set_store(name);
     appending->Write(append);
     EXPECT_FALSE(appending->Read(&appended));
     const grpc::Status ended = appending->Finish();

@@ -9,7 +9,8 @@ constexpr double kErrors[] = {0, 1e-7, kErrorBoundDefault, 1e-4, 0.01, 0.4, 1};
 
 TEST(ErrorBudgetTest, TheErrorIsTheDefaultOrTheLargerOneThatIsAskedFor) {
   for (const double max_error : kErrors) {
-    EXPECT_EQ(ErrorMax({.max_error = max_error}), max_error > 1e-5 ? max_error : kErrorBoundDefault);
+    EXPECT_EQ(ErrorMax({.max_error = max_error}),
+              max_error > 1e-5 ? max_error : kErrorBoundDefault);
   }
 }
 

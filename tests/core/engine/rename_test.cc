@@ -280,9 +280,8 @@ TEST(RenameOnDiskTest, ARenameOutlivesARestart) {
   };
   const auto names = [&] {
     std::vector<std::string> found;
-    for (const StoreInfo& store : engine->ListStores("", "", 10)->stores) {
-      found.push_back(store.config.name);
-    }
+    const absl::StatusOr<ListResult> listed = engine->ListStores("", "", 10);
+    for (const StoreInfo& store : listed->stores) found.push_back(store.config.name);
     return found;
   };
   restart();
