@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "client/cpp/status_macros.h"
+#include "client/output/figure_text.h"
 #include "client/tool/credential_flags.h"
 #include "client/tool/exit_code.h"
 #include "client/tool/help_formatter.h"
@@ -97,7 +98,7 @@ void Session::Print(output::Table* table) const {
   const std::size_t hidden =
       wide || !terminal_width.has_value() ? 0 : table->HideColumns(*terminal_width);
   table->Print(out);
-  if (hidden > 0) *err << "(" << hidden << (hidden == 1 ? " column" : " columns") << " more: -w)\n";
+  if (hidden > 0) *err << "(" << output::Counted(hidden, "column") << " more: -w)\n";
 }
 
 void AddEverything(CLI::App* app, Session* session) {

@@ -112,7 +112,7 @@ class Loadtest {
         loadtest::TestStores::Make(
             plan_.stores, Source(), client, guard_.interrupted(), [&](std::uint64_t filled) {
               line_.Show(absl::StrCat("filling ", output::CountText(filled), " of ",
-                                      output::CountText(rows), " rows"));
+                                      output::CountText(rows), " ", output::NounText(rows, "row")));
             }));
     names_ = own_stores_->names();
     return absl::OkStatus();

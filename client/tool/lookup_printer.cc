@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/output/figure_text.h"
 #include "client/output/json.h"
 #include "client/output/table.h"
 #include "client/output/terminal_text.h"
@@ -15,6 +16,7 @@ namespace softlookup::tool {
 namespace {
 
 using output::Align;
+using output::Counted;
 using output::Json;
 using output::PrintJson;
 using output::Table;
@@ -125,7 +127,7 @@ void PrintHead(const LookupAnswer& answer, const LookupLabels& labels, std::size
     *out << "  no row counts, so the answer is 0\n";
     return;
   }
-  *out << absl::StreamFormat("  %d rows counted, %d summed", stats.counted_rows(),
+  *out << absl::StreamFormat("  %s counted, %d summed", Counted(stats.counted_rows(), "row"),
                              stats.summed_rows());
   // Only mode soft has an entropy and a log-sum-exp. In modes hard and linear log_sum_exp is -inf.
   if (std::isfinite(stats.log_sum_exp())) {
@@ -165,8 +167,8 @@ void LookupPrinter::Add(const LookupAnswer& answer) {
     revision_ = answer.revision;
     row_count_ = answer.row_count;
     if (!session_.json) {
-      *session_.out << absl::StreamFormat("%s at revision %d, %d rows\n",
-                                          TerminalText(labels_.store), revision_, row_count_);
+      *session_.out << absl::StreamFormat("%s at revision %d, %s\n", TerminalText(labels_.store),
+                                          revision_, Counted(row_count_, "row"));
     }
   }
   if (session_.json) {

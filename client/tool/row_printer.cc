@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/cpp/status_macros.h"
+#include "client/output/figure_text.h"
 #include "client/output/json.h"
 #include "client/output/table.h"
 #include "client/output/terminal_text.h"
@@ -16,6 +17,7 @@ namespace softlookup::tool {
 namespace {
 
 using output::Align;
+using output::Counted;
 using output::Json;
 using output::PrintJson;
 using output::Table;
@@ -86,7 +88,8 @@ absl::Status PrintRows(const RowListing& listing, const Session& session) {
     table.AddRow(std::move(cells));
   }
   table.Print(session.out);
-  *session.out << absl::StreamFormat("%d rows of %s at revision %d%s\n", listing.rows.size(),
+  *session.out << absl::StreamFormat("%s of %s at revision %d%s\n",
+                                     Counted(listing.rows.size(), "row"),
                                      TerminalText(listing.store), listing.revision,
                                      listing.more ? "; more follow, see --limit" : "");
   return absl::OkStatus();

@@ -217,8 +217,8 @@ TEST_F(RowsToolTest, AppendRefusesIdsAndLabelsThatDoNotFitTheRows) {
     EXPECT_EQ(outcome.exit_code, ExitCode::kInput);
     return outcome.error;
   };
-  EXPECT_THAT(error("--ids", one), HasSubstr("ends after 1 rows"));
-  EXPECT_THAT(error("--labels", one), HasSubstr("ends after 1 rows"));
+  EXPECT_THAT(error("--ids", one), HasSubstr("ends after 1 row,"));
+  EXPECT_THAT(error("--labels", one), HasSubstr("ends after 1 row,"));
   EXPECT_THAT(error("--ids", three), HasSubstr("line 3: goes on after the last of 2 rows"));
   EXPECT_THAT(error("--ids", words), HasSubstr("line 2: \"-8\" is not an id"));
   EXPECT_EQ(Run({"append", "people", "--rows", rows.path(), "--on-conflict", "skip"}).exit_code,
