@@ -153,7 +153,8 @@ void AddImportCommand(CLI::App* app, Session* session) {
       "say its dimensions, the options the rest. If not all rows can be appended, import deletes "
       "the\n"
       "new store again, even after Ctrl-C. If the store exists, options of the group Store are\n"
-      "refused; with --writer, they must agree with the store.\n\n"
+      "refused; with --writer, they must agree with the store. `store create --help` says what\n"
+      "--memory takes.\n\n"
       "With --writer NAME, a partly filled store is kept. If the same command is run again, it\n"
       "appends the missing rows; see `append --help`.");
   command->add_option("STORE", flags->store, "Name of the store")->required();
