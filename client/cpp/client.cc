@@ -97,6 +97,7 @@ absl::Status CheckShape(const Response& response, std::uint32_t queries,
   }
   for (const v1::QueryWeights& weights : response.weights()) {
     fits &= weights.ids_size() == 0 || weights.ids_size() == weights.positions_size();
+    fits &= weights.has_ids_size() == 0 || weights.has_ids_size() == weights.ids_size();
     fits &= weights.weights_size() == weights.positions_size() &&
             weights.scores_size() == weights.positions_size();
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -34,6 +35,13 @@ const std::string* NameOf(const LookupLabels& labels, std::uint64_t position) {
   return position < labels.positions.size() ? &labels.positions[position] : nullptr;
 }
 
+// The id of the listed row `i`, or nullopt if it has none.
+std::optional<std::uint64_t> IdOf(const v1::QueryWeights& weights, int i) {
+  if (weights.ids_size() == 0) return std::nullopt;
+  if (weights.has_ids_size() > 0 && !weights.has_ids(i)) return std::nullopt;
+  return weights.ids(i);
+}
+
 Json HeadJson(const LookupAnswer& answer, const LookupLabels& labels, std::size_t index) {
   const v1::QueryStats& stats = answer.stats[index];
   Json head = {{"counted_rows", stats.counted_rows()},
@@ -48,7 +56,7 @@ Json HeadJson(const LookupAnswer& answer, const LookupLabels& labels, std::size_
   Json list = Json::array();
   for (int i = 0; i < weights.positions_size(); ++i) {
     Json row = {{"position", weights.positions(i)}};
-    if (weights.ids_size() > 0) row["id"] = weights.ids(i);
+    if (const auto id = IdOf(weights, i)) row["id"] = *id;
     if (const std::string* name = NameOf(labels, weights.positions(i))) row["name"] = *name;
     row["score"] = weights.scores(i);
     row["weight"] = weights.weights(i);
@@ -103,7 +111,10 @@ void PrintWeights(const v1::QueryWeights& weights, const LookupLabels& labels, s
   for (int i = 0; i < weights.positions_size(); ++i) {
     const std::uint64_t position = weights.positions(i);
     std::vector<std::string> cells = {absl::StrCat(position)};
-    if (identified) cells.push_back(absl::StrCat(weights.ids(i)));
+    if (identified) {
+      const auto id = IdOf(weights, i);
+      cells.push_back(id.has_value() ? absl::StrCat(*id) : "");
+    }
     if (named) {
       const std::string* name = NameOf(labels, position);
       cells.push_back(name == nullptr ? "" : *name);

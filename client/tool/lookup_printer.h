@@ -27,7 +27,7 @@ struct LookupLabels {
 //  [{"counted_rows", "summed_rows", "empty", "log_sum_exp", "max_logit", "entropy", "error_bound",
 //    "remaining_weight"?, "weights"?: [{"position", "id"?, "name"?, "score", "weight"}]}]}]}
 // where log_sum_exp and max_logit are null if infinite. "word" and "name" are there if the labels
-// have one, "id" if the rows have ids, "remaining_weight" and "weights" if weights were asked for.
+// have one, "id" if the row has an id, "remaining_weight" and "weights" if weights were asked for.
 //
 // The answers may come in parts, in the order of their queries. "revision" and "row_count" are
 // those of the first part. If a later part has a later revision, Finish() says so on session.err.
