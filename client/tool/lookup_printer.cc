@@ -42,6 +42,10 @@ std::optional<std::uint64_t> IdOf(const v1::QueryWeights& weights, int i) {
   return weights.ids(i);
 }
 
+// Whether the answer has an entropy and a log-sum-exp: it is soft, and a row counts. In all other
+// answers log_sum_exp is -inf.
+bool HasEntropy(const v1::QueryStats& stats) { return std::isfinite(stats.log_sum_exp()); }
+
 Json HeadJson(const LookupAnswer& answer, const LookupLabels& labels, std::size_t index) {
   const v1::QueryStats& stats = answer.stats[index];
   Json head = {{"counted_rows", stats.counted_rows()},
@@ -49,7 +53,7 @@ Json HeadJson(const LookupAnswer& answer, const LookupLabels& labels, std::size_
                {"empty", stats.empty()},
                {"log_sum_exp", stats.log_sum_exp()},
                {"max_logit", stats.max_logit()},
-               {"entropy", stats.entropy()},
+               {"entropy", HasEntropy(stats) ? Json(stats.entropy()) : Json()},
                {"error_bound", stats.error_bound()}};
   if (index >= answer.weights.size()) return head;
   const v1::QueryWeights& weights = answer.weights[index];
@@ -90,12 +94,6 @@ void AddAnswersJson(const LookupAnswer& answer, const LookupLabels& labels,
 std::string Bar(double weight, double scale) {
   const auto length = static_cast<std::size_t>(std::lround(std::abs(weight) / scale * kBarWidth));
   return std::string(length, weight < 0 ? '-' : '#');
-}
-
-// Returns the weight with four decimals, or with two significant digits if |weight| is under 0.001.
-std::string WeightText(double weight) {
-  const bool is_small = weight != 0 && std::abs(weight) < 0.001;
-  return is_small ? absl::StrFormat("%.1e", weight) : absl::StrFormat("%.4f", weight);
 }
 
 void PrintWeights(const v1::QueryWeights& weights, const LookupLabels& labels, std::ostream* out) {
@@ -140,10 +138,11 @@ void PrintHead(const LookupAnswer& answer, const LookupLabels& labels, std::size
   }
   *out << absl::StreamFormat("  %s counted, %d summed", Counted(stats.counted_rows(), "row"),
                              stats.summed_rows());
-  // Only mode soft has an entropy and a log-sum-exp. In modes hard and linear log_sum_exp is -inf.
-  if (std::isfinite(stats.log_sum_exp())) {
+  if (HasEntropy(stats)) {
     *out << absl::StreamFormat(", entropy %.4g nats, log-sum-exp %.6g", stats.entropy(),
                                stats.log_sum_exp());
+  } else {
+    *out << ", entropy and log-sum-exp not defined for this mode";
   }
   *out << absl::StreamFormat(", error bound %.2g", stats.error_bound());
   if (weighed) {
@@ -172,6 +171,11 @@ void PrintAnswers(const LookupAnswer& answer, const LookupLabels& labels, std::u
 }
 
 }  // namespace
+
+std::string WeightText(double weight) {
+  const bool is_small = weight != 0 && std::abs(weight) < 0.001;
+  return is_small ? absl::StrFormat("%.1e", weight) : absl::StrFormat("%.4f", weight);
+}
 
 void LookupPrinter::Add(const LookupAnswer& answer) {
   if (query_count_ == 0) {

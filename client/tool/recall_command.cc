@@ -107,8 +107,7 @@ void PrintWeights(const WordRecall& recall, const std::vector<std::string>& word
   for (int i = 0; i < recall.weights.positions_size(); ++i) {
     const double weight = recall.weights.weights(i);
     table.AddRow({words[recall.weights.positions(i)],
-                  absl::StrFormat("%.4f", recall.weights.scores(i)),
-                  absl::StrFormat("%.4f", weight),
+                  absl::StrFormat("%.4f", recall.weights.scores(i)), WeightText(weight),
                   std::string(static_cast<std::size_t>(std::lround(weight * kBarWidth)), '#')});
   }
   table.Print(out, "  ");
@@ -133,7 +132,7 @@ void PrintSweep(const std::vector<WordRecall>& recalls, const std::vector<std::s
     }
     std::vector<std::string> cells = {absl::StrFormat("%g", recalls[r].temperature)};
     for (int i = 0; i < shown; ++i) {
-      cells.push_back(absl::StrFormat("%.4f", weight_at[first.positions(i)]));
+      cells.push_back(WeightText(weight_at[first.positions(i)]));
     }
     cells.push_back(absl::StrFormat("%.4f", recalls[r].stats.entropy()));
     cells.push_back(absl::StrFormat("%.2f", recalls[r].perplexity()));
@@ -157,7 +156,7 @@ void PrintRecall(const WordDesign& design, const std::vector<WordRecall>& recall
                             similarity, recall.temperature);
   PrintWeights(recall, design.words, &out);
   if (recall.weights.remaining_weight() > 0) {
-    out << absl::StreamFormat("  weight of the others %.4f\n", recall.weights.remaining_weight());
+    out << "  weight of the others " << WeightText(recall.weights.remaining_weight()) << "\n";
   }
   const RecalledWord recalled = NearestWord(design, recall.context);
   out << absl::StreamFormat(

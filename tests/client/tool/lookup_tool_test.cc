@@ -52,5 +52,49 @@ TEST_F(LookupToolTest, IdsAreShownOnlyWhereAListedRowHasOne) {
               HasSubstr("  position  score  weight\n         1      2  1.0000"));
 }
 
+TEST_F(LookupToolTest, WhatAModeDoesNotDefineIsSaidAndNull) {
+  Append("3,1\n2,5\n");
+  EXPECT_THAT(
+      Run({"lookup", "s", "--query", "1"}).out,
+      HasSubstr("\n  2 rows counted, 2 summed, entropy 0.5822 nats, log-sum-exp 3.31326, "));
+  EXPECT_THAT(Run({"lookup", "s", "--query", "1", "--end", "1"}).out,
+              HasSubstr("\n  1 row counted, 1 summed, entropy 0 nats, log-sum-exp 3, "));
+  for (const char* mode : {"hard", "linear"}) {
+    const std::vector<std::string> lookup = {"lookup", "s", "--query", "1", "--mode", mode};
+    EXPECT_THAT(
+        Run(lookup).out,
+        HasSubstr(" summed, entropy and log-sum-exp not defined for this mode, error bound "));
+    const auto head = RunJson(lookup)["answers"][0]["heads"][0];
+    EXPECT_TRUE(head["entropy"].is_null());
+    EXPECT_TRUE(head["log_sum_exp"].is_null());
+    EXPECT_EQ(head["max_logit"], 3);
+  }
+  const auto head = RunJson({"lookup", "s", "--query", "1"})["answers"][0]["heads"][0];
+  EXPECT_NEAR(head["entropy"], 0.5822, 1e-4);
+}
+
+TEST_F(LookupToolTest, AnAnswerOverNoRowSaysSo) {
+  Append("3,1\n");
+  for (const char* mode : {"soft", "hard", "linear"}) {
+    const std::vector<std::string> lookup = {"lookup", "s",  "--query", "1",
+                                             "--mode", mode, "--begin", "1"};
+    EXPECT_THAT(Run(lookup).out, HasSubstr("query 0\n  no row counts, so the answer is 0\n"
+                                           "  answer [0]\n"));
+    const auto head = RunJson(lookup)["answers"][0]["heads"][0];
+    EXPECT_EQ(head["empty"], true);
+    EXPECT_TRUE(head["entropy"].is_null());
+    EXPECT_TRUE(head["log_sum_exp"].is_null());
+    EXPECT_TRUE(head["max_logit"].is_null());
+  }
+}
+
+TEST_F(LookupToolTest, ASmallWeightIsNotShownAsZero) {
+  Append("0,1\n-12,1\n");
+  EXPECT_THAT(Run({"lookup", "s", "--query", "1"}).out, HasSubstr("    -12  6.1e-06\n"));
+  const std::string recall =
+      Run({"recall", "apple", "--temperature", "0.05", "--temperatures", "0.05"}).out;
+  EXPECT_THAT(recall, HasSubstr("\n         0.05  1.0000  1.2e-08  "));
+}
+
 }  // namespace
 }  // namespace softlookup::tool

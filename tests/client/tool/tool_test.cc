@@ -231,7 +231,8 @@ TEST_F(ToolLookupTest, PrintsWeightsStatsAndAnswer) {
             "  position  name  score  weight\n"
             "         4  Eve       4  0.7500  #######################\n"
             "         1  Bob       1  0.2000  ######\n"
-            "  5 rows counted, 3 summed, error bound 0.00012, weight of the others 0.05\n"
+            "  5 rows counted, 3 summed, entropy and log-sum-exp not defined for this mode, error "
+            "bound 0.00012, weight of the others 0.05\n"
             "  answer [1 0.1]\n");
 }
 
