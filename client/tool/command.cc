@@ -13,6 +13,7 @@
 #include "client/tool/credential_flags.h"
 #include "client/tool/exit_code.h"
 #include "client/tool/help_formatter.h"
+#include "client/tool/parse_error.h"
 #include "client/tool/store_suggestion.h"
 #include "client/tool/validators.h"
 
@@ -56,7 +57,8 @@ absl::Status PrintHelp(CLI::App* app, const std::vector<std::string>& words,
     const auto named = std::find_if(commands.begin(), commands.end(),
                                     [&](const CLI::App* each) { return each->check_name(word); });
     if (named == commands.end()) {
-      return UsageError(absl::StrCat("unknown command ", word, " (see ", parents, " --help)"));
+      return UsageError(
+          absl::StrCat(UnknownCommandText(*command, word), " (see ", parents, " --help)"));
     }
     command = *named;
   }
