@@ -21,6 +21,7 @@ using ::softlookup::testing::ScriptedService;
 using ::softlookup::testing::TemporaryFile;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 using ToolTest = ScriptedToolTest;
@@ -337,6 +338,30 @@ TEST_F(ToolTest, ServerErrorIsOneLineThatBeginsWithItsReason) {
     return DetailedStatus(grpc::StatusCode::INTERNAL, "two\nlines", "BUG");
   };
   EXPECT_EQ(Run({"store", "delete", "people"}).error, "BUG: two lines");
+}
+
+TEST_F(ToolTest, TheHintAtAStoreTakesOnePageOfNames) {
+  service_.get_store = [](grpc::ServerContext*, const auto&, auto*) {
+    return DetailedStatus(grpc::StatusCode::NOT_FOUND, "no store", "STORE_NOT_FOUND",
+                          {{"store", "peple"}});
+  };
+  std::vector<v1::ListStoresRequest> asked;
+  service_.list_stores = [&](grpc::ServerContext*, const v1::ListStoresRequest& request,
+                             v1::ListStoresResponse* page) {
+    asked.push_back(request);
+    *page->add_stores() = store_;
+    page->set_next_page_token(store_.name());  // Further names follow for ever.
+    return grpc::Status::OK;
+  };
+  EXPECT_THAT(Run({"store", "get", "peple"}).error, HasSubstr("no store; did you mean people?"));
+  ASSERT_EQ(asked.size(), 1u);
+  EXPECT_EQ(asked[0].prefix(), "p");
+  EXPECT_EQ(asked[0].page_size(), 1000);
+
+  service_.list_stores = [](grpc::ServerContext*, const auto&, auto*) {
+    return grpc::Status(grpc::StatusCode::UNAVAILABLE, "busy");
+  };
+  EXPECT_THAT(Run({"store", "get", "peple"}).error, Not(HasSubstr("did you mean")));
 }
 
 TEST_F(ToolTest, UnreachableServerNamesItsAddressAndHowToSetIt) {
