@@ -111,8 +111,8 @@ void AddEverything(CLI::App* app, Session* session) {
       ->envname("SOFTLOOKUP_SERVER")
       ->capture_default_str();
   app->add_option("--timeout", session->timeout_s,
-                  "Longest time of a call, in seconds (default 10; streams of rows, watch, backup "
-                  "create: no limit)")
+                  "Longest time of a call, in seconds (default 10; health: 2; row streams, watch, "
+                  "backup create: none)")
       ->check(Positive());
   app->add_option_function<std::string>(
          "-o,--output", [session](const std::string& format) { session->json = format == "json"; },

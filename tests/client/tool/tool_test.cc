@@ -1,6 +1,9 @@
 // The tool from its command line to its output, against a scripted server.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <limits>
@@ -322,6 +325,46 @@ TEST_F(ToolTest, HealthFailsUnlessTheServerTakesCalls) {
   const Outcome outcome = Run({"health"});
   EXPECT_EQ(outcome.out, "NOT_SERVING\n");
   EXPECT_EQ(outcome.exit_code, ExitCode::kUnavailable);
+}
+
+// A port at which connections are made, and nothing answers.
+class SilentPort {
+ public:
+  SilentPort() {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    EXPECT_EQ(bind(socket_, reinterpret_cast<sockaddr*>(&address), size), 0);
+    EXPECT_EQ(listen(socket_, 8), 0);
+    EXPECT_EQ(getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size), 0);
+    address_ = "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+  }
+  ~SilentPort() { close(socket_); }
+  SilentPort(const SilentPort&) = delete;
+  SilentPort& operator=(const SilentPort&) = delete;
+
+  const std::string& address() const { return address_; }
+
+ private:
+  const int socket_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  std::string address_;
+};
+
+TEST(HealthCommandTest, WaitsTwoSecondsForAnAnswerOrAsLongAsTheTimeout) {
+  const SilentPort port;
+  Session session;
+  session.server = port.address();
+  CLI::App app;
+  AddHealthCommand(&app, &session);
+  app.parse("health");
+  const std::string no_answer = "DEADLINE_EXCEEDED: no answer from " + port.address() +
+                                " in time (--timeout gives it longer): waited ";
+  const absl::Status by_default = session.run();
+  EXPECT_EQ(ExitCodeOf(by_default), ExitCode::kUnavailable);
+  EXPECT_EQ(ErrorLine(by_default, session.server), no_answer + "2s");
+  session.timeout_s = 0.25;
+  EXPECT_EQ(ErrorLine(session.run(), session.server), no_answer + "250ms");
 }
 
 TEST_F(ToolTest, ServerErrorIsOneLineThatBeginsWithItsReason) {
