@@ -96,10 +96,18 @@ absl::Duration Session::StreamDeadline() const {
   return timeout_s.has_value() ? absl::Seconds(*timeout_s) : absl::InfiniteDuration();
 }
 
-void Session::Print(output::Table* table) const {
-  const std::size_t hidden =
-      wide || !terminal_width.has_value() ? 0 : table->HideColumns(*terminal_width);
-  table->Print(out);
+void Session::Print(output::Table* table) const { NoteHidden(PrintFitted(table)); }
+
+std::size_t Session::PrintFitted(output::Table* table, const std::string& indent) const {
+  std::size_t hidden = 0;
+  if (!wide && terminal_width.has_value()) {
+    hidden = table->HideColumns(*terminal_width - std::min(*terminal_width, indent.size()));
+  }
+  table->Print(out, indent);
+  return hidden;
+}
+
+void Session::NoteHidden(std::size_t hidden) const {
   if (hidden > 0) *err << "(" << output::Counted(hidden, "column") << " more: -w)\n";
 }
 

@@ -96,15 +96,19 @@ std::string Bar(double weight, double scale) {
   return std::string(length, weight < 0 ? '-' : '#');
 }
 
-void PrintWeights(const v1::QueryWeights& weights, const LookupLabels& labels, std::ostream* out) {
+// Prints a table of the listed rows. Returns the number of its columns that the terminal has no
+// room for.
+std::size_t PrintWeights(const v1::QueryWeights& weights, const LookupLabels& labels,
+                         const Session& session) {
   double scale = 1;
   for (const double weight : weights.weights()) scale = std::max(scale, std::abs(weight));
   const bool named = !labels.positions.empty();
   std::vector<Table::Column> columns = {{"position", Align::kRight}};
   const bool identified = weights.ids_size() > 0;
-  if (identified) columns.push_back({"id", Align::kRight});
+  if (identified) columns.push_back({"id", Align::kRight, 1});
   if (named) columns.push_back({"name"});
-  columns.insert(columns.end(), {{"score", Align::kRight}, {"weight", Align::kRight}, {""}});
+  columns.insert(columns.end(),
+                 {{"score", Align::kRight, 2}, {"weight", Align::kRight}, {"", Align::kLeft, 3}});
   Table table(std::move(columns));
   for (int i = 0; i < weights.positions_size(); ++i) {
     const std::uint64_t position = weights.positions(i);
@@ -122,19 +126,22 @@ void PrintWeights(const v1::QueryWeights& weights, const LookupLabels& labels, s
     cells.push_back(Bar(weights.weights(i), scale));
     table.AddRow(std::move(cells));
   }
-  table.Print(out, "  ");
+  return session.PrintFitted(&table, "  ");
 }
 
-void PrintHead(const LookupAnswer& answer, const LookupLabels& labels, std::size_t index,
-               std::ostream* out) {
+// Prints what an answer's head says. Returns the number of hidden columns of its table.
+std::size_t PrintHead(const LookupAnswer& answer, const LookupLabels& labels, std::size_t index,
+                      const Session& session) {
+  std::ostream* const out = session.out;
   const v1::QueryStats& stats = answer.stats[index];
   const bool weighed = index < answer.weights.size();
+  std::size_t hidden = 0;
   if (weighed && answer.weights[index].positions_size() > 0) {
-    PrintWeights(answer.weights[index], labels, out);
+    hidden = PrintWeights(answer.weights[index], labels, session);
   }
   if (stats.empty()) {
     *out << "  no row counts, so the answer is 0\n";
-    return;
+    return hidden;
   }
   *out << absl::StreamFormat("  %s counted, %d summed", Counted(stats.counted_rows(), "row"),
                              stats.summed_rows());
@@ -150,10 +157,14 @@ void PrintHead(const LookupAnswer& answer, const LookupLabels& labels, std::size
                                answer.weights[index].remaining_weight());
   }
   *out << "\n";
+  return hidden;
 }
 
-void PrintAnswers(const LookupAnswer& answer, const LookupLabels& labels, std::uint32_t first_query,
-                  std::ostream* out) {
+// Prints the answers. Returns the largest number of columns that are hidden in one of the tables.
+std::size_t PrintAnswers(const LookupAnswer& answer, const LookupLabels& labels,
+                         std::uint32_t first_query, const Session& session) {
+  std::ostream* const out = session.out;
+  std::size_t hidden_max = 0;
   const std::size_t heads = HeadsOf(answer);
   for (std::uint32_t query = 0; query < answer.values.rows; ++query) {
     for (std::size_t head = 0; head < heads; ++head) {
@@ -163,11 +174,12 @@ void PrintAnswers(const LookupAnswer& answer, const LookupLabels& labels, std::u
       }
       if (heads > 1) *out << ", head " << head;
       *out << "\n";
-      PrintHead(answer, labels, query * heads + head, out);
+      hidden_max = std::max(hidden_max, PrintHead(answer, labels, query * heads + head, session));
     }
     const auto values = answer.values.Row(query);
     *out << "  answer " << VectorText(std::vector<double>(values.begin(), values.end())) << "\n";
   }
+  return hidden_max;
 }
 
 }  // namespace
@@ -189,7 +201,7 @@ void LookupPrinter::Add(const LookupAnswer& answer) {
   if (session_.json) {
     AddAnswersJson(answer, labels_, query_count_, &answers_);
   } else {
-    PrintAnswers(answer, labels_, query_count_, session_.out);
+    hidden_max_ = std::max(hidden_max_, PrintAnswers(answer, labels_, query_count_, session_));
   }
   query_count_ += answer.values.rows;
   revision_max_ = std::max(revision_max_, answer.revision);
@@ -203,6 +215,7 @@ void LookupPrinter::Finish() {
                {"answers", std::move(answers_)}},
               session_.out);
   }
+  session_.NoteHidden(hidden_max_);
   if (revision_max_ != revision_) {
     *session_.err << absl::StreamFormat(
         "softlookup: the store changed meanwhile: some queries are answered at later revisions, up "
@@ -212,7 +225,9 @@ void LookupPrinter::Finish() {
 }
 
 void PrintAttention(const LookupAnswer& answer, const Session& session) {
-  if (!session.json) return PrintAnswers(answer, {}, /*first_query=*/0, session.out);
+  if (!session.json) {
+    return session.NoteHidden(PrintAnswers(answer, {}, /*first_query=*/0, session));
+  }
   Json answers = Json::array();
   AddAnswersJson(answer, {}, /*first_query=*/0, &answers);
   PrintJson({{"answers", std::move(answers)}}, session.out);

@@ -1,6 +1,7 @@
 #ifndef SOFTLOOKUP_CLIENT_TOOL_LOOKUP_PRINTER_H_
 #define SOFTLOOKUP_CLIENT_TOOL_LOOKUP_PRINTER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -43,7 +44,8 @@ class LookupPrinter {
 
   // Prints a part of the answers. With -o json, keeps them for Finish().
   void Add(const LookupAnswer& answer);
-  // Call this once, after the last part. With -o json, prints all answers.
+  // Call this once, after the last part. With -o json, prints all answers. Else says how many
+  // columns the terminal had no room for.
   void Finish();
 
  private:
@@ -53,6 +55,7 @@ class LookupPrinter {
   std::uint64_t revision_ = 0;      // Of the first part.
   std::uint64_t revision_max_ = 0;  // Of all parts.
   std::uint64_t row_count_ = 0;
+  std::size_t hidden_max_ = 0;  // Most columns that are hidden in one table.
   output::Json answers_ = output::Json::array();
 };
 

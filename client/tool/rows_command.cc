@@ -52,7 +52,12 @@ struct DeleteFlags {
 };
 
 absl::Status Rows(const RowsFlags& flags, const Session& session) {
-  RowListing listing{.store = flags.store, .fields = {}, .revision = 0, .rows = {}, .more = false};
+  RowListing listing{.store = flags.store,
+                     .fields = {},
+                     .all_fields = flags.fields.empty(),
+                     .revision = 0,
+                     .rows = {},
+                     .more = false};
   for (const std::string& field : RowFieldNames()) {
     const bool asked =
         std::find(flags.fields.begin(), flags.fields.end(), field) != flags.fields.end();
