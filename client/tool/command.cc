@@ -8,11 +8,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "cli/help_formatter.h"
 #include "client/cpp/status_macros.h"
 #include "client/output/figure_text.h"
 #include "client/tool/credential_flags.h"
 #include "client/tool/exit_code.h"
-#include "client/tool/help_formatter.h"
 #include "client/tool/parse_error.h"
 #include "client/tool/store_suggestion.h"
 #include "client/tool/validators.h"
@@ -113,7 +113,7 @@ void Session::NoteHidden(std::size_t hidden) const {
 
 void AddEverything(CLI::App* app, Session* session) {
   if (session->terminal_width.has_value()) {
-    app->formatter(std::make_shared<HelpFormatter>(*session->terminal_width));
+    app->formatter(std::make_shared<cli::HelpFormatter>(*session->terminal_width));
   }
   app->add_option("--server", session->server, "Address of the server, HOST:PORT")
       ->envname("SOFTLOOKUP_SERVER")

@@ -5,17 +5,18 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "cli/nearest_name.h"
 #include "client/cpp/status_macros.h"
 #include "client/output/figure_text.h"
 #include "client/output/vocabulary.h"
 #include "client/tool/exit_code.h"
-#include "client/tool/nearest_name.h"
 #include "client/tool/row_reader.h"
 #include "softlookup/float_matrix.h"
 
 namespace softlookup::tool {
 namespace {
 
+using cli::Suggestion;
 using output::FromWord;
 using output::Words;
 

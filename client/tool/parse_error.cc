@@ -7,10 +7,12 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "client/tool/nearest_name.h"
+#include "cli/nearest_name.h"
 
 namespace softlookup::tool {
 namespace {
+
+using cli::Suggestion;
 
 std::vector<std::string> CommandNames(const CLI::App& app) {
   std::vector<std::string> names;

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "cli/nearest_name.h"
 #include "client/cpp/status_macros.h"
 #include "client/tool/exit_code.h"
-#include "client/tool/nearest_name.h"
 #include "softlookup/client.h"
 #include "softlookup/error_details.h"
 
@@ -42,7 +42,7 @@ absl::Status WithNearestStore(const absl::Status& status, const Session& session
   const auto metadata = ErrorMetadata(status);
   const auto name = metadata.find("store");
   if (name == metadata.end() || name->second.empty()) return status;
-  const std::string suggestion = Suggestion(name->second, NamesLike(name->second, session));
+  const std::string suggestion = cli::Suggestion(name->second, NamesLike(name->second, session));
   return suggestion.empty() ? status : Annotate(status, suggestion.substr(2));
 }
 

@@ -11,7 +11,7 @@ import re
 import sys
 import unittest
 
-FOLDERS = (".ci", "client", "cmake", "core", "docker", "docs", "examples", "proto", "scripts",
+FOLDERS = (".ci", "cli", "client", "cmake", "core", "docker", "docs", "examples", "proto", "scripts",
            "server", "tests")
 THIS_FILE = "tests/tidy/tidy_test.py"  # It quotes what it forbids.
 
@@ -125,6 +125,16 @@ def client_stands_alone(tree):
     for _, where, header in includes(tree, "client/"):
         if header.startswith(("core/", "server/", "tests/")) or f"core/include/{header}" in tree:
             yield f"{where}; client/ builds without core/ and server/"
+
+
+@rule(bad=[{"cli/a.cc": '#include "client/output/table.h"'},
+           {"cli/a.h": '#include "core/base/error.h"'}],
+      near=[{"cli/a.cc": '#include "cli/a.h"\n#include "absl/strings/str_cat.h"',
+             "server/a.cc": '#include "cli/a.h"', "client/tool/a.cc": '#include "cli/a.h"'}])
+def cli_stands_alone(tree):
+    for _, where, header in includes(tree, "cli/"):
+        if header.startswith(("client/", "core/", "server/", "softlookup/", "tests/")):
+            yield f"{where}; cli/ is of both the server and the tool"
 
 
 # What each folder of client/ may include besides itself and the public headers of the library.
