@@ -10,7 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "cli/nearest_name.h"
+#include "client/cli/nearest_name.h"
 
 namespace softlookup::server {
 namespace {

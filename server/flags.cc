@@ -18,7 +18,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "cli/help_formatter.h"
+#include "client/cli/help_formatter.h"
 #include "server/flag_errors.h"
 #include "server/version.h"
 

@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "absl/synchronization/mutex.h"
-#include "cli/terminal_width.h"
+#include "client/cli/terminal_width.h"
 #include "server/admin/verify.h"
 #include "server/flags.h"
 #include "server/observability/line_format.h"

@@ -8,7 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "cli/help_formatter.h"
+#include "client/cli/help_formatter.h"
 #include "client/cpp/status_macros.h"
 #include "client/output/figure_text.h"
 #include "client/tool/credential_flags.h"

@@ -5,7 +5,7 @@
 #include <iostream>
 
 #include "absl/synchronization/mutex.h"
-#include "cli/terminal_width.h"
+#include "client/cli/terminal_width.h"
 #include "client/tool/command.h"
 #include "client/tool/exit_code.h"
 #include "client/tool/parse_error.h"

@@ -5,7 +5,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "cli/nearest_name.h"
+#include "client/cli/nearest_name.h"
 #include "client/cpp/status_macros.h"
 #include "client/output/figure_text.h"
 #include "client/output/vocabulary.h"

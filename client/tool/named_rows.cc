@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
-#include "cli/nearest_name.h"
+#include "client/cli/nearest_name.h"
 #include "client/cpp/status_macros.h"
 #include "client/output/terminal_text.h"
 #include "client/tool/exit_code.h"

@@ -7,7 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "cli/nearest_name.h"
+#include "client/cli/nearest_name.h"
 
 namespace softlookup::tool {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "cli/nearest_name.h"
+#include "client/cli/nearest_name.h"
 #include "client/cpp/status_macros.h"
 #include "client/tool/exit_code.h"
 #include "softlookup/client.h"

@@ -1,4 +1,4 @@
-#include "cli/terminal_width.h"
+#include "client/cli/terminal_width.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-#ifndef SOFTLOOKUP_CLI_NEAREST_NAME_H_
-#define SOFTLOOKUP_CLI_NEAREST_NAME_H_
+#ifndef SOFTLOOKUP_CLIENT_CLI_NEAREST_NAME_H_
+#define SOFTLOOKUP_CLIENT_CLI_NEAREST_NAME_H_
 
 #include <cstddef>
 #include <string>
@@ -20,4 +20,4 @@ std::string Suggestion(absl::string_view word, const std::vector<std::string>& k
 
 }  // namespace softlookup::cli
 
-#endif  // SOFTLOOKUP_CLI_NEAREST_NAME_H_
+#endif  // SOFTLOOKUP_CLIENT_CLI_NEAREST_NAME_H_

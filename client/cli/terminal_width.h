@@ -1,5 +1,5 @@
-#ifndef SOFTLOOKUP_CLI_TERMINAL_WIDTH_H_
-#define SOFTLOOKUP_CLI_TERMINAL_WIDTH_H_
+#ifndef SOFTLOOKUP_CLIENT_CLI_TERMINAL_WIDTH_H_
+#define SOFTLOOKUP_CLIENT_CLI_TERMINAL_WIDTH_H_
 
 #include <cstddef>
 #include <optional>
@@ -12,4 +12,4 @@ std::optional<std::size_t> TerminalWidth();
 
 }  // namespace softlookup::cli
 
-#endif  // SOFTLOOKUP_CLI_TERMINAL_WIDTH_H_
+#endif  // SOFTLOOKUP_CLIENT_CLI_TERMINAL_WIDTH_H_

@@ -1,4 +1,4 @@
-#include "cli/help_formatter.h"
+#include "client/cli/help_formatter.h"
 
 #include <algorithm>
 #include <sstream>

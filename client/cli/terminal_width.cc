@@ -1,4 +1,4 @@
-#include "cli/terminal_width.h"
+#include "client/cli/terminal_width.h"
 
 #include <sys/ioctl.h>
 #include <unistd.h>

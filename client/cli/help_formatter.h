@@ -1,5 +1,5 @@
-#ifndef SOFTLOOKUP_CLI_HELP_FORMATTER_H_
-#define SOFTLOOKUP_CLI_HELP_FORMATTER_H_
+#ifndef SOFTLOOKUP_CLIENT_CLI_HELP_FORMATTER_H_
+#define SOFTLOOKUP_CLIENT_CLI_HELP_FORMATTER_H_
 
 #include <CLI/CLI.hpp>
 #include <cstddef>
@@ -34,4 +34,4 @@ class HelpFormatter : public CLI::Formatter {
 
 }  // namespace softlookup::cli
 
-#endif  // SOFTLOOKUP_CLI_HELP_FORMATTER_H_
+#endif  // SOFTLOOKUP_CLIENT_CLI_HELP_FORMATTER_H_
