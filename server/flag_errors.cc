@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <fstream>
-#include <numeric>
-#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -12,41 +10,19 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "client/cli/nearest_name.h"
 
 namespace softlookup::server {
 namespace {
 
-// Returns the fewest letters to insert, delete or replace to turn `a` into `b`. The client's tool
-// has its own copy in client/tool/nearest_name.cc, because server/ and client/ may not include each
-// other.
-std::size_t EditDistance(absl::string_view a, absl::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);  // row[j]: from a's first i letters to b's first j.
-  std::iota(row.begin(), row.end(), 0);
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row.back();
-}
-
 // Returns "; did you mean ...?" with the flag that is nearest to `name`, or "" if no flag is near.
 // `name` has no dashes in front. `dashes` are put in front of the flag.
 std::string Suggestion(const CLI::App& app, absl::string_view name, absl::string_view dashes) {
-  std::string nearest;
-  // Only flags at a smaller distance than this are near.
-  std::size_t distance = std::min<std::size_t>(4, name.size() / 2 + 1);
+  std::vector<std::string> flags;
   for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& flag : option->get_lnames()) {
-      const std::size_t flag_distance = EditDistance(name, flag);
-      if (flag_distance >= distance) continue;
-      nearest = flag;
-      distance = flag_distance;
-    }
+    flags.insert(flags.end(), option->get_lnames().begin(), option->get_lnames().end());
   }
+  const std::string nearest = cli::NearestName(name, flags, /*edits_max=*/3);
   return nearest.empty() ? "" : absl::StrCat("; did you mean ", dashes, nearest, "?");
 }
 

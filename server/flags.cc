@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <iostream>
 #include <limits>
+#include <memory>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "client/cli/help_formatter.h"
 #include "server/flag_errors.h"
 #include "server/version.h"
 
@@ -142,8 +144,12 @@ std::optional<HostPort> SplitHostPort(const std::string& address) {
   return result;
 }
 
-std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags) {
+std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags,
+                              std::optional<std::size_t> terminal_width) {
   CLI::App app(kDescription, "softlookup-server");
+  if (terminal_width.has_value()) {
+    app.formatter(std::make_shared<cli::HelpFormatter>(*terminal_width));
+  }
   app.footer(kFooter);
   app.set_version_flag("--version", absl::StrCat("softlookup-server ", VersionText()));
   app.set_config("--config", "",

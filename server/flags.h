@@ -1,6 +1,7 @@
 #ifndef SOFTLOOKUP_SERVER_FLAGS_H_
 #define SOFTLOOKUP_SERVER_FLAGS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -56,9 +57,11 @@ struct Flags {
 };
 
 // Reads the command line, the environment and the --config file into `flags`, which must hold the
-// defaults. Returns nullopt if the process may go on. Otherwise the process must exit with the
-// returned code: 0 if the help or the version was printed, 2 if an error in the usage was printed.
-std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags);
+// defaults. The help fits `terminal_width` columns, if it is set. Returns nullopt if the process
+// may go on. Otherwise the process must exit with the returned code: 0 if the help or the version
+// was printed, 2 if an error in the usage was printed.
+std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags,
+                              std::optional<std::size_t> terminal_width = std::nullopt);
 
 // Parses a number of bytes, such as "4GiB", "512 MiB" or "1000000". The unit is KiB, MiB, GiB or
 // TiB, in upper or lower case. Nullopt for other texts, and for a number that does not fit.

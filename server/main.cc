@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "absl/synchronization/mutex.h"
+#include "client/cli/terminal_width.h"
 #include "server/admin/verify.h"
 #include "server/flags.h"
 #include "server/observability/line_format.h"
@@ -44,7 +45,9 @@ int main(int argc, char** argv) {
   const sigset_t signals = BlockSignals();
   umask(077);  // Only the owner may read data, backups and the audit log.
   Flags flags;
-  if (const std::optional<int> exit_code = ParseFlags(argc, argv, flags)) return *exit_code;
+  if (const auto exit_code = ParseFlags(argc, argv, flags, softlookup::cli::TerminalWidth())) {
+    return *exit_code;
+  }
   if (flags.verify) return VerifyDataDirectory(flags.data_dir, std::cout) ? 0 : 1;
   SetUpServerLog(LineFormatOf(flags.log_format), flags.log_level);
 

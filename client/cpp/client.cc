@@ -97,6 +97,7 @@ absl::Status CheckShape(const Response& response, std::uint32_t queries,
   }
   for (const v1::QueryWeights& weights : response.weights()) {
     fits &= weights.ids_size() == 0 || weights.ids_size() == weights.positions_size();
+    fits &= weights.has_ids_size() == 0 || weights.has_ids_size() == weights.ids_size();
     fits &= weights.weights_size() == weights.positions_size() &&
             weights.scores_size() == weights.positions_size();
   }
@@ -201,13 +202,17 @@ absl::StatusOr<std::vector<v1::Store>> Client::ListStores(std::string_view prefi
   v1::ListStoresRequest request;
   request.set_prefix(std::string(prefix));
   do {
-    CLIENT_ASSIGN_OR_RETURN(v1::ListStoresResponse page,
-                            impl_->Call(&Stub::ListStores, request, Repeat::kSafe, call));
+    CLIENT_ASSIGN_OR_RETURN(v1::ListStoresResponse page, ListStoresPage(request, call));
     std::move(page.mutable_stores()->begin(), page.mutable_stores()->end(),
               std::back_inserter(stores));
     request.set_page_token(page.next_page_token());
   } while (!request.page_token().empty());
   return stores;
+}
+
+absl::StatusOr<v1::ListStoresResponse> Client::ListStoresPage(const v1::ListStoresRequest& request,
+                                                              const CallOptions& call) {
+  return impl_->Call(&Stub::ListStores, request, Repeat::kSafe, call);
 }
 
 absl::StatusOr<v1::Store> Client::UpdateStore(const v1::Store& store,

@@ -75,11 +75,13 @@ std::vector<std::string> InvalidReasons(const LoadResult& result) {
   std::vector<std::string> reasons = BottleneckReasons(result);
   const std::uint64_t overflow = result.tally.sum().overflow;
   if (overflow > 0) {
-    reasons.push_back(absl::StrCat(
-        output::CountText(overflow), " calls that were due were not sent, ",
-        output::CountText(result.options.in_flight_max),
-        " being in flight: the load was less than asked for, and figures without these calls are "
-        "better than the truth"));
+    reasons.push_back(
+        absl::StrCat(output::CountText(overflow),
+                     overflow == 1 ? " call that was due was not sent, "
+                                   : " calls that were due were not sent, ",
+                     output::CountText(result.options.in_flight_max),
+                     " being in flight: the load was less than asked for, and figures without ",
+                     overflow == 1 ? "this call" : "these calls", " are better than the truth"));
   }
   return reasons;
 }

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/loadtest/bottleneck.h"
 #include "client/loadtest/rate_search.h"
+#include "client/output/figure_text.h"
 
 namespace softlookup::loadtest {
 namespace {
@@ -48,7 +49,7 @@ bool MayBeLimitedByClient(const LoadResult& result, const std::vector<Condition>
 
 std::string WhyNotHeld(const LoadResult& result, const std::vector<Condition>& objectives) {
   const Tally::OfMethod calls = result.tally.sum();
-  if (calls.errors() > 0) return absl::StrCat(calls.errors(), " errors");
+  if (calls.errors() > 0) return output::Counted(calls.errors(), "error");
   if (calls.rejected > 0) return absl::StrCat(calls.rejected, " rejected");
   if (calls.overflow > 0) return absl::StrCat(calls.overflow, " not sent, too many in flight");
   for (const Condition& objective : objectives) {

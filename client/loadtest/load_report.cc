@@ -29,8 +29,10 @@ std::vector<Finding> LoadReport::findings() const {
     findings.push_back({verdict, std::move(text)});
   };
   if (verification.has_value() && verification->wrong > 0) {
-    add(Verdict::kWrongAnswers, absl::StrCat(verification->wrong, " of ", verification->answers,
-                                             " answers were wrong: ", verification->first_wrong));
+    add(Verdict::kWrongAnswers,
+        absl::StrCat(verification->wrong, " of ", output::Counted(verification->answers, "answer"),
+                     verification->wrong == 1 ? " was wrong: " : " were wrong: ",
+                     verification->first_wrong));
   }
   if (interrupted()) {
     add(Verdict::kInterrupted, "interrupted");
@@ -80,8 +82,8 @@ const char* NameOf(Verdict verdict) {
 
 std::string LoadText(const LoadOptions& options) {
   if (!options.rate.has_value()) {
-    return absl::StrCat("closed loop, ", output::CountText(options.concurrency),
-                        " calls in flight");
+    return absl::StrCat("closed loop, ", output::CountText(options.concurrency), " ",
+                        output::NounText(options.concurrency, "call"), " in flight");
   }
   return absl::StrCat("open loop, ", output::RateText(*options.rate), ", ",
                       options.arrivals == Arrivals::kPoisson ? "Poisson" : "constant", " arrivals");

@@ -17,6 +17,7 @@ namespace softlookup::loadtest {
 namespace {
 
 using output::CountText;
+using output::NounText;
 using output::PercentText;
 using output::RateText;
 using output::TimeText;
@@ -208,8 +209,9 @@ Chart FailuresOverTime(const LoadResult& result) {
     if (sum > 0) chart.series.push_back(std::move(series));
   }
   chart.notes = Notes(result.timeline, [](const TimelinePoint& point) {
-    return absl::StrCat(CountText(point.errors), " errors, ", CountText(point.rejected),
-                        " rejected, ", CountText(point.overflow), " not sent");
+    return absl::StrCat(CountText(point.errors), " ", NounText(point.errors, "error"), ", ",
+                        CountText(point.rejected), " rejected, ", CountText(point.overflow),
+                        " not sent");
   });
   return chart;
 }

@@ -94,10 +94,9 @@ void PrintMessages(const LoadResult& result, std::ostream* out) {
 void PrintVerdicts(const LoadReport& report, std::ostream* out) {
   if (report.verification.has_value()) {
     const Verification& verified = *report.verification;
-    *out << absl::StrFormat(
-        "verified: %d answers, %d wrong; largest error %.2g of the largest "
-        "component",
-        verified.answers, verified.wrong, verified.error_max);
+    *out << absl::StrFormat("verified: %s, %d wrong; largest error %.2g of the largest component",
+                            output::Counted(verified.answers, "answer"), verified.wrong,
+                            verified.error_max);
     if (verified.unchecked > 0) *out << "; " << verified.unchecked << " could not be checked";
     *out << "\n";
     if (verified.wrong > 0) *out << "WRONG: " << TerminalText(verified.first_wrong) << "\n";

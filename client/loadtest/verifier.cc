@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "client/loadtest/kept_rows.h"
+#include "client/output/figure_text.h"
 #include "softlookup/v1/lookup.pb.h"
 
 namespace softlookup::loadtest {
@@ -101,12 +102,13 @@ double ValuesError(const Check& check) {
 std::string CheckWeights(const Check& check, double tolerance) {
   const v1::QueryWeights& weights = check.weights;
   if (weights.weights_size() != weights.positions_size()) {
-    return absl::StrCat(weights.weights_size(), " weights for ", weights.positions_size(),
-                        " positions");
+    return absl::StrCat(output::Counted(weights.weights_size(), "weight"), " for ",
+                        output::Counted(weights.positions_size(), "position"));
   }
   const std::uint64_t least = std::min(check.weights_asked, check.row_count);
   if (static_cast<std::uint64_t>(weights.positions_size()) < least) {
-    return absl::StrCat(weights.positions_size(), " weights are listed, not ", least);
+    return absl::StrCat("the number of weights listed is ", weights.positions_size(), ", not ",
+                        least);
   }
   const double lse = check.expected.log_sum_exp();
   const std::set<std::uint64_t> positions(weights.positions().begin(), weights.positions().end());
@@ -143,8 +145,8 @@ void Compare(Check* check) {
   const double lse_tolerance = std::max(check->max_error, rounding * std::max(1.0, std::abs(lse)));
   check->error = check->row_count == 0 ? 0 : ValuesError(*check);
   if (check->stats.counted_rows() != check->row_count) {
-    check->wrong =
-        absl::StrCat(check->stats.counted_rows(), " rows counted, not ", check->row_count);
+    check->wrong = absl::StrCat(output::Counted(check->stats.counted_rows(), "row"),
+                                " counted, not ", check->row_count);
   } else if (!(check->error <= tolerance)) {
     check->wrong = absl::StrCat("values are off by ", check->error, " of the largest component; ",
                                 tolerance, " is allowed");
@@ -313,7 +315,8 @@ Verification Verify(const RowSource& rows, const VerifiedStores& stores,
     if (!Parse(answer.bytes, &response)) {
       text = "it does not parse";
     } else if (response.row_count() < rows_min) {
-      text = absl::StrCat("it saw ", response.row_count(), " rows of ", rows_min);
+      text =
+          absl::StrCat("it saw ", output::Counted(response.row_count(), "row"), " of ", rows_min);
     } else if (response.row_count() > known_rows[answer.store].row_count) {
       unchecked.insert(a);
     } else {

@@ -1,6 +1,7 @@
 #include "client/output/figure_text.h"
 
 #include <cmath>
+#include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -30,8 +31,21 @@ std::string CountText(std::uint64_t count) {
   return text;
 }
 
+std::string NounText(std::uint64_t count, const std::string& noun) {
+  if (count == 1) return noun;
+  constexpr std::string_view kVowels = "aeiou";
+  const std::size_t size = noun.size();
+  const bool has_ies =
+      size > 1 && noun[size - 1] == 'y' && kVowels.find(noun[size - 2]) == std::string_view::npos;
+  return has_ies ? noun.substr(0, size - 1) + "ies" : noun + "s";
+}
+
+std::string Counted(std::uint64_t count, const std::string& noun) {
+  return absl::StrCat(count, " ", NounText(count, noun));
+}
+
 std::string BytesText(std::uint64_t bytes) {
-  if (bytes < 1024) return absl::StrCat(bytes, bytes == 1 ? " byte" : " bytes");
+  if (bytes < 1024) return Counted(bytes, "byte");
   double size = static_cast<double>(bytes) / 1024;
   for (const char* unit : {" KiB", " MiB", " GiB"}) {
     if (size < 1023.5) return absl::StrCat(ThreeDigits(size), unit);

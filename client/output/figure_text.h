@@ -15,6 +15,13 @@ std::string TimeText(double seconds);
 // "135,021".
 std::string CountText(std::uint64_t count);
 
+// Returns `noun`, a singular, in the number that fits `count`: "row" for 1, else "rows". A y after
+// a consonant becomes "ies". For irregular nouns it is wrong.
+std::string NounText(std::uint64_t count, const std::string& noun);
+
+// "1 row", "0 rows", "135021 queries". Without commas, as scripts may read the number.
+std::string Counted(std::uint64_t count, const std::string& noun);
+
 // "412 bytes", "1.50 KiB", "12.3 MiB", "1.54 GiB".
 std::string BytesText(std::uint64_t bytes);
 

@@ -43,7 +43,7 @@ std::string WorkText(const std::string& unit, std::uint64_t done, std::uint64_t 
                      std::optional<std::uint64_t> total, double seconds) {
   std::string text = CountText(done);
   if (total.has_value()) absl::StrAppend(&text, " of ", CountText(*total));
-  absl::StrAppend(&text, " ", unit);
+  absl::StrAppend(&text, " ", NounText(total.value_or(done), unit));
   if (done_now == 0 || !(seconds > 0)) return text;
   const double rate = static_cast<double>(done_now) / seconds;
   absl::StrAppend(&text, ", ", RateText(rate));

@@ -31,7 +31,7 @@ class ProgressLine {
 };
 
 // Describes the progress of some work, such as "127,552 of 341,479 rows, 4,998/s, 43 s left", or
-// without a total, "127,552 rows, 4,998/s". `unit` is the plural of what is counted. `done` units
+// without a total, "127,552 rows, 4,998/s". `unit` is the singular of what is counted. `done` units
 // are done. Of these, `done_now` were done in the last `seconds`, and the others before. The rate
 // is `done_now` / `seconds`.
 std::string WorkText(const std::string& unit, std::uint64_t done, std::uint64_t done_now,
@@ -41,7 +41,7 @@ std::string WorkText(const std::string& unit, std::uint64_t done, std::uint64_t 
 // error is no terminal. The line changes at most five times a second. Not thread-safe.
 class WorkProgress {
  public:
-  // `unit` is the plural of what is counted. `done_before` units are done already.
+  // `unit` is the singular of what is counted. `done_before` units are done already.
   WorkProgress(std::string unit, std::optional<std::uint64_t> total, std::uint64_t done_before = 0);
 
   // `done_now` units were done since this object was made. `note` follows the figures. If the note

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/cpp/status_macros.h"
+#include "client/output/figure_text.h"
 #include "client/output/vocabulary.h"
 #include "client/plot/chart.h"
 #include "client/recall/blend.h"
@@ -16,6 +17,7 @@
 namespace softlookup::recall {
 namespace {
 
+using output::Counted;
 using output::Word;
 using plot::ChartSeries;
 using plot::ChartStyle;
@@ -118,10 +120,10 @@ std::string PosnerSvg(const PosnerDesign& design, absl::Span<const PosnerPoint> 
        .y = {.label = "accuracy: mean weight on the target", .reach = 1},
        .series = {std::move(level), std::move(invalid), std::move(valid)}},
       "Recall after a valid and after an invalid cue",
-      absl::StrFormat(
-          "%d memories in %d dimensions, %s, %d trials a cue kind, noise %g, cue strength %g",
-          design.item_count, design.dim, Word(design.similarity.score()), design.trial_count,
-          design.noise, design.cue_strength));
+      absl::StrFormat("%s in %s, %s, %s a cue kind, noise %g, cue strength %g",
+                      Counted(design.item_count, "memory"), Counted(design.dim, "dimension"),
+                      Word(design.similarity.score()), Counted(design.trial_count, "trial"),
+                      design.noise, design.cue_strength));
 }
 
 }  // namespace softlookup::recall

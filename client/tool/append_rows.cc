@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "client/cpp/status_macros.h"
+#include "client/output/figure_text.h"
 #include "client/output/json.h"
 #include "client/output/progress_line.h"
 #include "client/output/terminal_text.h"
@@ -21,6 +22,7 @@
 namespace softlookup::tool {
 namespace {
 
+using output::Counted;
 using output::FromWord;
 using output::Json;
 using output::PrintJson;
@@ -41,7 +43,7 @@ class Progress {
   // Must be called before the first request is sent. The input has `row_count` rows in all. Its
   // first `rows_before` rows are not sent.
   void Begin(std::optional<std::uint64_t> row_count, std::uint64_t rows_before) {
-    shown_.emplace("rows", row_count, rows_before);
+    shown_.emplace("row", row_count, rows_before);
   }
 
   void Update(const AppendSummary& summary) {
@@ -167,11 +169,11 @@ class Sender {
     if (rows_read_ >= rows_to_skip_) return absl::OkStatus();
     if (flags_.writer.empty()) {
       return UsageError(absl::StrCat("--skip-rows is ", flags_.skip_rows, ", but the input has ",
-                                     rows_read_, " rows"));
+                                     Counted(rows_read_, "row")));
     }
-    return UsageError(absl::StrCat("the writer ", flags_.writer, " has sent ", rows_to_skip_,
-                                   " rows before, but the input has ", rows_read_,
-                                   "; it takes a writer of its own"));
+    return UsageError(absl::StrCat("the writer ", flags_.writer, " has sent ",
+                                   Counted(rows_to_skip_, "row"), " before, but the input has ",
+                                   rows_read_, "; it takes a writer of its own"));
   }
 
   // If `error` names a row, adds the number of that row in the input. The server counts rows from
@@ -308,15 +310,16 @@ void PrintAppend(const AppendReport& report, const AppendFlags& flags, const v1:
                                        store.value_dim());
   }
   if (report.skipped_rows > 0 && flags.writer.empty()) {
-    *session.out << absl::StreamFormat("skipped %d rows\n", report.skipped_rows);
+    *session.out << absl::StreamFormat("skipped %s\n", Counted(report.skipped_rows, "row"));
   } else if (report.skipped_rows > 0) {
-    *session.out << absl::StreamFormat("skipped %d rows, which %s had sent before\n",
-                                       report.skipped_rows, TerminalText(flags.writer));
+    *session.out << absl::StreamFormat("skipped %s, which %s had sent before\n",
+                                       Counted(report.skipped_rows, "row"),
+                                       TerminalText(flags.writer));
   }
   *session.out << absl::StreamFormat(
-      "appended %d rows in %.3f s, %.0f rows/s; %s has %d rows at revision %d\n",
-      summary.acknowledged_rows, seconds, rows_per_second, TerminalText(store.name()), row_count,
-      revision);
+      "appended %s in %.3f s, %.0f rows/s; %s has %s at revision %d\n",
+      Counted(summary.acknowledged_rows, "row"), seconds, rows_per_second,
+      TerminalText(store.name()), Counted(row_count, "row"), revision);
 }
 
 }  // namespace softlookup::tool

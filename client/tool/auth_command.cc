@@ -177,7 +177,8 @@ void AddAuthCommands(CLI::App* app, Session* session) {
       "Roles: read looks up and reads; write also appends and deletes rows; manage also makes,\n"
       "changes and deletes stores; admin may do everything, and needs --stores '*'.\n"
       "Example:\n"
-      "  softlookup auth add auth.json ingest --role write --stores 'acme/*' --token-out token");
+      "  softlookup auth add auth.json ingest --role write --stores 'acme/*' \\\n"
+      "    --token-out token");
   add->add_option("FILE", flags->file, "The auth file")->required();
   add->add_option("NAME", flags->name, "Name of the identity: 1 to 128 of A-Z a-z 0-9 . _ -")
       ->required();

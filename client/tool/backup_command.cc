@@ -21,6 +21,7 @@ namespace {
 using admin::v1::Backup;
 using admin::v1::BackupManifest;
 using output::Align;
+using output::Counted;
 using output::Json;
 using output::PrintJson;
 using output::Table;
@@ -56,8 +57,8 @@ absl::Status Create(const std::string& name, const Session& session) {
   if (session.json) {
     PrintJson(BackupJson(backup), session.out);
   } else {
-    *session.out << "made backup " << TerminalText(backup.name()) << " of " << backup.byte_size()
-                 << " bytes\n";
+    *session.out << "made backup " << TerminalText(backup.name()) << " of "
+                 << Counted(backup.byte_size(), "byte") << "\n";
   }
   return absl::OkStatus();
 }
@@ -85,9 +86,10 @@ absl::Status Verify(const std::string& directory, const Session& session) {
     *session.err << TerminalText(std::string(bad.message())) << "\n";
   });
   if (bad_files > 0) {
-    return InputError(directory,
-                      absl::StrCat("is damaged: ", bad_files, " of its ", manifest.files_size(),
-                                   " files are not as they were backed up"));
+    return InputError(
+        directory,
+        absl::StrCat("is damaged: ", bad_files, " of its ", Counted(manifest.files_size(), "file"),
+                     bad_files == 1 ? " is not as it was" : " are not as they were", " backed up"));
   }
   if (HasSizesOnly(manifest)) *session.err << kSizesOnly;
   if (session.json) {
@@ -97,8 +99,8 @@ absl::Status Verify(const std::string& directory, const Session& session) {
                {"checksums", !HasSizesOnly(manifest)}},
               session.out);
   } else {
-    *session.out << "whole: " << manifest.files_size() << " files of " << ByteSizeOf(manifest)
-                 << " bytes\n";
+    *session.out << "whole: " << Counted(manifest.files_size(), "file") << " of "
+                 << Counted(ByteSizeOf(manifest), "byte") << "\n";
   }
   return absl::OkStatus();
 }
@@ -113,8 +115,9 @@ absl::Status Restore(const RestoreFlags& flags, const Session& session) {
                {"byte_size", restored.bytes}},
               session.out);
   } else {
-    *session.out << "restored " << restored.files << " files of " << restored.bytes
-                 << " bytes; serve them with softlookup-server --data-dir "
+    *session.out << "restored " << Counted(restored.files, "file") << " of "
+                 << Counted(restored.bytes, "byte")
+                 << "; serve them with softlookup-server --data-dir "
                  << TerminalText(restored.data_directory) << "\n";
   }
   return absl::OkStatus();

@@ -13,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/cpp/status_macros.h"
+#include "client/output/figure_text.h"
 #include "client/tool/exit_code.h"
 #include "client/tool/whole_file.h"
 
@@ -97,8 +98,8 @@ void FileCheck::Add(std::string_view bytes) {
 
 absl::Status FileCheck::Finish(const std::string& path) {
   if (byte_size_ != file_.byte_size()) {
-    return InputError(path, absl::StrCat("has ", byte_size_, " bytes instead of the backup's ",
-                                         file_.byte_size()));
+    return InputError(path, absl::StrCat("has ", output::Counted(byte_size_, "byte"),
+                                         " instead of the backup's ", file_.byte_size()));
   }
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
   unsigned size = 0;

@@ -8,10 +8,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "client/cli/help_formatter.h"
 #include "client/cpp/status_macros.h"
+#include "client/output/figure_text.h"
 #include "client/tool/credential_flags.h"
 #include "client/tool/exit_code.h"
-#include "client/tool/help_formatter.h"
+#include "client/tool/parse_error.h"
 #include "client/tool/store_suggestion.h"
 #include "client/tool/validators.h"
 
@@ -55,7 +57,8 @@ absl::Status PrintHelp(CLI::App* app, const std::vector<std::string>& words,
     const auto named = std::find_if(commands.begin(), commands.end(),
                                     [&](const CLI::App* each) { return each->check_name(word); });
     if (named == commands.end()) {
-      return UsageError(absl::StrCat("unknown command ", word, " (see ", parents, " --help)"));
+      return UsageError(
+          absl::StrCat(UnknownCommandText(*command, word), " (see ", parents, " --help)"));
     }
     command = *named;
   }
@@ -93,23 +96,31 @@ absl::Duration Session::StreamDeadline() const {
   return timeout_s.has_value() ? absl::Seconds(*timeout_s) : absl::InfiniteDuration();
 }
 
-void Session::Print(output::Table* table) const {
-  const std::size_t hidden =
-      wide || !terminal_width.has_value() ? 0 : table->HideColumns(*terminal_width);
-  table->Print(out);
-  if (hidden > 0) *err << "(" << hidden << (hidden == 1 ? " column" : " columns") << " more: -w)\n";
+void Session::Print(output::Table* table) const { NoteHidden(PrintFitted(table)); }
+
+std::size_t Session::PrintFitted(output::Table* table, const std::string& indent) const {
+  std::size_t hidden = 0;
+  if (!wide && terminal_width.has_value()) {
+    hidden = table->HideColumns(*terminal_width - std::min(*terminal_width, indent.size()));
+  }
+  table->Print(out, indent);
+  return hidden;
+}
+
+void Session::NoteHidden(std::size_t hidden) const {
+  if (hidden > 0) *err << "(" << output::Counted(hidden, "column") << " more: -w)\n";
 }
 
 void AddEverything(CLI::App* app, Session* session) {
   if (session->terminal_width.has_value()) {
-    app->formatter(std::make_shared<HelpFormatter>(*session->terminal_width));
+    app->formatter(std::make_shared<cli::HelpFormatter>(*session->terminal_width));
   }
   app->add_option("--server", session->server, "Address of the server, HOST:PORT")
       ->envname("SOFTLOOKUP_SERVER")
       ->capture_default_str();
   app->add_option("--timeout", session->timeout_s,
-                  "Longest time of a call, in seconds (default 10; streams of rows, watch, backup "
-                  "create: no limit)")
+                  "Longest time of a call, in seconds (default 10; health: 2; row streams, watch, "
+                  "backup create: none)")
       ->check(Positive());
   app->add_option_function<std::string>(
          "-o,--output", [session](const std::string& format) { session->json = format == "json"; },

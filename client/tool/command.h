@@ -35,6 +35,11 @@ struct Session {
   // Prints a table to `out`. Unless `wide` is set, hides columns that the terminal has no room for,
   // and says so on `err`.
   void Print(output::Table* table) const;
+  // The two parts of Print(), for several tables with one note. Returns the number of columns that
+  // it hid. `indent` goes before each line.
+  std::size_t PrintFitted(output::Table* table, const std::string& indent = "") const;
+  // Says on `err` that `hidden` columns are hidden. Nothing if none is.
+  void NoteHidden(std::size_t hidden) const;
   // Reads and checks the files that `credential_files` names.
   absl::StatusOr<Credentials> ReadCredentials() const;
   // Returns the deadline of a stream of rows or memories: `timeout_s`, or InfiniteDuration if that

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cpp/status_macros.h"
+#include "client/output/figure_text.h"
 #include "client/tool/append_rows.h"
 #include "client/tool/command.h"
 #include "client/tool/exit_code.h"
@@ -41,8 +42,8 @@ absl::Status CheckExisting(const ImportFlags& flags, const v1::Store& store, Cli
   if (!writer.empty()) writer_status = client->GetWriter(store.name(), writer).status();
   if (!writer_status.ok() && !absl::IsNotFound(writer_status)) return writer_status;
   if (store.row_count() > 0 && !flags.into_rows && !writer_status.ok()) {
-    return UsageError(absl::StrCat(store.name(), " has ", store.row_count(),
-                                   " rows already; --append adds to them"));
+    return UsageError(absl::StrCat(store.name(), " has ", output::Counted(store.row_count(), "row"),
+                                   " already; --append adds to them"));
   }
   // With a writer, the user may repeat the settings, because an earlier run may have made the store
   // with them.
@@ -152,7 +153,8 @@ void AddImportCommand(CLI::App* app, Session* session) {
       "say its dimensions, the options the rest. If not all rows can be appended, import deletes "
       "the\n"
       "new store again, even after Ctrl-C. If the store exists, options of the group Store are\n"
-      "refused; with --writer, they must agree with the store.\n\n"
+      "refused; with --writer, they must agree with the store. `store create --help` says what\n"
+      "--memory takes.\n\n"
       "With --writer NAME, a partly filled store is kept. If the same command is run again, it\n"
       "appends the missing rows; see `append --help`.");
   command->add_option("STORE", flags->store, "Name of the store")->required();

@@ -112,7 +112,7 @@ class Loadtest {
         loadtest::TestStores::Make(
             plan_.stores, Source(), client, guard_.interrupted(), [&](std::uint64_t filled) {
               line_.Show(absl::StrCat("filling ", output::CountText(filled), " of ",
-                                      output::CountText(rows), " rows"));
+                                      output::CountText(rows), " ", output::NounText(rows, "row")));
             }));
     names_ = own_stores_->names();
     return absl::OkStatus();
@@ -262,7 +262,8 @@ void AddLoadtestCommand(CLI::App* app, Session* session) {
       "Examples:\n"
       "  softlookup loadtest --rate 2000 --mix lookup=90,append=10 --report load.html\n"
       "  softlookup loadtest --find-max --slo p99=20ms --rows 100000 --dim 128\n"
-      "  softlookup loadtest --rate 500 --verify --fail-if 'p99>20ms' --fail-if 'errors>0'");
+      "  softlookup loadtest --rate 500 --verify \\\n"
+      "    --fail-if 'p99>20ms' --fail-if 'errors>0'");
   AddLoadtestFlags(loadtest, flags.get());
   loadtest->callback(
       [=] { session->run = [=] { return RunLoadtest(*flags, *session, app->version()); }; });

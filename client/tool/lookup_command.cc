@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/cpp/status_macros.h"
+#include "client/output/figure_text.h"
 #include "client/output/progress_line.h"
 #include "client/output/vocabulary.h"
 #include "client/tool/attention_flags.h"
@@ -74,9 +75,8 @@ absl::Status AddLiteral(const std::string& literal, FloatMatrix* queries) {
     ++count;
   }
   if (count != queries->cols) {
-    return UsageError(absl::StrCat("--query ", literal, " has ", count,
-                                   count == 1 ? " number" : " numbers", ", but key_dim is ",
-                                   queries->cols));
+    return UsageError(absl::StrCat("--query ", literal, " has ", output::Counted(count, "number"),
+                                   ", but key_dim is ", queries->cols));
   }
   ++queries->rows;
   return absl::OkStatus();
@@ -145,7 +145,7 @@ absl::Status Lookup(const LookupFlags& flags, const Session& session) {
   CLIENT_ASSIGN_OR_RETURN(const FloatMatrix queries,
                           QueriesFrom(flags, store, labels.positions, session, &client));
   LookupPrinter printer(labels, session);
-  output::WorkProgress progress("queries", queries.rows);
+  output::WorkProgress progress("query", queries.rows);
   FloatMatrix values;  // Of all answers, if --values-out is set; else empty.
   std::uint64_t answered = 0;
   CLIENT_RETURN_IF_ERROR(

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/output/figure_text.h"
 #include "client/output/json.h"
 #include "client/output/table.h"
 #include "client/output/terminal_text.h"
@@ -15,6 +17,7 @@ namespace softlookup::tool {
 namespace {
 
 using output::Align;
+using output::Counted;
 using output::Json;
 using output::PrintJson;
 using output::Table;
@@ -32,6 +35,17 @@ const std::string* NameOf(const LookupLabels& labels, std::uint64_t position) {
   return position < labels.positions.size() ? &labels.positions[position] : nullptr;
 }
 
+// The id of the listed row `i`, or nullopt if it has none.
+std::optional<std::uint64_t> IdOf(const v1::QueryWeights& weights, int i) {
+  if (weights.ids_size() == 0) return std::nullopt;
+  if (weights.has_ids_size() > 0 && !weights.has_ids(i)) return std::nullopt;
+  return weights.ids(i);
+}
+
+// Whether the answer has an entropy and a log-sum-exp: it is soft, and a row counts. In all other
+// answers log_sum_exp is -inf.
+bool HasEntropy(const v1::QueryStats& stats) { return std::isfinite(stats.log_sum_exp()); }
+
 Json HeadJson(const LookupAnswer& answer, const LookupLabels& labels, std::size_t index) {
   const v1::QueryStats& stats = answer.stats[index];
   Json head = {{"counted_rows", stats.counted_rows()},
@@ -39,14 +53,14 @@ Json HeadJson(const LookupAnswer& answer, const LookupLabels& labels, std::size_
                {"empty", stats.empty()},
                {"log_sum_exp", stats.log_sum_exp()},
                {"max_logit", stats.max_logit()},
-               {"entropy", stats.entropy()},
+               {"entropy", HasEntropy(stats) ? Json(stats.entropy()) : Json()},
                {"error_bound", stats.error_bound()}};
   if (index >= answer.weights.size()) return head;
   const v1::QueryWeights& weights = answer.weights[index];
   Json list = Json::array();
   for (int i = 0; i < weights.positions_size(); ++i) {
     Json row = {{"position", weights.positions(i)}};
-    if (weights.ids_size() > 0) row["id"] = weights.ids(i);
+    if (const auto id = IdOf(weights, i)) row["id"] = *id;
     if (const std::string* name = NameOf(labels, weights.positions(i))) row["name"] = *name;
     row["score"] = weights.scores(i);
     row["weight"] = weights.weights(i);
@@ -82,26 +96,27 @@ std::string Bar(double weight, double scale) {
   return std::string(length, weight < 0 ? '-' : '#');
 }
 
-// Returns the weight with four decimals, or with two significant digits if |weight| is under 0.001.
-std::string WeightText(double weight) {
-  const bool is_small = weight != 0 && std::abs(weight) < 0.001;
-  return is_small ? absl::StrFormat("%.1e", weight) : absl::StrFormat("%.4f", weight);
-}
-
-void PrintWeights(const v1::QueryWeights& weights, const LookupLabels& labels, std::ostream* out) {
+// Prints a table of the listed rows. Returns the number of its columns that the terminal has no
+// room for.
+std::size_t PrintWeights(const v1::QueryWeights& weights, const LookupLabels& labels,
+                         const Session& session) {
   double scale = 1;
   for (const double weight : weights.weights()) scale = std::max(scale, std::abs(weight));
   const bool named = !labels.positions.empty();
   std::vector<Table::Column> columns = {{"position", Align::kRight}};
   const bool identified = weights.ids_size() > 0;
-  if (identified) columns.push_back({"id", Align::kRight});
+  if (identified) columns.push_back({"id", Align::kRight, 1});
   if (named) columns.push_back({"name"});
-  columns.insert(columns.end(), {{"score", Align::kRight}, {"weight", Align::kRight}, {""}});
+  columns.insert(columns.end(),
+                 {{"score", Align::kRight, 2}, {"weight", Align::kRight}, {"", Align::kLeft, 3}});
   Table table(std::move(columns));
   for (int i = 0; i < weights.positions_size(); ++i) {
     const std::uint64_t position = weights.positions(i);
     std::vector<std::string> cells = {absl::StrCat(position)};
-    if (identified) cells.push_back(absl::StrCat(weights.ids(i)));
+    if (identified) {
+      const auto id = IdOf(weights, i);
+      cells.push_back(id.has_value() ? absl::StrCat(*id) : "");
+    }
     if (named) {
       const std::string* name = NameOf(labels, position);
       cells.push_back(name == nullptr ? "" : *name);
@@ -111,26 +126,30 @@ void PrintWeights(const v1::QueryWeights& weights, const LookupLabels& labels, s
     cells.push_back(Bar(weights.weights(i), scale));
     table.AddRow(std::move(cells));
   }
-  table.Print(out, "  ");
+  return session.PrintFitted(&table, "  ");
 }
 
-void PrintHead(const LookupAnswer& answer, const LookupLabels& labels, std::size_t index,
-               std::ostream* out) {
+// Prints what an answer's head says. Returns the number of hidden columns of its table.
+std::size_t PrintHead(const LookupAnswer& answer, const LookupLabels& labels, std::size_t index,
+                      const Session& session) {
+  std::ostream* const out = session.out;
   const v1::QueryStats& stats = answer.stats[index];
   const bool weighed = index < answer.weights.size();
+  std::size_t hidden = 0;
   if (weighed && answer.weights[index].positions_size() > 0) {
-    PrintWeights(answer.weights[index], labels, out);
+    hidden = PrintWeights(answer.weights[index], labels, session);
   }
   if (stats.empty()) {
     *out << "  no row counts, so the answer is 0\n";
-    return;
+    return hidden;
   }
-  *out << absl::StreamFormat("  %d rows counted, %d summed", stats.counted_rows(),
+  *out << absl::StreamFormat("  %s counted, %d summed", Counted(stats.counted_rows(), "row"),
                              stats.summed_rows());
-  // Only mode soft has an entropy and a log-sum-exp. In modes hard and linear log_sum_exp is -inf.
-  if (std::isfinite(stats.log_sum_exp())) {
+  if (HasEntropy(stats)) {
     *out << absl::StreamFormat(", entropy %.4g nats, log-sum-exp %.6g", stats.entropy(),
                                stats.log_sum_exp());
+  } else {
+    *out << ", entropy and log-sum-exp not defined for this mode";
   }
   *out << absl::StreamFormat(", error bound %.2g", stats.error_bound());
   if (weighed) {
@@ -138,10 +157,14 @@ void PrintHead(const LookupAnswer& answer, const LookupLabels& labels, std::size
                                answer.weights[index].remaining_weight());
   }
   *out << "\n";
+  return hidden;
 }
 
-void PrintAnswers(const LookupAnswer& answer, const LookupLabels& labels, std::uint32_t first_query,
-                  std::ostream* out) {
+// Prints the answers. Returns the largest number of columns that are hidden in one of the tables.
+std::size_t PrintAnswers(const LookupAnswer& answer, const LookupLabels& labels,
+                         std::uint32_t first_query, const Session& session) {
+  std::ostream* const out = session.out;
+  std::size_t hidden_max = 0;
   const std::size_t heads = HeadsOf(answer);
   for (std::uint32_t query = 0; query < answer.values.rows; ++query) {
     for (std::size_t head = 0; head < heads; ++head) {
@@ -151,28 +174,34 @@ void PrintAnswers(const LookupAnswer& answer, const LookupLabels& labels, std::u
       }
       if (heads > 1) *out << ", head " << head;
       *out << "\n";
-      PrintHead(answer, labels, query * heads + head, out);
+      hidden_max = std::max(hidden_max, PrintHead(answer, labels, query * heads + head, session));
     }
     const auto values = answer.values.Row(query);
     *out << "  answer " << VectorText(std::vector<double>(values.begin(), values.end())) << "\n";
   }
+  return hidden_max;
 }
 
 }  // namespace
+
+std::string WeightText(double weight) {
+  const bool is_small = weight != 0 && std::abs(weight) < 0.001;
+  return is_small ? absl::StrFormat("%.1e", weight) : absl::StrFormat("%.4f", weight);
+}
 
 void LookupPrinter::Add(const LookupAnswer& answer) {
   if (query_count_ == 0) {
     revision_ = answer.revision;
     row_count_ = answer.row_count;
     if (!session_.json) {
-      *session_.out << absl::StreamFormat("%s at revision %d, %d rows\n",
-                                          TerminalText(labels_.store), revision_, row_count_);
+      *session_.out << absl::StreamFormat("%s at revision %d, %s\n", TerminalText(labels_.store),
+                                          revision_, Counted(row_count_, "row"));
     }
   }
   if (session_.json) {
     AddAnswersJson(answer, labels_, query_count_, &answers_);
   } else {
-    PrintAnswers(answer, labels_, query_count_, session_.out);
+    hidden_max_ = std::max(hidden_max_, PrintAnswers(answer, labels_, query_count_, session_));
   }
   query_count_ += answer.values.rows;
   revision_max_ = std::max(revision_max_, answer.revision);
@@ -186,6 +215,7 @@ void LookupPrinter::Finish() {
                {"answers", std::move(answers_)}},
               session_.out);
   }
+  session_.NoteHidden(hidden_max_);
   if (revision_max_ != revision_) {
     *session_.err << absl::StreamFormat(
         "softlookup: the store changed meanwhile: some queries are answered at later revisions, up "
@@ -195,7 +225,9 @@ void LookupPrinter::Finish() {
 }
 
 void PrintAttention(const LookupAnswer& answer, const Session& session) {
-  if (!session.json) return PrintAnswers(answer, {}, /*first_query=*/0, session.out);
+  if (!session.json) {
+    return session.NoteHidden(PrintAnswers(answer, {}, /*first_query=*/0, session));
+  }
   Json answers = Json::array();
   AddAnswersJson(answer, {}, /*first_query=*/0, &answers);
   PrintJson({{"answers", std::move(answers)}}, session.out);

@@ -1,6 +1,7 @@
 #ifndef SOFTLOOKUP_CLIENT_TOOL_LOOKUP_PRINTER_H_
 #define SOFTLOOKUP_CLIENT_TOOL_LOOKUP_PRINTER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -14,6 +15,9 @@ namespace softlookup::tool {
 // Characters of the bar that shows a weight of 1.
 inline constexpr int kBarWidth = 30;
 
+// Returns the weight with four decimals, or with two significant digits if |weight| is under 0.001.
+std::string WeightText(double weight);
+
 // Names to print beside the answers. A member is empty if the user gave none.
 struct LookupLabels {
   std::string store;
@@ -26,8 +30,10 @@ struct LookupLabels {
 // {"store", "revision", "row_count", "answers": [{"query", "word"?, "values": [...], "heads":
 //  [{"counted_rows", "summed_rows", "empty", "log_sum_exp", "max_logit", "entropy", "error_bound",
 //    "remaining_weight"?, "weights"?: [{"position", "id"?, "name"?, "score", "weight"}]}]}]}
-// where log_sum_exp and max_logit are null if infinite. "word" and "name" are there if the labels
-// have one, "id" if the rows have ids, "remaining_weight" and "weights" if weights were asked for.
+// where log_sum_exp and max_logit are null if infinite, and entropy is null where log_sum_exp is:
+// entropy is defined for soft answers over at least one row. "word" and "name" are there if the
+// labels have one, "id" if the row has an id, "remaining_weight" and "weights" if weights were
+// asked for.
 //
 // The answers may come in parts, in the order of their queries. "revision" and "row_count" are
 // those of the first part. If a later part has a later revision, Finish() says so on session.err.
@@ -38,7 +44,8 @@ class LookupPrinter {
 
   // Prints a part of the answers. With -o json, keeps them for Finish().
   void Add(const LookupAnswer& answer);
-  // Call this once, after the last part. With -o json, prints all answers.
+  // Call this once, after the last part. With -o json, prints all answers. Else says how many
+  // columns the terminal had no room for.
   void Finish();
 
  private:
@@ -48,6 +55,7 @@ class LookupPrinter {
   std::uint64_t revision_ = 0;      // Of the first part.
   std::uint64_t revision_max_ = 0;  // Of all parts.
   std::uint64_t row_count_ = 0;
+  std::size_t hidden_max_ = 0;  // Most columns that are hidden in one table.
   output::Json answers_ = output::Json::array();
 };
 

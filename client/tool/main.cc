@@ -1,12 +1,11 @@
 // `softlookup`: stores, appends, lookups and memories from the command line.
 #include <stdlib.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <iostream>
 
 #include "absl/synchronization/mutex.h"
+#include "client/cli/terminal_width.h"
 #include "client/tool/command.h"
 #include "client/tool/exit_code.h"
 #include "client/tool/parse_error.h"
@@ -21,10 +20,7 @@ int main(int argc, char** argv) {
   CLI::App app("Soft lookups over a softlookup server", "softlookup");
   app.set_version_flag("--version", "softlookup " SOFTLOOKUP_VERSION_TEXT);
   softlookup::tool::Session session;
-  winsize size{};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
-    session.terminal_width = size.ws_col;
-  }
+  session.terminal_width = softlookup::cli::TerminalWidth();
   softlookup::tool::AddEverything(&app, &session);
   try {
     app.parse(argc, argv);

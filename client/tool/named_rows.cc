@@ -5,14 +5,15 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/nearest_name.h"
 #include "client/cpp/status_macros.h"
 #include "client/output/terminal_text.h"
 #include "client/tool/exit_code.h"
-#include "client/tool/nearest_name.h"
 
 namespace softlookup::tool {
 namespace {
 
+using cli::Suggestion;
 using output::TerminalText;
 
 // Reads the positions and keys of the first two rows that pass `filter`, or of fewer if fewer pass.

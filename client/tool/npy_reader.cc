@@ -16,6 +16,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "client/cpp/status_macros.h"
+#include "client/output/figure_text.h"
 #include "client/tool/exit_code.h"
 
 namespace softlookup::tool {
@@ -173,7 +174,8 @@ class NpyReader : public RowReader {
       sizes.insert(columns_.count == 1 ? sizes.end() : sizes.begin(), 1);
     }
     if (sizes.size() != 2) {
-      return InputError(name(), absl::StrCat("has ", sizes.size(), " dimensions; it must have 2"));
+      return InputError(name(), absl::StrCat("has ", output::Counted(sizes.size(), "dimension"),
+                                             "; it must have 2"));
     }
     CLIENT_RETURN_IF_ERROR(CheckColumns("", sizes[1]));
     rows_ = sizes[0];
@@ -248,7 +250,8 @@ class NpyReader : public RowReader {
   absl::StatusOr<std::uint32_t> AtEnd() {
     char surplus;
     CLIENT_ASSIGN_OR_RETURN(const std::size_t bytes, source_.Read(&surplus, 1));
-    if (bytes > 0) return InputError(name(), absl::StrCat("goes on after its ", rows_, " rows"));
+    if (bytes > 0)
+      return InputError(name(), absl::StrCat("goes on after its ", output::Counted(rows_, "row")));
     return 0;
   }
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cpp/status_macros.h"
+#include "client/output/figure_text.h"
 #include "client/tool/exit_code.h"
 #include "client/tool/row_reader.h"
 #include "client/tool/word_list.h"
@@ -31,8 +32,8 @@ class TwoFiles : public PairReader {
     const auto keys = keys_->row_count();
     const auto values = values_->row_count();
     if (!keys.has_value() || !values.has_value() || *keys == *values) return absl::OkStatus();
-    return InputError(values_->name(),
-                      absl::StrCat("has ", *values, " rows, but ", keys_->name(), " has ", *keys));
+    return InputError(values_->name(), absl::StrCat("has ", output::Counted(*values, "row"),
+                                                    ", but ", keys_->name(), " has ", *keys));
   }
 
   absl::StatusOr<std::uint32_t> Read(std::uint32_t rows_max, FloatMatrix* keys,
@@ -42,9 +43,11 @@ class TwoFiles : public PairReader {
                             values_->Read(rows_max, &values->data));
     if (key_count != value_count) {
       const bool keys_end = key_count < value_count;
-      return InputError((keys_end ? keys_ : values_)->name(),
-                        absl::StrCat("ends after ", rows_read_ + std::min(key_count, value_count),
-                                     " rows, ", (keys_end ? values_ : keys_)->name(), " goes on"));
+      return InputError(
+          (keys_end ? keys_ : values_)->name(),
+          absl::StrCat("ends after ",
+                       output::Counted(rows_read_ + std::min(key_count, value_count), "row"), ", ",
+                       (keys_end ? values_ : keys_)->name(), " goes on"));
     }
     SetShape(key_count, keys_->cols(), keys);
     SetShape(key_count, values_->cols(), values);

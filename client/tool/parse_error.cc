@@ -7,10 +7,12 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "client/tool/nearest_name.h"
+#include "client/cli/nearest_name.h"
 
 namespace softlookup::tool {
 namespace {
+
+using cli::Suggestion;
 
 std::vector<std::string> CommandNames(const CLI::App& app) {
   std::vector<std::string> names;
@@ -51,6 +53,13 @@ std::string ConversionText(const CLI::App& command, absl::string_view message) {
 
 }  // namespace
 
+std::string UnknownCommandText(const CLI::App& parent, const std::string& word) {
+  const std::string path = PathOfSubcommand(parent, word);
+  return absl::StrCat(
+      "unknown command ", word,
+      path.empty() ? Suggestion(word, CommandNames(parent)) : "; did you mean " + path + "?");
+}
+
 std::string ParseErrorLine(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App* command = &app;
   std::string path = app.get_name();
@@ -68,10 +77,7 @@ std::string ParseErrorLine(const CLI::App& app, const CLI::ParseError& error) {
     const std::string option = unknown[0].substr(0, unknown[0].find('='));
     text = absl::StrCat("unknown option ", option, Suggestion(option, options));
   } else if (!unknown.empty() && !commands.empty()) {
-    const std::string path_of_word = PathOfSubcommand(*command, unknown[0]);
-    text = absl::StrCat("unknown command ", unknown[0],
-                        path_of_word.empty() ? Suggestion(unknown[0], commands)
-                                             : "; did you mean " + path_of_word + "?");
+    text = UnknownCommandText(*command, unknown[0]);
   } else if (!unknown.empty()) {
     text = absl::StrCat("unexpected argument ", unknown[0], " without an option before it");
   } else if (!commands.empty() && dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {

@@ -6,6 +6,10 @@
 
 namespace softlookup::tool {
 
+// Says that `parent`, the tool or one of its commands, has no command `word`, and names the command
+// that the user may have meant: "unknown command list; did you mean store list?".
+std::string UnknownCommandText(const CLI::App& parent, const std::string& word);
+
 // Describes on one line, for people, why `app` could not parse the command line. Suggests a known
 // word for an unknown one, and names the command's --help.
 std::string ParseErrorLine(const CLI::App& app, const CLI::ParseError& error);

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cpp/status_macros.h"
+#include "client/output/figure_text.h"
 #include "client/tool/exit_code.h"
 #include "client/tool/row_reader.h"
 
@@ -14,8 +15,8 @@ absl::StatusOr<FloatMatrix> ReadMap(const std::string& path, const Dimension& ro
                                     const Dimension& columns) {
   CLIENT_ASSIGN_OR_RETURN(FloatMatrix map, ReadMatrix(path, "", columns));
   if (rows.count > 0 && map.rows != rows.count) {
-    return InputError(path, absl::StrCat("has ", map.rows, map.rows == 1 ? " row" : " rows",
-                                         ", but ", rows.meaning, " is ", rows.count));
+    return InputError(path, absl::StrCat("has ", output::Counted(map.rows, "row"), ", but ",
+                                         rows.meaning, " is ", rows.count));
   }
   return map;
 }

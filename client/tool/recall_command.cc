@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_format.h"
 #include "client/cpp/status_macros.h"
+#include "client/output/figure_text.h"
 #include "client/output/json.h"
 #include "client/output/table.h"
 #include "client/output/terminal_text.h"
@@ -20,6 +21,7 @@
 #include "client/tool/exit_code.h"
 #include "client/tool/interrupt.h"
 #include "client/tool/lookup_printer.h"
+#include "client/tool/validators.h"
 #include "client/tool/whole_file.h"
 #include "client/tool/word_list.h"
 #include "softlookup/similarity.h"
@@ -28,6 +30,7 @@ namespace softlookup::tool {
 namespace {
 
 using output::Align;
+using output::Counted;
 using output::Json;
 using output::PrintJson;
 using output::Table;
@@ -104,8 +107,7 @@ void PrintWeights(const WordRecall& recall, const std::vector<std::string>& word
   for (int i = 0; i < recall.weights.positions_size(); ++i) {
     const double weight = recall.weights.weights(i);
     table.AddRow({words[recall.weights.positions(i)],
-                  absl::StrFormat("%.4f", recall.weights.scores(i)),
-                  absl::StrFormat("%.4f", weight),
+                  absl::StrFormat("%.4f", recall.weights.scores(i)), WeightText(weight),
                   std::string(static_cast<std::size_t>(std::lround(weight * kBarWidth)), '#')});
   }
   table.Print(out, "  ");
@@ -130,7 +132,7 @@ void PrintSweep(const std::vector<WordRecall>& recalls, const std::vector<std::s
     }
     std::vector<std::string> cells = {absl::StrFormat("%g", recalls[r].temperature)};
     for (int i = 0; i < shown; ++i) {
-      cells.push_back(absl::StrFormat("%.4f", weight_at[first.positions(i)]));
+      cells.push_back(WeightText(weight_at[first.positions(i)]));
     }
     cells.push_back(absl::StrFormat("%.4f", recalls[r].stats.entropy()));
     cells.push_back(absl::StrFormat("%.2f", recalls[r].perplexity()));
@@ -149,11 +151,12 @@ void PrintRecall(const WordDesign& design, const std::vector<WordRecall>& recall
   if (design.noise > 0) {
     out << absl::StreamFormat(" with noise %g, seed %d", design.noise, design.seed);
   }
-  out << absl::StreamFormat("; %d words in %d dimensions, %s, temperature %g\n",
-                            design.words.size(), design.dim, similarity, recall.temperature);
+  out << absl::StreamFormat("; %s in %s, %s, temperature %g\n",
+                            Counted(design.words.size(), "word"), Counted(design.dim, "dimension"),
+                            similarity, recall.temperature);
   PrintWeights(recall, design.words, &out);
   if (recall.weights.remaining_weight() > 0) {
-    out << absl::StreamFormat("  weight of the others %.4f\n", recall.weights.remaining_weight());
+    out << "  weight of the others " << WeightText(recall.weights.remaining_weight()) << "\n";
   }
   const RecalledWord recalled = NearestWord(design, recall.context);
   out << absl::StreamFormat(
@@ -213,10 +216,11 @@ void PrintPosner(const PosnerDesign& design, const std::vector<PosnerPoint>& poi
                  const Session& session) {
   if (session.json) return PrintJson(PosnerJson(design, points), session.out);
   *session.out << absl::StreamFormat(
-      "Posner's cueing experiment: %d memories in %d dimensions, %s,\n"
-      "%d trials a cue kind, noise %g, cue strength %g, seed %d\n",
-      design.item_count, design.dim, Word(design.similarity.score()), design.trial_count,
-      design.noise, design.cue_strength, design.seed);
+      "Posner's cueing experiment: %s in %s, %s,\n"
+      "%s a cue kind, noise %g, cue strength %g, seed %d\n",
+      Counted(design.item_count, "memory"), Counted(design.dim, "dimension"),
+      Word(design.similarity.score()), Counted(design.trial_count, "trial"), design.noise,
+      design.cue_strength, design.seed);
   Table table({{"temperature", Align::kRight},
                {"accuracy valid", Align::kRight},
                {"accuracy invalid", Align::kRight},

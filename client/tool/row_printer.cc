@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/cpp/status_macros.h"
+#include "client/output/figure_text.h"
 #include "client/output/json.h"
 #include "client/output/table.h"
 #include "client/output/terminal_text.h"
@@ -16,6 +17,7 @@ namespace softlookup::tool {
 namespace {
 
 using output::Align;
+using output::Counted;
 using output::Json;
 using output::PrintJson;
 using output::Table;
@@ -50,6 +52,13 @@ absl::StatusOr<std::string> Cell(const v1::Row& row, const std::string& field) {
   return VectorText(vector);
 }
 
+// Returns the rank of a field's column: keys and values are wide, and keys tell a reader least.
+int RankOf(const std::string& field) {
+  if (field == "key") return 3;
+  if (field == "value") return 2;
+  return field == "labels" ? 1 : 0;
+}
+
 }  // namespace
 
 const std::vector<std::string>& RowFieldNames() {
@@ -75,7 +84,8 @@ absl::Status PrintRows(const RowListing& listing, const Session& session) {
   std::vector<Table::Column> columns;
   for (const std::string& field : listing.fields) {
     const bool number = field == "position" || field == "id";
-    columns.push_back({field, number ? Align::kRight : Align::kLeft});
+    columns.push_back(
+        {field, number ? Align::kRight : Align::kLeft, listing.all_fields ? RankOf(field) : 0});
   }
   Table table(std::move(columns));
   for (const v1::Row& row : listing.rows) {
@@ -85,8 +95,9 @@ absl::Status PrintRows(const RowListing& listing, const Session& session) {
     }
     table.AddRow(std::move(cells));
   }
-  table.Print(session.out);
-  *session.out << absl::StreamFormat("%d rows of %s at revision %d%s\n", listing.rows.size(),
+  session.Print(&table);
+  *session.out << absl::StreamFormat("%s of %s at revision %d%s\n",
+                                     Counted(listing.rows.size(), "row"),
                                      TerminalText(listing.store), listing.revision,
                                      listing.more ? "; more follow, see --limit" : "");
   return absl::OkStatus();

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/cpp/status_macros.h"
+#include "client/output/figure_text.h"
 #include "client/tool/csv_reader.h"
 #include "client/tool/exit_code.h"
 #include "client/tool/fvecs_reader.h"
@@ -44,8 +45,8 @@ absl::Status RowReader::CheckColumns(const std::string& where, std::uint64_t cou
                           columns_.meaning.empty() ? "the first row has" : columns_.meaning + " is",
                           " ", columns_.count);
   }
-  return InputError(name(), absl::StrCat(where.empty() ? "has" : where + ":", " ", count,
-                                         count == 1 ? " column, " : " columns, ", needed));
+  return InputError(name(), absl::StrCat(where.empty() ? "has" : where + ":", " ",
+                                         output::Counted(count, "column"), ", ", needed));
 }
 
 const std::vector<std::string>& RowFormats() {

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "client/cpp/status_macros.h"
+#include "client/output/figure_text.h"
 #include "client/output/json.h"
 #include "client/tool/exit_code.h"
 #include "client/tool/word_list.h"
@@ -165,16 +166,16 @@ absl::Status RowTags::CheckAtEnd() {
     if (!source->has_value()) continue;
     CLIENT_ASSIGN_OR_RETURN(const bool more, NextWord(&**source, &line_));
     if (!more) continue;
-    return InputError((*source)->name(),
-                      absl::StrCat("line ", (*source)->line_number(),
-                                   ": goes on after the last of ", rows_read_, " rows"));
+    return InputError((*source)->name(), absl::StrCat("line ", (*source)->line_number(),
+                                                      ": goes on after the last of ",
+                                                      output::Counted(rows_read_, "row")));
   }
   return absl::OkStatus();
 }
 
 absl::Status RowTags::TooShort(const ByteSource& source) const {
-  return InputError(source.name(),
-                    absl::StrCat("ends after ", rows_read_, " rows, the rows themselves go on"));
+  return InputError(source.name(), absl::StrCat("ends after ", output::Counted(rows_read_, "row"),
+                                                ", the rows themselves go on"));
 }
 
 absl::StatusOr<RowTagsWriter> RowTagsWriter::Create(const std::string& ids_path,

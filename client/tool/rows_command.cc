@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/cpp/status_macros.h"
+#include "client/output/figure_text.h"
 #include "client/output/json.h"
 #include "client/output/progress_line.h"
 #include "client/output/terminal_text.h"
@@ -24,6 +25,7 @@
 namespace softlookup::tool {
 namespace {
 
+using output::Counted;
 using output::PrintJson;
 using output::TerminalText;
 
@@ -50,7 +52,12 @@ struct DeleteFlags {
 };
 
 absl::Status Rows(const RowsFlags& flags, const Session& session) {
-  RowListing listing{.store = flags.store, .fields = {}, .revision = 0, .rows = {}, .more = false};
+  RowListing listing{.store = flags.store,
+                     .fields = {},
+                     .all_fields = flags.fields.empty(),
+                     .revision = 0,
+                     .rows = {},
+                     .more = false};
   for (const std::string& field : RowFieldNames()) {
     const bool asked =
         std::find(flags.fields.begin(), flags.fields.end(), field) != flags.fields.end();
@@ -113,7 +120,7 @@ absl::Status Export(const ExportFlags& flags, const Session& session) {
   absl::Status written;
   // With a filter, the number of rows is not known before they are read.
   output::WorkProgress progress(
-      "rows", flags.filter.any() ? std::nullopt : std::optional(store.live_row_count()));
+      "row", flags.filter.any() ? std::nullopt : std::optional(store.live_row_count()));
   CLIENT_RETURN_IF_ERROR(client.ReadRows(
       flags.store, flags.filter.ToProto(),
       [&](const v1::ReadRowsResponse& page) {
@@ -137,8 +144,9 @@ absl::Status Export(const ExportFlags& flags, const Session& session) {
   if (session.json) {
     PrintJson({{"store", flags.store}, {"rows", row_count}, {"revision", revision}}, session.out);
   } else {
-    *session.out << absl::StreamFormat("exported %d rows of %s at revision %d\n", row_count,
-                                       TerminalText(flags.store), revision);
+    *session.out << absl::StreamFormat("exported %s of %s at revision %d\n",
+                                       Counted(row_count, "row"), TerminalText(flags.store),
+                                       revision);
   }
   return absl::OkStatus();
 }
@@ -157,9 +165,9 @@ absl::Status DeleteRows(const DeleteFlags& flags, const Session& session) {
                {"revision", deleted.revision()}},
               session.out);
   } else {
-    *session.out << absl::StreamFormat("deleted %d rows of %s, now at revision %d\n",
-                                       deleted.deleted_count(), TerminalText(flags.store),
-                                       deleted.revision());
+    *session.out << absl::StreamFormat("deleted %s of %s, now at revision %d\n",
+                                       Counted(deleted.deleted_count(), "row"),
+                                       TerminalText(flags.store), deleted.revision());
   }
   return absl::OkStatus();
 }

@@ -8,6 +8,7 @@
 #include "client/output/terminal_text.h"
 #include "client/tool/command.h"
 #include "client/tool/exit_code.h"
+#include "client/tool/memory_flags.h"
 #include "client/tool/store_flags.h"
 #include "client/tool/store_printer.h"
 #include "client/tool/word_store.h"
@@ -127,6 +128,7 @@ void AddStoreCommands(CLI::App* app, Session* session) {
       "--words", create_flags->words,
       "Mark the store for `append --words`, which makes rows of random vectors, for experiments");
   AddStoreFlags(create, &create_flags->settings);
+  create->footer(kMemoryHelp);
   create->callback([=] { session->run = [=] { return Create(*create_flags, *session); }; });
 
   auto name = std::make_shared<std::string>();

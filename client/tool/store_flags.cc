@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "client/cpp/status_macros.h"
 #include "client/output/vocabulary.h"
 #include "client/tool/exit_code.h"
+#include "client/tool/memory_flags.h"
 #include "client/tool/validators.h"
 #include "softlookup/float_matrix.h"
 
@@ -17,35 +16,6 @@ namespace {
 
 using output::FromWord;
 using output::Words;
-
-// Parses NAME=KIND[:DECAY]. UsageError even for the gated kinds, because they need a matrix, which
-// the command line cannot give.
-absl::StatusOr<v1::MemorySpec> ParseMemory(const std::string& text) {
-  const auto refuse = [&] {
-    return UsageError(
-        absl::StrCat("--memory takes NAME=average, NAME=decayed-sum:DECAY or "
-                     "NAME=decayed-average:DECAY, not \"",
-                     text, "\""));
-  };
-  const std::size_t equals = text.find('=');
-  if (equals == std::string::npos || equals == 0) return refuse();
-  const std::vector<std::string> kind = absl::StrSplit(text.substr(equals + 1), ':');
-  v1::MemorySpec spec;
-  spec.set_name(text.substr(0, equals));
-  spec.set_kind(FromWord<v1::MemoryKind>(kind.front()));
-  if (spec.kind() == v1::MEMORY_KIND_AVERAGE) {
-    if (kind.size() != 1) return refuse();
-    return spec;
-  }
-  double decay;
-  if ((spec.kind() != v1::MEMORY_KIND_DECAYED_SUM &&
-       spec.kind() != v1::MEMORY_KIND_DECAYED_AVERAGE) ||
-      kind.size() != 2 || !absl::SimpleAtod(kind[1], &decay)) {
-    return refuse();
-  }
-  spec.set_decay(decay);
-  return spec;
-}
 
 // Whether both matrices have the same shape and numbers. Their element types may differ.
 bool SameMatrix(const v1::Matrix& one, const v1::Matrix& other) {
@@ -68,7 +38,8 @@ bool HasLabels(const v1::Store& store, const v1::Store& wanted) {
 bool SameMemories(const v1::Store& one, const v1::Store& other) {
   return std::equal(one.memories().begin(), one.memories().end(), other.memories().begin(),
                     other.memories().end(), [](const auto& a, const auto& b) {
-                      return a.name() == b.name() && a.kind() == b.kind() && a.decay() == b.decay();
+                      return a.name() == b.name() && a.kind() == b.kind() &&
+                             a.decay() == b.decay() && SameMatrix(a.gate(), b.gate());
                     });
 }
 
@@ -108,12 +79,7 @@ void AddStoreFlags(CLI::App* command, StoreFlags* flags) {
           "--storage", flags->storage,
           "Number type in which rows are kept; bfloat16 and int8 round them (default float32)")
       ->check(CLI::IsMember({"float32", "bfloat16", "int8"}));
-  command
-      ->add_option("--memory", flags->memories,
-                   "A running memory besides `average`; KIND: average, decayed-sum, "
-                   "decayed-average; may be repeated")
-      ->type_name("NAME=KIND[:DECAY]")
-      ->allow_extra_args(false);
+  AddMemoryFlag(command, &flags->memories);
   AddStoreUpdateFlags(command, flags);
 }
 
@@ -133,7 +99,7 @@ absl::Status SetStore(const StoreFlags& flags, v1::Store* store) {
   store->set_num_heads(flags.heads);
   store->set_storage_type(FromWord<v1::ElementType>(flags.storage));
   for (const std::string& memory : flags.memories) {
-    CLIENT_ASSIGN_OR_RETURN(*store->add_memories(), ParseMemory(memory));
+    CLIENT_ASSIGN_OR_RETURN(*store->add_memories(), ParseMemory(memory, store->key_dim()));
   }
   return absl::OkStatus();
 }

@@ -25,7 +25,7 @@ struct StoreFlags {
   // Settings that cannot change later.
   std::uint32_t heads = 0;  // 0: not set on the command line.
   std::string storage;
-  std::vector<std::string> memories;  // NAME=KIND[:DECAY].
+  std::vector<std::string> memories;  // As ParseMemory() reads them.
 
   // Whether the command line sets any of these.
   bool any() const;
@@ -36,8 +36,9 @@ struct StoreFlags {
 void AddStoreFlags(CLI::App* command, StoreFlags* flags);
 void AddStoreUpdateFlags(CLI::App* command, StoreFlags* flags);
 
-// Copies the settings to `store`, whose dimensions a projection must fit. UsageError for a
-// malformed setting. Also returns the errors of ReadProjection().
+// Copies the settings to `store`, whose dimensions a projection and the gates of memories must fit.
+// UsageError for a malformed setting. Also returns the errors of ReadProjection() and
+// ParseMemory().
 absl::Status SetStore(const StoreFlags& flags, v1::Store* store);
 
 // UsageError that names the first setting on the command line that `store` does not have.

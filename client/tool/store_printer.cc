@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -13,6 +14,8 @@
 #include "client/output/table.h"
 #include "client/output/terminal_text.h"
 #include "client/output/vocabulary.h"
+#include "client/tool/memory_flags.h"
+#include "softlookup/float_matrix.h"
 
 namespace softlookup::tool {
 namespace {
@@ -22,6 +25,7 @@ using output::Json;
 using output::PrintJson;
 using output::Table;
 using output::TerminalText;
+using output::VectorText;
 using output::Word;
 
 // The next four functions return the contract's default if the server left the field unset.
@@ -52,25 +56,32 @@ std::map<std::string, std::string> Labels(const v1::Store& store) {
 // Returns the dimension of the inputs of the store's projection; 0 if the store has no projection.
 std::uint32_t InputDim(const v1::Store& store) { return store.projection().key().cols(); }
 
-bool IsDecayed(const v1::MemorySpec& memory) {
-  return memory.kind() == v1::MEMORY_KIND_DECAYED_SUM ||
-         memory.kind() == v1::MEMORY_KIND_DECAYED_AVERAGE;
+// Returns the numbers of a memory's gate. Empty if it has none, or if the server left them out.
+std::vector<float> GateOf(const v1::MemorySpec& memory) {
+  absl::StatusOr<FloatMatrix> gate = FloatMatrix::FromProto(memory.gate());
+  return gate.ok() ? std::move(gate->data) : std::vector<float>();
 }
 
 Json MemoriesJson(const v1::Store& store) {
   Json list = Json::array();
   for (const v1::MemorySpec& memory : store.memories()) {
     Json json = {{"name", memory.name()}, {"kind", Word(memory.kind())}};
-    if (IsDecayed(memory)) json["decay"] = memory.decay();
+    if (HasDecay(memory.kind())) json["decay"] = memory.decay();
+    if (HasGate(memory.kind())) json["gate"] = output::ToJson(GateOf(memory));
     list.push_back(std::move(json));
   }
   return list;
 }
 
-// Returns the memory in the syntax of `store create --memory`.
+// Returns the memory in the syntax of `store create --memory`, but with the numbers of a gate in
+// place of its file.
 std::string MemoryText(const v1::MemorySpec& memory) {
   std::string text = absl::StrCat(memory.name(), "=", Word(memory.kind()));
-  if (IsDecayed(memory)) absl::StrAppend(&text, ":", memory.decay());
+  if (HasDecay(memory.kind())) absl::StrAppend(&text, ":", memory.decay());
+  if (HasGate(memory.kind())) {
+    const std::vector<float> gate = GateOf(memory);
+    absl::StrAppend(&text, ":", VectorText(std::vector<double>(gate.begin(), gate.end())));
+  }
   return text;
 }
 

@@ -11,8 +11,8 @@ namespace softlookup::tool {
 
 // Prints a line for each field, or with -o json
 // {"name", "key_dim", "value_dim", "num_heads", "score", "temperature", "storage_type", "labels",
-//  "memories": [{"name", "kind", "decay"?}], "revision", "row_count", "live_row_count",
-//  "byte_size", "create_time", "projection"?: {"input_dim"}}
+//  "memories": [{"name", "kind", "decay"?, "gate"?: [...]}], "revision", "row_count",
+//  "live_row_count", "byte_size", "create_time", "projection"?: {"input_dim"}}
 void PrintStore(const v1::Store& store, const Session& session);
 
 // Prints a table with a row for each store, or with -o json {"stores": [as above, ...]}.

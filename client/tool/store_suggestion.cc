@@ -4,29 +4,34 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "client/cli/nearest_name.h"
 #include "client/cpp/status_macros.h"
 #include "client/tool/exit_code.h"
-#include "client/tool/nearest_name.h"
 #include "softlookup/client.h"
 #include "softlookup/error_details.h"
 
 namespace softlookup::tool {
 namespace {
 
-// Deadline of each call, which returns one page of names.
+// A hint is a courtesy, so it takes one call for one page of names. The wire contract's largest
+// page.
+constexpr int kNamesMax = 1000;
 constexpr absl::Duration kListDeadline = absl::Seconds(2);
 
-// Returns the names of stores that have the first character of `name`; none if the server does not
-// list them.
+// Returns the names of the first stores that have the first character of `name`; none if the server
+// does not list them in time.
 std::vector<std::string> NamesLike(const std::string& name, const Session& session) {
   std::vector<std::string> names;
   ClientOptions options;
   options.retry.attempts_max = 1;
   absl::StatusOr<Client> client = session.Connect(options);
   if (!client.ok()) return names;
-  const auto stores = client->ListStores(name.substr(0, 1), {.deadline = kListDeadline});
-  if (!stores.ok()) return names;
-  for (const v1::Store& store : *stores) names.push_back(store.name());
+  v1::ListStoresRequest request;
+  request.set_prefix(name.substr(0, 1));
+  request.set_page_size(kNamesMax);
+  const auto page = client->ListStoresPage(request, {.deadline = kListDeadline});
+  if (!page.ok()) return names;
+  for (const v1::Store& store : page->stores()) names.push_back(store.name());
   return names;
 }
 
@@ -37,7 +42,7 @@ absl::Status WithNearestStore(const absl::Status& status, const Session& session
   const auto metadata = ErrorMetadata(status);
   const auto name = metadata.find("store");
   if (name == metadata.end() || name->second.empty()) return status;
-  const std::string suggestion = Suggestion(name->second, NamesLike(name->second, session));
+  const std::string suggestion = cli::Suggestion(name->second, NamesLike(name->second, session));
   return suggestion.empty() ? status : Annotate(status, suggestion.substr(2));
 }
 

@@ -6,8 +6,8 @@
 
 namespace softlookup::tool {
 
-// Returns `status`. If its reason is STORE_NOT_FOUND, asks the server for the stores whose names
-// begin with the same character. Waits two seconds at most for each page of names. Appends the most
+// Returns `status`. If its reason is STORE_NOT_FOUND, asks the server for the first 1000 stores
+// whose names begin with the same character, and waits two seconds at most. Appends the most
 // similar of these names to the message, if one is similar enough.
 absl::Status WithNearestStore(const absl::Status& status, const Session& session);
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/cpp/status_macros.h"
+#include "client/output/figure_text.h"
 #include "client/output/json.h"
 #include "client/output/progress_line.h"
 #include "client/output/table.h"
@@ -157,9 +158,9 @@ void PrintTuning(const Tuning& tuning, bool set, const Session& session) {
   const Setting& best = tuning.settings[tuning.best];
   const std::string store = TerminalText(tuning.store.name());
   const std::string score = Word(best.score), temperature = NumberText(best.temperature);
-  *session.out << absl::StreamFormat("%d of %d rows of %s left out, one at a time; best by %s\n",
-                                     tuning.rows.size(), tuning.store.live_row_count(), store,
-                                     tuning.by);
+  *session.out << absl::StreamFormat(
+      "%d of %s of %s left out, one at a time; best by %s\n", tuning.rows.size(),
+      output::Counted(tuning.store.live_row_count(), "row"), store, tuning.by);
   if (set) {
     *session.out << absl::StreamFormat("%s now has score %s and temperature %s\n", store, score,
                                        temperature);
@@ -201,7 +202,7 @@ absl::Status Tune(const TuneFlags& flags, const Session& session) {
   if (tuning.rows.empty()) return InputError(flags.store, "its rows were deleted meanwhile");
   tuning.settings = SettingsFrom(flags, tuning.store);
   CLIENT_ASSIGN_OR_RETURN(tuning.by, Decisive(flags, tuning.rows));
-  output::WorkProgress progress("rows", tuning.rows.size());
+  output::WorkProgress progress("row", tuning.rows.size());
   CLIENT_ASSIGN_OR_RETURN(tuning.figures,
                           LeaveOneOut(tuning.store, tuning.rows, tuning.settings, &client,
                                       [&](std::uint64_t done) { progress.Update(done); }));

@@ -45,11 +45,12 @@ ListResult StoreTable::List(absl::string_view prefix, absl::string_view after,
   auto it =
       after >= prefix && !after.empty() ? stores_.upper_bound(after) : stores_.lower_bound(prefix);
   for (; it != stores_.end() && absl::StartsWith(it->first, prefix); ++it) {
+    if (!it->second.ok()) continue;
     if (static_cast<std::int64_t>(result.stores.size()) == count_max) {
       result.more = true;
       break;
     }
-    if (it->second.ok()) result.stores.push_back((*it->second)->info());
+    result.stores.push_back((*it->second)->info());
   }
   return result;
 }

@@ -59,16 +59,18 @@ void EncodeAnswer(const LookupResult& result, bool as_numbers, Response& respons
     message->mutable_positions()->Reserve(count);
     message->mutable_weights()->Reserve(count);
     message->mutable_scores()->Reserve(count);
-    bool any_id = false;
+    bool any_id = false, all_ids = true;
     for (const WeightedRow& row : weights.rows) {
       message->add_positions(row.position);
       message->add_weights(row.weight);
       message->add_scores(row.score);
       any_id = any_id || row.id.has_value();
+      all_ids = all_ids && row.id.has_value();
     }
     // If any row has an id, every position gets one: 0 if its row has none.
     for (const WeightedRow& row : weights.rows) {
       if (any_id) message->add_ids(row.id.value_or(0));
+      if (any_id && !all_ids) message->add_has_ids(row.id.has_value());
     }
     message->set_remaining_weight(weights.remaining_weight);
   }

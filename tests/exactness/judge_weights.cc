@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -20,7 +21,8 @@ void Judge::CheckWeights() {
   Require(static_cast<std::uint64_t>(size) == expected,
           absl::StrCat(size, " weights are listed instead of ", expected));
   Require(list.weights_size() == size && list.scores_size() == size &&
-              (list.ids_size() == 0 || list.ids_size() == size),
+              (list.ids_size() == 0 || list.ids_size() == size) &&
+              (list.has_ids_size() == 0 || list.has_ids_size() == list.ids_size()),
           "the lists of weights are not parallel");
   if (!failures_.empty()) return;
   std::vector<bool> listed(counted_.size());
@@ -83,9 +85,12 @@ void Judge::CheckListedRow(int index, const Candidate& row) {
             row.score_noise + 0x1p-50L * std::abs(row.score) +
                 question_.temperature() * 2 * row.logit_noise);
   if (list.ids_size() > 0) {
-    const std::uint64_t id = row.is_memory ? 0 : question_.store->row(row.position).id.value_or(0);
-    Require(list.ids(index) == id, absl::StrCat("row ", row.position, " has the id ",
-                                                list.ids(index), " instead of ", id));
+    const auto id = row.is_memory ? std::nullopt : question_.store->row(row.position).id;
+    Require(list.ids(index) == id.value_or(0),
+            absl::StrCat("row ", row.position, " has the id ", list.ids(index), " instead of ",
+                         id.value_or(0)));
+    Require(id.has_value() == (list.has_ids_size() == 0 || list.has_ids(index)),
+            absl::StrCat("row ", row.position, ": has_ids is wrong"));
   }
   if (index == 0) return;
   const double before = list.weights(index - 1);

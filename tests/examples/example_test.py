@@ -1,10 +1,11 @@
 #!/usr/bin/python3
-"""Does an example work as its README says?  example_test.py python|node SERVER ROOT WORK_DIRECTORY
+"""Does an example work as its README says?  example_test.py cpp|python|node SERVER ROOT WORK_DIRECTORY
 
 Installs what the example needs in WORK_DIRECTORY and runs it against SERVER, a binary, on a free
-port. The example itself compares the answers with its own float64 arithmetic. Needs the standard
-library only.
+port. WORK_DIRECTORY has the program of C++ already. Those in other languages compare the answers
+with their own float64 arithmetic. Needs the standard library only.
 """
+import contextlib
 import filecmp
 import os
 import re
@@ -12,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import unittest
+import urllib.request
 
 
 def run(command, directory=None, environment=None, seconds=240):
@@ -36,6 +38,10 @@ def prepare(command, directory=None):
     raise unittest.TestCase.failureException(f"{' '.join(command)} failed:\n{output}")
 
 
+def cpp_example():
+    return lambda address: run([os.path.join(WORK, "soft_lookup"), address])
+
+
 def python_example():
     prepare([os.path.join(ROOT, "examples/python/make_stubs"), WORK])
     environment = {"PYTHONPATH": WORK, "PYTHONDONTWRITEBYTECODE": "1"}
@@ -56,29 +62,49 @@ def node_example():
     return lambda address: run(["node", "soft_lookup.js", address, os.path.join(ROOT, "proto")], WORK)
 
 
+FLOAT64_CHECKED = (r"rows: \[.*1000 ?\]", r"difference from .*float64: \S+ of the largest component",
+                   "refused: INVALID_ARGUMENT, SHAPE_MISMATCH")
+# By language: how it begins, and what it prints.
+EXAMPLES = {"cpp": (cpp_example, (r"^4\.59\d*$",)), "python": (python_example, FLOAT64_CHECKED),
+            "node": (node_example, FLOAT64_CHECKED)}
+
+
 class ExampleTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         os.makedirs(WORK, exist_ok=True)
-        cls.example = staticmethod({"python": python_example, "node": node_example}[LANGUAGE]())
+        cls.example = staticmethod(EXAMPLES[LANGUAGE][0]())
 
-    def test_it_agrees_with_the_server_and_leaves_nothing(self):
+    @contextlib.contextmanager
+    def server(self, *flags):
+        """The addresses of a server, for gRPC and for HTTP."""
         server = subprocess.Popen(
-            [SERVER, "--ephemeral", "--listen=127.0.0.1:0", "--http-listen=127.0.0.1:0", "--log-level=warning"],
-            stdout=subprocess.PIPE, text=True)
+            [SERVER, "--ephemeral", "--listen=127.0.0.1:0", "--http-listen=127.0.0.1:0", "--log-level=warning",
+             *flags], stdout=subprocess.PIPE, text=True)
         try:
-            address = re.search(r"grpc=(\S+)", server.stdout.readline())[1]
-            # Twice: the second run would find what the first one left.
-            for _ in range(2):
-                code, output = self.example(address)
-                self.assertEqual(code, 0, output)
-                self.assertRegex(output, r"rows: \[.*1000 ?\]")
-                self.assertRegex(output, r"difference from .*float64: \S+ of the largest component")
-                self.assertIn("refused: INVALID_ARGUMENT, SHAPE_MISMATCH", output)
+            yield re.search(r"grpc=(\S+) http=(\S+)", server.stdout.readline()).groups()
         finally:
             server.terminate()
             self.assertEqual(server.wait(60), 0)
             server.stdout.close()
+
+    def test_it_agrees_with_the_server_and_leaves_nothing(self):
+        with self.server() as (address, http):
+            for _ in range(2):
+                code, output = self.example(address)
+                self.assertEqual(code, 0, output)
+                for pattern in EXAMPLES[LANGUAGE][1]:
+                    self.assertRegex(output, re.compile(pattern, re.MULTILINE))
+                with urllib.request.urlopen(f"http://{http}/metrics", timeout=60) as metrics:
+                    self.assertIn("\nsoftlookup_stores 0\n", metrics.read().decode())
+
+    def test_it_prints_a_refusal_as_text_and_again_the_next_time(self):
+        with self.server("--max-append-rows=1") as (address, _):
+            for _ in range(2):
+                code, output = self.example(address)
+                self.assertEqual(code, 1, output)
+                self.assertIn("rows are over the limit of 1", output)
+                self.assertNotRegex(output, r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
     def test_it_fails_without_a_server(self):
         code, output = self.example("127.0.0.1:1")

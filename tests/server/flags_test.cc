@@ -7,6 +7,7 @@
 
 #include <iostream>
 #include <limits>
+#include <optional>
 #include <sstream>
 #include <thread>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "tests/client/tool/temporary_file.h"
 
 namespace softlookup::server {
@@ -45,12 +47,14 @@ struct Parsed {
   std::string err;
 };
 
-Parsed Parse(const std::vector<std::string>& arguments) {
+Parsed Parse(const std::vector<std::string>& arguments,
+             std::optional<std::size_t> terminal_width = std::nullopt) {
   std::vector<const char*> argv = {"softlookup-server"};
   for (const std::string& argument : arguments) argv.push_back(argument.c_str());
   Parsed parsed;
   const Printed out(std::cout), err(std::cerr);
-  parsed.exit_code = ParseFlags(static_cast<int>(argv.size()), argv.data(), parsed.flags);
+  parsed.exit_code =
+      ParseFlags(static_cast<int>(argv.size()), argv.data(), parsed.flags, terminal_width);
   parsed.out = out.text();
   parsed.err = err.text();
   return parsed;
@@ -283,6 +287,17 @@ TEST_F(FlagsTest, VariablesOfOtherProgramsAreIgnored) {
   ::setenv("SOFTLOOKUP_HELP", "1", 1);
   ::setenv("SOFTLOOKUP_VERSION", "1", 1);
   EXPECT_EQ(Parse({}).exit_code, std::nullopt);
+}
+
+TEST_F(FlagsTest, HelpFitsTheTerminal) {
+  for (const std::size_t width : {80, 120}) {
+    const Parsed help = Parse({"--help"}, width);
+    EXPECT_EQ(help.exit_code, 0);
+    EXPECT_THAT(help.out, HasSubstr("--tenant-requests-per-second"));
+    for (const absl::string_view line : absl::StrSplit(help.out, '\n')) {
+      EXPECT_LE(line.size(), width) << line;
+    }
+  }
 }
 
 TEST_F(FlagsTest, HelpAndVersionEndWithZero) {

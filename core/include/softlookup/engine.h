@@ -180,7 +180,7 @@ struct WriterInfo {
 
 struct ListResult {
   std::vector<StoreInfo> stores;  // By name, ascending.
-  bool more = false;              // Whether more stores with the prefix follow, even damaged ones.
+  bool more = false;              // Whether more stores with the prefix follow.
 };
 
 // Receives events while stores are loaded: one call at a time, on any thread.
@@ -250,6 +250,7 @@ class Engine {
   virtual absl::StatusOr<StoreInfo> CreateStore(const StoreConfig& config) = 0;
   virtual absl::StatusOr<StoreInfo> GetStore(absl::string_view name) = 0;
   // Returns at most `count_max` stores whose names start with `prefix` and come after `after`.
+  // Leaves out damaged stores.
   virtual absl::StatusOr<ListResult> ListStores(absl::string_view prefix, absl::string_view after,
                                                 std::int64_t count_max) = 0;
   virtual absl::StatusOr<StoreInfo> UpdateStore(absl::string_view name,

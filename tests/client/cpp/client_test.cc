@@ -167,7 +167,7 @@ TEST_F(ClientTest, LookupSendsItsOptionsAndReadsTheWholeAnswer) {
 }
 
 TEST_F(ClientTest, AnswerThatDoesNotFitTheQueriesIsAnError) {
-  std::vector<v1::LookupResponse> answers(5);
+  std::vector<v1::LookupResponse> answers(6);
   answers[0].mutable_values()->set_rows(2);
   answers[1].mutable_values()->set_rows(1);
   answers[1].add_stats();
@@ -177,6 +177,13 @@ TEST_F(ClientTest, AnswerThatDoesNotFitTheQueriesIsAnError) {
   answers[3].mutable_values()->set_rows(1);  // No statistics.
   answers[4].mutable_values()->set_rows(1);
   answers[4].add_stats();  // No weights.
+  answers[5].mutable_values()->set_rows(1);
+  answers[5].add_stats();
+  v1::QueryWeights* weights = answers[5].add_weights();
+  weights->add_positions(7);
+  weights->add_weights(1);
+  weights->add_scores(1);
+  weights->add_has_ids(true);  // No ids.
   LookupOptions with_weights;
   with_weights.attention.set_weights(v1::WEIGHTS_MODE_TOP);
   Client client = Connect();

@@ -205,7 +205,7 @@ TEST_F(VerifierTest, EveryPartOfAnAnswerIsChecked) {
                   weights.mutable_weights()->RemoveLast();
                 }
               }),
-              HasSubstr("1 weights are listed, not 2"));
+              HasSubstr("the number of weights listed is 1, not 2"));
   EXPECT_THAT(FoundWrong([](v1::LookupResponse* response) { response->clear_values(); }),
               HasSubstr("shape"));
   EXPECT_THAT(FoundWrong([](v1::LookupResponse* response) { response->set_row_count(10); }),

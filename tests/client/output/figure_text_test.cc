@@ -37,5 +37,16 @@ TEST(FigureTextTest, CountsAndRatesHaveCommas) {
   EXPECT_EQ(RateText(4997.6), "4,998/s");
 }
 
+TEST(FigureTextTest, NounsAgreeWithTheirCount) {
+  EXPECT_EQ(Counted(0, "row"), "0 rows");
+  EXPECT_EQ(Counted(1, "row"), "1 row");
+  EXPECT_EQ(Counted(135'021, "row"), "135021 rows");
+  EXPECT_EQ(Counted(1, "query"), "1 query");
+  EXPECT_EQ(Counted(2, "query"), "2 queries");
+  EXPECT_EQ(Counted(2, "key"), "2 keys");
+  EXPECT_EQ(NounText(1, "call"), "call");
+  EXPECT_EQ(NounText(1'000, "call"), "calls");
+}
+
 }  // namespace
 }  // namespace softlookup::output

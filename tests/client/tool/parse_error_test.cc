@@ -48,7 +48,16 @@ INSTANTIATE_TEST_SUITE_P(
                 "unknown command rm; did you mean store delete? (see softlookup --help)"},
         Mistake{"HelpOfNoCommand",
                 {"help", "store", "lst"},
-                "unknown command lst (see softlookup store --help)"},
+                "unknown command lst; did you mean list? (see softlookup store --help)"},
+        Mistake{"HelpOfSubcommandWithoutItsCommand",
+                {"help", "list"},
+                "unknown command list; did you mean store list? (see softlookup --help)"},
+        Mistake{"HelpOfMisspeltCommand",
+                {"help", "lokup"},
+                "unknown command lokup; did you mean lookup? (see softlookup --help)"},
+        Mistake{"HelpOfStrangeCommand",
+                {"help", "frobnicate"},
+                "unknown command frobnicate (see softlookup --help)"},
         Mistake{"MissingSubcommand",
                 {"store"},
                 "a command is missing: create, get, list, update, rename, delete (see softlookup "
@@ -108,6 +117,8 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(HelpCommandTest, ShowsWhatACommandDoes) {
   EXPECT_THAT(RunTool("127.0.0.1:1", {"help", "store", "ls"}).out,
               StartsWith("List stores by name\nUsage: softlookup store list [OPTIONS]"));
+  EXPECT_THAT(RunTool("127.0.0.1:1", {"help", "lookup"}).out,
+              HasSubstr("Usage: softlookup lookup [OPTIONS] STORE\n"));
   EXPECT_THAT(RunTool("127.0.0.1:1", {"help"}).out,
               HasSubstr("Usage: softlookup [OPTIONS] SUBCOMMAND\n"));
 }

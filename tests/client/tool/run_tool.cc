@@ -13,11 +13,13 @@
 
 namespace softlookup::tool {
 
-Outcome RunTool(const std::string& server, std::vector<std::string> arguments) {
+Outcome RunTool(const std::string& server, std::vector<std::string> arguments,
+                std::optional<std::size_t> terminal_width) {
   std::ostringstream out, notes;
   Session session;
   session.out = &out;
   session.err = &notes;
+  session.terminal_width = terminal_width;
   session.timeout_s = absl::ToDoubleSeconds(testing::kPatientDeadline);
   CLI::App app("", "softlookup");
   AddEverything(&app, &session);

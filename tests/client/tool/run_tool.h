@@ -1,7 +1,9 @@
 #ifndef SOFTLOOKUP_TESTS_CLIENT_TOOL_RUN_TOOL_H_
 #define SOFTLOOKUP_TESTS_CLIENT_TOOL_RUN_TOOL_H_
 
+#include <cstddef>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,8 +18,10 @@ struct Outcome {
   std::string notes;  // For people, beside `out`.
 };
 
-// Runs the tool in this process, from its command line to its output.
-Outcome RunTool(const std::string& server, std::vector<std::string> arguments);
+// Runs the tool in this process, from its command line to its output. With `terminal_width`, as on
+// a terminal of so many columns.
+Outcome RunTool(const std::string& server, std::vector<std::string> arguments,
+                std::optional<std::size_t> terminal_width = std::nullopt);
 
 // The same for a run that succeeds and prints JSON.
 nlohmann::json RunToolJson(const std::string& server, std::vector<std::string> arguments);

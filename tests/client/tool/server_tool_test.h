@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,8 +35,9 @@ class NpyFile : public testing::TemporaryFile {
 // The tool against the real server.
 class ServerToolTest : public ::testing::Test {
  protected:
-  Outcome Run(std::vector<std::string> arguments) {
-    return RunTool(server_.grpc_address(), std::move(arguments));
+  Outcome Run(std::vector<std::string> arguments,
+              std::optional<std::size_t> terminal_width = std::nullopt) {
+    return RunTool(server_.grpc_address(), std::move(arguments), terminal_width);
   }
   nlohmann::json RunJson(std::vector<std::string> arguments) {
     return RunToolJson(server_.grpc_address(), std::move(arguments));

@@ -1,6 +1,9 @@
 // The tool from its command line to its output, against a scripted server.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <limits>
@@ -21,6 +24,7 @@ using ::softlookup::testing::ScriptedService;
 using ::softlookup::testing::TemporaryFile;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 using ToolTest = ScriptedToolTest;
@@ -276,7 +280,8 @@ TEST_F(ToolLookupTest, PrintsWeightsStatsAndAnswer) {
             "  position  name  score  weight\n"
             "         4  Eve       4  0.7500  #######################\n"
             "         1  Bob       1  0.2000  ######\n"
-            "  5 rows counted, 3 summed, error bound 0.00012, weight of the others 0.05\n"
+            "  5 rows counted, 3 summed, entropy and log-sum-exp not defined for this mode, error "
+            "bound 0.00012, weight of the others 0.05\n"
             "  answer [1 0.1]\n");
 }
 
@@ -367,6 +372,46 @@ TEST_F(ToolTest, HealthFailsUnlessTheServerTakesCalls) {
   EXPECT_EQ(outcome.exit_code, ExitCode::kUnavailable);
 }
 
+// A port at which connections are made, and nothing answers.
+class SilentPort {
+ public:
+  SilentPort() {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    EXPECT_EQ(bind(socket_, reinterpret_cast<sockaddr*>(&address), size), 0);
+    EXPECT_EQ(listen(socket_, 8), 0);
+    EXPECT_EQ(getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size), 0);
+    address_ = "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+  }
+  ~SilentPort() { close(socket_); }
+  SilentPort(const SilentPort&) = delete;
+  SilentPort& operator=(const SilentPort&) = delete;
+
+  const std::string& address() const { return address_; }
+
+ private:
+  const int socket_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  std::string address_;
+};
+
+TEST(HealthCommandTest, WaitsTwoSecondsForAnAnswerOrAsLongAsTheTimeout) {
+  const SilentPort port;
+  Session session;
+  session.server = port.address();
+  CLI::App app;
+  AddHealthCommand(&app, &session);
+  app.parse("health");
+  const std::string no_answer = "DEADLINE_EXCEEDED: no answer from " + port.address() +
+                                " in time (--timeout gives it longer): waited ";
+  const absl::Status by_default = session.run();
+  EXPECT_EQ(ExitCodeOf(by_default), ExitCode::kUnavailable);
+  EXPECT_EQ(ErrorLine(by_default, session.server), no_answer + "2s");
+  session.timeout_s = 0.25;
+  EXPECT_EQ(ErrorLine(session.run(), session.server), no_answer + "250ms");
+}
+
 TEST_F(ToolTest, ServerErrorIsOneLineThatBeginsWithItsReason) {
   const Outcome outcome = Run({"store", "get", "nobody"});
   EXPECT_EQ(outcome.exit_code, ExitCode::kNotFound);
@@ -381,6 +426,30 @@ TEST_F(ToolTest, ServerErrorIsOneLineThatBeginsWithItsReason) {
     return DetailedStatus(grpc::StatusCode::INTERNAL, "two\nlines", "BUG");
   };
   EXPECT_EQ(Run({"store", "delete", "people"}).error, "BUG: two lines");
+}
+
+TEST_F(ToolTest, TheHintAtAStoreTakesOnePageOfNames) {
+  service_.get_store = [](grpc::ServerContext*, const auto&, auto*) {
+    return DetailedStatus(grpc::StatusCode::NOT_FOUND, "no store", "STORE_NOT_FOUND",
+                          {{"store", "peple"}});
+  };
+  std::vector<v1::ListStoresRequest> asked;
+  service_.list_stores = [&](grpc::ServerContext*, const v1::ListStoresRequest& request,
+                             v1::ListStoresResponse* page) {
+    asked.push_back(request);
+    *page->add_stores() = store_;
+    page->set_next_page_token(store_.name());  // Further names follow for ever.
+    return grpc::Status::OK;
+  };
+  EXPECT_THAT(Run({"store", "get", "peple"}).error, HasSubstr("no store; did you mean people?"));
+  ASSERT_EQ(asked.size(), 1u);
+  EXPECT_EQ(asked[0].prefix(), "p");
+  EXPECT_EQ(asked[0].page_size(), 1000);
+
+  service_.list_stores = [](grpc::ServerContext*, const auto&, auto*) {
+    return grpc::Status(grpc::StatusCode::UNAVAILABLE, "busy");
+  };
+  EXPECT_THAT(Run({"store", "get", "peple"}).error, Not(HasSubstr("did you mean")));
 }
 
 TEST_F(ToolTest, UnreachableServerNamesItsAddressAndHowToSetIt) {

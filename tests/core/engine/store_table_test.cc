@@ -74,6 +74,15 @@ TEST(StoreTableTest, ListsStoresByPrefixWithoutDamagedOnes) {
   const ListResult rest = table.List("b", "b1", 10);
   EXPECT_EQ(names(rest), "b3 ");
   EXPECT_FALSE(rest.more);
+
+  // Only damaged stores follow, so no further page would have a store.
+  table.AddLoaded("b4", absl::DataLossError("damaged"));
+  table.AddLoaded("b5", absl::DataLossError("damaged"));
+  EXPECT_FALSE(table.List("b", "b1", 1).more);
+  EXPECT_TRUE(table.List("b", "", 1).more);
+  const ListResult damaged = table.List("b", "b3", 1);
+  EXPECT_EQ(names(damaged), "");
+  EXPECT_FALSE(damaged.more);
 }
 
 }  // namespace

@@ -280,7 +280,17 @@ TEST(EncodeLookupTest, ListsAnIdForEachPositionIfAnyRowHasOne) {
       EncodeLookup(FromText<v1::LookupRequest>("queries { rows: 2 }"), result, kNoLimit, response),
       IsOk());
   EXPECT_THAT(response.weights(0).ids(), ElementsAre(0, 12));
+  EXPECT_THAT(response.weights(0).has_ids(), ElementsAre(false, true));
   EXPECT_THAT(response.weights(1).ids(), IsEmpty());
+  EXPECT_THAT(response.weights(1).has_ids(), IsEmpty());
+
+  result.weights[0].rows[0].id = 0;
+  response.Clear();
+  ASSERT_THAT(
+      EncodeLookup(FromText<v1::LookupRequest>("queries { rows: 2 }"), result, kNoLimit, response),
+      IsOk());
+  EXPECT_THAT(response.weights(0).ids(), ElementsAre(0, 12));
+  EXPECT_THAT(response.weights(0).has_ids(), IsEmpty());
 }
 
 TEST(EncodeLookupTest, AnswersInTheFormInWhichItWasAsked) {

@@ -147,6 +147,10 @@ class Client {
   absl::StatusOr<std::vector<v1::Store>> ListStores(std::string_view prefix = {},
                                                     const CallOptions& call = {});
 
+  // Returns one page of that list, in one call.
+  absl::StatusOr<v1::ListStoresResponse> ListStoresPage(const v1::ListStoresRequest& request,
+                                                        const CallOptions& call = {});
+
   // Changes the store `store.name()` on the server. Sets the fields named in `update_mask`
   // ("score", "temperature", "labels", "projection") as in `store`, and no others. Returns the
   // updated store. NotFound if there is no store of this name.

@@ -1,4 +1,4 @@
-#include "client/tool/nearest_name.h"
+#include "client/cli/nearest_name.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace softlookup::tool {
+namespace softlookup::cli {
 namespace {
 
 // Fewest bytes to insert, delete or replace to turn `a` into `b`.
@@ -27,11 +27,12 @@ std::size_t EditDistance(absl::string_view a, absl::string_view b) {
 
 }  // namespace
 
-std::string Suggestion(absl::string_view word, const std::vector<std::string>& known) {
+std::string NearestName(absl::string_view word, const std::vector<std::string>& known,
+                        std::size_t edits_max) {
   std::string nearest;
   // A candidate must have a smaller distance than this. At first this is the bound of the header's
   // rule plus 1, then the smallest distance so far.
-  std::size_t distance = std::min<std::size_t>(3, word.size() / 2 + 1);
+  std::size_t distance = std::min(edits_max, word.size() / 2) + 1;
   for (const std::string& candidate : known) {
     // The distance is at least the difference of the lengths. This test skips the slow
     // EditDistance() for most names of a long list.
@@ -42,7 +43,12 @@ std::string Suggestion(absl::string_view word, const std::vector<std::string>& k
     nearest = candidate;
     distance = candidate_distance;
   }
-  return nearest.empty() ? nearest : absl::StrCat("; did you mean ", nearest, "?");
+  return nearest;
 }
 
-}  // namespace softlookup::tool
+std::string Suggestion(absl::string_view word, const std::vector<std::string>& known) {
+  const std::string nearest = NearestName(word, known);
+  return nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?");
+}
+
+}  // namespace softlookup::cli

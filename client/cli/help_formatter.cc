@@ -1,4 +1,4 @@
-#include "client/tool/help_formatter.h"
+#include "client/cli/help_formatter.h"
 
 #include <algorithm>
 #include <sstream>
@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 
-namespace softlookup::tool {
+namespace softlookup::cli {
 namespace {
 
 // Text is never wrapped to fewer columns than this. Narrower text is harder to read than lines that
@@ -55,8 +55,22 @@ HelpFormatter::HelpFormatter(std::size_t width)
     : line_width_(std::max(width, kTextWidthMin)),
       text_width_(std::max(width, column_width_ + kTextWidthMin) - column_width_) {}
 
+std::string HelpFormatter::make_description(const CLI::App* command) const {
+  const std::string text = Formatter::make_description(command);
+  return text.empty() ? text : FillParagraphs(text);
+}
+
+std::string HelpFormatter::make_option_opts(const CLI::Option* option) const {
+  const std::string opts = Formatter::make_option_opts(option);
+  return opts.substr(0, RelationsIn(opts));
+}
+
 std::string HelpFormatter::make_option_desc(const CLI::Option* option) const {
-  return Fill(Formatter::make_option_desc(option), text_width_);
+  const std::string opts = Formatter::make_option_opts(option);
+  std::string text = Fill(Formatter::make_option_desc(option), text_width_);
+  const std::string relations = Fill(opts.substr(RelationsIn(opts)), text_width_);
+  if (!relations.empty()) absl::StrAppend(&text, "\n", relations);
+  return text;
 }
 
 std::string HelpFormatter::make_subcommand(const CLI::App* command) const {
@@ -67,23 +81,34 @@ std::string HelpFormatter::make_subcommand(const CLI::App* command) const {
 }
 
 std::string HelpFormatter::make_footer(const CLI::App* command) const {
-  std::string footer;
+  return FillParagraphs(Formatter::make_footer(command));
+}
+
+std::string HelpFormatter::FillParagraphs(const std::string& text) const {
+  std::string filled;
   std::string paragraph;
   const auto end_paragraph = [&] {
-    if (!paragraph.empty()) absl::StrAppend(&footer, Fill(paragraph, line_width_), "\n");
+    if (!paragraph.empty()) absl::StrAppend(&filled, Fill(paragraph, line_width_), "\n");
     paragraph.clear();
   };
-  const std::string text = Formatter::make_footer(command);
   for (const absl::string_view line : absl::StrSplit(absl::StripSuffix(text, "\n"), '\n')) {
     if (!line.empty() && line.front() != ' ') {
       absl::StrAppend(&paragraph, line, " ");
       continue;
     }
     end_paragraph();
-    absl::StrAppend(&footer, FillItem(line, line_width_), "\n");
+    absl::StrAppend(&filled, FillItem(line, line_width_), "\n");
   }
   end_paragraph();
-  return footer;
+  return filled;
 }
 
-}  // namespace softlookup::tool
+std::size_t HelpFormatter::RelationsIn(const std::string& opts) const {
+  std::size_t at = opts.size();
+  for (const char* const label : {"Needs", "Excludes"}) {
+    at = std::min(at, opts.find(absl::StrCat(" ", get_label(label), ":")));
+  }
+  return at;
+}
+
+}  // namespace softlookup::cli
