@@ -109,8 +109,8 @@ std::vector<double> TicksOf(const Scale& scale, int linear_count_max) {
   return LogTicks(scale.min, scale.max, kLogTicksMax);
 }
 
-// Returns the scale of an axis whose points are in `range`. If `to_a_tick`, a linear axis ends at a
-// tick.
+// Returns the scale of an axis whose points are in `range`. If `to_a_tick`, a linear axis begins
+// and ends at ticks.
 Scale MakeScale(const ChartAxis& axis, Range range, bool to_a_tick, double first_pixel,
                 double last_pixel) {
   range.max = std::max(range.max, axis.reach);
@@ -119,10 +119,12 @@ Scale MakeScale(const ChartAxis& axis, Range range, bool to_a_tick, double first
     range.max = RoundOnLog(range.max, true);
     if (range.min == range.max) range.max *= 2;
   } else {
-    range.min = 0;
-    if (!(range.max > 0)) range.max = 1;
+    range.min = std::min(range.min, 0.0);
+    range.max = std::max(range.max, 0.0);
+    if (range.min == range.max) range.max = 1;
     if (to_a_tick) {
-      const double step = TickStep(0, range.max, kYTicksMax);
+      const double step = TickStep(range.min, range.max, kYTicksMax);
+      range.min = std::floor(range.min / step + 1e-9) * step;
       range.max = std::ceil(range.max / step - 1e-9) * step;
     }
   }

@@ -30,7 +30,9 @@ struct ChartTick {
 
 struct ChartAxis {
   std::string label;  // Names the quantity and its unit.
-  bool log = false;   // True: a log axis, whose coordinates must be > 0. False: it begins at 0.
+  // True: a log axis, whose coordinates must be > 0. False: an axis that 0 is on; it begins there
+  // unless a coordinate is negative.
+  bool log = false;
   // In ascending order. The axis reaches at least to the last tick. Empty: the chart chooses the
   // ticks.
   std::vector<ChartTick> ticks;

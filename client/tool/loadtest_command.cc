@@ -1,8 +1,5 @@
-#include <fcntl.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <random>
@@ -42,20 +39,6 @@ using output::PrintJson;
 using output::TerminalText;
 
 constexpr absl::Duration kTimeout = absl::Seconds(10);  // Deadline of a call without --timeout.
-
-// Checks that a report can be written to `path`, before the long test begins. OK if `path` is
-// empty. Leaves no new file.
-absl::Status CheckWritable(const std::string& path) {
-  if (path.empty()) return absl::OkStatus();
-  int file = open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  if (file < 0 && errno == ENOENT) {
-    file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file >= 0) unlink(path.c_str());
-  }
-  if (file < 0) return InputError(path, absl::StrCat("cannot be written: ", std::strerror(errno)));
-  close(file);
-  return absl::OkStatus();
-}
 
 // One load test, from the stores to the report.
 class Loadtest {

@@ -19,6 +19,9 @@
 #include "client/tool/command.h"
 #include "client/tool/exit_code.h"
 #include "client/tool/tuning.h"
+#include "client/tool/tuning_chart.h"
+#include "client/tool/validators.h"
+#include "client/tool/whole_file.h"
 
 namespace softlookup::tool {
 namespace {
@@ -30,10 +33,6 @@ using output::Table;
 using output::TerminalText;
 using output::Word;
 
-constexpr char kAccuracy[] = "accuracy";
-constexpr char kLogLikelihood[] = "log-likelihood";
-constexpr char kSquaredError[] = "squared-error";
-
 struct TuneFlags {
   std::string store;
   std::vector<std::string> scores;
@@ -41,17 +40,8 @@ struct TuneFlags {
   std::uint32_t rows = 400;
   std::uint64_t seed = 1;
   std::string by;
+  std::string plot;
   bool set = false;
-};
-
-// Figures of all settings that were tried.
-struct Tuning {
-  v1::Store store;  // As it was before.
-  std::vector<LeftOutRow> rows;
-  std::string by;  // The figure that decides.
-  std::vector<Setting> settings;
-  std::vector<Figures> figures;  // figures[i] is of settings[i].
-  std::size_t best = 0;          // Index in `settings`.
 };
 
 std::vector<Setting> SettingsFrom(const TuneFlags& flags, const v1::Store& store) {
@@ -89,10 +79,9 @@ absl::StatusOr<std::string> Decisive(const TuneFlags& flags, const std::vector<L
 // Returns the index of the best figures. Of equally good ones, those with the least squared error
 // win, and of these the first.
 std::size_t Best(const std::vector<Figures>& figures, const std::string& by) {
-  const auto loss = [&](const Figures& each) -> std::pair<double, double> {
-    if (by == kAccuracy) return {-*each.accuracy, each.squared_error};
-    if (by == kLogLikelihood) return {-*each.log_likelihood, each.squared_error};
-    return {each.squared_error, 0};
+  const double sign = by == kSquaredError ? 1 : -1;
+  const auto loss = [&](const Figures& each) {
+    return std::pair(sign * FigureNamed(by, each), each.squared_error);
   };
   return std::min_element(figures.begin(), figures.end(),
                           [&](const Figures& a, const Figures& b) { return loss(a) < loss(b); }) -
@@ -181,6 +170,12 @@ void NoteRange(const std::vector<Setting>& settings, std::size_t best, std::ostr
        << " tried; --temperatures tries others\n";
 }
 
+absl::Status WritePlot(const Tuning& tuning, const std::string& path, const Session& session) {
+  CLIENT_RETURN_IF_ERROR(WriteFile(path, TuningSvg(tuning)));
+  if (!session.json) *session.out << "plot written to " << TerminalText(path) << "\n";
+  return absl::OkStatus();
+}
+
 absl::Status SetBest(const Tuning& tuning, Client* client) {
   v1::Store store;
   store.set_name(tuning.store.name());
@@ -190,6 +185,7 @@ absl::Status SetBest(const Tuning& tuning, Client* client) {
 }
 
 absl::Status Tune(const TuneFlags& flags, const Session& session) {
+  CLIENT_RETURN_IF_ERROR(CheckWritable(flags.plot));
   CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
   Tuning tuning;
   CLIENT_ASSIGN_OR_RETURN(tuning.store, client.GetStore(flags.store));
@@ -212,6 +208,7 @@ absl::Status Tune(const TuneFlags& flags, const Session& session) {
   absl::Status updated = flags.set ? SetBest(tuning, &client) : absl::OkStatus();
   PrintTuning(tuning, flags.set && updated.ok(), session);
   NoteRange(tuning.settings, tuning.best, session.err);
+  if (!flags.plot.empty()) updated.Update(WritePlot(tuning, flags.plot, session));
   return updated;
 }
 
@@ -245,6 +242,10 @@ void AddTuneCommand(CLI::App* app, Session* session) {
           "What chooses the best (default: log-likelihood if values are distributions, else "
           "squared-error)")
       ->check(CLI::IsMember({kAccuracy, kLogLikelihood, kSquaredError}));
+  tune->add_option("--plot", flags->plot,
+                   "Also write a plot of what chooses the best against temperature to this file")
+      ->type_name("FILE.svg")
+      ->check(NameEndsIn(".svg"));
   tune->add_flag("--set", flags->set, "Give the store the best score and temperature");
   tune->callback([=] { session->run = [=] { return Tune(*flags, *session); }; });
 }

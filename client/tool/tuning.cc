@@ -113,6 +113,9 @@ absl::StatusOr<Comparison> Compare(const v1::Store& store, const LeftOutRow& row
   for (std::size_t i = 0; i < answer.size(); ++i) {
     comparison.squared_error += std::pow(answer[i] - row.value.data[i], 2);
   }
+  if (!std::isfinite(comparison.squared_error) || !std::isfinite(comparison.entropy)) {
+    return absl::InternalError("the server sent an answer that is not finite");
+  }
   return comparison;
 }
 
@@ -146,6 +149,12 @@ absl::StatusOr<LeftOutRow> RowFromProto(const v1::Row& row, const v1::Store& sto
 }
 
 }  // namespace
+
+double FigureNamed(const std::string& by, const Figures& figures) {
+  if (by == kAccuracy) return *figures.accuracy;
+  if (by == kLogLikelihood) return *figures.log_likelihood;
+  return figures.squared_error;
+}
 
 std::vector<double> DefaultTemperatures(v1::Score score) {
   if (score == v1::SCORE_COSINE) {  // In [-1, 1]. Other scores can have any size.

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -41,11 +42,29 @@ struct Figures {
 
 inline constexpr double kLeastProbability = 1e-5;
 
+// Names of the figures that can decide which setting is best, as `tune --by` takes them.
+inline constexpr char kAccuracy[] = "accuracy";
+inline constexpr char kLogLikelihood[] = "log-likelihood";
+inline constexpr char kSquaredError[] = "squared-error";
+
+// Returns the figure with the name `by`, which must be one of the three above and must be set.
+double FigureNamed(const std::string& by, const Figures& figures);
+
 // A row that lookups leave out.
 struct LeftOutRow {
   std::uint64_t position = 0;
   FloatMatrix key;    // [1 x key_dim].
   FloatMatrix value;  // [1 x value_dim].
+};
+
+// Figures of all settings that were tried.
+struct Tuning {
+  v1::Store store;  // As it was before.
+  std::vector<LeftOutRow> rows;
+  std::string by;  // Name of the figure that decides.
+  std::vector<Setting> settings;
+  std::vector<Figures> figures;  // figures[i] is of settings[i].
+  std::size_t best = 0;          // Index in `settings`.
 };
 
 // Whether all values have at least two components, none of them negative, that add up to 1 within
@@ -63,7 +82,8 @@ absl::StatusOr<std::vector<LeftOutRow>> DrawRows(const v1::Store& store, std::si
 // with its key, once per setting. Compares each answer with the row's value, and returns the
 // figures of each setting. `rows` must not be empty. Makes several calls at a time. Calls
 // `progress` with the number of rows done, on other threads but never on two at once. Aborted if no
-// other live row is left.
+// other live row is left. Internal if an answer is not
+// finite.
 absl::StatusOr<std::vector<Figures>> LeaveOneOut(const v1::Store& store,
                                                  absl::Span<const LeftOutRow> rows,
                                                  absl::Span<const Setting> settings, Client* client,

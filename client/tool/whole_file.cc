@@ -155,6 +155,18 @@ absl::Status WriteFile(const std::string& path, std::string_view bytes) {
   return absl::OkStatus();
 }
 
+absl::Status CheckWritable(const std::string& path) {
+  if (path.empty()) return absl::OkStatus();
+  int file = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (file < 0 && errno == ENOENT) {
+    file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file >= 0) unlink(path.c_str());
+  }
+  if (file < 0) return InputError(path, absl::StrCat("cannot be written: ", std::strerror(errno)));
+  close(file);
+  return absl::OkStatus();
+}
+
 absl::Status ReadFile(const std::string& path, absl::FunctionRef<void(std::string_view)> take) {
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) return Errno(path);

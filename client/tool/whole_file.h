@@ -39,6 +39,10 @@ absl::Status EditFile(const std::string& path,
 // Writes or overwrites a file that holds no secret, such as a report. A crash may leave part of it.
 absl::Status WriteFile(const std::string& path, std::string_view bytes);
 
+// Checks that WriteFile() can write to `path`, before the work whose result it will hold. OK if
+// `path` is empty. Leaves no new file, and an existing one as it is.
+absl::Status CheckWritable(const std::string& path);
+
 // Reads the file at `path` and passes its bytes to `take`, part by part.
 absl::Status ReadFile(const std::string& path, absl::FunctionRef<void(std::string_view)> take);
 

@@ -118,6 +118,24 @@ TEST(ChartTest, AxesBeginAtZeroAndEndAtRoundNumbersUnlessTheyReachFurther) {
   EXPECT_EQ(RenderChart(chart), svg);
 }
 
+TEST(ChartTest, AnAxisWithNegativeCoordinatesEndsAtZeroUnlessAnyIsPositive) {
+  Chart chart{.series = {{.points = {{1, -0.7}, {2, -2.3}}}}};
+  std::string svg = RenderChart(chart);
+  for (const char* tick : {"0", "-0.5", "-1", "-1.5", "-2", "-2.5"}) {
+    EXPECT_TRUE(HasText(svg, tick)) << tick;
+  }
+  EXPECT_FALSE(HasText(svg, "-0"));
+  // The top of the axis is 0 and its bottom -2.5.
+  const std::vector<double> line = Line(svg, 0);
+  ASSERT_THAT(line, SizeIs(4));
+  EXPECT_NEAR((line[1] - 30) / (242 - 30), 0.7 / 2.5, 1e-3);
+  EXPECT_NEAR((line[3] - 30) / (242 - 30), 2.3 / 2.5, 1e-3);
+
+  chart.series[0].points[0].y = 1;
+  svg = RenderChart(chart);
+  for (const char* tick : {"1", "0", "-1", "-2"}) EXPECT_TRUE(HasText(svg, tick)) << tick;
+}
+
 TEST(ChartTest, ALogAxisBeginsAndEndsAtRoundNumbers) {
   const Chart chart{.x = {.log = true}, .series = {{.points = {{0.03, 1}, {0.3, 1}}}}};
   const std::string svg = RenderChart(chart);

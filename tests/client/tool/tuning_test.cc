@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <optional>
+#include <fstream>
+#include <regex>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "client/tool/exit_code.h"
+#include "tests/client/drawn_chart.h"
 #include "tests/client/tool/server_tool_test.h"
 
 namespace softlookup::tool {
@@ -256,6 +259,43 @@ TEST_F(TuningTest, NotesABestTemperatureAtAnEndOfThoseTried) {
   };
   EXPECT_THAT(notes("0.01,1000"), HasSubstr(" tried; --temperatures tries others\n"));
   EXPECT_EQ(notes("1"), "");
+}
+
+TEST_F(TuningTest, APlotHasTheFiguresThatArePrinted) {
+  MakeStore(rows_, {});
+  const testing::TemporaryFile plot("plot.svg", "an older one");
+  for (const std::string by : {"accuracy", "log-likelihood", "squared-error"}) {
+    SCOPED_TRACE(by);
+    const auto json = RunJson({"tune", "points", "--scores", "cosine,euclidean", "--temperatures",
+                               "2,0.1,0.5", "--by", by, "--plot", plot.path()});
+    std::ostringstream svg;
+    svg << std::ifstream(plot.path()).rdbuf();
+    const testing::DrawnChart chart(svg.str());
+    const std::string member = std::regex_replace(by, std::regex("-"), "_");
+    double reach = 1;  // Of the y axis.
+    for (const auto& figures : json["settings"]) {
+      reach = std::max(reach, std::abs(figures[member].get<double>()));
+    }
+    const double error = 2e-3 * reach;
+    for (const int color : {1, 2}) {  // Cosine, Euclidean.
+      ASSERT_EQ(chart.Lines(color).size(), 1u);
+      const std::vector<testing::DrawnPoint> line = chart.Lines(color)[0];
+      ASSERT_EQ(line.size(), 3u);
+      for (std::size_t i = 0; i < 3; ++i) {
+        const auto& figures = json["settings"][3 * (color - 1) + i];
+        const double temperature = figures["temperature"], figure = figures[member];
+        EXPECT_NEAR(line[i].x, temperature, 2e-3 * temperature);
+        EXPECT_NEAR(line[i].y, figure, error);
+      }
+    }
+    const std::vector<testing::DrawnPoint> rings = chart.Rings(5);
+    ASSERT_EQ(rings.size(), 1u);
+    const double temperature = json["best"]["temperature"], figure = json["best"][member];
+    EXPECT_NEAR(rings[0].x, temperature, 2e-3 * temperature);
+    EXPECT_NEAR(rings[0].y, figure, error);
+  }
+  EXPECT_THAT(Run({"tune", "points", "--plot", plot.path()}).out,
+              EndsWith("plot written to " + plot.path() + "\n"));
 }
 
 TEST_F(TuningTest, SaysWhatIsWrong) {

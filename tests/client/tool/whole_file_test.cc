@@ -49,6 +49,20 @@ TEST_F(WholeFileTest, CreatedFileHasItsMode) {
   EXPECT_EQ(Contents(path_), "secret");
 }
 
+TEST_F(WholeFileTest, ACheckWhetherAFileCanBeWrittenChangesNothing) {
+  EXPECT_TRUE(CheckWritable(path_).ok());
+  EXPECT_FALSE(fs::exists(path_));
+  ASSERT_TRUE(WriteFile(path_, "kept").ok());
+  EXPECT_TRUE(CheckWritable(path_).ok());
+  EXPECT_EQ(Contents(path_), "kept");
+  EXPECT_TRUE(CheckWritable("").ok());
+  for (const std::string& path : {directory_.path(), directory_.path() + "/no/file"}) {
+    const absl::Status checked = CheckWritable(path);
+    EXPECT_EQ(ExitCodeOf(checked), ExitCode::kInput) << path;
+    EXPECT_THAT(std::string(checked.message()), HasSubstr(path + ": cannot be written"));
+  }
+}
+
 TEST_F(WholeFileTest, NothingIsOverwritten) {
   ASSERT_TRUE(CreateFile(path_, "first", kReadableByAll).ok());
   const absl::Status second = CreateFile(path_, "second", kOwnerOnly);

@@ -1,0 +1,69 @@
+#include "client/tool/tuning_chart.h"
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "client/output/vocabulary.h"
+#include "client/plot/chart.h"
+
+namespace softlookup::tool {
+namespace {
+
+using output::Word;
+using plot::ChartAxis;
+using plot::ChartSeries;
+using plot::ChartStyle;
+
+constexpr int kLineColors = 5;  // Lines have the colours 1 to 5, in turn.
+constexpr int kBestColor = 5;
+
+// Returns an axis with the name and the unit of the figure `by`. The best accuracy, 1, and the best
+// log-likelihood, 0, are always on it.
+ChartAxis FigureAxis(const std::string& by) {
+  if (by == kAccuracy) return {.label = "accuracy, a part of the rows", .reach = 1};
+  if (by == kLogLikelihood) return {.label = "mean log-likelihood of a row, nats"};
+  return {.label = "mean squared error of a row, in the square of the values' unit"};
+}
+
+// Returns a line for each run of settings with the same score.
+std::vector<ChartSeries> Lines(const Tuning& tuning) {
+  std::vector<ChartSeries> lines;
+  for (std::size_t i = 0; i < tuning.settings.size(); ++i) {
+    const Setting& setting = tuning.settings[i];
+    // A score that was given twice has its temperatures again from the lowest on.
+    if (i == 0 || setting.score != tuning.settings[i - 1].score ||
+        setting.temperature < tuning.settings[i - 1].temperature) {
+      lines.push_back({.label = Word(setting.score),
+                       .color = static_cast<int>(lines.size() % kLineColors) + 1,
+                       .style = ChartStyle::kCircles});
+    }
+    lines.back().points.push_back({setting.temperature, FigureNamed(tuning.by, tuning.figures[i])});
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::string TuningSvg(const Tuning& tuning) {
+  const Setting& best = tuning.settings[tuning.best];
+  const std::string by = tuning.by == kSquaredError ? "squared error" : tuning.by;
+  std::vector<ChartSeries> series = Lines(tuning);
+  series.push_back(
+      {.label = "best",
+       .color = kBestColor,
+       .style = ChartStyle::kRings,
+       .points = {{best.temperature, FigureNamed(tuning.by, tuning.figures[tuning.best])}}});
+  return plot::RenderDocument(
+      {.description = absl::StrFormat("The %s against the temperature, a line a score", by),
+       .x = {.label = "temperature, in the score's unit (log scale)", .log = true},
+       .y = FigureAxis(tuning.by),
+       .series = std::move(series)},
+      absl::StrFormat("Which temperature has the best %s?", by),
+      absl::StrFormat("best: %s at temperature %g; %d of %d rows left out, one at a time, of %s",
+                      Word(best.score), best.temperature, tuning.rows.size(),
+                      tuning.store.live_row_count(), tuning.store.name()));
+}
+
+}  // namespace softlookup::tool
