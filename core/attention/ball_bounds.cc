@@ -45,8 +45,9 @@ double BallBounds::HighestIn(const kernels::KeyBall& ball, float product) const 
   return highest + std::abs(highest) * kBallRounding;
 }
 
-// By Cauchy and Schwarz, the product with a centre is between -|query| |centre| and |query|
-// |centre|, if it is exact. HighestIn adds the error of the product, and it may have that error.
+// By Cauchy and Schwarz, the exact product with a centre is between -|query| |centre| and |query|
+// |centre|. HighestIn takes a product that lies between the exact one and that plus twice the error
+// of CentreProducts.
 BallBounds::Span BallBounds::SpanOf(const BallsRange& balls) const {
   if (score_ != Score::kDot && score_ != Score::kScaledDot) return {};
   constexpr double kRounding = 16 * kBallRounding;

@@ -136,8 +136,8 @@ bool MaySkipBlocks(const ScanPlan& plan, const HeadQuery& query, const BallsRang
                    const LookGoal& goal, std::int64_t row_count) {
   if (goal.ranks == LookGoal::kAllRanks) return true;
   const BallBounds::Span span = BallBounds(plan, query).SpanOf(balls);
-  // ChooseBlocks skips a block whose bound is below its cut, and none if its first cut, which is
-  // below this one, skips too few.
+  // Every bound is at least span.lowest, and the first cut of ChooseBlocks is at most this one. So
+  // if the bounds reach this cut, the first cut skips nothing, and ChooseBlocks tries no other.
   const double cut =
       std::max(goal.threshold.none_below, span.highest - MarginOf(plan, goal, row_count));
   return span.lowest < cut;

@@ -20,7 +20,7 @@ absl::Status StoreNotFound(absl::string_view name) {
 absl::Status StoreReplaced(absl::string_view name) {
   return MakeError(
       reasons::kStoreNotFound,
-      absl::StrCat("The store \"", name, "\" of this call is gone; another one has its name now"),
+      absl::StrCat("The store \"", name, "\" of this call was deleted, renamed or replaced"),
       {{"store", std::string(name)}});
 }
 

@@ -53,7 +53,8 @@ class StoreTable {
 };
 
 absl::Status StoreNotFound(absl::string_view name);
-// STORE_NOT_FOUND for a call about a store that is gone, while another one has its name.
+// STORE_NOT_FOUND for a call whose store no longer has its name: it was deleted, renamed or
+// replaced.
 absl::Status StoreReplaced(absl::string_view name);
 absl::Status StoreExists(absl::string_view name);
 

@@ -49,7 +49,8 @@ class Store {
 
   // Commits the editor's writes so far, the last of which must have changed the store's name.
   // Returns a Store that has the editor from then on, and shows its newest snapshot under the new
-  // name. This Store shows the snapshot that it showed before. Call Close() next.
+  // name. This Store shows the snapshot that it showed before. Call Close() next. No other write of
+  // the store may be staged meanwhile.
   std::shared_ptr<Store> HandOver();
 
   // Runs `callback` once, with OK when the store has `revision`. If `cancel` ends the wait first,

@@ -29,13 +29,11 @@ void AppendStream::OnReadDone(bool ok) {
   {
     absl::MutexLock lock(&mutex_);
     // Requests after a failed one, or after the server has cut the stream, are not applied.
-    const bool is_ignored = pipeline_.has_ended() || !failure_.ok() || !pipeline_.cut().ok();
-    if (!ok || is_ignored) {
-      pipeline_.OnReadOver();
-      pipeline_.EndReads();
+    if (!ok || !pipeline_.error().ok()) {
+      pipeline_.OnLastReadOver();
       return ProceedLocked();
     }
-    number = pipeline_.Add(bytes_.Length());
+    number = pipeline_.OnRequest(bytes_.Length());
   }
   if (bytes_.Length() <= kNetworkThreadParseBytesMax) return HandleRequest(number);
   call_->limiters().workers.PostNext(
@@ -46,7 +44,7 @@ void AppendStream::HandleRequest(std::uint64_t number) {
   const SteadyTime begin = std::chrono::steady_clock::now();
   const absl::Status status = Apply(number, begin);
   absl::MutexLock lock(&mutex_);
-  pipeline_.OnReadOver();
+  pipeline_.OnHandled();
   if (!status.ok()) Fail(number, status, begin);
   ProceedLocked();
 }
@@ -61,7 +59,7 @@ void AppendStream::Fail(std::uint64_t number, const absl::Status& status, Steady
   pipeline_.Drop(number);
   // Does not wait for the read in progress: a client that awaits this request's response sends
   // nothing more.
-  pipeline_.Cut(status);
+  pipeline_.EndWith(status);
   if (number >= failed_request_) return;
   failed_request_ = number;
   failure_ = status;
@@ -139,7 +137,7 @@ void AppendStream::ProceedLocked() {
     call_->reporter().AnswerMessage(failure_begin_, failure_);
     return call_->rpc().Finish(call_->reporter().EndStream(failure_));
   }
-  const absl::Status& cut = pipeline_.cut();
+  const absl::Status& cut = pipeline_.error();
   call_->rpc().Finish(cut.ok() ? call_->reporter().EndStream(cut)
                                : call_->reporter().CutStream(cut));
 }
@@ -165,7 +163,7 @@ void AppendStream::Recheck() {
 
 void AppendStream::Cut(const absl::Status& status) {
   absl::MutexLock lock(&mutex_);
-  pipeline_.Cut(status);
+  pipeline_.EndWith(status);
   ProceedLocked();
 }
 

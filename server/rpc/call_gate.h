@@ -52,6 +52,7 @@ class CallGate {
   absl::Status Enter(absl::string_view store, std::int64_t rows = 0);
   // As Enter(), for a call that renames `store` to `new_name`: the caller needs the role for both.
   // Takes one request from the rates of each of their tenants, or one in all if that is the same.
+  // If the second rate refuses it, what was taken from the first stays taken.
   absl::Status EnterRename(absl::string_view store, absl::string_view new_name);
   // Takes `rows` from the caller's rate, for a request that names no store. IDENTITY_LIMIT if
   // the rate refuses them.

@@ -33,33 +33,35 @@ void LookupStream::Start(std::unique_ptr<Call> call, Engine& engine) {
 
 void LookupStream::OnReadDone(bool ok) {
   arrival_.OnDone();
-  if (!ok) {
+  std::uint64_t number = 0;
+  {
     absl::MutexLock lock(&mutex_);
-    pipeline_.OnReadOver();
-    pipeline_.EndReads();
-    return ProceedLocked();
+    // Requests after the server has cut the stream are not answered.
+    if (!ok || !pipeline_.error().ok()) {
+      pipeline_.OnLastReadOver();
+      return ProceedLocked();
+    }
+    number = pipeline_.OnRequest(bytes_.Length());
   }
-  if (bytes_.Length() <= kNetworkThreadParseBytesMax) return HandleRequest();
-  call_->limiters().workers.PostNext(call_->turn(),
-                                     [self = shared_from_this()] { self->HandleRequest(); });
+  if (bytes_.Length() <= kNetworkThreadParseBytesMax) return HandleRequest(number);
+  call_->limiters().workers.PostNext(
+      call_->turn(), [self = shared_from_this(), number] { self->HandleRequest(number); });
 }
 
-void LookupStream::HandleRequest() {
+void LookupStream::HandleRequest(std::uint64_t number) {
   auto owned = std::make_unique<Lookup>();
   Lookup& lookup = *owned;
+  lookup.number = number;
   lookup.begin = std::chrono::steady_clock::now();
   lookup.cancel = std::make_shared<CancelToken>(call_->deadline());
-  const std::size_t request_bytes = bytes_.Length();
   const absl::Status status = Prepare(lookup);
   bytes_.Clear();
   {
     absl::MutexLock lock(&mutex_);
-    pipeline_.OnReadOver();
-    if (pipeline_.has_ended()) return;
+    pipeline_.OnHandled();
     if (final_.ok() && FailsTheStream(status)) final_ = status;
     if (pipeline_.is_broken()) lookup.cancel->Cancel();
-    if (!pipeline_.cut().ok()) lookup.cancel->wait().End(pipeline_.cut());
-    lookup.number = pipeline_.Add(request_bytes);
+    if (!pipeline_.error().ok()) lookup.cancel->wait().End(pipeline_.error());
     cancels_.emplace(lookup.number, lookup.cancel);
     if (status.ok()) ProceedLocked();  // The next request is read while this lookup runs.
   }
@@ -124,7 +126,7 @@ void LookupStream::ProceedLocked() {
     call_->rpc().StartWrite(*step.response);
   }
   if (!step.ends) return;
-  const absl::Status& cut = pipeline_.cut();
+  const absl::Status& cut = pipeline_.error();
   call_->rpc().Finish(cut.ok() ? call_->reporter().EndStream(final_)
                                : call_->reporter().CutStream(cut));
 }
@@ -171,7 +173,7 @@ void LookupStream::EndWaits(const absl::Status& status) {
   std::vector<std::shared_ptr<CancelToken>> cancels;
   {
     absl::MutexLock lock(&mutex_);
-    pipeline_.Cut(status);
+    pipeline_.EndWith(status);
     cancels = Cancels();
   }
   for (const auto& cancel : cancels) cancel->wait().End(status);

@@ -73,8 +73,9 @@ class LookupStream final : public Rpc::Handler,
     std::uint64_t number = 0;  // Of the request in the pipeline.
   };
 
-  // Handles the request that was read last: passes it to the engine, or answers with an error.
-  void HandleRequest();
+  // Handles the request that was read last, the pipeline's request `number`: passes it to the
+  // engine, or answers with an error.
+  void HandleRequest(std::uint64_t number);
   // Parses, checks and decodes the request that was read last. Returns the error to answer with if
   // the request is refused.
   absl::Status Prepare(Lookup& lookup);

@@ -13,34 +13,43 @@ StreamPipeline::Step StreamPipeline::Next(bool may_read) {
          (is_broken_ || !requests_.front().response)) {
     PopFront();
   }
-  const bool is_last = reads_over_ || is_broken_ || !cut_.ok();
-  if (!is_reading_ && !is_last && may_read && budget_.MayRead()) {
+  const bool is_last = reads_over_ || is_broken_ || !error_.ok();
+  if (!is_reading_ && !is_handling_ && !is_last && may_read && budget_.MayRead()) {
     is_reading_ = step.reads = true;
   }
   if (!is_writing_ && !requests_.empty() && requests_.front().is_answered) {
     is_writing_ = true;
     step.response = &*requests_.front().response;
   }
-  step.ends = has_ended_ = is_last && requests_.empty() && (!is_reading_ || !cut_.ok());
+  step.ends = has_ended_ =
+      is_last && requests_.empty() && !is_handling_ && (!is_reading_ || !error_.ok());
   return step;
 }
 
-void StreamPipeline::OnReadOver() {
+std::uint64_t StreamPipeline::OnRequest(std::size_t request_bytes) {
+  SOFTLOOKUP_CHECK(is_reading_ && !has_ended_) << "no read is in progress";
+  is_reading_ = false;
+  is_handling_ = true;
+  budget_.OnRead(request_bytes);
+  requests_.push_back({.bytes = request_bytes});
+  return first_number_ + requests_.size() - 1;
+}
+
+void StreamPipeline::OnHandled() {
+  SOFTLOOKUP_CHECK(is_handling_) << "no request is being handled";
+  is_handling_ = false;
+}
+
+void StreamPipeline::OnLastReadOver() {
   SOFTLOOKUP_CHECK(is_reading_) << "no read is in progress";
   is_reading_ = false;
+  reads_over_ = true;
 }
 
 void StreamPipeline::OnWritten() {
   SOFTLOOKUP_CHECK(is_writing_) << "no write is in progress";
   is_writing_ = false;
   PopFront();
-}
-
-std::uint64_t StreamPipeline::Add(std::size_t request_bytes) {
-  SOFTLOOKUP_CHECK(!has_ended_) << "the stream has ended";
-  budget_.OnRead(request_bytes);
-  requests_.push_back({.bytes = request_bytes});
-  return first_number_ + requests_.size() - 1;
 }
 
 StreamPipeline::Request& StreamPipeline::OnAnswer(std::uint64_t number,
@@ -67,8 +76,8 @@ void StreamPipeline::PopFront() {
   ++first_number_;
 }
 
-void StreamPipeline::Cut(const absl::Status& status) {
-  if (cut_.ok()) cut_ = status;
+void StreamPipeline::EndWith(const absl::Status& status) {
+  if (error_.ok()) error_ = status;
 }
 
 }  // namespace softlookup::server

@@ -32,21 +32,22 @@ class StreamPipeline {
   // are in progress. If `may_read` is false, the stream starts no read yet. The response is valid
   // until the next call of any method.
   //
-  // The stream ends once all requests are answered, all responses are written or dropped, and no
-  // further request is read. Before that, it waits for the read in progress, unless the server has
-  // cut the stream. The end of the call then ends the read.
+  // The stream ends once all requests are handled and answered, all responses are written or
+  // dropped, and no further request is read. Before that, it waits for the read in progress, unless
+  // EndWith() was called. The end of the call then ends the read.
   Step Next(bool may_read = true);
 
-  // The read in progress is over. Call this once its request, if one came, is handled, so that the
-  // next one may be read.
-  void OnReadOver();
-  // No further request is read.
-  void EndReads() { reads_over_ = true; }
+  // The read in progress has brought a request. Returns its number. The first request has number 0.
+  // Until OnHandled(), the stream neither reads the next request nor ends.
+  std::uint64_t OnRequest(std::size_t request_bytes);
+  // The request that was read last is handled: it is answered already, or will be.
+  void OnHandled();
+  // The read in progress is over and has brought no request, or one to ignore. No further request
+  // is read.
+  void OnLastReadOver();
   // The write in progress is over.
   void OnWritten();
 
-  // Adds a request that was read. Returns its number. The first request has number 0.
-  std::uint64_t Add(std::size_t request_bytes);
   // Answers a request with `response`. The request's own bytes are freed.
   void Answer(std::uint64_t number, grpc::ByteBuffer response);
   // Answers a request without a response.
@@ -56,11 +57,11 @@ class StreamPipeline {
   // request is read.
   void Break() { is_broken_ = true; }
   bool is_broken() const { return is_broken_; }
-  // The server ends the stream with `status`, an error: no further request is read. Only the first
-  // call counts.
-  void Cut(const absl::Status& status);
-  // OK: the server has not cut the stream.
-  const absl::Status& cut() const { return cut_; }
+  // Ends the stream with `status`, an error, once all requests that were read are answered: no
+  // further request is read. Only the first call counts.
+  void EndWith(const absl::Status& status);
+  // OK: EndWith() was not called.
+  const absl::Status& error() const { return error_; }
   // Whether Next() has ended the stream.
   bool has_ended() const { return has_ended_; }
 
@@ -80,12 +81,13 @@ class StreamPipeline {
   // set, the response to the first one is being written.
   std::deque<Request> requests_;
   std::uint64_t first_number_ = 0;  // Of requests_.front().
-  bool is_reading_ = false;         // A request is being read or handled.
+  bool is_reading_ = false;
+  bool is_handling_ = false;  // The request that was read last is being handled.
   bool is_writing_ = false;
   bool reads_over_ = false;
   bool is_broken_ = false;
   bool has_ended_ = false;
-  absl::Status cut_;
+  absl::Status error_;
 };
 
 }  // namespace softlookup::server

@@ -49,10 +49,10 @@ void WatchStream::Send() {
     return Finish(memory.status());
   }
   if (incarnation_.value_or(memory->incarnation) != memory->incarnation) {
-    // The store was deleted, and another one was created under the same name.
-    return Finish(MakeError(reasons::kStoreNotFound,
-                            absl::StrCat("The store \"", store_, "\" was deleted"),
-                            {{"store", store_}}));
+    return Finish(MakeError(
+        reasons::kStoreNotFound,
+        absl::StrCat("The store \"", store_, "\" of this call was deleted, renamed or replaced"),
+        {{"store", store_}}));
   }
   incarnation_ = memory->incarnation;
   revision_ = memory->revision;

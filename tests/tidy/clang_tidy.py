@@ -22,7 +22,7 @@ def sources(build):
     for command in json.loads((build / "compile_commands.json").read_text()):
         path = pathlib.Path(command["file"])
         relative = path.relative_to(build if path.is_relative_to(build) else ROOT)
-        if relative.parts[0] in ("cli", "client", "core", "server") and "generated" not in relative.parts:
+        if relative.parts[0] in ("client", "core", "server") and "generated" not in relative.parts:
             yield path
 
 

@@ -11,7 +11,7 @@ import re
 import sys
 import unittest
 
-FOLDERS = (".ci", "cli", "client", "cmake", "core", "docker", "docs", "examples", "proto", "scripts",
+FOLDERS = (".ci", "client", "cmake", "core", "docker", "docs", "examples", "proto", "scripts",
            "server", "tests")
 THIS_FILE = "tests/tidy/tidy_test.py"  # It quotes what it forbids.
 
@@ -133,6 +133,16 @@ CLIENT_EDGES = {"cli": (), "cpp": (), "output": (), "plot": ("output",),
                 "loadtest": ("cpp", "output", "plot"),
                 "recall": ("cpp", "output", "plot"),
                 "tool": ("cli", "cpp", "output", "plot", "loadtest", "recall")}
+
+
+@rule(bad=[{"CMakeLists.txt": "add_subdirectory(client)\n", "docker/Dockerfile": "COPY core /src/core\n"}],
+      near=[{"CMakeLists.txt": "add_subdirectory(client)\n  add_subdirectory(tests)\n",
+             "docker/Dockerfile": "COPY client /src/client\n"}])
+def the_image_is_built_of_all_that_cmake_reads(tree):
+    dockerfile = tree.get("docker/Dockerfile", "")
+    for folder in re.findall(r"add_subdirectory\((\w+)\)", tree.get("CMakeLists.txt", "")):
+        if folder != "tests" and f"COPY {folder} /src/{folder}\n" not in dockerfile:
+            yield f"docker/Dockerfile: does not copy {folder}/"
 
 
 @rule(bad=[{"client/plot/a.cc": '#include "client/tool/exit_code.h"'},

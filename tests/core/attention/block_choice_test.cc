@@ -124,7 +124,6 @@ TEST_F(BlockChoiceTest, LooksAtNoBlockInVain) {
   EXPECT_THAT(tried_, IsEmpty());
 }
 
-// The bounds differ by less than what the log-sum-exp of all rows can be above their logits.
 // The balls' ranges alone show whether blocks may be skipped.
 TEST_F(BlockChoiceTest, ItIsKnownBeforehandThatAlikeBallsSkipNoBlock) {
   for (int block = 0; block < 20; ++block) Add(0.1f * static_cast<float>(block % 3), 3);
@@ -139,6 +138,7 @@ TEST_F(BlockChoiceTest, ItIsKnownBeforehandThatAlikeBallsSkipNoBlock) {
   EXPECT_TRUE(MaySkip(weighs_all)) << "ranges bound products alone";
 }
 
+// The bounds differ by less than what the log-sum-exp of all rows can be above their logits.
 TEST_F(BlockChoiceTest, LooksAtNoBlockInVainWhereAllRowsAreWeighed) {
   for (int i = 0; i < 100; ++i) Add(1 + static_cast<float>(i % 7), 1);
   EXPECT_EQ(Choose(LookGoal{.weighs_all = true}).read, std::nullopt);

@@ -205,8 +205,8 @@ TEST_F(RenameTest, WaitsInTheOldNameAndForTheReplacedStoreEnd) {
   ASSERT_THAT(engine_->RenameStore({.name = "old", .new_name = "new", .replace = true}), IsOk());
   for (Wait* wait : {&in_old, &in_new, &watch}) wait->ended.WaitForNotification();
   EXPECT_THAT(in_old.status, StatusIs(kStoreIsGone, "There is no store \"old\""));
-  EXPECT_THAT(in_new.status, StatusIs(kStoreIsGone, "another one has its name now"));
-  EXPECT_THAT(watch.status, StatusIs(kStoreIsGone, "another one has its name now"));
+  EXPECT_THAT(in_new.status, StatusIs(kStoreIsGone, "was deleted, renamed or replaced"));
+  EXPECT_THAT(watch.status, StatusIs(kStoreIsGone, "was deleted, renamed or replaced"));
 
   // The revisions are the store's own: made, renamed, appended to.
   wait_in("new", 3, after);
@@ -226,7 +226,7 @@ TEST_F(RenameTest, AChainOfAppendsEndsWithTheNameOfItsStore) {
   ASSERT_THAT(engine_->RenameStore({.name = "old", .new_name = "new", .replace = true}), IsOk());
   EXPECT_THAT(AppendInChain("old", to_renamed), StatusIs(kStoreIsGone, "\"old\""));
   EXPECT_THAT(AppendInChain("new", to_replaced),
-              StatusIs(kStoreIsGone, "another one has its name now"));
+              StatusIs(kStoreIsGone, "was deleted, renamed or replaced"));
   for (const auto& [name, chain] : {std::pair("old", to_renamed), std::pair("new", to_replaced)}) {
     EXPECT_THAT(AppendInChain(name, chain),
                 StatusIs(absl::StatusCode::kCancelled, "An append before this one"));

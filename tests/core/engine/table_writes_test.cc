@@ -87,7 +87,7 @@ TEST_F(TableWritesTest, AWriteWhoseTurnComesAfterTheRenameIsRefused) {
   EXPECT_THAT(to_renamed->Stage(nullptr),
               StatusIs(absl::StatusCode::kNotFound, "There is no store \"a\""));
   EXPECT_THAT(to_replaced->Stage(nullptr),
-              StatusIs(absl::StatusCode::kNotFound, "another one has its name now"));
+              StatusIs(absl::StatusCode::kNotFound, "was deleted, renamed or replaced"));
   EXPECT_EQ(ReasonOf(to_replaced->Stage(nullptr)), "STORE_NOT_FOUND");
   EXPECT_THAT(Append(Find("b"))->Stage(nullptr), IsOk());
 }

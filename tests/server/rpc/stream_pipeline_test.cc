@@ -23,13 +23,9 @@ class StreamPipelineTest : public ::testing::Test {
   }
   // The read in progress has brought a request, which is handled at once.
   std::uint64_t Read() {
-    const std::uint64_t number = pipeline_.Add(/*request_bytes=*/10);
-    pipeline_.OnReadOver();
+    const std::uint64_t number = pipeline_.OnRequest(/*request_bytes=*/10);
+    pipeline_.OnHandled();
     return number;
-  }
-  void ReadTheLast() {
-    pipeline_.OnReadOver();
-    pipeline_.EndReads();
   }
   void Answer(std::uint64_t number, const std::string& response) {
     const grpc::Slice slice(response);
@@ -87,7 +83,7 @@ TEST_F(StreamPipelineTest, EndsOnceTheLastResponseIsWritten) {
   Next();
   Read();
   Next();
-  ReadTheLast();
+  pipeline_.OnLastReadOver();
   EXPECT_EQ(Next(), "");
   Answer(0, "a");
   EXPECT_EQ(Next(), "write a");
@@ -105,18 +101,45 @@ TEST_F(StreamPipelineTest, ARequestWithoutAResponseHoldsUpNoOther) {
   Read();
   Answer(1, "b");
   pipeline_.Drop(0);
-  pipeline_.EndReads();
-  EXPECT_EQ(Next(), "write b");
+  EXPECT_EQ(Next(), "read, write b");
+  pipeline_.OnLastReadOver();
   pipeline_.OnWritten();
   EXPECT_EQ(Next(), "end");
 }
 
 TEST_F(StreamPipelineTest, WaitsForTheReadInProgressBeforeItEnds) {
   EXPECT_EQ(Next(), "read");
-  pipeline_.EndReads();
+  pipeline_.Break();
   EXPECT_EQ(Next(), "");
-  pipeline_.OnReadOver();
+  pipeline_.OnLastReadOver();
   EXPECT_EQ(Next(), "end");
+}
+
+// A worker may handle a request for long. Whatever happens meanwhile, the call must not end under
+// it.
+TEST_F(StreamPipelineTest, NeitherReadsNorEndsWhileARequestIsHandled) {
+  EXPECT_EQ(Next(), "read");
+  EXPECT_EQ(pipeline_.OnRequest(10), 0u);
+  EXPECT_EQ(Next(), "");
+  pipeline_.Drop(0);  // Its answer can come before its handling returns.
+  EXPECT_EQ(Next(), "");
+  pipeline_.EndWith(absl::UnavailableError("the server stops"));
+  EXPECT_EQ(Next(), "");
+  pipeline_.Break();
+  EXPECT_EQ(Next(), "");
+  pipeline_.OnHandled();
+  EXPECT_EQ(Next(), "end");
+}
+
+TEST_F(StreamPipelineTest, AFailedRequestEndsTheStreamThoughTheNextIsBeingRead) {
+  Next();
+  Read();
+  EXPECT_EQ(Next(), "read");
+  pipeline_.Drop(0);
+  pipeline_.EndWith(absl::NotFoundError("the store is gone"));
+  EXPECT_EQ(Next(), "end");
+  pipeline_.OnLastReadOver();
+  EXPECT_EQ(Next(), "");
 }
 
 TEST_F(StreamPipelineTest, ABrokenStreamDropsResponsesAndEndsOnceAllAreAnswered) {
@@ -146,15 +169,15 @@ TEST_F(StreamPipelineTest, AStreamThatIsCutAnswersWhatItHasReadAndLeavesTheRest)
   Next();
   Read();
   EXPECT_EQ(Next(), "read");
-  pipeline_.Cut(absl::UnavailableError("first"));
-  pipeline_.Cut(absl::UnavailableError("second"));
+  pipeline_.EndWith(absl::UnavailableError("first"));
+  pipeline_.EndWith(absl::UnavailableError("second"));
   EXPECT_EQ(Next(), "");
   Answer(0, "a");
   EXPECT_EQ(Next(), "write a");
   pipeline_.OnWritten();
   EXPECT_EQ(Next(), "end") << "the read in progress ends with the call";
-  EXPECT_EQ(pipeline_.cut().message(), "first");
-  pipeline_.OnReadOver();
+  EXPECT_EQ(pipeline_.error().message(), "first");
+  pipeline_.OnLastReadOver();
   EXPECT_EQ(Next(), "");
 }
 
