@@ -6,22 +6,31 @@ a server of its own; then once more, in another directory and beside another ser
 command must be what it prints, and a picture of docs/images that the commands draw must be the picture that they draw.
 A block that is none of commands, or a command that cannot run here, stands in a list below with the reason.
 
+A page ends with its first command that fails. No command may wait for longer than SECONDS.
+
 What is not as printed: the addresses and directories of SUBSTITUTES are those of the test, and load tests are short.
 Needs python3-numpy and openssl.
 """
+import contextlib
 import glob
 import os
 import re
+import select
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
+from unittest import mock
 
 import numpy as np
 
 from page_blocks import are_alike, blocks_of, difference
 
-SECONDS = 120  # Longest time of a command.
+SECONDS = 30         # Longest time of a command, and until a server is ready.
+STOP_SECONDS = 10    # Longest time until a server has stopped.
+PAGES_SECONDS = 200  # After which no page begins, so that failures are told before ctest ends the test.
 
 # Blocks that hold no command: how they begin, in which page, and what they are.
 NO_COMMANDS = [
@@ -53,9 +62,12 @@ NOT_RUN = [
 # Headings at which a page goes on in a new terminal, beside a new server without data.
 NEW_TERMINALS = {("README.md", "Ask")}
 
+SECOND = r"127\.0\.0\.1:7481"  # Where pages have a second server, beside the one that the tool asks.
+
 # What stands for something else on the machine of a reader. {} are filled in by Terminal.
 SUBSTITUTES = [
     (r"0\.0\.0\.0:7471", "127.0.0.1:0"),
+    (SECOND, "127.0.0.1:{second_port}"),
     (r"softlookup\.example:7471", "localhost:{port}"),
     (r"softlookup\.example", "localhost"),
     (r"/srv/softlookup", "{directory}/srv"),
@@ -83,14 +95,41 @@ softlookup() {
 """
 
 
+class Server:
+    """A server that a shell has started, and that is ready."""
+
+    def __init__(self, script, environment):
+        """Raises AssertionError if the server does not start in time."""
+        self.process = subprocess.Popen(["bash", "-c", script], env=environment, stdout=subprocess.PIPE, text=True)
+        begun = select.select([self.process.stdout], [], [], SECONDS)[0]
+        ready = begun and re.search(r"grpc=(\S+):(\d+)", self.process.stdout.readline())
+        if not ready:
+            self.process.kill()
+            self.stop()
+            raise AssertionError(f"the server did not start, or was not ready within {SECONDS} s:\n{script}")
+        self.host, self.port = ready[1], ready[2]
+
+    def stop(self):
+        """Raises AssertionError if the server had to be killed."""
+        self.process.terminate()  # It may have ended.
+        try:
+            self.process.wait(timeout=STOP_SECONDS)
+        except subprocess.TimeoutExpired as error:
+            self.process.kill()
+            self.process.wait()
+            raise AssertionError(f"a server did not stop within {STOP_SECONDS} s of SIGTERM") from error
+        finally:
+            self.process.stdout.close()
+
+
 class Terminal:
-    """A shell that is given a page's commands one by one, and a server that they ask."""
+    """A shell that is given a page's commands one by one, and the servers that they ask."""
 
     def __init__(self, directory):
         self.directory = directory
         self.state = os.path.join(directory, ".state")  # Keeps the variables and the directory of the shell.
         self.work = os.path.join(directory, "clone")    # Where a page begins. It looks like a clone that was built.
-        self.server = None
+        self.server = self.second = None
         os.makedirs(os.path.join(self.work, "build/release/bin"))
         for name in ("docker", "docs", "examples", "scripts", "tests"):
             os.symlink(os.path.join(ROOT, name), os.path.join(self.work, name))
@@ -99,10 +138,10 @@ class Terminal:
         self.begin()
 
     def begin(self):
-        """Forgets the variables and the server so far."""
+        """Forgets the variables and the servers so far."""
+        self.stop()
         with open(self.state, "w", encoding="utf-8") as file:
             file.write(f"cd {self.work}\n")
-        self.serve("softlookup-server --ephemeral")
 
     def __enter__(self):
         return self
@@ -111,12 +150,10 @@ class Terminal:
         self.stop()
 
     def stop(self):
-        if self.server:
-            # Not kill(): the next server may take the same data directory.
-            self.server.terminate()
-            self.server.wait(timeout=SECONDS)
-            self.server.stdout.close()
-            self.server = None
+        with contextlib.ExitStack() as all_of_them:
+            for server in filter(None, (self.server, self.second)):
+                all_of_them.callback(server.stop)  # Not kill(): the next server may take the same data directory.
+        self.server = self.second = None
 
     def environment(self):
         path = os.path.join(self.work, "build/release/bin") + os.pathsep + os.environ["PATH"]
@@ -126,33 +163,43 @@ class Terminal:
 
     def of_here(self, text):
         for pattern, substitute in SUBSTITUTES:
-            filled = substitute.format(directory=self.directory, group=os.getgid(), port=self.port)
+            filled = substitute.format(directory=self.directory, group=os.getgid(),
+                                       port=self.server.port if self.server else 0,
+                                       second_port=self.second.port if self.second else 0)
             text = re.sub(pattern, filled, text)
         return text
 
     def serve(self, command):
-        """Starts a server in place of the one before, and has the tool ask it."""
-        self.stop()
-        self.port = None
-        command = f"source {self.state}\nexec {self.of_here(command)}"
-        self.server = subprocess.Popen(["bash", "-c", command], env=self.environment(), stdout=subprocess.PIPE,
-                                       text=True)
-        ready = re.search(r"grpc=(\S+):(\d+)", self.server.stdout.readline())
-        if not ready:
+        """Starts a server in place of those before, and has the tool ask it; or the second one, beside it."""
+        beside = re.search(f"--listen {SECOND}", command)
+        if not beside:
             self.stop()
-            return f"the server did not start:\n{command}"
-        self.port = ready[2]
+        server = Server(f"source {self.state}\nexec {self.of_here(command)}", self.environment())
+        if beside:
+            self.second = server
+            return
+        self.server = server
         with open(self.state, "a", encoding="utf-8") as file:
-            file.write(f"export SOFTLOOKUP_SERVER={ready[1]}:{ready[2]}\n")
-        return ""
+            file.write(f"export SOFTLOOKUP_SERVER={server.host}:{server.port}\n")
 
     def run(self, text):
-        """The exit code of a command, and what it printed."""
+        """Runs a command. Returns its exit code, None if it did not end in time, and what it printed.
+
+        If the page has not started a server yet, this starts one.
+        """
+        if not self.server:
+            self.serve("softlookup-server --ephemeral")
         script = (f"source {self.state}\n{FUNCTIONS}\nset -euo pipefail\n{self.of_here(text)}\n"
                   f"{{ declare -px; printf 'cd %q\\n' \"$PWD\"; }} >{self.state}\n")
-        ran = subprocess.run(["bash", "-c", script], env=self.environment(), stdin=subprocess.DEVNULL,
-                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=SECONDS, check=False)
-        return ran.returncode, ran.stdout
+        with subprocess.Popen(["bash", "-c", script], env=self.environment(), stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              start_new_session=True) as shell:
+            try:
+                printed = shell.communicate(timeout=SECONDS)[0]
+                return shell.returncode, printed
+            except subprocess.TimeoutExpired:
+                os.killpg(shell.pid, signal.SIGKILL)  # The shell's commands too: they hold its output open.
+                return None, shell.communicate()[0]
 
     def find(self, name):
         """The file of this name that commands have made, or None."""
@@ -179,7 +226,7 @@ def start_service(terminal):
         file.write(terminal.of_here(settings))
     for name in ("lib", "log"):
         os.makedirs(os.path.join(terminal.directory, name))
-    return terminal.serve(f"softlookup-server --config {path}")
+    terminal.serve(f"softlookup-server --config {path}")
 
 
 # What a reader does before a command, by its own means or as the text between the blocks says.
@@ -222,22 +269,52 @@ class BlocksTest(unittest.TestCase):
             self.assertNotEqual(difference(["a", "b", "c"], shown), "", shown)
 
 
+class TerminalTest(unittest.TestCase):
+    def setUp(self):
+        directory = self.enterContext(tempfile.TemporaryDirectory())
+        self.terminal = self.enterContext(Terminal(directory))
+
+    def test_a_command_keeps_variables_and_directory_for_the_next(self):
+        self.assertEqual(self.terminal.run("export A=1; mkdir b; cd b"), (0, ""))
+        self.assertEqual(self.terminal.run('echo $A "${PWD##*/}"; false'), (1, "1 b\n"))
+
+    def test_a_command_that_does_not_end_is_ended_with_all_that_it_started(self):
+        with mock.patch(f"{__name__}.SECONDS", 0.5):
+            self.assertEqual(self.terminal.run("echo a; sleep 1000 & sleep 1000"), (None, "a\n"))
+
+    def test_a_second_server_runs_beside_the_first(self):
+        self.terminal.serve("softlookup-server --ephemeral")
+        self.terminal.serve("softlookup-server --ephemeral --listen 127.0.0.1:7481")
+        for options in ("", "--server 127.0.0.1:7481"):
+            code, printed = self.terminal.run(f"softlookup {options} health")
+            self.assertEqual(code, 0, printed)
+        self.assertNotEqual(self.terminal.server.port, self.terminal.second.port)
+
+    def test_a_server_that_does_not_start_is_an_error(self):
+        with self.assertRaisesRegex(AssertionError, "did not start"):
+            self.terminal.serve("softlookup-server --data-dir /dev/null 2>/dev/null")
+
+
 class PagesTest(unittest.TestCase):
     def run_command(self, terminal, page, command):
         for path, begin, prepare in BEFORE:
             if path == page and command.text.startswith(begin):
-                self.assertFalse(prepare(terminal))
+                prepare(terminal)
         if re.match(r"(build/release/bin/)?softlookup-server (?!.*--verify)|build/release/bin/softlookup-server$",
                     command.text):
-            self.assertEqual(terminal.serve(command.text), "")
+            terminal.serve(command.text)
             return
         code, printed = terminal.run(command.text)
-        self.assertEqual(code, 0, f"\n{command.text}\n{printed}")
-        if command.shown:
-            differs = difference(printed.splitlines(), command.shown)
-            self.assertEqual(differs, "", f"\n{command.text}\n{differs}")
+        if code is None:
+            self.fail(f"it did not end within {SECONDS} s\n{printed}")
+        if code != 0:
+            self.fail(f"its exit code is {code}\n{printed}")
+        differs = command.shown and difference(printed.splitlines(), command.shown)
+        if differs:
+            self.fail(differs)
 
     def run_page(self, page, text, used):
+        """Raises AssertionError at the first command that fails: those after it may wait for what it has not done."""
         with tempfile.TemporaryDirectory() as directory, Terminal(directory) as terminal:
             heading = ""
             for block in blocks_of(text):
@@ -252,30 +329,38 @@ class PagesTest(unittest.TestCase):
                     not_run = [entry for entry in NOT_RUN
                                if entry[0] in ("", page) and re.match(entry[1], command.text)]
                     used.update(not_run)
-                    if not not_run:
-                        with self.subTest(page, line=block.line):
-                            self.run_command(terminal, page, command)
+                    if not_run:
+                        continue
+                    try:
+                        self.run_command(terminal, page, command)
+                    except AssertionError as error:
+                        where = f"{page}, in the block at line {block.line}"
+                        raise AssertionError(f"{where}:\n{command.text}\n{error}") from None
             for name in re.findall(r"\]\(images/(\S+\.svg)\)", text):
-                with self.subTest(page, picture=name):
-                    self.check_picture(terminal, name)
+                self.check_picture(terminal, name)
 
     def check_picture(self, terminal, name):
         drawn = terminal.find(name)
-        self.assertIsNotNone(drawn, "no command of the page draws it")
+        self.assertIsNotNone(drawn, f"no command of the page draws {name}")
         with open(drawn, encoding="utf-8") as one, \
                 open(os.path.join(ROOT, "docs/images", name), encoding="utf-8") as other:
-            self.assertTrue(are_alike(one.read(), other.read(), distance=0.2), "the page's commands draw another one")
+            self.assertTrue(are_alike(one.read(), other.read(), distance=0.2),
+                            f"the page's commands draw another {name}")
 
     def test_commands_work_as_printed_and_once_more(self):
         pages = PAGES or ["README.md", *sorted(os.path.relpath(path, ROOT)
                                                for path in glob.glob(os.path.join(ROOT, "docs/*.md")))]
-        used = set()
+        used, whole = set(), []
+        end = time.monotonic() + PAGES_SECONDS
         for page in pages:
+            self.assertLess(time.monotonic(), end, f"no time was left to begin with {page}")
             with open(os.path.join(ROOT, page), encoding="utf-8") as file:
                 text = file.read()
-            for _ in range(2):
-                self.run_page(page, text, used)
-        if not PAGES:
+            with self.subTest(page):
+                for _ in range(2):
+                    self.run_page(page, text, used)
+                whole.append(page)
+        if not PAGES and whole == pages:
             self.assertEqual([entry for entry in NO_COMMANDS + NOT_RUN if entry not in used], [],
                              "exceptions that no page needs")
 
