@@ -160,7 +160,7 @@ void AddStoreCommands(CLI::App* app, Session* session) {
 
   auto rename_flags = std::make_shared<RenameFlags>();
   CLI::App* rename =
-      store->add_subcommand("rename", "Give a store another name, also that of a store to replace")
+      store->add_subcommand("rename", "Rename a store; --replace puts it in the place of another")
           ->alias("mv");
   AddName(rename, &rename_flags->name);
   rename->add_option("NEW_NAME", rename_flags->new_name, "The name that it gets")->required();
