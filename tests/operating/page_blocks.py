@@ -1,6 +1,6 @@
 """The blocks of commands of a page in Markdown, and whether what they print is what the page shows."""
 import dataclasses
-import math
+import decimal
 import re
 import subprocess
 
@@ -13,7 +13,7 @@ class Command:
 
 @dataclasses.dataclass
 class Block:
-    heading: str   # That it stands under.
+    before: str    # The text between the block before it and this one.
     line: int      # Of its first line in the page, from 1.
     language: str  # As the fence says, "" if it does not. "indented" without a fence.
     text: str
@@ -25,28 +25,37 @@ class Block:
 
 
 def blocks_of(page):
-    """The blocks of a page: between fences, or indented by four spaces after a blank line."""
+    """The blocks of a page: between fences, or indented by four spaces after a blank line or a heading.
+
+    Raises AssertionError at what Markdown takes for a block and this does not.
+    """
     lines = page.splitlines()
-    heading, at, blank = "", 0, True
+    before, at, fresh = [], 0, True
     while at < len(lines):
         line = lines[at]
-        fence = re.match(r"```(\w*)$", line)
+        assert not line.startswith("\t"), f"line {at + 1} begins with a tab"
+        fence = re.match(r"( *)(```|~~~)(.*)$", line)
         if fence:
-            end = lines.index("```", at + 1)
-            yield Block(heading, at + 2, fence[1], "\n".join(lines[at + 1:end]) + "\n")
-            at = end
-        elif line.startswith("    ") and blank:
+            indent, mark, language = fence.groups()
+            assert re.fullmatch(r"\w*", language), f"line {at + 1}: a fence of which the language is {language!r}"
+            closing = indent + mark
+            assert closing in lines[at + 1:], f"line {at + 1}: a fence without an end"
+            end = lines.index(closing, at + 1)
+            text = "".join(one.removeprefix(indent) + "\n" for one in lines[at + 1:end])
+            yield Block("\n".join(before), at + 2, language, text)
+            before, at, fresh = [], end + 1, True
+        elif line.startswith("    ") and fresh:
             end = at
-            while end < len(lines) and (lines[end].startswith("    ") or not lines[end]):
+            while end < len(lines) and (lines[end].startswith("    ") or not lines[end].strip()):
                 end += 1
             text = "\n".join(one[4:] for one in lines[at:end]).rstrip("\n") + "\n"
             # A blank line parts two blocks if what follows is no longer indented, else it is of the block.
-            yield Block(heading, at + 1, "indented", text)
-            at = end - 1
-        elif line.startswith("#"):
-            heading = line.lstrip("# ")
-        blank = not lines[at]
-        at += 1
+            yield Block("\n".join(before), at + 1, "indented", text)
+            before, at, fresh = [], end, True
+        else:
+            before.append(line)
+            fresh = not line.strip() or line.startswith("#")
+            at += 1
 
 
 def is_whole(text):
@@ -72,7 +81,9 @@ def split_commands(lines):
 
 def console_commands(text):
     """The commands after "$ ", with further lines after "> ", and what the page shows below each."""
-    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+    above, *parts = re.split(r"^\$ ", text, flags=re.MULTILINE)
+    assert not above, f"lines above the first command: {above}"
+    for part in parts:
         first, *rest = part.splitlines()
         further = 0
         while further < len(rest) and rest[further].startswith("> "):
@@ -80,20 +91,44 @@ def console_commands(text):
         yield Command("\n".join([first, *(line[2:] for line in rest[:further])]), rest[further:])
 
 
-NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])")
-TIMES = re.compile(r"in \S+ s, \S+ rows/s")  # Of an append.
+NUMBER = r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?"
+NUMBER_OF_TEXT = re.compile(rf"(?<![\w.]){NUMBER}(?!\w)")  # Not that of a name, such as the 2 of l2.
+NUMBER_OF_PICTURE = re.compile(NUMBER)                     # Also that of a letter of a path, such as the 2 of L2.
+TIMES = re.compile(r"in \S+ s, \S+ rows/s")                # Of an append.
+SHARE = decimal.Decimal("1e-4")
 
 
-def are_alike(printed, shown, distance=1e-4):
-    """Whether two texts have the same words and about the same numbers: 0.2 % or the distance apart at most.
+def are_close(one, other):
+    """Whether two integers are equal, or two decimals a unit of their last digit apart at most, or SHARE of their size.
 
     So a page holds on CPUs on which the last digits of an answer differ.
     """
-    texts = [TIMES.sub("in T", text) for text in (printed, shown)]
-    words = [" ".join(NUMBER.sub("N", text).split()) for text in texts]
-    numbers = [[float(number) for number in NUMBER.findall(text)] for text in texts]
-    return words[0] == words[1] and all(
-        math.isclose(a, b, rel_tol=2e-3, abs_tol=distance) for a, b in zip(*numbers))
+    one, other = decimal.Decimal(one), decimal.Decimal(other)
+    finer, coarser = sorted(number.as_tuple().exponent for number in (one, other))
+    if finer >= 0:
+        return one == other
+    unit = decimal.Decimal(1).scaleb(finer) if coarser < 0 else 0
+    return abs(one - other) <= max(unit, SHARE * abs(one))
+
+
+def have_same_words(one, other, number, close):
+    """Whether the texts are the same but for their numbers, and close() holds for each two of these."""
+    words = [" ".join(number.sub("N", text).split()) for text in (one, other)]
+    numbers = [number.findall(text) for text in (one, other)]
+    return words[0] == words[1] and all(close(a, b) for a, b in zip(*numbers))
+
+
+def are_alike(printed, shown):
+    """Whether two texts have the same words and close numbers. The times of appends differ."""
+    return have_same_words(TIMES.sub("in T", printed), TIMES.sub("in T", shown), NUMBER_OF_TEXT, are_close)
+
+
+def are_like_pictures(one, other):
+    """Whether two SVG files show about the same: elements 0.2 pixels apart at most, and texts that are alike."""
+    one, other = (re.split(r"(<[^>]*>)", picture) for picture in (one, other))  # Texts and elements by turns.
+    return len(one) == len(other) and all(
+        have_same_words(a, b, NUMBER_OF_PICTURE, lambda x, y: abs(float(x) - float(y)) <= 0.2)
+        if a.startswith("<") else are_alike(a, b) for a, b in zip(one, other))
 
 
 def difference(printed, shown):

@@ -6,18 +6,16 @@ a server of its own; then once more, in another directory and beside another ser
 command must be what it prints, and a picture of docs/images that the commands draw must be the picture that they draw.
 A block that is none of commands, or a command that cannot run here, stands in a list below with the reason.
 
-A page ends with its first command that fails. No command may wait for longer than SECONDS.
+A page ends with its first command that fails. No command may take longer than SECONDS of page_terminal.py. The files and
+processes of the test are gone at its end, also if it fails or gets a SIGTERM.
 
 What is not as printed: the addresses and directories of SUBSTITUTES are those of the test, and load tests are short.
 Needs python3-numpy and openssl.
 """
-import contextlib
 import glob
 import os
 import re
-import select
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -26,11 +24,15 @@ from unittest import mock
 
 import numpy as np
 
-from page_blocks import are_alike, blocks_of, difference
+import page_terminal
+from page_blocks import are_like_pictures, blocks_of, difference
+from page_terminal import Product, Terminal
 
-SECONDS = 30         # Longest time of a command, and until a server is ready.
-STOP_SECONDS = 10    # Longest time until a server has stopped.
-PAGES_SECONDS = 200  # After which no page begins, so that failures are told before ctest ends the test.
+PAGES_SECONDS = 200  # After which no command begins, so that failures are told before ctest ends the test.
+
+# Languages of blocks that hold commands, and of others with the reason why those are not run.
+LANGUAGES = {"", "bash", "console", "indented", "sh"}
+OTHER_LANGUAGES = {"cpp": "a part of a program; tests/examples builds whole ones"}
 
 # Blocks that hold no command: how they begin, in which page, and what they are.
 NO_COMMANDS = [
@@ -59,154 +61,8 @@ NOT_RUN = [
     ("docs/tutorial.md", r"python3 - <<'END'\nimport numpy as np\ndata = ", "reads what apt-get has downloaded"),
 ]
 
-# Headings at which a page goes on in a new terminal, beside a new server without data.
-NEW_TERMINALS = {("README.md", "Ask")}
-
-SECOND = r"127\.0\.0\.1:7481"  # Where pages have a second server, beside the one that the tool asks.
-
-# What stands for something else on the machine of a reader. {} are filled in by Terminal.
-SUBSTITUTES = [
-    (r"0\.0\.0\.0:7471", "127.0.0.1:0"),
-    (SECOND, "127.0.0.1:{second_port}"),
-    (r"softlookup\.example:7471", "localhost:{port}"),
-    (r"softlookup\.example", "localhost"),
-    (r"/srv/softlookup", "{directory}/srv"),
-    (r"/etc/softlookup", "{directory}/etc"),
-    (r"/root/softlookup-tls", "{directory}/root"),
-    (r"/var/(lib|log)/softlookup", r"{directory}/\1"),
-    (r"-g softlookup\b", "-g {group}"),  # The group that the package makes.
-]
-
-# The tool with load tests that end soon, on few rows. Their exit codes 8 and 9 are verdicts on figures, such as "this
-# client was the bottleneck", so they are no failures here.
-FUNCTIONS = """
-softlookup() {
-  if [[ $1 != loadtest ]]; then command softlookup "$@"; return; fi
-  local -A short=([--duration]=0.1 [--warm-up]=0 [--rate]=200 [--rows]=500)
-  local arguments=() code=0
-  while (($#)); do
-    if [[ -n ${short[$1]:-} ]]; then arguments+=("$1" "${short[$1]}"); shift 2; else arguments+=("$1"); shift; fi
-  done
-  [[ " ${arguments[*]} " == *" --duration "* ]] || arguments+=(--duration 0.1)
-  [[ " ${arguments[*]} " == *" --warm-up "* ]] || arguments+=(--warm-up 0)
-  command softlookup "${arguments[@]}" || code=$?
-  [[ $code == [89] ]] || return $code
-}
-"""
-
-
-class Server:
-    """A server that a shell has started, and that is ready."""
-
-    def __init__(self, script, environment):
-        """Raises AssertionError if the server does not start in time."""
-        self.process = subprocess.Popen(["bash", "-c", script], env=environment, stdout=subprocess.PIPE, text=True)
-        begun = select.select([self.process.stdout], [], [], SECONDS)[0]
-        ready = begun and re.search(r"grpc=(\S+):(\d+)", self.process.stdout.readline())
-        if not ready:
-            self.process.kill()
-            self.stop()
-            raise AssertionError(f"the server did not start, or was not ready within {SECONDS} s:\n{script}")
-        self.host, self.port = ready[1], ready[2]
-
-    def stop(self):
-        """Raises AssertionError if the server had to be killed."""
-        self.process.terminate()  # It may have ended.
-        try:
-            self.process.wait(timeout=STOP_SECONDS)
-        except subprocess.TimeoutExpired as error:
-            self.process.kill()
-            self.process.wait()
-            raise AssertionError(f"a server did not stop within {STOP_SECONDS} s of SIGTERM") from error
-        finally:
-            self.process.stdout.close()
-
-
-class Terminal:
-    """A shell that is given a page's commands one by one, and the servers that they ask."""
-
-    def __init__(self, directory):
-        self.directory = directory
-        self.state = os.path.join(directory, ".state")  # Keeps the variables and the directory of the shell.
-        self.work = os.path.join(directory, "clone")    # Where a page begins. It looks like a clone that was built.
-        self.server = self.second = None
-        os.makedirs(os.path.join(self.work, "build/release/bin"))
-        for name in ("docker", "docs", "examples", "scripts", "tests"):
-            os.symlink(os.path.join(ROOT, name), os.path.join(self.work, name))
-        for name, path in (("softlookup", TOOL), ("softlookup-server", SERVER), ("python3", sys.executable)):
-            os.symlink(path, os.path.join(self.work, "build/release/bin", name))
-        self.begin()
-
-    def begin(self):
-        """Forgets the variables and the servers so far."""
-        self.stop()
-        with open(self.state, "w", encoding="utf-8") as file:
-            file.write(f"cd {self.work}\n")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.stop()
-
-    def stop(self):
-        with contextlib.ExitStack() as all_of_them:
-            for server in filter(None, (self.server, self.second)):
-                all_of_them.callback(server.stop)  # Not kill(): the next server may take the same data directory.
-        self.server = self.second = None
-
-    def environment(self):
-        path = os.path.join(self.work, "build/release/bin") + os.pathsep + os.environ["PATH"]
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("SOFTLOOKUP_")}
-        return kept | {"PATH": path, "TMPDIR": self.directory, "SOFTLOOKUP_LISTEN": "127.0.0.1:0",
-                       "SOFTLOOKUP_HTTP_LISTEN": "127.0.0.1:0", "SOFTLOOKUP_LOG_LEVEL": "error"}
-
-    def of_here(self, text):
-        for pattern, substitute in SUBSTITUTES:
-            filled = substitute.format(directory=self.directory, group=os.getgid(),
-                                       port=self.server.port if self.server else 0,
-                                       second_port=self.second.port if self.second else 0)
-            text = re.sub(pattern, filled, text)
-        return text
-
-    def serve(self, command):
-        """Starts a server in place of those before, and has the tool ask it; or the second one, beside it."""
-        beside = re.search(f"--listen {SECOND}", command)
-        if not beside:
-            self.stop()
-        server = Server(f"source {self.state}\nexec {self.of_here(command)}", self.environment())
-        if beside:
-            self.second = server
-            return
-        self.server = server
-        with open(self.state, "a", encoding="utf-8") as file:
-            file.write(f"export SOFTLOOKUP_SERVER={server.host}:{server.port}\n")
-
-    def run(self, text):
-        """Runs a command. Returns its exit code, None if it did not end in time, and what it printed.
-
-        If the page has not started a server yet, this starts one.
-        """
-        if not self.server:
-            self.serve("softlookup-server --ephemeral")
-        script = (f"source {self.state}\n{FUNCTIONS}\nset -euo pipefail\n{self.of_here(text)}\n"
-                  f"{{ declare -px; printf 'cd %q\\n' \"$PWD\"; }} >{self.state}\n")
-        with subprocess.Popen(["bash", "-c", script], env=self.environment(), stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              start_new_session=True) as shell:
-            try:
-                printed = shell.communicate(timeout=SECONDS)[0]
-                return shell.returncode, printed
-            except subprocess.TimeoutExpired:
-                os.killpg(shell.pid, signal.SIGKILL)  # The shell's commands too: they hold its output open.
-                return None, shell.communicate()[0]
-
-    def find(self, name):
-        """The file of this name that commands have made, or None."""
-        for folder, _, names in os.walk(self.directory):
-            if name in names:
-                return os.path.join(folder, name)
-        return None
+# Text above a block that goes on in a new terminal, without the variables so far and beside a new server without data.
+NEW_TERMINAL = "In a new terminal, "
 
 
 def make_vectors(terminal):
@@ -219,7 +75,7 @@ def make_vectors(terminal):
 
 def start_service(terminal):
     """The package's service, with the settings that docs/security.md tells to take off the # of."""
-    with open(os.path.join(ROOT, "server/package/softlookup.conf"), encoding="utf-8") as file:
+    with open(os.path.join(PRODUCT.root, "server/package/softlookup.conf"), encoding="utf-8") as file:
         settings = re.sub(r'^#(?=(tls-|auth|audit-log))', "", file.read(), flags=re.MULTILINE)
     path = os.path.join(terminal.directory, "softlookup.conf")
     with open(path, "w", encoding="utf-8") as file:
@@ -239,27 +95,41 @@ BEFORE = [
 class BlocksTest(unittest.TestCase):
     def test_blocks_have_their_commands_and_what_is_shown(self):
         page = ("# A\n\ntext\n    no block\n\n    one \\\n      --flag\n    two <<'END'\n    b\n    END\n\n    three\n\n"
-                "## B\n```console\n$ for i in 1; do\n>   four\n> done\nshown\n\n$ five\n```\n```cpp\nint x;\n```\n")
+                "## B\n```console\n$ for i in 1; do\n>   four\n> done\nshown\n\n$ five\n```\n```cpp\nint x;\n```\n"
+                "- C\n\n  ```sh\n  six\n    seven\n  ```\n## D\n    eight\n")
         blocks = list(blocks_of(page))
-        self.assertEqual([(block.heading, block.line, block.language) for block in blocks],
-                         [("A", 6, "indented"), ("B", 16, "console"), ("B", 24, "cpp")])
+        self.assertEqual([(block.before, block.line, block.language) for block in blocks],
+                         [("# A\n\ntext\n    no block\n", 6, "indented"), ("## B", 16, "console"), ("", 24, "cpp"),
+                          ("- C\n", 29, "sh"), ("## D", 33, "indented")])
         self.assertEqual([command.text for command in blocks[0].commands()],
                          ["one \\\n  --flag", "two <<'END'\nb\nEND", "three"])
         self.assertEqual([(command.text, command.shown) for command in blocks[1].commands()],
                          [("for i in 1; do\n  four\ndone", ["shown", ""]), ("five", [])])
+        self.assertEqual([command.text for command in blocks[3].commands()], ["six", "  seven"])
 
-    def test_a_block_of_which_the_end_is_missing_is_an_error(self):
-        for text in ("    for i in 1; do\n", "    echo 'a\n", "    cat <<END\n    a\n"):
-            with self.assertRaises(AssertionError):
+    def test_what_is_no_whole_block_of_commands_is_an_error(self):
+        for text in ("    for i in 1; do\n", "    echo 'a\n", "    cat <<END\n    a\n", "```\na\n", "``` a b\na\n```\n",
+                     "\ta\n", "```console\na\n$ b\n```\n", "- a\n\n  ```\n  b\n```\n"):
+            with self.subTest(text), self.assertRaises(AssertionError):
                 next(blocks_of("\n" + text)).commands()
 
     def test_outputs_are_alike_if_words_and_numbers_are(self):
-        printed = ["appended 5 rows in 0.004 s, 1250 rows/s; x has 5 rows", "  0.8760  a", "b 1e-05", "[2.5, -3]"]
-        shown = ["appended 5 rows in 0.001 s, 9999 rows/s; x has 5 rows", " 0.8761 a", "b 2e-05", "[2.5, -3]"]
+        printed = ["appended 5 rows in 0.004 s, 1250 rows/s; x has 5 rows", "  0.8760  a", "b 1.1e-05", "[2.5, -3]",
+                   "0.876 of 1000", "123456.7"]
+        shown = ["appended 5 rows in 0.001 s, 9999 rows/s; x has 5 rows", " 0.8761 a", "b 1.2e-05", "[2.50, -3]",
+                 "0.877 of 1000", "123455.7"]
         self.assertEqual(difference(printed, shown), "")
-        for at, other in ((0, "appended 6 rows in 0.001 s, 9999 rows/s; x has 5 rows"), (1, "0.8860 a"), (1, "0.8760 b"),
-                          (2, "b 1e-03"), (3, "[2.5, 3]"), (3, "[2.5]")):
+        for at, other in ((0, "appended 6 rows in 0.001 s, 9999 rows/s; x has 5 rows"), (1, "0.8762 a"), (1, "0.8760 b"),
+                          (2, "b 1.3e-05"), (2, "b 9.9e-05"), (3, "[2.5, 3]"), (3, "[2.5]"), (3, "[2.5, -2.9]"),
+                          (4, "0.876 of 1002"), (4, "0.876 of 1001"), (5, "123400.0")):
             self.assertNotEqual(difference(printed, shown[:at] + [other] + shown[at + 1:]), "", other)
+
+    def test_pictures_are_alike_up_to_a_fifth_of_a_pixel(self):
+        picture = '<path class="line1" d="M120.1,184.4L166.1,183.7"/><text x="24.0">0.875, 400 rows</text>'
+        self.assertTrue(are_like_pictures(picture, picture.replace("M120.1", "M120.2").replace("L166.1", "L166.0")))
+        for old, new in (("M120.1", "M120.4"), ("L166.1,183.7", "L166.1,184.7"), ("line1", "line2"), ("L166", "C166"),
+                         ("0.875", "0.877"), ("400", "401"), ("rows", "queries"), ("L166.1,183.7", "")):
+            self.assertFalse(are_like_pictures(picture, picture.replace(old, new)), new)
 
     def test_all_lines_are_shown_unless_dots_stand_for_them(self):
         self.assertEqual(difference(["a", "b", "c"], ["a", "...", "c"]), "")
@@ -271,16 +141,51 @@ class BlocksTest(unittest.TestCase):
 
 class TerminalTest(unittest.TestCase):
     def setUp(self):
-        directory = self.enterContext(tempfile.TemporaryDirectory())
-        self.terminal = self.enterContext(Terminal(directory))
+        self.directory = self.enterContext(tempfile.TemporaryDirectory())
+        self.terminal = self.enterContext(Terminal(self.directory, PRODUCT))
 
     def test_a_command_keeps_variables_and_directory_for_the_next(self):
         self.assertEqual(self.terminal.run("export A=1; mkdir b; cd b"), (0, ""))
-        self.assertEqual(self.terminal.run('echo $A "${PWD##*/}"; false'), (1, "1 b\n"))
+        code, printed = self.terminal.run('echo $A "${PWD##*/}"; false')
+        self.assertEqual((code, printed), (1, "1 b\n"))
+
+    def test_a_command_of_which_any_part_fails_has_failed(self):
+        for text in ("false && echo hi", "! true", "false &", "echo $(false)", "false | true", "(false); true",
+                     "false; true", "for i in 1 2; do false; done", "echo $UNSET", "echo `no-such-program`"):
+            with self.subTest(text):
+                code, _ = self.terminal.run(text)
+                self.assertNotIn(code, (0, None))
+        for text in ("true && echo hi", "! false", "true &", "if false; then echo; fi", "false || true", "echo 'a\"$b'"):
+            with self.subTest(text):
+                code, printed = self.terminal.run(text)
+                self.assertEqual(code, 0, printed)
+
+    def test_a_load_test_may_miss_its_figures_but_not_give_wrong_answers(self):
+        program = os.path.join(self.terminal.work, "build/release/bin/softlookup")
+        for code, message, expected in ((0, "", 0), (9, "invalid: a call overflowed", 0), (7, "no server", 7),
+                                        (8, "--fail-if p99>20ms: p99 is 21 ms", 0),
+                                        (8, "--verify: no answer could be checked", 0),
+                                        (8, "no rate was found that keeps p99<20ms", 0),
+                                        (8, "1 of 32 answers was wrong: row 1", 8)):
+            os.remove(program)
+            with open(program, "w", encoding="utf-8") as file:
+                file.write(f"#!/bin/sh\necho '{message}' >&2\nexit {code}\n")
+            os.chmod(program, 0o755)
+            self.assertEqual(self.terminal.run("softlookup loadtest"), (expected, message + "\n"))
 
     def test_a_command_that_does_not_end_is_ended_with_all_that_it_started(self):
-        with mock.patch(f"{__name__}.SECONDS", 0.5):
-            self.assertEqual(self.terminal.run("echo a; sleep 1000 & sleep 1000"), (None, "a\n"))
+        before = page_terminal.children()
+        self.terminal.serve("softlookup-server --ephemeral")
+        for text in ("echo a; sleep 1000 & sleep 1000", "echo a; setsid sleep 1000 & sleep 1000",
+                     "echo a; cat <(sleep 1000)", "echo a; sleep 1000 & disown; exec sleep 1000"):
+            with self.subTest(text), mock.patch("page_terminal.SECONDS", 1):
+                self.assertEqual(self.terminal.run(text), (None, "a\n"))
+                self.assertEqual(page_terminal.children() - before, {self.terminal.server.process.pid})
+
+    def test_what_a_command_leaves_running_ends_with_it(self):
+        before = page_terminal.children()
+        self.assertEqual(self.terminal.run("(setsid sleep 1000 >/dev/null 2>&1 &)"), (0, ""))
+        self.assertEqual(page_terminal.children() - before, {self.terminal.server.process.pid})
 
     def test_a_second_server_runs_beside_the_first(self):
         self.terminal.serve("softlookup-server --ephemeral")
@@ -290,13 +195,21 @@ class TerminalTest(unittest.TestCase):
             self.assertEqual(code, 0, printed)
         self.assertNotEqual(self.terminal.server.port, self.terminal.second.port)
 
-    def test_a_server_that_does_not_start_is_an_error(self):
-        with self.assertRaisesRegex(AssertionError, "did not start"):
-            self.terminal.serve("softlookup-server --data-dir /dev/null 2>/dev/null")
+    def test_a_server_that_does_not_get_ready_is_an_error_and_ends(self):
+        before = page_terminal.children()
+        os.mkfifo(os.path.join(self.directory, "fifo"))
+        for text in ("softlookup-server --data-dir /dev/null 2>/dev/null", "bash -c 'printf grpc=; sleep 1000'",
+                     f"softlookup-server --config {self.directory}/fifo"):
+            with self.subTest(text), mock.patch("page_terminal.SECONDS", 1):
+                with self.assertRaisesRegex(AssertionError, "did not start"):
+                    self.terminal.serve(text)
+                self.terminal.stop()
+                self.assertEqual(page_terminal.children(), before)
 
 
 class PagesTest(unittest.TestCase):
     def run_command(self, terminal, page, command):
+        self.assertLess(time.monotonic(), self.end, f"no time was left for it after {PAGES_SECONDS} s")
         for path, begin, prepare in BEFORE:
             if path == page and command.text.startswith(begin):
                 prepare(terminal)
@@ -306,36 +219,39 @@ class PagesTest(unittest.TestCase):
             return
         code, printed = terminal.run(command.text)
         if code is None:
-            self.fail(f"it did not end within {SECONDS} s\n{printed}")
+            self.fail(f"it did not end within {page_terminal.SECONDS} s\n{printed}")
         if code != 0:
             self.fail(f"its exit code is {code}\n{printed}")
         differs = command.shown and difference(printed.splitlines(), command.shown)
         if differs:
             self.fail(differs)
 
-    def run_page(self, page, text, used):
+    def run_block(self, terminal, page, block):
+        if NEW_TERMINAL in block.before:
+            terminal.begin()
+        no_commands = [entry for entry in NO_COMMANDS if entry[0] == page and block.text.startswith(entry[1])]
+        self.used.update(no_commands)
+        if no_commands or block.language in OTHER_LANGUAGES:
+            return
+        self.assertIn(block.language, LANGUAGES)
+        for command in block.commands():
+            not_run = [entry for entry in NOT_RUN if entry[0] in ("", page) and re.match(entry[1], command.text)]
+            self.used.update(not_run)
+            if not_run:
+                continue
+            try:
+                self.run_command(terminal, page, command)
+            except AssertionError as error:
+                raise AssertionError(f"{command.text}\n{error}") from None
+
+    def run_page(self, page, text):
         """Raises AssertionError at the first command that fails: those after it may wait for what it has not done."""
-        with tempfile.TemporaryDirectory() as directory, Terminal(directory) as terminal:
-            heading = ""
+        with tempfile.TemporaryDirectory() as directory, Terminal(directory, PRODUCT) as terminal:
             for block in blocks_of(text):
-                if block.heading != heading and (page, block.heading) in NEW_TERMINALS:
-                    terminal.begin()
-                heading = block.heading
-                no_commands = [entry for entry in NO_COMMANDS if entry[0] == page and block.text.startswith(entry[1])]
-                used.update(no_commands)
-                if no_commands or block.language not in ("", "console", "indented"):
-                    continue
-                for command in block.commands():
-                    not_run = [entry for entry in NOT_RUN
-                               if entry[0] in ("", page) and re.match(entry[1], command.text)]
-                    used.update(not_run)
-                    if not_run:
-                        continue
-                    try:
-                        self.run_command(terminal, page, command)
-                    except AssertionError as error:
-                        where = f"{page}, in the block at line {block.line}"
-                        raise AssertionError(f"{where}:\n{command.text}\n{error}") from None
+                try:
+                    self.run_block(terminal, page, block)
+                except AssertionError as error:
+                    raise AssertionError(f"{page}, in the block at line {block.line}:\n{error}") from None
             for name in re.findall(r"\]\(images/(\S+\.svg)\)", text):
                 self.check_picture(terminal, name)
 
@@ -343,29 +259,32 @@ class PagesTest(unittest.TestCase):
         drawn = terminal.find(name)
         self.assertIsNotNone(drawn, f"no command of the page draws {name}")
         with open(drawn, encoding="utf-8") as one, \
-                open(os.path.join(ROOT, "docs/images", name), encoding="utf-8") as other:
-            self.assertTrue(are_alike(one.read(), other.read(), distance=0.2),
-                            f"the page's commands draw another {name}")
+                open(os.path.join(PRODUCT.root, "docs/images", name), encoding="utf-8") as other:
+            self.assertTrue(are_like_pictures(one.read(), other.read()), f"the page's commands draw another {name}")
 
     def test_commands_work_as_printed_and_once_more(self):
-        pages = PAGES or ["README.md", *sorted(os.path.relpath(path, ROOT)
-                                               for path in glob.glob(os.path.join(ROOT, "docs/*.md")))]
-        used, whole = set(), []
-        end = time.monotonic() + PAGES_SECONDS
+        pages = PAGES or ["README.md", *sorted(os.path.relpath(path, PRODUCT.root)
+                                               for path in glob.glob(os.path.join(PRODUCT.root, "docs/*.md")))]
+        self.used, self.end, whole = set(), time.monotonic() + PAGES_SECONDS, []
         for page in pages:
-            self.assertLess(time.monotonic(), end, f"no time was left to begin with {page}")
-            with open(os.path.join(ROOT, page), encoding="utf-8") as file:
+            with open(os.path.join(PRODUCT.root, page), encoding="utf-8") as file:
                 text = file.read()
             with self.subTest(page):
                 for _ in range(2):
-                    self.run_page(page, text, used)
+                    self.run_page(page, text)
                 whole.append(page)
         if not PAGES and whole == pages:
-            self.assertEqual([entry for entry in NO_COMMANDS + NOT_RUN if entry not in used], [],
+            self.assertEqual([entry for entry in NO_COMMANDS + NOT_RUN if entry not in self.used], [],
                              "exceptions that no page needs")
 
 
 if __name__ == "__main__":
-    SERVER, ROOT, TOOL = (os.path.abspath(path) for path in sys.argv[1:4])
+    PRODUCT = Product(*(os.path.abspath(path) for path in sys.argv[1:4]))
     PAGES = sys.argv[4:]
-    unittest.main(argv=sys.argv[:1])
+    page_terminal.adopt_orphans()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # So that it ends as by Ctrl-C, and in good order.
+    with tempfile.TemporaryDirectory() as tempfile.tempdir:
+        try:
+            unittest.main(argv=sys.argv[:1])
+        finally:
+            page_terminal.end_children()
