@@ -214,6 +214,8 @@ class Client {
                                                     const CallOptions& call = {});
 
   // Answers `queries`: [T x key_dim], or [T x input_dim] with LookupOptions::queries_are_inputs.
+  // The lists of the answer have the sizes that LookupAnswer says, and all weights are finite:
+  // Internal if the server sends another answer.
   absl::StatusOr<LookupAnswer> Lookup(std::string_view store, FloatMatrixView queries,
                                       const LookupOptions& options = {},
                                       const CallOptions& call = {});
