@@ -215,6 +215,9 @@ absl::StatusOr<std::vector<v1::Store>> Client::ListStores(std::string_view prefi
     CLIENT_ASSIGN_OR_RETURN(v1::ListStoresResponse page, ListStoresPage(request, call));
     std::move(page.mutable_stores()->begin(), page.mutable_stores()->end(),
               std::back_inserter(stores));
+    if (!page.next_page_token().empty() && page.next_page_token() == request.page_token()) {
+      return absl::InternalError("the server sent the token of a page with that same page");
+    }
     request.set_page_token(page.next_page_token());
   } while (!request.page_token().empty());
   return stores;

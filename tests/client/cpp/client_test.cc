@@ -102,6 +102,19 @@ TEST_F(ClientTest, ListStoresWalksEveryPage) {
   EXPECT_EQ(stores->back().name(), "s2");
 }
 
+TEST_F(ClientTest, AListWhosePagesNameThemselvesAsTheNextIsAnError) {
+  service_.list_stores = [this](auto*, const auto&, v1::ListStoresResponse* page) {
+    // Without the check, the list would go on to this error, which ends the test.
+    if (++calls_ > 10) return grpc::Status(grpc::StatusCode::ABORTED, "asked for ever");
+    page->add_stores()->set_name("s");
+    page->set_next_page_token("again");
+    return grpc::Status::OK;
+  };
+  const auto stores = Connect().ListStores();
+  EXPECT_TRUE(absl::IsInternal(stores.status())) << stores.status();
+  EXPECT_EQ(calls_, 2u);
+}
+
 TEST_F(ClientTest, UpdateStoreSendsTheMask) {
   service_.update_store = [](grpc::ServerContext*, const v1::UpdateStoreRequest& request,
                              v1::Store* store) {
