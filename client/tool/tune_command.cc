@@ -189,6 +189,7 @@ absl::Status Tune(const TuneFlags& flags, const Session& session) {
   CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
   Tuning tuning;
   CLIENT_ASSIGN_OR_RETURN(tuning.store, client.GetStore(flags.store));
+  CLIENT_RETURN_IF_ERROR(CheckHeads(tuning.store));
   if (tuning.store.live_row_count() < 2) {
     return InputError(flags.store, absl::StrCat("tune needs at least 2 rows, but the store has ",
                                                 tuning.store.live_row_count()));

@@ -3,18 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cstddef>
-#include <cstdint>
-#include <filesystem>
-#include <limits>
 #include <string>
 #include <vector>
 
 #include "tests/client/drawn_chart.h"
 #include "tests/client/malformed.h"
-#include "tests/client/tool/scripted_tool_test.h"
-#include "tests/testing/temporary_directory.h"
 
 namespace softlookup::tool {
 namespace {
@@ -22,7 +16,6 @@ namespace {
 using ::softlookup::testing::DrawnChart;
 using ::softlookup::testing::DrawnPoint;
 using ::softlookup::testing::Malformed;
-using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
 // Two scores and three temperatures. The best is `best`.
@@ -113,72 +106,6 @@ TEST(TuningChartTest, OneSettingIsEnough) {
   const DrawnChart chart(TuningSvg(tuning));
   ASSERT_THAT(chart.Rings(5), SizeIs(1));
   EXPECT_NEAR(chart.Rings(5)[0].y, -0.1, 1e-3);
-}
-
-// A store of two rows, in which every answer has `component_` in both components.
-class TunePlotTest : public ScriptedToolTest {
- protected:
-  TunePlotTest() {
-    store_.set_row_count(2);
-    store_.set_live_row_count(2);
-    canned_.pages.resize(1);
-    for (int position = 0; position < 2; ++position) {
-      v1::Row& row = *canned_.pages[0].add_rows();
-      row.set_position(position);
-      Fill(1, 1, row.mutable_key());
-      Fill(2, 0.5, row.mutable_value());
-    }
-    canned_.Serve(&service_);
-    service_.lookup = [this](auto*, const auto&, v1::LookupResponse* response) {
-      Fill(2, component_, response->mutable_values());
-      response->add_stats();
-      return grpc::Status::OK;
-    };
-  }
-
-  static void Fill(std::uint32_t cols, float component, v1::Matrix* matrix) {
-    matrix->set_rows(1);
-    matrix->set_cols(cols);
-    for (std::uint32_t i = 0; i < cols; ++i) matrix->add_values(component);
-  }
-
-  std::atomic<float> component_ = 0.5;
-};
-
-TEST_F(TunePlotTest, AnswersThatAreNotFiniteAreAnErrorAndNotDrawn) {
-  const testing::TemporaryDirectory directory;
-  const std::string path = directory.path() + "/plot.svg";
-  for (const float component :
-       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
-    component_ = component;
-    const Outcome outcome = Run({"tune", "people", "--plot", path});
-    EXPECT_EQ(outcome.exit_code, ExitCode::kOther);
-    EXPECT_THAT(outcome.error, HasSubstr("an answer that is not finite"));
-    EXPECT_FALSE(std::filesystem::exists(path));
-  }
-  component_ = 0.5;
-  EXPECT_EQ(Run({"tune", "people", "--plot", path}).exit_code, ExitCode::kOk);
-  EXPECT_TRUE(std::filesystem::exists(path));
-}
-
-TEST_F(TunePlotTest, AFileThatCannotBeWrittenIsRefusedBeforeTheFirstCall) {
-  int calls = 0;
-  service_.get_store = [&](auto*, const auto&, auto*) {
-    ++calls;
-    return grpc::Status::OK;
-  };
-  const Outcome outcome = Run({"tune", "people", "--plot", "/no/such/folder/plot.svg"});
-  EXPECT_EQ(outcome.exit_code, ExitCode::kInput);
-  EXPECT_THAT(outcome.error, HasSubstr("/no/such/folder/plot.svg: cannot be written"));
-  EXPECT_EQ(calls, 0);
-}
-
-TEST_F(TunePlotTest, ANameThatDoesNotEndInSvgIsRefused) {
-  for (const std::string name : {"plot", "plot.png", "plot.svg.gz", "svg"}) {
-    const Outcome outcome = Run({"tune", "people", "--plot", name});
-    EXPECT_EQ(outcome.exit_code, ExitCode::kUsage) << name;
-    EXPECT_THAT(outcome.error, HasSubstr("must end in .svg, unlike " + name));
-  }
 }
 
 }  // namespace
