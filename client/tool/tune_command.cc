@@ -233,7 +233,7 @@ void AddTuneCommand(CLI::App* app, Session* session) {
       ->type_name("T,...")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->check(CLI::Range(1e-6, 1e6));
+      ->check(InRange(1e-6, 1e6));
   tune->add_option("--rows", flags->rows, "Most rows to leave out, drawn at random")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();

@@ -103,6 +103,22 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"ZeroTimeout",
                 {"--timeout", "0", "health"},
                 "--timeout: must be a number over 0, not 0 (see softlookup health --help)"},
+        Mistake{"TemperatureThatIsNoNumber",
+                {"tune", "people", "--temperatures", "1,nan"},
+                "--temperatures: must be a number from 1e-06 to 1e+06, not nan (see softlookup "
+                "tune --help)"},
+        Mistake{"TemperatureOutOfRange",
+                {"recall", "--temperature", "2e6"},
+                "--temperature: must be a number from 1e-06 to 1e+06, not 2e6 (see softlookup "
+                "recall --help)"},
+        Mistake{
+            "NoiseThatIsNoNumber",
+            {"recall", "--noise", "nan"},
+            "--noise: must be a number from 0 to 1e+06, not nan (see softlookup recall --help)"},
+        Mistake{"MaxErrorThatIsNoNumber",
+                {"loadtest", "--max-error", "nan"},
+                "--max-error: must be a number from 0 to 1, not nan (see softlookup loadtest "
+                "--help)"},
         Mistake{"WrongOutputAndNoCommand",
                 {"-o", "yaml"},
                 "--output: yaml not in {table,json} (see softlookup --help)"},
