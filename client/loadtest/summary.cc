@@ -5,19 +5,19 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/cli/terminal_text.h"
 #include "client/output/figure_text.h"
 #include "client/output/table.h"
-#include "client/output/terminal_text.h"
 
 namespace softlookup::loadtest {
 namespace {
 
+using cli::TerminalText;
 using output::Align;
 using output::CountText;
 using output::PercentText;
 using output::RateText;
 using output::Table;
-using output::TerminalText;
 using output::TimeText;
 
 void PrintHead(const LoadReport& report, std::ostream* out) {

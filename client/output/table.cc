@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
-#include "client/output/terminal_text.h"
+#include "client/cli/terminal_text.h"
 
 namespace softlookup::output {
 namespace {
@@ -21,7 +21,7 @@ std::size_t Width(const std::string& text) {
 }  // namespace
 
 void Table::AddRow(std::vector<std::string> cells) {
-  for (std::string& cell : cells) cell = TerminalText(cell);
+  for (std::string& cell : cells) cell = cli::TerminalText(cell);
   rows_.push_back(std::move(cells));
 }
 

@@ -12,7 +12,7 @@ namespace softlookup::output {
 enum class Align { kLeft, kRight };
 
 // A table of text. A column is as wide as its title or its widest cell, whichever is wider, counted
-// in code points. Cells pass through TerminalText(), but titles do not.
+// in code points. Cells pass through cli::TerminalText(), but titles do not.
 class Table {
  public:
   struct Column {

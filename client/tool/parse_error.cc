@@ -8,6 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "client/cli/nearest_name.h"
+#include "client/cli/terminal_text.h"
 
 namespace softlookup::tool {
 namespace {
@@ -87,7 +88,7 @@ std::string ParseErrorLine(const CLI::App& app, const CLI::ParseError& error) {
   } else {
     text = error.what();
   }
-  return absl::StrCat(text, " (see ", path, " --help)");
+  return cli::TerminalText(absl::StrCat(text, " (see ", path, " --help)"));
 }
 
 }  // namespace softlookup::tool

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "client/cli/terminal_text.h"
 #include "client/cpp/status_macros.h"
 #include "client/output/figure_text.h"
 #include "client/output/json.h"
 #include "client/output/table.h"
-#include "client/output/terminal_text.h"
 #include "client/output/vocabulary.h"
 #include "client/recall/posner_experiment.h"
 #include "client/recall/word_recall.h"
@@ -122,7 +122,7 @@ void PrintSweep(const std::vector<WordRecall>& recalls, const std::vector<std::s
   const int shown = std::min(first.positions_size(), kWordsMax);
   std::vector<Table::Column> columns = {{"temperature", Align::kRight}};
   for (int i = 0; i < shown; ++i)
-    columns.push_back({output::TerminalText(words[first.positions(i)]), Align::kRight});
+    columns.push_back({cli::TerminalText(words[first.positions(i)]), Align::kRight});
   columns.insert(columns.end(), {{"entropy", Align::kRight}, {"perplexity", Align::kRight}});
   Table table(std::move(columns));
   for (std::size_t r = 1; r < recalls.size(); ++r) {
@@ -147,7 +147,7 @@ void PrintRecall(const WordDesign& design, const std::vector<WordRecall>& recall
   std::ostream& out = *session.out;
   const WordRecall& recall = recalls[0];
   const std::string similarity = Word(design.similarity.score());
-  out << absl::StreamFormat("cue \"%s\"", output::TerminalText(design.cue));
+  out << absl::StreamFormat("cue \"%s\"", cli::TerminalText(design.cue));
   if (design.noise > 0) {
     out << absl::StreamFormat(" with noise %g, seed %d", design.noise, design.seed);
   }
@@ -162,7 +162,7 @@ void PrintRecall(const WordDesign& design, const std::vector<WordRecall>& recall
   out << absl::StreamFormat(
       "recalled \"%s\": the answer's %s similarity to it is %.4f\n"
       "entropy %.4f nats, perplexity %.2f: like a choice among %.2f equal words\n",
-      output::TerminalText(recalled.word), similarity, recalled.similarity, recall.stats.entropy(),
+      cli::TerminalText(recalled.word), similarity, recalled.similarity, recall.stats.entropy(),
       recall.perplexity(), recall.perplexity());
   if (recalls.size() == 1) return;
   out << "\nweights sharpen as the temperature falls\n";
@@ -257,7 +257,7 @@ absl::Status RunExperiment(RecallFlags flags, const Session& session) {
   PrintPosner(design, points, session);
   if (flags.plot.empty()) return absl::OkStatus();
   CLIENT_RETURN_IF_ERROR(WriteFile(flags.plot, PosnerSvg(design, points)));
-  if (!session.json) *session.out << "plot written to " << output::TerminalText(flags.plot) << "\n";
+  if (!session.json) *session.out << "plot written to " << cli::TerminalText(flags.plot) << "\n";
   return absl::OkStatus();
 }
 

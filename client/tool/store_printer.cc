@@ -9,10 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
+#include "client/cli/terminal_text.h"
 #include "client/output/figure_text.h"
 #include "client/output/json.h"
 #include "client/output/table.h"
-#include "client/output/terminal_text.h"
 #include "client/output/vocabulary.h"
 #include "client/tool/memory_flags.h"
 #include "softlookup/float_matrix.h"
@@ -20,11 +20,11 @@
 namespace softlookup::tool {
 namespace {
 
+using cli::TerminalText;
 using output::Align;
 using output::Json;
 using output::PrintJson;
 using output::Table;
-using output::TerminalText;
 using output::VectorText;
 using output::Word;
 

@@ -9,12 +9,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/cli/terminal_text.h"
 #include "client/cpp/status_macros.h"
 #include "client/output/figure_text.h"
 #include "client/output/json.h"
 #include "client/output/progress_line.h"
 #include "client/output/table.h"
-#include "client/output/terminal_text.h"
 #include "client/output/vocabulary.h"
 #include "client/tool/command.h"
 #include "client/tool/exit_code.h"
@@ -26,11 +26,11 @@
 namespace softlookup::tool {
 namespace {
 
+using cli::TerminalText;
 using output::Align;
 using output::FromWord;
 using output::Json;
 using output::Table;
-using output::TerminalText;
 using output::Word;
 
 struct TuneFlags {

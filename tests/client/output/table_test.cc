@@ -47,5 +47,13 @@ TEST(TableTest, HidesTheColumnsOfTheHighestRankUntilALineFits) {
   EXPECT_EQ(Printed(3, 2), Printed(19, 2));
 }
 
+TEST(TableTest, CellsHaveNoControlCharacters) {
+  Table table({{"name"}, {"label"}});
+  table.AddRow({"a\nb", "\x1b]0;title\x07"});
+  std::ostringstream out;
+  table.Print(&out);
+  EXPECT_EQ(out.str(), "name  label\na\\nb  \\x1b]0;title\\x07\n");
+}
+
 }  // namespace
 }  // namespace softlookup::output
