@@ -32,6 +32,19 @@ TEST(TableTest, AColumnIsAsWideAsItsWidestCell) {
             "naïve    64      2  1000000\n");
 }
 
+TEST(TableTest, EastAsianTextTakesTwoColumnsACharacter) {
+  Table table({{"name"}, {"rows", Align::kRight}});
+  table.AddRow({"日本語", "5"});
+  table.AddRow({"people", "12"});
+  std::ostringstream out;
+  table.Print(&out);
+  EXPECT_EQ(out.str(),
+            "name    rows\n"
+            "日本語     5\n"
+            "people    12\n");
+  EXPECT_EQ(table.HideColumns(12), 0u);
+}
+
 TEST(TableTest, HidesTheColumnsOfTheHighestRankUntilALineFits) {
   EXPECT_EQ(Printed(27, 0), Printed(100, 0));
   EXPECT_EQ(Printed(26, 1),
