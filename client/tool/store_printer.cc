@@ -22,6 +22,7 @@ namespace {
 
 using cli::TerminalText;
 using output::Align;
+using output::Counted;
 using output::Json;
 using output::PrintJson;
 using output::Table;
@@ -142,10 +143,10 @@ void PrintRenamed(const std::string& name, const v1::RenameStoreResponse& respon
   }
   *session.out << "renamed " << TerminalText(name) << " to "
                << TerminalText(response.store().name()) << ", which has "
-               << response.store().row_count() << " rows at revision "
+               << Counted(response.store().row_count(), "row") << " at revision "
                << response.store().revision() << "\n";
   if (!response.has_replaced()) return;
-  *session.out << "replaced a store of " << replaced.row_count() << " rows at revision "
+  *session.out << "replaced a store of " << Counted(replaced.row_count(), "row") << " at revision "
                << replaced.revision() << ", created " << CreateTime(replaced) << "\n";
 }
 
