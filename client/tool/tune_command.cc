@@ -121,11 +121,18 @@ void PrintTuningJson(const Tuning& tuning, bool set, std::ostream* out) {
 void PrintTable(const Tuning& tuning, const Session& session) {
   const bool accuracy = tuning.figures[0].accuracy.has_value();
   const bool log_likelihood = tuning.figures[0].log_likelihood.has_value();
+  // The figure that decides is never hidden.
+  const auto rank = [&](const char* figure, int hidden) {
+    return tuning.by == figure ? 0 : hidden;
+  };
   std::vector<Table::Column> columns = {{"score"}, {"temperature", Align::kRight}};
-  if (accuracy) columns.push_back({"accuracy", Align::kRight});
-  if (log_likelihood) columns.push_back({"log-likelihood", Align::kRight});
-  columns.insert(columns.end(),
-                 {{"squared error", Align::kRight, 1}, {"perplexity", Align::kRight, 2}, {""}});
+  if (accuracy) columns.push_back({"accuracy", Align::kRight, rank(kAccuracy, 2)});
+  if (log_likelihood) {
+    columns.push_back({"log-likelihood", Align::kRight, rank(kLogLikelihood, 1)});
+  }
+  columns.insert(columns.end(), {{"squared error", Align::kRight, rank(kSquaredError, 3)},
+                                 {"perplexity", Align::kRight, 4},
+                                 {""}});
   Table table(std::move(columns));
   for (std::size_t i = 0; i < tuning.settings.size(); ++i) {
     const Figures& figures = tuning.figures[i];

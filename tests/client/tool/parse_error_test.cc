@@ -94,6 +94,14 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"NegativeCount",
                 {"lookup", "people", "--query", "1", "--top-k", "-1"},
                 "--top-k takes a whole number, 0 or more, not -1 (see softlookup lookup --help)"},
+        Mistake{"CountOver32Bits",
+                {"store", "create", "s", "--key-dim", "4294967296", "--value-dim", "1"},
+                "--key-dim takes a whole number, at most 4294967295, not 4294967296 (see "
+                "softlookup store create --help)"},
+        Mistake{"CountOver64Bits",
+                {"lookup", "people", "--query", "1", "--top-k", "99999999999999999999"},
+                "--top-k takes a whole number, at most 4294967295, not 99999999999999999999 (see "
+                "softlookup lookup --help)"},
         Mistake{"WordForANumber",
                 {"lookup", "people", "--query", "1", "--temperature", "cold"},
                 "--temperature takes a number, not cold (see softlookup lookup --help)"},

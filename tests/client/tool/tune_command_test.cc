@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/client/tool/scripted_tool_test.h"
@@ -16,6 +17,7 @@ namespace softlookup::tool {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -141,6 +143,16 @@ TEST_F(TuneCommandTest, ARowThatIsNotFiniteIsAnError) {
   Fill(1, 2, 0.5, LastRow().mutable_value());
   Fill(1, 1, infinity, LastRow().mutable_key());
   ExpectFailure("a row that is not finite");
+}
+
+TEST_F(TuneCommandTest, ANarrowTerminalShowsTheFigureThatDecides) {
+  for (const auto& [by, title] :
+       {std::pair("accuracy", "accuracy"), std::pair("log-likelihood", "log-likelihood"),
+        std::pair("squared-error", "squared error")}) {
+    const Outcome outcome = RunTool(service_.address(), {"tune", "people", "--by", by}, 45);
+    EXPECT_THAT(outcome.out, StartsWith(std::string("score       temperature  ") + title + "\n"));
+    EXPECT_THAT(outcome.notes, HasSubstr("(3 columns more: -w)\n"));
+  }
 }
 
 TEST_F(TuneCommandTest, APlotThatCannotBeWrittenIsRefusedBeforeTheFirstCall) {
