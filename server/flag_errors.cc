@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "client/cli/nearest_name.h"
+#include "client/cli/terminal_text.h"
 
 namespace softlookup::server {
 namespace {
@@ -128,10 +129,9 @@ std::string UnknownArgument(const CLI::App& app, std::vector<std::string> unknow
   return absl::StrCat("unknown flag ", shown, Suggestion(app, name, "--"));
 }
 
-}  // namespace
-
-std::string WithPlace(const CLI::App& app, const std::vector<std::string>& arguments,
-                      absl::string_view message) {
+// Returns WithPlace() before the last step, which escapes it.
+std::string Placed(const CLI::App& app, const std::vector<std::string>& arguments,
+                   absl::string_view message) {
   const std::string path = ConfigPath(app);
   if (path.empty()) return std::string(message);
   // The first flag that the message names is at fault. If the message names that flag without
@@ -145,8 +145,9 @@ std::string WithPlace(const CLI::App& app, const std::vector<std::string>& argum
   return std::string(message);
 }
 
-std::string FlagErrorLine(const CLI::App& app, const CLI::ParseError& error,
-                          const std::vector<std::string>& arguments) {
+// Returns FlagErrorLine() before the last step, which escapes it.
+std::string Described(const CLI::App& app, const CLI::ParseError& error,
+                      const std::vector<std::string>& arguments) {
   // CLI11's error about a setting in the file says "INI was not able to parse NAME".
   absl::string_view setting = error.what();
   if (dynamic_cast<const CLI::ConfigError*>(&error) != nullptr &&
@@ -156,7 +157,19 @@ std::string FlagErrorLine(const CLI::App& app, const CLI::ParseError& error,
   if (const std::vector<std::string> unknown = app.remaining(); !unknown.empty()) {
     return UnknownArgument(app, unknown);
   }
-  return WithPlace(app, arguments, error.what());
+  return Placed(app, arguments, error.what());
+}
+
+}  // namespace
+
+std::string WithPlace(const CLI::App& app, const std::vector<std::string>& arguments,
+                      absl::string_view message) {
+  return cli::TerminalText(Placed(app, arguments, message));
+}
+
+std::string FlagErrorLine(const CLI::App& app, const CLI::ParseError& error,
+                          const std::vector<std::string>& arguments) {
+  return cli::TerminalText(Described(app, error, arguments));
 }
 
 }  // namespace softlookup::server

@@ -4,6 +4,7 @@
 #include <grpcpp/support/sync_stream.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <limits>
 #include <utility>
@@ -82,12 +83,18 @@ absl::Status ReadStream(grpc::ClientContext* context, grpc::ClientReader<Message
   return go_on ? client_internal::FromGrpcStatus(status) : absl::OkStatus();
 }
 
-// Returns Internal if the lists in `response` do not have the sizes that `queries` queries need.
-// Without this check, callers could index past the end of a list. They index `stats` and `weights`
-// by query and head, and use one index for all lists of a QueryWeights.
+bool AreFinite(const v1::QueryWeights& weights) {
+  return std::isfinite(weights.remaining_weight()) &&
+         std::all_of(weights.weights().begin(), weights.weights().end(),
+                     [](double weight) { return std::isfinite(weight); });
+}
+
+// Returns Internal if the lists in `response` do not have the sizes that `queries` queries need, or
+// if a weight is not finite. Without this check, callers could index past the end of a list. They
+// index `stats` and `weights` by query and head, and use one index for all lists of a QueryWeights.
 template <typename Response>
-absl::Status CheckShape(const Response& response, std::uint32_t queries,
-                        const v1::AttentionOptions& options) {
+absl::Status CheckAnswer(const Response& response, std::uint32_t queries,
+                         const v1::AttentionOptions& options) {
   const auto stats = static_cast<std::uint32_t>(response.stats_size());
   bool fits = response.values().rows() == queries &&
               (queries == 0 ? stats == 0 : stats > 0 && stats % queries == 0);
@@ -101,8 +108,11 @@ absl::Status CheckShape(const Response& response, std::uint32_t queries,
     fits &= weights.weights_size() == weights.positions_size() &&
             weights.scores_size() == weights.positions_size();
   }
-  return fits ? absl::OkStatus()
-              : absl::InternalError("the server's answer does not fit the queries");
+  if (!fits) return absl::InternalError("the server's answer does not fit the queries");
+  if (!std::all_of(response.weights().begin(), response.weights().end(), AreFinite)) {
+    return absl::InternalError("the server's answer has a weight that is not finite");
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -205,6 +215,9 @@ absl::StatusOr<std::vector<v1::Store>> Client::ListStores(std::string_view prefi
     CLIENT_ASSIGN_OR_RETURN(v1::ListStoresResponse page, ListStoresPage(request, call));
     std::move(page.mutable_stores()->begin(), page.mutable_stores()->end(),
               std::back_inserter(stores));
+    if (!page.next_page_token().empty() && page.next_page_token() == request.page_token()) {
+      return absl::InternalError("the server sent the token of a page with that same page");
+    }
     request.set_page_token(page.next_page_token());
   } while (!request.page_token().empty());
   return stores;
@@ -326,7 +339,7 @@ absl::StatusOr<LookupAnswer> Client::Lookup(std::string_view store, FloatMatrixV
   request.set_min_revision(options.min_revision);
   CLIENT_ASSIGN_OR_RETURN(v1::LookupResponse response,
                           impl_->Call(&Stub::Lookup, request, Repeat::kSafe, call));
-  CLIENT_RETURN_IF_ERROR(CheckShape(response, queries.rows, options.attention));
+  CLIENT_RETURN_IF_ERROR(CheckAnswer(response, queries.rows, options.attention));
   LookupAnswer answer;
   CLIENT_ASSIGN_OR_RETURN(answer.values, FloatMatrix::FromProto(response.values()));
   answer.stats.assign(std::make_move_iterator(response.mutable_stats()->begin()),
@@ -343,7 +356,7 @@ absl::StatusOr<v1::AttendResponse> Client::Attend(const v1::AttendRequest& reque
   CLIENT_ASSIGN_OR_RETURN(v1::AttendResponse response,
                           impl_->Call(&Stub::Attend, request, Repeat::kSafe, call));
   const v1::Matrix& queries = request.self() ? request.inputs() : request.queries();
-  CLIENT_RETURN_IF_ERROR(CheckShape(response, queries.rows(), request.options()));
+  CLIENT_RETURN_IF_ERROR(CheckAnswer(response, queries.rows(), request.options()));
   return response;
 }
 

@@ -5,19 +5,20 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/cli/terminal_text.h"
 #include "client/output/figure_text.h"
 #include "client/output/table.h"
-#include "client/output/terminal_text.h"
+#include "client/output/text_width.h"
 
 namespace softlookup::loadtest {
 namespace {
 
+using cli::TerminalText;
 using output::Align;
 using output::CountText;
 using output::PercentText;
 using output::RateText;
 using output::Table;
-using output::TerminalText;
 using output::TimeText;
 
 void PrintHead(const LoadReport& report, std::ostream* out) {
@@ -113,9 +114,7 @@ void PrintStepCells(const std::vector<std::string>& cells, std::ostream* out) {
   constexpr int kWidth = 10;
   std::string line;
   for (std::size_t c = 0; c + 1 < cells.size(); ++c) {
-    // A character of two bytes, such as µ, is one column wide.
-    std::size_t width = 0;
-    for (const char byte : cells[c]) width += (byte & 0xc0) != 0x80;
+    const std::size_t width = output::TextWidth(cells[c]);
     if (width < kWidth) line.append(kWidth - width, ' ');
     line += cells[c];
   }

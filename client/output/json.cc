@@ -1,13 +1,14 @@
 #include "client/output/json.h"
 
 #include "absl/strings/str_format.h"
-#include "client/output/terminal_text.h"
+#include "client/cli/terminal_text.h"
+#include "client/cli/utf8.h"
 
 namespace softlookup::output {
 
 bool IsUtf8(std::string_view text) {
   while (!text.empty()) {
-    const std::size_t length = Utf8Length(text);
+    const std::size_t length = cli::Utf8Length(text);
     if (length == 0) return false;
     text.remove_prefix(length);
   }
@@ -18,10 +19,9 @@ void PrintJson(const Json& json, std::ostream* out) {
   const std::string line = json.dump(-1, ' ', false, Json::error_handler_t::replace);
   std::string escaped;
   for (std::string_view rest = line; !rest.empty();) {
-    const std::size_t length = Utf8Length(rest);  // At least 1: the line is UTF-8.
-    if (StartsWithControl(rest)) {
-      // A C1 control has two bytes, of which the second equals the code point.
-      absl::StrAppendFormat(&escaped, "\\u%04x", static_cast<unsigned char>(rest[length - 1]));
+    const std::size_t length = cli::Utf8Length(rest);  // At least 1: the line is UTF-8.
+    if (cli::StartsWithControl(rest)) {                // All of these have four hexadecimal digits.
+      absl::StrAppendFormat(&escaped, "\\u%04x", static_cast<unsigned>(cli::FirstCodePoint(rest)));
     } else {
       escaped.append(rest.substr(0, length));
     }

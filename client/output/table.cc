@@ -7,27 +7,24 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
-#include "client/output/terminal_text.h"
+#include "client/cli/terminal_text.h"
+#include "client/output/text_width.h"
 
 namespace softlookup::output {
 namespace {
 
 constexpr absl::string_view kGap = "  ";  // Between columns.
 
-std::size_t Width(const std::string& text) {
-  return std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; });
-}
-
 }  // namespace
 
 void Table::AddRow(std::vector<std::string> cells) {
-  for (std::string& cell : cells) cell = TerminalText(cell);
+  for (std::string& cell : cells) cell = cli::TerminalText(cell);
   rows_.push_back(std::move(cells));
 }
 
 std::size_t Table::ColumnWidth(std::size_t column) const {
-  std::size_t width = Width(columns_[column].title);
-  for (const auto& row : rows_) width = std::max(width, Width(row[column]));
+  std::size_t width = TextWidth(columns_[column].title);
+  for (const auto& row : rows_) width = std::max(width, TextWidth(row[column]));
   return width;
 }
 
@@ -60,7 +57,7 @@ void Table::Print(std::ostream* out, const std::string& indent) const {
     std::string line = indent;
     for (std::size_t c = 0; c < columns_.size(); ++c) {
       const std::string& cell = cell_at(c);
-      const std::string padding(widths[c] - Width(cell), ' ');
+      const std::string padding(widths[c] - TextWidth(cell), ' ');
       if (c > 0) absl::StrAppend(&line, kGap);
       line += columns_[c].align == Align::kLeft ? cell + padding : padding + cell;
     }

@@ -11,8 +11,8 @@ namespace softlookup::output {
 
 enum class Align { kLeft, kRight };
 
-// A table of text. A column is as wide as its title or its widest cell, whichever is wider, counted
-// in code points. Cells pass through TerminalText(), but titles do not.
+// A table of text. A column is as wide as its title or its widest cell, whichever is wider, as
+// TextWidth() counts. Cells pass through cli::TerminalText(), but titles do not.
 class Table {
  public:
   struct Column {
@@ -27,8 +27,8 @@ class Table {
   // There must be one cell per column.
   void AddRow(std::vector<std::string> cells);
 
-  // Hides columns until a line has at most `width` code points, or until all columns left have rank
-  // 0. Returns the number of columns that it hid.
+  // Hides columns until a line takes at most `width` columns of a terminal, or until all columns
+  // left have rank 0. Returns the number of columns that it hid.
   std::size_t HideColumns(std::size_t width);
 
   void Print(std::ostream* out, const std::string& indent = "") const;

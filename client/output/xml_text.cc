@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "client/output/terminal_text.h"
+#include "client/cli/terminal_text.h"
+#include "client/cli/utf8.h"
 
 namespace softlookup::output {
 
@@ -10,11 +11,11 @@ std::string XmlText(std::string_view text) {
   constexpr char kReplacement[] = "\xef\xbf\xbd";  // U+FFFD.
   std::string escaped;
   while (!text.empty()) {
-    const std::size_t length = Utf8Length(text);
+    const std::size_t length = cli::Utf8Length(text);
     const std::size_t taken = std::max<std::size_t>(length, 1);
     if (length == 0) {
       escaped += kReplacement;
-    } else if (StartsWithControl(text)) {
+    } else if (cli::StartsWithControl(text)) {
       escaped += ' ';  // XML forbids many control characters, and none is visible.
     } else if (text[0] == '&') {
       escaped += "&amp;";

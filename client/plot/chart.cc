@@ -132,8 +132,10 @@ Scale MakeScale(const ChartAxis& axis, Range range, bool to_a_tick, double first
   return {axis.log, range.min, range.max, first_pixel, last_pixel};
 }
 
-// Returns a text such as "20,000" or "0.05".
+// Returns a text such as "20,000", "0.05" or, from 1e6 on, "3e+08". There is room left of the y
+// axis for 7 characters.
 std::string NumberText(double number) {
+  if (std::abs(number) >= 1e6) return absl::StrFormat("%.3g", number);
   if (number >= 1000 && number == std::floor(number)) return CountText(std::llround(number));
   return absl::StrFormat("%.6g", number);
 }

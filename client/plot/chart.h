@@ -1,6 +1,7 @@
 #ifndef SOFTLOOKUP_CLIENT_PLOT_CHART_H_
 #define SOFTLOOKUP_CLIENT_PLOT_CHART_H_
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -61,6 +62,8 @@ struct Chart {
   std::vector<ChartNote> notes;
 };
 
+inline constexpr std::size_t kSubtitleCharacters = 105;
+
 // For RenderChart() and RenderDocument(), at least one point of the chart must not be a gap. The
 // same chart gives the same bytes.
 
@@ -69,7 +72,8 @@ std::string RenderChart(const Chart& chart);
 
 // Returns an SVG document that needs nothing else: no script, no font, no style sheet. It has its
 // own light background, so it is legible on a dark page as well. `subtitle` may be empty. Texts do
-// not wrap: there is room for about 65 characters of the title and 105 of the subtitle.
+// not wrap: there is room for about 65 characters of the title and kSubtitleCharacters of the
+// subtitle.
 std::string RenderDocument(const Chart& chart, const std::string& title,
                            const std::string& subtitle);
 

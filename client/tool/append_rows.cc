@@ -11,22 +11,22 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "client/cli/terminal_text.h"
 #include "client/cpp/status_macros.h"
 #include "client/output/figure_text.h"
 #include "client/output/json.h"
 #include "client/output/progress_line.h"
-#include "client/output/terminal_text.h"
 #include "client/output/vocabulary.h"
 #include "client/tool/exit_code.h"
 
 namespace softlookup::tool {
 namespace {
 
+using cli::TerminalText;
 using output::Counted;
 using output::FromWord;
 using output::Json;
 using output::PrintJson;
-using output::TerminalText;
 using output::Words;
 
 constexpr std::uint32_t kBatchRowsMax = 65536;  // The server's default of --max-append-rows.

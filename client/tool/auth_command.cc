@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/terminal_text.h"
 #include "client/cpp/status_macros.h"
 #include "client/output/json.h"
-#include "client/output/terminal_text.h"
 #include "client/tool/auth_file.h"
 #include "client/tool/command.h"
 #include "client/tool/exit_code.h"
@@ -20,9 +20,9 @@
 namespace softlookup::tool {
 namespace {
 
+using cli::TerminalText;
 using output::Json;
 using output::PrintJson;
-using output::TerminalText;
 
 namespace fs = std::filesystem;
 

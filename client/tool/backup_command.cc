@@ -5,11 +5,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "client/cli/terminal_text.h"
 #include "client/cpp/status_macros.h"
 #include "client/output/figure_text.h"
 #include "client/output/json.h"
 #include "client/output/table.h"
-#include "client/output/terminal_text.h"
 #include "client/tool/backup_files.h"
 #include "client/tool/command.h"
 #include "client/tool/exit_code.h"
@@ -20,12 +20,12 @@ namespace {
 
 using admin::v1::Backup;
 using admin::v1::BackupManifest;
+using cli::TerminalText;
 using output::Align;
 using output::Counted;
 using output::Json;
 using output::PrintJson;
 using output::Table;
-using output::TerminalText;
 
 constexpr char kSizesOnly[] =
     "note: an older version made this backup, without checksums; only the files' sizes were "

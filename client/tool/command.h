@@ -25,7 +25,7 @@ struct Session {
   CredentialFiles credential_files;
   std::ostream* out = &std::cout;
   std::ostream* err = &std::cerr;  // Messages for people; scripts read `out`.
-  // Code points that fit on a line of the terminal `out`. Unset: `out` is not a terminal.
+  // Columns of a line of the terminal `out`. Unset: `out` is not a terminal.
   std::optional<std::size_t> terminal_width;
   bool wide = false;  // Print all columns of a table, whatever the terminal's width.
 

@@ -4,15 +4,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
+#include "client/cli/terminal_text.h"
 #include "client/cpp/append_text.h"
-#include "client/output/terminal_text.h"
 #include "client/tool/connection_hint.h"
 #include "softlookup/error_details.h"
 
 namespace softlookup::tool {
 namespace {
 
-using output::TerminalText;
+using cli::TerminalText;
 
 constexpr char kUsageMark[] = "softlookup/usage";
 constexpr char kInputMark[] = "softlookup/input";

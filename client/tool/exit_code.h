@@ -50,7 +50,7 @@ ExitCode ExitCodeOf(const absl::Status& status);
 // a hint at what to do. An error that the tool itself detected shows only its message. The line
 // names `server` if the call got no answer: `status` is then UNAVAILABLE or DEADLINE_EXCEEDED
 // without a reason. The hint may depend on `credentials`. The message and `server` pass through
-// TerminalText().
+// cli::TerminalText().
 std::string ErrorLine(const absl::Status& status, const std::string& server,
                       const CredentialFiles& credentials = {});
 

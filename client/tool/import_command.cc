@@ -11,6 +11,7 @@
 #include "client/tool/command.h"
 #include "client/tool/exit_code.h"
 #include "client/tool/interrupt.h"
+#include "client/tool/memory_flags.h"
 #include "client/tool/pair_reader.h"
 #include "client/tool/row_reader.h"
 #include "client/tool/row_tags.h"
@@ -148,15 +149,15 @@ void AddImportCommand(CLI::App* app, Session* session) {
   auto flags = std::make_shared<ImportFlags>();
   CLI::App* command = app->add_subcommand(
       "import", "Make a store and fill it from files, such as those that export writes");
-  command->footer(
+  command->footer(absl::StrCat(
       "FILE is as `append --help` says. If the store does not exist, import makes it: the files\n"
       "say its dimensions, the options the rest. If not all rows can be appended, import deletes "
       "the\n"
       "new store again, even after Ctrl-C. If the store exists, options of the group Store are\n"
-      "refused; with --writer, they must agree with the store. `store create --help` says what\n"
-      "--memory takes.\n\n"
+      "refused; with --writer, they must agree with the store.\n\n"
       "With --writer NAME, a partly filled store is kept. If the same command is run again, it\n"
-      "appends the missing rows; see `append --help`.");
+      "appends the missing rows; see `append --help`.\n\n",
+      kMemoryHelp));
   command->add_option("STORE", flags->store, "Name of the store")->required();
   command->add_option("--keys", flags->input.keys, "File of keys, one per row")
       ->type_name("FILE")

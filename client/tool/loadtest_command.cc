@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/cli/terminal_text.h"
 #include "client/cpp/status_macros.h"
 #include "client/loadtest/connections.h"
 #include "client/loadtest/evidence.h"
@@ -23,7 +24,6 @@
 #include "client/output/figure_text.h"
 #include "client/output/json.h"
 #include "client/output/progress_line.h"
-#include "client/output/terminal_text.h"
 #include "client/tool/command.h"
 #include "client/tool/exit_code.h"
 #include "client/tool/interrupt.h"
@@ -33,10 +33,10 @@
 namespace softlookup::tool {
 namespace {
 
+using cli::TerminalText;
 using loadtest::LoadReport;
 using output::Json;
 using output::PrintJson;
-using output::TerminalText;
 
 constexpr absl::Duration kTimeout = absl::Seconds(10);  // Deadline of a call without --timeout.
 

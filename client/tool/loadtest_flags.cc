@@ -177,7 +177,7 @@ void AddTrafficFlags(CLI::App* command, LoadtestFlags* flags) {
   command
       ->add_option("--max-error", flags->max_error,
                    "Allowed error as a part of the store's largest |value component| (least: 1e-5)")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(InRange(0, 1));
 }
 
 void AddStoreFlags(CLI::App* command, LoadtestFlags* flags) {

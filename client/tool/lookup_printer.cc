@@ -8,20 +8,20 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/cli/terminal_text.h"
 #include "client/output/figure_text.h"
 #include "client/output/json.h"
 #include "client/output/table.h"
-#include "client/output/terminal_text.h"
 
 namespace softlookup::tool {
 namespace {
 
+using cli::TerminalText;
 using output::Align;
 using output::Counted;
 using output::Json;
 using output::PrintJson;
 using output::Table;
-using output::TerminalText;
 using output::ToJson;
 using output::VectorText;
 
@@ -89,11 +89,14 @@ void AddAnswersJson(const LookupAnswer& answer, const LookupLabels& labels,
   }
 }
 
-// Returns a bar of kBarWidth * |weight| / `scale` characters. PrintWeights() passes the largest
-// |weight| as the scale, or 1 if that is more. Only in mode LINEAR can |weight| be above 1.
+// Returns a bar of kBarWidth * |weight| / `scale` characters, or none if that is not a number.
+// PrintWeights() passes the largest |weight| as the scale, or 1 if that is more. Only in mode
+// LINEAR can |weight| be above 1.
 std::string Bar(double weight, double scale) {
-  const auto length = static_cast<std::size_t>(std::lround(std::abs(weight) / scale * kBarWidth));
-  return std::string(length, weight < 0 ? '-' : '#');
+  const double part = std::abs(weight) / scale;
+  if (std::isnan(part)) return "";
+  const long length = std::lround(std::min(part, 1.0) * kBarWidth);
+  return std::string(static_cast<std::size_t>(length), weight < 0 ? '-' : '#');
 }
 
 // Prints a table of the listed rows. Returns the number of its columns that the terminal has no
@@ -185,8 +188,9 @@ std::size_t PrintAnswers(const LookupAnswer& answer, const LookupLabels& labels,
 }  // namespace
 
 std::string WeightText(double weight) {
-  const bool is_small = weight != 0 && std::abs(weight) < 0.001;
-  return is_small ? absl::StrFormat("%.1e", weight) : absl::StrFormat("%.4f", weight);
+  const double size = std::abs(weight);
+  if (size != 0 && size < 0.001) return absl::StrFormat("%.1e", weight);
+  return size < 1e6 ? absl::StrFormat("%.4f", weight) : absl::StrFormat("%.4g", weight);
 }
 
 void LookupPrinter::Add(const LookupAnswer& answer) {

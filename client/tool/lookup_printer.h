@@ -15,7 +15,8 @@ namespace softlookup::tool {
 // Characters of the bar that shows a weight of 1.
 inline constexpr int kBarWidth = 30;
 
-// Returns the weight with four decimals, or with two significant digits if |weight| is under 0.001.
+// Returns the weight with four decimals; with two significant digits if |weight| is under 0.001,
+// and with four from 1e6 on.
 std::string WeightText(double weight);
 
 // Names to print beside the answers. A member is empty if the user gave none.

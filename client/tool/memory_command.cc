@@ -5,18 +5,18 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
+#include "client/cli/terminal_text.h"
 #include "client/cpp/status_macros.h"
 #include "client/output/json.h"
 #include "client/output/table.h"
-#include "client/output/terminal_text.h"
 #include "client/tool/command.h"
 #include "client/tool/validators.h"
 
 namespace softlookup::tool {
 namespace {
 
+using cli::TerminalText;
 using output::PrintJson;
-using output::TerminalText;
 using output::VectorText;
 
 struct MemoryFlags {

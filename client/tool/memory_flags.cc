@@ -5,6 +5,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "client/cli/nearest_name.h"
 #include "client/cpp/status_macros.h"
 #include "client/output/figure_text.h"
@@ -21,11 +22,23 @@ using output::FromWord;
 using output::Words;
 
 absl::StatusOr<FloatMatrix> ReadGate(const std::string& path, std::uint32_t key_dim) {
-  CLIENT_ASSIGN_OR_RETURN(FloatMatrix gate, ReadMatrix(path, "", {key_dim + 1, "key_dim + 1"}));
-  if (gate.rows == 1) return gate;
-  return InputError(path, absl::StrCat("has ", output::Counted(gate.rows, "row"),
-                                       ", but a gate is one row: the bias, then a weight for each "
-                                       "component of a key"));
+  CLIENT_ASSIGN_OR_RETURN(const auto reader, OpenRows(path, "", {key_dim + 1, "key_dim + 1"}));
+  const auto refuse = [&](absl::string_view rows) {
+    return InputError(path, absl::StrCat("has ", rows,
+                                         ", but a gate is one row: the bias, then a "
+                                         "weight for each component of a key"));
+  };
+  if (reader->row_count().value_or(1) != 1) {
+    return refuse(output::Counted(*reader->row_count(), "row"));
+  }
+  FloatMatrix gate;
+  CLIENT_ASSIGN_OR_RETURN(gate.rows, reader->Read(1, &gate.data));
+  gate.cols = reader->cols();
+  if (gate.rows == 0) return refuse("0 rows");
+  std::vector<float> surplus;  // Of a long file, only a second row is read.
+  CLIENT_ASSIGN_OR_RETURN(const std::uint32_t surplus_count, reader->Read(1, &surplus));
+  if (surplus_count > 0) return refuse("more than 1 row");
+  return gate;
 }
 
 }  // namespace

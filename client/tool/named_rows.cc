@@ -6,15 +6,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/nearest_name.h"
+#include "client/cli/terminal_text.h"
 #include "client/cpp/status_macros.h"
-#include "client/output/terminal_text.h"
 #include "client/tool/exit_code.h"
 
 namespace softlookup::tool {
 namespace {
 
 using cli::Suggestion;
-using output::TerminalText;
+using cli::TerminalText;
 
 // Reads the positions and keys of the first two rows that pass `filter`, or of fewer if fewer pass.
 // A second row shows that a label is not unique.

@@ -1,13 +1,19 @@
 #include "client/tool/parse_error.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "client/cli/nearest_name.h"
+#include "client/cli/terminal_text.h"
 
 namespace softlookup::tool {
 namespace {
@@ -37,6 +43,14 @@ void AddOptionNames(const CLI::App& app, std::vector<std::string>* names) {
   }
 }
 
+// Whether `value` is a whole number that 32 bits do not hold. CLI11 refuses it for options of 32
+// bits only: it takes a number that 64 bits do not hold for 2^64 - 1.
+bool IsOver32Bits(absl::string_view value) {
+  std::uint32_t number;
+  return !value.empty() && std::all_of(value.begin(), value.end(), absl::ascii_isdigit) &&
+         !absl::SimpleAtoi(value, &number);
+}
+
 // Rewords CLI11's message "Could not convert: --top-k = -1"; returns any other message as it is.
 std::string ConversionText(const CLI::App& command, absl::string_view message) {
   constexpr absl::string_view kEquals = " = ";
@@ -46,9 +60,14 @@ std::string ConversionText(const CLI::App& command, absl::string_view message) {
   if (!known || equals == absl::string_view::npos) return std::string(message);
   const std::string name(rest.substr(0, equals));
   const CLI::Option* option = command.get_option_no_throw(name);
-  const bool real = option != nullptr && absl::StrContains(option->get_type_name(), "FLOAT");
-  return absl::StrCat(name, " takes ", real ? "a number" : "a whole number, 0 or more", ", not ",
-                      rest.substr(equals + kEquals.size()));
+  const absl::string_view value = rest.substr(equals + kEquals.size());
+  std::string kind = "a whole number, 0 or more";
+  if (option != nullptr && absl::StrContains(option->get_type_name(), "FLOAT")) {
+    kind = "a number";
+  } else if (IsOver32Bits(value)) {
+    kind = absl::StrCat("a whole number, at most ", std::numeric_limits<std::uint32_t>::max());
+  }
+  return absl::StrCat(name, " takes ", kind, ", not ", value);
 }
 
 }  // namespace
@@ -87,7 +106,7 @@ std::string ParseErrorLine(const CLI::App& app, const CLI::ParseError& error) {
   } else {
     text = error.what();
   }
-  return absl::StrCat(text, " (see ", path, " --help)");
+  return cli::TerminalText(absl::StrCat(text, " (see ", path, " --help)"));
 }
 
 }  // namespace softlookup::tool

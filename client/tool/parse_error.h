@@ -11,7 +11,8 @@ namespace softlookup::tool {
 std::string UnknownCommandText(const CLI::App& parent, const std::string& word);
 
 // Describes on one line, for people, why `app` could not parse the command line. Suggests a known
-// word for an unknown one, and names the command's --help.
+// word for an unknown one, and names the command's --help. The line has passed through
+// cli::TerminalText(), because it quotes the command line.
 std::string ParseErrorLine(const CLI::App& app, const CLI::ParseError& error);
 
 }  // namespace softlookup::tool

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "client/cli/terminal_text.h"
 #include "client/cpp/status_macros.h"
 #include "client/output/figure_text.h"
 #include "client/output/json.h"
 #include "client/output/table.h"
-#include "client/output/terminal_text.h"
 #include "client/output/vocabulary.h"
 #include "client/recall/posner_experiment.h"
 #include "client/recall/word_recall.h"
@@ -122,7 +122,7 @@ void PrintSweep(const std::vector<WordRecall>& recalls, const std::vector<std::s
   const int shown = std::min(first.positions_size(), kWordsMax);
   std::vector<Table::Column> columns = {{"temperature", Align::kRight}};
   for (int i = 0; i < shown; ++i)
-    columns.push_back({output::TerminalText(words[first.positions(i)]), Align::kRight});
+    columns.push_back({cli::TerminalText(words[first.positions(i)]), Align::kRight});
   columns.insert(columns.end(), {{"entropy", Align::kRight}, {"perplexity", Align::kRight}});
   Table table(std::move(columns));
   for (std::size_t r = 1; r < recalls.size(); ++r) {
@@ -147,7 +147,7 @@ void PrintRecall(const WordDesign& design, const std::vector<WordRecall>& recall
   std::ostream& out = *session.out;
   const WordRecall& recall = recalls[0];
   const std::string similarity = Word(design.similarity.score());
-  out << absl::StreamFormat("cue \"%s\"", output::TerminalText(design.cue));
+  out << absl::StreamFormat("cue \"%s\"", cli::TerminalText(design.cue));
   if (design.noise > 0) {
     out << absl::StreamFormat(" with noise %g, seed %d", design.noise, design.seed);
   }
@@ -162,7 +162,7 @@ void PrintRecall(const WordDesign& design, const std::vector<WordRecall>& recall
   out << absl::StreamFormat(
       "recalled \"%s\": the answer's %s similarity to it is %.4f\n"
       "entropy %.4f nats, perplexity %.2f: like a choice among %.2f equal words\n",
-      output::TerminalText(recalled.word), similarity, recalled.similarity, recall.stats.entropy(),
+      cli::TerminalText(recalled.word), similarity, recalled.similarity, recall.stats.entropy(),
       recall.perplexity(), recall.perplexity());
   if (recalls.size() == 1) return;
   out << "\nweights sharpen as the temperature falls\n";
@@ -249,6 +249,7 @@ absl::Status RunExperiment(RecallFlags flags, const Session& session) {
                     0.5,  0.7,  1,    2,    5,    10,  20,   50,  100};
   }
   std::sort(temperatures.begin(), temperatures.end());
+  CLIENT_RETURN_IF_ERROR(CheckWritable(flags.plot));
   CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
   // The temporary guard lives until the call has returned.
   CLIENT_ASSIGN_OR_RETURN(const std::vector<PosnerPoint> points,
@@ -256,7 +257,7 @@ absl::Status RunExperiment(RecallFlags flags, const Session& session) {
   PrintPosner(design, points, session);
   if (flags.plot.empty()) return absl::OkStatus();
   CLIENT_RETURN_IF_ERROR(WriteFile(flags.plot, PosnerSvg(design, points)));
-  if (!session.json) *session.out << "plot written to " << flags.plot << "\n";
+  if (!session.json) *session.out << "plot written to " << cli::TerminalText(flags.plot) << "\n";
   return absl::OkStatus();
 }
 
@@ -275,7 +276,7 @@ void AddCommonFlags(CLI::App* recall, RecallFlags* flags) {
       ->add_option("--noise", flags->noise,
                    "Length of the noise added to the cue (default 0) or to each probe of the "
                    "experiment (default 1.5)")
-      ->check(CLI::Range(0.0, 1e6));
+      ->check(InRange(0, 1e6));
   recall
       ->add_option("--temperatures", flags->temperatures,
                    "Temperatures to compare in the table (default: from 0.05 to 10; experiment: "
@@ -283,7 +284,7 @@ void AddCommonFlags(CLI::App* recall, RecallFlags* flags) {
       ->type_name("T,...")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->check(CLI::Range(1e-6, 1e6));
+      ->check(InRange(1e-6, 1e6));
   recall->add_option("--seed", flags->seed, "Seed of all that is random")->capture_default_str();
 }
 
@@ -306,7 +307,7 @@ void AddWordFlags(CLI::App* recall, CLI::Option* experiment, RecallFlags* flags)
   recall
       ->add_option("--temperature", flags->temperature,
                    "Temperature: high spreads the weight over the words, low gives it to one")
-      ->check(CLI::Range(1e-6, 1e6))
+      ->check(InRange(1e-6, 1e6))
       ->capture_default_str()
       ->excludes(experiment);
   recall->add_option("--top", flags->words.top, "Number of words to show, largest weights first")
@@ -330,7 +331,7 @@ void AddExperimentFlags(CLI::App* recall, CLI::Option* experiment, RecallFlags* 
   recall
       ->add_option("--cue-strength", design.cue_strength,
                    "Length of the cue that is added to a probe of length 1")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(InRange(0, 1e6))
       ->capture_default_str()
       ->needs(experiment);
   recall

@@ -6,22 +6,22 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "client/cli/terminal_text.h"
 #include "client/cpp/status_macros.h"
 #include "client/output/figure_text.h"
 #include "client/output/json.h"
 #include "client/output/table.h"
-#include "client/output/terminal_text.h"
 #include "softlookup/float_matrix.h"
 
 namespace softlookup::tool {
 namespace {
 
+using cli::TerminalText;
 using output::Align;
 using output::Counted;
 using output::Json;
 using output::PrintJson;
 using output::Table;
-using output::TerminalText;
 using output::ToJson;
 using output::VectorText;
 

@@ -9,11 +9,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/cli/terminal_text.h"
 #include "client/cpp/status_macros.h"
 #include "client/output/figure_text.h"
 #include "client/output/json.h"
 #include "client/output/progress_line.h"
-#include "client/output/terminal_text.h"
 #include "client/tool/command.h"
 #include "client/tool/exit_code.h"
 #include "client/tool/filter_flags.h"
@@ -25,9 +25,9 @@
 namespace softlookup::tool {
 namespace {
 
+using cli::TerminalText;
 using output::Counted;
 using output::PrintJson;
-using output::TerminalText;
 
 struct RowsFlags {
   std::string store;

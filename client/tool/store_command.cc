@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "client/cli/terminal_text.h"
 #include "client/cpp/status_macros.h"
 #include "client/output/json.h"
-#include "client/output/terminal_text.h"
 #include "client/tool/command.h"
 #include "client/tool/exit_code.h"
 #include "client/tool/memory_flags.h"
@@ -103,7 +103,7 @@ absl::Status Delete(const std::string& name, const Session& session) {
   if (session.json) {
     output::PrintJson({{"deleted", name}}, session.out);
   } else {
-    *session.out << "deleted " << output::TerminalText(name) << "\n";
+    *session.out << "deleted " << cli::TerminalText(name) << "\n";
   }
   return absl::OkStatus();
 }

@@ -9,10 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
+#include "client/cli/terminal_text.h"
 #include "client/output/figure_text.h"
 #include "client/output/json.h"
 #include "client/output/table.h"
-#include "client/output/terminal_text.h"
 #include "client/output/vocabulary.h"
 #include "client/tool/memory_flags.h"
 #include "softlookup/float_matrix.h"
@@ -20,11 +20,12 @@
 namespace softlookup::tool {
 namespace {
 
+using cli::TerminalText;
 using output::Align;
+using output::Counted;
 using output::Json;
 using output::PrintJson;
 using output::Table;
-using output::TerminalText;
 using output::VectorText;
 using output::Word;
 
@@ -142,10 +143,10 @@ void PrintRenamed(const std::string& name, const v1::RenameStoreResponse& respon
   }
   *session.out << "renamed " << TerminalText(name) << " to "
                << TerminalText(response.store().name()) << ", which has "
-               << response.store().row_count() << " rows at revision "
+               << Counted(response.store().row_count(), "row") << " at revision "
                << response.store().revision() << "\n";
   if (!response.has_replaced()) return;
-  *session.out << "replaced a store of " << replaced.row_count() << " rows at revision "
+  *session.out << "replaced a store of " << Counted(replaced.row_count(), "row") << " at revision "
                << replaced.revision() << ", created " << CreateTime(replaced) << "\n";
 }
 

@@ -9,9 +9,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/cli/terminal_text.h"
 #include "client/cpp/status_macros.h"
 #include "client/output/json.h"
-#include "client/output/terminal_text.h"
 #include "client/tool/certificate_authority.h"
 #include "client/tool/command.h"
 #include "client/tool/exit_code.h"
@@ -20,9 +20,9 @@
 namespace softlookup::tool {
 namespace {
 
+using cli::TerminalText;
 using output::Json;
 using output::PrintJson;
-using output::TerminalText;
 
 struct InitFlags {
   std::string directory;

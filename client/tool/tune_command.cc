@@ -9,12 +9,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/cli/terminal_text.h"
 #include "client/cpp/status_macros.h"
 #include "client/output/figure_text.h"
 #include "client/output/json.h"
 #include "client/output/progress_line.h"
 #include "client/output/table.h"
-#include "client/output/terminal_text.h"
 #include "client/output/vocabulary.h"
 #include "client/tool/command.h"
 #include "client/tool/exit_code.h"
@@ -26,11 +26,11 @@
 namespace softlookup::tool {
 namespace {
 
+using cli::TerminalText;
 using output::Align;
 using output::FromWord;
 using output::Json;
 using output::Table;
-using output::TerminalText;
 using output::Word;
 
 struct TuneFlags {
@@ -121,11 +121,18 @@ void PrintTuningJson(const Tuning& tuning, bool set, std::ostream* out) {
 void PrintTable(const Tuning& tuning, const Session& session) {
   const bool accuracy = tuning.figures[0].accuracy.has_value();
   const bool log_likelihood = tuning.figures[0].log_likelihood.has_value();
+  // The figure that decides is never hidden.
+  const auto rank = [&](const char* figure, int hidden) {
+    return tuning.by == figure ? 0 : hidden;
+  };
   std::vector<Table::Column> columns = {{"score"}, {"temperature", Align::kRight}};
-  if (accuracy) columns.push_back({"accuracy", Align::kRight});
-  if (log_likelihood) columns.push_back({"log-likelihood", Align::kRight});
-  columns.insert(columns.end(),
-                 {{"squared error", Align::kRight, 1}, {"perplexity", Align::kRight, 2}, {""}});
+  if (accuracy) columns.push_back({"accuracy", Align::kRight, rank(kAccuracy, 2)});
+  if (log_likelihood) {
+    columns.push_back({"log-likelihood", Align::kRight, rank(kLogLikelihood, 1)});
+  }
+  columns.insert(columns.end(), {{"squared error", Align::kRight, rank(kSquaredError, 3)},
+                                 {"perplexity", Align::kRight, 4},
+                                 {""}});
   Table table(std::move(columns));
   for (std::size_t i = 0; i < tuning.settings.size(); ++i) {
     const Figures& figures = tuning.figures[i];
@@ -189,6 +196,7 @@ absl::Status Tune(const TuneFlags& flags, const Session& session) {
   CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
   Tuning tuning;
   CLIENT_ASSIGN_OR_RETURN(tuning.store, client.GetStore(flags.store));
+  CLIENT_RETURN_IF_ERROR(CheckHeads(tuning.store));
   if (tuning.store.live_row_count() < 2) {
     return InputError(flags.store, absl::StrCat("tune needs at least 2 rows, but the store has ",
                                                 tuning.store.live_row_count()));
@@ -232,7 +240,7 @@ void AddTuneCommand(CLI::App* app, Session* session) {
       ->type_name("T,...")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->check(CLI::Range(1e-6, 1e6));
+      ->check(InRange(1e-6, 1e6));
   tune->add_option("--rows", flags->rows, "Most rows to leave out, drawn at random")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();

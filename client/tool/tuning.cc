@@ -12,11 +12,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "client/cpp/status_macros.h"
+#include "client/output/figure_text.h"
 
 namespace softlookup::tool {
 namespace {
 
 constexpr std::size_t kTuningCallsMax = 4;  // Calls in progress at a time.
+constexpr double kEntropyMax = 45;          // Nats. 2^64 rows of equal weight have 44.4.
 
 // A setting's answer for one row, compared with the row's value.
 struct Comparison {
@@ -38,6 +40,29 @@ std::size_t HeadCount(const v1::Store& store) { return std::max(store.num_heads(
 
 std::size_t LargestIndex(absl::Span<const float> vector) {
   return std::max_element(vector.begin(), vector.end()) - vector.begin();
+}
+
+bool AllFinite(absl::Span<const float> numbers) {
+  return std::all_of(numbers.begin(), numbers.end(),
+                     [](float each) { return std::isfinite(each); });
+}
+
+// Returns the answer of a head. Internal if it is not finite, or if no weights have its entropy.
+absl::StatusOr<HeadAnswer> HeadAnswerFrom(const v1::QueryStats& stats,
+                                          absl::Span<const float> values) {
+  HeadAnswer answer;
+  answer.values.assign(values.begin(), values.end());
+  if (stats.log_sum_exp() == answer.log_sum_exp) return answer;  // Over no rows.
+  if (!std::isfinite(stats.log_sum_exp()) || !AllFinite(values)) {
+    return absl::InternalError("the server sent an answer that is not finite");
+  }
+  if (!(std::abs(stats.entropy()) <= kEntropyMax)) {
+    return absl::InternalError(absl::StrCat("the server sent an entropy of ", stats.entropy(),
+                                            " nats, which no number of rows has"));
+  }
+  answer.log_sum_exp = stats.log_sum_exp();
+  answer.entropy = stats.entropy();
+  return answer;
 }
 
 // Looks up the key of `row` over positions [begin, end).
@@ -62,10 +87,9 @@ absl::StatusOr<std::vector<HeadAnswer>> AskRange(const v1::Store& store, const L
     return absl::InternalError("the server sent an answer that does not fit the store");
   }
   for (std::size_t h = 0; h < heads; ++h) {
-    answers[h].log_sum_exp = lookup.stats[h].log_sum_exp();
-    answers[h].entropy = lookup.stats[h].entropy();
-    const auto values = lookup.values.Row(0).subspan(h * head_dim, head_dim);
-    answers[h].values.assign(values.begin(), values.end());
+    CLIENT_ASSIGN_OR_RETURN(
+        answers[h],
+        HeadAnswerFrom(lookup.stats[h], lookup.values.Row(0).subspan(h * head_dim, head_dim)));
   }
   return answers;
 }
@@ -113,9 +137,6 @@ absl::StatusOr<Comparison> Compare(const v1::Store& store, const LeftOutRow& row
   for (std::size_t i = 0; i < answer.size(); ++i) {
     comparison.squared_error += std::pow(answer[i] - row.value.data[i], 2);
   }
-  if (!std::isfinite(comparison.squared_error) || !std::isfinite(comparison.entropy)) {
-    return absl::InternalError("the server sent an answer that is not finite");
-  }
   return comparison;
 }
 
@@ -141,14 +162,28 @@ absl::StatusOr<LeftOutRow> RowFromProto(const v1::Row& row, const v1::Store& sto
   LeftOutRow read{.position = row.position(), .key = {}, .value = {}};
   CLIENT_ASSIGN_OR_RETURN(read.key, FloatMatrix::FromProto(row.key()));
   CLIENT_ASSIGN_OR_RETURN(read.value, FloatMatrix::FromProto(row.value()));
-  if (read.position >= store.row_count() || read.key.data.size() != store.key_dim() ||
-      read.value.data.size() != store.value_dim()) {
+  if (read.position >= store.row_count() || read.key.rows != 1 ||
+      read.key.cols != store.key_dim() || read.value.rows != 1 ||
+      read.value.cols != store.value_dim()) {
     return absl::InternalError("the server sent a row that does not fit the store");
+  }
+  if (!AllFinite(read.key.data) || !AllFinite(read.value.data)) {
+    return absl::InternalError("the server sent a row that is not finite");
   }
   return read;
 }
 
 }  // namespace
+
+absl::Status CheckHeads(const v1::Store& store) {
+  const std::size_t heads = HeadCount(store);
+  if (store.value_dim() > 0 && heads <= store.value_dim() && store.value_dim() % heads == 0) {
+    return absl::OkStatus();
+  }
+  return absl::InternalError(absl::StrCat("the server sent a store with value_dim ",
+                                          store.value_dim(), " and ",
+                                          output::Counted(heads, "head")));
+}
 
 double FigureNamed(const std::string& by, const Figures& figures) {
   if (by == kAccuracy) return *figures.accuracy;

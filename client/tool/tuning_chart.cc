@@ -1,23 +1,32 @@
 #include "client/tool/tuning_chart.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "client/output/figure_text.h"
+#include "client/output/text_width.h"
 #include "client/output/vocabulary.h"
 #include "client/plot/chart.h"
 
 namespace softlookup::tool {
 namespace {
 
+using output::Counted;
+using output::ShortenedText;
 using output::Word;
 using plot::ChartAxis;
 using plot::ChartSeries;
 using plot::ChartStyle;
 
-constexpr int kLineColors = 5;  // Lines have the colours 1 to 5, in turn.
-constexpr int kBestColor = 5;
+// There are as many scores. Lines have the colours 1 to 5, in turn.
+constexpr int kLineColors = 5;
+constexpr int kBestColor = 6;
+
+// The store's name has at least so many columns of the subtitle.
+constexpr std::size_t kNameColumnsMin = 12;
 
 // Returns an axis with the name and the unit of the figure `by`. The best accuracy, 1, and the best
 // log-likelihood, 0, are always on it.
@@ -44,6 +53,17 @@ std::vector<ChartSeries> Lines(const Tuning& tuning) {
   return lines;
 }
 
+// Names the best setting, the rows and the store, whose name is shortened to the room that is left.
+std::string Subtitle(const Tuning& tuning) {
+  const Setting& best = tuning.settings[tuning.best];
+  const std::string text = absl::StrFormat(
+      "best: %s at temperature %g; %d of %s left out, one at a time, of ", Word(best.score),
+      best.temperature, tuning.rows.size(), Counted(tuning.store.live_row_count(), "row"));
+  const std::size_t room =
+      plot::kSubtitleCharacters - std::min(plot::kSubtitleCharacters, text.size());
+  return text + ShortenedText(tuning.store.name(), std::max(room, kNameColumnsMin));
+}
+
 }  // namespace
 
 std::string TuningSvg(const Tuning& tuning) {
@@ -60,10 +80,7 @@ std::string TuningSvg(const Tuning& tuning) {
        .x = {.label = "temperature, in the score's unit (log scale)", .log = true},
        .y = FigureAxis(tuning.by),
        .series = std::move(series)},
-      absl::StrFormat("Which temperature has the best %s?", by),
-      absl::StrFormat("best: %s at temperature %g; %d of %d rows left out, one at a time, of %s",
-                      Word(best.score), best.temperature, tuning.rows.size(),
-                      tuning.store.live_row_count(), tuning.store.name()));
+      absl::StrFormat("Which temperature has the best %s?", by), Subtitle(tuning));
 }
 
 }  // namespace softlookup::tool

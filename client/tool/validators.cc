@@ -19,6 +19,17 @@ CLI::Validator Positive() {
       "POSITIVE");
 }
 
+CLI::Validator InRange(double least, double most) {
+  return CLI::Validator(
+      [least, most](std::string& text) {
+        double number;
+        const bool within = absl::SimpleAtod(text, &number) && number >= least && number <= most;
+        return within ? std::string()
+                      : absl::StrCat("must be a number from ", least, " to ", most, ", not ", text);
+      },
+      absl::StrCat("FLOAT in [", least, " - ", most, "]"));
+}
+
 CLI::Validator Utf8() {
   return CLI::Validator(
       [](std::string& text) { return output::IsUtf8(text) ? std::string() : "must be UTF-8"; }, "");

@@ -11,6 +11,9 @@ namespace softlookup::tool {
 // Accepts a number over 0.
 CLI::Validator Positive();
 
+// Accepts a number from `least` to `most`. Unlike CLI::Range, it does not take "nan" for one.
+CLI::Validator InRange(double least, double most);
+
 // Accepts UTF-8, which labels must be.
 CLI::Validator Utf8();
 

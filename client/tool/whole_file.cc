@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/cpp/status_macros.h"
 #include "client/tool/exit_code.h"
@@ -115,6 +116,18 @@ absl::Status CopyAttributes(const struct stat& from, int to, const std::string& 
   return fchmod(to, from.st_mode & 07777) == 0 ? absl::OkStatus() : Errno(path);
 }
 
+// Returns the path that `path` leads to if it is a link, even one to a file that does not exist.
+std::string FollowLinks(std::string path) {
+  constexpr int kLinksMax = 40;  // As many as Linux follows.
+  for (int link = 0; link < kLinksMax; ++link) {
+    std::error_code error;
+    const fs::path target = fs::read_symlink(path, error);
+    if (error) break;
+    path = (fs::path(path).parent_path() / target).string();
+  }
+  return path;
+}
+
 // Makes a new file, has `write` fill it, and syncs it. If writing or syncing fails, removes the
 // file.
 absl::Status Create(const std::string& path, mode_t mode,
@@ -157,12 +170,21 @@ absl::Status WriteFile(const std::string& path, std::string_view bytes) {
 
 absl::Status CheckWritable(const std::string& path) {
   if (path.empty()) return absl::OkStatus();
-  int file = open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  if (file < 0 && errno == ENOENT) {
-    file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file >= 0) unlink(path.c_str());
+  const auto refuse = [&](const char* why) {
+    return InputError(path, absl::StrCat("cannot be written: ", why));
+  };
+  struct stat attributes;
+  if (stat(path.c_str(), &attributes) == 0 && S_ISFIFO(attributes.st_mode) &&
+      !absl::StartsWith(path, "/dev/")) {
+    return refuse("it is a pipe");  // If this opened and closed it, its reader would end.
   }
-  if (file < 0) return InputError(path, absl::StrCat("cannot be written: ", std::strerror(errno)));
+  int file = open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+  if (file < 0 && errno == ENOENT) {
+    const std::string target = FollowLinks(path);
+    file = open(target.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file >= 0) unlink(target.c_str());
+  }
+  if (file < 0) return refuse(std::strerror(errno));
   close(file);
   return absl::OkStatus();
 }

@@ -40,7 +40,8 @@ absl::Status EditFile(const std::string& path,
 absl::Status WriteFile(const std::string& path, std::string_view bytes);
 
 // Checks that WriteFile() can write to `path`, before the work whose result it will hold. OK if
-// `path` is empty. Leaves no new file, and an existing one as it is.
+// `path` is empty. Leaves no new file, and an existing one as it is. Refuses a pipe, except in
+// /dev, such as /dev/stdout: writing to one may wait for ever.
 absl::Status CheckWritable(const std::string& path);
 
 // Reads the file at `path` and passes its bytes to `take`, part by part.

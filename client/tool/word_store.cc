@@ -3,7 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "client/output/terminal_text.h"
+#include "client/cli/terminal_text.h"
 #include "client/tool/exit_code.h"
 
 namespace softlookup::tool {
@@ -30,7 +30,7 @@ absl::Status CheckIsWordStore(const v1::Store& store, bool any_store) {
     return absl::OkStatus();
   }
   return UsageError(absl::StrCat(
-      output::TerminalText(store.name()), " has not the label ", kLabel, "=", kWords,
+      cli::TerminalText(store.name()), " has not the label ", kLabel, "=", kWords,
       ", which `store create --words` sets. --words turns each word into a random vector by its "
       "letters. It knows nothing of the word's meaning, so it is noise among other rows. To ask by "
       "the name of a row, see lookup --name. To use --words here all the same, add --any-store"));

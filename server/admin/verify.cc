@@ -11,8 +11,8 @@ class Report final : public LoadObserver {
  public:
   explicit Report(std::ostream& out) : out_(out) {}
   void OnStore(const StoreInfo& info) override {
-    out_ << "whole: store \"" << info.config.name << "\", " << info.row_count << " rows, revision "
-         << info.revision << "\n";
+    out_ << "whole: store \"" << info.config.name << "\", " << info.row_count
+         << (info.row_count == 1 ? " row" : " rows") << ", revision " << info.revision << "\n";
   }
   void OnDamage(const absl::Status& damage) override {
     out_ << "DAMAGED: " << damage.message() << "\n";

@@ -25,7 +25,8 @@ class DrawnChart {
  public:
   explicit DrawnChart(std::string svg) : svg_(std::move(svg)) {
     static const std::regex kTick(
-        "<text x=\"([^\"]*)\" y=\"([^\"]*)\" text-anchor=\"(end|middle)\">([-0-9.,]+)</text>");
+        "<text x=\"([^\"]*)\" y=\"([^\"]*)\" "
+        "text-anchor=\"(end|middle)\">(-?[0-9][-+0-9.,e]*)</text>");
     std::string left;  // Where the labels of the y axis stand, which are drawn first.
     for (std::sregex_iterator i(svg_.begin(), svg_.end(), kTick), end; i != end; ++i) {
       const std::smatch& tick = *i;

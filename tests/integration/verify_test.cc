@@ -4,7 +4,9 @@
 #include <signal.h>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
+#include <vector>
 
 #include "tests/integration/integration_test.h"
 #include "tests/testing/server_process.h"
@@ -28,10 +30,17 @@ class VerifyTest : public ::testing::Test {
 TEST_F(VerifyTest, TellsWhatADirectoryHoldsAndWhetherItIsWhole) {
   {
     ServerProcess server({"--data-dir", directory_});
-    const CommandResult created =
-        RunCommand({ToolBinary(), "--server", server.grpc_address(), "store", "create", "people",
-                    "--key-dim", "1", "--value-dim", "1"});
-    ASSERT_EQ(created.exit_code, 0) << created.err;
+    const std::string rows = parent_.path() + "/rows.csv";
+    std::ofstream(rows) << "1,2\n";
+    for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+             {"store", "create", "people", "--key-dim", "1", "--value-dim", "1"},
+             {"store", "create", "empty", "--key-dim", "1", "--value-dim", "1"},
+             {"append", "people", "--rows", rows}}) {
+      std::vector<std::string> command = {ToolBinary(), "--server", server.grpc_address()};
+      command.insert(command.end(), arguments.begin(), arguments.end());
+      const CommandResult done = RunCommand(command);
+      ASSERT_EQ(done.exit_code, 0) << done.err;
+    }
     const CommandResult in_use = Verify(directory_);
     EXPECT_EQ(in_use.exit_code, 1);
     EXPECT_THAT(in_use.out, HasSubstr("another process"));
@@ -39,7 +48,8 @@ TEST_F(VerifyTest, TellsWhatADirectoryHoldsAndWhetherItIsWhole) {
   }
   const CommandResult whole = Verify(directory_);
   EXPECT_EQ(whole.exit_code, 0);
-  EXPECT_THAT(whole.out, HasSubstr("store \"people\", 0 rows"));
+  EXPECT_THAT(whole.out, HasSubstr("store \"people\", 1 row, revision 2\n"));
+  EXPECT_THAT(whole.out, HasSubstr("store \"empty\", 0 rows, revision 1\n"));
   EXPECT_THAT(whole.out, HasSubstr("is whole"));
 
   // What was acknowledged is cut off the write-ahead log of a server that was killed.

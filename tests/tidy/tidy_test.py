@@ -129,8 +129,8 @@ def client_stands_alone(tree):
 
 
 # What each folder of client/ may include besides itself and the public headers of the library.
-CLIENT_EDGES = {"cli": (), "cpp": (), "output": (), "plot": ("output",),
-                "loadtest": ("cpp", "output", "plot"),
+CLIENT_EDGES = {"cli": (), "cpp": (), "output": ("cli",), "plot": ("output",),
+                "loadtest": ("cli", "cpp", "output", "plot"),
                 "recall": ("cpp", "output", "plot"),
                 "tool": ("cli", "cpp", "output", "plot", "loadtest", "recall")}
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cmath>
 #include <limits>
 #include <string>
 #include <vector>
@@ -101,6 +102,19 @@ TEST_F(ClientTest, ListStoresWalksEveryPage) {
   EXPECT_EQ(stores->back().name(), "s2");
 }
 
+TEST_F(ClientTest, AListWhosePagesNameThemselvesAsTheNextIsAnError) {
+  service_.list_stores = [this](auto*, const auto&, v1::ListStoresResponse* page) {
+    // Without the check, the list would go on to this error, which ends the test.
+    if (++calls_ > 10) return grpc::Status(grpc::StatusCode::ABORTED, "asked for ever");
+    page->add_stores()->set_name("s");
+    page->set_next_page_token("again");
+    return grpc::Status::OK;
+  };
+  const auto stores = Connect().ListStores();
+  EXPECT_TRUE(absl::IsInternal(stores.status())) << stores.status();
+  EXPECT_EQ(calls_, 2u);
+}
+
 TEST_F(ClientTest, UpdateStoreSendsTheMask) {
   service_.update_store = [](grpc::ServerContext*, const v1::UpdateStoreRequest& request,
                              v1::Store* store) {
@@ -194,6 +208,39 @@ TEST_F(ClientTest, AnswerThatDoesNotFitTheQueriesIsAnError) {
       return grpc::Status::OK;
     };
     EXPECT_TRUE(absl::IsInternal(client.Lookup("people", queries_, with_weights).status()));
+  }
+}
+
+TEST_F(ClientTest, AWeightThatIsNotFiniteIsAnError) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  double listed = 0.5, remaining = 0.5;
+  const auto answer = [&](auto* response) {
+    response->mutable_values()->set_rows(1);
+    response->add_stats();
+    v1::QueryWeights* weights = response->add_weights();
+    weights->add_positions(7);
+    weights->add_scores(1);
+    weights->add_weights(listed);
+    weights->set_remaining_weight(remaining);
+    return grpc::Status::OK;
+  };
+  service_.lookup = [&](auto*, const auto&, auto* response) { return answer(response); };
+  service_.attend = [&](auto*, const auto&, auto* response) { return answer(response); };
+  v1::AttendRequest attend;
+  attend.mutable_queries()->set_rows(1);
+  Client client = Connect();
+  EXPECT_TRUE(client.Lookup("people", queries_).ok());
+  EXPECT_TRUE(client.Attend(attend).ok());
+  for (const double bad : {std::nan(""), kInfinity, -kInfinity}) {
+    for (double* const weight : {&listed, &remaining}) {
+      *weight = bad;
+      for (const absl::Status& status :
+           {client.Lookup("people", queries_).status(), client.Attend(attend).status()}) {
+        EXPECT_TRUE(absl::IsInternal(status)) << status;
+        EXPECT_EQ(status.message(), "the server's answer has a weight that is not finite");
+      }
+      *weight = 0.5;
+    }
   }
 }
 

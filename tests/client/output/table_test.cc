@@ -32,6 +32,19 @@ TEST(TableTest, AColumnIsAsWideAsItsWidestCell) {
             "naïve    64      2  1000000\n");
 }
 
+TEST(TableTest, EastAsianTextTakesTwoColumnsACharacter) {
+  Table table({{"name"}, {"rows", Align::kRight}});
+  table.AddRow({"日本語", "5"});
+  table.AddRow({"people", "12"});
+  std::ostringstream out;
+  table.Print(&out);
+  EXPECT_EQ(out.str(),
+            "name    rows\n"
+            "日本語     5\n"
+            "people    12\n");
+  EXPECT_EQ(table.HideColumns(12), 0u);
+}
+
 TEST(TableTest, HidesTheColumnsOfTheHighestRankUntilALineFits) {
   EXPECT_EQ(Printed(27, 0), Printed(100, 0));
   EXPECT_EQ(Printed(26, 1),
@@ -45,6 +58,14 @@ TEST(TableTest, HidesTheColumnsOfTheHighestRankUntilALineFits) {
             "naïve   1000000\n");
   // Columns of rank 0 stay.
   EXPECT_EQ(Printed(3, 2), Printed(19, 2));
+}
+
+TEST(TableTest, CellsHaveNoControlCharacters) {
+  Table table({{"name"}, {"label"}});
+  table.AddRow({"a\nb", "\x1b]0;title\x07"});
+  std::ostringstream out;
+  table.Print(&out);
+  EXPECT_EQ(out.str(), "name  label\na\\nb  \\x1b]0;title\\x07\n");
 }
 
 }  // namespace

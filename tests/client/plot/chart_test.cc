@@ -118,6 +118,27 @@ TEST(ChartTest, AxesBeginAtZeroAndEndAtRoundNumbersUnlessTheyReachFurther) {
   EXPECT_EQ(RenderChart(chart), svg);
 }
 
+TEST(ChartTest, ATickFromAMillionOnIsShortAndRight) {
+  struct Case {
+    double y;
+    std::vector<std::string> ticks;
+  };
+  for (const Case& each :
+       {Case{300'000, {"0", "100,000", "200,000", "300,000"}},
+        Case{1'200'000, {"500,000", "1e+06", "1.5e+06"}}, Case{3e8, {"1e+08", "2e+08", "3e+08"}},
+        Case{1e19, {"2e+18", "8e+18", "1e+19"}}, Case{-3e8, {"-1e+08", "-3e+08"}},
+        Case{1e300, {"2e+299", "1e+300"}}}) {
+    const Chart chart{.series = {{.points = {{1, 0}, {2, each.y}}}}};
+    for (const std::string& svg : {RenderChart(chart), Document(chart)}) {
+      for (const std::string& tick : each.ticks) EXPECT_TRUE(HasText(svg, tick)) << tick;
+      static const std::regex kYTick(" text-anchor=\"end\">([^<]*)</text>");
+      for (std::sregex_iterator i(svg.begin(), svg.end(), kYTick), end; i != end; ++i) {
+        EXPECT_LE((*i)[1].length(), 7) << (*i)[1];
+      }
+    }
+  }
+}
+
 TEST(ChartTest, AnAxisWithNegativeCoordinatesEndsAtZeroUnlessAnyIsPositive) {
   Chart chart{.series = {{.points = {{1, -0.7}, {2, -2.3}}}}};
   std::string svg = RenderChart(chart);

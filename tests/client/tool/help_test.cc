@@ -7,7 +7,9 @@
 
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "client/output/vocabulary.h"
 #include "client/tool/command.h"
+#include "softlookup/v1/memory.pb.h"
 
 namespace softlookup::tool {
 namespace {
@@ -31,6 +33,18 @@ TEST(HelpTest, EveryLineFitsTheTerminal) {
     session.terminal_width = width;
     AddEverything(&app, &session);
     EXPECT_GT(ExpectToFit(app, width), 20);
+  }
+}
+
+TEST(HelpTest, EveryCommandThatTakesAMemorySaysOfWhichKinds) {
+  CLI::App app("Soft lookups", "softlookup");
+  Session session;
+  AddEverything(&app, &session);
+  for (const CLI::App* command :
+       {app.get_subcommand("import"), app.get_subcommand("store")->get_subcommand("create")}) {
+    for (const std::string& kind : output::Words<v1::MemoryKind>()) {
+      EXPECT_THAT(command->help(), HasSubstr("--memory NAME=" + kind)) << command->get_name();
+    }
   }
 }
 

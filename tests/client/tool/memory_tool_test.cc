@@ -96,6 +96,9 @@ TEST_F(MemoryToolTest, AGateThatDoesNotFitNamesItsMemoryAndFile) {
   const TemporaryFile column("gate.csv", "1\n2\n3\n");
   const TemporaryFile bad("gate.csv", "1,2,x\n");
   const NpyFile two_rows(3, {1, 2, 3, 4, 5, 6});
+  const TemporaryFile two_lines("gate.csv", "1,2,3\n4,5,6\n");
+  // Its third line is bad, but a gate is refused at its second row.
+  const TemporaryFile long_text("gate.csv", "1,2,3\n4,5,6\nx\n");
   const TemporaryFile empty("gate.csv");
   const std::string one_row =
       ", but a gate is one row: the bias, then a weight for each component of a key";
@@ -104,6 +107,8 @@ TEST_F(MemoryToolTest, AGateThatDoesNotFitNamesItsMemoryAndFile) {
            {column.path(), ": line 1: 1 column, but key_dim + 1 is 3"},
            {bad.path(), ": line 1, column 3: \"x\" is not a number"},
            {two_rows.path(), ": has 2 rows" + one_row},
+           {two_lines.path(), ": has more than 1 row" + one_row},
+           {long_text.path(), ": has more than 1 row" + one_row},
            {empty.path(), ": has 0 rows" + one_row},
            {"missing.csv", ": No such file or directory"},
            {"0.5", ": unknown kind of file: it must end in .csv, .npy or .fvecs"}}) {

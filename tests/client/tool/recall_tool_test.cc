@@ -51,5 +51,12 @@ TEST(RecallToolTest, ASignalEndsItAndItsStoreIsDeleted) {
   EXPECT_EQ(lookups, 0);
 }
 
+TEST(RecallToolTest, APlotThatCannotBeWrittenIsRefusedBeforeTheFirstCall) {
+  const Outcome outcome = RunTool(
+      "127.0.0.1:1", {"recall", "--experiment", "posner", "--plot", "/no/such/folder/plot.svg"});
+  EXPECT_EQ(outcome.exit_code, ExitCode::kInput);
+  EXPECT_THAT(outcome.error, HasSubstr("/no/such/folder/plot.svg: cannot be written"));
+}
+
 }  // namespace
 }  // namespace softlookup::tool

@@ -3,18 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <limits>
 #include <string>
 #include <vector>
 
+#include "client/output/vocabulary.h"
 #include "tests/client/drawn_chart.h"
 #include "tests/client/malformed.h"
-#include "tests/client/tool/scripted_tool_test.h"
-#include "tests/testing/temporary_directory.h"
 
 namespace softlookup::tool {
 namespace {
@@ -23,6 +20,7 @@ using ::softlookup::testing::DrawnChart;
 using ::softlookup::testing::DrawnPoint;
 using ::softlookup::testing::Malformed;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 // Two scores and three temperatures. The best is `best`.
@@ -78,10 +76,10 @@ TEST(TuningChartTest, ALineOfEachScoreHasItsFiguresAndARingMarksTheBest) {
     ASSERT_THAT(chart.Lines(2), SizeIs(1));
     ExpectLine(tuning, 0, chart.Lines(1)[0], each.error);
     ExpectLine(tuning, 3, chart.Lines(2)[0], each.error);
-    ASSERT_THAT(chart.Rings(5), SizeIs(1));
+    ASSERT_THAT(chart.Rings(6), SizeIs(1));
     const double best_temperature = tuning.settings[each.best].temperature;
-    EXPECT_NEAR(chart.Rings(5)[0].x, best_temperature, 2e-3 * best_temperature);
-    EXPECT_NEAR(chart.Rings(5)[0].y, FigureNamed(each.by, tuning.figures[each.best]), each.error);
+    EXPECT_NEAR(chart.Rings(6)[0].x, best_temperature, 2e-3 * best_temperature);
+    EXPECT_NEAR(chart.Rings(6)[0].y, FigureNamed(each.by, tuning.figures[each.best]), each.error);
     for (const std::string text :
          {"cosine", "squared-euclidean", "best", "temperature, in the score's unit (log scale)"}) {
       EXPECT_TRUE(chart.HasText(text)) << text;
@@ -95,6 +93,45 @@ TEST(TuningChartTest, TextsNameTheBestSettingTheStoreAndItsRows) {
   EXPECT_TRUE(chart.HasText("Which temperature has the best log-likelihood?"));
   EXPECT_TRUE(chart.HasText(
       "best: cosine at temperature 0.7; 7 of 9 rows left out, one at a time, of points"));
+}
+
+TEST(TuningChartTest, ALongNameIsShortenedToTheRoomOfTheSubtitle) {
+  Tuning tuning = TwoScores(kLogLikelihood, 1);
+  tuning.store.set_name(std::string(200, 'n'));
+  const std::string text =
+      "best: cosine at temperature 0.7; 7 of 9 rows left out, one at a time, of ";
+  const std::string shortened = std::string(105 - text.size() - 3, 'n') + "...";
+  EXPECT_TRUE(DrawnChart(TuningSvg(tuning)).HasText(text + shortened));
+  tuning.store.set_name(std::string(105 - text.size(), 'n'));
+  EXPECT_TRUE(DrawnChart(TuningSvg(tuning)).HasText(text + tuning.store.name()));
+  // Of a name, there always is something to see.
+  tuning.store.set_live_row_count(std::numeric_limits<std::uint64_t>::max());
+  tuning.settings[1] = {v1::SCORE_SQUARED_EUCLIDEAN, 123456};
+  tuning.store.set_name(std::string(200, 'n'));
+  EXPECT_THAT(TuningSvg(tuning), HasSubstr(", one at a time, of nnnnnnnnn...</text>"));
+}
+
+TEST(TuningChartTest, OneRowIsNotCalledRows) {
+  Tuning tuning = TwoScores(kLogLikelihood, 1);
+  tuning.rows.resize(1);
+  tuning.store.set_live_row_count(1);
+  EXPECT_THAT(TuningSvg(tuning), HasSubstr("; 1 of 1 row left out, one at a time, of points<"));
+}
+
+TEST(TuningChartTest, NoScoresLineHasTheColorOfTheRing) {
+  Tuning tuning;
+  tuning.by = kSquaredError;
+  for (const std::string& word : output::Words<v1::Score>()) {
+    for (const double temperature : {0.1, 1.0}) {
+      tuning.settings.push_back({output::FromWord<v1::Score>(word), temperature});
+      tuning.figures.push_back({.squared_error = temperature});
+    }
+  }
+  ASSERT_THAT(tuning.settings, SizeIs(10));
+  const DrawnChart chart(TuningSvg(tuning));
+  for (const int color : {1, 2, 3, 4, 5}) EXPECT_THAT(chart.Lines(color), SizeIs(1));
+  EXPECT_THAT(chart.Lines(6), IsEmpty());
+  EXPECT_THAT(chart.Rings(6), SizeIs(1));
 }
 
 TEST(TuningChartTest, AScoreGivenTwiceHasTwoLines) {
@@ -111,74 +148,8 @@ TEST(TuningChartTest, OneSettingIsEnough) {
   tuning.settings.resize(1);
   tuning.figures.resize(1);
   const DrawnChart chart(TuningSvg(tuning));
-  ASSERT_THAT(chart.Rings(5), SizeIs(1));
-  EXPECT_NEAR(chart.Rings(5)[0].y, -0.1, 1e-3);
-}
-
-// A store of two rows, in which every answer has `component_` in both components.
-class TunePlotTest : public ScriptedToolTest {
- protected:
-  TunePlotTest() {
-    store_.set_row_count(2);
-    store_.set_live_row_count(2);
-    canned_.pages.resize(1);
-    for (int position = 0; position < 2; ++position) {
-      v1::Row& row = *canned_.pages[0].add_rows();
-      row.set_position(position);
-      Fill(1, 1, row.mutable_key());
-      Fill(2, 0.5, row.mutable_value());
-    }
-    canned_.Serve(&service_);
-    service_.lookup = [this](auto*, const auto&, v1::LookupResponse* response) {
-      Fill(2, component_, response->mutable_values());
-      response->add_stats();
-      return grpc::Status::OK;
-    };
-  }
-
-  static void Fill(std::uint32_t cols, float component, v1::Matrix* matrix) {
-    matrix->set_rows(1);
-    matrix->set_cols(cols);
-    for (std::uint32_t i = 0; i < cols; ++i) matrix->add_values(component);
-  }
-
-  std::atomic<float> component_ = 0.5;
-};
-
-TEST_F(TunePlotTest, AnswersThatAreNotFiniteAreAnErrorAndNotDrawn) {
-  const testing::TemporaryDirectory directory;
-  const std::string path = directory.path() + "/plot.svg";
-  for (const float component :
-       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
-    component_ = component;
-    const Outcome outcome = Run({"tune", "people", "--plot", path});
-    EXPECT_EQ(outcome.exit_code, ExitCode::kOther);
-    EXPECT_THAT(outcome.error, HasSubstr("an answer that is not finite"));
-    EXPECT_FALSE(std::filesystem::exists(path));
-  }
-  component_ = 0.5;
-  EXPECT_EQ(Run({"tune", "people", "--plot", path}).exit_code, ExitCode::kOk);
-  EXPECT_TRUE(std::filesystem::exists(path));
-}
-
-TEST_F(TunePlotTest, AFileThatCannotBeWrittenIsRefusedBeforeTheFirstCall) {
-  int calls = 0;
-  service_.get_store = [&](auto*, const auto&, auto*) {
-    ++calls;
-    return grpc::Status::OK;
-  };
-  const Outcome outcome = Run({"tune", "people", "--plot", "/no/such/folder/plot.svg"});
-  EXPECT_EQ(outcome.exit_code, ExitCode::kInput);
-  EXPECT_THAT(outcome.error, HasSubstr("/no/such/folder/plot.svg: cannot be written"));
-  EXPECT_EQ(calls, 0);
-}
-
-TEST_F(TunePlotTest, ANameThatDoesNotEndInSvgIsRefused) {
-  for (const std::string name : {"plot", "plot.png", "plot.svg.gz", "svg"}) {
-    const Outcome outcome = Run({"tune", "people", "--plot", name});
-    EXPECT_EQ(outcome.exit_code, ExitCode::kUsage) << name;
-    EXPECT_THAT(outcome.error, HasSubstr("must end in .svg, unlike " + name));
-  }
+  ASSERT_THAT(chart.Rings(6), SizeIs(1));
+  EXPECT_NEAR(chart.Rings(6)[0].y, -0.1, 1e-3);
 }
 
 }  // namespace

@@ -288,7 +288,7 @@ TEST_F(TuningTest, APlotHasTheFiguresThatArePrinted) {
         EXPECT_NEAR(line[i].y, figure, error);
       }
     }
-    const std::vector<testing::DrawnPoint> rings = chart.Rings(5);
+    const std::vector<testing::DrawnPoint> rings = chart.Rings(6);
     ASSERT_EQ(rings.size(), 1u);
     const double temperature = json["best"]["temperature"], figure = json["best"][member];
     EXPECT_NEAR(rings[0].x, temperature, 2e-3 * temperature);

@@ -63,6 +63,31 @@ TEST_F(WholeFileTest, ACheckWhetherAFileCanBeWrittenChangesNothing) {
   }
 }
 
+TEST_F(WholeFileTest, ALinkToNoFileCanBeWrittenIfItsTargetCan) {
+  const std::string link = directory_.path() + "/link";
+  fs::create_symlink("file", link);  // Relative to the link.
+  EXPECT_TRUE(CheckWritable(link).ok()) << CheckWritable(link);
+  EXPECT_TRUE(fs::is_symlink(link));
+  EXPECT_FALSE(fs::exists(path_));
+  ASSERT_TRUE(WriteFile(link, "plot").ok());
+  EXPECT_EQ(Contents(path_), "plot");
+
+  const std::string chain = directory_.path() + "/chain", loop = directory_.path() + "/loop";
+  fs::create_symlink(directory_.path() + "/no/file", directory_.path() + "/astray");
+  fs::create_symlink("astray", chain);
+  fs::create_symlink("loop", loop);
+  EXPECT_THAT(CheckWritable(chain).message(),
+              HasSubstr(chain + ": cannot be written: No such file or directory"));
+  EXPECT_THAT(CheckWritable(loop).message(), HasSubstr(loop + ": cannot be written: "));
+}
+
+TEST_F(WholeFileTest, APipeIsRefusedWithoutWaitingForItsReader) {
+  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
+  const absl::Status checked = CheckWritable(path_);
+  EXPECT_EQ(ExitCodeOf(checked), ExitCode::kInput);
+  EXPECT_EQ(checked.message(), path_ + ": cannot be written: it is a pipe");
+}
+
 TEST_F(WholeFileTest, NothingIsOverwritten) {
   ASSERT_TRUE(CreateFile(path_, "first", kReadableByAll).ok());
   const absl::Status second = CreateFile(path_, "second", kOwnerOnly);

@@ -143,7 +143,8 @@ class Client {
   // Returns all stores whose name starts with `prefix`, by name, ascending. Makes one call per page
   // of the list, and each call has the full deadline. A store that is created or deleted meanwhile
   // may or may not be listed. One that is renamed meanwhile may be listed under either name, under
-  // both or under none.
+  // both or under none. Internal if a page names itself as the next one, because the list would not
+  // end.
   absl::StatusOr<std::vector<v1::Store>> ListStores(std::string_view prefix = {},
                                                     const CallOptions& call = {});
 
@@ -214,6 +215,8 @@ class Client {
                                                     const CallOptions& call = {});
 
   // Answers `queries`: [T x key_dim], or [T x input_dim] with LookupOptions::queries_are_inputs.
+  // The lists of the answer have the sizes that LookupAnswer says, and all weights are finite:
+  // Internal if the server sends another answer.
   absl::StatusOr<LookupAnswer> Lookup(std::string_view store, FloatMatrixView queries,
                                       const LookupOptions& options = {},
                                       const CallOptions& call = {});

@@ -1,17 +1,12 @@
-#include "client/output/terminal_text.h"
+#include "client/cli/terminal_text.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 
-#include "client/output/json.h"
-#include "client/output/table.h"
-#include "client/output/xml_text.h"
+#include "client/cli/utf8.h"
 
-namespace softlookup::output {
+namespace softlookup::cli {
 namespace {
 
 TEST(TerminalTextTest, LeavesTextAsItIs) {
@@ -32,6 +27,21 @@ TEST(TerminalTextTest, EscapesControlCharacters) {
                          "2J"),
             "\\xc2\\x9b2J");
   EXPECT_EQ(TerminalText("\xc2\x80\xc2\x9f"), "\\xc2\\x80\\xc2\\x9f");
+}
+
+TEST(TerminalTextTest, EscapesWhatTurnsTheDirectionOfText) {
+  EXPECT_EQ(TerminalText("a\u202Eb"), "a\\xe2\\x80\\xaeb");
+  for (const char* control : {"\u061C", "\u200E", "\u200F", "\u202A", "\u202B", "\u202C", "\u202D",
+                              "\u202E", "\u2066", "\u2067", "\u2068", "\u2069"}) {
+    EXPECT_TRUE(StartsWithControl(control));
+    EXPECT_EQ(TerminalText(control).substr(0, 2), "\\x");
+  }
+  // Their neighbours, and Arabic and Hebrew letters.
+  for (const char* text : {"\u061B", "\u061D", "\u200D", "\u2010", "\u2029", "\u202F", "\u2065",
+                           "\u206A", "\u0628", "\u05D0"}) {
+    EXPECT_FALSE(StartsWithControl(text));
+    EXPECT_EQ(TerminalText(text), text);
+  }
 }
 
 TEST(TerminalTextTest, EscapesWhatIsNotUtf8) {
@@ -62,37 +72,5 @@ TEST(TerminalTextTest, NoByteSurvivesThatATerminalObeys) {
   }
 }
 
-TEST(TableTest, CellsHaveNoControlCharacters) {
-  Table table({{"name"}, {"label"}});
-  table.AddRow({"a\nb", "\x1b]0;title\x07"});
-  std::ostringstream out;
-  table.Print(&out);
-  EXPECT_EQ(out.str(), "name  label\na\\nb  \\x1b]0;title\\x07\n");
-}
-
-TEST(JsonTest, PrintedJsonHasNoControlCharactersAndReadsBack) {
-  const std::string text =
-      "\x1b[2J\n\x7f\xc2\x9b"
-      "2J caf\xc3\xa9";
-  std::ostringstream out;
-  PrintJson({{"label", text}}, &out);
-  EXPECT_EQ(out.str(), "{\"label\":\"\\u001b[2J\\n\\u007f\\u009b2J caf\xc3\xa9\"}\n");
-  EXPECT_EQ(nlohmann::json::parse(out.str())["label"], text);
-}
-
-TEST(JsonTest, PrintedJsonReplacesWhatIsNotUtf8) {
-  std::ostringstream out;
-  PrintJson({{"label", "a\xff"}}, &out);
-  EXPECT_EQ(out.str(), "{\"label\":\"a\xef\xbf\xbd\"}\n");
-}
-
-TEST(XmlTextTest, EscapesMarkupControlCharactersAndWhatIsNotUtf8) {
-  EXPECT_EQ(XmlText("<a href=\"x\">&</a>"), "&lt;a href=&quot;x&quot;&gt;&amp;&lt;/a&gt;");
-  EXPECT_EQ(XmlText("a\x1b\x7f\xc2\x9b"
-                    "b"),
-            "a   b");
-  EXPECT_EQ(XmlText("caf\xc3\xa9\xff"), "caf\xc3\xa9\xef\xbf\xbd");
-}
-
 }  // namespace
-}  // namespace softlookup::output
+}  // namespace softlookup::cli

@@ -1,13 +1,7 @@
-#include "client/output/terminal_text.h"
+#include "client/cli/utf8.h"
 
-#include <algorithm>
-
-#include "absl/strings/str_format.h"
-
-namespace softlookup::output {
+namespace softlookup::cli {
 namespace {
-
-constexpr unsigned char kDel = 0x7f;
 
 unsigned char ByteAt(std::string_view text, std::size_t i) {
   return static_cast<unsigned char>(text[i]);
@@ -53,32 +47,14 @@ std::size_t Utf8Length(std::string_view text) {
   return length;
 }
 
-bool StartsWithControl(std::string_view text) {
-  if (text.empty()) return false;
-  const unsigned char first = ByteAt(text, 0);
-  if (first < ' ' || first == kDel) return true;
-  return first == 0xc2 && text.size() > 1 && ByteAt(text, 1) >= 0x80 && ByteAt(text, 1) < 0xa0;
+char32_t FirstCodePoint(std::string_view text) {
+  const std::size_t length = Utf8Length(text);
+  const unsigned char lead = ByteAt(text, 0);
+  if (length == 1) return lead;
+  // The first byte of a character of n bytes has n ones, a zero, and 7 - n bits of the code point.
+  char32_t code_point = lead & (0x7fu >> length);
+  for (std::size_t i = 1; i < length; ++i) code_point = code_point << 6 | (ByteAt(text, i) & 0x3fu);
+  return code_point;
 }
 
-std::string TerminalText(std::string_view text) {
-  std::string shown;
-  while (!text.empty()) {
-    const std::size_t length = Utf8Length(text);
-    const std::size_t taken = std::max<std::size_t>(length, 1);
-    if (text[0] == '\n') {
-      shown += "\\n";
-    } else if (text[0] == '\t') {
-      shown += "\\t";
-    } else if (length == 0 || StartsWithControl(text)) {
-      for (std::size_t i = 0; i < taken; ++i) {
-        absl::StrAppendFormat(&shown, "\\x%02x", ByteAt(text, i));
-      }
-    } else {
-      shown.append(text.substr(0, taken));
-    }
-    text.remove_prefix(taken);
-  }
-  return shown;
-}
-
-}  // namespace softlookup::output
+}  // namespace softlookup::cli

@@ -1,0 +1,21 @@
+#ifndef SOFTLOOKUP_CLIENT_CLI_TERMINAL_TEXT_H_
+#define SOFTLOOKUP_CLIENT_CLI_TERMINAL_TEXT_H_
+
+#include <string>
+#include <string_view>
+
+namespace softlookup::cli {
+
+// Escapes `text`, so that a terminal shows it on one line, in its order, and obeys no control
+// character in it. A line feed becomes \n, and a tab \t. Every byte of another control character
+// (see StartsWithControl()), and every byte that is not UTF-8, becomes \xNN. All text that is
+// printed for people must pass through this function, unless it is a fixed text of the program.
+std::string TerminalText(std::string_view text);
+
+// Whether `text` begins with a character that a terminal obeys instead of showing it: a C0 control,
+// DEL, a C1 control, or a control of the direction in which text runs, such as U+202E.
+bool StartsWithControl(std::string_view text);
+
+}  // namespace softlookup::cli
+
+#endif  // SOFTLOOKUP_CLIENT_CLI_TERMINAL_TEXT_H_

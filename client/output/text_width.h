@@ -1,0 +1,22 @@
+#ifndef SOFTLOOKUP_CLIENT_OUTPUT_TEXT_WIDTH_H_
+#define SOFTLOOKUP_CLIENT_OUTPUT_TEXT_WIDTH_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace softlookup::output {
+
+// Returns how many columns a terminal takes to show `text`, which must not have control characters:
+// 2 for a character of East Asian text and for most emoji, 0 for a mark that combines with the
+// character before it in Latin, Greek, Cyrillic, Hebrew, Arabic and East Asian text, and 1 for all
+// others and for a byte that is not UTF-8. The result does not depend on the locale.
+std::size_t TextWidth(std::string_view text);
+
+// Returns `text` if it takes at most `columns` columns. Else returns its beginning with "..."
+// behind it, which together take at most `columns` columns. `columns` must be at least 3.
+std::string ShortenedText(std::string_view text, std::size_t columns);
+
+}  // namespace softlookup::output
+
+#endif  // SOFTLOOKUP_CLIENT_OUTPUT_TEXT_WIDTH_H_

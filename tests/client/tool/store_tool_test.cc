@@ -1,0 +1,122 @@
+// The commands of stores, from the command line to the output, against a scripted server.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "client/tool/command.h"
+#include "tests/client/tool/scripted_tool_test.h"
+#include "tests/client/tool/temporary_file.h"
+
+namespace softlookup::tool {
+namespace {
+
+using ::softlookup::testing::DetailedStatus;
+using ::softlookup::testing::TemporaryFile;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+using StoreToolTest = ScriptedToolTest;
+
+TEST_F(StoreToolTest, StoreCreateSendsItsFlagsAndShowsTheStore) {
+  v1::Store sent;
+  service_.create_store = [&](grpc::ServerContext*, const v1::CreateStoreRequest& request,
+                              v1::Store* store) {
+    sent = request.store();
+    *store = sent;
+    store->set_revision(1);
+    return grpc::Status::OK;
+  };
+  const auto json = RunJson({"store", "create", "a/b", "--key-dim", "8", "--value-dim", "4",
+                             "--heads", "2", "--score", "squared-euclidean", "--temperature", "0.5",
+                             "--storage", "bfloat16", "--label", "team=x", "--label", "note=a=b"});
+  EXPECT_EQ(sent.score(), v1::SCORE_SQUARED_EUCLIDEAN);
+  EXPECT_EQ(sent.storage_type(), v1::ELEMENT_TYPE_BFLOAT16);
+  EXPECT_EQ(sent.labels().at("note"), "a=b");
+  EXPECT_EQ(json["name"], "a/b");
+  EXPECT_EQ(json["num_heads"], 2);
+  EXPECT_EQ(json["score"], "squared-euclidean");
+  EXPECT_EQ(json["temperature"], 0.5);
+  EXPECT_EQ(json["labels"]["team"], "x");
+  EXPECT_EQ(json["revision"], 1);
+}
+
+TEST_F(StoreToolTest, StoreUpdateSendsOnlyWhatIsNamed) {
+  std::vector<std::string> mask;
+  service_.update_store = [&](grpc::ServerContext*, const v1::UpdateStoreRequest& request,
+                              v1::Store*) {
+    mask.assign(request.update_mask().paths().begin(), request.update_mask().paths().end());
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(Run({"store", "update", "people", "--temperature", "2"}).exit_code, ExitCode::kOk);
+  EXPECT_THAT(mask, ElementsAre("temperature"));
+  EXPECT_EQ(Run({"store", "update", "people"}).exit_code, ExitCode::kUsage);
+}
+
+TEST_F(StoreToolTest, StoreRenameSaysWhatBecameOfWhichStores) {
+  v1::RenameStoreRequest sent;
+  std::uint64_t new_rows = 7, old_rows = 5;
+  service_.rename_store = [&](grpc::ServerContext*, const v1::RenameStoreRequest& request,
+                              v1::RenameStoreResponse* response) {
+    sent = request;
+    *response->mutable_store() = store_;
+    response->mutable_store()->set_name(request.new_name());
+    response->mutable_store()->set_row_count(new_rows);
+    response->mutable_store()->set_revision(3);
+    if (!request.replace()) return grpc::Status::OK;
+    response->mutable_replaced()->set_row_count(old_rows);
+    response->mutable_replaced()->set_live_row_count(4);
+    response->mutable_replaced()->set_revision(9);
+    response->mutable_replaced()->mutable_create_time()->set_seconds(86400);
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(Run({"store", "rename", "next", "people"}).out,
+            "renamed next to people, which has 7 rows at revision 3\n");
+  EXPECT_EQ(sent.store(), "next");
+  EXPECT_FALSE(sent.replace());
+  EXPECT_EQ(Run({"store", "mv", "next", "people", "--replace"}).out,
+            "renamed next to people, which has 7 rows at revision 3\n"
+            "replaced a store of 5 rows at revision 9, created 1970-01-02T00:00:00.000Z\n");
+  new_rows = old_rows = 1;
+  EXPECT_EQ(Run({"store", "rename", "next", "people", "--replace"}).out,
+            "renamed next to people, which has 1 row at revision 3\n"
+            "replaced a store of 1 row at revision 9, created 1970-01-02T00:00:00.000Z\n");
+  new_rows = 7;
+  const auto json = RunJson({"store", "rename", "next", "people", "--replace"});
+  EXPECT_EQ(json["renamed"], "next");
+  EXPECT_EQ(json["store"]["name"], "people");
+  EXPECT_EQ(json["store"]["row_count"], 7);
+  EXPECT_EQ(json["replaced"]["revision"], 9);
+  EXPECT_EQ(json["replaced"]["live_row_count"], 4);
+  EXPECT_FALSE(RunJson({"store", "rename", "next", "people"}).contains("replaced"));
+  EXPECT_EQ(Run({"store", "rename", "next"}).exit_code, ExitCode::kUsage);
+}
+
+TEST_F(StoreToolTest, StoreRenameToANameThatIsTakenNamesTheFlagThatReplaces) {
+  service_.rename_store = [](grpc::ServerContext*, const auto&, auto*) {
+    return DetailedStatus(grpc::StatusCode::ALREADY_EXISTS, "There already is a store \"people\"",
+                          "STORE_EXISTS");
+  };
+  const Outcome outcome = Run({"store", "rename", "next", "people"});
+  EXPECT_EQ(outcome.exit_code, ExitCode::kAlreadyExists);
+  EXPECT_EQ(outcome.error,
+            "STORE_EXISTS: There already is a store \"people\"; --replace deletes it in the same "
+            "step");
+}
+
+TEST_F(StoreToolTest, StoreListPrintsATable) {
+  service_.list_stores = [&](grpc::ServerContext*, const v1::ListStoresRequest&,
+                             v1::ListStoresResponse* page) {
+    *page->add_stores() = store_;
+    return grpc::Status::OK;
+  };
+  const Outcome outcome = Run({"store", "list"});
+  EXPECT_THAT(outcome.out, StartsWith("name    key_dim  value_dim"));
+  EXPECT_THAT(outcome.out, HasSubstr("\npeople        1          2      1  scaled-dot"));
+}
+
+}  // namespace
+}  // namespace softlookup::tool

@@ -1,0 +1,57 @@
+#include "server/flag_errors.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/client/tool/temporary_file.h"
+
+namespace softlookup::server {
+namespace {
+
+using ::softlookup::testing::TemporaryFile;
+
+// The error about `arguments` of a program with the flags --threads, a number, and --config, a
+// file.
+std::string ErrorOf(const std::vector<std::string>& arguments) {
+  CLI::App app;
+  int threads = 0;
+  app.add_option("--threads", threads)->check(CLI::Range(0, 1024));
+  app.set_config("--config");
+  app.allow_config_extras(CLI::config_extras_mode::error);
+  try {
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::ParseError& error) {
+    return FlagErrorLine(app, error, arguments);
+  }
+  return "";
+}
+
+TEST(FlagErrorLineTest, HasNoCharacterOfAnArgumentThatATerminalObeys) {
+  EXPECT_EQ(ErrorOf({"--threads", "2"}), "");
+  EXPECT_EQ(ErrorOf({"--\x1b[2J"}), "unknown flag --\\x1b[2J");
+  EXPECT_EQ(ErrorOf({"\x1b[2J"}),
+            "unexpected argument \\x1b[2J: it follows no flag that takes a value");
+  EXPECT_EQ(ErrorOf({"--threads", "\x1b[2J"}), "--threads: Value \\x1b[2J not in range 0 to 1024");
+  EXPECT_EQ(ErrorOf({"--threads", "2\u202E"}),
+            "--threads: Value 2\\xe2\\x80\\xae not in range 0 to 1024");
+}
+
+TEST(FlagErrorLineTest, HasNoCharacterOfTheFileThatATerminalObeys) {
+  const TemporaryFile setting("server.conf", "\x1b[2J=1\n");
+  EXPECT_EQ(ErrorOf({"--config", setting.path()}),
+            setting.path() + ", line 1: unknown setting \\x1b[2J");
+  const TemporaryFile value("\x1b[2J.conf", "threads=\x1b[2J\n");
+  const std::string folder = value.path().substr(0, value.path().rfind('/'));
+  EXPECT_EQ(ErrorOf({"--config", value.path()}),
+            folder + "/\\x1b[2J.conf, line 1: --threads: Value \\x1b[2J not in range 0 to 1024");
+}
+
+TEST(WithPlaceTest, HasNoCharacterThatATerminalObeys) {
+  const CLI::App app;
+  EXPECT_EQ(WithPlace(app, {}, "--threads: \x1b[2J"), "--threads: \\x1b[2J");
+}
+
+}  // namespace
+}  // namespace softlookup::server
