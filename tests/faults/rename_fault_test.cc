@@ -112,7 +112,9 @@ class RenameFaultTest : public ::testing::Test {
       files_->Heal();
       ASSERT_NO_FATAL_FAILURE(Open());
       ASSERT_NO_FATAL_FAILURE(CheckStores());
-      if (GenerationOf(kNext).has_value()) ASSERT_THAT(engine_->DeleteStore(kNext), IsOk());
+      if (GenerationOf(kNext).has_value()) {
+        ASSERT_THAT(engine_->DeleteStore(kNext), IsOk());
+      }
     }
     std::cout << cycles << " faults, " << tried_ << " stores\n";
   }

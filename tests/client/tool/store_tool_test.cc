@@ -8,13 +8,11 @@
 
 #include "client/tool/command.h"
 #include "tests/client/tool/scripted_tool_test.h"
-#include "tests/client/tool/temporary_file.h"
 
 namespace softlookup::tool {
 namespace {
 
 using ::softlookup::testing::DetailedStatus;
-using ::softlookup::testing::TemporaryFile;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
