@@ -1,4 +1,5 @@
 // The server as a foreign client meets it: bare gRPC messages, HTTP and signals.
+#include <grpcpp/generic/generic_stub.h>
 #include <httplib.h>
 #include <signal.h>
 
@@ -118,6 +119,47 @@ TEST_F(ServerTest, SaysThatItServesOverGrpcAndHttp) {
     ASSERT_TRUE(answer) << path;
     EXPECT_EQ(answer->status, 200) << path;
   }
+}
+
+// Of HealthCheckResponse, whose one field is the status. SERVING is 1.
+std::string BytesOf(const grpc::ByteBuffer& message) {
+  grpc::Slice slice;
+  EXPECT_TRUE(message.DumpToSingleSlice(&slice).ok());
+  return {reinterpret_cast<const char*>(slice.begin()), slice.size()};
+}
+
+TEST_F(ServerTest, AWatchOfItsHealthTellsEachStatusOnce) {
+  grpc::GenericStub stub(
+      grpc::CreateChannel(server_.grpc_address(), grpc::InsecureChannelCredentials()));
+  CallContext context;
+  grpc::CompletionQueue events;
+  const auto await = [&events] {
+    void* tag = nullptr;
+    bool ok = false;
+    return events.Next(&tag, &ok) && ok;
+  };
+  const auto watch = stub.PrepareCall(&context, "/grpc.health.v1.Health/Watch", &events);
+  watch->StartCall(nullptr);
+  ASSERT_TRUE(await());
+  watch->WriteLast(grpc::ByteBuffer(), grpc::WriteOptions(), nullptr);
+  ASSERT_TRUE(await());
+  grpc::ByteBuffer message;
+  watch->Read(&message, nullptr);
+  ASSERT_TRUE(await());
+  std::string before = BytesOf(message);
+  EXPECT_EQ(before, "\x08\x01");
+  std::thread stopping([&] { EXPECT_EQ(server_.Stop(SIGTERM), 0); });
+  for (watch->Read(&message, nullptr); await(); watch->Read(&message, nullptr)) {
+    const std::string status = BytesOf(message);
+    EXPECT_NE(status, before);
+    if (status == before) context.TryCancel();  // Else the server would not come to its end.
+    before = status;
+  }
+  grpc::Status ended;
+  watch->Finish(&ended, nullptr);
+  EXPECT_TRUE(await());
+  stopping.join();
+  events.Shutdown();
 }
 
 TEST_F(ServerTest, IdleStreamsHearThatTheServerStops) {
