@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -23,17 +24,21 @@ class Gate {
  public:
   explicit Gate(Workers& workers) {
     EXPECT_THAT(workers.Post("gate",
-                             [this] {
-                               entered_.Notify();
-                               open_.WaitForNotification();
+                             [events = events_] {
+                               events->entered.Notify();
+                               events->open.WaitForNotification();
                              }),
                 IsOk());
-    entered_.WaitForNotification();
+    events_->entered.WaitForNotification();
   }
-  void Open() { open_.Notify(); }
+  void Open() { events_->open.Notify(); }
 
  private:
-  absl::Notification entered_, open_;
+  struct Events {
+    absl::Notification entered, open;
+  };
+  // Shared with the thread, which may see that the gate is open only after the gate's end.
+  const std::shared_ptr<Events> events_ = std::make_shared<Events>();
 };
 
 TEST(WorkersTest, CallersTakeTurns) {
