@@ -113,7 +113,7 @@ void AppendStream::Acknowledge(std::uint64_t number, SteadyTime begin, std::uint
   }
   absl::MutexLock lock(&mutex_);
   if (result.ok()) {
-    pipeline_.Answer(number, std::move(response_bytes));
+    pipeline_.Answer(number, response_bytes);
   } else {
     Fail(number, result.status(), begin);
   }

@@ -109,7 +109,7 @@ void LookupStream::Answer(std::unique_ptr<Lookup> lookup, absl::StatusOr<LookupR
   lookup.reset();
   absl::MutexLock lock(&mutex_);
   cancels_.erase(number);
-  pipeline_.Answer(number, std::move(response_bytes));
+  pipeline_.Answer(number, response_bytes);
   ProceedLocked();
 }
 

@@ -1,7 +1,5 @@
 #include "server/rpc/stream_pipeline.h"
 
-#include <utility>
-
 #include "core/base/check.h"
 
 namespace softlookup::server {
@@ -64,8 +62,8 @@ StreamPipeline::Request& StreamPipeline::OnAnswer(std::uint64_t number,
   return request;
 }
 
-void StreamPipeline::Answer(std::uint64_t number, grpc::ByteBuffer response) {
-  OnAnswer(number, response.Length()).response = std::move(response);
+void StreamPipeline::Answer(std::uint64_t number, const grpc::ByteBuffer& response) {
+  OnAnswer(number, response.Length()).response = response;
 }
 
 void StreamPipeline::Drop(std::uint64_t number) { OnAnswer(number, 0); }

@@ -49,7 +49,7 @@ class StreamPipeline {
   void OnWritten();
 
   // Answers a request with `response`. The request's own bytes are freed.
-  void Answer(std::uint64_t number, grpc::ByteBuffer response);
+  void Answer(std::uint64_t number, const grpc::ByteBuffer& response);
   // Answers a request without a response.
   void Drop(std::uint64_t number);
 
