@@ -21,11 +21,12 @@ using plot::ChartAxis;
 using plot::ChartSeries;
 using plot::ChartStyle;
 
-// There are as many scores. Lines have the colours 1 to 5, in turn.
+// Lines have the colours 1 to 5, one for each of the five scores. A score that is given twice takes
+// the next colour, and after 5 comes 1 again.
 constexpr int kLineColors = 5;
 constexpr int kBestColor = 6;
 
-// The store's name has at least so many columns of the subtitle.
+// A long store's name is shortened to fit the subtitle, but never to fewer columns than this.
 constexpr std::size_t kNameColumnsMin = 12;
 
 // Returns an axis with the name and the unit of the figure `by`. The best accuracy, 1, and the best

@@ -18,8 +18,8 @@ struct Outcome {
   std::string notes;  // For people, beside `out`.
 };
 
-// Runs the tool in this process, from its command line to its output. With `terminal_width`, as on
-// a terminal of so many columns.
+// Runs the tool in this process, from its command line to its output. If `terminal_width` is set,
+// the tool prints as on a terminal with that number of columns.
 Outcome RunTool(const std::string& server, std::vector<std::string> arguments,
                 std::optional<std::size_t> terminal_width = std::nullopt);
 
