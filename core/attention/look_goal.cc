@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "core/attention/error_budget.h"
 #include "core/attention/precision_path.h"
@@ -13,6 +14,8 @@ namespace {
 
 // Larger than every bound on a logit: RoundLooks::Begin leaves out head queries with larger ones.
 constexpr double kBeyondBounds = 1e30;
+// Hardly ever do more than this part of the rows have logits near the highest possible one.
+constexpr double kBestPart = 1.0 / 16;
 
 bool HasMinScore(const ResolvedOptions& options) { return options.min_score > -kInfiniteLogit; }
 
@@ -113,10 +116,17 @@ bool CanLeaveOut(const ResolvedOptions& options, const LookGoal& goal,
   if (!goal.weighs_all) {
     return goal.ranks < LookGoal::kAllRanks || goal.threshold.none_below > range.lowest;
   }
-  // Rows can be left out only if row_count rows of the lowest logit weigh less than `part`
-  // times one row of the highest.
-  const double part = LookBudgetOf(options).panels;
-  return range.lowest < range.highest + std::log(part) - std::log(static_cast<double>(row_count));
+  // Rows can be left out only if row_count rows of the lowest logit weigh less than `part` times
+  // one row of the highest.
+  const double ln_part = std::log(LookBudgetOf(options).panels);
+  if (!(range.lowest < range.highest + ln_part - std::log(static_cast<double>(row_count)))) {
+    return false;
+  }
+  // Most rows are likely to have logits near the middle of the range. For products, that is the
+  // logit of a key at a right angle to the query. A look pays only if such rows can be left out: if
+  // all rows with that logit weigh less than `part` times kBestPart of all rows with the highest.
+  const double middle = std::midpoint(range.lowest, range.highest);
+  return middle < range.highest + ln_part + std::log(kBestPart);
 }
 
 }  // namespace softlookup

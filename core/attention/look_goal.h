@@ -61,7 +61,8 @@ bool MayLeaveOut(const AttentionTask& task, bool selects_rows);
 double CoarsePart(const ScanPlan& plan, const LookGoal& goal, const HeadQuery& query,
                   double norm_max);
 
-// Returns false if no row can be left out of row_count rows whose logits lie in `range`.
+// Returns false if no row can be left out of row_count rows whose logits lie in `range`, or if so
+// few are likely to be that a look would not pay.
 bool CanLeaveOut(const ResolvedOptions& options, const LookGoal& goal,
                  const LogitRangeOfRows& range, std::uint64_t row_count);
 

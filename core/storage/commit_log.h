@@ -65,7 +65,7 @@ class CommitLog {
   virtual void BeginCompaction() = 0;
 
   // Reads all table files of the log, also the parts that no Scan() reads. DATA_LOSS if a checksum
-  // is wrong.
+  // is wrong. UNAVAILABLE if a file cannot be read for another reason.
   virtual absl::Status VerifyChecksums() const = 0;
 
   // Makes a copy of the log in `directory`, which must not exist. The copy shows one moment during

@@ -5,9 +5,10 @@
 
 namespace softlookup {
 
-// Says whether others may share the object that a pointer beside the flag points to. Copying the
-// flag sets it in the copy and in the original, so a class that has both can be copied as a
-// savepoint. Not thread-safe.
+// True if another holder may use the object that the pointer beside this flag points to. Unshare
+// then copies the object before a change. A copy of the pointer shares the object, so copying the
+// flag sets it in the original and in the copy. A class that has such pairs can therefore be copied
+// as a savepoint. Not thread-safe.
 class SharedFlag {
  public:
   SharedFlag() = default;

@@ -64,6 +64,27 @@ TEST(LookGoalTest, AListOfFilteredRowsReadsNoMoreThanTheirPanels) {
   }
 }
 
+// With the default error bound, at most 1.5e-6 of the mass may be left out: 13.4 nats, and 2.8 more
+// for rows at the middle of the range, beside a 16th of all rows at its end.
+TEST(LookGoalTest, RowsAreLeftOutOnlyOfAWideRangeOfLogits) {
+  const auto can = [](double lowest, double highest, std::uint64_t row_count,
+                      double max_error = 0) {
+    return CanLeaveOut({.max_error = max_error}, {.weighs_all = true, .sums_values = true},
+                       {.lowest = lowest, .highest = highest}, row_count);
+  };
+  EXPECT_FALSE(can(-16, 16, 1000));
+  EXPECT_TRUE(can(-16.5, 16.5, 1000));
+  // Distances: the range ends at 0.
+  EXPECT_FALSE(can(-32, 0, 1000));
+  EXPECT_TRUE(can(-33, 0, 1000));
+  // So many rows of the lowest logit weigh too much.
+  EXPECT_TRUE(can(-16.5, 16.5, 100'000'000));
+  EXPECT_FALSE(can(-16.5, 16.5, 1'000'000'000));
+  // A larger error lets 8.3 nats be enough.
+  EXPECT_FALSE(can(-11, 11, 1000, 1e-3));
+  EXPECT_TRUE(can(-11.5, 11.5, 1000, 1e-3));
+}
+
 // The weights of all rows but the best are too small for a mass to tell them apart.
 TEST(LookGoalTest, AListOfRowsFarBelowTheBestEndsWithTheSample) {
   const std::vector<float> keys = NormalFloats(20 * kernels::kBlockRowsMax * kLookDim, 5);
