@@ -39,8 +39,8 @@ void AddFilterFlags(CLI::App* command, FilterFlags* flags) {
       ->group("Rows");
   command
       ->add_option("--last", flags->last,
-                   "Only rows at the last N positions from --begin to --end; a deleted row still "
-                   "takes up its position (default: all)")
+                   "Only rows at the last N positions from --begin to --end; deleted rows keep "
+                   "theirs (default: all)")
       ->group("Rows");
   AddList(command, "--label", &flags->any_labels,
           "Only rows with at least one of these labels; may be repeated", "LABEL,...")
