@@ -5,9 +5,24 @@
 #include "core/base/status_macros.h"
 #include "core/engine/project.h"
 #include "core/engine/validate.h"
-#include "core/store/store_editor.h"
+#include "core/kernels/panel_rows.h"
+#include "core/store/growing_blocks.h"
 
 namespace softlookup {
+namespace {
+
+// Arranges the rows in blocks as a store of this `config` does. The blocks have no memories.
+StoredBlocks ArrangeRows(const StoreConfig& config, const MatrixView& keys,
+                         const MatrixView& values) {
+  GrowingBlocks blocks(config);
+  kernels::PanelRowReader reader(blocks.shape());
+  for (std::int64_t row = 0; row < keys.rows; ++row) {
+    blocks.Append({.key = keys.row(row), .value = values.row(row)}, config, reader);
+  }
+  return blocks.View();
+}
+
+}  // namespace
 
 absl::Status AttendJob::MakeOfInputs(std::vector<float> Projection::*weights,
                                      std::vector<float>& projected, MatrixView& matrix) const {
@@ -33,15 +48,11 @@ absl::Status AttendJob::Prepare() {
   const Limits& limits = context_.limits;
   SOFTLOOKUP_ASSIGN_OR_RETURN(const ResolvedOptions options,
                               ResolveOptions(request_.options, Score::kScaledDot, 1, limits));
-  StoreEditor store({.name = "attend",
-                     .key_dim = keys.cols,
-                     .value_dim = values.cols,
-                     .num_heads = request_.num_heads},
-                    StoreEditor::Memories::kNone);
-  SOFTLOOKUP_ASSIGN_OR_RETURN(AppendOutcome rows, store.Append({.keys = keys, .values = values}));
-  snapshot_ = std::move(rows.snapshot);
-  const std::uint64_t row_count = snapshot_->row_count();
-  blocks_ = snapshot_->BlocksOf(0, row_count);
+  const StoreConfig config{
+      .key_dim = keys.cols, .value_dim = values.cols, .num_heads = request_.num_heads};
+  rows_ = ArrangeRows(config, keys, values);
+  const auto row_count = static_cast<std::uint64_t>(rows_.row_count());
+  blocks_ = rows_.BlocksOf(0, row_count);
   task_ = AttentionTask{.options = options,
                         .queries = queries,
                         .key_dim = keys.cols,
@@ -60,11 +71,11 @@ absl::Status AttendJob::Prepare() {
 }
 
 void AttendJob::Finish(absl::StatusOr<AttentionAnswer> answer, const JobTimes&) {
-  // Frees the snapshot and the bytes to rank rows before the callback, because the caller may send
+  // Frees the rows and the bytes to rank them before the callback, because the caller may send
   // another large request at once.
   ranking_.reset();
   blocks_.clear();
-  snapshot_.reset();
+  rows_ = {};
   if (!answer.ok()) return callback_(answer.status());
   callback_(LookupResult{.values = std::move(answer->values),
                          .query_count = task_.query_count(),

@@ -10,13 +10,13 @@
 #include "core/engine/job_context.h"
 #include "core/engine/ranking_budget.h"
 #include "core/scheduler/job.h"
-#include "core/store/snapshot.h"
+#include "core/store/stored_blocks.h"
 #include "softlookup/engine.h"
 
 namespace softlookup {
 
-// Computes the attention over the keys and values of one request. Prepare() makes a snapshot of
-// them, which the job holds until Finish().
+// Computes the attention over the keys and values of one request. Prepare() arranges them in
+// blocks, as a store would. The job holds the blocks until Finish().
 class AttendJob final : public Job {
  public:
   // `request` must have passed CheckAttend. The data that it points to must live until the
@@ -46,8 +46,8 @@ class AttendJob final : public Job {
   Engine::LookupCallback callback_;
 
   std::vector<float> projected_queries_;
-  std::shared_ptr<const Snapshot> snapshot_;
-  Snapshot::Blocks blocks_;
+  StoredBlocks rows_;
+  StoredBlocks::Blocks blocks_;  // Of all rows_.
   std::optional<RankingBudget::Taken> ranking_;
   AttentionTask task_;
 };

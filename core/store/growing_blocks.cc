@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "core/store/store_memories.h"
 
 namespace softlookup {
 namespace {
@@ -17,34 +16,26 @@ constexpr std::int64_t kPackedPart = 4;
 
 }  // namespace
 
-GrowingBlocks::GrowingBlocks(const StoreConfig& config, Memories memories)
-    : tail_(PanelShapeOf(config)), keeps_memories_(memories == Memories::kKept) {}
-
 GrowingBlocks::GrowingBlocks(const StoreConfig& config, Parts parts)
-    : tail_(PanelShapeOf(config), std::move(parts.tail)),
-      deleted_count_(parts.deleted_count),
-      memories_(std::move(parts.memories)),
-      keeps_memories_(true) {
+    : tail_(PanelShapeOf(config), std::move(parts.tail)), deleted_count_(parts.deleted_count) {
   AddSealed(absl::MakeSpan(parts.sealed), config);
 }
 
-void GrowingBlocks::Append(const NewRow& row, const StoreConfig& config,
-                           kernels::PanelRowReader& reader) {
-  if (tail_.NeedsRoom()) tail_.MakeRoom(panel_allocator_, sealed_.size());
-  const kernels::PanelRow stored = tail_.Append(row, config, reader);
-  if (keeps_memories_) AddToMemories(stored, config);
-  if (!tail_.is_full()) return;
-  SealedBlock block = tail_.Seal();
-  AddSealed(absl::MakeSpan(&block, 1), config);
+void GrowingBlocks::SetMemoriesBefore(std::shared_ptr<const MemorySet> memories) {
+  SOFTLOOKUP_CHECK(next_row_begins_block())
+      << "the block has " << tail_.row_count() << " rows already";
+  tail_.SetMemoriesBefore(std::move(memories));
 }
 
-void GrowingBlocks::AddToMemories(const kernels::PanelRow& row, const StoreConfig& config) {
-  MemorySet& memories = Unshare(memories_, memories_are_shared_,
-                                [&] { return std::make_shared<MemorySet>(MemorySetOf(config)); });
-  if (tail_.row_count() == 1 && sealed_.size() > 0) {
-    tail_.SetMemoriesBefore(std::make_shared<const MemorySet>(memories));
+kernels::PanelRow GrowingBlocks::Append(const NewRow& row, const StoreConfig& config,
+                                        kernels::PanelRowReader& reader) {
+  if (tail_.NeedsRoom()) tail_.MakeRoom(panel_allocator_, sealed_.size());
+  const kernels::PanelRow stored = tail_.Append(row, config, reader);
+  if (tail_.is_full()) {
+    SealedBlock block = tail_.Seal();
+    AddSealed(absl::MakeSpan(&block, 1), config);
   }
-  memories.Add(row.key, row.key_stride, row.value);
+  return stored;
 }
 
 std::vector<std::int64_t> GrowingBlocks::Delete(absl::Span<const std::uint64_t> positions) {
@@ -139,8 +130,7 @@ StoredBlocks GrowingBlocks::View() {
 }
 
 std::int64_t GrowingBlocks::bytes() const {
-  return sealed_bytes_ + sealed_.bytes() + panel_allocator_.unused_bytes() + tail_.bytes() +
-         (memories_ == nullptr ? 0 : memories_->bytes());
+  return sealed_bytes_ + sealed_.bytes() + panel_allocator_.unused_bytes() + tail_.bytes();
 }
 
 }  // namespace softlookup

@@ -10,7 +10,6 @@
 #include "core/memory/running_memory.h"
 #include "core/store/panel_allocator.h"
 #include "core/store/sealed_block.h"
-#include "core/store/shared_flag.h"
 #include "core/store/shared_list.h"
 #include "core/store/stored_blocks.h"
 #include "core/store/tail.h"
@@ -18,26 +17,24 @@
 
 namespace softlookup {
 
-// Arranges a store's rows in blocks, as rows are appended and deleted. Not thread-safe, but its
-// views are. Functions that take a `config` must get the store's.
+// Arranges the rows of a store, or of an Attend, in blocks, as rows are appended and deleted. Not
+// thread-safe, but its views are. Functions that take a `config` must get the store's. For an
+// Attend, only the dimensions and the number of heads matter.
 //
 // A copy is a savepoint. It costs a few pointers, and no rows. The first row that is appended
-// afterwards costs a copy of the memories and of the tail's partial panel. Once a copy is assigned
-// back, views of what was changed since must not be read.
+// afterwards costs a copy of the tail's partial panel. Once a copy is assigned back, views of what
+// was changed since must not be read.
 class GrowingBlocks {
  public:
-  // Whether rows are added to the running memories. With kNone, no memory may be read.
-  enum class Memories { kKept, kNone };
   // What blocks that were read from the log are made of.
   struct Parts {
     std::vector<SealedBlock> sealed;  // Without packed rows and sketches.
     TailParts tail;
-    std::shared_ptr<MemorySet> memories;  // After the last row. Null without a row.
     std::uint64_t deleted_count = 0;
   };
 
   // Makes blocks without rows.
-  GrowingBlocks(const StoreConfig& config, Memories memories);
+  explicit GrowingBlocks(const StoreConfig& config) : tail_(PanelShapeOf(config)) {}
   GrowingBlocks(const StoreConfig& config, Parts parts);
 
   const kernels::PanelShape& shape() const { return tail_.shape(); }
@@ -46,24 +43,27 @@ class GrowingBlocks {
     return static_cast<std::uint64_t>(sealed_.size() * tail_.block_rows() + tail_.row_count());
   }
   std::uint64_t deleted_count() const { return deleted_count_; }
-  // The state of the memories after the last row, for MemoriesView. Null before the first row.
-  const MemorySet* memories() const { return memories_.get(); }
+  // Whether the next row is the first one of a block.
+  bool next_row_begins_block() const { return tail_.row_count() == 0; }
 
-  // `reader` must read panels of shape().
-  void Append(const NewRow& row, const StoreConfig& config, kernels::PanelRowReader& reader);
+  // Sets the state of the memories before the first row of a block, for
+  // StoredBlocks::MemoriesBefore(). The state may be null. Call this only if
+  // next_row_begins_block(), before that row is appended. Otherwise the block's state is null.
+  void SetMemoriesBefore(std::shared_ptr<const MemorySet> memories);
+  // Appends a row. Returns it as it is stored, valid until the next Read() of `reader` and while
+  // row.key and row.value exist. `reader` must read panels of shape().
+  kernels::PanelRow Append(const NewRow& row, const StoreConfig& config,
+                           kernels::PanelRowReader& reader);
   // Deletes the live rows at `positions`, which must ascend. Returns the indexes of their blocks.
-  // Memories do not change.
   std::vector<std::int64_t> Delete(absl::Span<const std::uint64_t> positions);
 
   // Returns the blocks as they are now.
   StoredBlocks View();
-  // Returns the bytes that the blocks and the memories have allocated. Takes the same time for a
-  // store of any size.
+  // Returns the bytes that the blocks have allocated, with the memories before their first rows.
+  // Takes the same time for a store of any size.
   std::int64_t bytes() const;
 
  private:
-  // Adds the newest row of the tail, which is not sealed yet.
-  void AddToMemories(const kernels::PanelRow& row, const StoreConfig& config);
   // Moves the full blocks `blocks` behind the sealed blocks. Makes their packed rows or sketches,
   // which must be unset.
   void AddSealed(absl::Span<SealedBlock> blocks, const StoreConfig& config);
@@ -78,11 +78,6 @@ class GrowingBlocks {
   PanelAllocator panel_allocator_;  // Allocates the blocks and their sketches.
   Tail tail_;
   std::uint64_t deleted_count_ = 0;
-  // The state of the memories after the last row. Null before the first row, so that an empty store
-  // is small. Also null if no memories are kept.
-  std::shared_ptr<MemorySet> memories_;
-  SharedFlag memories_are_shared_;  // Whether a copy of these blocks may share the memories.
-  bool keeps_memories_;
 };
 
 }  // namespace softlookup

@@ -71,8 +71,8 @@ struct SealedBlock {
   std::shared_ptr<const PackedRows> packed;  // Null if many rows are live.
   std::shared_ptr<const RowBounds> bounds;
   std::shared_ptr<const BlockSketch> sketch;  // Null if packed, or if HasSketch() is false.
-  // The state of the memories before this block's first row. Null for block 0, or if the store
-  // was made to keep no memories.
+  // The state of the memories before this block's first row. Null for block 0, and in an Attend,
+  // which has no memories.
   std::shared_ptr<const MemorySet> memories_before;
   std::shared_ptr<const RowTags> tags;  // Null: no row has an id or labels.
   std::shared_ptr<const RowMask> live;  // Rows that are not deleted. Null: all rows.

@@ -7,20 +7,6 @@
 
 namespace softlookup {
 
-Snapshot::Blocks Snapshot::BlocksOf(std::uint64_t begin, std::uint64_t end) const {
-  Blocks blocks;
-  if (begin >= end) return blocks;
-  SOFTLOOKUP_CHECK(end <= row_count()) << "position " << end << " of " << row_count() << " rows";
-  const std::int64_t block_rows = stored_blocks_.block_rows();
-  const std::int64_t first = static_cast<std::int64_t>(begin) / block_rows;
-  const std::int64_t last = static_cast<std::int64_t>(end - 1) / block_rows;
-  blocks.reserve(last - first + 1);
-  for (std::int64_t index = first; index <= last; ++index) {
-    blocks.push_back(stored_blocks_.LiveRowsOf(index));
-  }
-  return blocks;
-}
-
 Row Snapshot::RowOf(const PositionedBlock& block, std::int64_t index) const {
   SOFTLOOKUP_DCHECK(index >= 0 && index < block.view.row_count)
       << "row " << index << " of " << block.view.row_count;

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/inlined_vector.h"
 #include "core/attention/block_scan.h"
 #include "core/memory/running_memory.h"
 #include "core/store/row_tags.h"
@@ -38,10 +37,12 @@ class Snapshot {
   // Returns the snapshot's rows by block, with the parts of each block that the log keeps.
   const StoredBlocks& stored_blocks() const { return stored_blocks_; }
 
-  using Blocks = absl::InlinedVector<PositionedBlock, 1>;
+  using Blocks = StoredBlocks::Blocks;
   // Returns the blocks that hold positions [begin, end), each with its live rows. `end` must be at
   // most row_count().
-  Blocks BlocksOf(std::uint64_t begin, std::uint64_t end) const;
+  Blocks BlocksOf(std::uint64_t begin, std::uint64_t end) const {
+    return stored_blocks_.BlocksOf(begin, end);
+  }
 
   // Returns row `index` of `block`, which BlocksOf must have returned. The components are as the
   // store keeps them, after rounding to the storage type.

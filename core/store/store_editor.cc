@@ -16,8 +16,8 @@
 
 namespace softlookup {
 
-StoreEditor::StoreEditor(StoreConfig config, Memories memories)
-    : state_{.blocks = GrowingBlocks(config, memories), .config_bytes = ConfigBytes(config)},
+StoreEditor::StoreEditor(StoreConfig config)
+    : state_{.blocks = GrowingBlocks(config), .config_bytes = ConfigBytes(config)},
       committed_(state_) {
   MakeSnapshot(std::make_shared<const StoreConfig>(std::move(config)), /*revision=*/1);
   Commit();
@@ -25,6 +25,7 @@ StoreEditor::StoreEditor(StoreConfig config, Memories memories)
 
 StoreEditor::StoreEditor(Parts parts)
     : state_{.blocks = std::move(parts.blocks),
+             .memories = std::move(parts.memories),
              .labels = std::move(parts.labels),
              .config_bytes = ConfigBytes(parts.config),
              .writer_name_bytes = parts.writer_name_bytes},
@@ -72,7 +73,7 @@ void StoreEditor::SetWriter(const std::string& writer, WriterState state) {
 }
 
 MemoryValue StoreEditor::ReadMemory(std::size_t index) const {
-  return MemoriesView(state_.blocks.memories(), newest()->config()).Read(index);
+  return MemoriesView(state_.memories.state(), newest()->config()).Read(index);
 }
 
 absl::StatusOr<AppendOutcome> StoreEditor::Append(const RowBatch& batch) {
@@ -93,7 +94,6 @@ absl::StatusOr<AppendOutcome> StoreEditor::Append(const RowBatch& batch) {
   SOFTLOOKUP_ASSIGN_OR_RETURN(const Admission admission, Admit(batch));
   outcome.masked_blocks = DeletePositions(admission.replaced);
   outcome.first_position = state_.blocks.row_count();
-  const StoreConfig& config = newest()->config();
   kernels::PanelRowReader reader(state_.blocks.shape());
   for (std::int64_t row = 0; row < batch.keys.rows; ++row) {
     if (!admission.admitted[row]) continue;
@@ -105,7 +105,7 @@ absl::StatusOr<AppendOutcome> StoreEditor::Append(const RowBatch& batch) {
     std::vector<std::uint32_t> labels;
     if (!batch.row_labels.empty()) labels = Intern(batch.row_labels[row]);
     added.labels = labels;
-    state_.blocks.Append(added, config, reader);
+    AppendRow(added, reader);
     ++outcome.appended_count;
   }
   if (has_writer) {
@@ -139,6 +139,14 @@ absl::StatusOr<StoreEditor::Admission> StoreEditor::Admit(const RowBatch& batch)
   }
   std::sort(admission.replaced.begin(), admission.replaced.end());
   return admission;
+}
+
+void StoreEditor::AppendRow(const NewRow& row, kernels::PanelRowReader& reader) {
+  if (state_.blocks.next_row_begins_block()) {
+    state_.blocks.SetMemoriesBefore(state_.memories.CopyState());
+  }
+  const StoreConfig& config = newest()->config();
+  state_.memories.Add(state_.blocks.Append(row, config, reader), config);
 }
 
 std::vector<std::uint32_t> StoreEditor::Intern(absl::Span<const std::string> labels) {
@@ -195,8 +203,8 @@ void StoreEditor::MakeSnapshot(std::shared_ptr<const StoreConfig> config, std::u
 }
 
 std::int64_t StoreEditor::ByteSize() const {
-  return FixedStoreBytes() + state_.config_bytes + state_.blocks.bytes() + live_ids_.bytes() +
-         writers_.bytes() + state_.writer_name_bytes +
+  return FixedStoreBytes() + state_.config_bytes + state_.blocks.bytes() + state_.memories.bytes() +
+         live_ids_.bytes() + writers_.bytes() + state_.writer_name_bytes +
          (state_.labels == nullptr ? 0 : state_.labels->bytes());
 }
 

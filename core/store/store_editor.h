@@ -13,6 +13,7 @@
 #include "absl/types/span.h"
 #include "core/base/matrix_view.h"
 #include "core/store/growing_blocks.h"
+#include "core/store/growing_memories.h"
 #include "core/store/rollback_map.h"
 #include "core/store/row_tags.h"
 #include "core/store/snapshot.h"
@@ -62,7 +63,6 @@ struct DeleteOutcome {
 // The caller must check arguments. Not thread-safe, but its snapshots are.
 class StoreEditor {
  public:
-  using Memories = GrowingBlocks::Memories;
   using LiveIds = RollbackMap<std::uint64_t, std::uint64_t>;  // Positions of live rows, by id.
   using Writers = RollbackMap<std::string, WriterState>;      // By name.
   // What a store that was read from the log is made of.
@@ -70,6 +70,7 @@ class StoreEditor {
     StoreConfig config;
     std::uint64_t revision = 0;
     GrowingBlocks blocks;
+    GrowingMemories memories;
     std::shared_ptr<LabelDictionary> labels;  // Null if no row ever had a label.
     LiveIds live_ids;
     Writers writers;
@@ -77,7 +78,7 @@ class StoreEditor {
   };
 
   // Makes an empty store at revision 1.
-  explicit StoreEditor(StoreConfig config, Memories memories = Memories::kKept);
+  explicit StoreEditor(StoreConfig config);
   explicit StoreEditor(Parts parts);
 
   StoreLease& lease() { return *lease_; }
@@ -123,6 +124,7 @@ class StoreEditor {
   struct State {
     std::shared_ptr<const Snapshot> newest;
     GrowingBlocks blocks;
+    GrowingMemories memories;
     std::shared_ptr<LabelDictionary> labels;  // Null before the first row with a label.
     std::uint32_t label_count = 0;            // Labels that `newest` may show.
     std::int64_t config_bytes = 0;
@@ -136,6 +138,8 @@ class StoreEditor {
   };
 
   absl::StatusOr<Admission> Admit(const RowBatch& batch) const;
+  // Appends a row to the blocks, and adds it to the memories. `reader` must read their panels.
+  void AppendRow(const NewRow& row, kernels::PanelRowReader& reader);
   // Returns the numbers of `labels`, new ones for new labels.
   std::vector<std::uint32_t> Intern(absl::Span<const std::string> labels);
   // Deletes the live rows at `positions`, which must ascend. Returns the indexes of their blocks.

@@ -152,19 +152,20 @@ SealedBlock StoreLoader::TakeBlock(std::uint64_t index, RowBounds bounds) {
   return block;
 }
 
-absl::Status StoreLoader::AddLastBlock(std::uint64_t index, GrowingBlocks::Parts& blocks) {
+absl::Status StoreLoader::AddLastBlock(std::uint64_t index, GrowingBlocks::Parts& blocks,
+                                       GrowingMemories& memories) {
   const auto start = starts_.find(index);
   if (start == starts_.end()) {
     return Incomplete("the start of a block is missing", index * block_rows_);
   }
-  blocks.memories = std::make_shared<MemorySet>(*start->second.memories);
+  memories = GrowingMemories(*start->second.memories);
   RowBounds bounds;
   const std::int64_t rows = static_cast<std::int64_t>(row_count_ - index * block_rows_);
   const std::shared_ptr<PanelBuffer> panels = panels_[index];
   kernels::PanelRowReader reader(shape_);
   for (std::int64_t i = 0; i < rows; ++i) {
     const kernels::PanelRow row = reader.Read(panels->panel(i / kPanelRows), i % kPanelRows);
-    blocks.memories->Add(row.key, row.key_stride, row.value);
+    memories.Add(row, config_);
     bounds.Add(row, config_);
   }
   const std::shared_ptr<RowTags> tags = tags_;
@@ -185,8 +186,9 @@ absl::Status StoreLoader::AddLastBlock(std::uint64_t index, GrowingBlocks::Parts
 absl::StatusOr<std::unique_ptr<StoreEditor>> StoreLoader::Finish() {
   if (loaded_ != row_count_) return Incomplete("rows are missing", loaded_);
   GrowingBlocks::Parts blocks;
+  GrowingMemories memories;
   if (row_count_ > 0) {
-    SOFTLOOKUP_RETURN_IF_ERROR(AddLastBlock((row_count_ - 1) / block_rows_, blocks));
+    SOFTLOOKUP_RETURN_IF_ERROR(AddLastBlock((row_count_ - 1) / block_rows_, blocks, memories));
   }
   blocks.sealed = std::move(sealed_);
   blocks.deleted_count = deleted_count_;
@@ -195,6 +197,7 @@ absl::StatusOr<std::unique_ptr<StoreEditor>> StoreLoader::Finish() {
       std::make_unique<StoreEditor>(StoreEditor::Parts{.config = std::move(config_),
                                                        .revision = revision_,
                                                        .blocks = std::move(growing),
+                                                       .memories = std::move(memories),
                                                        .labels = std::move(labels_),
                                                        .live_ids = std::move(live_ids_),
                                                        .writers = std::move(writers_),

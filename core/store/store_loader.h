@@ -63,9 +63,10 @@ class StoreLoader {
   // Returns the block in progress, which has number `index` and whose rows end at loaded_. Counts
   // its deleted rows, and adds the ids of its live rows to live_ids_.
   SealedBlock TakeBlock(std::uint64_t index, RowBounds bounds);
-  // Puts the store's last block, number `index`, into `blocks`. Also puts the memories after its
-  // last row there. No record has these memories, nor the block's bounds, so both are computed.
-  absl::Status AddLastBlock(std::uint64_t index, GrowingBlocks::Parts& blocks);
+  // Puts the store's last block, number `index`, into `blocks`, and the memories after its last row
+  // into `memories`. No record has these memories, nor the block's bounds, so both are computed.
+  absl::Status AddLastBlock(std::uint64_t index, GrowingBlocks::Parts& blocks,
+                            GrowingMemories& memories);
 
   StoreConfig config_;
   const kernels::PanelShape shape_;

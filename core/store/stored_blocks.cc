@@ -1,6 +1,20 @@
 #include "core/store/stored_blocks.h"
 
+#include "core/base/check.h"
+
 namespace softlookup {
+
+StoredBlocks::Blocks StoredBlocks::BlocksOf(std::uint64_t begin, std::uint64_t end) const {
+  Blocks blocks;
+  if (begin >= end) return blocks;
+  SOFTLOOKUP_CHECK(end <= static_cast<std::uint64_t>(row_count()))
+      << "position " << end << " of " << row_count() << " rows";
+  const std::int64_t first = static_cast<std::int64_t>(begin) / block_rows_;
+  const std::int64_t last = static_cast<std::int64_t>(end - 1) / block_rows_;
+  blocks.reserve(last - first + 1);
+  for (std::int64_t index = first; index <= last; ++index) blocks.push_back(LiveRowsOf(index));
+  return blocks;
+}
 
 kernels::BlockView StoredBlocks::AllRowsOf(std::int64_t index) const {
   if (index < sealed_.size()) return sealed_[index].AllRows(shape_);

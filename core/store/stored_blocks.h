@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "core/attention/block_scan.h"
 #include "core/kernels/panel.h"
 #include "core/memory/running_memory.h"
@@ -35,7 +36,7 @@ struct TailView {
 };
 
 // The blocks of a store as of one revision, by number: the sealed ones, then the tail if it has a
-// row. Immutable.
+// row. An Attend arranges its rows in the same way. Immutable.
 class StoredBlocks {
  public:
   StoredBlocks() = default;
@@ -53,6 +54,10 @@ class StoredBlocks {
   // Rows of all blocks, deleted ones included.
   std::int64_t row_count() const { return sealed_.size() * block_rows_ + tail_.row_count; }
 
+  using Blocks = absl::InlinedVector<PositionedBlock, 1>;
+  // Returns the blocks that hold positions [begin, end), each with its live rows. `end` must be at
+  // most row_count().
+  Blocks BlocksOf(std::uint64_t begin, std::uint64_t end) const;
   // Returns the rows that lookups read of block `index`, which must have a row.
   PositionedBlock LiveRowsOf(std::int64_t index) const {
     return index < sealed_.size() ? sealed_[index].live_rows : LiveRowsOfTail();
@@ -72,7 +77,7 @@ class StoredBlocks {
     return index < sealed_.size() ? sealed_[index].tags.get() : tail_.tags.get();
   }
   // Returns the state of the memories before the first row of block `index`, for MemoriesView. Null
-  // for block 0, for a tail without rows, or if the store keeps no memories.
+  // for block 0, for a tail without rows, and in an Attend.
   const MemorySet* MemoriesBefore(std::int64_t index) const {
     return index < sealed_.size() ? sealed_[index].memories_before.get()
                                   : tail_.memories_before.get();

@@ -100,7 +100,7 @@ class Tail {
   RowBounds bounds_;
   std::shared_ptr<RowTags> tags_;        // Null while no row has tags.
   std::shared_ptr<const RowMask> live_;  // Null while no row is deleted.
-  // Null while there is no row, for block 0, or if no memories are kept.
+  // Null for block 0, and until SetMemoriesBefore() is called for the block.
   std::shared_ptr<const MemorySet> memories_before_;
   // Whether a view or a copy of this tail may share the partial panel, or the tags.
   SharedFlag partial_panel_is_shared_;

@@ -9,8 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/store/store_memories.h"
-
 namespace softlookup {
 namespace {
 
@@ -32,14 +30,10 @@ class GrowingBlocksTest : public ::testing::Test {
     }
   }
 
-  static double AverageIn(const GrowingBlocks& blocks) {
-    return MemoriesView(blocks.memories(), WideConfig()).Read(0).value[0];
-  }
-
-  GrowingBlocks blocks_{WideConfig(), GrowingBlocks::Memories::kKept};
+  GrowingBlocks blocks_{WideConfig()};
 };
 
-TEST_F(GrowingBlocksTest, AFullBlockIsSealedWithItsSketchAndTheMemoriesBeforeIt) {
+TEST_F(GrowingBlocksTest, AFullBlockIsSealedWithItsSketch) {
   AppendNumbered(blocks_, 2500);
   EXPECT_EQ(blocks_.row_count(), 2500u);
   const StoredBlocks view = blocks_.View();
@@ -48,10 +42,35 @@ TEST_F(GrowingBlocksTest, AFullBlockIsSealedWithItsSketchAndTheMemoriesBeforeIt)
   EXPECT_NE(view.LiveRowsOf(0).sketch, nullptr);
   EXPECT_NE(view.LiveRowsOf(1).sketch, nullptr);
   EXPECT_EQ(view.LiveRowsOf(2).sketch, nullptr);
+}
+
+TEST_F(GrowingBlocksTest, ABlockHasTheMemoriesThatWereSetBeforeItsFirstRow) {
+  const auto memories = std::make_shared<const MemorySet>(std::vector<MemorySpec>{}, 64, 1);
+  AppendNumbered(blocks_, 1024);
+  EXPECT_TRUE(blocks_.next_row_begins_block());
+  blocks_.SetMemoriesBefore(memories);
+  AppendNumbered(blocks_, 1);
+  EXPECT_FALSE(blocks_.next_row_begins_block());
+  EXPECT_EQ(blocks_.View().MemoriesBefore(1), memories.get());
+  AppendNumbered(blocks_, 1024);
+  const StoredBlocks view = blocks_.View();
   EXPECT_EQ(view.MemoriesBefore(0), nullptr);
-  EXPECT_EQ((*view.MemoriesBefore(1))[0].Read().value[0], 1023 / 2.0);
-  EXPECT_EQ((*view.MemoriesBefore(2))[0].Read().value[0], 2047 / 2.0);
-  EXPECT_EQ(AverageIn(blocks_), 2499 / 2.0);
+  EXPECT_EQ(view.MemoriesBefore(1), memories.get());
+  EXPECT_EQ(view.MemoriesBefore(2), nullptr);
+}
+
+TEST_F(GrowingBlocksTest, AppendReturnsTheRowAsItIsStored) {
+  const StoreConfig config{
+      .name = "s", .key_dim = 1, .value_dim = 1, .storage_type = StorageType::kBfloat16};
+  GrowingBlocks blocks(config);
+  kernels::PanelRowReader reader(blocks.shape());
+  const float x = 1 + 0x1p-20f;
+  // The last row of a block, which is sealed at once, and rows before it.
+  for (std::int64_t row = 0; row < 1024; ++row) {
+    const kernels::PanelRow stored = blocks.Append({.key = &x, .value = &x}, config, reader);
+    ASSERT_EQ(*stored.key, 1) << row;
+    ASSERT_EQ(*stored.value, 1) << row;
+  }
 }
 
 TEST_F(GrowingBlocksTest, DeletedRowsAreMaskedInEachBlockAndFewLiveRowsPacked) {
@@ -71,7 +90,6 @@ TEST_F(GrowingBlocksTest, DeletedRowsAreMaskedInEachBlockAndFewLiveRowsPacked) {
   EXPECT_NE(after.LiveRowsOf(1).sketch, nullptr);
   EXPECT_FALSE((*after.LiveMaskOf(2))[52]);
   for (const std::int64_t index : {0, 1, 2}) EXPECT_EQ(before.LiveMaskOf(index), nullptr);
-  EXPECT_EQ(AverageIn(blocks_), 2499 / 2.0);
 }
 
 TEST_F(GrowingBlocksTest, ACopyThatIsPutBackIsASavepoint) {
@@ -81,21 +99,17 @@ TEST_F(GrowingBlocksTest, ACopyThatIsPutBackIsASavepoint) {
   blocks_.Delete(std::vector<std::uint64_t>{0, 1400});
   AppendNumbered(blocks_, 3000);
   EXPECT_GT(blocks_.bytes(), bytes);
-  EXPECT_EQ(AverageIn(savepoint), 1499 / 2.0);
+  EXPECT_EQ(savepoint.row_count(), 1500u);
   blocks_ = savepoint;
   EXPECT_EQ(blocks_.bytes(), bytes);
   EXPECT_EQ(blocks_.row_count(), 1500u);
   EXPECT_EQ(blocks_.deleted_count(), 0u);
   AppendNumbered(blocks_, 1000);
-  EXPECT_EQ(AverageIn(blocks_), 2499 / 2.0);
-  EXPECT_EQ((*blocks_.View().MemoriesBefore(2))[0].Read().value[0], 2047 / 2.0);
-}
-
-TEST_F(GrowingBlocksTest, WithoutMemoriesNoBlockHasAny) {
-  GrowingBlocks blocks(WideConfig(), GrowingBlocks::Memories::kNone);
-  AppendNumbered(blocks, 1100);
-  EXPECT_EQ(blocks.memories(), nullptr);
-  EXPECT_EQ(blocks.View().MemoriesBefore(1), nullptr);
+  const StoredBlocks view = blocks_.View();
+  kernels::PanelRowReader reader(blocks_.shape());
+  for (std::int64_t row = 0; row < view.row_count(); ++row) {
+    ASSERT_EQ(*reader.Read(view.AllRowsOf(row / 1024), row % 1024).value, static_cast<float>(row));
+  }
 }
 
 TEST_F(GrowingBlocksTest, BlocksFromTheirPartsAreCompleted) {
@@ -109,14 +123,11 @@ TEST_F(GrowingBlocksTest, BlocksFromTheirPartsAreCompleted) {
   }
   SealedBlock block{.panels = panels,
                     .bounds = std::make_shared<const RowBounds>(view.BoundsOf(0))};
-  GrowingBlocks loaded(
-      WideConfig(),
-      {.sealed = {std::move(block)}, .memories = std::make_shared<MemorySet>(*blocks_.memories())});
+  GrowingBlocks loaded(WideConfig(), {.sealed = {std::move(block)}});
   EXPECT_EQ(loaded.row_count(), 1024u);
   EXPECT_NE(loaded.View().LiveRowsOf(0).sketch, nullptr);
   AppendNumbered(loaded, 1);
-  EXPECT_EQ((*loaded.View().MemoriesBefore(1))[0].Read().value[0], 1023 / 2.0);
-  EXPECT_EQ(AverageIn(loaded), 1024 / 2.0);
+  EXPECT_EQ(loaded.View().BoundsOf(1).key_magnitude, 1024);
 }
 
 using GrowingBlocksDeathTest = GrowingBlocksTest;
@@ -124,6 +135,11 @@ using GrowingBlocksDeathTest = GrowingBlocksTest;
 TEST_F(GrowingBlocksDeathTest, OnlyRowsThatAreThereAreDeleted) {
   AppendNumbered(blocks_, 10);
   EXPECT_DEATH(blocks_.Delete(std::vector<std::uint64_t>{10}), "position 10 of 10 rows");
+}
+
+TEST_F(GrowingBlocksDeathTest, MemoriesAreSetBeforeTheFirstRowOfABlockOnly) {
+  AppendNumbered(blocks_, 10);
+  EXPECT_DEATH(blocks_.SetMemoriesBefore(nullptr), "the block has 10 rows already");
 }
 
 }  // namespace

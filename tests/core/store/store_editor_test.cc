@@ -6,6 +6,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/error.h"
@@ -315,25 +316,30 @@ TEST(StoreEditorTest, RowsCostLittleMoreThanTheirBytesAndThoseOfTheirSketches) {
   EXPECT_GT(static_cast<double>(snapshot->byte_size()), 20'000 * 256 * 4);
 }
 
-TEST(StoreEditorTest, WithoutMemoriesItKeepsTheSameRowsInFewerBytes) {
-  const StoreConfig config{.name = "s", .key_dim = 64, .value_dim = 64};
-  StoreEditor with(config), without(config, StoreEditor::Memories::kNone);
-  const std::vector<float> components = softlookup::testing::NormalFloats(3000 * 64, 1);
-  const MatrixView rows{.data = components.data(), .rows = 3000, .cols = 64};
-  for (StoreEditor* editor : {&with, &without}) {
-    ASSERT_THAT(editor->Append({.keys = rows, .values = rows}), IsOk());
-  }
-  // At least two memories of key and value, each in float64.
-  EXPECT_LE(without.newest()->byte_size() + 2 * 128 * 8, with.newest()->byte_size());
-  for (const std::uint64_t position : {0, 1500, 2999}) {
-    const auto row = [&](const StoreEditor& editor) {
-      const auto blocks = editor.newest()->BlocksOf(position, position + 1);
-      return editor.newest()->RowOf(
-          blocks.front(), static_cast<std::int64_t>(position - blocks.front().first_position));
-    };
-    EXPECT_EQ(row(with).key, row(without).key);
-    EXPECT_EQ(row(with).value, row(without).value);
-  }
+TEST(StoreEditorTest, ABlockHasTheMemoriesBeforeItsFirstRow) {
+  StoreEditor store({.name = "s", .key_dim = 1, .value_dim = 1});
+  AppendNumbered(store, 0, 1024);
+  store.Commit();
+  AppendNumbered(store, 7000, 3000);
+  store.Rollback();
+  const std::shared_ptr<const Snapshot> snapshot = AppendNumbered(store, 1024, 1476);
+  const StoredBlocks& blocks = snapshot->stored_blocks();
+  EXPECT_EQ(blocks.MemoriesBefore(0), nullptr);
+  EXPECT_EQ((*blocks.MemoriesBefore(1))[0].Read().key[0], 1023 / 2.0);
+  EXPECT_EQ((*blocks.MemoriesBefore(2))[0].Read().key[0], 2047 / 2.0);
+  EXPECT_EQ(store.ReadMemory(0).key[0], 2499 / 2.0);
+}
+
+TEST(StoreEditorTest, TheMemoriesCountInTheByteSize) {
+  const auto added_bytes = [](std::vector<MemorySpec> memories) {
+    StoreEditor store(
+        {.name = "s", .key_dim = 64, .value_dim = 64, .memories = std::move(memories)});
+    const std::uint64_t before = store.newest()->byte_size();
+    return AppendNumbered(store, 0, 1025)->byte_size() - before;
+  };
+  // The state before block 1 and the state after the last row, each of key and value in float64.
+  EXPECT_GE(added_bytes({{.name = "d", .kind = MemoryKind::kDecayedSum, .decay = 0.5}}),
+            added_bytes({}) + 2 * 128 * 8);
 }
 
 TEST(StoreEditorDeathTest, ASavepointEndsWithTheNextCommit) {
