@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/store/row_mask.h"
 
 namespace softlookup {
 namespace {

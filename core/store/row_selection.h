@@ -5,6 +5,7 @@
 #include <deque>
 
 #include "absl/status/statusor.h"
+#include "core/store/row_mask.h"
 #include "core/store/snapshot.h"
 #include "softlookup/row.h"
 

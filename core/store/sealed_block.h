@@ -11,6 +11,7 @@
 #include "core/memory/running_memory.h"
 #include "core/store/panel_buffer.h"
 #include "core/store/row_bounds.h"
+#include "core/store/row_mask.h"
 #include "core/store/row_tags.h"
 #include "softlookup/store_config.h"
 

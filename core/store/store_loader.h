@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "core/store/row_mask.h"
 #include "core/store/store_editor.h"
 
 namespace softlookup {

@@ -13,6 +13,7 @@
 #include "core/store/panel_allocator.h"
 #include "core/store/panel_buffer.h"
 #include "core/store/row_bounds.h"
+#include "core/store/row_mask.h"
 #include "core/store/row_tags.h"
 #include "core/store/sealed_block.h"
 #include "core/store/shared_flag.h"
