@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
 #include "core/engine/validate.h"
+#include "core/store/block_shape.h"
 #include "core/store/store_loader.h"
 
 namespace softlookup {

@@ -8,6 +8,7 @@
 #include "absl/types/span.h"
 #include "core/kernels/panel_rows.h"
 #include "core/memory/running_memory.h"
+#include "core/store/block_shape.h"
 #include "core/store/panel_allocator.h"
 #include "core/store/sealed_block.h"
 #include "core/store/shared_list.h"

@@ -10,10 +10,6 @@
 namespace softlookup {
 namespace {
 
-// Most bytes of a block's panels, unless one panel has more. A block then fits a core's
-// second-level cache.
-constexpr std::int64_t kBlockBytesMax = std::int64_t{512} << 10;
-
 // Returns room for the centres of a block's balls. The room is empty if the block has fewer than
 // kBallRowsMin rows, because such a block has no balls.
 std::vector<float> CentresOf(std::int64_t row_count, std::int64_t key_dim) {
@@ -23,17 +19,6 @@ std::vector<float> CentresOf(std::int64_t row_count, std::int64_t key_dim) {
 }
 
 }  // namespace
-
-kernels::PanelShape PanelShapeOf(const StoreConfig& config) {
-  return {.key_dim = config.key_dim, .value_dim = config.value_dim, .storage = config.storage_type};
-}
-
-std::int64_t BlockRows(const kernels::PanelShape& shape) {
-  std::int64_t rows = kernels::kBlockRowsMax;
-  while (rows > kernels::kPanelRows && rows / kernels::kPanelRows * shape.bytes() > kBlockBytesMax)
-    rows /= 2;
-  return rows;
-}
 
 bool HasSketch(const StoreConfig& config, const RowBounds& bounds) {
   // The sketch of a shorter key would take nearly as many bytes and as much time as the key itself.

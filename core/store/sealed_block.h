@@ -17,14 +17,6 @@
 
 namespace softlookup {
 
-// Returns the layout of a store's panels.
-kernels::PanelShape PanelShapeOf(const StoreConfig& config);
-
-// Returns the rows per block: a power of two in [16, 1024], as many as fit a core's second-level
-// cache. A batch of queries then reads a block from RAM once. The result must depend only on
-// `shape`, because the bits of an answer depend on the rows per block.
-std::int64_t BlockRows(const kernels::PanelShape& shape);
-
 // Returns whether a full block with `bounds` has a sketch while it is not packed. The keys must fit
 // a sketch, and a first look must save time in a store of this `config`. The result depends only on
 // the arguments, so that a store has the same sketches when it is loaded again.

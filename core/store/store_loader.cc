@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
 #include "core/memory/heap_bytes.h"
+#include "core/store/block_shape.h"
 #include "core/store/row_codec.h"
 #include "core/store/store_memories.h"
 

@@ -10,6 +10,7 @@
 #include "core/kernels/panel.h"
 #include "core/kernels/panel_rows.h"
 #include "core/memory/running_memory.h"
+#include "core/store/block_shape.h"
 #include "core/store/panel_allocator.h"
 #include "core/store/panel_buffer.h"
 #include "core/store/row_bounds.h"

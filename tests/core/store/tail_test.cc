@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/store/block_shape.h"
+
 namespace softlookup {
 namespace {
 
