@@ -91,12 +91,12 @@ absl::StatusOr<AppendOutcome> StoreEditor::Append(const RowBatch& batch) {
                      absl::StrCat("The store knows its limit of ", kWriterCountMax, " writers"),
                      {{"limit", absl::StrCat(kWriterCountMax)}});
   }
-  SOFTLOOKUP_ASSIGN_OR_RETURN(const Admission admission, Admit(batch));
-  outcome.masked_blocks = DeletePositions(admission.replaced);
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const RowChoice choice, ChooseRows(batch));
+  outcome.masked_blocks = DeletePositions(choice.replaced);
   outcome.first_position = state_.blocks.row_count();
   kernels::PanelRowReader reader(state_.blocks.shape());
   for (std::int64_t row = 0; row < batch.keys.rows; ++row) {
-    if (!admission.admitted[row]) continue;
+    if (!choice.appended[row]) continue;
     NewRow added{.key = batch.keys.row(row), .value = batch.values.row(row)};
     if (!batch.ids.empty()) {
       added.id = batch.ids[row];
@@ -118,15 +118,15 @@ absl::StatusOr<AppendOutcome> StoreEditor::Append(const RowBatch& batch) {
   return outcome;
 }
 
-absl::StatusOr<StoreEditor::Admission> StoreEditor::Admit(const RowBatch& batch) const {
-  Admission admission{.admitted = std::vector<bool>(batch.keys.rows, true)};
+absl::StatusOr<StoreEditor::RowChoice> StoreEditor::ChooseRows(const RowBatch& batch) const {
+  RowChoice choice{.appended = std::vector<bool>(batch.keys.rows, true)};
   for (std::size_t row = 0; row < batch.ids.size(); ++row) {
     const std::uint64_t* position = live_ids_.Find(batch.ids[row]);
     if (position == nullptr) continue;
     if (batch.on_conflict == OnConflict::kSkip) {
-      admission.admitted[row] = false;
+      choice.appended[row] = false;
     } else if (batch.on_conflict == OnConflict::kReplace) {
-      admission.replaced.push_back(*position);
+      choice.replaced.push_back(*position);
     } else {
       return MakeError(reasons::kRowExists,
                        absl::StrCat("ids: row ", row, ": a live row has the id ", batch.ids[row],
@@ -137,8 +137,8 @@ absl::StatusOr<StoreEditor::Admission> StoreEditor::Admit(const RowBatch& batch)
                         {"position", absl::StrCat(*position)}});
     }
   }
-  std::sort(admission.replaced.begin(), admission.replaced.end());
-  return admission;
+  std::sort(choice.replaced.begin(), choice.replaced.end());
+  return choice;
 }
 
 void StoreEditor::AppendRow(const NewRow& row, kernels::PanelRowReader& reader) {

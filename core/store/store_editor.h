@@ -132,12 +132,13 @@ class StoreEditor {
   };
 
   // Which rows of a batch to append, and the positions of the rows that they replace, ascending.
-  struct Admission {
-    std::vector<bool> admitted;
+  struct RowChoice {
+    std::vector<bool> appended;  // By row of the batch.
     std::vector<std::uint64_t> replaced;
   };
 
-  absl::StatusOr<Admission> Admit(const RowBatch& batch) const;
+  // Chooses by ids and batch.on_conflict. ROW_EXISTS as Append() says.
+  absl::StatusOr<RowChoice> ChooseRows(const RowBatch& batch) const;
   // Appends a row to the blocks, and adds it to the memories. `reader` must read their panels.
   void AppendRow(const NewRow& row, kernels::PanelRowReader& reader);
   // Returns the numbers of `labels`, new ones for new labels.
