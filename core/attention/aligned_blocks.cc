@@ -8,12 +8,13 @@ namespace softlookup {
 
 using kernels::RowRange;
 
-AlignedBlocks::AlignedBlocks(absl::Span<TaskAnswer* const> answers) : task_count_(answers.size()) {
+AlignedBlocks::AlignedBlocks(absl::Span<PassTask* const> tasks) : task_count_(tasks.size()) {
   std::vector<std::uint64_t> positions;
-  for (const TaskAnswer* const answer : answers) {
+  for (const PassTask* const pass_task : tasks) {
+    const absl::Span<const PositionedBlock> blocks = pass_task->attention_task().blocks;
     std::vector<std::uint64_t> own, all;
-    own.reserve(answer->task().blocks.size());
-    for (const PositionedBlock& block : answer->task().blocks) own.push_back(block.first_position);
+    own.reserve(blocks.size());
+    for (const PositionedBlock& block : blocks) own.push_back(block.first_position);
     if (own == positions) continue;
     all.reserve(positions.size() + own.size());
     std::set_union(positions.begin(), positions.end(), own.begin(), own.end(),
@@ -23,9 +24,9 @@ AlignedBlocks::AlignedBlocks(absl::Span<TaskAnswer* const> answers) : task_count
   blocks_.resize(positions.size() * task_count_);
   rows_.resize(positions.size());
   groups_.resize(positions.size());
-  for (std::size_t i = 0; i < answers.size(); ++i) {
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
     std::size_t at = 0;
-    const AttentionTask& task = answers[i]->task();
+    const AttentionTask& task = tasks[i]->attention_task();
     for (const PositionedBlock& block : task.blocks) {
       while (positions[at] != block.first_position) ++at;
       blocks_[at * task_count_ + i] = &block;

@@ -6,7 +6,7 @@
 
 #include "absl/types/span.h"
 #include "core/attention/block_scan.h"
-#include "core/attention/task_answer.h"
+#include "core/attention/pass_task.h"
 
 namespace softlookup {
 
@@ -14,9 +14,8 @@ namespace softlookup {
 // tasks' blocks whose first position is the b-th lowest, counted from 0.
 class AlignedBlocks {
  public:
-  // `answers` has that of each task of the pass. The tasks must be over rows of one store, and
-  // outlive this object.
-  explicit AlignedBlocks(absl::Span<TaskAnswer* const> answers);
+  // `tasks` are those of the pass. They must be over rows of one store, and outlive this object.
+  explicit AlignedBlocks(absl::Span<PassTask* const> tasks);
 
   std::int64_t count() const { return static_cast<std::int64_t>(rows_.size()); }
   // Returns the task's block at block `block` of the pass, or null if the task has none there.

@@ -18,11 +18,11 @@ bool AreEqual(const ScanPlan& a, const ScanPlan& b) {
 
 }  // namespace
 
-HeadQueryOrder::HeadQueryOrder(absl::Span<TaskAnswer* const> answers)
-    : answers_(answers.begin(), answers.end()) {
+HeadQueryOrder::HeadQueryOrder(absl::Span<PassTask* const> tasks)
+    : tasks_(tasks.begin(), tasks.end()) {
   std::vector<ScanPlan> plans;
-  for (std::size_t i = 0; i < answers_.size(); ++i) {
-    const ScanPlan plan = answers_[i]->head_queries().PlanOf(0);
+  for (std::size_t i = 0; i < tasks_.size(); ++i) {
+    const ScanPlan plan = tasks_[i]->head_queries().PlanOf(0);
     const auto found = std::find_if(plans.begin(), plans.end(),
                                     [&](const ScanPlan& other) { return AreEqual(plan, other); });
     const auto number = static_cast<std::size_t>(found - plans.begin());
@@ -37,18 +37,17 @@ HeadQueryOrder::HeadQueryOrder(absl::Span<TaskAnswer* const> answers)
 
 std::optional<HeadQueryRef> HeadQueryOrder::Next() {
   if (cursor_.plan == tasks_of_plan_.size()) return std::nullopt;
-  const std::vector<std::size_t>& tasks = tasks_of_plan_[cursor_.plan];
-  const std::size_t task_index = tasks[cursor_.task];
-  TaskAnswer* const answer = answers_[task_index];
-  const std::int64_t query_count = answer->task().query_count();
-  const HeadQueryRef next{.answer = answer,
-                          .task_index = task_index,
-                          .number = cursor_.head * query_count + cursor_.query};
+  const std::vector<std::size_t>& of_plan = tasks_of_plan_[cursor_.plan];
+  const std::size_t task_index = of_plan[cursor_.task];
+  PassTask* const task = tasks_[task_index];
+  const std::int64_t query_count = task->attention_task().query_count();
+  const HeadQueryRef next{
+      .task = task, .task_index = task_index, .number = cursor_.head * query_count + cursor_.query};
   if (++cursor_.query < query_count) return next;
   cursor_.query = 0;
-  if (++cursor_.task < tasks.size()) return next;
+  if (++cursor_.task < of_plan.size()) return next;
   cursor_.task = 0;
-  if (++cursor_.head < answer->task().num_heads) return next;
+  if (++cursor_.head < task->attention_task().num_heads) return next;
   cursor_.head = 0;
   ++cursor_.plan;
   return next;
@@ -56,7 +55,7 @@ std::optional<HeadQueryRef> HeadQueryOrder::Next() {
 
 bool HeadQueryOrder::ShareScan(const HeadQueryRef& a, const HeadQueryRef& b) const {
   return plan_of_task_[a.task_index] == plan_of_task_[b.task_index] &&
-         a.answer->head_queries().HeadOf(a.number) == b.answer->head_queries().HeadOf(b.number);
+         a.task->head_queries().HeadOf(a.number) == b.task->head_queries().HeadOf(b.number);
 }
 
 }  // namespace softlookup

@@ -6,15 +6,15 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "core/attention/task_answer.h"
+#include "core/attention/pass_task.h"
 
 namespace softlookup {
 
 // Identifies one head query of the tasks of a pass.
 struct HeadQueryRef {
-  TaskAnswer* answer = nullptr;  // The answer of the head query's task.
-  std::size_t task_index = 0;    // Index among the pass's tasks.
-  std::int64_t number = 0;       // Index among its task's head queries.
+  PassTask* task = nullptr;    // The head query's task.
+  std::size_t task_index = 0;  // Index of the task among the pass's tasks.
+  std::int64_t number = 0;     // Index among the task's head queries.
 };
 
 // Enumerates the head queries of all tasks of a pass. Those that ScanBlock can scan together come
@@ -29,9 +29,8 @@ class HeadQueryOrder {
     std::int64_t query = 0;
   };
 
-  // TaskAnswer::Begin must have succeeded for each answer. `answers` has that of each task of the
-  // pass. The answers must outlive this object.
-  explicit HeadQueryOrder(absl::Span<TaskAnswer* const> answers);
+  // `tasks` are those of the pass. Each must have a query, and outlive this object.
+  explicit HeadQueryOrder(absl::Span<PassTask* const> tasks);
 
   // Returns the next head query, or nothing at the end.
   std::optional<HeadQueryRef> Next();
@@ -43,9 +42,9 @@ class HeadQueryOrder {
   bool ShareScan(const HeadQueryRef& a, const HeadQueryRef& b) const;
 
  private:
-  const std::vector<TaskAnswer*> answers_;  // By task of the pass.
-  std::vector<std::vector<std::size_t>> tasks_of_plan_;
-  std::vector<std::size_t> plan_of_task_;
+  const std::vector<PassTask*> tasks_;
+  std::vector<std::vector<std::size_t>> tasks_of_plan_;  // Indices in tasks_.
+  std::vector<std::size_t> plan_of_task_;                // By index in tasks_.
   Cursor cursor_;
 };
 

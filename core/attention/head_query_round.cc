@@ -15,7 +15,7 @@ void HeadQueryRound::Begin() {
   candidates.assign(refs.size(), nullptr);
   for (std::int64_t q = 0; q < size(); ++q) {
     const HeadQueryRef& ref = RefOf(q);
-    states.push_back(ref.answer->head_queries().Begin(ref.number, collectors, SumsOf(q)));
+    states.push_back(ref.task->head_queries().Begin(ref.number, collectors, SumsOf(q)));
     queries.push_back(states.back().query);
   }
 }
@@ -42,8 +42,8 @@ void HeadQueryRound::Sort(absl::Span<const std::int64_t> order) {
 
 void HeadQueryRound::SortByErrors() {
   const auto share_head = [](const HeadQueryRef& a, const HeadQueryRef& b) {
-    const HeadQueries& of_task = a.answer->head_queries();
-    return a.answer == b.answer && of_task.HeadOf(a.number) == of_task.HeadOf(b.number);
+    const HeadQueries& of_task = a.task->head_queries();
+    return a.task == b.task && of_task.HeadOf(a.number) == of_task.HeadOf(b.number);
   };
   std::vector<std::int64_t> order(refs.size());
   std::iota(order.begin(), order.end(), 0);
@@ -51,7 +51,7 @@ void HeadQueryRound::SortByErrors() {
     const HeadQueryRef& first = RefOf(*begin);
     const auto end = std::find_if_not(begin, order.end(),
                                       [&](std::int64_t q) { return share_head(first, RefOf(q)); });
-    if (!first.answer->task().options.causal) {
+    if (!first.task->attention_task().options.causal) {
       std::ranges::stable_sort(begin, end, {}, [this](std::int64_t q) {
         return queries[static_cast<std::size_t>(q)].float32_errors.front();
       });

@@ -39,8 +39,8 @@ void RoundLooks::Begin(const HeadQueryRound& round) {
   for (std::size_t q = 0; q < round.refs.size(); ++q) {
     const HeadQueryRef& ref = round.refs[q];
     const HeadQuery& query = round.queries[q];
-    if (&ref.answer->head_queries() != head_queries) {
-      head_queries = &ref.answer->head_queries();
+    if (&ref.task->head_queries() != head_queries) {
+      head_queries = &ref.task->head_queries();
       may_serve = MayHaveLooks(*head_queries);
       sketches = {};
       balls = {};
@@ -80,7 +80,7 @@ void RoundLooks::Begin(const HeadQueryRound& round) {
 
 void RoundLooks::AddTile(std::int64_t begin, std::int64_t end) {
   const HeadQueryRef& first = round_->refs[(*this)[begin].query];
-  const ScanPlan plan = first.answer->head_queries().PlanOf(first.number);
+  const ScanPlan plan = first.task->head_queries().PlanOf(first.number);
   std::vector<const HeadQuery*> queries;
   std::vector<SketchBounds> sketches;
   for (std::int64_t i = begin; i < end; ++i) {

@@ -92,9 +92,7 @@ class RoundLooks {
   }
   const HeadQuery& QueryOf(const Look& look) const { return round_->queries[look.query]; }
   // Returns false once the task of the look's head query is cancelled.
-  bool TaskContinues(const Look& look) const {
-    return round_->refs[look.query].answer->Continues();
-  }
+  bool TaskContinues(const Look& look) const { return round_->refs[look.query].task->Continues(); }
   // Returns true if both head queries are of one task.
   bool ShareTask(const Look& a, const Look& b) const {
     return round_->refs[a.query].task_index == round_->refs[b.query].task_index;

@@ -79,7 +79,7 @@ ScanOrder RoundScan::OrderOf(const WorkItem& item, std::int64_t at, std::int64_t
       kernels::CpuReadsAhead(ScanBytes(view.shape))) {
     return order;
   }
-  if (!first.answer->head_queries().sums_values()) return order;
+  if (!first.task->head_queries().sums_values()) return order;
   // A core can have only few fetches under way, so fetches are spread over all its computing. If
   // several tiles scan a block, each fetches a part of the next block. A single tile fetches its
   // own block's values and the next block's keys. Rows that no tile fetched, for instance because a
@@ -113,7 +113,7 @@ std::int64_t RoundScan::ScanTile(const WorkItem& item, std::int64_t at, std::int
   const PositionedBlock* block = BlockOf(block_index, first);
   if (block == nullptr) return query + 1;
   bool continues = false;
-  const TaskAnswer* asked = nullptr;
+  const PassTask* asked = nullptr;
   std::int64_t tile_end = query;
   for (; tile_end < std::min(query + kTileQueries, item.end); ++tile_end) {
     const HeadQueryRef& other = round_.RefOf(tile_end);
@@ -123,15 +123,15 @@ std::int64_t RoundScan::ScanTile(const WorkItem& item, std::int64_t at, std::int
         !AreSameRows(*block, *other_block)) {
       break;
     }
-    if (other.answer != asked) continues |= other.answer->Continues();
-    asked = other.answer;
+    if (other.task != asked) continues |= other.task->Continues();
+    asked = other.task;
   }
   // All tasks of the tile are cancelled. Nobody reads their states, so the tile is not scanned.
   if (!continues) return tile_end;
   const int count = static_cast<int>(tile_end - query);
   const std::int64_t state = item.states_begin + query;
   SOFTLOOKUP_DCHECK(state + count <= window_size_) << state << " of " << window_size_ << " states";
-  const ScanPlan plan = first.answer->head_queries().PlanOf(first.number);
+  const ScanPlan plan = first.task->head_queries().PlanOf(first.number);
   const bool looks = round_.CandidatesOf(query) != nullptr;
   ScanOrder order;
   if (!looks) order = OrderOf(item, at, query, tile_end, std::exchange(is_first, false));
@@ -160,7 +160,7 @@ std::int64_t RoundScan::ScanTile(const WorkItem& item, std::int64_t at, std::int
   std::array<PartialState, kTileQueries> block_states;
   scan(block_states.data(), block_sums.data());
   for (int i = 0; i < count; ++i) {
-    MergeStates(round_.RefOf(query + i).answer->head_queries(),
+    MergeStates(round_.RefOf(query + i).task->head_queries(),
                 block_states[static_cast<std::size_t>(i)], block_sums.data() + SumsOffset(i),
                 states[i], sums + SumsOffset(i));
   }
@@ -170,10 +170,10 @@ std::int64_t RoundScan::ScanTile(const WorkItem& item, std::int64_t at, std::int
 void RoundScan::MergeWindow(std::int64_t ranges_begin, std::int64_t ranges_end) {
   const std::int64_t queries = round_.size();
   threads_.ForEach(queries, [&](std::int64_t q) {
-    TaskAnswer& answer = *round_.RefOf(q).answer;
-    if (!answer.Continues()) return;
+    PassTask& task = *round_.RefOf(q).task;
+    if (!task.Continues()) return;
     const auto merge = [&](std::int64_t window_state, PartialState& state, double* sums) {
-      MergeStates(answer.head_queries(), window_states_[static_cast<std::size_t>(window_state)],
+      MergeStates(task.head_queries(), window_states_[static_cast<std::size_t>(window_state)],
                   window_sums_.get() + SumsOffset(window_state), state, sums);
     };
     std::int64_t group_state = q;

@@ -21,9 +21,16 @@ constexpr std::int64_t kRoundBytesMax = std::int64_t{4} << 20;
 // Most bytes of the bounds of a round's first look, unless those of one tile have more.
 constexpr std::int64_t kLookBytesMax = std::int64_t{64} << 20;
 
-double CostOf(absl::Span<TaskAnswer* const> answers) {
+std::vector<PassTask*> TasksOf(absl::Span<TaskAnswer* const> answers) {
+  std::vector<PassTask*> tasks;
+  tasks.reserve(answers.size());
+  for (TaskAnswer* const answer : answers) tasks.push_back(&answer->pass_task());
+  return tasks;
+}
+
+double CostOf(absl::Span<PassTask* const> tasks) {
   double cost = 0;
-  for (const TaskAnswer* const answer : answers) cost += answer->task().cost();
+  for (const PassTask* const task : tasks) cost += task->attention_task().cost();
   return cost;
 }
 
@@ -31,13 +38,14 @@ double CostOf(absl::Span<TaskAnswer* const> answers) {
 
 SharedPass::SharedPass(absl::Span<TaskAnswer* const> answers, ForkJoinPool& pool)
     : answers_(answers.begin(), answers.end()),
-      threads_(pool, CostOf(answers)),
-      order_(answers),
-      blocks_(answers),
+      tasks_(TasksOf(answers)),
+      threads_(pool, CostOf(tasks_)),
+      order_(tasks_),
+      blocks_(tasks_),
       look_(blocks_, order_),
       scan_(blocks_, order_, work_, threads_, round_) {
-  for (const TaskAnswer* const answer : answers_) {
-    const HeadQueries& queries = answer->head_queries();
+  for (const PassTask* const task : tasks_) {
+    const HeadQueries& queries = task->head_queries();
     may_look_ |= MayHaveLooks(queries);
     if (queries.sums_values()) {
       round_.sums_stride = kernels::PaddedValueDim(queries.head_value_dim());
@@ -55,7 +63,7 @@ ScannedRows SharedPass::Run() {
 }
 
 bool SharedPass::AnyTaskContinues() const {
-  return std::ranges::any_of(answers_, [](TaskAnswer* answer) { return answer->Continues(); });
+  return std::ranges::any_of(tasks_, [](PassTask* task) { return task->Continues(); });
 }
 
 void SharedPass::TakeRound() {
@@ -74,7 +82,7 @@ void SharedPass::TakeRound() {
     const std::optional<HeadQueryRef> next = order_.Next();
     if (!next) return;
     refs.push_back(*next);
-    collector_bytes += next->answer->head_queries().CollectorBytes();
+    collector_bytes += next->task->head_queries().CollectorBytes();
   }
   if (round_.size() <= kTileQueries) return;
   refs.resize(refs.size() / kTileQueries * kTileQueries);
@@ -141,15 +149,14 @@ bool SharedPass::ScanRound() {
 
 void SharedPass::FinishRound() {
   for (std::int64_t q = 0; q < round_.size(); ++q) {
-    TaskAnswer& answer = *round_.RefOf(q).answer;
+    TaskAnswer& answer = AnswerOf(q);
     if (const Candidates* candidates = round_.CandidatesOf(q)) {
       answer.CountLeftOut(candidates->ln_left_out, round_.StateOf(q));
     }
     answer.CountListed(round_.StateOf(q));
   }
   threads_.ForEach(round_.size(), [this](std::int64_t q) {
-    const HeadQueryRef& ref = round_.RefOf(q);
-    ref.answer->FinishHeadQuery(ref.number, round_.StateOf(q), round_.SumsOf(q));
+    AnswerOf(q).FinishHeadQuery(round_.RefOf(q).number, round_.StateOf(q), round_.SumsOf(q));
   });
 }
 

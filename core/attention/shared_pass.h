@@ -9,6 +9,7 @@
 #include "core/attention/first_look.h"
 #include "core/attention/head_query_order.h"
 #include "core/attention/head_query_round.h"
+#include "core/attention/pass_task.h"
 #include "core/attention/pass_threads.h"
 #include "core/attention/round_scan.h"
 #include "core/attention/task_answer.h"
@@ -29,8 +30,9 @@ inline constexpr std::int64_t kCollectorBytesMax = std::int64_t{4} << 20;
 // pass bounds the bytes that the states of a round and of a window take.
 class SharedPass {
  public:
-  // `answers` has that of each task. TaskAnswer::Begin must have succeeded for all of them. The
-  // tasks must be over rows of one store. The answers must outlive the pass.
+  // `answers` are those to the tasks of the pass. TaskAnswer::Begin must have succeeded for all of
+  // them. Their tasks must be over rows of one store, and have a query each. The answers must
+  // outlive the pass.
   SharedPass(absl::Span<TaskAnswer* const> answers, ForkJoinPool& pool);
 
   // Finishes the head queries of all tasks, except of tasks that are cancelled meanwhile. Returns
@@ -51,8 +53,13 @@ class SharedPass {
   // to its end.
   bool ScanRound();
   void FinishRound();
+  // Returns the answer to the task of a head query of the round.
+  TaskAnswer& AnswerOf(std::int64_t query) const {
+    return *answers_[round_.RefOf(query).task_index];
+  }
 
-  const std::vector<TaskAnswer*> answers_;
+  const std::vector<TaskAnswer*> answers_;  // By task of the pass.
+  const std::vector<PassTask*> tasks_;
   const PassThreads threads_;
   HeadQueryOrder order_;
   const AlignedBlocks blocks_;

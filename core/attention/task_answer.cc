@@ -23,19 +23,19 @@ constexpr std::int64_t kWeightBytesMin = 16 + 1;
 // few milliseconds' work.
 constexpr std::size_t kRowsBetweenChecks = 1 << 15;
 
-// Sorts the items. Stops and returns false once `cancel` is cancelled.
+// Sorts the items. Stops and returns false once the task is cancelled.
 template <typename T, typename Less>
-bool SortInSteps(std::vector<T>& items, const Less& less, const CancelToken& cancel) {
+bool SortInSteps(std::vector<T>& items, const Less& less, PassTask& task) {
   const auto at = [&](std::size_t index) {
     return items.begin() + static_cast<std::ptrdiff_t>(std::min(index, items.size()));
   };
   for (std::size_t i = 0; i < items.size(); i += kRowsBetweenChecks) {
-    if (!cancel.Check().ok()) return false;
+    if (!task.Continues()) return false;
     std::sort(at(i), at(i + kRowsBetweenChecks), less);
   }
   for (std::size_t run = kRowsBetweenChecks; run < items.size(); run *= 2) {
     for (std::size_t i = 0; i < items.size(); i += 2 * run) {
-      if (!cancel.Check().ok()) return false;
+      if (!task.Continues()) return false;
       std::inplace_merge(at(i), at(i + run), at(i + 2 * run), less);
     }
   }
@@ -45,36 +45,34 @@ bool SortInSteps(std::vector<T>& items, const Less& less, const CancelToken& can
 }  // namespace
 
 TaskAnswer::TaskAnswer(const AttentionTask& task, const CancelToken& cancel)
-    : task_(task),
-      cancel_(cancel),
-      // An answer with one row more than fit is refused, so collecting more than that is useless.
-      head_queries_(task, task.answer_bytes_max / kWeightBytesMin + 1) {}
+    // An answer with one row more than fit is refused, so collecting more than that is useless.
+    : pass_task_(task, cancel, task.answer_bytes_max / kWeightBytesMin + 1) {}
 
 absl::Status TaskAnswer::Begin() {
   bytes_ = FixedBytes();
   if (is_too_large()) return TooLarge();
-  if (task_.partial_base_position) {
-    answer_.partials.resize(static_cast<std::size_t>(head_queries_.count()));
+  if (task().partial_base_position) {
+    answer_.partials.resize(static_cast<std::size_t>(head_queries().count()));
     return absl::OkStatus();
   }
-  answer_.values.resize(task_.query_count() * task_.value_dim);
-  answer_.stats.resize(head_queries_.count());
-  if (task_.options.weights != WeightsMode::kNone) answer_.weights.resize(head_queries_.count());
+  answer_.values.resize(task().query_count() * task().value_dim);
+  answer_.stats.resize(head_queries().count());
+  if (task().options.weights != WeightsMode::kNone) answer_.weights.resize(head_queries().count());
   return absl::OkStatus();
 }
 
 void TaskAnswer::AddValue(std::int64_t head_query, std::uint64_t position, double weight,
                           std::vector<double>& sums, std::vector<float>& buffer) const {
-  const std::int64_t offset = head_queries_.HeadOf(head_query) * head_value_dim();
+  const std::int64_t offset = head_queries().HeadOf(head_query) * head_value_dim();
   if (IsMemory(position)) {
-    const double* value = task_.memory->value + offset;
+    const double* value = task().memory->value + offset;
     for (std::int64_t i = 0; i < head_value_dim(); ++i) sums[i] += weight * value[i];
     return;
   }
   const auto after = std::upper_bound(
-      task_.blocks.begin(), task_.blocks.end(), position,
+      task().blocks.begin(), task().blocks.end(), position,
       [](std::uint64_t p, const PositionedBlock& block) { return p < block.first_position; });
-  SOFTLOOKUP_CHECK(after != task_.blocks.begin()) << "no block has position " << position;
+  SOFTLOOKUP_CHECK(after != task().blocks.begin()) << "no block has position " << position;
   const PositionedBlock& block = *(after - 1);
   const std::int64_t row = block.FirstRowFrom(position);
   const float* value = kernels::ReadValue(
@@ -84,13 +82,13 @@ void TaskAnswer::AddValue(std::int64_t head_query, std::uint64_t position, doubl
 }
 
 void TaskAnswer::CountListed(const HeadQueryState& found) {
-  const ResolvedOptions& options = task_.options;
+  const ResolvedOptions& options = task().options;
   if (options.weights == WeightsMode::kNone) return;
   std::uint64_t listed = found.state.counted_rows;
   if (options.weights == WeightsMode::kTop) {
     listed = std::min(listed, static_cast<std::uint64_t>(options.top_weights));
   }
-  if (head_queries_.selects_rows()) listed = std::min(listed, options.top_k);
+  if (head_queries().selects_rows()) listed = std::min(listed, options.top_k);
   bytes_ += static_cast<std::int64_t>(listed) * kWeightBytesMin;
 }
 
@@ -99,9 +97,9 @@ void TaskAnswer::CountLeftOut(double ln_left_out, HeadQueryState& found) const {
   PartialState& state = found.state;
   // With a min_score alone, the scan has counted every row that counts. With a min_score and top_k,
   // FinishSelected counts the selected rows.
-  if (task_.options.min_score > -std::numeric_limits<double>::infinity()) return;
+  if (task().options.min_score > -std::numeric_limits<double>::infinity()) return;
   state.counted_rows = 0;
-  for (const PositionedBlock& block : task_.blocks) {
+  for (const PositionedBlock& block : task().blocks) {
     state.counted_rows += static_cast<std::uint64_t>(block.CountOf(RowsOf(block, found.query)));
   }
   const double left_out = ln_left_out - state.max_logit;
@@ -112,18 +110,18 @@ void TaskAnswer::FinishHeadQuery(std::int64_t head_query, const HeadQueryState& 
                                  const double* sums) {
   // An answer that is too large finishes no more head queries. CountListed still counts all of
   // them, because the error states the size.
-  if (is_too_large() || !Continues()) return;
+  if (is_too_large() || !pass_task_.Continues()) return;
   const HeadQuery& query = found.query;
-  if (task_.partial_base_position) {
-    if (!FinishPartial(head_query, found, sums)) cancelled_ = true;
+  if (task().partial_base_position) {
+    FinishPartial(head_query, found, sums);
     return;
   }
-  if (head_queries_.selects_rows()) {
-    if (!FinishSelected(head_query, query.top_rows->Take())) cancelled_ = true;
+  if (head_queries().selects_rows()) {
+    FinishSelected(head_query, query.top_rows->Take());
     return;
   }
   const PartialState& state = found.state;
-  const Mode mode = task_.options.mode;
+  const Mode mode = task().options.mode;
   if (mode == Mode::kHard && state.counted_rows > 0) {
     std::vector<double> value(head_value_dim());
     std::vector<float> buffer(head_value_dim());
@@ -134,50 +132,39 @@ void TaskAnswer::FinishHeadQuery(std::int64_t head_query, const HeadQueryState& 
                 ValuesOf(head_query));
   }
   QueryStats& stats = answer_.stats[ResultOf(head_query)];
-  stats = StatsOf(mode, state, ArithmeticError(task_.options, found.looked));
+  stats = StatsOf(mode, state, ArithmeticError(task().options, found.looked));
   // StatsOf can return a little more than ErrorMax. It divides the weight left out by the weight of
   // the other rows. The budget is a part of the weight of all rows.
-  stats.error_bound = std::min(stats.error_bound, ErrorMax(task_.options));
-  if (task_.options.weights == WeightsMode::kNone) return;
+  stats.error_bound = std::min(stats.error_bound, ErrorMax(task().options));
+  if (task().options.weights == WeightsMode::kNone) return;
   std::vector<CountedRow> others;
   if (query.first_rows != nullptr) others = query.first_rows->Take();
   if (found.unranked_memory) others.push_back(*found.unranked_memory);
-  if (!ListWeights(head_query, state, query.top_rows->Take(), others)) cancelled_ = true;
-}
-
-bool TaskAnswer::Continues() {
-  if (cancelled_.load(std::memory_order_relaxed)) return false;
-  if (cancel_.Check().ok()) return true;
-  cancelled_.store(true, std::memory_order_relaxed);
-  return false;
+  ListWeights(head_query, state, query.top_rows->Take(), others);
 }
 
 absl::StatusOr<AttentionAnswer> TaskAnswer::Take() {
-  if (cancelled_) {
-    const absl::Status status = cancel_.Check();
-    // If the clock was set back after the deadline had passed, Check() returns OK again.
-    return status.ok() ? MakeError(reasons::kDeadlineExceeded, "The deadline has passed") : status;
-  }
+  if (absl::Status status = pass_task_.status(); !status.ok()) return status;
   if (is_too_large()) return TooLarge();
   return std::move(answer_);
 }
 
-bool TaskAnswer::FinishPartial(std::int64_t head_query, const HeadQueryState& found,
+void TaskAnswer::FinishPartial(std::int64_t head_query, const HeadQueryState& found,
                                const double* sums) {
   PartialAnswer& partial = answer_.partials[ResultOf(head_query)];
-  partial.base_position = *task_.partial_base_position;
+  partial.base_position = *task().partial_base_position;
   partial.state = found.state;
-  if (head_queries_.merge_mode() != Mode::kHard) partial.sum.assign(sums, sums + head_value_dim());
+  if (head_queries().merge_mode() != Mode::kHard) partial.sum.assign(sums, sums + head_value_dim());
   if (found.query.top_rows != nullptr) partial.best_rows = found.query.top_rows->Take();
   if (found.unranked_memory) partial.best_rows.push_back(*found.unranked_memory);
-  return SortInSteps(partial.best_rows, RanksBefore, cancel_);
+  SortInSteps(partial.best_rows, RanksBefore, pass_task_);
 }
 
 // Weighs the rows that top_k selected, in float64 and in the order of their logits, and adds up
 // their values.
-bool TaskAnswer::FinishSelected(std::int64_t head_query, std::vector<CountedRow> rows) {
-  const Mode mode = task_.options.mode;
-  if (!SortInSteps(rows, RanksBefore, cancel_)) return false;
+void TaskAnswer::FinishSelected(std::int64_t head_query, std::vector<CountedRow> rows) {
+  const Mode mode = task().options.mode;
+  if (!SortInSteps(rows, RanksBefore, pass_task_)) return;
   PartialState state{.counted_rows = rows.size(), .summed_rows = rows.size()};
   std::vector<double> sums(head_value_dim(), 0.0);
   std::vector<float> buffer(head_value_dim());
@@ -186,7 +173,7 @@ bool TaskAnswer::FinishSelected(std::int64_t head_query, std::vector<CountedRow>
     state.max_position = rows.front().position;
   }
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (i % kRowsBetweenChecks == 0 && !cancel_.Check().ok()) return false;
+    if (i % kRowsBetweenChecks == 0 && !pass_task_.Continues()) return;
     const CountedRow& row = rows[i];
     const double shifted = row.logit - state.max_logit;
     const double weight = mode == Mode::kLinear ? LinearWeight(row)
@@ -198,17 +185,16 @@ bool TaskAnswer::FinishSelected(std::int64_t head_query, std::vector<CountedRow>
   }
   WriteValues(mode, state, sums, ValuesOf(head_query));
   answer_.stats[ResultOf(head_query)] = StatsOf(mode, state);
-  if (task_.options.weights == WeightsMode::kNone) return true;
-  return ListWeights(head_query, state, rows, {});
+  if (task().options.weights != WeightsMode::kNone) ListWeights(head_query, state, rows, {});
 }
 
 // Lists the weights of `rows`, the best rows, and of `others`. In LINEAR mode, `others` has the
 // running memory. In other modes, it has the rows of the lowest positions, because a list orders
 // rows of weight 0 by position. A row that is in both is listed once.
-bool TaskAnswer::ListWeights(std::int64_t head_query, const PartialState& state,
+void TaskAnswer::ListWeights(std::int64_t head_query, const PartialState& state,
                              const std::vector<CountedRow>& rows,
                              const std::vector<CountedRow>& others) {
-  const Mode mode = task_.options.mode;
+  const Mode mode = task().options.mode;
   const double ln_weight = mode == Mode::kSoft ? std::log(state.weight) : 0;
   const auto weigh = [&](const CountedRow& row) {
     const double weight = mode == Mode::kLinear ? LinearWeight(row)
@@ -224,19 +210,18 @@ bool TaskAnswer::ListWeights(std::int64_t head_query, const PartialState& state,
   const auto comes_first = [](const WeightedRow& a, const WeightedRow& b) {
     return a.weight != b.weight ? a.weight > b.weight : a.position < b.position;
   };
-  if (!SortInSteps(weights.rows, comes_first, cancel_)) return false;
+  if (!SortInSteps(weights.rows, comes_first, pass_task_)) return;
   const auto same_row = [](const auto& a, const auto& b) { return a.position == b.position; };
   weights.rows.erase(std::unique(weights.rows.begin(), weights.rows.end(), same_row),
                      weights.rows.end());
-  if (task_.options.weights == WeightsMode::kTop) {
-    weights.rows.resize(std::min<std::size_t>(weights.rows.size(), task_.options.top_weights));
+  if (task().options.weights == WeightsMode::kTop) {
+    weights.rows.resize(std::min<std::size_t>(weights.rows.size(), task().options.top_weights));
   }
-  if (weights.rows.size() == state.counted_rows) return true;  // No weight remains.
+  if (weights.rows.size() == state.counted_rows) return;  // No weight remains.
   double listed = 0;
   for (const WeightedRow& row : weights.rows) listed += row.weight;
   const double total = mode == Mode::kLinear ? state.weight : 1;
   weights.remaining_weight = mode == Mode::kLinear ? total - listed : std::max(0.0, total - listed);
-  return true;
 }
 
 std::int64_t TaskAnswer::FixedBytes() const {
@@ -244,17 +229,17 @@ std::int64_t TaskAnswer::FixedBytes() const {
   // unless they are 0.
   constexpr std::int64_t kStatsBytes = 2 + 2 * 9;
   constexpr std::int64_t kListBytes = 2;
-  const bool lists = task_.options.weights != WeightsMode::kNone;
-  return task_.query_count() * task_.value_dim * 4 +
-         head_queries_.count() * (kStatsBytes + (lists ? kListBytes : 0));
+  const bool lists = task().options.weights != WeightsMode::kNone;
+  return task().query_count() * task().value_dim * 4 +
+         head_queries().count() * (kStatsBytes + (lists ? kListBytes : 0));
 }
 
 absl::Status TaskAnswer::TooLarge() const {
   return MakeError(
       reasons::kAnswerTooLarge,
       absl::StrCat("The answer would need at least ", bytes_, " bytes; the limit is ",
-                   task_.answer_bytes_max, ". Ask for fewer queries or fewer weights"),
-      {{"bytes", absl::StrCat(bytes_)}, {"limit", absl::StrCat(task_.answer_bytes_max)}});
+                   task().answer_bytes_max, ". Ask for fewer queries or fewer weights"),
+      {{"bytes", absl::StrCat(bytes_)}, {"limit", absl::StrCat(task().answer_bytes_max)}});
 }
 
 }  // namespace softlookup

@@ -1,19 +1,20 @@
 #ifndef SOFTLOOKUP_CORE_ATTENTION_TASK_ANSWER_H_
 #define SOFTLOOKUP_CORE_ATTENTION_TASK_ANSWER_H_
 
-#include <atomic>
 #include <cstdint>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/attention/attention_task.h"
 #include "core/attention/head_queries.h"
+#include "core/attention/pass_task.h"
 #include "core/base/cancellation.h"
 #include "softlookup/partial_answer.h"
 
 namespace softlookup {
 
-// Turns what a pass has found for each head query of a task into the answer to the task.
+// Makes the answer to a task from what a pass has found for each of its head queries.
 //
 // Several threads may work on different head queries at the same time.
 class TaskAnswer {
@@ -25,9 +26,8 @@ class TaskAnswer {
   // large even without its listed weights.
   absl::Status Begin();
 
-  const AttentionTask& task() const { return task_; }
-  HeadQueries& head_queries() { return head_queries_; }
-  const HeadQueries& head_queries() const { return head_queries_; }
+  // Returns the task as the pass knows it.
+  PassTask& pass_task() { return pass_task_; }
 
   // Adds the bytes of the weights that a head query lists to the answer's size. An answer that is
   // too large is refused. Not thread-safe.
@@ -41,53 +41,49 @@ class TaskAnswer {
   // the task is cancelled.
   void FinishHeadQuery(std::int64_t head_query, const HeadQueryState& found, const double* sums);
 
-  // Returns false once the task is cancelled. The rest of its head queries may then be left out.
-  bool Continues();
   // Returns the answer, or why there is none. Call this once, last.
   absl::StatusOr<AttentionAnswer> Take();
 
  private:
-  // The next three functions return false if the task was cancelled before they ended.
-  bool FinishPartial(std::int64_t head_query, const HeadQueryState& found, const double* sums);
-  bool FinishSelected(std::int64_t head_query, std::vector<CountedRow> rows);
-  bool ListWeights(std::int64_t head_query, const PartialState& state,
+  // The next three functions stop early if the task is cancelled.
+  void FinishPartial(std::int64_t head_query, const HeadQueryState& found, const double* sums);
+  void FinishSelected(std::int64_t head_query, std::vector<CountedRow> rows);
+  void ListWeights(std::int64_t head_query, const PartialState& state,
                    const std::vector<CountedRow>& rows, const std::vector<CountedRow>& others);
   // Returns the least bytes that the answer takes, without its listed weights.
   std::int64_t FixedBytes() const;
   absl::Status TooLarge() const;
-  bool is_too_large() const { return bytes_ > task_.answer_bytes_max; }
+  bool is_too_large() const { return bytes_ > task().answer_bytes_max; }
 
-  std::int64_t head_value_dim() const { return head_queries_.head_value_dim(); }
+  const AttentionTask& task() const { return pass_task_.attention_task(); }
+  const HeadQueries& head_queries() const { return pass_task_.head_queries(); }
+  std::int64_t head_value_dim() const { return head_queries().head_value_dim(); }
   // Returns the index of a head query's results in the answer, which is query-major.
   std::size_t ResultOf(std::int64_t head_query) const {
-    return static_cast<std::size_t>(head_queries_.QueryOf(head_query) * task_.num_heads +
-                                    head_queries_.HeadOf(head_query));
+    return static_cast<std::size_t>(head_queries().QueryOf(head_query) * task().num_heads +
+                                    head_queries().HeadOf(head_query));
   }
   float* ValuesOf(std::int64_t head_query) {
-    return answer_.values.data() + head_queries_.QueryOf(head_query) * task_.value_dim +
-           head_queries_.HeadOf(head_query) * head_value_dim();
+    return answer_.values.data() + head_queries().QueryOf(head_query) * task().value_dim +
+           head_queries().HeadOf(head_query) * head_value_dim();
   }
   // Returns true if the row at `position` is the running memory.
   bool IsMemory(std::uint64_t position) const {
-    return task_.memory && task_.memory->position == position &&
-           !(position >= task_.begin && position < task_.end);
+    return task().memory && task().memory->position == position &&
+           !(position >= task().begin && position < task().end);
   }
   // Returns the weight of a row in LINEAR mode.
   double LinearWeight(const CountedRow& row) const {
-    return IsMemory(row.position) ? row.logit * task_.memory->multiplicity : row.logit;
+    return IsMemory(row.position) ? row.logit * task().memory->multiplicity : row.logit;
   }
   // Adds `weight` times the head's part of the value of the row at `position` to `sums`. `buffer`
   // is scratch space of head_value_dim() floats.
   void AddValue(std::int64_t head_query, std::uint64_t position, double weight,
                 std::vector<double>& sums, std::vector<float>& buffer) const;
 
-  const AttentionTask& task_;
-  const CancelToken& cancel_;
-  HeadQueries head_queries_;
-
+  PassTask pass_task_;
   AttentionAnswer answer_;
-  std::int64_t bytes_ = 0;              // The least bytes of the answer, as known so far.
-  std::atomic<bool> cancelled_{false};  // Set once the task is found to be cancelled.
+  std::int64_t bytes_ = 0;  // The least bytes of the answer, as known so far.
 };
 
 }  // namespace softlookup

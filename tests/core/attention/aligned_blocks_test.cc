@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/core/attention/begun_tasks.h"
+#include "tests/core/attention/pass_tasks.h"
 #include "tests/core/attention/test_rows.h"
 #include "tests/testing/random.h"
 
@@ -20,7 +20,7 @@ using ::testing::Pair;
 TEST(AlignedBlocksTest, UnitesTheRowsOfAllTasks) {
   const TestRows rows(3000, kPassKeyDim, kPassValueDim, 1);
   const std::vector<float> queries = NormalFloats(kPassKeyDim, 2);
-  BegunTasks tasks;
+  PassTasks tasks;
   tasks.Add(TaskOver(rows, queries, 100, 200));
   tasks.Add(TaskOver(rows, queries, 50, 2100));
   AttentionTask last_block = TaskOver(rows, queries, 2048, 3000);
@@ -45,7 +45,7 @@ TEST(AlignedBlocksTest, UnitesTheRowsOfAllTasks) {
 TEST(AlignedBlocksTest, GroupsFollowTheNumbersOfTheBlocks) {
   const TestRows rows(10 * 1024, 1, 1, 1);
   const std::vector<float> queries = NormalFloats(1, 2);
-  BegunTasks tasks;
+  PassTasks tasks;
   AttentionTask task = TaskOver(rows, queries, 5 * 1024, 10 * 1024);
   task.blocks = task.blocks.subspan(5);
   tasks.Add(task);

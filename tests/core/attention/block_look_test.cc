@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "tests/core/attention/begun_tasks.h"
 #include "tests/core/attention/look_answers.h"
+#include "tests/core/attention/pass_tasks.h"
 #include "tests/core/attention/round_with_looks.h"
 #include "tests/core/attention/test_rows.h"
 #include "tests/testing/random.h"
@@ -35,7 +35,7 @@ class BlockLookTest : public ::testing::Test {
   const std::vector<float> keys_ = KeysByCluster();
   const TestRows rows_ = RowsOfKeys(keys_);
   std::vector<float> queries_;
-  BegunTasks tasks_;
+  PassTasks tasks_;
 };
 
 TEST_F(BlockLookTest, ReadsTheBlockOfTheQuerysCluster) {
@@ -53,7 +53,7 @@ TEST_F(BlockLookTest, ReadsTheBlockOfTheQuerysCluster) {
 }
 
 TEST_F(BlockLookTest, BlocksWithTheFirstRowsAreReadToo) {
-  BegunTasks listing;
+  PassTasks listing;
   listing.Add(rows_.Task(queries_, {.score = Score::kSquaredEuclidean,
                                     .temperature = 0.01,
                                     .weights = WeightsMode::kTop,
@@ -71,7 +71,7 @@ TEST(BlockLookOfRandomKeysTest, BlocksThatCannotBeSkippedAreNotBounded) {
   const TestRows rows(12 * 1024, kLookDim, 1, 7);
   const std::vector<float> query = NormalFloats(kLookDim, 8);
   for (const double temperature : {0.2, 0.001}) {
-    BegunTasks tasks;
+    PassTasks tasks;
     tasks.Add(rows.Task(query, {.score = Score::kScaledDot, .temperature = temperature}));
     RoundWithLooks with(tasks);
     ASSERT_EQ(with.looks.tile_count(), 1) << temperature;

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/core/attention/begun_tasks.h"
+#include "tests/core/attention/pass_tasks.h"
 #include "tests/core/attention/test_rows.h"
 #include "tests/testing/random.h"
 
@@ -22,7 +22,7 @@ TEST(HeadQueryOrderTest, HeadQueriesThatShareAScanFollowEachOther) {
   const TestRows rows(20, kPassKeyDim, kPassValueDim, 1);
   const std::vector<float> one = NormalFloats(kPassKeyDim, 2),
                            two = NormalFloats(2 * kPassKeyDim, 3);
-  BegunTasks tasks;
+  PassTasks tasks;
   tasks.Add(TaskOver(rows, one, 0, 20, 1, 2));
   tasks.Add(TaskOver(rows, one, 0, 20, 0.5, 2));  // Another plan.
   tasks.Add(TaskOver(rows, two, 5, 9, 1, 2));
@@ -31,7 +31,7 @@ TEST(HeadQueryOrderTest, HeadQueriesThatShareAScanFollowEachOther) {
   while (const auto ref = order.Next()) refs.push_back(*ref);
   std::vector<std::pair<std::size_t, std::int64_t>> found;
   for (const HeadQueryRef& ref : refs) {
-    EXPECT_EQ(ref.answer, tasks.all()[ref.task_index]);
+    EXPECT_EQ(ref.task, tasks.all()[ref.task_index]);
     found.emplace_back(ref.task_index, ref.number);
   }
   ASSERT_THAT(found, ElementsAre(Pair(0, 0), Pair(2, 0), Pair(2, 1),  // Head 0 of the first plan,
@@ -46,7 +46,7 @@ TEST(HeadQueryOrderTest, HeadQueriesThatShareAScanFollowEachOther) {
 TEST(HeadQueryOrderTest, GoesOnFromACursor) {
   const TestRows rows(20, kPassKeyDim, kPassValueDim, 1);
   const std::vector<float> queries = NormalFloats(3 * kPassKeyDim, 2);
-  BegunTasks tasks;
+  PassTasks tasks;
   tasks.Add(TaskOver(rows, queries, 0, 20));
   HeadQueryOrder order(tasks.all());
   order.Next();

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "tests/core/attention/begun_tasks.h"
+#include "tests/core/attention/pass_tasks.h"
 #include "tests/core/attention/test_rows.h"
 #include "tests/testing/random.h"
 
@@ -31,7 +31,7 @@ class HeadQueryRoundTest : public ::testing::Test {
 
   const TestRows rows_{20, kPassKeyDim, kPassValueDim, 1};
   const std::vector<float> queries_ = NormalFloats(3 * kPassKeyDim, 2);
-  BegunTasks tasks_;
+  PassTasks tasks_;
   HeadQueryRound round_;
 };
 
@@ -89,7 +89,7 @@ TEST(HeadQueryRoundSortTest, SortsTheQueriesOfAHeadByTheirErrors) {
     AttentionTask task = TaskOver(rows, queries, 0, 20);
     task.num_heads = 2;
     task.options.causal = causal;
-    BegunTasks tasks;
+    PassTasks tasks;
     tasks.Add(task);
     tasks.Add(task);
     HeadQueryOrder order(tasks.all());
@@ -102,11 +102,11 @@ TEST(HeadQueryRoundSortTest, SortsTheQueriesOfAHeadByTheirErrors) {
     EXPECT_EQ(NumbersOf(round),
               causal ? std::vector<std::int64_t>({0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5})
                      : std::vector<std::int64_t>({1, 2, 0, 1, 2, 0, 5, 4, 3, 5, 4, 3}));
-    std::vector<const TaskAnswer*> answers;
-    for (const HeadQueryRef& ref : round.refs) answers.push_back(ref.answer);
-    const TaskAnswer* const a = tasks.all()[0];
-    const TaskAnswer* const b = tasks.all()[1];
-    EXPECT_THAT(answers, ElementsAre(a, a, a, b, b, b, a, a, a, b, b, b));
+    std::vector<const PassTask*> tasks_of_refs;
+    for (const HeadQueryRef& ref : round.refs) tasks_of_refs.push_back(ref.task);
+    const PassTask* const a = tasks.all()[0];
+    const PassTask* const b = tasks.all()[1];
+    EXPECT_THAT(tasks_of_refs, ElementsAre(a, a, a, b, b, b, a, a, a, b, b, b));
   }
 }
 

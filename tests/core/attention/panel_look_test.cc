@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/attention/block_look.h"
-#include "tests/core/attention/begun_tasks.h"
 #include "tests/core/attention/look_answers.h"
+#include "tests/core/attention/pass_tasks.h"
 #include "tests/core/attention/round_with_looks.h"
 #include "tests/core/attention/test_rows.h"
 #include "tests/testing/random.h"
@@ -48,7 +48,7 @@ class PanelLookTest : public ::testing::Test {
   const std::vector<float> keys_ = KeysByCluster();
   const TestRows rows_ = RowsOfKeys(keys_);
   const std::vector<float> query_{keys_.begin() + 3000 * kLookDim, keys_.begin() + 3001 * kLookDim};
-  BegunTasks tasks_;
+  PassTasks tasks_;
   std::optional<RoundWithLooks> with_;
   std::optional<PanelLook> panel_look_;
 };
@@ -113,7 +113,7 @@ class PanelLookSampleTest : public ::testing::Test {
   const TestRows rows_ = RowsOfKeys(keys_);
   std::vector<float> queries_{keys_.begin() + kRow * kLookDim,
                               keys_.begin() + (kRow + 1) * kLookDim};
-  BegunTasks tasks_;
+  PassTasks tasks_;
   std::optional<RoundWithLooks> with_;
   std::optional<PanelLook> panel_look_;
 };

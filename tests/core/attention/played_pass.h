@@ -117,7 +117,7 @@ class PlayedPass {
   }
 
   TaskAnswer& answer() { return answer_; }
-  HeadQueries& head_queries() { return answer_.head_queries(); }
+  HeadQueries& head_queries() { return answer_.pass_task().head_queries(); }
   CancelToken& cancel() { return cancel_; }
   HeadQueryState& state(std::int64_t head_query) {
     return states_.at(static_cast<std::size_t>(head_query));

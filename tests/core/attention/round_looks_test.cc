@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "tests/core/attention/begun_tasks.h"
 #include "tests/core/attention/look_answers.h"
+#include "tests/core/attention/pass_tasks.h"
 #include "tests/core/attention/round_with_looks.h"
 #include "tests/core/attention/test_rows.h"
 #include "tests/testing/random.h"
@@ -20,7 +20,7 @@ using testing::NormalFloats;
 TEST(RoundLooksTest, CutsTheLooksIntoTilesOfOnePlan) {
   const TestRows rows = RowsOfKeys(NormalFloats(kLookRows * kLookDim, 1));
   const std::vector<float> many = NormalFloats(20 * kLookDim, 3), few = NormalFloats(kLookDim, 4);
-  BegunTasks tasks;
+  PassTasks tasks;
   tasks.Add(rows.Task(many, {.temperature = 0.01}));
   tasks.Add(rows.Task(few, {.temperature = 0.02}));
   tasks.Add(rows.Task(few, {.temperature = 0.01}));
@@ -40,7 +40,7 @@ TEST(RoundLooksTest, CutsTheLooksIntoTilesOfOnePlan) {
 TEST(RoundLooksTest, TasksOfFewSketchedBlocksOrOfWeightsThatAreNotSoftHaveNone) {
   const TestRows rows = RowsOfKeys(NormalFloats(kLookRows * kLookDim, 1));
   const std::vector<float> query = NormalFloats(kLookDim, 3);
-  BegunTasks tasks;
+  PassTasks tasks;
   AttentionTask few_blocks = rows.Task(query, {.temperature = 0.01});
   few_blocks.blocks = few_blocks.blocks.subspan(0, 3);
   few_blocks.end = 3 * kernels::kBlockRowsMax;
@@ -59,7 +59,7 @@ TEST(RoundLooksTest, TasksOfFewSketchedBlocksOrOfWeightsThatAreNotSoftHaveNone) 
 TEST(RoundLooksTest, KnowsTheBlocksOfALooksTask) {
   const TestRows rows = RowsOfKeys(NormalFloats(6 * kernels::kBlockRowsMax * kLookDim, 1));
   const std::vector<float> query = NormalFloats(kLookDim, 3);
-  BegunTasks tasks;
+  PassTasks tasks;
   AttentionTask last = rows.Task(query, {.temperature = 0.01});
   last.blocks = last.blocks.subspan(1);
   last.begin = kernels::kBlockRowsMax;

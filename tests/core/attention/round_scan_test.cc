@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/kernels/sum_values.h"
-#include "tests/core/attention/begun_tasks.h"
+#include "tests/core/attention/pass_tasks.h"
 #include "tests/core/attention/test_rows.h"
 #include "tests/testing/random.h"
 
@@ -49,7 +49,7 @@ class RoundScanTest : public ::testing::Test {
 
   const TestRows rows_{kRows, kPassKeyDim, kPassValueDim, 1};
   const std::vector<float> queries_ = NormalFloats(20 * kPassKeyDim, 2);
-  BegunTasks tasks_;
+  PassTasks tasks_;
   std::optional<AlignedBlocks> blocks_;
   std::optional<HeadQueryOrder> order_;
   HeadQueryRound round_;

@@ -8,14 +8,14 @@
 #include "core/attention/head_query_round.h"
 #include "core/attention/round_looks.h"
 #include "core/kernels/sum_values.h"
-#include "tests/core/attention/begun_tasks.h"
+#include "tests/core/attention/pass_tasks.h"
 
 namespace softlookup {
 
 // A round of all head queries of some tasks, with the looks that it begins with.
 struct RoundWithLooks {
   // `tasks` must outlive this object.
-  explicit RoundWithLooks(BegunTasks& tasks)
+  explicit RoundWithLooks(PassTasks& tasks)
       : blocks(tasks.all()), order(tasks.all()), looks(blocks, order) {
     while (const std::optional<HeadQueryRef> next = order.Next()) round.refs.push_back(*next);
     round.sums_stride = kernels::PaddedValueDim(tasks[0].head_queries().head_value_dim());

@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <deque>
 #include <utility>
 #include <vector>
 
-#include "tests/core/attention/begun_tasks.h"
+#include "core/attention/task_answer.h"
+#include "tests/core/attention/pass_tasks.h"
 #include "tests/core/attention/test_rows.h"
 #include "tests/testing/random.h"
 #include "tests/testing/status_matchers.h"
@@ -15,15 +17,36 @@
 namespace softlookup {
 namespace {
 
+using ::softlookup::testing::IsOk;
 using ::softlookup::testing::NormalFloats;
 using ::softlookup::testing::StatusIs;
+
+// Answers to the tasks of a pass, begun.
+class BegunAnswers {
+ public:
+  void Add(const AttentionTask& task) {
+    const CancelToken& cancel = cancels_.emplace_back();
+    const AttentionTask& kept = tasks_.emplace_back(task);
+    EXPECT_THAT(answers_.emplace_back(kept, cancel).Begin(), IsOk());
+    pointers_.push_back(&answers_.back());
+  }
+  absl::Span<TaskAnswer* const> all() const { return pointers_; }
+  CancelToken& cancel(std::size_t task) { return cancels_[task]; }
+  TaskAnswer& operator[](std::size_t task) { return answers_[task]; }
+
+ private:
+  std::deque<CancelToken> cancels_;
+  std::deque<AttentionTask> tasks_;
+  std::deque<TaskAnswer> answers_;
+  std::vector<TaskAnswer*> pointers_;
+};
 
 TEST(SharedPassTest, CountsARowOnceForAllTasks) {
   const TestRows rows(3000, kPassKeyDim, kPassValueDim, 1);
   const std::vector<float> queries = NormalFloats(20 * kPassKeyDim, 2);
-  BegunTasks tasks;
-  for (int i = 0; i < 3; ++i) tasks.Add(TaskOver(rows, queries, 0, 3000));
-  const ScannedRows scanned = SharedPass(tasks.all(), Pool()).Run();
+  BegunAnswers answers;
+  for (int i = 0; i < 3; ++i) answers.Add(TaskOver(rows, queries, 0, 3000));
+  const ScannedRows scanned = SharedPass(answers.all(), Pool()).Run();
   EXPECT_EQ(scanned.rows, 3000);
   EXPECT_EQ(scanned.bytes, 3000 * (kPassKeyDim + kPassValueDim) * 4);
 }
@@ -32,13 +55,13 @@ TEST(SharedPassTest, ACancelledTaskLeavesTheOthersTheirBits) {
   const TestRows rows(3000, kPassKeyDim, kPassValueDim, 1);
   const std::vector<float> queries = NormalFloats(20 * kPassKeyDim, 2);
   const AttentionAnswer alone = MustAttend(TaskOver(rows, queries, 0, 3000));
-  BegunTasks tasks;
-  for (int i = 0; i < 3; ++i) tasks.Add(TaskOver(rows, queries, 0, 3000));
-  tasks.cancel(1).Cancel();
-  SharedPass(tasks.all(), Pool()).Run();
-  EXPECT_EQ(tasks[0].Take()->values, alone.values);
-  EXPECT_THAT(tasks[1].Take(), StatusIs(absl::StatusCode::kCancelled, ""));
-  EXPECT_EQ(tasks[2].Take()->values, alone.values);
+  BegunAnswers answers;
+  for (int i = 0; i < 3; ++i) answers.Add(TaskOver(rows, queries, 0, 3000));
+  answers.cancel(1).Cancel();
+  SharedPass(answers.all(), Pool()).Run();
+  EXPECT_EQ(answers[0].Take()->values, alone.values);
+  EXPECT_THAT(answers[1].Take(), StatusIs(absl::StatusCode::kCancelled, ""));
+  EXPECT_EQ(answers[2].Take()->values, alone.values);
 }
 
 TEST(SharedPassTest, ACancelledTaskLeavesTheOthersTheirBitsWhereRowsAreLeftOut) {
@@ -49,22 +72,22 @@ TEST(SharedPassTest, ACancelledTaskLeavesTheOthersTheirBitsWhereRowsAreLeftOut) 
   const AttentionAnswer alone = MustAttend(task);
   ASSERT_LT(alone.stats[0].summed_rows, alone.stats[0].counted_rows);
   for (const std::size_t cancelled : {0, 1}) {
-    BegunTasks tasks;
-    for (int i = 0; i < 2; ++i) tasks.Add(task);
-    tasks.cancel(cancelled).Cancel();
-    SharedPass(tasks.all(), Pool()).Run();
-    EXPECT_EQ(tasks[1 - cancelled].Take()->values, alone.values);
-    EXPECT_THAT(tasks[cancelled].Take(), StatusIs(absl::StatusCode::kCancelled, ""));
+    BegunAnswers answers;
+    for (int i = 0; i < 2; ++i) answers.Add(task);
+    answers.cancel(cancelled).Cancel();
+    SharedPass(answers.all(), Pool()).Run();
+    EXPECT_EQ(answers[1 - cancelled].Take()->values, alone.values);
+    EXPECT_THAT(answers[cancelled].Take(), StatusIs(absl::StatusCode::kCancelled, ""));
   }
 }
 
 TEST(SharedPassTest, AllCancelledTasksAreNotScanned) {
   const TestRows rows(3000, kPassKeyDim, kPassValueDim, 1);
   const std::vector<float> queries = NormalFloats(kPassKeyDim, 2);
-  BegunTasks tasks;
-  tasks.Add(TaskOver(rows, queries, 0, 3000));
-  tasks.cancel(0).Cancel();
-  EXPECT_EQ(SharedPass(tasks.all(), Pool()).Run().rows, 0);
+  BegunAnswers answers;
+  answers.Add(TaskOver(rows, queries, 0, 3000));
+  answers.cancel(0).Cancel();
+  EXPECT_EQ(SharedPass(answers.all(), Pool()).Run().rows, 0);
 }
 
 // A round has few head queries when each may collect many best rows, so the pass has several.

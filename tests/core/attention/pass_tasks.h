@@ -1,38 +1,36 @@
-#ifndef SOFTLOOKUP_TESTS_CORE_ATTENTION_BEGUN_TASKS_H_
-#define SOFTLOOKUP_TESTS_CORE_ATTENTION_BEGUN_TASKS_H_
-
-#include <gtest/gtest.h>
+#ifndef SOFTLOOKUP_TESTS_CORE_ATTENTION_PASS_TASKS_H_
+#define SOFTLOOKUP_TESTS_CORE_ATTENTION_PASS_TASKS_H_
 
 #include <cstdint>
 #include <deque>
 #include <vector>
 
 #include "absl/types/span.h"
-#include "core/attention/task_answer.h"
+#include "core/attention/pass_task.h"
+#include "core/base/cancellation.h"
 #include "tests/core/attention/test_rows.h"
 
 namespace softlookup {
 
 inline constexpr std::int64_t kPassKeyDim = 8, kPassValueDim = 4;
 
-// Tasks of a pass that have begun.
-class BegunTasks {
+// The tasks of a pass.
+class PassTasks {
  public:
   void Add(const AttentionTask& task) {
     const CancelToken& cancel = cancels_.emplace_back();
     const AttentionTask& kept = tasks_.emplace_back(task);
-    EXPECT_TRUE(answers_.emplace_back(kept, cancel).Begin().ok());
-    pointers_.push_back(&answers_.back());
+    pointers_.push_back(&pass_tasks_.emplace_back(kept, cancel, /*collected_rows_max=*/1 << 20));
   }
-  absl::Span<TaskAnswer* const> all() const { return pointers_; }
+  absl::Span<PassTask* const> all() const { return pointers_; }
   CancelToken& cancel(std::size_t task) { return cancels_[task]; }
-  TaskAnswer& operator[](std::size_t task) { return answers_[task]; }
+  PassTask& operator[](std::size_t task) { return pass_tasks_[task]; }
 
  private:
   std::deque<CancelToken> cancels_;
   std::deque<AttentionTask> tasks_;
-  std::deque<TaskAnswer> answers_;
-  std::vector<TaskAnswer*> pointers_;
+  std::deque<PassTask> pass_tasks_;
+  std::vector<PassTask*> pointers_;
 };
 
 // The task refers to `queries`.
@@ -47,4 +45,4 @@ inline AttentionTask TaskOver(const TestRows& rows, const std::vector<float>& qu
 
 }  // namespace softlookup
 
-#endif  // SOFTLOOKUP_TESTS_CORE_ATTENTION_BEGUN_TASKS_H_
+#endif  // SOFTLOOKUP_TESTS_CORE_ATTENTION_PASS_TASKS_H_
