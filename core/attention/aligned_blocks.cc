@@ -51,10 +51,4 @@ std::int64_t AlignedBlocks::sketched_row_count(std::int64_t block_index) const {
   return 0;
 }
 
-bool AreSameRows(const PositionedBlock& a, const PositionedBlock& b) {
-  return a.view.full_panels == b.view.full_panels && a.view.partial_panel == b.view.partial_panel &&
-         a.view.row_count == b.view.row_count && a.row_offsets == b.row_offsets &&
-         a.row_mask == b.row_mask;
-}
-
 }  // namespace softlookup

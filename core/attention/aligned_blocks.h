@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "core/attention/block_scan.h"
 #include "core/attention/pass_task.h"
+#include "core/attention/positioned_block.h"
 
 namespace softlookup {
 
@@ -50,10 +50,6 @@ class AlignedBlocks {
   std::int64_t row_bytes_ = 0;
   std::int64_t panels_max_ = 0;
 };
-
-// Returns true if `a` and `b` are the same block with the same rows that may count. Compares
-// addresses, so it can return false for two equal copies of a mask.
-bool AreSameRows(const PositionedBlock& a, const PositionedBlock& b);
 
 }  // namespace softlookup
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "core/attention/block_scan.h"
 #include "core/attention/options.h"
+#include "core/attention/positioned_block.h"
 #include "core/base/cost.h"
 #include "core/base/matrix_view.h"
 #include "core/kernels/amx/tile_scan.h"

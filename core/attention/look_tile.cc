@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/attention/aligned_blocks.h"
+#include "core/attention/positioned_block.h"
 #include "core/attention/row_logits.h"
 
 namespace softlookup {

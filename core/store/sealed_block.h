@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/attention/block_scan.h"
+#include "core/attention/positioned_block.h"
 #include "core/kernels/key_sketch.h"
 #include "core/kernels/panel.h"
 #include "core/memory/running_memory.h"

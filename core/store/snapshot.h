@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/attention/block_scan.h"
+#include "core/attention/positioned_block.h"
 #include "core/memory/running_memory.h"
 #include "core/store/row_tags.h"
 #include "core/store/store_lease.h"

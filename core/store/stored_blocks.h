@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
-#include "core/attention/block_scan.h"
+#include "core/attention/positioned_block.h"
 #include "core/kernels/panel.h"
 #include "core/memory/running_memory.h"
 #include "core/store/panel_buffer.h"

@@ -26,7 +26,7 @@ CORE_EDGES = {
     "storage": ("include", "base"),
     "attention": ("include", "kernels", "parallel", "base"),
     "scheduler": ("attention", "parallel", "base"),
-    "store": ("include", "attention/block_scan.h", "memory", "kernels", "base"),
+    "store": ("include", "attention/positioned_block.h", "memory", "kernels", "base"),
     "engine": ("include", "attention", "memory", "scheduler", "store", "storage", "kernels",
                "parallel", "base"),
 }
@@ -88,7 +88,8 @@ def fenced_libraries_stay_in_their_folder(tree):
            {"core/engine/a.cc": '#include "server/codec.h"'},
            {"core/engine/a.cc": '#include "tests/testing/random.h"'},
            {"core/new/a.cc": '#include "core/base/b.h"'}],
-      near=[{"core/store/a.h": '#include "core/attention/block_scan.h"\n#include "core/store/b.h"',
+      near=[{"core/store/a.h": '#include "core/attention/positioned_block.h"\n'
+                               '#include "core/store/b.h"',
              "core/engine/a.cc": '#include "core/store/b.h"\n#include "softlookup/engine.h"'}])
 def core_includes_point_downwards(tree):
     for path, where, header in includes(tree, "core/"):
