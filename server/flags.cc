@@ -2,24 +2,20 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
-#include <filesystem>
 #include <iostream>
-#include <limits>
 #include <memory>
-#include <system_error>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/string_view.h"
 #include "client/cli/help_formatter.h"
+#include "server/flag_checks.h"
 #include "server/flag_errors.h"
+#include "server/flag_text.h"
 #include "server/version.h"
 
 namespace softlookup::server {
@@ -71,96 +67,9 @@ std::string RequestBytesToNumber(std::string& text) {
   return is_in_range ? "" : absl::StrCat(bytes, " bytes are not between 1MiB and 1048576TiB");
 }
 
-// Whether `a` and `b` name the same directory, after following links. The directories need not
-// exist. False if `a` is empty.
-bool IsSamePlace(const std::string& a, const std::string& b) {
-  const auto resolved = [](const std::string& path) {
-    std::error_code error;
-    const std::filesystem::path absolute = std::filesystem::absolute(path + "/", error);
-    return std::filesystem::weakly_canonical(absolute, error);
-  };
-  return !a.empty() && !resolved(a).empty() && resolved(a) == resolved(b);
-}
+// --help lists the flags in the order in which these functions add them.
 
-// The directory of the file at `path`.
-std::string DirectoryOf(const std::string& path) {
-  const std::string parent = std::filesystem::path(path).parent_path().string();
-  return parent.empty() ? "." : parent;
-}
-
-// Returns the arguments for CLI11: the environment's variables as flags, then the flags of the
-// command line, all in reverse order. If a flag occurs twice, CLI11 takes the last one, so the
-// command line overrides the environment. If CLI11 itself read the variables, the --config file
-// would override them.
-std::vector<std::string> WithEnvironment(const CLI::App& app, int argc, const char* const* argv) {
-  std::vector<std::string> arguments;
-  for (const CLI::Option* option : app.get_options()) {
-    if (option->get_lnames().empty()) continue;
-    const std::string flag = option->get_lnames()[0];
-    if (flag == "help" || flag == "version") continue;
-    const char* value = std::getenv(VariableOf(flag).c_str());
-    if (value != nullptr && *value != '\0')
-      arguments.push_back(absl::StrCat("--", flag, "=", value));
-  }
-  arguments.insert(arguments.end(), argv + std::min(argc, 1), argv + argc);
-  std::reverse(arguments.begin(), arguments.end());  // CLI11 expects them in reverse order.
-  return arguments;
-}
-
-}  // namespace
-
-std::optional<std::int64_t> ParseByteSize(absl::string_view text) {
-  const auto digits_end = std::find_if_not(text.begin(), text.end(), absl::ascii_isdigit);
-  const std::size_t digit_count = static_cast<std::size_t>(digits_end - text.begin());
-  std::int64_t count = 0;
-  if (!absl::SimpleAtoi(text.substr(0, digit_count), &count)) return std::nullopt;
-  const absl::string_view unit = absl::StripLeadingAsciiWhitespace(text.substr(digit_count));
-  int shift = 0;
-  for (const char* name : {"", "KiB", "MiB", "GiB", "TiB"}) {
-    if (absl::EqualsIgnoreCase(unit, name)) {
-      if (count > std::numeric_limits<std::int64_t>::max() >> shift) return std::nullopt;
-      return count << shift;
-    }
-    shift += 10;
-  }
-  return std::nullopt;
-}
-
-std::optional<HostPort> SplitHostPort(const std::string& address) {
-  const std::size_t colon = address.rfind(':');
-  if (colon == std::string::npos || colon == 0) return std::nullopt;
-  HostPort result{.host = address.substr(0, colon)};
-  if (result.host.front() == '[') {
-    if (result.host.size() < 3 || result.host.back() != ']') return std::nullopt;
-    result.host = result.host.substr(1, result.host.size() - 2);
-  } else if (result.host.find(':') != std::string::npos) {
-    return std::nullopt;
-  }
-  const std::string port = address.substr(colon + 1);
-  if (port.empty() || !std::all_of(port.begin(), port.end(), absl::ascii_isdigit) ||
-      !absl::SimpleAtoi(port, &result.port) || result.port > 65535) {
-    return std::nullopt;
-  }
-  return result;
-}
-
-std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags,
-                              std::optional<std::size_t> terminal_width) {
-  CLI::App app(kDescription, "softlookup-server");
-  if (terminal_width.has_value()) {
-    app.formatter(std::make_shared<cli::HelpFormatter>(*terminal_width));
-  }
-  app.footer(kFooter);
-  app.set_version_flag("--version", absl::StrCat("softlookup-server ", VersionText()));
-  app.set_config("--config", "",
-                 "File that sets flags, a line name=\"value\" for each; environment and command "
-                 "line override it")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  app.allow_config_extras(CLI::config_extras_mode::error);
-  app.option_defaults()
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
-      ->always_capture_default();
-
+void AddAddresses(CLI::App& app, Flags& flags) {
   const CLI::Validator address(
       [](std::string& value) {
         ValidateAddress(value);
@@ -172,17 +81,23 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags,
   app.add_option("--http-listen", flags.http_listen,
                  "Address to serve /healthz, /readyz and /metrics on; port 0 picks a free port")
       ->transform(address);
-  CLI::Option* data_dir = app.add_option("--data-dir", flags.data_dir,
-                                         "Directory of all stores' data, for one server at a time");
+}
+
+// Stores the value of --ephemeral, which has no field in Flags, in `is_ephemeral`.
+void AddDirectories(CLI::App& app, Flags& flags, bool& is_ephemeral) {
+  app.add_option("--data-dir", flags.data_dir,
+                 "Directory of all stores' data, for one server at a time");
   app.add_option("--backup-dir", flags.backup_dir,
                  "Directory that backups are made in; without it, calls for backups are refused");
-  bool ephemeral = false;
-  app.add_flag("--ephemeral", ephemeral,
+  app.add_flag("--ephemeral", is_ephemeral,
                "Keep stores in memory only: all are gone when the server stops");
   app.add_flag(
          "--verify", flags.verify,
          "Check all of --data-dir, print what it holds, and exit with 0 if it is whole, else 1")
       ->configurable(false);
+}
+
+void AddScanFlags(CLI::App& app, Flags& flags) {
   app.add_option("--threads", flags.threads, "Threads that scan rows; 0: one per core")
       ->check(CLI::Range(0, 1024));
   app.add_option_function<std::string>(
@@ -198,6 +113,9 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags,
          "--share-wait-us", flags.share_wait_us,
          "Longest time a pass waits for more lookups to share it, in microseconds; 0: no wait")
       ->check(CLI::Range(0, 1'000'000));
+}
+
+void AddShutdownAndLogFlags(CLI::App& app, Flags& flags) {
   app.add_option(
          "--shutdown-grace", flags.shutdown_grace_seconds,
          "Seconds that running calls get to end after SIGTERM or SIGINT; then they are cancelled")
@@ -213,7 +131,9 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags,
          "--slow-lookup-ms", flags.slow_lookup_ms,
          "Log lookups that take this many milliseconds or more, at most 10 per second; 0: log none")
       ->check(CLI::Range(0, 3'600'000));
+}
 
+void AddSecurityFlags(CLI::App& app, Flags& flags) {
   const auto file = [&app](const char* flag, std::string& path, const char* what) {
     return app.add_option(flag, path, what)->group("Security");
   };
@@ -237,7 +157,9 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags,
                "Allow listening beyond loopback without TLS or without --auth, on a trusted "
                "network; else refused")
       ->group("Security");
+}
 
+void AddCountLimits(CLI::App& app, Flags& flags) {
   Limits& limits = flags.limits;
   const auto limit = [&app](const char* flag, std::int64_t& value, const char* what,
                             std::int64_t max) {
@@ -266,111 +188,149 @@ std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags,
         "Maximum number of calls in progress on a connection; its client holds more back until "
         "some end",
         1 << 24);
-  const auto number = [&app](const char* flag, double& value, const char* what, double min,
-                             double max) {
-    app.add_option(flag, value, what)->group("Limits")->check(CLI::Range(min, max));
-  };
+}
+
+// Adds a limit that may be a fraction, from `min` to `max`.
+void AddNumberLimit(CLI::App& app, const char* flag, double& value, const char* what, double min,
+                    double max) {
+  app.add_option(flag, value, what)->group("Limits")->check(CLI::Range(min, max));
+}
+
+void AddTimeLimits(CLI::App& app, Flags& flags) {
   constexpr double kDay = 86400;
-  number("--max-waiting-work", flags.lookup_wait_ms_max,
-         "Milliseconds: a lookup is refused if its wait plus work exceed both this and 4x its work "
-         "alone",
-         0, 1000 * kDay);
-  number(
-      "--keepalive-seconds", flags.keepalive_seconds,
+  AddNumberLimit(
+      app, "--max-waiting-work", flags.lookup_wait_ms_max,
+      "Milliseconds: a lookup is refused if its wait plus work exceed both this and 4x its work "
+      "alone",
+      0, 1000 * kDay);
+  AddNumberLimit(
+      app, "--keepalive-seconds", flags.keepalive_seconds,
       "Seconds of silence before a connection is pinged; it is closed if no answer comes in 20 s",
       1, kDay);
-  number("--handshake-timeout", flags.handshake_timeout_seconds,
-         "Seconds for a new connection to begin HTTP/2, TLS handshake included; else it is closed",
-         0.1, kDay);
-  number("--stall-timeout", flags.stall_timeout_seconds,
-         "Seconds clients get to take a message, plus as many per whole MiB of an answer; else the "
-         "call ends",
-         0.1, kDay);
-  number("--receive-timeout", flags.receive_timeout_seconds,
-         "Seconds in which the first message of a call must arrive; else the call is ended", 0.1,
-         kDay);
-  number(
-      "--revision-timeout", flags.revision_timeout_seconds,
+  AddNumberLimit(
+      app, "--handshake-timeout", flags.handshake_timeout_seconds,
+      "Seconds for a new connection to begin HTTP/2, TLS handshake included; else it is closed",
+      0.1, kDay);
+  AddNumberLimit(
+      app, "--stall-timeout", flags.stall_timeout_seconds,
+      "Seconds clients get to take a message, plus as many per whole MiB of an answer; else the "
+      "call ends",
+      0.1, kDay);
+  AddNumberLimit(app, "--receive-timeout", flags.receive_timeout_seconds,
+                 "Seconds in which the first message of a call must arrive; else the call is ended",
+                 0.1, kDay);
+  AddNumberLimit(
+      app, "--revision-timeout", flags.revision_timeout_seconds,
       "Seconds that a lookup may wait until its store has reached its min_revision; then it fails",
       0.1, kDay);
-  number("--tenant-requests-per-second", flags.tenant_requests_per_second,
-         "Requests per second of a tenant (store name up to the first /); more are refused; 0: no "
-         "limit",
-         0, 1e12);
-  number("--tenant-rows-per-second", flags.tenant_rows_per_second,
-         "Rows appended plus queries per second of a tenant; more are refused; 0: no limit", 0,
-         1e12);
+}
 
+void AddTenantRates(CLI::App& app, Flags& flags) {
+  AddNumberLimit(
+      app, "--tenant-requests-per-second", flags.tenant_requests_per_second,
+      "Requests per second of a tenant (store name up to the first /); more are refused; 0: no "
+      "limit",
+      0, 1e12);
+  AddNumberLimit(app, "--tenant-rows-per-second", flags.tenant_rows_per_second,
+                 "Rows appended plus queries per second of a tenant; more are refused; 0: no limit",
+                 0, 1e12);
+}
+
+void AddMemoryLimits(CLI::App& app, Flags& flags) {
   app.add_option("--request-memory", flags.request_bytes_max,
                  "Maximum bytes of all requests in progress, raw and parsed; requests beyond it "
                  "are refused")
       ->group("Limits")
       ->transform(CLI::Validator(RequestBytesToNumber, "SIZE"));
   app.add_option(
-         "--ranking-memory", limits.ranking_bytes_max,
+         "--ranking-memory", flags.limits.ranking_bytes_max,
          "Maximum bytes in which running lookups keep the best rows for top_k; more are refused")
       ->group("Limits")
       ->transform(CLI::Validator(ByteSizeToNumber, "SIZE"));
-  app.add_option("--memory-limit", limits.ram_bytes_max,
+  app.add_option("--memory-limit", flags.limits.ram_bytes_max,
                  "Refuse writes once all stores take this many bytes, such as 4GiB; 0: no limit")
       ->group("Limits")
       ->transform(CLI::Validator(ByteSizeToNumber, "SIZE"));
+}
+
+// Parsing then writes the values to `flags` and `is_ephemeral`.
+void AddAllFlags(CLI::App& app, Flags& flags, bool& is_ephemeral) {
+  AddAddresses(app, flags);
+  AddDirectories(app, flags, is_ephemeral);
+  AddScanFlags(app, flags);
+  AddShutdownAndLogFlags(app, flags);
+  AddSecurityFlags(app, flags);
+  AddCountLimits(app, flags);
+  AddTimeLimits(app, flags);
+  AddTenantRates(app, flags);
+  AddMemoryLimits(app, flags);
+}
+
+// Returns the arguments for CLI11: the environment's variables as flags, then the flags of the
+// command line, all in reverse order. If a flag occurs twice, CLI11 takes the last one, so the
+// command line overrides the environment. If CLI11 itself read the variables, the --config file
+// would override them.
+std::vector<std::string> WithEnvironment(const CLI::App& app, int argc, const char* const* argv) {
+  std::vector<std::string> arguments;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_lnames().empty()) continue;
+    const std::string flag = option->get_lnames()[0];
+    if (flag == "help" || flag == "version") continue;
+    const char* value = std::getenv(VariableOf(flag).c_str());
+    if (value != nullptr && *value != '\0')
+      arguments.push_back(absl::StrCat("--", flag, "=", value));
+  }
+  arguments.insert(arguments.end(), argv + std::min(argc, 1), argv + argc);
+  std::reverse(arguments.begin(), arguments.end());  // CLI11 expects them in reverse order.
+  return arguments;
+}
+
+// Prints `error`. Returns the exit code of bad usage.
+int PrintUsageError(absl::string_view error) {
+  std::cerr << "softlookup-server: " << error << "\n";
+  return 2;
+}
+
+}  // namespace
+
+std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags,
+                              std::optional<std::size_t> terminal_width) {
+  CLI::App app(kDescription, "softlookup-server");
+  if (terminal_width.has_value()) {
+    app.formatter(std::make_shared<cli::HelpFormatter>(*terminal_width));
+  }
+  app.footer(kFooter);
+  app.set_version_flag("--version", absl::StrCat("softlookup-server ", VersionText()));
+  app.set_config("--config", "",
+                 "File that sets flags, a line name=\"value\" for each; environment and command "
+                 "line override it")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  app.allow_config_extras(CLI::config_extras_mode::error);
+  app.option_defaults()
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+      ->always_capture_default();
+
+  bool is_ephemeral = false;
+  AddAllFlags(app, flags, is_ephemeral);
 
   const std::vector<std::string> arguments = WithEnvironment(app, argc, argv);
   try {
     app.parse(std::vector<std::string>(arguments));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
-    std::cerr << "softlookup-server: " << FlagErrorLine(app, error, arguments)
-              << "\nRun with --help for the flags.\n";
-    return 2;
+    return PrintUsageError(
+        absl::StrCat(FlagErrorLine(app, error, arguments), "\nRun with --help for the flags."));
   }
   // CLI::Range() accepts NaN, since no comparison with NaN is true.
-  const std::pair<const char*, double> numbers[] = {
-      {"--shutdown-grace", flags.shutdown_grace_seconds},
-      {"--max-waiting-work", flags.lookup_wait_ms_max},
-      {"--keepalive-seconds", flags.keepalive_seconds},
-      {"--handshake-timeout", flags.handshake_timeout_seconds},
-      {"--stall-timeout", flags.stall_timeout_seconds},
-      {"--receive-timeout", flags.receive_timeout_seconds},
-      {"--revision-timeout", flags.revision_timeout_seconds},
-      {"--tenant-requests-per-second", flags.tenant_requests_per_second},
-      {"--tenant-rows-per-second", flags.tenant_rows_per_second}};
-  for (const auto& [flag, value] : numbers) {
-    if (std::isfinite(value)) continue;
-    std::cerr << "softlookup-server: "
-              << WithPlace(app, arguments, absl::StrCat(flag, ": not a number")) << "\n";
-    return 2;
+  if (const std::optional<std::string> error = NonFiniteFlag(flags)) {
+    return PrintUsageError(WithPlace(app, arguments, *error));
   }
-  limits.lookup_wait_max = absl::Milliseconds(flags.lookup_wait_ms_max);
-  if (ephemeral && !data_dir->empty()) {
-    std::cerr << "softlookup-server: --ephemeral and --data-dir exclude each other\n";
-    return 2;
+  const bool sets_data_dir = !app.get_option("--data-dir")->empty();
+  if (const std::optional<std::string> error = FlagConflict(flags, is_ephemeral, sets_data_dir)) {
+    return PrintUsageError(*error);
   }
-  if (ephemeral && flags.verify) {
-    std::cerr << "softlookup-server: --verify checks a --data-dir, which --ephemeral has not\n";
-    return 2;
-  }
-  if (ephemeral && !flags.backup_dir.empty()) {
-    std::cerr << "softlookup-server: --ephemeral and --backup-dir exclude each other: what is in "
-                 "memory only cannot be backed up\n";
-    return 2;
-  }
-  if (ephemeral) {
-    flags.data_dir.clear();
-  } else if (flags.data_dir.empty()) {
-    std::cerr << "softlookup-server: --data-dir: must not be empty; without it, use --ephemeral\n";
-    return 2;
-  }
-  if (!ephemeral && IsSamePlace(flags.backup_dir, flags.data_dir)) {
-    std::cerr << "softlookup-server: --backup-dir must not be the data directory itself\n";
-    return 2;
-  }
-  if (!flags.audit_log.empty() && !flags.data_dir.empty() &&
-      IsSamePlace(DirectoryOf(flags.audit_log), flags.data_dir)) {
-    std::cerr << "softlookup-server: --audit-log must not be in the data directory\n";
-    return 2;
-  }
+  if (is_ephemeral) flags.data_dir.clear();
+  flags.limits.lookup_wait_max = absl::Milliseconds(flags.lookup_wait_ms_max);
   if (flags.threads == 0) {
     flags.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   }

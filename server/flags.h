@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 
-#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "core/base/limits.h"
 #include "softlookup/kernel.h"
@@ -62,17 +61,6 @@ struct Flags {
 // was printed, 2 if an error in the usage was printed.
 std::optional<int> ParseFlags(int argc, const char* const* argv, Flags& flags,
                               std::optional<std::size_t> terminal_width = std::nullopt);
-
-// Parses a number of bytes, such as "4GiB", "512 MiB" or "1000000". The unit is KiB, MiB, GiB or
-// TiB, in upper or lower case. Nullopt for other texts, and for a number that does not fit.
-std::optional<std::int64_t> ParseByteSize(absl::string_view text);
-
-struct HostPort {
-  std::string host;  // Without brackets.
-  int port = 0;
-};
-// Splits "HOST:PORT" or "[IPV6]:PORT", with a port of at most 65,535. Nullopt for other texts.
-std::optional<HostPort> SplitHostPort(const std::string& address);
 
 }  // namespace softlookup::server
 

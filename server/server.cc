@@ -15,6 +15,7 @@
 #include "absl/time/clock.h"
 #include "core/base/status_macros.h"
 #include "server/admin/backup_directory.h"
+#include "server/flag_text.h"
 #include "server/observability/line_format.h"
 #include "server/observability/metrics_page.h"
 #include "server/rpc/early_cancel.h"

@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "server/flags.h"
+#include "server/flag_text.h"
 #include "server/observability/trace_context.h"
 #include "tests/fuzz/require.h"
 #include "tests/fuzz/targets.h"

@@ -1,0 +1,70 @@
+#include "server/flag_checks.h"
+
+#include <cmath>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace softlookup::server {
+namespace {
+
+// Whether `a` and `b` name the same directory, after following links. The directories need not
+// exist. False if `a` is empty.
+bool IsSamePlace(const std::string& a, const std::string& b) {
+  const auto resolved = [](const std::string& path) {
+    std::error_code error;
+    const std::filesystem::path absolute = std::filesystem::absolute(path + "/", error);
+    return std::filesystem::weakly_canonical(absolute, error);
+  };
+  return !a.empty() && !resolved(a).empty() && resolved(a) == resolved(b);
+}
+
+// The directory of the file at `path`.
+std::string DirectoryOf(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
+}  // namespace
+
+std::optional<std::string> NonFiniteFlag(const Flags& flags) {
+  const std::pair<const char*, double> numbers[] = {
+      {"--shutdown-grace", flags.shutdown_grace_seconds},
+      {"--max-waiting-work", flags.lookup_wait_ms_max},
+      {"--keepalive-seconds", flags.keepalive_seconds},
+      {"--handshake-timeout", flags.handshake_timeout_seconds},
+      {"--stall-timeout", flags.stall_timeout_seconds},
+      {"--receive-timeout", flags.receive_timeout_seconds},
+      {"--revision-timeout", flags.revision_timeout_seconds},
+      {"--tenant-requests-per-second", flags.tenant_requests_per_second},
+      {"--tenant-rows-per-second", flags.tenant_rows_per_second}};
+  for (const auto& [flag, value] : numbers) {
+    if (!std::isfinite(value)) return absl::StrCat(flag, ": not a number");
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> FlagConflict(const Flags& flags, bool is_ephemeral, bool sets_data_dir) {
+  if (is_ephemeral) {
+    if (sets_data_dir) return "--ephemeral and --data-dir exclude each other";
+    if (flags.verify) return "--verify checks a --data-dir, which --ephemeral has not";
+    if (flags.backup_dir.empty()) return std::nullopt;
+    return "--ephemeral and --backup-dir exclude each other: what is in memory only cannot be "
+           "backed "
+           "up";
+  }
+  if (flags.data_dir.empty()) {
+    return "--data-dir: must not be empty; without it, use --ephemeral";
+  }
+  if (IsSamePlace(flags.backup_dir, flags.data_dir)) {
+    return "--backup-dir must not be the data directory itself";
+  }
+  if (!flags.audit_log.empty() && IsSamePlace(DirectoryOf(flags.audit_log), flags.data_dir)) {
+    return "--audit-log must not be in the data directory";
+  }
+  return std::nullopt;
+}
+
+}  // namespace softlookup::server
