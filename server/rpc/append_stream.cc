@@ -16,15 +16,10 @@ namespace softlookup::server {
 
 void AppendStream::Start(std::unique_ptr<Call> call, Engine& engine) {
   const std::shared_ptr<AppendStream> stream(new AppendStream(std::move(call), engine));
-  stream->self_ = stream;
-  stream->call_->rpc().Attach(*stream);
-  stream->arrival_.OnStart();
-  stream->Proceed();
-  stream->call_->streams().Add(stream);
+  stream->Begin();
 }
 
-void AppendStream::OnReadDone(bool ok) {
-  arrival_.OnDone();
+void AppendStream::OnRead(bool ok) {
   std::uint64_t number = 0;
   {
     absl::MutexLock lock(&mutex_);
@@ -33,11 +28,11 @@ void AppendStream::OnReadDone(bool ok) {
       pipeline_.OnLastReadOver();
       return ProceedLocked();
     }
-    number = pipeline_.OnRequest(bytes_.Length());
+    number = pipeline_.OnRequest(bytes().Length());
   }
-  if (bytes_.Length() <= kNetworkThreadParseBytesMax) return HandleRequest(number);
-  call_->limiters().workers.PostNext(
-      call_->turn(), [self = shared_from_this(), number] { self->HandleRequest(number); });
+  if (bytes().Length() <= kNetworkThreadParseBytesMax) return HandleRequest(number);
+  call().limiters().workers.PostNext(
+      call().turn(), [self = shared_from_this(), number] { self->HandleRequest(number); });
 }
 
 void AppendStream::HandleRequest(std::uint64_t number) {
@@ -69,17 +64,17 @@ void AppendStream::Fail(std::uint64_t number, const absl::Status& status, Steady
 absl::Status AppendStream::Apply(std::uint64_t number, SteadyTime begin) {
   v1::AppendRequest request;
   MessageCharge charge;
-  const std::size_t request_bytes = bytes_.Length();
-  SOFTLOOKUP_RETURN_IF_ERROR(call_->gate().AdmitNext());
-  SOFTLOOKUP_RETURN_IF_ERROR(call_->Receive(bytes_, request, charge));
+  const std::size_t request_bytes = bytes().Length();
+  SOFTLOOKUP_RETURN_IF_ERROR(call().gate().AdmitNext());
+  SOFTLOOKUP_RETURN_IF_ERROR(call().Receive(bytes(), request, charge));
   SOFTLOOKUP_RETURN_IF_ERROR(CheckStore(request.store()));
-  SOFTLOOKUP_RETURN_IF_ERROR(call_->gate().Enter(store_, RowsOf(request, engine_.limits())));
+  SOFTLOOKUP_RETURN_IF_ERROR(call().gate().Enter(store_, RowsOf(request, engine_.limits())));
   SOFTLOOKUP_RETURN_IF_ERROR(
-      CheckStoreGrowth(engine_, call_->gate().caller(), static_cast<std::int64_t>(request_bytes)));
+      CheckStoreGrowth(engine_, call().gate().caller(), static_cast<std::int64_t>(request_bytes)));
   DecodedAppend decoded;
   SOFTLOOKUP_RETURN_IF_ERROR(DecodeAppend(request, store_, decoded));
   decoded.request.chain = chain_;
-  decoded.request.deadline = call_->deadline();
+  decoded.request.deadline = call().deadline();
   {
     absl::MutexLock lock(&mutex_);
     awaits_turn_ = true;
@@ -105,8 +100,8 @@ void AppendStream::Acknowledge(std::uint64_t number, SteadyTime begin, std::uint
                                absl::StatusOr<AppendResult> result) {
   grpc::ByteBuffer response_bytes;
   if (result.ok()) {
-    call_->reporter().AnswerMessage(begin, result.status());
-    call_->auditor().CountChange(result->appended_count);
+    call().reporter().AnswerMessage(begin, result.status());
+    call().auditor().CountChange(result->appended_count);
     v1::AppendResponse response;
     EncodeAppend(sequence, *result, response);
     response_bytes = BytesOf(response);
@@ -120,44 +115,34 @@ void AppendStream::Acknowledge(std::uint64_t number, SteadyTime begin, std::uint
   ProceedLocked();
 }
 
-void AppendStream::Proceed() {
+void AppendStream::ReadFirst() {
   absl::MutexLock lock(&mutex_);
   ProceedLocked();
 }
 
 void AppendStream::ProceedLocked() {
   const StreamPipeline::Step step = pipeline_.Next(/*may_read=*/!awaits_turn_);
-  if (step.reads) call_->rpc().StartRead(&bytes_);
-  if (step.response != nullptr) {
-    writes_.OnStart();
-    call_->rpc().StartWrite(*step.response);
-  }
+  if (step.reads) StartRead();
+  if (step.response != nullptr) StartWrite(*step.response);
   if (!step.ends) return;
   if (!failure_.ok()) {
-    call_->reporter().AnswerMessage(failure_begin_, failure_);
-    return call_->rpc().Finish(call_->reporter().EndStream(failure_));
+    call().reporter().AnswerMessage(failure_begin_, failure_);
+    return call().rpc().Finish(call().reporter().EndStream(failure_));
   }
   const absl::Status& cut = pipeline_.error();
-  call_->rpc().Finish(cut.ok() ? call_->reporter().EndStream(cut)
-                               : call_->reporter().CutStream(cut));
+  call().rpc().Finish(cut.ok() ? call().reporter().EndStream(cut)
+                               : call().reporter().CutStream(cut));
 }
 
-void AppendStream::OnWriteDone(bool ok) {
-  writes_.OnDone();
+void AppendStream::OnWritten(bool ok) {
   absl::MutexLock lock(&mutex_);
   pipeline_.OnWritten();
   if (!ok) pipeline_.Break();
   ProceedLocked();
 }
 
-void AppendStream::OnDone() {
-  arrival_.End();
-  writes_.End();
-  self_.reset();
-}
-
 void AppendStream::Recheck() {
-  const absl::Status status = call_->gate().Recheck();
+  const absl::Status status = call().gate().Recheck();
   if (!status.ok()) Cut(status);
 }
 

@@ -1,8 +1,6 @@
 #ifndef SOFTLOOKUP_SERVER_RPC_APPEND_STREAM_H_
 #define SOFTLOOKUP_SERVER_RPC_APPEND_STREAM_H_
 
-#include <grpcpp/grpcpp.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -13,9 +11,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
-#include "server/limits/stall_watch.h"
 #include "server/rpc/call.h"
 #include "server/rpc/status.h"
+#include "server/rpc/stream_call.h"
 #include "server/rpc/stream_pipeline.h"
 #include "softlookup/engine.h"
 #include "softlookup/v1/row.pb.h"
@@ -25,18 +23,10 @@ namespace softlookup::server {
 // One StreamAppend call: makes appends of its requests, and responses of their acknowledgements.
 // Requests are applied in the order in which they come. StreamPipeline says when a request is read,
 // also while earlier ones wait for their acknowledgement, and when a response is written.
-//
-// The stream owns itself until the call is over. After that, a callback of the engine or a worker's
-// task that still refers to the stream keeps it alive.
-class AppendStream final : public Rpc::Handler,
-                           public DrainableStream,
-                           public std::enable_shared_from_this<AppendStream> {
+class AppendStream final : public StreamCall<AppendStream> {
  public:
   static void Start(std::unique_ptr<Call> call, Engine& engine);
 
-  void OnReadDone(bool ok) override;
-  void OnWriteDone(bool ok) override;
-  void OnDone() override;
   void Drain() override { Cut(ShuttingDown()); }
   void Recheck() override;
 
@@ -47,12 +37,11 @@ class AppendStream final : public Rpc::Handler,
   static constexpr std::size_t kPipelineBytesMax = std::size_t{64} << 20;
 
   AppendStream(std::unique_ptr<Call> call, Engine& engine)
-      : call_(std::move(call)),
-        engine_(engine),
-        arrival_(call_->limiters().arrivals, call_->rpc().context()),
-        writes_(call_->limiters().stalls, call_->rpc().context()),
-        pipeline_(kPipelineMax, kPipelineBytesMax) {}
+      : StreamCall(std::move(call)), engine_(engine), pipeline_(kPipelineMax, kPipelineBytesMax) {}
 
+  void ReadFirst() override;
+  void OnRead(bool ok) override;
+  void OnWritten(bool ok) override;
   // Handles the request that was read last: passes it to the engine, or makes the stream fail.
   // `number` is the request's in the pipeline.
   void HandleRequest(std::uint64_t number);
@@ -80,18 +69,10 @@ class AppendStream final : public Rpc::Handler,
   // If one of them fails, the stream ends with that failure instead. Only the first call counts.
   void Cut(const absl::Status& status);
   // Does what the pipeline says is next.
-  void Proceed();
   void ProceedLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  std::shared_ptr<AppendStream> self_;
-  const std::unique_ptr<Call> call_;
   Engine& engine_;
-  StallWatch::Waits arrival_;  // The wait for the first message.
-  StallWatch::Waits writes_;   // The waits until the client takes a response.
   const std::shared_ptr<AppendChain> chain_ = std::make_shared<AppendChain>();
-  // The request being read or handled. Only the read in progress and HandleRequest() use it, until
-  // the pipeline learns that the read is over.
-  grpc::ByteBuffer bytes_;
   std::string store_;  // The first store that a message named.
 
   absl::Mutex mutex_;

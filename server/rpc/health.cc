@@ -68,19 +68,13 @@ void StartHealthCheck(std::unique_ptr<Call> call, Health& health) {
 
 void HealthWatch::Start(std::unique_ptr<Call> call, Health& health) {
   const std::shared_ptr<HealthWatch> watch(new HealthWatch(std::move(call), health));
-  watch->self_ = watch;
-  Rpc& rpc = watch->call_->rpc();
-  rpc.Attach(*watch);
-  watch->arrival_.OnStart();
-  rpc.StartRead(&watch->request_);
-  watch->call_->streams().Add(watch);
+  watch->Begin();
 }
 
-void HealthWatch::OnReadDone(bool ok) {
-  arrival_.OnDone();
+void HealthWatch::OnRead(bool ok) {
   HealthCheckRequest request;
   MessageCharge charge;
-  const absl::Status status = ok ? call_->Receive(request_, request, charge) : MalformedMessage();
+  const absl::Status status = ok ? call().Receive(bytes(), request, charge) : MalformedMessage();
   {
     absl::MutexLock lock(&mutex_);
     reading_ = false;
@@ -96,18 +90,16 @@ void HealthWatch::Proceed() {
   if (finished_ || reading_ || writing_) return;
   if (!end_.ok()) {
     finished_ = true;
-    return call_->rpc().Finish(call_->reporter().Answer(end_));
+    return call().rpc().Finish(call().reporter().Answer(end_));
   }
   const Health::Status status = health_.StatusOf(service_);
   if (sent_ == status) return;
   sent_ = status;
   writing_ = true;
-  writes_.OnStart();
-  call_->rpc().StartWrite(BytesOf(status));
+  StartWrite(BytesOf(status));
 }
 
-void HealthWatch::OnWriteDone(bool ok) {
-  writes_.OnDone();
+void HealthWatch::OnWritten(bool ok) {
   {
     absl::MutexLock lock(&mutex_);
     writing_ = false;

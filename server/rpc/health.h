@@ -1,18 +1,17 @@
 #ifndef SOFTLOOKUP_SERVER_RPC_HEALTH_H_
 #define SOFTLOOKUP_SERVER_RPC_HEALTH_H_
 
-#include <grpcpp/grpcpp.h>
-
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "grpc/health/v1/health.pb.h"
-#include "server/limits/stall_watch.h"
 #include "server/rpc/call.h"
 #include "server/rpc/status.h"
+#include "server/rpc/stream_call.h"
 
 namespace softlookup::server {
 
@@ -43,22 +42,12 @@ class Health {
 // Starts a Check call.
 void StartHealthCheck(std::unique_ptr<Call> call, Health& health);
 
-// One Watch call: sends the status at once, and again after changes. It owns itself until the call
-// is over.
-class HealthWatch final : public Rpc::Handler,
-                          public DrainableStream,
-                          public std::enable_shared_from_this<HealthWatch> {
+// One Watch call: sends the status at once, and again after changes.
+class HealthWatch final : public StreamCall<HealthWatch> {
  public:
   static void Start(std::unique_ptr<Call> call, Health& health);
 
-  void OnReadDone(bool ok) override;
-  void OnWriteDone(bool ok) override;
   void OnCancel() override { End(absl::CancelledError("The caller is gone")); }
-  void OnDone() override {
-    writes_.End();
-    arrival_.End();
-    self_.reset();
-  }
   void Drain() override { End(ShuttingDown()); }
   // Does nothing: any client may watch.
   void Recheck() override {}
@@ -69,21 +58,15 @@ class HealthWatch final : public Rpc::Handler,
 
  private:
   HealthWatch(std::unique_ptr<Call> call, Health& health)
-      : call_(std::move(call)),
-        health_(health),
-        writes_(call_->limiters().stalls, call_->rpc().context()),
-        arrival_(call_->limiters().arrivals, call_->rpc().context()) {}
+      : StreamCall(std::move(call)), health_(health) {}
 
+  void OnRead(bool ok) override;
+  void OnWritten(bool ok) override;
   // Ends the RPC with `status`, an error, once no read or write is in progress. Only the first
   // error counts.
   void End(const absl::Status& status);
 
-  std::shared_ptr<HealthWatch> self_;
-  const std::unique_ptr<Call> call_;
   Health& health_;
-  StallWatch::Waits writes_;   // The waits until the client takes a status.
-  StallWatch::Waits arrival_;  // The wait for the request.
-  grpc::ByteBuffer request_;
 
   absl::Mutex mutex_;
   std::string service_ ABSL_GUARDED_BY(mutex_);

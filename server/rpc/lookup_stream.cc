@@ -24,15 +24,10 @@ bool FailsTheStream(const absl::Status& status) {
 
 void LookupStream::Start(std::unique_ptr<Call> call, Engine& engine) {
   const std::shared_ptr<LookupStream> stream(new LookupStream(std::move(call), engine));
-  stream->self_ = stream;
-  stream->call_->rpc().Attach(*stream);
-  stream->arrival_.OnStart();
-  stream->Proceed();
-  stream->call_->streams().Add(stream);
+  stream->Begin();
 }
 
-void LookupStream::OnReadDone(bool ok) {
-  arrival_.OnDone();
+void LookupStream::OnRead(bool ok) {
   std::uint64_t number = 0;
   {
     absl::MutexLock lock(&mutex_);
@@ -41,11 +36,11 @@ void LookupStream::OnReadDone(bool ok) {
       pipeline_.OnLastReadOver();
       return ProceedLocked();
     }
-    number = pipeline_.OnRequest(bytes_.Length());
+    number = pipeline_.OnRequest(bytes().Length());
   }
-  if (bytes_.Length() <= kNetworkThreadParseBytesMax) return HandleRequest(number);
-  call_->limiters().workers.PostNext(
-      call_->turn(), [self = shared_from_this(), number] { self->HandleRequest(number); });
+  if (bytes().Length() <= kNetworkThreadParseBytesMax) return HandleRequest(number);
+  call().limiters().workers.PostNext(
+      call().turn(), [self = shared_from_this(), number] { self->HandleRequest(number); });
 }
 
 void LookupStream::HandleRequest(std::uint64_t number) {
@@ -53,9 +48,9 @@ void LookupStream::HandleRequest(std::uint64_t number) {
   Lookup& lookup = *owned;
   lookup.number = number;
   lookup.begin = std::chrono::steady_clock::now();
-  lookup.cancel = std::make_shared<CancelToken>(call_->deadline());
+  lookup.cancel = std::make_shared<CancelToken>(call().deadline());
   const absl::Status status = Prepare(lookup);
-  bytes_.Clear();
+  bytes().Clear();
   {
     absl::MutexLock lock(&mutex_);
     pipeline_.OnHandled();
@@ -67,7 +62,7 @@ void LookupStream::HandleRequest(std::uint64_t number) {
   }
   if (!status.ok()) return Answer(std::move(owned), status);
   if (lookup.request.min_revision() > 0) {
-    lookup.revision_wait.Start(call_->limiters().limits.revision_wait_max, lookup.cancel);
+    lookup.revision_wait.Start(call().limiters().limits.revision_wait_max, lookup.cancel);
   }
   lookup.decoded.request.report = &lookup.report;
   engine_.Lookup(std::move(lookup.decoded.request), lookup.cancel,
@@ -77,12 +72,12 @@ void LookupStream::HandleRequest(std::uint64_t number) {
 }
 
 absl::Status LookupStream::Prepare(Lookup& lookup) {
-  SOFTLOOKUP_RETURN_IF_ERROR(call_->gate().AdmitNext());
-  SOFTLOOKUP_RETURN_IF_ERROR(call_->Receive(bytes_, lookup.request, lookup.charge));
+  SOFTLOOKUP_RETURN_IF_ERROR(call().gate().AdmitNext());
+  SOFTLOOKUP_RETURN_IF_ERROR(call().Receive(bytes(), lookup.request, lookup.charge));
   if (store_.empty()) store_ = lookup.request.store();
   lookup.store = lookup.request.store().empty() ? store_ : lookup.request.store();
   SOFTLOOKUP_RETURN_IF_ERROR(
-      call_->gate().Enter(lookup.store, QueriesOf(lookup.request, engine_.limits())));
+      call().gate().Enter(lookup.store, QueriesOf(lookup.request, engine_.limits())));
   SOFTLOOKUP_RETURN_IF_ERROR(CheckRoom(engine_, lookup.store, lookup.request));
   return DecodeLookup(lookup.request, lookup.store, lookup.decoded);
 }
@@ -98,7 +93,7 @@ void LookupStream::Answer(std::unique_ptr<Lookup> lookup, absl::StatusOr<LookupR
     response.set_tag(lookup->request.tag());
     *response.mutable_error() = ToLookupError(status);
   }
-  call_->reporter().AnswerLookupMessage(lookup->begin, status,
+  call().reporter().AnswerLookupMessage(lookup->begin, status,
                                         {.request = lookup->request,
                                          .store = lookup->store,
                                          .result = result.ok() ? &*result : nullptr,
@@ -120,19 +115,15 @@ void LookupStream::Proceed() {
 
 void LookupStream::ProceedLocked() {
   const StreamPipeline::Step step = pipeline_.Next();
-  if (step.reads) call_->rpc().StartRead(&bytes_);
-  if (step.response != nullptr) {
-    writes_.OnStart();
-    call_->rpc().StartWrite(*step.response);
-  }
+  if (step.reads) StartRead();
+  if (step.response != nullptr) StartWrite(*step.response);
   if (!step.ends) return;
   const absl::Status& cut = pipeline_.error();
-  call_->rpc().Finish(cut.ok() ? call_->reporter().EndStream(final_)
-                               : call_->reporter().CutStream(cut));
+  call().rpc().Finish(cut.ok() ? call().reporter().EndStream(final_)
+                               : call().reporter().CutStream(cut));
 }
 
-void LookupStream::OnWriteDone(bool ok) {
-  writes_.OnDone();
+void LookupStream::OnWritten(bool ok) {
   absl::MutexLock lock(&mutex_);
   pipeline_.OnWritten();
   if (!ok) pipeline_.Break();
@@ -156,16 +147,10 @@ void LookupStream::OnCancel() {
   Proceed();
 }
 
-void LookupStream::OnDone() {
-  arrival_.End();
-  writes_.End();
-  self_.reset();
-}
-
 void LookupStream::Drain() { EndWaits(ShuttingDown()); }
 
 void LookupStream::Recheck() {
-  const absl::Status status = call_->gate().Recheck();
+  const absl::Status status = call().gate().Recheck();
   if (!status.ok()) EndWaits(status);
 }
 

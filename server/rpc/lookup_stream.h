@@ -1,8 +1,6 @@
 #ifndef SOFTLOOKUP_SERVER_RPC_LOOKUP_STREAM_H_
 #define SOFTLOOKUP_SERVER_RPC_LOOKUP_STREAM_H_
 
-#include <grpcpp/grpcpp.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -15,10 +13,10 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "core/base/cancellation.h"
-#include "server/limits/stall_watch.h"
 #include "server/rpc/call.h"
 #include "server/rpc/codec.h"
 #include "server/rpc/revision_wait.h"
+#include "server/rpc/stream_call.h"
 #include "server/rpc/stream_pipeline.h"
 #include "softlookup/engine.h"
 #include "softlookup/v1/lookup.pb.h"
@@ -30,18 +28,12 @@ namespace softlookup::server {
 // request is read and when a response is written.
 //
 // The stream decodes one request at a time: it reads the next request once the previous one is
-// passed to the engine or refused. The stream owns itself until the call is over. After that, a
-// callback of the engine or a worker's task that still refers to the stream keeps it alive.
-class LookupStream final : public Rpc::Handler,
-                           public DrainableStream,
-                           public std::enable_shared_from_this<LookupStream> {
+// passed to the engine or refused.
+class LookupStream final : public StreamCall<LookupStream> {
  public:
   static void Start(std::unique_ptr<Call> call, Engine& engine);
 
-  void OnReadDone(bool ok) override;
-  void OnWriteDone(bool ok) override;
   void OnCancel() override;
-  void OnDone() override;
   void Drain() override;
   void Recheck() override;
 
@@ -54,11 +46,7 @@ class LookupStream final : public Rpc::Handler,
   static constexpr std::size_t kPipelineBytesMax = std::size_t{512} << 10;
 
   LookupStream(std::unique_ptr<Call> call, Engine& engine)
-      : call_(std::move(call)),
-        engine_(engine),
-        arrival_(call_->limiters().arrivals, call_->rpc().context()),
-        writes_(call_->limiters().stalls, call_->rpc().context()),
-        pipeline_(kPipelineMax, kPipelineBytesMax) {}
+      : StreamCall(std::move(call)), engine_(engine), pipeline_(kPipelineMax, kPipelineBytesMax) {}
 
   // A lookup from its request to its answer.
   struct Lookup {
@@ -73,6 +61,9 @@ class LookupStream final : public Rpc::Handler,
     std::uint64_t number = 0;  // Of the request in the pipeline.
   };
 
+  void ReadFirst() override { Proceed(); }
+  void OnRead(bool ok) override;
+  void OnWritten(bool ok) override;
   // Handles the request that was read last, the pipeline's request `number`: passes it to the
   // engine, or answers with an error.
   void HandleRequest(std::uint64_t number);
@@ -90,14 +81,7 @@ class LookupStream final : public Rpc::Handler,
   // lookups are answered, the stream ends with the `status` of the first EndWaits().
   void EndWaits(const absl::Status& status);
 
-  std::shared_ptr<LookupStream> self_;
-  const std::unique_ptr<Call> call_;
   Engine& engine_;
-  StallWatch::Waits arrival_;  // The wait for the first message.
-  StallWatch::Waits writes_;   // The waits until the client takes a response.
-  // The request being read or handled. Only the read in progress and HandleRequest() use it, until
-  // the pipeline learns that the read is over.
-  grpc::ByteBuffer bytes_;
   std::string store_;  // The first store that a message named.
 
   absl::Mutex mutex_;

@@ -74,43 +74,35 @@ ServerReflectionResponse Reflect(const ServerReflectionRequest& request) {
 
 void ReflectionStream::Start(std::unique_ptr<Call> call) {
   const std::shared_ptr<ReflectionStream> stream(new ReflectionStream(std::move(call)));
-  stream->self_ = stream;
-  Rpc& rpc = stream->call_->rpc();
-  rpc.Attach(*stream);
-  stream->arrival_.OnStart();
-  rpc.StartRead(&stream->bytes_);
-  stream->call_->streams().Add(stream);
+  stream->Begin();
 }
 
-void ReflectionStream::OnReadDone(bool ok) {
-  arrival_.OnDone();
+void ReflectionStream::OnRead(bool ok) {
   if (!ok) return End(absl::OkStatus());
   ServerReflectionRequest request;
   MessageCharge charge;
-  absl::Status status = call_->gate().AdmitNext();
-  if (status.ok()) status = call_->Receive(bytes_, request, charge);
+  absl::Status status = call().gate().AdmitNext();
+  if (status.ok()) status = call().Receive(bytes(), request, charge);
   if (!status.ok()) return End(status);
   const grpc::ByteBuffer response = BytesOf(Reflect(request));
   absl::MutexLock lock(&mutex_);
   if (finished_) return;
   writing_ = true;
-  writes_.OnStart();
-  call_->rpc().StartWrite(response);
+  StartWrite(response);
 }
 
-void ReflectionStream::OnWriteDone(bool ok) {
-  writes_.OnDone();
+void ReflectionStream::OnWritten(bool ok) {
   absl::MutexLock lock(&mutex_);
   writing_ = false;
   if (!ok && !end_) end_ = absl::CancelledError("The caller is gone");
   if (end_) return Finish();
-  call_->rpc().StartRead(&bytes_);
+  StartRead();
 }
 
 void ReflectionStream::Drain() { End(ShuttingDown()); }
 
 void ReflectionStream::Recheck() {
-  const absl::Status status = call_->gate().Recheck();
+  const absl::Status status = call().gate().Recheck();
   if (!status.ok()) End(status);
 }
 
@@ -123,7 +115,7 @@ void ReflectionStream::End(const absl::Status& status) {
 void ReflectionStream::Finish() {
   if (finished_) return;
   finished_ = true;
-  call_->rpc().Finish(call_->reporter().Answer(*end_));
+  call().rpc().Finish(call().reporter().Answer(*end_));
 }
 
 }  // namespace softlookup::server

@@ -23,19 +23,13 @@ constexpr std::int64_t kRowOverheadBytes = 16 * 66 + 64;
 
 void RowStream::Start(std::unique_ptr<Call> call, Engine& engine) {
   const std::shared_ptr<RowStream> stream(new RowStream(std::move(call), engine));
-  stream->self_ = stream;
-  Rpc& rpc = stream->call_->rpc();
-  rpc.Attach(*stream);
-  stream->arrival_.OnStart();
-  rpc.StartRead(&stream->bytes_);
-  stream->call_->streams().Add(stream);
+  stream->Begin();
 }
 
-void RowStream::OnReadDone(bool ok) {
-  arrival_.OnDone();
+void RowStream::OnRead(bool ok) {
   absl::Status status = ok ? absl::OkStatus() : MalformedMessage();
   if (ok) {
-    status = call_->limiters().workers.Post(call_->turn(),
+    status = call().limiters().workers.Post(call().turn(),
                                             [self = shared_from_this()] { self->OpenAndWrite(); });
   }
   if (status.ok()) return;
@@ -54,8 +48,8 @@ void RowStream::OpenAndWrite() {
 absl::Status RowStream::Open() {
   v1::ReadRowsRequest request;
   MessageCharge charge;
-  SOFTLOOKUP_RETURN_IF_ERROR(call_->Receive(bytes_, request, charge));
-  SOFTLOOKUP_RETURN_IF_ERROR(call_->gate().Enter(request.store()));
+  SOFTLOOKUP_RETURN_IF_ERROR(call().Receive(bytes(), request, charge));
+  SOFTLOOKUP_RETURN_IF_ERROR(call().gate().Enter(request.store()));
   SOFTLOOKUP_ASSIGN_OR_RETURN(const RowFilter filter, DecodeFilter(request.filter()));
   SOFTLOOKUP_ASSIGN_OR_RETURN(fields_, DecodeReadMask(request.read_mask()));
   SOFTLOOKUP_ASSIGN_OR_RETURN(reader_, engine_.ReadRows(request.store(), filter));
@@ -74,21 +68,19 @@ v1::ReadRowsResponse RowStream::ReadPage() {
 }
 
 void RowStream::Write(const v1::ReadRowsResponse& page) {
-  const grpc::ByteBuffer bytes = BytesOf(page);
+  const grpc::ByteBuffer page_bytes = BytesOf(page);
   absl::MutexLock lock(&mutex_);
   if (!cut_.ok()) return Finish(cut_);
-  writes_.OnStart();
-  call_->rpc().StartWrite(bytes);
+  StartWrite(page_bytes);
 }
 
-void RowStream::OnWriteDone(bool ok) {
-  writes_.OnDone();
+void RowStream::OnWritten(bool ok) {
   {
     absl::MutexLock lock(&mutex_);
     if (!ok && cut_.ok()) cut_ = absl::CancelledError("The caller is gone");
     if (!cut_.ok()) return Finish(cut_);
   }
-  call_->limiters().workers.PostNext(call_->turn(), [self = shared_from_this()] {
+  call().limiters().workers.PostNext(call().turn(), [self = shared_from_this()] {
     const v1::ReadRowsResponse page = self->ReadPage();
     if (page.rows_size() > 0) return self->Write(page);
     absl::MutexLock lock(&self->mutex_);
@@ -96,14 +88,8 @@ void RowStream::OnWriteDone(bool ok) {
   });
 }
 
-void RowStream::OnDone() {
-  arrival_.End();
-  writes_.End();
-  self_.reset();
-}
-
 void RowStream::Recheck() {
-  const absl::Status status = call_->gate().Recheck();
+  const absl::Status status = call().gate().Recheck();
   if (!status.ok()) Cut(status);
 }
 
@@ -116,7 +102,7 @@ void RowStream::Finish(const absl::Status& status) {
   if (std::exchange(finished_, true)) return;
   // Releases the rows now: the client may take long to receive the status.
   reader_.reset();
-  call_->rpc().Finish(call_->reporter().Answer(status));
+  call().rpc().Finish(call().reporter().Answer(status));
 }
 
 }  // namespace softlookup::server

@@ -1,17 +1,16 @@
 #ifndef SOFTLOOKUP_SERVER_RPC_ROW_STREAM_H_
 #define SOFTLOOKUP_SERVER_RPC_ROW_STREAM_H_
 
-#include <grpcpp/grpcpp.h>
-
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
-#include "server/limits/stall_watch.h"
 #include "server/rpc/call.h"
 #include "server/rpc/codec.h"
+#include "server/rpc/stream_call.h"
 #include "softlookup/engine.h"
 #include "softlookup/v1/row.pb.h"
 
@@ -19,30 +18,21 @@ namespace softlookup::server {
 
 // One ReadRows call. Workers read the rows page by page. A worker makes a page only after the
 // previous one was written.
-//
-// The stream owns itself until the call is over. After that, a worker's task that still refers to
-// the stream keeps it alive.
-class RowStream final : public Rpc::Handler,
-                        public DrainableStream,
-                        public std::enable_shared_from_this<RowStream> {
+class RowStream final : public StreamCall<RowStream> {
  public:
   static void Start(std::unique_ptr<Call> call, Engine& engine);
 
-  void OnReadDone(bool ok) override;
-  void OnWriteDone(bool ok) override;
   void OnCancel() override { Cut(absl::CancelledError("The caller is gone")); }
-  void OnDone() override;
   // Does nothing: the call ends by itself.
   void Drain() override {}
   void Recheck() override;
 
  private:
   RowStream(std::unique_ptr<Call> call, Engine& engine)
-      : call_(std::move(call)),
-        engine_(engine),
-        arrival_(call_->limiters().arrivals, call_->rpc().context()),
-        writes_(call_->limiters().stalls, call_->rpc().context()) {}
+      : StreamCall(std::move(call)), engine_(engine) {}
 
+  void OnRead(bool ok) override;
+  void OnWritten(bool ok) override;
   // Parses and checks the request, and makes the reader of its rows.
   absl::Status Open();
   // Calls Open(), then writes the first page. Ends the stream if Open() fails. The first page is
@@ -56,12 +46,7 @@ class RowStream final : public Rpc::Handler,
   void Cut(const absl::Status& status);
   void Finish(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  std::shared_ptr<RowStream> self_;
-  const std::unique_ptr<Call> call_;
   Engine& engine_;
-  StallWatch::Waits arrival_;  // The wait for the request.
-  StallWatch::Waits writes_;   // The waits until the client takes a page.
-  grpc::ByteBuffer bytes_;
 
   // Used by the step in progress only: one worker at a time.
   std::unique_ptr<RowReader> reader_;

@@ -16,16 +16,10 @@ namespace softlookup::server {
 
 void WatchStream::Start(std::unique_ptr<Call> call, Engine& engine) {
   const std::shared_ptr<WatchStream> stream(new WatchStream(std::move(call), engine));
-  stream->self_ = stream;
-  Rpc& rpc = stream->call_->rpc();
-  rpc.Attach(*stream);
-  stream->arrival_.OnStart();
-  rpc.StartRead(&stream->bytes_);
-  stream->call_->streams().Add(stream);
+  stream->Begin();
 }
 
-void WatchStream::OnReadDone(bool ok) {
-  arrival_.OnDone();
+void WatchStream::OnRead(bool ok) {
   const absl::Status status = ok ? Open() : MalformedMessage();
   if (!status.ok()) return Finish(status);
   Send();
@@ -34,8 +28,8 @@ void WatchStream::OnReadDone(bool ok) {
 absl::Status WatchStream::Open() {
   v1::WatchMemoryRequest request;
   MessageCharge charge;
-  SOFTLOOKUP_RETURN_IF_ERROR(call_->Receive(bytes_, request, charge));
-  SOFTLOOKUP_RETURN_IF_ERROR(call_->gate().Enter(request.store()));
+  SOFTLOOKUP_RETURN_IF_ERROR(call().Receive(bytes(), request, charge));
+  SOFTLOOKUP_RETURN_IF_ERROR(call().gate().Enter(request.store()));
   store_ = request.store();
   name_ = request.name();
   interval_ = absl::Milliseconds(request.min_interval_ms());
@@ -62,12 +56,10 @@ void WatchStream::Send() {
   sent_ = absl::Now();
   v1::Memory message;
   EncodeMemory(*memory, message);
-  writes_.OnStart();
-  call_->rpc().StartWrite(BytesOf(message));
+  StartWrite(BytesOf(message));
 }
 
-void WatchStream::OnWriteDone(bool ok) {
-  writes_.OnDone();
+void WatchStream::OnWritten(bool ok) {
   if (!ok) End(absl::CancelledError("The caller is gone"));
   WaitForChange();
 }
@@ -114,7 +106,7 @@ void WatchStream::End(const absl::Status& status) {
 void WatchStream::Drain() { End(ShuttingDown()); }
 
 void WatchStream::Recheck() {
-  const absl::Status status = call_->gate().Recheck();
+  const absl::Status status = call().gate().Recheck();
   if (!status.ok()) End(status);
 }
 

@@ -2,20 +2,20 @@
 #define SOFTLOOKUP_SERVER_RPC_WATCH_STREAM_H_
 
 #include <grpcpp/alarm.h>
-#include <grpcpp/grpcpp.h>
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "core/base/cancellation.h"
-#include "server/limits/stall_watch.h"
 #include "server/rpc/call.h"
+#include "server/rpc/stream_call.h"
 #include "softlookup/engine.h"
 #include "softlookup/v1/memory.pb.h"
 
@@ -23,36 +23,23 @@ namespace softlookup::server {
 
 // One WatchMemory call. It writes the memory, waits for a change, waits for the interval, and
 // writes again. One of these steps is in progress at a time.
-//
-// The stream owns itself until the call is over. After that, a callback that still refers to the
-// stream keeps it alive.
-class WatchStream final : public Rpc::Handler,
-                          public DrainableStream,
-                          public std::enable_shared_from_this<WatchStream> {
+class WatchStream final : public StreamCall<WatchStream> {
  public:
   static void Start(std::unique_ptr<Call> call, Engine& engine);
 
-  void OnReadDone(bool ok) override;
-  void OnWriteDone(bool ok) override;
   void OnCancel() override { End(absl::CancelledError("The caller cancelled the call")); }
-  void OnDone() override {
-    arrival_.End();
-    writes_.End();
-    self_.reset();
-  }
   void Drain() override;
   void Recheck() override;
 
  private:
   WatchStream(std::unique_ptr<Call> call, Engine& engine)
-      : call_(std::move(call)),
-        engine_(engine),
-        arrival_(call_->limiters().arrivals, call_->rpc().context()),
-        writes_(call_->limiters().stalls, call_->rpc().context()) {}
+      : StreamCall(std::move(call)), engine_(engine) {}
 
+  void OnRead(bool ok) override;
+  void OnWritten(bool ok) override;
   // Parses the request, checks that the caller may read its store, and keeps its fields.
   absl::Status Open();
-  void Finish(const absl::Status& status) { call_->rpc().Finish(call_->reporter().Answer(status)); }
+  void Finish(const absl::Status& status) { call().rpc().Finish(call().reporter().Answer(status)); }
   // Writes the memory if it has changed, else waits for a change. Ends the call if the memory
   // cannot be read.
   void Send();
@@ -66,12 +53,7 @@ class WatchStream final : public Rpc::Handler,
   // as it begins. Only the first `status` counts.
   void End(const absl::Status& status);
 
-  std::shared_ptr<WatchStream> self_;
-  const std::unique_ptr<Call> call_;
   Engine& engine_;
-  StallWatch::Waits arrival_;  // The wait for the request.
-  StallWatch::Waits writes_;   // The waits until the client takes a message.
-  grpc::ByteBuffer bytes_;
   std::string store_;
   std::string name_;         // Of the memory.
   absl::Duration interval_;  // Shortest time between two messages.
