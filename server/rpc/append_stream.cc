@@ -8,9 +8,9 @@
 #include "core/base/status_macros.h"
 #include "server/rpc/admission.h"
 #include "server/rpc/codec.h"
+#include "server/rpc/message_buffer.h"
 #include "server/rpc/status.h"
 #include "server/rpc/store_limits.h"
-#include "server/rpc/unary_call.h"
 
 namespace softlookup::server {
 

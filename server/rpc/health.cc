@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/rpc/message_buffer.h"
 #include "server/rpc/status.h"
 #include "server/rpc/unary_call.h"
 

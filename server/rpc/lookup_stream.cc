@@ -6,8 +6,8 @@
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
 #include "server/rpc/admission.h"
+#include "server/rpc/message_buffer.h"
 #include "server/rpc/status.h"
-#include "server/rpc/unary_call.h"
 
 namespace softlookup::server {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "server/rpc/message_buffer.h"
 #include "server/rpc/status.h"
-#include "server/rpc/unary_call.h"
 #include "softlookup/v1/soft_lookup.pb.h"
 
 // The services' .proto file has no message that other code could refer to. This reference makes the

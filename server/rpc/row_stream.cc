@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "core/base/status_macros.h"
+#include "server/rpc/message_buffer.h"
 #include "server/rpc/status.h"
-#include "server/rpc/unary_call.h"
 
 namespace softlookup::server {
 namespace {

@@ -16,13 +16,6 @@
 
 namespace softlookup::server {
 
-// Serializes `message`. Copies of the buffer share its bytes.
-grpc::ByteBuffer BytesOf(const google::protobuf::MessageLite& message);
-
-// The most bytes of a request that a network thread parses. A worker parses larger requests, since
-// to parse and copy one takes milliseconds.
-inline constexpr std::size_t kNetworkThreadParseBytesMax = std::size_t{1} << 20;
-
 // A call with one request and one answer. Deletes itself when the call is over.
 class UnaryCall : public Rpc::Handler {
  public:

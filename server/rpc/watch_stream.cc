@@ -9,8 +9,8 @@
 #include "core/base/status_macros.h"
 #include "server/rpc/alarm.h"
 #include "server/rpc/codec.h"
+#include "server/rpc/message_buffer.h"
 #include "server/rpc/status.h"
-#include "server/rpc/unary_call.h"
 
 namespace softlookup::server {
 
