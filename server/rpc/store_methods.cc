@@ -156,10 +156,8 @@ absl::Status UpdateStore(Engine& engine, Call& call, const v1::UpdateStoreReques
 absl::Status RenameStore(Engine& engine, Call& call, const v1::RenameStoreRequest& request,
                          v1::RenameStoreResponse& response) {
   SOFTLOOKUP_RETURN_IF_ERROR(call.gate().EnterRename(request.store(), request.new_name()));
-  // The gate cuts names that are too long, but not to a length that a name may have.
-  const StoreRename rename{.name = call.gate().store(),
-                           .new_name = call.gate().new_name(),
-                           .replace = request.replace()};
+  const StoreRename rename{
+      .name = request.store(), .new_name = request.new_name(), .replace = request.replace()};
   if (rename.new_name.size() > rename.name.size()) {
     // If there is no such store, engine.RenameStore() returns the error.
     if (absl::StatusOr<StoreInfo> info = engine.GetStore(rename.name); info.ok()) {
