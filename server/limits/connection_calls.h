@@ -33,10 +33,10 @@ class ConnectionCalls {
   // Returns a time that never goes back.
   using Clock = std::function<absl::Time()>;
 
-  explicit ConnectionCalls(std::size_t calls_max, Cut cut = nullptr, Clock clock = &SteadyNow)
-      : calls_max_(calls_max), cut_(std::move(cut)), clock_(std::move(clock)) {}
+  explicit ConnectionCalls(std::size_t calls_max, Clock clock = &SteadyNow)
+      : calls_max_(calls_max), clock_(std::move(clock)) {}
 
-  // Call this before the first call is counted.
+  // Until this is called, no connection is cut. Call it before the first call is counted.
   void set_cut(Cut cut) { cut_ = std::move(cut); }
 
   // Counts a call of a connection as in progress for the lifetime of this object.
@@ -95,7 +95,7 @@ class ConnectionCalls {
   void ForgetIdle(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::size_t calls_max_;
-  Cut cut_;
+  Cut cut_;  // Null: none was set.
   const Clock clock_;
   mutable absl::Mutex mutex_;
   absl::flat_hash_map<std::string, Connection> connections_ ABSL_GUARDED_BY(mutex_);

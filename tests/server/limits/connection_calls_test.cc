@@ -32,6 +32,10 @@ TEST(ConnectionCallsTest, EachConnectionHasItsLimit) {
 
 class CutConnectionTest : public ::testing::Test {
  protected:
+  CutConnectionTest() {
+    calls_.set_cut([this](const std::string& peer, absl::string_view) { ++cuts_[peer]; });
+  }
+
   // Returns how often the connection is cut while `count` calls are cancelled one by one.
   int Cancel(const std::string& peer, std::uint64_t count, bool is_late = false) {
     const int before = cuts_[peer];
@@ -44,9 +48,7 @@ class CutConnectionTest : public ::testing::Test {
 
   absl::Time now_ = absl::UnixEpoch();
   std::map<std::string, int> cuts_;
-  ConnectionCalls calls_{1024,
-                         [this](const std::string& peer, absl::string_view) { ++cuts_[peer]; },
-                         [this] { return now_; }};
+  ConnectionCalls calls_{1024, [this] { return now_; }};
 };
 
 TEST_F(CutConnectionTest, TooManyCancelledCallsHaveItsConnectionCutOnce) {
@@ -67,12 +69,10 @@ TEST_F(CutConnectionTest, CancelledCallsAreCountedPerSecond) {
 
 TEST_F(CutConnectionTest, TheReasonOfACutCompletesItsLine) {
   std::string why;
-  ConnectionCalls calls(
-      1024, [&](const std::string&, absl::string_view reason) { why = std::string(reason); },
-      [this] { return now_; });
+  calls_.set_cut([&](const std::string&, absl::string_view reason) { why = std::string(reason); });
   for (std::uint64_t i = 0; i <= ResetDetector::kCancelledMax; ++i) {
-    const ConnectionCalls::Call call(calls, "a");
-    calls.OnCancel("a", /*is_late=*/false);
+    const ConnectionCalls::Call call(calls_, "a");
+    calls_.OnCancel("a", /*is_late=*/false);
   }
   EXPECT_EQ(why, "opens calls and cancels them");
 }
@@ -97,7 +97,8 @@ TEST_F(CutConnectionTest, FarTooManyInProgressHaveItCut) {
 
 TEST_F(CutConnectionTest, AFewMoreThanASmallLimitAreBorne) {
   int cuts = 0;
-  ConnectionCalls calls(1, [&](const std::string&, absl::string_view) { ++cuts; });
+  ConnectionCalls calls(1);
+  calls.set_cut([&](const std::string&, absl::string_view) { ++cuts; });
   std::deque<ConnectionCalls::Call> held;
   while (held.size() < 65) held.emplace_back(calls, "a");
   EXPECT_EQ(cuts, 0);
