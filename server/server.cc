@@ -161,10 +161,11 @@ Server::Server(std::unique_ptr<Engine> engine, std::unique_ptr<AuditLog> audit, 
                 .refusals = refusals_},
                *engine_, backups_, health_),
       heap_trim_([stats = std::make_shared<ProcessStats>()] { return stats->resident_bytes(); }),
-      pages_([this] {
-        return MetricsPage(*engine_, observer_.metrics(), process_stats_, disk_watch_.latest(),
-                           pages_.ready());
-      }),
+      pages_([this] { return health_.is_serving(); },
+             [this] {
+               return MetricsPage(*engine_, observer_.metrics(), process_stats_,
+                                  disk_watch_.latest(), health_.is_serving());
+             }),
       grpc_port_(ConnectionBoundsOf(flags, connections_max)),
       rpcs_([this](Rpc& rpc) { service_.Begin(rpc); },
             [this](const Rpc& rpc) { CountCancel(rpc, limiters_.connections); }) {
@@ -204,7 +205,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Flags& flags) {
       return status;
     }
   }
-  server->SetServing(true);
+  server->health_.SetServing(true);
   return server;
 }
 
@@ -283,13 +284,8 @@ void Server::Reload() {
   if (audit_ != nullptr) audit_->Reopen();
 }
 
-void Server::SetServing(bool serving) {
-  health_.SetServing(serving);
-  pages_.set_ready(serving);
-}
-
 void Server::Stop(absl::Duration grace) {
-  SetServing(false);
+  health_.SetServing(false);
   grpc_port_.Stop();
   const absl::Time deadline = absl::Now() + grace;
   streams_.Drain();

@@ -69,8 +69,6 @@ class Server {
   absl::Status LoadSecurity(const Flags& flags);
   absl::Status Listen(const Flags& flags);
   absl::Status ServeGrpc(const Flags& flags);
-  // Sets what the health service and /readyz report.
-  void SetServing(bool serving);
 
   const std::unique_ptr<AuditLog> audit_;  // Null: there is none.
   LineLimiter refusals_{kRefusalLinesPerSecondMax};

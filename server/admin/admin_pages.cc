@@ -27,8 +27,8 @@ std::string AdminPages::Answer(const std::string& request) const {
   const absl::string_view path = *absl::StrSplit(words[1], '?').begin();
   if (path == "/healthz") return HttpResponse("200 OK", "ok\n", get);
   if (path == "/readyz") {
-    return ready_.load() ? HttpResponse("200 OK", "ready\n", get)
-                         : HttpResponse("503 Service Unavailable", "not ready\n", get);
+    return is_ready_() ? HttpResponse("200 OK", "ready\n", get)
+                       : HttpResponse("503 Service Unavailable", "not ready\n", get);
   }
   if (path == "/metrics") return HttpResponse("200 OK", metrics_(), get, kMetricsText);
   return HttpResponse("404 Not Found", "there are /healthz, /readyz and /metrics\n", get);

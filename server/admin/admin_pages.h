@@ -1,7 +1,6 @@
 #ifndef SOFTLOOKUP_SERVER_ADMIN_ADMIN_PAGES_H_
 #define SOFTLOOKUP_SERVER_ADMIN_ADMIN_PAGES_H_
 
-#include <atomic>
 #include <functional>
 #include <string>
 #include <utility>
@@ -12,19 +11,17 @@ namespace softlookup::server {
 // the server takes calls, else 503) and /metrics. GET and HEAD only. Thread-safe.
 class AdminPages {
  public:
-  // `metrics` returns the text of /metrics, in Prometheus' format.
-  explicit AdminPages(std::function<std::string()> metrics) : metrics_(std::move(metrics)) {}
+  // `is_ready` returns whether the server takes calls. `metrics` returns the text of /metrics, in
+  // Prometheus' format. Both must be thread-safe.
+  AdminPages(std::function<bool()> is_ready, std::function<std::string()> metrics)
+      : is_ready_(std::move(is_ready)), metrics_(std::move(metrics)) {}
 
   // Returns the whole HTTP response to `request`.
   std::string Answer(const std::string& request) const;
 
-  // Sets what /readyz reports. At first: not ready.
-  void set_ready(bool ready) { ready_.store(ready); }
-  bool ready() const { return ready_.load(); }
-
  private:
+  const std::function<bool()> is_ready_;
   const std::function<std::string()> metrics_;
-  std::atomic<bool> ready_{false};
 };
 
 }  // namespace softlookup::server

@@ -38,8 +38,7 @@ Health::Status Health::StatusOf(const std::string& service) const {
   if (!service.empty() && service != "softlookup.v1.SoftLookup") {
     return HealthCheckResponse::SERVICE_UNKNOWN;
   }
-  absl::MutexLock lock(&mutex_);
-  return serving_ ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING;
+  return is_serving() ? HealthCheckResponse::SERVING : HealthCheckResponse::NOT_SERVING;
 }
 
 void Health::Add(const std::shared_ptr<HealthWatch>& watch) {

@@ -17,12 +17,18 @@ namespace softlookup::server {
 
 class HealthWatch;
 
-// Whether the server takes calls. Any client may ask this through grpc.health.v1. Thread-safe.
+// Whether the server takes calls: what grpc.health.v1, /readyz and /metrics report. Any client may
+// ask for it through grpc.health.v1. Thread-safe.
 class Health {
  public:
   using Status = grpc::health::v1::HealthCheckResponse::ServingStatus;
 
+  // At first, the server does not take calls.
   void SetServing(bool serving);
+  bool is_serving() const {
+    absl::MutexLock lock(&mutex_);
+    return serving_;
+  }
   // Returns the status of `service`: "" for the server as a whole, or softlookup.v1.SoftLookup.
   // Returns SERVICE_UNKNOWN for any other `service`.
   Status StatusOf(const std::string& service) const;
