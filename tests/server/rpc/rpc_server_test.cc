@@ -4,6 +4,7 @@
 #include <grpcpp/generic/generic_stub.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -16,6 +17,7 @@ namespace softlookup::server {
 namespace {
 
 using ::softlookup::testing::IsOk;
+using ::softlookup::testing::StatusIs;
 
 // A client's call, which it cancels.
 class CancelledCall : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
@@ -47,8 +49,10 @@ class EndingHandler : public Rpc::Handler {
     rpc.Attach(*this);
     rpc.Finish(grpc::Status::CANCELLED);
   }
+  void OnCancel() override { is_cancelled = true; }
   void OnDone() override { done.Notify(); }
 
+  std::atomic<bool> is_cancelled{false};
   absl::Notification done;
 };
 
@@ -81,6 +85,45 @@ TEST(RpcServerTest, ACallOutlivesTheReportThatItWasCancelledBeforeItsHandlerCame
   handler.done.WaitForNotification();
   EXPECT_EQ(peer_after, peer_before);
   EXPECT_THAT(peer_before, ::testing::HasSubstr("127.0.0.1"));
+}
+
+TEST(RpcServerTest, AHandlerThatComesAfterTheCancellationIsTold) {
+  absl::Notification accepted, cancelled, is_over;
+  EndingHandler handler, other_handler;
+  std::atomic<int> accepted_count{0};
+  RpcServer server(
+      [&](Rpc& rpc) {
+        if (accepted_count.fetch_add(1) == 1) {
+          // There are two threads, and the first call holds one. So the other thread has done all
+          // that it does for the cancellation.
+          is_over.Notify();
+          return other_handler.Start(rpc);
+        }
+        accepted.Notify();
+        is_over.WaitForNotification();
+        handler.Start(rpc);
+      },
+      [&](const Rpc&) { cancelled.Notify(); });
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  ASSERT_THAT(server.Start(builder, /*thread_count=*/2), IsOk());
+  CancelledCall call(port);
+  accepted.WaitForNotification();
+  call.Cancel();
+  cancelled.WaitForNotification();
+  CancelledCall other_call(port);
+  handler.done.WaitForNotification();
+  other_handler.done.WaitForNotification();
+  EXPECT_TRUE(handler.is_cancelled);
+}
+
+TEST(RpcServerTest, AServerThatCannotListenSaysSo) {
+  RpcServer server([](Rpc&) {}, [](const Rpc&) {});
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort("256.0.0.1:0", grpc::InsecureServerCredentials());
+  EXPECT_THAT(server.Start(builder, /*thread_count=*/1),
+              StatusIs(absl::StatusCode::kInternal, "cannot start gRPC"));
 }
 
 }  // namespace
