@@ -61,15 +61,11 @@ class ScrapeTest(unittest.TestCase):
     def setUpClass(cls):
         directory = tempfile.TemporaryDirectory()
         cls.addClassCleanup(directory.cleanup)
-        cls.server = subprocess.Popen(
-            [SERVER, "--data-dir", os.path.join(directory.name, "stores"),
-             "--backup-dir", os.path.join(directory.name, "backups"), "--listen=127.0.0.1:0",
-             "--http-listen=127.0.0.1:0", "--memory-limit=1MiB", "--log-level=error"],
-            stdout=subprocess.PIPE, text=True)
-        cls.addClassCleanup(cls.stop, cls.server)
-        ready = cls.server.stdout.readline()
-        cls.target = re.search(r"http=(\S+)", ready)[1]
-        cls.tool_of_server = [TOOL, "--server", re.search(r"grpc=(\S+)", ready)[1]]
+        # The server reads at its start, and then every 30 s, whether there is a backup.
+        server = cls.start_server(directory.name)
+        subprocess.run([*cls.tool_of_server, "backup", "create"], capture_output=True, timeout=SECONDS, check=True)
+        cls.stop(server)
+        cls.addClassCleanup(cls.stop, cls.start_server(directory.name))
 
         shutil.copytree(os.path.join(ROOT, "docker/prometheus"), directory.name, dirs_exist_ok=True)
         path = os.path.join(directory.name, "prometheus.yml")
@@ -87,6 +83,18 @@ class ScrapeTest(unittest.TestCase):
         cls.addClassCleanup(cls.stop, prometheus)
         cls.prometheus = prometheus
         cls.address = wait_until(cls.listening)
+
+    @classmethod
+    def start_server(cls, directory):
+        server = subprocess.Popen(
+            [SERVER, "--data-dir", os.path.join(directory, "stores"),
+             "--backup-dir", os.path.join(directory, "backups"), "--listen=127.0.0.1:0",
+             "--http-listen=127.0.0.1:0", "--memory-limit=1MiB", "--log-level=error"],
+            stdout=subprocess.PIPE, text=True)
+        ready = server.stdout.readline()
+        cls.target = re.search(r"http=(\S+)", ready)[1]
+        cls.tool_of_server = [TOOL, "--server", re.search(r"grpc=(\S+)", ready)[1]]
+        return server
 
     @staticmethod
     def stop(process):
