@@ -79,6 +79,21 @@ void AddHelpCommand(CLI::App* app, Session* session) {
   help->callback([=] { session->run = [=] { return PrintHelp(app, *words, *session); }; });
 }
 
+// Refuses negative numbers for the whole numbers of a command and its subcommands. CLI11 refuses
+// them for numbers of 32 bits, but takes them as large ones for numbers of 64.
+void RefuseNegativeCounts(CLI::App* command) {
+  for (CLI::Option* option : command->get_options()) {
+    const std::string type = option->get_type_name();
+    if (!absl::StrContains(type, "UINT") && type != "N" && type != "ID,...") continue;
+    option->check([option](const std::string& value) {
+      if (!absl::StartsWith(value, "-")) return std::string();
+      throw CLI::ConversionError(
+          absl::StrCat("Could not convert: ", option->get_name(), " = ", value));
+    });
+  }
+  for (CLI::App* subcommand : command->get_subcommands({})) RefuseNegativeCounts(subcommand);
+}
+
 }  // namespace
 
 absl::StatusOr<Credentials> Session::ReadCredentials() const {
@@ -149,6 +164,7 @@ void AddEverything(CLI::App* app, Session* session) {
   AddAuthCommands(app, session);
   AddHelpCommand(app, session);
   for (CLI::App* command : app->get_subcommands({})) AddSharedFooter(command);
+  RefuseNegativeCounts(app);
   app->footer(
       absl::StrCat("`softlookup COMMAND --help` has a command's options.\n\n", kExitCodeHelp));
 }

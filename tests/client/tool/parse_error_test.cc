@@ -94,6 +94,12 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"NegativeCount",
                 {"lookup", "people", "--query", "1", "--top-k", "-1"},
                 "--top-k takes a whole number, 0 or more, not -1 (see softlookup lookup --help)"},
+        Mistake{"NegativePosition",
+                {"rows", "people", "--begin", "-1"},
+                "--begin takes a whole number, 0 or more, not -1 (see softlookup rows --help)"},
+        Mistake{"NegativeIdInAList",
+                {"rows", "people", "--id", "1,-2"},
+                "--id takes a whole number, 0 or more, not -2 (see softlookup rows --help)"},
         Mistake{"CountOver32Bits",
                 {"store", "create", "s", "--key-dim", "4294967296", "--value-dim", "1"},
                 "--key-dim takes a whole number, at most 4294967295, not 4294967296 (see "
