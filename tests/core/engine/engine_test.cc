@@ -6,14 +6,19 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "core/base/error.h"
+#include "core/engine/open_on_log.h"
 #include "tests/core/engine/engine_fixture.h"
 #include "tests/testing/engine_calls.h"
+#include "tests/testing/gated_log.h"
 #include "tests/testing/random.h"
 #include "tests/testing/status_matchers.h"
 
@@ -398,6 +403,30 @@ TEST_F(EngineTest, ALinearMemoryIsListedByItsWeightNotItsLogit) {
   // The other way round, it has the largest logit and the smallest weight.
   EXPECT_THAT(listed(-1, 2), ::testing::ElementsAre(-2, -2.5));
   EXPECT_THAT(listed(-1, 10), ::testing::ElementsAre(-2, -2.5, -3, -4));
+}
+
+TEST(FullWriteQueueTest, RefusesAChangeOfStoresAtOnce) {
+  auto gated_log = std::make_unique<testing::GatedLog>();
+  testing::GatedLog& log = *gated_log;
+  EngineOptions options{.thread_count = 1};
+  options.limits.waiting_append_bytes_max = 100;
+  auto opened = OpenOnLog(options, std::move(gated_log), [](const absl::Status&) {});
+  ASSERT_THAT(opened.status(), IsOk());
+  Engine& engine = **opened;
+  const StoreConfig config{.name = "s", .key_dim = 1, .value_dim = 1};
+  ASSERT_THAT(engine.CreateStore(config), IsOk());
+  const std::vector<float> floats(100, 1);
+  const auto append = [&](std::int64_t rows) {
+    const MatrixView view{floats.data(), rows, 1};
+    engine.Append({.store = "s", .keys = view, .values = view}, [](const auto&) {});
+  };
+  log.gated = true;
+  append(1);
+  log.entered.WaitForNotification();
+  append(100);  // Waits alone, so the queue takes it whatever its size.
+  EXPECT_THAT(engine.CreateStore({.name = "t", .key_dim = 1, .value_dim = 1}),
+              StatusIs(absl::StatusCode::kResourceExhausted, "wait to be written"));
+  log.gate.Notify();
 }
 
 }  // namespace
