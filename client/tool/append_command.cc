@@ -13,6 +13,7 @@
 #include "client/tool/pair_reader.h"
 #include "client/tool/row_reader.h"
 #include "client/tool/row_tags.h"
+#include "client/tool/whole_store.h"
 #include "client/tool/word_store.h"
 
 namespace softlookup::tool {
@@ -68,7 +69,7 @@ absl::Status CheckInput(const AppendCommandFlags& flags) {
 absl::Status Append(const AppendCommandFlags& flags, const Session& session) {
   CLIENT_RETURN_IF_ERROR(CheckInput(flags));
   CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
-  CLIENT_ASSIGN_OR_RETURN(const v1::Store store, client.GetStore(flags.store));
+  CLIENT_ASSIGN_OR_RETURN(const v1::Store store, GetWholeStore(flags.store, &client));
   if (!flags.input.words.empty()) {
     CLIENT_RETURN_IF_ERROR(CheckIsWordStore(store, flags.any_store));
   }

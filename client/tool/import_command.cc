@@ -16,6 +16,7 @@
 #include "client/tool/row_reader.h"
 #include "client/tool/row_tags.h"
 #include "client/tool/store_flags.h"
+#include "client/tool/whole_store.h"
 
 namespace softlookup::tool {
 namespace {
@@ -108,7 +109,7 @@ absl::Status Undo(const absl::Status& error, const std::string& store, Client* c
 absl::Status Import(const ImportFlags& flags, const Session& session) {
   CLIENT_RETURN_IF_ERROR(CheckFiles(flags));
   CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
-  const absl::StatusOr<v1::Store> existing = client.GetStore(flags.store);
+  const absl::StatusOr<v1::Store> existing = GetWholeStore(flags.store, &client);
   v1::Store store;
   if (existing.ok()) {
     CLIENT_RETURN_IF_ERROR(CheckExisting(flags, *existing, &client));

@@ -29,6 +29,7 @@
 #include "client/tool/interrupt.h"
 #include "client/tool/loadtest_flags.h"
 #include "client/tool/whole_file.h"
+#include "client/tool/whole_store.h"
 
 namespace softlookup::tool {
 namespace {
@@ -75,7 +76,7 @@ class Loadtest {
   absl::Status FindStores(Client* client) {
     if (flags_.stores_named.empty()) return MakeStores(client);
     for (const std::string& name : flags_.stores_named) {
-      CLIENT_ASSIGN_OR_RETURN(const v1::Store store, client->GetStore(name));
+      CLIENT_ASSIGN_OR_RETURN(const v1::Store store, GetWholeStore(name, client));
       if (names_.empty()) {
         plan_.key_dim = store.key_dim();
         plan_.value_dim = store.value_dim();

@@ -23,6 +23,7 @@
 #include "client/tool/npy_writer.h"
 #include "client/tool/row_reader.h"
 #include "client/tool/validators.h"
+#include "client/tool/whole_store.h"
 #include "client/tool/word_list.h"
 #include "client/tool/word_store.h"
 #include "softlookup/word_encoder.h"
@@ -141,7 +142,7 @@ absl::Status Lookup(const LookupFlags& flags, const Session& session) {
         ReadNames(flags.names, flags.row_names.empty() ? BlankLines::kSkip : BlankLines::kRefuse));
   }
   CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
-  CLIENT_ASSIGN_OR_RETURN(const v1::Store store, client.GetStore(flags.store));
+  CLIENT_ASSIGN_OR_RETURN(const v1::Store store, GetWholeStore(flags.store, &client));
   CLIENT_ASSIGN_OR_RETURN(const FloatMatrix queries,
                           QueriesFrom(flags, store, labels.positions, session, &client));
   LookupPrinter printer(labels, session);

@@ -21,6 +21,7 @@
 #include "client/tool/row_printer.h"
 #include "client/tool/row_tags.h"
 #include "client/tool/validators.h"
+#include "client/tool/whole_store.h"
 
 namespace softlookup::tool {
 namespace {
@@ -106,7 +107,7 @@ absl::Status CheckFiles(const ExportFlags& flags) {
 absl::Status Export(const ExportFlags& flags, const Session& session) {
   CLIENT_RETURN_IF_ERROR(CheckFiles(flags));
   CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
-  CLIENT_ASSIGN_OR_RETURN(const v1::Store store, client.GetStore(flags.store));
+  CLIENT_ASSIGN_OR_RETURN(const v1::Store store, GetWholeStore(flags.store, &client));
   CLIENT_ASSIGN_OR_RETURN(NpyWriter keys, NpyWriter::Create(flags.keys, store.key_dim()));
   CLIENT_ASSIGN_OR_RETURN(NpyWriter values, NpyWriter::Create(flags.values, store.value_dim()));
   CLIENT_ASSIGN_OR_RETURN(RowTagsWriter tags, RowTagsWriter::Create(flags.ids, flags.labels));

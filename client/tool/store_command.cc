@@ -11,6 +11,7 @@
 #include "client/tool/memory_flags.h"
 #include "client/tool/store_flags.h"
 #include "client/tool/store_printer.h"
+#include "client/tool/whole_store.h"
 #include "client/tool/word_store.h"
 
 namespace softlookup::tool {
@@ -75,7 +76,7 @@ absl::Status Update(const UpdateFlags& flags, const Session& session) {
   v1::Store store;
   store.set_name(flags.name);
   if (flags.settings.projection.any()) {  // SetStore() checks it against the store's dimensions.
-    CLIENT_ASSIGN_OR_RETURN(const v1::Store current, client.GetStore(flags.name));
+    CLIENT_ASSIGN_OR_RETURN(const v1::Store current, GetWholeStore(flags.name, &client));
     store.set_key_dim(current.key_dim());
     store.set_value_dim(current.value_dim());
   }

@@ -54,6 +54,10 @@ std::map<std::string, std::string> Labels(const v1::Store& store) {
   return {store.labels().begin(), store.labels().end()};
 }
 
+bool IsDamaged(const v1::Store& store) { return !store.damage().empty(); }
+// Returns whether the server could read the store's configuration.
+bool HasSettings(const v1::Store& store) { return store.key_dim() > 0; }
+
 // Returns the dimension of the inputs of the store's projection; 0 if the store has no projection.
 std::uint32_t InputDim(const v1::Store& store) { return store.projection().key().cols(); }
 
@@ -102,6 +106,7 @@ Json StoreJson(const v1::Store& store) {
                {"byte_size", store.byte_size()},
                {"create_time", CreateTime(store)}};
   if (store.has_projection()) json["projection"] = {{"input_dim", InputDim(store)}};
+  if (IsDamaged(store)) json["damage"] = store.damage();
   return json;
 }
 
@@ -113,16 +118,20 @@ void PrintStore(const v1::Store& store, const Session& session) {
     *session.out << absl::StreamFormat("%-12s %s\n", title, TerminalText(text));
   };
   line("name", store.name());
+  if (IsDamaged(store)) line("damaged", store.damage());
+  if (IsDamaged(store) && !HasSettings(store)) return;
   line("key_dim", absl::StrCat(store.key_dim()));
   line("value_dim", absl::StrCat(store.value_dim()));
   line("heads", absl::StrCat(Heads(store)));
   line("score", ScoreWord(store));
   line("temperature", absl::StrCat(Temperature(store)));
   line("storage", StorageWord(store));
-  line("rows", absl::StrCat(store.row_count(), ", live ", store.live_row_count()));
+  line("rows", IsDamaged(store)
+                   ? absl::StrCat(store.row_count(), " before the damage")
+                   : absl::StrCat(store.row_count(), ", live ", store.live_row_count()));
   if (store.has_projection()) line("projection", absl::StrCat("input_dim ", InputDim(store)));
   line("revision", absl::StrCat(store.revision()));
-  line("size", output::BytesText(store.byte_size()));
+  if (!IsDamaged(store)) line("size", output::BytesText(store.byte_size()));
   line("created", CreateTime(store));
   for (const v1::MemorySpec& memory : store.memories()) line("memory", MemoryText(memory));
   for (const auto& [key, value] : Labels(store)) line("label", absl::StrCat(key, "=", value));
@@ -156,21 +165,36 @@ void PrintStores(const std::vector<v1::Store>& stores, const Session& session) {
     for (const v1::Store& store : stores) list.push_back(StoreJson(store));
     return PrintJson({{"stores", std::move(list)}}, session.out);
   }
-  Table table({{"name"},
-               {"key_dim", Align::kRight, 2},
-               {"value_dim", Align::kRight, 2},
-               {"heads", Align::kRight, 6},
-               {"score", Align::kLeft, 1},
-               {"temperature", Align::kRight, 4},
-               {"storage", Align::kLeft, 3},
-               {"rows", Align::kRight},
-               {"revision", Align::kRight, 5},
-               {"size", Align::kRight}});
+  std::vector<Table::Column> columns = {{"name"},
+                                        {"key_dim", Align::kRight, 2},
+                                        {"value_dim", Align::kRight, 2},
+                                        {"heads", Align::kRight, 6},
+                                        {"score", Align::kLeft, 1},
+                                        {"temperature", Align::kRight, 4},
+                                        {"storage", Align::kLeft, 3},
+                                        {"rows", Align::kRight},
+                                        {"revision", Align::kRight, 5},
+                                        {"size", Align::kRight}};
+  const bool any_damaged = std::any_of(stores.begin(), stores.end(), IsDamaged);
+  if (any_damaged) columns.push_back({"state"});
+  Table table(columns);
   for (const v1::Store& store : stores) {
-    table.AddRow({store.name(), absl::StrCat(store.key_dim()), absl::StrCat(store.value_dim()),
-                  absl::StrCat(Heads(store)), ScoreWord(store), absl::StrCat(Temperature(store)),
-                  StorageWord(store), absl::StrCat(store.row_count()),
-                  absl::StrCat(store.revision()), output::BytesText(store.byte_size())});
+    std::vector<std::string> row = {store.name(),
+                                    absl::StrCat(store.key_dim()),
+                                    absl::StrCat(store.value_dim()),
+                                    absl::StrCat(Heads(store)),
+                                    ScoreWord(store),
+                                    absl::StrCat(Temperature(store)),
+                                    StorageWord(store),
+                                    absl::StrCat(store.row_count()),
+                                    absl::StrCat(store.revision()),
+                                    output::BytesText(store.byte_size())};
+    if (IsDamaged(store)) {
+      row.back() = "-";
+      if (!HasSettings(store)) std::fill(row.begin() + 1, row.end(), "-");
+    }
+    if (any_damaged) row.push_back(IsDamaged(store) ? "damaged" : "whole");
+    table.AddRow(std::move(row));
   }
   session.Print(&table);
 }

@@ -22,6 +22,7 @@
 #include "client/tool/tuning_chart.h"
 #include "client/tool/validators.h"
 #include "client/tool/whole_file.h"
+#include "client/tool/whole_store.h"
 
 namespace softlookup::tool {
 namespace {
@@ -195,7 +196,7 @@ absl::Status Tune(const TuneFlags& flags, const Session& session) {
   CLIENT_RETURN_IF_ERROR(CheckWritable(flags.plot));
   CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
   Tuning tuning;
-  CLIENT_ASSIGN_OR_RETURN(tuning.store, client.GetStore(flags.store));
+  CLIENT_ASSIGN_OR_RETURN(tuning.store, GetWholeStore(flags.store, &client));
   CLIENT_RETURN_IF_ERROR(CheckHeads(tuning.store));
   if (tuning.store.live_row_count() < 2) {
     return InputError(flags.store, absl::StrCat("tune needs at least 2 rows, but the store has ",

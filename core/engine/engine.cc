@@ -15,6 +15,7 @@
 #include "core/engine/committer.h"
 #include "core/engine/engine_stats.h"
 #include "core/engine/job_context.h"
+#include "core/engine/leftovers.h"
 #include "core/engine/load_stores.h"
 #include "core/engine/lookups.h"
 #include "core/engine/memories.h"
@@ -123,7 +124,8 @@ class EngineOfStores final : public Engine {
 
 absl::Status EngineOfStores::Load(LoadObserver& observer) {
   SOFTLOOKUP_ASSIGN_OR_RETURN(const std::vector<NamedStore> stores, StoresIn(*log_));
-  if (!stores.empty()) last_store_number_ = stores.back().store;
+  const std::uint64_t last_number = LastNumberIn(stores, *log_);
+  last_store_number_ = last_number;
   const bool have_names = stores.empty() || !stores[0].name.empty();
   const std::unique_ptr<LogBatch> names = log_->NewBatch();
   bool is_whole = have_names;
@@ -136,9 +138,10 @@ absl::Status EngineOfStores::Load(LoadObserver& observer) {
   // Writes a name record for every store, an empty one if the name is lost. Once the log has any
   // name records, StoresIn finds only stores that have one.
   if (!have_names) SOFTLOOKUP_RETURN_IF_ERROR(log_->Commit(*names, Sync::kYes));
-  // If a store is damaged, or the names had to be written anew, the log is not compacted. If
-  // compaction read a damaged record, writes to all stores would fail from then on.
-  if (is_whole) log_->BeginCompaction();
+  // If compaction read a damaged record, writes to all stores would fail from then on. So the log
+  // is not compacted if a store is damaged, if the names had to be written anew, or if what is left
+  // of deleted stores is damaged.
+  if (is_whole && ClearLeftovers(stores, last_number, *log_).ok()) log_->BeginCompaction();
   loaded_ = true;
   return absl::OkStatus();
 }
@@ -186,8 +189,8 @@ absl::StatusOr<StoreInfo> EngineOfStores::CreateStore(const StoreConfig& config)
 }
 
 absl::StatusOr<StoreInfo> EngineOfStores::GetStore(absl::string_view name) {
-  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::shared_ptr<Store> store, Find("name", name));
-  return store->info();
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckLoaded());
+  return writes_.stores.Info("name", name);
 }
 
 absl::StatusOr<ListResult> EngineOfStores::ListStores(absl::string_view prefix,

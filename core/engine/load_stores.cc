@@ -29,7 +29,7 @@ class Loading {
       : store_(store.store), name_(std::move(store.name)), log_(log) {}
 
   // Returns the bytes of the components of all rows.
-  std::int64_t bytes() const { return static_cast<std::int64_t>(row_count_) * row_bytes(); }
+  std::int64_t bytes() const { return static_cast<std::int64_t>(newest_.row_count) * row_bytes(); }
 
   // Reads everything but the rows. Call this first.
   absl::Status ReadStore() {
@@ -45,9 +45,9 @@ class Loading {
   absl::Status ReadPart(std::uint64_t index, std::uint64_t count,
                         std::vector<PendingRows>& pending) {
     const auto position_of = [&](std::uint64_t i) {
-      return i == count ? row_count_ : row_count_ / count * i;
+      return i == count ? newest_.row_count : newest_.row_count / count * i;
     };
-    // Records of rows at row_count_ and beyond do not count (docs/storage_format.md).
+    // Records of rows at the row count and beyond do not count (docs/storage_format.md).
     return log_.Scan(KeyOfRows(position_of(index)), KeyOfRows(position_of(index + 1)),
                      [&](absl::string_view key, absl::string_view value) {
                        return ReadRows(key, value, pending);
@@ -65,7 +65,7 @@ class Loading {
 
   // Returns the loaded store, or an error. `status` is the first error of ReadStore(), ReadPart()
   // and AddRows(), or OK. If it is OK, StoreLoader::Finish can still find an error. Any error but
-  // UNAVAILABLE becomes a DATA_LOSS error that names the store.
+  // UNAVAILABLE becomes a DATA_LOSS error that names the store and the remedy.
   LoadedStore Finish(absl::Status status, Store::Executor executor) {
     absl::StatusOr<std::unique_ptr<StoreEditor>> editor = nullptr;
     if (status.ok()) {
@@ -81,17 +81,30 @@ class Loading {
     }
     if (absl::IsUnavailable(editor.status()))
       return {.number = store_, .name = name_, .store = editor.status()};
+    const std::string damage(editor.status().message());
     return {.number = store_,
             .name = name_,
             .store = MakeError(
                 reasons::kDataLoss,
-                absl::StrCat("Store ", NameOrNumber(), " is damaged: ", editor.status().message()),
-                {{"store", name_}})};
+                absl::StrCat("Store ", NameOrNumber(), " is damaged: ", damage,
+                             "; restore a backup", name_.empty() ? "" : ", or delete the store"),
+                {{"store", name_}}),
+            .damaged = DamagedInfo(damage)};
   }
 
  private:
   std::string NameOrNumber() const {
     return name_.empty() ? absl::StrCat("number ", store_) : absl::StrCat("\"", name_, "\"");
+  }
+  // Returns what is known of the store. `damage` says what is wrong with it.
+  StoreInfo DamagedInfo(const std::string& damage) const {
+    StoreInfo info{.config = config_.config,
+                   .revision = newest_.revision,
+                   .row_count = newest_.row_count,
+                   .create_time = config_.create_time,
+                   .damage = damage};
+    info.config.name = name_;
+    return info;
   }
   static absl::Status Missing(absl::string_view what) {
     return MakeError(reasons::kDataLoss, absl::StrCat("its ", what, " is missing"));
@@ -111,34 +124,34 @@ class Loading {
   // Adds one record of any kind but kRows. The scan visits the configuration first, then the
   // revision.
   absl::Status Add(absl::string_view key, absl::string_view value) {
-    SOFTLOOKUP_ASSIGN_OR_RETURN(const RecordKey record, ParseKey(key));
-    if (record.kind == RecordKind::kConfig) {
-      SOFTLOOKUP_ASSIGN_OR_RETURN(config_, ParseConfig(value));
-      SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreConfig(config_.config));
+    SOFTLOOKUP_ASSIGN_OR_RETURN(const RecordKey parsed, ParseKey(key));
+    if (parsed.kind == RecordKind::kConfig) {
+      SOFTLOOKUP_ASSIGN_OR_RETURN(ConfigRecord record, ParseConfig(value));
+      SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreConfig(record.config));
+      config_ = std::move(record);
       name_ = config_.config.name;
       return absl::OkStatus();
     }
-    if (record.kind == RecordKind::kRevision) {
+    if (parsed.kind == RecordKind::kRevision) {
       if (config_.config.name.empty()) return Missing("configuration");
-      SOFTLOOKUP_ASSIGN_OR_RETURN(const RevisionRecord newest, ParseRevision(value));
-      row_count_ = newest.row_count;
-      loader_.emplace(config_.config, newest.revision, newest.row_count);
+      SOFTLOOKUP_ASSIGN_OR_RETURN(newest_, ParseRevision(value));
+      loader_.emplace(config_.config, newest_.revision, newest_.row_count);
       return absl::OkStatus();
     }
     if (!loader_) return Missing("revision");
-    switch (record.kind) {
+    switch (parsed.kind) {
       case RecordKind::kBlockStart: {
         SOFTLOOKUP_ASSIGN_OR_RETURN(const BlockStartRecord start, ParseBlockStart(value));
-        return loader_->AddBlockStart(record.number, start.memories, start.bounds);
+        return loader_->AddBlockStart(parsed.number, start.memories, start.bounds);
       }
       case RecordKind::kLiveRows: {
         SOFTLOOKUP_ASSIGN_OR_RETURN(const LiveRowsRecord live, ParseLiveRows(value));
-        loader_->AddLiveRows(record.number, RowMask::Of(live));
+        loader_->AddLiveRows(parsed.number, RowMask::Of(live));
         return absl::OkStatus();
       }
       default: {  // kWriter.
         SOFTLOOKUP_ASSIGN_OR_RETURN(const WriterRecord writer, ParseWriter(value));
-        loader_->AddWriter(record.writer, {.last_sequence = writer.last_sequence,
+        loader_->AddWriter(parsed.writer, {.last_sequence = writer.last_sequence,
                                            .last_position = writer.last_position});
         return absl::OkStatus();
       }
@@ -159,8 +172,8 @@ class Loading {
   const std::uint64_t store_;
   std::string name_;  // May be empty until the configuration is read.
   const CommitLog& log_;
-  ConfigRecord config_;
-  std::uint64_t row_count_ = 0;
+  ConfigRecord config_;    // The default one until it is read and checked.
+  RevisionRecord newest_;  // The default one until it is read.
   std::optional<StoreLoader> loader_;
 };
 
@@ -240,10 +253,15 @@ void AddLoaded(LoadedStore loaded, WriteContext& writes) {
     // grow until there is room.
     writes.budget.Add(static_cast<std::int64_t>(snapshot->byte_size()));
     writes.totals.AddStore(*snapshot);
-  } else {
-    writes.totals.AddDamagedStore();
+    writes.stores.AddLoaded(loaded.name, *std::move(loaded.store));
+    return;
   }
-  if (!loaded.name.empty()) writes.stores.AddLoaded(loaded.name, std::move(loaded.store));
+  writes.totals.AddDamagedStore();
+  // Damage cannot pass the checksums, but records that never were a server's can hold any name.
+  if (!CheckStoreName("name", loaded.name).ok()) return;
+  writes.stores.AddDamaged(
+      loaded.name,
+      {.number = loaded.number, .info = std::move(loaded.damaged), .error = loaded.store.status()});
 }
 
 void Notify(LoadObserver& observer, const LoadedStore& loaded) {

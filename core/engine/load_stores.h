@@ -28,16 +28,18 @@ struct LoadedStore {
   std::uint64_t number = 0;
   std::string name;  // Empty if neither the name's record nor the configuration was readable.
   absl::StatusOr<std::shared_ptr<Store>> store;
+  StoreInfo damaged;  // What is known of the store if it is DATA_LOSS.
 };
 
 // Loads the store as it was, bit for bit. `executor` is the store's. It may be null if no write
 // follows. The result's `store` is DATA_LOSS if a record is damaged or missing. The error's
-// message names the position if that is known. The result's `store` is UNAVAILABLE if a record
-// could not be read for another reason, so that a later attempt may succeed.
+// message names the position if that is known, and says what to do. The result's `store` is
+// UNAVAILABLE if a record could not be read for another reason, so that a later attempt may
+// succeed.
 LoadedStore LoadStore(const NamedStore& store, const CommitLog& log, Store::Executor executor);
 
-// Counts `loaded` in the budget and the totals of `writes`. Adds it to the table of stores unless
-// its name is lost.
+// Counts `loaded` in the budget and the totals of `writes`. Adds it to the table of stores, unless
+// it is damaged and its name is lost or invalid.
 void AddLoaded(LoadedStore loaded, WriteContext& writes);
 
 // Calls observer.OnStore() if `loaded` has a store, otherwise observer.OnDamage() with its error.

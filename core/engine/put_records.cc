@@ -101,7 +101,7 @@ void PutDeletion(std::uint64_t store, const DeleteOutcome& outcome, LogBatch& ba
 void DeleteRecords(std::uint64_t store, LogBatch& batch) {
   const KeyRange keys = KeysOfStore(store);
   batch.DeleteRange(keys.begin, keys.end);
-  batch.DeleteRange(KeyOfName(store), KeyOfName(store + 1));
+  batch.Delete(KeyOfName(store));
 }
 
 }  // namespace softlookup

@@ -1,6 +1,5 @@
 #include "core/engine/store_table.h"
 
-#include <cstddef>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -35,7 +34,33 @@ absl::StatusOr<std::shared_ptr<Store>> StoreTable::Find(absl::string_view field,
   absl::ReaderMutexLock lock(&mutex_);
   const auto found = stores_.find(name);
   if (found == stores_.end()) return StoreNotFound(name);
-  return found->second;
+  if (const auto* store = std::get_if<std::shared_ptr<Store>>(&found->second)) return *store;
+  return std::get<std::shared_ptr<const DamagedStore>>(found->second)->error;
+}
+
+std::shared_ptr<const DamagedStore> StoreTable::FindDamaged(absl::string_view name) const {
+  absl::ReaderMutexLock lock(&mutex_);
+  const auto found = stores_.find(name);
+  if (found == stores_.end()) return nullptr;
+  const auto* store = std::get_if<std::shared_ptr<const DamagedStore>>(&found->second);
+  return store == nullptr ? nullptr : *store;
+}
+
+absl::StatusOr<StoreInfo> StoreTable::Info(absl::string_view field, absl::string_view name) const {
+  SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreName(field, name));
+  absl::ReaderMutexLock lock(&mutex_);
+  const auto found = stores_.find(name);
+  if (found == stores_.end()) return StoreNotFound(name);
+  return InfoOf(found->second);
+}
+
+bool StoreTable::IsWhole(const Entry& entry) {
+  return std::holds_alternative<std::shared_ptr<Store>>(entry);
+}
+
+StoreInfo StoreTable::InfoOf(const Entry& entry) {
+  if (const auto* store = std::get_if<std::shared_ptr<Store>>(&entry)) return (*store)->info();
+  return std::get<std::shared_ptr<const DamagedStore>>(entry)->info;
 }
 
 ListResult StoreTable::List(absl::string_view prefix, absl::string_view after,
@@ -45,12 +70,11 @@ ListResult StoreTable::List(absl::string_view prefix, absl::string_view after,
   auto it =
       after >= prefix && !after.empty() ? stores_.upper_bound(after) : stores_.lower_bound(prefix);
   for (; it != stores_.end() && absl::StartsWith(it->first, prefix); ++it) {
-    if (!it->second.ok()) continue;
     if (static_cast<std::int64_t>(result.stores.size()) == count_max) {
       result.more = true;
       break;
     }
-    result.stores.push_back((*it->second)->info());
+    result.stores.push_back(InfoOf(it->second));
   }
   return result;
 }
@@ -78,23 +102,36 @@ void StoreTable::Add(const std::string& name, std::shared_ptr<Store> store) {
   stores_.emplace(name, std::move(store));
 }
 
-void StoreTable::AddLoaded(const std::string& name, absl::StatusOr<std::shared_ptr<Store>> store) {
+void StoreTable::AddLoaded(const std::string& name, std::shared_ptr<Store> store) {
   absl::MutexLock lock(&mutex_);
   stores_.emplace(name, std::move(store));
 }
 
+void StoreTable::AddDamaged(const std::string& name, DamagedStore store) {
+  SOFTLOOKUP_CHECK(!store.error.ok() && !store.info.damage.empty()) << name;
+  absl::MutexLock lock(&mutex_);
+  stores_.emplace(name, std::make_shared<const DamagedStore>(std::move(store)));
+}
+
 void StoreTable::Remove(absl::string_view name) {
   absl::MutexLock lock(&mutex_);
-  stores_.erase(stores_.find(name));
+  const auto found = stores_.find(name);
+  SOFTLOOKUP_CHECK(found != stores_.end()) << "no store " << name;
+  stores_.erase(found);
 }
 
 void StoreTable::Rename(const std::string& name, const std::string& new_name,
                         std::shared_ptr<Store> store) {
   absl::MutexLock lock(&mutex_);
   SOFTLOOKUP_CHECK(!reserved_.contains(new_name)) << new_name << " is reserved";
-  const std::size_t removed = stores_.erase(name);
-  SOFTLOOKUP_CHECK(removed == 1) << "no store " << name;
-  stores_.insert_or_assign(new_name, std::move(store));
+  const auto found = stores_.find(name);
+  SOFTLOOKUP_CHECK(found != stores_.end()) << "no store " << name;
+  SOFTLOOKUP_CHECK(IsWhole(found->second)) << name << " is damaged";
+  stores_.erase(found);
+  const auto [replaced, is_new] = stores_.try_emplace(new_name, store);
+  if (is_new) return;
+  SOFTLOOKUP_CHECK(IsWhole(replaced->second)) << new_name << " is damaged";
+  replaced->second = std::move(store);
 }
 
 }  // namespace softlookup

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <variant>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/btree_map.h"
@@ -17,15 +18,27 @@
 
 namespace softlookup {
 
+// A store whose records are damaged.
+struct DamagedStore {
+  std::uint64_t number = 0;
+  StoreInfo info;      // See StoreInfo for what is set.
+  absl::Status error;  // The error of calls to the store.
+};
+
 // The stores of an engine, by name. Thread-safe.
 class StoreTable {
  public:
   // Returns the store. `field` is the request's field that holds `name`. Errors: STORE_NOT_FOUND;
-  // INVALID_NAME, which names `field`; for a damaged store, the error that AddLoaded() was given.
+  // INVALID_NAME, which names `field`; for a damaged store, its `error`.
   absl::StatusOr<std::shared_ptr<Store>> Find(absl::string_view field,
                                               absl::string_view name) const;
-  // Returns at most `count_max` stores whose name starts with `prefix` and comes after `after`.
-  // Leaves out damaged stores.
+  // Returns the damaged store `name`, or null if there is none.
+  std::shared_ptr<const DamagedStore> FindDamaged(absl::string_view name) const;
+  // Returns what there is to know of a store, also if it is damaged. Errors are those of Find(),
+  // except the one for a damaged store.
+  absl::StatusOr<StoreInfo> Info(absl::string_view field, absl::string_view name) const;
+  // Returns at most `count_max` stores whose name starts with `prefix` and comes after `after`,
+  // damaged ones included.
   ListResult List(absl::string_view prefix, absl::string_view after, std::int64_t count_max) const;
 
   // Reserves `name` for a new store until Add() or Release(). Find() does not see the name before
@@ -35,20 +48,25 @@ class StoreTable {
   void Release(const std::string& name);
   // Adds a new store and ends the reservation of its name. There must be no store of this name.
   void Add(const std::string& name, std::shared_ptr<Store> store);
-  // Adds a store that was loaded from the log. Call this for all stores of the log before any other
-  // method that takes a name. If the store is damaged, `store` is the error that Find() then
-  // returns.
-  void AddLoaded(const std::string& name, absl::StatusOr<std::shared_ptr<Store>> store);
-  // Removes the store `name`, which must exist and not be damaged.
+  // The next two add a store that was loaded from the log. Call them for all stores of the log
+  // before any other method that takes a name.
+  void AddLoaded(const std::string& name, std::shared_ptr<Store> store);
+  void AddDamaged(const std::string& name, DamagedStore store);
+  // Removes the store `name`, which must exist.
   void Remove(absl::string_view name);
-  // Removes `name`, which must exist, and adds `store` under `new_name`, in one step. A store that
-  // has `new_name` is removed in the same step. `new_name` must not be reserved.
+  // Removes the store `name`, which must exist, and adds `store` under `new_name`, in one step. A
+  // store that has `new_name` is removed in the same step. `new_name` must not be reserved. Neither
+  // name may be that of a damaged store.
   void Rename(const std::string& name, const std::string& new_name, std::shared_ptr<Store> store);
 
  private:
+  using Entry = std::variant<std::shared_ptr<Store>, std::shared_ptr<const DamagedStore>>;
+
+  static bool IsWhole(const Entry& entry);
+  static StoreInfo InfoOf(const Entry& entry);
+
   mutable absl::Mutex mutex_;
-  absl::btree_map<std::string, absl::StatusOr<std::shared_ptr<Store>>> stores_
-      ABSL_GUARDED_BY(mutex_);
+  absl::btree_map<std::string, Entry> stores_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<std::string> reserved_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -22,6 +22,8 @@ class StoreTotals {
   void AddStore(const Snapshot& snapshot);
   // Counts a store that is damaged, so that calls to it fail.
   void AddDamagedStore() { ++damaged_stores_; }
+  // Takes back what was counted for a damaged store that is deleted.
+  void RemoveDamagedStore() { --damaged_stores_; }
   // Takes back what was counted for a store that is deleted. `snapshot` is its newest.
   void RemoveStore(const Snapshot& snapshot);
   // Counts a write to a store of this configuration. Call this once readers can see the write.

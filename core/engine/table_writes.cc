@@ -85,12 +85,17 @@ class DeleteStoreWrite final : public Write {
   bool alone() const override { return true; }
 
   absl::Status Stage(LogBatch* batch) override {
-    SOFTLOOKUP_ASSIGN_OR_RETURN(store_, context_.stores.Find("name", name_));
-    if (batch != nullptr) DeleteRecords(store_->number(), *batch);
+    damaged_ = context_.stores.FindDamaged(name_);
+    if (damaged_ == nullptr) {
+      SOFTLOOKUP_ASSIGN_OR_RETURN(store_, context_.stores.Find("name", name_));
+    }
+    if (batch == nullptr) return absl::OkStatus();
+    DeleteRecords(damaged_ == nullptr ? store_->number() : damaged_->number, *batch);
     return absl::OkStatus();
   }
   void Publish() override {
     context_.stores.Remove(name_);
+    if (damaged_ != nullptr) return context_.totals.RemoveDamagedStore();
     Retire(*store_, StoreNotFound(name_), context_);
   }
   void Rollback() override {}
@@ -100,7 +105,9 @@ class DeleteStoreWrite final : public Write {
   WriteContext& context_;
   const std::string name_;
   absl::AnyInvocable<void(absl::Status)> callback_;
+  // Set by Stage(), one of the two.
   std::shared_ptr<Store> store_;
+  std::shared_ptr<const DamagedStore> damaged_;
 };
 
 class RenameStoreWrite final : public Write {

@@ -24,6 +24,7 @@ std::unique_ptr<Write> MakeCreateStore(WriteContext& context, std::uint64_t numb
                                        std::int64_t store_count_max,
                                        WriteCallback<StoreInfo> callback);
 
+// The store may be damaged.
 std::unique_ptr<Write> MakeDeleteStore(WriteContext& context, std::string name,
                                        absl::AnyInvocable<void(absl::Status)> callback);
 

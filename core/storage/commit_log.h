@@ -1,13 +1,17 @@
 #ifndef SOFTLOOKUP_CORE_STORAGE_COMMIT_LOG_H_
 #define SOFTLOOKUP_CORE_STORAGE_COMMIT_LOG_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "core/storage/records.h"
 
 namespace softlookup {
 
@@ -17,7 +21,11 @@ class LogBatch {
  public:
   virtual ~LogBatch() = default;
   virtual void Put(absl::string_view key, absl::string_view value) = 0;
-  // Deletes the records whose keys are in [begin, end).
+  // Deletes the record `key`, if there is one.
+  virtual void Delete(absl::string_view key) = 0;
+  // Deletes the records whose keys are in [begin, end). Once the batch is committed, the log also
+  // frees the disk that they took. It drops the files that hold nothing else at once. It frees the
+  // rest later, when BeginCompaction() has been called and enough is deleted to be worth it.
   virtual void DeleteRange(absl::string_view begin, absl::string_view end) = 0;
 };
 
@@ -44,13 +52,14 @@ class CommitLog {
   //
   // After an error, treat the changes as not made. They can still appear if the log is closed and
   // opened again before the next Commit() succeeds. After a full disk, Commit() can succeed as soon
-  // as there is room. After any other error, every Commit() fails until the log is opened again.
-  // The message of the error is for the operator.
+  // as there is room. A batch of few bytes that deletes a range needs no room, since the log keeps
+  // some in reserve for it. After any other error, every Commit() fails until the log is opened
+  // again. The message of the error is for the operator.
   virtual absl::Status Commit(LogBatch& batch, Sync sync) = 0;
 
   // Returns true while the log takes no changes because a Commit() or work in the background
-  // failed. After a full disk, the result is false again once a Commit() has succeeded.
-  // Thread-safe.
+  // failed. After a full disk, the result is false again once a Commit() that needs room has
+  // succeeded. Thread-safe.
   virtual bool has_failed() const = 0;
 
   // Calls visit(key, value) for every record with a key in [begin, end), in order. Stops at the
@@ -60,9 +69,25 @@ class CommitLog {
       absl::string_view begin, absl::string_view end,
       absl::FunctionRef<absl::Status(absl::string_view, absl::string_view)> visit) const = 0;
 
-  // Lets the log compact its records in the background from now on, until the log is closed. If
-  // compaction reads a damaged record, every Commit() fails from then on.
+  // Lets the log compact its records in the background from now on, until the log is closed or
+  // finds a deleted record that is damaged. If compaction reads a damaged record, every Commit()
+  // fails from then on.
   virtual void BeginCompaction() = 0;
+
+  // The log may keep records in table files, and then keeps deleted ones there until it has freed
+  // their disk. The next three functions tell of these files. `ranges` are ordered and do not
+  // overlap.
+  //
+  // Returns a key that no record in a table file comes after. Empty if there is none.
+  virtual std::string LastKeyInTables() const = 0;
+  // Returns those of `ranges` in which there are records, deleted ones included. Reads about one
+  // record of each. A range whose records cannot be read counts as one that has some.
+  virtual std::vector<KeyRange> RangesInTables(absl::Span<const KeyRange> ranges) const = 0;
+  // Reads all records in `ranges`, deleted ones included. The errors are those of Scan().
+  virtual absl::Status ReadTables(absl::Span<const KeyRange> ranges) const = 0;
+
+  // Waits until the log has freed what it can free now of the disk that deleted ranges took.
+  virtual void AwaitReclaimed() = 0;
 
   // Reads all table files of the log, also the parts that no Scan() reads. DATA_LOSS if a checksum
   // is wrong. UNAVAILABLE if a file cannot be read for another reason.

@@ -32,15 +32,27 @@ void LogFailure::Break(absl::string_view why) {
 void LogFailure::OnError(const rocksdb::Status& error) {
   if (error.IsNoSpace()) {
     Fail(State::kFullDisk,
-         WithRetryAfter(UnavailableError("the disk of the data directory is full; writes are "
-                                         "taken again as soon as there is room",
-                                         error),
-                        absl::Seconds(1)));
+         FullDiskError("the disk of the data directory is full; writes are taken again as soon as "
+                       "there is room",
+                       error));
   } else if (error.IsCorruption()) {
     Fail(State::kBroken, DamagedError(absl::StrCat(error.ToString(), "; it takes no more writes")));
   } else {
     Break(error.ToString());
   }
+}
+
+void LogFailure::OnTooLittleRoom(std::uint64_t free_bytes, std::uint64_t needed_bytes) {
+  constexpr std::uint64_t kMegabyte = 1'000'000;
+  Fail(
+      State::kFullDisk,
+      WithRetryAfter(
+          MakeError(reasons::kStorageFailed,
+                    absl::StrCat("the disk of the data directory is full: ", free_bytes / kMegabyte,
+                                 " MB are free, and ", (needed_bytes + kMegabyte - 1) / kMegabyte,
+                                 " MB are needed to take writes again; delete stores, or make "
+                                 "room otherwise")),
+          absl::Seconds(1)));
 }
 
 void LogFailure::OnReopened(const absl::StatusOr<std::uint64_t>& found, std::uint64_t committed) {

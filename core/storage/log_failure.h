@@ -26,9 +26,12 @@ class LogFailure {
   // Returns the error of a change that the log does not take. Valid unless is_none().
   absl::Status status() const;
 
-  // Call this when a write, a sync or work in the background failed. Only before the first error,
-  // or after is_none() is true again.
+  // Call this when a write, a sync or work in the background failed. Only while is_none() or
+  // is_full_disk().
   void OnError(const rocksdb::Status& error);
+  // Call this when there is too little room to open the log again. The error of changes then says
+  // so.
+  void OnTooLittleRoom(std::uint64_t free_bytes, std::uint64_t needed_bytes);
   // Call this while is_full_disk(), when the log was opened again or could not be. `found` is the
   // number of the last change that the opened log has, or why it could not be opened. `committed`
   // is the number of the last change that was committed. If the two differ, what the log has is not

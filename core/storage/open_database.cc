@@ -5,10 +5,13 @@
 #include <cstdarg>
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <system_error>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
 #include "core/storage/records.h"
@@ -26,12 +29,9 @@ class NoLogger final : public rocksdb::Logger {
   void Logv(const char*, va_list) override {}
 };
 
-constexpr std::size_t kWriteBufferBytes = std::size_t{64} << 20;
-
-// Most bytes of disk that opening the database again takes. RocksDB needs them for a write buffer
-// that it writes to a table, and for the next buffer. It also needs some for a new write-ahead log
-// and manifest.
-constexpr std::uint64_t kRoomToReopen = 2 * kWriteBufferBytes + (std::uint64_t{4} << 20);
+// On a full disk no write buffer is written to a table by itself. What is in the write-ahead log
+// then has to fit into one: two normal write buffers, and some.
+constexpr std::size_t kFullDiskWriteBufferBytes = std::size_t{1} << 30;
 
 rocksdb::Status OpenOnce(const rocksdb::Options& options, const std::string& directory,
                          RocksdbAccess access, std::unique_ptr<rocksdb::DB>& database) {
@@ -60,7 +60,22 @@ absl::Status OpenError(const std::string& directory, const rocksdb::Status& stat
                      absl::StrCat("another process has the data directory ", directory, " open"));
   }
   if (status.IsCorruption()) return ReadError(status);
+  if (status.IsNoSpace()) {
+    return FullDiskError(
+        absl::StrCat("cannot open the data directory ", directory, ", whose disk is full"), status);
+  }
   return UnavailableError(absl::StrCat("cannot open the data directory ", directory), status);
+}
+
+// Returns whether the file `name` of a database holds records, or says how many there were.
+bool HoldsRecords(absl::string_view name) {
+  return name == kSyncedName || absl::EndsWith(name, ".sst") || absl::EndsWith(name, ".log");
+}
+
+// Returns whether `name` is that of another file of a database.
+bool DescribesDatabase(absl::string_view name) {
+  return name == "IDENTITY" || absl::StartsWith(name, "MANIFEST-") ||
+         absl::StartsWith(name, "OPTIONS-");
 }
 
 // Checks that the database opens, has all changes that `synced_sequence` says were synced, and has
@@ -72,18 +87,6 @@ absl::Status CheckDatabase(const rocksdb::Options& options, const std::string& d
   if (!status.ok()) return OpenError(directory, status);
   SOFTLOOKUP_RETURN_IF_ERROR(CheckSyncedSequence(*db, synced_sequence));
   return ReadFormat(*db).status();
-}
-
-// Returns the free bytes of the disk, or 0 if they are unknown. RocksDB's own count includes bytes
-// that only root may use. So that count is used only if `env` is not the default one.
-std::uint64_t FreeBytes(rocksdb::Env& env, const std::string& directory) {
-  if (&env != rocksdb::Env::Default()) {
-    std::uint64_t bytes = 0;
-    return env.GetFreeSpace(directory, &bytes).ok() ? bytes : 0;
-  }
-  std::error_code error;
-  const std::filesystem::space_info space = std::filesystem::space(directory, error);
-  return error ? 0 : space.available;
 }
 
 }  // namespace
@@ -110,34 +113,68 @@ rocksdb::Options LogOptions(rocksdb::Env* env, const std::shared_ptr<BackgroundE
   // The operating system reads ahead, and RocksDB does not. That saves one copy of what is read.
   table.max_auto_readahead_size = 0;
   options.advise_random_on_open = false;
-  table.block_size = std::size_t{64} << 10;
+  table.block_size = kTableBlockBytes;
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   return options;
 }
 
-bool HasDatabase(const std::string& directory, absl::Status& damage) {
+bool HasDatabase(const std::string& directory, RocksdbAccess access, absl::Status& damage) {
   std::error_code error;
   if (std::filesystem::exists(directory + "/CURRENT", error)) return true;
+  std::string found;  // The first one by name, so that the message is always the same.
   for (std::filesystem::directory_iterator it(directory, error), end; !error && it != end;
        it.increment(error)) {
-    const std::filesystem::path& file = it->path();
-    if (file.filename() == kSyncedName || file.extension() == ".sst" ||
-        file.extension() == ".log") {
-      damage = DamagedError(absl::StrCat("CURRENT is missing beside ", file.filename().string()));
-    }
+    const std::string name = it->path().filename().string();
+    const bool counts =
+        HoldsRecords(name) || (access == RocksdbAccess::kRead && DescribesDatabase(name));
+    if (counts && (found.empty() || name < found)) found = name;
+  }
+  if (!found.empty()) {
+    damage = DamagedError(absl::StrCat("CURRENT is missing beside ", found, " in ", directory,
+                                       ", and without it nothing can be read; restore a backup"));
   }
   return false;
 }
 
-bool HasRoomToReopen(rocksdb::Env& env, const std::string& directory) {
-  return FreeBytes(env, directory) >= kRoomToReopen;
+std::uint64_t FreeBytes(rocksdb::Env& env, const std::string& directory) {
+  // RocksDB's own count includes bytes that only root may use. So that count is used only if `env`
+  // is not the default one.
+  if (&env != rocksdb::Env::Default()) {
+    std::uint64_t bytes = 0;
+    return env.GetFreeSpace(directory, &bytes).ok() ? bytes : 0;
+  }
+  std::error_code error;
+  const std::filesystem::space_info space = std::filesystem::space(directory, error);
+  return error ? 0 : space.available;
+}
+
+rocksdb::Options FullDiskOptions(rocksdb::Options options) {
+  options.write_buffer_size = kFullDiskWriteBufferBytes;
+  options.avoid_flush_during_recovery = true;
+  options.allow_fallocate = false;
+  options.disable_auto_compactions = true;
+  return options;
+}
+
+rocksdb::Status SyncLogFiles(rocksdb::Env& env, const std::string& directory) {
+  std::vector<std::string> names;
+  rocksdb::Status status = env.GetChildren(directory, &names);
+  for (const std::string& name : names) {
+    if (!status.ok()) break;
+    if (!absl::EndsWith(name, ".log")) continue;
+    std::unique_ptr<rocksdb::WritableFile> file;
+    status = env.ReopenWritableFile(absl::StrCat(directory, "/", name), &file, {});
+    if (status.ok()) status = file->Fsync();
+    if (status.ok()) status = file->Close();
+  }
+  return status;
 }
 
 absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenDatabase(rocksdb::Options options,
                                                           const std::string& directory,
                                                           const SyncedSequence& synced_sequence) {
   absl::Status damage;
-  options.create_if_missing = !HasDatabase(directory, damage);
+  options.create_if_missing = !HasDatabase(directory, RocksdbAccess::kWrite, damage);
   SOFTLOOKUP_RETURN_IF_ERROR(damage);
   // When RocksDB opens a database to write, it deletes files that nothing refers to. A database
   // with losses must stay as it was found. So CheckDatabase looks for losses first, while the lock

@@ -4,6 +4,8 @@
 #include <rocksdb/db.h>
 #include <rocksdb/env.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -19,6 +21,17 @@ namespace softlookup {
 
 // The name of the SyncedSequence's file in the directory of the database.
 inline constexpr char kSyncedName[] = "SYNCED";
+// The name of the DiskReserve's file there.
+inline constexpr char kReserveName[] = "RESERVE";
+
+// Most bytes of disk that opening the database again takes. RocksDB needs them for a write buffer
+// that it writes to a table, and for the next buffer. It also needs some for a new write-ahead log
+// and manifest.
+inline constexpr std::size_t kWriteBufferBytes = std::size_t{64} << 20;
+inline constexpr std::uint64_t kRoomToReopen = 2 * kWriteBufferBytes + (std::uint64_t{4} << 20);
+
+// Records of a table lie together in blocks of about this many bytes.
+inline constexpr std::size_t kTableBlockBytes = std::size_t{64} << 10;
 
 // What a database is opened for.
 enum class RocksdbAccess { kWrite, kRead };
@@ -27,12 +40,21 @@ enum class RocksdbAccess { kWrite, kRead };
 rocksdb::Options LogOptions(rocksdb::Env* env, const std::shared_ptr<BackgroundErrors>& errors);
 
 // Returns whether `directory` has RocksDB's file CURRENT, the root of a database. Sets `damage` if
-// CURRENT is missing but other files of a database are there.
-bool HasDatabase(const std::string& directory, absl::Status& damage);
+// CURRENT is missing but other files of a database are there. For kWrite, these are files that have
+// records. A database can be begun beside others, which an attempt to begin one may have left. For
+// kRead, these are all files of a database.
+bool HasDatabase(const std::string& directory, RocksdbAccess access, absl::Status& damage);
 
-// Returns whether the disk has room for what opening the database again takes. False if the free
-// bytes are unknown.
-bool HasRoomToReopen(rocksdb::Env& env, const std::string& directory);
+// Returns the free bytes of the disk that has `directory`, or 0 if they are unknown.
+std::uint64_t FreeBytes(rocksdb::Env& env, const std::string& directory);
+
+// Returns `options` for a database on a full disk. Opening it takes some kilobytes of disk: what
+// the write-ahead log holds stays there, and in write buffers that may be large. No file gets room
+// beyond what is written to it, and no compaction begins by itself.
+rocksdb::Options FullDiskOptions(rocksdb::Options options);
+
+// Syncs the files of the write-ahead log in `directory`. No database must be open there.
+rocksdb::Status SyncLogFiles(rocksdb::Env& env, const std::string& directory);
 
 // Opens a database to write, and creates it if there is none. DATA_LOSS if the database has lost
 // changes that `synced_sequence` says were synced.

@@ -107,6 +107,8 @@ absl::StatusOr<RecordKey> ParseKey(absl::string_view bytes) {
   return key;
 }
 
+std::uint64_t StoreOfKey(absl::string_view key) { return key.size() < 8 ? 0 : KeyNumber(key); }
+
 KeyRange KeysOfStore(std::uint64_t store) {
   return {.begin = KeyOfNumber(store), .end = KeyOfNumber(store + 1)};
 }

@@ -37,6 +37,10 @@ struct RecordKey {
 std::string EncodeKey(const RecordKey& key);
 absl::StatusOr<RecordKey> ParseKey(absl::string_view bytes);
 
+// Returns the number of the store that has the record `key`, or that begins at the end of a range
+// of keys. 0 if no store does.
+std::uint64_t StoreOfKey(absl::string_view key);
+
 // The keys in [begin, end).
 struct KeyRange {
   std::string begin;

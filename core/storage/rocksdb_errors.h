@@ -12,6 +12,10 @@ namespace softlookup {
 
 // Returns UNAVAILABLE: `what`, then the text of `status`.
 absl::Status UnavailableError(absl::string_view what, const rocksdb::Status& status);
+// Returns the same with the advice to try again, for a disk that has too little room.
+absl::Status FullDiskError(absl::string_view what, const rocksdb::Status& status);
+// Returns whether FullDiskError() made `status`.
+bool IsFullDiskError(const absl::Status& status);
 // Returns DATA_LOSS: the data directory is damaged by `what`.
 absl::Status DamagedError(absl::string_view what);
 // Returns the error of a read that failed with `status`: DATA_LOSS for damage, else UNAVAILABLE.

@@ -138,7 +138,7 @@ void AddWrites(const EngineStats& stats, Page& page) {
   page.Gauge("softlookup_log_failed", stats.log_failed,
              "1 while the log refuses writes because one failed.");
   page.Gauge("softlookup_damaged_stores", stats.damaged_stores,
-             "Stores that answer DATA_LOSS to everything.");
+             "Damaged stores, which answer DATA_LOSS.");
 }
 
 void AddStores(const EngineStats& stats, std::int64_t ram_bytes_max, Page& page) {

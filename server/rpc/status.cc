@@ -58,7 +58,7 @@ google::rpc::Status ToRpcStatus(const absl::Status& status) {
   google::rpc::Status result;
   // The codes of absl::Status are those of gRPC.
   result.set_code(static_cast<int>(status.code()));
-  result.set_message(Shortened(status.message(), kMessageBytesMax));
+  result.set_message(WireText(status.message()));
   google::rpc::ErrorInfo info;
   const std::string reason = ReasonOf(status);
   info.set_reason(reason.empty() ? absl::StatusCodeToString(status.code()) : reason);
@@ -78,6 +78,8 @@ google::rpc::Status ToRpcStatus(const absl::Status& status) {
 }
 
 }  // namespace
+
+std::string WireText(absl::string_view text) { return Shortened(text, kMessageBytesMax); }
 
 grpc::Status ToGrpcStatus(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;

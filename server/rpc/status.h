@@ -4,10 +4,17 @@
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/status.h>
 
+#include <string>
+
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "softlookup/v1/lookup.pb.h"
 
 namespace softlookup::server {
+
+// Returns `text` as a message of an error may have it: cut after 1,024 bytes, with "..." behind,
+// and with "?" for each byte that is not UTF-8.
+std::string WireText(absl::string_view text);
 
 // Converts `status` to a gRPC status. An error has `grpc-status-details-bin`: a google.rpc.Status
 // with an ErrorInfo and, if `status` has a retry delay, a RetryInfo.

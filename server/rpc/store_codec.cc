@@ -10,6 +10,7 @@
 #include "core/base/status_macros.h"
 #include "server/rpc/matrix_codec.h"
 #include "server/rpc/message_bytes.h"
+#include "server/rpc/status.h"
 
 namespace softlookup::server {
 namespace {
@@ -140,6 +141,9 @@ v1::Store EncodeStore(const StoreInfo& info) {
   v1::Store store;
   const StoreConfig& config = info.config;
   store.set_name(config.name);
+  store.set_damage(WireText(info.damage));
+  // All other fields are those of a configuration that could not be read.
+  if (!info.damage.empty() && config.key_dim == 0) return store;
   store.set_key_dim(static_cast<std::uint32_t>(config.key_dim));
   store.set_value_dim(static_cast<std::uint32_t>(config.value_dim));
   store.set_num_heads(static_cast<std::uint32_t>(config.num_heads));

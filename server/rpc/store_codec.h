@@ -18,6 +18,7 @@ namespace softlookup::server {
 absl::StatusOr<StoreConfig> DecodeStore(const v1::Store& store);
 // Decodes the fields of request.store() that the mask names.
 absl::StatusOr<StoreUpdate> DecodeUpdate(const v1::UpdateStoreRequest& request);
+// Leaves the fields unset that are not known of a damaged store.
 v1::Store EncodeStore(const StoreInfo& info);
 // Sets all fields of `response`.
 void EncodeStoreRenamed(const StoreRenamed& renamed, v1::RenameStoreResponse& response);

@@ -36,9 +36,13 @@ bool Befalls(Fault fault, Call call) {
 
 class FaultyWritableFile final : public rocksdb::FSWritableFileOwnerWrapper {
  public:
-  FaultyWritableFile(std::string name, std::unique_ptr<rocksdb::FSWritableFile> file,
-                     FaultyFileSystem& files)
-      : FSWritableFileOwnerWrapper(std::move(file)), name_(std::move(name)), files_(files) {}
+  // `begin` is the size that the file has already, which RocksDB's own file does not count.
+  FaultyWritableFile(std::string name, std::uint64_t begin,
+                     std::unique_ptr<rocksdb::FSWritableFile> file, FaultyFileSystem& files)
+      : FSWritableFileOwnerWrapper(std::move(file)),
+        name_(std::move(name)),
+        begin_(begin),
+        files_(files) {}
 
   IOStatus Append(const Slice& data, const IOOptions& options, IODebugContext* debug) override {
     IOStatus status = files_.Befall(Call::kWrite, name_);
@@ -63,7 +67,7 @@ class FaultyWritableFile final : public rocksdb::FSWritableFileOwnerWrapper {
  private:
   IOStatus Synced(const IOOptions& options, IODebugContext* debug) {
     // What is added meanwhile is not part of it.
-    const std::uint64_t size = target()->GetFileSize(options, debug);
+    const std::uint64_t size = begin_ + target()->GetFileSize(options, debug);
     IOStatus status = files_.Befall(Call::kSync, name_);
     if (status.ok()) status = target()->Flush(options, debug);  // The machine keeps its power.
     if (status.ok()) files_.OnSynced(name_, size);
@@ -71,6 +75,7 @@ class FaultyWritableFile final : public rocksdb::FSWritableFileOwnerWrapper {
   }
 
   const std::string name_;
+  const std::uint64_t begin_;
   FaultyFileSystem& files_;
 };
 
@@ -132,6 +137,11 @@ void FaultyFileSystem::FailAt(Fault fault, std::int64_t call, bool stays) {
   has_failed_ = false;
 }
 
+void FaultyFileSystem::SetFreeBytes(std::optional<std::uint64_t> bytes) {
+  absl::MutexLock lock(&mutex_);
+  free_bytes_ = bytes;
+}
+
 bool FaultyFileSystem::has_failed() const {
   absl::MutexLock lock(&mutex_);
   return has_failed_;
@@ -184,7 +194,7 @@ IOStatus FaultyFileSystem::NewWritableFile(const std::string& name,
   if (status.ok()) status = target()->NewWritableFile(name, options, result, debug);
   if (!status.ok()) return status;
   OnMade(name);
-  *result = std::make_unique<FaultyWritableFile>(name, std::move(*result), *this);
+  *result = std::make_unique<FaultyWritableFile>(name, 0, std::move(*result), *this);
   return status;
 }
 
@@ -194,7 +204,8 @@ IOStatus FaultyFileSystem::ReopenWritableFile(const std::string& name,
                                               IODebugContext* debug) {
   IOStatus status = target()->ReopenWritableFile(name, options, result, debug);
   if (!status.ok()) return status;
-  *result = std::make_unique<FaultyWritableFile>(name, std::move(*result), *this);
+  *result = std::make_unique<FaultyWritableFile>(name, std::filesystem::file_size(name),
+                                                 std::move(*result), *this);
   return status;
 }
 
@@ -246,6 +257,7 @@ IOStatus FaultyFileSystem::GetFreeSpace(const std::string&, const IOOptions&,
   absl::MutexLock lock(&mutex_);
   const bool is_full = fault_ == Fault::kDiskFull && has_failed_;
   *free_bytes = is_full && ++free_space_calls_ % 2 == 0 ? 0 : std::uint64_t{1} << 40;
+  if (free_bytes_.has_value()) *free_bytes = *free_bytes_;
   return IOStatus::OK();
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 
@@ -27,6 +28,7 @@ class FaultyFileSystem : public rocksdb::FileSystemWrapper {
   // is one that stays, all after it until the next FailAt.
   void FailAt(Fault fault, std::int64_t call, bool stays);
   void Heal() { FailAt(Fault::kNone, 0, false); }
+  void SetFreeBytes(std::optional<std::uint64_t> bytes);
   // Whether the fault of the last FailAt has come to pass, and in which file.
   bool has_failed() const;
   std::string failed_file() const;
@@ -55,8 +57,8 @@ class FaultyFileSystem : public rocksdb::FileSystemWrapper {
                                const rocksdb::IOOptions& options,
                                rocksdb::IODebugContext* debug) override;
 
-  // However full the machine's disk is: room enough, but none every second time while the disk is
-  // full. A disk may tell of room and have none for a call.
+  // However full the machine's disk is: what SetFreeBytes() says, or else room enough, but none
+  // every second time while the disk is full. A disk may tell of room and have none for a call.
   rocksdb::IOStatus GetFreeSpace(const std::string& path, const rocksdb::IOOptions& options,
                                  std::uint64_t* free_bytes,
                                  rocksdb::IODebugContext* debug) override;
@@ -73,6 +75,7 @@ class FaultyFileSystem : public rocksdb::FileSystemWrapper {
   std::int64_t calls_left_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stays_ ABSL_GUARDED_BY(mutex_) = false;
   bool has_failed_ ABSL_GUARDED_BY(mutex_) = false;
+  std::optional<std::uint64_t> free_bytes_ ABSL_GUARDED_BY(mutex_);
   std::uint64_t free_space_calls_ ABSL_GUARDED_BY(mutex_) = 0;
   std::string failed_file_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::uint64_t> synced_bytes_ ABSL_GUARDED_BY(mutex_);

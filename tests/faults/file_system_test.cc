@@ -8,6 +8,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -65,6 +66,20 @@ class FileSystemTest : public ::testing::Test {
     store_ = absl::StrCat("store", number);
     journal_ = std::make_unique<Journal>(store_);
     EXPECT_THAT(journal_->CreateStore(engine), IsOk());
+  }
+
+  // A store whose configuration takes 96 KiB.
+  static absl::Status CreateWideStore(Engine& engine, const std::string& name) {
+    constexpr std::int64_t kInputDim = 8192;
+    const std::vector<float> weights(kInputDim, 1);
+    return engine
+        .CreateStore(
+            {.name = name,
+             .key_dim = 1,
+             .value_dim = 1,
+             .projection = std::make_shared<const Projection>(Projection{
+                 .input_dim = kInputDim, .query = weights, .key = weights, .value = weights})})
+        .status();
   }
 
   std::int64_t Draw(std::int64_t count) { return static_cast<std::int64_t>(random_() % count); }
@@ -170,6 +185,105 @@ TEST_F(FileSystemTest, AFullDiskRefusesAppendsUntilThereIsRoom) {
     }
   }
   std::cout << cycle << " cycles, " << failed << " in which the disk was full\n";
+}
+
+TEST_F(FileSystemTest, StoresAreDeletedAndReplacedOnAFullDisk) {
+  const int faults = Cycles(30, 300);
+  int failed = 0, cycle = 0;
+  auto engine = Open();
+  ASSERT_THAT(engine, IsOk());
+  for (; failed < faults && !HasFailure(); ++cycle) {
+    ASSERT_LT(cycle, 10 * faults) << "only " << failed << " met a full disk";
+    SCOPED_TRACE(absl::StrCat("SOFTLOOKUP_TEST_SEED=", FirstSeed() + cycle));
+    random_.seed(FirstSeed() + cycle);
+    if (cycle % kCyclesOfAStore == 0) BeginStore(**engine, cycle);
+    const std::string old = absl::StrCat("old", cycle), rebuilt = absl::StrCat("rebuilt", cycle),
+                      wide = absl::StrCat("wide", cycle);
+    std::vector<std::string> others = {old, rebuilt};
+    for (const std::string& name : others) {
+      EXPECT_THAT((*engine)->CreateStore({.name = name, .key_dim = 1, .value_dim = 1}), IsOk());
+    }
+    EXPECT_THAT(CreateWideStore(**engine, wide), IsOk());
+    files_->FailAt(Fault::kDiskFull, 1 + Draw(6), /*stays=*/true);
+    for (int i = 0; i < 30; ++i) journal_->Submit(**engine, Draw(2) == 0);
+    const bool was_full = !journal_->AwaitAll().ok();
+    // Writes that take some kilobytes have room now, as after the release of the reserve.
+    files_->Heal();
+    files_->SetFreeBytes(85'000'000);
+    if (was_full) {
+      ++failed;
+      journal_->Submit(**engine, /*durable=*/true);
+      const absl::Status refused = journal_->AwaitAll();
+      EXPECT_THAT(refused, HasReason("STORAGE_FAILED"));
+      EXPECT_TRUE(absl::StrContains(refused.message(), "85 MB are free, and 139 MB are needed"))
+          << refused;
+      // A rename makes room if it replaces a store. It needs room for what it says of the renamed.
+      const auto rename = [&](const std::string& name, const std::string& new_name, bool replace) {
+        return (*engine)
+            ->RenameStore({.name = name, .new_name = new_name, .replace = replace})
+            .status();
+      };
+      EXPECT_THAT(rename(rebuilt, "unused", /*replace=*/false), HasReason("STORAGE_FAILED"));
+      EXPECT_THAT(rename(wide, old, /*replace=*/true), HasReason("STORAGE_FAILED"));
+      EXPECT_THAT(rename(rebuilt, old, /*replace=*/true), IsOk());
+      EXPECT_THAT((*engine)->GetStore(rebuilt).status(), HasReason("STORE_NOT_FOUND"));
+      EXPECT_EQ((*engine)->ListStores("", "", 10)->stores.size(), 3u);
+      others = {old};
+    }
+    others.push_back(wide);
+    for (const std::string& name : others) {
+      EXPECT_THAT((*engine)->DeleteStore(name), IsOk());
+      EXPECT_THAT((*engine)->GetStore(name).status(), HasReason("STORE_NOT_FOUND"));
+    }
+    if (was_full) {
+      journal_->Submit(**engine, /*durable=*/true);
+      EXPECT_THAT(journal_->AwaitAll(), HasReason("STORAGE_FAILED"));
+      EXPECT_TRUE((*engine)->stats().log_failed);
+    }
+    files_->SetFreeBytes(std::nullopt);
+    if (Draw(2) == 0) {
+      journal_->Submit(**engine, /*durable=*/true);
+      EXPECT_THAT(journal_->AwaitAll(), IsOk());
+      if ((*engine)->stats().log_failed) {  // As above.
+        journal_->Submit(**engine, /*durable=*/true);
+        EXPECT_THAT(journal_->AwaitAll(), IsOk());
+        EXPECT_FALSE((*engine)->stats().log_failed);
+      }
+    } else {
+      *engine = nullptr;
+      engine = Open();
+      ASSERT_THAT(engine, IsOk());
+      EXPECT_EQ((*engine)->ListStores("", "", 10)->stores.size(), 1u);
+      journal_->Check(**engine, Journal::MayLack::kNothing);
+    }
+    journal_->CheckRefusedAreMissing(**engine);
+  }
+  std::cout << cycle << " cycles, " << failed << " in which the disk was full\n";
+}
+
+// The deletion is synced in a log of its own, behind what was never synced.
+TEST_F(FileSystemTest, APowerCutTakesNoDeletionOnAFullDisk) {
+  const int faults = Cycles(30, 300);
+  int failed = 0, cycle = 0;
+  for (; failed < faults && !HasFailure(); ++cycle) {
+    ASSERT_LT(cycle, 10 * faults) << "only " << failed << " met a full disk";
+    SCOPED_TRACE(absl::StrCat("SOFTLOOKUP_TEST_SEED=", FirstSeed() + cycle));
+    auto engine = BeginCycle(cycle, Journal::MayLack::kAppliedSuffix);
+    ASSERT_THAT(engine, IsOk());
+    EXPECT_EQ((*engine)->ListStores("", "", 10)->stores.size(), 1u);
+    EXPECT_THAT((*engine)->CreateStore({.name = "old", .key_dim = 1, .value_dim = 1}), IsOk());
+    files_->FailAt(Fault::kDiskFull, 1 + Draw(6), /*stays=*/true);
+    for (int i = 0; i < 30; ++i) journal_->Submit(**engine, /*durable=*/false);
+    failed += journal_->AwaitAll().ok() ? 0 : 1;
+    files_->Heal();
+    files_->SetFreeBytes(85'000'000);
+    EXPECT_THAT((*engine)->DeleteStore("old"), IsOk());
+    files_->FailAt(Fault::kPowerCut, 1, /*stays=*/true);
+    *engine = nullptr;
+    files_->LosePower(random_);
+    files_->SetFreeBytes(std::nullopt);
+  }
+  std::cout << cycle << " power cuts, " << failed << " on a full disk\n";
 }
 
 TEST_F(FileSystemTest, AFailedAppendEndsTheChainThatItIsPartOf) {

@@ -13,6 +13,7 @@ class MemoryLog::Batch final : public LogBatch {
   void Put(absl::string_view key, absl::string_view value) override {
     log_.records_[std::string(key)] = std::string(value);
   }
+  void Delete(absl::string_view key) override { log_.records_.erase(std::string(key)); }
   void DeleteRange(absl::string_view begin, absl::string_view end) override {
     log_.records_.erase(log_.records_.lower_bound(begin), log_.records_.lower_bound(end));
   }

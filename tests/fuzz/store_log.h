@@ -5,8 +5,10 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "core/storage/commit_log.h"
 
 namespace softlookup::fuzz {
@@ -26,6 +28,10 @@ class MemoryLog final : public CommitLog {
       absl::string_view begin, absl::string_view end,
       absl::FunctionRef<absl::Status(absl::string_view, absl::string_view)> visit) const override;
   void BeginCompaction() override {}
+  std::string LastKeyInTables() const override { return ""; }
+  std::vector<KeyRange> RangesInTables(absl::Span<const KeyRange>) const override { return {}; }
+  absl::Status ReadTables(absl::Span<const KeyRange>) const override { return absl::OkStatus(); }
+  void AwaitReclaimed() override {}
   absl::Status VerifyChecksums() const override { return absl::OkStatus(); }
   absl::Status CopyTo(const std::string& directory) override;
 

@@ -203,6 +203,19 @@ def create(**fields):
         "Store", **{"name": "x", "key_dim": DIM, "value_dim": DIM, **fields}))
 
 
+def add_forged_damage():
+    """Only the server says what is damaged."""
+    def run(ctx):
+        created = ctx.call("CreateStore", create(name="forged", damage="torn")())
+        ctx.expect(created, contract.OK)
+        got = ctx.call("GetStore", new("GetStoreRequest", name="forged"))
+        for outcome in (created, got):
+            store = contract.MESSAGES["Store"].FromString(outcome.messages[0])
+            ctx.check(not store.damage, f"its damage is {store.damage}")
+        ctx.expect(ctx.call("DeleteStore", new("DeleteStoreRequest", name="forged")), contract.OK)
+    add_case("fields/CreateStore says that the store is damaged", run)
+
+
 def update(paths, **fields):
     return lambda: new("UpdateStoreRequest", store=new("Store", name=SCRATCH_STORE, **fields),
                        update_mask={"paths": paths})
@@ -297,7 +310,7 @@ OTHERS = [
     ("CreateStore a label of 1025 bytes", "CreateStore", create(labels={"k": "v" * 1025}), INVALID),
     ("UpdateStore without a mask", "UpdateStore", update([]), INVALID),
     *[(f"UpdateStore mask {path!r}", "UpdateStore", update([path]), INVALID)
-      for path in ("name", "key_dim", "memories", "revision", "*", "", "labels.a", "LABELS")],
+      for path in ("name", "key_dim", "memories", "revision", "damage", "*", "", "labels.a", "LABELS")],
     ("RenameStore to its own name", "RenameStore", lambda: new(
         "RenameStoreRequest", store=SCRATCH_STORE, new_name=SCRATCH_STORE, replace=True), INVALID),
     ("RenameStore to a name that is taken", "RenameStore", lambda: new(
@@ -312,5 +325,6 @@ OTHERS = [
 add_matrices()
 add_options()
 add_filters()
+add_forged_damage()
 for _name, _method, _request, _codes in OTHERS:
     add(_name, _method, _request, _codes, short=_name.endswith(("key_dim 4294967295", "ids 1 and 1")))

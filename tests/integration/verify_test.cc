@@ -76,10 +76,27 @@ TEST_F(VerifyTest, ADirectoryWithoutItsRootIsDamagedAndIsNotServed) {
   const CommandResult result = Verify(directory_);
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.out, HasSubstr("is damaged: CURRENT is missing beside"));
+  EXPECT_THAT(result.out, HasSubstr("in " + directory_));
+  EXPECT_THAT(result.out, HasSubstr("restore a backup"));
   const CommandResult served = RunCommand({ServerBinary(), "--data-dir", directory_, "--listen",
                                            "127.0.0.1:0", "--http-listen", "127.0.0.1:0"});
   EXPECT_EQ(served.exit_code, 1);
   EXPECT_THAT(served.err, HasSubstr("is damaged: CURRENT is missing beside"));
+  EXPECT_THAT(served.err, HasSubstr("restore a backup"));
+
+  // Whatever else is lost, it is seen that stores were there.
+  for (const auto& entry : std::filesystem::directory_iterator(directory_)) {
+    const std::string name = entry.path().filename().string();
+    if (name.rfind("MANIFEST-", 0) != 0) std::filesystem::remove(entry.path());
+  }
+  EXPECT_THAT(Verify(directory_).out, HasSubstr("CURRENT is missing beside MANIFEST-"));
+}
+
+TEST_F(VerifyTest, ADirectoryOfOtherFilesIsNoDataDirectory) {
+  const CommandResult result = Verify(parent_.path());
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.out, HasSubstr("there is no data directory " + parent_.path() +
+                                    ": it has none of the files of one"));
 }
 
 TEST_F(VerifyTest, ADirectoryThatIsNotThereIsAnErrorAndIsNotMade) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/synchronization/notification.h"
+#include "absl/types/span.h"
 #include "core/storage/commit_log.h"
 #include "tests/testing/told_clock.h"
 
@@ -14,6 +15,7 @@ namespace softlookup::testing {
 class NoBatch final : public LogBatch {
  public:
   void Put(absl::string_view, absl::string_view) override {}
+  void Delete(absl::string_view) override {}
   void DeleteRange(absl::string_view, absl::string_view) override {}
 };
 
@@ -40,6 +42,10 @@ class GatedLog final : public CommitLog {
     return absl::OkStatus();
   }
   void BeginCompaction() override {}
+  std::string LastKeyInTables() const override { return ""; }
+  std::vector<KeyRange> RangesInTables(absl::Span<const KeyRange>) const override { return {}; }
+  absl::Status ReadTables(absl::Span<const KeyRange>) const override { return absl::OkStatus(); }
+  void AwaitReclaimed() override {}
   absl::Status VerifyChecksums() const override { return absl::OkStatus(); }
   absl::Status CopyTo(const std::string&) override { return absl::OkStatus(); }
 

@@ -239,7 +239,8 @@ class Engine {
   virtual EngineStats stats() const = 0;
 
   // Loads the stores of the directory. Call this once; it blocks. Other methods may be called
-  // meanwhile. Calls that concern a damaged store fail with DATA_LOSS.
+  // meanwhile. Calls that concern a damaged store fail with DATA_LOSS, except GetStore, ListStores
+  // and DeleteStore.
   virtual absl::Status Load(LoadObserver& observer) = 0;
 
   // CreateStore, UpdateStore, RenameStore, DeleteStore, GetWriter and DeleteRows block. They wait
@@ -250,7 +251,7 @@ class Engine {
   virtual absl::StatusOr<StoreInfo> CreateStore(const StoreConfig& config) = 0;
   virtual absl::StatusOr<StoreInfo> GetStore(absl::string_view name) = 0;
   // Returns at most `count_max` stores whose names start with `prefix` and come after `after`.
-  // Leaves out damaged stores.
+  // Damaged stores are included.
   virtual absl::StatusOr<ListResult> ListStores(absl::string_view prefix, absl::string_view after,
                                                 std::int64_t count_max) = 0;
   virtual absl::StatusOr<StoreInfo> UpdateStore(absl::string_view name,

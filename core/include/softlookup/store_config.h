@@ -54,7 +54,8 @@ struct StoreRename {
   bool replace = false;
 };
 
-// A store as of one revision.
+// A store as of one revision. Of a damaged store, only `config.name` and `damage` are sure to be
+// set. What could not be read has its default. `live_row_count` and `byte_size` are 0.
 struct StoreInfo {
   StoreConfig config;
   std::uint64_t revision = 0;
@@ -62,6 +63,7 @@ struct StoreInfo {
   std::uint64_t live_row_count = 0;  // Rows that are not deleted.
   std::uint64_t byte_size = 0;       // Bytes that the store takes in RAM.
   absl::Time create_time;
+  std::string damage;  // What is wrong with a damaged store, for people. Empty: the store is whole.
 };
 
 // What a rename has done.

@@ -8,11 +8,13 @@
 
 #include "client/tool/command.h"
 #include "tests/client/tool/scripted_tool_test.h"
+#include "tests/client/tool/temporary_file.h"
 
 namespace softlookup::tool {
 namespace {
 
 using ::softlookup::testing::DetailedStatus;
+using ::softlookup::testing::TemporaryFile;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -114,6 +116,52 @@ TEST_F(StoreToolTest, StoreListPrintsATable) {
   const Outcome outcome = Run({"store", "list"});
   EXPECT_THAT(outcome.out, StartsWith("name    key_dim  value_dim"));
   EXPECT_THAT(outcome.out, HasSubstr("\npeople        1          2      1  scaled-dot"));
+}
+
+TEST_F(StoreToolTest, StoreListSaysWhichStoresAreDamaged) {
+  service_.list_stores = [&](grpc::ServerContext*, const v1::ListStoresRequest&,
+                             v1::ListStoresResponse* page) {
+    *page->add_stores() = store_;
+    page->add_stores()->set_name("torn");
+    page->mutable_stores(1)->set_damage("bad block");
+    return grpc::Status::OK;
+  };
+  const std::string out = Run({"store", "list"}).out;
+  EXPECT_THAT(out, ::testing::ContainsRegex("^name .* size  state\n"));
+  EXPECT_THAT(out, ::testing::ContainsRegex("\npeople .* whole\n"));
+  EXPECT_THAT(out, ::testing::ContainsRegex("\ntorn +-  +-  .* -  damaged\n"));
+  const auto json = RunJson({"store", "list"});
+  EXPECT_FALSE(json["stores"][0].contains("damage"));
+  EXPECT_EQ(json["stores"][1]["damage"], "bad block");
+}
+
+TEST_F(StoreToolTest, StoreGetSaysWhatIsKnownOfADamagedStore) {
+  store_.set_damage("bad block");
+  store_.set_row_count(7);
+  std::string out = Run({"store", "get", "people"}).out;
+  EXPECT_THAT(out, HasSubstr("\ndamaged      bad block\nkey_dim      1\n"));
+  EXPECT_THAT(out, HasSubstr("\nrows         7 before the damage\n"));
+  EXPECT_EQ(RunJson({"store", "get", "people"})["damage"], "bad block");
+  store_.clear_key_dim();
+  out = Run({"store", "get", "people"}).out;
+  EXPECT_EQ(out, "name         people\ndamaged      bad block\n");
+}
+
+TEST_F(StoreToolTest, CommandsThatNeedRowsRefuseADamagedStore) {
+  store_.set_damage("bad block");
+  const TemporaryFile rows("r.csv", "1,0,0\n");
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+           {"append", "people", "--rows", rows.path()},
+           {"import", "people", "--keys", rows.path(), "--values", rows.path()},
+           {"export", "people", "--keys", "k.npy", "--values", "v.npy"},
+           {"lookup", "people", "--query", "1"},
+           {"tune", "people"},
+           {"loadtest", "--store", "people"}}) {
+    const Outcome outcome = Run(arguments);
+    EXPECT_EQ(outcome.exit_code, ExitCode::kOther) << ::testing::PrintToString(arguments);
+    EXPECT_THAT(outcome.error, HasSubstr("DATA_LOSS: store \"people\" is damaged: bad block; "
+                                         "restore a backup, or `softlookup store delete` it"));
+  }
 }
 
 }  // namespace

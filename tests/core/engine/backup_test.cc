@@ -218,6 +218,8 @@ TEST_F(BackupTest, CopiesMadeUnderAppendsHoldAllThatWasAcknowledgedBeforeAndWhol
 TEST_F(BackupTest, ACopyAndItsOriginalGoTheirOwnWays) {
   ASSERT_THAT(Append(*engine_, 0, 1), IsOk());
   ASSERT_THAT(engine_->CopyTo(CopyDirectory(0)), IsOk());
+  EXPECT_TRUE(std::filesystem::exists(DataDirectory() + "/RESERVE"));
+  EXPECT_FALSE(std::filesystem::exists(CopyDirectory(0) + "/RESERVE"));
   ASSERT_THAT(Append(*engine_, 1, 1), IsOk());
   std::unique_ptr<Engine> copy = OpenOrDie(CopyDirectory(0));
   ASSERT_THAT(Append(*copy, 0, 2), IsOk());

@@ -363,6 +363,16 @@ TEST(RecoveryTest, RecordsThatMakeNoSenseAreDamage) {
   EXPECT_THAT(damage, ::testing::UnorderedElementsAre(::testing::HasSubstr("no heads"),
                                                       ::testing::HasSubstr("no-rows")));
   EXPECT_THAT((*engine)->GetStore("whole"), IsOk());
+
+  // What is listed can be deleted. A name that no store may have is not listed.
+  const ListResult list = *(*engine)->ListStores("", "", 10);
+  ASSERT_EQ(list.stores.size(), 2u);
+  EXPECT_EQ(list.stores[0].config.name, "no-rows");
+  EXPECT_NE(list.stores[0].damage, "");
+  EXPECT_EQ(list.stores[1].config.name, "whole");
+  EXPECT_EQ(list.stores[1].damage, "");
+  EXPECT_THAT((*engine)->DeleteStore("no-rows"), IsOk());
+  EXPECT_EQ((*engine)->stats().damaged_stores, 1);
 }
 
 TEST(RecoveryTest, StoresWithoutTheirNamesGetThem) {

@@ -53,16 +53,21 @@ TEST(StoreTableTest, ARenameTakesTheOldNameAwayWithWhatHadTheNewOne) {
   EXPECT_EQ(table.List("", "", 10).stores.size(), 1u);
 }
 
-TEST(StoreTableTest, ListsStoresByPrefixWithoutDamagedOnes) {
+DamagedStore DamagedStoreNamed(const std::string& name) {
+  return {.number = 7,
+          .info = {.config = {.name = name}, .damage = "torn"},
+          .error = absl::DataLossError("damaged")};
+}
+
+TEST(StoreTableTest, ListsStoresByPrefix) {
   StoreTable table;
   for (const char* name : {"a", "b1", "b2", "b3", "c"}) {
     if (std::string(name) == "b2") {
-      table.AddLoaded(name, absl::DataLossError("damaged"));
+      table.AddDamaged(name, DamagedStoreNamed(name));
     } else {
       table.AddLoaded(name, EmptyStoreNamed(name));
     }
   }
-  EXPECT_THAT(table.Find("store", "b2"), StatusIs(absl::StatusCode::kDataLoss, "damaged"));
   const auto names = [](const ListResult& result) {
     std::string joined;
     for (const StoreInfo& store : result.stores) joined += store.config.name + " ";
@@ -72,17 +77,38 @@ TEST(StoreTableTest, ListsStoresByPrefixWithoutDamagedOnes) {
   EXPECT_EQ(names(first), "b1 ");
   EXPECT_TRUE(first.more);
   const ListResult rest = table.List("b", "b1", 10);
-  EXPECT_EQ(names(rest), "b3 ");
+  EXPECT_EQ(names(rest), "b2 b3 ");
+  EXPECT_EQ(rest.stores[0].damage, "torn");
+  EXPECT_EQ(rest.stores[1].damage, "");
   EXPECT_FALSE(rest.more);
 
-  // Only damaged stores follow, so no further page would have a store.
-  table.AddLoaded("b4", absl::DataLossError("damaged"));
-  table.AddLoaded("b5", absl::DataLossError("damaged"));
-  EXPECT_FALSE(table.List("b", "b1", 1).more);
-  EXPECT_TRUE(table.List("b", "", 1).more);
-  const ListResult damaged = table.List("b", "b3", 1);
-  EXPECT_EQ(names(damaged), "");
-  EXPECT_FALSE(damaged.more);
+  // A page may have damaged stores alone.
+  table.AddDamaged("b4", DamagedStoreNamed("b4"));
+  EXPECT_TRUE(table.List("b", "b2", 1).more);
+  const ListResult last = table.List("b", "b3", 1);
+  EXPECT_EQ(names(last), "b4 ");
+  EXPECT_FALSE(last.more);
+}
+
+TEST(StoreTableTest, ADamagedStoreHasItsNameUntilItIsRemoved) {
+  StoreTable table;
+  table.AddLoaded("whole", EmptyStoreNamed("whole"));
+  table.AddDamaged("torn", DamagedStoreNamed("torn"));
+  EXPECT_THAT(table.Find("store", "torn"), StatusIs(absl::StatusCode::kDataLoss, "damaged"));
+  ASSERT_THAT(table.Info("name", "torn"), IsOk());
+  EXPECT_EQ(table.Info("name", "torn")->damage, "torn");
+  EXPECT_EQ(table.Info("name", "whole")->config.key_dim, 1);
+  EXPECT_EQ(ReasonOf(table.Info("name", "other").status()), "STORE_NOT_FOUND");
+  EXPECT_EQ(ReasonOf(table.Info("name", "no name").status()), "INVALID_NAME");
+  ASSERT_NE(table.FindDamaged("torn"), nullptr);
+  EXPECT_EQ(table.FindDamaged("torn")->number, 7u);
+  EXPECT_EQ(table.FindDamaged("whole"), nullptr);
+  EXPECT_EQ(table.FindDamaged("other"), nullptr);
+  EXPECT_EQ(ReasonOf(table.Reserve("torn", 10)), "STORE_EXISTS");
+  table.Remove("torn");
+  EXPECT_EQ(table.FindDamaged("torn"), nullptr);
+  EXPECT_EQ(ReasonOf(table.Find("store", "torn").status()), "STORE_NOT_FOUND");
+  EXPECT_THAT(table.Reserve("torn", 10), IsOk());
 }
 
 }  // namespace

@@ -33,6 +33,8 @@ TEST(StoreTotalsTest, SumsFollowStoresAndWrites) {
   EXPECT_EQ(totals.appended_rows(), 4);
   EXPECT_EQ(totals.appended_bytes(), 4 * 4 * 3);
 
+  totals.RemoveDamagedStore();
+  EXPECT_EQ(totals.damaged_stores(), 0);
   totals.RemoveStore(*editor.newest());
   EXPECT_EQ(totals.stores(), 0);
   EXPECT_EQ(totals.rows(), 4);

@@ -30,6 +30,13 @@ class TableWritesTest : public ::testing::Test {
     ASSERT_THAT(create->Stage(nullptr), IsOk());
     create->Publish();
   }
+  // Adds a damaged store named "damaged", as a start does.
+  void AddDamaged() {
+    writes_.totals.AddDamagedStore();
+    writes_.stores.AddDamaged("damaged", {.number = ++number_,
+                                          .info = {.config = {.name = "damaged"}, .damage = "torn"},
+                                          .error = absl::DataLossError("is damaged")});
+  }
   std::shared_ptr<Store> Find(const std::string& name) {
     return writes_.stores.Find("store", name).value_or(nullptr);
   }
@@ -110,13 +117,30 @@ TEST_F(TableWritesTest, ARefusedRenameChangesNothing) {
 
 TEST_F(TableWritesTest, ADamagedStoreIsNeitherRenamedNorReplaced) {
   Create("a");
-  writes_.stores.AddLoaded("damaged", absl::DataLossError("damaged"));
+  AddDamaged();
   constexpr auto kDataLoss = absl::StatusCode::kDataLoss;
   EXPECT_THAT(Rename({.name = "damaged", .new_name = "b"})->Stage(nullptr),
-              StatusIs(kDataLoss, "damaged"));
+              StatusIs(kDataLoss, "is damaged"));
   EXPECT_THAT(Rename({.name = "a", .new_name = "damaged", .replace = true})->Stage(nullptr),
-              StatusIs(kDataLoss, "damaged"));
+              StatusIs(kDataLoss, "is damaged"));
   EXPECT_EQ(ReasonOf(Rename({.name = "a", .new_name = "damaged"})->Stage(nullptr)), "STORE_EXISTS");
+}
+
+TEST_F(TableWritesTest, ADamagedStoreIsDeletedAndThenItsNameIsFree) {
+  Create("a");
+  AddDamaged();
+  EXPECT_EQ(writes_.totals.damaged_stores(), 1);
+  absl::Status answer = absl::UnknownError("none yet");
+  const std::unique_ptr<Write> deletion =
+      MakeDeleteStore(writes_, "damaged", [&](absl::Status status) { answer = std::move(status); });
+  ASSERT_THAT(deletion->Stage(nullptr), IsOk());
+  deletion->Publish();
+  deletion->Answer(absl::OkStatus());
+  EXPECT_THAT(answer, IsOk());
+  EXPECT_EQ(writes_.totals.damaged_stores(), 0);
+  EXPECT_EQ(writes_.totals.stores(), 1);
+  RenameNow({.name = "a", .new_name = "damaged"});
+  EXPECT_NE(Find("damaged"), nullptr);
 }
 
 TEST_F(TableWritesTest, ARenameThatTheLogRefusesGivesTheNamesBack) {

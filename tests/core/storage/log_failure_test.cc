@@ -35,6 +35,19 @@ TEST(LogFailureTest, AFullDiskPassesOnceTheLogIsOpenedAgain) {
   }
 }
 
+TEST(LogFailureTest, AFullDiskSaysHowMuchRoomThereIsAndHowMuchIsNeeded) {
+  LogFailure failure;
+  failure.OnError(rocksdb::Status::NoSpace("a write"));
+  failure.OnTooLittleRoom(85'999'999, 138'412'032);
+  EXPECT_TRUE(failure.is_full_disk());
+  EXPECT_EQ(ReasonOf(failure.status()), "STORAGE_FAILED");
+  EXPECT_THAT(failure.status().message(), HasSubstr("is full: 85 MB are free, and 139 MB are"));
+  EXPECT_TRUE(RetryAfterOf(failure.status()).has_value());
+  failure.OnError(rocksdb::Status::IOError("another write"));
+  EXPECT_FALSE(failure.is_full_disk());
+  EXPECT_FALSE(failure.is_none());
+}
+
 TEST(LogFailureTest, ALogThatIsOpenedWithOtherChangesTakesNoMore) {
   for (const std::uint64_t found : {6, 8}) {
     LogFailure failure;

@@ -15,6 +15,7 @@ namespace softlookup {
 namespace {
 
 using ::softlookup::testing::IsOk;
+using ::testing::HasSubstr;
 
 class OpenDatabaseTest : public ::testing::Test {
  protected:
@@ -29,11 +30,11 @@ class OpenDatabaseTest : public ::testing::Test {
 
 TEST_F(OpenDatabaseTest, ANewDatabaseHasNoFormatUntilOneIsWritten) {
   absl::Status damage;
-  EXPECT_FALSE(HasDatabase(directory_.path(), damage));
+  EXPECT_FALSE(HasDatabase(directory_.path(), RocksdbAccess::kRead, damage));
   EXPECT_THAT(damage, IsOk());
   auto db = Open();
   ASSERT_THAT(db, IsOk());
-  EXPECT_TRUE(HasDatabase(directory_.path(), damage));
+  EXPECT_TRUE(HasDatabase(directory_.path(), RocksdbAccess::kWrite, damage));
   auto format = ReadFormat(**db);
   ASSERT_THAT(format, IsOk());
   EXPECT_FALSE(*format);
@@ -44,11 +45,31 @@ TEST_F(OpenDatabaseTest, ANewDatabaseHasNoFormatUntilOneIsWritten) {
 }
 
 TEST_F(OpenDatabaseTest, ADirectoryWithFilesButNoRootIsDamaged) {
-  std::ofstream(directory_.path() + "/000001.sst") << "rows";
-  absl::Status damage;
-  EXPECT_FALSE(HasDatabase(directory_.path(), damage));
-  EXPECT_EQ(ReasonOf(damage), "DATA_LOSS");
+  for (const char* name : {"000002.sst", "000001.sst"}) {
+    std::ofstream(directory_.path() + "/" + name) << "rows";
+  }
+  for (const RocksdbAccess access : {RocksdbAccess::kRead, RocksdbAccess::kWrite}) {
+    absl::Status damage;
+    EXPECT_FALSE(HasDatabase(directory_.path(), access, damage));
+    EXPECT_EQ(ReasonOf(damage), "DATA_LOSS");
+    EXPECT_THAT(damage.message(),
+                HasSubstr("CURRENT is missing beside 000001.sst in " + directory_.path()));
+    EXPECT_THAT(damage.message(), HasSubstr("restore a backup"));
+  }
   EXPECT_EQ(ReasonOf(Open().status()), "DATA_LOSS");
+}
+
+TEST_F(OpenDatabaseTest, ADatabaseThatCouldNotBeBegunIsSeenAndCanBeBegun) {
+  for (const char* name : {"MANIFEST-000001", "OPTIONS-000003", "IDENTITY"}) {
+    std::ofstream(directory_.path() + "/" + name) << "begun";
+    absl::Status damage;
+    EXPECT_FALSE(HasDatabase(directory_.path(), RocksdbAccess::kRead, damage));
+    EXPECT_EQ(ReasonOf(damage), "DATA_LOSS");
+    damage = absl::OkStatus();
+    EXPECT_FALSE(HasDatabase(directory_.path(), RocksdbAccess::kWrite, damage));
+    EXPECT_THAT(damage, IsOk());
+  }
+  EXPECT_THAT(Open(), IsOk());
 }
 
 TEST_F(OpenDatabaseTest, ADatabaseThatEndsBeforeTheSyncedChangeHasLostSome) {

@@ -101,6 +101,15 @@ TEST(RecordsTest, KeysOfAStoreAreARangeInTheOrderThatLoadingNeeds) {
   }
 }
 
+TEST(RecordsTest, AKeyTellsItsStore) {
+  const std::uint64_t store = 0x0102;
+  EXPECT_EQ(StoreOfKey(EncodeKey({.store = store, .kind = RecordKind::kConfig})), store);
+  EXPECT_EQ(StoreOfKey(KeysOfStore(store).begin), store);
+  EXPECT_EQ(StoreOfKey(KeysOfStore(store).end), store + 1);
+  EXPECT_EQ(StoreOfKey(KeyOfName(store)), 0u);
+  EXPECT_EQ(StoreOfKey(""), 0u);
+}
+
 TEST(RecordsTest, AWriterHasAName) {
   EXPECT_THAT(ParseKey(KeysOfWriters(7).begin), StatusIs(absl::StatusCode::kDataLoss, "writer"));
 }

@@ -236,6 +236,23 @@ TEST(EncodeStoreTest, FillsInEveryField) {
   EXPECT_EQ(store.byte_size(), 5u);
   EXPECT_EQ(store.create_time().seconds(), 1'700'000'000);
   EXPECT_EQ(store.create_time().nanos(), 123'456'789);
+  EXPECT_EQ(store.damage(), "");
+}
+
+TEST(EncodeStoreTest, SaysWhatIsDamagedAndWhatElseIsKnown) {
+  StoreInfo info{.config = {.name = "s"}, .damage = "bad block in disk/\xff"};
+  v1::Store only_named;
+  only_named.set_name("s");
+  only_named.set_damage("bad block in disk/?");
+  EXPECT_EQ(EncodeStore(info).SerializeAsString(), only_named.SerializeAsString());
+
+  info.config.key_dim = info.config.value_dim = 3;
+  info.row_count = 7;
+  info.damage = std::string(5000, 'x');
+  const v1::Store store = EncodeStore(info);
+  EXPECT_EQ(store.key_dim(), 3u);
+  EXPECT_EQ(store.row_count(), 7u);
+  EXPECT_EQ(store.damage(), std::string(1024, 'x') + "...");
 }
 
 TEST(EncodeStoreTest, WhatItSaysOfAStoreMakesTheSameStore) {

@@ -137,10 +137,12 @@ class Client {
   // the name is taken.
   absl::StatusOr<v1::Store> CreateStore(const v1::Store& store, const CallOptions& call = {});
 
-  // NotFound if there is no store of this name.
+  // NotFound if there is no store of this name. A damaged store is returned, too: damage() then
+  // says what is wrong with it, and fields that the server could not read are unset.
   absl::StatusOr<v1::Store> GetStore(std::string_view name, const CallOptions& call = {});
 
-  // Returns all stores whose name starts with `prefix`, by name, ascending. Makes one call per page
+  // Returns all stores whose name starts with `prefix`, by name, ascending. Damaged stores are
+  // included (see GetStore). Makes one call per page
   // of the list, and each call has the full deadline. A store that is created or deleted meanwhile
   // may or may not be listed. One that is renamed meanwhile may be listed under either name, under
   // both or under none. Internal if a page names itself as the next one, because the list would not
@@ -162,7 +164,7 @@ class Client {
   // Gives the store `store` the name `new_name`, in one step. Returns the store, and what is known
   // of one that was replaced. NotFound if there is no store `store`. AlreadyExists if another store
   // has the new name, unless RenameStoreOptions::replace is set. InvalidArgument if the names are
-  // equal.
+  // equal. DataLoss if the store, or the one to replace, is damaged.
   //
   // The request is sent once. After Unavailable or DeadlineExceeded, the store may have either
   // name. GetStore() then tells: a store keeps its create_time. A second rename after one that took
@@ -172,7 +174,7 @@ class Client {
                                                       const RenameStoreOptions& options = {},
                                                       const CallOptions& call = {});
 
-  // NotFound if there is no store of this name.
+  // NotFound if there is no store of this name. A damaged store is deleted, too.
   absl::Status DeleteStore(std::string_view name, const CallOptions& call = {});
 
   // Appends all rows or none: `keys` [N x key_dim], `values` [N x value_dim]. The request is sent

@@ -1,0 +1,64 @@
+#include "core/engine/leftovers.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace softlookup {
+namespace {
+
+// The range of a larger number would end at or after that of KeysOfAllStores().
+constexpr std::uint64_t kNumberMax = ~std::uint64_t{0} - 2;
+
+// Returns the ranges of numbers up to `last_number` that no store has.
+std::vector<KeyRange> RangesBeside(const std::vector<NamedStore>& stores,
+                                   std::uint64_t last_number) {
+  std::vector<KeyRange> ranges;
+  std::string begin = KeysOfAllStores().begin;
+  const auto add_up_to = [&](const std::string& end) {
+    if (begin < end) ranges.push_back({.begin = begin, .end = end});
+  };
+  for (const NamedStore& store : stores) {
+    const KeyRange records = KeysOfStore(store.store);
+    add_up_to(records.begin);
+    begin = records.end;
+  }
+  add_up_to(KeysOfStore(last_number).end);
+  return ranges;
+}
+
+// Returns whether `range` can be read and has no record that is not deleted.
+bool IsEmpty(const KeyRange& range, const CommitLog& log) {
+  return log
+      .Scan(range.begin, range.end,
+            [](absl::string_view, absl::string_view) { return absl::CancelledError(); })
+      .ok();
+}
+
+}  // namespace
+
+std::uint64_t LastNumberIn(const std::vector<NamedStore>& stores, const CommitLog& log) {
+  const std::uint64_t last_store = stores.empty() ? 0 : stores.back().store;
+  const std::uint64_t last = StoreOfKey(log.LastKeyInTables());
+  // No server gives so large a number, so it is that of a record which no server wrote.
+  return last > kNumberMax ? last_store : std::max(last, last_store);
+}
+
+absl::Status ClearLeftovers(const std::vector<NamedStore>& stores, std::uint64_t last_number,
+                            CommitLog& log) {
+  const std::vector<KeyRange> leftovers = log.RangesInTables(RangesBeside(stores, last_number));
+  if (leftovers.empty()) return absl::OkStatus();
+  const std::unique_ptr<LogBatch> deletions = log.NewBatch();
+  for (const KeyRange& range : leftovers) {
+    // A record that can still be read is no leftover of a deletion, whatever it is.
+    if (IsEmpty(range, log)) deletions->DeleteRange(range.begin, range.end);
+  }
+  // An error matters to the next write, which gets it from the log. Here it means that the log
+  // drops no table, and more is left to read.
+  log.Commit(*deletions, Sync::kYes).IgnoreError();
+  return log.ReadTables(leftovers);
+}
+
+}  // namespace softlookup

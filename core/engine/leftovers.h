@@ -1,0 +1,32 @@
+#ifndef SOFTLOOKUP_CORE_ENGINE_LEFTOVERS_H_
+#define SOFTLOOKUP_CORE_ENGINE_LEFTOVERS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "core/storage/commit_log.h"
+#include "core/storage/records.h"
+
+namespace softlookup {
+
+// Leftovers are the deleted records that the log still keeps in table files. They have the numbers
+// of deleted stores. No store reads them, so damage to them shows in no store. `stores` are the
+// stores of the log, ordered by number.
+
+// Returns the largest number that a store or a leftover may have. 0 if there is none. A new store
+// gets a larger number, so that it never meets damage that a deleted one has left.
+std::uint64_t LastNumberIn(const std::vector<NamedStore>& stores, const CommitLog& log);
+
+// Deletes again the leftovers of numbers up to `last_number`, so that `log` frees their disk. There
+// are some if a server was stopped before it had freed it, or was of a version that never did. Then
+// reads those that are still in table files. DATA_LOSS if one is damaged, UNAVAILABLE if one cannot
+// be read for another reason. Compaction must not begin then, since it would come by them.
+// `last_number` is what LastNumberIn() returned. Call this when the stores are loaded, before calls
+// can change them.
+absl::Status ClearLeftovers(const std::vector<NamedStore>& stores, std::uint64_t last_number,
+                            CommitLog& log);
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_ENGINE_LEFTOVERS_H_

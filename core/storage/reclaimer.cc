@@ -1,0 +1,184 @@
+#include "core/storage/reclaimer.h"
+
+#include <rocksdb/convenience.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "core/base/check.h"
+#include "core/storage/open_database.h"
+#include "core/storage/table_files.h"
+
+namespace softlookup {
+
+Reclaimer::Reclaimer(rocksdb::Env& env, std::string directory, Flush flush)
+    : env_(env),
+      directory_(std::move(directory)),
+      flush_(std::move(flush)),
+      thread_([this] { Run(); }) {}
+
+Reclaimer::~Reclaimer() {
+  Detach();
+  {
+    absl::MutexLock lock(&mutex_);
+    closed_ = true;
+  }
+  thread_.join();
+}
+
+void Reclaimer::Attach(rocksdb::DB& db, std::optional<std::uint64_t> spare_bytes) {
+  absl::MutexLock lock(&mutex_);
+  SOFTLOOKUP_CHECK(db_ == nullptr);
+  db_ = &db;
+  spare_bytes_ = spare_bytes;
+  has_news_ = true;
+}
+
+void Reclaimer::Detach() {
+  rocksdb::DB* db = nullptr;
+  {
+    absl::MutexLock lock(&mutex_);
+    db = std::exchange(db_, nullptr);
+  }
+  if (db == nullptr) return;
+  cancelled_ = true;
+  // A compaction that waits for another one of RocksDB's does not see `cancelled_`.
+  rocksdb::CancelAllBackgroundWork(db, /*wait=*/false);
+  const auto is_idle = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !is_working_; };
+  absl::MutexLock lock(&mutex_);
+  mutex_.Await(absl::Condition(&is_idle));
+  cancelled_ = false;
+}
+
+void Reclaimer::AllowCompaction() {
+  absl::MutexLock lock(&mutex_);
+  may_compact_ = true;
+  has_news_ = true;
+}
+
+rocksdb::Status Reclaimer::Reclaim(absl::Span<const KeyRange> deleted) {
+  rocksdb::DB* db = nullptr;
+  {
+    absl::MutexLock lock(&mutex_);
+    db = db_;
+  }
+  SOFTLOOKUP_CHECK(db != nullptr);
+  rocksdb::Status status = DropTables(*db, deleted);
+  absl::MutexLock lock(&mutex_);
+  added_.insert(added_.end(), deleted.begin(), deleted.end());
+  has_news_ = true;
+  return status;
+}
+
+void Reclaimer::AwaitIdle() {
+  const auto is_idle = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return !is_working_ && !has_news_;
+  };
+  absl::MutexLock lock(&mutex_);
+  SOFTLOOKUP_CHECK(db_ != nullptr);
+  mutex_.Await(absl::Condition(&is_idle));
+}
+
+void Reclaimer::Run() {
+  const auto has_work = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return closed_ || (db_ != nullptr && has_news_);
+  };
+  // A full disk would otherwise be met again and again: each time, the log is opened anew, and what
+  // is deleted is still there.
+  bool has_run_out_of_room = false;
+  for (;;) {
+    rocksdb::DB* db = nullptr;
+    std::optional<std::uint64_t> spare_bytes;
+    bool may_compact = false;
+    std::vector<KeyRange> added;
+    {
+      absl::MutexLock lock(&mutex_);
+      mutex_.Await(absl::Condition(&has_work));
+      if (closed_) return;
+      has_news_ = false;
+      is_working_ = true;
+      db = db_;
+      spare_bytes = spare_bytes_;
+      may_compact = may_compact_ && !has_found_damage_;
+      added = std::exchange(added_, {});
+    }
+    if (!added.empty()) has_run_out_of_room = false;
+    for (KeyRange& range : added) Add(*db, std::move(range));
+    if (!deleted_.empty() && !has_run_out_of_room) {
+      has_run_out_of_room = Free(*db, spare_bytes, may_compact).IsNoSpace();
+    }
+    absl::MutexLock lock(&mutex_);
+    is_working_ = false;
+  }
+}
+
+void Reclaimer::Add(rocksdb::DB& db, KeyRange range) {
+  if (deleted_.size() >= kRangesMax) Forget();
+  auto it = deleted_.upper_bound(range.begin);
+  if (it != deleted_.begin() && std::prev(it)->second.end >= range.begin) --it;
+  while (it != deleted_.end() && it->first <= range.end) {
+    range.begin = std::min(range.begin, it->first);
+    range.end = std::max(range.end, it->second.end);
+    garbage_ -= it->second.bytes;
+    it = deleted_.erase(it);
+  }
+  const std::uint64_t bytes = BytesIn(db, range);
+  garbage_ += bytes;
+  deleted_[range.begin] = {.end = range.end, .bytes = bytes};
+}
+
+void Reclaimer::Forget() {
+  deleted_.clear();
+  garbage_ = 0;
+}
+
+rocksdb::Status Reclaimer::Free(rocksdb::DB& db, std::optional<std::uint64_t> spare_bytes,
+                                bool may_compact) {
+  const std::uint64_t buffers = BytesOfWriteBuffers(db);
+  const std::uint64_t worthwhile = std::max(kBytesMin, (BytesOfTables(db) + buffers) / 10);
+  const auto has_room_for = [&](std::uint64_t bytes) {
+    return !spare_bytes.has_value() || FreeBytes(env_, directory_) >= bytes + *spare_bytes;
+  };
+  if (may_compact && garbage_ >= worthwhile) {
+    std::vector<KeyRange> ranges;
+    std::uint64_t bytes = 0;
+    for (const auto& [begin, deleted] : deleted_) {
+      // Few bytes are not worth a compaction. That of another range often takes them with it.
+      if (deleted.bytes < kTableBlockBytes) continue;
+      ranges.push_back({begin, deleted.end});
+      bytes = std::max(bytes, BytesToCompact(db, ranges.back()));
+    }
+    if (has_room_for(bytes)) return Compact(db, ranges);
+  }
+  if (buffers < worthwhile || !has_room_for(buffers)) return rocksdb::Status::OK();
+  rocksdb::Status status = flush_(db);
+  RemoveUnusedFiles(db);
+  return status;
+}
+
+rocksdb::Status Reclaimer::Compact(rocksdb::DB& db, const std::vector<KeyRange>& ranges) {
+  // Compaction would flush the buffers itself, but without a look at whether the log has failed.
+  rocksdb::Status status = flush_(db);
+  // If compaction came by damage, RocksDB would take no more writes. Nobody has read these records
+  // since they were deleted.
+  if (status.ok()) status = ReadTables(db, ranges, cancelled_);
+  if (status.IsCorruption()) StopCompaction(db);
+  for (const KeyRange& range : ranges) {
+    if (!status.ok()) return status;
+    // Compaction of one range often takes the records of others with it.
+    if (BytesIn(db, range) >= kTableBlockBytes) status = CompactTables(db, range, cancelled_);
+  }
+  if (!status.ok()) return status;
+  Forget();
+  RemoveUnusedFiles(db);
+  return status;
+}
+
+void Reclaimer::StopCompaction(rocksdb::DB& db) {
+  has_found_damage_ = true;
+  // An error is ignored: the option is set before RocksDB writes it to a file, which can fail.
+  db.SetOptions({{"disable_auto_compactions", "true"}}).PermitUncheckedError();
+}
+
+}  // namespace softlookup

@@ -1,0 +1,110 @@
+#ifndef SOFTLOOKUP_CORE_STORAGE_RECLAIMER_H_
+#define SOFTLOOKUP_CORE_STORAGE_RECLAIMER_H_
+
+#include <rocksdb/db.h>
+#include <rocksdb/env.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
+#include "core/storage/records.h"
+
+namespace softlookup {
+
+// Frees the disk that deleted ranges of records take. Drops whole tables at once. A thread of its
+// own compacts the other tables when the deleted records in them take a tenth of the database. It
+// writes the write buffers to tables, which drops the deleted records in them, when the buffers
+// take a tenth. After an error it leaves the database alone until more is deleted or another
+// database is attached. Thread-safe.
+class Reclaimer {
+ public:
+  // Writes the write buffers of a database to tables. Returns an error, and writes none, if the
+  // database has failed: RocksDB must not be asked again then.
+  using Flush = std::function<rocksdb::Status(rocksdb::DB&)>;
+
+  // Deleted records, or write buffers, of fewer bytes are left as they are.
+  static constexpr std::uint64_t kBytesMin = std::uint64_t{1} << 20;
+  // Of more ranges than this, none of which meets another, the thread remembers none. Whoever opens
+  // the log next finds them in the tables.
+  static constexpr std::size_t kRangesMax = 100'000;
+
+  // The databases to attach are in `directory` of `env`, which must outlive this object.
+  Reclaimer(rocksdb::Env& env, std::string directory, Flush flush);
+  ~Reclaimer();  // Detaches the database.
+  Reclaimer(const Reclaimer&) = delete;
+  Reclaimer& operator=(const Reclaimer&) = delete;
+
+  // Begins to work on `db`. No database must be attached. Writes tables only if the disk has
+  // `spare_bytes` of room beside what that takes. Nullopt: also if there may be too little room.
+  // RocksDB then takes no more writes if there is.
+  void Attach(rocksdb::DB& db, std::optional<std::uint64_t> spare_bytes);
+  // Ends the work on the database and all other work of RocksDB in it, and waits for the end. What
+  // is left to do is done on the next database. After this, the database can only be closed.
+  void Detach();
+
+  // Allows compaction from now on. Before, tables are only dropped, and write buffers written.
+  void AllowCompaction();
+  // Returns whether a deleted record could not be read as it was written. From then on, neither the
+  // reclaimer nor RocksDB by itself begins a compaction of the database. Of the databases that are
+  // attached later, the reclaimer compacts none.
+  bool has_found_damage() const { return has_found_damage_; }
+
+  // Call this right after a write that deletes all records in `deleted`, before any other write. A
+  // database must be attached. Returns the error of dropping tables; the rest happens later.
+  rocksdb::Status Reclaim(absl::Span<const KeyRange> deleted);
+
+  // Waits until everything is done that can be done now. A database must be attached.
+  void AwaitIdle();
+
+ private:
+  // A range whose records are deleted.
+  struct Deleted {
+    std::string end;
+    std::uint64_t bytes = 0;  // About how many bytes of tables they took when it was added.
+  };
+
+  void Run();
+  // Adds `range` to deleted_. Joins it with ranges that it meets.
+  void Add(rocksdb::DB& db, KeyRange range);
+  // Frees what deleted_ takes, if that pays and there is room.
+  rocksdb::Status Free(rocksdb::DB& db, std::optional<std::uint64_t> spare_bytes, bool may_compact);
+  // Compacts the tables that have records in deleted_, and then clears it.
+  rocksdb::Status Compact(rocksdb::DB& db, const std::vector<KeyRange>& ranges);
+  void StopCompaction(rocksdb::DB& db);
+  void Forget();
+
+  rocksdb::Env& env_;
+  const std::string directory_;
+  const Flush flush_;
+  std::atomic<bool> cancelled_{false};  // Ends what the thread does.
+  std::atomic<bool> has_found_damage_{false};
+
+  // Only the thread uses these two.
+  std::map<std::string, Deleted> deleted_;  // By the begin of the range. No two ranges meet.
+  std::uint64_t garbage_ = 0;               // The sum of `bytes` in deleted_.
+
+  absl::Mutex mutex_;
+  rocksdb::DB* db_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  std::optional<std::uint64_t> spare_bytes_ ABSL_GUARDED_BY(mutex_);
+  bool may_compact_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<KeyRange> added_ ABSL_GUARDED_BY(mutex_);  // Deleted, and not in deleted_ yet.
+  bool has_news_ ABSL_GUARDED_BY(mutex_) = false;        // The thread has to look for work.
+  bool is_working_ ABSL_GUARDED_BY(mutex_) = false;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+
+  std::thread thread_;  // Declared last, because it uses the other members.
+};
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_STORAGE_RECLAIMER_H_

@@ -1,0 +1,62 @@
+#ifndef SOFTLOOKUP_CORE_STORAGE_TABLE_FILES_H_
+#define SOFTLOOKUP_CORE_STORAGE_TABLE_FILES_H_
+
+#include <rocksdb/db.h>
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "core/storage/records.h"
+
+namespace softlookup {
+
+// The table files of a log's database. They hold the records that are no longer in the write-ahead
+// log. Where several ranges are passed, they are ordered and do not overlap. All functions are
+// thread-safe.
+
+// Drops the tables whose keys all are in one of `ranges`, without reading them. Tables of level 0
+// stay. All records in `ranges` must be deleted. If the last deletion is in a table below level 0,
+// it may be dropped, too, and older records may appear again. So call this right after the deletion
+// is written, and see by HasRecords() whether that happened.
+rocksdb::Status DropTables(rocksdb::DB& db, absl::Span<const KeyRange> ranges);
+
+// Returns whether a record in one of `ranges` can be read that is not deleted.
+bool HasRecords(rocksdb::DB& db, absl::Span<const KeyRange> ranges);
+
+// Returns those of `ranges` in which tables have records, deleted ones included. Reads about one
+// record of each. A range whose records cannot be read counts as one that has some.
+std::vector<KeyRange> RangesInTables(rocksdb::DB& db, absl::Span<const KeyRange> ranges);
+
+// Reads all records in `ranges` that tables have, deleted ones included. Corruption if one is not
+// as it was written. Incomplete soon after `cancelled` is true.
+rocksdb::Status ReadTables(rocksdb::DB& db, absl::Span<const KeyRange> ranges,
+                           const std::atomic<bool>& cancelled);
+
+// Returns the largest key of all tables, which may be the end of a deletion. Empty if there are no
+// tables.
+std::string LastKeyInTables(rocksdb::DB& db);
+
+// Returns about how many bytes of tables the records with keys in `range` take. Counts deleted
+// records, too, until compaction has taken them away.
+std::uint64_t BytesIn(rocksdb::DB& db, const KeyRange& range);
+
+// Return how many bytes all tables take, and all write buffers.
+std::uint64_t BytesOfTables(rocksdb::DB& db);
+std::uint64_t BytesOfWriteBuffers(rocksdb::DB& db);
+
+// Returns the most bytes that CompactTables() writes for `range` before it removes what it read.
+std::uint64_t BytesToCompact(rocksdb::DB& db, const KeyRange& range);
+
+// Removes the files that RocksDB no longer needs. RocksDB does so by itself, but maybe later.
+void RemoveUnusedFiles(rocksdb::DB& db);
+
+// Writes the tables that may have a key in `range` anew, without deleted records. Does the same for
+// the write buffers if they have such a key. Incomplete soon after `cancelled` is true.
+rocksdb::Status CompactTables(rocksdb::DB& db, const KeyRange& range, std::atomic<bool>& cancelled);
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_STORAGE_TABLE_FILES_H_

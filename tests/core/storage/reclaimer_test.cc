@@ -1,0 +1,246 @@
+#include "core/storage/reclaimer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/storage/background_errors.h"
+#include "core/storage/open_database.h"
+#include "core/storage/synced_sequence.h"
+#include "core/storage/table_files.h"
+#include "tests/testing/damage_table.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temporary_directory.h"
+
+namespace softlookup {
+namespace {
+
+using ::softlookup::testing::IsOk;
+
+constexpr std::uint64_t kRecordBytes = 10'000;
+constexpr std::uint64_t kNoSpare = 0;
+
+rocksdb::Status FlushDatabase(rocksdb::DB& db) { return db.Flush(rocksdb::FlushOptions()); }
+
+// A database with records of stores.
+class ReclaimerTest : public ::testing::Test {
+ protected:
+  ReclaimerTest() { OpenAgain(); }
+
+  void OpenAgain() {
+    db_ = nullptr;
+    auto db =
+        OpenDatabase(LogOptions(rocksdb::Env::Default(), std::make_shared<BackgroundErrors>()),
+                     directory_.path(), SyncedSequence(directory_.path() + "/" + kSyncedName));
+    EXPECT_THAT(db, IsOk());
+    db_ = *std::move(db);
+  }
+
+  // Puts records of about `bytes` in all.
+  void Put(std::uint64_t store, std::uint64_t bytes) {
+    const std::string value(kRecordBytes, static_cast<char>('a' + store));
+    for (std::uint64_t i = 0; i < bytes / kRecordBytes; ++i) {
+      const std::string key = EncodeKey({.store = store, .kind = RecordKind::kRows, .number = i});
+      ASSERT_TRUE(db_->Put(rocksdb::WriteOptions(), key, value).ok());
+    }
+  }
+  void Flush() { ASSERT_TRUE(db_->Flush(rocksdb::FlushOptions()).ok()); }
+
+  void Delete(std::uint64_t store, Reclaimer& reclaimer) {
+    const KeyRange keys = KeysOfStore(store);
+    ASSERT_TRUE(
+        db_->DeleteRange(rocksdb::WriteOptions(), db_->DefaultColumnFamily(), keys.begin, keys.end)
+            .ok());
+    EXPECT_TRUE(reclaimer.Reclaim(std::vector<KeyRange>{keys}).ok());
+  }
+
+  std::uint64_t BytesOfStore(std::uint64_t store) const {
+    return BytesIn(*db_, KeysOfStore(store));
+  }
+
+  std::uint64_t RecordsOf(std::uint64_t store) const {
+    const KeyRange keys = KeysOfStore(store);
+    std::uint64_t count = 0;
+    const std::unique_ptr<rocksdb::Iterator> it(db_->NewIterator(rocksdb::ReadOptions()));
+    for (it->Seek(keys.begin); it->Valid() && it->key().compare(keys.end) < 0; it->Next()) ++count;
+    EXPECT_TRUE(it->status().ok());
+    return count;
+  }
+
+  const softlookup::testing::TemporaryDirectory directory_;
+  std::unique_ptr<rocksdb::DB> db_;
+};
+
+TEST_F(ReclaimerTest, WhatIsDeletedIsCompactedWhenItIsATenth) {
+  for (const std::uint64_t store : {1, 2, 3}) Put(store, 4'000'000);
+  Put(4, 1'100'000);
+  Flush();
+  Reclaimer reclaimer(*rocksdb::Env::Default(), directory_.path(), FlushDatabase);
+  reclaimer.Attach(*db_, kNoSpare);
+  reclaimer.AllowCompaction();
+  Delete(4, reclaimer);
+  reclaimer.AwaitIdle();
+  EXPECT_EQ(RecordsOf(4), 0u);
+  EXPECT_GT(BytesOfStore(4), 1'000'000u) << "less than a tenth";
+  Delete(2, reclaimer);
+  reclaimer.AwaitIdle();
+  for (const std::uint64_t store : {2, 4}) {
+    EXPECT_EQ(RecordsOf(store), 0u);
+    EXPECT_LT(BytesOfStore(store), 100'000u);
+  }
+  for (const std::uint64_t store : {1, 3}) EXPECT_EQ(RecordsOf(store), 400u);
+  EXPECT_LT(BytesOfTables(*db_), 10'000'000u);
+}
+
+TEST_F(ReclaimerTest, WhatIsOnlyInTheWriteBufferGoes) {
+  Put(1, 1'000'000);
+  Put(2, 4'000'000);
+  Reclaimer reclaimer(*rocksdb::Env::Default(), directory_.path(), FlushDatabase);
+  reclaimer.Attach(*db_, kNoSpare);
+  reclaimer.AllowCompaction();
+  Delete(2, reclaimer);
+  reclaimer.AwaitIdle();
+  EXPECT_LT(BytesOfWriteBuffers(*db_), 1'000'000u);
+  EXPECT_GT(BytesOfTables(*db_), 1'000'000u);
+  EXPECT_LT(BytesOfTables(*db_), 2'000'000u);
+  EXPECT_EQ(RecordsOf(1), 100u);
+}
+
+TEST_F(ReclaimerTest, NothingIsCompactedBeforeThatIsAllowed) {
+  Put(1, 1'000'000);
+  Put(2, 4'000'000);
+  Flush();
+  Reclaimer reclaimer(*rocksdb::Env::Default(), directory_.path(), FlushDatabase);
+  reclaimer.Attach(*db_, kNoSpare);
+  Delete(2, reclaimer);
+  reclaimer.AwaitIdle();
+  EXPECT_GT(BytesOfStore(2), 3'900'000u);
+  reclaimer.AllowCompaction();
+  reclaimer.AwaitIdle();
+  EXPECT_LT(BytesOfStore(2), 100'000u);
+}
+
+TEST_F(ReclaimerTest, NothingIsCompactedWithoutRoomAndTheNextDatabaseGoesOn) {
+  Put(1, 1'000'000);
+  Put(2, 4'000'000);
+  Flush();
+  Reclaimer reclaimer(*rocksdb::Env::Default(), directory_.path(), FlushDatabase);
+  reclaimer.Attach(*db_, /*spare_bytes=*/std::uint64_t{1} << 62);
+  reclaimer.AllowCompaction();
+  Delete(2, reclaimer);
+  reclaimer.AwaitIdle();
+  EXPECT_GT(BytesOfStore(2), 3'900'000u);
+  reclaimer.Detach();
+  OpenAgain();
+  reclaimer.Attach(*db_, kNoSpare);
+  reclaimer.AwaitIdle();
+  EXPECT_LT(BytesOfStore(2), 100'000u);
+  EXPECT_EQ(RecordsOf(1), 100u);
+}
+
+TEST_F(ReclaimerTest, ManySmallStoresAreAsOneOnceTheyMeet) {
+  // None takes a block of a table.
+  constexpr std::uint64_t kCount = 100;
+  for (std::uint64_t store = 2; store < 2 + kCount; ++store) Put(store, 5 * kRecordBytes);
+  Put(1, 1'000'000);
+  Flush();
+  Reclaimer reclaimer(*rocksdb::Env::Default(), directory_.path(), FlushDatabase);
+  reclaimer.Attach(*db_, kNoSpare);
+  reclaimer.AllowCompaction();
+  // Every other one first, and one of them twice.
+  for (std::uint64_t store = 2; store < 2 + kCount; store += 2) Delete(store, reclaimer);
+  for (std::uint64_t store = 1 + kCount; store > 2; store -= 2) Delete(store, reclaimer);
+  Delete(50, reclaimer);
+  reclaimer.AwaitIdle();
+  EXPECT_LT(BytesOfTables(*db_), 2'500'000u);
+  EXPECT_EQ(RecordsOf(1), 100u);
+}
+
+// The thread may be anywhere in its work.
+TEST_F(ReclaimerTest, ADatabaseIsDetachedAtAnyTime) {
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t store = 2 + static_cast<std::uint64_t>(round);
+    Put(1, 1'000'000);
+    Put(store, 4'000'000);
+    {
+      Reclaimer reclaimer(*rocksdb::Env::Default(), directory_.path(), FlushDatabase);
+      reclaimer.Attach(*db_, kNoSpare);
+      reclaimer.AllowCompaction();
+      Delete(store, reclaimer);
+    }
+    OpenAgain();
+    EXPECT_EQ(RecordsOf(1), 100u);
+    EXPECT_EQ(RecordsOf(store), 0u);
+  }
+}
+
+TEST_F(ReclaimerTest, CompactionComesByNoDamage) {
+  Put(1, 1'000'000);
+  Put(2, 4'000'000);
+  Flush();
+  const std::string value(kRecordBytes, 'a' + 2);
+  softlookup::testing::DamageBytes(softlookup::testing::OnlyTableIn(directory_.path()), value);
+  ASSERT_TRUE(db_->EnableAutoCompaction({db_->DefaultColumnFamily()}).ok());
+  Reclaimer reclaimer(*rocksdb::Env::Default(), directory_.path(), FlushDatabase);
+  reclaimer.Attach(*db_, kNoSpare);
+  reclaimer.AllowCompaction();
+  EXPECT_FALSE(reclaimer.has_found_damage());
+  Delete(2, reclaimer);
+  reclaimer.AwaitIdle();
+  EXPECT_TRUE(reclaimer.has_found_damage());
+  EXPECT_TRUE(db_->GetOptions().disable_auto_compactions);
+  EXPECT_GT(BytesOfStore(2), 3'900'000u);
+  // Tables of level 0, of which RocksDB would compact four.
+  for (int i = 0; i < 8; ++i) {
+    Put(1, 2'000'000);
+    Flush();
+  }
+  EXPECT_EQ(RecordsOf(1), 200u);
+  Delete(1, reclaimer);
+  reclaimer.AwaitIdle();
+  EXPECT_GT(BytesOfStore(2), 3'900'000u);
+  Put(3, 1'000'000);
+  EXPECT_EQ(RecordsOf(3), 100u);
+}
+
+TEST_F(ReclaimerTest, AFailedDatabaseIsLeftAloneAndAFullDiskUntilMoreIsDeleted) {
+  for (const bool is_full : {false, true}) {
+    SCOPED_TRACE(is_full);
+    OpenAgain();
+    for (const std::uint64_t store : {1, 2, 3}) Put(store, 4'000'000);
+    Flush();
+    int flushes = 0;
+    bool fails = true;
+    Reclaimer reclaimer(*rocksdb::Env::Default(), directory_.path(), [&](rocksdb::DB& db) {
+      ++flushes;
+      if (!fails) return FlushDatabase(db);
+      return is_full ? rocksdb::Status::NoSpace() : rocksdb::Status::Incomplete();
+    });
+    reclaimer.Attach(*db_, kNoSpare);
+    reclaimer.AllowCompaction();
+    Delete(2, reclaimer);
+    reclaimer.AwaitIdle();
+    EXPECT_GT(BytesOfStore(2), 3'900'000u);
+    const int tried = flushes;
+    EXPECT_GT(tried, 0);
+    fails = false;
+    reclaimer.Detach();
+    OpenAgain();
+    reclaimer.Attach(*db_, kNoSpare);
+    reclaimer.AwaitIdle();
+    if (is_full) {
+      EXPECT_EQ(flushes, tried);
+      Delete(3, reclaimer);
+      reclaimer.AwaitIdle();
+    }
+    EXPECT_LT(BytesOfStore(2), 100'000u);
+    EXPECT_EQ(RecordsOf(1), 400u);
+  }
+}
+
+}  // namespace
+}  // namespace softlookup
