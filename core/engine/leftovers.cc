@@ -49,7 +49,6 @@ std::uint64_t LastNumberIn(const std::vector<NamedStore>& stores, const CommitLo
 absl::Status ClearLeftovers(const std::vector<NamedStore>& stores, std::uint64_t last_number,
                             CommitLog& log) {
   const std::vector<KeyRange> leftovers = log.RangesInTables(RangesBeside(stores, last_number));
-  if (leftovers.empty()) return absl::OkStatus();
   const std::unique_ptr<LogBatch> deletions = log.NewBatch();
   for (const KeyRange& range : leftovers) {
     // A record that can still be read is no leftover of a deletion, whatever it is.
@@ -57,8 +56,11 @@ absl::Status ClearLeftovers(const std::vector<NamedStore>& stores, std::uint64_t
   }
   // An error matters to the next write, which gets it from the log. Here it means that the log
   // drops no table, and more is left to read.
-  log.Commit(*deletions, Sync::kYes).IgnoreError();
-  return log.ReadTables(leftovers);
+  if (!leftovers.empty()) log.Commit(*deletions, Sync::kYes).IgnoreError();
+  // The names of deleted stores are left, too.
+  std::vector<KeyRange> unread = {{.begin = "", .end = KeysOfAllStores().begin}};
+  unread.insert(unread.end(), leftovers.begin(), leftovers.end());
+  return log.ReadTables(unread);
 }
 
 }  // namespace softlookup

@@ -10,9 +10,9 @@
 
 namespace softlookup {
 
-// Leftovers are the deleted records that the log still keeps in table files. They have the numbers
-// of deleted stores. No store reads them, so damage to them shows in no store. `stores` are the
-// stores of the log, ordered by number.
+// Leftovers are the records of deleted stores that the log still keeps in table files. No store
+// reads them, so damage to them shows in no store. `stores` are the stores of the log, ordered by
+// number.
 
 // Returns the largest number that a store or a leftover may have. 0 if there is none. A new store
 // gets a larger number, so that it never meets damage that a deleted one has left.

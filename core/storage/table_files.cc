@@ -137,7 +137,7 @@ rocksdb::Status ReadTables(rocksdb::DB& db, absl::Span<const KeyRange> ranges,
     // The table in its place was written and read since.
     if (open.is_gone()) continue;
     for (const KeyRange& range : of_table) {
-      const rocksdb::Status status = open.Visit(range, [&] { return !cancelled; });
+      rocksdb::Status status = open.Visit(range, [&] { return !cancelled; });
       if (!status.ok()) return status;
       if (cancelled) return rocksdb::Status::Incomplete();
     }

@@ -53,6 +53,12 @@ class TableFilesTest : public ::testing::Test {
     db_->GetLiveFilesMetaData(&tables);
     return tables;
   }
+  void MoveToLevel(int level) {
+    rocksdb::CompactRangeOptions down;
+    down.change_level = true;
+    down.target_level = level;
+    ASSERT_TRUE(db_->CompactRange(down, nullptr, nullptr).ok());
+  }
   bool HasRecord(std::uint64_t store, std::uint64_t i) const {
     std::string value;
     return db_->Get(rocksdb::ReadOptions(), KeyOf(store, i), &value).ok();
@@ -99,11 +105,39 @@ TEST_F(TableFilesTest, SeveralRangesAreDroppedAtOnce) {
   EXPECT_LT(BytesIn(*db_, KeysOfStore(3)), kRecordsOfAStore * kBytesOfARecord / 4);
 }
 
+// What DropTables() warns of.
+TEST_F(TableFilesTest, RecordsAreSeenThatAppearAgainWhenTheirDeletionIsDropped) {
+  MoveToLevel(3);
+  const KeyRange range = KeysOfStore(2);
+  const auto delete_range = [&] {
+    ASSERT_TRUE(db_->DeleteRange(rocksdb::WriteOptions(), db_->DefaultColumnFamily(), range.begin,
+                                 range.end)
+                    .ok());
+  };
+  delete_range();
+  ASSERT_TRUE(db_->Flush(rocksdb::FlushOptions()).ok());
+  std::vector<std::string> deletion;
+  for (const rocksdb::LiveFileMetaData& table : Tables()) {
+    if (table.level == 0) deletion.push_back(table.relative_filename);
+  }
+  ASSERT_EQ(deletion.size(), 1u);
+  ASSERT_TRUE(db_->CompactFiles(rocksdb::CompactionOptions(), deletion, /*output_level=*/1).ok());
+  EXPECT_FALSE(HasRecords(*db_, {range}));
+  ASSERT_TRUE(DropTables(*db_, {range}).ok());
+  EXPECT_TRUE(HasRecords(*db_, {range})) << "of tables that other stores share";
+  delete_range();
+  EXPECT_FALSE(HasRecords(*db_, {range}));
+  for (std::uint64_t i = 0; i < kRecordsOfAStore; ++i) {
+    EXPECT_TRUE(HasRecord(1, i)) << i;
+    EXPECT_TRUE(HasRecord(3, i)) << i;
+  }
+}
+
 TEST_F(TableFilesTest, DeletedRecordsAreFoundAndReadWithoutOthers) {
   EXPECT_EQ(StoreOfKey(LastKeyInTables(*db_)), kStoreCount);
   const std::vector<KeyRange> all = {KeysOfStore(1), KeysOfStore(2), KeysOfStore(3),
                                      KeysOfStore(4)};
-  const KeyRange two = all[1];
+  const KeyRange& two = all[1];
   ASSERT_TRUE(
       db_->DeleteRange(rocksdb::WriteOptions(), db_->DefaultColumnFamily(), two.begin, two.end)
           .ok());
@@ -140,10 +174,7 @@ TEST_F(TableFilesTest, CompactionNeedsRoomForWhatItWritesAtOnce) {
   const std::uint64_t bytes = BytesOfTables(*db_) + BytesOfWriteBuffers(*db_);
   EXPECT_EQ(BytesToCompact(*db_, KeysOfStore(2)), bytes) << "all are of level 1";
   // Below, only what is in reach of the range counts.
-  rocksdb::CompactRangeOptions down;
-  down.change_level = true;
-  down.target_level = 3;
-  ASSERT_TRUE(db_->CompactRange(down, nullptr, nullptr).ok());
+  MoveToLevel(3);
   const std::uint64_t buffers = BytesOfWriteBuffers(*db_);
   EXPECT_GT(BytesToCompact(*db_, KeysOfStore(2)), buffers + bytes / 4);
   EXPECT_LT(BytesToCompact(*db_, KeysOfStore(2)), buffers + bytes / 2);
