@@ -74,8 +74,9 @@ class RocksdbLog final : public CommitLog {
         synced_sequence_(absl::StrCat(directory_, "/", kSyncedName)),
         reserve_(absl::StrCat(directory_, "/", kReserveName)),
         reclaimer_(access == RocksdbAccess::kWrite
-                       ? std::make_unique<Reclaimer>(*env, directory_,
-                                                     [this](rocksdb::DB& db) { return Flush(db); })
+                       ? std::make_unique<Reclaimer>(
+                             *env, directory_,
+                             [this](rocksdb::DB& db) { return Flush(db, /*wait=*/true); })
                        : nullptr) {}
   ~RocksdbLog() override {
     if (lock_ != nullptr) env_->UnlockFile(lock_);
@@ -85,7 +86,7 @@ class RocksdbLog final : public CommitLog {
     if (has_unsynced_ && db_->SyncWAL().ok()) MarkSynced();
     // Writes what is in RAM to tables, so that the next start has nothing to replay. If there is no
     // room for the tables, the next start replays the write-ahead log.
-    Flush(*db_).PermitUncheckedError();
+    Flush(*db_, /*wait=*/true).PermitUncheckedError();
   }
 
   // Opens the database. Call this first, before other threads use the log.
@@ -190,8 +191,11 @@ class RocksdbLog final : public CommitLog {
   absl::Status CopyTo(const std::string& directory) override {
     absl::ReaderMutexLock lock(&mutex_);
     if (db_ == nullptr) return failure_.status();
+    // The checkpoint writes the buffers to tables, also if the log has failed. So that begins here.
+    rocksdb::Status status = Flush(*db_, /*wait=*/false);
+    if (status.IsTryAgain()) status = rocksdb::Status::OK();  // It would have to wait.
     rocksdb::Checkpoint* made = nullptr;
-    rocksdb::Status status = rocksdb::Checkpoint::Create(db_.get(), &made);
+    if (status.ok()) status = rocksdb::Checkpoint::Create(db_.get(), &made);
     const std::unique_ptr<rocksdb::Checkpoint> checkpoint(made);
     if (status.ok()) status = checkpoint->CreateCheckpoint(directory);
     if (status.ok()) return absl::OkStatus();
@@ -252,12 +256,16 @@ class RocksdbLog final : public CommitLog {
     reserve_.Make(FreeBytes(*env_, directory_));
   }
 
-  // Writes the write buffers of `db` to tables, unless it has failed: RocksDB must not begin a new
-  // buffer again after it failed to (an assertion of RocksDB 7.8.3).
-  rocksdb::Status Flush(rocksdb::DB& db) {
+  // Writes the write buffers of `db` to tables, or only begins to if `wait` is false. Does not if
+  // the database has failed: RocksDB must not begin a new buffer again after it failed to (an
+  // assertion of RocksDB 7.8.3).
+  rocksdb::Status Flush(rocksdb::DB& db, bool wait) {
     absl::MutexLock lock(&buffer_mutex_);
-    if (!errors_->first().ok()) return rocksdb::Status::Incomplete("the log has failed");
+    if (const rocksdb::Status error = errors_->first(); !error.ok()) {
+      return rocksdb::Status::Incomplete("the log has failed", error.ToString());
+    }
     rocksdb::FlushOptions options;
+    options.wait = wait;
     options.allow_write_stall = true;  // Else it might wait for compaction, and writes with it.
     return db.Flush(options);
   }

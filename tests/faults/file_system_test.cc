@@ -286,6 +286,28 @@ TEST_F(FileSystemTest, APowerCutTakesNoDeletionOnAFullDisk) {
   std::cout << cycle << " power cuts, " << failed << " on a full disk\n";
 }
 
+// RocksDB asserts that it need not begin a new write buffer again after it failed to, once the
+// buffer has the deletion of a range.
+TEST_F(FileSystemTest, BackupsOfALogThatHasFailedAreRefused) {
+  auto engine = Open();
+  ASSERT_THAT(engine, IsOk());
+  BeginStore(**engine, 0);
+  EXPECT_THAT((*engine)->CreateStore({.name = "old", .key_dim = 1, .value_dim = 1}), IsOk());
+  EXPECT_THAT((*engine)->DeleteStore("old"), IsOk());
+  files_->FailAt(Fault::kWriteFails, 1, /*stays=*/true);
+  for (int i = 0; i < 3; ++i) {
+    const absl::Status refused = (*engine)->CopyTo(absl::StrCat(directory_.path(), "/copy", i));
+    EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable) << refused;
+    EXPECT_TRUE((*engine)->stats().log_failed);
+  }
+  files_->Heal();
+  *engine = nullptr;
+  engine = Open();
+  ASSERT_THAT(engine, IsOk());
+  EXPECT_EQ((*engine)->ListStores("", "", 10)->stores.size(), 1u);
+  EXPECT_THAT((*engine)->CopyTo(absl::StrCat(directory_.path(), "/whole")), IsOk());
+}
+
 TEST_F(FileSystemTest, AFailedAppendEndsTheChainThatItIsPartOf) {
   auto engine = Open();
   ASSERT_THAT(engine, IsOk());
