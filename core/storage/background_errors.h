@@ -3,6 +3,8 @@
 
 #include <rocksdb/listener.h>
 
+#include <set>
+
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 
@@ -12,9 +14,10 @@ namespace softlookup {
 // itself, because RocksdbLog opens the database again instead. Thread-safe.
 class BackgroundErrors final : public rocksdb::EventListener {
  public:
-  void OnBackgroundError(rocksdb::BackgroundErrorReason, rocksdb::Status* error) override {
+  void OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status* error) override {
     absl::MutexLock lock(&mutex_);
     if (first_.ok()) first_ = *error;
+    reasons_.insert(reason);
   }
   void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason, rocksdb::Status,
                             bool* auto_recovery) override {
@@ -26,14 +29,22 @@ class BackgroundErrors final : public rocksdb::EventListener {
     absl::MutexLock lock(&mutex_);
     return first_;
   }
+  // Returns whether there was an error of this kind since the last Clear(). kWriteCallback is a
+  // write or a sync of the write-ahead log.
+  bool has(rocksdb::BackgroundErrorReason reason) const {
+    absl::MutexLock lock(&mutex_);
+    return reasons_.count(reason) > 0;
+  }
   void Clear() {
     absl::MutexLock lock(&mutex_);
     first_ = rocksdb::Status::OK();
+    reasons_.clear();
   }
 
  private:
   mutable absl::Mutex mutex_;
   rocksdb::Status first_ ABSL_GUARDED_BY(mutex_);
+  std::set<rocksdb::BackgroundErrorReason> reasons_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace softlookup

@@ -27,7 +27,7 @@ Reclaimer::~Reclaimer() {
   thread_.join();
 }
 
-void Reclaimer::Attach(rocksdb::DB& db, std::optional<std::uint64_t> spare_bytes) {
+void Reclaimer::Attach(rocksdb::DB& db, std::uint64_t spare_bytes) {
   absl::MutexLock lock(&mutex_);
   SOFTLOOKUP_CHECK(db_ == nullptr);
   db_ = &db;
@@ -57,14 +57,20 @@ void Reclaimer::AllowCompaction() {
   has_news_ = true;
 }
 
-rocksdb::Status Reclaimer::Reclaim(absl::Span<const KeyRange> deleted) {
+rocksdb::Status Reclaimer::Reclaim(absl::Span<const KeyRange> deleted, bool& has_dropped) {
   rocksdb::DB* db = nullptr;
   {
     absl::MutexLock lock(&mutex_);
     db = db_;
   }
   SOFTLOOKUP_CHECK(db != nullptr);
-  rocksdb::Status status = DropTables(*db, deleted);
+  rocksdb::Status status;
+  has_dropped = false;
+  // Else the thread compacts, which takes long. It then compacts what is not dropped here, too.
+  if (compaction_mutex_.TryLock()) {
+    status = DropTables(*db, deleted, has_dropped);
+    compaction_mutex_.Unlock();
+  }
   absl::MutexLock lock(&mutex_);
   added_.insert(added_.end(), deleted.begin(), deleted.end());
   has_news_ = true;
@@ -89,7 +95,7 @@ void Reclaimer::Run() {
   bool has_run_out_of_room = false;
   for (;;) {
     rocksdb::DB* db = nullptr;
-    std::optional<std::uint64_t> spare_bytes;
+    std::uint64_t spare_bytes = 0;
     bool may_compact = false;
     std::vector<KeyRange> added;
     {
@@ -105,8 +111,9 @@ void Reclaimer::Run() {
     }
     if (!added.empty()) has_run_out_of_room = false;
     for (KeyRange& range : added) Add(*db, std::move(range));
-    if (!deleted_.empty() && !has_run_out_of_room) {
-      has_run_out_of_room = Free(*db, spare_bytes, may_compact).IsNoSpace();
+    // Without compaction, tables of level 0 would become ever more.
+    if (may_compact && !deleted_.empty() && !has_run_out_of_room) {
+      has_run_out_of_room = Free(*db, spare_bytes).IsNoSpace();
     }
     absl::MutexLock lock(&mutex_);
     is_working_ = false;
@@ -114,7 +121,7 @@ void Reclaimer::Run() {
 }
 
 void Reclaimer::Add(rocksdb::DB& db, KeyRange range) {
-  if (deleted_.size() >= kRangesMax) Forget();
+  if (deleted_.size() >= kRangesMax) ForgetSmallest();
   auto it = deleted_.upper_bound(range.begin);
   if (it != deleted_.begin() && std::prev(it)->second.end >= range.begin) --it;
   while (it != deleted_.end() && it->first <= range.end) {
@@ -133,46 +140,85 @@ void Reclaimer::Forget() {
   garbage_ = 0;
 }
 
-rocksdb::Status Reclaimer::Free(rocksdb::DB& db, std::optional<std::uint64_t> spare_bytes,
-                                bool may_compact) {
+void Reclaimer::ForgetSmallest() {
+  std::vector<std::uint64_t> bytes;
+  bytes.reserve(deleted_.size());
+  for (const auto& [begin, deleted] : deleted_) bytes.push_back(deleted.bytes);
+  const auto middle = bytes.begin() + static_cast<std::ptrdiff_t>(bytes.size() / 2);
+  std::nth_element(bytes.begin(), middle, bytes.end());
+  // Of many that take the same, any may go.
+  std::size_t to_forget = bytes.size() / 2;
+  for (const bool equal : {false, true}) {
+    for (auto it = deleted_.begin(); to_forget > 0 && it != deleted_.end();) {
+      if (equal ? it->second.bytes != *middle : it->second.bytes >= *middle) {
+        ++it;
+        continue;
+      }
+      garbage_ -= it->second.bytes;
+      it = deleted_.erase(it);
+      --to_forget;
+    }
+  }
+}
+
+rocksdb::Status Reclaimer::Free(rocksdb::DB& db, std::uint64_t spare_bytes) {
   const std::uint64_t buffers = BytesOfWriteBuffers(db);
   const std::uint64_t worthwhile = std::max(kBytesMin, (BytesOfTables(db) + buffers) / 10);
   const auto has_room_for = [&](std::uint64_t bytes) {
-    return !spare_bytes.has_value() || FreeBytes(env_, directory_) >= bytes + *spare_bytes;
+    const std::uint64_t free = FreeBytes(env_, directory_);
+    return free >= spare_bytes && free - spare_bytes >= bytes;
   };
-  if (may_compact && garbage_ >= worthwhile) {
+  if (garbage_ >= worthwhile) {
     std::vector<KeyRange> ranges;
-    std::uint64_t bytes = 0;
     for (const auto& [begin, deleted] : deleted_) {
+      if (cancelled_) return rocksdb::Status::Incomplete();
       // Few bytes are not worth a compaction. That of another range often takes them with it.
       if (deleted.bytes < kTableBlockBytes) continue;
       ranges.push_back({begin, deleted.end});
-      bytes = std::max(bytes, BytesToCompact(db, ranges.back()));
     }
-    if (has_room_for(bytes)) return Compact(db, ranges);
+    if (has_room_for(BytesFor(db, ranges))) return Compact(db, ranges);
   }
-  if (buffers < worthwhile || !has_room_for(buffers)) return rocksdb::Status::OK();
-  rocksdb::Status status = flush_(db);
+  if (buffers < worthwhile) return rocksdb::Status::OK();
+  if (!has_room_for(buffers) && !has_room_for(BytesFor(db, {}))) return rocksdb::Status::OK();
+  rocksdb::Status status = flush_(db, cancelled_);
   RemoveUnusedFiles(db);
   return status;
 }
 
+std::uint64_t Reclaimer::BytesFor(rocksdb::DB& db, const std::vector<KeyRange>& ranges) {
+  const std::uint64_t kept = BytesKeptOfWriteBuffers(db, cancelled_);
+  if (ranges.empty()) return kept;
+  std::uint64_t garbage = 0;
+  for (const KeyRange& range : ranges) garbage += cancelled_ ? 0 : BytesIn(db, range);
+  const std::uint64_t tables = BytesOfTables(db);
+  const std::uint64_t left = tables - std::min(garbage, tables);
+  // What is kept of the buffers is written twice.
+  return std::min(BytesToCompact(db, ranges), left + 2 * kept);
+}
+
 rocksdb::Status Reclaimer::Compact(rocksdb::DB& db, const std::vector<KeyRange>& ranges) {
   // Compaction would flush the buffers itself, but without a look at whether the log has failed.
-  rocksdb::Status status = flush_(db);
+  rocksdb::Status status = flush_(db, cancelled_);
   // If compaction came by damage, RocksDB would take no more writes. Nobody has read these records
   // since they were deleted.
   if (status.ok()) status = ReadTables(db, ranges, cancelled_);
   if (status.IsCorruption()) StopCompaction(db);
   for (const KeyRange& range : ranges) {
     if (!status.ok()) return status;
-    // Compaction of one range often takes the records of others with it.
-    if (BytesIn(db, range) >= kTableBlockBytes) status = CompactTables(db, range, cancelled_);
+    if (cancelled_) return rocksdb::Status::Incomplete();
+    status = CompactRange(db, range);
   }
   if (!status.ok()) return status;
   Forget();
   RemoveUnusedFiles(db);
   return status;
+}
+
+rocksdb::Status Reclaimer::CompactRange(rocksdb::DB& db, const KeyRange& range) {
+  // Compaction of one range often takes the records of others with it.
+  if (BytesIn(db, range) < kTableBlockBytes) return rocksdb::Status::OK();
+  absl::MutexLock lock(&compaction_mutex_);
+  return CompactTables(db, range, cancelled_);
 }
 
 void Reclaimer::StopCompaction(rocksdb::DB& db) {

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -24,18 +23,20 @@ namespace softlookup {
 // Frees the disk that deleted ranges of records take. Drops whole tables at once. A thread of its
 // own compacts the other tables when the deleted records in them take a tenth of the database. It
 // writes the write buffers to tables, which drops the deleted records in them, when the buffers
-// take a tenth. After an error it leaves the database alone until more is deleted or another
-// database is attached. Thread-safe.
+// take a tenth. Does neither before compaction is allowed. After an error it leaves the database
+// alone until more is deleted or another database is attached. Thread-safe.
 class Reclaimer {
  public:
   // Writes the write buffers of a database to tables. Returns an error, and writes none, if the
-  // database has failed: RocksDB must not be asked again then.
-  using Flush = std::function<rocksdb::Status(rocksdb::DB&)>;
+  // database has failed: RocksDB must not be asked again then. Returns an error soon after
+  // `cancelled` is true.
+  using Flush = std::function<rocksdb::Status(rocksdb::DB&, const std::atomic<bool>& cancelled)>;
 
   // Deleted records, or write buffers, of fewer bytes are left as they are.
   static constexpr std::uint64_t kBytesMin = std::uint64_t{1} << 20;
-  // Of more ranges than this, none of which meets another, the thread remembers none. Whoever opens
-  // the log next finds them in the tables.
+  // The thread remembers so many ranges, none of which meets another. When there are more, it
+  // forgets the half that takes the fewest bytes. Whoever opens the log next finds these in the
+  // tables.
   static constexpr std::size_t kRangesMax = 100'000;
 
   // The databases to attach are in `directory` of `env`, which must outlive this object.
@@ -45,14 +46,13 @@ class Reclaimer {
   Reclaimer& operator=(const Reclaimer&) = delete;
 
   // Begins to work on `db`. No database must be attached. Writes tables only if the disk has
-  // `spare_bytes` of room beside what that takes. Nullopt: also if there may be too little room.
-  // RocksDB then takes no more writes if there is.
-  void Attach(rocksdb::DB& db, std::optional<std::uint64_t> spare_bytes);
+  // `spare_bytes` of room beside what that takes.
+  void Attach(rocksdb::DB& db, std::uint64_t spare_bytes);
   // Ends the work on the database and all other work of RocksDB in it, and waits for the end. What
   // is left to do is done on the next database. After this, the database can only be closed.
   void Detach();
 
-  // Allows compaction from now on. Before, tables are only dropped, and write buffers written.
+  // Allows compaction from now on. Before, tables are only dropped.
   void AllowCompaction();
   // Returns whether a deleted record could not be read as it was written. From then on, neither the
   // reclaimer nor RocksDB by itself begins a compaction of the database. Of the databases that are
@@ -60,8 +60,9 @@ class Reclaimer {
   bool has_found_damage() const { return has_found_damage_; }
 
   // Call this right after a write that deletes all records in `deleted`, before any other write. A
-  // database must be attached. Returns the error of dropping tables; the rest happens later.
-  rocksdb::Status Reclaim(absl::Span<const KeyRange> deleted);
+  // database must be attached. Returns the error of dropping tables; the rest happens later. Drops
+  // none while the thread compacts. `has_dropped` becomes that of DropTables().
+  rocksdb::Status Reclaim(absl::Span<const KeyRange> deleted, bool& has_dropped);
 
   // Waits until everything is done that can be done now. A database must be attached.
   void AwaitIdle();
@@ -76,10 +77,17 @@ class Reclaimer {
   void Run();
   // Adds `range` to deleted_. Joins it with ranges that it meets.
   void Add(rocksdb::DB& db, KeyRange range);
-  // Frees what deleted_ takes, if that pays and there is room.
-  rocksdb::Status Free(rocksdb::DB& db, std::optional<std::uint64_t> spare_bytes, bool may_compact);
+  // Forgets the half of deleted_ that takes the fewest bytes.
+  void ForgetSmallest();
+  // Frees what deleted_ takes, if that pays and there is room. Compaction must be allowed.
+  rocksdb::Status Free(rocksdb::DB& db, std::uint64_t spare_bytes);
+  // Returns the most bytes that Compact() writes before it removes what it read, or the most that
+  // stay of all records, whichever are fewer.
+  std::uint64_t BytesFor(rocksdb::DB& db, const std::vector<KeyRange>& ranges);
   // Compacts the tables that have records in deleted_, and then clears it.
   rocksdb::Status Compact(rocksdb::DB& db, const std::vector<KeyRange>& ranges);
+  // Compacts the tables that have records in `range`, unless it is not worthwhile.
+  rocksdb::Status CompactRange(rocksdb::DB& db, const KeyRange& range);
   void StopCompaction(rocksdb::DB& db);
   void Forget();
 
@@ -93,9 +101,11 @@ class Reclaimer {
   std::map<std::string, Deleted> deleted_;  // By the begin of the range. No two ranges meet.
   std::uint64_t garbage_ = 0;               // The sum of `bytes` in deleted_.
 
+  absl::Mutex compaction_mutex_;  // Held during CompactTables() and DropTables().
+
   absl::Mutex mutex_;
   rocksdb::DB* db_ ABSL_GUARDED_BY(mutex_) = nullptr;
-  std::optional<std::uint64_t> spare_bytes_ ABSL_GUARDED_BY(mutex_);
+  std::uint64_t spare_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool may_compact_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<KeyRange> added_ ABSL_GUARDED_BY(mutex_);  // Deleted, and not in deleted_ yet.
   bool has_news_ ABSL_GUARDED_BY(mutex_) = false;        // The thread has to look for work.

@@ -29,6 +29,7 @@
 #include "core/storage/rocksdb_errors.h"
 #include "core/storage/synced_sequence.h"
 #include "core/storage/table_files.h"
+#include "core/storage/write_buffers.h"
 
 namespace softlookup {
 namespace {
@@ -76,7 +77,9 @@ class RocksdbLog final : public CommitLog {
         reclaimer_(access == RocksdbAccess::kWrite
                        ? std::make_unique<Reclaimer>(
                              *env, directory_,
-                             [this](rocksdb::DB& db) { return Flush(db, /*wait=*/true); })
+                             [this](rocksdb::DB& db, const std::atomic<bool>& cancelled) {
+                               return buffers_.Flush(db, cancelled);
+                             })
                        : nullptr) {}
   ~RocksdbLog() override {
     if (lock_ != nullptr) env_->UnlockFile(lock_);
@@ -86,7 +89,7 @@ class RocksdbLog final : public CommitLog {
     if (has_unsynced_ && db_->SyncWAL().ok()) MarkSynced();
     // Writes what is in RAM to tables, so that the next start has nothing to replay. If there is no
     // room for the tables, the next start replays the write-ahead log.
-    Flush(*db_, /*wait=*/true).PermitUncheckedError();
+    buffers_.FlushWithoutWrites(*db_).PermitUncheckedError();
   }
 
   // Opens the database. Call this first, before other threads use the log.
@@ -114,12 +117,16 @@ class RocksdbLog final : public CommitLog {
     // would be gone, and the rest would not.
     if (!deleted.empty()) sync = Sync::kYes;
     if (changes.Count() == 0 && sync == Sync::kNo) return absl::OkStatus();
-    if (failure_.is_none()) {
-      // After an error in the background RocksDB takes no more writes. Nothing that was committed
-      // is lost, because it is in the write-ahead log.
-      if (const rocksdb::Status error = errors_->first(); !error.ok()) {
-        failure_.OnError(error);
+    // After an error in the background RocksDB takes no more writes. Nothing that was committed is
+    // lost, because it is in the write-ahead log. Room helps only against the error of a full disk.
+    if (const rocksdb::Status error = errors_->first();
+        !error.ok() &&
+        (failure_.is_none() || (failure_.is_full_disk() && db_ != nullptr && !error.IsNoSpace()))) {
+      // A backup syncs the log, too.
+      if (failure_.is_none() && errors_->has(rocksdb::BackgroundErrorReason::kWriteCallback)) {
+        sync_has_failed_ = true;
       }
+      failure_.OnError(error);
     }
     if (failure_.is_full_disk()) ReopenIfThereIsRoom();
     absl::Status status = failure_.is_none() ? Write(changes, sync) : failure_.status();
@@ -192,7 +199,7 @@ class RocksdbLog final : public CommitLog {
     absl::ReaderMutexLock lock(&mutex_);
     if (db_ == nullptr) return failure_.status();
     // The checkpoint writes the buffers to tables, also if the log has failed. So that begins here.
-    rocksdb::Status status = Flush(*db_, /*wait=*/false);
+    rocksdb::Status status = buffers_.BeginFlush(*db_);
     if (status.IsTryAgain()) status = rocksdb::Status::OK();  // It would have to wait.
     rocksdb::Checkpoint* made = nullptr;
     if (status.ok()) status = rocksdb::Checkpoint::Create(db_.get(), &made);
@@ -239,7 +246,7 @@ class RocksdbLog final : public CommitLog {
   void UseDatabase(std::unique_ptr<rocksdb::DB> db) {
     db_ = std::move(db);
     if (on_full_disk_) {
-      reclaimer_->Attach(*db_, std::nullopt);
+      reclaimer_->Attach(*db_, /*spare_bytes=*/0);
     } else {
       reclaimer_->Attach(*db_, kRoomToReopen);
       next_reserve_time_ = absl::InfinitePast();
@@ -256,26 +263,13 @@ class RocksdbLog final : public CommitLog {
     reserve_.Make(FreeBytes(*env_, directory_));
   }
 
-  // Writes the write buffers of `db` to tables, or only begins to if `wait` is false. Does not if
-  // the database has failed: RocksDB must not begin a new buffer again after it failed to (an
-  // assertion of RocksDB 7.8.3).
-  rocksdb::Status Flush(rocksdb::DB& db, bool wait) {
-    absl::MutexLock lock(&buffer_mutex_);
-    if (const rocksdb::Status error = errors_->first(); !error.ok()) {
-      return rocksdb::Status::Incomplete("the log has failed", error.ToString());
-    }
-    rocksdb::FlushOptions options;
-    options.wait = wait;
-    options.allow_write_stall = true;  // Else it might wait for compaction, and writes with it.
-    return db.Flush(options);
-  }
-
   // Frees the disk that `deleted` takes. The last write must have deleted it. Errors are ignored:
   // that write is safe, and `errors_` has the errors after which RocksDB takes no more.
   void DropDeleted(absl::Span<const KeyRange> deleted) {
-    reclaimer_->Reclaim(deleted).PermitUncheckedError();
+    bool has_dropped = false;
+    reclaimer_->Reclaim(deleted, has_dropped).PermitUncheckedError();
     // The deletion may have gone to a table and been dropped with it, but not all that it deleted.
-    if (!errors_->first().ok() || !HasRecords(*db_, deleted)) return;
+    if (!has_dropped || !errors_->first().ok() || !HasRecords(*db_, deleted)) return;
     rocksdb::WriteBatch again;
     for (const KeyRange& range : deleted) again.DeleteRange(range.begin, range.end);
     Write(again, Sync::kYes).IgnoreError();
@@ -283,33 +277,41 @@ class RocksdbLog final : public CommitLog {
 
   // Writes `changes`, and counts them as committed. db_ must be one that takes writes.
   absl::Status Write(rocksdb::WriteBatch& changes, Sync sync) {
-    rocksdb::WriteOptions options;
-    options.sync = sync == Sync::kYes;
     rocksdb::Status status;
     if (changes.Count() > 0) {
-      absl::MutexLock lock(&buffer_mutex_);
-      status = db_->Write(options, &changes);
+      status = buffers_.Write(*db_, changes);
       has_unsynced_ = true;
-    } else if (has_unsynced_) {
+    }
+    if (status.ok() && sync == Sync::kYes && has_unsynced_) {
+      // By itself, so that it is known what failed.
       status = db_->SyncWAL();
+      // RocksDB then notes in its manifest what it synced. If only that has no room, the changes
+      // are safe, and the next Commit() finds the error in `errors_`.
+      using Reason = rocksdb::BackgroundErrorReason;
+      if (status.IsNoSpace() && errors_->has(Reason::kManifestWrite) &&
+          !errors_->has(Reason::kWriteCallback)) {
+        status = rocksdb::Status::OK();
+      }
+      sync_has_failed_ = !status.ok();
     }
     if (!status.ok()) {
       failure_.OnError(status);
       return failure_.status();
     }
     last_sequence_ = db_->GetLatestSequenceNumber();
-    if (options.sync && has_unsynced_) MarkSynced();
+    if (sync == Sync::kYes && has_unsynced_) MarkSynced();
     return absl::OkStatus();
   }
 
   // Writes and syncs `changes` while the disk is full. They must have at most
   // kFullDiskChangesBytesMax. The log still takes no other changes afterwards, until it is opened
-  // again with room.
+  // again with room. Takes none after a failed sync: the kernel may have dropped what it had of the
+  // write-ahead log, and a second sync would succeed. The log must then be written to tables.
   absl::Status WriteOnFullDisk(rocksdb::WriteBatch& changes) {
     absl::Status status = failure_.status();
     // The database may have been opened for this already. But then what was to free disk in the
     // background may have failed since, and the database has to be opened once more.
-    for (int attempt = 0; attempt < 2 && failure_.is_full_disk(); ++attempt) {
+    for (int attempt = 0; attempt < 2 && failure_.is_full_disk() && !sync_has_failed_; ++attempt) {
       if (attempt > 0 || !on_full_disk_ || !errors_->first().ok()) {
         if (!mutex_.TryLock()) return status;  // Another thread copies or reads the database.
         reserve_.Release();
@@ -357,6 +359,7 @@ class RocksdbLog final : public CommitLog {
         on_full_disk ? FullDiskOptions(Options()) : Options(), directory_, synced_sequence_);
     if (!db.ok()) return failure_.OnReopened(db.status(), last_sequence_);
     on_full_disk_ = on_full_disk;
+    sync_has_failed_ = false;
     UseDatabase(*std::move(db));
     failure_.OnReopened(db_->GetLatestSequenceNumber(), last_sequence_);
   }
@@ -373,13 +376,15 @@ class RocksdbLog final : public CommitLog {
   // open, only Commit() changes db_. After a full disk db_ is null if it could not be opened again.
   mutable absl::Mutex mutex_;
   std::unique_ptr<rocksdb::DB> db_;
-  absl::Mutex buffer_mutex_;   // Held while RocksDB may begin a new write buffer.
-  bool on_full_disk_ = false;  // Whether db_ was opened with FullDiskOptions(). As db_.
+  WriteBuffers buffers_{errors_};  // Those of db_.
+  bool on_full_disk_ = false;      // Whether db_ was opened with FullDiskOptions(). As db_.
   const std::unique_ptr<Reclaimer> reclaimer_;  // Works on db_. Null if access_ is kRead.
   LogFailure failure_;                          // Only Commit() changes it.
   // Only Open(), Commit() and the destructor use last_sequence_ and has_unsynced_.
   std::uint64_t last_sequence_ = 0;  // RocksDB's number of the last change that was committed.
   bool has_unsynced_ = false;        // Whether changes were written since the last sync.
+  // Whether a sync of the write-ahead log has failed since db_ was opened. Only Commit() uses it.
+  bool sync_has_failed_ = false;
   std::atomic<bool> compacts_{false};
 };
 

@@ -20,10 +20,6 @@ std::vector<Table> AllTables(rocksdb::DB& db) {
   return tables;
 }
 
-bool MayHaveKeyIn(const Table& table, const KeyRange& range) {
-  return table.smallestkey < range.end && table.largestkey >= range.begin;
-}
-
 // Returns those of `ranges` in which `table` may have a key.
 absl::Span<const KeyRange> RangesOf(const Table& table, absl::Span<const KeyRange> ranges) {
   const auto first = std::partition_point(ranges.begin(), ranges.end(), [&](const KeyRange& range) {
@@ -75,9 +71,24 @@ std::uint64_t PropertyOf(rocksdb::DB& db, const std::string& name) {
   return db.GetIntProperty(name, &value) ? value : 0;
 }
 
+// Returns a number that grows whenever tables are added, removed or dropped.
+std::uint64_t VersionOfTables(rocksdb::DB& db) {
+  return PropertyOf(db, rocksdb::DB::Properties::kCurrentSuperVersionNumber);
+}
+
+// Returns a key before `end` that comes after all records before `end`. The next records begin at
+// `end` itself, and no number of a kind is 255.
+std::string LastKeyBefore(std::string end) {
+  std::size_t zeros = 0;
+  for (; !end.empty() && end.back() == '\0'; end.pop_back()) ++zeros;
+  if (end.empty()) return end;
+  --end.back();
+  return end.append(zeros + 1, '\xff');
+}
+
 }  // namespace
 
-rocksdb::Status DropTables(rocksdb::DB& db, absl::Span<const KeyRange> ranges) {
+rocksdb::Status DropTables(rocksdb::DB& db, absl::Span<const KeyRange> ranges, bool& has_dropped) {
   std::vector<rocksdb::Slice> bounds;
   bounds.reserve(2 * ranges.size());  // RangePtr points to the elements.
   std::vector<rocksdb::RangePtr> pointers;
@@ -87,8 +98,11 @@ rocksdb::Status DropTables(rocksdb::DB& db, absl::Span<const KeyRange> ranges) {
     pointers.emplace_back(&bounds[bounds.size() - 2], &bounds.back());
   }
   // A table may end with the end of a deletion, which is range.end itself. No record has that key.
-  return rocksdb::DeleteFilesInRanges(&db, db.DefaultColumnFamily(), pointers.data(),
-                                      pointers.size(), /*include_end=*/true);
+  const std::uint64_t version = VersionOfTables(db);
+  rocksdb::Status status = rocksdb::DeleteFilesInRanges(
+      &db, db.DefaultColumnFamily(), pointers.data(), pointers.size(), /*include_end=*/true);
+  has_dropped = VersionOfTables(db) != version;
+  return status;
 }
 
 bool HasRecords(rocksdb::DB& db, absl::Span<const KeyRange> ranges) {
@@ -97,7 +111,7 @@ bool HasRecords(rocksdb::DB& db, absl::Span<const KeyRange> ranges) {
     const std::unique_ptr<rocksdb::Iterator> it = IteratorUpTo(
         end, [&](const rocksdb::ReadOptions& options) { return db.NewIterator(options); });
     it->Seek(range.begin);
-    return it->Valid();
+    return it->Valid() || !it->status().ok();
   });
 }
 
@@ -171,18 +185,43 @@ std::uint64_t BytesOfWriteBuffers(rocksdb::DB& db) {
   return PropertyOf(db, rocksdb::DB::Properties::kCurSizeAllMemTables);
 }
 
-std::uint64_t BytesToCompact(rocksdb::DB& db, const KeyRange& range) {
+std::uint64_t BytesKeptOfWriteBuffers(rocksdb::DB& db, const std::atomic<bool>& cancelled) {
+  constexpr std::uint64_t kUnknown = std::uint64_t{1} << 62;
+  rocksdb::ReadOptions options;
+  options.read_tier = rocksdb::kMemtableTier;
+  std::uint64_t bytes = 0;
+  const std::unique_ptr<rocksdb::Iterator> it(db.NewIterator(options));
+  for (it->SeekToFirst(); it->Valid(); it->Next()) {
+    if (cancelled) return kUnknown;
+    bytes += it->key().size() + it->value().size();
+  }
+  return it->status().ok() ? bytes : kUnknown;
+}
+
+bool HasFullWriteBuffers(rocksdb::DB& db) {
+  return PropertyOf(db, rocksdb::DB::Properties::kNumImmutableMemTable) > 0;
+}
+
+std::uint64_t BytesToCompact(rocksdb::DB& db, absl::Span<const KeyRange> ranges) {
   // RocksDB compacts levels below 0 in steps. Each step reads at most 25 tables of a level and what
   // they overlap with in the next one, and then removes what it read.
   const std::uint64_t step_bytes_max = 2 * 25 * db.GetOptions().target_file_size_base;
-  std::uint64_t bytes = BytesOfWriteBuffers(db), bytes_below = 0;
+  std::uint64_t bytes = BytesOfWriteBuffers(db), bytes_below_max = 0;
+  std::vector<std::uint64_t> bytes_below(ranges.size(), 0);
   for (const Table& table : AllTables(db)) {
     // Level 0 is compacted in one step, with the tables of level 1 that any of its tables overlaps
     // with.
-    (table.level <= 1 ? bytes : bytes_below) +=
-        table.level <= 1 || MayHaveKeyIn(table, range) ? table.size : 0;
+    if (table.level <= 1) {
+      bytes += table.size;
+      continue;
+    }
+    for (const KeyRange& range : RangesOf(table, ranges)) {
+      std::uint64_t& below = bytes_below[&range - ranges.data()];
+      below += table.size;
+      bytes_below_max = std::max(bytes_below_max, below);
+    }
   }
-  return bytes + std::min(bytes_below, step_bytes_max);
+  return bytes + std::min(bytes_below_max, step_bytes_max);
 }
 
 void RemoveUnusedFiles(rocksdb::DB& db) {
@@ -195,7 +234,10 @@ rocksdb::Status CompactTables(rocksdb::DB& db, const KeyRange& range,
   rocksdb::CompactRangeOptions options;
   options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForceOptimized;
   options.canceled = &cancelled;
-  const rocksdb::Slice begin(range.begin), end(range.end);
+  // Both are included. If the last one were range.end, the records there would make RocksDB write
+  // the buffers by itself.
+  const std::string last = LastKeyBefore(range.end);
+  const rocksdb::Slice begin(range.begin), end(last);
   return db.CompactRange(options, &begin, &end);
 }
 

@@ -20,10 +20,13 @@ namespace softlookup {
 // Drops the tables whose keys all are in one of `ranges`, without reading them. Tables of level 0
 // stay. All records in `ranges` must be deleted. If the last deletion is in a table below level 0,
 // it may be dropped, too, and older records may appear again. So call this right after the deletion
-// is written, and see by HasRecords() whether that happened.
-rocksdb::Status DropTables(rocksdb::DB& db, absl::Span<const KeyRange> ranges);
+// is written. If `has_dropped` is true afterwards, tables may have been dropped: see by
+// HasRecords() whether that happened. Must not be called during CompactTables(): an assertion of
+// RocksDB 7.8.3 would fail.
+rocksdb::Status DropTables(rocksdb::DB& db, absl::Span<const KeyRange> ranges, bool& has_dropped);
 
-// Returns whether a record in one of `ranges` can be read that is not deleted.
+// Returns whether a record in one of `ranges` can be read that is not deleted, or whether reading
+// fails. May have to read all deletions of ranges first.
 bool HasRecords(rocksdb::DB& db, absl::Span<const KeyRange> ranges);
 
 // Returns those of `ranges` in which tables have records, deleted ones included. Reads about one
@@ -47,8 +50,16 @@ std::uint64_t BytesIn(rocksdb::DB& db, const KeyRange& range);
 std::uint64_t BytesOfTables(rocksdb::DB& db);
 std::uint64_t BytesOfWriteBuffers(rocksdb::DB& db);
 
-// Returns the most bytes that CompactTables() writes for `range` before it removes what it read.
-std::uint64_t BytesToCompact(rocksdb::DB& db, const KeyRange& range);
+// Returns about how many bytes of tables the write buffers become. Reads them, and counts only
+// what is not deleted. Returns 2^62 soon after `cancelled` is true, and if reading fails.
+std::uint64_t BytesKeptOfWriteBuffers(rocksdb::DB& db, const std::atomic<bool>& cancelled);
+
+// Returns whether write buffers are full, or are being written to tables.
+bool HasFullWriteBuffers(rocksdb::DB& db);
+
+// Returns the most bytes that CompactTables() writes for one of `ranges` before it removes what it
+// read. That is at least what all write buffers take.
+std::uint64_t BytesToCompact(rocksdb::DB& db, absl::Span<const KeyRange> ranges);
 
 // Removes the files that RocksDB no longer needs. RocksDB does so by itself, but maybe later.
 void RemoveUnusedFiles(rocksdb::DB& db);

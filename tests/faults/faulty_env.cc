@@ -25,6 +25,7 @@ bool Befalls(Fault fault, Call call) {
     case Fault::kDiskFull:
       return call == Call::kWrite;
     case Fault::kSyncFails:
+    case Fault::kSyncHasNoRoom:
       return call == Call::kSync;
     case Fault::kReadFails:
       return call == Call::kRead;
@@ -159,8 +160,9 @@ IOStatus FaultyFileSystem::Befall(Call call, const std::string& name) {
   if (calls_left_ > 0 || (has_failed_ && !stays_)) return IOStatus::OK();
   has_failed_ = true;
   failed_file_ = name;
-  return fault_ == Fault::kDiskFull ? IOStatus::NoSpace("no space left, as the test has it")
-                                    : IOStatus::IOError("input/output error, as the test has it");
+  return fault_ == Fault::kDiskFull || fault_ == Fault::kSyncHasNoRoom
+             ? IOStatus::NoSpace("no space left, as the test has it")
+             : IOStatus::IOError("input/output error, as the test has it");
 }
 
 void FaultyFileSystem::OnMade(const std::string& name) {

@@ -19,7 +19,15 @@ namespace softlookup::testing {
 // The machine's files, as a disk has them that fails, and that loses power. Thread-safe.
 class FaultyFileSystem : public rocksdb::FileSystemWrapper {
  public:
-  enum class Fault { kNone, kWriteFails, kSyncFails, kReadFails, kDiskFull, kPowerCut };
+  enum class Fault {
+    kNone,
+    kWriteFails,
+    kSyncFails,
+    kSyncHasNoRoom,
+    kReadFails,
+    kDiskFull,
+    kPowerCut
+  };
 
   FaultyFileSystem() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
   const char* Name() const override { return "FaultyFileSystem"; }

@@ -286,6 +286,30 @@ TEST_F(FileSystemTest, APowerCutTakesNoDeletionOnAFullDisk) {
   std::cout << cycle << " power cuts, " << failed << " on a full disk\n";
 }
 
+// After a failed sync, the next one succeeds, though the kernel may have dropped what it had.
+TEST_F(FileSystemTest, NothingIsDeletedOnAFullDiskAfterASyncThatHadNoRoom) {
+  auto engine = Open();
+  ASSERT_THAT(engine, IsOk());
+  BeginStore(**engine, 0);
+  EXPECT_THAT((*engine)->CreateStore({.name = "old", .key_dim = 1, .value_dim = 1}), IsOk());
+  files_->FailAt(Fault::kSyncHasNoRoom, 1, /*stays=*/false);
+  files_->SetFreeBytes(85'000'000);
+  journal_->Submit(**engine, /*durable=*/true);
+  EXPECT_THAT(journal_->AwaitAll(), HasReason("STORAGE_FAILED"));
+  EXPECT_TRUE(files_->has_failed());
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT((*engine)->DeleteStore("old"), HasReason("STORAGE_FAILED"));
+  }
+  files_->Heal();
+  files_->SetFreeBytes(std::nullopt);
+  *engine = nullptr;
+  engine = Open();
+  ASSERT_THAT(engine, IsOk());
+  EXPECT_THAT((*engine)->GetStore("old"), IsOk());
+  journal_->Check(**engine, Journal::MayLack::kNothing);
+  EXPECT_THAT((*engine)->DeleteStore("old"), IsOk());
+}
+
 // RocksDB asserts that it need not begin a new write buffer again after it failed to, once the
 // buffer has the deletion of a range.
 TEST_F(FileSystemTest, BackupsOfALogThatHasFailedAreRefused) {

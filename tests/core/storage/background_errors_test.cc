@@ -14,10 +14,14 @@ TEST(BackgroundErrorsTest, TheFirstErrorIsKeptUntilItIsCleared) {
   errors.OnBackgroundError(BackgroundReason::kFlush, &full);
   errors.OnBackgroundError(BackgroundReason::kCompaction, &damaged);
   EXPECT_TRUE(errors.first().IsNoSpace());
+  EXPECT_TRUE(errors.has(BackgroundReason::kFlush));
+  EXPECT_TRUE(errors.has(BackgroundReason::kCompaction));
+  EXPECT_FALSE(errors.has(BackgroundReason::kWriteCallback));
   errors.Clear();
   EXPECT_TRUE(errors.first().ok());
   errors.OnBackgroundError(BackgroundReason::kCompaction, &damaged);
   EXPECT_TRUE(errors.first().IsCorruption());
+  EXPECT_FALSE(errors.has(BackgroundReason::kFlush));
 }
 
 TEST(BackgroundErrorsTest, RocksdbDoesNotRecoverByItself) {

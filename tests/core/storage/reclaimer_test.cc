@@ -3,11 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 #include "core/storage/background_errors.h"
 #include "core/storage/open_database.h"
 #include "core/storage/synced_sequence.h"
@@ -24,7 +27,36 @@ using ::softlookup::testing::IsOk;
 constexpr std::uint64_t kRecordBytes = 10'000;
 constexpr std::uint64_t kNoSpare = 0;
 
-rocksdb::Status FlushDatabase(rocksdb::DB& db) { return db.Flush(rocksdb::FlushOptions()); }
+rocksdb::Status FlushDatabase(rocksdb::DB& db, const std::atomic<bool>& /*cancelled*/) {
+  return db.Flush(rocksdb::FlushOptions());
+}
+
+// Keeps compactions from beginning until Open(). Open from the start.
+class CompactionGate final : public rocksdb::EventListener {
+ public:
+  void OnCompactionBegin(rocksdb::DB*, const rocksdb::CompactionJobInfo&) override {
+    absl::MutexLock lock(&mutex_);
+    is_met_ = true;
+    mutex_.Await(absl::Condition(&is_open_));
+  }
+  void Close() {
+    absl::MutexLock lock(&mutex_);
+    is_met_ = is_open_ = false;
+  }
+  void AwaitMet() {
+    absl::MutexLock lock(&mutex_);
+    mutex_.Await(absl::Condition(&is_met_));
+  }
+  void Open() {
+    absl::MutexLock lock(&mutex_);
+    is_open_ = true;
+  }
+
+ private:
+  absl::Mutex mutex_;
+  bool is_met_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_open_ ABSL_GUARDED_BY(mutex_) = true;
+};
 
 // A database with records of stores.
 class ReclaimerTest : public ::testing::Test {
@@ -33,9 +65,11 @@ class ReclaimerTest : public ::testing::Test {
 
   void OpenAgain() {
     db_ = nullptr;
-    auto db =
-        OpenDatabase(LogOptions(rocksdb::Env::Default(), std::make_shared<BackgroundErrors>()),
-                     directory_.path(), SyncedSequence(directory_.path() + "/" + kSyncedName));
+    rocksdb::Options options =
+        LogOptions(rocksdb::Env::Default(), std::make_shared<BackgroundErrors>());
+    options.listeners.push_back(gate_);
+    auto db = OpenDatabase(options, directory_.path(),
+                           SyncedSequence(directory_.path() + "/" + kSyncedName));
     EXPECT_THAT(db, IsOk());
     db_ = *std::move(db);
   }
@@ -55,7 +89,7 @@ class ReclaimerTest : public ::testing::Test {
     ASSERT_TRUE(
         db_->DeleteRange(rocksdb::WriteOptions(), db_->DefaultColumnFamily(), keys.begin, keys.end)
             .ok());
-    EXPECT_TRUE(reclaimer.Reclaim(std::vector<KeyRange>{keys}).ok());
+    EXPECT_TRUE(reclaimer.Reclaim(std::vector<KeyRange>{keys}, has_dropped_).ok());
   }
 
   std::uint64_t BytesOfStore(std::uint64_t store) const {
@@ -72,7 +106,9 @@ class ReclaimerTest : public ::testing::Test {
   }
 
   const softlookup::testing::TemporaryDirectory directory_;
+  const std::shared_ptr<CompactionGate> gate_ = std::make_shared<CompactionGate>();
   std::unique_ptr<rocksdb::DB> db_;
+  bool has_dropped_ = false;  // By the last Delete().
 };
 
 TEST_F(ReclaimerTest, WhatIsDeletedIsCompactedWhenItIsATenth) {
@@ -122,6 +158,76 @@ TEST_F(ReclaimerTest, NothingIsCompactedBeforeThatIsAllowed) {
   reclaimer.AllowCompaction();
   reclaimer.AwaitIdle();
   EXPECT_LT(BytesOfStore(2), 100'000u);
+}
+
+TEST_F(ReclaimerTest, WriteBuffersAreLeftAloneBeforeCompactionIsAllowed) {
+  Put(1, 1'000'000);
+  Put(2, 4'000'000);
+  Reclaimer reclaimer(*rocksdb::Env::Default(), directory_.path(), FlushDatabase);
+  reclaimer.Attach(*db_, kNoSpare);
+  Delete(2, reclaimer);
+  reclaimer.AwaitIdle();
+  EXPECT_EQ(BytesOfTables(*db_), 0u);
+}
+
+TEST_F(ReclaimerTest, NoTablesAreDroppedDuringACompaction) {
+  for (const std::uint64_t store : {1, 2, 3}) Put(store, 4'000'000);
+  Flush();
+  Reclaimer reclaimer(*rocksdb::Env::Default(), directory_.path(), FlushDatabase);
+  reclaimer.Attach(*db_, kNoSpare);
+  reclaimer.AllowCompaction();
+  gate_->Close();
+  Delete(2, reclaimer);
+  gate_->AwaitMet();
+  // A table that holds nothing else, and is in no compaction.
+  Put(4, 4'000'000);
+  Flush();
+  std::vector<rocksdb::LiveFileMetaData> tables;
+  db_->GetLiveFilesMetaData(&tables);
+  Delete(4, reclaimer);
+  EXPECT_FALSE(has_dropped_);
+  std::vector<rocksdb::LiveFileMetaData> still;
+  db_->GetLiveFilesMetaData(&still);
+  EXPECT_EQ(still.size(), tables.size());
+  gate_->Open();
+  reclaimer.AwaitIdle();
+  for (const std::uint64_t store : {2, 4}) EXPECT_LT(BytesOfStore(store), 100'000u);
+  for (const std::uint64_t store : {1, 3}) EXPECT_EQ(RecordsOf(store), 400u);
+}
+
+TEST_F(ReclaimerTest, OfTooManyRangesTheSmallestAreForgotten) {
+  Put(1, 1'000'000);
+  Put(2, 4'000'000);
+  Flush();
+  Reclaimer reclaimer(*rocksdb::Env::Default(), directory_.path(), FlushDatabase);
+  reclaimer.Attach(*db_, kNoSpare);
+  Delete(2, reclaimer);
+  std::vector<KeyRange> others;
+  for (std::uint64_t i = 0; i <= Reclaimer::kRangesMax; ++i)
+    others.push_back(KeysOfStore(4 + 2 * i));
+  EXPECT_TRUE(reclaimer.Reclaim(others, has_dropped_).ok());
+  reclaimer.AllowCompaction();
+  reclaimer.AwaitIdle();
+  EXPECT_LT(BytesOfStore(2), 100'000u);
+  EXPECT_EQ(RecordsOf(1), 100u);
+}
+
+// The buffers need room only for what is not deleted.
+TEST_F(ReclaimerTest, WhatIsLeftOfTheWriteBuffersNeedsRoom) {
+  Put(1, 1'000'000);
+  Put(2, 4'000'000);
+  const std::atomic<bool> never{false}, at_once{true};
+  EXPECT_GT(BytesKeptOfWriteBuffers(*db_, never), 4'900'000u);
+  Flush();
+  Put(3, 4'000'000);
+  Reclaimer reclaimer(*rocksdb::Env::Default(), directory_.path(), FlushDatabase);
+  reclaimer.Attach(*db_, kNoSpare);
+  Delete(3, reclaimer);
+  EXPECT_LT(BytesKeptOfWriteBuffers(*db_, never), 100'000u);
+  Put(4, 1'000'000);
+  EXPECT_GT(BytesKeptOfWriteBuffers(*db_, never), 900'000u);
+  EXPECT_LT(BytesKeptOfWriteBuffers(*db_, never), 1'100'000u);
+  EXPECT_EQ(BytesKeptOfWriteBuffers(*db_, at_once), std::uint64_t{1} << 62);
 }
 
 TEST_F(ReclaimerTest, NothingIsCompactedWithoutRoomAndTheNextDatabaseGoesOn) {
@@ -215,11 +321,12 @@ TEST_F(ReclaimerTest, AFailedDatabaseIsLeftAloneAndAFullDiskUntilMoreIsDeleted) 
     Flush();
     int flushes = 0;
     bool fails = true;
-    Reclaimer reclaimer(*rocksdb::Env::Default(), directory_.path(), [&](rocksdb::DB& db) {
+    const auto flush = [&](rocksdb::DB& db, const std::atomic<bool>& cancelled) {
       ++flushes;
-      if (!fails) return FlushDatabase(db);
+      if (!fails) return FlushDatabase(db, cancelled);
       return is_full ? rocksdb::Status::NoSpace() : rocksdb::Status::Incomplete();
-    });
+    };
+    Reclaimer reclaimer(*rocksdb::Env::Default(), directory_.path(), flush);
     reclaimer.Attach(*db_, kNoSpare);
     reclaimer.AllowCompaction();
     Delete(2, reclaimer);

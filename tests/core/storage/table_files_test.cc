@@ -67,6 +67,7 @@ class TableFilesTest : public ::testing::Test {
   const softlookup::testing::TemporaryDirectory directory_;
   std::unique_ptr<rocksdb::DB> db_;
   std::atomic<bool> cancelled_{false};
+  bool has_dropped_ = false;
 };
 
 TEST_F(TableFilesTest, TablesOfARangeAreDroppedAndNoOthers) {
@@ -77,8 +78,11 @@ TEST_F(TableFilesTest, TablesOfARangeAreDroppedAndNoOthers) {
   ASSERT_TRUE(
       db_->DeleteRange(rocksdb::WriteOptions(), db_->DefaultColumnFamily(), range.begin, range.end)
           .ok());
-  ASSERT_TRUE(DropTables(*db_, std::vector<KeyRange>{range}).ok());
+  ASSERT_TRUE(DropTables(*db_, std::vector<KeyRange>{range}, has_dropped_).ok());
+  EXPECT_TRUE(has_dropped_);
   EXPECT_LT(Tables().size(), all - all / 4);
+  ASSERT_TRUE(DropTables(*db_, std::vector<KeyRange>{range}, has_dropped_).ok());
+  EXPECT_FALSE(has_dropped_) << "nothing was left";
   EXPECT_LT(BytesIn(*db_, range), kRecordsOfAStore * kBytesOfARecord / 4);
   for (std::uint64_t i = 0; i < kRecordsOfAStore; ++i) {
     EXPECT_TRUE(HasRecord(1, i)) << i;
@@ -99,7 +103,8 @@ TEST_F(TableFilesTest, SeveralRangesAreDroppedAtOnce) {
   ASSERT_TRUE(
       db_->DeleteRange(rocksdb::WriteOptions(), db_->DefaultColumnFamily(), all.begin, all.end)
           .ok());
-  ASSERT_TRUE(DropTables(*db_, std::vector<KeyRange>{KeysOfStore(1), KeysOfStore(3)}).ok());
+  ASSERT_TRUE(
+      DropTables(*db_, std::vector<KeyRange>{KeysOfStore(1), KeysOfStore(3)}, has_dropped_).ok());
   EXPECT_GT(BytesIn(*db_, KeysOfStore(2)), kRecordsOfAStore * kBytesOfARecord / 2);
   EXPECT_LT(BytesIn(*db_, KeysOfStore(1)), kRecordsOfAStore * kBytesOfARecord / 4);
   EXPECT_LT(BytesIn(*db_, KeysOfStore(3)), kRecordsOfAStore * kBytesOfARecord / 4);
@@ -123,7 +128,7 @@ TEST_F(TableFilesTest, RecordsAreSeenThatAppearAgainWhenTheirDeletionIsDropped) 
   ASSERT_EQ(deletion.size(), 1u);
   ASSERT_TRUE(db_->CompactFiles(rocksdb::CompactionOptions(), deletion, /*output_level=*/1).ok());
   EXPECT_FALSE(HasRecords(*db_, {range}));
-  ASSERT_TRUE(DropTables(*db_, {range}).ok());
+  ASSERT_TRUE(DropTables(*db_, {range}, has_dropped_).ok());
   EXPECT_TRUE(HasRecords(*db_, {range})) << "of tables that other stores share";
   delete_range();
   EXPECT_FALSE(HasRecords(*db_, {range}));
@@ -163,7 +168,7 @@ TEST_F(TableFilesTest, DeletedRecordsAreFoundAndReadWithoutOthers) {
   EXPECT_TRUE(ReadTables(*db_, all, cancelled_).IsCorruption());
   EXPECT_FALSE(HasRecords(*db_, {two}));
   EXPECT_EQ(RangesInTables(*db_, {two}).size(), 1u);
-  ASSERT_TRUE(DropTables(*db_, {two}).ok());
+  ASSERT_TRUE(DropTables(*db_, {two}, has_dropped_).ok());
   EXPECT_TRUE(ReadTables(*db_, all, cancelled_).ok()) << "the damaged table is dropped";
   cancelled_ = true;
   EXPECT_TRUE(ReadTables(*db_, all, cancelled_).IsIncomplete());
@@ -172,13 +177,34 @@ TEST_F(TableFilesTest, DeletedRecordsAreFoundAndReadWithoutOthers) {
 TEST_F(TableFilesTest, CompactionNeedsRoomForWhatItWritesAtOnce) {
   EXPECT_GT(BytesOfTables(*db_), kStoreCount * kRecordsOfAStore * kBytesOfARecord);
   const std::uint64_t bytes = BytesOfTables(*db_) + BytesOfWriteBuffers(*db_);
-  EXPECT_EQ(BytesToCompact(*db_, KeysOfStore(2)), bytes) << "all are of level 1";
+  EXPECT_EQ(BytesToCompact(*db_, {KeysOfStore(2)}), bytes) << "all are of level 1";
   // Below, only what is in reach of the range counts.
   MoveToLevel(3);
   const std::uint64_t buffers = BytesOfWriteBuffers(*db_);
-  EXPECT_GT(BytesToCompact(*db_, KeysOfStore(2)), buffers + bytes / 4);
-  EXPECT_LT(BytesToCompact(*db_, KeysOfStore(2)), buffers + bytes / 2);
-  EXPECT_EQ(BytesToCompact(*db_, KeysOfStore(4)), buffers);
+  EXPECT_GT(BytesToCompact(*db_, {KeysOfStore(2)}), buffers + bytes / 4);
+  EXPECT_LT(BytesToCompact(*db_, {KeysOfStore(2)}), buffers + bytes / 2);
+  EXPECT_EQ(BytesToCompact(*db_, {KeysOfStore(4)}), buffers);
+  const std::vector<KeyRange> two_and_four = {KeysOfStore(2), KeysOfStore(4)};
+  EXPECT_EQ(BytesToCompact(*db_, two_and_four), BytesToCompact(*db_, {KeysOfStore(2)}));
+}
+
+// RocksDB would write the buffers by itself if they had a key in what is compacted.
+TEST_F(TableFilesTest, CompactionLeavesBuffersOfTheNextStoreAlone) {
+  for (const std::uint64_t store : {std::uint64_t{2}, std::uint64_t{255}}) {
+    ASSERT_TRUE(db_->Put(rocksdb::WriteOptions(), KeysOfStore(store + 1).begin, "first").ok());
+    ASSERT_TRUE(CompactTables(*db_, KeysOfStore(store), cancelled_).ok());
+    std::uint64_t entries = 0;
+    EXPECT_TRUE(db_->GetIntProperty(rocksdb::DB::Properties::kNumEntriesActiveMemTable, &entries));
+    EXPECT_GT(entries, 0u) << store;
+  }
+  ASSERT_TRUE(db_->Put(rocksdb::WriteOptions(),
+                       EncodeKey({.store = 255, .kind = RecordKind::kWriter, .writer = "\xff"}),
+                       "last")
+                  .ok());
+  ASSERT_TRUE(CompactTables(*db_, KeysOfStore(255), cancelled_).ok());
+  std::uint64_t entries = 1;
+  EXPECT_TRUE(db_->GetIntProperty(rocksdb::DB::Properties::kNumEntriesActiveMemTable, &entries));
+  EXPECT_EQ(entries, 0u);
 }
 
 TEST_F(TableFilesTest, ACancelledCompactionEnds) {

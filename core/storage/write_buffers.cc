@@ -1,0 +1,53 @@
+#include "core/storage/write_buffers.h"
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "core/storage/table_files.h"
+
+namespace softlookup {
+namespace {
+
+// How often Flush() looks whether the buffers are written. RocksDB can wait for that itself, but
+// only in a call that also begins a new buffer, which the mutex would then have to cover.
+constexpr absl::Duration kLookInterval = absl::Milliseconds(5);
+
+}  // namespace
+
+rocksdb::Status WriteBuffers::Write(rocksdb::DB& db, rocksdb::WriteBatch& changes) {
+  absl::MutexLock lock(&mutex_);
+  return db.Write(rocksdb::WriteOptions(), &changes);
+}
+
+rocksdb::Status WriteBuffers::BeginFlush(rocksdb::DB& db) { return Flush(db, /*wait=*/false); }
+
+rocksdb::Status WriteBuffers::FlushWithoutWrites(rocksdb::DB& db) {
+  return Flush(db, /*wait=*/true);
+}
+
+rocksdb::Status WriteBuffers::Flush(rocksdb::DB& db, bool wait) {
+  absl::MutexLock lock(&mutex_);
+  if (const rocksdb::Status error = errors_->first(); !error.ok()) {
+    return rocksdb::Status::Incomplete("the log has failed", error.ToString());
+  }
+  rocksdb::FlushOptions options;
+  options.wait = wait;
+  options.allow_write_stall = true;  // Else it might wait for compaction, and writes with it.
+  return db.Flush(options);
+}
+
+rocksdb::Status WriteBuffers::Flush(rocksdb::DB& db, const std::atomic<bool>& cancelled) {
+  bool has_begun = false;
+  for (;;) {
+    if (cancelled) return rocksdb::Status::Incomplete();
+    if (!has_begun) {
+      rocksdb::Status status = BeginFlush(db);
+      if (!status.ok() && !status.IsTryAgain()) return status;
+      has_begun = status.ok();
+    }
+    if (has_begun && !HasFullWriteBuffers(db)) return rocksdb::Status::OK();
+    if (rocksdb::Status error = errors_->first(); !error.ok()) return error;
+    absl::SleepFor(kLookInterval);
+  }
+}
+
+}  // namespace softlookup
