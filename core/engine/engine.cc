@@ -124,8 +124,7 @@ class EngineOfStores final : public Engine {
 
 absl::Status EngineOfStores::Load(LoadObserver& observer) {
   SOFTLOOKUP_ASSIGN_OR_RETURN(const std::vector<NamedStore> stores, StoresIn(*log_));
-  const std::uint64_t last_number = LastNumberIn(stores, *log_);
-  last_store_number_ = last_number;
+  last_store_number_ = LastNumberIn(stores, *log_);
   const bool have_names = stores.empty() || !stores[0].name.empty();
   const std::unique_ptr<LogBatch> names = log_->NewBatch();
   bool is_whole = have_names;
@@ -141,7 +140,7 @@ absl::Status EngineOfStores::Load(LoadObserver& observer) {
   // If compaction read a damaged record, writes to all stores would fail from then on. So the log
   // is not compacted if a store is damaged, if the names had to be written anew, or if what is left
   // of deleted stores is damaged.
-  if (is_whole && ClearLeftovers(stores, last_number, *log_).ok()) log_->BeginCompaction();
+  if (is_whole && ClearLeftovers(stores, last_store_number_, *log_).ok()) log_->BeginCompaction();
   loaded_ = true;
   return absl::OkStatus();
 }
