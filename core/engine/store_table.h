@@ -34,8 +34,8 @@ class StoreTable {
                                               absl::string_view name) const;
   // Returns the damaged store `name`, or null if there is none.
   std::shared_ptr<const DamagedStore> FindDamaged(absl::string_view name) const;
-  // Returns what there is to know of a store, also if it is damaged. Errors are those of Find(),
-  // except the one for a damaged store.
+  // Returns the information on a store, damaged or not. Errors: STORE_NOT_FOUND; INVALID_NAME,
+  // which names `field`.
   absl::StatusOr<StoreInfo> Info(absl::string_view field, absl::string_view name) const;
   // Returns at most `count_max` stores whose name starts with `prefix` and comes after `after`,
   // damaged ones included.

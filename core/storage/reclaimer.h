@@ -34,9 +34,9 @@ class Reclaimer {
 
   // Deleted records, or write buffers, of fewer bytes are left as they are.
   static constexpr std::uint64_t kBytesMin = std::uint64_t{1} << 20;
-  // The thread remembers so many ranges, none of which meets another. When there are more, it
-  // forgets the half that takes the fewest bytes. Whoever opens the log next finds these in the
-  // tables.
+  // The thread remembers at most this many ranges. Ranges that meet count as one. At the limit, the
+  // thread forgets the half of the ranges that takes the fewest bytes. The next start finds the
+  // forgotten ones in the tables.
   static constexpr std::size_t kRangesMax = 100'000;
 
   // The databases to attach are in `directory` of `env`, which must outlive this object.

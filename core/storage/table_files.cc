@@ -66,6 +66,24 @@ class OpenTable {
   const rocksdb::Status status_;
 };
 
+// Calls visit() for each table that may have a key in `ranges`, with those ranges. Leaves out
+// tables that compaction has replaced meanwhile: the table in its place was written and read since.
+// Stops at the first error of visit(), and returns it.
+rocksdb::Status VisitTables(
+    rocksdb::DB& db, absl::Span<const KeyRange> ranges,
+    absl::FunctionRef<rocksdb::Status(OpenTable& table, absl::Span<const KeyRange>)> visit) {
+  const rocksdb::Options options = db.GetOptions();
+  for (const Table& table : AllTables(db)) {
+    const absl::Span<const KeyRange> of_table = RangesOf(table, ranges);
+    if (of_table.empty()) continue;
+    OpenTable open(options, table);
+    if (open.is_gone()) continue;
+    rocksdb::Status status = visit(open, of_table);
+    if (!status.ok()) return status;
+  }
+  return rocksdb::Status::OK();
+}
+
 std::uint64_t PropertyOf(rocksdb::DB& db, const std::string& name) {
   std::uint64_t value = 0;
   return db.GetIntProperty(name, &value) ? value : 0;
@@ -116,24 +134,21 @@ bool HasRecords(rocksdb::DB& db, absl::Span<const KeyRange> ranges) {
 }
 
 std::vector<KeyRange> RangesInTables(rocksdb::DB& db, absl::Span<const KeyRange> ranges) {
-  const rocksdb::Options options = db.GetOptions();
   std::vector<bool> have(ranges.size(), false);
-  for (const Table& table : AllTables(db)) {
-    const absl::Span<const KeyRange> of_table = RangesOf(table, ranges);
-    if (of_table.empty()) continue;
-    OpenTable open(options, table);
-    if (open.is_gone()) continue;
+  const auto look = [&](OpenTable& table, absl::Span<const KeyRange> of_table) {
     for (const KeyRange& range : of_table) {
       const std::size_t index = &range - ranges.data();
       if (have[index]) continue;
       bool has_record = false;
-      const rocksdb::Status status = open.Visit(range, [&] {
+      const rocksdb::Status status = table.Visit(range, [&] {
         has_record = true;
         return false;
       });
       have[index] = has_record || !status.ok();
     }
-  }
+    return rocksdb::Status::OK();
+  };
+  VisitTables(db, ranges, look).PermitUncheckedError();  // No look fails.
   std::vector<KeyRange> found;
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     if (have[i]) found.push_back(ranges[i]);
@@ -143,20 +158,14 @@ std::vector<KeyRange> RangesInTables(rocksdb::DB& db, absl::Span<const KeyRange>
 
 rocksdb::Status ReadTables(rocksdb::DB& db, absl::Span<const KeyRange> ranges,
                            const std::atomic<bool>& cancelled) {
-  const rocksdb::Options options = db.GetOptions();
-  for (const Table& table : AllTables(db)) {
-    const absl::Span<const KeyRange> of_table = RangesOf(table, ranges);
-    if (of_table.empty()) continue;
-    OpenTable open(options, table);
-    // The table in its place was written and read since.
-    if (open.is_gone()) continue;
+  return VisitTables(db, ranges, [&](OpenTable& table, absl::Span<const KeyRange> of_table) {
     for (const KeyRange& range : of_table) {
-      rocksdb::Status status = open.Visit(range, [&] { return !cancelled; });
+      rocksdb::Status status = table.Visit(range, [&] { return !cancelled; });
       if (!status.ok()) return status;
       if (cancelled) return rocksdb::Status::Incomplete();
     }
-  }
-  return rocksdb::Status::OK();
+    return rocksdb::Status::OK();
+  });
 }
 
 std::string LastKeyInTables(rocksdb::DB& db) {

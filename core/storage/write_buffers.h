@@ -28,10 +28,9 @@ class WriteBuffers {
   // Begins to write the buffers to tables. TryAgain if that would have to wait. Incomplete if the
   // database has failed.
   rocksdb::Status BeginFlush(rocksdb::DB& db);
-  // Writes the buffers to tables, and waits until RocksDB has done so. Writes go on meanwhile.
-  // While buffers that they fill are written, too, the wait goes on. Incomplete if the database
-  // has failed, and soon after `cancelled` is true.
-  // Else returns the error of the first work in the background that failed.
+  // Writes the buffers to tables, and waits until RocksDB has done so. Writes go on meanwhile; the
+  // wait then includes the buffers that they fill. Incomplete if the database has failed before, or
+  // soon after `cancelled` is true. If it fails meanwhile, returns its first error.
   rocksdb::Status Flush(rocksdb::DB& db, const std::atomic<bool>& cancelled);
   // Does the same at once. Writes wait for it.
   rocksdb::Status FlushWithoutWrites(rocksdb::DB& db);

@@ -188,7 +188,7 @@ TEST_F(TableFilesTest, CompactionNeedsRoomForWhatItWritesAtOnce) {
   EXPECT_EQ(BytesToCompact(*db_, two_and_four), BytesToCompact(*db_, {KeysOfStore(2)}));
 }
 
-// RocksDB would write the buffers by itself if they had a key in what is compacted.
+// RocksDB itself writes the buffers if a buffer has a key in the range that it compacts.
 TEST_F(TableFilesTest, CompactionLeavesBuffersOfTheNextStoreAlone) {
   for (const std::uint64_t store : {std::uint64_t{2}, std::uint64_t{255}}) {
     ASSERT_TRUE(db_->Put(rocksdb::WriteOptions(), KeysOfStore(store + 1).begin, "first").ok());
