@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/engine/open_on_log.h"
+#include "core/storage/commit_log.h"
 #include "softlookup/engine.h"
 #include "tests/testing/engine_calls.h"
 #include "tests/testing/status_matchers.h"
@@ -141,8 +143,11 @@ void WriteHistory(const std::string& directory, const std::string& killed) {
   ASSERT_THAT(engine->CreateStore(RowsConfig()), IsOk());
   AppendRows(*engine, 0, kHalf);
   engine = nullptr;
-  engine = Open(directory);
-  ASSERT_NE(engine, nullptr);
+  absl::StatusOr<std::unique_ptr<CommitLog>> opened = OpenCommitLog(directory);
+  ASSERT_THAT(opened, IsOk());
+  CommitLog& log = **opened;
+  engine = *OpenOnLog({.thread_count = 2}, *std::move(opened),
+                      [](const absl::Status& damage) { ADD_FAILURE() << damage; });
   ASSERT_THAT(engine->DeleteStore("deleted"), IsOk());
   ASSERT_THAT(engine->CreateStore(SettingsConfig()), IsOk());
   AppendRows(*engine, kHalf, kRows - 1);
@@ -166,6 +171,7 @@ void WriteHistory(const std::string& directory, const std::string& killed) {
   filter.begin = kDeletedBegin;
   filter.end = kDeletedEnd;
   ASSERT_THAT(engine->DeleteRows("rows", filter), IsOk());
+  log.AwaitReclaimed();  // Else files could go while they are copied.
   fs::copy(directory, killed, fs::copy_options::recursive);
 }
 
