@@ -47,7 +47,8 @@ std::vector<ResolvedOptions> ManyOptions() {
 }
 
 TEST(AttendTest, MatchesTheReferenceOverManyBlocks) {
-  constexpr std::int64_t kRows = 2500, kKeyDim = 48, kValueDim = 20;
+  constexpr std::int64_t kRows = testing::kSanitized ? 1200 : 2500;
+  constexpr std::int64_t kKeyDim = 48, kValueDim = 20;
   const std::vector<float> queries = NormalFloats(13 * kKeyDim, 2);
   for (const StorageType storage :
        {StorageType::kFloat32, StorageType::kBfloat16, StorageType::kInt8}) {
@@ -210,7 +211,8 @@ TEST(AttendTest, BitsDoNotDependOnHowTheWorkIsCut) {
 
 // Rule 1: 1e-5 of the largest component while logits stay under 128.
 TEST(AttendTest, StaysWithinItsBoundAtLogitsOfAHundred) {
-  constexpr std::int64_t kRows = 20000, kDim = 128, kQueries = 64;
+  constexpr std::int64_t kRows = testing::kSanitized ? 4000 : 20000;
+  constexpr std::int64_t kDim = 128, kQueries = 64;
   const TestRows rows(kRows, kDim, kDim, 21);
   const std::vector<float> queries = NormalFloats(kQueries * kDim, 22);
   for (const double temperature : {1.0, 0.035}) {

@@ -446,7 +446,7 @@ TEST(FirstLookTest, WhereNothingCanBeLeftOutTheLookEndsWithTheSample) {
 }
 
 TEST(FirstLookTest, RandomLookupsAreRight) {
-  for (std::uint64_t seed = testing::FirstSeed(), end = seed + (testing::kSanitized ? 25 : 100);
+  for (std::uint64_t seed = testing::FirstSeed(), end = seed + (testing::kSanitized ? 10 : 100);
        seed < end; ++seed) {
     RandomLookup lookup(seed);
     SCOPED_TRACE(::testing::Message()
