@@ -4,12 +4,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
 #include "server/rpc/admission.h"
 #include "server/rpc/codec.h"
 #include "server/rpc/message_buffer.h"
-#include "server/rpc/status.h"
 #include "server/rpc/store_limits.h"
 
 namespace softlookup::server {
@@ -17,22 +17,6 @@ namespace softlookup::server {
 void AppendStream::Start(std::unique_ptr<Call> call, Engine& engine) {
   const std::shared_ptr<AppendStream> stream(new AppendStream(std::move(call), engine));
   stream->Begin();
-}
-
-void AppendStream::OnRead(bool ok) {
-  std::uint64_t number = 0;
-  {
-    absl::MutexLock lock(&mutex_);
-    // Requests after a failed one, or after the server has cut the stream, are not applied.
-    if (!ok || !pipeline_.error().ok()) {
-      pipeline_.OnLastReadOver();
-      return ProceedLocked();
-    }
-    number = pipeline_.OnRequest(bytes().Length());
-  }
-  if (bytes().Length() <= kNetworkThreadParseBytesMax) return HandleRequest(number);
-  call().limiters().workers.PostNext(
-      call().turn(), [self = shared_from_this(), number] { self->HandleRequest(number); });
 }
 
 void AppendStream::HandleRequest(std::uint64_t number) {
@@ -83,10 +67,10 @@ absl::Status AppendStream::Apply(std::uint64_t number, SteadyTime begin) {
   // `request` and `charge` may end with this function.
   engine_.Append(
       decoded.request,
-      [self = shared_from_this(), number, begin, sequence = request.sequence()](auto result) {
-        self->Acknowledge(number, begin, sequence, std::move(result));
+      [this, self = shared_from_this(), number, begin, sequence = request.sequence()](auto result) {
+        Acknowledge(number, begin, sequence, std::move(result));
       },
-      [self = shared_from_this()] { self->OnTurn(); });
+      [this, self = shared_from_this()] { OnTurn(); });
   return absl::OkStatus();
 }
 
@@ -115,41 +99,10 @@ void AppendStream::Acknowledge(std::uint64_t number, SteadyTime begin, std::uint
   ProceedLocked();
 }
 
-void AppendStream::ReadFirst() {
-  absl::MutexLock lock(&mutex_);
-  ProceedLocked();
-}
-
-void AppendStream::ProceedLocked() {
-  const StreamPipeline::Step step = pipeline_.Next(/*may_read=*/!awaits_turn_);
-  if (step.reads) StartRead();
-  if (step.response != nullptr) StartWrite(*step.response);
-  if (!step.ends) return;
-  if (!failure_.ok()) {
-    call().reporter().AnswerMessage(failure_begin_, failure_);
-    return call().rpc().Finish(call().reporter().EndStream(failure_));
-  }
-  const absl::Status& cut = pipeline_.error();
-  call().rpc().Finish(cut.ok() ? call().reporter().EndStream(cut)
-                               : call().reporter().CutStream(cut));
-}
-
-void AppendStream::OnWritten(bool ok) {
-  absl::MutexLock lock(&mutex_);
-  pipeline_.OnWritten();
-  if (!ok) pipeline_.Break();
-  ProceedLocked();
-}
-
-void AppendStream::Recheck() {
-  const absl::Status status = call().gate().Recheck();
-  if (!status.ok()) Cut(status);
-}
-
-void AppendStream::Cut(const absl::Status& status) {
-  absl::MutexLock lock(&mutex_);
-  pipeline_.EndWith(status);
-  ProceedLocked();
+grpc::Status AppendStream::ReportEnd() {
+  if (failure_.ok()) return ReportCutOr(absl::OkStatus());
+  call().reporter().AnswerMessage(failure_begin_, failure_);
+  return call().reporter().EndStream(failure_);
 }
 
 }  // namespace softlookup::server

@@ -10,25 +10,19 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/synchronization/mutex.h"
 #include "server/rpc/call.h"
-#include "server/rpc/status.h"
-#include "server/rpc/stream_call.h"
-#include "server/rpc/stream_pipeline.h"
+#include "server/rpc/pipelined_stream.h"
 #include "softlookup/engine.h"
 #include "softlookup/v1/row.pb.h"
 
 namespace softlookup::server {
 
 // One StreamAppend call: makes appends of its requests, and responses of their acknowledgements.
-// Requests are applied in the order in which they come. StreamPipeline says when a request is read,
-// also while earlier ones wait for their acknowledgement, and when a response is written.
-class AppendStream final : public StreamCall<AppendStream> {
+// Requests are applied in the order in which they come. The next request is read also while earlier
+// ones wait for their acknowledgement.
+class AppendStream final : public PipelinedStream {
  public:
   static void Start(std::unique_ptr<Call> call, Engine& engine);
-
-  void Drain() override { Cut(ShuttingDown()); }
-  void Recheck() override;
 
  private:
   // Maximum number of appends in progress plus responses not yet written, and the approximate
@@ -37,14 +31,13 @@ class AppendStream final : public StreamCall<AppendStream> {
   static constexpr std::size_t kPipelineBytesMax = std::size_t{64} << 20;
 
   AppendStream(std::unique_ptr<Call> call, Engine& engine)
-      : StreamCall(std::move(call)), engine_(engine), pipeline_(kPipelineMax, kPipelineBytesMax) {}
+      : PipelinedStream(std::move(call), kPipelineMax, kPipelineBytesMax), engine_(engine) {}
 
-  void ReadFirst() override;
-  void OnRead(bool ok) override;
-  void OnWritten(bool ok) override;
-  // Handles the request that was read last: passes it to the engine, or makes the stream fail.
-  // `number` is the request's in the pipeline.
-  void HandleRequest(std::uint64_t number);
+  // Passes the request to the engine, or makes the stream fail.
+  void HandleRequest(std::uint64_t number) override;
+  bool MayRead() const override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !awaits_turn_; }
+  // If a request has failed, the stream ends with that failure, also if the server has cut it.
+  grpc::Status ReportEnd() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Passes the request that was read last to the engine. Returns an error if the request is refused
   // before it reaches the engine. `begin` is when the stream began to handle the request.
   absl::Status Apply(std::uint64_t number, SteadyTime begin);
@@ -65,18 +58,11 @@ class AppendStream final : public StreamCall<AppendStream> {
   // stream fail.
   void Acknowledge(std::uint64_t number, SteadyTime begin, std::uint64_t sequence,
                    absl::StatusOr<AppendResult> result);
-  // Stops reading. Makes the stream end with `status` once all applied requests are acknowledged.
-  // If one of them fails, the stream ends with that failure instead. Only the first call counts.
-  void Cut(const absl::Status& status);
-  // Does what the pipeline says is next.
-  void ProceedLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Engine& engine_;
   const std::shared_ptr<AppendChain> chain_ = std::make_shared<AppendChain>();
   std::string store_;  // The first store that a message named.
 
-  absl::Mutex mutex_;
-  StreamPipeline pipeline_ ABSL_GUARDED_BY(mutex_);
   bool awaits_turn_ ABSL_GUARDED_BY(mutex_) = false;  // The append read last waits for its turn.
   // The number of the first request that failed, and its error, which ends the stream.
   std::uint64_t failed_request_ ABSL_GUARDED_BY(mutex_) = std::numeric_limits<std::uint64_t>::max();

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "absl/synchronization/mutex.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
 #include "server/rpc/admission.h"
@@ -25,22 +26,6 @@ bool FailsTheStream(const absl::Status& status) {
 void LookupStream::Start(std::unique_ptr<Call> call, Engine& engine) {
   const std::shared_ptr<LookupStream> stream(new LookupStream(std::move(call), engine));
   stream->Begin();
-}
-
-void LookupStream::OnRead(bool ok) {
-  std::uint64_t number = 0;
-  {
-    absl::MutexLock lock(&mutex_);
-    // Requests after the server has cut the stream are not answered.
-    if (!ok || !pipeline_.error().ok()) {
-      pipeline_.OnLastReadOver();
-      return ProceedLocked();
-    }
-    number = pipeline_.OnRequest(bytes().Length());
-  }
-  if (bytes().Length() <= kNetworkThreadParseBytesMax) return HandleRequest(number);
-  call().limiters().workers.PostNext(
-      call().turn(), [self = shared_from_this(), number] { self->HandleRequest(number); });
 }
 
 void LookupStream::HandleRequest(std::uint64_t number) {
@@ -66,8 +51,8 @@ void LookupStream::HandleRequest(std::uint64_t number) {
   }
   lookup.decoded.request.report = &lookup.report;
   engine_.Lookup(std::move(lookup.decoded.request), lookup.cancel,
-                 [self = shared_from_this(), owned = std::move(owned)](auto result) mutable {
-                   self->Answer(std::move(owned), std::move(result));
+                 [this, self = shared_from_this(), owned = std::move(owned)](auto result) mutable {
+                   Answer(std::move(owned), std::move(result));
                  });
 }
 
@@ -108,28 +93,6 @@ void LookupStream::Answer(std::unique_ptr<Lookup> lookup, absl::StatusOr<LookupR
   ProceedLocked();
 }
 
-void LookupStream::Proceed() {
-  absl::MutexLock lock(&mutex_);
-  ProceedLocked();
-}
-
-void LookupStream::ProceedLocked() {
-  const StreamPipeline::Step step = pipeline_.Next();
-  if (step.reads) StartRead();
-  if (step.response != nullptr) StartWrite(*step.response);
-  if (!step.ends) return;
-  const absl::Status& cut = pipeline_.error();
-  call().rpc().Finish(cut.ok() ? call().reporter().EndStream(final_)
-                               : call().reporter().CutStream(cut));
-}
-
-void LookupStream::OnWritten(bool ok) {
-  absl::MutexLock lock(&mutex_);
-  pipeline_.OnWritten();
-  if (!ok) pipeline_.Break();
-  ProceedLocked();
-}
-
 std::vector<std::shared_ptr<CancelToken>> LookupStream::Cancels() const {
   std::vector<std::shared_ptr<CancelToken>> cancels;
   for (const auto& [number, cancel] : cancels_) cancels.push_back(cancel);
@@ -147,14 +110,7 @@ void LookupStream::OnCancel() {
   Proceed();
 }
 
-void LookupStream::Drain() { EndWaits(ShuttingDown()); }
-
-void LookupStream::Recheck() {
-  const absl::Status status = call().gate().Recheck();
-  if (!status.ok()) EndWaits(status);
-}
-
-void LookupStream::EndWaits(const absl::Status& status) {
+void LookupStream::Cut(const absl::Status& status) {
   std::vector<std::shared_ptr<CancelToken>> cancels;
   {
     absl::MutexLock lock(&mutex_);

@@ -11,31 +11,26 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/synchronization/mutex.h"
 #include "core/base/cancellation.h"
 #include "server/rpc/call.h"
 #include "server/rpc/codec.h"
+#include "server/rpc/pipelined_stream.h"
 #include "server/rpc/revision_wait.h"
-#include "server/rpc/stream_call.h"
-#include "server/rpc/stream_pipeline.h"
 #include "softlookup/engine.h"
 #include "softlookup/v1/lookup.pb.h"
 
 namespace softlookup::server {
 
 // One StreamLookup call: makes lookups of its requests, and responses of their results. Several
-// lookups run at once. A failed lookup gets a response with `error`. StreamPipeline says when a
-// request is read and when a response is written.
+// lookups run at once. A failed lookup gets a response with `error`.
 //
 // The stream decodes one request at a time: it reads the next request once the previous one is
 // passed to the engine or refused.
-class LookupStream final : public StreamCall<LookupStream> {
+class LookupStream final : public PipelinedStream {
  public:
   static void Start(std::unique_ptr<Call> call, Engine& engine);
 
   void OnCancel() override;
-  void Drain() override;
-  void Recheck() override;
 
  private:
   // Maximum number of requests that were read and whose responses are not yet written. Beyond it,
@@ -46,7 +41,7 @@ class LookupStream final : public StreamCall<LookupStream> {
   static constexpr std::size_t kPipelineBytesMax = std::size_t{512} << 10;
 
   LookupStream(std::unique_ptr<Call> call, Engine& engine)
-      : StreamCall(std::move(call)), engine_(engine), pipeline_(kPipelineMax, kPipelineBytesMax) {}
+      : PipelinedStream(std::move(call), kPipelineMax, kPipelineBytesMax), engine_(engine) {}
 
   // A lookup from its request to its answer.
   struct Lookup {
@@ -61,31 +56,24 @@ class LookupStream final : public StreamCall<LookupStream> {
     std::uint64_t number = 0;  // Of the request in the pipeline.
   };
 
-  void ReadFirst() override { Proceed(); }
-  void OnRead(bool ok) override;
-  void OnWritten(bool ok) override;
-  // Handles the request that was read last, the pipeline's request `number`: passes it to the
-  // engine, or answers with an error.
-  void HandleRequest(std::uint64_t number);
+  // Passes the request to the engine, or answers with an error.
+  void HandleRequest(std::uint64_t number) override;
+  grpc::Status ReportEnd() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return ReportCutOr(final_);
+  }
+  // Also ends the waits for revisions: the lookups that wait fail with `status`.
+  void Cut(const absl::Status& status) override;
   // Parses, checks and decodes the request that was read last. Returns the error to answer with if
   // the request is refused.
   absl::Status Prepare(Lookup& lookup);
   // Makes the response to `lookup`. The stream writes it once all earlier responses are written.
   void Answer(std::unique_ptr<Lookup> lookup, absl::StatusOr<LookupResult> result);
-  // Does what the pipeline says is next.
-  void Proceed();
-  void ProceedLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the cancel tokens of the lookups that are not answered, in the order of their requests.
   std::vector<std::shared_ptr<CancelToken>> Cancels() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Stops reading. Ends the waits for revisions: the lookups that wait fail with `status`. Once all
-  // lookups are answered, the stream ends with the `status` of the first EndWaits().
-  void EndWaits(const absl::Status& status);
 
   Engine& engine_;
   std::string store_;  // The first store that a message named.
 
-  absl::Mutex mutex_;
-  StreamPipeline pipeline_ ABSL_GUARDED_BY(mutex_);
   // Of the lookups that are not answered, by the number of their request.
   std::map<std::uint64_t, std::shared_ptr<CancelToken>> cancels_ ABSL_GUARDED_BY(mutex_);
   // The status to end with if the server does not cut the stream.
