@@ -1,7 +1,7 @@
 #include "server/rpc/health.h"
 
-#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "server/rpc/message_buffer.h"
@@ -27,9 +27,7 @@ void Health::SetServing(bool serving) {
   {
     absl::MutexLock lock(&mutex_);
     serving_ = serving;
-    for (const auto& weak : watches_) {
-      if (auto watch = weak.lock()) watches.push_back(std::move(watch));
-    }
+    watches = watches_.Living();
   }
   for (const auto& watch : watches) watch->Proceed();
 }
@@ -43,13 +41,7 @@ Health::Status Health::StatusOf(const std::string& service) const {
 
 void Health::Add(const std::shared_ptr<HealthWatch>& watch) {
   absl::MutexLock lock(&mutex_);
-  if (watches_.size() >= watches_before_sweep_) {
-    watches_.erase(std::remove_if(watches_.begin(), watches_.end(),
-                                  [](const auto& other) { return other.expired(); }),
-                   watches_.end());
-    watches_before_sweep_ = 2 * watches_.size() + 16;
-  }
-  watches_.push_back(watch);
+  watches_.Add(watch);
 }
 
 void StartHealthCheck(std::unique_ptr<Call> call, Health& health) {

@@ -4,7 +4,6 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
@@ -12,6 +11,7 @@
 #include "server/rpc/call.h"
 #include "server/rpc/status.h"
 #include "server/rpc/stream_call.h"
+#include "server/rpc/weak_list.h"
 
 namespace softlookup::server {
 
@@ -40,9 +40,7 @@ class Health {
 
   mutable absl::Mutex mutex_;
   bool serving_ ABSL_GUARDED_BY(mutex_) = false;
-  std::vector<std::weak_ptr<HealthWatch>> watches_ ABSL_GUARDED_BY(mutex_);
-  // The size of watches_ at which Add() removes the watches that have ended.
-  std::size_t watches_before_sweep_ ABSL_GUARDED_BY(mutex_) = 16;
+  WeakList<HealthWatch> watches_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Starts a Check call.

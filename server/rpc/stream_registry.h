@@ -2,12 +2,11 @@
 #define SOFTLOOKUP_SERVER_RPC_STREAM_REGISTRY_H_
 
 #include <atomic>
-#include <cstddef>
 #include <memory>
-#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "server/rpc/weak_list.h"
 
 namespace softlookup::server {
 
@@ -38,16 +37,10 @@ class StreamRegistry {
   void Recheck();
 
  private:
-  // Returns the registered streams that still exist.
-  std::vector<std::shared_ptr<DrainableStream>> StreamsOfNow()
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-
   absl::Mutex mutex_;
   // Set under mutex_, so that either Drain() or Add() drains a new stream.
   std::atomic<bool> draining_{false};
-  std::vector<std::weak_ptr<DrainableStream>> streams_ ABSL_GUARDED_BY(mutex_);
-  // The size of streams_ at which Add() removes the streams that have ended.
-  std::size_t streams_before_sweep_ ABSL_GUARDED_BY(mutex_) = 16;
+  WeakList<DrainableStream> streams_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace softlookup::server
