@@ -11,6 +11,7 @@
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
 #include "core/base/steady_time.h"
+#include "server/security/store_bytes_usage.h"
 
 namespace softlookup::server {
 namespace {
@@ -98,19 +99,19 @@ absl::Status StoreCreations::CheckCount(Engine& engine, const Caller& caller,
 absl::Status CheckStoreGrowth(Engine& engine, const Caller& caller, std::int64_t growth) {
   const std::int64_t limit = caller.identity == nullptr ? 0 : caller.identity->limits.store_bytes;
   if (limit == 0) return absl::OkStatus();
+  StoreBytesUsage& usage = caller.usage->store_bytes();
   const absl::Time now = SteadyNow();
-  if (caller.usage->NeedsStoreBytes(now)) {
+  if (usage.NeedsCount(now)) {
     std::int64_t bytes = 0;
     SOFTLOOKUP_RETURN_IF_ERROR(
         VisitStores(engine, caller, Role::kWrite, [&](const StoreInfo& store) {
           bytes += static_cast<std::int64_t>(store.byte_size);
           return true;
         }));
-    caller.usage->SetStoreBytes(bytes, now);
+    usage.Set(bytes, now);
   }
-  return caller.usage->TryGrow(growth, limit)
-             ? absl::OkStatus()
-             : Exceeded(caller, "would take more bytes than", limit);
+  return usage.TryGrow(growth, limit) ? absl::OkStatus()
+                                      : Exceeded(caller, "would take more bytes than", limit);
 }
 
 }  // namespace softlookup::server

@@ -21,22 +21,4 @@ absl::Status IdentityUsage::Take(const Identity& identity, std::int64_t requests
       refusal->wait);
 }
 
-bool IdentityUsage::NeedsStoreBytes(absl::Time now) const {
-  absl::MutexLock lock(&mutex_);
-  return now - store_bytes_time_ >= absl::Seconds(1);
-}
-
-void IdentityUsage::SetStoreBytes(std::int64_t bytes, absl::Time now) {
-  absl::MutexLock lock(&mutex_);
-  store_bytes_ = bytes;
-  store_bytes_time_ = now;
-}
-
-bool IdentityUsage::TryGrow(std::int64_t growth, std::int64_t limit) {
-  absl::MutexLock lock(&mutex_);
-  if (store_bytes_ + growth > limit) return false;
-  store_bytes_ += growth;
-  return true;
-}
-
 }  // namespace softlookup::server

@@ -11,6 +11,7 @@
 #include "server/limits/request_bytes.h"
 #include "server/limits/token_buckets.h"
 #include "server/security/identity.h"
+#include "server/security/store_bytes_usage.h"
 
 namespace softlookup::server {
 
@@ -29,24 +30,17 @@ class IdentityUsage {
   absl::Status Take(const Identity& identity, std::int64_t requests, std::int64_t rows,
                     absl::Time now);
 
-  // Whether SetStoreBytes() must be called before TryGrow(): true if SetStoreBytes() was last
-  // called a second ago or earlier, or never.
-  bool NeedsStoreBytes(absl::Time now) const;
-  // Sets the bytes of all stores that count for IdentityLimits::store_bytes.
-  void SetStoreBytes(std::int64_t bytes, absl::Time now);
-  // Adds `growth` to the bytes of the stores. Returns false, and adds nothing, if they would exceed
-  // `limit`.
-  bool TryGrow(std::int64_t growth, std::int64_t limit);
+  // The bytes of the stores that the identity may write.
+  StoreBytesUsage& store_bytes() { return store_bytes_; }
 
   // The budget of the identity's requests in flight. IdentityUsages::Of() sets its limit.
   const std::shared_ptr<RequestBytes>& bytes() const { return bytes_; }
 
  private:
   const std::shared_ptr<RequestBytes> bytes_ = std::make_shared<RequestBytes>(0);
-  mutable absl::Mutex mutex_;
+  StoreBytesUsage store_bytes_;
+  absl::Mutex mutex_;
   TokenBuckets buckets_ ABSL_GUARDED_BY(mutex_);
-  std::int64_t store_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::Time store_bytes_time_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 
 }  // namespace softlookup::server

@@ -25,20 +25,5 @@ TEST(IdentityUsageTest, TheRatesAreTheIdentitysWhateverItNames) {
   EXPECT_THAT(usage.Take(identity, 1, 0, now), IsOk());
 }
 
-TEST(IdentityUsageTest, StoresGrowUpToTheLimitAndAreCountedEachSecond) {
-  absl::Time now = absl::UnixEpoch();
-  IdentityUsage usage(now);
-  EXPECT_TRUE(usage.NeedsStoreBytes(now)) << "they were never counted";
-  usage.SetStoreBytes(60, now);
-  EXPECT_FALSE(usage.NeedsStoreBytes(now));
-  EXPECT_FALSE(usage.TryGrow(41, 100));
-  EXPECT_TRUE(usage.TryGrow(40, 100)) << "what was refused does not count";
-  EXPECT_FALSE(usage.TryGrow(1, 100));
-  now += absl::Seconds(1);
-  EXPECT_TRUE(usage.NeedsStoreBytes(now));
-  usage.SetStoreBytes(10, now);
-  EXPECT_TRUE(usage.TryGrow(90, 100));
-}
-
 }  // namespace
 }  // namespace softlookup::server
