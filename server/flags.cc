@@ -13,10 +13,10 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "client/cli/help_formatter.h"
+#include "server/base/version.h"
 #include "server/flag_checks.h"
 #include "server/flag_errors.h"
 #include "server/flag_text.h"
-#include "server/version.h"
 
 namespace softlookup::server {
 namespace {

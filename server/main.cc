@@ -12,11 +12,11 @@
 #include "absl/synchronization/mutex.h"
 #include "client/cli/terminal_width.h"
 #include "server/admin/verify.h"
+#include "server/base/version.h"
 #include "server/flags.h"
 #include "server/observability/line_format.h"
 #include "server/observability/server_log.h"
 #include "server/server.h"
-#include "server/version.h"
 
 namespace {
 

@@ -24,12 +24,12 @@
 #include "server/rpc/grpc_port.h"
 #include "server/rpc/health.h"
 #include "server/rpc/rpc_server.h"
-#include "server/rpc/service.h"
 #include "server/rpc/stream_registry.h"
 #include "server/security/audit_log.h"
 #include "server/security/authenticator.h"
 #include "server/security/file_watcher.h"
 #include "server/security/tls_credentials.h"
+#include "server/service.h"
 #include "softlookup/engine.h"
 
 namespace softlookup::server {

@@ -25,7 +25,7 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/status_macros.h"
-#include "server/rpc/file_descriptor.h"
+#include "server/base/file_descriptor.h"
 
 namespace softlookup::server {
 namespace {

@@ -16,7 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "server/admin/http_response.h"
-#include "server/rpc/listening.h"
+#include "server/base/listening.h"
 
 namespace softlookup::server {
 namespace {

@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "core/base/clock.h"
-#include "server/rpc/file_descriptor.h"
+#include "server/base/file_descriptor.h"
 
 namespace softlookup::server {
 

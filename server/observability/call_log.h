@@ -8,8 +8,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "server/base/method.h"
 #include "server/observability/line_limiter.h"
-#include "server/rpc/method.h"
 #include "softlookup/engine.h"
 #include "softlookup/v1/lookup.pb.h"
 

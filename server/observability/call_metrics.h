@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "core/base/histogram.h"
-#include "server/rpc/method.h"
+#include "server/base/method.h"
 
 namespace softlookup::server {
 

@@ -5,9 +5,9 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "server/base/method.h"
 #include "server/observability/call_log.h"
 #include "server/observability/call_metrics.h"
-#include "server/rpc/method.h"
 
 namespace softlookup::server {
 

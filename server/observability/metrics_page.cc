@@ -9,7 +9,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "server/version.h"
+#include "server/base/version.h"
 
 namespace softlookup::server {
 namespace {

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "absl/time/time.h"
-#include "server/rpc/file_descriptor.h"
+#include "server/base/file_descriptor.h"
 
 namespace softlookup::server {
 

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "server/base/method.h"
 #include "server/observability/line_limiter.h"
-#include "server/rpc/method.h"
 #include "server/security/audit_log.h"
 
 namespace softlookup::server {

@@ -6,10 +6,10 @@
 #include <chrono>
 
 #include "absl/status/status.h"
+#include "server/base/method.h"
 #include "server/observability/call_observer.h"
 #include "server/rpc/call_auditor.h"
 #include "server/rpc/call_gate.h"
-#include "server/rpc/method.h"
 #include "server/rpc/rpc.h"
 
 namespace softlookup::server {

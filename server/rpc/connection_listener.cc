@@ -11,7 +11,7 @@
 #include <memory>
 #include <utility>
 
-#include "server/rpc/listening.h"
+#include "server/base/listening.h"
 
 namespace softlookup::server {
 namespace {

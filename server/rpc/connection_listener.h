@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "server/rpc/file_descriptor.h"
+#include "server/base/file_descriptor.h"
 #include "server/rpc/open_connections.h"
 
 namespace softlookup::server {

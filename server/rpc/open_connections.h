@@ -11,7 +11,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "server/rpc/file_descriptor.h"
+#include "server/base/file_descriptor.h"
 
 namespace softlookup::server {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/string_view.h"
-#include "server/rpc/file_descriptor.h"
+#include "server/base/file_descriptor.h"
 
 namespace softlookup::server {
 

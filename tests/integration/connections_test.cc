@@ -8,7 +8,7 @@
 #include "absl/base/config.h"
 #include "absl/strings/numbers.h"
 #include "absl/time/clock.h"
-#include "server/rpc/file_descriptor.h"
+#include "server/base/file_descriptor.h"
 #include "tests/faults/cycles.h"
 #include "tests/integration/integration_test.h"
 #include "tests/testing/status_matchers.h"

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "server/rpc/file_descriptor.h"
+#include "server/base/file_descriptor.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/told_clock.h"
 

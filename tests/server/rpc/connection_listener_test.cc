@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
-#include "server/rpc/file_descriptor.h"
-#include "server/rpc/listening.h"
+#include "server/base/file_descriptor.h"
+#include "server/base/listening.h"
 #include "tests/server/rpc/tcp_client.h"
 #include "tests/testing/status_matchers.h"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "server/rpc/file_descriptor.h"
-#include "server/rpc/listening.h"
+#include "server/base/file_descriptor.h"
+#include "server/base/listening.h"
 #include "tests/server/rpc/tcp_client.h"
 
 namespace softlookup::server {

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "server/rpc/file_descriptor.h"
+#include "server/base/file_descriptor.h"
 
 namespace softlookup::server {
 

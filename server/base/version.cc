@@ -1,4 +1,4 @@
-#include "server/version.h"
+#include "server/base/version.h"
 
 #include <vector>
 

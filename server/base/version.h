@@ -1,5 +1,5 @@
-#ifndef SOFTLOOKUP_SERVER_VERSION_H_
-#define SOFTLOOKUP_SERVER_VERSION_H_
+#ifndef SOFTLOOKUP_SERVER_BASE_VERSION_H_
+#define SOFTLOOKUP_SERVER_BASE_VERSION_H_
 
 #include <string>
 #include <utility>
@@ -15,4 +15,4 @@ std::pair<std::string, std::string> VersionAndCommit();
 
 }  // namespace softlookup::server
 
-#endif  // SOFTLOOKUP_SERVER_VERSION_H_
+#endif  // SOFTLOOKUP_SERVER_BASE_VERSION_H_

@@ -1,15 +1,15 @@
-#include "server/rpc/service.h"
+#include "server/service.h"
 
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/error.h"
 #include "server/admin/admin_methods.h"
+#include "server/base/method.h"
 #include "server/rpc/append_call.h"
 #include "server/rpc/append_stream.h"
 #include "server/rpc/lookup_call.h"
 #include "server/rpc/lookup_stream.h"
-#include "server/rpc/method.h"
 #include "server/rpc/reflection.h"
 #include "server/rpc/row_stream.h"
 #include "server/rpc/status.h"

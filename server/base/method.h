@@ -1,5 +1,5 @@
-#ifndef SOFTLOOKUP_SERVER_RPC_METHOD_H_
-#define SOFTLOOKUP_SERVER_RPC_METHOD_H_
+#ifndef SOFTLOOKUP_SERVER_BASE_METHOD_H_
+#define SOFTLOOKUP_SERVER_BASE_METHOD_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -57,4 +57,4 @@ const MethodSpec* FindMethod(absl::string_view path);
 
 }  // namespace softlookup::server
 
-#endif  // SOFTLOOKUP_SERVER_RPC_METHOD_H_
+#endif  // SOFTLOOKUP_SERVER_BASE_METHOD_H_

@@ -1,5 +1,5 @@
-#ifndef SOFTLOOKUP_SERVER_RPC_LISTENING_H_
-#define SOFTLOOKUP_SERVER_RPC_LISTENING_H_
+#ifndef SOFTLOOKUP_SERVER_BASE_LISTENING_H_
+#define SOFTLOOKUP_SERVER_BASE_LISTENING_H_
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -51,4 +51,4 @@ inline int PortOf(int socket) {
 
 }  // namespace softlookup::server
 
-#endif  // SOFTLOOKUP_SERVER_RPC_LISTENING_H_
+#endif  // SOFTLOOKUP_SERVER_BASE_LISTENING_H_

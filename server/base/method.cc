@@ -1,4 +1,4 @@
-#include "server/rpc/method.h"
+#include "server/base/method.h"
 
 #include <array>
 

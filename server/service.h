@@ -1,5 +1,5 @@
-#ifndef SOFTLOOKUP_SERVER_RPC_SERVICE_H_
-#define SOFTLOOKUP_SERVER_RPC_SERVICE_H_
+#ifndef SOFTLOOKUP_SERVER_SERVICE_H_
+#define SOFTLOOKUP_SERVER_SERVICE_H_
 
 #include <memory>
 
@@ -35,4 +35,4 @@ class Service {
 
 }  // namespace softlookup::server
 
-#endif  // SOFTLOOKUP_SERVER_RPC_SERVICE_H_
+#endif  // SOFTLOOKUP_SERVER_SERVICE_H_
