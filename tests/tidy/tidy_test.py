@@ -117,6 +117,38 @@ def server_sees_core_by_its_public_headers(tree):
             yield f'{where}; server/ sees "softlookup/...", "core/base/..." and "client/cli/..." only'
 
 
+# What each folder of server/ may include beside itself; "." are the files of server/ in no folder.
+SERVER_EDGES = {
+    "base": (),
+    "limits": (),
+    "observability": ("base",),
+    "security": ("limits", "observability", "base"),
+    "rpc": ("security", "limits", "observability", "base"),
+    "admin": ("rpc", "base"),
+    ".": ("admin", "rpc", "security", "limits", "observability", "base"),
+}
+
+
+@rule(bad=[{"server/rpc/a.cc": '#include "server/admin/b.h"'},
+           {"server/base/a.h": '#include "server/rpc/b.h"'},
+           {"server/limits/a.cc": '#include "server/b.h"'},
+           {"server/new/a.h": ""}],
+      near=[{"server/admin/a.cc": '#include "server/admin/b.h"\n#include "server/rpc/b.h"'},
+            {"server/a.cc": '#include "server/admin/b.h"\n#include "server/b.h"'},
+            {"server/new/postinst": "", "tests/server/base/a_test.cc": '#include "server/rpc/b.h"'}])
+def server_has_one_direction_of_includes(tree):
+    def folder_of(path):
+        return path.split("/")[1] if path.count("/") > 1 else "."
+
+    for path in tree:
+        if path.startswith("server/") and path.endswith((".cc", ".h")) and folder_of(path) not in SERVER_EDGES:
+            yield f"{path}: server/{folder_of(path)} has no line in SERVER_EDGES"
+    for path, where, header in includes(tree, "server/"):
+        folder = folder_of(path)
+        if header.startswith("server/") and folder_of(header) not in (folder, *SERVER_EDGES.get(folder, ())):
+            yield f"{where}; server/{folder} may not"
+
+
 @rule(bad=[{"client/cpp/a.cc": '#include "core/base/error.h"'},
            {"client/tool/a.cc": '#include "server/flags.h"'},
            {"client/cpp/a.cc": '#include "softlookup/engine.h"',
@@ -368,8 +400,9 @@ class TidyTest(unittest.TestCase):
                 with self.subTest(check.__name__, tree=tree):
                     self.assertFalse(list(check(tree)))
 
-    def test_core_has_no_include_cycle(self):
-        check_no_cycle(CORE_EDGES)
+    def test_the_allowed_includes_have_no_cycle(self):
+        for edges in (CORE_EDGES, SERVER_EDGES, CLIENT_EDGES):
+            check_no_cycle(edges)
         with self.assertRaises(graphlib.CycleError):
             check_no_cycle({**CORE_EDGES, "base": ("store",)})
 
