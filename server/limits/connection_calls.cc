@@ -5,7 +5,7 @@
 namespace softlookup::server {
 
 ConnectionCalls::Connection& ConnectionCalls::Find(const std::string& peer) {
-  const absl::Time now = clock_();
+  const absl::Time now = time_source_();
   if (connections_.size() >= size_before_sweep_) {
     ForgetIdle(now);
     size_before_sweep_ = std::max<std::size_t>(1024, 2 * connections_.size());

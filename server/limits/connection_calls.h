@@ -30,11 +30,11 @@ class ConnectionCalls {
   // connection of PEER, which ...". ConnectionCalls calls this on the thread that counts a call,
   // without holding mutex_.
   using Cut = std::function<void(const std::string& peer, absl::string_view why)>;
-  // Returns a time that never goes back.
-  using Clock = std::function<absl::Time()>;
+  // Returns the current time, which never goes back.
+  using TimeSource = std::function<absl::Time()>;
 
-  explicit ConnectionCalls(std::size_t calls_max, Clock clock = &SteadyNow)
-      : calls_max_(calls_max), clock_(std::move(clock)) {}
+  explicit ConnectionCalls(std::size_t calls_max, TimeSource time_source = &SteadyNow)
+      : calls_max_(calls_max), time_source_(std::move(time_source)) {}
 
   // Until this is called, no connection is cut. Call it before the first call is counted.
   void set_cut(Cut cut) { cut_ = std::move(cut); }
@@ -96,7 +96,7 @@ class ConnectionCalls {
 
   const std::size_t calls_max_;
   Cut cut_;  // Null: none was set.
-  const Clock clock_;
+  const TimeSource time_source_;
   mutable absl::Mutex mutex_;
   absl::flat_hash_map<std::string, Connection> connections_ ABSL_GUARDED_BY(mutex_);
   // Number of connections from which on Find() calls ForgetIdle().

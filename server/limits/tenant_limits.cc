@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/error.h"
 #include "core/base/limits.h"
-#include "core/base/steady_time.h"
 
 namespace softlookup::server {
 namespace {
@@ -28,10 +27,6 @@ absl::Status Exceeded(absl::string_view tenant, const TokenBuckets::Refusal& ref
 
 absl::string_view TenantLimits::TenantOf(absl::string_view store) {
   return store.substr(0, store.find('/')).substr(0, kNameLengthMax);
-}
-
-absl::Status TenantLimits::Take(absl::string_view store, std::int64_t rows) {
-  return rates_.is_limited() ? Take(store, rows, SteadyNow()) : absl::OkStatus();
 }
 
 absl::Status TenantLimits::Take(absl::string_view store, std::int64_t rows, absl::Time now) {

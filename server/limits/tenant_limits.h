@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "core/base/steady_time.h"
 #include "server/limits/token_buckets.h"
 
 namespace softlookup::server {
@@ -33,10 +34,8 @@ class TenantLimits {
   // are its queries. If too few requests or rows are left, takes nothing and returns TENANT_RATE
   // with a retry delay. A request of more than a second's worth of rows is admitted when a whole
   // second's worth is left. The tenant then owes the rest, and is refused until its rates have made
-  // up for it.
-  absl::Status Take(absl::string_view store, std::int64_t rows, absl::Time now);
-  // As above, at the steady clock's time.
-  absl::Status Take(absl::string_view store, std::int64_t rows);
+  // up for it. `now` is the steady clock's time.
+  absl::Status Take(absl::string_view store, std::int64_t rows, absl::Time now = SteadyNow());
 
  private:
   // Returns the buckets of `tenant`. A new tenant gets buckets of its own, or the common buckets if
