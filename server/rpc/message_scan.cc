@@ -5,12 +5,12 @@
 #include <google/protobuf/wire_format_lite.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/check.h"
 #include "core/base/error.h"
 #include "server/rpc/status.h"
 
@@ -278,7 +278,8 @@ const MessageScan::Type* MessageScan::TypeOf(const Descriptor& descriptor,
   type.descriptor = &descriptor;
   const google::protobuf::Message& prototype =
       *google::protobuf::MessageFactory::generated_factory()->GetPrototype(&descriptor);
-  if (descriptor.field_count() > kFieldsMax) std::abort();
+  SOFTLOOKUP_CHECK(descriptor.field_count() <= kFieldsMax)
+      << descriptor.full_name() << " has " << descriptor.field_count() << " fields";
   type.own_bytes = static_cast<std::int64_t>(prototype.SpaceUsedLong());
   for (int i = 0; i < descriptor.field_count(); ++i) {
     const FieldDescriptor& field = *descriptor.field(i);

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "core/base/error.h"
 #include "core/base/status_macros.h"
 #include "server/rpc/alarm.h"
 #include "server/rpc/codec.h"
@@ -42,12 +40,8 @@ void WatchStream::Send() {
   if (!memory.ok()) {
     return Finish(memory.status());
   }
-  if (incarnation_.value_or(memory->incarnation) != memory->incarnation) {
-    return Finish(MakeError(
-        reasons::kStoreNotFound,
-        absl::StrCat("The store \"", store_, "\" of this call was deleted, renamed or replaced"),
-        {{"store", store_}}));
-  }
+  // Another store has the name now. The wait ends the call with the engine's error for that.
+  if (incarnation_.value_or(memory->incarnation) != memory->incarnation) return WaitForChange();
   incarnation_ = memory->incarnation;
   revision_ = memory->revision;
   // The memory is as before: not every revision adds rows.
