@@ -174,10 +174,9 @@ Server::Server(std::unique_ptr<Engine> engine, std::unique_ptr<AuditLog> audit, 
 }
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Flags& flags) {
-  // ConnectionsWithin() also raises the process's limit on file descriptors, so it must come before
-  // anything opens files.
+  // This must come before anything opens files.
   const std::size_t connections_max =
-      ConnectionsWithin(static_cast<std::size_t>(flags.connections_max));
+      RaiseDescriptorLimitFor(static_cast<std::size_t>(flags.connections_max));
   if (connections_max < static_cast<std::size_t>(flags.connections_max)) {
     spdlog::warn("serves at most {} connections: there are no more file descriptors (ulimit -n)",
                  connections_max);

@@ -97,7 +97,7 @@ bool OpenConnections::MayAdd() {
   return connections_.size() < connections_max_;
 }
 
-std::size_t ConnectionsWithin(std::size_t connections_max) {
+std::size_t RaiseDescriptorLimitFor(std::size_t connections_max) {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return connections_max;
   if (limit.rlim_cur < limit.rlim_max) {

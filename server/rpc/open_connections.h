@@ -54,10 +54,10 @@ class OpenConnections {
   absl::Time next_check_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 
-// Returns the number of connections to allow: `connections_max`, or fewer if too few descriptors
-// would stay free for other files. First raises the process's soft limit on descriptors to its hard
-// limit.
-std::size_t ConnectionsWithin(std::size_t connections_max);
+// Raises the process's soft limit on descriptors to its hard limit. Then returns the number of
+// connections to allow: `connections_max`, or fewer if too few descriptors would stay free for
+// other files.
+std::size_t RaiseDescriptorLimitFor(std::size_t connections_max);
 
 }  // namespace softlookup::server
 

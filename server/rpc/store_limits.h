@@ -42,10 +42,11 @@ class StoreCreations {
   // existing or being created, as the caller may have.
   absl::StatusOr<std::unique_ptr<Reservation>> Reserve(Engine& engine, const Caller& caller,
                                                        const std::string& name);
-  // Call this before an engine gives a store the name `name`, and keep the reservation until it
-  // has. A creation lists the stores one part after another, and could miss one that is renamed
-  // meanwhile. With the reservation, it counts that store once or twice. Refuses nothing: a rename
-  // makes no store more, and takes the role `manage` for both names.
+  // Call this before an engine renames a store to `name`, and keep the reservation until it has.
+  // Reserve() lists the stores in several parts, so the list may miss a store that is being
+  // renamed, or have it under both names. With the reservation, Reserve() counts the new name in
+  // any case. The store is then never left out, but it may count twice. Refuses nothing: a rename
+  // adds no store, and needs the role `manage` for both names.
   std::unique_ptr<Reservation> ReserveNewName(const std::string& name);
 
  private:
