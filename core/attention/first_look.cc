@@ -1,9 +1,9 @@
 #include "core/attention/first_look.h"
 
 #include <algorithm>
-#include <functional>
 #include <iterator>
 
+#include "core/attention/block_set.h"
 #include "core/base/part_count.h"
 
 namespace softlookup {
@@ -66,16 +66,13 @@ void FirstLook::CountBlocks() {
 }
 
 std::vector<std::int64_t> FirstLook::CandidateBlocks() const {
-  Candidates of_any{.kept_blocks = std::vector<std::uint64_t>(
-                        static_cast<std::size_t>(blocks_.count() + 63) / 64)};
+  BlockSet kept(blocks_.count());
   for (const Look& look : looks_.all()) {
-    if (!look.continues) continue;
-    std::ranges::transform(of_any.kept_blocks, look.candidates.kept_blocks,
-                           of_any.kept_blocks.begin(), std::bit_or());
+    if (look.continues) kept.AddAll(look.candidates.kept_blocks);
   }
   std::vector<std::int64_t> blocks;
   std::ranges::copy_if(panel_look_.read_blocks(), std::back_inserter(blocks),
-                       [&](std::int64_t block) { return of_any.KeepsBlock(block); });
+                       [&](std::int64_t block) { return kept.Has(block); });
   return blocks;
 }
 

@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "core/attention/row_logits.h"
 #include "core/attention/score_pair.h"
 #include "core/base/check.h"
 #include "core/kernels/score_rows.h"
@@ -93,6 +94,20 @@ HeadQueryState HeadQueries::Begin(std::int64_t head_query, std::deque<TopRows>& 
   }
   if (task_.memory) MergeMemory(head_query, begun, sums);
   return begun;
+}
+
+void HeadQueries::CountLeftOut(double ln_left_out, HeadQueryState& found) const {
+  found.looked = true;
+  PartialState& state = found.state;
+  // With a min_score alone, the scan has counted every row that counts. With a min_score and top_k,
+  // TaskAnswer counts the selected rows.
+  if (task_.options.min_score > -std::numeric_limits<double>::infinity()) return;
+  state.counted_rows = 0;
+  for (const PositionedBlock& block : task_.blocks) {
+    state.counted_rows += static_cast<std::uint64_t>(block.CountOf(RowsOf(block, found.query)));
+  }
+  const double left_out = ln_left_out - state.max_logit;
+  if (left_out > -std::numeric_limits<double>::infinity()) state.left_out += std::exp(left_out);
 }
 
 void HeadQueries::MergeMemory(std::int64_t head_query, HeadQueryState& begun, double* sums) const {

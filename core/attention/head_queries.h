@@ -20,8 +20,9 @@ struct HeadQueryState {
   PartialState state;
   // True if a first look chose the rows to scan, so that rows may have been left out.
   bool looked = false;
-  // The running memory as a row, in LINEAR mode without a top_k that selects rows. Collectors
-  // cannot rank it, because they rank by logit, which is not the memory's weight. Otherwise unset.
+  // The running memory as a row. Unset unless the mode is LINEAR and no top_k selects rows. A
+  // collector ranks rows by logit, but the memory's weight is a multiple of its logit. So the
+  // memory is kept here instead.
   std::optional<CountedRow> unranked_memory;
 };
 
@@ -60,6 +61,11 @@ class HeadQueries {
   // must outlive the state.
   HeadQueryState Begin(std::int64_t head_query, std::deque<TopRows>& collectors,
                        double* sums) const;
+  // Completes the state of a head query after a second look, which counted only the rows that it
+  // scanned. Sets counted_rows to the number of all rows that may count. Adds the weight of the
+  // rows left out, of which `ln_left_out` is the logarithm (Candidates), to left_out. With a
+  // min_score, changes neither.
+  void CountLeftOut(double ln_left_out, HeadQueryState& found) const;
 
  private:
   void MergeMemory(std::int64_t head_query, HeadQueryState& begun, double* sums) const;

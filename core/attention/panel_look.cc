@@ -104,13 +104,12 @@ void PanelLook::BeginRest() {
       std::ranges::fill(bounds, static_cast<float>(-kInfiniteLogit));
       if (!look.skips()) CopySample(i, bounds);
     }
-    // kept_blocks begins as zeros. So a task that is cancelled before its candidates are chosen
-    // keeps no block.
+    // kept_blocks begins empty. So a task that is cancelled before its candidates are chosen keeps
+    // no block.
     look.candidates = {.bounds = bounds.data(),
                        .block_stride = blocks_.panels_max(),
                        .places = look.skips() ? look.places.data() : nullptr,
-                       .kept_blocks = std::vector<std::uint64_t>(
-                           static_cast<std::size_t>((blocks_.count() + 63) / 64))};
+                       .kept_blocks = BlockSet(blocks_.count())};
   }
 }
 
@@ -356,11 +355,7 @@ void PanelLook::FindKeptBlocks(Look& look) {
   Candidates& candidates = look.candidates;
   std::vector<std::int32_t> kept;
   kernels::FindGroupsFrom(BoundsOf(look), candidates.block_stride, candidates.cut, kept);
-  for (const std::int32_t place : kept) {
-    const std::int64_t block = BlockAt(look, place);
-    candidates.kept_blocks[static_cast<std::size_t>(block / 64)] |= std::uint64_t{1}
-                                                                    << (block % 64);
-  }
+  for (const std::int32_t place : kept) candidates.kept_blocks.Add(BlockAt(look, place));
 }
 
 PanelLogits PanelLook::BestPanel(const ScanPlan& plan, const Look& look,

@@ -102,7 +102,7 @@ void FindCandidates(std::int64_t panel_count, std::int64_t block_index,
                     CandidateScratch& scratch) {
   for (int q = 0; q < query_count; ++q) {
     scratch.kept[q] = scratch.fine[q] = 0;
-    if (!candidates[q]->KeepsBlock(block_index)) continue;
+    if (!candidates[q]->kept_blocks.Has(block_index)) continue;
     const absl::Span<const float> bounds(candidates[q]->bounds_of(block_index),
                                          static_cast<std::size_t>(panel_count));
     scratch.kept[q] = kernels::BoundsFrom(bounds, candidates[q]->cut);

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 #include <limits>
-#include <vector>
 
 #include "core/attention/block_scan.h"
+#include "core/attention/block_set.h"
 
 namespace softlookup {
 
@@ -22,8 +22,8 @@ struct Candidates {
   const std::int32_t* places = nullptr;
   // Panels with smaller bounds can be left out.
   float cut = 0;
-  // A bit for each block of the pass: set if any of the block's panels is a candidate.
-  std::vector<std::uint64_t> kept_blocks;
+  // The blocks of the pass that have a candidate among their panels.
+  BlockSet kept_blocks;
   // Panels with smaller bounds weigh so little that the fastest arithmetic may score them. That
   // includes panels below `cut`, if their block is scanned whole. The default: float64 scores all
   // panels.
@@ -35,9 +35,6 @@ struct Candidates {
   // weights of rows left out.
   double ln_left_out = -std::numeric_limits<double>::infinity();
 
-  bool KeepsBlock(std::int64_t block) const {
-    return (kept_blocks[static_cast<std::size_t>(block / 64)] >> (block % 64) & 1) != 0;
-  }
   // The block must have a place.
   const float* bounds_of(std::int64_t block) const {
     return bounds + (places == nullptr ? block : places[block]) * block_stride;

@@ -149,11 +149,11 @@ bool SharedPass::ScanRound() {
 
 void SharedPass::FinishRound() {
   for (std::int64_t q = 0; q < round_.size(); ++q) {
-    TaskAnswer& answer = AnswerOf(q);
+    HeadQueryState& found = round_.StateOf(q);
     if (const Candidates* candidates = round_.CandidatesOf(q)) {
-      answer.CountLeftOut(candidates->ln_left_out, round_.StateOf(q));
+      round_.RefOf(q).task->head_queries().CountLeftOut(candidates->ln_left_out, found);
     }
-    answer.CountListed(round_.StateOf(q));
+    AnswerOf(q).CountListed(found);
   }
   threads_.ForEach(round_.size(), [this](std::int64_t q) {
     AnswerOf(q).FinishHeadQuery(round_.RefOf(q).number, round_.StateOf(q), round_.SumsOf(q));

@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "core/attention/error_budget.h"
 #include "core/attention/listed_weight.h"
-#include "core/attention/row_logits.h"
 #include "core/base/check.h"
 #include "core/base/error.h"
 #include "core/kernels/panel_rows.h"
@@ -90,20 +88,6 @@ void TaskAnswer::CountListed(const HeadQueryState& found) {
   }
   if (head_queries().selects_rows()) listed = std::min(listed, options.top_k);
   bytes_ += static_cast<std::int64_t>(listed) * kWeightBytesMin;
-}
-
-void TaskAnswer::CountLeftOut(double ln_left_out, HeadQueryState& found) const {
-  found.looked = true;
-  PartialState& state = found.state;
-  // With a min_score alone, the scan has counted every row that counts. With a min_score and top_k,
-  // FinishSelected counts the selected rows.
-  if (task().options.min_score > -std::numeric_limits<double>::infinity()) return;
-  state.counted_rows = 0;
-  for (const PositionedBlock& block : task().blocks) {
-    state.counted_rows += static_cast<std::uint64_t>(block.CountOf(RowsOf(block, found.query)));
-  }
-  const double left_out = ln_left_out - state.max_logit;
-  if (left_out > -std::numeric_limits<double>::infinity()) state.left_out += std::exp(left_out);
 }
 
 void TaskAnswer::FinishHeadQuery(std::int64_t head_query, const HeadQueryState& found,

@@ -32,11 +32,6 @@ class TaskAnswer {
   // Adds the bytes of the weights that a head query lists to the answer's size. An answer that is
   // too large is refused. Not thread-safe.
   void CountListed(const HeadQueryState& found);
-  // Completes the state of a head query after a second look, which counted only the rows that it
-  // scanned. Sets counted_rows to the number of all rows that may count. Adds the weight of the
-  // rows left out, of which `ln_left_out` is the logarithm (Candidates), to left_out. With a
-  // min_score, changes neither.
-  void CountLeftOut(double ln_left_out, HeadQueryState& found) const;
   // Writes the results of a head query to the answer. Does nothing if the answer is too large or
   // the task is cancelled.
   void FinishHeadQuery(std::int64_t head_query, const HeadQueryState& found, const double* sums);

@@ -137,6 +137,33 @@ TEST(HeadQueriesTest, CollectorsTakeTheBytesThatTheirRowsCan) {
   EXPECT_EQ(bytes({.top_k = kKnownRows}), 0);
 }
 
+TEST(HeadQueriesTest, AfterASecondLookAllRowsCountAndThoseLeftOutHaveAWeight) {
+  AttentionTask task = TaskOf({.causal = true, .causal_offset = 1499});
+  task.begin = 100;
+  PlayedPass pass(task);
+  ASSERT_THAT(pass.Begin(), IsOk());
+  HeadQueryState& found = pass.state(0);
+  found.state = {.max_logit = 3, .counted_rows = 16, .left_out = 0.25};
+  pass.head_queries().CountLeftOut(-kInfiniteLogit, found);
+  EXPECT_TRUE(found.looked);
+  EXPECT_EQ(found.state.counted_rows, 1400u);
+  EXPECT_EQ(found.state.left_out, 0.25) << "nothing was left out";
+  pass.head_queries().CountLeftOut(3 + std::log(0.5), found);
+  EXPECT_EQ(found.state.counted_rows, 1400u);
+  EXPECT_DOUBLE_EQ(found.state.left_out, 0.75);
+}
+
+TEST(HeadQueriesTest, WithAMinScoreASecondLookHasCountedAllRowsThatCount) {
+  PlayedPass pass(TaskOf({.min_score = 2}));
+  ASSERT_THAT(pass.Begin(), IsOk());
+  HeadQueryState& found = pass.state(0);
+  found.state = {.max_logit = 3, .counted_rows = 16};
+  pass.head_queries().CountLeftOut(3, found);
+  EXPECT_TRUE(found.looked);
+  EXPECT_EQ(found.state.counted_rows, 16u);
+  EXPECT_EQ(found.state.left_out, 0);
+}
+
 TEST(HeadQueriesDeathTest, ATaskMustFitItsHeadsItsQueriesAndItsRows) {
   AttentionTask task = TaskOf({});
   task.num_heads = 3;

@@ -57,15 +57,15 @@ TEST_F(PanelLookTest, KeepsThePanelOfTheBestRowAndReadsNoSkippedBlock) {
   LookFor({.score = Score::kSquaredEuclidean, .temperature = 0.01});
   EXPECT_THAT(panel_look_->read_blocks(), ElementsAre(kBlock));
   EXPECT_TRUE(look().continues);
-  EXPECT_TRUE(look().candidates.KeepsBlock(kBlock));
-  EXPECT_FALSE(look().candidates.KeepsBlock(kBlock + 1));
+  EXPECT_TRUE(look().candidates.kept_blocks.Has(kBlock));
+  EXPECT_FALSE(look().candidates.kept_blocks.Has(kBlock + 1));
   EXPECT_GE(look().candidates.bounds_of(kBlock)[kPanel], look().candidates.cut);
 }
 
 TEST_F(PanelLookTest, OfRankedRowsKeepsThePanelOfTheBest) {
   LookFor({.score = Score::kSquaredEuclidean, .temperature = 0.01, .mode = Mode::kHard});
   EXPECT_TRUE(look().continues);
-  EXPECT_TRUE(look().candidates.KeepsBlock(kBlock));
+  EXPECT_TRUE(look().candidates.kept_blocks.Has(kBlock));
   EXPECT_GE(look().candidates.bounds_of(kBlock)[kPanel], look().candidates.cut);
   EXPECT_EQ(look().candidates.ln_left_out, -kInfiniteLogit) << "ranks do not depend on weights";
 }
@@ -82,7 +82,7 @@ TEST_F(PanelLookTest, ATaskThatIsCancelledKeepsNoBlock) {
   panel_look_->LookAt(PanelLook::Part::kRest, 0, with_->blocks.count(), 0, 1);
   panel_look_->Choose(PanelLook::Part::kRest, 0);
   for (std::int64_t block = 0; block < with_->blocks.count(); ++block) {
-    EXPECT_FALSE(look().candidates.KeepsBlock(block)) << block;
+    EXPECT_FALSE(look().candidates.kept_blocks.Has(block)) << block;
   }
 }
 
@@ -122,7 +122,7 @@ TEST_F(PanelLookSampleTest, RanksTakeTheSamplesBoundsToTheirBlocks) {
   LookFor({.score = Score::kSquaredEuclidean, .mode = Mode::kHard}, 1);
   ASSERT_TRUE(look(0).continues);
   ASSERT_FALSE(look(0).skips());
-  EXPECT_TRUE(look(0).candidates.KeepsBlock(16));
+  EXPECT_TRUE(look(0).candidates.kept_blocks.Has(16));
   EXPECT_GE(look(0).candidates.bounds_of(16)[kPanel], look(0).candidates.cut);
 }
 
@@ -133,7 +133,7 @@ TEST_F(PanelLookSampleTest, ALookThatEndsAtTheSampleLeavesTheOthersBounds) {
   ASSERT_TRUE(look(0).continues);
   ASSERT_FALSE(look(1).continues);
   const Candidates& candidates = look(0).candidates;
-  EXPECT_TRUE(candidates.KeepsBlock(16));
+  EXPECT_TRUE(candidates.kept_blocks.Has(16));
   std::int64_t kept = 0;
   for (std::int64_t block = 0; block < with_->blocks.count(); ++block) {
     for (std::int64_t panel = 0; panel < candidates.block_stride; ++panel) {

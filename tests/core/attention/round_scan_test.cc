@@ -83,10 +83,12 @@ TEST_F(RoundScanTest, ScansCandidatesAlone) {
   constexpr std::int64_t kPanels = kernels::kBlockRowsMax / kernels::kPanelRows;
   std::vector<float> bounds(static_cast<std::size_t>(kBlocks * kPanels));
   bounds[1 * kPanels + 3] = bounds[10 * kPanels + 7] = 1;
-  const Candidates candidates{.bounds = bounds.data(),
-                              .block_stride = kPanels,
-                              .cut = 0.5,
-                              .kept_blocks = {std::uint64_t{1} << 1 | std::uint64_t{1} << 10}};
+  Candidates candidates{.bounds = bounds.data(),
+                        .block_stride = kPanels,
+                        .cut = 0.5,
+                        .kept_blocks = BlockSet(kBlocks)};
+  candidates.kept_blocks.Add(1);
+  candidates.kept_blocks.Add(10);
   round_.candidates.assign(round_.candidates.size(), &candidates);
   Cut(/*by_group=*/true, /*item_queries=*/32);
   RoundScan scan(*blocks_, *order_, work_, threads_, round_);
