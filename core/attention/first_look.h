@@ -11,15 +11,17 @@
 #include "core/attention/panel_look.h"
 #include "core/attention/pass_threads.h"
 #include "core/attention/round_looks.h"
+#include "core/attention/sample_look.h"
 
 namespace softlookup {
 
 // Finds the panels of 16 rows that can matter to the answers of a round's head queries. This is the
 // first of two looks at the rows. The second look (second_look.h) scans these panels alone.
 //
-// RoundLooks says which head queries have a look. BlockLook then skips blocks that cannot matter,
-// and PanelLook bounds the panels of the others. They read balls and sketches of the keys, and
-// hardly any key. docs/decisions/0021-two-looks.md has the proof.
+// BeginLooks says which head queries have a look. BlockLook then skips blocks that cannot matter.
+// SampleLook bounds the panels of a sample of the others, to tell for whom the rest can pay.
+// PanelLook bounds the panels of the rest, and chooses those that remain. They read balls and
+// sketches of the keys, and hardly any key. docs/decisions/0021-two-looks.md has the proof.
 //
 // Whether a head query has a look, and which panels remain, depends only on the query and its
 // task's options and blocks. Other queries and threads make no difference.
@@ -31,7 +33,8 @@ class FirstLook {
   // Returns the most bytes that the bounds and places of one head query take.
   std::int64_t BytesPerQuery() const {
     constexpr std::int64_t kBlockBytes = sizeof(double) + sizeof(std::int32_t);
-    return blocks_.count() * kBlockBytes + PanelLook::BoundBytesMax(blocks_);
+    return blocks_.count() * kBlockBytes + SampleLook::BoundBytesMax(blocks_) +
+           PanelLook::BoundBytesMax(blocks_);
   }
 
   // Looks at the rows for a round that has begun, and sets round.candidates. These stay valid until
@@ -49,13 +52,17 @@ class FirstLook {
 
  private:
   void ChooseBlocks(const PassThreads& threads);
-  // Returns false if the look has ended for every head query.
-  bool ChoosePanels(const PassThreads& threads, PanelLook::Part part);
+  // Looks at the panels of look.blocks() for all looks, and lets `look` choose. It is a SampleLook
+  // or a PanelLook. Returns false if the look has ended for every head query.
+  template <typename SampleOrPanelLook>
+  bool LookAtPanels(const PassThreads& threads, SampleOrPanelLook& look);
   void CountBlocks();
 
   const AlignedBlocks& blocks_;
+  const HeadQueryOrder& order_;
   RoundLooks looks_;
   BlockLook block_look_;
+  SampleLook sample_look_;
   PanelLook panel_look_;
   std::int64_t sketched_row_count_ = 0;
   std::int64_t skipped_block_count_ = 0;

@@ -12,7 +12,7 @@
 namespace softlookup {
 namespace {
 
-// Larger than every bound on a logit: RoundLooks::Begin leaves out head queries with larger ones.
+// Larger than every bound on a logit: BeginLooks leaves out head queries with larger ones.
 constexpr double kBeyondBounds = 1e30;
 // Hardly ever do more than this part of the rows have logits near the highest possible one.
 constexpr double kBestPart = 1.0 / 16;

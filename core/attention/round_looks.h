@@ -4,22 +4,24 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <utility>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "core/attention/aligned_blocks.h"
 #include "core/attention/block_choice.h"
-#include "core/attention/head_query_order.h"
 #include "core/attention/head_query_round.h"
 #include "core/attention/logit_bounds.h"
 #include "core/attention/look_goal.h"
 #include "core/attention/look_tile.h"
+#include "core/attention/panel_choice.h"
 #include "core/attention/second_look.h"
 
 namespace softlookup {
 
 // What the first look for one head query has to find, and what it has found so far.
 struct Look {
-  // RoundLooks sets these.
+  // BeginLooks sets these.
   std::size_t query = 0;  // Index in the round.
   LookGoal goal;
   std::int64_t panel_count = 0;  // Panels of the task's blocks: what a scan of all rows reads.
@@ -29,20 +31,18 @@ struct Look {
   double coarse_part = 0;
   // From NeedsFloat64(): true if a scan of all rows would score some of them in float64.
   bool needs_float64 = false;
-
   // From MaySkipBlocks(). If false, BlockLook does not bound the look's blocks.
   bool may_skip_blocks = true;
 
   // BlockLook sets these.
-  std::vector<double> highest;  // By block of the pass: a bound on logits. At first infinite.
   BlockChoice blocks;
   // By block of the pass: its index among the blocks that this look reads, or -1. Empty: the look
   // reads all blocks.
   std::vector<std::int32_t> places;
 
-  // PanelLook sets these.
-  bool continues = true;         // False: all rows are to be scanned for the head query.
-  std::size_t bounds_begin = 0;  // Index in PanelLook's bounds of the look's first bound.
+  // SampleLook and PanelLook set this. False: all rows are to be scanned for the head query.
+  bool continues = true;
+  // PanelLook sets this.
   Candidates candidates;
 
   bool skips() const { return blocks.read.has_value(); }
@@ -51,10 +51,13 @@ struct Look {
   }
 };
 
-// Returns true if head queries of the task may gain from a first look.
-bool MayHaveLooks(const HeadQueries& queries);
+// Returns true if a second look at the chosen panels is likely to take less time than a scan of all
+// rows. `masses` must have the bounds that the choice was made by. panel_count must be the number
+// of all panels that the choice was made from: the sample's or the task's.
+bool SecondLookPays(const Look& look, const MassChoice& choice, absl::Span<const float> masses,
+                    std::int64_t panel_count);
 
-// Decides which head queries of a round have a first look, and keeps their looks in tiles.
+// The looks of a round, in tiles. BeginLooks (look_choice.h) fills it.
 class RoundLooks {
  public:
   // Neighbouring looks, from number `begin` on, whose head queries share a scan.
@@ -65,13 +68,15 @@ class RoundLooks {
     std::int64_t end() const { return begin + queries.count(); }
   };
 
-  // `blocks` and `order` must outlive this object.
-  RoundLooks(const AlignedBlocks& blocks, const HeadQueryOrder& order)
-      : blocks_(blocks), order_(order) {}
+  // `blocks` must outlive this object.
+  explicit RoundLooks(const AlignedBlocks& blocks) : blocks_(blocks) {}
 
-  // Begins a look for each of the round's head queries that may gain from one. `round` must not
-  // change as long as the looks go on.
+  // Removes all looks. Those that are added from now on are for head queries of `round`, which must
+  // not change as long as the looks go on.
   void Begin(const HeadQueryRound& round);
+  void Add(Look look) { looks_.push_back(std::move(look)); }
+  // Makes a tile of the looks [begin, end). `begin` must be the end of the tile before, or 0.
+  void AddTile(std::int64_t begin, std::int64_t end);
 
   const AlignedBlocks& blocks() const { return blocks_; }
   std::vector<Look>& all() { return looks_; }
@@ -82,6 +87,9 @@ class RoundLooks {
   const std::deque<Tile>& tiles() const { return tiles_; }
   std::int64_t tile_count() const { return static_cast<std::int64_t>(tiles_.size()); }
   Tile& tile(std::int64_t index) { return tiles_[static_cast<std::size_t>(index)]; }
+  // Returns those of the tiles [begin, end) that have a look that continues, of a task that is not
+  // cancelled.
+  std::vector<const Tile*> ContinuingTiles(std::int64_t begin, std::int64_t end) const;
 
   // Returns false if all rows are to be scanned for every head query.
   bool AnyContinues() const {
@@ -106,10 +114,7 @@ class RoundLooks {
                                                std::int64_t end) const;
 
  private:
-  void AddTile(std::int64_t begin, std::int64_t end);
-
   const AlignedBlocks& blocks_;
-  const HeadQueryOrder& order_;
   const HeadQueryRound* round_ = nullptr;
   std::vector<Look> looks_;
   std::deque<Tile> tiles_;

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <optional>
 
-#include "core/attention/round_looks.h"
+#include "core/attention/look_choice.h"
 #include "core/attention/work_cut.h"
 #include "core/base/check.h"
 #include "core/kernels/sum_values.h"

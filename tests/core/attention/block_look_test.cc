@@ -42,6 +42,7 @@ TEST_F(BlockLookTest, ReadsTheBlockOfTheQuerysCluster) {
   RoundWithLooks with(tasks_);
   ASSERT_EQ(with.looks.tile_count(), 1);
   BlockLook block_look(with.looks);
+  block_look.Begin();
   block_look.Bound(0, 5, 0);
   block_look.Bound(5, with.blocks.count(), 0);
   block_look.Choose(0);
@@ -61,6 +62,7 @@ TEST_F(BlockLookTest, BlocksWithTheFirstRowsAreReadToo) {
   RoundWithLooks with(listing);
   ASSERT_EQ(with.looks.tile_count(), 1);
   BlockLook block_look(with.looks);
+  block_look.Begin();
   block_look.Bound(0, with.blocks.count(), 0);
   block_look.Choose(0);
   EXPECT_THAT(with.looks[0].blocks.read, Optional(ElementsAre(0, 2)));
@@ -77,9 +79,10 @@ TEST(BlockLookOfRandomKeysTest, BlocksThatCannotBeSkippedAreNotBounded) {
     ASSERT_EQ(with.looks.tile_count(), 1) << temperature;
     EXPECT_EQ(with.looks[0].may_skip_blocks, temperature < 0.1);
     BlockLook block_look(with.looks);
+    block_look.Begin();
     block_look.Bound(0, with.blocks.count(), 0);
     block_look.Choose(0);
-    EXPECT_EQ(with.looks[0].highest[0] == kInfiniteLogit, temperature > 0.1);
+    EXPECT_EQ(block_look.highest_of(0)[0] == kInfiniteLogit, temperature > 0.1);
   }
 }
 
@@ -88,9 +91,10 @@ TEST_F(BlockLookTest, ACancelledTaskBoundsNothing) {
   ASSERT_EQ(with.looks.tile_count(), 1);
   tasks_.cancel(0).Cancel();
   BlockLook block_look(with.looks);
+  block_look.Begin();
   block_look.Bound(0, with.blocks.count(), 0);
   block_look.Choose(0);
-  EXPECT_THAT(with.looks[0].highest, Each(kInfiniteLogit));
+  EXPECT_THAT(block_look.highest_of(0), Each(kInfiniteLogit));
   EXPECT_FALSE(with.looks[0].skips());
 }
 

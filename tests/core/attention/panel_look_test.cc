@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/attention/block_look.h"
+#include "core/attention/sample_look.h"
 #include "tests/core/attention/look_answers.h"
 #include "tests/core/attention/pass_tasks.h"
 #include "tests/core/attention/round_with_looks.h"
@@ -18,6 +19,7 @@ namespace softlookup {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 using testing::NormalFloats;
 
 // A query that is the key of row 3000, in block 2. Each of the 12 blocks is a cluster.
@@ -33,15 +35,16 @@ class PanelLookTest : public ::testing::Test {
     with_.emplace(tasks_);
     ASSERT_EQ(with_->looks.tile_count(), 1);
     BlockLook block_look(with_->looks);
+    block_look.Begin();
     block_look.Bound(0, with_->blocks.count(), 0);
     block_look.Choose(0);
-    panel_look_.emplace(with_->looks);
+    sample_look_.emplace(with_->looks);
+    sample_look_->Begin();
+    ASSERT_THAT(sample_look_->blocks(), IsEmpty()) << "a look that skips blocks has no sample";
+    panel_look_.emplace(with_->looks, *sample_look_);
     panel_look_->Begin();
-    for (const PanelLook::Part part : {PanelLook::Part::kSample, PanelLook::Part::kRest}) {
-      if (part == PanelLook::Part::kRest) panel_look_->BeginRest();
-      panel_look_->LookAt(part, 0, std::ssize(panel_look_->blocks_of(part)), 0, 1);
-      panel_look_->Choose(part, 0);
-    }
+    panel_look_->LookAt(0, std::ssize(panel_look_->blocks()), 0, 1);
+    panel_look_->Choose(0);
   }
   const Look& look() const { return with_->looks.all()[0]; }
 
@@ -50,12 +53,13 @@ class PanelLookTest : public ::testing::Test {
   const std::vector<float> query_{keys_.begin() + 3000 * kLookDim, keys_.begin() + 3001 * kLookDim};
   PassTasks tasks_;
   std::optional<RoundWithLooks> with_;
+  std::optional<SampleLook> sample_look_;
   std::optional<PanelLook> panel_look_;
 };
 
 TEST_F(PanelLookTest, KeepsThePanelOfTheBestRowAndReadsNoSkippedBlock) {
   LookFor({.score = Score::kSquaredEuclidean, .temperature = 0.01});
-  EXPECT_THAT(panel_look_->read_blocks(), ElementsAre(kBlock));
+  EXPECT_THAT(panel_look_->blocks(), ElementsAre(kBlock));
   EXPECT_TRUE(look().continues);
   EXPECT_TRUE(look().candidates.kept_blocks.Has(kBlock));
   EXPECT_FALSE(look().candidates.kept_blocks.Has(kBlock + 1));
@@ -75,19 +79,20 @@ TEST_F(PanelLookTest, ATaskThatIsCancelledKeepsNoBlock) {
   with_.emplace(tasks_);
   ASSERT_EQ(with_->looks.tile_count(), 1);
   tasks_.cancel(0).Cancel();
-  panel_look_.emplace(with_->looks);
+  sample_look_.emplace(with_->looks);
+  sample_look_->Begin();
+  panel_look_.emplace(with_->looks, *sample_look_);
   panel_look_->Begin();
-  EXPECT_EQ(std::ssize(panel_look_->read_blocks()), with_->blocks.count());
-  panel_look_->BeginRest();
-  panel_look_->LookAt(PanelLook::Part::kRest, 0, with_->blocks.count(), 0, 1);
-  panel_look_->Choose(PanelLook::Part::kRest, 0);
+  EXPECT_EQ(std::ssize(panel_look_->blocks()), with_->blocks.count());
+  panel_look_->LookAt(0, with_->blocks.count(), 0, 1);
+  panel_look_->Choose(0);
   for (std::int64_t block = 0; block < with_->blocks.count(); ++block) {
     EXPECT_FALSE(look().candidates.kept_blocks.Has(block)) << block;
   }
 }
 
 // Rows in no order, so that no block is skipped, in 18 blocks. Blocks 0 and 16 are the sample.
-class PanelLookSampleTest : public ::testing::Test {
+class PanelLookAfterSampleTest : public ::testing::Test {
  protected:
   static constexpr std::int64_t kRow = 16 * kernels::kBlockRowsMax + 100;
   static constexpr std::int64_t kPanel = 100 / kernels::kPanelRows;
@@ -98,14 +103,15 @@ class PanelLookSampleTest : public ::testing::Test {
     with_.emplace(tasks_);
     ASSERT_EQ(with_->looks.all().size(), look_count);
     ASSERT_EQ(with_->looks.tile_count(), 1);
-    panel_look_.emplace(with_->looks);
+    sample_look_.emplace(with_->looks);
+    sample_look_->Begin();
+    ASSERT_THAT(sample_look_->blocks(), ElementsAre(0, 16));
+    sample_look_->LookAt(0, 2, 0, 1);
+    sample_look_->Choose(0);
+    panel_look_.emplace(with_->looks, *sample_look_);
     panel_look_->Begin();
-    ASSERT_THAT(panel_look_->blocks_of(PanelLook::Part::kSample), ElementsAre(0, 16));
-    panel_look_->LookAt(PanelLook::Part::kSample, 0, 2, 0, 1);
-    panel_look_->Choose(PanelLook::Part::kSample, 0);
-    panel_look_->BeginRest();
-    panel_look_->LookAt(PanelLook::Part::kRest, 0, with_->blocks.count(), 0, 1);
-    panel_look_->Choose(PanelLook::Part::kRest, 0);
+    panel_look_->LookAt(0, with_->blocks.count(), 0, 1);
+    panel_look_->Choose(0);
   }
   const Look& look(std::size_t index) const { return with_->looks.all()[index]; }
 
@@ -115,10 +121,11 @@ class PanelLookSampleTest : public ::testing::Test {
                               keys_.begin() + (kRow + 1) * kLookDim};
   PassTasks tasks_;
   std::optional<RoundWithLooks> with_;
+  std::optional<SampleLook> sample_look_;
   std::optional<PanelLook> panel_look_;
 };
 
-TEST_F(PanelLookSampleTest, RanksTakeTheSamplesBoundsToTheirBlocks) {
+TEST_F(PanelLookAfterSampleTest, RanksTakeTheSamplesBoundsToTheirBlocks) {
   LookFor({.score = Score::kSquaredEuclidean, .mode = Mode::kHard}, 1);
   ASSERT_TRUE(look(0).continues);
   ASSERT_FALSE(look(0).skips());
@@ -126,7 +133,7 @@ TEST_F(PanelLookSampleTest, RanksTakeTheSamplesBoundsToTheirBlocks) {
   EXPECT_GE(look(0).candidates.bounds_of(16)[kPanel], look(0).candidates.cut);
 }
 
-TEST_F(PanelLookSampleTest, ALookThatEndsAtTheSampleLeavesTheOthersBounds) {
+TEST_F(PanelLookAfterSampleTest, ALookThatEndsAtTheSampleLeavesTheOthersBounds) {
   // A tenth of a key: its logits are so much alike that all rows matter.
   for (std::int64_t i = 0; i < kLookDim; ++i) queries_.push_back(keys_[i] / 10);
   LookFor({.temperature = 0.05}, 2);

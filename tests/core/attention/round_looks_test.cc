@@ -15,46 +15,9 @@
 namespace softlookup {
 namespace {
 
-using testing::NormalFloats;
-
-TEST(RoundLooksTest, CutsTheLooksIntoTilesOfOnePlan) {
-  const TestRows rows = RowsOfKeys(NormalFloats(kLookRows * kLookDim, 1));
-  const std::vector<float> many = NormalFloats(20 * kLookDim, 3), few = NormalFloats(kLookDim, 4);
-  PassTasks tasks;
-  tasks.Add(rows.Task(many, {.temperature = 0.01}));
-  tasks.Add(rows.Task(few, {.temperature = 0.02}));
-  tasks.Add(rows.Task(few, {.temperature = 0.01}));
-  RoundWithLooks with(tasks);
-  ASSERT_EQ(with.looks.all().size(), 22u);
-  ASSERT_EQ(with.looks.tile_count(), 3);
-  EXPECT_EQ(with.looks.tile(0).queries.count(), 16);
-  EXPECT_EQ(with.looks.tile(1).queries.count(), 5) << "four of the first task, and the third's";
-  EXPECT_EQ(with.looks.tile(2).queries.count(), 1) << "the second's";
-  EXPECT_EQ(with.looks.tile(2).begin, 21);
-  for (std::size_t q = 0; q < with.looks.all().size(); ++q) {
-    EXPECT_EQ(with.looks.all()[q].query, q);
-    EXPECT_EQ(with.looks.all()[q].panel_count, kLookRows / kernels::kPanelRows);
-  }
-}
-
-TEST(RoundLooksTest, TasksOfFewSketchedBlocksOrOfWeightsThatAreNotSoftHaveNone) {
-  const TestRows rows = RowsOfKeys(NormalFloats(kLookRows * kLookDim, 1));
-  const std::vector<float> query = NormalFloats(kLookDim, 3);
-  PassTasks tasks;
-  AttentionTask few_blocks = rows.Task(query, {.temperature = 0.01});
-  few_blocks.blocks = few_blocks.blocks.subspan(0, 3);
-  few_blocks.end = 3 * kernels::kBlockRowsMax;
-  tasks.Add(few_blocks);
-  tasks.Add(rows.Task(query, {.mode = Mode::kLinear}));
-  tasks.Add(rows.Task(query, {.temperature = 0.01}));
-  EXPECT_FALSE(MayHaveLooks(tasks[0].head_queries()));
-  EXPECT_FALSE(MayHaveLooks(tasks[1].head_queries()));
-  EXPECT_TRUE(MayHaveLooks(tasks[2].head_queries()));
-  RoundWithLooks with(tasks);
-  ASSERT_EQ(with.looks.all().size(), 1u);
-  const std::size_t query_index = with.looks.all()[0].query;
-  EXPECT_EQ(with.round.refs[query_index].task_index, 2u);
-}
+using ::softlookup::testing::NormalFloats;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 TEST(RoundLooksTest, KnowsTheBlocksOfALooksTask) {
   const TestRows rows = RowsOfKeys(NormalFloats(6 * kernels::kBlockRowsMax * kLookDim, 1));
@@ -74,6 +37,52 @@ TEST(RoundLooksTest, KnowsTheBlocksOfALooksTask) {
   tasks.cancel(1).Cancel();
   EXPECT_FALSE(with.looks.TaskContinues(with.looks[1]));
   EXPECT_TRUE(with.looks.TaskContinues(with.looks[0]));
+}
+
+TEST(RoundLooksTest, ATileContinuesAsLongAsALookOfATaskThatIsNotCancelledDoes) {
+  const TestRows rows = RowsOfKeys(NormalFloats(kLookRows * kLookDim, 1));
+  const std::vector<float> two = NormalFloats(2 * kLookDim, 3);
+  PassTasks tasks;
+  tasks.Add(rows.Task(two, {.temperature = 0.01}));
+  tasks.Add(rows.Task(two, {.temperature = 0.02}));
+  RoundWithLooks with(tasks);
+  RoundLooks& looks = with.looks;
+  ASSERT_EQ(looks.tile_count(), 2);
+  EXPECT_THAT(looks.ContinuingTiles(0, 2), ElementsAre(&looks.tile(0), &looks.tile(1)));
+  EXPECT_THAT(looks.ContinuingTiles(1, 2), ElementsAre(&looks.tile(1)));
+  looks[0].continues = false;
+  EXPECT_THAT(looks.ContinuingTiles(0, 1), ElementsAre(&looks.tile(0)));
+  looks[1].continues = false;
+  EXPECT_THAT(looks.ContinuingTiles(0, 2), ElementsAre(&looks.tile(1)));
+  tasks.cancel(1).Cancel();
+  EXPECT_THAT(looks.ContinuingTiles(0, 2), IsEmpty());
+}
+
+TEST(RoundLooksTest, ASecondLookPaysIfFewPanelsRemainOrFewNeedFloat64) {
+  std::vector<float> masses(100);
+  for (std::size_t i = 0; i < masses.size(); ++i) masses[i] = static_cast<float>(i);
+  const auto pays = [&](const Look& look, std::int64_t kept, float fine_cut) {
+    return SecondLookPays(look, {.fine_cut = fine_cut, .kept = kept}, masses, 100);
+  };
+  const Look look{.goal = {.weighs_all = true, .sums_values = true}};
+  EXPECT_TRUE(pays(look, 50, 0));
+  EXPECT_FALSE(pays(look, 51, 99)) << "a scan of all rows takes float32";
+  Look in_float64 = look;
+  in_float64.needs_float64 = true;
+  EXPECT_FALSE(pays(in_float64, 51, 99)) << "no panel may be scored in float32";
+  in_float64.coarse_part = 0.1;
+  EXPECT_TRUE(pays(in_float64, 51, 75)) << "25 panels in float64";
+  EXPECT_FALSE(pays(in_float64, 51, 74)) << "26 panels in float64";
+}
+
+TEST(RoundLooksDeathTest, TilesFollowEachOther) {
+  const TestRows rows = RowsOfKeys(NormalFloats(kLookRows * kLookDim, 1));
+  const std::vector<float> query = NormalFloats(kLookDim, 3);
+  PassTasks tasks;
+  tasks.Add(rows.Task(query, {.temperature = 0.01}));
+  RoundWithLooks with(tasks);
+  EXPECT_DEATH(with.looks.AddTile(0, 1), "looks from 0 to 1 of 1");
+  EXPECT_DEATH(with.looks.AddTile(1, 2), "looks from 1 to 2 of 1");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "core/attention/aligned_blocks.h"
 #include "core/attention/head_query_order.h"
 #include "core/attention/head_query_round.h"
+#include "core/attention/look_choice.h"
 #include "core/attention/round_looks.h"
 #include "core/kernels/sum_values.h"
 #include "tests/core/attention/pass_tasks.h"
@@ -16,11 +17,11 @@ namespace softlookup {
 struct RoundWithLooks {
   // `tasks` must outlive this object.
   explicit RoundWithLooks(PassTasks& tasks)
-      : blocks(tasks.all()), order(tasks.all()), looks(blocks, order) {
+      : blocks(tasks.all()), order(tasks.all()), looks(blocks) {
     while (const std::optional<HeadQueryRef> next = order.Next()) round.refs.push_back(*next);
     round.sums_stride = kernels::PaddedValueDim(tasks[0].head_queries().head_value_dim());
     round.Begin();
-    looks.Begin(round);
+    BeginLooks(round, order, looks);
   }
 
   const AlignedBlocks blocks;

@@ -1,0 +1,73 @@
+#ifndef SOFTLOOKUP_CORE_ATTENTION_SAMPLE_LOOK_H_
+#define SOFTLOOKUP_CORE_ATTENTION_SAMPLE_LOOK_H_
+
+#include <cstdint>
+#include <iterator>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "core/attention/positioned_block.h"
+#include "core/attention/round_looks.h"
+
+namespace softlookup {
+
+// Bounds the panels of a sample of the blocks for each look of a round. The sample costs little. It
+// shows whether a look at all blocks can save time, and gives the reference of the masses.
+//
+// A look that skips blocks needs no sample: BlockLook has set its reference, and skipping saves
+// enough time.
+class SampleLook {
+ public:
+  // `looks` must outlive this object.
+  explicit SampleLook(RoundLooks& looks) : looks_(looks), blocks_(looks.blocks()) {}
+
+  // Returns the most bytes of bounds that one look takes.
+  static std::int64_t BoundBytesMax(const AlignedBlocks& blocks);
+  // Returns true if the block is in the sample of the looks at its rows.
+  static bool IsSampled(const PositionedBlock& block) { return block.number % kStride == 0; }
+
+  // Sets blocks(), and makes room for the bounds of their panels. Call this once the blocks are
+  // chosen for all looks.
+  void Begin();
+  // The blocks of the pass that are in the sample of some look, ascending.
+  const std::vector<std::int64_t>& blocks() const { return sampled_blocks_; }
+
+  // Bounds the panels of blocks()[begin, end) for the tiles [tile_begin, tile_end). Calls for
+  // different tiles or blocks may run at the same time.
+  void LookAt(std::int64_t begin, std::int64_t end, std::int64_t tile_begin, std::int64_t tile_end);
+  // Call this for each tile once all of blocks() are looked at. Decides which of the tile's looks
+  // continue. All rows are scanned for the others. Sets the reference of the masses. Calls for
+  // different tiles may run at the same time.
+  void Choose(std::int64_t tile);
+
+  // Copies the sample's bounds on logits for looks[index], which reads all blocks, to their places
+  // in `bounds`: [block of the pass][panel]. Call this once Choose has run for all tiles.
+  void CopyTo(std::int64_t index, absl::Span<float> bounds) const;
+
+ private:
+  // The sample is made of the blocks whose numbers are multiples of this.
+  static constexpr std::int64_t kStride = 16;
+
+  // Returns the finite bounds of the sample's panels for the look looks_[index], and also those of
+  // -inf, which are of panels without rows that count. Leaves out bounds of +inf, which tell
+  // nothing. Returns none if no bound is above -inf.
+  std::vector<float> SampleOf(std::int64_t index) const;
+  // Returns false if the sample shows that a look will hardly save time. `number` is the index of
+  // the head query in the tile.
+  bool SavesMost(const RoundLooks::Tile& tile, int number, absl::Span<const float> sample) const;
+  // Returns the index in bounds_ of the bounds of a sampled block's panels, for the look
+  // looks_[index]. `place` is the block's index in sampled_blocks_.
+  std::int64_t BoundsOffset(std::int64_t index, std::int64_t place) const {
+    return (index * std::ssize(sampled_blocks_) + place) * blocks_.panels_max();
+  }
+
+  RoundLooks& looks_;
+  const AlignedBlocks& blocks_;
+  std::vector<std::int64_t> sampled_blocks_;
+  std::vector<std::int64_t> places_;  // By block of the pass: its index in sampled_blocks_, or -1.
+  std::vector<float> bounds_;         // [look][block of sampled_blocks_][panel]
+};
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_ATTENTION_SAMPLE_LOOK_H_
