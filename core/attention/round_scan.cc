@@ -4,16 +4,14 @@
 #include <array>
 #include <utility>
 
+#include "core/attention/scan_order.h"
 #include "core/base/check.h"
 #include "core/base/part_count.h"
-#include "core/kernels/panel.h"
-#include "core/kernels/prefetch.h"
 
 namespace softlookup {
 namespace {
 
 using kernels::kTileQueries;
-using kernels::PanelRange;
 
 void MergeStates(const HeadQueries& head_queries, const PartialState& later,
                  const double* later_sum, PartialState& state, double* sum) {
@@ -61,54 +59,9 @@ void RoundScan::ScanItem(const WorkItem& item) {
   }
 }
 
-std::int64_t RoundScan::ScanBytes(const kernels::PanelShape& shape) const {
-  // Assumes that every block has as many panels as the first one.
-  const PanelRange panels = PanelsOf(blocks_.rows(scan_block(0)));
-  return static_cast<std::int64_t>(work_.blocks.size()) * (panels.end - panels.begin) *
-         shape.bytes();
-}
-
-ScanOrder RoundScan::OrderOf(const WorkItem& item, std::int64_t at, std::int64_t query,
-                             std::int64_t end, bool is_first) const {
-  ScanOrder order{.is_first_of_block = is_first};
-  const HeadQueryRef& first = round_.RefOf(query);
-  const kernels::BlockView& view = BlockOf(scan_block(at), first)->view;
-  // For a single query over FLOAT32 rows, the CPU's own prefetching can be better than ours. Other
-  // storage types take so long to decode that our prefetching always pays.
-  if (end - query == 1 && view.shape.storage == StorageType::kFloat32 &&
-      kernels::CpuReadsAhead(ScanBytes(view.shape))) {
-    return order;
-  }
-  if (!first.task->head_queries().sums_values()) return order;
-  // A core can have only few fetches under way, so fetches are spread over all its computing. If
-  // several tiles scan a block, each fetches a part of the next block. A single tile fetches its
-  // own block's values and the next block's keys. Rows that no tile fetched, for instance because a
-  // tile was not scanned, are read when they are scanned.
-  const bool is_alone = query == item.begin && end == item.end;
-  const bool is_fetched = at > item.blocks.begin && !is_alone;
-  if (is_first && !is_fetched)
-    order.while_scoring = ValuesOf(view, PanelsOf(blocks_.rows(scan_block(at))));
-  if (at + 1 == static_cast<std::int64_t>(work_.blocks.size())) return order;
-  // At the end of a range, only a tile of all the round's head queries fetches the next block. Its
-  // thread usually takes the next range, too.
-  const bool is_of_all = end - query == round_.size();
-  if (at + 1 == item.blocks.end && !is_of_all) return order;
-  const std::int64_t next_block = scan_block(at + 1);
-  const PositionedBlock* next = BlockOf(next_block, first);
-  if (next == nullptr) return order;
-  const PanelRange all = PanelsOf(blocks_.rows(next_block));
-  const auto part_end = [&](std::int64_t tile_end) {
-    return all.begin + (all.end - all.begin) * (tile_end - item.begin) / (item.end - item.begin);
-  };
-  const PanelRange part{.begin = part_end(query), .end = part_end(end)};
-  if (is_fetched || !is_first) order.while_scoring = ValuesOf(next->view, part);
-  order.while_summing = KeysOf(next->view, part);
-  return order;
-}
-
 std::int64_t RoundScan::ScanTile(const WorkItem& item, std::int64_t at, std::int64_t query,
                                  bool& is_first) {
-  const std::int64_t block_index = scan_block(at);
+  const std::int64_t block_index = work_.BlockAt(at);
   const HeadQueryRef& first = round_.RefOf(query);
   const PositionedBlock* block = BlockOf(block_index, first);
   if (block == nullptr) return query + 1;
@@ -134,7 +87,16 @@ std::int64_t RoundScan::ScanTile(const WorkItem& item, std::int64_t at, std::int
   const ScanPlan plan = first.task->head_queries().PlanOf(first.number);
   const bool looks = round_.CandidatesOf(query) != nullptr;
   ScanOrder order;
-  if (!looks) order = OrderOf(item, at, query, tile_end, std::exchange(is_first, false));
+  if (!looks) {
+    order = ScanOrderOf({.item_blocks = item.blocks,
+                         .block = at,
+                         .item_begin = item.begin,
+                         .item_end = item.end,
+                         .begin = query,
+                         .end = tile_end,
+                         .is_first_of_block = std::exchange(is_first, false)},
+                        blocks_, work_, round_);
+  }
   const auto scan = [&](PartialState* to_states, double* to_sums) {
     if (!looks) {
       ScanBlock(plan, *block, order, &round_.queries[static_cast<std::size_t>(query)], count,

@@ -15,17 +15,6 @@
 
 namespace softlookup {
 
-// The blocks that a round scans, and how their scan is cut into work items.
-struct RoundWork {
-  // The blocks of the pass that have rows to scan for some head query, ascending.
-  std::vector<std::int64_t> blocks;
-  WorkCut cut;  // Its block numbers are indices in `blocks`.
-
-  const BlockRange& RangeOf(std::int64_t range) const {
-    return cut.ranges[static_cast<std::size_t>(range)];
-  }
-};
-
 // Adds the rows of a round's blocks to the states of its head queries, one window after another. A
 // window is some neighbouring block ranges of the round.
 //
@@ -62,13 +51,6 @@ class RoundScan {
   // head query after the tile. `is_first` must be true in the item's first call for a block.
   // ScanTile sets it to false when it scans the whole block, so that later scans can tell.
   std::int64_t ScanTile(const WorkItem& item, std::int64_t at, std::int64_t query, bool& is_first);
-  // Returns what the scan of the tile [query, end) has to know about the scans around it, such as
-  // what to prefetch.
-  ScanOrder OrderOf(const WorkItem& item, std::int64_t at, std::int64_t query, std::int64_t end,
-                    bool is_first) const;
-  // Returns an estimate of the bytes of all rows in work_.blocks. `shape` must be the shape of
-  // their panels.
-  std::int64_t ScanBytes(const kernels::PanelShape& shape) const;
   // Merges the window's states into the round's, one merge group after another. Within a group,
   // merges all states into the first one, and then the first one into the round's.
   void MergeWindow(std::int64_t ranges_begin, std::int64_t ranges_end);
@@ -77,9 +59,6 @@ class RoundScan {
   // has none there.
   const PositionedBlock* BlockOf(std::int64_t block, const HeadQueryRef& query) const {
     return blocks_.Of(query.task_index, block);
-  }
-  std::int64_t scan_block(std::int64_t at) const {
-    return work_.blocks[static_cast<std::size_t>(at)];
   }
   // Returns where the sums of a state begin in the window's sums.
   std::int64_t SumsOffset(std::int64_t state) const { return state * round_.sums_stride; }

@@ -23,7 +23,7 @@ class SampleLook {
 
   // Returns the most bytes of bounds that one look takes.
   static std::int64_t BoundBytesMax(const AlignedBlocks& blocks);
-  // Returns true if the block is in the sample of the looks at its rows.
+  // Returns true if the block is in the sample of looks that read all blocks.
   static bool IsSampled(const PositionedBlock& block) { return block.number % kStride == 0; }
 
   // Sets blocks(), and makes room for the bounds of their panels. Call this once the blocks are

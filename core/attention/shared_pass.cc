@@ -119,10 +119,7 @@ void SharedPass::CutRound() {
       {.block_count = std::ssize(work_.blocks),
        .query_count = round_.size(),
        .thread_count = threads_.pool_thread_count()},
-      [this](std::int64_t at) {
-        return blocks_.group_of(work_.blocks[static_cast<std::size_t>(at)]);
-      },
-      work_.cut);
+      [this](std::int64_t at) { return blocks_.group_of(work_.BlockAt(at)); }, work_.cut);
 }
 
 bool SharedPass::ScanRound() {
@@ -138,7 +135,7 @@ bool SharedPass::ScanRound() {
     scan_.AddWindow(begin, end);
     for (std::int64_t at = work_.RangeOf(begin).begin; any_whole && at < work_.RangeOf(end - 1).end;
          ++at) {
-      const kernels::RowRange rows = blocks_.rows(work_.blocks[static_cast<std::size_t>(at)]);
+      const kernels::RowRange rows = blocks_.rows(work_.BlockAt(at));
       scanned_row_count_ += rows.end - rows.begin;
     }
     if (!AnyTaskContinues()) return false;

@@ -30,6 +30,19 @@ struct WorkCut {
   std::int64_t item_queries = 0;
 };
 
+// The blocks that a round scans, and how their scan is cut into work items.
+struct RoundWork {
+  // The blocks of the pass that have rows to scan for some head query, ascending.
+  std::vector<std::int64_t> blocks;
+  WorkCut cut;  // Its block numbers are indices in `blocks`.
+
+  // Returns the block of the pass at an index in `blocks`.
+  std::int64_t BlockAt(std::int64_t at) const { return blocks[static_cast<std::size_t>(at)]; }
+  const BlockRange& RangeOf(std::int64_t range) const {
+    return cut.ranges[static_cast<std::size_t>(range)];
+  }
+};
+
 // Cuts the work of a round so that all threads have items. Overwrites `cut`. group_of(i) must
 // return the merge group of block i in [0, block_count). Blocks of one group must be neighbours.
 void CutWork(const WorkSize& size, absl::FunctionRef<std::int64_t(std::int64_t)> group_of,
