@@ -3,7 +3,6 @@
 #include <rocksdb/convenience.h>
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "core/base/check.h"
@@ -57,7 +56,7 @@ void Reclaimer::AllowCompaction() {
   has_news_ = true;
 }
 
-rocksdb::Status Reclaimer::Reclaim(absl::Span<const KeyRange> deleted, bool& has_dropped) {
+rocksdb::Status Reclaimer::Reclaim(absl::Span<const KeyRange> deleted, bool& may_have_dropped) {
   rocksdb::DB* db = nullptr;
   {
     absl::MutexLock lock(&mutex_);
@@ -65,10 +64,10 @@ rocksdb::Status Reclaimer::Reclaim(absl::Span<const KeyRange> deleted, bool& has
   }
   SOFTLOOKUP_CHECK(db != nullptr);
   rocksdb::Status status;
-  has_dropped = false;
+  may_have_dropped = false;
   // Else the thread compacts, which takes long. It then compacts what is not dropped here, too.
   if (compaction_mutex_.TryLock()) {
-    status = DropTables(*db, deleted, has_dropped);
+    status = DropTables(*db, deleted, may_have_dropped);
     compaction_mutex_.Unlock();
   }
   absl::MutexLock lock(&mutex_);
@@ -110,54 +109,15 @@ void Reclaimer::Run() {
       added = std::exchange(added_, {});
     }
     if (!added.empty()) has_run_out_of_room = false;
-    for (KeyRange& range : added) Add(*db, std::move(range));
+    for (KeyRange& range : added) {
+      deleted_.Add(std::move(range), [db](const KeyRange& joined) { return BytesIn(*db, joined); });
+    }
     // Without compaction, tables of level 0 would become ever more.
     if (may_compact && !deleted_.empty() && !has_run_out_of_room) {
       has_run_out_of_room = Free(*db, spare_bytes).IsNoSpace();
     }
     absl::MutexLock lock(&mutex_);
     is_working_ = false;
-  }
-}
-
-void Reclaimer::Add(rocksdb::DB& db, KeyRange range) {
-  if (deleted_.size() >= kRangesMax) ForgetSmallest();
-  auto it = deleted_.upper_bound(range.begin);
-  if (it != deleted_.begin() && std::prev(it)->second.end >= range.begin) --it;
-  while (it != deleted_.end() && it->first <= range.end) {
-    range.begin = std::min(range.begin, it->first);
-    range.end = std::max(range.end, it->second.end);
-    garbage_ -= it->second.bytes;
-    it = deleted_.erase(it);
-  }
-  const std::uint64_t bytes = BytesIn(db, range);
-  garbage_ += bytes;
-  deleted_[range.begin] = {.end = range.end, .bytes = bytes};
-}
-
-void Reclaimer::Forget() {
-  deleted_.clear();
-  garbage_ = 0;
-}
-
-void Reclaimer::ForgetSmallest() {
-  std::vector<std::uint64_t> bytes;
-  bytes.reserve(deleted_.size());
-  for (const auto& [begin, deleted] : deleted_) bytes.push_back(deleted.bytes);
-  const auto middle = bytes.begin() + static_cast<std::ptrdiff_t>(bytes.size() / 2);
-  std::nth_element(bytes.begin(), middle, bytes.end());
-  // Of many that take the same, any may go.
-  std::size_t to_forget = bytes.size() / 2;
-  for (const bool equal : {false, true}) {
-    for (auto it = deleted_.begin(); to_forget > 0 && it != deleted_.end();) {
-      if (equal ? it->second.bytes != *middle : it->second.bytes >= *middle) {
-        ++it;
-        continue;
-      }
-      garbage_ -= it->second.bytes;
-      it = deleted_.erase(it);
-      --to_forget;
-    }
   }
 }
 
@@ -168,14 +128,10 @@ rocksdb::Status Reclaimer::Free(rocksdb::DB& db, std::uint64_t spare_bytes) {
     const std::uint64_t free = FreeBytes(env_, directory_);
     return free >= spare_bytes && free - spare_bytes >= bytes;
   };
-  if (garbage_ >= worthwhile) {
-    std::vector<KeyRange> ranges;
-    for (const auto& [begin, deleted] : deleted_) {
-      if (cancelled_) return rocksdb::Status::Incomplete();
-      // Few bytes are not worth a compaction. That of another range often takes them with it.
-      if (deleted.bytes < kTableBlockBytes) continue;
-      ranges.push_back({begin, deleted.end});
-    }
+  if (deleted_.bytes() >= worthwhile) {
+    // Few bytes are not worth a compaction. That of another range often takes them with it.
+    const std::vector<KeyRange> ranges = deleted_.RangesOfAtLeast(kTableBlockBytes);
+    if (cancelled_) return rocksdb::Status::Incomplete();
     if (has_room_for(BytesFor(db, ranges))) return Compact(db, ranges);
   }
   if (buffers < worthwhile) return rocksdb::Status::OK();
@@ -209,7 +165,7 @@ rocksdb::Status Reclaimer::Compact(rocksdb::DB& db, const std::vector<KeyRange>&
     status = CompactRange(db, range);
   }
   if (!status.ok()) return status;
-  Forget();
+  deleted_.Clear();
   RemoveUnusedFiles(db);
   return status;
 }

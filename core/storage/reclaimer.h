@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -16,15 +15,18 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
+#include "core/storage/deleted_ranges.h"
 #include "core/storage/records.h"
 
 namespace softlookup {
 
-// Frees the disk that deleted ranges of records take. Drops whole tables at once. A thread of its
-// own compacts the other tables when the deleted records in them take a tenth of the database. It
-// writes the write buffers to tables, which drops the deleted records in them, when the buffers
-// take a tenth. Does neither before compaction is allowed. After an error it leaves the database
-// alone until more is deleted or another database is attached. Thread-safe.
+// Frees the disk that deleted ranges of records take. Drops whole tables at once. Once compaction
+// is allowed, a thread of its own also frees what other deleted records take:
+// - Compacts the tables that have such records when these take a tenth of the database.
+// - Writes the write buffers to tables, without their deleted records, when the buffers take a
+//   tenth of the database.
+// After an error, the thread leaves the database alone until more is deleted or another database is
+// attached. Thread-safe.
 class Reclaimer {
  public:
   // Writes the write buffers of a database to tables. Returns an error, and writes none, if the
@@ -34,8 +36,7 @@ class Reclaimer {
 
   // Deleted records, or write buffers, of fewer bytes are left as they are.
   static constexpr std::uint64_t kBytesMin = std::uint64_t{1} << 20;
-  // The thread remembers at most this many ranges. Ranges that meet count as one. At the limit, the
-  // thread forgets the half of the ranges that takes the fewest bytes. The next start finds the
+  // The thread remembers at most this many ranges, as DeletedRanges says. The next start finds the
   // forgotten ones in the tables.
   static constexpr std::size_t kRangesMax = 100'000;
 
@@ -60,36 +61,26 @@ class Reclaimer {
   bool has_found_damage() const { return has_found_damage_; }
 
   // Call this right after a write that deletes all records in `deleted`, before any other write. A
-  // database must be attached. Returns the error of dropping tables; the rest happens later. Drops
-  // none while the thread compacts. `has_dropped` becomes that of DropTables().
-  rocksdb::Status Reclaim(absl::Span<const KeyRange> deleted, bool& has_dropped);
+  // database must be attached. Returns the error of dropping tables; the rest happens later. Sets
+  // `may_have_dropped` as DropTables() does. While the thread compacts, drops no tables and sets it
+  // to false.
+  rocksdb::Status Reclaim(absl::Span<const KeyRange> deleted, bool& may_have_dropped);
 
   // Waits until everything is done that can be done now. A database must be attached.
   void AwaitIdle();
 
  private:
-  // A range whose records are deleted.
-  struct Deleted {
-    std::string end;
-    std::uint64_t bytes = 0;  // About how many bytes of tables they took when it was added.
-  };
-
   void Run();
-  // Adds `range` to deleted_. Joins it with ranges that it meets.
-  void Add(rocksdb::DB& db, KeyRange range);
-  // Forgets the half of deleted_ that takes the fewest bytes.
-  void ForgetSmallest();
   // Frees what deleted_ takes, if that pays and there is room. Compaction must be allowed.
   rocksdb::Status Free(rocksdb::DB& db, std::uint64_t spare_bytes);
   // Returns the most bytes that Compact() writes before it removes what it read, or the most that
   // stay of all records, whichever are fewer.
   std::uint64_t BytesFor(rocksdb::DB& db, const std::vector<KeyRange>& ranges);
-  // Compacts the tables that have records in deleted_, and then clears it.
+  // Compacts the tables that have records in `ranges`, and then clears deleted_.
   rocksdb::Status Compact(rocksdb::DB& db, const std::vector<KeyRange>& ranges);
   // Compacts the tables that have records in `range`, unless it is not worthwhile.
   rocksdb::Status CompactRange(rocksdb::DB& db, const KeyRange& range);
   void StopCompaction(rocksdb::DB& db);
-  void Forget();
 
   rocksdb::Env& env_;
   const std::string directory_;
@@ -97,9 +88,7 @@ class Reclaimer {
   std::atomic<bool> cancelled_{false};  // Ends what the thread does.
   std::atomic<bool> has_found_damage_{false};
 
-  // Only the thread uses these two.
-  std::map<std::string, Deleted> deleted_;  // By the begin of the range. No two ranges meet.
-  std::uint64_t garbage_ = 0;               // The sum of `bytes` in deleted_.
+  DeletedRanges deleted_{kRangesMax};  // Only the thread uses it.
 
   absl::Mutex compaction_mutex_;  // Held during CompactTables() and DropTables().
 

@@ -266,10 +266,10 @@ class RocksdbLog final : public CommitLog {
   // Frees the disk that `deleted` takes. The last write must have deleted it. Errors are ignored:
   // that write is safe, and `errors_` has the errors after which RocksDB takes no more.
   void DropDeleted(absl::Span<const KeyRange> deleted) {
-    bool has_dropped = false;
-    reclaimer_->Reclaim(deleted, has_dropped).PermitUncheckedError();
+    bool may_have_dropped = false;
+    reclaimer_->Reclaim(deleted, may_have_dropped).PermitUncheckedError();
     // The deletion may have gone to a table and been dropped with it, but not all that it deleted.
-    if (!has_dropped || !errors_->first().ok() || !HasRecords(*db_, deleted)) return;
+    if (!may_have_dropped || !errors_->first().ok() || !HasRecords(*db_, deleted)) return;
     rocksdb::WriteBatch again;
     for (const KeyRange& range : deleted) again.DeleteRange(range.begin, range.end);
     Write(again, Sync::kYes).IgnoreError();

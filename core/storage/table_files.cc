@@ -106,7 +106,8 @@ std::string LastKeyBefore(std::string end) {
 
 }  // namespace
 
-rocksdb::Status DropTables(rocksdb::DB& db, absl::Span<const KeyRange> ranges, bool& has_dropped) {
+rocksdb::Status DropTables(rocksdb::DB& db, absl::Span<const KeyRange> ranges,
+                           bool& may_have_dropped) {
   std::vector<rocksdb::Slice> bounds;
   bounds.reserve(2 * ranges.size());  // RangePtr points to the elements.
   std::vector<rocksdb::RangePtr> pointers;
@@ -119,7 +120,7 @@ rocksdb::Status DropTables(rocksdb::DB& db, absl::Span<const KeyRange> ranges, b
   const std::uint64_t version = VersionOfTables(db);
   rocksdb::Status status = rocksdb::DeleteFilesInRanges(
       &db, db.DefaultColumnFamily(), pointers.data(), pointers.size(), /*include_end=*/true);
-  has_dropped = VersionOfTables(db) != version;
+  may_have_dropped = VersionOfTables(db) != version;
   return status;
 }
 

@@ -20,10 +20,12 @@ namespace softlookup {
 // Drops the tables whose keys all are in one of `ranges`, without reading them. Tables of level 0
 // stay. All records in `ranges` must be deleted. If the last deletion is in a table below level 0,
 // it may be dropped, too, and older records may appear again. So call this right after the deletion
-// is written. If `has_dropped` is true afterwards, tables may have been dropped: see by
-// HasRecords() whether that happened. Must not be called during CompactTables(): an assertion of
-// RocksDB 7.8.3 would fail.
-rocksdb::Status DropTables(rocksdb::DB& db, absl::Span<const KeyRange> ranges, bool& has_dropped);
+// is written. Sets `may_have_dropped` to false if no table was dropped. Sets it to true if tables
+// were dropped, or changed for another reason at the same time. Then call HasRecords(), and delete
+// the records again if they have appeared. Must not be called during CompactTables(): an assertion
+// of RocksDB 7.8.3 would fail.
+rocksdb::Status DropTables(rocksdb::DB& db, absl::Span<const KeyRange> ranges,
+                           bool& may_have_dropped);
 
 // Returns whether a record in one of `ranges` can be read that is not deleted, or whether reading
 // fails. May have to read all deletions of ranges first.

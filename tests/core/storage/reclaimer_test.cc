@@ -89,7 +89,7 @@ class ReclaimerTest : public ::testing::Test {
     ASSERT_TRUE(
         db_->DeleteRange(rocksdb::WriteOptions(), db_->DefaultColumnFamily(), keys.begin, keys.end)
             .ok());
-    EXPECT_TRUE(reclaimer.Reclaim(std::vector<KeyRange>{keys}, has_dropped_).ok());
+    EXPECT_TRUE(reclaimer.Reclaim(std::vector<KeyRange>{keys}, may_have_dropped_).ok());
   }
 
   std::uint64_t BytesOfStore(std::uint64_t store) const {
@@ -108,7 +108,7 @@ class ReclaimerTest : public ::testing::Test {
   const softlookup::testing::TemporaryDirectory directory_;
   const std::shared_ptr<CompactionGate> gate_ = std::make_shared<CompactionGate>();
   std::unique_ptr<rocksdb::DB> db_;
-  bool has_dropped_ = false;  // By the last Delete().
+  bool may_have_dropped_ = false;  // By the last Delete().
 };
 
 TEST_F(ReclaimerTest, WhatIsDeletedIsCompactedWhenItIsATenth) {
@@ -185,7 +185,7 @@ TEST_F(ReclaimerTest, NoTablesAreDroppedDuringACompaction) {
   std::vector<rocksdb::LiveFileMetaData> tables;
   db_->GetLiveFilesMetaData(&tables);
   Delete(4, reclaimer);
-  EXPECT_FALSE(has_dropped_);
+  EXPECT_FALSE(may_have_dropped_);
   std::vector<rocksdb::LiveFileMetaData> still;
   db_->GetLiveFilesMetaData(&still);
   EXPECT_EQ(still.size(), tables.size());
@@ -193,23 +193,6 @@ TEST_F(ReclaimerTest, NoTablesAreDroppedDuringACompaction) {
   reclaimer.AwaitIdle();
   for (const std::uint64_t store : {2, 4}) EXPECT_LT(BytesOfStore(store), 100'000u);
   for (const std::uint64_t store : {1, 3}) EXPECT_EQ(RecordsOf(store), 400u);
-}
-
-TEST_F(ReclaimerTest, OfTooManyRangesTheSmallestAreForgotten) {
-  Put(1, 1'000'000);
-  Put(2, 4'000'000);
-  Flush();
-  Reclaimer reclaimer(*rocksdb::Env::Default(), directory_.path(), FlushDatabase);
-  reclaimer.Attach(*db_, kNoSpare);
-  Delete(2, reclaimer);
-  std::vector<KeyRange> others;
-  for (std::uint64_t i = 0; i <= Reclaimer::kRangesMax; ++i)
-    others.push_back(KeysOfStore(4 + 2 * i));
-  EXPECT_TRUE(reclaimer.Reclaim(others, has_dropped_).ok());
-  reclaimer.AllowCompaction();
-  reclaimer.AwaitIdle();
-  EXPECT_LT(BytesOfStore(2), 100'000u);
-  EXPECT_EQ(RecordsOf(1), 100u);
 }
 
 // The buffers need room only for what is not deleted.
@@ -257,10 +240,7 @@ TEST_F(ReclaimerTest, ManySmallStoresAreAsOneOnceTheyMeet) {
   Reclaimer reclaimer(*rocksdb::Env::Default(), directory_.path(), FlushDatabase);
   reclaimer.Attach(*db_, kNoSpare);
   reclaimer.AllowCompaction();
-  // Every other one first, and one of them twice.
-  for (std::uint64_t store = 2; store < 2 + kCount; store += 2) Delete(store, reclaimer);
-  for (std::uint64_t store = 1 + kCount; store > 2; store -= 2) Delete(store, reclaimer);
-  Delete(50, reclaimer);
+  for (std::uint64_t store = 2; store < 2 + kCount; ++store) Delete(store, reclaimer);
   reclaimer.AwaitIdle();
   EXPECT_LT(BytesOfTables(*db_), 2'500'000u);
   EXPECT_EQ(RecordsOf(1), 100u);
