@@ -22,6 +22,7 @@
 #include "core/base/status_macros.h"
 #include "core/storage/background_errors.h"
 #include "core/storage/disk_reserve.h"
+#include "core/storage/flush_guard.h"
 #include "core/storage/log_failure.h"
 #include "core/storage/open_database.h"
 #include "core/storage/reclaimer.h"
@@ -29,7 +30,6 @@
 #include "core/storage/rocksdb_errors.h"
 #include "core/storage/synced_sequence.h"
 #include "core/storage/table_files.h"
-#include "core/storage/write_buffers.h"
 
 namespace softlookup {
 namespace {
@@ -78,7 +78,7 @@ class RocksdbLog final : public CommitLog {
                        ? std::make_unique<Reclaimer>(
                              *env, directory_,
                              [this](rocksdb::DB& db, const std::atomic<bool>& cancelled) {
-                               return buffers_.Flush(db, cancelled);
+                               return flush_guard_.Flush(db, cancelled);
                              })
                        : nullptr) {}
   ~RocksdbLog() override {
@@ -89,7 +89,7 @@ class RocksdbLog final : public CommitLog {
     if (has_unsynced_ && db_->SyncWAL().ok()) MarkSynced();
     // Writes what is in RAM to tables, so that the next start has nothing to replay. If there is no
     // room for the tables, the next start replays the write-ahead log.
-    buffers_.FlushWithoutWrites(*db_).PermitUncheckedError();
+    flush_guard_.FlushBlockingWrites(*db_).PermitUncheckedError();
   }
 
   // Opens the database. Call this first, before other threads use the log.
@@ -199,7 +199,7 @@ class RocksdbLog final : public CommitLog {
     absl::ReaderMutexLock lock(&mutex_);
     if (db_ == nullptr) return failure_.status();
     // The checkpoint writes the buffers to tables, also if the log has failed. So that begins here.
-    rocksdb::Status status = buffers_.BeginFlush(*db_);
+    rocksdb::Status status = flush_guard_.BeginFlush(*db_);
     if (status.IsTryAgain()) status = rocksdb::Status::OK();  // It would have to wait.
     rocksdb::Checkpoint* made = nullptr;
     if (status.ok()) status = rocksdb::Checkpoint::Create(db_.get(), &made);
@@ -279,7 +279,7 @@ class RocksdbLog final : public CommitLog {
   absl::Status Write(rocksdb::WriteBatch& changes, Sync sync) {
     rocksdb::Status status;
     if (changes.Count() > 0) {
-      status = buffers_.Write(*db_, changes);
+      status = flush_guard_.Write(*db_, changes);
       has_unsynced_ = true;
     }
     if (status.ok() && sync == Sync::kYes && has_unsynced_) {
@@ -376,8 +376,8 @@ class RocksdbLog final : public CommitLog {
   // open, only Commit() changes db_. After a full disk db_ is null if it could not be opened again.
   mutable absl::Mutex mutex_;
   std::unique_ptr<rocksdb::DB> db_;
-  WriteBuffers buffers_{errors_};  // Those of db_.
-  bool on_full_disk_ = false;      // Whether db_ was opened with FullDiskOptions(). As db_.
+  FlushGuard flush_guard_{errors_};  // For db_.
+  bool on_full_disk_ = false;        // Whether db_ was opened with FullDiskOptions(). As db_.
   const std::unique_ptr<Reclaimer> reclaimer_;  // Works on db_. Null if access_ is kRead.
   LogFailure failure_;                          // Only Commit() changes it.
   // Only Open(), Commit() and the destructor use last_sequence_ and has_unsynced_.

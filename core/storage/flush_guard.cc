@@ -1,4 +1,4 @@
-#include "core/storage/write_buffers.h"
+#include "core/storage/flush_guard.h"
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -13,18 +13,20 @@ constexpr absl::Duration kLookInterval = absl::Milliseconds(5);
 
 }  // namespace
 
-rocksdb::Status WriteBuffers::Write(rocksdb::DB& db, rocksdb::WriteBatch& changes) {
+rocksdb::Status FlushGuard::Write(rocksdb::DB& db, rocksdb::WriteBatch& changes) {
   absl::MutexLock lock(&mutex_);
   return db.Write(rocksdb::WriteOptions(), &changes);
 }
 
-rocksdb::Status WriteBuffers::BeginFlush(rocksdb::DB& db) { return Flush(db, /*wait=*/false); }
-
-rocksdb::Status WriteBuffers::FlushWithoutWrites(rocksdb::DB& db) {
-  return Flush(db, /*wait=*/true);
+rocksdb::Status FlushGuard::BeginFlush(rocksdb::DB& db) {
+  return FlushUnderMutex(db, /*wait=*/false);
 }
 
-rocksdb::Status WriteBuffers::Flush(rocksdb::DB& db, bool wait) {
+rocksdb::Status FlushGuard::FlushBlockingWrites(rocksdb::DB& db) {
+  return FlushUnderMutex(db, /*wait=*/true);
+}
+
+rocksdb::Status FlushGuard::FlushUnderMutex(rocksdb::DB& db, bool wait) {
   absl::MutexLock lock(&mutex_);
   if (const rocksdb::Status error = errors_->first(); !error.ok()) {
     return rocksdb::Status::Incomplete("the log has failed", error.ToString());
@@ -35,7 +37,7 @@ rocksdb::Status WriteBuffers::Flush(rocksdb::DB& db, bool wait) {
   return db.Flush(options);
 }
 
-rocksdb::Status WriteBuffers::Flush(rocksdb::DB& db, const std::atomic<bool>& cancelled) {
+rocksdb::Status FlushGuard::Flush(rocksdb::DB& db, const std::atomic<bool>& cancelled) {
   bool has_begun = false;
   for (;;) {
     if (cancelled) return rocksdb::Status::Incomplete();

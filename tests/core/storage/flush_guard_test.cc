@@ -1,4 +1,4 @@
-#include "core/storage/write_buffers.h"
+#include "core/storage/flush_guard.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -31,9 +31,9 @@ class FlushGate final : public rocksdb::EventListener {
   absl::Notification met, go;
 };
 
-class WriteBuffersTest : public ::testing::Test {
+class FlushGuardTest : public ::testing::Test {
  protected:
-  WriteBuffersTest() {
+  FlushGuardTest() {
     rocksdb::Options options = LogOptions(rocksdb::Env::Default(), errors_);
     options.listeners.push_back(gate_);
     auto db = OpenDatabase(options, directory_.path(),
@@ -44,20 +44,20 @@ class WriteBuffersTest : public ::testing::Test {
   rocksdb::Status Put(const std::string& key) {
     rocksdb::WriteBatch batch;
     EXPECT_TRUE(batch.Put(key, "value").ok());
-    return buffers_.Write(*db_, batch);
+    return flush_guard_.Write(*db_, batch);
   }
 
   const softlookup::testing::TemporaryDirectory directory_;
   const std::shared_ptr<BackgroundErrors> errors_ = std::make_shared<BackgroundErrors>();
   const std::shared_ptr<FlushGate> gate_ = std::make_shared<FlushGate>();
   std::unique_ptr<rocksdb::DB> db_;
-  WriteBuffers buffers_{errors_};
+  FlushGuard flush_guard_{errors_};
   std::atomic<bool> cancelled_{false};
 };
 
-TEST_F(WriteBuffersTest, WritesGoOnDuringAFlush) {
+TEST_F(FlushGuardTest, WritesGoOnDuringAFlush) {
   ASSERT_TRUE(Put("a").ok());
-  std::thread flushes([&] { EXPECT_TRUE(buffers_.Flush(*db_, cancelled_).ok()); });
+  std::thread flushes([&] { EXPECT_TRUE(flush_guard_.Flush(*db_, cancelled_).ok()); });
   gate_->met.WaitForNotification();
   EXPECT_TRUE(Put("b").ok());
   EXPECT_TRUE(HasFullWriteBuffers(*db_));
@@ -68,27 +68,28 @@ TEST_F(WriteBuffersTest, WritesGoOnDuringAFlush) {
   EXPECT_GT(BytesOfTables(*db_), 0u);
 }
 
-TEST_F(WriteBuffersTest, AFlushEndsWhenItIsCancelledOrTheDatabaseFails) {
+TEST_F(FlushGuardTest, AFlushEndsWhenItIsCancelledOrTheDatabaseFails) {
   ASSERT_TRUE(Put("a").ok());
-  std::thread fails([&] { EXPECT_TRUE(buffers_.Flush(*db_, cancelled_).IsNoSpace()); });
+  std::thread fails([&] { EXPECT_TRUE(flush_guard_.Flush(*db_, cancelled_).IsNoSpace()); });
   gate_->met.WaitForNotification();
   rocksdb::Status full = rocksdb::Status::NoSpace();
   errors_->OnBackgroundError(rocksdb::BackgroundErrorReason::kFlush, &full);
   fails.join();
-  EXPECT_TRUE(buffers_.Flush(*db_, cancelled_).IsIncomplete()) << "none begins after an error";
-  EXPECT_TRUE(buffers_.BeginFlush(*db_).IsIncomplete());
-  EXPECT_TRUE(buffers_.FlushWithoutWrites(*db_).IsIncomplete());
+  EXPECT_TRUE(flush_guard_.Flush(*db_, cancelled_).IsIncomplete()) << "none begins after an error";
+  EXPECT_TRUE(flush_guard_.BeginFlush(*db_).IsIncomplete());
+  EXPECT_TRUE(flush_guard_.FlushBlockingWrites(*db_).IsIncomplete());
   errors_->Clear();
-  std::thread is_cancelled([&] { EXPECT_TRUE(buffers_.Flush(*db_, cancelled_).IsIncomplete()); });
+  std::thread is_cancelled(
+      [&] { EXPECT_TRUE(flush_guard_.Flush(*db_, cancelled_).IsIncomplete()); });
   cancelled_ = true;
   is_cancelled.join();
   gate_->go.Notify();
 }
 
-TEST_F(WriteBuffersTest, WithoutWritesAFlushIsDoneAtOnce) {
+TEST_F(FlushGuardTest, WithoutWritesAFlushIsDoneAtOnce) {
   gate_->go.Notify();
   ASSERT_TRUE(Put("a").ok());
-  EXPECT_TRUE(buffers_.FlushWithoutWrites(*db_).ok());
+  EXPECT_TRUE(flush_guard_.FlushBlockingWrites(*db_).ok());
   EXPECT_FALSE(HasFullWriteBuffers(*db_));
   EXPECT_GT(BytesOfTables(*db_), 0u);
 }

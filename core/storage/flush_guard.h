@@ -1,0 +1,49 @@
+#ifndef SOFTLOOKUP_CORE_STORAGE_FLUSH_GUARD_H_
+#define SOFTLOOKUP_CORE_STORAGE_FLUSH_GUARD_H_
+
+#include <rocksdb/db.h>
+#include <rocksdb/write_batch.h>
+
+#include <atomic>
+#include <memory>
+#include <utility>
+
+#include "absl/synchronization/mutex.h"
+#include "core/storage/background_errors.h"
+
+namespace softlookup {
+
+// Keeps RocksDB from beginning a new write buffer once the database of a log has failed. After it
+// failed to begin one, it must not try again (an assertion of RocksDB 7.8.3). A write to the
+// database and a flush, which writes the buffers to tables, can each begin a buffer. So all of them
+// go through this object, which lets one at a time begin. Thread-safe.
+class FlushGuard {
+ public:
+  // `errors` is told of the database's errors.
+  explicit FlushGuard(std::shared_ptr<const BackgroundErrors> errors)
+      : errors_(std::move(errors)) {}
+
+  // Writes `changes`, without a sync.
+  rocksdb::Status Write(rocksdb::DB& db, rocksdb::WriteBatch& changes);
+
+  // Begins a flush. TryAgain if that would have to wait. Incomplete if the database has failed.
+  rocksdb::Status BeginFlush(rocksdb::DB& db);
+  // Begins a flush, and waits until RocksDB has done it. Writes go on meanwhile; the wait then
+  // includes the buffers that they fill. Incomplete if the database has failed before, or soon
+  // after `cancelled` is true. If it fails meanwhile, returns its first error.
+  rocksdb::Status Flush(rocksdb::DB& db, const std::atomic<bool>& cancelled);
+  // Begins a flush, and waits until RocksDB has done it. Writes wait meanwhile. Incomplete if the
+  // database has failed before.
+  rocksdb::Status FlushBlockingWrites(rocksdb::DB& db);
+
+ private:
+  // Begins a flush while it holds mutex_. If `wait`, holds mutex_ until RocksDB has done it.
+  rocksdb::Status FlushUnderMutex(rocksdb::DB& db, bool wait);
+
+  const std::shared_ptr<const BackgroundErrors> errors_;
+  absl::Mutex mutex_;  // Held while RocksDB may begin a new buffer.
+};
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_STORAGE_FLUSH_GUARD_H_
