@@ -9,7 +9,6 @@
 #include "core/base/error.h"
 #include "core/base/limits.h"
 #include "core/base/status_macros.h"
-#include "core/memory/heap_bytes.h"
 #include "core/store/row_selection.h"
 #include "core/store/store_bytes.h"
 #include "core/store/store_memories.h"
@@ -27,8 +26,7 @@ StoreEditor::StoreEditor(Parts parts)
     : state_{.blocks = std::move(parts.blocks),
              .memories = std::move(parts.memories),
              .labels = std::move(parts.labels),
-             .config_bytes = ConfigBytes(parts.config),
-             .writer_name_bytes = parts.writer_name_bytes},
+             .config_bytes = ConfigBytes(parts.config)},
       committed_(state_),
       live_ids_(std::move(parts.live_ids)),
       writers_(std::move(parts.writers)) {
@@ -42,16 +40,15 @@ void StoreEditor::Commit() {
   writers_.Commit();
 }
 
-void StoreEditor::Rollback() { RollbackTo(Savepoint(committed_, 0, 0)); }
+void StoreEditor::Rollback() { RollbackTo(Savepoint(committed_, 0, writers_.LastCommit())); }
 
 StoreEditor::Savepoint StoreEditor::MakeSavepoint() {
-  return Savepoint(state_, live_ids_.change_count(), writers_.change_count());
+  return Savepoint(state_, live_ids_.change_count(), writers_.MakeSavepoint());
 }
 
 void StoreEditor::RollbackTo(const Savepoint& savepoint) {
-  // A Commit since the savepoint would have emptied the lists of changes.
-  SOFTLOOKUP_CHECK(savepoint.id_change_count_ <= live_ids_.change_count() &&
-                   savepoint.writer_change_count_ <= writers_.change_count())
+  // A Commit since the savepoint would have emptied the list of changes.
+  SOFTLOOKUP_CHECK(savepoint.id_change_count_ <= live_ids_.change_count())
       << "the savepoint is older than the last commit";
   SOFTLOOKUP_CHECK(savepoint.state_.newest->revision() <= newest()->revision())
       << "revision " << savepoint.state_.newest->revision() << " comes after "
@@ -60,16 +57,7 @@ void StoreEditor::RollbackTo(const Savepoint& savepoint) {
   if (state_.labels != nullptr) state_.labels->Truncate(state_.label_count);
   live_ids_.RollbackTo(savepoint.id_change_count_);
   live_ids_.FreeUnusedRoom();  // The writes that were undone may have made the table large.
-  writers_.RollbackTo(savepoint.writer_change_count_);
-}
-
-const WriterState* StoreEditor::FindWriter(absl::string_view writer) const {
-  return writers_.Find(writer);
-}
-
-void StoreEditor::SetWriter(const std::string& writer, WriterState state) {
-  if (writers_.Find(writer) == nullptr) state_.writer_name_bytes += HeapBytes(writer);
-  writers_.Set(writer, state);
+  writers_.RollbackTo(savepoint.writers_);
 }
 
 MemoryValue StoreEditor::ReadMemory(std::size_t index) const {
@@ -111,7 +99,7 @@ absl::StatusOr<AppendOutcome> StoreEditor::Append(const RowBatch& batch) {
   if (has_writer) {
     writer.last_sequence = batch.sequence;
     if (outcome.appended_count > 0) writer.last_position = state_.blocks.row_count() - 1;
-    SetWriter(std::string(batch.writer), writer);
+    writers_.Set(std::string(batch.writer), writer);
   }
   if (outcome.appended_count > 0 || has_writer) MakeNextSnapshot();
   outcome.snapshot = newest();
@@ -204,7 +192,7 @@ void StoreEditor::MakeSnapshot(std::shared_ptr<const StoreConfig> config, std::u
 
 std::int64_t StoreEditor::ByteSize() const {
   return FixedStoreBytes() + state_.config_bytes + state_.blocks.bytes() + state_.memories.bytes() +
-         live_ids_.bytes() + writers_.bytes() + state_.writer_name_bytes +
+         live_ids_.bytes() + writers_.bytes() +
          (state_.labels == nullptr ? 0 : state_.labels->bytes());
 }
 

@@ -18,6 +18,7 @@
 #include "core/store/row_tags.h"
 #include "core/store/snapshot.h"
 #include "core/store/store_lease.h"
+#include "core/store/writer_table.h"
 #include "softlookup/memory.h"
 #include "softlookup/row.h"
 #include "softlookup/store_config.h"
@@ -35,12 +36,6 @@ struct RowBatch {
   // above that of the writer's last append. A batch without a name is never a duplicate.
   absl::string_view writer;
   std::uint64_t sequence = 0;
-};
-
-// The last append of a writer.
-struct WriterState {
-  std::uint64_t last_sequence = 0;
-  std::uint64_t last_position = 0;  // Position of the writer's last row. 0: it has appended none.
 };
 
 struct AppendOutcome {
@@ -64,7 +59,6 @@ struct DeleteOutcome {
 class StoreEditor {
  public:
   using LiveIds = RollbackMap<std::uint64_t, std::uint64_t>;  // Positions of live rows, by id.
-  using Writers = RollbackMap<std::string, WriterState>;      // By name.
   // What a store that was read from the log is made of.
   struct Parts {
     StoreConfig config;
@@ -73,8 +67,7 @@ class StoreEditor {
     GrowingMemories memories;
     std::shared_ptr<LabelDictionary> labels;  // Null if no row ever had a label.
     LiveIds live_ids;
-    Writers writers;
-    std::int64_t writer_name_bytes = 0;  // Heap bytes of the names in `writers`.
+    WriterTable writers;
   };
 
   // Makes an empty store at revision 1.
@@ -101,7 +94,7 @@ class StoreEditor {
   std::shared_ptr<const Snapshot> Update(absl::FunctionRef<void(StoreConfig&)> change);
 
   // Returns the last append of `writer`, or null if it never appended.
-  const WriterState* FindWriter(absl::string_view writer) const;
+  const WriterState* FindWriter(absl::string_view writer) const { return writers_.Find(writer); }
 
   // Returns memory `index` (0: average; then those of the configuration) after the last row.
   MemoryValue ReadMemory(std::size_t index) const;
@@ -128,7 +121,6 @@ class StoreEditor {
     std::shared_ptr<LabelDictionary> labels;  // Null before the first row with a label.
     std::uint32_t label_count = 0;            // Labels that `newest` may show.
     std::int64_t config_bytes = 0;
-    std::int64_t writer_name_bytes = 0;  // Heap bytes of the names in writers_.
   };
 
   // Which rows of a batch to append, and the positions of the rows that they replace, ascending.
@@ -145,7 +137,6 @@ class StoreEditor {
   std::vector<std::uint32_t> Intern(absl::Span<const std::string> labels);
   // Deletes the live rows at `positions`, which must ascend. Returns the indexes of their blocks.
   std::vector<std::int64_t> DeletePositions(absl::Span<const std::uint64_t> positions);
-  void SetWriter(const std::string& writer, WriterState state);
   // Makes a snapshot of state_ as the next revision.
   void MakeNextSnapshot() { MakeSnapshot(newest()->config_, newest()->revision_ + 1); }
   void MakeSnapshot(std::shared_ptr<const StoreConfig> config, std::uint64_t revision);
@@ -157,7 +148,7 @@ class StoreEditor {
   State state_;
   State committed_;
   LiveIds live_ids_;
-  Writers writers_;
+  WriterTable writers_;
 };
 
 // A state to roll back to. Making and holding one costs a few pointers. The first row that is
@@ -166,14 +157,12 @@ class StoreEditor {
 class StoreEditor::Savepoint {
  private:
   friend class StoreEditor;
-  Savepoint(const State& state, std::size_t id_change_count, std::size_t writer_change_count)
-      : state_(state),
-        id_change_count_(id_change_count),
-        writer_change_count_(writer_change_count) {}
+  Savepoint(const State& state, std::size_t id_change_count, WriterTable::Savepoint writers)
+      : state_(state), id_change_count_(id_change_count), writers_(writers) {}
 
   State state_;
   std::size_t id_change_count_;
-  std::size_t writer_change_count_;
+  WriterTable::Savepoint writers_;
 };
 
 }  // namespace softlookup

@@ -7,7 +7,6 @@
 #include "core/base/check.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
-#include "core/memory/heap_bytes.h"
 #include "core/store/block_shape.h"
 #include "core/store/row_codec.h"
 #include "core/store/store_memories.h"
@@ -58,11 +57,6 @@ absl::Status StoreLoader::AddBlockStart(std::uint64_t index, absl::Span<const do
 
 void StoreLoader::AddLiveRows(std::uint64_t index, const RowMask& live) {
   live_[index] = std::make_shared<const RowMask>(live);
-}
-
-void StoreLoader::AddWriter(const std::string& writer, WriterState state) {
-  if (writers_.Find(writer) == nullptr) writer_name_bytes_ += HeapBytes(writer);
-  writers_.SetCommitted(writer, state);
 }
 
 absl::Status StoreLoader::MakeRoom() {
@@ -194,15 +188,13 @@ absl::StatusOr<std::unique_ptr<StoreEditor>> StoreLoader::Finish() {
   blocks.sealed = std::move(sealed_);
   blocks.deleted_count = deleted_count_;
   GrowingBlocks growing(config_, std::move(blocks));
-  auto editor =
-      std::make_unique<StoreEditor>(StoreEditor::Parts{.config = std::move(config_),
-                                                       .revision = revision_,
-                                                       .blocks = std::move(growing),
-                                                       .memories = std::move(memories),
-                                                       .labels = std::move(labels_),
-                                                       .live_ids = std::move(live_ids_),
-                                                       .writers = std::move(writers_),
-                                                       .writer_name_bytes = writer_name_bytes_});
+  auto editor = std::make_unique<StoreEditor>(StoreEditor::Parts{.config = std::move(config_),
+                                                                 .revision = revision_,
+                                                                 .blocks = std::move(growing),
+                                                                 .memories = std::move(memories),
+                                                                 .labels = std::move(labels_),
+                                                                 .live_ids = std::move(live_ids_),
+                                                                 .writers = std::move(writers_)});
   // The row count of the revision record must be that of the snapshot made from the other records.
   SOFTLOOKUP_CHECK(editor->newest()->row_count() == row_count_)
       << editor->newest()->row_count() << " rows loaded of " << row_count_;

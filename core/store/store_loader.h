@@ -13,6 +13,7 @@
 #include "absl/types/span.h"
 #include "core/store/row_mask.h"
 #include "core/store/store_editor.h"
+#include "core/store/writer_table.h"
 
 namespace softlookup {
 
@@ -32,7 +33,9 @@ class StoreLoader {
   absl::Status AddBlockStart(std::uint64_t index, absl::Span<const double> memories,
                              absl::Span<const float> bounds_before);
   void AddLiveRows(std::uint64_t index, const RowMask& live);
-  void AddWriter(const std::string& writer, WriterState state);
+  void AddWriter(const std::string& writer, WriterState state) {
+    writers_.SetCommitted(writer, state);
+  }
   // Allocates the panels of all blocks. Call this after AddBlockStart() for all blocks.
   absl::Status MakeRoom();
   // Adds the components of `count` rows, as EncodeComponents made them. Several threads may call
@@ -84,8 +87,7 @@ class StoreLoader {
   std::uint64_t deleted_count_ = 0;
   std::shared_ptr<LabelDictionary> labels_;
   StoreEditor::LiveIds live_ids_;
-  StoreEditor::Writers writers_;
-  std::int64_t writer_name_bytes_ = 0;
+  WriterTable writers_;
 };
 
 // Returns the bounds as numbers, for the `bounds_before` of AddBlockStart. Their order is
