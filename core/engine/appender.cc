@@ -63,7 +63,7 @@ class Appender::ProjectionJob final : public Job {
     taken_.emplace(std::move(taken));
     owned_inputs_.assign(inputs_.data, inputs_.data + inputs_.rows * inputs_.cols);
     inputs_.data = owned_inputs_.data();
-    budgeted_.emplace(appender_.writes_.budget, bytes());
+    budgeted_.emplace(appender_.stores_.budget, bytes());
   }
 
   void Refuse(absl::Status status) override {
@@ -175,7 +175,7 @@ void Appender::Post(std::shared_ptr<Store> store, absl::StatusOr<RowsToAppend> r
   const std::uint64_t number = chain == nullptr ? 0 : ++chain->append_count;
   if (rows.ok()) rows->chain_number = number;
   std::unique_ptr<Write> write =
-      rows.ok() ? MakeAppend(writes_, std::move(store), *std::move(rows), answer)
+      rows.ok() ? MakeAppend(stores_, std::move(store), *std::move(rows), answer)
                 : MakeRefusedAppend(rows.status(), chain, number, answer);
   const bool is_small = write->bytes() <= kBytesWrittenHereMax;
   if (committer_.Post(std::move(write), is_small ? may_block : MayBlock::kNo)) return;

@@ -8,8 +8,8 @@
 #include "absl/status/statusor.h"
 #include "core/base/limits.h"
 #include "core/engine/committer.h"
+#include "core/engine/counted_stores.h"
 #include "core/engine/projection_budget.h"
-#include "core/engine/write_context.h"
 #include "core/engine/writes.h"
 #include "core/scheduler/scheduler.h"
 #include "core/store/store.h"
@@ -27,9 +27,9 @@ class Appender {
  public:
   // All arguments must outlive the appender. Its end waits for appends whose inputs wait to be
   // projected or are being projected.
-  Appender(const Limits& limits, WriteContext& writes, Scheduler& scheduler, Committer& committer)
+  Appender(const Limits& limits, CountedStores& stores, Scheduler& scheduler, Committer& committer)
       : limits_(limits),
-        writes_(writes),
+        stores_(stores),
         scheduler_(scheduler),
         committer_(committer),
         projections_(limits.waiting_append_bytes_max) {}
@@ -59,7 +59,7 @@ class Appender {
             Committer::MayBlock may_block);
 
   const Limits& limits_;
-  WriteContext& writes_;
+  CountedStores& stores_;
   Scheduler& scheduler_;
   Committer& committer_;
   ProjectionBudget projections_;  // Appends whose inputs the scheduler is to project.

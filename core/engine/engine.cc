@@ -5,7 +5,6 @@
 #include <memory>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "absl/synchronization/notification.h"
 #include "core/base/error.h"
@@ -13,18 +12,16 @@
 #include "core/engine/appender.h"
 #include "core/engine/attend_job.h"
 #include "core/engine/committer.h"
+#include "core/engine/counted_stores.h"
 #include "core/engine/engine_stats.h"
 #include "core/engine/job_context.h"
-#include "core/engine/leftovers.h"
 #include "core/engine/load_stores.h"
 #include "core/engine/lookups.h"
 #include "core/engine/memories.h"
 #include "core/engine/open_on_log.h"
-#include "core/engine/put_records.h"
 #include "core/engine/table_writes.h"
 #include "core/engine/tile_unit.h"
 #include "core/engine/validate.h"
-#include "core/engine/write_context.h"
 #include "core/engine/writes.h"
 #include "core/parallel/fork_join_pool.h"
 #include "core/scheduler/scheduler.h"
@@ -44,10 +41,10 @@ class EngineOfStores final : public Engine {
       : limits_(options.limits),
         log_(std::move(log)),
         loaded_(log_ == nullptr),
-        writes_(limits_.ram_bytes_max),
+        stores_(limits_.ram_bytes_max),
         jobs_{.limits = limits_,
               .tiles = TileUnitOf(ChooseKernel(options.kernel).value_or(KernelChoice()).kernel),
-              .ranking = {limits_.ranking_bytes_max, writes_.budget}},
+              .ranking = {limits_.ranking_bytes_max, stores_.budget}},
         pool_(options.thread_count, std::numeric_limits<std::int64_t>::max()),
         scheduler_(pool_, {.waiting_jobs_max = limits_.waiting_lookups_max,
                            .queue = {.queries_max = options.queries_per_pass_max,
@@ -55,7 +52,7 @@ class EngineOfStores final : public Engine {
         lookups_(jobs_, scheduler_),
         waker_(1, std::numeric_limits<std::int64_t>::max()),
         committer_(log_.get(), limits_.waiting_append_bytes_max, log_sync_time_),
-        appender_(limits_, writes_, scheduler_, committer_) {}
+        appender_(limits_, stores_, scheduler_, committer_) {}
 
   const Limits& limits() const override { return limits_; }
   EngineStats stats() const override;
@@ -106,7 +103,7 @@ class EngineOfStores final : public Engine {
   Histogram log_sync_time_{kTimeBounds};
   const std::unique_ptr<CommitLog> log_;
   std::atomic<bool> loaded_;
-  WriteContext writes_;
+  CountedStores stores_;
   std::atomic<std::uint64_t> last_store_number_{0};
   JobContext jobs_;
 
@@ -123,30 +120,14 @@ class EngineOfStores final : public Engine {
 };
 
 absl::Status EngineOfStores::Load(LoadObserver& observer) {
-  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::vector<NamedStore> stores, StoresIn(*log_));
-  last_store_number_ = LastNumberIn(stores, *log_);
-  const bool have_names = stores.empty() || !stores[0].name.empty();
-  const std::unique_ptr<LogBatch> names = log_->NewBatch();
-  bool is_whole = have_names;
-  SOFTLOOKUP_RETURN_IF_ERROR(
-      LoadStores(stores, *log_, pool_, WakeUps(), observer, [&](LoadedStore loaded) {
-        is_whole = is_whole && loaded.store.ok();
-        PutName(loaded.number, loaded.name, *names);
-        AddLoaded(std::move(loaded), writes_);
-      }));
-  // Writes a name record for every store, an empty one if the name is lost. Once the log has any
-  // name records, StoresIn finds only stores that have one.
-  if (!have_names) SOFTLOOKUP_RETURN_IF_ERROR(log_->Commit(*names, Sync::kYes));
-  // If compaction read a damaged record, writes to all stores would fail from then on. So the log
-  // is not compacted if a store is damaged, if the names had to be written anew, or if what is left
-  // of deleted stores is damaged.
-  if (is_whole && ClearLeftovers(stores, last_store_number_, *log_).ok()) log_->BeginCompaction();
+  SOFTLOOKUP_ASSIGN_OR_RETURN(last_store_number_,
+                              LoadStores(*log_, pool_, WakeUps(), observer, stores_));
   loaded_ = true;
   return absl::OkStatus();
 }
 
 EngineStats EngineOfStores::stats() const {
-  EngineStats stats = StatsOf(writes_, jobs_, scheduler_);
+  EngineStats stats = StatsOf(stores_, jobs_, scheduler_);
   stats.log_sync_time = log_sync_time_.counts();
   stats.log_failed = log_ != nullptr && log_->has_failed();
   return stats;
@@ -161,7 +142,7 @@ absl::Status EngineOfStores::CheckLoaded() const {
 absl::StatusOr<std::shared_ptr<Store>> EngineOfStores::Find(absl::string_view field,
                                                             absl::string_view name) const {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckLoaded());
-  return writes_.stores.Find(field, name);
+  return stores_.table.Find(field, name);
 }
 
 template <typename Result, typename Make>
@@ -182,21 +163,21 @@ absl::StatusOr<StoreInfo> EngineOfStores::CreateStore(const StoreConfig& config)
   SOFTLOOKUP_RETURN_IF_ERROR(CheckLoaded());
   SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreConfig(config));
   return Commit<absl::StatusOr<StoreInfo>>([&](auto callback) {
-    return MakeCreateStore(writes_, ++last_store_number_, config, WakeUps(),
+    return MakeCreateStore(stores_, ++last_store_number_, config, WakeUps(),
                            limits_.store_count_max, std::move(callback));
   });
 }
 
 absl::StatusOr<StoreInfo> EngineOfStores::GetStore(absl::string_view name) {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckLoaded());
-  return writes_.stores.Info("name", name);
+  return stores_.table.Info("name", name);
 }
 
 absl::StatusOr<ListResult> EngineOfStores::ListStores(absl::string_view prefix,
                                                       absl::string_view after,
                                                       std::int64_t count_max) {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckLoaded());
-  return writes_.stores.List(prefix, after, count_max);
+  return stores_.table.List(prefix, after, count_max);
 }
 
 absl::StatusOr<StoreInfo> EngineOfStores::UpdateStore(absl::string_view name,
@@ -204,7 +185,7 @@ absl::StatusOr<StoreInfo> EngineOfStores::UpdateStore(absl::string_view name,
   SOFTLOOKUP_ASSIGN_OR_RETURN(std::shared_ptr<Store> store, Find("store.name", name));
   SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreUpdate(update, store->snapshot()->config()));
   return Commit<absl::StatusOr<StoreInfo>>([&](auto callback) {
-    return MakeUpdate(writes_, std::move(store), update, std::move(callback));
+    return MakeUpdate(stores_, std::move(store), update, std::move(callback));
   });
 }
 
@@ -212,14 +193,14 @@ absl::StatusOr<StoreRenamed> EngineOfStores::RenameStore(const StoreRename& rena
   SOFTLOOKUP_RETURN_IF_ERROR(CheckLoaded());
   SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreRename(rename));
   return Commit<absl::StatusOr<StoreRenamed>>(
-      [&](auto callback) { return MakeRenameStore(writes_, rename, std::move(callback)); });
+      [&](auto callback) { return MakeRenameStore(stores_, rename, std::move(callback)); });
 }
 
 absl::Status EngineOfStores::DeleteStore(absl::string_view name) {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckLoaded());
   SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreName("name", name));
   return Commit<absl::Status>([&](auto callback) {
-    return MakeDeleteStore(writes_, std::string(name), std::move(callback));
+    return MakeDeleteStore(stores_, std::string(name), std::move(callback));
   });
 }
 
@@ -233,7 +214,7 @@ absl::StatusOr<WriterInfo> EngineOfStores::GetWriter(absl::string_view store,
   SOFTLOOKUP_ASSIGN_OR_RETURN(std::shared_ptr<Store> found, Find("store", store));
   SOFTLOOKUP_RETURN_IF_ERROR(CheckWriterName(writer));
   return Commit<absl::StatusOr<WriterInfo>>([&](auto callback) {
-    return MakeGetWriter(writes_, std::move(found), std::string(writer), std::move(callback));
+    return MakeGetWriter(stores_, std::move(found), std::string(writer), std::move(callback));
   });
 }
 
@@ -253,7 +234,7 @@ absl::StatusOr<DeleteRowsResult> EngineOfStores::DeleteRows(absl::string_view st
     return InvalidOption("filter", "must not be empty; to delete every row, set its begin to 0");
   }
   return Commit<absl::StatusOr<DeleteRowsResult>>([&](auto callback) {
-    return MakeDeleteRows(writes_, std::move(found), filter, std::move(callback));
+    return MakeDeleteRows(stores_, std::move(found), filter, std::move(callback));
   });
 }
 

@@ -4,9 +4,9 @@
 
 namespace softlookup {
 
-EngineStats StatsOf(const WriteContext& writes, const JobContext& jobs,
+EngineStats StatsOf(const CountedStores& stores, const JobContext& jobs,
                     const Scheduler& scheduler) {
-  const StoreTotals& totals = writes.totals;
+  const StoreTotals& totals = stores.totals;
   const PassCounters& scans = scheduler.counters();
   return {.lookup_queue_time = jobs.lookup_queue_time.counts(),
           .lookup_compute_time = jobs.lookup_compute_time.counts(),
@@ -23,8 +23,8 @@ EngineStats StatsOf(const WriteContext& writes, const JobContext& jobs,
           .stores = totals.stores(),
           .rows = static_cast<std::uint64_t>(totals.rows()),
           .live_rows = static_cast<std::uint64_t>(totals.live_rows()),
-          .store_bytes = writes.budget.store_bytes(),
-          .ram_used_bytes = writes.budget.used_bytes(),
+          .store_bytes = stores.budget.store_bytes(),
+          .ram_used_bytes = stores.budget.used_bytes(),
           .waiting_lookups = scheduler.waiting_jobs(),
           .waiting_work = scheduler.waiting_cost()};
 }

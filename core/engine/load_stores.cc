@@ -4,11 +4,14 @@
 #include <optional>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "core/base/error.h"
 #include "core/base/status_macros.h"
+#include "core/engine/leftovers.h"
+#include "core/engine/put_records.h"
 #include "core/engine/validate.h"
 #include "core/store/block_shape.h"
 #include "core/store/store_loader.h"
@@ -224,57 +227,32 @@ absl::StatusOr<std::vector<NamedStore>> FindStores(const CommitLog& log) {
   }
 }
 
-}  // namespace
-
-absl::StatusOr<std::vector<NamedStore>> StoresIn(const CommitLog& log) {
-  std::vector<NamedStore> stores;
-  const KeyRange names = KeysOfNames();
-  const absl::Status status =
-      log.Scan(names.begin, names.end, [&](absl::string_view key, absl::string_view value) {
-        SOFTLOOKUP_ASSIGN_OR_RETURN(stores.emplace_back(), ParseName(key, value));
-        return absl::OkStatus();
-      });
-  if (status.ok() && !stores.empty()) return stores;
-  if (!status.ok() && !absl::IsDataLoss(status)) return status;
-  return FindStores(log);
-}
-
-LoadedStore LoadStore(const NamedStore& store, const CommitLog& log, Store::Executor executor) {
-  Loading loading(store, log);
-  absl::Status status = loading.ReadStore();
-  if (status.ok()) status = ReadRowsWhole(loading);
-  return loading.Finish(std::move(status), std::move(executor));
-}
-
-void AddLoaded(LoadedStore loaded, WriteContext& writes) {
+// Counts `loaded` in the budget and the totals. Adds it to the table, unless it is damaged and its
+// name is lost or invalid.
+void AddLoaded(LoadedStore loaded, CountedStores& stores) {
   if (loaded.store.ok()) {
     const std::shared_ptr<const Snapshot> snapshot = (*loaded.store)->snapshot();
     // Loaded stores may exceed the budget, so that acknowledged rows are kept. No store may then
     // grow until there is room.
-    writes.budget.Add(static_cast<std::int64_t>(snapshot->byte_size()));
-    writes.totals.AddStore(*snapshot);
-    writes.stores.AddLoaded(loaded.name, *std::move(loaded.store));
+    stores.budget.Add(static_cast<std::int64_t>(snapshot->byte_size()));
+    stores.totals.AddStore(*snapshot);
+    stores.table.AddLoaded(loaded.name, *std::move(loaded.store));
     return;
   }
-  writes.totals.AddDamagedStore();
+  stores.totals.AddDamagedStore();
   // Damage cannot pass the checksums, but records that never were a server's can hold any name.
   if (!CheckStoreName("name", loaded.name).ok()) return;
-  writes.stores.AddDamaged(
+  stores.table.AddDamaged(
       loaded.name,
       {.number = loaded.number, .info = std::move(loaded.damaged), .error = loaded.store.status()});
 }
 
-void Notify(LoadObserver& observer, const LoadedStore& loaded) {
-  if (loaded.store.ok()) {
-    observer.OnStore((*loaded.store)->info());
-  } else {
-    observer.OnDamage(loaded.store.status());
-  }
-}
-
-absl::Status LoadStores(const std::vector<NamedStore>& stores, const CommitLog& log,
-                        ForkJoinPool& pool, const Store::Executor& executor, LoadObserver& observer,
-                        absl::FunctionRef<void(LoadedStore)> on_loaded) {
+// Loads `stores` on this thread and those of `pool`. Calls `observer` and `on_loaded` for one store
+// at a time, on any of these threads, damaged stores included. For a store that is UNAVAILABLE,
+// calls neither, and at the end returns UNAVAILABLE.
+absl::Status LoadEach(const std::vector<NamedStore>& stores, const CommitLog& log,
+                      ForkJoinPool& pool, const Store::Executor& executor, LoadObserver& observer,
+                      absl::FunctionRef<void(LoadedStore)> on_loaded) {
   const auto count = static_cast<std::int64_t>(stores.size());
   absl::Mutex mutex;
   std::int64_t done = 0;
@@ -305,6 +283,60 @@ absl::Status LoadStores(const std::vector<NamedStore>& stores, const CommitLog& 
     finish(loading->Finish(ReadInParts(*loading, pool), executor));
   }
   return unavailable;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<NamedStore>> StoresIn(const CommitLog& log) {
+  std::vector<NamedStore> stores;
+  const KeyRange names = KeysOfNames();
+  const absl::Status status =
+      log.Scan(names.begin, names.end, [&](absl::string_view key, absl::string_view value) {
+        SOFTLOOKUP_ASSIGN_OR_RETURN(stores.emplace_back(), ParseName(key, value));
+        return absl::OkStatus();
+      });
+  if (status.ok() && !stores.empty()) return stores;
+  if (!status.ok() && !absl::IsDataLoss(status)) return status;
+  return FindStores(log);
+}
+
+LoadedStore LoadStore(const NamedStore& store, const CommitLog& log, Store::Executor executor) {
+  Loading loading(store, log);
+  absl::Status status = loading.ReadStore();
+  if (status.ok()) status = ReadRowsWhole(loading);
+  return loading.Finish(std::move(status), std::move(executor));
+}
+
+void Notify(LoadObserver& observer, const LoadedStore& loaded) {
+  if (loaded.store.ok()) {
+    observer.OnStore((*loaded.store)->info());
+  } else {
+    observer.OnDamage(loaded.store.status());
+  }
+}
+
+absl::StatusOr<std::uint64_t> LoadStores(CommitLog& log, ForkJoinPool& pool,
+                                         const Store::Executor& executor, LoadObserver& observer,
+                                         CountedStores& stores) {
+  SOFTLOOKUP_ASSIGN_OR_RETURN(const std::vector<NamedStore> named, StoresIn(log));
+  const std::uint64_t last_number = LastNumberIn(named, log);
+  const bool have_names = named.empty() || !named[0].name.empty();
+  const std::unique_ptr<LogBatch> names = log.NewBatch();
+  bool is_whole = have_names;
+  SOFTLOOKUP_RETURN_IF_ERROR(
+      LoadEach(named, log, pool, executor, observer, [&](LoadedStore loaded) {
+        is_whole = is_whole && loaded.store.ok();
+        PutName(loaded.number, loaded.name, *names);
+        AddLoaded(std::move(loaded), stores);
+      }));
+  // Writes a name record for every store, an empty one if the name is lost. Once the log has any
+  // name records, StoresIn finds only stores that have one.
+  if (!have_names) SOFTLOOKUP_RETURN_IF_ERROR(log.Commit(*names, Sync::kYes));
+  // If compaction read a damaged record, writes to all stores would fail from then on. So the log
+  // is not compacted if a store is damaged, if the names had to be written anew, or if what is left
+  // of deleted stores is damaged.
+  if (is_whole && ClearLeftovers(named, last_number, log).ok()) log.BeginCompaction();
+  return last_number;
 }
 
 }  // namespace softlookup

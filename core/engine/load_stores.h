@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
-#include "core/engine/write_context.h"
+#include "core/engine/counted_stores.h"
 #include "core/parallel/fork_join_pool.h"
 #include "core/storage/commit_log.h"
 #include "core/storage/records.h"
@@ -38,19 +37,22 @@ struct LoadedStore {
 // succeed.
 LoadedStore LoadStore(const NamedStore& store, const CommitLog& log, Store::Executor executor);
 
-// Counts `loaded` in the budget and the totals of `writes`. Adds it to the table of stores, unless
-// it is damaged and its name is lost or invalid.
-void AddLoaded(LoadedStore loaded, WriteContext& writes);
-
 // Calls observer.OnStore() if `loaded` has a store, otherwise observer.OnDamage() with its error.
 void Notify(LoadObserver& observer, const LoadedStore& loaded);
 
-// Loads `stores` on this thread and those of `pool`. Calls `observer` and `on_loaded` for one store
-// at a time, on any of these threads, damaged stores included. For a store that is UNAVAILABLE,
-// calls neither, and at the end returns UNAVAILABLE.
-absl::Status LoadStores(const std::vector<NamedStore>& stores, const CommitLog& log,
-                        ForkJoinPool& pool, const Store::Executor& executor, LoadObserver& observer,
-                        absl::FunctionRef<void(LoadedStore)> on_loaded);
+// Loads all stores of `log` into `stores`, on this thread and those of `pool`. `executor` is that
+// of every store. Calls `observer` for one store at a time, on any of these threads. Adds a damaged
+// store as such, unless its name is lost or invalid. If the log has no records of names, or one of
+// them is damaged, writes them anew. Otherwise lets the log compact its records if nothing in it is
+// damaged.
+//
+// Returns the largest number that a store or a leftover may have, as LastNumberIn() does. Errors:
+// those of StoresIn(); those of CommitLog::Commit() if names are not written; UNAVAILABLE if a store
+// cannot be read for another reason than damage. After an error, `stores` may have some of the
+// stores.
+absl::StatusOr<std::uint64_t> LoadStores(CommitLog& log, ForkJoinPool& pool,
+                                         const Store::Executor& executor, LoadObserver& observer,
+                                         CountedStores& stores);
 
 }  // namespace softlookup
 

@@ -11,11 +11,11 @@ namespace {
 
 // Ends a store that is deleted. Call this once no call finds it any more. Waits for its revisions
 // end with `status`.
-void Retire(Store& store, absl::Status status, WriteContext& context) {
+void Retire(Store& store, absl::Status status, CountedStores& stores) {
   const std::shared_ptr<const Snapshot> last = store.snapshot();
-  context.totals.RemoveStore(*last);
+  stores.totals.RemoveStore(*last);
   // The bytes of the store count until the last of its snapshots is destroyed.
-  store.editor().lease().OnEnd([&budget = context.budget, bytes = last->byte_size()] {
+  store.editor().lease().OnEnd([&budget = stores.budget, bytes = last->byte_size()] {
     budget.Add(-static_cast<std::int64_t>(bytes));
   });
   store.Close(std::move(status));
@@ -23,10 +23,10 @@ void Retire(Store& store, absl::Status status, WriteContext& context) {
 
 class CreateStoreWrite final : public Write {
  public:
-  CreateStoreWrite(WriteContext& context, std::uint64_t number, StoreConfig config,
+  CreateStoreWrite(CountedStores& stores, std::uint64_t number, StoreConfig config,
                    Store::Executor executor, std::int64_t store_count_max,
                    WriteCallback<StoreInfo> callback)
-      : context_(context),
+      : stores_(stores),
         number_(number),
         config_(std::move(config)),
         executor_(std::move(executor)),
@@ -36,25 +36,25 @@ class CreateStoreWrite final : public Write {
   // Other writes may be staged in the same group: none of them finds the store before Publish(),
   // and its name is reserved.
   absl::Status Stage(LogBatch* batch) override {
-    SOFTLOOKUP_RETURN_IF_ERROR(context_.stores.Reserve(config_.name, store_count_max_));
+    SOFTLOOKUP_RETURN_IF_ERROR(stores_.table.Reserve(config_.name, store_count_max_));
     store_ = std::make_shared<Store>(number_, std::make_unique<StoreEditor>(config_), absl::Now(),
                                      executor_);
-    absl::Status room = context_.budget.Check(StoreBytes(), /*own_reserved_bytes=*/0);
+    absl::Status room = stores_.budget.Check(StoreBytes(), /*own_reserved_bytes=*/0);
     if (!room.ok()) {
-      context_.stores.Release(config_.name);
+      stores_.table.Release(config_.name);
       return room;
     }
-    context_.budget.Add(StoreBytes());
+    stores_.budget.Add(StoreBytes());
     if (batch != nullptr) PutNewStore(number_, *store_->snapshot(), store_->create_time(), *batch);
     return absl::OkStatus();
   }
   void Publish() override {
-    context_.stores.Add(config_.name, store_);
-    context_.totals.AddStore(*store_->snapshot());
+    stores_.table.Add(config_.name, store_);
+    stores_.totals.AddStore(*store_->snapshot());
   }
   void Rollback() override {
-    context_.stores.Release(config_.name);
-    context_.budget.Add(-StoreBytes());
+    stores_.table.Release(config_.name);
+    stores_.budget.Add(-StoreBytes());
   }
   void Answer(absl::Status status) override {
     if (!status.ok()) return callback_(std::move(status));
@@ -67,7 +67,7 @@ class CreateStoreWrite final : public Write {
     return static_cast<std::int64_t>(store_->snapshot()->byte_size());
   }
 
-  WriteContext& context_;
+  CountedStores& stores_;
   const std::uint64_t number_;
   const StoreConfig config_;
   const Store::Executor executor_;
@@ -78,31 +78,31 @@ class CreateStoreWrite final : public Write {
 
 class DeleteStoreWrite final : public Write {
  public:
-  DeleteStoreWrite(WriteContext& context, std::string name,
+  DeleteStoreWrite(CountedStores& stores, std::string name,
                    absl::AnyInvocable<void(absl::Status)> callback)
-      : context_(context), name_(std::move(name)), callback_(std::move(callback)) {}
+      : stores_(stores), name_(std::move(name)), callback_(std::move(callback)) {}
 
   bool alone() const override { return true; }
 
   absl::Status Stage(LogBatch* batch) override {
-    damaged_ = context_.stores.FindDamaged(name_);
+    damaged_ = stores_.table.FindDamaged(name_);
     if (damaged_ == nullptr) {
-      SOFTLOOKUP_ASSIGN_OR_RETURN(store_, context_.stores.Find("name", name_));
+      SOFTLOOKUP_ASSIGN_OR_RETURN(store_, stores_.table.Find("name", name_));
     }
     if (batch == nullptr) return absl::OkStatus();
     DeleteRecords(damaged_ == nullptr ? store_->number() : damaged_->number, *batch);
     return absl::OkStatus();
   }
   void Publish() override {
-    context_.stores.Remove(name_);
-    if (damaged_ != nullptr) return context_.totals.RemoveDamagedStore();
-    Retire(*store_, StoreNotFound(name_), context_);
+    stores_.table.Remove(name_);
+    if (damaged_ != nullptr) return stores_.totals.RemoveDamagedStore();
+    Retire(*store_, StoreNotFound(name_), stores_);
   }
   void Rollback() override {}
   void Answer(absl::Status status) override { callback_(std::move(status)); }
 
  private:
-  WriteContext& context_;
+  CountedStores& stores_;
   const std::string name_;
   absl::AnyInvocable<void(absl::Status)> callback_;
   // Set by Stage(), one of the two.
@@ -112,14 +112,14 @@ class DeleteStoreWrite final : public Write {
 
 class RenameStoreWrite final : public Write {
  public:
-  RenameStoreWrite(WriteContext& context, StoreRename rename, WriteCallback<StoreRenamed> callback)
-      : context_(context), rename_(std::move(rename)), callback_(std::move(callback)) {}
+  RenameStoreWrite(CountedStores& stores, StoreRename rename, WriteCallback<StoreRenamed> callback)
+      : stores_(stores), rename_(std::move(rename)), callback_(std::move(callback)) {}
 
   // So no name is reserved during the write.
   bool alone() const override { return true; }
 
   absl::Status Stage(LogBatch* batch) override {
-    SOFTLOOKUP_ASSIGN_OR_RETURN(store_, context_.stores.Find("store", rename_.name));
+    SOFTLOOKUP_ASSIGN_OR_RETURN(store_, stores_.table.Find("store", rename_.name));
     SOFTLOOKUP_RETURN_IF_ERROR(FindReplaced());
     StoreEditor& editor = store_->editor();
     const std::shared_ptr<const Snapshot> before = editor.newest();
@@ -127,7 +127,7 @@ class RenameStoreWrite final : public Write {
         editor.Update([this](StoreConfig& config) { config.name = rename_.new_name; });
     growth_ = static_cast<std::int64_t>(after->byte_size()) -
               static_cast<std::int64_t>(before->byte_size());
-    context_.budget.Add(growth_);
+    stores_.budget.Add(growth_);
     if (batch != nullptr) {
       if (replaced_ != nullptr) DeleteRecords(replaced_->number(), *batch);
       PutName(store_->number(), rename_.new_name, *batch);
@@ -137,16 +137,16 @@ class RenameStoreWrite final : public Write {
   }
   void Publish() override {
     const std::shared_ptr<Store> renamed = store_->HandOver();
-    context_.stores.Rename(rename_.name, rename_.new_name, renamed);
+    stores_.table.Rename(rename_.name, rename_.new_name, renamed);
     store_->Close(StoreNotFound(rename_.name));
     result_.store = renamed->info();
     if (replaced_ == nullptr) return;
     result_.replaced = replaced_->info();
-    Retire(*replaced_, StoreReplaced(rename_.new_name), context_);
+    Retire(*replaced_, StoreReplaced(rename_.new_name), stores_);
   }
   void Rollback() override {
     store_->editor().Rollback();
-    context_.budget.Add(-growth_);
+    stores_.budget.Add(-growth_);
   }
   void Answer(absl::Status status) override {
     if (!status.ok()) return callback_(std::move(status));
@@ -156,8 +156,7 @@ class RenameStoreWrite final : public Write {
  private:
   // Sets replaced_ to the store that has the new name, if there is one.
   absl::Status FindReplaced() {
-    absl::StatusOr<std::shared_ptr<Store>> found =
-        context_.stores.Find("new_name", rename_.new_name);
+    absl::StatusOr<std::shared_ptr<Store>> found = stores_.table.Find("new_name", rename_.new_name);
     if (absl::IsNotFound(found.status())) return absl::OkStatus();
     // The name of a damaged store is taken, too.
     if (!rename_.replace) return StoreExists(rename_.new_name);
@@ -165,7 +164,7 @@ class RenameStoreWrite final : public Write {
     return absl::OkStatus();
   }
 
-  WriteContext& context_;
+  CountedStores& stores_;
   const StoreRename rename_;
   WriteCallback<StoreRenamed> callback_;
   std::shared_ptr<Store> store_;
@@ -176,22 +175,22 @@ class RenameStoreWrite final : public Write {
 
 }  // namespace
 
-std::unique_ptr<Write> MakeCreateStore(WriteContext& context, std::uint64_t number,
+std::unique_ptr<Write> MakeCreateStore(CountedStores& stores, std::uint64_t number,
                                        StoreConfig config, Store::Executor executor,
                                        std::int64_t store_count_max,
                                        WriteCallback<StoreInfo> callback) {
-  return std::make_unique<CreateStoreWrite>(context, number, std::move(config), std::move(executor),
+  return std::make_unique<CreateStoreWrite>(stores, number, std::move(config), std::move(executor),
                                             store_count_max, std::move(callback));
 }
 
-std::unique_ptr<Write> MakeDeleteStore(WriteContext& context, std::string name,
+std::unique_ptr<Write> MakeDeleteStore(CountedStores& stores, std::string name,
                                        absl::AnyInvocable<void(absl::Status)> callback) {
-  return std::make_unique<DeleteStoreWrite>(context, std::move(name), std::move(callback));
+  return std::make_unique<DeleteStoreWrite>(stores, std::move(name), std::move(callback));
 }
 
-std::unique_ptr<Write> MakeRenameStore(WriteContext& context, StoreRename rename,
+std::unique_ptr<Write> MakeRenameStore(CountedStores& stores, StoreRename rename,
                                        WriteCallback<StoreRenamed> callback) {
-  return std::make_unique<RenameStoreWrite>(context, std::move(rename), std::move(callback));
+  return std::make_unique<RenameStoreWrite>(stores, std::move(rename), std::move(callback));
 }
 
 }  // namespace softlookup

@@ -8,7 +8,7 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "core/engine/committer.h"
-#include "core/engine/write_context.h"
+#include "core/engine/counted_stores.h"
 #include "core/store/store.h"
 #include "softlookup/store_config.h"
 
@@ -16,20 +16,20 @@ namespace softlookup {
 
 // These functions make the writes that change which stores there are, and their names. Callers must
 // have checked everything in the arguments that does not depend on earlier writes. The writes check
-// the rest. `context` must outlive the writes.
+// the rest. `stores` must outlive the writes.
 
 // `number` and `executor` are those of the new store.
-std::unique_ptr<Write> MakeCreateStore(WriteContext& context, std::uint64_t number,
+std::unique_ptr<Write> MakeCreateStore(CountedStores& stores, std::uint64_t number,
                                        StoreConfig config, Store::Executor executor,
                                        std::int64_t store_count_max,
                                        WriteCallback<StoreInfo> callback);
 
 // The store may be damaged.
-std::unique_ptr<Write> MakeDeleteStore(WriteContext& context, std::string name,
+std::unique_ptr<Write> MakeDeleteStore(CountedStores& stores, std::string name,
                                        absl::AnyInvocable<void(absl::Status)> callback);
 
 // Makes the write of Engine::RenameStore().
-std::unique_ptr<Write> MakeRenameStore(WriteContext& context, StoreRename rename,
+std::unique_ptr<Write> MakeRenameStore(CountedStores& stores, StoreRename rename,
                                        WriteCallback<StoreRenamed> callback);
 
 }  // namespace softlookup

@@ -24,8 +24,8 @@ namespace {
 template <typename Result>
 class StoreWrite : public Write {
  public:
-  StoreWrite(WriteContext& context, std::shared_ptr<Store> store, WriteCallback<Result> callback)
-      : context_(context), store_(std::move(store)), callback_(std::move(callback)) {}
+  StoreWrite(CountedStores& stores, std::shared_ptr<Store> store, WriteCallback<Result> callback)
+      : stores_(stores), store_(std::move(store)), callback_(std::move(callback)) {}
 
   absl::Status Stage(LogBatch* batch) override {
     // Since the caller found the store, a write may have deleted or renamed it. That or a further
@@ -33,7 +33,7 @@ class StoreWrite : public Write {
     const std::shared_ptr<const Snapshot> shown = store_->snapshot();
     const std::string& name = shown->config().name;
     SOFTLOOKUP_ASSIGN_OR_RETURN(const std::shared_ptr<Store> current,
-                                context_.stores.Find("store", name));
+                                stores_.table.Find("store", name));
     if (current != store_) return StoreReplaced(name);
     SOFTLOOKUP_RETURN_IF_ERROR(WriteWithinBudget());
     if (batch != nullptr) PutRecords(store_->editor(), *batch);
@@ -41,11 +41,11 @@ class StoreWrite : public Write {
   }
   void Publish() final {
     store_->Publish(snapshot_);
-    context_.totals.AddWrite(snapshot_->config(), change_);
+    stores_.totals.AddWrite(snapshot_->config(), change_);
   }
   void Rollback() override {
     store_->editor().Rollback();
-    context_.budget.Add(-growth_);
+    stores_.budget.Add(-growth_);
   }
   void Answer(absl::Status status) final {
     if (!status.ok()) return callback_(std::move(status));
@@ -72,7 +72,7 @@ class StoreWrite : public Write {
   // staged before it stay.
   absl::Status WriteWithinBudget() {
     StoreEditor& editor = store_->editor();
-    ByteBudget& budget = context_.budget;
+    ByteBudget& budget = stores_.budget;
     const std::shared_ptr<const Snapshot> before = editor.newest();
     std::optional<StoreEditor::Savepoint> savepoint;
     if (budget.has_limit()) savepoint = editor.MakeSavepoint();
@@ -94,7 +94,7 @@ class StoreWrite : public Write {
     return absl::OkStatus();
   }
 
-  WriteContext& context_;
+  CountedStores& stores_;
   const std::shared_ptr<Store> store_;
   WriteCallback<Result> callback_;
   std::shared_ptr<const Snapshot> snapshot_;
@@ -157,12 +157,12 @@ std::int64_t BytesOf(const RowsToAppend& rows, const StoreConfig& config) {
 
 class AppendWrite final : public StoreWrite<AppendResult> {
  public:
-  AppendWrite(WriteContext& context, std::shared_ptr<Store> store, RowsToAppend rows,
+  AppendWrite(CountedStores& stores, std::shared_ptr<Store> store, RowsToAppend rows,
               WriteCallback<AppendResult> callback)
-      : StoreWrite(context, std::move(store), std::move(callback)),
+      : StoreWrite(stores, std::move(store), std::move(callback)),
         rows_(std::move(rows)),
         bytes_(BytesOf(rows_, this->store().snapshot()->config())),
-        reserved_(context.budget, bytes_) {}
+        reserved_(stores.budget, bytes_) {}
 
   absl::Status Stage(LogBatch* batch) override {
     AppendChain* chain = rows_.chain.get();
@@ -236,9 +236,9 @@ class AppendWrite final : public StoreWrite<AppendResult> {
 
 class DeleteRowsWrite final : public StoreWrite<DeleteRowsResult> {
  public:
-  DeleteRowsWrite(WriteContext& context, std::shared_ptr<Store> store, RowFilter filter,
+  DeleteRowsWrite(CountedStores& stores, std::shared_ptr<Store> store, RowFilter filter,
                   WriteCallback<DeleteRowsResult> callback)
-      : StoreWrite(context, std::move(store), std::move(callback)), filter_(std::move(filter)) {}
+      : StoreWrite(stores, std::move(store), std::move(callback)), filter_(std::move(filter)) {}
 
  protected:
   absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreEditor& editor) override {
@@ -262,9 +262,9 @@ class DeleteRowsWrite final : public StoreWrite<DeleteRowsResult> {
 
 class UpdateWrite final : public StoreWrite<StoreInfo> {
  public:
-  UpdateWrite(WriteContext& context, std::shared_ptr<Store> store, StoreUpdate update,
+  UpdateWrite(CountedStores& stores, std::shared_ptr<Store> store, StoreUpdate update,
               WriteCallback<StoreInfo> callback)
-      : StoreWrite(context, std::move(store), std::move(callback)), update_(std::move(update)) {}
+      : StoreWrite(stores, std::move(store), std::move(callback)), update_(std::move(update)) {}
 
  protected:
   absl::StatusOr<std::shared_ptr<const Snapshot>> WriteTo(StoreEditor& editor) override {
@@ -288,9 +288,9 @@ class UpdateWrite final : public StoreWrite<StoreInfo> {
 
 class GetWriterWrite final : public StoreWrite<WriterInfo> {
  public:
-  GetWriterWrite(WriteContext& context, std::shared_ptr<Store> store, std::string writer,
+  GetWriterWrite(CountedStores& stores, std::shared_ptr<Store> store, std::string writer,
                  WriteCallback<WriterInfo> callback)
-      : StoreWrite(context, std::move(store), std::move(callback)), writer_(std::move(writer)) {}
+      : StoreWrite(stores, std::move(store), std::move(callback)), writer_(std::move(writer)) {}
 
   Sync sync() const override { return Sync::kNo; }
 
@@ -315,9 +315,9 @@ class GetWriterWrite final : public StoreWrite<WriterInfo> {
 
 }  // namespace
 
-std::unique_ptr<Write> MakeAppend(WriteContext& context, std::shared_ptr<Store> store,
+std::unique_ptr<Write> MakeAppend(CountedStores& stores, std::shared_ptr<Store> store,
                                   RowsToAppend rows, WriteCallback<AppendResult> callback) {
-  return std::make_unique<AppendWrite>(context, std::move(store), std::move(rows),
+  return std::make_unique<AppendWrite>(stores, std::move(store), std::move(rows),
                                        std::move(callback));
 }
 
@@ -328,21 +328,21 @@ std::unique_ptr<Write> MakeRefusedAppend(absl::Status status, std::shared_ptr<Ap
                                          std::move(callback));
 }
 
-std::unique_ptr<Write> MakeDeleteRows(WriteContext& context, std::shared_ptr<Store> store,
+std::unique_ptr<Write> MakeDeleteRows(CountedStores& stores, std::shared_ptr<Store> store,
                                       RowFilter filter, WriteCallback<DeleteRowsResult> callback) {
-  return std::make_unique<DeleteRowsWrite>(context, std::move(store), std::move(filter),
+  return std::make_unique<DeleteRowsWrite>(stores, std::move(store), std::move(filter),
                                            std::move(callback));
 }
 
-std::unique_ptr<Write> MakeUpdate(WriteContext& context, std::shared_ptr<Store> store,
+std::unique_ptr<Write> MakeUpdate(CountedStores& stores, std::shared_ptr<Store> store,
                                   StoreUpdate update, WriteCallback<StoreInfo> callback) {
-  return std::make_unique<UpdateWrite>(context, std::move(store), std::move(update),
+  return std::make_unique<UpdateWrite>(stores, std::move(store), std::move(update),
                                        std::move(callback));
 }
 
-std::unique_ptr<Write> MakeGetWriter(WriteContext& context, std::shared_ptr<Store> store,
+std::unique_ptr<Write> MakeGetWriter(CountedStores& stores, std::shared_ptr<Store> store,
                                      std::string writer, WriteCallback<WriterInfo> callback) {
-  return std::make_unique<GetWriterWrite>(context, std::move(store), std::move(writer),
+  return std::make_unique<GetWriterWrite>(stores, std::move(store), std::move(writer),
                                           std::move(callback));
 }
 

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "core/base/limits.h"
 #include "core/engine/committer.h"
-#include "core/engine/write_context.h"
+#include "core/engine/counted_stores.h"
 #include "core/store/store.h"
 #include "softlookup/engine.h"
 
@@ -18,7 +18,7 @@ namespace softlookup {
 // These functions make the writes to one store that Engine's methods post. A write is refused with
 // STORE_NOT_FOUND if the store is deleted or renamed before its turn. Callers must have checked
 // everything in the arguments that does not depend on earlier writes. The writes check the rest.
-// `context` must outlive the writes.
+// `stores` must outlive the writes.
 
 // The rows of an append, and what came with them.
 struct RowsToAppend {
@@ -35,7 +35,7 @@ struct RowsToAppend {
   std::uint64_t chain_number = 0;      // The append's number in its chain. 0 without a chain.
 };
 
-std::unique_ptr<Write> MakeAppend(WriteContext& context, std::shared_ptr<Store> store,
+std::unique_ptr<Write> MakeAppend(CountedStores& stores, std::shared_ptr<Store> store,
                                   RowsToAppend rows, WriteCallback<AppendResult> callback);
 
 // Ends a chain: its appends with numbers above `last_to_run` are refused in their turn. Its appends
@@ -48,15 +48,15 @@ std::unique_ptr<Write> MakeRefusedAppend(absl::Status status, std::shared_ptr<Ap
                                          std::uint64_t chain_number,
                                          WriteCallback<AppendResult> callback);
 
-std::unique_ptr<Write> MakeDeleteRows(WriteContext& context, std::shared_ptr<Store> store,
+std::unique_ptr<Write> MakeDeleteRows(CountedStores& stores, std::shared_ptr<Store> store,
                                       RowFilter filter, WriteCallback<DeleteRowsResult> callback);
 
-std::unique_ptr<Write> MakeUpdate(WriteContext& context, std::shared_ptr<Store> store,
+std::unique_ptr<Write> MakeUpdate(CountedStores& stores, std::shared_ptr<Store> store,
                                   StoreUpdate update, WriteCallback<StoreInfo> callback);
 
 // Makes a write that answers GetWriter() and changes nothing. It is a write so that it has its turn
 // after the appends that were posted before. The answer then shows what they did.
-std::unique_ptr<Write> MakeGetWriter(WriteContext& context, std::shared_ptr<Store> store,
+std::unique_ptr<Write> MakeGetWriter(CountedStores& stores, std::shared_ptr<Store> store,
                                      std::string writer, WriteCallback<WriterInfo> callback);
 
 }  // namespace softlookup

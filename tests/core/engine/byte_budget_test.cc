@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/engine/counted_stores.h"
 #include "core/engine/table_writes.h"
-#include "core/engine/write_context.h"
 #include "core/engine/writes.h"
 #include "softlookup/engine.h"
 #include "tests/testing/engine_calls.h"
@@ -64,16 +64,16 @@ class BudgetedWritesTest : public ::testing::Test {
   static constexpr std::int64_t kLimit = 100'000;
   static constexpr std::int64_t kDim = 16;
 
-  BudgetedWritesTest() : writes_(kLimit) {
+  BudgetedWritesTest() : stores_(kLimit) {
     const std::unique_ptr<Write> create = Create("s");
     EXPECT_THAT(create->Stage(nullptr), IsOk());
     create->Publish();
-    store_ = *writes_.stores.Find("store", "s");
+    store_ = *stores_.table.Find("store", "s");
   }
 
   std::unique_ptr<Write> Create(const std::string& name) {
     return MakeCreateStore(
-        writes_, ++number_, {.name = name, .key_dim = kDim, .value_dim = kDim}, [](auto) {}, 10,
+        stores_, ++number_, {.name = name, .key_dim = kDim, .value_dim = kDim}, [](auto) {}, 10,
         [](auto) {});
   }
   std::unique_ptr<Write> Append(std::int64_t rows, std::uint64_t first_id = 0) {
@@ -83,13 +83,13 @@ class BudgetedWritesTest : public ::testing::Test {
       append.ids.push_back(first_id + static_cast<std::uint64_t>(row));
       append.row_labels.push_back({"label" + std::to_string(first_id + row)});
     }
-    return MakeAppend(writes_, store_, std::move(append), [](auto) {});
+    return MakeAppend(stores_, store_, std::move(append), [](auto) {});
   }
   std::int64_t StoreBytes() const {
     return static_cast<std::int64_t>(store_->snapshot()->byte_size());
   }
 
-  WriteContext writes_;
+  CountedStores stores_;
   std::uint64_t number_ = 0;
   std::shared_ptr<Store> store_;
 };
@@ -97,15 +97,15 @@ class BudgetedWritesTest : public ::testing::Test {
 TEST_F(BudgetedWritesTest, ARefusedAppendLeavesThoseStagedBeforeItInItsGroup) {
   const auto first = Append(20, 1);
   ASSERT_THAT(first->Stage(nullptr), IsOk());
-  const std::int64_t bytes = writes_.budget.store_bytes();
+  const std::int64_t bytes = stores_.budget.store_bytes();
   EXPECT_EQ(ReasonOf(Append(900, 100)->Stage(nullptr)), "MEMORY_LIMIT");
-  EXPECT_EQ(writes_.budget.store_bytes(), bytes);
+  EXPECT_EQ(stores_.budget.store_bytes(), bytes);
   EXPECT_EQ(store_->editor().newest()->row_count(), 20u);
   const auto last = Append(20, 2000);
   ASSERT_THAT(last->Stage(nullptr), IsOk());
   first->Publish();
   last->Publish();
-  EXPECT_EQ(writes_.budget.store_bytes(), StoreBytes());
+  EXPECT_EQ(stores_.budget.store_bytes(), StoreBytes());
   const Snapshot& snapshot = *store_->snapshot();
   EXPECT_EQ(snapshot.row_count(), 40u);
   EXPECT_EQ(snapshot.revision(), 3u);
@@ -118,15 +118,15 @@ TEST_F(BudgetedWritesTest, ARefusedAppendLeavesThoseStagedBeforeItInItsGroup) {
 }
 
 TEST_F(BudgetedWritesTest, WhatTheLogRefusesGivesBackAllThatItTook) {
-  const std::int64_t before = writes_.budget.store_bytes();
+  const std::int64_t before = stores_.budget.store_bytes();
   EXPECT_EQ(before, StoreBytes());
   const auto first = Append(50, 1), second = Append(50, 100), create = Create("t");
   for (const auto* write : {&first, &second, &create}) {
     ASSERT_THAT((*write)->Stage(nullptr), IsOk());
   }
-  EXPECT_GT(writes_.budget.store_bytes(), before);
+  EXPECT_GT(stores_.budget.store_bytes(), before);
   for (const auto* write : {&first, &second, &create}) (*write)->Rollback();
-  EXPECT_EQ(writes_.budget.store_bytes(), before);
+  EXPECT_EQ(stores_.budget.store_bytes(), before);
   // The name is free again.
   EXPECT_THAT(Create("t")->Stage(nullptr), IsOk());
 }
@@ -135,9 +135,9 @@ TEST_F(BudgetedWritesTest, TwoStoresOfOneNameInAGroupAreOne) {
   const auto first = Create("t"), second = Create("t");
   ASSERT_THAT(first->Stage(nullptr), IsOk());
   EXPECT_EQ(ReasonOf(second->Stage(nullptr)), "STORE_EXISTS");
-  EXPECT_THAT(writes_.stores.Find("store", "t"), StatusIs(absl::StatusCode::kNotFound, ""));
+  EXPECT_THAT(stores_.table.Find("store", "t"), StatusIs(absl::StatusCode::kNotFound, ""));
   first->Publish();
-  EXPECT_THAT(writes_.stores.Find("store", "t"), IsOk());
+  EXPECT_THAT(stores_.table.Find("store", "t"), IsOk());
   EXPECT_EQ(ReasonOf(Create("t")->Stage(nullptr)), "STORE_EXISTS");
 }
 

@@ -25,27 +25,27 @@ class TableWritesTest : public ::testing::Test {
 
   void Create(const std::string& name) {
     const std::unique_ptr<Write> create = MakeCreateStore(
-        writes_, ++number_, {.name = name, .key_dim = 1, .value_dim = 1}, [](auto task) { task(); },
+        stores_, ++number_, {.name = name, .key_dim = 1, .value_dim = 1}, [](auto task) { task(); },
         /*store_count_max=*/2, [](auto) {});
     ASSERT_THAT(create->Stage(nullptr), IsOk());
     create->Publish();
   }
   // Adds a damaged store named "damaged", as a start does.
   void AddDamaged() {
-    writes_.totals.AddDamagedStore();
-    writes_.stores.AddDamaged("damaged", {.number = ++number_,
-                                          .info = {.config = {.name = "damaged"}, .damage = "torn"},
-                                          .error = absl::DataLossError("is damaged")});
+    stores_.totals.AddDamagedStore();
+    stores_.table.AddDamaged("damaged", {.number = ++number_,
+                                         .info = {.config = {.name = "damaged"}, .damage = "torn"},
+                                         .error = absl::DataLossError("is damaged")});
   }
   std::shared_ptr<Store> Find(const std::string& name) {
-    return writes_.stores.Find("store", name).value_or(nullptr);
+    return stores_.table.Find("store", name).value_or(nullptr);
   }
   // An append of one row to a store that its caller has found.
   std::unique_ptr<Write> Append(std::shared_ptr<Store> store) {
-    return MakeAppend(writes_, std::move(store), {.keys = {1}, .values = {1}}, [](auto) {});
+    return MakeAppend(stores_, std::move(store), {.keys = {1}, .values = {1}}, [](auto) {});
   }
   std::unique_ptr<Write> Rename(StoreRename rename) {
-    return MakeRenameStore(writes_, std::move(rename),
+    return MakeRenameStore(stores_, std::move(rename),
                            [this](auto result) { renamed_ = std::move(result); });
   }
   // Renames a store that there is.
@@ -60,7 +60,7 @@ class TableWritesTest : public ::testing::Test {
     return static_cast<std::int64_t>(Find(name)->snapshot()->byte_size());
   }
 
-  WriteContext writes_{kBytesMax};
+  CountedStores stores_{kBytesMax};
   std::uint64_t number_ = 0;
   absl::StatusOr<StoreRenamed> renamed_;
 };
@@ -82,7 +82,7 @@ TEST_F(TableWritesTest, ARenamedStoreKeepsWhatTellsItFromOthers) {
   EXPECT_EQ(renamed_->store.config.name, "b");
   EXPECT_EQ(renamed_->store.revision, 2u);
   EXPECT_EQ(renamed_->replaced, std::nullopt);
-  EXPECT_EQ(writes_.budget.store_bytes(), BytesOf("b"));
+  EXPECT_EQ(stores_.budget.store_bytes(), BytesOf("b"));
 }
 
 TEST_F(TableWritesTest, AWriteWhoseTurnComesAfterTheRenameIsRefused) {
@@ -103,7 +103,7 @@ TEST_F(TableWritesTest, ARefusedRenameChangesNothing) {
   Create("a");
   Create("b");
   const std::shared_ptr<Store> a = Find("a"), b = Find("b");
-  const std::int64_t bytes = writes_.budget.store_bytes();
+  const std::int64_t bytes = stores_.budget.store_bytes();
   EXPECT_EQ(ReasonOf(Rename({.name = "a", .new_name = "b"})->Stage(nullptr)), "STORE_EXISTS");
   for (const bool replace : {false, true}) {
     EXPECT_EQ(ReasonOf(Rename({.name = "c", .new_name = "b", .replace = replace})->Stage(nullptr)),
@@ -112,7 +112,7 @@ TEST_F(TableWritesTest, ARefusedRenameChangesNothing) {
   EXPECT_EQ(Find("a"), a);
   EXPECT_EQ(Find("b"), b);
   EXPECT_EQ(a->editor().newest()->config().name, "a");
-  EXPECT_EQ(writes_.budget.store_bytes(), bytes);
+  EXPECT_EQ(stores_.budget.store_bytes(), bytes);
 }
 
 TEST_F(TableWritesTest, ADamagedStoreIsNeitherRenamedNorReplaced) {
@@ -129,16 +129,16 @@ TEST_F(TableWritesTest, ADamagedStoreIsNeitherRenamedNorReplaced) {
 TEST_F(TableWritesTest, ADamagedStoreIsDeletedAndThenItsNameIsFree) {
   Create("a");
   AddDamaged();
-  EXPECT_EQ(writes_.totals.damaged_stores(), 1);
+  EXPECT_EQ(stores_.totals.damaged_stores(), 1);
   absl::Status answer = absl::UnknownError("none yet");
   const std::unique_ptr<Write> deletion =
-      MakeDeleteStore(writes_, "damaged", [&](absl::Status status) { answer = std::move(status); });
+      MakeDeleteStore(stores_, "damaged", [&](absl::Status status) { answer = std::move(status); });
   ASSERT_THAT(deletion->Stage(nullptr), IsOk());
   deletion->Publish();
   deletion->Answer(absl::OkStatus());
   EXPECT_THAT(answer, IsOk());
-  EXPECT_EQ(writes_.totals.damaged_stores(), 0);
-  EXPECT_EQ(writes_.totals.stores(), 1);
+  EXPECT_EQ(stores_.totals.damaged_stores(), 0);
+  EXPECT_EQ(stores_.totals.stores(), 1);
   RenameNow({.name = "a", .new_name = "damaged"});
   EXPECT_NE(Find("damaged"), nullptr);
 }
@@ -147,7 +147,7 @@ TEST_F(TableWritesTest, ARenameThatTheLogRefusesGivesTheNamesBack) {
   Create("a");
   Create("b");
   const std::shared_ptr<Store> a = Find("a"), b = Find("b");
-  const std::int64_t bytes = writes_.budget.store_bytes();
+  const std::int64_t bytes = stores_.budget.store_bytes();
   const std::unique_ptr<Write> rename = Rename({.name = "a", .new_name = "b", .replace = true});
   ASSERT_THAT(rename->Stage(nullptr), IsOk());
   EXPECT_EQ(Find("a"), a) << "nobody sees it before it is published";
@@ -158,8 +158,8 @@ TEST_F(TableWritesTest, ARenameThatTheLogRefusesGivesTheNamesBack) {
   EXPECT_EQ(Find("a"), a);
   EXPECT_EQ(Find("b"), b);
   EXPECT_EQ(a->editor().newest()->config().name, "a");
-  EXPECT_EQ(writes_.budget.store_bytes(), bytes);
-  EXPECT_EQ(writes_.totals.stores(), 2);
+  EXPECT_EQ(stores_.budget.store_bytes(), bytes);
+  EXPECT_EQ(stores_.totals.stores(), 2);
   for (const auto& store : {a, b}) EXPECT_THAT(Append(store)->Stage(nullptr), IsOk());
 }
 
@@ -172,19 +172,19 @@ TEST_F(TableWritesTest, AReplacedStoreCountsUntilItsLastSnapshotIsGone) {
   ASSERT_TRUE(renamed_->replaced.has_value());
   EXPECT_EQ(renamed_->replaced->config.name, "b");
   EXPECT_EQ(renamed_->replaced->revision, 1u);
-  EXPECT_EQ(writes_.totals.stores(), 1);
-  EXPECT_EQ(writes_.budget.store_bytes(), BytesOf("b") + held_bytes);
+  EXPECT_EQ(stores_.totals.stores(), 1);
+  EXPECT_EQ(stores_.budget.store_bytes(), BytesOf("b") + held_bytes);
   held = nullptr;
-  EXPECT_EQ(writes_.budget.store_bytes(), BytesOf("b"));
+  EXPECT_EQ(stores_.budget.store_bytes(), BytesOf("b"));
   Create("c");  // Two are allowed.
 }
 
 TEST_F(TableWritesTest, ARenameIsNotRefusedForTheBytesOfItsName) {
   Create("a");
-  writes_.budget.Add(kBytesMax);
+  stores_.budget.Add(kBytesMax);
   const std::string long_name(100, 'b');
   RenameNow({.name = "a", .new_name = long_name});
-  EXPECT_EQ(writes_.budget.store_bytes(), kBytesMax + BytesOf(long_name));
+  EXPECT_EQ(stores_.budget.store_bytes(), kBytesMax + BytesOf(long_name));
 }
 
 }  // namespace

@@ -1,0 +1,26 @@
+#ifndef SOFTLOOKUP_CORE_ENGINE_COUNTED_STORES_H_
+#define SOFTLOOKUP_CORE_ENGINE_COUNTED_STORES_H_
+
+#include <cstdint>
+
+#include "core/engine/byte_budget.h"
+#include "core/engine/store_table.h"
+#include "core/engine/store_totals.h"
+
+namespace softlookup {
+
+// The stores of an engine, and counts of what they hold: their bytes of RAM in the budget, and their
+// rows in the totals. Every write to a store counts in both. Thread-safe, except that only one write
+// at a time may add to the budget (ByteBudget).
+struct CountedStores {
+  // `ram_bytes_max` is as in Limits.
+  explicit CountedStores(std::int64_t ram_bytes_max) : budget(ram_bytes_max) {}
+
+  StoreTable table;
+  ByteBudget budget;
+  StoreTotals totals;
+};
+
+}  // namespace softlookup
+
+#endif  // SOFTLOOKUP_CORE_ENGINE_COUNTED_STORES_H_
