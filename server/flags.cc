@@ -177,7 +177,7 @@ void AddCountLimits(CLI::App& app, Flags& flags) {
         std::int64_t{1} << 30);
   limit("--max-stores", limits.store_count_max,
         "Maximum number of stores; creating more is refused", std::int64_t{1} << 32);
-  limit("--max-waiting-lookups", limits.waiting_lookups_max,
+  limit("--max-waiting-lookups", limits.waiting_jobs_max,
         "Maximum number of lookups and other jobs that wait for a thread; more are refused at once",
         1 << 24);
 

@@ -51,7 +51,7 @@ struct Limits {
   // Jobs that wait in the scheduler's queue, such as lookups, Attends and long projections. Further
   // jobs get RESOURCE_EXHAUSTED with a retry delay. Small jobs run without waiting and are not
   // refused. A lookup that has waited for a revision is not refused either.
-  std::int64_t waiting_lookups_max = 1024;
+  std::int64_t waiting_jobs_max = 1024;
   // Longest expected time to the answer of a lookup or Attend that finds other work waiting. A call
   // whose expected time is longer gets RESOURCE_EXHAUSTED with a retry delay. But a call is
   // accepted if its expected time is at most a few times what it would take alone.

@@ -46,7 +46,7 @@ class EngineOfStores final : public Engine {
               .tiles = TileUnitOf(ChooseKernel(options.kernel).value_or(KernelChoice()).kernel),
               .ranking = {limits_.ranking_bytes_max, stores_.budget}},
         pool_(options.thread_count, std::numeric_limits<std::int64_t>::max()),
-        scheduler_(pool_, {.waiting_jobs_max = limits_.waiting_lookups_max,
+        scheduler_(pool_, {.waiting_jobs_max = limits_.waiting_jobs_max,
                            .queue = {.queries_max = options.queries_per_pass_max,
                                      .wait_max = options.pass_wait_max}}),
         lookups_(jobs_, scheduler_),

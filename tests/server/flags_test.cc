@@ -177,7 +177,7 @@ const Setting kSettings[] = {
     {"max-waiting-lookups",
      "SOFTLOOKUP_MAX_WAITING_LOOKUPS",
      {"1024", "1", "2", "3"},
-     [](const Flags& flags) { return absl::StrCat(flags.limits.waiting_lookups_max); }},
+     [](const Flags& flags) { return absl::StrCat(flags.limits.waiting_jobs_max); }},
     {"max-waiting-work",
      "SOFTLOOKUP_MAX_WAITING_WORK",
      {"100", "0", "2.5", "10"},

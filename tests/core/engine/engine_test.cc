@@ -230,7 +230,7 @@ TEST_F(EngineTest, MemoryOfAnyWindow) {
 }
 
 TEST_F(EngineTest, TurnsAwayWhatItsQueueCannotHold) {
-  const auto engine = Engine::Create({.limits = {.waiting_lookups_max = 1}, .thread_count = 1});
+  const auto engine = Engine::Create({.limits = {.waiting_jobs_max = 1}, .thread_count = 1});
   ASSERT_THAT(engine->CreateStore({.name = "s", .key_dim = 64, .value_dim = 64}), IsOk());
   const std::vector<float> rows = NormalFloats(60'000 * 64, 1);
   const MatrixView view{rows.data(), 60'000, 64};
@@ -328,7 +328,7 @@ TEST_F(EngineTest, AWokenLookupIsPreparedOnThePool) {
 }
 
 TEST_F(EngineTest, ManyLookupsWokenAtOnceAreAllAnswered) {
-  const auto engine = Engine::Create({.limits = {.waiting_lookups_max = 4}, .thread_count = 1});
+  const auto engine = Engine::Create({.limits = {.waiting_jobs_max = 4}, .thread_count = 1});
   ASSERT_THAT(engine->CreateStore({.name = "s", .key_dim = 1, .value_dim = 1}), IsOk());
   const float one = 1;
   constexpr int kLookups = 1000;
