@@ -125,7 +125,7 @@ void Scheduler::RunNext() {
   }
   if (needs_other) PostRunner();
   const double done_part = batch_runner_.Run(
-      absl::MakeSpan(batch->jobs), clock_.Now(), [&](std::int64_t answered_count) {
+      absl::MakeSpan(batch->jobs), batch->begin, [&](std::int64_t answered_count) {
         absl::MutexLock lock(&mutex_);
         queue_.OnAnswers(*batch, answered_count, clock_.Now());
       });
