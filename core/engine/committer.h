@@ -30,8 +30,8 @@ class Write {
   virtual absl::Status Stage(LogBatch* batch) = 0;
   // Called when the log has the write. Lets readers see it.
   virtual void Publish() = 0;
-  // Called when the log does not have the write. Undoes the write, and every other write staged to
-  // the same store since the last Publish().
+  // Called when the log does not have the write. Undoes the write. May undo the other writes of its
+  // group to the same store, too: the log has none of them, and each gets a call of Rollback().
   virtual void Rollback() = 0;
   // Passes on how the write ended. Called once, last.
   virtual void Answer(absl::Status status) = 0;

@@ -9,9 +9,9 @@
 
 namespace softlookup {
 
-// The stores of an engine, and counts of what they hold: their bytes of RAM in the budget, and their
-// rows in the totals. Every write to a store counts in both. Thread-safe, except that only one write
-// at a time may add to the budget (ByteBudget).
+// The stores of an engine, and counts of what they hold: their bytes of RAM in the budget, and
+// their rows in the totals. Whoever changes a store updates them. Thread-safe, except that only one
+// write at a time may add to the budget (ByteBudget).
 struct CountedStores {
   // `ram_bytes_max` is as in Limits.
   explicit CountedStores(std::int64_t ram_bytes_max) : budget(ram_bytes_max) {}

@@ -47,9 +47,9 @@ void Notify(LoadObserver& observer, const LoadedStore& loaded);
 // damaged.
 //
 // Returns the largest number that a store or a leftover may have, as LastNumberIn() does. Errors:
-// those of StoresIn(); those of CommitLog::Commit() if names are not written; UNAVAILABLE if a store
-// cannot be read for another reason than damage. After an error, `stores` may have some of the
-// stores.
+// those of StoresIn(); those of CommitLog::Commit() if names are not written; UNAVAILABLE if a
+// store cannot be read for another reason than damage. After an error, `stores` may have some of
+// the stores.
 absl::StatusOr<std::uint64_t> LoadStores(CommitLog& log, ForkJoinPool& pool,
                                          const Store::Executor& executor, LoadObserver& observer,
                                          CountedStores& stores);

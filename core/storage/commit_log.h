@@ -104,8 +104,8 @@ class CommitLog {
 // FAILED_PRECONDITION if another process has the log open. DATA_LOSS if the log is damaged so that
 // it cannot be opened, or has lost synced changes. UNAVAILABLE for other errors of the file system.
 // FAILED_PRECONDITION leaves the log as it was found. So does DATA_LOSS if the log's SyncedSequence
-// is above 0. If it is 0, no losses are looked for before the log is opened to write. Opening it
-// may then change files.
+// is above 0: the log is then checked before it is opened to write. If it is 0, damage shows only
+// when the log is opened to write, which may change files.
 absl::StatusOr<std::unique_ptr<CommitLog>> OpenCommitLog(const std::string& directory);
 
 // Opens the log in `directory` only to read it. Changes nothing, but creates RocksDB's file LOCK if

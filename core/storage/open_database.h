@@ -40,9 +40,9 @@ enum class RocksdbAccess { kWrite, kRead };
 rocksdb::Options LogOptions(rocksdb::Env* env, const std::shared_ptr<BackgroundErrors>& errors);
 
 // Returns whether `directory` has RocksDB's file CURRENT, the root of a database. Sets `damage` if
-// CURRENT is missing but other files of a database are there. For kWrite, these are files that have
-// records. A database can be begun beside others, which an attempt to begin one may have left. For
-// kRead, these are all files of a database.
+// CURRENT is missing but other files of a database are there. For kRead, all files of a database
+// count. For kWrite, only files that hold records count. An attempt to create a database may have
+// left the others, and a database can still be created beside them.
 bool HasDatabase(const std::string& directory, RocksdbAccess access, absl::Status& damage);
 
 // Returns the free bytes of the disk that has `directory`, or 0 if they are unknown.
