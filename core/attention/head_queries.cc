@@ -54,15 +54,11 @@ ScanPlan HeadQueries::PlanOf(std::int64_t head_query) {
           .tiles = task_.tiles};
 }
 
-HeadQueryState HeadQueries::Begin(std::int64_t head_query, std::deque<TopRows>& collectors,
-                                  double* sums) const {
-  HeadQueryState begun;
-  const ResolvedOptions& options = task_.options;
+HeadQuery HeadQueries::Measure(std::int64_t head_query) const {
   const std::int64_t t = QueryOf(head_query);
-  HeadQuery& query = begun.query;
-  query = {.components = task_.queries.row(t) + HeadOf(head_query) * head_key_dim_,
-           .begin = task_.begin,
-           .end = task_.end};
+  HeadQuery query{.components = task_.queries.row(t) + HeadOf(head_query) * head_key_dim_,
+                  .begin = task_.begin,
+                  .end = task_.end};
   double square = 0;
   for (std::int64_t i = 0; i < head_key_dim_; ++i) {
     const float component = query.components[i];
@@ -71,11 +67,21 @@ HeadQueryState HeadQueries::Begin(std::int64_t head_query, std::deque<TopRows>& 
   }
   query.norm = std::sqrt(square);
   query.float32_errors = float32_roundings_.ErrorNormsOf(query.components);
-  if (options.causal) {
+  if (task_.options.causal) {
     const std::uint64_t offset_max = std::numeric_limits<std::uint64_t>::max() - t - 1;
-    query.end = std::min(query.end, std::min(options.causal_offset, offset_max) + t + 1);
+    query.end = std::min(query.end, std::min(task_.options.causal_offset, offset_max) + t + 1);
     query.begin = std::min(query.begin, query.end);
   }
+  return query;
+}
+
+HeadQueryState HeadQueries::Begin(std::int64_t head_query, const HeadQuery& measured,
+                                  std::deque<TopRows>& collectors, double* sums) const {
+  HeadQueryState begun{.query = measured};
+  const ResolvedOptions& options = task_.options;
+  HeadQuery& query = begun.query;
+  SOFTLOOKUP_DCHECK(query.top_rows == nullptr && query.first_rows == nullptr)
+      << "head query " << head_query << " has begun before";
   const bool lists = options.weights != WeightsMode::kNone;
   if (selects_rows_) {
     query.top_rows =

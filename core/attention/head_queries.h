@@ -55,12 +55,14 @@ class HeadQueries {
   // Returns the plan for scans of a head query. All queries of a head have the same plan.
   ScanPlan PlanOf(std::int64_t head_query);
 
+  // Returns a head query without collectors: its components, what they amount to, and its rows.
+  HeadQuery Measure(std::int64_t head_query) const;
   // Returns the state of a head query before the first row is scanned, with the task's running
-  // memory merged into it. If sums_values(), `sums` must have head_value_dim() zeros, and Begin
-  // adds the memory's weighted value to them. Adds the query's collectors to `collectors`, which
-  // must outlive the state.
-  HeadQueryState Begin(std::int64_t head_query, std::deque<TopRows>& collectors,
-                       double* sums) const;
+  // memory merged into it. `measured` must come from Measure(). If sums_values(), `sums` must have
+  // head_value_dim() zeros, and Begin adds the memory's weighted value to them. Adds the query's
+  // collectors to `collectors`, which must outlive the state.
+  HeadQueryState Begin(std::int64_t head_query, const HeadQuery& measured,
+                       std::deque<TopRows>& collectors, double* sums) const;
   // Completes the state of a head query after a second look, which counted only the rows that it
   // scanned. Sets counted_rows to the number of all rows that may count. Adds the weight of the
   // rows left out, of which `ln_left_out` is the logarithm (Candidates), to left_out. With a

@@ -2,35 +2,59 @@
 
 #include <algorithm>
 #include <numeric>
-#include <type_traits>
 #include <utility>
 
+#include "core/base/check.h"
+#include "core/base/part_count.h"
+
 namespace softlookup {
+namespace {
+
+// Head queries that a thread measures at a time, which takes some microseconds.
+constexpr std::int64_t kMeasuredQueries = 32;
+
+template <typename Item>
+void SortItems(absl::Span<const std::int64_t> order, std::vector<Item>& items) {
+  std::vector<Item> sorted;
+  sorted.reserve(items.size());
+  for (const std::int64_t q : order) sorted.push_back(items[static_cast<std::size_t>(q)]);
+  items = std::move(sorted);
+}
+
+}  // namespace
+
+void HeadQueryRound::Measure(const PassThreads& threads) {
+  queries.resize(refs.size());
+  threads.ForEach(PartCount(size(), kMeasuredQueries), [this](std::int64_t part) {
+    const std::int64_t begin = part * kMeasuredQueries;
+    for (std::int64_t q = begin; q < std::min(begin + kMeasuredQueries, size()); ++q) {
+      const HeadQueryRef& ref = RefOf(q);
+      queries[static_cast<std::size_t>(q)] = ref.task->head_queries().Measure(ref.number);
+    }
+  });
+}
 
 void HeadQueryRound::Begin() {
+  SOFTLOOKUP_CHECK(queries.size() == refs.size()) << "the round is not measured";
   collectors.clear();
   states.clear();
-  queries.clear();
+  states.reserve(refs.size());
   sums.assign(static_cast<std::size_t>(size() * sums_stride), 0.0);
   candidates.assign(refs.size(), nullptr);
   for (std::int64_t q = 0; q < size(); ++q) {
     const HeadQueryRef& ref = RefOf(q);
-    states.push_back(ref.task->head_queries().Begin(ref.number, collectors, SumsOf(q)));
-    queries.push_back(states.back().query);
+    HeadQuery& query = queries[static_cast<std::size_t>(q)];
+    query.top_rows = query.first_rows = nullptr;  // They may be of an earlier Begin().
+    states.push_back(ref.task->head_queries().Begin(ref.number, query, collectors, SumsOf(q)));
+    query = states.back().query;
   }
 }
 
 void HeadQueryRound::Sort(absl::Span<const std::int64_t> order) {
-  const auto sort = [order](auto& items) {
-    auto sorted = std::remove_reference_t<decltype(items)>();
-    sorted.reserve(items.size());
-    for (const std::int64_t q : order) sorted.push_back(items[static_cast<std::size_t>(q)]);
-    items = std::move(sorted);
-  };
-  sort(refs);
-  sort(states);
-  sort(queries);
-  sort(candidates);
+  SortItems(order, refs);
+  SortItems(order, states);
+  SortItems(order, queries);
+  SortItems(order, candidates);
   std::vector<double> sorted_sums;
   sorted_sums.reserve(sums.size());
   for (const std::int64_t q : order) {
@@ -58,7 +82,9 @@ void HeadQueryRound::SortByErrors() {
     }
     begin = end;
   }
-  if (!std::ranges::is_sorted(order)) Sort(order);
+  if (std::ranges::is_sorted(order)) return;
+  SortItems(order, refs);
+  SortItems(order, queries);
 }
 
 }  // namespace softlookup

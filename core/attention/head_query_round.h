@@ -9,6 +9,7 @@
 #include "core/attention/block_scan.h"
 #include "core/attention/head_queries.h"
 #include "core/attention/head_query_order.h"
+#include "core/attention/pass_threads.h"
 #include "core/attention/second_look.h"
 #include "core/attention/top_rows.h"
 
@@ -42,14 +43,17 @@ struct HeadQueryRound {
     return static_cast<std::int64_t>(sizeof(PartialState)) + 8 * sums_stride;
   }
 
-  // Sets all vectors for the head queries `refs`, before any row is looked at or scanned.
+  // Sets `queries` for the head queries `refs`. The other vectors are of no use before Begin().
+  void Measure(const PassThreads& threads);
+  // Sorts `refs` and `queries` of each head of each task by their float32_errors, which mostly
+  // decide their precision paths. A kernel scores together only queries of one path, so a tile of
+  // several paths takes more time. Leaves causal tasks alone: their neighbouring queries share most
+  // rows. Call this between Measure() and Begin(), when there is little to move.
+  void SortByErrors();
+  // Sets the other vectors, before any row is looked at or scanned.
   void Begin();
   // Gives the head queries a new order: the i-th becomes the one that is at index order[i] now.
   void Sort(absl::Span<const std::int64_t> order);
-  // Sorts the head queries of each head of each task by their float32_errors, which mostly decide
-  // their precision paths. A kernel scores together only queries of one path, so a tile of several
-  // paths takes more time. Leaves causal tasks alone: their neighbouring queries share most rows.
-  void SortByErrors();
 };
 
 }  // namespace softlookup

@@ -90,8 +90,9 @@ void SharedPass::TakeRound() {
 }
 
 void SharedPass::RunRound() {
-  round_.Begin();
+  round_.Measure(threads_);
   round_.SortByErrors();
+  round_.Begin();
   if (look_.Run(threads_, round_)) SortByLook();
   CutRound();
   if (ScanRound()) FinishRound();

@@ -26,7 +26,7 @@ class HeadQueryRoundTest : public ::testing::Test {
     HeadQueryOrder order(tasks_.all());
     while (const std::optional<HeadQueryRef> next = order.Next()) round_.refs.push_back(*next);
     round_.sums_stride = kPassValueDim;
-    round_.Begin();
+    BeginRound(round_);
   }
 
   const TestRows rows_{20, kPassKeyDim, kPassValueDim, 1};
@@ -96,8 +96,9 @@ TEST(HeadQueryRoundSortTest, SortsTheQueriesOfAHeadByTheirErrors) {
     HeadQueryRound round;
     while (const std::optional<HeadQueryRef> next = order.Next()) round.refs.push_back(*next);
     round.sums_stride = kPassValueDim / 2;
-    round.Begin();
+    round.Measure(PassThreads(Pool(), 0));
     round.SortByErrors();
+    round.Begin();
     // Three queries: 4 and 9, 1 and 6, 3 and 2. Of each head come first those of the first task.
     EXPECT_EQ(NumbersOf(round),
               causal ? std::vector<std::int64_t>({0, 1, 2, 0, 1, 2, 3, 4, 5, 3, 4, 5})
@@ -107,6 +108,11 @@ TEST(HeadQueryRoundSortTest, SortsTheQueriesOfAHeadByTheirErrors) {
     const PassTask* const a = tasks.all()[0];
     const PassTask* const b = tasks.all()[1];
     EXPECT_THAT(tasks_of_refs, ElementsAre(a, a, a, b, b, b, a, a, a, b, b, b));
+    for (std::int64_t q = 0; q < round.size(); ++q) {
+      const auto measured = round.RefOf(q).task->head_queries().Measure(round.RefOf(q).number);
+      EXPECT_EQ(round.StateOf(q).query.components, measured.components);
+      EXPECT_EQ(round.queries[static_cast<std::size_t>(q)].components, measured.components);
+    }
   }
 }
 

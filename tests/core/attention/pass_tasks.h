@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "core/attention/head_query_round.h"
 #include "core/attention/pass_task.h"
+#include "core/attention/pass_threads.h"
 #include "core/base/cancellation.h"
 #include "tests/core/attention/test_rows.h"
 
@@ -41,6 +43,12 @@ inline AttentionTask TaskOver(const TestRows& rows, const std::vector<float>& qu
   task.begin = begin;
   task.end = end;
   return task;
+}
+
+// Measures and begins a round in the order of its `refs`, on this thread.
+inline void BeginRound(HeadQueryRound& round) {
+  round.Measure(PassThreads(Pool(), /*pass_cost=*/0));
+  round.Begin();
 }
 
 }  // namespace softlookup

@@ -65,7 +65,7 @@ class PlayedPass {
       double* sums =
           sums_.emplace_back(head_queries().sums_values() ? head_queries().head_value_dim() : 0)
               .data();
-      states_.push_back(head_queries().Begin(q, collectors_, sums));
+      states_.push_back(head_queries().Begin(q, head_queries().Measure(q), collectors_, sums));
     }
     return status;
   }

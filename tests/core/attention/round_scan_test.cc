@@ -29,7 +29,7 @@ class RoundScanTest : public ::testing::Test {
     order_.emplace(tasks_.all());
     while (const std::optional<HeadQueryRef> next = order_->Next()) round_.refs.push_back(*next);
     round_.sums_stride = kernels::PaddedValueDim(kPassValueDim);
-    round_.Begin();
+    BeginRound(round_);
   }
 
   // Cuts all blocks into ranges: merge groups, or single blocks.

@@ -20,7 +20,7 @@ struct RoundWithLooks {
       : blocks(tasks.all()), order(tasks.all()), looks(blocks) {
     while (const std::optional<HeadQueryRef> next = order.Next()) round.refs.push_back(*next);
     round.sums_stride = kernels::PaddedValueDim(tasks[0].head_queries().head_value_dim());
-    round.Begin();
+    BeginRound(round);
     BeginLooks(round, order, looks);
   }
 

@@ -40,7 +40,7 @@ class ScanOrderTest : public ::testing::Test {
     HeadQueryOrder order(tasks_.all());
     while (const std::optional<HeadQueryRef> next = order.Next()) round_.refs.push_back(*next);
     round_.sums_stride = kernels::PaddedValueDim(kPassValueDim);
-    round_.Begin();
+    BeginRound(round_);
     work_.blocks = {0, 1, 2};
   }
   ScanOrder OrderOf(const TileScan& scan) const {
