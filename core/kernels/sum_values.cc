@@ -93,14 +93,7 @@ class ColumnSums {
       vec = AddStrips<kStorage, kLoneVecs>(piece, vec);
       vec = AddStrips<kStorage, 4>(piece, vec);
     }
-    if constexpr (kRegisterVecs == 3) {
-      // The last four vectors are two pairs, because a strip of a single vector loads more than one
-      // weight for each multiply-add.
-      while (vec_count_ - vec >= 3 && vec_count_ - vec != 4) {
-        AddStrip<kStorage, 3>(piece, vec);
-        vec += 3;
-      }
-    }
+    if constexpr (kRegisterVecs > 2) vec = AddStrips<kStorage, kRegisterVecs>(piece, vec);
     vec = AddStrips<kStorage, 2>(piece, vec);
     AddStrips<kStorage, 1>(piece, vec);
   }
@@ -109,20 +102,16 @@ class ColumnSums {
   // that is left.
   template <StorageType kStorage, int kVecs>
   std::int64_t AddStrips(const Piece& piece, std::int64_t vec) {
-    for (; vec + kVecs <= vec_count_; vec += kVecs) AddStrip<kStorage, kVecs>(piece, vec);
-    return vec;
-  }
-
-  // Adds the kVecs vectors from vector `vec` on, for all queries.
-  template <StorageType kStorage, int kVecs>
-  void AddStrip(const Piece& piece, std::int64_t vec) {
-    int query = 0;
-    if constexpr (kVecs <= kRegisterVecs) {
-      query = AddTiles<kStorage, kRegisterQueries, kVecs>(piece, vec, query);
-      query = AddTiles<kStorage, 4, kVecs>(piece, vec, query);
-      query = AddTiles<kStorage, 2, kVecs>(piece, vec, query);
+    for (; vec + kVecs <= vec_count_; vec += kVecs) {
+      int query = 0;
+      if constexpr (kVecs <= kRegisterVecs) {
+        query = AddTiles<kStorage, kRegisterQueries, kVecs>(piece, vec, query);
+        query = AddTiles<kStorage, 4, kVecs>(piece, vec, query);
+        query = AddTiles<kStorage, 2, kVecs>(piece, vec, query);
+      }
+      AddTiles<kStorage, 1, kVecs>(piece, vec, query);
     }
-    AddTiles<kStorage, 1, kVecs>(piece, vec, query);
+    return vec;
   }
 
   // Adds kVecs vectors for kQueries queries at a time, from `query` on. Returns the first query
