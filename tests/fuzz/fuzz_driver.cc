@@ -67,6 +67,6 @@ int main(int argc, char** argv) {
   }
   return softlookup::fuzz::RunMutations(argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1,
                                         argc > 2 ? std::strtoll(argv[2], nullptr, 10)
-                                        : softlookup::testing::kSanitized ? 10'000
+                                        : softlookup::testing::kSanitized ? 5'000
                                                                           : 20'000);
 }
