@@ -19,9 +19,10 @@ namespace softlookup {
 // first of two looks at the rows. The second look (second_look.h) scans these panels alone.
 //
 // BeginLooks says which head queries have a look. BlockLook then skips blocks that cannot matter.
-// SampleLook bounds the panels of a sample of the others, to tell for whom the rest can pay.
-// PanelLook bounds the panels of the rest, and chooses those that remain. They read balls and
-// sketches of the keys, and hardly any key. docs/decisions/0021-two-looks.md has the proof.
+// SampleLook bounds the panels of a few of the other blocks, and ends the looks that would not save
+// time. PanelLook bounds the panels of all other blocks, and chooses those that remain. These
+// classes read balls and sketches of the keys, and hardly any key.
+// docs/decisions/0021-two-looks.md has the proof.
 //
 // Whether a head query has a look, and which panels remain, depends only on the query and its
 // task's options and blocks. Other queries and threads make no difference.

@@ -44,7 +44,6 @@ void HeadQueryRound::Begin() {
   for (std::int64_t q = 0; q < size(); ++q) {
     const HeadQueryRef& ref = RefOf(q);
     HeadQuery& query = queries[static_cast<std::size_t>(q)];
-    query.top_rows = query.first_rows = nullptr;  // They may be of an earlier Begin().
     states.push_back(ref.task->head_queries().Begin(ref.number, query, collectors, SumsOf(q)));
     query = states.back().query;
   }

@@ -211,8 +211,7 @@ TEST(AttendTest, BitsDoNotDependOnHowTheWorkIsCut) {
 
 // Rule 1: 1e-5 of the largest component while logits stay under 128.
 TEST(AttendTest, StaysWithinItsBoundAtLogitsOfAHundred) {
-  constexpr std::int64_t kRows = testing::kSanitized ? 4000 : 20000;
-  constexpr std::int64_t kDim = 128, kQueries = 64;
+  constexpr std::int64_t kRows = testing::kSanitized ? 4000 : 20000, kDim = 128, kQueries = 64;
   const TestRows rows(kRows, kDim, kDim, 21);
   const std::vector<float> queries = NormalFloats(kQueries * kDim, 22);
   for (const double temperature : {1.0, 0.035}) {
