@@ -11,7 +11,7 @@
 namespace softlookup {
 
 // Keeps the first error of RocksDB's work in the background. Stops RocksDB from recovering by
-// itself, because RocksdbLog opens the database again instead. Thread-safe.
+// itself, because LogDatabase opens the database again instead. Thread-safe.
 class BackgroundErrors final : public rocksdb::EventListener {
  public:
   void OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status* error) override {
