@@ -57,8 +57,10 @@ class Server {
   // the audit log.
   void Reload();
 
-  // Refuses new calls. Lets calls in progress end for up to `grace`, then cancels the rest. Returns
-  // once all calls are over. A call that makes a backup is over only when the backup has ended.
+  // Refuses new calls, except health checks. Ends the streams: each answers what it has read, then
+  // ends. Also ends calls whose first message has not come. Lets the other calls in progress end
+  // for up to `grace`, then cancels the rest. Returns once all calls are over. A call that makes a
+  // backup is over only when the backup has ended.
   void Stop(absl::Duration grace);
 
  private:

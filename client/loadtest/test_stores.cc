@@ -38,7 +38,7 @@ std::string RunName(const std::string& prefix) {
 }
 
 // Runs `work(i)` for every i in [0, count), on a few threads. After a failure, begins no further
-// work. Returns the first error.
+// work. Returns the error that came first.
 absl::Status ForEach(int count, const std::function<absl::Status(int)>& work) {
   std::atomic<int> next = 0;
   absl::Mutex mutex;

@@ -79,8 +79,7 @@ absl::StatusOr<AppendReport> AppendRows(const RowBatches& rows, RowTags tags,
 // Prints a few lines, or with -o json {"store", "created"?, "skipped_rows"?, "reconnections"?,
 // "rows", "seconds", "rows_per_second", "row_count", "revision"}. "created" is there if
 // `report.created` is set, "reconnections" with a writer, "skipped_rows" with a writer or with
-// --skip-rows.
-// `store` is the store as it was before the append.
+// --skip-rows above 0. `store` is the store as it was before the append.
 void PrintAppend(const AppendReport& report, const AppendFlags& flags, const v1::Store& store,
                  const Session& session);
 

@@ -176,8 +176,8 @@ void AddImportCommand(CLI::App* app, Session* session) {
       ->check(CLI::IsMember(RowFormats()))
       ->capture_default_str();
   command->add_flag("--append", flags->into_rows,
-                    "Also append to a store that already has rows; without this flag, import "
-                    "refuses it");
+                    "Also append to a store with rows; without this flag, only a --writer that "
+                    "appended before may");
   AddStoreFlags(command, &flags->settings);
   command->callback([=] { session->run = [=] { return Import(*flags, *session); }; });
 }

@@ -250,22 +250,22 @@ void MakeWeights(const ScanPlan& plan, const kernels::BlockView& block, PanelRan
 }
 
 // Does the same as MakeWeights for a query whose path is in float32. The mode is then SOFT. Takes
-// the sums over the components, `scores`, in place of logits. For cosines, `scores` must already be
-// divided by the keys' norms. Also sets the state's counted_rows and max_logit.
+// the sums over the components in place of logits. For cosines, they must already be divided by the
+// keys' norms. Also sets the state's counted_rows and max_logit.
 void MakeWeightsOfFloats(const ScanPlan& plan, const kernels::BlockView& block, PanelRange panels,
-                         double query_norm, const float* scores, float* weights,
+                         double query_norm, const float* component_sums, float* weights,
                          PartialState& state, double* sums) {
   const bool product = TermOf(plan.options.score) == kernels::Term::kProduct;
   double factor = (product ? ScaleOf(plan) : -1) / plan.options.temperature;
   if (plan.options.score == Score::kCosine) factor /= query_norm;
-  const kernels::SumRange range = kernels::RangeOfSums(panels, scores);
+  const kernels::SumRange range = kernels::RangeOfSums(panels, component_sums);
   // A path is in float32 only if all rows of the block count (WeightsFitFloat32).
   state.counted_rows = static_cast<std::uint64_t>(block.row_count);
   state.summed_rows = state.counted_rows;
   const float best = factor > 0 ? range.max : range.min;
   state.max_logit = factor * best;
   const kernels::SoftmaxSums softmax =
-      kernels::MakeSoftmaxWeightsOfSums(scores, factor, best, panels, weights);
+      kernels::MakeSoftmaxWeightsOfSums(component_sums, factor, best, panels, weights);
   state.weight = softmax.weight;
   state.weighted = softmax.weighted;
   SumWideValuesIfNeeded(plan, block, panels, weights, sums);

@@ -27,7 +27,8 @@ inline constexpr std::int64_t kMaskPathCountMax = 16;       // In an update_mask
 inline constexpr std::int64_t kListPageSizeDefault = 100;
 inline constexpr std::int64_t kListPageSizeMax = 1000;
 
-// Limits that an operator may set. A call that exceeds one fails at once and changes nothing.
+// Limits of an engine. A call that exceeds one fails at once and changes nothing. The server has a
+// flag for each but `waiting_append_bytes_max`.
 struct Limits {
   // Queries in one lookup. A lookup with more gets INVALID_ARGUMENT.
   std::int64_t queries_per_lookup_max = 4096;

@@ -127,7 +127,7 @@ absl::Status EngineOfStores::Load(LoadObserver& observer) {
 }
 
 EngineStats EngineOfStores::stats() const {
-  EngineStats stats = StatsOf(stores_, jobs_, scheduler_);
+  EngineStats stats = StatsOf(stores_, lookups_.counters(), scheduler_);
   stats.log_sync_time = log_sync_time_.counts();
   stats.log_failed = log_ != nullptr && log_->has_failed();
   return stats;

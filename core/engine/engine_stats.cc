@@ -4,19 +4,19 @@
 
 namespace softlookup {
 
-EngineStats StatsOf(const CountedStores& stores, const JobContext& jobs,
+EngineStats StatsOf(const CountedStores& stores, const LookupCounters& lookups,
                     const Scheduler& scheduler) {
   const StoreTotals& totals = stores.totals;
   const PassCounters& scans = scheduler.counters();
-  return {.lookup_queue_time = jobs.lookup_queue_time.counts(),
-          .lookup_compute_time = jobs.lookup_compute_time.counts(),
+  return {.lookup_queue_time = lookups.queue_time.counts(),
+          .lookup_compute_time = lookups.compute_time.counts(),
           .pass_queries = scans.queries_per_pass.counts(),
           .pass_lookups = scans.jobs_per_pass.counts(),
           .scanned_rows = scans.rows,
           .scanned_bytes = scans.bytes,
           .sketched_rows = scans.sketched_rows,
           .skipped_blocks = scans.skipped_blocks,
-          .summed_rows = jobs.summed_rows,
+          .summed_rows = lookups.summed_rows,
           .appended_rows = static_cast<std::uint64_t>(totals.appended_rows()),
           .appended_bytes = static_cast<std::uint64_t>(totals.appended_bytes()),
           .damaged_stores = totals.damaged_stores(),

@@ -36,8 +36,8 @@ void LookupJob::Refuse(absl::Status status) {
 
 void LookupJob::Finish(absl::StatusOr<AttentionAnswer> answer, const JobTimes& times) {
   AddTimes(times);
-  context_.lookup_queue_time.Observe(times_.queue);
-  context_.lookup_compute_time.Observe(times_.compute);
+  counters_.queue_time.Observe(times_.queue);
+  counters_.compute_time.Observe(times_.compute);
   Report();
   // Frees the bytes to rank rows before the callback, because the caller may send another large
   // lookup at once.
@@ -45,7 +45,7 @@ void LookupJob::Finish(absl::StatusOr<AttentionAnswer> answer, const JobTimes& t
   if (!answer.ok()) return callback_(answer.status());
   std::uint64_t summed_rows = 0;
   for (const QueryStats& stats : answer->stats) summed_rows += stats.summed_rows;
-  context_.summed_rows.fetch_add(summed_rows, std::memory_order_relaxed);
+  counters_.summed_rows.fetch_add(summed_rows, std::memory_order_relaxed);
   callback_(ResultOf(*std::move(answer)));
 }
 

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "core/base/cancellation.h"
 #include "core/engine/job_context.h"
+#include "core/engine/lookup_counters.h"
 #include "core/engine/lookup_task.h"
 #include "core/scheduler/queued_job.h"
 #include "softlookup/engine.h"
@@ -17,10 +18,11 @@ namespace softlookup {
 // Runs one LookupTask as a job of the scheduler, and answers the lookup's caller.
 class LookupJob final : public Job {
  public:
-  // `context` and `*report` must outlive the job. `report` may be null.
-  LookupJob(JobContext& context, std::shared_ptr<CancelToken> cancel, LookupReport* report,
-            Engine::LookupCallback callback)
+  // `context`, `counters` and `*report` must outlive the job. `report` may be null.
+  LookupJob(JobContext& context, LookupCounters& counters, std::shared_ptr<CancelToken> cancel,
+            LookupReport* report, Engine::LookupCallback callback)
       : context_(context),
+        counters_(counters),
         cancel_(std::move(cancel)),
         report_(report),
         callback_(std::move(callback)),
@@ -50,6 +52,7 @@ class LookupJob final : public Job {
   LookupResult ResultOf(AttentionAnswer answer) const;
 
   JobContext& context_;
+  LookupCounters& counters_;
   const std::shared_ptr<CancelToken> cancel_;
   LookupReport* const report_;
   Engine::LookupCallback callback_;

@@ -56,8 +56,8 @@ void Lookups::Start(LookupRequest request, std::shared_ptr<Store> store,
     return StartAtRevision(std::move(request), std::move(store), std::move(cancel),
                            std::move(callback));
   }
-  auto lookup =
-      std::make_unique<LookupJob>(context_, std::move(cancel), request.report, std::move(callback));
+  auto lookup = std::make_unique<LookupJob>(context_, counters_, std::move(cancel), request.report,
+                                            std::move(callback));
   const double cost = LookupTask::SelectCost(request, *snapshot);
   if (cost > kInlineCostMax) {
     QueuedJob selection{.cost = cost, .answer_time_max = context_.limits.lookup_wait_max};
@@ -94,8 +94,8 @@ void Lookups::StartAtRevision(LookupRequest request, std::shared_ptr<Store> stor
        callback = std::move(callback)](const absl::Status& status) mutable {
         if (request.report != nullptr) request.report->revision_wait = SteadyNow() - begin;
         if (!status.ok()) return callback(status);
-        auto lookup = std::make_unique<LookupJob>(context_, std::move(cancel), request.report,
-                                                  std::move(callback));
+        auto lookup = std::make_unique<LookupJob>(context_, counters_, std::move(cancel),
+                                                  request.report, std::move(callback));
         const double cost = LookupTask::SelectCost(request, *store->snapshot());
         QueuedJob selection{.store = cost <= kInlineCostMax ? kNoStoreShort : kNoStore,
                             .cost = cost};

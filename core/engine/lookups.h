@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "core/base/cancellation.h"
 #include "core/engine/job_context.h"
+#include "core/engine/lookup_counters.h"
 #include "core/scheduler/scheduler.h"
 #include "core/store/store.h"
 #include "softlookup/engine.h"
@@ -19,6 +20,8 @@ class Lookups {
  public:
   // `context` and `scheduler` must outlive this object.
   Lookups(JobContext& context, Scheduler& scheduler) : context_(context), scheduler_(scheduler) {}
+
+  const LookupCounters& counters() const { return counters_; }
 
   // Does the same as Engine::Lookup, in a store that the caller has found.
   void Start(LookupRequest request, std::shared_ptr<Store> store,
@@ -33,6 +36,7 @@ class Lookups {
                        std::shared_ptr<CancelToken> cancel, Engine::LookupCallback callback);
 
   JobContext& context_;
+  LookupCounters counters_;
   Scheduler& scheduler_;
 };
 

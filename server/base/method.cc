@@ -7,49 +7,53 @@
 namespace softlookup::server {
 namespace {
 
+constexpr bool kChanges = true, kReads = false;
 constexpr bool kAudited = true, kNotAudited = false;
 
 // Indexed by Method.
 constexpr std::array<MethodSpec, kMethodCount> kSpecs = {{
     {Method::kCreateStore, "/softlookup.v1.SoftLookup/CreateStore", "CreateStore", Access::kManage,
-     kAudited},
-    {Method::kGetStore, "/softlookup.v1.SoftLookup/GetStore", "GetStore", Access::kRead,
+     kChanges, kAudited},
+    {Method::kGetStore, "/softlookup.v1.SoftLookup/GetStore", "GetStore", Access::kRead, kReads,
      kNotAudited},
     {Method::kListStores, "/softlookup.v1.SoftLookup/ListStores", "ListStores", Access::kRead,
-     kNotAudited},
+     kReads, kNotAudited},
     {Method::kUpdateStore, "/softlookup.v1.SoftLookup/UpdateStore", "UpdateStore", Access::kManage,
-     kAudited},
+     kChanges, kAudited},
     {Method::kRenameStore, "/softlookup.v1.SoftLookup/RenameStore", "RenameStore", Access::kManage,
-     kAudited},
+     kChanges, kAudited},
     {Method::kDeleteStore, "/softlookup.v1.SoftLookup/DeleteStore", "DeleteStore", Access::kManage,
+     kChanges, kAudited},
+    {Method::kAppend, "/softlookup.v1.SoftLookup/Append", "Append", Access::kWrite, kChanges,
      kAudited},
-    {Method::kAppend, "/softlookup.v1.SoftLookup/Append", "Append", Access::kWrite, kAudited},
     {Method::kStreamAppend, "/softlookup.v1.SoftLookup/StreamAppend", "StreamAppend",
-     Access::kWrite, kAudited},
-    {Method::kReadRows, "/softlookup.v1.SoftLookup/ReadRows", "ReadRows", Access::kRead,
+     Access::kWrite, kChanges, kAudited},
+    {Method::kReadRows, "/softlookup.v1.SoftLookup/ReadRows", "ReadRows", Access::kRead, kReads,
      kNotAudited},
     {Method::kDeleteRows, "/softlookup.v1.SoftLookup/DeleteRows", "DeleteRows", Access::kWrite,
-     kAudited},
-    {Method::kLookup, "/softlookup.v1.SoftLookup/Lookup", "Lookup", Access::kRead, kNotAudited},
-    {Method::kStreamLookup, "/softlookup.v1.SoftLookup/StreamLookup", "StreamLookup", Access::kRead,
+     kChanges, kAudited},
+    {Method::kLookup, "/softlookup.v1.SoftLookup/Lookup", "Lookup", Access::kRead, kReads,
      kNotAudited},
-    {Method::kAttend, "/softlookup.v1.SoftLookup/Attend", "Attend", Access::kRead, kNotAudited},
-    {Method::kGetMemory, "/softlookup.v1.SoftLookup/GetMemory", "GetMemory", Access::kRead,
+    {Method::kStreamLookup, "/softlookup.v1.SoftLookup/StreamLookup", "StreamLookup", Access::kRead,
+     kReads, kNotAudited},
+    {Method::kAttend, "/softlookup.v1.SoftLookup/Attend", "Attend", Access::kRead, kReads,
+     kNotAudited},
+    {Method::kGetMemory, "/softlookup.v1.SoftLookup/GetMemory", "GetMemory", Access::kRead, kReads,
      kNotAudited},
     {Method::kWatchMemory, "/softlookup.v1.SoftLookup/WatchMemory", "WatchMemory", Access::kRead,
-     kNotAudited},
-    {Method::kGetWriter, "/softlookup.v1.SoftLookup/GetWriter", "GetWriter", Access::kWrite,
+     kReads, kNotAudited},
+    {Method::kGetWriter, "/softlookup.v1.SoftLookup/GetWriter", "GetWriter", Access::kWrite, kReads,
      kNotAudited},
     {Method::kCreateBackup, "/softlookup.admin.v1.Admin/CreateBackup", "CreateBackup",
-     Access::kAdmin, kAudited},
+     Access::kAdmin, kChanges, kAudited},
     {Method::kListBackups, "/softlookup.admin.v1.Admin/ListBackups", "ListBackups", Access::kAdmin,
-     kAudited},
-    {Method::kHealthCheck, "/grpc.health.v1.Health/Check", "HealthCheck", Access::kNone,
+     kReads, kAudited},
+    {Method::kHealthCheck, "/grpc.health.v1.Health/Check", "HealthCheck", Access::kNone, kReads,
      kNotAudited},
-    {Method::kHealthWatch, "/grpc.health.v1.Health/Watch", "HealthWatch", Access::kNone,
+    {Method::kHealthWatch, "/grpc.health.v1.Health/Watch", "HealthWatch", Access::kNone, kReads,
      kNotAudited},
     {Method::kReflection, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
-     "Reflection", Access::kAdmin, kNotAudited},
+     "Reflection", Access::kAdmin, kReads, kNotAudited},
 }};
 
 constexpr bool AreInOrder() {
@@ -59,6 +63,14 @@ constexpr bool AreInOrder() {
   return true;
 }
 static_assert(AreInOrder());
+
+constexpr bool AreChangesAudited() {
+  for (const MethodSpec& spec : kSpecs) {
+    if (spec.makes_changes && !spec.is_audited) return false;
+  }
+  return true;
+}
+static_assert(AreChangesAudited());
 
 }  // namespace
 

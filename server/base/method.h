@@ -42,10 +42,11 @@ struct MethodSpec {
   absl::string_view path;  // `/package.Service/Method`, as on the wire.
   absl::string_view name;  // In metrics, the server log and the audit log.
   Access access;
-  // Whether each call leaves a line in the audit log. If true, an answer is sent even if too many
-  // bytes of other answers are unsent (UnsentAnswers): the answer reports a change that is already
-  // made. Also true of ListBackups, which changes nothing, so that each call of the Admin service
-  // leaves a line.
+  // Whether the method changes what the server keeps. If true, its answer is sent even if too many
+  // bytes of other answers are unsent (UnsentAnswers), since the change is already made.
+  bool makes_changes;
+  // Whether each call leaves a line in the audit log. True of all methods that make changes, and of
+  // the whole Admin service.
   bool is_audited;
 };
 

@@ -2,7 +2,7 @@
 
 namespace softlookup::server {
 
-absl::Duration CallObserver::CountAnswer(const CallInfo& call, SteadyTime begin,
+absl::Duration CallObserver::CountAnswer(const CallInfo& call, SteadyTimePoint begin,
                                          const absl::Status& status) {
   const std::chrono::nanoseconds elapsed = std::chrono::steady_clock::now() - begin;
   metrics_.CountAnswer(call.method, elapsed, status);
@@ -11,7 +11,7 @@ absl::Duration CallObserver::CountAnswer(const CallInfo& call, SteadyTime begin,
   return duration;
 }
 
-void CallObserver::OnLookup(const CallInfo& call, SteadyTime begin, const absl::Status& status,
+void CallObserver::OnLookup(const CallInfo& call, SteadyTimePoint begin, const absl::Status& status,
                             const LookupFacts& facts) {
   const absl::Duration duration = CountAnswer(call, begin, status);
   // The request itself asked to wait for a revision, so that wait does not make the lookup slow.

@@ -11,7 +11,7 @@
 
 namespace softlookup::server {
 
-using SteadyTime = std::chrono::steady_clock::time_point;
+using SteadyTimePoint = std::chrono::steady_clock::time_point;
 
 // Is notified of every call of a known method, and passes that on to the metrics and the server
 // log. Thread-safe.
@@ -27,11 +27,11 @@ class CallObserver {
 
   // `status` is the answer to a call, or to a message of a stream, that came at `begin`. Call this
   // before the answer is passed to gRPC.
-  void OnAnswer(const CallInfo& call, SteadyTime begin, const absl::Status& status) {
+  void OnAnswer(const CallInfo& call, SteadyTimePoint begin, const absl::Status& status) {
     CountAnswer(call, begin, status);
   }
   // Like OnAnswer(), for a lookup. Also counts and logs the lookup if it was slow.
-  void OnLookup(const CallInfo& call, SteadyTime begin, const absl::Status& status,
+  void OnLookup(const CallInfo& call, SteadyTimePoint begin, const absl::Status& status,
                 const LookupFacts& facts);
   // Call this before the server ends a stream with `status`, if `status` answers none of its
   // messages. Counts only a rejection, no answer.
@@ -41,7 +41,8 @@ class CallObserver {
 
  private:
   // Counts the answer, and logs it if the server is to blame. Returns the time since `begin`.
-  absl::Duration CountAnswer(const CallInfo& call, SteadyTime begin, const absl::Status& status);
+  absl::Duration CountAnswer(const CallInfo& call, SteadyTimePoint begin,
+                             const absl::Status& status);
 
   const absl::Duration slow_lookup_;
   CallMetrics metrics_;

@@ -34,7 +34,7 @@ absl::Status AppendCall::Append() {
   SOFTLOOKUP_RETURN_IF_ERROR(CheckStoreGrowth(engine_, call().gate().caller(),
                                               static_cast<std::int64_t>(request_.ByteSizeLong())));
   DecodedAppend decoded;
-  SOFTLOOKUP_RETURN_IF_ERROR(DecodeAppend(request_, kNoStore, decoded));
+  SOFTLOOKUP_RETURN_IF_ERROR(DecodeAppend(request_, kNoStoreOfStream, decoded));
   decoded.request.deadline = call().deadline();
   engine_.Append(decoded.request, [this](absl::StatusOr<AppendResult> result) {
     if (result.ok()) {

@@ -20,7 +20,7 @@ void AppendStream::Start(std::unique_ptr<Call> call, Engine& engine) {
 }
 
 void AppendStream::HandleRequest(std::uint64_t number) {
-  const SteadyTime begin = std::chrono::steady_clock::now();
+  const SteadyTimePoint begin = std::chrono::steady_clock::now();
   const absl::Status status = Apply(number, begin);
   absl::MutexLock lock(&mutex_);
   pipeline_.OnHandled();
@@ -34,7 +34,7 @@ absl::Status AppendStream::CheckStore(const std::string& store) {
   return InvalidOption("store", absl::StrCat("the stream appends to \"", store_, "\" alone"));
 }
 
-void AppendStream::Fail(std::uint64_t number, const absl::Status& status, SteadyTime begin) {
+void AppendStream::Fail(std::uint64_t number, const absl::Status& status, SteadyTimePoint begin) {
   pipeline_.Drop(number);
   // Does not wait for the read in progress: a client that awaits this request's response sends
   // nothing more.
@@ -45,7 +45,7 @@ void AppendStream::Fail(std::uint64_t number, const absl::Status& status, Steady
   failure_begin_ = begin;
 }
 
-absl::Status AppendStream::Apply(std::uint64_t number, SteadyTime begin) {
+absl::Status AppendStream::Apply(std::uint64_t number, SteadyTimePoint begin) {
   v1::AppendRequest request;
   MessageCharge charge;
   const std::size_t request_bytes = bytes().Length();
@@ -80,7 +80,7 @@ void AppendStream::OnTurn() {
   ProceedLocked();
 }
 
-void AppendStream::Acknowledge(std::uint64_t number, SteadyTime begin, std::uint64_t sequence,
+void AppendStream::Acknowledge(std::uint64_t number, SteadyTimePoint begin, std::uint64_t sequence,
                                absl::StatusOr<AppendResult> result) {
   grpc::ByteBuffer response_bytes;
   if (result.ok()) {

@@ -40,12 +40,12 @@ class AppendStream final : public PipelinedStream {
   grpc::Status ReportEnd() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Passes the request that was read last to the engine. Returns an error if the request is refused
   // before it reaches the engine. `begin` is when the stream began to handle the request.
-  absl::Status Apply(std::uint64_t number, SteadyTime begin);
+  absl::Status Apply(std::uint64_t number, SteadyTimePoint begin);
   // Drops request `number` from the pipeline, and stops reading. Makes the stream end with the
   // request's failure, `status`, once the applied requests are acknowledged. The engine can refuse
   // a request while earlier requests still run. If an earlier request fails after this call, the
   // stream ends with the failure of the earlier one.
-  void Fail(std::uint64_t number, const absl::Status& status, SteadyTime begin)
+  void Fail(std::uint64_t number, const absl::Status& status, SteadyTimePoint begin)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // INVALID_ARGUMENT if the request names another store than the stream's. The first store that a
   // request names becomes the stream's.
@@ -56,7 +56,7 @@ class AppendStream final : public PipelinedStream {
   void OnTurn();
   // The engine calls this with the result of request `number`. Queues the response, or makes the
   // stream fail.
-  void Acknowledge(std::uint64_t number, SteadyTime begin, std::uint64_t sequence,
+  void Acknowledge(std::uint64_t number, SteadyTimePoint begin, std::uint64_t sequence,
                    absl::StatusOr<AppendResult> result);
 
   Engine& engine_;
@@ -68,7 +68,7 @@ class AppendStream final : public PipelinedStream {
   std::uint64_t failed_request_ ABSL_GUARDED_BY(mutex_) = std::numeric_limits<std::uint64_t>::max();
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   // When the stream began to handle request `failed_request_`.
-  SteadyTime failure_begin_ ABSL_GUARDED_BY(mutex_);
+  SteadyTimePoint failure_begin_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace softlookup::server

@@ -31,12 +31,12 @@ grpc::Status CallReporter::EndStream(const absl::Status& status) {
   return ToSend(status);
 }
 
-void CallReporter::AnswerMessage(SteadyTime begin, const absl::Status& status) {
+void CallReporter::AnswerMessage(SteadyTimePoint begin, const absl::Status& status) {
   observer_.OnAnswer(Info(), begin, status);
   auditor_.AnswerMessage(status);
 }
 
-void CallReporter::AnswerLookupMessage(SteadyTime begin, const absl::Status& status,
+void CallReporter::AnswerLookupMessage(SteadyTimePoint begin, const absl::Status& status,
                                        const LookupFacts& facts) {
   observer_.OnLookup(Info(), begin, status, facts);
   auditor_.AnswerMessage(status);

@@ -36,9 +36,10 @@ class CallReporter {
 
   // Reports `status` as the answer to one message of a stream. The stream began to handle the
   // message at `begin`.
-  void AnswerMessage(SteadyTime begin, const absl::Status& status);
+  void AnswerMessage(SteadyTimePoint begin, const absl::Status& status);
   // As AnswerMessage(), for a lookup.
-  void AnswerLookupMessage(SteadyTime begin, const absl::Status& status, const LookupFacts& facts);
+  void AnswerLookupMessage(SteadyTimePoint begin, const absl::Status& status,
+                           const LookupFacts& facts);
 
  private:
   CallInfo Info() const {
@@ -51,7 +52,7 @@ class CallReporter {
   const CallGate& gate_;
   Rpc& rpc_;
   const MethodSpec& spec_;
-  const SteadyTime begin_ = std::chrono::steady_clock::now();
+  const SteadyTimePoint begin_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace softlookup::server

@@ -25,7 +25,7 @@ namespace softlookup::server {
 
 // The `store` argument of the functions below for a request outside of a stream: such a request
 // must name its store itself.
-inline const std::string kNoStore;
+inline const std::string kNoStoreOfStream;
 
 struct DecodedAppend {
   DecodedMatrix keys;

@@ -73,7 +73,7 @@ absl::Status LookupCall::Prepare() {
   const std::int64_t queries = QueriesOf(request_, engine_.limits());
   SOFTLOOKUP_RETURN_IF_ERROR(call().gate().Enter(request_.store(), queries));
   SOFTLOOKUP_RETURN_IF_ERROR(CheckRoom(engine_, request_.store(), request_));
-  return DecodeLookup(request_, kNoStore, decoded_);
+  return DecodeLookup(request_, kNoStoreOfStream, decoded_);
 }
 
 void LookupCall::Run() {

@@ -46,9 +46,9 @@ class LookupStream final : public PipelinedStream {
   // A lookup from its request to its answer.
   struct Lookup {
     v1::LookupRequest request;
-    MessageCharge charge;  // For `request`.
-    SteadyTime begin;      // When the stream began to handle the request.
-    std::string store;     // The request's, or the stream's if the request names none.
+    MessageCharge charge;   // For `request`.
+    SteadyTimePoint begin;  // When the stream began to handle the request.
+    std::string store;      // The request's, or the stream's if the request names none.
     DecodedLookup decoded;
     LookupReport report;
     std::shared_ptr<CancelToken> cancel;

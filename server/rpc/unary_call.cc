@@ -35,7 +35,7 @@ void UnaryCall::Answer(absl::Status status, const google::protobuf::MessageLite&
 
 absl::Status UnaryCall::Hold(const google::protobuf::MessageLite& response,
                              grpc::ByteBuffer& bytes) {
-  const bool may_refuse = !call_->spec().is_audited;
+  const bool may_refuse = !call_->spec().makes_changes;
   const std::size_t size = response.ByteSizeLong();
   SOFTLOOKUP_RETURN_IF_ERROR(unsent_.Hold(size, may_refuse, call_->rpc().peer()));
   if (unsent_.is_counted()) {

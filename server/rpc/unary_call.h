@@ -69,7 +69,7 @@ class UnaryCall : public Rpc::Handler {
   void Proceed();
   // Counts the bytes of `response` as unsent, then serializes it into `bytes`. Unless it is small,
   // the call is ended if its client takes too long to read it. QUEUE_FULL if too many bytes are
-  // unsent, unless the method's MethodSpec::is_audited is set.
+  // unsent, unless the method's MethodSpec::makes_changes is set.
   absl::Status Hold(const google::protobuf::MessageLite& response, grpc::ByteBuffer& bytes);
 
   const std::unique_ptr<Call> call_;

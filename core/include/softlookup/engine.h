@@ -125,7 +125,8 @@ struct LookupRequest {
   std::string memory;                    // Name of the memory, for kMemory. Empty: average.
   std::uint64_t min_revision = 0;        // The lookup waits until the store has this revision.
   // The engine fills in `*report` before it runs the callback, also if the lookup fails. A lookup
-  // that is refused at once may leave `*report` unchanged. Not owned. May be null.
+  // that is refused at once may leave `*report` unchanged. One whose wait for `min_revision` fails
+  // sets only `revision_wait`. Not owned. May be null.
   LookupReport* report = nullptr;
 };
 

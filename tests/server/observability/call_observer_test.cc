@@ -18,7 +18,8 @@ class CallObserverTest : public ::testing::Test {
     const v1::LookupRequest request;
     LookupReport report;
     report.revision_wait = revision_wait;
-    const SteadyTime begin = std::chrono::steady_clock::now() - absl::ToChronoNanoseconds(duration);
+    const SteadyTimePoint begin =
+        std::chrono::steady_clock::now() - absl::ToChronoNanoseconds(duration);
     observer_.OnLookup(call_, begin, absl::OkStatus(),
                        {.request = request, .store = "acme/users", .report = report});
   }
