@@ -8,7 +8,8 @@ a reason why it changes nothing. Exit 0 if at least 95 of 100 die.
 
 A mutant takes half a minute on two cores if a test of its own folder notices it, and else four.
 With --own-tests, one that those tests do not notice lives, and nothing else is run. The same --seed
-and tree draw the same mutants. --part 1/2 and --part 2/2 judge every second of them, for two runs
+and tree draw the same mutants. --again judges only those that live in a file of results, wherever their
+lines are by now. --part 1/2 and --part 2/2 judge every second of them, for two runs
 side by side, each with a clone of its own.
 """
 import argparse
@@ -153,6 +154,21 @@ def part_of(drawn, part):
     return drawn[int(match[1]) - 1::int(match[2])]
 
 
+def without_line(mutant):
+    """The text of a mutant without the number of its line, which other changes of the file move."""
+    return re.sub(r":\d+:", ":", mutant, count=1)
+
+
+def lived_in(results):
+    return {without_line(mutant) for mutant, came in results.items() if came == "lives"}
+
+
+def read_results(path):
+    """The outcomes by the texts of their mutants."""
+    results = [json.loads(line) for line in path.read_text().splitlines()]
+    return {result["mutant"]: result["outcome"] for result in results}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("tree", type=pathlib.Path, help="a clone that may be changed")
@@ -163,20 +179,20 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes that build and test at a time")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no mutant after this long")
     parser.add_argument("--results", type=pathlib.Path, help="a file of JSON lines; mutants in it are not run again")
+    parser.add_argument("--again", type=pathlib.Path, metavar="RESULTS", help="judge those that live in this file of results")
     parser.add_argument("--list", action="store_true", help="print the mutants drawn, and run nothing")
     options = parser.parse_args()
 
     drawn = all_mutations(options.tree)
+    if options.again:
+        lived = lived_in(read_results(options.again))
+        drawn = [mutation for mutation in drawn if without_line(str(mutation)) in lived]
     random.Random(options.seed).shuffle(drawn)
     drawn = part_of(drawn, options.part)
     if options.list:
         print("\n".join(map(str, drawn[:options.count])))
         return 0
-    known = {}
-    if options.results and options.results.exists():
-        for line in options.results.read_text().splitlines():
-            result = json.loads(line)
-            known[result["mutant"]] = result["outcome"]
+    known = read_results(options.results) if options.results and options.results.exists() else {}
     tree = Tree(options.tree, options.jobs)
     tree.configure()
     if not tree.passes(options.own_tests):

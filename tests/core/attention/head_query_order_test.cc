@@ -43,6 +43,29 @@ TEST(HeadQueryOrderTest, HeadQueriesThatShareAScanFollowEachOther) {
   EXPECT_FALSE(order.ShareScan(refs[0], refs[6])) << "another temperature";
 }
 
+TEST(HeadQueryOrderTest, TheAgeOfRowsSeparatesHeadQueriesOnlyIfItDecays) {
+  const TestRows rows(20, kPassKeyDim, kPassValueDim, 1);
+  const std::vector<float> query = NormalFloats(kPassKeyDim, 2);
+  PassTasks tasks;
+  for (const double ln_decay : {0.0, -0.5}) {
+    for (const std::uint64_t age_end : {20, 20, 30}) {
+      AttentionTask task = TaskOver(rows, query, 0, 20);
+      task.options.ln_decay = ln_decay;
+      task.age_end = age_end;
+      tasks.Add(task);
+    }
+  }
+  HeadQueryOrder order(tasks.all());
+  std::vector<HeadQueryRef> refs;
+  while (const auto ref = order.Next()) refs.push_back(*ref);
+  ASSERT_EQ(refs.size(), 6u);
+  EXPECT_TRUE(order.ShareScan(refs[0], refs[1]));
+  EXPECT_TRUE(order.ShareScan(refs[0], refs[2])) << "without decay, ages do not matter";
+  EXPECT_FALSE(order.ShareScan(refs[2], refs[3])) << "another decay";
+  EXPECT_TRUE(order.ShareScan(refs[3], refs[4]));
+  EXPECT_FALSE(order.ShareScan(refs[3], refs[5])) << "other ages";
+}
+
 TEST(HeadQueryOrderTest, GoesOnFromACursor) {
   const TestRows rows(20, kPassKeyDim, kPassValueDim, 1);
   const std::vector<float> queries = NormalFloats(3 * kPassKeyDim, 2);

@@ -93,6 +93,25 @@ TEST(StoreLoaderTest, AStoreFromItsRecordsIsTheStoreThatWasWritten) {
   }
 }
 
+TEST(StoreLoaderTest, RowsOutsideOfTheStoreAreDataLoss) {
+  const StoreConfig config{.name = "s", .key_dim = 1, .value_dim = 1};
+  const std::vector<float> floats(3, 1);
+  const MatrixView rows{.data = floats.data(), .rows = 3, .cols = 1};
+  StoreEditor written(config);
+  ASSERT_THAT(written.Append({.keys = rows, .values = rows}), IsOk());
+  StoreLoader loader(config, /*revision=*/5, /*row_count=*/3);
+  ASSERT_THAT(loader.AddBlockStart(0, written.newest()->MemoriesBefore(0).Save(), {}), IsOk());
+  ASSERT_THAT(loader.MakeRoom(), IsOk());
+  const std::string two_rows(16, '\0');
+  EXPECT_THAT(loader.PutComponents(0, 2, two_rows), IsOk());
+  EXPECT_EQ(ReasonOf(loader.PutComponents(0, 0, "")), "DATA_LOSS") << "none";
+  EXPECT_EQ(ReasonOf(loader.PutComponents(3, 2, two_rows)), "DATA_LOSS") << "after the last row";
+  EXPECT_EQ(ReasonOf(loader.PutComponents(2, 2, two_rows)), "DATA_LOSS") << "across the last row";
+  EXPECT_EQ(ReasonOf(loader.PutComponents(~std::uint64_t{0}, 2, two_rows)), "DATA_LOSS");
+  EXPECT_EQ(ReasonOf(loader.AddRows(0, 4, {}, {})), "DATA_LOSS");
+  EXPECT_EQ(ReasonOf(loader.AddRows(0, 0, {}, {})), "DATA_LOSS");
+}
+
 TEST(StoreLoaderTest, MissingRowsAreDataLoss) {
   StoreLoader loader({.name = "s", .key_dim = 2, .value_dim = 1}, /*revision=*/5, kLoadedRows);
   EXPECT_EQ(ReasonOf(loader.MakeRoom()), "DATA_LOSS");
