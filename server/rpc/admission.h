@@ -32,9 +32,9 @@ inline std::int64_t QueriesOf(const v1::AttendRequest& request, const Limits& li
   return std::min(queries, limits.queries_per_lookup_max);
 }
 
-// QUEUE_FULL if the engine's queue has no room for this lookup in `store` now. Always OK if the
-// lookup has a filter or a min_revision, or reads a memory. The number of rows that such a lookup
-// scans is not known yet.
+// QUEUE_FULL if the engine would now refuse this lookup in `store` for load. Always OK if the
+// lookup has a filter or a min_revision, or reads a memory. The check assumes a lookup over all
+// rows that the store has now.
 inline absl::Status CheckRoom(Engine& engine, const std::string& store,
                               const v1::LookupRequest& request) {
   const bool over_all_rows =

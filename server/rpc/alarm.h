@@ -10,8 +10,8 @@
 namespace softlookup::server {
 
 // Sets `alarm`, so that gRPC calls `on_end` once: with true at `time`, or with false if `alarm` is
-// cancelled or destroyed first. gRPC calls `on_end` on a thread of its own, never within
-// SetAlarm(). `on_end` lives until that call has returned.
+// cancelled or destroyed first. `on_end` runs on one of gRPC's threads, never within SetAlarm(),
+// and lives until it has returned.
 void SetAlarm(grpc::Alarm& alarm, absl::Time time, std::function<void(bool is_time)> on_end);
 
 }  // namespace softlookup::server

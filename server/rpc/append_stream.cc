@@ -36,8 +36,8 @@ absl::Status AppendStream::CheckStore(const std::string& store) {
 
 void AppendStream::Fail(std::uint64_t number, const absl::Status& status, SteadyTimePoint begin) {
   pipeline_.Drop(number);
-  // Does not wait for the read in progress: a client that awaits this request's response sends
-  // nothing more.
+  // The stream then ends without waiting for the read in progress. A client that awaits this
+  // request's response sends nothing more.
   pipeline_.EndWith(status);
   if (number >= failed_request_) return;
   failed_request_ = number;

@@ -17,9 +17,9 @@
 
 namespace softlookup::server {
 
-// One StreamAppend call: makes appends of its requests, and responses of their acknowledgements.
-// Requests are applied in the order in which they come. The next request is read also while earlier
-// ones wait for their acknowledgement.
+// One StreamAppend call: turns its requests into appends, and their acknowledgements into
+// responses. Requests are applied in the order in which they come. The next request may be read
+// while earlier ones wait for their acknowledgements.
 class AppendStream final : public PipelinedStream {
  public:
   static void Start(std::unique_ptr<Call> call, Engine& engine);
@@ -36,19 +36,20 @@ class AppendStream final : public PipelinedStream {
   // Passes the request to the engine, or makes the stream fail.
   void HandleRequest(std::uint64_t number) override;
   bool MayRead() const override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !awaits_turn_; }
-  // If a request has failed, the stream ends with that failure, also if the server has cut it.
+  // If a request has failed, the stream ends with that failure, even if the server has also cut the
+  // stream.
   grpc::Status ReportEnd() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Passes the request that was read last to the engine. Returns an error if the request is refused
   // before it reaches the engine. `begin` is when the stream began to handle the request.
   absl::Status Apply(std::uint64_t number, SteadyTimePoint begin);
-  // Drops request `number` from the pipeline, and stops reading. Makes the stream end with the
-  // request's failure, `status`, once the applied requests are acknowledged. The engine can refuse
-  // a request while earlier requests still run. If an earlier request fails after this call, the
-  // stream ends with the failure of the earlier one.
+  // Drops request `number` from the pipeline, and stops reading. Makes the stream end with
+  // `status`, the request's failure, once all other requests are acknowledged or have failed. The
+  // engine can refuse a request while earlier ones still run. If several requests fail, the stream
+  // ends with the failure of the one with the lowest number.
   void Fail(std::uint64_t number, const absl::Status& status, SteadyTimePoint begin)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // INVALID_ARGUMENT if the request names another store than the stream's. The first store that a
-  // request names becomes the stream's.
+  // `store` is what a request names; empty if it names none. The first store that is named becomes
+  // the stream's. INVALID_ARGUMENT if a later request names another one.
   absl::Status CheckStore(const std::string& store);
   // The engine calls this once the place of the last append in the order of writes is fixed.
   // Appends that the engine gets from now on come after that append, so the next request may be
@@ -64,7 +65,7 @@ class AppendStream final : public PipelinedStream {
   std::string store_;  // The first store that a message named.
 
   bool awaits_turn_ ABSL_GUARDED_BY(mutex_) = false;  // The append read last waits for its turn.
-  // The number of the first request that failed, and its error, which ends the stream.
+  // The lowest number of a failed request, and that request's error, which ends the stream.
   std::uint64_t failed_request_ ABSL_GUARDED_BY(mutex_) = std::numeric_limits<std::uint64_t>::max();
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   // When the stream began to handle request `failed_request_`.

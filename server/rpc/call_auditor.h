@@ -14,11 +14,11 @@
 
 namespace softlookup::server {
 
-// A refused caller may retry without end. So no more audit lines than this are written about
-// refused callers in a second, of all calls together.
+// Maximum number of audit lines per second about failed logins and denials, of all calls together.
+// A refused caller may retry without end.
 inline constexpr std::int64_t kRefusalLinesPerSecondMax = 100;
 
-// Who makes a call, from where, and about what. An audit line says it.
+// What an audit line says about who makes a call, from where, and for which store.
 struct AuditSubject {
   std::string identity;  // The identity's name; empty if there is none.
   std::string peer;      // The connection's other end, as gRPC names it.
@@ -34,7 +34,7 @@ struct AuditSubject {
 // line at once. `refusals` limits the lines about failed logins and denials, whatever the method.
 class CallAuditor {
  public:
-  // `log` may be null: there is no audit log. All calls of a server share `log` and `refusals`.
+  // `log` is null if there is no audit log. All calls of a server share `log` and `refusals`.
   // `subject` is called for each line. What the arguments refer to must outlive this.
   CallAuditor(AuditLog* log, LineLimiter& refusals, const MethodSpec& spec,
               std::function<AuditSubject()> subject)
@@ -48,8 +48,7 @@ class CallAuditor {
   // here, because AnswerMessage() has written it.
   void EndStream(const absl::Status& status);
 
-  // For the line of the whole call: another store was deleted, so that this one could have its
-  // name.
+  // For the line of the whole call: the call has replaced the store that had the new name.
   void NoteReplacement() { replaced_.store(true, std::memory_order_relaxed); }
   // For the line of the whole call: counts one applied message that changed `rows` rows.
   void CountChange(std::uint64_t rows) {

@@ -15,7 +15,8 @@ class CallCounter {
   // A call is over.
   void OnEnd() { Add(-1); }
 
-  // Waits until no call has been in progress for `quiet`, or until `deadline`.
+  // Waits until there has been a time of length `quiet` without any call in progress. Gives up at
+  // `deadline`, or up to `quiet` later.
   void WaitUntilQuiet(absl::Duration quiet, absl::Time deadline);
 
  private:

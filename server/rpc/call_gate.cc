@@ -25,8 +25,8 @@ Role RoleOf(Access access) {
   }
 }
 
-// Sets `kept` to a store's name. No store's name is longer than kNameLengthMax. A longer name is
-// cut to one byte more: it still matches no store, and `kept` stays short.
+// Sets `kept` to the name `store`, cut after kNameLengthMax + 1 bytes, so that `kept` stays short.
+// A name that was cut is still too long to be a store's.
 void Keep(absl::string_view store, std::string& kept) {
   store = store.substr(0, kNameLengthMax + 1);
   kept.assign(store.data(), store.size());

@@ -27,11 +27,12 @@ namespace softlookup::server {
 //   Admit(): The connection is within its limit of calls. The server is not stopping. The caller is
 //     known, has the method's role for some store (admin: for all), and has requests left in its
 //     rate. Health checks need only pass the first of these checks.
-//   AdmitNext(), for each message of a stream of requests: The caller has requests left.
+//   AdmitNext(), for each message of a stream of requests: If the auth rules have changed, the
+//     caller may still make the call. The caller has requests left.
 //   Enter(), once a message is parsed that names a store: The caller has the role for that store.
 //     The store's tenant has requests and rows left in its rates, and the caller has rows left.
-//     EnterRename() does the same for a message that names two stores.
-// If the server has no auth rules, callers are not checked.
+//     EnterRename() checks the role and the tenants' requests for a message with two names.
+// If the server has no auth rules, callers are not checked, but tenants' rates are.
 //
 // Thread-safe, except that Enter() and EnterRename() must be called for one message at a time.
 class CallGate {
@@ -45,14 +46,14 @@ class CallGate {
   // no message of the call may be read. Call this once, first.
   absl::Status Admit();
 
-  // Checks that the caller may use `store`. Takes `rows` from the rates of the store's tenant and
-  // of the caller, and one request from the tenant's. If the caller's rate refuses the rows, what
-  // was taken from the tenant's rates stays taken. Errors: UNAUTHENTICATED, PERMISSION_DENIED,
-  // TENANT_RATE or IDENTITY_LIMIT.
+  // Checks that the caller may use `store`. Takes `rows` (of an append, or the queries of a lookup)
+  // from the rates of the store's tenant and of the caller, and one request from the tenant's. If
+  // the caller's rate refuses the rows, what was taken from the tenant's rates stays taken. Errors:
+  // UNAUTHENTICATED, PERMISSION_DENIED, TENANT_RATE or IDENTITY_LIMIT.
   absl::Status Enter(absl::string_view store, std::int64_t rows = 0);
   // As Enter(), for a call that renames `store` to `new_name`: the caller needs the role for both.
-  // Takes one request from the rates of each of their tenants, or one in all if that is the same.
-  // If the second rate refuses it, what was taken from the first stays taken.
+  // Takes one request from the rate of each name's tenant, or only one if both names have the same
+  // tenant. If the second tenant's rate refuses, what was taken from the first stays taken.
   absl::Status EnterRename(absl::string_view store, absl::string_view new_name);
   // Takes `rows` from the caller's rate, for a request that names no store. IDENTITY_LIMIT if
   // the rate refuses them.

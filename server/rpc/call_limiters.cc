@@ -6,7 +6,8 @@ namespace {
 // Does not depend on the number of processors, because workers spend more time waiting for the disk
 // than computing.
 constexpr int kWorkerCount = 4;
-// Maximum number of tasks that wait for a worker, of all callers and of one.
+// Maximum number of tasks that wait for a worker, of all callers and of one caller. Tasks of
+// streams may exceed it (Workers::PostNext()).
 constexpr std::size_t kTasksMax = 1024;
 constexpr std::size_t kTasksOfCallerMax = 128;
 

@@ -20,7 +20,8 @@ namespace softlookup::server {
 // The limits on all calls of a server.
 struct CallLimits {
   Limits engine;
-  // Longest wait until a client takes a message. A large answer may take longer (StallWatch).
+  // Longest wait until a client takes a message. It is longer for a large unary answer
+  // (StallWatch).
   absl::Duration stall_timeout = absl::InfiniteDuration();
   // Longest wait for a call's first message.
   absl::Duration receive_timeout = absl::InfiniteDuration();

@@ -30,8 +30,8 @@ class CallReporter {
   // Like Answer(), for a stream that the server ends with `status`. `status` answers none of the
   // stream's messages. So the observer does not count it as an answer, but at most as a rejection.
   grpc::Status CutStream(const absl::Status& status);
-  // As Answer(), for a stream whose messages were each reported before. `status` is OK, or the
-  // answer to one of them. Reports nothing to the observer.
+  // Reports to the auditor alone that a stream ends with `status`: OK, or the answer to one of its
+  // messages. Each message was reported before. Returns the status to send to the client.
   grpc::Status EndStream(const absl::Status& status);
 
   // Reports `status` as the answer to one message of a stream. The stream began to handle the

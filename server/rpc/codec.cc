@@ -67,7 +67,8 @@ void EncodeAnswer(const LookupResult& result, bool as_numbers, Response& respons
       any_id = any_id || row.id.has_value();
       all_ids = all_ids && row.id.has_value();
     }
-    // If any row has an id, every position gets one: 0 if its row has none.
+    // If any row has an id, `ids` has an element for every row: 0 for a row without an id. If some
+    // rows have an id and others have none, `has_ids` says which have one.
     for (const WeightedRow& row : weights.rows) {
       if (any_id) message->add_ids(row.id.value_or(0));
       if (any_id && !all_ids) message->add_has_ids(row.id.has_value());

@@ -32,7 +32,8 @@ struct DecodedAppend {
   DecodedMatrix values;
   DecodedMatrix inputs;
   std::vector<std::vector<std::string>> row_labels;
-  AppendRequest request;  // Its views point to the message or to the members above.
+  // Its views point to the arguments of DecodeAppend() and to the members above.
+  AppendRequest request;
 };
 // `store` is used if `request` names no store. The views in `decoded` are valid while `request`,
 // `store` and `decoded` live.

@@ -59,8 +59,8 @@ absl::Status ConnectionListener::Bind(const std::string& host, int port) {
   for (addrinfo* address = found; all && address != nullptr; address = address->ai_next) {
     FileDescriptor listener = ListenOn(*address, port_);
     if (listener.get() < 0) {
-      // A name may have an address that this machine does not have, such as an IPv6 address without
-      // IPv6.
+      // A name may have an address that this machine does not have, such as an IPv6 address on a
+      // machine without IPv6.
       all = errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT;
       continue;
     }

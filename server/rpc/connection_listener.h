@@ -31,8 +31,8 @@ class ConnectionListener {
   ConnectionListener& operator=(const ConnectionListener&) = delete;
 
   // Listens at all addresses of `host` on `port` (0: any free one). Skips addresses that this
-  // machine does not have. UNAVAILABLE if `host` is unknown, if another address cannot be bound, or
-  // if no address is left.
+  // machine does not have. UNAVAILABLE if `host` is unknown, if one of the other addresses cannot
+  // be bound, or if all addresses were skipped.
   absl::Status Bind(const std::string& host, int port);
   int port() const { return port_; }
   // Whether only this machine can reach the port. Call this after Bind().

@@ -5,8 +5,7 @@
 namespace softlookup::server {
 namespace {
 
-// Maximum age of a call whose cancellation counts. That of an older call does not count, because
-// the server itself may have ended it.
+// Maximum age of a call whose cancellation counts. The server itself may have ended an older call.
 constexpr absl::Duration kEarlyCancelAgeMax = absl::Seconds(1);
 // A call that misses its deadline after more than this time does not count, since its client is not
 // to blame. A call with a shorter deadline counts as one that no server could answer in time.

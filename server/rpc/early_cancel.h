@@ -7,8 +7,8 @@
 
 namespace softlookup::server {
 
-// Decides whether the client is to blame that a call was cancelled before it was answered. Clients
-// that cancel calls as soon as they open them are cut
+// Whether the client is to blame for a call that was cancelled before it was answered. The server
+// cuts the connections of clients that cancel calls as soon as they open them
 // (docs/decisions/0019-abusive-connections-are-cut.md).
 enum class Blame {
   kNone,       // The server may have ended the call, or may have been too slow.

@@ -25,21 +25,21 @@ struct ConnectionBounds {
   absl::Duration keepalive;
 };
 
-// The port of gRPC's clients: accepts their connections, passes them to gRPC, keeps each of them
-// within bounds, and cuts one.
+// The port of gRPC's clients: accepts their connections, passes them to gRPC, and keeps each of
+// them within bounds. Can cut a connection.
 class GrpcPort {
  public:
   explicit GrpcPort(const ConnectionBounds& bounds)
       : bounds_(bounds), open_connections_(bounds.connections_max) {}
 
-  // Listens. Does the same as ConnectionListener::Bind().
+  // As ConnectionListener::Bind().
   absl::Status Bind(const std::string& host, int port) { return listener_.Bind(host, port); }
   int port() const { return listener_.port(); }
   // Whether only this machine can reach the port. Call this after Bind().
   bool is_loopback() const { return listener_.is_loopback(); }
 
-  // Makes the server of `builder` take connections from this port and bound each of them. Their
-  // handshakes use `credentials`. Call this once, before the server starts.
+  // Makes the server of `builder` take connections from this port and keep each of them within
+  // bounds. Their handshakes use `credentials`. Call this once, before the server starts.
   void AddTo(grpc::ServerBuilder& builder,
              const std::shared_ptr<grpc::ServerCredentials>& credentials);
   // Begins to accept. Call this once, when the server has started. UNAVAILABLE if no descriptor is
@@ -48,8 +48,9 @@ class GrpcPort {
   // Stops accepting and closes the port. Open connections stay.
   void Stop() { listener_.Stop(); }
 
-  // Ends the connection of `peer`, an address in gRPC's notation, if it is open. Logs the reason
-  // `why`. All connections together get at most one such line a second. Thread-safe.
+  // Ends the connection of `peer`, an address in gRPC's notation, if it is open. Logs that, at most
+  // once a second for all connections together. `why` completes the sentence "cut the connection of
+  // PEER, which ...". Thread-safe.
   void Cut(const std::string& peer, absl::string_view why);
 
  private:

@@ -23,7 +23,8 @@ class Health {
  public:
   using Status = grpc::health::v1::HealthCheckResponse::ServingStatus;
 
-  // At first, the server does not take calls.
+  // Sets whether the server takes calls, and notifies the clients that watch. Initially, it takes
+  // none.
   void SetServing(bool serving);
   bool is_serving() const {
     absl::MutexLock lock(&mutex_);
@@ -56,8 +57,9 @@ class HealthWatch final : public StreamCall<HealthWatch> {
   // Does nothing: any client may watch.
   void Recheck() override {}
 
-  // Call this when the status may have changed. Sends the status if it is new. After End(), ends
-  // the call instead.
+  // Call this when the status may have changed. Sends the status if it is not the one sent last.
+  // After End(), ends the call instead. While a read or a write is in progress, does nothing: its
+  // end calls this again.
   void Proceed();
 
  private:

@@ -65,7 +65,7 @@ class LookupCall final : public MessageCall<v1::LookupRequest, v1::LookupRespons
   const std::shared_ptr<CancelToken> cancel_;
   DecodedLookup decoded_;
   LookupReport report_;
-  std::shared_ptr<Wait> wait_;  // Null if the lookup does not wait for a revision.
+  std::shared_ptr<Wait> wait_;  // Null if the lookup has no min_revision.
   RevisionWait revision_wait_;
 };
 

@@ -13,9 +13,9 @@
 namespace softlookup::server {
 namespace {
 
-// Whether a stream must end with `status` instead of OK after it has refused a lookup with
-// `status`. True if the lookup's message is malformed or its caller lacks rights. Later lookups are
-// still answered.
+// Whether a stream that has refused a lookup with `status` must also end with `status`, instead of
+// OK. True if the lookup's message is malformed or its caller lacks rights. Until its end, the
+// stream still answers later lookups.
 bool FailsTheStream(const absl::Status& status) {
   return ReasonOf(status) == reasons::kMalformedMessage.name || absl::IsPermissionDenied(status) ||
          absl::IsUnauthenticated(status);

@@ -21,11 +21,11 @@
 
 namespace softlookup::server {
 
-// One StreamLookup call: makes lookups of its requests, and responses of their results. Several
+// One StreamLookup call: turns its requests into lookups, and their results into responses. Several
 // lookups run at once. A failed lookup gets a response with `error`.
 //
 // The stream decodes one request at a time: it reads the next request once the previous one is
-// passed to the engine or refused.
+// decoded or refused.
 class LookupStream final : public PipelinedStream {
  public:
   static void Start(std::unique_ptr<Call> call, Engine& engine);

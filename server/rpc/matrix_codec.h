@@ -15,8 +15,8 @@
 
 namespace softlookup::server {
 
-// A matrix from a message, as float32. Points into the message if its elements are float32 and
-// aligned there. Otherwise holds a converted copy.
+// A matrix from a message, as float32. Points into the message if the elements there are float32
+// and aligned. Otherwise holds a copy, converted to float32.
 class DecodedMatrix {
  public:
   // Valid while the message and this object live and do not move.

@@ -22,7 +22,7 @@ struct MessageCharge {
   RequestCharge of_caller;
 };
 
-// Whose bytes a request takes.
+// The caller whose budget a request's bytes are charged to.
 struct CallerBytes {
   absl::string_view identity;            // Name of the caller's identity; empty if there is none.
   std::shared_ptr<RequestBytes> budget;  // Null if the caller has no identity.
@@ -37,10 +37,11 @@ class MessageReceiver {
         scans_(limits),
         budget_(std::make_shared<RequestBytes>(request_bytes_max)) {}
 
-  // Checks `bytes`, then parses them into `message` and clears them. `message` must be a request
-  // type of this server. `caller` has sent it. Errors: MESSAGE_TOO_LARGE, LIMIT_EXCEEDED,
-  // REQUEST_BYTES, IDENTITY_LIMIT or MALFORMED_MESSAGE. `charge` gets the message's own bytes and
-  // those that it takes when parsed. It must live as long as anything refers to the message.
+  // Checks `bytes`, a request of `caller`. Takes the size of `bytes`, and the bytes that the parsed
+  // message needs, from the budgets into `charge`. Then parses `bytes` into `message`, and clears
+  // `bytes`. `message` must be of a request type of this server. `charge` must live as long as
+  // anything refers to `message`. Errors: MESSAGE_TOO_LARGE, LIMIT_EXCEEDED, REQUEST_BYTES,
+  // IDENTITY_LIMIT or MALFORMED_MESSAGE.
   absl::Status Receive(grpc::ByteBuffer& bytes, const CallerBytes& caller,
                        google::protobuf::Message& message, MessageCharge& charge) const;
 

@@ -57,7 +57,7 @@ std::int64_t ElementBytes(const FieldDescriptor& field) {
 
 struct MessageScan::Field {
   const FieldDescriptor* descriptor = nullptr;
-  const Type* message = nullptr;  // Type of its elements, if they are messages.
+  const Type* message = nullptr;  // The type of the field's values if they are messages, else null.
   std::int64_t element_bytes = 0;
   std::int64_t count_max = kUnlimited;
   int index = 0;  // Its index among the fields of its type, in the order of the .proto file.
@@ -73,8 +73,8 @@ struct MessageScan::Type {
   // Whether the type has repeated fields or submessages. A singular submessage of this type may
   // come in several parts, and the parser merges them. If `has_many` is true, the counts of one
   // part continue in the next, so that limits hold for all parts together. Otherwise each part
-  // counts from 0. A string in several parts is then measured several times, which only makes the
-  // bound larger.
+  // counts from 0. A string field that several parts have then counts several times, which only
+  // makes the bound larger.
   bool has_many = false;
   // By field number. An entry without a descriptor stands for no field.
   std::vector<Field> fields;
@@ -100,8 +100,9 @@ class MessageScan::Reader {
   }
 
  private:
-  // How often each field of a message has come, by Field::index. A singular submessage may come in
-  // parts, and the parser merges them. So `parts` keeps the counts of one part for the next.
+  // How many values of each field of a message have come, by Field::index. Values of singular
+  // number fields are not counted. A singular submessage may come in parts, and the parser merges
+  // them. So `parts` keeps the counts of one part for the next.
   struct Counts {
     Counts& PartOf(const Field& field) {
       for (auto& [known, counts] : parts) {
@@ -166,10 +167,10 @@ class MessageScan::Reader {
     if (depth == kDepthMax || (depth > 0 && length > input_.BytesUntilLimit())) return false;
     const auto limit = input_.PushLimit(length);
     path_.push_back({&field, field.is_repeated ? counts.of[field.index] - 1 : -1});
-    // The submessage is not whole if it ends within a tag, or if the outer message ends first.
     Counts own_counts;
     const bool counts_on = !field.is_repeated && field.message->has_many;
     Counts& part = counts_on ? counts.PartOf(field) : own_counts;
+    // The submessage is not whole if it ends within a tag, or if the outer message ends first.
     const bool is_whole = ReadMessage(*field.message, depth + 1, part) &&
                           input_.ConsumedEntireMessage() && input_.BytesUntilLimit() == 0;
     path_.pop_back();
@@ -185,9 +186,9 @@ class MessageScan::Reader {
     return false;
   }
 
-  // An error that names the field. If the field is inside a repeated message, the error also has
-  // that message's index, as the row. If repeated messages are inside each other, it is the index
-  // of the outermost one.
+  // An error whose text has the path to the field. Its metadata name the field. But if the field is
+  // inside a repeated message, they name that message and its index, as the row. If repeated
+  // messages are inside each other, they name the outermost one.
   absl::Status TooMany(const Field& field) const {
     std::string where, rest;
     ErrorMetadata metadata;

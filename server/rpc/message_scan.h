@@ -15,12 +15,13 @@
 
 namespace softlookup::server {
 
-// Walks messages of one type without parsing them, to bound the bytes that the parsed message
-// takes. A few bytes on the wire, such as an empty submessage, can become a hundred when parsed.
-// Immutable once made.
+// Walks messages of one type without parsing them. Finds an upper bound on the bytes that the
+// parsed message takes, and checks the counts of its repeated fields. A few bytes on the wire, such
+// as an empty submessage, can become a hundred when parsed. Immutable once made.
 class MessageScan {
  public:
-  // The most elements that a repeated field of a message may have, by the field's full name.
+  // The most elements that a repeated field of a message may have, by the field's full name. A
+  // field without an entry has no limit.
   using CountLimits = absl::flat_hash_map<std::string, std::int64_t>;
 
   MessageScan(const google::protobuf::Descriptor& type, const CountLimits& limits);
@@ -33,8 +34,8 @@ class MessageScan {
   // LIMIT_EXCEEDED, naming the field, if a repeated field has more elements than its limit.
   // LIMIT_EXCEEDED also if the message has more than kUnknownFieldsMax unknown fields.
   // MALFORMED_MESSAGE if the fields do not fill the message exactly, a tag is invalid, or
-  // submessages nest too deep. Does not check that strings are UTF-8, nor that packed numbers are
-  // complete: the parser checks both.
+  // submessages or groups nest too deep. Does not check that strings are UTF-8, nor that packed
+  // numbers are complete: the parser checks both.
   absl::StatusOr<std::int64_t> Measure(google::protobuf::io::ZeroCopyInputStream& message) const;
 
   // Maximum number of unknown fields in a message and its submessages. A field is unknown if the

@@ -62,7 +62,7 @@ void Abort(int fd) {
 }  // namespace
 
 OpenConnections::Accepted OpenConnections::Accept(int listener) {
-  FileDescriptor socket;  // Outlives the lock: no socket is closed while it is held.
+  FileDescriptor socket;  // Outlives the lock, so that no socket is closed under the lock.
   absl::MutexLock lock(&mutex_);
   socket = FileDescriptor(accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (socket.get() < 0) return {.error = errno};

@@ -19,7 +19,8 @@ namespace softlookup::server {
 // them can be cut. Thread-safe.
 //
 // gRPC does not report when it closes a connection, so this class keeps the inode of each socket.
-// Once the connection is closed, its descriptor is free or belongs to a socket with another inode.
+// Once the connection is closed, its descriptor is free or belongs to a file or socket with another
+// inode.
 class OpenConnections {
  public:
   explicit OpenConnections(std::size_t connections_max) : connections_max_(connections_max) {}

@@ -18,10 +18,10 @@
 
 namespace softlookup::server {
 
-// A stream of requests and of their responses, in the order of the requests. StreamPipeline says
-// when a request is read, also while earlier ones are not answered, when a response is written, and
-// when the stream ends. This class does what the pipeline says. The class that derives from it
-// answers the requests.
+// A stream of requests and of their responses, in the order of the requests. A request may be read
+// before earlier ones are answered. StreamPipeline decides when a request is read, when a response
+// is written, and when the stream ends. This class does what the pipeline decides. The class that
+// derives from this class answers the requests.
 class PipelinedStream : public StreamCall<PipelinedStream> {
  public:
   void Drain() final { Cut(ShuttingDown()); }
@@ -33,12 +33,12 @@ class PipelinedStream : public StreamCall<PipelinedStream> {
       : StreamCall(std::move(call)), pipeline_(count_max, bytes_max) {}
 
   // Handles the request that was read last, which is in bytes(). `number` is the request's in the
-  // pipeline. Calls pipeline_.OnHandled() once nothing uses bytes() any more: the next request may
-  // then be read into them. Runs on a thread of gRPC's, or on a worker if the request has more than
-  // kNetworkThreadParseBytesMax. mutex_ is not held.
+  // pipeline. Must call pipeline_.OnHandled() once nothing uses bytes() any more: the next request
+  // may then be read into them. Runs on a network thread, or on a worker if the request has more
+  // than kNetworkThreadParseBytesMax bytes. mutex_ is not held.
   virtual void HandleRequest(std::uint64_t number) = 0;
   // Returns whether the work on earlier requests lets the stream read the next one. The class that
-  // derives from this calls ProceedLocked() once the answer becomes true.
+  // derives from this must call ProceedLocked() once the answer becomes true.
   virtual bool MayRead() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return true; }
   // Reports the status that the stream ends with, and returns the one to send to the client. Called
   // once, when the stream ends.

@@ -28,7 +28,7 @@ class Rpc {
   class Handler {
    public:
     virtual ~Handler() = default;
-    // `ok` is false if the client has sent its last message, or the call is over.
+    // `ok` is false if no message was read: the client sends no more, or the call is over.
     virtual void OnReadDone(bool ok) {}
     // `ok` is false if the call is over. Not called for WriteAndFinish().
     virtual void OnWriteDone(bool ok) {}
@@ -99,7 +99,8 @@ class Rpc {
   void OnFinished(bool ok) { Release(); }
   // The call is over: its status is sent, or cannot be sent.
   void OnOver(bool ok);
-  // Counts one event less in pending_. After the last, notifies the handler and deletes this.
+  // Counts one event less in pending_. After the last, calls the handler's OnDone(), deletes this,
+  // and calls the owner's OnGone().
   void Release();
 
   Owner& owner_;

@@ -45,7 +45,7 @@ class RpcServer final : private Rpc::Owner {
   void Shutdown(absl::Time deadline);
   // Cancels all calls and closes all connections.
   void CancelAll();
-  // Waits until every call is gone. Call this after Shutdown().
+  // Waits until every Rpc is deleted, then ends the threads. Call this after Shutdown().
   void Wait();
 
  private:
@@ -67,8 +67,7 @@ class RpcServer final : private Rpc::Owner {
   // other.
   absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  // Number of Rpcs, including those that wait for a call. Falls to 0 only after the server has
-  // stopped.
+  // Number of Rpcs, including those that wait for a call. Falls to 0 only after stopping_ is set.
   std::atomic<int> rpc_count_{0};
   absl::Notification all_gone_;
 };

@@ -38,9 +38,9 @@ std::size_t CharacterBytes(absl::string_view text) {
   return bytes;
 }
 
-// Returns `text`. If it is longer than `bytes_max` bytes, cuts it there, between two characters,
-// and appends "...". A byte that is not UTF-8, such as one of a file's name, becomes "?": clients
-// cannot parse a message that holds such a byte.
+// Returns `text`. If it is longer than `bytes_max` bytes, cuts it to at most as many, between two
+// characters, and appends "...". A byte that is not UTF-8, such as one of a file's name, becomes
+// "?": clients cannot parse a message that holds such a byte.
 std::string Shortened(absl::string_view text, std::size_t bytes_max) {
   std::string result;
   while (!text.empty()) {

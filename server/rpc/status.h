@@ -12,8 +12,8 @@
 
 namespace softlookup::server {
 
-// Returns `text` as a message of an error may have it: cut after 1,024 bytes, with "..." behind,
-// and with "?" for each byte that is not UTF-8.
+// Returns `text` as the message of an error may have it. Each byte that is not UTF-8 becomes "?". A
+// text of more than 1,024 bytes is cut to at most as many, and "..." is appended.
 std::string WireText(absl::string_view text);
 
 // Converts `status` to a gRPC status. An error has `grpc-status-details-bin`: a google.rpc.Status

@@ -142,7 +142,7 @@ v1::Store EncodeStore(const StoreInfo& info) {
   const StoreConfig& config = info.config;
   store.set_name(config.name);
   store.set_damage(WireText(info.damage));
-  // All other fields are those of a configuration that could not be read.
+  // The configuration could not be read, so all other fields are unknown.
   if (!info.damage.empty() && config.key_dim == 0) return store;
   store.set_key_dim(static_cast<std::uint32_t>(config.key_dim));
   store.set_value_dim(static_cast<std::uint32_t>(config.value_dim));

@@ -16,19 +16,22 @@ namespace softlookup::server {
 // what the structs cannot express. The engine checks the rest.
 
 absl::StatusOr<StoreConfig> DecodeStore(const v1::Store& store);
-// Decodes the fields of request.store() that the mask names.
+// Decodes the fields of request.store() that the mask names. INVALID_OPTION if it names no field,
+// or one that cannot change.
 absl::StatusOr<StoreUpdate> DecodeUpdate(const v1::UpdateStoreRequest& request);
 // Leaves the fields unset that are not known of a damaged store.
 v1::Store EncodeStore(const StoreInfo& info);
-// Sets all fields of `response`.
+// Sets `response.replaced` only if another store was replaced.
 void EncodeStoreRenamed(const StoreRenamed& renamed, v1::RenameStoreResponse& response);
 
-// Copies the matrices, since a store outlives the request.
+// Copies the matrices, since a store outlives the request. SHAPE_MISMATCH if they have different
+// numbers of columns. `field` is the name of the projection in errors.
 absl::StatusOr<std::shared_ptr<const Projection>> DecodeProjection(
     const std::string& field, const v1::Projection& projection);
 
 // RESOURCE_EXHAUSTED if a ListStoresResponse with only a store of this config could have more bytes
-// than `bytes_max`, now or once the store has grown. ListStores could not list such a store.
+// than `bytes_max`, now or once the store has grown. ListStores could not list such a store with
+// the elements of its matrices.
 absl::Status CheckStoreBytes(const StoreConfig& config, std::int64_t bytes_max);
 
 }  // namespace softlookup::server

@@ -25,8 +25,8 @@ absl::Status Exceeded(const Caller& caller, absl::string_view what, std::int64_t
                    {{"identity", caller.name()}, {"limit", absl::StrCat(limit)}});
 }
 
-// Calls `visit` once with every store that a grant of at least `role` covers, until `visit` returns
-// false.
+// Calls `visit` once for each store that the caller's grants of at least `role` cover, until
+// `visit` returns false. The caller must have an identity.
 absl::Status VisitStores(Engine& engine, const Caller& caller, Role role,
                          absl::FunctionRef<bool(const StoreInfo&)> visit) {
   const std::vector<Grant>& grants = caller.identity->grants;

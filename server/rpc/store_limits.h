@@ -23,7 +23,7 @@ namespace softlookup::server {
 // so that creations at the same time, or beside renames, cannot exceed a limit. Thread-safe.
 class StoreCreations {
  public:
-  // Keeps a name in its StoreCreations while it lives.
+  // Keeps a name in StoreCreations for the lifetime of this object.
   class Reservation {
    public:
     Reservation(StoreCreations& creations, std::string name)
@@ -39,7 +39,7 @@ class StoreCreations {
 
   // Call this before `engine` creates the store `name`, and keep the reservation until it has.
   // IDENTITY_LIMIT if the caller's grants of at least `manage` already cover as many stores,
-  // existing or being created, as the caller may have.
+  // existing or being created or renamed, as the caller may have.
   absl::StatusOr<std::unique_ptr<Reservation>> Reserve(Engine& engine, const Caller& caller,
                                                        const std::string& name);
   // Call this before an engine renames a store to `name`, and keep the reservation until it has.

@@ -32,8 +32,8 @@ void LeaveNumbersOut(v1::Store& store) {
   }
 }
 
-// Wire bytes of a string or submessage field of `bytes`: a tag of one byte, the length, the
-// content.
+// Wire bytes of a string or submessage field whose content has `bytes` bytes: a tag of one byte,
+// the length, the content.
 std::size_t FieldBytes(std::size_t bytes) {
   return 1 + google::protobuf::io::CodedOutputStream::VarintSize64(bytes) + bytes;
 }
@@ -46,8 +46,9 @@ std::optional<std::string> CommonPrefix(const StorePattern& pattern, const std::
   return std::nullopt;
 }
 
-// The first store after `last` whose name starts with `prefix` and that the caller may read. Asks
-// the engine for at most one store per grant, so that stores of other callers cost nothing.
+// The first store, in the order of names, that comes after `last`, has a name that starts with
+// `prefix`, and that the caller may read. Nullopt if there is none. Asks the engine for at most one
+// store per grant, so that stores of other callers cost nothing.
 absl::StatusOr<std::optional<StoreInfo>> NextStore(Engine& engine, const Caller& caller,
                                                    const std::string& prefix,
                                                    const std::string& last) {

@@ -13,8 +13,9 @@
 
 namespace softlookup::server {
 
-// A call with a stream of requests, of answers, or of both. Watches its waits for the client.
-// `Derived` is the class that derives from this, and says what is read and written.
+// A call with a stream of requests, of answers, or of both. Is ended if its client takes too long
+// to send the first message or to take one (StallWatch). `Derived` is the class that derives from
+// this, and says what is read and written.
 //
 // The object owns itself until the call is over. After that, a callback or a worker's task that
 // still refers to the object keeps it alive.
@@ -60,7 +61,7 @@ class StreamCall : public Rpc::Handler,
   virtual void OnRead(bool ok) = 0;
   virtual void OnWritten(bool ok) = 0;
 
-  // Reads a message into bytes(). The rules of Rpc hold for both.
+  // Start to read a message into bytes(), and to write `message`. The rules of Rpc hold.
   void StartRead() { call_->rpc().StartRead(&bytes_); }
   void StartWrite(const grpc::ByteBuffer& message) {
     writes_.OnStart();

@@ -48,17 +48,18 @@ class StreamPipeline {
   // The write in progress is over.
   void OnWritten();
 
-  // Answers a request with `response`. The request's own bytes are freed.
+  // Answers a request with `response`. From now on, the response's bytes count instead of the
+  // request's.
   void Answer(std::uint64_t number, const grpc::ByteBuffer& response);
   // Answers a request without a response.
   void Drop(std::uint64_t number);
 
-  // The client takes no more responses. Those that were not written are dropped, and no further
-  // request is read.
+  // The client takes no more responses. Responses that are not being written yet are dropped, and
+  // no further request is read.
   void Break() { is_broken_ = true; }
   bool is_broken() const { return is_broken_; }
-  // Ends the stream with `status`, an error, once all requests that were read are answered: no
-  // further request is read. Only the first call counts.
+  // Makes the stream read no further request, and end with `status`, an error, once all requests
+  // that were read are answered. Only the first call counts.
   void EndWith(const absl::Status& status);
   // OK: EndWith() was not called.
   const absl::Status& error() const { return error_; }
@@ -67,7 +68,7 @@ class StreamPipeline {
 
  private:
   struct Request {
-    std::size_t bytes = 0;  // Of the request, and of the response once it is answered.
+    std::size_t bytes = 0;  // Of the request or, once it is answered, of the response.
     bool is_answered = false;
     std::optional<grpc::ByteBuffer> response;
   };

@@ -22,8 +22,8 @@ class DrainableStream {
   virtual void Recheck() = 0;
 };
 
-// Passes Drain() and Recheck() on to every stream in progress, and Drain() to every later stream,
-// too. Thread-safe.
+// Passes Drain() and Recheck() on to every stream in progress. Drains also each stream that begins
+// after Drain(). Thread-safe.
 class StreamRegistry {
  public:
   // Registers `stream` for Drain() and Recheck(). Drains it at once if the server is already

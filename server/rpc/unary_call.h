@@ -20,7 +20,8 @@ namespace softlookup::server {
 class UnaryCall : public Rpc::Handler {
  public:
   // The thread that parses the request and calls the engine. A method that may wait for a disk
-  // needs a worker. A request of more than kNetworkThreadParseBytesMax always goes to one.
+  // needs a worker. A request of more than kNetworkThreadParseBytesMax bytes always goes to a
+  // worker.
   enum class RunOn { kNetworkThread, kWorker };
 
   UnaryCall(std::unique_ptr<Call> call, RunOn run_on)
@@ -29,8 +30,8 @@ class UnaryCall : public Rpc::Handler {
         arrival_(call_->limiters().arrivals, call_->rpc().context()),
         unsent_(call_->limiters().unsent_answers) {}
 
-  // Starts to read the request. The callbacks of the reading then run the call to its end. Call
-  // Start() once, before any other method.
+  // Starts to read the request, which is then parsed and run. Call this once, before any other
+  // method.
   void Start();
 
   void OnReadDone(bool ok) final;
@@ -42,12 +43,13 @@ class UnaryCall : public Rpc::Handler {
   // Executes the request. Must answer or refuse the call exactly once, before or after it returns.
   virtual void Run() = 0;
 
-  // Ends the call with `response` if `status` is OK, else with `status`.
+  // Ends the call with `response` if `status` is OK, else with `status`. Ends it with QUEUE_FULL if
+  // Hold() refuses `response`.
   void Answer(absl::Status status, const google::protobuf::MessageLite& response);
   // Ends the call with `status`, an error.
   void Refuse(const absl::Status& status) { call_->rpc().Finish(call_->reporter().Answer(status)); }
-  // As Answer(), but calls `report` with the final status. `report` must report this status to the
-  // observer, and return the grpc::Status to send.
+  // As Answer(), but calls `report` with the final status. `report` must pass this status to a
+  // method of CallReporter, and return the grpc::Status to send.
   template <typename Report>
   void AnswerAs(absl::Status status, const google::protobuf::MessageLite& response,
                 const Report& report) {
@@ -67,9 +69,9 @@ class UnaryCall : public Rpc::Handler {
  private:
   // Parses the request, then calls Run(), both on this thread.
   void Proceed();
-  // Counts the bytes of `response` as unsent, then serializes it into `bytes`. Unless it is small,
-  // the call is ended if its client takes too long to read it. QUEUE_FULL if too many bytes are
-  // unsent, unless the method's MethodSpec::makes_changes is set.
+  // Serializes `response` into `bytes`. If `response` is not small, first counts its bytes as
+  // unsent, and ends the call later if its client takes too long to read it. QUEUE_FULL if too many
+  // bytes would be unsent. Never refuses if the method has MethodSpec::makes_changes.
   absl::Status Hold(const google::protobuf::MessageLite& response, grpc::ByteBuffer& bytes);
 
   const std::unique_ptr<Call> call_;

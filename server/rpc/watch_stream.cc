@@ -81,7 +81,8 @@ void WatchStream::WaitForInterval() {
       SetAlarm(alarm_, std::max(absl::Now(), sent_ + interval_),
                [self = shared_from_this()](bool is_time) {
                  if (is_time) return self->Send();
-                 self->WaitForChange();  // End() has cancelled the alarm. This ends the call.
+                 // End() has cancelled the alarm. The next wait ends the call.
+                 self->WaitForChange();
                });
     }
   }

@@ -25,8 +25,9 @@ class WeakList {
     objects_.push_back(object);
   }
 
-  // Returns the objects that still exist, in the order in which they were added. If the list is
-  // guarded by a mutex, let go of the result without it: an object may end with the result.
+  // Returns the objects that still exist, in the order in which they were added. If a mutex guards
+  // the list, destroy the result only after the mutex is unlocked: the result may hold the last
+  // reference to an object, and would run its destructor.
   std::vector<std::shared_ptr<T>> Living() const {
     std::vector<std::shared_ptr<T>> living;
     for (const auto& weak : objects_) {
