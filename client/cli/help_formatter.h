@@ -9,8 +9,9 @@ namespace softlookup::cli {
 
 // Formats --help for a terminal of `width` columns, so that lines break between words. Joins the
 // lines of each paragraph of a description or a footer, and breaks them anew. A line that begins
-// with a space stays a line of its own, but the text of a long list item is wrapped. What an option
-// needs and excludes follows its text, not its name, so that it can be wrapped.
+// with a space stays a line of its own, but the text of a long list item is wrapped. CLI11 lists
+// the options that an option needs or excludes behind the option's name. This class lists them
+// behind the option's text, where the list can be wrapped.
 class HelpFormatter : public CLI::Formatter {
  public:
   explicit HelpFormatter(std::size_t width);
@@ -24,8 +25,8 @@ class HelpFormatter : public CLI::Formatter {
  private:
   // Breaks the lines of a text that may have paragraphs and lists. The result ends with a line end.
   std::string FillParagraphs(const std::string& text) const;
-  // Returns where in `opts`, which CLI11 made of an option, what the option needs and excludes
-  // begins.
+  // `opts` is what CLI11 writes after an option's name. Returns the index in it where the part
+  // about needed and excluded options begins; the end if there is no such part.
   std::size_t RelationsIn(const std::string& opts) const;
 
   const std::size_t line_width_;  // Columns of a whole line.

@@ -9,13 +9,13 @@
 
 namespace softlookup::cli {
 
-// Returns the name in `known` that is nearest to `word`, or "" if none is near. A name is near if
-// at most `edits_max` bytes, and at most half as many as `word` has, must be inserted, deleted or
-// replaced to get it from `word`. Of equally near names, returns the first.
+// Returns the name in `known` that is nearest to `word`, or "" if none is near. An edit inserts,
+// deletes or replaces one byte. A name is near if it is at most `edits_max` edits away from `word`,
+// and at most half as many edits as `word` has bytes. Of equally near names, returns the first.
 std::string NearestName(absl::string_view word, const std::vector<std::string>& known,
                         std::size_t edits_max = 2);
 
-// Returns "; did you mean ...?" with that name, or "" if none is near.
+// Returns "; did you mean NAME?" with the name that NearestName() returns, or "" if none is near.
 std::string Suggestion(absl::string_view word, const std::vector<std::string>& known);
 
 }  // namespace softlookup::cli

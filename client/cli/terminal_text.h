@@ -12,8 +12,8 @@ namespace softlookup::cli {
 // printed for people must pass through this function, unless it is a fixed text of the program.
 std::string TerminalText(std::string_view text);
 
-// Whether `text` begins with a character that a terminal obeys instead of showing it: a C0 control,
-// DEL, a C1 control, or a control of the direction in which text runs, such as U+202E.
+// Whether `text` begins with a character that a terminal obeys instead of showing it. These are the
+// C0 controls, DEL, the C1 controls, and the controls of the direction of text, such as U+202E.
 bool StartsWithControl(std::string_view text);
 
 }  // namespace softlookup::cli

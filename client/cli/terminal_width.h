@@ -6,8 +6,8 @@
 
 namespace softlookup::cli {
 
-// Returns how many characters fit on a line of the terminal that standard output is. Nullopt if
-// standard output is no terminal, or if the terminal does not tell.
+// Returns the number of columns of the terminal that standard output goes to. Unset if standard
+// output is no terminal, or if the terminal does not tell.
 std::optional<std::size_t> TerminalWidth();
 
 }  // namespace softlookup::cli

@@ -28,7 +28,7 @@ namespace {
 using client_internal::BearerToken;
 using client_internal::Repeat;
 
-// Longest wait between two attempts to connect. It is short because a server that restarts is back
+// Longest wait between two attempts to connect. Short, because a server that restarts is back
 // soon, and because an attempt costs almost nothing.
 constexpr absl::Duration kReconnectBackoffMax = absl::Milliseconds(500);
 
@@ -90,8 +90,9 @@ bool AreFinite(const v1::QueryWeights& weights) {
 }
 
 // Returns Internal if the lists in `response` do not have the sizes that `queries` queries need, or
-// if a weight is not finite. Without this check, callers could index past the end of a list. They
-// index `stats` and `weights` by query and head, and use one index for all lists of a QueryWeights.
+// if a weight is not finite. Without the check of sizes, callers could index past the end of a
+// list. They index `stats` and `weights` by query and head, and use one index for all lists of a
+// QueryWeights.
 template <typename Response>
 absl::Status CheckAnswer(const Response& response, std::uint32_t queries,
                          const v1::AttentionOptions& options) {

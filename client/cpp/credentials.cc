@@ -39,7 +39,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
 }
 
 // The three functions below return what is wrong with a member of Credentials; empty if nothing is.
-// A message has the member's name before these words.
+// In an error, these words follow the member's name or the file's path.
 absl::string_view TokenFault(absl::string_view token) {
   if (token.size() > kTokenBytesMax) return "is longer than 4096 characters";
   const bool fits =

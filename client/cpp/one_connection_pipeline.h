@@ -43,16 +43,17 @@ class OneConnectionPipeline final : public AppendPipeline {
   // Whether Append() can go on without waiting. True if the window has room for a request of
   // `bytes`. Also true if reading has ended, because then no acknowledgement will make room.
   bool MayProceed(std::int64_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Waits for the end of the call and sets result_ to its status. Before this, the call must have
-  // failed or been cancelled, or WritesDone() must have been called. Otherwise End() never returns.
+  // Waits for the end of the call and sets result_. An end before all requests are answered is a
+  // failure, even if the call's status is OK. Before End(), the call must have failed or been
+  // cancelled, or WritesDone() must have been called. Otherwise End() never returns.
   void End();
 
   const std::shared_ptr<v1::SoftLookup::Stub> stub_;
   grpc::ClientContext context_;
   const std::unique_ptr<grpc::ClientReaderWriter<v1::AppendRequest, v1::AppendResponse>> stream_;
 
-  // The three members below are used by the caller's thread only.
-  std::string store_;                   // Empty once the first request has carried it.
+  // The four members below are used by the caller's thread only.
+  std::string store_;                   // Empty once the first request has it.
   const bool names_store_;              // False: the stream was opened without a store.
   bool writes_done_ = false;            // The end of the requests has been sent.
   std::optional<absl::Status> result_;  // Set once the stream is over.

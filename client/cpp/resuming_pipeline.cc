@@ -67,9 +67,8 @@ AppendSummary ResumingPipeline::acknowledged() const {
 
 void ResumingPipeline::Run() {
   absl::Status failure;
-  // True if the queue begins after the writer's last sequence on the server, so that a StreamAppend
-  // call may begin. True at first, because Client::OpenAppendStream() asked the server for that
-  // sequence.
+  // True if Reposition() has succeeded since the last StreamAppend call, so that the next one may
+  // begin. True at first, because Client::OpenAppendStream() asked the server for that sequence.
   bool positioned = true;
   while (AwaitWork()) {
     grpc::ClientContext context;

@@ -58,8 +58,8 @@ class ResumingPipeline final : public AppendPipeline {
 
   // Makes the calls and sets result_. Runs on the worker's thread.
   void Run();
-  // Waits until a request is unacknowledged. False if no request will come, because Finish() was
-  // called, or if the stream is cancelled.
+  // Waits until the queue has a request. False if the queue is empty and Finish() was called, or if
+  // the stream is cancelled. Ends the outage if the queue is empty.
   bool AwaitWork();
   // Makes one StreamAppend call. Returns its failure. Returns OK if Finish() was called and all
   // requests are acknowledged.
@@ -67,13 +67,14 @@ class ResumingPipeline final : public AppendPipeline {
   // Sends the requests in the queue, and waits for new ones. Returns when the call fails, or once
   // Finish() was called and all requests are sent.
   void Send(ServerStream* stream);
-  // Reads acknowledgements until the call ends or one of them is wrong. Runs on the reader's
-  // thread.
+  // Reads acknowledgements until the call ends. Cancels the call if one of them is wrong. Runs on
+  // the reader's thread.
   void Receive(grpc::ClientContext* context, ServerStream* stream);
   // Asks the server for the writer's last sequence and rewinds the queue to it.
   absl::Status Reposition(grpc::ClientContext* context);
-  // Waits until the next attempt may be made. The call of `context` ended with `failure`. False if
-  // no attempt may be made, or if the stream is cancelled.
+  // Counts and reports a reconnection, then waits until the next attempt may be made. The call of
+  // `context` ended with `failure`. False if no attempt may be made, then without a report, or if
+  // the stream is cancelled.
   bool AwaitRetry(const absl::Status& failure, const grpc::ClientContext& context);
   // Returns when the outage reaches outage_max; InfiniteFuture if there is no outage.
   absl::Time OutageEnd() const;

@@ -41,7 +41,7 @@ std::optional<absl::Duration> DelayBeforeRetry(const RetryOptions& options, int 
 
 // Runs `attempt`, a blocking unary call, with a new context each time. Ends when an attempt
 // succeeds, when its failure must not be retried, or when the next attempt would begin after
-// `deadline`. Returns the status of the last attempt.
+// `deadline`. Each context has this deadline. Returns the status of the last attempt.
 absl::Status CallWithRetries(const RetryOptions& options, Repeat repeat, absl::Time deadline,
                              absl::FunctionRef<grpc::Status(grpc::ClientContext*)> attempt);
 

@@ -16,9 +16,10 @@ double CosineOf(absl::Span<const float> query, absl::Span<const float> key) {
     query_square += double{query[i]} * query[i];
     key_square += double{key[i]} * key[i];
   }
-  // Takes one root of the product, so that a vector's cosine with itself is exactly 1. The product
-  // stays far from the ends of float64's range, because its factors come from float32. The clamp is
-  // needed because rounding can make the cosine larger than 1 or smaller than -1.
+  // Takes one root, that of the product of both squares, so that a vector's cosine with itself is
+  // exactly 1. This product stays far from the ends of float64's range, because its factors come
+  // from float32. The clamp is needed because rounding can make the cosine larger than 1 or smaller
+  // than -1.
   const double norms = std::sqrt(query_square * key_square);
   return norms > 0 ? std::clamp(product / norms, -1.0, 1.0) : 0;
 }

@@ -5,7 +5,8 @@
 
 namespace softlookup::client_internal {
 
-// Why a TLS handshake failed. A retry fails in the same way until the configuration changes.
+// Why a TLS handshake failed. Unless the reason is kNone, a retry fails in the same way until the
+// configuration changes.
 enum class TlsFailure {
   kNone,             // No handshake failed, or a retry may succeed.
   kUntrusted,        // The server's certificate is out of date, or of no known authority.

@@ -10,8 +10,9 @@
 namespace softlookup::loadtest {
 namespace {
 
-// Returns the median, in seconds, of the 99th percentiles of lateness of the timeline's points
-// between the fractions `begin` and `end` of the measurement window. 0 if no call was sent there.
+// Returns the median of the timeline's 99th percentiles of lateness, in seconds. Takes the points
+// from `begin` to `end`, which are fractions of the measurement window. 0 if no call was sent
+// there.
 double LatenessOf(const LoadResult& result, double begin, double end) {
   std::vector<double> lateness;
   for (const TimelinePoint& point : result.timeline) {

@@ -11,18 +11,18 @@ namespace softlookup::loadtest {
 // Bounds on how late and how busy this client may be. Beyond them, the figures of a run describe
 // the client and not the server.
 
-// Open loop: the 99th percentile of lateness may be at most a quarter of the 99th percentile of
-// latency, or a millisecond if that is more.
+// Open loop: the 99th percentile of lateness must be at most kLatenessFraction times the 99th
+// percentile of latency, or at most kLatenessMin.
 inline constexpr double kLatenessFraction = 0.25;
 inline constexpr double kLatenessMin = 1e-3;  // In seconds.
-// Open loop: a client is busy if it uses this fraction of its cores, or if a sender uses this
-// fraction of one core. The lateness of a busy client must not grow. Compared are two medians of
-// the timeline's 99th percentiles of lateness. The median over the last third of the measurement
-// window must be below kLatenessMin, or below kLatenessGrowth times the median over the first
-// third.
+// Open loop: a client is busy if it uses at least kBusyFraction of its cores, or if a sender uses
+// at least kBusyFraction of one core. The lateness of a busy client must not grow. To tell, the
+// median of the timeline's 99th percentiles of lateness is taken over the first and over the last
+// third of the measurement window. The last median must be below kLatenessMin, or below
+// kLatenessGrowth times the first.
 inline constexpr double kBusyFraction = 0.95;
 inline constexpr double kLatenessGrowth = 2;
-// Closed loop: no call can be late, so a client that uses kBusyFraction of its cores is the
+// Closed loop: no call can be late. A client that uses at least kBusyFraction of its cores is the
 // bottleneck.
 
 // Returns a sentence for each bound of this file that `result` exceeds; none if the client was not

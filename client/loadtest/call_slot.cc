@@ -39,9 +39,9 @@ void CallSlot::StartAfter(absl::Duration delay, const PreparedRequest& request) 
   });
 }
 
-// Sets `written_` to the request's bytes, then those of a writer and a sequence. A protobuf message
-// may be the bytes of its parts one after the other. The slot has one call at a time, so its
-// writer's sequences arrive in order.
+// Sets `written_` to the bytes of the request, followed by those of the fields `writer` and
+// `sequence`. Protobuf parses two encoded messages, one behind the other, as one message with the
+// fields of both. The slot has one call at a time, so its writer's sequences arrive in order.
 void CallSlot::AddWriter() {
   v1::AppendRequest writer;
   writer.set_writer(writer_);
@@ -53,8 +53,8 @@ void CallSlot::AddWriter() {
 }
 
 void CallSlot::Attempt() {
-  // While `preparing_` is set, Cancel() waits. So it does not read `context_` while this thread
-  // makes it.
+  // While `preparing_` is set, Cancel() waits. So Cancel() does not read `context_` while this
+  // thread makes the context.
   preparing_ = true;
   if (setup_->stop) {
     preparing_ = false;

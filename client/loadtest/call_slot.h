@@ -42,8 +42,8 @@ struct CallSetup {
   absl::Duration timeout = absl::Seconds(10);  // Of a call, all its attempts together.
   RetryOptions retry;
   // Slot i appends as the writer whose name is this prefix and i. If the prefix is empty, appends
-  // have no writer. If appends are retried, it must not be empty: without a writer, the server may
-  // apply a retried append twice.
+  // have no writer. Then they must not be retried: without a writer, the server may apply a retried
+  // append twice.
   std::string writer_prefix;
   std::atomic<bool> stop{false};  // Once it is set, no call and no attempt begins.
 };
@@ -56,12 +56,12 @@ class CallSlot {
   CallSlot(const CallSlot&) = delete;
   CallSlot& operator=(const CallSlot&) = delete;
 
-  // Starts a call of `request`, whose latency counts from `due`. The slot must have no call in
-  // progress. `request` must stay valid until the call has ended.
+  // Starts a call that sends `request`. The call's latency counts from `due`. The slot must have no
+  // call in progress. `request` must stay valid until the call has ended.
   void Start(const PreparedRequest& request, Clock::time_point due);
 
-  // Starts a call after `delay`. Its latency counts from the start, without the delay. A closed
-  // loop uses this when it cannot reach the server.
+  // Starts a call after `delay`, and returns at once. The call's latency does not include the
+  // delay. A closed loop uses this when it cannot reach the server.
   void StartAfter(absl::Duration delay, const PreparedRequest& request);
 
   // Gives up the slot's call if it has one. CallSetup::stop must be set. Any thread may call this.
@@ -76,12 +76,12 @@ class CallSlot {
   void Finish(const grpc::Status& status, Clock::time_point now);
   void AddWriter();
 
-  // A slot's members pass from the thread that begins a call or an alarm to the thread that runs
-  // its callback. HandOver() must be called before the beginning, and TakeBack() first in the
-  // callback. gRPC already orders the two threads, but ThreadSanitizer cannot see that if gRPC was
-  // built without ThreadSanitizer. These two methods show it the order. After HandOver(), the
-  // thread that called it must read no member: the call may already have ended, and the next one
-  // have begun.
+  // A slot's members pass from the thread that starts a call or an alarm to the thread that runs
+  // its callback. HandOver() must be called before that start, and TakeBack() first in the
+  // callback. gRPC already orders the two threads. But ThreadSanitizer cannot see that order in a
+  // gRPC that was built without it, so these two methods show the order to it. After HandOver(),
+  // the thread that called it must read no member: the call may already have ended, and the next
+  // one have begun.
   void HandOver() { handed_over_.store(true, std::memory_order_release); }
   void TakeBack() { static_cast<void>(handed_over_.load(std::memory_order_acquire)); }
 

@@ -11,10 +11,11 @@
 
 namespace softlookup::loadtest {
 
-// Keeps a number of calls in flight all the time. When a call ends, the next one begins on the
-// thread that brought the answer. The latency of a call counts from when it was sent. While the
-// server stalls, it gets no new calls, so the stall shows in few latencies. In an OpenLoop, the
-// stall shows in all calls that were due meanwhile.
+// After the ramp, keeps LoadOptions::concurrency calls in flight. When a call ends, the next one
+// begins on the thread that brought the answer. It begins 10 ms later if the server cannot be
+// reached. The latency of a call counts from when it was sent. While the server stalls, it gets no
+// new calls, so the stall shows in few latencies. In an OpenLoop, the stall shows in all calls that
+// were due meanwhile.
 class ClosedLoop final : public LoadLoop {
  public:
   // `options.rate` must be unset. `traffic` and `setup` must outlive the loop.

@@ -19,7 +19,7 @@ namespace softlookup::loadtest {
 //     "rejected.p99". The time "late" is the 99th percentile of lateness.
 //   - rate: the calls per second that ended OK.
 //   - errors, rejected and overflow: numbers of calls. If the bound has a %, they are percentages
-//     of all calls that were due or sent.
+//     of all calls of the measurement window, those that were due but not sent included.
 class Condition {
  public:
   // InvalidArgument if `text` is no condition. The message says what a correct one looks like.
@@ -29,7 +29,7 @@ class Condition {
   // or a percentage if there are no calls.
   double FigureOf(const LoadResult& result) const;
 
-  // Whether the figure of `result` meets the condition. False if the figure is NaN.
+  // Whether the comparison of `result`'s figure with the bound is true. False if the figure is NaN.
   bool Holds(const LoadResult& result) const;
 
   // Returns a text such as "p99 is 23.4 ms".

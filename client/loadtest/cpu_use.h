@@ -3,7 +3,7 @@
 
 namespace softlookup::loadtest {
 
-// Return the CPU time used so far, in seconds, by this process and by the calling thread.
+// Return the CPU time used so far, in seconds: by this process, and by the calling thread.
 double ProcessCpuSeconds();
 double ThreadCpuSeconds();
 

@@ -37,14 +37,13 @@ class Evidence {
   explicit Evidence(std::size_t stores, std::size_t appends_max = std::size_t{1} << 22)
       : appends_max_(appends_max), rows_seen_(stores) {}
 
-  // Sets which answers to keep: about `count` of those from `begin` on, spread evenly over
-  // `duration`. Fewer are kept if the answers are large. May be called again for another run. The
-  // answers of earlier runs stay.
+  // Sets which answers to keep: one from `begin` on, then one after each `duration` / `count`.
+  // Keeps at most 256 MiB of answers, so fewer if they are large. May be called again for another
+  // run. The answers of earlier runs stay.
   void Pace(Clock::time_point begin, Clock::duration duration, int count);
 
-  // Returns a lower bound on the number of rows of the store: the most rows that an answer to an
-  // append has shown. 0 before the first such answer. A lookup that begins later must see at least
-  // these rows.
+  // Returns the largest number of rows that an answer to an append has shown for the store. 0
+  // before the first such answer. A lookup that begins later must see at least so many rows.
   std::uint64_t RowsSeen(std::uint32_t store) const { return rows_seen_[store]; }
 
   // Must be called for every lookup that ended OK. Keeps the answer if Pace() wants one at `now`.

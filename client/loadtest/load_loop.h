@@ -22,7 +22,7 @@ class LoadLoop {
   virtual void CancelCalls() = 0;
 
   // Returns the fraction of one core that the busiest sender used, in [0, 1]. 0 in a closed loop,
-  // which has no sender: the end of a call starts the next one. Must be called after Run().
+  // which has no senders. Must be called after Run().
   virtual double sender_use() const = 0;
 };
 

@@ -17,8 +17,8 @@ namespace softlookup::loadtest {
 // The percentiles that reports show.
 inline constexpr std::array<double, 7> kPercentiles = {50, 75, 90, 95, 99, 99.9, 99.99};
 
-// A parameter of the test with its defaults filled in, such as "rate" and "5000". If the value is
-// the text of a number or a boolean, it is a number or a boolean in JSON.
+// A parameter of the test, such as "rate" and "5000". The value is the default if the user gave
+// none. The JSON report shows the text of a number or a boolean as a number or a boolean.
 struct Parameter {
   std::string name;
   std::string value;
@@ -31,7 +31,7 @@ enum class Verdict {
   kNoRate,       // The search found no rate that held.
   kNoneOk,       // No call ended OK.
   kNoneChecked,  // No answer could be verified.
-  kInvalid,      // The client may have limited the figures.
+  kInvalid,      // See LoadReport::invalid().
   kFailed,       // A condition of --fail-if holds.
   kGood,
 };
@@ -59,9 +59,9 @@ struct LoadReport {
   FindMaxResult search;
 
   bool has_search() const { return !objectives.empty(); }
-  // Whether the run, or the verification after it, was interrupted.
+  // Whether the run, the search or the verification was interrupted.
   bool interrupted() const;
-  // Returns why the figures may describe the client instead of the server; empty if they do not.
+  // Returns the reasons why the figures may not be the server's; empty if there is none.
   std::vector<std::string> invalid() const;
   // Returns the conditions of --fail-if that hold.
   std::vector<Condition> failed() const;

@@ -13,7 +13,7 @@
 namespace softlookup::loadtest {
 
 // What happened in one interval of the measurement window. The last points can be intervals after
-// the window, in which the calls ended that were in flight at the window's end.
+// the window, in which calls from the window ended.
 struct TimelinePoint {
   double begin_s = 0;  // Since the measurement window began.
   double end_s = 0;

@@ -5,8 +5,9 @@
 
 namespace softlookup::loadtest {
 
-// Searches for the highest rate that holds. Doubles the first rate while it holds, or halves it
-// until it holds. Then bisects between the highest rate that held and the lowest that did not.
+// Searches for the highest rate that holds. The caller tries each rate and tells whether it held.
+// Doubles the first rate until a rate fails, or halves it until a rate holds. Then bisects between
+// the highest rate that held and the lowest that did not.
 class RateSearch {
  public:
   // The search ends once rates have held and failed, and failed() is at most (1 + `precision`) *
@@ -23,7 +24,7 @@ class RateSearch {
 
   // The highest rate that held; 0 if none did.
   double held() const { return held_; }
-  // The lowest rate above held() that did not hold; 0 if none was tried.
+  // The lowest rate that did not hold; 0 if every rate held.
   double failed() const { return failed_; }
 
  private:

@@ -15,7 +15,7 @@ plot::Chart PercentileChart(const Tally& tally);
 // The median and the 99th percentile of latency over time.
 plot::Chart LatencyOverTime(const LoadResult& result);
 
-// The rate of calls that ended OK. In an open loop, also the rate that was offered.
+// The rate of calls that ended OK. In an open loop, also LoadOptions::rate.
 plot::Chart ThroughputOverTime(const LoadResult& result);
 
 // The rates of errors, rejections and calls that were not sent. Has no series if every call was

@@ -7,9 +7,9 @@
 
 namespace softlookup::loadtest {
 
-// Generates rows and queries from a seed. So Verify() can generate them again, and nobody must keep
-// them. The components are uniformly distributed, with mean 0 and variance 1. They are the same on
-// every machine.
+// Generates rows and queries from a seed. Verify() generates the same ones again, so they need not
+// be kept. The components are uniformly distributed, with mean 0 and variance 1. They are the same
+// on every machine.
 class RowSource {
  public:
   RowSource(std::uint32_t key_dim, std::uint32_t value_dim, std::uint64_t seed)
@@ -22,7 +22,7 @@ class RowSource {
     FloatMatrix keys;    // [count x key_dim].
     FloatMatrix values;  // [count x value_dim].
   };
-  // Returns the `count` rows from position `first` on of the rows that fill store number `store`.
+  // Returns `count` of the rows that fill store number `store`, from position `first` on.
   Rows FilledRows(std::uint32_t store, std::uint64_t first, std::uint32_t count) const;
 
   // Returns the `count` rows of batch number `batch`, which may be appended to any store.

@@ -37,7 +37,7 @@ struct LoadTarget {
   const Connections* connections = nullptr;
   const Traffic* traffic = nullptr;
   Evidence* evidence = nullptr;  // Keeps what Verify() needs. May be null.
-  int answers_to_keep = 0;       // How many `evidence` keeps, roughly.
+  int answers_to_keep = 0;       // How many answers `evidence` keeps, roughly.
   // Prefix of the writers' names, unique to the run. Used only if calls are retried: see CallSetup.
   std::string writer_prefix;
   const std::atomic<bool>* interrupted = nullptr;  // Ends the run early. May be null.
@@ -45,8 +45,8 @@ struct LoadTarget {
   std::function<void(const Progress&)> progress;
 };
 
-// Makes one run. Returns when every call has ended: at most `options.timeout` after the last call
-// began. A second after an interruption, the run cancels the calls that are still in flight.
+// Makes one run. Returns when every call has ended, so at most `options.timeout` after the last
+// call began. A second after an interruption, the run cancels the calls that are still in flight.
 LoadResult RunLoad(const LoadOptions& options, const LoadTarget& target);
 
 }  // namespace softlookup::loadtest

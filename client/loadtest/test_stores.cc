@@ -24,7 +24,7 @@ constexpr int kThreadsMax = 4;
 // Most floats in one append; they take 4 MiB.
 constexpr std::uint64_t kBatchFloatsMax = std::uint64_t{1} << 20;
 constexpr std::uint64_t kBatchRowsMax = 16384;
-// Longest time in which a batch is tried again, from its first attempt.
+// Longest time from the start of a batch's first attempt to the start of its last.
 constexpr absl::Duration kRetryWindow = absl::Minutes(2);
 // Timeout of the first attempt to append a batch. Each attempt that times out doubles the timeout
 // of the next. The first one is short, because an interruption must wait for the attempt in
@@ -66,8 +66,8 @@ bool IsTransient(const absl::Status& status) {
          RetryDelay(status).has_value();
 }
 
-// Appends in several short attempts, so that an interruption need not wait long for a server that
-// hangs. The request must have a writer, so that it is applied once.
+// Appends in attempts that are short at first, so that an interruption need not wait long for a
+// server that hangs. The request must have a writer, so that it is applied once.
 absl::Status AppendBatch(const v1::AppendRequest& request, Client* client,
                          const std::atomic<bool>& interrupted) {
   const absl::Time end = absl::Now() + kRetryWindow;
@@ -164,7 +164,7 @@ absl::Status TestStores::Delete() {
   std::vector<std::string> left;
   absl::Status first;
   for (const std::string& name : names) {
-    // If the server does not answer one call, the calls for the other stores are not made.
+    // If the server does not answer one call, no call is made for the later stores.
     const bool is_gone = absl::IsDeadlineExceeded(first) || absl::IsUnavailable(first);
     const absl::Status deleted = is_gone ? first : client_->DeleteStore(name);
     if (deleted.ok() || absl::IsNotFound(deleted)) continue;

@@ -25,14 +25,14 @@ struct TestStoresOptions {
 };
 
 // The stores that a load test makes for itself, filled with the rows of a RowSource. The destructor
-// deletes them.
+// deletes them, unless TestStoresOptions::keep is set.
 class TestStores {
  public:
   // Makes and fills the stores, a few at a time. Cancelled if `interrupted` is set meanwhile. On
-  // failure, deletes the stores made so far, and names in the error the stores that it could not
-  // delete. Calls `filled`, which may be empty, with the number of rows appended so far to all
-  // stores. The calls come on several threads, but never on two at once. `client` must outlive the
-  // object.
+  // failure, deletes the stores made so far, even with `keep`. The error names the stores that it
+  // could not delete. Calls `filled`, which may be empty, with the number of rows appended so far
+  // to all stores. The calls come on several threads, but never on two at once. `client` must
+  // outlive the object.
   static absl::StatusOr<std::unique_ptr<TestStores>> Make(
       const TestStoresOptions& options, const RowSource& rows, Client* client,
       const std::atomic<bool>& interrupted,

@@ -23,8 +23,8 @@ grpc::Slice ToSlice(const google::protobuf::MessageLite& message) {
   return grpc::Slice(message.SerializeAsString());
 }
 
-// Returns the first part of a request for each store: the encoded field `store`. A message may be
-// encoded in parts, whose bytes are sent one after the other. The second part is the content.
+// Returns, for each store, the first part of a request: the encoded field `store`. The second part
+// is the content. Protobuf parses both parts, one behind the other, as one message.
 template <typename Request>
 std::vector<grpc::Slice> StoreParts(const std::vector<std::string>& stores) {
   std::vector<grpc::Slice> parts;

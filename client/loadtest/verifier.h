@@ -37,8 +37,8 @@ struct Verification {
   int answers = 0;  // Answers that were checked, each by up to two of its queries.
   int wrong = 0;    // Checked answers that were wrong.
   // Answers that were not checked, because Verify() was interrupted, or because they saw rows of
-  // unknown content. The content of an append's rows is unknown if its answer did not come, did not
-  // tell the rows' position, or was not kept.
+  // unknown content. The rows of an append are unknown if the answer to the append did not come,
+  // did not tell their position, or was not kept.
   int unchecked = 0;
   bool interrupted = false;
   double error_max = 0;     // Largest difference, in the unit of kTolerance.

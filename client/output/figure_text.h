@@ -6,8 +6,9 @@
 
 namespace softlookup::output {
 
-// Numbers as text for people. Times, sizes and rates have two decimals if the printed number is
-// below 10, one if it is below 100, and none otherwise. Sizes below 1 KiB are whole bytes.
+// These functions write numbers for people. Times, sizes and rates have two decimals if the printed
+// number is below 10, one if it is below 100, and none otherwise. Sizes below 1 KiB are whole
+// bytes.
 
 // "412 µs", "1.23 ms", "12.3 s"; "-" if not finite.
 std::string TimeText(double seconds);

@@ -16,8 +16,8 @@ namespace softlookup::output {
 // an infinity, prints as null.
 using Json = nlohmann::ordered_json;
 
-// Finds the shortest decimal number that reads back as `value`, and returns the double nearest to
-// that number: 0.1 for 0.1f. So the result prints with no more digits than a float needs.
+// Returns the double nearest to the shortest decimal number that reads back as `value`: 0.1 for
+// 0.1f. So the result prints with no more digits than a float needs.
 inline double Shortest(float value) {
   char text[32];
   const auto written = std::to_chars(std::begin(text), std::end(text), value);

@@ -27,8 +27,8 @@ class Table {
   // There must be one cell per column.
   void AddRow(std::vector<std::string> cells);
 
-  // Hides columns until a line takes at most `width` columns of a terminal, or until all columns
-  // left have rank 0. Returns the number of columns that it hid.
+  // Hides columns of the table until a line, without its indent, takes at most `width` columns of a
+  // terminal. Stops early if all columns left have rank 0. Returns how many it hid.
   std::size_t HideColumns(std::size_t width);
 
   void Print(std::ostream* out, const std::string& indent = "") const;

@@ -15,8 +15,8 @@ struct CodePoints {
   std::size_t width;  // Columns of each.
 };
 
-// The code points that do not take one column, in ascending order. All of a block has one width
-// here, also the few of its code points that have another in Unicode's EastAsianWidth.txt.
+// The code points that do not take one column, in ascending order. Each range has one width, even
+// where Unicode's EastAsianWidth.txt gives another width to a few of its code points.
 constexpr CodePoints kUnusual[] = {
     {0x0300, 0x036f, 0},    // Combining diacritical marks.
     {0x0483, 0x0489, 0},    // Combining Cyrillic marks.

@@ -49,11 +49,11 @@ constexpr double kCharacterWidth = 7.2;  // Approximate, in a document; fonts di
 
 // Radius of a circle on a line, or half the width of a square.
 constexpr double kMarkRadius = 3.6;
-// Most parts into which ticks divide a linear axis.
+// Largest number of parts into which ticks divide a linear axis.
 constexpr int kXTicksMax = 8;
 constexpr int kYTicksMax = 5;
-// Most ticks of a log axis at 1, 2 and 5 times powers of ten. If there would be more, TicksOf()
-// returns ticks at powers of ten only.
+// Largest number of ticks of a log axis at 1, 2 and 5 times powers of ten. If there would be more,
+// TicksOf() returns those of LogTicks().
 constexpr int kLogTicksMax = 9;
 
 // The area between the axes.

@@ -31,8 +31,8 @@ struct ChartTick {
 
 struct ChartAxis {
   std::string label;  // Names the quantity and its unit.
-  // True: a log axis, whose coordinates must be > 0. False: an axis that 0 is on; it begins there
-  // unless a coordinate is negative.
+  // True: a log axis, whose coordinates must be > 0. False: a linear axis that includes 0, and
+  // begins there unless a coordinate is negative.
   bool log = false;
   // In ascending order. The axis reaches at least to the last tick. Empty: the chart chooses the
   // ticks.
@@ -40,7 +40,8 @@ struct ChartAxis {
   double reach = 0;  // The axis reaches at least to this coordinate.
 };
 
-// A text that shows while the mouse is over the part of the chart from x = `begin` to x = `end`.
+// A text that shows while the mouse is over the part of the chart from x coordinate `begin` to x
+// coordinate `end`.
 struct ChartNote {
   double begin = 0;
   double end = 0;
@@ -62,7 +63,7 @@ struct Chart {
   std::vector<ChartNote> notes;
 };
 
-inline constexpr std::size_t kSubtitleCharacters = 105;
+inline constexpr std::size_t kSubtitleCharacters = 105;  // See RenderDocument().
 
 // For RenderChart() and RenderDocument(), at least one point of the chart must not be a gap. The
 // same chart gives the same bytes.

@@ -14,8 +14,8 @@
 namespace softlookup::recall {
 
 // Posner's cueing paradigm, applied to recall. The store holds N random items. Each trial recalls a
-// target item from a probe, which is the target with noise. A cue draws attention to the target
-// (valid cue) or to another item, the lure (invalid cue):
+// target item from a probe, which is the target with noise. A valid cue draws attention to the
+// target, an invalid cue to another item, the lure. See Blend():
 //   probe = Blend(target, noise, a random unit vector)
 //   query = Blend(probe, cue_strength, the cued item)
 struct PosnerDesign {

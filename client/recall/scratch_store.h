@@ -14,8 +14,8 @@ namespace softlookup::recall {
 
 // A store that is on the server while the object lives. The destructor deletes the store.
 //
-// Once `interrupted` is set, every later Append() and Lookup() fails with Cancelled. A caller that
-// returns this error ends soon, and the destructor deletes the store.
+// Once `interrupted` is set, every later Append() and Lookup() fails with Cancelled. Delete() and
+// the destructor still delete the store.
 class ScratchStore {
  public:
   // Makes `store` on the server under the new name PREFIX/<process>-<random>. `client` and

@@ -19,7 +19,7 @@ struct WordDesign {
   std::vector<std::string> words;  // Word j is row j of the store. At least one.
   std::string cue;
   std::uint32_t dim = 64;  // In [1, 65536].
-  double noise = 0;        // Length of a random vector that is added to the cue, at least 0.
+  double noise = 0;        // Length of the noise that is added to the cue, at least 0.
   Similarity similarity = Similarity::Cosine();
   std::uint64_t seed = 1;  // Of the noise.
   std::uint32_t top = 10;  // How many of the largest weights to return. In [1, 1024].
@@ -36,8 +36,8 @@ struct WordRecall {
   double perplexity() const;
 };
 
-// Looks up the cue among the words on a scratch store, with one lookup per temperature. Returns the
-// answers in the order of `temperatures`. Cancelled if `interrupted` is set meanwhile.
+// Looks up the cue with its noise in a scratch store of the words, with one lookup per temperature.
+// Returns the answers in the order of `temperatures`. Cancelled if `interrupted` is set meanwhile.
 absl::StatusOr<std::vector<WordRecall>> RecallWords(const WordDesign& design,
                                                     absl::Span<const double> temperatures,
                                                     Client* client,

@@ -18,7 +18,7 @@ namespace client_internal {
 class AppendPipeline;
 }  // namespace client_internal
 
-// What a stream has written so far, counted from the server's acknowledgements.
+// The progress of a stream, as far as the server's acknowledgements tell it.
 struct AppendSummary {
   std::uint64_t acknowledged_requests = 0;
   // Rows written, without those that ON_CONFLICT_SKIP left out. If the answer to a request was
@@ -26,7 +26,7 @@ struct AppendSummary {
   std::uint64_t acknowledged_rows = 0;
   std::uint64_t row_count = 0;  // Rows of the store as of the last answer; 0 before the first.
   // Revision of the store as of the last answer; 0 before the first. A lookup with this
-  // `min_revision` sees the acknowledged rows of this stream.
+  // `min_revision` sees the rows of all requests that were answered.
   std::uint64_t revision = 0;
   // Attempts to connect again after a failure. Always 0 without a writer.
   std::uint64_t reconnections = 0;
@@ -44,17 +44,17 @@ struct AppendStreamOptions {
   // Longest time from the opening of the stream to its end. > 0.
   absl::Duration deadline = absl::InfiniteDuration();
 
-  // The writer's name, 1-128 bytes, or empty. With a writer, the stream outlives its connections:
-  // each row is written once and in order, even if the connection, the server or this process
-  // fails. See AppendStream. Without a writer, the stream ends with its connection.
+  // The writer's name, 1-128 bytes, or empty. With a writer, the stream outlives its connections.
+  // Each row is written once and in order, even if the connection, the server or this process
+  // fails: see AppendStream. Without a writer, the stream ends with its connection.
   //
   // The server keeps the last sequence of each writer of a store for as long as the store exists.
-  // Only one stream at a time may use a name. A name must stand for one series of rows, such as
-  // those of a file, a queue or a sensor.
+  // In a store, only one stream at a time may use a name. A name must stand for one series of rows,
+  // such as those of a file, a queue or a sensor.
   std::string writer;
-  // Longest time that a stream with a writer keeps trying after a failure while the server
-  // acknowledges nothing. > 0. Counts from the first such failure. After that time, the last
-  // failure ends the stream.
+  // Longest outage that a stream with a writer survives. > 0. An outage begins with a failure while
+  // requests are unacknowledged, and ends with the next acknowledgement. If the next attempt would
+  // come later than `outage_max` after the first failure, the last failure ends the stream.
   absl::Duration outage_max = absl::Minutes(2);
 
   // The stream calls this after every acknowledgement and before every attempt to connect again.
@@ -75,12 +75,12 @@ struct AppendStreamOptions {
 // ones, up to a bounded window. Client::OpenAppendStream() opens the stream, which may outlive the
 // Client.
 //
-// Only one thread at a time may call Append() or Finish(). Any thread may call acknowledged() and
-// resumed_from().
+// Only one thread at a time may call Append() or Finish(). Any thread may call the other methods at
+// any time.
 //
 // The first failure is sticky: every later Append() and Finish() returns it. Its message says how
-// many rows had been acknowledged. Some of the later requests may have been written as well: the
-// first few of them, each one whole.
+// many rows had been acknowledged. The server may also have written the first few of the requests
+// that are not acknowledged, each one whole.
 //
 // Without a writer the stream sends no request twice: after a broken connection, the server may
 // already have applied the request.
@@ -88,10 +88,10 @@ struct AppendStreamOptions {
 // With AppendStreamOptions::writer, the stream survives the failures that RetryOptions lists, such
 // as UNAVAILABLE if the server stops, crashes or cannot be reached. The stream then waits as
 // RetryOptions says, and connects again, as often as needed: it ignores attempts_max. It asks the
-// server for the writer's last sequence and sends the requests after it. Any other failure, the
-// deadline or `outage_max` ends the stream. If the connection breaks while all requests are
-// acknowledged, the stream counts and reports a reconnection at once. But it connects again only at
-// the next Append().
+// server for the writer's last sequence, and sends the requests that come after that sequence. Any
+// other failure, the deadline or `outage_max` ends the stream. If the connection breaks while all
+// requests are acknowledged, the stream counts and reports a reconnection at once. But it connects
+// again only at the next Append().
 //
 // A process that was restarted opens a stream with the same writer and skips the first
 // resumed_from().last_sequence() rows. The store already has these rows from earlier streams of the
@@ -108,12 +108,13 @@ class AppendStream {
   // Sends the rows as one atomic request: `keys` [N x key_dim] and `values` [N x value_dim], whose
   // data may be reused when this returns. Blocks while the window is full. OK does not mean that
   // the rows are written. Without a writer, they are sent. With a writer, they may still wait to be
-  // sent. InvalidArgument, which is not sticky, if a view's size is not rows * cols.
+  // sent. InvalidArgument, which is not sticky, if a view does not hold rows * cols elements.
   // FailedPrecondition after Finish().
   absl::Status Append(FloatMatrixView keys, FloatMatrixView values);
 
   // Sends `request` in the same way. The caller sets all fields except `store`, which the stream
-  // sets. With AppendStreamOptions::writer, the stream also sets `writer` and `sequence`. With a
+  // sets. Only if a stream without a writer was opened with an empty store name does the caller set
+  // `store`. With AppendStreamOptions::writer, the stream also sets `writer` and `sequence`. With a
   // writer, two errors are not sticky: InvalidArgument if the request has a writer or a sequence,
   // and OutOfRange if no sequence is left for its rows.
   absl::Status Append(v1::AppendRequest request);
@@ -123,18 +124,19 @@ class AppendStream {
   absl::StatusOr<AppendSummary> Finish();
 
   // Ends the stream early: soon after, Append() and Finish() return Cancelled, even if they are
-  // waiting. Unacknowledged requests may or may not be written. A later stream with the same writer
-  // tells which rows were written: see resumed_from(). Any thread may call this at any time. It has
-  // no effect once Finish() has returned.
+  // waiting. But Finish() may return OK if all requests are acknowledged. Unacknowledged requests
+  // may or may not be written. A later stream with the same writer tells which rows were written:
+  // see resumed_from(). Has no effect once Finish() has returned.
   void Cancel();
 
   // Returns what the server has acknowledged so far.
   AppendSummary acknowledged() const;
 
-  // Returns the writer as the server knew it when the stream was opened. last_sequence is the
+  // Returns the writer as the server knew it when the stream was opened. `last_sequence` is the
   // number of rows that the server had taken from the writer's earlier streams, 0 for a new writer.
-  // It includes rows that ON_CONFLICT_SKIP left out. last_position is the position of the last row
-  // written. If the stream has no writer, the result is empty.
+  // It includes rows that ON_CONFLICT_SKIP left out. `last_position` is the position of the last
+  // row that the writer wrote, 0 if it wrote none. If the stream has no writer, the result is
+  // empty.
   v1::Writer resumed_from() const;
 
  private:

@@ -31,9 +31,9 @@ namespace softlookup {
 // ListStores, Lookup, Attend, GetMemory, GetWriter, ListBackups and Health. Append is safe if the
 // request has `writer` and `sequence`, because the server then applies it exactly once.
 // CreateStore, UpdateStore, RenameStore, DeleteStore, DeleteRows, CreateBackup and any other Append
-// are sent once: if the answer is lost, they may or may not have taken effect. ReadRows and
+// are sent once. If the answer is lost, such a call may or may not have taken effect. ReadRows and
 // WatchMemory are sent once, because only their caller knows after which row or memory to go on. An
-// AppendStream with a writer has outage_max instead of attempts_max.
+// AppendStream with a writer is bounded by its own outage_max instead of attempts_max.
 //
 // Only these failures are retried: UNAVAILABLE, RESOURCE_EXHAUSTED if the server says how long to
 // wait, and CANCELLED without a reason. A server that is stopping ends the calls that just arrive
@@ -78,11 +78,11 @@ struct RenameStoreOptions {
 };
 
 struct LookupOptions {
-  v1::AttentionOptions attention;  // Default: the store's score and temperature, over all rows.
-  v1::RowFilter filter;
+  v1::AttentionOptions attention;  // Default: the store's score and temperature.
+  v1::RowFilter filter;            // Default: all rows.
   v1::Source source = v1::SOURCE_ROWS;
   std::string memory;              // For SOURCE_MEMORY. Default: "average".
-  std::uint64_t min_revision = 0;  // The answer is from this revision or a later one.
+  std::uint64_t min_revision = 0;  // The lookup waits until the store has this revision.
   // True: the queries are [T x input_dim] inputs, which the store's projection maps to queries.
   bool queries_are_inputs = false;
 };
@@ -91,7 +91,7 @@ struct ReadRowsOptions {
   std::vector<std::string> read_mask;                  // Fields of v1::Row to send. Default: all.
   absl::Duration deadline = absl::InfiniteDuration();  // For the whole read. > 0.
 
-  // Changes the speed only: most rows in one page. 0: as many as the server allows.
+  // Largest number of rows in one page. 0: as many as the server allows. Changes the speed only.
   std::uint32_t page_rows = 0;
 };
 
@@ -119,8 +119,8 @@ enum class ServingStatus { kUnknown = 0, kServing = 1, kNotServing = 2, kService
 //
 // Every call blocks until it has its answer, at most until its deadline. It fails with the server's
 // status: canonical code, message, and the details that error_details.h reads. If the server cannot
-// be reached, it fails with Unavailable, without a reason. The messages of v1 say what each call
-// refuses.
+// be reached, it fails with Unavailable, and ErrorReason() is empty. The request messages of v1 say
+// which requests the server refuses.
 class Client {
  public:
   // `address` is HOST:PORT or another gRPC target name. This does not wait for the server; the
@@ -141,16 +141,15 @@ class Client {
   // says what is wrong with it, and fields that the server could not read are unset.
   absl::StatusOr<v1::Store> GetStore(std::string_view name, const CallOptions& call = {});
 
-  // Returns all stores whose name starts with `prefix`, by name, ascending. Damaged stores are
-  // included (see GetStore). Makes one call per page
-  // of the list, and each call has the full deadline. A store that is created or deleted meanwhile
-  // may or may not be listed. One that is renamed meanwhile may be listed under either name, under
-  // both or under none. Internal if a page names itself as the next one, because the list would not
-  // end.
+  // Returns the stores that the caller may read and whose names start with `prefix`, by name,
+  // ascending. Damaged stores are included (see GetStore). Makes one call per page of the list.
+  // Each call has the full deadline. A store that is created or deleted meanwhile may or may not be
+  // listed. One that is renamed meanwhile may be listed under either name, under both or under
+  // none. Internal if a page names itself as the next one, because the list would not end.
   absl::StatusOr<std::vector<v1::Store>> ListStores(std::string_view prefix = {},
                                                     const CallOptions& call = {});
 
-  // Returns one page of that list, in one call.
+  // Returns one page of what ListStores() returns, in one call.
   absl::StatusOr<v1::ListStoresResponse> ListStoresPage(const v1::ListStoresRequest& request,
                                                         const CallOptions& call = {});
 
@@ -161,14 +160,15 @@ class Client {
                                         const std::vector<std::string>& update_mask,
                                         const CallOptions& call = {});
 
-  // Gives the store `store` the name `new_name`, in one step. Returns the store, and what is known
-  // of one that was replaced. NotFound if there is no store `store`. AlreadyExists if another store
-  // has the new name, unless RenameStoreOptions::replace is set. InvalidArgument if the names are
-  // equal. DataLoss if the store, or the one to replace, is damaged.
+  // Gives the store `store` the name `new_name`, in one step. Returns the renamed store without the
+  // elements of its matrices, and says which store it replaced, if any. NotFound if there is no
+  // store `store`. AlreadyExists if another store has the new name, unless
+  // RenameStoreOptions::replace is set. InvalidArgument if the names are equal. DataLoss if the
+  // store, or the one to replace, is damaged.
   //
   // The request is sent once. After Unavailable or DeadlineExceeded, the store may have either
-  // name. GetStore() then tells: a store keeps its create_time. A second rename after one that took
-  // effect fails with NotFound.
+  // name. GetStore() of both names then tells which: a store keeps its create_time. A second rename
+  // after one that took effect fails with NotFound.
   absl::StatusOr<v1::RenameStoreResponse> RenameStore(std::string_view store,
                                                       std::string_view new_name,
                                                       const RenameStoreOptions& options = {},
@@ -228,7 +228,8 @@ class Client {
   absl::StatusOr<v1::AttendResponse> Attend(const v1::AttendRequest& request,
                                             const CallOptions& call = {});
 
-  // Returns a memory as of any append index. Its matrices are FLOAT64: see DoublesFromProto().
+  // Returns a memory as of any append index, or the memory "average" of any window of rows. The
+  // matrices of the result are FLOAT64: see DoublesFromProto().
   absl::StatusOr<v1::Memory> GetMemory(const v1::GetMemoryRequest& request,
                                        const CallOptions& call = {});
 
@@ -247,11 +248,11 @@ class Client {
   absl::StatusOr<admin::v1::Backup> CreateBackup(std::string_view name = {},
                                                  const CallOptions& call = {});
 
-  // Returns the server's backups, oldest first.
+  // Returns the server's complete backups, oldest first.
   absl::StatusOr<std::vector<admin::v1::Backup>> ListBackups(const CallOptions& call = {});
 
-  // Returns whether the server takes calls. If `service` is not empty, returns this for one gRPC
-  // service, such as "softlookup.v1.SoftLookup".
+  // Returns whether the server takes calls. If `service` is not empty, returns whether this one
+  // gRPC service does, such as "softlookup.v1.SoftLookup".
   absl::StatusOr<ServingStatus> Health(std::string_view service = {}, const CallOptions& call = {});
 
  private:

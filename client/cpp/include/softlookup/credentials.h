@@ -8,11 +8,11 @@
 
 namespace softlookup {
 
-// How a client checks the identity of its server, and how the client proves its own. The default is
-// plaintext without a token, which a server on a loopback address accepts.
+// How a client authenticates its server, and how it authenticates itself. The default is plaintext
+// without a token, which a server on a loopback address accepts.
 //
-// With TLS, the server's certificate must have a subject alternative name for the host that the
-// client connects to: a DNS name or an IP address.
+// With TLS, the server's certificate must have a subject alternative name, a DNS name or an IP
+// address, for the host that the client connects to.
 struct Credentials {
   // TLS is used if this is true, or if tls_ca, tls_certificate or tls_key is not empty.
   bool tls = false;

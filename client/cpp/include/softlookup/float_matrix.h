@@ -40,8 +40,8 @@ struct FloatMatrixView {
   FloatMatrixView(const FloatMatrix& matrix)  // NOLINT(google-explicit-constructor)
       : FloatMatrixView(matrix.data, matrix.rows, matrix.cols) {}
 
-  // Fills `matrix` with FLOAT32 `data`, in one copy. InvalidArgument if `data` does not hold
-  // rows * cols elements.
+  // Copies the view to `matrix`, whose `data` is then FLOAT32. InvalidArgument if the view does not
+  // hold rows * cols elements.
   absl::Status ToProto(v1::Matrix* matrix) const;
 };
 

@@ -6,8 +6,8 @@
 
 namespace softlookup {
 
-// Scores how alike a query and a key are; larger is more alike. The client computes them in
-// float64. The formulas are those of the server's scores of the same names:
+// Scores how alike a query and a key are; larger is more alike. The client computes the score
+// itself, in float64, by the formula of the server's score of the same name:
 //   Cosine      <q, k> / (|q| |k|), in [-1, 1]; 0 if either norm is 0.
 //   Euclidean   -|q - k|, at most 0.
 //

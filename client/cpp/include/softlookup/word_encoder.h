@@ -9,9 +9,10 @@
 
 namespace softlookup {
 
-// Maps text to a pseudo-random unit vector: the same text gives the same bits on every machine, and
-// different texts are nearly orthogonal (their cosine has standard deviation 1 / sqrt(dim)). The
-// encoding is for demonstrations and tests; it does not depend on what a text means.
+// Maps text to a pseudo-random unit vector. The same text gives the same bits on every machine. The
+// vectors of different texts are nearly orthogonal: their cosine has standard deviation
+// 1 / sqrt(dim). The encoding is for demonstrations and tests; it does not depend on what a text
+// means.
 //
 // The definition, for other implementations:
 //   1. state = FNV-1a, 64 bits, of the bytes of the text (UTF-8 as given, not normalised).
