@@ -10,8 +10,9 @@
 
 namespace softlookup {
 
-// Keeps the first error of RocksDB's work in the background. Stops RocksDB from recovering by
-// itself, because LogDatabase opens the database again instead. Thread-safe.
+// Keeps the first error of RocksDB's work in the background, and the kinds of all errors. Stops
+// RocksDB from recovering by itself, because LogDatabase opens the database again instead.
+// Thread-safe.
 class BackgroundErrors final : public rocksdb::EventListener {
  public:
   void OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status* error) override {
@@ -29,8 +30,8 @@ class BackgroundErrors final : public rocksdb::EventListener {
     absl::MutexLock lock(&mutex_);
     return first_;
   }
-  // Returns whether there was an error of this kind since the last Clear(). kWriteCallback is a
-  // write or a sync of the write-ahead log.
+  // Returns whether there was an error with this `reason` since the last Clear(). kWriteCallback: a
+  // write or a sync of the write-ahead log has failed.
   bool has(rocksdb::BackgroundErrorReason reason) const {
     absl::MutexLock lock(&mutex_);
     return reasons_.count(reason) > 0;

@@ -24,8 +24,9 @@ class LogBatch {
   // Deletes the record `key`, if there is one.
   virtual void Delete(absl::string_view key) = 0;
   // Deletes the records whose keys are in [begin, end). Once the batch is committed, the log also
-  // frees the disk that they took. It drops the files that hold nothing else at once. It frees the
-  // rest later, when BeginCompaction() has been called and enough is deleted to be worth it.
+  // frees the disk that they took. Commit() itself drops most files that hold nothing else. The log
+  // frees the rest later, when BeginCompaction() has been called and enough is deleted to be worth
+  // it.
   virtual void DeleteRange(absl::string_view begin, absl::string_view end) = 0;
 };
 
@@ -52,14 +53,13 @@ class CommitLog {
   //
   // After an error, treat the changes as not made. They can still appear if the log is closed and
   // opened again before the next Commit() succeeds. After a full disk, Commit() can succeed as soon
-  // as there is room. A batch of few bytes that deletes a range needs no room, since the log keeps
-  // some in reserve for it. After any other error, every Commit() fails until the log is opened
-  // again. The message of the error is for the operator.
+  // as there is room. A batch of few bytes that deletes a range can succeed before, because the log
+  // keeps some room in reserve for it. After any other error, every Commit() fails until the log is
+  // opened again. Clients get the message of the error.
   virtual absl::Status Commit(LogBatch& batch, Sync sync) = 0;
 
-  // Returns true while the log takes no changes because a Commit() or work in the background
-  // failed. After a full disk, the result is false again once a Commit() that needs room has
-  // succeeded. Thread-safe.
+  // Returns true after a Commit() or work in the background has failed. After a full disk, the
+  // result is false again once a Commit() that needs room has succeeded. Thread-safe.
   virtual bool has_failed() const = 0;
 
   // Calls visit(key, value) for every record with a key in [begin, end), in order. Stops at the
@@ -74,11 +74,12 @@ class CommitLog {
   // fails from then on.
   virtual void BeginCompaction() = 0;
 
-  // The log may keep records in table files, and then keeps deleted ones there until it has freed
-  // their disk. The next three functions tell of these files. `ranges` are ordered and do not
+  // The log may keep records in table files. Deleted records stay there until the log has freed
+  // their disk. The next three functions are about these files. `ranges` are ordered and do not
   // overlap.
   //
-  // Returns a key that no record in a table file comes after. Empty if there is none.
+  // Returns the key of the last record in the table files, or one after it. Empty if there are no
+  // table files.
   virtual std::string LastKeyInTables() const = 0;
   // Returns those of `ranges` in which there are records, deleted ones included. Reads about one
   // record of each. A range whose records cannot be read counts as one that has some.
@@ -104,8 +105,8 @@ class CommitLog {
 // FAILED_PRECONDITION if another process has the log open. DATA_LOSS if the log is damaged so that
 // it cannot be opened, or has lost synced changes. UNAVAILABLE for other errors of the file system.
 // FAILED_PRECONDITION leaves the log as it was found. So does DATA_LOSS if the log's SyncedSequence
-// is above 0: the log is then checked before it is opened to write. If it is 0, damage shows only
-// when the log is opened to write, which may change files.
+// is above 0: the log is then checked before it is opened to write. If the SyncedSequence is 0,
+// damage shows only when the log is opened to write, which may change files.
 absl::StatusOr<std::unique_ptr<CommitLog>> OpenCommitLog(const std::string& directory);
 
 // Opens the log in `directory` only to read it. Changes nothing, but creates RocksDB's file LOCK if

@@ -50,7 +50,7 @@ void DeletedRanges::ForgetSmallest() {
   for (const auto& [begin, deleted] : ranges_) bytes.push_back(deleted.bytes);
   const auto middle = bytes.begin() + static_cast<std::ptrdiff_t>(bytes.size() / 2);
   std::nth_element(bytes.begin(), middle, bytes.end());
-  // Of many that take the same, any may go.
+  // First removes ranges that take fewer bytes than *middle, then some that take as many.
   std::size_t to_forget = bytes.size() / 2;
   for (const bool equal : {false, true}) {
     for (auto it = ranges_.begin(); to_forget > 0 && it != ranges_.end();) {

@@ -20,8 +20,9 @@ class DeletedRanges {
   explicit DeletedRanges(std::size_t count_max);
 
   // Adds `range`, and joins it with the ranges that it overlaps or touches. Calls measure() once,
-  // with the joined range. It returns about how many bytes the records in that range take. If there
-  // are `count_max` ranges already, first forgets the half of them that takes the fewest bytes.
+  // with the joined range. measure() must return about how many bytes the records in that range
+  // take. If there are `count_max` ranges already, first forgets the half of them that takes the
+  // fewest bytes.
   void Add(KeyRange range, absl::FunctionRef<std::uint64_t(const KeyRange&)> measure);
   void Clear();
 

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint64_t kBytesOfStatBlock = 512;
 
-// Returns whether the file is there and has its room on the disk.
+// Returns whether `file` has kBytes, and the disk has allocated all of them.
 bool HoldsRoom(const std::string& file) {
   struct stat status {};
   return stat(file.c_str(), &status) == 0 &&

@@ -11,13 +11,13 @@ namespace softlookup {
 class DiskReserve {
  public:
   static constexpr std::uint64_t kBytes = std::uint64_t{4} << 20;
-  // Make() leaves at least so much room to others.
+  // Make() leaves at least this many bytes of the disk free.
   static constexpr std::uint64_t kBytesLeftMin = 4 * kBytes;
 
   explicit DiskReserve(std::string file) : file_(std::move(file)) {}
 
-  // Makes the file, unless it is there or the disk has too little room. `free_bytes` is its room.
-  // An error is ignored: there is no reserve then.
+  // Makes the file, unless it is there or the disk has too little room. `free_bytes` is the free
+  // room of the disk. An error is ignored: there is no reserve then.
   void Make(std::uint64_t free_bytes);
   // Returns whether the last Make() found or made the file, and Release() was not called since.
   bool is_held() const { return is_held_; }

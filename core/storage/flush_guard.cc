@@ -8,7 +8,7 @@ namespace softlookup {
 namespace {
 
 // How often Flush() looks whether the buffers are written. RocksDB can wait for that itself, but
-// only in a call that also begins a new buffer, which the mutex would then have to cover.
+// only in the call that begins a new buffer. The mutex would be held until the end of that call.
 constexpr absl::Duration kLookInterval = absl::Milliseconds(5);
 
 }  // namespace

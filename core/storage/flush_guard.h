@@ -13,10 +13,11 @@
 
 namespace softlookup {
 
-// Keeps RocksDB from beginning a new write buffer once the database of a log has failed. After it
-// failed to begin one, it must not try again (an assertion of RocksDB 7.8.3). A write to the
-// database and a flush, which writes the buffers to tables, can each begin a buffer. So all of them
-// go through this object, which lets one at a time begin. Thread-safe.
+// Refuses flushes once the database of a log has failed. A flush, which writes the write buffers to
+// tables, begins a new buffer, and so can a write to the database. After RocksDB has failed to
+// begin a buffer, it must not try again (an assertion of RocksDB 7.8.3). It refuses writes by
+// itself then, but not flushes. So all writes and flushes go through this object, which lets one at
+// a time begin a buffer. Thread-safe.
 class FlushGuard {
  public:
   // `errors` is told of the database's errors.

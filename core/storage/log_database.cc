@@ -16,7 +16,7 @@
 namespace softlookup {
 namespace {
 
-// How often at most the reserve is made when it is missing.
+// Shortest time between two attempts to make the reserve.
 constexpr absl::Duration kReserveInterval = absl::Seconds(30);
 
 }  // namespace
@@ -111,11 +111,11 @@ absl::Status LogDatabase::Write(rocksdb::WriteBatch& changes, Sync sync, bool ma
 void LogDatabase::FindBackgroundError() {
   const rocksdb::Status error = errors_->first();
   if (error.ok()) return;
-  // Room helps only against the error of a full disk.
+  // While the disk is full, only an error of another kind is news: room does not help against it.
   const bool is_news =
       failure_.is_none() || (failure_.is_full_disk() && db_ != nullptr && !error.IsNoSpace());
   if (!is_news) return;
-  // A backup syncs the log, too.
+  // A backup syncs the write-ahead log, too, so the failed sync may not be one of WriteToOpen().
   if (failure_.is_none() && errors_->has(rocksdb::BackgroundErrorReason::kWriteCallback)) {
     sync_has_failed_ = true;
   }
@@ -129,7 +129,7 @@ absl::Status LogDatabase::WriteToOpen(rocksdb::WriteBatch& changes, Sync sync) {
     has_unsynced_ = true;
   }
   if (status.ok() && sync == Sync::kYes && has_unsynced_) {
-    // By itself, so that it is known what failed.
+    // A call of its own, so that it is known whether the write or the sync failed.
     status = db_->SyncWAL();
     // RocksDB then notes in its manifest what it synced. If only that has no room, the changes
     // are safe, and the next Write() finds the error in `errors_`.
@@ -151,8 +151,8 @@ absl::Status LogDatabase::WriteToOpen(rocksdb::WriteBatch& changes, Sync sync) {
 
 absl::Status LogDatabase::WriteOnFullDisk(rocksdb::WriteBatch& changes) {
   absl::Status status = failure_.status();
-  // The database may have been opened for this already. But then what was to free disk in the
-  // background may have failed since, and the database has to be opened once more.
+  // The first attempt opens the database, unless it is open for this already and nothing has failed
+  // in it since. The second one always opens it.
   for (int attempt = 0; attempt < 2 && failure_.is_full_disk() && !sync_has_failed_; ++attempt) {
     if (attempt > 0 || !on_full_disk_ || !errors_->first().ok()) {
       if (!mutex_.TryLock()) return status;  // Another thread copies or reads the database.
@@ -192,9 +192,9 @@ void LogDatabase::Reopen(bool on_full_disk) {
   on_full_disk_ = false;
   errors_->Clear();
   if (on_full_disk) {
-    // RocksDB keeps the write-ahead logs that it finds, and syncs only the one that it adds. What
-    // is acknowledged as synced follows what is in the others, so they must be safe first. After
-    // a failed sync it is unknown what the kernel has of a file.
+    // RocksDB keeps the write-ahead logs that it finds, and syncs only the one that it adds. No
+    // synced change may follow changes that can be lost, so the old logs are synced first. If that
+    // fails, it is unknown what the kernel has of a file, and the log takes no more changes.
     if (const rocksdb::Status status = SyncLogFiles(*env_, directory_); !status.ok()) {
       return failure_.OnError(rocksdb::Status::IOError(status.ToString()));
     }
@@ -211,7 +211,7 @@ void LogDatabase::Reopen(bool on_full_disk) {
 void LogDatabase::DropDeleted(absl::Span<const KeyRange> deleted) {
   bool may_have_dropped = false;
   reclaimer_->Reclaim(deleted, may_have_dropped).PermitUncheckedError();
-  // The deletion may have gone to a table and been dropped with it, but not all that it deleted.
+  // If the deletion was in a table that was dropped, records that it deleted may appear again.
   if (!may_have_dropped || !errors_->first().ok() || !HasRecords(*db_, deleted)) return;
   rocksdb::WriteBatch again;
   for (const KeyRange& range : deleted) again.DeleteRange(range.begin, range.end);
@@ -245,9 +245,10 @@ void LogDatabase::BeginCompaction() {
 absl::Status LogDatabase::CopyTo(const std::string& directory) {
   absl::ReaderMutexLock lock(&mutex_);
   if (db_ == nullptr) return failure_.status();
-  // The checkpoint writes the buffers to tables, also if the log has failed. So that begins here.
+  // The checkpoint would flush the write buffers even after the log has failed. BeginFlush()
+  // returns an error then.
   rocksdb::Status status = flush_guard_.BeginFlush(*db_);
-  if (status.IsTryAgain()) status = rocksdb::Status::OK();  // It would have to wait.
+  if (status.IsTryAgain()) status = rocksdb::Status::OK();  // The checkpoint waits and flushes.
   rocksdb::Checkpoint* made = nullptr;
   if (status.ok()) status = rocksdb::Checkpoint::Create(db_.get(), &made);
   const std::unique_ptr<rocksdb::Checkpoint> checkpoint(made);

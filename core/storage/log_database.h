@@ -27,9 +27,9 @@
 
 namespace softlookup {
 
-// Keeps the RocksDB database of a log open. After a full disk it opens the database again, so that
-// it takes writes once there is room, and before that small deletions. LogFailure decides whether
-// the database takes writes, or must be opened again.
+// Keeps the RocksDB database of a log open. After a full disk, opens the database again: for small
+// deletions while the disk is full, and for all writes once there is room. LogFailure decides
+// whether the database takes writes, or must be opened again.
 //
 // One thread at a time may call Open(), Write(), DropDeleted() and MakeReserve(). The other
 // functions are thread-safe once Open() has returned.
@@ -37,7 +37,8 @@ class LogDatabase {
  public:
   // `env` must outlive this object.
   LogDatabase(std::string directory, RocksdbAccess access, rocksdb::Env* env);
-  // Syncs and closes the database.
+  // Closes the database. First syncs what was written, and writes the write buffers to tables,
+  // unless the log has failed.
   ~LogDatabase();
   LogDatabase(const LogDatabase&) = delete;
   LogDatabase& operator=(const LogDatabase&) = delete;
@@ -45,28 +46,29 @@ class LogDatabase {
   // Opens the database. Call this first. The errors are those of OpenCommitLog().
   absl::Status Open();
 
-  // Writes `changes`. With Sync::kYes it also syncs them, and all that was written before.
-  // `makes_room` says that they delete records and have at most kFullDiskChangesBytesMax. Such
-  // changes are also written on a full disk, and synced.
+  // Writes `changes`. With Sync::kYes, also syncs them, and all that was written before. Pass true
+  // as `makes_room` if `changes` delete records and have at most kFullDiskChangesBytesMax. Such
+  // changes are also written on a full disk, and are then synced.
   absl::Status Write(rocksdb::WriteBatch& changes, Sync sync, bool makes_room);
   // Most bytes of changes that are written on a full disk. They make room by what they delete, but
   // maybe later, so the reserve has to be enough for many of them.
   static constexpr std::size_t kFullDiskChangesBytesMax = std::size_t{64} << 10;
   static_assert(kFullDiskChangesBytesMax <= DiskReserve::kBytes / 32);
 
-  // Frees the disk that `deleted` takes. The last Write() must have deleted and synced it. Errors
-  // are ignored: that write is safe, and the next Write() finds an error after which RocksDB takes
-  // no more.
+  // Drops tables to free the disk that the records in `deleted` take. reclaimer_ frees the rest
+  // later. The last Write() must have deleted these records, with a sync. Errors are ignored: that
+  // write is safe. If RocksDB takes no more writes after an error, the next Write() finds it.
   void DropDeleted(absl::Span<const KeyRange> deleted);
 
-  // Makes the DiskReserve if it is missing and there is room. Tries seldom. Call it after writes.
+  // Makes the DiskReserve if it is missing and there is room. Does nothing shortly after an attempt
+  // that failed, and while the database is open for a full disk. Call this after writes.
   void MakeReserve();
 
-  // Returns true while the database takes no writes because one failed, or work in the background.
+  // Returns true after a write or work in the background has failed, as CommitLog::has_failed().
   bool has_failed() const { return !failure_.is_none() || !errors_->first().ok(); }
 
-  // Calls use(db), and returns its result. The database stays open meanwhile. After a full disk the
-  // database may be closed. Then returns the error of writes, and does not call `use`.
+  // Calls use(db), and returns its result. The database stays open meanwhile. If the database is
+  // closed, as it can be after a full disk, returns the error that writes get instead.
   absl::Status Use(absl::FunctionRef<absl::Status(rocksdb::DB&)> use) const;
 
   // As CommitLog::BeginCompaction() and CommitLog::AwaitReclaimed().
@@ -79,11 +81,12 @@ class LogDatabase {
  private:
   rocksdb::Options Options() const;
   absl::Status OpenToWrite();
-  // Begins to use `db`. on_full_disk_ says how it was opened.
+  // Begins to use `db`. on_full_disk_ must say whether `db` was opened with FullDiskOptions().
   void UseDatabase(std::unique_ptr<rocksdb::DB> db);
 
-  // Tells failure_ of an error in the background. After one, RocksDB takes no more writes. Nothing
-  // that was written is lost, because it is in the write-ahead log.
+  // If RocksDB's work in the background has failed, tells failure_ of the first error, if it is
+  // news. Sets sync_has_failed_ if a sync may have failed. After such an error, RocksDB takes no
+  // more writes. Nothing that was written is lost, because it is in the write-ahead log.
   void FindBackgroundError();
   // Opens the database again, unless there is too little room or another thread uses it. After a
   // write that had no room, RocksDB's state in RAM cannot be relied on. The state that it reads
@@ -95,9 +98,10 @@ class LogDatabase {
   absl::Status WriteToOpen(rocksdb::WriteBatch& changes, Sync sync);
   // Writes and syncs `changes` while the disk is full. They must have at most
   // kFullDiskChangesBytesMax. The database still takes no other changes afterwards, until it is
-  // opened again with room. Takes none after a failed sync: the kernel may have dropped what it had
-  // of the write-ahead log, and a second sync would succeed. The write-ahead log must then be
-  // written to tables.
+  // opened again with room. Refuses `changes` if a sync has failed. The kernel may then have
+  // dropped bytes of the write-ahead log that are not on disk, and a second sync would succeed
+  // without them. Opening the database with room helps, because it writes the changes of that log
+  // to tables.
   absl::Status WriteOnFullDisk(rocksdb::WriteBatch& changes);
   void MarkSynced();
 
@@ -108,19 +112,22 @@ class LogDatabase {
   rocksdb::FileLock* lock_ = nullptr;  // Held if access_ is kRead.
   SyncedSequence synced_sequence_;
   DiskReserve reserve_;
-  absl::Time next_reserve_time_ = absl::InfinitePast();  // As reserve_, MakeReserve() uses it.
-  // Held exclusively to change db_, and shared to use db_ outside of Write(). Once the database is
-  // open, only Write() changes db_. After a full disk db_ is null if it could not be opened again.
+  absl::Time next_reserve_time_ = absl::InfinitePast();  // MakeReserve() tries no earlier.
+  // Write() holds it exclusively while it changes db_. Nothing else changes db_ once Open() has
+  // returned. Functions that are thread-safe hold it shared while they use db_. After a full disk
+  // db_ is null if it could not be opened again.
   mutable absl::Mutex mutex_;
   std::unique_ptr<rocksdb::DB> db_;
   FlushGuard flush_guard_{errors_};  // For db_.
-  bool on_full_disk_ = false;        // Whether db_ was opened with FullDiskOptions(). As db_.
+  // Whether db_ was opened with FullDiskOptions(). mutex_ protects it as it protects db_.
+  bool on_full_disk_ = false;
   const std::unique_ptr<Reclaimer> reclaimer_;  // Works on db_. Null if access_ is kRead.
-  LogFailure failure_;                          // Only Write() changes it.
-  // Only Open(), Write() and the destructor use last_sequence_ and has_unsynced_.
+  // Only Open(), Write() and DropDeleted() change failure_. Only these three and the destructor use
+  // the three members behind it.
+  LogFailure failure_;
   std::uint64_t last_sequence_ = 0;  // RocksDB's number of the last change that was written.
   bool has_unsynced_ = false;        // Whether changes were written since the last sync.
-  // Whether a sync of the write-ahead log has failed since db_ was opened. Only Write() uses it.
+  // Whether a sync of the write-ahead log has failed since db_ was opened.
   bool sync_has_failed_ = false;
   std::atomic<bool> compacts_{false};
 };

@@ -14,9 +14,9 @@
 
 namespace softlookup {
 
-// Decides from the errors of a log whether it may take changes. A full disk is the only failure
-// that can pass: the log is then opened again, once there is room. One thread at a time may call
-// OnError() and OnReopened(). The other functions are thread-safe.
+// Decides from the errors of a log whether the log may take changes. A full disk is the only
+// failure that can pass: the log is then opened again, once there is room. One thread at a time may
+// call OnError(), OnTooLittleRoom() and OnReopened(). The other functions are thread-safe.
 class LogFailure {
  public:
   // Returns whether the log may take changes.
@@ -29,13 +29,13 @@ class LogFailure {
   // Call this when a write, a sync or work in the background failed. Only while is_none() or
   // is_full_disk().
   void OnError(const rocksdb::Status& error);
-  // Call this when there is too little room to open the log again. The error of changes then says
-  // so.
+  // Call this when there may be too little room to open the log for all changes. Makes
+  // is_full_disk() true. status() then says how much room is free and how much is needed.
   void OnTooLittleRoom(std::uint64_t free_bytes, std::uint64_t needed_bytes);
   // Call this while is_full_disk(), when the log was opened again or could not be. `found` is the
   // number of the last change that the opened log has, or why it could not be opened. `committed`
-  // is the number of the last change that was committed. If the two differ, what the log has is not
-  // what was acknowledged, and it takes no more changes.
+  // is the number of the last change that was committed. If the two differ, the log does not have
+  // exactly what was acknowledged, and takes no more changes.
   void OnReopened(const absl::StatusOr<std::uint64_t>& found, std::uint64_t committed);
 
  private:

@@ -29,8 +29,8 @@ class NoLogger final : public rocksdb::Logger {
   void Logv(const char*, va_list) override {}
 };
 
-// On a full disk no write buffer is written to a table by itself. What is in the write-ahead log
-// then has to fit into one: two normal write buffers, and some.
+// On a full disk, no write buffer should become full: it would be written to a table. One buffer
+// has to hold all changes in the write-ahead log: two normal write buffers, and some more.
 constexpr std::size_t kFullDiskWriteBufferBytes = std::size_t{1} << 30;
 
 rocksdb::Status OpenOnce(const rocksdb::Options& options, const std::string& directory,
@@ -72,7 +72,7 @@ bool HoldsRecords(absl::string_view name) {
   return name == kSyncedName || absl::EndsWith(name, ".sst") || absl::EndsWith(name, ".log");
 }
 
-// Returns whether `name` is that of another file of a database.
+// Returns whether the file `name` describes a database, but holds no records.
 bool DescribesDatabase(absl::string_view name) {
   return name == "IDENTITY" || absl::StartsWith(name, "MANIFEST-") ||
          absl::StartsWith(name, "OPTIONS-");

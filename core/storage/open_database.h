@@ -24,13 +24,13 @@ inline constexpr char kSyncedName[] = "SYNCED";
 // The name of the DiskReserve's file there.
 inline constexpr char kReserveName[] = "RESERVE";
 
+inline constexpr std::size_t kWriteBufferBytes = std::size_t{64} << 20;
 // Most bytes of disk that opening the database again takes. RocksDB needs them for a write buffer
 // that it writes to a table, and for the next buffer. It also needs some for a new write-ahead log
 // and manifest.
-inline constexpr std::size_t kWriteBufferBytes = std::size_t{64} << 20;
 inline constexpr std::uint64_t kRoomToReopen = 2 * kWriteBufferBytes + (std::uint64_t{4} << 20);
 
-// Records of a table lie together in blocks of about this many bytes.
+// RocksDB reads the records of a table in pieces of about this many bytes.
 inline constexpr std::size_t kTableBlockBytes = std::size_t{64} << 10;
 
 // What a database is opened for.
@@ -40,17 +40,18 @@ enum class RocksdbAccess { kWrite, kRead };
 rocksdb::Options LogOptions(rocksdb::Env* env, const std::shared_ptr<BackgroundErrors>& errors);
 
 // Returns whether `directory` has RocksDB's file CURRENT, the root of a database. Sets `damage` if
-// CURRENT is missing but other files of a database are there. For kRead, all files of a database
-// count. For kWrite, only files that hold records count. An attempt to create a database may have
-// left the others, and a database can still be created beside them.
+// CURRENT is missing but `directory` has kSyncedName or files of records. For kRead, files that
+// only describe a database are enough. For kWrite they are not: an attempt to create a database may
+// have left them, and a database can still be created beside them.
 bool HasDatabase(const std::string& directory, RocksdbAccess access, absl::Status& damage);
 
 // Returns the free bytes of the disk that has `directory`, or 0 if they are unknown.
 std::uint64_t FreeBytes(rocksdb::Env& env, const std::string& directory);
 
-// Returns `options` for a database on a full disk. Opening it takes some kilobytes of disk: what
-// the write-ahead log holds stays there, and in write buffers that may be large. No file gets room
-// beyond what is written to it, and no compaction begins by itself.
+// Returns `options` for a database on a full disk. Opening it takes only some kilobytes of disk:
+// the changes in the write-ahead log are read into write buffers, and are not written to tables. A
+// write buffer may then be large. No file gets room beyond what is written to it, and no compaction
+// begins by itself.
 rocksdb::Options FullDiskOptions(rocksdb::Options options);
 
 // Syncs the files of the write-ahead log in `directory`. No database must be open there.
@@ -62,8 +63,8 @@ absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenDatabase(rocksdb::Options optio
                                                           const std::string& directory,
                                                           const SyncedSequence& synced_sequence);
 
-// Opens a database only to read, with the same errors. Sets `lock`, also for some errors. If it is
-// not null, the caller must unlock it.
+// Opens a database only to read, with the same errors. Sets `lock`, also for some errors. If `lock`
+// is not null afterwards, the caller must unlock it.
 absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenDatabaseToRead(
     const rocksdb::Options& options, const std::string& directory,
     const SyncedSequence& synced_sequence, rocksdb::FileLock*& lock);

@@ -65,7 +65,8 @@ rocksdb::Status Reclaimer::Reclaim(absl::Span<const KeyRange> deleted, bool& may
   SOFTLOOKUP_CHECK(db != nullptr);
   rocksdb::Status status;
   may_have_dropped = false;
-  // Else the thread compacts, which takes long. It then compacts what is not dropped here, too.
+  // If the mutex is held, the thread compacts, which takes long. Nothing is dropped then, and the
+  // thread compacts `deleted` later.
   if (compaction_mutex_.TryLock()) {
     status = DropTables(*db, deleted, may_have_dropped);
     compaction_mutex_.Unlock();
@@ -89,8 +90,8 @@ void Reclaimer::Run() {
   const auto has_work = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return closed_ || (db_ != nullptr && has_news_);
   };
-  // A full disk would otherwise be met again and again: each time, the log is opened anew, and what
-  // is deleted is still there.
+  // Without this, the thread would fill the disk again and again: the log is opened anew after a
+  // full disk, and what is deleted is still there.
   bool has_run_out_of_room = false;
   for (;;) {
     rocksdb::DB* db = nullptr;
@@ -112,7 +113,7 @@ void Reclaimer::Run() {
     for (KeyRange& range : added) {
       deleted_.Add(std::move(range), [db](const KeyRange& joined) { return BytesIn(*db, joined); });
     }
-    // Without compaction, tables of level 0 would become ever more.
+    // Free() may write tables of level 0. If they were not compacted, they would become ever more.
     if (may_compact && !deleted_.empty() && !has_run_out_of_room) {
       has_run_out_of_room = Free(*db, spare_bytes).IsNoSpace();
     }
@@ -129,7 +130,7 @@ rocksdb::Status Reclaimer::Free(rocksdb::DB& db, std::uint64_t spare_bytes) {
     return free >= spare_bytes && free - spare_bytes >= bytes;
   };
   if (deleted_.bytes() >= worthwhile) {
-    // Few bytes are not worth a compaction. That of another range often takes them with it.
+    // Few bytes are not worth a compaction. The compaction of another range often frees them, too.
     const std::vector<KeyRange> ranges = deleted_.RangesOfAtLeast(kTableBlockBytes);
     if (cancelled_) return rocksdb::Status::Incomplete();
     if (has_room_for(BytesFor(db, ranges))) return Compact(db, ranges);
@@ -148,15 +149,15 @@ std::uint64_t Reclaimer::BytesFor(rocksdb::DB& db, const std::vector<KeyRange>& 
   for (const KeyRange& range : ranges) garbage += cancelled_ ? 0 : BytesIn(db, range);
   const std::uint64_t tables = BytesOfTables(db);
   const std::uint64_t left = tables - std::min(garbage, tables);
-  // What is kept of the buffers is written twice.
+  // What is kept of the buffers is written twice: by the flush, then by the compaction.
   return std::min(BytesToCompact(db, ranges), left + 2 * kept);
 }
 
 rocksdb::Status Reclaimer::Compact(rocksdb::DB& db, const std::vector<KeyRange>& ranges) {
   // Compaction would flush the buffers itself, but without a look at whether the log has failed.
   rocksdb::Status status = flush_(db, cancelled_);
-  // If compaction came by damage, RocksDB would take no more writes. Nobody has read these records
-  // since they were deleted.
+  // If compaction read a damaged record, RocksDB would take no more writes. Nobody has read these
+  // records since they were deleted, so they are read first.
   if (status.ok()) status = ReadTables(db, ranges, cancelled_);
   if (status.IsCorruption()) StopCompaction(db);
   for (const KeyRange& range : ranges) {
@@ -171,7 +172,7 @@ rocksdb::Status Reclaimer::Compact(rocksdb::DB& db, const std::vector<KeyRange>&
 }
 
 rocksdb::Status Reclaimer::CompactRange(rocksdb::DB& db, const KeyRange& range) {
-  // Compaction of one range often takes the records of others with it.
+  // The compaction of an earlier range may have freed most of this one.
   if (BytesIn(db, range) < kTableBlockBytes) return rocksdb::Status::OK();
   absl::MutexLock lock(&compaction_mutex_);
   return CompactTables(db, range, cancelled_);

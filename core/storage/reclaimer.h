@@ -20,13 +20,14 @@
 
 namespace softlookup {
 
-// Frees the disk that deleted ranges of records take. Drops whole tables at once. Once compaction
+// Frees the disk that deleted ranges of records take. Reclaim() drops whole tables. Once compaction
 // is allowed, a thread of its own also frees what other deleted records take:
-// - Compacts the tables that have such records when these take a tenth of the database.
+// - Compacts the tables that have deleted records when those records take a tenth of the database.
 // - Writes the write buffers to tables, without their deleted records, when the buffers take a
 //   tenth of the database.
 // After an error, the thread leaves the database alone until more is deleted or another database is
-// attached. Thread-safe.
+// attached. If the disk was full, it leaves the next databases alone, too, until more is deleted.
+// Thread-safe.
 class Reclaimer {
  public:
   // Writes the write buffers of a database to tables. Returns an error, and writes none, if the
@@ -46,11 +47,12 @@ class Reclaimer {
   Reclaimer(const Reclaimer&) = delete;
   Reclaimer& operator=(const Reclaimer&) = delete;
 
-  // Begins to work on `db`. No database must be attached. Writes tables only if the disk has
-  // `spare_bytes` of room beside what that takes.
+  // Begins to work on `db`. Must not be called while a database is attached. The thread writes
+  // tables only if the disk then keeps `spare_bytes` of free room.
   void Attach(rocksdb::DB& db, std::uint64_t spare_bytes);
-  // Ends the work on the database and all other work of RocksDB in it, and waits for the end. What
-  // is left to do is done on the next database. After this, the database can only be closed.
+  // Stops the thread's work on the database, and waits until it has ended. Cancels RocksDB's other
+  // work in the background, too, but does not wait for that. What is left to do is done on the next
+  // database. After this, the database can only be closed. Does nothing if none is attached.
   void Detach();
 
   // Allows compaction from now on. Before, tables are only dropped.
@@ -60,10 +62,11 @@ class Reclaimer {
   // attached later, the reclaimer compacts none.
   bool has_found_damage() const { return has_found_damage_; }
 
-  // Call this right after a write that deletes all records in `deleted`, before any other write. A
-  // database must be attached. Returns the error of dropping tables; the rest happens later. Sets
-  // `may_have_dropped` as DropTables() does. While the thread compacts, drops no tables and sets it
-  // to false.
+  // Drops the tables whose keys all are in one range of `deleted`, and leaves the rest to the
+  // thread. Call this right after a write that deletes all records in `deleted`, before any other
+  // write. A database must be attached. Returns the error of DropTables(), and sets
+  // `may_have_dropped` as it does. While the thread compacts, drops no tables and sets
+  // `may_have_dropped` to false.
   rocksdb::Status Reclaim(absl::Span<const KeyRange> deleted, bool& may_have_dropped);
 
   // Waits until everything is done that can be done now. A database must be attached.
@@ -71,14 +74,18 @@ class Reclaimer {
 
  private:
   void Run();
-  // Frees what deleted_ takes, if that pays and there is room. Compaction must be allowed.
+  // Compacts what deleted_ has, or else writes the write buffers to tables, if that pays and there
+  // is room. Compaction must be allowed.
   rocksdb::Status Free(rocksdb::DB& db, std::uint64_t spare_bytes);
-  // Returns the most bytes that Compact() writes before it removes what it read, or the most that
-  // stay of all records, whichever are fewer.
+  // Returns the most bytes that Compact() of `ranges` writes before it removes what it read.
+  // Compact() writes at most all records that are not deleted, those of the write buffers twice.
+  // Without `ranges`, returns about how many bytes of tables the write buffers become.
   std::uint64_t BytesFor(rocksdb::DB& db, const std::vector<KeyRange>& ranges);
-  // Compacts the tables that have records in `ranges`, and then clears deleted_.
+  // Writes the write buffers to tables, and compacts the tables that have records in `ranges`.
+  // Clears deleted_ if all of that succeeds. Reads the records in `ranges` before the compaction.
+  // If one is damaged, compacts nothing and calls StopCompaction().
   rocksdb::Status Compact(rocksdb::DB& db, const std::vector<KeyRange>& ranges);
-  // Compacts the tables that have records in `range`, unless it is not worthwhile.
+  // Compacts the tables that have records in `range`, unless they have few bytes of such records.
   rocksdb::Status CompactRange(rocksdb::DB& db, const KeyRange& range);
   void StopCompaction(rocksdb::DB& db);
 

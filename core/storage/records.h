@@ -37,8 +37,9 @@ struct RecordKey {
 std::string EncodeKey(const RecordKey& key);
 absl::StatusOr<RecordKey> ParseKey(absl::string_view bytes);
 
-// Returns the number of the store that has the record `key`, or that begins at the end of a range
-// of keys. 0 if no store does.
+// Returns the number of a store that `key` begins with. `key` may be that of a record, or a bound
+// of KeysOfStore(), whose end begins with the next number. 0 for a key of no store, such as that of
+// a name.
 std::uint64_t StoreOfKey(absl::string_view key);
 
 // The keys in [begin, end).
@@ -77,8 +78,8 @@ struct ConfigRecord {
 std::string EncodeConfig(const ConfigRecord& record);
 absl::StatusOr<ConfigRecord> ParseConfig(absl::string_view value);
 
-// The store's newest revision, and how many rows it has. Every write to the store puts this record
-// anew.
+// The store's newest revision, and how many rows the store has then, deleted ones included. Every
+// write to the store puts this record anew.
 struct RevisionRecord {
   std::uint64_t revision = 0;
   std::uint64_t row_count = 0;

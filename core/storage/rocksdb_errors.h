@@ -14,9 +14,10 @@ namespace softlookup {
 absl::Status UnavailableError(absl::string_view what, const rocksdb::Status& status);
 // Returns the same with the advice to try again, for a disk that has too little room.
 absl::Status FullDiskError(absl::string_view what, const rocksdb::Status& status);
-// Returns whether FullDiskError() made `status`.
+// Returns whether `status` is UNAVAILABLE with the advice to try again, as FullDiskError() makes
+// it.
 bool IsFullDiskError(const absl::Status& status);
-// Returns DATA_LOSS: the data directory is damaged by `what`.
+// Returns DATA_LOSS: the data directory is damaged. `what` says what is wrong with it.
 absl::Status DamagedError(absl::string_view what);
 // Returns the error of a read that failed with `status`: DATA_LOSS for damage, else UNAVAILABLE.
 absl::Status ReadError(const rocksdb::Status& status);

@@ -59,8 +59,8 @@ class RocksdbLog final : public CommitLog {
   absl::Status Commit(LogBatch& batch, Sync sync) override {
     rocksdb::WriteBatch& changes = static_cast<RocksdbBatch&>(batch).batch();
     const std::vector<KeyRange>& deleted = static_cast<RocksdbBatch&>(batch).deleted();
-    // Files are dropped after the write. If the write could be lost then, a part of the records
-    // would be gone, and the rest would not.
+    // Files are dropped after the write. If a power cut could lose the write after that, some of
+    // the records would be gone, and the others would be back.
     if (!deleted.empty()) sync = Sync::kYes;
     if (changes.Count() == 0 && sync == Sync::kNo) return absl::OkStatus();
     const bool makes_room =

@@ -13,7 +13,8 @@
 namespace softlookup {
 
 // Opens a log as OpenCommitLog (kWrite) and OpenCommitLogToRead (kRead) do, but in the file system
-// of `env`, which must outlive the log. Does not call MakeDirectories() first.
+// of `env`, which must outlive the log. Leaves out what they do first: OpenCommitLog makes the
+// directory, and OpenCommitLogToRead checks that there is a log.
 absl::StatusOr<std::unique_ptr<CommitLog>> OpenRocksdbLog(const std::string& directory,
                                                           RocksdbAccess access, rocksdb::Env* env);
 

@@ -50,7 +50,8 @@ class OpenTable {
   // Whether compaction has replaced the table and removed its file.
   bool is_gone() const { return status_.IsPathNotFound() || status_.IsNotFound(); }
 
-  // Calls visit() for each record in `range` until it returns false. Returns the error of reading.
+  // Calls visit() for each record in `range`, until visit() returns false. Returns the error of
+  // reading.
   rocksdb::Status Visit(const KeyRange& range, absl::FunctionRef<bool()> visit) {
     if (!status_.ok()) return status_;
     const rocksdb::Slice end(range.end);
@@ -66,8 +67,8 @@ class OpenTable {
   const rocksdb::Status status_;
 };
 
-// Calls visit() for each table that may have a key in `ranges`, with those ranges. Leaves out
-// tables that compaction has replaced meanwhile: the table in its place was written and read since.
+// Calls visit() for each table that may have a key in `ranges`, with the ranges in which it may.
+// Leaves out tables that compaction has replaced meanwhile: compaction has read all their records.
 // Stops at the first error of visit(), and returns it.
 rocksdb::Status VisitTables(
     rocksdb::DB& db, absl::Span<const KeyRange> ranges,
@@ -94,8 +95,8 @@ std::uint64_t VersionOfTables(rocksdb::DB& db) {
   return PropertyOf(db, rocksdb::DB::Properties::kCurrentSuperVersionNumber);
 }
 
-// Returns a key before `end` that comes after all records before `end`. The next records begin at
-// `end` itself, and no number of a kind is 255.
+// Returns a key that comes before `end`, and after all records before `end`. `end` must be that of
+// a KeysOfStore(). The key has the number of that store and a kind of 255, which no record has.
 std::string LastKeyBefore(std::string end) {
   std::size_t zeros = 0;
   for (; !end.empty() && end.back() == '\0'; end.pop_back()) ++zeros;
@@ -116,7 +117,8 @@ rocksdb::Status DropTables(rocksdb::DB& db, absl::Span<const KeyRange> ranges,
     bounds.emplace_back(range.end);
     pointers.emplace_back(&bounds[bounds.size() - 2], &bounds.back());
   }
-  // A table may end with the end of a deletion, which is range.end itself. No record has that key.
+  // The last key of a table may be the end of a deletion, range.end itself, so the end is included.
+  // No record has that key.
   const std::uint64_t version = VersionOfTables(db);
   rocksdb::Status status = rocksdb::DeleteFilesInRanges(
       &db, db.DefaultColumnFamily(), pointers.data(), pointers.size(), /*include_end=*/true);
@@ -213,8 +215,8 @@ bool HasFullWriteBuffers(rocksdb::DB& db) {
 }
 
 std::uint64_t BytesToCompact(rocksdb::DB& db, absl::Span<const KeyRange> ranges) {
-  // RocksDB compacts levels below 0 in steps. Each step reads at most 25 tables of a level and what
-  // they overlap with in the next one, and then removes what it read.
+  // RocksDB compacts level 1 and higher ones in steps. Each step reads at most 25 tables of a level
+  // and what they overlap with in the next one, and then removes what it read.
   const std::uint64_t step_bytes_max = 2 * 25 * db.GetOptions().target_file_size_base;
   std::uint64_t bytes = BytesOfWriteBuffers(db), bytes_below_max = 0;
   std::vector<std::uint64_t> bytes_below(ranges.size(), 0);
@@ -244,8 +246,8 @@ rocksdb::Status CompactTables(rocksdb::DB& db, const KeyRange& range,
   rocksdb::CompactRangeOptions options;
   options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForceOptimized;
   options.canceled = &cancelled;
-  // Both are included. If the last one were range.end, the records there would make RocksDB write
-  // the buffers by itself.
+  // CompactRange() includes both keys. If the last one were range.end, changes at that key in a
+  // write buffer would make RocksDB flush by itself.
   const std::string last = LastKeyBefore(range.end);
   const rocksdb::Slice begin(range.begin), end(last);
   return db.CompactRange(options, &begin, &end);

@@ -13,22 +13,22 @@
 
 namespace softlookup {
 
-// The table files of a log's database. They hold the records that are no longer in the write-ahead
-// log. Where several ranges are passed, they are ordered and do not overlap. All functions are
+// The table files of a log's database. They hold all records except those that are still in write
+// buffers. Where several ranges are passed, they are ordered and do not overlap. All functions are
 // thread-safe.
 
 // Drops the tables whose keys all are in one of `ranges`, without reading them. Tables of level 0
-// stay. All records in `ranges` must be deleted. If the last deletion is in a table below level 0,
-// it may be dropped, too, and older records may appear again. So call this right after the deletion
-// is written. Sets `may_have_dropped` to false if no table was dropped. Sets it to true if tables
-// were dropped, or changed for another reason at the same time. Then call HasRecords(), and delete
-// the records again if they have appeared. Must not be called during CompactTables(): an assertion
-// of RocksDB 7.8.3 would fail.
+// stay. All records in `ranges` must be deleted. If their deletion is in a table of level 1 or
+// higher, it may be dropped, too, and the records of other tables then appear again. So call this
+// right after the deletion is written. Sets `may_have_dropped` to false if no table was dropped.
+// Sets it to true if tables were dropped, or changed for another reason at the same time. Then call
+// HasRecords(), and delete the records again if they have appeared. Must not be called during
+// CompactTables(): an assertion of RocksDB 7.8.3 would fail.
 rocksdb::Status DropTables(rocksdb::DB& db, absl::Span<const KeyRange> ranges,
                            bool& may_have_dropped);
 
-// Returns whether a record in one of `ranges` can be read that is not deleted, or whether reading
-// fails. May have to read all deletions of ranges first.
+// Returns whether one of `ranges` has a record that is not deleted. Returns true if reading fails.
+// May have to read all deletions of ranges first.
 bool HasRecords(rocksdb::DB& db, absl::Span<const KeyRange> ranges);
 
 // Returns those of `ranges` in which tables have records, deleted ones included. Reads about one
@@ -56,7 +56,7 @@ std::uint64_t BytesOfWriteBuffers(rocksdb::DB& db);
 // what is not deleted. Returns 2^62 soon after `cancelled` is true, and if reading fails.
 std::uint64_t BytesKeptOfWriteBuffers(rocksdb::DB& db, const std::atomic<bool>& cancelled);
 
-// Returns whether write buffers are full, or are being written to tables.
+// Returns whether there are write buffers that take no more changes and are not in tables yet.
 bool HasFullWriteBuffers(rocksdb::DB& db);
 
 // Returns the most bytes that CompactTables() writes for one of `ranges` before it removes what it

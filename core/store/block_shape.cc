@@ -3,8 +3,8 @@
 namespace softlookup {
 namespace {
 
-// Most bytes of a block's panels, unless one panel has more. A block then fits a core's
-// second-level cache.
+// Most bytes of a block's panels, so that they fit a core's second-level cache. A block of a single
+// panel may have more.
 constexpr std::int64_t kBlockBytesMax = std::int64_t{512} << 10;
 
 }  // namespace

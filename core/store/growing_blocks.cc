@@ -56,7 +56,8 @@ std::vector<std::int64_t> GrowingBlocks::Delete(absl::Span<const std::uint64_t> 
     return static_cast<std::uint64_t>(index * block_rows);
   };
   absl::Span<const std::uint64_t> left = positions;
-  // Takes the positions in block `index` from `left`, which must begin with them.
+  // Takes the positions in block `index` from the front of `left`, and adds `index` to
+  // masked_blocks.
   const auto take_rows_of = [&](std::int64_t index) {
     const auto end = std::partition_point(left.begin(), left.end(), [&](std::uint64_t position) {
       return block_of(position) == index;

@@ -29,7 +29,7 @@ class GrowingBlocks {
  public:
   // What blocks that were read from the log are made of.
   struct Parts {
-    std::vector<SealedBlock> sealed;  // Without packed rows and sketches.
+    std::vector<SealedBlock> sealed;  // `packed`, `sketch` and `live_rows` are unset.
     TailParts tail;
     std::uint64_t deleted_count = 0;
   };
@@ -47,15 +47,16 @@ class GrowingBlocks {
   // Whether the next row is the first one of a block.
   bool next_row_begins_block() const { return tail_.row_count() == 0; }
 
-  // Sets the state of the memories before the first row of a block, for
-  // StoredBlocks::MemoriesBefore(). The state may be null. Call this only if
-  // next_row_begins_block(), before that row is appended. Otherwise the block's state is null.
+  // Sets the state of the memories before the next row, for StoredBlocks::MemoriesBefore(). The
+  // state may be null. Call this only if next_row_begins_block(). The state of a block that begins
+  // without this call is null.
   void SetMemoriesBefore(std::shared_ptr<const MemorySet> memories);
   // Appends a row. Returns it as it is stored, valid until the next Read() of `reader` and while
   // row.key and row.value exist. `reader` must read panels of shape().
   kernels::PanelRow Append(const NewRow& row, const StoreConfig& config,
                            kernels::PanelRowReader& reader);
-  // Deletes the live rows at `positions`, which must ascend. Returns the indexes of their blocks.
+  // Deletes the rows at `positions`, which must ascend. All of these rows must be live. Returns the
+  // indexes of their blocks.
   std::vector<std::int64_t> Delete(absl::Span<const std::uint64_t> positions);
 
   // Returns the blocks as they are now.
@@ -65,18 +66,18 @@ class GrowingBlocks {
   std::int64_t bytes() const;
 
  private:
-  // Moves the full blocks `blocks` behind the sealed blocks. Makes their packed rows or sketches,
-  // which must be unset.
+  // Moves `blocks`, which must be full, behind the sealed blocks. Makes each block's packed rows or
+  // sketch, if it gets one, and its live_rows. All three must be unset.
   void AddSealed(absl::Span<SealedBlock> blocks, const StoreConfig& config);
-  // Packs the live rows of a sealed block if they are few. A lookup then costs only as much as the
-  // live rows. Call this whenever rows of the block are deleted. Which blocks are packed then
-  // depends on which rows are live, not on the order of the deletions. That matters because the
-  // bits of an answer depend on which blocks are packed.
+  // Packs the live rows of a sealed block if they are few, and drops its sketch then. A lookup then
+  // costs only as much as the live rows. Call this whenever rows of the block are deleted. Which
+  // blocks are packed then depends on which rows are live, not on the order of the deletions. That
+  // matters because the bits of an answer depend on which blocks are packed.
   void PackIfFewAreLive(SealedBlock& block) const;
 
   SharedList<SealedBlock> sealed_;
   std::int64_t sealed_bytes_ = 0;   // Sum of SealedBlock::bytes() over sealed_.
-  PanelAllocator panel_allocator_;  // Allocates the blocks and their sketches.
+  PanelAllocator panel_allocator_;  // Allocates whole blocks and their sketches.
   Tail tail_;
   std::uint64_t deleted_count_ = 0;
 };

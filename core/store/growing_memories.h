@@ -26,7 +26,7 @@ class GrowingMemories {
   // The state after the last row, for MemoriesView. Null before the first row. Valid until the next
   // Add() or assignment.
   const MemorySet* state() const { return state_.get(); }
-  // Returns a copy of state(), which stays as it is. Null before the first row.
+  // Returns a copy of state(), which further rows do not change. Null before the first row.
   std::shared_ptr<const MemorySet> CopyState() const;
   // Adds a row as the store keeps it. `config` must be the store's.
   void Add(const kernels::PanelRow& row, const StoreConfig& config);

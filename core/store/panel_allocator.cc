@@ -3,8 +3,8 @@
 namespace softlookup {
 namespace {
 
-// Once a store's sealed blocks have this many bytes, further blocks go on large pages. The same
-// holds for its sketches.
+// Further blocks of a store go on large pages once its blocks have this many bytes. Further
+// sketches do so once its sketches have this many bytes.
 constexpr std::int64_t kLargePagesMin = std::int64_t{32} << 20;
 
 }  // namespace

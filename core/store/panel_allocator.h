@@ -18,7 +18,8 @@ namespace softlookup {
 class PanelAllocator {
  public:
   // Allocates `panel_count` panels of one block, or of its sketch, for a store of `block_count`
-  // blocks. If the panels get bytes that were given out before, they are not cleared.
+  // blocks. The panels are all zero, unless a rollback has made the allocator give out their bytes
+  // again.
   std::shared_ptr<PanelBuffer> Allocate(const kernels::PanelShape& shape, std::int64_t panel_count,
                                         std::int64_t block_count);
   // Returns the bytes of large pages that are committed but hold no panels.

@@ -57,9 +57,9 @@ class PanelBuffer {
   const std::byte* panel(std::int64_t index) const { return bytes_ + index * panel_bytes_; }
   std::int64_t panel_count() const { return panel_count_; }
 
-  // Asks the operating system for large pages, which cause far fewer page faults. Call this before
-  // the whole buffer is written. Does nothing for a buffer in the heap, or in a region, which asks
-  // for large pages itself.
+  // Asks the operating system for large pages, which cause far fewer page faults. Call this only if
+  // the whole buffer will be written, and before any of it is. Does nothing for a buffer in the
+  // heap, or in a region, which asks for large pages itself.
   void UseLargePages();
 
   // Returns the bytes that the buffer takes, with the object itself, once its first `written`

@@ -25,7 +25,7 @@ class RollbackMap {
     return found == values_.end() ? nullptr : &found->second;
   }
 
-  // Sets the value of `key`, or removes it if `value` is unset.
+  // Sets the value of `key`, or removes `key` if `value` is unset.
   void Set(const Key& key, std::optional<Value> value) {
     const auto found = values_.find(key);
     changes_.push_back(
@@ -61,7 +61,7 @@ class RollbackMap {
       }
     }
   }
-  // Frees most of the table if it is large and most of it is empty.
+  // Shrinks the table if it is large and most of it is empty.
   void FreeUnusedRoom() {
     if (values_.capacity() > 64 && values_.size() < values_.capacity() / 4) values_.rehash(0);
   }

@@ -10,7 +10,7 @@
 
 namespace softlookup {
 
-// Upper bounds on the components and norms of some rows, for kernels::BlockView.
+// The largest components and norms of some rows, for kernels::BlockView.
 struct RowBounds {
   float key_magnitude = 0;    // Largest |component| of the keys.
   float value_magnitude = 0;  // Largest |component| of the values.

@@ -38,8 +38,9 @@ class RowMask {
   std::array<std::uint64_t, kernels::kBlockRowsMax / 64> words_ = {};
 };
 
-// Returns a copy of a block's mask in which the rows at `positions` are cleared. All `positions`
-// must be in the block, whose first row is at `first_position`. A null `live` stands for all rows.
+// Returns a copy of `live`, the mask of a block, in which the rows at `positions` are cleared. All
+// `positions` must be in the block, whose first row is at `first_position`. A null `live` stands
+// for all rows.
 std::shared_ptr<const RowMask> WithoutRows(const RowMask* live, std::uint64_t first_position,
                                            absl::Span<const std::uint64_t> positions);
 

@@ -20,14 +20,14 @@ class RowSelection {
   static absl::StatusOr<RowSelection> Make(const Snapshot& snapshot, const RowFilter& filter,
                                            absl::string_view prefix);
 
-  // Blocks that cover [begin(), end()). Each has a mask of the rows that pass, or null if all its
-  // rows pass.
+  // The blocks that overlap [begin(), end()). The row_mask of each has the live rows whose ids and
+  // labels pass. Null: all rows of the block's view are live and pass.
   const Snapshot::Blocks& blocks() const { return blocks_; }
   // Rows at positions outside [begin(), end()) are not selected, even if a mask has them.
   std::uint64_t begin() const { return begin_; }
   std::uint64_t end() const { return end_; }
 
-  // Returns whether row `row` of `block` is selected. `block` must be one of blocks().
+  // Returns whether row `row` of block.view is selected. `block` must be one of blocks().
   bool Contains(const PositionedBlock& block, std::int64_t row) const {
     const std::uint64_t position = block.PositionOf(row);
     return position >= begin_ && position < end_ && block.MayCount(row);

@@ -50,7 +50,7 @@ std::unique_ptr<RunningMemory> Snapshot::MemoryAsOf(std::uint64_t position,
   SOFTLOOKUP_CHECK(position <= row_count())
       << "append index " << position << " of " << row_count() << " rows";
   const std::int64_t block_rows = stored_blocks_.block_rows();
-  // Starts at the block of the last row before `position`, because that block always exists.
+  // Starts at the block of the row before `position`. The block of `position` itself may not exist.
   const std::int64_t block_index =
       position == 0 ? 0 : static_cast<std::int64_t>(position - 1) / block_rows;
   std::unique_ptr<RunningMemory> memory = MemoriesBefore(block_index).Clone(index);

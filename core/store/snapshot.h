@@ -31,21 +31,21 @@ class Snapshot {
   // snapshots hold do not count, nor do the log's buffers. These count:
   // - rows, in blocks and packed, with the room reserved for more;
   // - the ids, labels and masks of rows; the sketches and bounds of blocks;
-  // - the state of each running memory before every block and after the last row;
-  // - the dictionaries of ids, labels and writers; the configuration; the fixed part of a store.
+  // - the state of each running memory before every block but the first, and after the last row;
+  // - the tables of ids, labels and writers; the configuration; the fixed part of a store.
   std::uint64_t byte_size() const { return byte_size_; }
   // Returns the snapshot's rows by block, with the parts of each block that the log keeps.
   const StoredBlocks& stored_blocks() const { return stored_blocks_; }
 
   using Blocks = StoredBlocks::Blocks;
-  // Returns the blocks that hold positions [begin, end), each with its live rows. `end` must be at
-  // most row_count().
+  // Returns the blocks that overlap positions [begin, end), each with all its live rows. `end` must
+  // be at most row_count().
   Blocks BlocksOf(std::uint64_t begin, std::uint64_t end) const {
     return stored_blocks_.BlocksOf(begin, end);
   }
 
-  // Returns row `index` of `block`, which BlocksOf must have returned. The components are as the
-  // store keeps them, after rounding to the storage type.
+  // Returns row `index` of block.view. BlocksOf must have returned `block`. The components are as
+  // the store keeps them, after rounding to the storage type.
   Row RowOf(const PositionedBlock& block, std::int64_t index) const;
 
   struct TagsOfRow {
@@ -55,19 +55,21 @@ class Snapshot {
   // Returns the tags of the row at `position`, deleted or not. `position` must be below
   // row_count().
   TagsOfRow TagsOf(std::uint64_t position) const;
-  // Returns the id of the row at `position`. Returns nothing if `position` has no row or its row
-  // has no id.
+  // Returns the id of the row at `position`, deleted or not. Returns nothing if `position` has no
+  // row or its row has no id.
   std::optional<std::uint64_t> IdAt(std::uint64_t position) const;
-  // Returns the labels of the store's rows by number. They can include labels of rows that were
-  // appended after this snapshot. Null if no row up to this snapshot has ever had a label.
+  // Returns the store's dictionary of labels. It can have labels of rows that were appended after
+  // this snapshot. Null if no row up to this snapshot has ever had a label.
   const LabelDictionary* labels() const { return labels_.get(); }
 
-  // Returns the state of the memories before the first row of block `index`, which must have a row.
+  // Returns the state of the memories before the first row of block `index`. The block must have a
+  // row, unless `index` is 0.
   MemoriesView MemoriesBefore(std::int64_t index) const {
     return {stored_blocks_.MemoriesBefore(index), *config_};
   }
-  // Returns memory `index` (0: average; then config().memories) as of the append index `position`,
-  // which must be at most row_count(). Reads at most one block.
+  // Returns memory `index` (0: average; then config().memories) as it was after the first
+  // `position` rows, deleted ones included. `position` must be at most row_count(). Reads at most
+  // one block.
   std::unique_ptr<RunningMemory> MemoryAsOf(std::uint64_t position, std::size_t index) const;
 
  private:

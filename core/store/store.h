@@ -53,10 +53,11 @@ class Store {
   // the store may be staged meanwhile.
   std::shared_ptr<Store> HandOver();
 
-  // Runs `callback` once, with OK when the store has `revision`. If `cancel` ends the wait first,
-  // the status is that of `cancel`. If the store is closed first, the status is that of Close(). If
-  // one of these three has happened already, `callback` runs before WhenRevision() returns.
-  // Otherwise the executor runs `callback`, or the thread that ends the wait by `cancel`.
+  // Runs `callback` once, with OK when the store has `revision` or a later one. If `cancel` ends
+  // the wait first, the status is that of `cancel`. If the store is closed first, the status is
+  // that of Close(). If one of these three has happened already, `callback` runs before
+  // WhenRevision() returns. Otherwise the executor runs `callback`, or the thread that ends the
+  // wait by `cancel`.
   void WhenRevision(std::uint64_t revision, const std::shared_ptr<CancelToken>& cancel,
                     absl::AnyInvocable<void(absl::Status)> callback);
 

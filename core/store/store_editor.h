@@ -39,7 +39,7 @@ struct RowBatch {
 };
 
 struct AppendOutcome {
-  // The first snapshot that shows the rows. The newest one if nothing was changed.
+  // The snapshot that the append made. The newest one if nothing was changed.
   std::shared_ptr<const Snapshot> snapshot;
   std::uint64_t first_position = 0;
   std::uint64_t appended_count = 0;         // Below the batch's row count if rows were skipped.
@@ -96,7 +96,8 @@ class StoreEditor {
   // Returns the last append of `writer`, or null if it never appended.
   const WriterState* FindWriter(absl::string_view writer) const { return writers_.Find(writer); }
 
-  // Returns memory `index` (0: average; then those of the configuration) after the last row.
+  // Returns memory `index` (0: average; then those of the configuration) as it is after the last
+  // row.
   MemoryValue ReadMemory(std::size_t index) const;
 
   // Makes the writes so far final. They cannot be rolled back any more.
@@ -112,14 +113,14 @@ class StoreEditor {
   void RollbackTo(const Savepoint& savepoint);
 
  private:
-  // Everything that a write changes, except live_ids_ and writers_, which list their changes.
-  // Copying a State copies a few pointers, and no rows.
+  // Everything that a write changes, except live_ids_ and writers_. Those two keep a list of their
+  // changes instead, to roll them back. Copying a State copies a few pointers, and no rows.
   struct State {
     std::shared_ptr<const Snapshot> newest;
     GrowingBlocks blocks;
     GrowingMemories memories;
     std::shared_ptr<LabelDictionary> labels;  // Null before the first row with a label.
-    std::uint32_t label_count = 0;            // Labels that `newest` may show.
+    std::uint32_t label_count = 0;            // Size of `labels` when `newest` was made.
     std::int64_t config_bytes = 0;
   };
 
@@ -131,13 +132,15 @@ class StoreEditor {
 
   // Chooses by ids and batch.on_conflict. ROW_EXISTS as Append() says.
   absl::StatusOr<RowChoice> ChooseRows(const RowBatch& batch) const;
-  // Appends a row to the blocks, and adds it to the memories. `reader` must read their panels.
+  // Appends a row to the blocks, and adds it to the memories. `reader` must read panels of the
+  // blocks' shape.
   void AppendRow(const NewRow& row, kernels::PanelRowReader& reader);
   // Returns the numbers of `labels`, new ones for new labels.
   std::vector<std::uint32_t> Intern(absl::Span<const std::string> labels);
-  // Deletes the live rows at `positions`, which must ascend. Returns the indexes of their blocks.
+  // Deletes the rows at `positions`, which must ascend. All of these rows must be live. Returns the
+  // indexes of their blocks.
   std::vector<std::int64_t> DeletePositions(absl::Span<const std::uint64_t> positions);
-  // Makes a snapshot of state_ as the next revision.
+  // Makes state_.newest a snapshot of state_, as the next revision.
   void MakeNextSnapshot() { MakeSnapshot(newest()->config_, newest()->revision_ + 1); }
   void MakeSnapshot(std::shared_ptr<const StoreConfig> config, std::uint64_t revision);
   // Returns the store's bytes, for Snapshot::byte_size(). Takes the same time for a store of any

@@ -44,7 +44,7 @@ class StoreLoader {
                              absl::string_view components);
   // Adds the next `count` rows, whose components PutComponents has stored, with their ids and
   // labels. Completes the blocks that these rows fill, except the store's last block, which Finish
-  // completes. `ids` and `row_labels` are either empty or have one element per row.
+  // completes. Each of `ids` and `row_labels` is empty or has one element per row.
   absl::Status AddRows(std::uint64_t first_position, std::uint64_t count,
                        absl::Span<const std::uint64_t> ids,
                        absl::Span<const std::vector<std::string>> row_labels);
@@ -67,8 +67,9 @@ class StoreLoader {
   // Returns the block in progress, which has number `index` and whose rows end at loaded_. Counts
   // its deleted rows, and adds the ids of its live rows to live_ids_.
   SealedBlock TakeBlock(std::uint64_t index, RowBounds bounds);
-  // Puts the store's last block, number `index`, into `blocks`, and the memories after its last row
-  // into `memories`. No record has these memories, nor the block's bounds, so both are computed.
+  // Adds the store's last block, number `index`, to sealed_ if it is full. Otherwise makes it
+  // blocks.tail. Sets `memories` to the memories after the last row. No record has these memories,
+  // nor the block's bounds, so both are computed.
   absl::Status AddLastBlock(std::uint64_t index, GrowingBlocks::Parts& blocks,
                             GrowingMemories& memories);
 

@@ -56,8 +56,8 @@ class StoredBlocks {
   std::int64_t row_count() const { return sealed_.size() * block_rows_ + tail_.row_count; }
 
   using Blocks = absl::InlinedVector<PositionedBlock, 1>;
-  // Returns the blocks that hold positions [begin, end), each with its live rows. `end` must be at
-  // most row_count().
+  // Returns the blocks that overlap positions [begin, end), each with all its live rows. `end` must
+  // be at most row_count().
   Blocks BlocksOf(std::uint64_t begin, std::uint64_t end) const;
   // Returns the rows that lookups read of block `index`, which must have a row.
   PositionedBlock LiveRowsOf(std::int64_t index) const {

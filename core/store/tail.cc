@@ -37,7 +37,8 @@ void Tail::MakeRoom(PanelAllocator& allocator, std::int64_t blocks_before) {
   const std::int64_t block_panels = block_rows_ / kPanelRows;
   std::int64_t capacity = std::clamp<std::int64_t>(2 * panels, 1, block_panels);
   // In a small store, the room doubles. A store with sealed blocks gets room for a whole block at
-  // once. So does a store whose pages are committed only as they are written to.
+  // once. So does a tail whose room is so large that its pages are committed only as they are
+  // written to.
   if (blocks_before > 0 || PanelBuffer::CommitsAsWritten(shape_, capacity)) {
     capacity = block_panels;
   }

@@ -52,7 +52,7 @@ class Tail {
  public:
   // Makes a tail without rows.
   explicit Tail(const kernels::PanelShape& shape) : shape_(shape), block_rows_(BlockRows(shape)) {}
-  // The row count must be below that of a block.
+  // parts.row_count must be below block_rows().
   Tail(const kernels::PanelShape& shape, TailParts parts);
 
   const kernels::PanelShape& shape() const { return shape_; }
@@ -63,8 +63,8 @@ class Tail {
 
   // Returns whether MakeRoom() must be called before the next Append().
   bool NeedsRoom() const;
-  // Makes room for one more full panel. `blocks_before` is the number of sealed blocks. Views of
-  // the old room keep it.
+  // Makes room for at least one more full panel, and moves the full panels there. Views keep the
+  // old room. `blocks_before` is the number of sealed blocks.
   void MakeRoom(PanelAllocator& allocator, std::int64_t blocks_before);
   // Appends a row to a tail that is not full. Returns the row as it is stored, valid until the next
   // Read() of `reader` and while row.key and row.value exist. `reader` must read panels of shape().
@@ -74,21 +74,23 @@ class Tail {
   void SetMemoriesBefore(std::shared_ptr<const MemorySet> memories) {
     memories_before_ = std::move(memories);
   }
-  // Deletes rows of the tail. `first_position` is that of the tail's first row.
+  // Deletes the rows at `positions`, which must be in the tail. `first_position` is the position of
+  // the tail's first row.
   void Delete(std::uint64_t first_position, absl::Span<const std::uint64_t> positions) {
     live_ = WithoutRows(live_.get(), first_position, positions);
   }
 
-  // Returns the rows of a full tail as a block, without packed rows and sketch. The tail has no
-  // rows afterwards.
+  // Returns the rows of a full tail as a block. Its packed rows, sketch and live_rows are unset.
+  // The tail has no rows afterwards.
   SealedBlock Seal();
-  // Returns the rows so far. The view then shares the panel that is filling.
+  // Returns the rows so far. The view shares the panel that is filling, and the tags, so the next
+  // change of either makes a copy.
   TailView View();
   // Returns the bytes that the tail has allocated.
   std::int64_t bytes() const;
 
  private:
-  // Ends the growth of the tags, which are then shared.
+  // Frees the unused room of the tags, and marks them as shared. Further tags go into a copy.
   void ShareTags();
 
   kernels::PanelShape shape_;

@@ -13,7 +13,7 @@ namespace softlookup {
 // The last append of a writer.
 struct WriterState {
   std::uint64_t last_sequence = 0;
-  std::uint64_t last_position = 0;  // Position of the writer's last row. 0: it has appended none.
+  std::uint64_t last_position = 0;  // Of the writer's last row. Also 0 for a writer without rows.
 };
 
 // The writers of a store, by name, with the last append of each. Changes can be rolled back until
@@ -39,8 +39,8 @@ class WriterTable {
 
   // Sets the last append of `writer`. Adds the writer if it is new.
   void Set(const std::string& writer, WriterState state);
-  // Does the same for good, as if it had been committed. There must be no changes since the last
-  // commit.
+  // As Set(), but for good, as if the change had been committed. There must be no changes since the
+  // last commit.
   void SetCommitted(const std::string& writer, WriterState state);
 
   // Makes the changes so far final.
@@ -57,7 +57,7 @@ class WriterTable {
   std::int64_t bytes() const { return states_.bytes() + name_bytes_; }
 
  private:
-  // Counts the bytes of the name `writer` if the writer is new.
+  // Adds the bytes of the name `writer` to name_bytes_ if the writer is new.
   void CountName(const std::string& writer);
 
   RollbackMap<std::string, WriterState> states_;
