@@ -24,7 +24,7 @@ constexpr absl::Duration kRetryDelay = absl::Milliseconds(50);
 constexpr std::int64_t kBytesWrittenHereMax = 64 << 10;
 
 // QueuedJob::answer_time_max of the projection of an append's inputs. It is longer than the default
-// for a lookup, because only the append's own writer waits for the inputs.
+// for a lookup, because only the append's own caller waits for the projection.
 constexpr absl::Duration kProjectionTimeMax = absl::Seconds(1);
 
 }  // namespace
@@ -57,8 +57,8 @@ class Appender::ProjectionJob final : public Job {
   }
   // Returns the bytes of the inputs, keys and values.
   std::int64_t bytes() const { return 4 * inputs_.rows * (inputs_.cols + key_dim_ + value_dim_); }
-  // Copies the inputs, because the caller may destroy its own once Append() returns. `taken` are
-  // bytes() of the appender's budget.
+  // Copies the inputs, because the caller may destroy its own once Append() returns. Reserves
+  // bytes() in the ByteBudget. `taken` are bytes() that were taken from Appender::projections_.
   void OwnInputs(ProjectionBudget::Taken taken) {
     taken_.emplace(std::move(taken));
     owned_inputs_.assign(inputs_.data, inputs_.data + inputs_.rows * inputs_.cols);

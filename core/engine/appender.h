@@ -25,8 +25,8 @@ absl::Status WriteQueueFull();
 // and values. ProjectionBudget bounds the inputs that wait. Thread-safe.
 class Appender {
  public:
-  // All arguments must outlive the appender. Its end waits for appends whose inputs wait to be
-  // projected or are being projected.
+  // All arguments must outlive the appender. The destructor waits for appends whose inputs wait to
+  // be projected or are being projected.
   Appender(const Limits& limits, CountedStores& stores, Scheduler& scheduler, Committer& committer)
       : limits_(limits),
         stores_(stores),

@@ -10,11 +10,11 @@
 namespace softlookup {
 
 // Counts bytes against Limits::ram_bytes_max: the bytes of all stores, and reserved bytes. Appends
-// that are not written yet reserve bytes. Lookups and Attends in progress reserve bytes for the
-// best rows that they keep (RankingBudget).
+// reserve bytes until they are answered. Lookups and Attends in progress reserve bytes for the best
+// rows that they keep (RankingBudget).
 //
-// A write calls Check() for the growth of its store, then Add(). Only one write at a time may do
-// so, because another Check() in between would not see the growth. Otherwise thread-safe.
+// A write calls Check() for the growth of its store, then Add(). Only one write at a time may call
+// these two, because another Check() in between would not see the growth. Otherwise thread-safe.
 class ByteBudget {
  public:
   // `limit` is in bytes. 0: no limit.
@@ -42,7 +42,7 @@ class ByteBudget {
 
   bool has_limit() const { return limit_ > 0; }
 
-  // Returns MEMORY_LIMIT if `growth` more bytes of stores would exceed the limit.
+  // Returns MEMORY_LIMIT if all counted bytes and `growth` more would exceed the limit.
   // `own_reserved_bytes` is the size of the caller's own Reserved, 0 if it has none. The error has
   // a retry delay if there would be room once all other reserved bytes are given back.
   absl::Status Check(std::int64_t growth, std::int64_t own_reserved_bytes) const;

@@ -19,14 +19,14 @@
 namespace softlookup {
 
 // One write. The committer calls Stage(), then Publish() or Rollback(), then Answer(), all on one
-// thread. Different writes never run at the same time. If Stage() refuses the write, only Answer()
-// follows.
+// thread. If Stage() refuses the write, only Answer() follows. Calls for different writes never run
+// at the same time, but all writes of a group are staged before the first of them is published.
 class Write {
  public:
   virtual ~Write() = default;
 
   // Makes the write where no reader sees it, and adds its records to `batch`. `batch` is null if
-  // there is no log. An error refuses the write, and must leave everything unchanged.
+  // there is no log. An error refuses the write, and must leave `batch` and all stores unchanged.
   virtual absl::Status Stage(LogBatch* batch) = 0;
   // Called when the log has the write. Lets readers see it.
   virtual void Publish() = 0;
@@ -56,10 +56,10 @@ class Committer {
   // Whether the caller of Post() may wait for the log.
   enum class MayBlock : bool { kNo, kYes };
 
-  // If `log` is null, nothing outlives the process. Post() refuses a write if it and other waiting
-  // writes would have more than `waiting_bytes_max` bytes. `sync_time` observes the nanoseconds, by
-  // `clock`, that the log takes to write and sync a group. Groups without a sync are not observed.
-  // `log`, `sync_time` and `clock` must outlive the committer.
+  // If `log` is null, nothing outlives the process. `waiting_bytes_max` bounds the writes that wait
+  // (see Post()). `sync_time` observes the nanoseconds, by `clock`, that the log takes to write and
+  // sync a group. Groups without a sync are not observed. `log`, `sync_time` and `clock` must
+  // outlive the committer.
   Committer(CommitLog* log, std::int64_t waiting_bytes_max, Histogram& sync_time,
             const Clock& clock = Clock::Steady());
   // Waits until all posted writes have run.

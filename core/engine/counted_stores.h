@@ -10,8 +10,8 @@
 namespace softlookup {
 
 // The stores of an engine, and counts of what they hold: their bytes of RAM in the budget, and
-// their rows in the totals. Whoever changes a store updates them. Thread-safe, except that only one
-// write at a time may add to the budget (ByteBudget).
+// their rows in the totals. Code that changes a store must update both counts. Thread-safe, except
+// that only one write at a time may check the budget and add to it (ByteBudget).
 struct CountedStores {
   // `ram_bytes_max` is as in Limits.
   explicit CountedStores(std::int64_t ram_bytes_max) : budget(ram_bytes_max) {}

@@ -89,8 +89,8 @@ class EngineOfStores final : public Engine {
   absl::Status CheckLoaded() const;
   absl::StatusOr<std::shared_ptr<Store>> Find(absl::string_view field,
                                               absl::string_view name) const;
-  // Returns the executor of a store: it runs callbacks that waited for a revision on the waker's
-  // thread.
+  // Returns the executor of a store. The executor uses the waker's thread to run the callbacks that
+  // waited for a revision.
   Store::Executor WakeUps() {
     return [this](absl::AnyInvocable<void()> task) { waker_.Post(std::move(task)); };
   }

@@ -8,7 +8,8 @@
 
 namespace softlookup {
 
-// Returns the counters of an engine's stores, lookups and passes. Leaves those of the log at 0.
+// Returns the statistics of an engine's stores, lookups and passes. Leaves `log_sync_time` and
+// `log_failed` at their defaults.
 EngineStats StatsOf(const CountedStores& stores, const LookupCounters& lookups,
                     const Scheduler& scheduler);
 

@@ -9,10 +9,10 @@
 namespace softlookup {
 namespace {
 
-// The range of a larger number would end at or after that of KeysOfAllStores().
+// The largest number whose records end before the end of KeysOfAllStores().
 constexpr std::uint64_t kNumberMax = ~std::uint64_t{0} - 2;
 
-// Returns the ranges of numbers up to `last_number` that no store has.
+// Returns the ranges of keys that belong to numbers up to `last_number` and to none of `stores`.
 std::vector<KeyRange> RangesBeside(const std::vector<NamedStore>& stores,
                                    std::uint64_t last_number) {
   std::vector<KeyRange> ranges;
@@ -29,7 +29,7 @@ std::vector<KeyRange> RangesBeside(const std::vector<NamedStore>& stores,
   return ranges;
 }
 
-// Returns whether `range` can be read and has no record that is not deleted.
+// Returns whether a scan of `range` succeeds and finds no record.
 bool IsEmpty(const KeyRange& range, const CommitLog& log) {
   return log
       .Scan(range.begin, range.end,
@@ -51,13 +51,13 @@ absl::Status ClearLeftovers(const std::vector<NamedStore>& stores, std::uint64_t
   const std::vector<KeyRange> leftovers = log.RangesInTables(RangesBeside(stores, last_number));
   const std::unique_ptr<LogBatch> deletions = log.NewBatch();
   for (const KeyRange& range : leftovers) {
-    // A record that can still be read is no leftover of a deletion, whatever it is.
+    // A record that a scan finds was not deleted, so it is no leftover, whatever else it is.
     if (IsEmpty(range, log)) deletions->DeleteRange(range.begin, range.end);
   }
-  // An error matters to the next write, which gets it from the log. Here it means that the log
-  // drops no table, and more is left to read.
+  // The error is ignored here: the log then drops no table, and there is more to read below. The
+  // next write gets an error from the log again.
   if (!leftovers.empty()) log.Commit(*deletions, Sync::kYes).IgnoreError();
-  // The names of deleted stores are left, too.
+  // Table files may also have the names of deleted stores.
   std::vector<KeyRange> unread = {{.begin = "", .end = KeysOfAllStores().begin}};
   unread.insert(unread.end(), leftovers.begin(), leftovers.end());
   return log.ReadTables(unread);

@@ -18,10 +18,12 @@ namespace softlookup {
 // gets a larger number, so that it never meets damage that a deleted one has left.
 std::uint64_t LastNumberIn(const std::vector<NamedStore>& stores, const CommitLog& log);
 
-// Deletes again the leftovers of numbers up to `last_number`, so that `log` frees their disk. There
-// are some if a server was stopped before it had freed it, or was of a version that never did. Then
-// reads those that are still in table files. DATA_LOSS if one is damaged, UNAVAILABLE if one cannot
-// be read for another reason. Compaction must not begin then, since it would come by them.
+// Deletes the leftovers of numbers up to `last_number` once more, so that `log` frees their disk.
+// There are leftovers if a server stopped before their disk was free, or if its version never freed
+// any. Then reads the leftovers that are still in table files, and those of names. DATA_LOSS if one
+// is damaged, UNAVAILABLE if one cannot be read for another reason. After an error, compaction must
+// not begin, because it would read the same records.
+//
 // `last_number` is what LastNumberIn() returned. Call this when the stores are loaded, before calls
 // can change them.
 absl::Status ClearLeftovers(const std::vector<NamedStore>& stores, std::uint64_t last_number,

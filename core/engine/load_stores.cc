@@ -227,13 +227,13 @@ absl::StatusOr<std::vector<NamedStore>> FindStores(const CommitLog& log) {
   }
 }
 
-// Counts `loaded` in the budget and the totals. Adds it to the table, unless it is damaged and its
-// name is lost or invalid.
+// Counts `loaded` in the totals and, unless it is damaged, its bytes in the budget. Adds it to the
+// table, unless it is damaged and its name is lost or invalid.
 void AddLoaded(LoadedStore loaded, CountedStores& stores) {
   if (loaded.store.ok()) {
     const std::shared_ptr<const Snapshot> snapshot = (*loaded.store)->snapshot();
-    // Loaded stores may exceed the budget, so that acknowledged rows are kept. No store may then
-    // grow until there is room.
+    // Loaded stores may exceed the budget, so that acknowledged rows are kept. Appends are then
+    // refused until there is room.
     stores.budget.Add(static_cast<std::int64_t>(snapshot->byte_size()));
     stores.totals.AddStore(*snapshot);
     stores.table.AddLoaded(loaded.name, *std::move(loaded.store));

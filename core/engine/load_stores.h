@@ -18,16 +18,16 @@ namespace softlookup {
 
 // Loads stores from their records (docs/storage_format.md).
 
-// Returns all stores in the log, ordered by number. A store's name is empty if it is lost. All
-// names are empty if the record of one name is damaged. All names are also empty if the log has no
-// records of names, as in logs from before the first release.
+// Returns all stores in the log, ordered by number. A store whose name is lost has an empty name.
+// All names are empty if the record of one name is damaged, or if the log has no records of names.
+// Logs from before the first release have none.
 absl::StatusOr<std::vector<NamedStore>> StoresIn(const CommitLog& log);
 
 struct LoadedStore {
   std::uint64_t number = 0;
   std::string name;  // Empty if neither the name's record nor the configuration was readable.
   absl::StatusOr<std::shared_ptr<Store>> store;
-  StoreInfo damaged;  // What is known of the store if it is DATA_LOSS.
+  StoreInfo damaged;  // What is known of the store if `store` is DATA_LOSS.
 };
 
 // Loads the store as it was, bit for bit. `executor` is the store's. It may be null if no write
@@ -42,13 +42,15 @@ void Notify(LoadObserver& observer, const LoadedStore& loaded);
 
 // Loads all stores of `log` into `stores`, on this thread and those of `pool`. `executor` is that
 // of every store. Calls `observer` for one store at a time, on any of these threads. Adds a damaged
-// store as such, unless its name is lost or invalid. If the log has no records of names, or one of
-// them is damaged, writes them anew. Otherwise lets the log compact its records if nothing in it is
-// damaged.
+// store as such, unless its name is lost or invalid.
+//
+// If StoresIn() finds no names, writes the records of names anew. Otherwise, if no store is
+// damaged, clears the leftovers (leftovers.h). If these can all be read, lets the log compact its
+// records.
 //
 // Returns the largest number that a store or a leftover may have, as LastNumberIn() does. Errors:
-// those of StoresIn(); those of CommitLog::Commit() if names are not written; UNAVAILABLE if a
-// store cannot be read for another reason than damage. After an error, `stores` may have some of
+// those of StoresIn(); those of CommitLog::Commit() if the names cannot be written; UNAVAILABLE if
+// a store cannot be read for another reason than damage. After an error, `stores` may have some of
 // the stores.
 absl::StatusOr<std::uint64_t> LoadStores(CommitLog& log, ForkJoinPool& pool,
                                          const Store::Executor& executor, LoadObserver& observer,

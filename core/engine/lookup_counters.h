@@ -8,9 +8,10 @@
 
 namespace softlookup {
 
-// Counts the lookups of an engine that were computed, for its stats. Thread-safe.
+// Counts the lookups of an engine that the scheduler ran, for the engine's stats. Thread-safe.
 struct LookupCounters {
-  // Nanoseconds that each lookup waited in the scheduler's queue, and was computed.
+  // Nanoseconds that each lookup waited in the scheduler's queue, and then took to compute. Lookups
+  // that failed while they ran are included. Refused lookups are not.
   Histogram queue_time{kTimeBounds};
   Histogram compute_time{kTimeBounds};
   // Sum of QueryStats::summed_rows over the head queries of all lookups that were answered.

@@ -18,8 +18,9 @@
 
 namespace softlookup {
 
-// The attention task of one lookup, and all that it points to: the rows that the lookup selects in
-// one snapshot of a store, its queries, and a running memory.
+// The attention task of one lookup. Holds what the task points to: the rows that the lookup selects
+// in one snapshot of a store, a running memory, and queries that were projected from inputs. Does
+// not own other queries.
 class LookupTask {
  public:
   // `context` must outlive this object.

@@ -36,9 +36,9 @@ class ProjectionBudget {
     const std::int64_t bytes_;
   };
 
-  // Counts one more append, of `bytes`. Returns nothing, and counts nothing, if all counted appends
-  // together would have more bytes than the limit. An append of any size is counted if it is the
-  // only one.
+  // Counts one more append, of `bytes`. Returns nothing, and counts nothing, if it and all counted
+  // appends together would have more bytes than the limit. An append of any size is counted if it
+  // is the only one.
   std::optional<Taken> Take(std::int64_t bytes);
 
  private:

@@ -9,8 +9,8 @@
 namespace softlookup {
 namespace {
 
-// Ends a store that is deleted. Call this once no call finds it any more. Waits for its revisions
-// end with `status`.
+// Ends a store that is deleted. Call this once no call finds it any more. Calls that wait for one
+// of its revisions get `status`.
 void Retire(Store& store, absl::Status status, CountedStores& stores) {
   const std::shared_ptr<const Snapshot> last = store.snapshot();
   stores.totals.RemoveStore(*last);
@@ -115,7 +115,7 @@ class RenameStoreWrite final : public Write {
   RenameStoreWrite(CountedStores& stores, StoreRename rename, WriteCallback<StoreRenamed> callback)
       : stores_(stores), rename_(std::move(rename)), callback_(std::move(callback)) {}
 
-  // So no name is reserved during the write.
+  // No CreateStoreWrite is then staged at the same time, so no name is reserved.
   bool alone() const override { return true; }
 
   absl::Status Stage(LogBatch* batch) override {

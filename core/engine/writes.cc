@@ -28,8 +28,8 @@ class StoreWrite : public Write {
       : stores_(stores), store_(std::move(store)), callback_(std::move(callback)) {}
 
   absl::Status Stage(LogBatch* batch) override {
-    // Since the caller found the store, a write may have deleted or renamed it. That or a further
-    // write may have given its name to another store.
+    // Since the caller found the store, a write may have deleted or renamed it. The same write, or
+    // a later one, may have given its name to another store.
     const std::shared_ptr<const Snapshot> shown = store_->snapshot();
     const std::string& name = shown->config().name;
     SOFTLOOKUP_ASSIGN_OR_RETURN(const std::shared_ptr<Store> current,

@@ -26,8 +26,8 @@ enum class WeightsMode { kUnspecified = 0, kNone = 1, kTop = 2, kAll = 3 };
 // How keys are scored, and how scores become weights. Rows are excluded in this order: the
 // request's RowFilter, causal, min_score, top_k. The remaining rows get weights.
 struct AttentionOptions {
-  Score score = Score::kUnspecified;  // Unspecified: the store's.
-  std::optional<double> temperature;  // In [1e-6, 1e6]. Unset: the store's.
+  Score score = Score::kUnspecified;  // Unspecified: the store's. In an Attend: SCALED_DOT.
+  std::optional<double> temperature;  // In [1e-6, 1e6]. Unset: the store's. In an Attend: 1.
   Mode mode = Mode::kUnspecified;     // Unspecified: soft.
   std::uint32_t top_k = 0;            // 0: all rows.
   std::optional<double> min_score;    // Finite. Rows with a lower score do not count.
@@ -43,8 +43,8 @@ struct AttentionOptions {
   std::optional<double> max_error;
 };
 
-// Default bound on the error of an answer, in the unit of QueryStats::error_bound. It is rule 1 of
-// docs/ARCHITECTURE.md.
+// Default bound on the error of an answer, in the unit of QueryStats::error_bound. Rule 1 of
+// docs/ARCHITECTURE.md promises it.
 inline constexpr double kErrorBoundDefault = 1e-5;
 
 // Statistics of one head query: one query in one head.
@@ -57,7 +57,7 @@ struct QueryStats {
   // value component in the store, or in the request of an Attend. The bound holds while logits stay
   // under 128 in size. It does not include the answer's own rounding to float32.
   double error_bound = 0;
-  std::uint64_t summed_rows = 0;  // Rows whose values were added up; at most counted_rows.
+  std::uint64_t summed_rows = 0;  // Rows whose values are in the answer; at most counted_rows.
 };
 
 struct WeightedRow {

@@ -32,7 +32,7 @@ struct EngineOptions {
   Limits limits;
   // The options below change the speed. Only `kernel` can also change answers, in their last bits.
 
-  // Threads that scan. At least 1.
+  // Threads that run the scheduler's jobs, such as lookups, and load stores. At least 1.
   int thread_count = 1;
   // Most queries in one pass that several lookups in a store share. A lookup with more queries has
   // a pass of its own. At least 1. With 1, lookups share no pass.
@@ -48,14 +48,14 @@ struct EngineOptions {
 inline constexpr absl::string_view kAverageMemory = "average";
 
 // Links appends to one store, such as the appends of a stream. Once one append fails, the engine
-// refuses all later appends of the chain. If another store comes to have the store's name, later
-// appends of the chain fail. Pass an append to Engine::Append() only once `on_turn`
+// refuses all later appends of the chain with CANCELLED. If another store comes to have the store's
+// name, later appends of the chain fail. Pass an append to Engine::Append() only once `on_turn`
 // of the chain's previous append has run. Otherwise the order of the two appends is undefined.
 //
 // The engine sets the members. It numbers the appends of a chain from 1, in their order.
 struct AppendChain {
-  // Appends with higher numbers are refused, because an earlier append has failed. Appends up to
-  // this number still run, even if a later append fails before their turn.
+  // Appends with larger numbers are refused. When an append fails, the engine lowers this number.
+  // The appends before the failed one still run, even if they have their turns after the failure.
   std::atomic<std::uint64_t> last_to_run{std::numeric_limits<std::uint64_t>::max()};
   std::uint64_t append_count = 0;  // Number of the newest append. 0: there is none yet.
   std::uint64_t store_number = 0;  // Number of the chain's store. 0: not known yet.
@@ -77,8 +77,8 @@ struct AppendRequest {
   // last append.
   std::string writer;
   std::uint64_t sequence = 0;
-  // True: acknowledged when the rows are on disk. False: acknowledged when lookups see the rows. A
-  // power cut may then still lose them.
+  // True: acknowledged when lookups see the rows and, if the engine has a directory, the disk has
+  // them. False: acknowledged when lookups see the rows, although a power cut may still lose them.
   bool durable = true;
   // Whether the write may run on the caller's thread, which then waits for the disk.
   bool may_block = false;
@@ -92,7 +92,7 @@ struct AppendRequest {
 struct AppendResult {
   std::uint64_t first_position = 0;
   std::uint64_t appended_count = 0;
-  bool duplicate = false;             // The append had been applied before, and nothing was done.
+  bool duplicate = false;             // Nothing was done (see AppendRequest::sequence).
   std::uint64_t row_count = 0;        // Row count of the store after this append.
   std::uint64_t revision = 0;         // Revision of the store after this append.
   std::vector<MemoryState> memories;  // As of this append, in the order asked for.
@@ -124,9 +124,9 @@ struct LookupRequest {
   Source source = Source::kUnspecified;  // Unspecified: rows.
   std::string memory;                    // Name of the memory, for kMemory. Empty: average.
   std::uint64_t min_revision = 0;        // The lookup waits until the store has this revision.
-  // The engine fills in `*report` before it runs the callback, also if the lookup fails. A lookup
-  // that is refused at once may leave `*report` unchanged. One whose wait for `min_revision` fails
-  // sets only `revision_wait`. Not owned. May be null.
+  // The engine sets `*report` before it runs the callback, also if the lookup fails. But it sets
+  // `revision_wait` only if the lookup waited for `min_revision`, and nothing else if that wait
+  // failed. A lookup that is refused at once may leave `*report` unchanged. Not owned. May be null.
   LookupReport* report = nullptr;
 };
 
@@ -138,8 +138,8 @@ struct AttendRequest {
   // [N, input_dim]. If set, the projection makes the keys and values from the inputs, and `keys`
   // and `values` are not used.
   std::optional<MatrixView> inputs;
-  // Used only with `inputs`. May be null if `self` is set. The inputs themselves are then the
-  // queries, keys and values.
+  // Used only with `inputs`. Null is valid only if `self` is set: the inputs themselves are then
+  // the queries, keys and values.
   std::shared_ptr<const Projection> projection;
   // Self attention: the queries, too, come from `inputs`, which must be set. `queries` is not used.
   bool self = false;
@@ -184,7 +184,7 @@ struct ListResult {
   bool more = false;              // Whether more stores with the prefix follow.
 };
 
-// Receives events while stores are loaded: one call at a time, on any thread.
+// Receives events while stores are loaded or verified: one call at a time, on any thread.
 class LoadObserver {
  public:
   virtual ~LoadObserver() = default;
@@ -192,17 +192,18 @@ class LoadObserver {
   virtual void OnProgress(std::int64_t loaded, std::int64_t count) {}
   // Called for each store that was loaded whole.
   virtual void OnStore(const StoreInfo& info) {}
-  // Called for each damaged store. `damage` is then a DATA_LOSS error that names the store.
-  // Engine::Verify() also passes UNAVAILABLE for a record that could not be read, and errors of the
-  // directory as a whole. These errors name no store.
+  // Called for each damaged store. `damage` is a DATA_LOSS error that names the store, or says its
+  // number if the name is lost. Engine::Verify() also passes two errors that name no store:
+  // UNAVAILABLE for a store that could not be read, and the error of the check of all table files.
   virtual void OnDamage(const absl::Status& damage) {}
 };
 
-// Keeps stores of rows, and answers soft lookups over them. Thread-safe. Appends and lookups never
-// wait for each other. Each lookup sees one snapshot.
+// Keeps stores of rows, and answers soft lookups over them. Thread-safe. Lookups, and appends of
+// keys and values, never wait for each other, except that a lookup waits for its min_revision. Each
+// lookup sees one snapshot.
 //
-// Errors carry a reason (core/base/error.h) and name the field of the wire contract, and the row,
-// that is wrong. A refused call changes nothing.
+// Errors carry a reason (core/base/error.h). If one field or row of a request is wrong, the error
+// names it. Fields have the names of the wire contract. A refused call changes nothing.
 class Engine {
  public:
   using AppendCallback = absl::AnyInvocable<void(absl::StatusOr<AppendResult>)>;
@@ -211,11 +212,13 @@ class Engine {
   // Creates an engine without a directory. Its stores do not outlive the process.
   static std::unique_ptr<Engine> Create(const EngineOptions& options);
 
-  // Creates an engine that also keeps its stores in `directory`, which is created if missing. Calls
-  // that concern a store fail with LOADING until Load has succeeded.
+  // Creates an engine that also keeps its stores in `directory`, which is created if missing. Until
+  // Load has succeeded, calls of most methods fail with LOADING. Exceptions are Attend, CheckRoom,
+  // CopyTo, limits and stats.
   //
-  // DIRECTORY_IN_USE if another process has the directory open. DATA_LOSS if the log in it cannot
-  // be opened or has lost synced writes. STORAGE_FAILED for other errors of the file system.
+  // DIRECTORY_IN_USE if another process has the directory open. DATA_LOSS if the log in it is so
+  // damaged that it cannot be opened, or has lost synced writes. STORAGE_FAILED for other errors of
+  // the file system.
   static absl::StatusOr<std::unique_ptr<Engine>> Open(const EngineOptions& options,
                                                       const std::string& directory);
   // Opens the directory like the function above, then loads its stores. Calls `on_damage` for each
@@ -224,13 +227,14 @@ class Engine {
       const EngineOptions& options, const std::string& directory,
       absl::FunctionRef<void(const absl::Status&)> on_damage);
 
-  // Reads all of `directory`, which must exist, as Open and Load do. Also checks the parts that
-  // Open and Load do not read. Reads on after a damaged store, and at the end returns the first
-  // error. Changes no stored data. Never calls observer.OnProgress().
+  // Reads the stores in `directory`, which must exist, as Open and Load do. Then checks all table
+  // files of the log, also the parts that Open and Load do not read. Goes on after a damaged store,
+  // and at the end returns the first error. Changes no stored data. Never calls
+  // observer.OnProgress().
   static absl::Status Verify(const std::string& directory, LoadObserver& observer);
 
-  // Waits for lookups and writes in progress. Does not wait for calls that wait for a revision, so
-  // cancel such calls first. No other method may be called during the destructor or later.
+  // Waits for lookups, Attends and writes in progress. Does not wait for calls that wait for a
+  // revision, so cancel such calls first. No other method may be called from then on.
   virtual ~Engine() = default;
 
   virtual const Limits& limits() const = 0;
@@ -239,9 +243,9 @@ class Engine {
   // stores with recent work in the scheduler. Does not wait for other calls to finish.
   virtual EngineStats stats() const = 0;
 
-  // Loads the stores of the directory. Call this once; it blocks. Other methods may be called
-  // meanwhile. Calls that concern a damaged store fail with DATA_LOSS, except GetStore, ListStores
-  // and DeleteStore.
+  // Loads the stores of the directory. Call this once if the engine comes from the first Open, and
+  // never otherwise. Blocks. Other methods may be called meanwhile. Later calls to a damaged store
+  // fail with DATA_LOSS, except GetStore, ListStores and DeleteStore. Its name stays taken.
   virtual absl::Status Load(LoadObserver& observer) = 0;
 
   // CreateStore, UpdateStore, RenameStore, DeleteStore, GetWriter and DeleteRows block. They wait
@@ -261,9 +265,9 @@ class Engine {
   // same write deletes the store that has the new name. At every moment, a lookup in the new name
   // then finds one of the two stores.
   //
-  // To other calls, the old name and the replaced store end as if they were deleted. Lookups and
-  // readers in progress go on with their snapshots. Waits for a revision, and writes that have
-  // their turn after the rename, end with STORE_NOT_FOUND.
+  // To calls in progress, the old name and the replaced store end as if they were deleted. Lookups
+  // and readers go on with their snapshots. Calls that wait for a revision fail with
+  // STORE_NOT_FOUND. So do writes that were called before the rename and have their turn after it.
   //
   // STORE_NOT_FOUND if there is no store `name`. STORE_EXISTS if another store has the new name and
   // `replace` is not set. INVALID_OPTION if the two names are the same. DATA_LOSS if the store, or
@@ -279,17 +283,17 @@ class Engine {
   //
   // `callback` runs once, when the rows are acknowledged or refused, in the order of the turns.
   // Other writes wait while `callback` runs, so it must be quick and must not wait for a write. If
-  // `may_block` is set, `callback` may run on this thread. An append that is refused with
-  // QUEUE_FULL keeps no order, and its callback may run on this thread, too. All other callbacks
-  // run on another thread.
+  // `may_block` is set, `callback` may run on this thread. If the append is refused with
+  // QUEUE_FULL, `callback` may run on this thread and before the callbacks of earlier appends. All
+  // other callbacks run on another thread.
   virtual void Append(const AppendRequest& request, AppendCallback callback,
                       absl::AnyInvocable<void()> on_turn) = 0;
   void Append(const AppendRequest& request, AppendCallback callback) {
     Append(request, std::move(callback), [] {});
   }
 
-  // Returns the last append of `writer`. Counts every append that had its turn before this call.
-  // WRITER_NOT_FOUND if `writer` never appended to the store.
+  // Returns the last append of `writer`. Includes all appends whose turns were fixed before this
+  // call. WRITER_NOT_FOUND if `writer` never appended to the store.
   virtual absl::StatusOr<WriterInfo> GetWriter(absl::string_view store,
                                                absl::string_view writer) = 0;
 
@@ -306,15 +310,17 @@ class Engine {
   // `request.inputs` must live until `callback` runs.
   //
   // `callback` runs once: before Lookup returns if the lookup is small or refused at once,
-  // otherwise later on another thread. It must not wait for another call. `cancel` stops the work.
-  // While the lookup waits for its min_revision, the deadline alone does not end the wait. So the
-  // owner of `cancel` must call Cancel() at the deadline.
+  // otherwise later on another thread. If the lookup waits for its min_revision, that can be the
+  // thread that calls cancel->Cancel(). `callback` must not wait for another call.
+  //
+  // `cancel` stops the work. But a deadline that passes does not end a wait for min_revision. So
+  // the owner of `cancel` must call Cancel() at the deadline.
   virtual void Lookup(LookupRequest request, std::shared_ptr<CancelToken> cancel,
                       LookupCallback callback) = 0;
 
   // Returns QUEUE_FULL if the current load would make Lookup refuse `query_count` queries over all
-  // rows of the store. Returns OK otherwise, also if the store does not exist. Cheap, so that
-  // callers can ask before they decode a request.
+  // rows of the store. Returns OK otherwise, also if the store does not exist, is damaged or is not
+  // loaded yet. Cheap, so that callers can ask before they decode a request.
   virtual absl::Status CheckRoom(absl::string_view store, std::int64_t query_count) = 0;
 
   // Returns the memory `name` (empty: average) over the positions [begin, end). By default these
@@ -329,7 +335,8 @@ class Engine {
   // STORE_NOT_FOUND if `store` does not exist, has another `incarnation` (see MemoryState), or is
   // deleted, renamed or replaced meanwhile.
   //
-  // `callback` must be quick, because all waiting calls share one thread.
+  // `callback` may run before this returns. It must be quick, because one thread runs the callbacks
+  // of all waiting calls.
   virtual void WhenRevision(absl::string_view store, std::uint64_t incarnation,
                             std::uint64_t revision, std::shared_ptr<CancelToken> cancel,
                             absl::AnyInvocable<void(absl::Status)> callback) = 0;

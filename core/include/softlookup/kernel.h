@@ -14,10 +14,11 @@ namespace softlookup {
 // but may differ in an answer's last bits. With one kernel, the bits of an answer never depend on
 // other requests.
 enum class Kernel {
-  // Stands for kSimd on every machine, so that a restarted server gives answers of the same bits.
+  // The same as kSimd on every machine. A choice by measured speed could differ from start to
+  // start, and change the bits of answers.
   kAuto,
-  // Integer tiles in the CPU's matrix unit for scores that are products. Vector instructions for
-  // all else.
+  // Integer tiles in the CPU's matrix unit for soft lookups by DOT or SCALED_DOT, without top_k and
+  // min_score, where the bound on errors allows it. Vector instructions for all else.
   kAmx,
   // Vector instructions alone, the widest that the CPU has.
   kSimd,

@@ -11,7 +11,7 @@
 
 namespace softlookup {
 
-// A row that counts for a query: no filter leaves it out.
+// A row that the filter, causal and min_score admit. It counts unless top_k leaves it out.
 struct CountedRow {
   std::uint64_t position = 0;
   double logit = 0;
@@ -29,7 +29,7 @@ inline bool RanksBefore(const CountedRow& a, const CountedRow& b) {
 // What a head query has found in some rows. The states of disjoint sets of rows merge into the
 // state of all these rows. The weighted sum of the rows' values also belongs to the state, but is
 // kept in an array of its own. That array has one double for each component of the head's part of a
-// value. Its weights are those that `weight` adds up.
+// value. The weight of each value in it is the row's term of `weight`.
 struct PartialState {
   double max_logit = -std::numeric_limits<double>::infinity();
   double weight = 0;    // SOFT: sum of exp(logit - max_logit). LINEAR: sum of the logits.
@@ -37,13 +37,13 @@ struct PartialState {
   std::uint64_t counted_rows = 0;
   std::uint64_t max_position = 0;  // HARD: the lowest position with max_logit.
   std::uint64_t summed_rows = 0;   // Rows whose values were added up.
-  // SOFT: an upper bound on the sum of exp(logit - max_logit) over counted rows whose values were
-  // not added up. A row that `weight` includes counts half here. Leaving out its value alone moves
-  // an answer half as far (core/attention/error_budget.h).
+  // SOFT: an upper bound on a sum over counted rows whose values were not added up. A row that
+  // `weight` does not include adds exp(logit - max_logit). A row that `weight` includes adds half
+  // of that, because it moves the answer half as far (core/attention/error_budget.h).
   double left_out = 0;
 };
 
-// Merges the state of later rows into that of earlier ones. Merging the same states in the same
+// Merges `later`, the state of later rows, into `state`. Merging the same states in the same
 // order gives the same bits. HARD uses neither `sum` nor `later_sum`, so both may be empty. The
 // formula is that of online softmax: Milakov and Gimelshein, 2018, arXiv:1805.02867.
 void Merge(Mode mode, const PartialState& later, absl::Span<const double> later_sum,
