@@ -90,14 +90,13 @@ void AddAppendCommand(CLI::App* app, Session* session) {
   CLI::App* append = app->add_subcommand("append", "Append rows from files to a store");
   append->footer(
       "FILE ends in .npy (floats, integers or booleans), .csv (commas or white space) or .fvecs,\n"
-      "or is - for standard input. Files are streamed, so they may be of any length. But a\n"
-      ".npy file in Fortran order is kept in memory whole.\n\n"
-      "With --writer NAME each row is written once, even if the connection, the server or this\n"
-      "command fails. NAME must stand for this input in this store, and only one command\n"
-      "at a time may use it. New rows may be added at the end of the input. To go on after a run "
-      "that was\n"
-      "killed, give the same --batch-rows, --ids and --labels.\n\n"
-      "Ctrl-C, or SIGTERM, ends the command, and it says how to append the rest. Without\n"
+      "or is - for standard input. Files are streamed, so they may be of any length. But a .npy\n"
+      "file in Fortran order is read whole before its first row is sent, so it must fit in RAM.\n\n"
+      "With --writer NAME, run the same command again after any failure: it appends only the rows\n"
+      "that the store does not have yet. NAME must stand for this input in this store, and only\n"
+      "one command at a time may use it. New rows may be added at the end of the input. After a\n"
+      "run that was killed, the next one needs the same --batch-rows, --ids and --labels.\n\n"
+      "Ctrl-C or SIGTERM ends the command, which then says how to append the rest. Without\n"
       "--writer, it first waits until the server has acknowledged the rows already sent. A second\n"
       "signal ends it at once.");
   append->add_option("STORE", flags->store, "Name of the store")->required();

@@ -85,8 +85,8 @@ class Sender {
         rows_to_skip_(flags.writer.empty() ? flags.skip_rows
                                            : stream_.resumed_from().last_sequence()) {}
 
-  // Sends the rows after the first rows_to_skip(), up to an error of the input or a signal.
-  // Waits until they are acknowledged.
+  // Sends the rows after the first rows_to_skip(), up to an error of the input or a signal. Waits
+  // until the rows sent are acknowledged; with a writer, only until a signal comes.
   absl::StatusOr<AppendSummary> Run(const RowBatches& rows, RowTags tags) {
     // With a writer, a signal cancels the stream. Otherwise the user could wait minutes for a
     // server that is down. No row is lost: the next run asks the server which rows it has.
@@ -112,13 +112,13 @@ class Sender {
   std::uint64_t rows_to_skip() const { return rows_to_skip_; }
 
  private:
-  // Adds to `error` how to append the rows that are not yet written. `summary` counts the rows that
-  // are written.
+  // Adds to `error` how to append the rows that are not yet written. Adds nothing to a UsageError,
+  // or if the store is deleted after an error. `summary` counts what is written.
   absl::Status AddResumeHint(const absl::Status& error, const AppendSummary& summary) const {
     if (resume_flags_.empty() || ExitCodeOf(error) == ExitCode::kUsage) return error;
     if (!flags_.writer.empty()) return Annotate(error, "the same command appends the rest");
-    // The first row of the input that is not in an acknowledged request. Requests are acknowledged
-    // in order.
+    // `rest` is the first row of the input that is not in an acknowledged request. Requests are
+    // acknowledged in order.
     const std::uint64_t requests = summary.acknowledged_requests;
     const std::uint64_t rest =
         std::max(rows_to_skip_, requests < first_rows_.size() ? first_rows_[requests] : rows_read_);

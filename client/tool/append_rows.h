@@ -55,21 +55,22 @@ struct AppendReport {
 };
 
 // Streams all rows into `store`, except the first flags.skip_rows. With a writer, skips instead the
-// rows that earlier runs with this writer sent: as many as the writer's last sequence says. An
-// error names the row that caused it, or says how many rows were appended before the error. If
-// those rows stay in the store, the error also says how to append the rest.
+// rows that the server has taken from earlier runs with this writer.
 //
-// `resume_flags` is what the error tells the user to add to the command, before a number of rows to
-// skip: for example "--skip-rows". Empty if the caller deletes the store after an error, because
-// there is nothing to resume.
+// If the server refuses a row, the error gives the number of that row in the input. If the input is
+// malformed or a signal comes, the error says how many rows were appended before. It also says how
+// to append the rest, unless `resume_flags` is empty or the input has no further row.
 //
-// Returns Cancelled if `interrupt` gets a signal before the last row is written. Without a writer,
-// AppendRows() first waits for the acknowledgements of the rows already sent, so that the error can
-// tell their number.
+// `resume_flags` is what that error tells the user to add to a command without a writer, before a
+// number of rows to skip: for example "--skip-rows". Pass "" if an error deletes the store.
+//
+// Returns Cancelled if a signal comes before the input has ended or, with a writer, before the last
+// row is acknowledged. Without a writer, AppendRows() first waits for the acknowledgements of the
+// rows already sent, so that the error can tell their number.
 //
 // With the same flags, every run cuts the input into the same requests, wherever it resumes. So a
-// request that a killed run left in flight equals a request of the next run, and the server writes
-// it once.
+// request that a killed run left in flight equals a request of the next run. With a writer, the
+// server writes such a request once.
 absl::StatusOr<AppendReport> AppendRows(const RowBatches& rows, RowTags tags,
                                         const AppendFlags& flags, const v1::Store& store,
                                         Client* client, const Session& session,

@@ -115,7 +115,8 @@ void AddAttendCommand(CLI::App* app, Session* session) {
       ->capture_default_str();
   attend
       ->add_option("--heads", flags->heads,
-                   "Heads, equal parts of queries, keys and values; must divide both dimensions")
+                   "Number of heads, equal parts of queries, keys and values; must divide both "
+                   "dimensions")
       ->check(Positive())
       ->capture_default_str();
   AddProjectionFlags(attend, &flags->projection);

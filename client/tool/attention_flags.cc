@@ -51,9 +51,9 @@ void AddAttentionFlags(CLI::App* command, AttentionFlags* flags) {
       ->add_option("--causal-offset", flags->causal_offset,
                    "With --causal: the last position that query 0 sees (default 0)")
       ->needs(causal);
-  command->add_option(
-      "--max-error", flags->max_error,
-      "Soft mode: allowed error as a part of the largest |value component| (least: 1e-5)");
+  command->add_option("--max-error", flags->max_error,
+                      "Soft mode: allowed error as a part of the largest |value component| "
+                      "(default and least 1e-5)");
   command
       ->add_option("--weights", flags->weights,
                    "Which weights to show: none, the largest (top), or all")

@@ -151,10 +151,9 @@ void AddLimits(CLI::App* command, AddFlags* flags) {
   add("--bytes-in-flight", &flags->bytes_in_flight,
       "Bytes of requests in progress; more are refused");
   add("--max-stores", &flags->stores_max,
-      "Most stores covered by its manage or admin grants, whoever made them; making more is "
-      "refused");
+      "Most stores that the identity may manage, whoever made them; making more is refused");
   add("--store-bytes", &flags->store_bytes,
-      "Most bytes of all stores that its grants let it write to; appends beyond are refused");
+      "Most bytes of all stores that the identity may write to; appends beyond are refused");
 }
 
 }  // namespace
@@ -194,8 +193,8 @@ void AddAuthCommands(CLI::App* app, Session* session) {
       ->allow_extra_args(false)
       ->type_name("PATTERN");
   add->add_option("--certificate-name", flags->certificate_name,
-                  "Name in the client certificates that identify NAME: DNS or URI, else common "
-                  "name (default: none)")
+                  "Name in client certificates of this identity: DNS or URI, else common name "
+                  "(default: none)")
       ->type_name("NAME");
   add->add_flag("--if-missing", flags->if_missing,
                 "If the identity NAME exists, change nothing and succeed; without this flag, "

@@ -32,7 +32,7 @@ bool IsIdentityName(absl::string_view name) {
          });
 }
 
-// Keeps the server's rule for the name of a store.
+// Applies the server's rule for the name of a store.
 bool IsStoreName(absl::string_view name) {
   return !name.empty() && name.size() <= kNameBytesMax && absl::ascii_isalnum(name.front()) &&
          !absl::StrContains(name, "..") && std::all_of(name.begin(), name.end(), [](char c) {

@@ -31,8 +31,8 @@ struct Identity {
 // "read", "write", "manage", "admin".
 const std::vector<std::string>& AuthRoles();
 
-// Refuses what the server would refuse. InvalidArgument for a malformed name, certificate's name or
-// pattern, for an unknown role, for no grant, and for the role admin on anything but *.
+// InvalidArgument for a malformed name or pattern, a certificate's name that is not UTF-8, an
+// unknown role, no grant, or the role admin on anything but *. Does not check the limits.
 absl::Status ValidateIdentity(const Identity& identity);
 
 // Whether an identity in the auth file's `text` has this name. Empty text is an auth file without

@@ -134,7 +134,7 @@ void AddBackupCommands(CLI::App* app, Session* session) {
       backup->add_subcommand("create", "Have the server make a backup of all stores");
   create->footer(
       "The backup becomes the directory NAME in the server's --backup-dir. Appends and lookups go\n"
-      "on meanwhile. Every append that was acknowledged before is in the backup. The command\n"
+      "on meanwhile. Every append acknowledged before the command is in the backup. The command\n"
       "waits until the backup is made, but at most --timeout if that is given.");
   create->add_option("NAME", *name,
                      "Name of the backup: 1 to 64 of A-Z a-z 0-9 . _ - (default: the time in UTC)");
@@ -146,7 +146,8 @@ void AddBackupCommands(CLI::App* app, Session* session) {
   auto verified = std::make_shared<std::string>();
   CLI::App* verify =
       backup->add_subcommand("verify", "Check that a backup is whole; needs no server");
-  verify->footer("Reads all files of the backup on this machine and compares their checksums.");
+  verify->footer(
+      "Reads all files of the backup on this machine, and checks their sizes and checksums.");
   verify->add_option("BACKUP_DIRECTORY", *verified, "The backup, which is only read")->required();
   verify->callback([=] { session->run = [=] { return Verify(*verified, *session); }; });
 

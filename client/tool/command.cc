@@ -79,8 +79,8 @@ void AddHelpCommand(CLI::App* app, Session* session) {
   help->callback([=] { session->run = [=] { return PrintHelp(app, *words, *session); }; });
 }
 
-// Refuses negative numbers for the whole numbers of a command and its subcommands. CLI11 refuses
-// them for numbers of 32 bits, but takes them as large ones for numbers of 64.
+// Makes options for whole numbers refuse negative ones, in `command` and its subcommands. CLI11
+// itself refuses -1 for an option of 32 bits, but takes it as 2^64 - 1 for an option of 64 bits.
 void RefuseNegativeCounts(CLI::App* command) {
   for (CLI::Option* option : command->get_options()) {
     const std::string type = option->get_type_name();
@@ -134,8 +134,8 @@ void AddEverything(CLI::App* app, Session* session) {
       ->envname("SOFTLOOKUP_SERVER")
       ->capture_default_str();
   app->add_option("--timeout", session->timeout_s,
-                  "Longest time of a call, in seconds (default 10; health: 2; row streams, watch, "
-                  "backup create: none)")
+                  "Seconds per call (default 10; health 2; none: append, import, rows, export, "
+                  "watch, backup create)")
       ->check(Positive());
   app->add_option_function<std::string>(
          "-o,--output", [session](const std::string& format) { session->json = format == "json"; },
@@ -143,7 +143,7 @@ void AddEverything(CLI::App* app, Session* session) {
       ->check(CLI::IsMember({"table", "json"}));
   app->add_flag(
       "-w,--wide", session->wide,
-      "Print all columns of a list; without this flag, columns too many for the terminal are "
+      "Print all columns of tables; without this flag, those that do not fit the terminal are "
       "hidden");
   AddCredentialFlags(app, &session->credential_files);
   app->require_subcommand(1);

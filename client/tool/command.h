@@ -35,20 +35,20 @@ struct Session {
   // Prints a table to `out`. Unless `wide` is set, hides columns that the terminal has no room for,
   // and says so on `err`.
   void Print(output::Table* table) const;
-  // The two parts of Print(), for several tables with one note. Returns the number of columns that
-  // it hid. `indent` goes before each line.
+  // Prints a table as Print() does, but says nothing on `err`. Returns the number of columns that
+  // it hid, for one NoteHidden() about several tables. `indent` goes before each line.
   std::size_t PrintFitted(output::Table* table, const std::string& indent = "") const;
-  // Says on `err` that `hidden` columns are hidden. Nothing if none is.
+  // Says on `err` that `hidden` columns are hidden. Says nothing if `hidden` is 0.
   void NoteHidden(std::size_t hidden) const;
-  // Reads and checks the files that `credential_files` names.
+  // Reads and checks the files that `credential_files` names. See CredentialsFrom().
   absl::StatusOr<Credentials> ReadCredentials() const;
   // Returns the deadline of a stream of rows or memories: `timeout_s`, or InfiniteDuration if that
   // is unset.
   absl::Duration StreamDeadline() const;
   // Returns a client of `server`, which connects with its first call. Ignores the credentials in
   // `options`, and uses those that ReadCredentials() reads. If `timeout_s` is set, it replaces the
-  // deadline in `options`. UsageError if `server` does not look like HOST:PORT. InputError or
-  // UsageError if the credentials cannot be read.
+  // deadline in `options`. UsageError if `server` does not look like HOST:PORT. Also returns the
+  // errors of ReadCredentials().
   absl::StatusOr<Client> Connect(ClientOptions options = {}) const;
 };
 
@@ -69,11 +69,12 @@ void AddHealthCommand(CLI::App* app, Session* session);
 void AddTlsCommands(CLI::App* app, Session* session);
 void AddAuthCommands(CLI::App* app, Session* session);
 
-// Adds the options that all commands share, then all commands above. `session` must outlive `app`.
+// Adds the options that all commands share, all commands above, and the command `help`. Set
+// session->terminal_width before. `session` must outlive `app`.
 void AddEverything(CLI::App* app, Session* session);
 
-// Runs the command that the parsed command line names. If the command fails because the server has
-// no store of some name, the error also names the store that the user may have meant.
+// Runs the command that the parsed command line names. If the command fails because a store does
+// not exist, the error suggests a store with a similar name, if WithNearestStore() finds one.
 absl::Status RunCommand(const Session& session);
 
 }  // namespace softlookup::tool

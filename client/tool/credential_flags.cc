@@ -12,13 +12,13 @@ void AddCredentialFlags(CLI::App* app, CredentialFiles* files) {
     app->add_option(name, *file, help)->envname(variable)->type_name("FILE")->group("Identity");
   };
   add("--tls-ca", "SOFTLOOKUP_TLS_CA", &files->tls_ca,
-      "Use TLS. PEM file of authorities, one of which must have signed the server's certificate");
+      "Use TLS. PEM file of authorities; the server's certificate must chain to one of them");
   add("--tls-certificate", "SOFTLOOKUP_TLS_CERTIFICATE", &files->tls_certificate,
       "Use TLS. PEM file of the client certificate to present; needs --tls-key");
   add("--tls-key", "SOFTLOOKUP_TLS_KEY", &files->tls_key,
       "PEM file of the private key of --tls-certificate");
   add("--token-file", "SOFTLOOKUP_TOKEN_FILE", &files->token,
-      "File of the token to send with every call (default: none); softlookup auth add makes it");
+      "File of the token to send with every call (default: none); see softlookup auth add");
 }
 
 absl::StatusOr<Credentials> CredentialsFrom(const CredentialFiles& files) {

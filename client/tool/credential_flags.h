@@ -8,8 +8,8 @@
 
 namespace softlookup::tool {
 
-// Adds the options that name the files of Credentials, for all commands. An environment variable
-// can also set each option. `files` must outlive `app`.
+// Adds the options that name the files of Credentials, for all commands. Each option can also be
+// set by an environment variable of its own. `files` must outlive `app`.
 void AddCredentialFlags(CLI::App* app, CredentialFiles* files);
 
 // Reads and checks the files that the options name. UsageError if only one of the certificate and

@@ -23,7 +23,8 @@ constexpr std::string_view kSeparators = ", \t\v\f\r";
 constexpr std::string_view kSpace = " \t\v\f\r";
 
 // Removes the next field and the separator after it from `line` and returns the field. `line` must
-// not be empty or begin with white space. Sets `more` to whether another field must follow.
+// not begin with white space. Sets `more` to whether another field follows, which is empty if
+// `line` ends in a comma.
 std::string_view TakeField(std::string_view* line, bool* more) {
   const std::size_t end = std::min(line->find_first_of(kSeparators), line->size());
   const std::string_view field = line->substr(0, end);
@@ -50,8 +51,8 @@ std::optional<double> ParseNumber(std::string_view field) {
   return number;
 }
 
-// Says what is wrong with `field`, which is not a finite float32. `is_number` is whether it is a
-// number at all.
+// Says what is wrong with `field`, which is not a finite float32. `is_number` says whether it is a
+// number at all, such as 1e39 or nan.
 std::string Wrong(const std::string& field, bool is_number) {
   if (field.empty()) return "empty";
   return absl::StrCat(

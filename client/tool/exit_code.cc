@@ -29,8 +29,7 @@ bool HasMark(const absl::Status& status, const char* mark) {
   return status.GetPayload(mark).has_value();
 }
 
-// Returns a hint for the user where the server's error message gives none. Empty if there is no
-// hint.
+// Returns a hint to add to the server's error message. Empty for most errors.
 absl::string_view Hint(const absl::Status& status, absl::string_view reason) {
   if (reason == "STORE_NOT_FOUND") return " (`softlookup store list` shows those there are)";
   if (reason == "MEMORY_NOT_FOUND") return " (`softlookup store get` shows those beside average)";
@@ -57,7 +56,7 @@ const char kExitCodeHelp[] =
     "  4  refused by the server as invalid or over a limit\n"
     "  5  not found\n"
     "  6  already exists\n"
-    "  7  server unavailable, overloaded or out of time\n"
+    "  7  the server is unavailable or overloaded, or did not answer in time\n"
     "  8  a load test got wrong answers, met a --fail-if, found no rate, or --verify checked no "
     "answer\n"
     "  9  a load test is invalid: this client was the bottleneck, or left calls out\n"

@@ -20,7 +20,7 @@ enum class ExitCode {
   kAlreadyExists = 6,  // ALREADY_EXISTS.
   kUnavailable = 7,    // UNAVAILABLE, DEADLINE_EXCEEDED, or RESOURCE_EXHAUSTED with a retry delay.
   // A condition of --fail-if holds, a load test got a wrong answer, --find-max found no rate that
-  // holds, or --verify could check no answer.
+  // keeps --slo, or --verify could check no answer.
   kMissed = 8,
   // The figures of a load test do not describe the server, because the client was the bottleneck,
   // or did not send calls that were due.
@@ -32,8 +32,8 @@ enum class ExitCode {
 // The exit codes as text for --help.
 extern const char kExitCodeHelp[];
 
-// The functions below make the errors that the tool itself detects. A payload in the status tells
-// ExitCodeOf() which of kUsage, kInput, kMissed and kInvalid to return.
+// The next five functions make errors that the tool itself detects. A payload in the status tells
+// ExitCodeOf() to return kUsage, kInput, kMissed or kInvalid.
 absl::Status UsageError(const std::string& message);
 absl::Status InputError(const std::string& file, const std::string& message);
 // Turns `error`, whose message already names the file, into an InputError.
@@ -47,10 +47,10 @@ absl::Status Annotate(const absl::Status& error, const std::string& note);
 ExitCode ExitCodeOf(const absl::Status& status);
 
 // Describes `status` on one line, for people: the stable reason or else the code, the message, and
-// a hint at what to do. An error that the tool itself detected shows only its message. The line
-// names `server` if the call got no answer: `status` is then UNAVAILABLE or DEADLINE_EXCEEDED
-// without a reason. The hint may depend on `credentials`. The message and `server` pass through
-// cli::TerminalText().
+// for some errors a hint at what to do. An error of the five functions above shows only its
+// message. UNAVAILABLE or DEADLINE_EXCEEDED without a reason means that no answer came; the line
+// then also names `server`. The hint may depend on `credentials`. The message and `server` pass
+// through cli::TerminalText().
 std::string ErrorLine(const absl::Status& status, const std::string& server,
                       const CredentialFiles& credentials = {});
 

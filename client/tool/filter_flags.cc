@@ -38,9 +38,10 @@ void AddFilterFlags(CLI::App* command, FilterFlags* flags) {
           "Only rows at positions below this, at most the row count (default: the row count)")
       ->group("Rows");
   command
-      ->add_option("--last", flags->last,
-                   "Only rows at the last N positions from --begin to --end; deleted rows keep "
-                   "theirs (default: all)")
+      ->add_option(
+          "--last", flags->last,
+          "Only rows at the last N positions before --end; positions of deleted rows count "
+          "(default: all)")
       ->group("Rows");
   AddList(command, "--label", &flags->any_labels,
           "Only rows with at least one of these labels; may be repeated", "LABEL,...")

@@ -9,7 +9,7 @@
 namespace softlookup::tool {
 namespace {
 
-// Scripts and people ask often, and a server that takes calls answers within milliseconds.
+// Short, because a server that takes calls answers within milliseconds.
 constexpr absl::Duration kHealthDeadline = absl::Seconds(2);
 
 absl::Status CheckHealth(const Session& session) {

@@ -149,13 +149,13 @@ absl::Status Import(const ImportFlags& flags, const Session& session) {
 void AddImportCommand(CLI::App* app, Session* session) {
   auto flags = std::make_shared<ImportFlags>();
   CLI::App* command = app->add_subcommand(
-      "import", "Make a store and fill it from files, such as those that export writes");
+      "import",
+      "Make a store and fill it from files, such as those of export, or append to a store");
   command->footer(absl::StrCat(
-      "FILE is as `append --help` says. If the store does not exist, import makes it: the files\n"
-      "say its dimensions, the options the rest. If not all rows can be appended, import deletes "
-      "the\n"
-      "new store again, even after Ctrl-C. If the store exists, options of the group Store are\n"
-      "refused; with --writer, they must agree with the store.\n\n"
+      "FILE is as `append --help` says. If the store does not exist, import makes it. The files\n"
+      "determine its dimensions, the options its other settings. If not all rows can be appended,\n"
+      "import deletes the new store again, even after Ctrl-C. If the store exists, options of the\n"
+      "groups Store and Projection are refused; with --writer, they must agree with the store.\n\n"
       "With --writer NAME, a partly filled store is kept. If the same command is run again, it\n"
       "appends the missing rows; see `append --help`.\n\n",
       kMemoryHelp));
@@ -176,8 +176,8 @@ void AddImportCommand(CLI::App* app, Session* session) {
       ->check(CLI::IsMember(RowFormats()))
       ->capture_default_str();
   command->add_flag("--append", flags->into_rows,
-                    "Also append to a store with rows; without this flag, only a --writer that "
-                    "appended before may");
+                    "Allow a store that has rows already; not needed if --writer appended to it "
+                    "before");
   AddStoreFlags(command, &flags->settings);
   command->callback([=] { session->run = [=] { return Import(*flags, *session); }; });
 }

@@ -21,8 +21,8 @@ sem_t* Wakings() {
   return initialised ? &semaphore : nullptr;
 }
 
-// Sets the flag at the first signal of either kind. A second signal ends the process as if it had
-// no handler.
+// At the first signal of either kind, sets the flag and wakes an InterruptAction. A second signal
+// ends the process as if it had no handler.
 void OnSignal(int number) {
   const int error = errno;
   if (!signalled.exchange(true)) {

@@ -12,7 +12,8 @@ namespace softlookup::tool {
 
 // While the object lives, the first SIGINT or SIGTERM does not end the process. It only sets a
 // flag, so that the command can clean up before it ends. A second signal of either kind ends the
-// process at once. Only one object may exist at a time.
+// process at once. A signal that the process ignored before stays ignored. Only one object may
+// exist at a time.
 class InterruptGuard {
  public:
   // What a signal does to a read that waits for input on the main thread. kGoOn: the read goes on

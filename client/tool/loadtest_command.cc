@@ -240,9 +240,9 @@ void AddLoadtestCommand(CLI::App* app, Session* session) {
   CLI::App* loadtest =
       app->add_subcommand("loadtest", "Measure the latency and the rate of a server under load");
   loadtest->footer(
-      "Works on stores of its own unless --store names some. An open loop (--rate) sends calls at\n"
-      "their times, as many independent users do. A closed loop (--concurrency) sends the next\n"
-      "call only when one has ended, so it sends fewer calls to a server that stalls.\n"
+      "Works on stores of its own unless --store names some. An open loop (--rate) sends each\n"
+      "call when it is due, as many independent users do. A closed loop (--concurrency) sends the\n"
+      "next call only when one has ended, so it sends fewer calls to a server that stalls.\n"
       "Examples:\n"
       "  softlookup loadtest --rate 2000 --mix lookup=90,append=10 --report load.html\n"
       "  softlookup loadtest --find-max --slo p99=20ms --rows 100000 --dim 128\n"

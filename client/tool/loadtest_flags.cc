@@ -107,8 +107,8 @@ void AddLoadFlags(CLI::App* command, LoadtestFlags* flags) {
       ->capture_default_str()
       ->excludes(rate);
   command->add_flag("--find-max", flags->find_max,
-                    "Search for the highest open-loop rate at which --slo holds and no call fails "
-                    "or is rejected");
+                    "Search for the highest open-loop rate at which --slo holds and every call is "
+                    "sent and succeeds");
   command
       ->add_option("--slo", flags->slo,
                    "With --find-max: what must hold, such as p99=20ms (99th percentile of latency "
@@ -175,8 +175,9 @@ void AddTrafficFlags(CLI::App* command, LoadtestFlags* flags) {
       ->check(CLI::IsMember(Words<v1::WeightsMode>()))
       ->capture_default_str();
   command
-      ->add_option("--max-error", flags->max_error,
-                   "Allowed error as a part of the store's largest |value component| (least: 1e-5)")
+      ->add_option(
+          "--max-error", flags->max_error,
+          "Allowed error as a part of the largest |value component| (default and least 1e-5)")
       ->check(InRange(0, 1));
 }
 

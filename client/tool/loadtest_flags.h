@@ -23,8 +23,8 @@ struct LoadtestFlags {
   std::uint32_t concurrency = 16;
   bool find_max = false;
   std::string slo;
-  // Times are written as "30" (seconds), "30s" or "500ms". An empty `duration` means 10 s. With
-  // --find-max it means 5 s for each rate that is tried.
+  // The next three times are written as "30" (seconds), "30s" or "500ms". An empty `duration` means
+  // 10 s, or with --find-max 5 s for each rate that is tried.
   std::string duration;
   std::string warm_up = "1";
   std::string ramp = "0";

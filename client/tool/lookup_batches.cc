@@ -22,7 +22,7 @@ constexpr double kCallQueriesMax = 4096;  // The server's default of --max-queri
 // --max-message-bytes, 64 MiB.
 constexpr double kCallBytesMax = 16 << 20;
 constexpr double kAnswerBytesMax = 16 << 20;
-// Estimated bytes of a row in a list of weights, more than the true number.
+// Upper estimate of the bytes of a row in a list of weights.
 constexpr double kListedRowBytes = 32;
 // Fewest rows that a list of weights is assumed to have. More than the wire contract's default of
 // top_weights, 10.
@@ -32,8 +32,8 @@ constexpr std::size_t kCallsMax = 2;  // Calls in progress at a time.
 constexpr std::uint32_t kGrowthMax = 8;
 constexpr absl::Duration kCallTime = absl::Seconds(1);  // Time that a call should take.
 
-// Returns the most queries of a call whose request has at most kCallBytesMax bytes and its answer
-// kAnswerBytesMax. At most kCallQueriesMax, and at least 1.
+// Returns the most queries that a call can have if its request has at most kCallBytesMax bytes, and
+// its answer at most kAnswerBytesMax. Never more than kCallQueriesMax, or fewer than 1.
 std::uint32_t CallQueriesMax(const v1::Store& store, std::uint32_t query_dim,
                              const v1::AttentionOptions& options) {
   double listed = 0;
@@ -49,8 +49,8 @@ std::uint32_t CallQueriesMax(const v1::Store& store, std::uint32_t query_dim,
   return static_cast<std::uint32_t>(std::max(most, 1.0));
 }
 
-// Whether `error` refuses a call as too large, so that a call of fewer queries may succeed. That
-// happens although calls keep to the defaults above, because a server can have lower limits.
+// Whether `error` refuses a call as too large, so that a call of fewer queries may succeed. Calls
+// keep to the limits above, but a server can have lower ones.
 bool IsTooLarge(const absl::Status& error) {
   const std::string reason = ErrorReason(error);
   return reason == "LIMIT_EXCEEDED" || reason == "ANSWER_TOO_LARGE";

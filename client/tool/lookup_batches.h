@@ -10,7 +10,7 @@
 
 namespace softlookup::tool {
 
-// Most queries of the first call. NextCallQueries() says how many the later calls have.
+// Most queries of the first call. Later calls have NextCallQueries() queries at most.
 inline constexpr std::uint32_t kFirstCallQueries = 64;
 
 // Returns how many queries take a second, if a call of `queries` > 0 took `elapsed`. At least 1,
@@ -19,10 +19,11 @@ std::uint32_t NextCallQueries(std::uint32_t queries, absl::Duration elapsed);
 
 // Looks up any number of queries in several calls. The first call has at most kFirstCallQueries.
 // Later calls have as many queries as the server answers in about a second, but fewer if the answer
-// would be large. Two calls are in progress at a time, so that the server always has work. Calls
-// `take` with the answers of each call, in the order of the queries, on the caller's thread. If the
-// server refuses a call as too large, its queries are sent again, half as many per call. Each call
-// sees the store at the revision of the first call, or at a later one.
+// would be large. After the first call, two calls are in progress at a time, so that the server
+// always has work. Calls `take` with the answers of each call, in the order of the queries, on the
+// caller's thread. If the server refuses a call of several queries as too large, they are sent
+// again, half as many per call. Each call sees the store at the revision of the first call, or at a
+// later one. Without any queries, makes one call all the same.
 //
 // Returns the error of the first call that fails, after `take` got the answers of the calls before
 // it. If there are such calls, the error says how many queries they answered. If the error names a

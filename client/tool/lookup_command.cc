@@ -200,8 +200,8 @@ void AddQueryFlags(CLI::App* lookup, LookupFlags* flags) {
 void AddSourceFlags(CLI::App* lookup, LookupFlags* flags) {
   lookup
       ->add_option("--source", flags->source,
-                   "What is looked up (default rows); rows-and-memory adds the average of all "
-                   "older rows as one row")
+                   "What to query (default rows); rows-and-memory adds the average of the rows "
+                   "before --begin or --last")
       ->check(CLI::IsMember(Words<v1::Source>()));
   lookup->add_option("--memory", flags->memory,
                      "With --source memory: the memory's name (default average)");
@@ -214,7 +214,7 @@ void AddOutputFlags(CLI::App* lookup, LookupFlags* flags) {
   lookup
       ->add_option(
           "--names", flags->names,
-          "File of names to print beside positions: line i, from 0, names the row at position i")
+          "File of names to print beside positions, one per line: the first names position 0")
       ->type_name("FILE");
   lookup
       ->add_option("--values-out", flags->values_out,
@@ -235,7 +235,8 @@ void AddLookupCommand(CLI::App* app, Session* session) {
   AddSourceFlags(lookup, flags.get());
   AddFilterFlags(lookup, &flags->filter);
   lookup->get_option("--end")->description(
-      "Only rows below this position; ages and memories are as of it (default: the row count)");
+      "Only rows below this position; --recency-decay and --source are as of it (default: the row "
+      "count)");
   AddOutputFlags(lookup, flags.get());
   lookup->callback([=] { session->run = [=] { return Lookup(*flags, *session); }; });
 }

@@ -89,9 +89,9 @@ void AddAnswersJson(const LookupAnswer& answer, const LookupLabels& labels,
   }
 }
 
-// Returns a bar of kBarWidth * |weight| / `scale` characters, or none if that is not a number.
-// PrintWeights() passes the largest |weight| as the scale, or 1 if that is more. Only in mode
-// LINEAR can |weight| be above 1.
+// Returns a bar of kBarWidth * |weight| / `scale` characters: "-" if the weight is negative, else
+// "#". Empty if the quotient is NaN. PrintWeights() passes the largest |weight| as `scale`, but at
+// least 1. Only in mode LINEAR can |weight| be above 1.
 std::string Bar(double weight, double scale) {
   const double part = std::abs(weight) / scale;
   if (std::isnan(part)) return "";
@@ -132,7 +132,8 @@ std::size_t PrintWeights(const v1::QueryWeights& weights, const LookupLabels& la
   return session.PrintFitted(&table, "  ");
 }
 
-// Prints what an answer's head says. Returns the number of hidden columns of its table.
+// Prints the weights and the statistics of one query and head, at `index` in `answer.stats`.
+// Returns the number of hidden columns of the table.
 std::size_t PrintHead(const LookupAnswer& answer, const LookupLabels& labels, std::size_t index,
                       const Session& session) {
   std::ostream* const out = session.out;

@@ -12,11 +12,11 @@
 
 namespace softlookup::tool {
 
-// Characters of the bar that shows a weight of 1.
+// Characters of the longest bar that shows a weight.
 inline constexpr int kBarWidth = 30;
 
-// Returns the weight with four decimals; with two significant digits if |weight| is under 0.001,
-// and with four from 1e6 on.
+// Returns the weight with four decimals. If 0 < |weight| < 0.001, it has two significant digits
+// instead, and if |weight| >= 1e6, four.
 std::string WeightText(double weight);
 
 // Names to print beside the answers. A member is empty if the user gave none.
@@ -31,10 +31,9 @@ struct LookupLabels {
 // {"store", "revision", "row_count", "answers": [{"query", "word"?, "values": [...], "heads":
 //  [{"counted_rows", "summed_rows", "empty", "log_sum_exp", "max_logit", "entropy", "error_bound",
 //    "remaining_weight"?, "weights"?: [{"position", "id"?, "name"?, "score", "weight"}]}]}]}
-// where log_sum_exp and max_logit are null if infinite, and entropy is null where log_sum_exp is:
-// entropy is defined for soft answers over at least one row. "word" and "name" are there if the
-// labels have one, "id" if the row has an id, "remaining_weight" and "weights" if weights were
-// asked for.
+// where log_sum_exp and max_logit are null if infinite. entropy is null if log_sum_exp is: both are
+// defined only for soft answers over at least one row. "word" and "name" are there if the labels
+// have one, "id" if the row has an id, "remaining_weight" and "weights" if weights were asked for.
 //
 // The answers may come in parts, in the order of their queries. "revision" and "row_count" are
 // those of the first part. If a later part has a later revision, Finish() says so on session.err.
@@ -45,8 +44,8 @@ class LookupPrinter {
 
   // Prints a part of the answers. With -o json, keeps them for Finish().
   void Add(const LookupAnswer& answer);
-  // Call this once, after the last part. With -o json, prints all answers. Else says how many
-  // columns the terminal had no room for.
+  // Call this once, after the last part. With -o json, prints all answers. Otherwise says on
+  // session.err how many columns of the tables are hidden, if any is.
   void Finish();
 
  private:

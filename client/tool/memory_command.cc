@@ -105,10 +105,10 @@ void AddMemoryCommands(CLI::App* app, Session* session) {
   watch->add_option("NAME", watch_flags->name, "Name of the memory")->capture_default_str();
   watch->add_option(
       "--interval-ms", watch_flags->interval_ms,
-      "Shortest time between two lines, in milliseconds; skips changes in between (default 0)");
+      "Shortest time between two updates, in milliseconds; skips changes in between (default 0)");
   watch
       ->add_option("--count", watch_flags->count,
-                   "Number of memories to show before the command ends (default: no limit)")
+                   "Number of times to show the memory before the command ends (default: no limit)")
       ->check(Positive());
   watch->callback([=] { session->run = [=] { return Watch(*watch_flags, *session); }; });
 }

@@ -23,7 +23,7 @@ void AddMemoryFlag(CLI::App* command, std::vector<std::string>* memories);
 // malformed text, InputError for the file. The range of DECAY is not checked.
 absl::StatusOr<v1::MemorySpec> ParseMemory(const std::string& text, std::uint32_t key_dim);
 
-// Whether a memory of this kind has a decay, or a gate.
+// Whether a memory of this kind has a decay; whether it has a gate. No kind has both.
 bool HasDecay(v1::MemoryKind kind);
 bool HasGate(v1::MemoryKind kind);
 

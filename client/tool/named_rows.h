@@ -15,8 +15,8 @@ namespace softlookup::tool {
 //
 // If `names_file` is not "", positions[i] is the name of the row at position i, as read from that
 // file. Otherwise a row's name is any of its labels. Each name must stand for exactly one live row.
-// With a file, InputError if a name does not; it suggests a similar name for an unknown one.
-// Without a file, NotFound if no row has the label, and UsageError if several have it.
+// With a file, InputError if a name does not; for an unknown name, the error suggests a similar
+// one. Without a file, NotFound if no row has the label, and UsageError if several have it.
 absl::StatusOr<FloatMatrix> KeysOfNames(const v1::Store& store,
                                         const std::vector<std::string>& names,
                                         const std::string& names_file,

@@ -25,7 +25,7 @@ namespace {
 constexpr char kMagic[] = "\x93NUMPY";
 constexpr std::size_t kMagicSize = 6;
 constexpr std::uint32_t kHeaderBytesMax = 1 << 16;   // A longer header is refused.
-constexpr std::uint32_t kPartElementsMax = 1 << 18;  // Most elements of a part, or one row.
+constexpr std::uint32_t kPartElementsMax = 1 << 18;  // Most read at a time, or one row.
 
 // A float16: binary16 of IEEE 754.
 struct Half {
@@ -205,7 +205,8 @@ class NpyReader : public RowReader {
     return count;
   }
 
-  // Appends the next `count` rows of the file to `rows`. `first_row` is the number of the first.
+  // Appends the next `count` rows of the file to `rows`. `first_row` is the number of the first in
+  // the file, for the error.
   absl::Status ReadPart(std::uint64_t first_row, std::uint32_t count, std::vector<float>* rows) {
     CLIENT_ASSIGN_OR_RETURN(const std::size_t read,
                             ReadElements(std::size_t{count} * columns_.count, rows));
@@ -217,7 +218,7 @@ class NpyReader : public RowReader {
   }
 
   // Appends the next `count` elements of the file to `floats`, fewer only at the end. Returns how
-  // many.
+  // many it appended.
   absl::StatusOr<std::size_t> ReadElements(std::size_t count, std::vector<float>* floats) {
     bytes_.resize(count * type_.bytes);
     CLIENT_ASSIGN_OR_RETURN(const std::size_t bytes, source_.Read(bytes_.data(), bytes_.size()));

@@ -12,14 +12,14 @@
 
 namespace softlookup::tool {
 
-// Writes a NumPy array of little-endian float32, shape (rows, cols), row by row. Only Finish()
-// knows the number of rows, so it writes the header. Before that, the file is not a valid array.
+// Writes a NumPy array of little-endian float32, shape (rows, cols), row by row. Finish() writes
+// the header, because only then the number of rows is known. Before, the file is not a valid array.
 // Errors are InputErrors.
 class NpyWriter {
  public:
   static absl::StatusOr<NpyWriter> Create(const std::string& path, std::uint32_t cols);
 
-  // Appends whole rows, one after the other.
+  // Appends rows: [n x cols] for any n.
   absl::Status Write(absl::Span<const float> rows);
 
   // Writes the header and closes the file. Call this once, after the last Write().

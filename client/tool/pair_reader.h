@@ -29,8 +29,8 @@ class PairReader {
   virtual ~PairReader() = default;
 
   // Replaces the matrices by the next `rows_max` rows, fewer only at the end. Returns the number of
-  // rows. Even without rows, the matrices have their numbers of columns. The store determines
-  // these, else the files do. If neither does, they are 0.
+  // rows. Even if that is 0, sets the numbers of columns: to the store's dimensions, or where they
+  // are 0, to the files'. A file without a header or a row has 0 columns.
   virtual absl::StatusOr<std::uint32_t> Read(std::uint32_t rows_max, FloatMatrix* keys,
                                              FloatMatrix* values) = 0;
 

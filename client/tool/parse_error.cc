@@ -26,8 +26,8 @@ std::vector<std::string> CommandNames(const CLI::App& app) {
   return names;
 }
 
-// Returns "store list" if `word` is "list", because `list` is a subcommand of `store`. Returns ""
-// if no command has the subcommand `word`.
+// Returns the first command with the subcommand `word`, and that subcommand: "store list" for
+// "list". Returns "" if no command has such a subcommand.
 std::string PathOfSubcommand(const CLI::App& app, const std::string& word) {
   for (const CLI::App* command : app.get_subcommands({})) {
     for (const CLI::App* subcommand : command->get_subcommands({})) {
@@ -43,8 +43,8 @@ void AddOptionNames(const CLI::App& app, std::vector<std::string>* names) {
   }
 }
 
-// Whether `value` is a whole number that 32 bits do not hold. CLI11 refuses it for options of 32
-// bits only: it takes a number that 64 bits do not hold for 2^64 - 1.
+// Whether `value` is a whole number that 32 bits do not hold. CLI11 refuses such a number for an
+// option of 32 bits. For an option of 64 bits, it takes even a number over 2^64 - 1, for 2^64 - 1.
 bool IsOver32Bits(absl::string_view value) {
   std::uint32_t number;
   return !value.empty() && std::all_of(value.begin(), value.end(), absl::ascii_isdigit) &&

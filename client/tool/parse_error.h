@@ -6,13 +6,13 @@
 
 namespace softlookup::tool {
 
-// Says that `parent`, the tool or one of its commands, has no command `word`, and names the command
-// that the user may have meant: "unknown command list; did you mean store list?".
+// Says that `parent`, the tool or one of its commands, has no command `word`. Suggests a similar
+// command, if there is one: "unknown command list; did you mean store list?".
 std::string UnknownCommandText(const CLI::App& parent, const std::string& word);
 
-// Describes on one line, for people, why `app` could not parse the command line. Suggests a known
-// word for an unknown one, and names the command's --help. The line has passed through
-// cli::TerminalText(), because it quotes the command line.
+// Describes on one line, for people, why `app` could not parse the command line. For an unknown
+// command or option, suggests a similar one, if there is one. Names the --help to read. The line
+// has passed through cli::TerminalText(), because it quotes the command line.
 std::string ParseErrorLine(const CLI::App& app, const CLI::ParseError& error);
 
 }  // namespace softlookup::tool

@@ -113,8 +113,8 @@ void PrintWeights(const WordRecall& recall, const std::vector<std::string>& word
   table.Print(out, "  ");
 }
 
-// Prints the weights of the first few words of `recalls[0]` at the temperatures of the other
-// `recalls`.
+// Prints how much weight the first few words of `recalls[0]` have at the temperatures of the other
+// `recalls`. The words rank alike at all temperatures, so that only weights near 0 are not listed.
 void PrintSweep(const std::vector<WordRecall>& recalls, const std::vector<std::string>& words,
                 std::ostream* out) {
   constexpr int kWordsMax = 5;
@@ -126,7 +126,7 @@ void PrintSweep(const std::vector<WordRecall>& recalls, const std::vector<std::s
   columns.insert(columns.end(), {{"entropy", Align::kRight}, {"perplexity", Align::kRight}});
   Table table(std::move(columns));
   for (std::size_t r = 1; r < recalls.size(); ++r) {
-    std::map<std::uint64_t, double> weight_at;  // By position. A weight not listed is near 0.
+    std::map<std::uint64_t, double> weight_at;  // By position. Unlisted: near 0.
     for (int i = 0; i < recalls[r].weights.positions_size(); ++i) {
       weight_at[recalls[r].weights.positions(i)] = recalls[r].weights.weights(i);
     }
@@ -181,7 +181,7 @@ absl::Status RunWords(RecallFlags flags, const Session& session) {
   std::sort(temperatures.rbegin(), temperatures.rend());
   temperatures.insert(temperatures.begin(), flags.temperature);
   CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
-  // The temporary guard lives until the call has returned.
+  // The temporary InterruptGuard lives until the call below has returned.
   CLIENT_ASSIGN_OR_RETURN(
       const std::vector<WordRecall> recalls,
       RecallWords(design, temperatures, &client, InterruptGuard().interrupted()));
@@ -251,7 +251,7 @@ absl::Status RunExperiment(RecallFlags flags, const Session& session) {
   std::sort(temperatures.begin(), temperatures.end());
   CLIENT_RETURN_IF_ERROR(CheckWritable(flags.plot));
   CLIENT_ASSIGN_OR_RETURN(Client client, session.Connect());
-  // The temporary guard lives until the call has returned.
+  // The temporary InterruptGuard lives until the call below has returned.
   CLIENT_ASSIGN_OR_RETURN(const std::vector<PosnerPoint> points,
                           RunPosner(design, temperatures, &client, InterruptGuard().interrupted()));
   PrintPosner(design, points, session);
@@ -274,7 +274,7 @@ void AddCommonFlags(CLI::App* recall, RecallFlags* flags) {
       ->capture_default_str();
   recall
       ->add_option("--noise", flags->noise,
-                   "Length of the noise added to the cue (default 0) or to each probe of the "
+                   "Length of the noise added to the cue (default 0) or to each target of the "
                    "experiment (default 1.5)")
       ->check(InRange(0, 1e6));
   recall
@@ -289,7 +289,9 @@ void AddCommonFlags(CLI::App* recall, RecallFlags* flags) {
 }
 
 void AddWordFlags(CLI::App* recall, CLI::Option* experiment, RecallFlags* flags) {
-  recall->add_option("WORD-CUE", flags->words.cue, "The cue: word to recall by")
+  recall
+      ->add_option("WORD-CUE", flags->words.cue,
+                   "The cue: a word that asks for the most similar one")
       ->capture_default_str()
       ->excludes(experiment);
   auto* file =
@@ -320,7 +322,7 @@ void AddExperimentFlags(CLI::App* recall, CLI::Option* experiment, RecallFlags* 
   PosnerDesign& design = flags->posner;
   recall
       ->add_option("--trials", design.trial_count,
-                   "Trials with valid cues, and as many with invalid ones")
+                   "Number of trials with valid cues; as many have invalid ones")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str()
       ->needs(experiment);

@@ -16,8 +16,8 @@ struct Restored {
 };
 
 // Copies the files of a backup to `data_directory`, which must be missing or empty, and syncs them
-// to disk. `data_directory` does not change before the copy is complete, or if copying fails. Only
-// its owner may read the new directory and its files. The backup is not changed.
+// to disk. Changes `data_directory` only once all files are copied. Only the owner may read the new
+// directory and its files. Does not change the backup.
 //
 // InputError if `backup_directory` is not a complete backup, if a file's bytes are not those that
 // were backed up, or if a file cannot be read or written. AlreadyExists if `data_directory` is not

@@ -52,7 +52,8 @@ absl::StatusOr<std::string> Cell(const v1::Row& row, const std::string& field) {
   return VectorText(vector);
 }
 
-// Returns the rank of a field's column: keys and values are wide, and keys tell a reader least.
+// Returns Table::Column::rank of a field. Keys are hidden first, then values, because both are wide
+// and keys tell a reader least.
 int RankOf(const std::string& field) {
   if (field == "key") return 3;
   if (field == "value") return 2;

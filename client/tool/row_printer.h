@@ -18,16 +18,17 @@ const std::vector<std::string>& RowFieldNames();
 struct RowListing {
   std::string store;
   std::vector<std::string> fields;  // Those of RowFieldNames() to print.
-  bool all_fields = true;           // False: the user named the fields, so none is hidden.
+  bool all_fields = true;           // False: the user named the fields.
   std::uint64_t revision = 0;
   std::vector<v1::Row> rows;
   bool more = false;  // Further rows follow these.
 };
 
-// Prints a table with a column per field that the terminal has room for; or with -o json
+// Prints a table with a column per field, or with -o json
 // {"store", "revision", "rows": [{"position", "id"?, "labels": [...], "key": [...],
 //  "value": [...]}], "more"}
-// with only the fields in `listing.fields`. Fails if a matrix is malformed.
+// with only the fields in `listing.fields`. Columns that the terminal has no room for are hidden if
+// `listing.all_fields` is set. Fails if a matrix is malformed.
 absl::Status PrintRows(const RowListing& listing, const Session& session);
 
 }  // namespace softlookup::tool

@@ -62,7 +62,7 @@ class RowReader {
 const std::vector<std::string>& RowFormats();
 
 // Opens a file in the format that its ending names, or standard input ("-") in `format`. InputError
-// for any other ending.
+// if the ending is not one of RowFormats(), or if `path` is "-" and `format` is empty.
 absl::StatusOr<std::unique_ptr<RowReader>> OpenRows(const std::string& path,
                                                     const std::string& format, Columns columns);
 

@@ -149,7 +149,7 @@ void AddStoreCommands(CLI::App* app, Session* session) {
   AddName(update, &update_flags->name);
   AddStoreUpdateFlags(update, &update_flags->settings);
   update->get_option("--label")->description(
-      "A label of the store; the labels given replace all labels that it has; may be repeated");
+      "A label; the labels given replace all labels that the store has; may be repeated");
   CLI::Option* no_projection = update
                                    ->add_flag("--no-projection", update_flags->no_projection,
                                               "Remove the store's projection")
@@ -164,7 +164,7 @@ void AddStoreCommands(CLI::App* app, Session* session) {
       store->add_subcommand("rename", "Rename a store; --replace puts it in the place of another")
           ->alias("mv");
   AddName(rename, &rename_flags->name);
-  rename->add_option("NEW_NAME", rename_flags->new_name, "The name that it gets")->required();
+  rename->add_option("NEW_NAME", rename_flags->new_name, "New name of the store")->required();
   rename->add_flag("--replace", rename_flags->replace,
                    "Delete a store that has the new name, in the same step");
   rename->callback([=] { session->run = [=] { return Rename(*rename_flags, *session); }; });

@@ -53,8 +53,8 @@ void AddStoreUpdateFlags(CLI::App* command, StoreFlags* flags) {
   command->option_defaults()->group("Store");
   command
       ->add_option("--score", flags->score,
-                   "Measure of how alike query and key are, if a lookup names none (scaled-dot "
-                   "until it is set)")
+                   "Score of lookups that name none: how alike query and key are (scaled-dot until "
+                   "it is set)")
       ->check(CLI::IsMember(Words<v1::Score>()));
   command->add_option(
       "--temperature", flags->temperature,
@@ -71,8 +71,8 @@ void AddStoreFlags(CLI::App* command, StoreFlags* flags) {
   command
       ->add_option(
           "--heads", flags->heads,
-          "Heads, equal parts of queries, keys and values; must divide both dimensions (default "
-          "1)")
+          "Number of heads, equal parts of queries, keys and values; must divide both dimensions "
+          "(default 1)")
       ->check(Positive());
   command
       ->add_option(

@@ -41,7 +41,8 @@ void AddStoreUpdateFlags(CLI::App* command, StoreFlags* flags);
 // ParseMemory().
 absl::Status SetStore(const StoreFlags& flags, v1::Store* store);
 
-// UsageError that names the first setting on the command line that `store` does not have.
+// OK if `store` has all settings that the command line sets. Otherwise a UsageError that names one
+// that it does not have. Also returns the errors of SetStore().
 absl::Status CheckHasSettings(const StoreFlags& flags, const v1::Store& store);
 
 // Returns the names of the changeable fields of v1::Store that the command line sets.

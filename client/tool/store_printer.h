@@ -13,8 +13,8 @@ namespace softlookup::tool {
 // {"name", "key_dim", "value_dim", "num_heads", "score", "temperature", "storage_type", "labels",
 //  "memories": [{"name", "kind", "decay"?, "gate"?: [...]}], "revision", "row_count",
 //  "live_row_count", "byte_size", "create_time", "projection"?: {"input_dim"}}
-// Of a damaged store, prints its name, what is wrong, and what else is known. In JSON it also has
-// "damage". What is not known is then 0 or a default.
+// Of a damaged store, prints its name, what is wrong, and what else is known. Its JSON also has
+// "damage", and 0 or a default in place of what is not known.
 void PrintStore(const v1::Store& store, const Session& session);
 
 // Prints a table with a row for each store, or with -o json {"stores": [as above, ...]}. The table

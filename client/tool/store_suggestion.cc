@@ -13,13 +13,12 @@
 namespace softlookup::tool {
 namespace {
 
-// A hint is a courtesy, so it takes one call for one page of names. The wire contract's largest
-// page.
+// Most names that the wire contract allows in one page. A suggestion is not worth a second call.
 constexpr int kNamesMax = 1000;
 constexpr absl::Duration kListDeadline = absl::Seconds(2);
 
-// Returns the names of the first stores that have the first character of `name`; none if the server
-// does not list them in time.
+// Returns the first kNamesMax names of stores that begin with the first character of `name`.
+// Returns none if the server does not list them in time.
 std::vector<std::string> NamesLike(const std::string& name, const Session& session) {
   std::vector<std::string> names;
   ClientOptions options;

@@ -164,13 +164,14 @@ void AddTlsCommands(CLI::App* app, Session* session) {
   CLI::App* init = tls->add_subcommand(
       "init", "Make an authority, a server's pair and a client's pair; needs no server");
   init->footer(absl::StrCat(
-      "Writes ca.pem, server.pem, client.pem and a -key.pem of each, which its owner alone may\n"
+      "Writes ca.pem, server.pem, client.pem, and for each a -key.pem that only its owner may\n"
       "read. No file is overwritten. The server's certificate names localhost, 127.0.0.1, ::1\n"
       "and every --host. The client's names \"client\". Both are valid for ",
       kLeafDays,
       " days, the\nauthority for ten years.\n"
       "--if-missing changes nothing if all six files exist, and fails if only some do."));
-  init->add_option("DIR", flags->directory, "Where the files go; it is made, mode 0700, if missing")
+  init->add_option("DIR", flags->directory,
+                   "Directory for the files; made with mode 0700 if it is missing")
       ->required();
   init->add_option("--host", flags->hosts,
                    "Another DNS name or IP address for the server's certificate; may be repeated")

@@ -7,7 +7,7 @@
 
 namespace softlookup::tool {
 
-// Writes `token` and a line feed to a new file with the mode kOwnerOnly, as CreateFile() does.
+// Writes `token` and a line feed to a new file with the mode kOwnerOnly, by CreateFile().
 //
 // Replaces a leftover: a regular file with a token whose SHA-256 is not in `auth_text`, the text of
 // the auth file. `softlookup auth add --token-out` leaves such a file if it is killed before it has

@@ -229,7 +229,8 @@ void AddTuneCommand(CLI::App* app, Session* session) {
       app->add_subcommand("tune", "Find the score and temperature that answer a store's rows best");
   tune->footer(
       "Leaves out one row at a time, looks up its key in all other rows, and compares the answer\n"
-      "with its value. Scans the store once per row that is left out and setting that is tried.");
+      "with the row's value. Scans the store once for each row that is left out, each score and\n"
+      "each temperature.");
   tune->add_option("STORE", flags->store, "Name of the store")->required();
   tune->add_option("--scores", flags->scores, "Scores to try (default: the store's)")
       ->type_name("SCORE,...")
@@ -246,13 +247,12 @@ void AddTuneCommand(CLI::App* app, Session* session) {
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   tune->add_option("--seed", flags->seed, "Seed of the draw")->capture_default_str();
-  tune->add_option(
-          "--by", flags->by,
-          "What chooses the best (default: log-likelihood if values are distributions, else "
-          "squared-error)")
+  tune->add_option("--by", flags->by,
+                   "Figure to judge by (default: log-likelihood if values are distributions, else "
+                   "squared-error)")
       ->check(CLI::IsMember({kAccuracy, kLogLikelihood, kSquaredError}));
   tune->add_option("--plot", flags->plot,
-                   "Also write a plot of what chooses the best against temperature to this file")
+                   "Also write a plot of the figure of --by against temperature to this file")
       ->type_name("FILE.svg")
       ->check(NameEndsIn(".svg"));
   tune->add_flag("--set", flags->set, "Give the store the best score and temperature");

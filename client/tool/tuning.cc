@@ -47,7 +47,7 @@ bool AllFinite(absl::Span<const float> numbers) {
                      [](float each) { return std::isfinite(each); });
 }
 
-// Returns the answer of a head. Internal if it is not finite, or if no weights have its entropy.
+// Returns a head's answer. Internal if it is not finite, or if its entropy is over kEntropyMax.
 absl::StatusOr<HeadAnswer> HeadAnswerFrom(const v1::QueryStats& stats,
                                           absl::Span<const float> values) {
   HeadAnswer answer;
@@ -65,7 +65,7 @@ absl::StatusOr<HeadAnswer> HeadAnswerFrom(const v1::QueryStats& stats,
   return answer;
 }
 
-// Looks up the key of `row` over positions [begin, end).
+// Looks up the key of `row` over positions [begin, end). Returns an answer for each head.
 absl::StatusOr<std::vector<HeadAnswer>> AskRange(const v1::Store& store, const LeftOutRow& row,
                                                  const Setting& setting, std::uint64_t begin,
                                                  std::uint64_t end, Client* client) {
@@ -94,8 +94,9 @@ absl::StatusOr<std::vector<HeadAnswer>> AskRange(const v1::Store& store, const L
   return answers;
 }
 
-// Merges the answers over two disjoint sets of rows (docs/concepts.md, Merging). Aborted if both
-// sets are empty.
+// Merges the answers over two disjoint sets of rows (docs/concepts.md, Merging). If w_s is the part
+// of all weight in set s, the entropy is the sum of w_s (entropy_s - ln w_s). Aborted if both sets
+// are empty.
 absl::StatusOr<HeadAnswer> Merge(const HeadAnswer& before, const HeadAnswer& after) {
   const double larger = std::max(before.log_sum_exp, after.log_sum_exp);
   if (std::isinf(larger)) return absl::AbortedError("rows were deleted meanwhile: none is left");
@@ -140,8 +141,7 @@ absl::StatusOr<Comparison> Compare(const v1::Store& store, const LeftOutRow& row
   return comparison;
 }
 
-// Returns the figures of the setting at `index`. comparisons[r][index] compares its answer for row
-// r.
+// Returns the figures of the setting at `index`. comparisons[r][index] is of its answer for row r.
 Figures Summarize(absl::Span<const std::vector<Comparison>> comparisons, std::size_t index) {
   double same_largest = 0, log_likelihood = 0, entropy = 0;
   Figures figures;
@@ -247,7 +247,7 @@ absl::StatusOr<std::vector<Figures>> LeaveOneOut(const v1::Store& store,
                                                  absl::Span<const LeftOutRow> rows,
                                                  absl::Span<const Setting> settings, Client* client,
                                                  absl::FunctionRef<void(std::uint64_t)> progress) {
-  std::vector<std::vector<Comparison>> comparisons(rows.size());  // One list of settings per row.
+  std::vector<std::vector<Comparison>> comparisons(rows.size());  // By row, then by setting.
   std::atomic<std::size_t> next = 0;
   std::atomic<bool> failed = false;
   absl::Mutex mutex;

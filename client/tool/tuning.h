@@ -76,18 +76,18 @@ bool ValuesAreDistributions(absl::Span<const LeftOutRow> rows);
 absl::Status CheckHeads(const v1::Store& store);
 
 // Draws `rows_max` of the live rows below position store.row_count(), each with the same
-// probability. Returns them in the order of positions; all of them if there are no more than
-// `rows_max`. Reads the whole store once, within `read_deadline`. Internal if a row does not have
+// probability. If no more than `rows_max` are live, draws all. Returns the rows in the order of
+// positions. Reads the whole store once, within `read_deadline`. Internal if a row does not have
 // the dimensions of `store`, or is not finite.
 absl::StatusOr<std::vector<LeftOutRow>> DrawRows(const v1::Store& store, std::size_t rows_max,
                                                  std::uint64_t seed, absl::Duration read_deadline,
                                                  Client* client);
 
 // Leaves out one row of `rows` at a time, and asks all other rows below position store.row_count()
-// with its key, once per setting. Compares each answer with the row's value, and returns the
-// figures of each setting, which are finite. `store` must pass CheckHeads(). `rows` must be of
-// DrawRows(), and not empty. Makes several calls at a time. Calls `progress` with the number of
-// rows done, on other threads but never on two at once. Aborted if no other live row is left.
+// with its key, once per setting. Compares each answer with the row's value. Returns the figures of
+// each setting, all finite. `store` must pass CheckHeads(). `rows` must be a result of DrawRows(),
+// and not empty. Makes several calls at a time. Calls `progress` with the number of rows done, on
+// other threads but never on two at once. Aborted if no live row but the one left out remains.
 // Internal if an answer is not finite, or if its entropy is over that of 2^64 rows of equal weight.
 absl::StatusOr<std::vector<Figures>> LeaveOneOut(const v1::Store& store,
                                                  absl::Span<const LeftOutRow> rows,

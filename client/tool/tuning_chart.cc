@@ -21,12 +21,12 @@ using plot::ChartAxis;
 using plot::ChartSeries;
 using plot::ChartStyle;
 
-// Lines have the colours 1 to 5, one for each of the five scores. A score that is given twice takes
-// the next colour, and after 5 comes 1 again.
+// Lines take the colours 1 to 5 in turn, then 1 again. So lines of the five scores all differ,
+// unless the user gives a score twice.
 constexpr int kLineColors = 5;
 constexpr int kBestColor = 6;
 
-// A long store's name is shortened to fit the subtitle, but never to fewer columns than this.
+// A store's name is shortened to fit the subtitle, but never to fewer columns than this.
 constexpr std::size_t kNameColumnsMin = 12;
 
 // Returns an axis with the name and the unit of the figure `by`. The best accuracy, 1, and the best
@@ -37,7 +37,7 @@ ChartAxis FigureAxis(const std::string& by) {
   return {.label = "mean squared error of a row, in the square of the values' unit"};
 }
 
-// Returns a line for each run of settings with the same score.
+// Returns a line for each run of settings with one score and ascending temperatures.
 std::vector<ChartSeries> Lines(const Tuning& tuning) {
   std::vector<ChartSeries> lines;
   for (std::size_t i = 0; i < tuning.settings.size(); ++i) {

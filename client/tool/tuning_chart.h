@@ -7,9 +7,10 @@
 
 namespace softlookup::tool {
 
-// Returns an SVG document with the figure `tuning.by` of each setting against its temperature, on a
-// log axis. There is one line per score. A ring marks the best setting. `tuning` must have at least
-// one setting. The temperatures of a score must ascend. A long name of the store is shortened.
+// Returns an SVG document that draws the figure `tuning.by` of each setting against the setting's
+// temperature, which has a log axis. There is a line for each run of settings with one score and
+// ascending temperatures. A ring marks the best setting. `tuning` must have at least one setting. A
+// long name of the store is shortened.
 std::string TuningSvg(const Tuning& tuning);
 
 }  // namespace softlookup::tool

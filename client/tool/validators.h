@@ -11,7 +11,7 @@ namespace softlookup::tool {
 // Accepts a number over 0.
 CLI::Validator Positive();
 
-// Accepts a number from `least` to `most`. Unlike CLI::Range, it does not take "nan" for one.
+// Accepts a number from `least` to `most`. Unlike CLI::Range, refuses "nan".
 CLI::Validator InRange(double least, double most);
 
 // Accepts UTF-8, which labels must be.

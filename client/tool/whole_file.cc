@@ -116,7 +116,8 @@ absl::Status CopyAttributes(const struct stat& from, int to, const std::string& 
   return fchmod(to, from.st_mode & 07777) == 0 ? absl::OkStatus() : Errno(path);
 }
 
-// Returns the path that `path` leads to if it is a link, even one to a file that does not exist.
+// Returns the path that the link `path` leads to, even if no file is there. Returns `path` if it is
+// not a link.
 std::string FollowLinks(std::string path) {
   constexpr int kLinksMax = 40;  // As many as Linux follows.
   for (int link = 0; link < kLinksMax; ++link) {
@@ -176,7 +177,7 @@ absl::Status CheckWritable(const std::string& path) {
   struct stat attributes;
   if (stat(path.c_str(), &attributes) == 0 && S_ISFIFO(attributes.st_mode) &&
       !absl::StartsWith(path, "/dev/")) {
-    return refuse("it is a pipe");  // If this opened and closed it, its reader would end.
+    return refuse("it is a pipe");  // To open and close it would end its reader.
   }
   int file = open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
   if (file < 0 && errno == ENOENT) {

@@ -13,11 +13,11 @@
 
 namespace softlookup::tool {
 
-// CreateFile() and EditFile() either write a whole file and sync it, or change nothing. They set
-// the file's final mode before they write the first byte, so that nobody else can read a secret
-// while it is written. A crash may leave their temporary file behind: the file's name with a dot
-// and a few characters appended. Errors of all functions below are InputErrors, except
-// AlreadyExists where named, and the errors of `edit`.
+// CreateFile() and EditFile() either write a whole file and sync it, or change nothing; for one
+// exception, see EditFile(). They set the file's final mode before they write the first byte, so
+// that nobody else can read a secret while it is written. A crash may leave their temporary file
+// behind: the file's name with a dot and a few characters appended. Errors of all functions below
+// are InputErrors, except AlreadyExists where named, and the errors of `edit`.
 
 // Modes of files and of directories.
 inline constexpr mode_t kOwnerOnly = 0600;
@@ -32,16 +32,16 @@ absl::Status CreateFile(const std::string& path, std::string_view bytes, mode_t 
 // atomic: a reader sees the old contents or the new ones. Concurrent edits of one file run one
 // after another. The file keeps its mode and its owner. A missing file counts as empty; it is made
 // with the mode kOwnerOnly. If `edit` returns the contents of an existing file unchanged, nothing
-// is written.
+// is written. If the last step, SyncReplaced(), fails, so does EditFile(), with the file changed.
 absl::Status EditFile(const std::string& path,
                       const std::function<absl::StatusOr<std::string>(std::string)>& edit);
 
 // Writes or overwrites a file that holds no secret, such as a report. A crash may leave part of it.
 absl::Status WriteFile(const std::string& path, std::string_view bytes);
 
-// Checks that WriteFile() can write to `path`, before the work whose result it will hold. OK if
-// `path` is empty. Leaves no new file, and an existing one as it is. Refuses a pipe, except in
-// /dev, such as /dev/stdout: writing to one may wait for ever.
+// Checks that WriteFile() can write to `path`, before the work whose result the file will hold. OK
+// if `path` is empty. Leaves no new file, and does not change an existing one. Refuses a named
+// pipe, because writing to it may wait for ever, but accepts one in /dev, such as /dev/stdout.
 absl::Status CheckWritable(const std::string& path);
 
 // Reads the file at `path` and passes its bytes to `take`, part by part.

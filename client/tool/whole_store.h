@@ -9,8 +9,8 @@
 
 namespace softlookup::tool {
 
-// Returns the store `name`, for commands that need its dimensions. The errors are those of
-// Client::GetStore(). For a damaged store DataLoss, which says what to do.
+// Returns the store `name`, for commands that need its dimensions. DataLoss if it is damaged; the
+// error then says what to do. Also returns the errors of Client::GetStore().
 absl::StatusOr<v1::Store> GetWholeStore(const std::string& name, Client* client);
 
 }  // namespace softlookup::tool
